@@ -1,0 +1,254 @@
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+use crate::{Server, UrlKey};
+
+/// The longest URL that is kept. Longer ones are traps or tokens far more often than pages.
+pub const MAX_URL_BYTES: usize = 4000;
+
+/// Why a text is not a URL that can be archived.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum UrlError {
+    /// The text does not parse as a URL.
+    #[error("`{text}` is not a URL: {reason}")]
+    Malformed {
+        /// What was given, shortened.
+        text: String,
+        /// What the parser says.
+        reason: String,
+    },
+    /// A URL, but not of the web.
+    #[error("`{text}` has the scheme `{scheme}`; only http and https can be archived")]
+    Scheme {
+        /// What was given, shortened.
+        text: String,
+        /// The scheme found.
+        scheme: String,
+    },
+    /// A URL that is too long to be kept.
+    #[error("a URL of {bytes} bytes is longer than the limit of {MAX_URL_BYTES}")]
+    TooLong {
+        /// Its length.
+        bytes: usize,
+    },
+}
+
+fn shortened(text: &str) -> String {
+    const SHOWN: usize = 120;
+    match text.char_indices().nth(SHOWN) {
+        Some((cut, _)) => format!("{}…", &text[..cut]),
+        None => text.to_owned(),
+    }
+}
+
+/// An http or https URL, parsed and written as browsers do (WHATWG), without fragment and without
+/// user name and password. Canonicalising twice is the same as once.
+///
+/// This is the URL that is fetched and kept; nothing that a server could tell apart is folded.
+/// Folding is [`UrlKey`]'s work.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct CanonicalUrl(Url);
+
+impl CanonicalUrl {
+    /// Parses an absolute URL.
+    pub fn parse(text: &str) -> Result<Self, UrlError> {
+        let malformed = |e: url::ParseError| UrlError::Malformed {
+            text: shortened(text),
+            reason: e.to_string(),
+        };
+        Self::from_url(Url::parse(text.trim()).map_err(malformed)?)
+    }
+
+    /// Parses what a person typed: a missing scheme is taken as https.
+    pub fn parse_typed(text: &str) -> Result<Self, UrlError> {
+        let text = text.trim();
+        if text.contains("://") || text.starts_with("mailto:") || text.starts_with("javascript:") {
+            Self::parse(text)
+        } else {
+            Self::parse(&format!("https://{text}"))
+        }
+    }
+
+    /// Resolves a reference found on this page.
+    pub fn join(&self, reference: &str) -> Result<Self, UrlError> {
+        if reference.len() > MAX_URL_BYTES {
+            return Err(UrlError::TooLong { bytes: reference.len() });
+        }
+        let url = self.0.join(reference.trim()).map_err(|e| UrlError::Malformed {
+            text: shortened(reference),
+            reason: e.to_string(),
+        })?;
+        Self::from_url(url)
+    }
+
+    fn from_url(mut url: Url) -> Result<Self, UrlError> {
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(UrlError::Scheme {
+                text: shortened(url.as_str()),
+                scheme: shortened(url.scheme()),
+            });
+        }
+        url.set_fragment(None);
+        // Both setters fail only on URLs without a host, which http and https always have.
+        let _ = url.set_username("");
+        let _ = url.set_password(None);
+        if url.query() == Some("") {
+            url.set_query(None);
+        }
+        if url.as_str().len() > MAX_URL_BYTES {
+            return Err(UrlError::TooLong { bytes: url.as_str().len() });
+        }
+        Ok(Self(url))
+    }
+
+    /// The URL as text.
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+
+    /// `http` or `https`.
+    pub fn scheme(&self) -> &str {
+        self.0.scheme()
+    }
+
+    /// Host name or address, as in the URL (IPv6 in brackets).
+    pub fn host(&self) -> &str {
+        self.0.host_str().unwrap_or_default()
+    }
+
+    /// The port, the scheme's default when the URL names none.
+    pub fn port(&self) -> u16 {
+        self.0.port_or_known_default().unwrap_or(if self.scheme() == "https" { 443 } else { 80 })
+    }
+
+    /// The path, starting with `/`.
+    pub fn path(&self) -> &str {
+        self.0.path()
+    }
+
+    /// The query, without `?`.
+    pub fn query(&self) -> Option<&str> {
+        self.0.query()
+    }
+
+    /// Path and query: what stands in a request line.
+    pub fn path_and_query(&self) -> &str {
+        &self.as_str()[self.0[..url::Position::BeforePath].len()..]
+    }
+
+    /// The directory: the path up to and including its last `/`.
+    pub fn directory(&self) -> &str {
+        let path = self.path();
+        &path[..=path.rfind('/').unwrap_or(0)]
+    }
+
+    /// The server that answers for this URL.
+    pub fn server(&self) -> Server {
+        Server::of(self)
+    }
+
+    /// The key under which versions of this URL are looked up.
+    pub fn key(&self) -> UrlKey {
+        UrlKey::of(self)
+    }
+
+    /// The parsed URL.
+    pub fn as_url(&self) -> &Url {
+        &self.0
+    }
+}
+
+impl fmt::Display for CanonicalUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Debug for CanonicalUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "<{}>", self.as_str())
+    }
+}
+
+impl TryFrom<String> for CanonicalUrl {
+    type Error = UrlError;
+    fn try_from(text: String) -> Result<Self, UrlError> {
+        Self::parse(&text)
+    }
+}
+
+impl From<CanonicalUrl> for String {
+    fn from(url: CanonicalUrl) -> String {
+        url.0.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn url(text: &str) -> CanonicalUrl {
+        CanonicalUrl::parse(text).unwrap()
+    }
+
+    #[test]
+    fn fragment_credentials_and_empty_query_are_dropped() {
+        assert_eq!(url("HTTP://u:p@Example.COM:80/a?#top").as_str(), "http://example.com/a");
+    }
+
+    #[test]
+    fn what_a_server_could_tell_apart_is_kept() {
+        for text in
+            ["http://example.com/A%7eb", "http://www.example.com/a/", "http://e.com/?b=1&a=2"]
+        {
+            assert_eq!(url(text).as_str(), text);
+        }
+    }
+
+    #[test]
+    fn other_schemes_are_named_in_the_error() {
+        let error = CanonicalUrl::parse("ftp://example.com/").unwrap_err();
+        assert!(error.to_string().contains("`ftp`"), "{error}");
+        assert!(CanonicalUrl::parse("mailto:a@example.com").is_err());
+        assert!(url("http://e.com/").join("javascript:void(0)").is_err());
+    }
+
+    #[test]
+    fn a_typed_host_gets_https() {
+        assert_eq!(
+            CanonicalUrl::parse_typed("example.com/x").unwrap().as_str(),
+            "https://example.com/x"
+        );
+    }
+
+    #[test]
+    fn a_url_beyond_the_limit_is_refused() {
+        let long = format!("http://e.com/{}", "a".repeat(MAX_URL_BYTES));
+        assert!(matches!(CanonicalUrl::parse(&long), Err(UrlError::TooLong { .. })));
+    }
+
+    #[test]
+    fn path_and_query_is_the_request_target() {
+        assert_eq!(url("http://e.com:8080/a/b.html?x=1").path_and_query(), "/a/b.html?x=1");
+        assert_eq!(url("http://e.com").path_and_query(), "/");
+        assert_eq!(url("http://e.com/a/b.html?x=1").directory(), "/a/");
+    }
+
+    proptest! {
+        #[test]
+        fn canonicalising_twice_is_once(text in "(https?|HTTP)://[a-zA-Z0-9.-]{1,12}(:[0-9]{1,4})?/?\\PC{0,30}") {
+            if let Ok(once) = CanonicalUrl::parse(&text) {
+                prop_assert_eq!(CanonicalUrl::parse(once.as_str()).unwrap(), once);
+            }
+        }
+
+        #[test]
+        fn joining_any_text_never_panics(reference in "\\PC{0,60}") {
+            let _ = url("http://example.com/a/b?c").join(&reference);
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! URLs as the archive sees them.
+//!
+//! Read in this order:
+//! - [`CanonicalUrl`]: a URL that can be fetched, always written the same way;
+//! - [`Server`]: scheme, host and port of a URL, the unit of politeness;
+//! - [`UrlKey`]: the key under which versions of a URL are looked up (SURT), coarser than the URL;
+//! - [`Scope`]: which URLs belong to a site, given its top pages.
+//!
+//! Nothing here touches the network: host names are text until `fetch` resolves them.
+
+mod canonical;
+mod key;
+mod scope;
+mod server;
+
+pub use canonical::{CanonicalUrl, MAX_URL_BYTES, UrlError};
+pub use key::UrlKey;
+pub use scope::Scope;
+pub use server::Server;

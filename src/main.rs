@@ -1,0 +1,2 @@
+//! The `nenrin` program.
+fn main() {}
