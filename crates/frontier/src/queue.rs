@@ -1,0 +1,265 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::{Feedback, Pace, Politeness};
+
+/// The number of a server.
+pub type ServerKey = u32;
+
+/// One priority queue per server, and which server may be asked when.
+///
+/// Laws: a server with a request under way is not offered; nor is one before its [`Pace`] allows.
+/// Among servers that are ready, the one that has been ready longest goes first. What is queued
+/// stays queued until it is taken or drained.
+#[derive(Debug)]
+pub struct Frontier<Item> {
+    politeness: Politeness,
+    servers: BTreeMap<ServerKey, ServerQueue<Item>>,
+    /// Servers with something queued and nothing under way, by the time they become ready.
+    ready: BTreeSet<(i64, ServerKey)>,
+    queued: usize,
+    sequence: u64,
+}
+
+#[derive(Debug)]
+struct ServerQueue<Item> {
+    waiting: BTreeMap<(u64, u64), Item>,
+    pace: Pace,
+    busy: bool,
+    /// The entry in `ready`, if there is one.
+    listed_ms: Option<i64>,
+}
+
+/// How full the frontier is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct FrontierStats {
+    /// Items queued.
+    pub queued: usize,
+    /// Servers known.
+    pub servers: usize,
+    /// Servers with a request under way.
+    pub busy: usize,
+    /// Servers that are left alone after trouble.
+    pub resting: usize,
+}
+
+impl<Item> Frontier<Item> {
+    /// An empty frontier.
+    pub fn new(politeness: Politeness) -> Self {
+        Self {
+            politeness,
+            servers: BTreeMap::new(),
+            ready: BTreeSet::new(),
+            queued: 0,
+            sequence: 0,
+        }
+    }
+
+    /// Whether a server's pace is known.
+    pub fn knows(&self, server: ServerKey) -> bool {
+        self.servers.contains_key(&server)
+    }
+
+    /// Sets a server's pace, for one that is loaded from the state or whose rules changed.
+    pub fn set_pace(&mut self, server: ServerKey, pace: Pace) {
+        self.entry(server).pace = pace;
+        self.list(server);
+    }
+
+    /// A server's pace.
+    pub fn pace(&self, server: ServerKey) -> Option<&Pace> {
+        self.servers.get(&server).map(|queue| &queue.pace)
+    }
+
+    /// Queues an item; smaller priorities go first, equal ones in the order they came.
+    pub fn push(&mut self, server: ServerKey, priority: u64, item: Item) {
+        self.sequence += 1;
+        let place = (priority, self.sequence);
+        self.entry(server).waiting.insert(place, item);
+        self.queued += 1;
+        self.list(server);
+    }
+
+    /// Takes the next item of a server that may be asked now. The server is busy until
+    /// [`Frontier::done`].
+    pub fn take(&mut self, now_ms: i64) -> Option<(ServerKey, Item)> {
+        let &(ready_ms, server) = self.ready.first()?;
+        if ready_ms > now_ms {
+            return None;
+        }
+        self.ready.pop_first();
+        let queue = self.servers.get_mut(&server)?;
+        queue.listed_ms = None;
+        let (_, item) = queue.waiting.pop_first()?;
+        queue.busy = true;
+        self.queued -= 1;
+        Some((server, item))
+    }
+
+    /// The request to a server has ended.
+    pub fn done(&mut self, server: ServerKey, now_ms: i64, feedback: Feedback) {
+        let politeness = self.politeness.clone();
+        let queue = self.entry(server);
+        queue.busy = false;
+        queue.pace.learn(now_ms, feedback, &politeness, u64::from(server));
+        self.list(server);
+    }
+
+    /// Takes everything queued for a server away.
+    pub fn drain(&mut self, server: ServerKey) -> Vec<Item> {
+        let Some(queue) = self.servers.get_mut(&server) else { return Vec::new() };
+        let items: Vec<Item> = std::mem::take(&mut queue.waiting).into_values().collect();
+        self.queued -= items.len();
+        self.list(server);
+        items
+    }
+
+    /// When the next server becomes ready.
+    pub fn next_ready_ms(&self) -> Option<i64> {
+        self.ready.first().map(|&(ready_ms, _)| ready_ms)
+    }
+
+    /// Items queued.
+    pub fn queued(&self) -> usize {
+        self.queued
+    }
+
+    /// Items queued for one server.
+    pub fn queued_for(&self, server: ServerKey) -> usize {
+        self.servers.get(&server).map_or(0, |queue| queue.waiting.len())
+    }
+
+    /// How full the frontier is.
+    pub fn stats(&self, now_ms: i64) -> FrontierStats {
+        let resting = |q: &&ServerQueue<Item>| q.pace.resting_until_ms.is_some_and(|t| t > now_ms);
+        FrontierStats {
+            queued: self.queued,
+            servers: self.servers.len(),
+            busy: self.servers.values().filter(|q| q.busy).count(),
+            resting: self.servers.values().filter(resting).count(),
+        }
+    }
+
+    fn entry(&mut self, server: ServerKey) -> &mut ServerQueue<Item> {
+        self.servers.entry(server).or_insert_with(|| ServerQueue {
+            waiting: BTreeMap::new(),
+            pace: Pace::new(),
+            busy: false,
+            listed_ms: None,
+        })
+    }
+
+    /// Brings a server's entry in `ready` up to date.
+    fn list(&mut self, server: ServerKey) {
+        let Some(queue) = self.servers.get_mut(&server) else { return };
+        let wanted = (!queue.busy && !queue.waiting.is_empty())
+            .then(|| queue.pace.ready_ms(&self.politeness));
+        if wanted == queue.listed_ms {
+            return;
+        }
+        if let Some(listed_ms) = queue.listed_ms {
+            self.ready.remove(&(listed_ms, server));
+        }
+        if let Some(ready_ms) = wanted {
+            self.ready.insert((ready_ms, server));
+        }
+        queue.listed_ms = wanted;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn frontier() -> Frontier<u32> {
+        Frontier::new(Politeness::default())
+    }
+
+    #[test]
+    fn one_request_per_server_at_a_time() {
+        let mut frontier = frontier();
+        frontier.push(1, 0, 10);
+        frontier.push(1, 0, 11);
+        frontier.push(2, 0, 20);
+        assert_eq!(frontier.take(0), Some((1, 10)));
+        assert_eq!(frontier.take(0), Some((2, 20)));
+        assert_eq!(frontier.take(0), None);
+        frontier.done(1, 50, Feedback::Answered { elapsed_ms: 50 });
+        assert_eq!(frontier.take(1_049), None);
+        assert_eq!(frontier.next_ready_ms(), Some(1_050));
+        assert_eq!(frontier.take(1_050), Some((1, 11)));
+    }
+
+    #[test]
+    fn smaller_priorities_go_first() {
+        let mut frontier = frontier();
+        for (priority, item) in [(5, 1), (1, 2), (5, 3), (0, 4)] {
+            frontier.push(1, priority, item);
+        }
+        let mut order = Vec::new();
+        let mut now_ms = 0;
+        while let Some((server, item)) = frontier.take(now_ms) {
+            order.push(item);
+            frontier.done(server, now_ms, Feedback::NotAsked);
+            now_ms += 10_000;
+        }
+        assert_eq!(order, [4, 2, 1, 3]);
+    }
+
+    #[test]
+    fn a_drained_server_has_nothing_left() {
+        let mut frontier = frontier();
+        frontier.push(1, 0, 1);
+        frontier.push(1, 0, 2);
+        assert_eq!(frontier.drain(1), [1, 2]);
+        assert_eq!((frontier.queued(), frontier.next_ready_ms()), (0, None));
+        assert_eq!(frontier.take(i64::MAX), None);
+    }
+
+    #[derive(Debug, Clone)]
+    enum Act {
+        Push(u32, u64),
+        Take,
+        Done(usize, i64),
+        Wait(i64),
+    }
+
+    fn act() -> impl Strategy<Value = Act> {
+        prop_oneof![
+            (0..4_u32, 0..3_u64).prop_map(|(server, priority)| Act::Push(server, priority)),
+            Just(Act::Take),
+            (0..4_usize, 0..3_000_i64).prop_map(|(which, elapsed)| Act::Done(which, elapsed)),
+            (0..2_000_i64).prop_map(Act::Wait),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn a_server_is_never_asked_twice_within_its_delay(acts in prop::collection::vec(act(), 1..200)) {
+            let mut frontier = frontier();
+            let (mut now_ms, mut pushed, mut taken) = (0, 0, 0);
+            let mut under_way: Vec<u32> = Vec::new();
+            let mut ended: BTreeMap<u32, i64> = BTreeMap::new();
+            for act in acts {
+                match act {
+                    Act::Push(server, priority) => { frontier.push(server, priority, pushed); pushed += 1; }
+                    Act::Wait(ms) => now_ms += ms,
+                    Act::Take => if let Some((server, _)) = frontier.take(now_ms) {
+                        prop_assert!(!under_way.contains(&server));
+                        if let Some(end_ms) = ended.get(&server) {
+                            prop_assert!(now_ms - end_ms >= 1_000);
+                        }
+                        under_way.push(server);
+                        taken += 1;
+                    },
+                    Act::Done(which, elapsed_ms) => if !under_way.is_empty() {
+                        let server = under_way.swap_remove(which % under_way.len());
+                        frontier.done(server, now_ms, Feedback::Answered { elapsed_ms });
+                        ended.insert(server, now_ms);
+                    },
+                }
+                prop_assert_eq!(frontier.queued(), (pushed - taken) as usize);
+            }
+        }
+    }
+}

@@ -1,0 +1,150 @@
+use nenrin_urls::{CanonicalUrl, UrlKey};
+
+use crate::{
+    Change, DuePage, NewPage, PageId, PageRecord, Round, ServerId, ServerRecord, Site,
+    SiteConditions, SiteId, StateError, StateStats, VersionRow, VisitRow,
+};
+
+/// Where a scan of the long-term queue stands: bucket and page taken last.
+pub type DueCursor = (i64, PageId);
+
+/// Which pages to list, in the order of their numbers.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct PageFilter {
+    /// Only pages of this site.
+    pub site: Option<SiteId>,
+    /// Begin after this page.
+    pub after: Option<PageId>,
+    /// At most this many.
+    pub limit: usize,
+}
+
+/// Which visits to list, newest first.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct VisitFilter {
+    /// Only visits for this site.
+    pub site: Option<SiteId>,
+    /// Begin before this row.
+    pub before: Option<i64>,
+    /// At most this many.
+    pub limit: usize,
+}
+
+/// Which versions of a URL to list, oldest first.
+#[derive(Debug, Clone, Copy)]
+pub struct VersionQuery {
+    /// Received at or after this time.
+    pub from_s: i64,
+    /// Received at or before this time.
+    pub to_s: i64,
+    /// At most this many.
+    pub limit: usize,
+}
+
+impl Default for VersionQuery {
+    fn default() -> Self {
+        Self { from_s: i64::MIN, to_s: i64::MAX, limit: usize::MAX }
+    }
+}
+
+/// The contract of the state. Every implementation runs the same suite (`suite`).
+///
+/// A caller may rely on this:
+/// - `commit` is all or nothing and durable when it returns; what it returns was committed;
+/// - a page that was ever returned as known stays known;
+/// - versions in a commit are durable in the store before it is called (the caller's duty);
+/// - reads see every commit that returned before they began.
+///
+/// An error leaves the state as it was. [`StateError::is_transient`] tells whether a retry makes
+/// sense.
+pub trait State: Send + Sync {
+    /// Registers a site; its top pages become known.
+    fn add_site(
+        &self,
+        name: &str,
+        conditions: &SiteConditions,
+        now_s: i64,
+    ) -> Result<Site, StateError>;
+
+    /// Changes a site's conditions.
+    fn set_site(
+        &self,
+        site: SiteId,
+        conditions: &SiteConditions,
+        now_s: i64,
+    ) -> Result<(), StateError>;
+
+    /// Pauses or resumes a site.
+    fn pause_site(&self, site: SiteId, paused: bool) -> Result<(), StateError>;
+
+    /// Every site, by number.
+    fn sites(&self) -> Result<Vec<Site>, StateError>;
+
+    /// Begins a round of a site, or returns the one that is not finished yet.
+    fn begin_round(&self, site: SiteId, now_s: i64) -> Result<Round, StateError>;
+
+    /// Pages of a site not tried in this round yet, in the order of their numbers.
+    fn load_round(
+        &self,
+        round: &Round,
+        after: Option<PageId>,
+        limit: usize,
+    ) -> Result<Vec<DuePage>, StateError>;
+
+    /// Pages whose own time has come, earliest bucket first; the cursor to go on with is that of
+    /// the last page.
+    fn load_due(
+        &self,
+        until_s: i64,
+        after: Option<DueCursor>,
+        limit: usize,
+    ) -> Result<Vec<(DueCursor, DuePage)>, StateError>;
+
+    /// The records of some servers.
+    fn servers(&self, ids: &[ServerId]) -> Result<Vec<ServerRecord>, StateError>;
+
+    /// Makes changes true, all at once, and returns the pages that became known by them.
+    fn commit(&self, changes: &[Change]) -> Result<Vec<NewPage>, StateError>;
+
+    /// What is known of a URL.
+    fn page(&self, url: &CanonicalUrl) -> Result<Option<PageRecord>, StateError>;
+
+    /// A page of the list of pages, with the depth in the site where one is asked for.
+    fn pages(&self, filter: PageFilter) -> Result<Vec<PageRecord>, StateError>;
+
+    /// The URLs with versions that share a key, and their versions, oldest first.
+    fn versions(
+        &self,
+        key: &UrlKey,
+        query: VersionQuery,
+    ) -> Result<Vec<(CanonicalUrl, VersionRow)>, StateError>;
+
+    /// The newest version at or before a time of the URLs that share a key, and if there is none,
+    /// the oldest after it.
+    fn version_as_of(
+        &self,
+        key: &UrlKey,
+        at_s: i64,
+    ) -> Result<Option<(CanonicalUrl, VersionRow)>, StateError>;
+
+    /// The collection log, newest round first.
+    fn rounds(&self, site: Option<SiteId>, limit: usize) -> Result<Vec<Round>, StateError>;
+
+    /// The log of visits, newest first.
+    fn visits(&self, filter: VisitFilter) -> Result<Vec<VisitRow>, StateError>;
+
+    /// Totals.
+    fn stats(&self) -> Result<StateStats, StateError>;
+
+    /// Checks what can be checked from inside; a sentence for each thing that is wrong.
+    fn check(&self) -> Result<Vec<String>, StateError>;
+
+    /// Enters a version found in the packs that the index does not have; returns whether it was
+    /// missing.
+    fn adopt_version(
+        &self,
+        site: SiteId,
+        url: &CanonicalUrl,
+        row: &VersionRow,
+    ) -> Result<bool, StateError>;
+}

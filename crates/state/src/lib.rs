@@ -1,0 +1,27 @@
+//! What is known: sites, servers, pages, visits and versions, and the one commit point.
+//!
+//! Read in this order:
+//! - [`State`]: the contract, a small set of batch operations;
+//! - [`Site`] and [`SiteConditions`]: what a person registered;
+//! - [`PageRecord`], [`DuePage`]: a page and what is needed to visit it;
+//! - [`Change`], above all [`VisitCommit`]: all that one visit makes true, at once;
+//! - [`SqliteState`]: the embedded implementation.
+//!
+//! State holds no content: a version row names a version of the store by its number. State may be
+//! lost; the version index is rebuilt from packs. It knows no clock: times are arguments.
+
+mod contract;
+mod error;
+mod records;
+mod sqlite;
+#[cfg(any(test, feature = "suite"))]
+pub mod suite;
+
+pub use contract::{DueCursor, PageFilter, State, VersionQuery, VisitFilter};
+pub use error::StateError;
+pub use records::{
+    Change, ContentMark, Discovered, DuePage, NewPage, Outcome, PageId, PageRecord, PageUpdate,
+    RobotsCopy, RobotsPolicy, Round, RoundCounts, RoundEnd, Schedule, ServerId, ServerRecord, Site,
+    SiteConditions, SiteCounts, SiteId, StateStats, VersionRow, VisitCommit, VisitRow,
+};
+pub use sqlite::SqliteState;

@@ -1,0 +1,468 @@
+use std::fmt;
+
+use nenrin_urls::{CanonicalUrl, Scope, Server};
+use serde::{Deserialize, Serialize};
+
+/// The number of a site.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct SiteId(pub u32);
+
+/// The number of a server, given when its first page becomes known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ServerId(pub u32);
+
+/// The number of a page: its server's number above [`PageId::HASH_BITS`] bits of the URL's hash, so
+/// that pages of a server lie together in every table and queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct PageId(pub i64);
+
+impl PageId {
+    /// Bits below the server's number.
+    pub const HASH_BITS: u32 = 39;
+
+    /// The server of this page.
+    pub fn server(self) -> ServerId {
+        ServerId((self.0 >> Self::HASH_BITS) as u32)
+    }
+}
+
+/// The first half of a content's digest: enough to tell same from changed.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ContentMark(pub [u8; 16]);
+
+impl fmt::Debug for ContentMark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// What a visit found. Only the first three teach the revisit schedule; only `Changed` makes a
+/// version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// New content, or the first.
+    Changed,
+    /// The same content was sent again.
+    Same,
+    /// The server said that nothing changed (304).
+    NotModified,
+    /// The server says that there is no such page (404, 410).
+    Gone,
+    /// Not asked for: robots.txt, scope or address guard forbade it.
+    Refused,
+    /// No usable answer.
+    Failed,
+}
+
+impl Outcome {
+    /// Every outcome, in the order of their stored numbers.
+    pub const ALL: [Self; 6] =
+        [Self::Changed, Self::Same, Self::NotModified, Self::Gone, Self::Refused, Self::Failed];
+
+    /// Whether the page was seen alive.
+    pub fn is_seen(self) -> bool {
+        matches!(self, Self::Changed | Self::Same | Self::NotModified)
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Changed => "changed",
+            Self::Same => "same",
+            Self::NotModified => "not-modified",
+            Self::Gone => "gone",
+            Self::Refused => "refused",
+            Self::Failed => "failed",
+        })
+    }
+}
+
+/// When a site's pages are visited again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Schedule {
+    /// Only when someone asks.
+    Manual,
+    /// All pages in one round after another, each beginning `period_s` after the last began.
+    Rounds {
+        /// Seconds from the beginning of a round to the next.
+        period_s: i64,
+    },
+}
+
+/// Whether robots.txt is obeyed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum RobotsPolicy {
+    /// robots.txt decides.
+    Obey,
+    /// robots.txt is not asked for, for a reason that is kept.
+    Ignore {
+        /// Who allowed it, or why it is right.
+        reason: String,
+    },
+}
+
+/// The conditions under which a site is collected: paper 001's table row, and ours.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SiteConditions {
+    /// Where collecting begins. A top page that redirects adds its target here.
+    pub tops: Vec<CanonicalUrl>,
+    /// Which pages belong to the site.
+    pub scope: Scope,
+    /// Links followed from a top page; a top page has depth 1 (paper 000).
+    pub depth: u32,
+    /// The most pages visited in a round.
+    pub max_pages: Option<u64>,
+    /// Images, styles and scripts of a page are collected wherever they lie.
+    pub embeds: bool,
+    /// When to come again.
+    pub schedule: Schedule,
+    /// Milliseconds between two requests to one server, at least; `None` takes the archive's.
+    pub delay_ms: Option<u64>,
+    /// Whether private and loopback addresses may be asked.
+    pub allow_private: bool,
+    /// Whether robots.txt is obeyed.
+    pub robots: RobotsPolicy,
+}
+
+/// A registered site.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Site {
+    /// Its number.
+    pub id: SiteId,
+    /// Its name, unique.
+    pub name: String,
+    /// How it is collected.
+    pub conditions: SiteConditions,
+    /// When it was registered.
+    pub created_s: i64,
+    /// When its last round began.
+    pub collected_s: Option<i64>,
+    /// Whether collecting is paused.
+    pub paused: bool,
+    /// Running totals.
+    pub counts: SiteCounts,
+}
+
+/// Running totals of a site, kept with every commit so that no one has to count rows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct SiteCounts {
+    /// Known pages.
+    pub pages: u64,
+    /// Visits made.
+    pub visits: u64,
+    /// Versions kept.
+    pub versions: u64,
+    /// Visits that failed or were refused.
+    pub troubles: u64,
+    /// What a mirror of every visit would take.
+    pub raw_bytes: u64,
+}
+
+/// One pass over a site; a row of the collection log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Round {
+    /// Its number.
+    pub id: i64,
+    /// The site.
+    pub site: SiteId,
+    /// When it began.
+    pub started_s: i64,
+    /// When it was finished, if it is.
+    pub ended_s: Option<i64>,
+    /// What it found.
+    pub counts: RoundCounts,
+}
+
+/// What a round found.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RoundCounts {
+    /// Pages that became known.
+    pub new_pages: u64,
+    /// Visits with new content.
+    pub changed: u64,
+    /// Visits with the same content sent again.
+    pub same: u64,
+    /// Visits answered by 304.
+    pub not_modified: u64,
+    /// Visits to pages that are gone.
+    pub gone: u64,
+    /// Visits that were not allowed.
+    pub refused: u64,
+    /// Visits without a usable answer.
+    pub failed: u64,
+    /// Bytes of bodies received.
+    pub received_bytes: u64,
+    /// Bytes added to packs.
+    pub stored_bytes: u64,
+}
+
+impl RoundCounts {
+    /// All visits.
+    pub fn visits(&self) -> u64 {
+        self.changed + self.same + self.not_modified + self.gone + self.refused + self.failed
+    }
+
+    /// Counts one visit.
+    pub fn count(&mut self, outcome: Outcome) {
+        *match outcome {
+            Outcome::Changed => &mut self.changed,
+            Outcome::Same => &mut self.same,
+            Outcome::NotModified => &mut self.not_modified,
+            Outcome::Gone => &mut self.gone,
+            Outcome::Refused => &mut self.refused,
+            Outcome::Failed => &mut self.failed,
+        } += 1;
+    }
+
+    /// Adds another round's counts.
+    pub fn add(&mut self, other: &Self) {
+        self.new_pages += other.new_pages;
+        self.changed += other.changed;
+        self.same += other.same;
+        self.not_modified += other.not_modified;
+        self.gone += other.gone;
+        self.refused += other.refused;
+        self.failed += other.failed;
+        self.received_bytes += other.received_bytes;
+        self.stored_bytes += other.stored_bytes;
+    }
+}
+
+/// A copy of a server's robots.txt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RobotsCopy {
+    /// When the last good answer (2xx or 4xx) came.
+    pub good_at_s: i64,
+    /// Its status.
+    pub status: u16,
+    /// Its body; empty unless 2xx.
+    pub body: Vec<u8>,
+}
+
+/// What is known of a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerRecord {
+    /// Its number.
+    pub id: ServerId,
+    /// Its name.
+    pub server: Server,
+    /// The last good robots.txt.
+    pub robots: Option<RobotsCopy>,
+    /// When robots.txt was last asked for, with or without success.
+    pub robots_tried_s: Option<i64>,
+    /// When the server was last asked for anything.
+    pub asked_ms: Option<i64>,
+    /// Until when it is left alone.
+    pub resting_until_ms: Option<i64>,
+    /// Troubles in a row: doubles the rest.
+    pub strikes: u32,
+}
+
+/// All that is known of a page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PageRecord {
+    /// Its number.
+    pub id: PageId,
+    /// Its URL.
+    pub url: CanonicalUrl,
+    /// The site that found it first.
+    pub site: SiteId,
+    /// When it became known.
+    pub discovered_s: i64,
+    /// When it was last tried.
+    pub visited_s: Option<i64>,
+    /// What the last visit found.
+    pub outcome: Option<Outcome>,
+    /// When it is to be visited again, if it has a time of its own.
+    pub due_s: Option<i64>,
+    /// Visits made.
+    pub visits: u32,
+    /// Visits that saw new content.
+    pub changes: u32,
+    /// Failed visits in a row.
+    pub failures: u32,
+    /// The validators of the last version.
+    pub etag: Option<String>,
+    /// The validators of the last version.
+    pub last_modified: Option<String>,
+    /// Mark of the last content.
+    pub mark: Option<ContentMark>,
+    /// Size of the last content.
+    pub bytes: u64,
+    /// The store's number of the last version.
+    pub version: Option<u64>,
+    /// The revisit policy's memory, opaque here.
+    pub history: Vec<u8>,
+}
+
+/// A page that is to be visited for a site.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DuePage {
+    /// The page.
+    pub page: PageRecord,
+    /// The site for which it is visited.
+    pub site: SiteId,
+    /// Its depth in that site.
+    pub depth: u32,
+    /// Redirects followed to reach it.
+    pub hops: u32,
+}
+
+/// A page that a visit made known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Discovered {
+    /// Its URL.
+    pub url: CanonicalUrl,
+    /// Its depth in the visiting site.
+    pub depth: u32,
+    /// Redirects followed to reach it.
+    pub hops: u32,
+    /// When it is due, if it has a time of its own.
+    pub due_s: Option<i64>,
+}
+
+/// What a visit changes in the page's record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PageUpdate {
+    /// The validators to send next time.
+    pub etag: Option<String>,
+    /// The validators to send next time.
+    pub last_modified: Option<String>,
+    /// Mark of the content last seen.
+    pub mark: Option<ContentMark>,
+    /// Size of the content last seen.
+    pub bytes: u64,
+    /// The revisit policy's memory.
+    pub history: Vec<u8>,
+    /// When to come again, if the page has a time of its own.
+    pub due_s: Option<i64>,
+    /// Failed visits in a row.
+    pub failures: u32,
+}
+
+/// A version of a page, in the index.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct VersionRow {
+    /// When it was received.
+    pub at_s: i64,
+    /// The store's number.
+    pub version: u64,
+    /// HTTP status.
+    pub status: u16,
+    /// Content type without parameters.
+    pub mime: String,
+    /// Size of the body as received.
+    pub bytes: u64,
+}
+
+/// All that one visit makes true, committed at once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VisitCommit {
+    /// The page.
+    pub page: PageId,
+    /// The site for which it was visited.
+    pub site: SiteId,
+    /// The round, if it belongs to one.
+    pub round: Option<i64>,
+    /// When.
+    pub at_s: i64,
+    /// What was found.
+    pub outcome: Outcome,
+    /// HTTP status, 0 without an answer.
+    pub status: u16,
+    /// Why, for outcomes that need a reason.
+    pub detail: Option<String>,
+    /// From the request to the last byte.
+    pub elapsed_ms: u32,
+    /// Bytes of the body received.
+    pub received_bytes: u64,
+    /// Bytes added to packs.
+    pub stored_bytes: u64,
+    /// The new version, if there is one; its content is durable already.
+    pub version: Option<VersionRow>,
+    /// The page's new record.
+    pub update: PageUpdate,
+    /// Pages found by this visit.
+    pub discovered: Vec<Discovered>,
+    /// Top pages that the site gains (a top page was redirected).
+    pub new_tops: Vec<CanonicalUrl>,
+}
+
+/// The end of a round.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RoundEnd {
+    /// The round.
+    pub round: i64,
+    /// The site.
+    pub site: SiteId,
+    /// When.
+    pub at_s: i64,
+}
+
+/// One element of a commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// A visit was made.
+    Visit(Box<VisitCommit>),
+    /// A server's record changed.
+    Server(Box<ServerRecord>),
+    /// A round was finished.
+    RoundEnd(RoundEnd),
+}
+
+/// A page that a commit made known or brought nearer to a top page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewPage {
+    /// The page, ready to be visited.
+    pub due: DuePage,
+}
+
+/// A visit, in the log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct VisitRow {
+    /// Its place in the log; larger is later.
+    pub id: i64,
+    /// When.
+    pub at_s: i64,
+    /// The page.
+    pub url: CanonicalUrl,
+    /// The site for which it was visited.
+    pub site: SiteId,
+    /// What was found.
+    pub outcome: Outcome,
+    /// HTTP status, 0 without an answer.
+    pub status: u16,
+    /// Why.
+    pub detail: Option<String>,
+    /// From the request to the last byte.
+    pub elapsed_ms: u32,
+    /// Bytes of the body received.
+    pub received_bytes: u64,
+}
+
+/// Totals of the whole state.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct StateStats {
+    /// Registered sites.
+    pub sites: u64,
+    /// Known servers.
+    pub servers: u64,
+    /// Known pages.
+    pub pages: u64,
+    /// Visits made.
+    pub visits: u64,
+    /// Versions kept.
+    pub versions: u64,
+    /// What a mirror of every visit would take.
+    pub raw_bytes: u64,
+    /// Bytes of the database on disk.
+    pub file_bytes: u64,
+}

@@ -1,0 +1,247 @@
+//! The embedded state: one SQLite file in WAL mode, synced at every commit.
+
+mod commit;
+mod open;
+mod read;
+mod rows;
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use nenrin_urls::{CanonicalUrl, UrlKey};
+use rusqlite::Connection;
+
+use crate::{
+    Change, DueCursor, DuePage, NewPage, PageFilter, PageId, PageRecord, Round, ServerId,
+    ServerRecord, Site, SiteConditions, SiteId, State, StateError, StateStats, VersionQuery,
+    VersionRow, VisitFilter, VisitRow,
+};
+
+/// The embedded state. One connection writes, another reads, so that the interface never waits for
+/// a commit.
+pub struct SqliteState {
+    path: PathBuf,
+    bucket_s: i64,
+    writer: Mutex<Connection>,
+    /// `None` in memory, where a second connection would see another database.
+    reader: Option<Mutex<Connection>>,
+}
+
+impl SqliteState {
+    /// Opens or creates the state in a file. `bucket_s` is the resolution of the long-term queue;
+    /// an existing state keeps its own.
+    pub fn open(path: &Path, bucket_s: i64) -> Result<Self, StateError> {
+        let writer = open::writer(path, bucket_s)?;
+        let reader = open::reader(path)?;
+        Self::over(path.to_owned(), writer, Some(reader))
+    }
+
+    /// A state in memory, for simulations and tests.
+    pub fn in_memory(bucket_s: i64) -> Result<Self, StateError> {
+        let path = PathBuf::from(":memory:");
+        let writer = open::writer(&path, bucket_s)?;
+        Self::over(path, writer, None)
+    }
+
+    fn over(
+        path: PathBuf,
+        writer: Connection,
+        reader: Option<Connection>,
+    ) -> Result<Self, StateError> {
+        let bucket_s = open::bucket_s(&writer).map_err(|e| open::explain(&path, "read", e))?;
+        Ok(Self { path, bucket_s, writer: Mutex::new(writer), reader: reader.map(Mutex::new) })
+    }
+
+    fn write<T>(
+        &self,
+        action: &'static str,
+        work: impl FnOnce(&rusqlite::Transaction<'_>) -> Result<T, Refusal>,
+    ) -> Result<T, StateError> {
+        let mut writer = lock(&self.writer);
+        let explain = |e| open::explain(&self.path, action, e);
+        let transaction = writer
+            .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)
+            .map_err(explain)?;
+        let answer = work(&transaction).map_err(|refusal| match refusal {
+            Refusal::Engine(e) => explain(e),
+            Refusal::State(e) => e,
+        })?;
+        transaction.commit().map_err(explain)?;
+        Ok(answer)
+    }
+
+    fn read<T>(
+        &self,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, StateError> {
+        let reader = lock(self.reader.as_ref().unwrap_or(&self.writer));
+        work(&reader).map_err(|e| open::explain(&self.path, "read", e))
+    }
+}
+
+/// A panic while the lock was held rolled its transaction back, so the connection is sound.
+fn lock(connection: &Mutex<Connection>) -> MutexGuard<'_, Connection> {
+    connection.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Why a transaction is given up.
+enum Refusal {
+    Engine(rusqlite::Error),
+    State(StateError),
+}
+
+impl From<rusqlite::Error> for Refusal {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Engine(error)
+    }
+}
+
+impl From<StateError> for Refusal {
+    fn from(error: StateError) -> Self {
+        Self::State(error)
+    }
+}
+
+impl State for SqliteState {
+    fn add_site(
+        &self,
+        name: &str,
+        conditions: &SiteConditions,
+        now_s: i64,
+    ) -> Result<Site, StateError> {
+        self.write("written", |t| commit::add_site(t, self.bucket_s, name, conditions, now_s))
+    }
+
+    fn set_site(
+        &self,
+        site: SiteId,
+        conditions: &SiteConditions,
+        now_s: i64,
+    ) -> Result<(), StateError> {
+        self.write("written", |t| commit::set_site(t, self.bucket_s, site, conditions, now_s))
+    }
+
+    fn pause_site(&self, site: SiteId, paused: bool) -> Result<(), StateError> {
+        self.write("written", |t| commit::pause_site(t, site, paused))
+    }
+
+    fn sites(&self) -> Result<Vec<Site>, StateError> {
+        self.read(read::sites)
+    }
+
+    fn begin_round(&self, site: SiteId, now_s: i64) -> Result<Round, StateError> {
+        self.write("written", |t| commit::begin_round(t, site, now_s))
+    }
+
+    fn load_round(
+        &self,
+        round: &Round,
+        after: Option<PageId>,
+        limit: usize,
+    ) -> Result<Vec<DuePage>, StateError> {
+        self.read(|c| read::load_round(c, round, after, limit))
+    }
+
+    fn load_due(
+        &self,
+        until_s: i64,
+        after: Option<DueCursor>,
+        limit: usize,
+    ) -> Result<Vec<(DueCursor, DuePage)>, StateError> {
+        self.read(|c| read::load_due(c, until_s, after, limit))
+    }
+
+    fn servers(&self, ids: &[ServerId]) -> Result<Vec<ServerRecord>, StateError> {
+        self.read(|c| read::servers(c, ids))
+    }
+
+    fn commit(&self, changes: &[Change]) -> Result<Vec<NewPage>, StateError> {
+        self.write("written", |t| commit::commit(t, self.bucket_s, changes))
+    }
+
+    fn page(&self, url: &CanonicalUrl) -> Result<Option<PageRecord>, StateError> {
+        self.read(|c| read::page(c, url))
+    }
+
+    fn pages(&self, filter: PageFilter) -> Result<Vec<PageRecord>, StateError> {
+        self.read(|c| read::pages(c, filter))
+    }
+
+    fn versions(
+        &self,
+        key: &UrlKey,
+        query: VersionQuery,
+    ) -> Result<Vec<(CanonicalUrl, VersionRow)>, StateError> {
+        self.read(|c| read::versions(c, key, query))
+    }
+
+    fn version_as_of(
+        &self,
+        key: &UrlKey,
+        at_s: i64,
+    ) -> Result<Option<(CanonicalUrl, VersionRow)>, StateError> {
+        self.read(|c| read::version_as_of(c, key, at_s))
+    }
+
+    fn rounds(&self, site: Option<SiteId>, limit: usize) -> Result<Vec<Round>, StateError> {
+        self.read(|c| read::rounds(c, site, limit))
+    }
+
+    fn visits(&self, filter: VisitFilter) -> Result<Vec<VisitRow>, StateError> {
+        self.read(|c| read::visits(c, filter))
+    }
+
+    fn stats(&self) -> Result<StateStats, StateError> {
+        self.read(read::stats)
+    }
+
+    fn check(&self) -> Result<Vec<String>, StateError> {
+        self.read(read::check)
+    }
+
+    fn adopt_version(
+        &self,
+        site: SiteId,
+        url: &CanonicalUrl,
+        row: &VersionRow,
+    ) -> Result<bool, StateError> {
+        self.write("written", |t| commit::adopt_version(t, self.bucket_s, site, url, row))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    crate::contract_suite!(in_memory, || SqliteState::in_memory(3600).unwrap());
+
+    #[test]
+    fn a_file_that_is_no_database_is_named_damaged() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state.sqlite");
+        std::fs::write(&path, vec![b'x'; 8192]).unwrap();
+        let error = SqliteState::open(&path, 3600).err().unwrap();
+        assert!(matches!(error, StateError::Damaged { .. }), "{error}");
+        assert!(error.to_string().contains("reindex"), "{error}");
+    }
+
+    #[test]
+    fn a_newer_format_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state.sqlite");
+        drop(SqliteState::open(&path, 3600).unwrap());
+        Connection::open(&path).unwrap().pragma_update(None, "user_version", 999).unwrap();
+        let error = SqliteState::open(&path, 3600).err().unwrap();
+        assert!(matches!(error, StateError::FormatTooNew { found: 999, .. }), "{error}");
+    }
+
+    #[test]
+    fn an_opened_state_keeps_its_bucket_resolution() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state.sqlite");
+        drop(SqliteState::open(&path, 60).unwrap());
+        assert_eq!(SqliteState::open(&path, 3600).unwrap().bucket_s, 60);
+    }
+}

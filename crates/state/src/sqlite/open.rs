@@ -1,0 +1,109 @@
+//! Opening the database: format, pragmas, and what its errors mean.
+
+use std::path::Path;
+
+use rusqlite::{Connection, ErrorCode, OptionalExtension};
+
+use crate::StateError;
+
+const FORMAT: i64 = 1;
+
+const SCHEMA: &str = "
+CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE sites (
+    id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, conditions TEXT NOT NULL,
+    created_s INTEGER NOT NULL, collected_s INTEGER, paused INTEGER NOT NULL DEFAULT 0,
+    pages INTEGER NOT NULL DEFAULT 0, visits INTEGER NOT NULL DEFAULT 0,
+    versions INTEGER NOT NULL DEFAULT 0, troubles INTEGER NOT NULL DEFAULT 0,
+    raw_bytes INTEGER NOT NULL DEFAULT 0);
+CREATE TABLE servers (
+    id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,
+    robots_good_s INTEGER, robots_status INTEGER, robots_body BLOB, robots_tried_s INTEGER,
+    asked_ms INTEGER, resting_until_ms INTEGER, strikes INTEGER NOT NULL DEFAULT 0);
+CREATE TABLE pages (
+    id INTEGER PRIMARY KEY, path TEXT NOT NULL, site INTEGER NOT NULL,
+    discovered_s INTEGER NOT NULL, visited_s INTEGER, outcome INTEGER, due_s INTEGER,
+    visits INTEGER NOT NULL DEFAULT 0, changes INTEGER NOT NULL DEFAULT 0,
+    failures INTEGER NOT NULL DEFAULT 0, etag TEXT, last_modified TEXT, mark BLOB,
+    bytes INTEGER NOT NULL DEFAULT 0, version INTEGER, history BLOB);
+CREATE TABLE members (
+    site INTEGER NOT NULL, page INTEGER NOT NULL, depth INTEGER NOT NULL, hops INTEGER NOT NULL,
+    round INTEGER, PRIMARY KEY (site, page)) WITHOUT ROWID;
+CREATE TABLE due (
+    bucket INTEGER NOT NULL, page INTEGER NOT NULL, PRIMARY KEY (bucket, page)) WITHOUT ROWID;
+CREATE TABLE mimes (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+CREATE TABLE versions (
+    page INTEGER NOT NULL, at_s INTEGER NOT NULL, version INTEGER NOT NULL,
+    status INTEGER NOT NULL, mime INTEGER NOT NULL, bytes INTEGER NOT NULL,
+    PRIMARY KEY (page, at_s, version)) WITHOUT ROWID;
+CREATE TABLE keys (key TEXT NOT NULL, page INTEGER NOT NULL, PRIMARY KEY (key, page)) WITHOUT ROWID;
+CREATE TABLE visits (
+    id INTEGER PRIMARY KEY, at_s INTEGER NOT NULL, page INTEGER NOT NULL, site INTEGER NOT NULL,
+    outcome INTEGER NOT NULL, status INTEGER NOT NULL, elapsed_ms INTEGER NOT NULL,
+    received_bytes INTEGER NOT NULL, detail TEXT);
+CREATE TABLE rounds (
+    id INTEGER PRIMARY KEY, site INTEGER NOT NULL, started_s INTEGER NOT NULL, ended_s INTEGER,
+    counts TEXT NOT NULL);
+CREATE INDEX rounds_by_site ON rounds (site, id);
+";
+
+pub(super) fn writer(path: &Path, bucket_s: i64) -> Result<Connection, StateError> {
+    let explain = |e| explain(path, "opened", e);
+    let connection = Connection::open(path).map_err(explain)?;
+    prepare(&connection).map_err(explain)?;
+    let found: i64 =
+        connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(explain)?;
+    match found {
+        0 => create(&connection, bucket_s).map_err(explain)?,
+        FORMAT => {}
+        found => {
+            return Err(StateError::FormatTooNew { path: path.to_owned(), found, known: FORMAT });
+        }
+    }
+    Ok(connection)
+}
+
+pub(super) fn reader(path: &Path) -> Result<Connection, StateError> {
+    let explain = |e| explain(path, "opened", e);
+    let connection = Connection::open(path).map_err(explain)?;
+    prepare(&connection).map_err(explain)?;
+    connection.pragma_update(None, "query_only", true).map_err(explain)?;
+    Ok(connection)
+}
+
+fn prepare(connection: &Connection) -> rusqlite::Result<()> {
+    connection.busy_timeout(std::time::Duration::from_secs(10))?;
+    connection.set_prepared_statement_cache_capacity(64);
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "cache_size", -32_000)?;
+    connection.pragma_update(None, "temp_store", "MEMORY")?;
+    Ok(())
+}
+
+fn create(connection: &Connection, bucket_s: i64) -> rusqlite::Result<()> {
+    let transaction = connection.unchecked_transaction()?;
+    transaction.execute_batch(SCHEMA)?;
+    transaction.execute("INSERT INTO meta VALUES ('bucket_s', ?1)", [bucket_s.max(1)])?;
+    transaction.pragma_update(None, "user_version", FORMAT)?;
+    transaction.commit()
+}
+
+pub(super) fn bucket_s(connection: &Connection) -> rusqlite::Result<i64> {
+    let found = connection
+        .query_row("SELECT value FROM meta WHERE name = 'bucket_s'", [], |row| row.get(0))
+        .optional()?;
+    Ok(found.unwrap_or(3600))
+}
+
+/// What an engine error means for the caller.
+pub(super) fn explain(path: &Path, action: &'static str, error: rusqlite::Error) -> StateError {
+    let path = path.to_owned();
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => StateError::NoRoom { path },
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+            StateError::Damaged { path, reason: error.to_string() }
+        }
+        _ => StateError::Engine { path, action, source: Box::new(error) },
+    }
+}

@@ -1,0 +1,256 @@
+//! Queries. Each is bounded by its limit and answered from a key or an index.
+
+use nenrin_urls::{CanonicalUrl, UrlKey};
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::rows;
+use crate::{
+    DueCursor, DuePage, PageFilter, PageId, PageRecord, Round, ServerId, ServerRecord, Site,
+    SiteId, StateStats, VersionQuery, VersionRow, VisitFilter, VisitRow,
+};
+
+/// Neighbouring numbers tried for pages whose hashes collide.
+pub(super) const PROBES: i64 = 8;
+
+pub(super) fn sites(c: &Connection) -> rusqlite::Result<Vec<Site>> {
+    let mut query = c.prepare_cached(&format!("SELECT {} FROM sites ORDER BY id", rows::SITE))?;
+    query.query_map([], rows::site)?.collect()
+}
+
+pub(super) fn servers(c: &Connection, ids: &[ServerId]) -> rusqlite::Result<Vec<ServerRecord>> {
+    let mut query =
+        c.prepare_cached(&format!("SELECT {} FROM servers WHERE id = ?1", rows::SERVER))?;
+    ids.iter()
+        .filter_map(|id| query.query_row([id.0], rows::server).optional().transpose())
+        .collect()
+}
+
+pub(super) fn load_round(
+    c: &Connection,
+    round: &Round,
+    after: Option<PageId>,
+    limit: usize,
+) -> rusqlite::Result<Vec<DuePage>> {
+    let mut query = c.prepare_cached(&format!(
+        "SELECT {}, m.site, m.depth, m.hops
+         FROM members m JOIN pages p ON p.id = m.page {}
+         WHERE m.site = ?1 AND m.page > ?2 AND (m.round IS NULL OR m.round < ?3)
+         ORDER BY m.page LIMIT ?4",
+        rows::PAGE,
+        rows::PAGE_SERVER
+    ))?;
+    let after = after.map_or(-1, |page| page.0);
+    query.query_map(params![round.site.0, after, round.id, count(limit)], rows::due_page)?.collect()
+}
+
+pub(super) fn load_due(
+    c: &Connection,
+    until_s: i64,
+    after: Option<DueCursor>,
+    limit: usize,
+) -> rusqlite::Result<Vec<(DueCursor, DuePage)>> {
+    let mut query = c.prepare_cached(&format!(
+        "SELECT {}, p.site, m.depth, m.hops, d.bucket
+         FROM due d JOIN pages p ON p.id = d.page {}
+         JOIN members m ON m.site = p.site AND m.page = p.id
+         WHERE (d.bucket, d.page) > (?1, ?2) AND p.due_s <= ?3
+         ORDER BY d.bucket, d.page LIMIT ?4",
+        rows::PAGE,
+        rows::PAGE_SERVER
+    ))?;
+    let (bucket, page) = after.map_or((i64::MIN, -1), |(bucket, page)| (bucket, page.0));
+    query
+        .query_map(params![bucket, page, until_s, count(limit)], |row| {
+            let due = rows::due_page(row)?;
+            Ok(((row.get(19)?, due.page.id), due))
+        })?
+        .collect()
+}
+
+pub(super) fn page(c: &Connection, url: &CanonicalUrl) -> rusqlite::Result<Option<PageRecord>> {
+    match find_page(c, url)? {
+        Some(id) => page_by_id(c, id).map(Some),
+        None => Ok(None),
+    }
+}
+
+pub(super) fn page_by_id(c: &Connection, id: PageId) -> rusqlite::Result<PageRecord> {
+    c.prepare_cached(&format!(
+        "SELECT {} FROM pages p {} WHERE p.id = ?1",
+        rows::PAGE,
+        rows::PAGE_SERVER
+    ))?
+    .query_row([id.0], rows::page)
+}
+
+/// The number of a known page.
+pub(super) fn find_page(c: &Connection, url: &CanonicalUrl) -> rusqlite::Result<Option<PageId>> {
+    let server: Option<u32> = c
+        .prepare_cached("SELECT id FROM servers WHERE name = ?1")?
+        .query_row([url.server().as_str()], |row| row.get(0))
+        .optional()?;
+    let Some(server) = server else { return Ok(None) };
+    find_on_server(c, ServerId(server), url)
+}
+
+pub(super) fn find_on_server(
+    c: &Connection,
+    server: ServerId,
+    url: &CanonicalUrl,
+) -> rusqlite::Result<Option<PageId>> {
+    let first = first_number(server, url);
+    c.prepare_cached("SELECT id FROM pages WHERE id >= ?1 AND id < ?1 + ?2 AND path = ?3")?
+        .query_row(params![first, PROBES, url.path_and_query()], |row| row.get(0).map(PageId))
+        .optional()
+}
+
+/// The number that a page has unless another page's hash stands in its way.
+pub(super) fn first_number(server: ServerId, url: &CanonicalUrl) -> i64 {
+    let hash = blake3::hash(url.path_and_query().as_bytes());
+    let mut first = [0; 8];
+    first.copy_from_slice(&hash.as_bytes()[..8]);
+    let space = (1_i64 << PageId::HASH_BITS) - PROBES;
+    (i64::from(server.0) << PageId::HASH_BITS) + (u64::from_le_bytes(first) % space as u64) as i64
+}
+
+pub(super) fn pages(c: &Connection, filter: PageFilter) -> rusqlite::Result<Vec<PageRecord>> {
+    let after = filter.after.map_or(-1, |page| page.0);
+    let limit = count(filter.limit);
+    match filter.site {
+        Some(site) => c
+            .prepare_cached(&format!(
+                "SELECT {} FROM members m JOIN pages p ON p.id = m.page {}
+                 WHERE m.site = ?1 AND m.page > ?2 ORDER BY m.page LIMIT ?3",
+                rows::PAGE,
+                rows::PAGE_SERVER
+            ))?
+            .query_map(params![site.0, after, limit], rows::page)?
+            .collect(),
+        None => c
+            .prepare_cached(&format!(
+                "SELECT {} FROM pages p {} WHERE p.id > ?1 ORDER BY p.id LIMIT ?2",
+                rows::PAGE,
+                rows::PAGE_SERVER
+            ))?
+            .query_map(params![after, limit], rows::page)?
+            .collect(),
+    }
+}
+
+const VERSION: &str = "s.name || p.path, v.at_s, v.version, v.status, mimes.name, v.bytes
+    FROM keys k JOIN pages p ON p.id = k.page JOIN servers s ON s.id = p.id >> 39
+    JOIN versions v ON v.page = k.page JOIN mimes ON mimes.id = v.mime
+    WHERE k.key = ?1";
+
+pub(super) fn versions(
+    c: &Connection,
+    key: &UrlKey,
+    query: VersionQuery,
+) -> rusqlite::Result<Vec<(CanonicalUrl, VersionRow)>> {
+    c.prepare_cached(&format!(
+        "SELECT {VERSION} AND v.at_s BETWEEN ?2 AND ?3 ORDER BY v.at_s, v.version LIMIT ?4"
+    ))?
+    .query_map(params![key.as_str(), query.from_s, query.to_s, count(query.limit)], rows::version)?
+    .collect()
+}
+
+pub(super) fn version_as_of(
+    c: &Connection,
+    key: &UrlKey,
+    at_s: i64,
+) -> rusqlite::Result<Option<(CanonicalUrl, VersionRow)>> {
+    let pick = |order: &str| {
+        c.prepare_cached(&format!("SELECT {VERSION} AND v.at_s {order} LIMIT 1"))?
+            .query_row(params![key.as_str(), at_s], rows::version)
+            .optional()
+    };
+    match pick("<= ?2 ORDER BY v.at_s DESC, v.version DESC")? {
+        Some(found) => Ok(Some(found)),
+        None => pick("> ?2 ORDER BY v.at_s, v.version"),
+    }
+}
+
+pub(super) fn rounds(
+    c: &Connection,
+    site: Option<SiteId>,
+    limit: usize,
+) -> rusqlite::Result<Vec<Round>> {
+    let filter = if site.is_some() { "WHERE site = ?1" } else { "WHERE ?1 IS NULL" };
+    c.prepare_cached(&format!(
+        "SELECT {} FROM rounds {filter} ORDER BY id DESC LIMIT ?2",
+        rows::ROUND
+    ))?
+    .query_map(params![site.map(|s| s.0), count(limit)], rows::round)?
+    .collect()
+}
+
+pub(super) fn visits(c: &Connection, filter: VisitFilter) -> rusqlite::Result<Vec<VisitRow>> {
+    c.prepare_cached(
+        "SELECT v.id, v.at_s, s.name || p.path, v.site, v.outcome, v.status, v.detail,
+                v.elapsed_ms, v.received_bytes
+         FROM visits v JOIN pages p ON p.id = v.page JOIN servers s ON s.id = p.id >> 39
+         WHERE v.id < ?1 AND (?2 IS NULL OR v.site = ?2) ORDER BY v.id DESC LIMIT ?3",
+    )?
+    .query_map(
+        params![filter.before.unwrap_or(i64::MAX), filter.site.map(|s| s.0), count(filter.limit)],
+        rows::visit,
+    )?
+    .collect()
+}
+
+pub(super) fn stats(c: &Connection) -> rusqlite::Result<StateStats> {
+    let mut stats = c.query_row(
+        "SELECT COUNT(*), TOTAL(visits), TOTAL(versions), TOTAL(raw_bytes) FROM sites",
+        [],
+        |row| {
+            Ok(StateStats {
+                sites: rows::unsigned(row, 0)?,
+                visits: row.get::<_, f64>(1)? as u64,
+                versions: row.get::<_, f64>(2)? as u64,
+                raw_bytes: row.get::<_, f64>(3)? as u64,
+                ..StateStats::default()
+            })
+        },
+    )?;
+    let number = |sql: &str| c.query_row(sql, [], |row| rows::unsigned(row, 0));
+    stats.servers = number("SELECT COUNT(*) FROM servers")?;
+    stats.pages = number("SELECT COUNT(*) FROM pages")?;
+    stats.file_bytes =
+        number("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size")?;
+    Ok(stats)
+}
+
+pub(super) fn check(c: &Connection) -> rusqlite::Result<Vec<String>> {
+    let mut wrong = Vec::new();
+    let found: String = c.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+    if found != "ok" {
+        wrong.push(format!("the database is damaged: {found}"));
+    }
+    let laws = [
+        ("SELECT COUNT(*) FROM versions v LEFT JOIN pages p ON p.id = v.page WHERE p.id IS NULL",
+         "versions belong to no page"),
+        ("SELECT COUNT(*) FROM pages p WHERE p.version IS NOT NULL
+            AND NOT EXISTS (SELECT 1 FROM versions v WHERE v.page = p.id AND v.version = p.version)",
+         "pages name a last version that is not listed"),
+        ("SELECT COUNT(*) FROM pages p WHERE NOT EXISTS
+            (SELECT 1 FROM members m WHERE m.page = p.id AND m.site = p.site)",
+         "pages belong to no site"),
+        ("SELECT COUNT(*) FROM pages p WHERE p.due_s IS NOT NULL
+            AND NOT EXISTS (SELECT 1 FROM due d WHERE d.page = p.id
+                AND d.bucket = p.due_s / (SELECT value FROM meta WHERE name = 'bucket_s'))",
+         "pages have a due time but stand in no bucket"),
+        ("SELECT COUNT(*) FROM pages p LEFT JOIN servers s ON s.id = p.id >> 39 WHERE s.id IS NULL",
+         "pages belong to no server"),
+    ];
+    for (sql, what) in laws {
+        let found: i64 = c.query_row(sql, [], |row| row.get(0))?;
+        if found > 0 {
+            wrong.push(format!("{found} {what}"));
+        }
+    }
+    Ok(wrong)
+}
+
+fn count(limit: usize) -> i64 {
+    i64::try_from(limit).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,160 @@
+//! Rows to records and back.
+
+use nenrin_urls::{CanonicalUrl, Server};
+use rusqlite::{Row, types::Type};
+
+use crate::{
+    ContentMark, DuePage, Outcome, PageId, PageRecord, RobotsCopy, Round, ServerId, ServerRecord,
+    Site, SiteCounts, SiteId, VersionRow, VisitRow,
+};
+
+/// The columns that [`page`] reads, in its order.
+pub(super) const PAGE: &str = "p.id, s.name || p.path, p.site, p.discovered_s, p.visited_s, \
+    p.outcome, p.due_s, p.visits, p.changes, p.failures, p.etag, p.last_modified, p.mark, p.bytes, \
+    p.version, p.history";
+
+/// The join that [`PAGE`] needs: the server's number stands in the page's.
+pub(super) const PAGE_SERVER: &str = "JOIN servers s ON s.id = p.id >> 39";
+
+pub(super) fn page(row: &Row<'_>) -> rusqlite::Result<PageRecord> {
+    Ok(PageRecord {
+        id: PageId(row.get(0)?),
+        url: url(row, 1)?,
+        site: SiteId(row.get(2)?),
+        discovered_s: row.get(3)?,
+        visited_s: row.get(4)?,
+        outcome: row.get::<_, Option<u8>>(5)?.map(|n| outcome(5, n)).transpose()?,
+        due_s: row.get(6)?,
+        visits: row.get(7)?,
+        changes: row.get(8)?,
+        failures: row.get(9)?,
+        etag: row.get(10)?,
+        last_modified: row.get(11)?,
+        mark: row.get::<_, Option<[u8; 16]>>(12)?.map(ContentMark),
+        bytes: unsigned(row, 13)?,
+        version: row.get::<_, Option<i64>>(14)?.map(|v| v as u64),
+        history: row.get::<_, Option<Vec<u8>>>(15)?.unwrap_or_default(),
+    })
+}
+
+/// [`PAGE`], then site, depth and hops.
+pub(super) fn due_page(row: &Row<'_>) -> rusqlite::Result<DuePage> {
+    Ok(DuePage {
+        page: page(row)?,
+        site: SiteId(row.get(16)?),
+        depth: row.get(17)?,
+        hops: row.get(18)?,
+    })
+}
+
+pub(super) const SERVER: &str = "id, name, robots_good_s, robots_status, robots_body, \
+    robots_tried_s, asked_ms, resting_until_ms, strikes";
+
+pub(super) fn server(row: &Row<'_>) -> rusqlite::Result<ServerRecord> {
+    let robots = match row.get::<_, Option<i64>>(2)? {
+        Some(good_at_s) => Some(RobotsCopy {
+            good_at_s,
+            status: row.get(3)?,
+            body: row.get::<_, Option<Vec<u8>>>(4)?.unwrap_or_default(),
+        }),
+        None => None,
+    };
+    Ok(ServerRecord {
+        id: ServerId(row.get(0)?),
+        server: Server::try_from(row.get::<_, String>(1)?).map_err(|e| unreadable(1, e))?,
+        robots,
+        robots_tried_s: row.get(5)?,
+        asked_ms: row.get(6)?,
+        resting_until_ms: row.get(7)?,
+        strikes: row.get(8)?,
+    })
+}
+
+pub(super) const SITE: &str = "id, name, conditions, created_s, collected_s, paused, pages, \
+    visits, versions, troubles, raw_bytes";
+
+pub(super) fn site(row: &Row<'_>) -> rusqlite::Result<Site> {
+    let conditions: String = row.get(2)?;
+    Ok(Site {
+        id: SiteId(row.get(0)?),
+        name: row.get(1)?,
+        conditions: serde_json::from_str(&conditions).map_err(|e| unreadable(2, e))?,
+        created_s: row.get(3)?,
+        collected_s: row.get(4)?,
+        paused: row.get(5)?,
+        counts: SiteCounts {
+            pages: unsigned(row, 6)?,
+            visits: unsigned(row, 7)?,
+            versions: unsigned(row, 8)?,
+            troubles: unsigned(row, 9)?,
+            raw_bytes: unsigned(row, 10)?,
+        },
+    })
+}
+
+pub(super) const ROUND: &str = "id, site, started_s, ended_s, counts";
+
+pub(super) fn round(row: &Row<'_>) -> rusqlite::Result<Round> {
+    let counts: String = row.get(4)?;
+    Ok(Round {
+        id: row.get(0)?,
+        site: SiteId(row.get(1)?),
+        started_s: row.get(2)?,
+        ended_s: row.get(3)?,
+        counts: serde_json::from_str(&counts).map_err(|e| unreadable(4, e))?,
+    })
+}
+
+/// URL, then at_s, version, status, mime name, bytes.
+pub(super) fn version(row: &Row<'_>) -> rusqlite::Result<(CanonicalUrl, VersionRow)> {
+    let version = VersionRow {
+        at_s: row.get(1)?,
+        version: unsigned(row, 2)?,
+        status: row.get(3)?,
+        mime: row.get(4)?,
+        bytes: unsigned(row, 5)?,
+    };
+    Ok((url(row, 0)?, version))
+}
+
+/// id, at_s, URL, site, outcome, status, detail, elapsed_ms, received_bytes.
+pub(super) fn visit(row: &Row<'_>) -> rusqlite::Result<VisitRow> {
+    Ok(VisitRow {
+        id: row.get(0)?,
+        at_s: row.get(1)?,
+        url: url(row, 2)?,
+        site: SiteId(row.get(3)?),
+        outcome: outcome(4, row.get(4)?)?,
+        status: row.get(5)?,
+        detail: row.get(6)?,
+        elapsed_ms: row.get(7)?,
+        received_bytes: unsigned(row, 8)?,
+    })
+}
+
+pub(super) fn outcome_number(outcome: Outcome) -> u8 {
+    Outcome::ALL.iter().position(|&o| o == outcome).unwrap_or(0) as u8
+}
+
+fn outcome(column: usize, number: u8) -> rusqlite::Result<Outcome> {
+    Outcome::ALL
+        .get(usize::from(number))
+        .copied()
+        .ok_or_else(|| rusqlite::Error::IntegralValueOutOfRange(column, i64::from(number)))
+}
+
+fn url(row: &Row<'_>, column: usize) -> rusqlite::Result<CanonicalUrl> {
+    CanonicalUrl::parse(row.get_ref(column)?.as_str().map_err(|e| unreadable(column, e))?)
+        .map_err(|e| unreadable(column, e))
+}
+
+pub(super) fn unsigned(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
+    Ok(row.get::<_, i64>(column)? as u64)
+}
+
+fn unreadable(
+    column: usize,
+    error: impl std::error::Error + Send + Sync + 'static,
+) -> rusqlite::Error {
+    rusqlite::Error::FromSqlConversionFailure(column, Type::Text, Box::new(error))
+}

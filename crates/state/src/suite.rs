@@ -1,0 +1,330 @@
+//! The suite that every implementation of [`State`] runs: `contract_suite!(name, || make())`.
+#![expect(clippy::unwrap_used, reason = "a law that cannot be checked must fail its test")]
+#![expect(missing_docs, reason = "the laws' names are sentences")]
+
+use nenrin_urls::{CanonicalUrl, Scope};
+
+use crate::{
+    Change, ContentMark, Discovered, DuePage, Outcome, PageFilter, PageUpdate, RobotsCopy,
+    RobotsPolicy, RoundEnd, Schedule, SiteConditions, State, StateError, VersionQuery, VersionRow,
+    VisitCommit, VisitFilter,
+};
+
+/// Declares one test per law of the contract, each on a fresh state.
+#[macro_export]
+macro_rules! contract_suite {
+    ($module:ident, $make:expr) => {
+        mod $module {
+            use super::*;
+
+            $crate::contract_suite!(@tests $make;
+                a_site_makes_its_top_pages_known
+                two_sites_cannot_share_a_name
+                a_round_goes_on_until_it_is_ended
+                a_page_found_twice_is_known_once
+                a_shorter_path_brings_the_body_again
+                a_page_may_belong_to_two_sites
+                a_page_is_loaded_when_its_time_has_come
+                a_visit_is_in_the_log_and_in_the_sums
+                versions_are_found_as_of_a_date
+                a_commit_is_all_or_nothing
+                a_servers_record_comes_back
+                a_version_from_the_packs_is_adopted_once
+                pages_are_listed_in_portions
+                a_redirected_top_page_adds_a_top_page
+                a_round_begun_in_the_second_of_the_last_visits_every_page
+            );
+        }
+    };
+    (@tests $make:expr; $($law:ident)+) => {
+        $(
+            #[test]
+            fn $law() {
+                let state = ($make)();
+                $crate::suite::$law(&state);
+                assert_eq!($crate::State::check(&state).unwrap(), Vec::<String>::new());
+            }
+        )+
+    };
+}
+
+const NOW_S: i64 = 1_700_000_000;
+
+fn url(text: &str) -> CanonicalUrl {
+    CanonicalUrl::parse(text).unwrap()
+}
+
+fn conditions(top: &str) -> SiteConditions {
+    SiteConditions {
+        tops: vec![url(top)],
+        scope: Scope::Host,
+        depth: 3,
+        max_pages: None,
+        embeds: true,
+        schedule: Schedule::Manual,
+        delay_ms: None,
+        allow_private: false,
+        robots: RobotsPolicy::Obey,
+    }
+}
+
+fn visit(due: &DuePage, at_s: i64, outcome: Outcome) -> VisitCommit {
+    VisitCommit {
+        page: due.page.id,
+        site: due.site,
+        round: None,
+        at_s,
+        outcome,
+        status: 200,
+        detail: None,
+        elapsed_ms: 12,
+        received_bytes: 100,
+        stored_bytes: 40,
+        version: None,
+        update: PageUpdate {
+            etag: Some("\"e\"".into()),
+            last_modified: None,
+            mark: Some(ContentMark([7; 16])),
+            bytes: 100,
+            history: vec![1, 2, 3],
+            due_s: None,
+            failures: 0,
+        },
+        discovered: Vec::new(),
+        new_tops: Vec::new(),
+    }
+}
+
+fn found(text: &str, depth: u32) -> Discovered {
+    Discovered { url: url(text), depth, hops: 0, due_s: None }
+}
+
+fn row(version: u64, at_s: i64) -> VersionRow {
+    VersionRow { at_s, version, status: 200, mime: "text/html".into(), bytes: 100 }
+}
+
+/// A site with one top page, in an unfinished round.
+fn begun(state: &impl State) -> (crate::Round, DuePage) {
+    let site = state.add_site("e", &conditions("http://e.com/"), NOW_S).unwrap();
+    let round = state.begin_round(site.id, NOW_S).unwrap();
+    let due = state.load_round(&round, None, 10).unwrap().remove(0);
+    (round, due)
+}
+
+fn commit(state: &impl State, visit: VisitCommit) -> Vec<crate::NewPage> {
+    state.commit(&[Change::Visit(Box::new(visit))]).unwrap()
+}
+
+pub fn a_site_makes_its_top_pages_known(state: &impl State) {
+    let site = state.add_site("e", &conditions("http://e.com/a"), NOW_S).unwrap();
+    assert_eq!(state.sites().unwrap(), vec![site.clone()]);
+    assert_eq!(site.counts.pages, 1);
+    let page = state.page(&url("http://e.com/a")).unwrap().unwrap();
+    assert_eq!((page.site, page.discovered_s, page.visits), (site.id, NOW_S, 0));
+    assert_eq!(state.page(&url("http://e.com/b")).unwrap(), None);
+}
+
+pub fn two_sites_cannot_share_a_name(state: &impl State) {
+    state.add_site("e", &conditions("http://e.com/"), NOW_S).unwrap();
+    let error = state.add_site("e", &conditions("http://f.com/"), NOW_S).unwrap_err();
+    assert!(matches!(error, StateError::SiteExists { .. }), "{error}");
+    assert_eq!(state.page(&url("http://f.com/")).unwrap(), None);
+}
+
+pub fn a_round_goes_on_until_it_is_ended(state: &impl State) {
+    let (round, due) = begun(state);
+    assert_eq!(state.begin_round(round.site, NOW_S + 9).unwrap(), round);
+    let mut first = visit(&due, NOW_S + 1, Outcome::Changed);
+    first.round = Some(round.id);
+    first.discovered = vec![found("http://e.com/x", 2)];
+    let end = RoundEnd { round: round.id, site: round.site, at_s: NOW_S + 5 };
+    commit(state, first);
+    let left = state.load_round(&round, None, 10).unwrap();
+    assert_eq!(left.iter().map(|d| d.page.url.as_str()).collect::<Vec<_>>(), ["http://e.com/x"]);
+    let mut last = visit(&left[0], NOW_S + 4, Outcome::Gone);
+    last.round = Some(round.id);
+    state.commit(&[Change::RoundEnd(end), Change::Visit(Box::new(last))]).unwrap();
+    let ended = state.rounds(Some(round.site), 9).unwrap().remove(0);
+    assert_eq!((ended.ended_s, ended.counts.visits()), (Some(NOW_S + 5), 2));
+    assert_eq!((ended.counts.changed, ended.counts.gone, ended.counts.new_pages), (1, 1, 1));
+    let next = state.begin_round(round.site, NOW_S + 100).unwrap();
+    assert_ne!(next.id, round.id);
+    assert_eq!(state.load_round(&next, None, 10).unwrap().len(), 2);
+    assert_eq!(state.sites().unwrap()[0].collected_s, Some(NOW_S + 100));
+}
+
+pub fn a_page_found_twice_is_known_once(state: &impl State) {
+    let (_, due) = begun(state);
+    let mut first = visit(&due, NOW_S + 1, Outcome::Changed);
+    first.discovered =
+        vec![found("http://e.com/x", 2), found("http://e.com/x", 2), found("http://e.com/", 2)];
+    let new = commit(state, first.clone());
+    assert_eq!(new.len(), 1);
+    assert_eq!((new[0].due.page.url.as_str(), new[0].due.depth), ("http://e.com/x", 2));
+    assert_eq!(commit(state, first), vec![]);
+    assert_eq!(state.sites().unwrap()[0].counts.pages, 2);
+}
+
+pub fn a_shorter_path_brings_the_body_again(state: &impl State) {
+    let (round, due) = begun(state);
+    let mut first = visit(&due, NOW_S + 1, Outcome::Changed);
+    first.discovered = vec![found("http://e.com/deep", 3)];
+    let deep = commit(state, first.clone()).remove(0).due;
+    commit(state, visit(&deep, NOW_S + 2, Outcome::Changed));
+    first.discovered = vec![found("http://e.com/deep", 2)];
+    assert_eq!(commit(state, first), vec![]);
+    let next = crate::Round { id: round.id + 1, ..round };
+    let again = state.load_round(&next, None, 10).unwrap();
+    let deep = again.iter().find(|d| d.page.id == deep.page.id).unwrap();
+    assert_eq!((deep.depth, &deep.page.etag), (2, &None));
+    assert_eq!(deep.page.mark, Some(ContentMark([7; 16])));
+}
+
+pub fn a_page_may_belong_to_two_sites(state: &impl State) {
+    let (_, due) = begun(state);
+    commit(state, visit(&due, NOW_S + 1, Outcome::Changed));
+    let second = state.add_site("other", &conditions("http://e.com/"), NOW_S + 2).unwrap();
+    let round = state.begin_round(second.id, NOW_S + 2).unwrap();
+    let loaded = state.load_round(&round, None, 10).unwrap();
+    assert_eq!((loaded.len(), loaded[0].page.id, loaded[0].site), (1, due.page.id, second.id));
+    assert_eq!(state.stats().unwrap().pages, 1);
+}
+
+pub fn a_page_is_loaded_when_its_time_has_come(state: &impl State) {
+    let (_, due) = begun(state);
+    let mut first = visit(&due, NOW_S, Outcome::Changed);
+    first.update.due_s = Some(NOW_S + 10_000);
+    commit(state, first);
+    assert_eq!(state.load_due(NOW_S + 9_999, None, 10).unwrap(), vec![]);
+    let loaded = state.load_due(NOW_S + 10_000, None, 10).unwrap();
+    assert_eq!((loaded.len(), loaded[0].1.page.id), (1, due.page.id));
+    assert_eq!(state.load_due(NOW_S + 10_000, Some(loaded[0].0), 10).unwrap(), vec![]);
+    let mut second = visit(&due, NOW_S + 10_000, Outcome::Same);
+    second.update.due_s = Some(NOW_S + 90_000);
+    commit(state, second);
+    assert_eq!(state.load_due(NOW_S + 89_000, None, 10).unwrap(), vec![]);
+    assert_eq!(state.load_due(NOW_S + 90_000, None, 10).unwrap().len(), 1);
+}
+
+pub fn a_visit_is_in_the_log_and_in_the_sums(state: &impl State) {
+    let (round, due) = begun(state);
+    let mut failed = visit(&due, NOW_S + 1, Outcome::Failed);
+    failed.round = Some(round.id);
+    failed.detail = Some("connect: refused".into());
+    failed.update.failures = 1;
+    commit(state, failed);
+    let mut changed = visit(&due, NOW_S + 2, Outcome::Changed);
+    changed.version = Some(row(5, NOW_S + 2));
+    commit(state, changed);
+    let log = state.visits(VisitFilter { limit: 10, ..VisitFilter::default() }).unwrap();
+    assert_eq!(log.len(), 2);
+    assert_eq!((log[0].outcome, log[1].outcome), (Outcome::Changed, Outcome::Failed));
+    assert_eq!(log[1].detail.as_deref(), Some("connect: refused"));
+    let older = VisitFilter { before: Some(log[0].id), limit: 10, site: Some(due.site) };
+    assert_eq!(state.visits(older).unwrap(), log[1..]);
+    let counts = state.sites().unwrap()[0].counts;
+    assert_eq!((counts.visits, counts.versions, counts.troubles, counts.raw_bytes), (2, 1, 1, 100));
+    let page = state.page(&due.page.url).unwrap().unwrap();
+    assert_eq!((page.visits, page.changes, page.failures), (2, 1, 0));
+    assert_eq!((page.version, page.history.as_slice()), (Some(5), [1, 2, 3].as_slice()));
+}
+
+pub fn versions_are_found_as_of_a_date(state: &impl State) {
+    let (_, due) = begun(state);
+    for (number, at_s) in [(1, NOW_S), (2, NOW_S + 100), (3, NOW_S + 200)] {
+        let mut changed = visit(&due, at_s, Outcome::Changed);
+        changed.version = Some(row(number, at_s));
+        commit(state, changed);
+    }
+    let key = url("https://www.e.com/").key();
+    let all = state.versions(&key, VersionQuery::default()).unwrap();
+    assert_eq!(all.iter().map(|(_, v)| v.version).collect::<Vec<_>>(), [1, 2, 3]);
+    assert_eq!(all[0].0.as_str(), "http://e.com/");
+    let some = VersionQuery { from_s: NOW_S + 1, to_s: NOW_S + 100, limit: 9 };
+    assert_eq!(state.versions(&key, some).unwrap(), all[1..2]);
+    for (asked, expected) in [(-5, 1), (0, 1), (99, 1), (100, 2), (150, 2), (9999, 3)] {
+        let (_, version) = state.version_as_of(&key, NOW_S + asked).unwrap().unwrap();
+        assert_eq!(version.version, expected, "at {asked}");
+    }
+    assert_eq!(state.version_as_of(&url("http://f.com/").key(), NOW_S).unwrap(), None);
+}
+
+pub fn a_commit_is_all_or_nothing(state: &impl State) {
+    let (_, due) = begun(state);
+    let mut good = visit(&due, NOW_S + 1, Outcome::Changed);
+    good.discovered = vec![found("http://e.com/x", 2)];
+    good.version = Some(row(1, NOW_S + 1));
+    let mut unknown = good.clone();
+    unknown.page = crate::PageId(due.page.id.0 + 1);
+    let batch = [Change::Visit(Box::new(good)), Change::Visit(Box::new(unknown))];
+    assert!(state.commit(&batch).is_err());
+    assert_eq!(state.page(&url("http://e.com/x")).unwrap(), None);
+    assert_eq!(state.page(&due.page.url).unwrap(), Some(due.page));
+    assert_eq!(state.stats().unwrap().visits, 0);
+}
+
+pub fn a_servers_record_comes_back(state: &impl State) {
+    let (_, due) = begun(state);
+    let mut server = state.servers(&[due.page.id.server()]).unwrap().remove(0);
+    assert_eq!(server.server, due.page.url.server());
+    assert_eq!((&server.robots, server.strikes), (&None, 0));
+    server.robots =
+        Some(RobotsCopy { good_at_s: NOW_S, status: 200, body: b"User-agent: *".to_vec() });
+    server.robots_tried_s = Some(NOW_S + 1);
+    server.asked_ms = Some(NOW_S * 1000 + 5);
+    server.resting_until_ms = Some(NOW_S * 1000 + 60_000);
+    server.strikes = 3;
+    state.commit(&[Change::Server(Box::new(server.clone()))]).unwrap();
+    assert_eq!(state.servers(&[server.id, crate::ServerId(99)]).unwrap(), vec![server]);
+}
+
+pub fn a_version_from_the_packs_is_adopted_once(state: &impl State) {
+    let site = state.add_site("e", &conditions("http://e.com/"), NOW_S).unwrap();
+    let lost = url("http://e.com/lost");
+    assert!(state.adopt_version(site.id, &lost, &row(2, NOW_S + 20)).unwrap());
+    assert!(state.adopt_version(site.id, &lost, &row(1, NOW_S + 10)).unwrap());
+    assert!(!state.adopt_version(site.id, &lost, &row(2, NOW_S + 20)).unwrap());
+    let page = state.page(&lost).unwrap().unwrap();
+    assert_eq!((page.version, page.visited_s), (Some(2), Some(NOW_S + 20)));
+    assert_eq!(state.versions(&lost.key(), VersionQuery::default()).unwrap().len(), 2);
+}
+
+pub fn pages_are_listed_in_portions(state: &impl State) {
+    let (_, due) = begun(state);
+    let mut first = visit(&due, NOW_S + 1, Outcome::Changed);
+    first.discovered = (0..25).map(|n| found(&format!("http://e.com/{n}"), 2)).collect();
+    commit(state, first);
+    let mut seen = Vec::new();
+    loop {
+        let filter = PageFilter { site: Some(due.site), after: seen.last().copied(), limit: 10 };
+        let portion = state.pages(filter).unwrap();
+        if portion.is_empty() {
+            break;
+        }
+        seen.extend(portion.iter().map(|p| p.id));
+    }
+    assert_eq!(seen.len(), 26);
+    assert!(seen.is_sorted());
+    assert_eq!(state.pages(PageFilter { limit: 99, ..PageFilter::default() }).unwrap().len(), 26);
+}
+
+pub fn a_redirected_top_page_adds_a_top_page(state: &impl State) {
+    let (_, due) = begun(state);
+    let mut moved = visit(&due, NOW_S + 1, Outcome::Changed);
+    moved.status = 301;
+    moved.new_tops = vec![url("https://www.e.com/")];
+    commit(state, moved);
+    let tops = state.sites().unwrap().remove(0).conditions.tops;
+    assert_eq!(tops, [url("http://e.com/"), url("https://www.e.com/")]);
+    assert!(state.page(&url("https://www.e.com/")).unwrap().is_some());
+}
+
+pub fn a_round_begun_in_the_second_of_the_last_visits_every_page(state: &impl State) {
+    let (round, due) = begun(state);
+    let mut only = visit(&due, NOW_S, Outcome::Changed);
+    only.round = Some(round.id);
+    let end = RoundEnd { round: round.id, site: round.site, at_s: NOW_S };
+    state.commit(&[Change::Visit(Box::new(only)), Change::RoundEnd(end)]).unwrap();
+    let next = state.begin_round(round.site, NOW_S).unwrap();
+    assert_eq!(state.load_round(&next, None, 10).unwrap().len(), 1);
+}
