@@ -1,2 +1,1 @@
-//! The `nenrin` program.
 fn main() {}

@@ -1,1 +1,28 @@
+//! The machine that joins frontier, deciders, fetch, extract, store and state.
+//!
+//! Read in this order:
+//! - [`Crawl::step`]: an event at a time goes in, commands come out;
+//! - [`Event`] and [`Command`]: what happened, and what is to be done about it;
+//! - [`Answer`]: all that the machine learns of an exchange, made by [`read_exchange`];
+//! - [`verdict`](crate::verdict::verdict): what an answer means for the page.
+//!
+//! `step` has no clock, no randomness, no I/O and no order that differs between runs. Whoever
+//! drives it (the binary with sockets and threads, the lab with an event queue) carries out the
+//! commands and answers with events. Content never passes through the machine: the driver keeps it
+//! under the fetch's [`Ticket`] until the visit is committed or dropped.
 
+mod answer;
+mod events;
+mod machine;
+mod options;
+mod robots;
+mod round;
+pub mod verdict;
+
+pub use answer::{mime, read_exchange};
+pub use events::{
+    Answer, Command, Event, FetchOrder, Fetched, FoundLink, LinkRole, Purpose, RoundReport,
+    StoreOrder, Ticket, Trouble,
+};
+pub use machine::Crawl;
+pub use options::CrawlOptions;

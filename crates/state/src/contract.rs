@@ -133,6 +133,12 @@ pub trait State: Send + Sync {
     /// The log of visits, newest first.
     fn visits(&self, filter: VisitFilter) -> Result<Vec<VisitRow>, StateError>;
 
+    /// Shows every version to `look`, in the order of pages and times.
+    fn each_version(
+        &self,
+        look: &mut dyn FnMut(&CanonicalUrl, &VersionRow),
+    ) -> Result<(), StateError>;
+
     /// Totals.
     fn stats(&self) -> Result<StateStats, StateError>;
 

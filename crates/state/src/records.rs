@@ -266,6 +266,19 @@ pub struct ServerRecord {
     pub strikes: u32,
 }
 
+/// When a server was asked and how it bore it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ServerPace {
+    /// The server.
+    pub server: ServerId,
+    /// When the last request ended.
+    pub asked_ms: i64,
+    /// Until when it is left alone.
+    pub resting_until_ms: Option<i64>,
+    /// Troubles in a row.
+    pub strikes: u32,
+}
+
 /// All that is known of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageRecord {
@@ -412,8 +425,17 @@ pub struct RoundEnd {
 pub enum Change {
     /// A visit was made.
     Visit(Box<VisitCommit>),
-    /// A server's record changed.
-    Server(Box<ServerRecord>),
+    /// A server was asked for its robots.txt. Without a copy the last good one stays.
+    Robots {
+        /// The server.
+        server: ServerId,
+        /// When it was asked.
+        tried_s: i64,
+        /// What it answered, if the answer counts.
+        copy: Option<RobotsCopy>,
+    },
+    /// A server was asked for anything.
+    Pace(ServerPace),
     /// A round was finished.
     RoundEnd(RoundEnd),
 }

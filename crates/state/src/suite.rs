@@ -6,7 +6,7 @@ use nenrin_urls::{CanonicalUrl, Scope};
 
 use crate::{
     Change, ContentMark, Discovered, DuePage, Outcome, PageFilter, PageUpdate, RobotsCopy,
-    RobotsPolicy, RoundEnd, Schedule, SiteConditions, State, StateError, VersionQuery, VersionRow,
+    RobotsPolicy, RoundEnd, Schedule, ServerPace, SiteConditions, State, StateError, VersionQuery, VersionRow,
     VisitCommit, VisitFilter,
 };
 
@@ -240,6 +240,9 @@ pub fn versions_are_found_as_of_a_date(state: &impl State) {
     let all = state.versions(&key, VersionQuery::default()).unwrap();
     assert_eq!(all.iter().map(|(_, v)| v.version).collect::<Vec<_>>(), [1, 2, 3]);
     assert_eq!(all[0].0.as_str(), "http://e.com/");
+    let mut each = Vec::new();
+    state.each_version(&mut |url, row| each.push((url.clone(), row.clone()))).unwrap();
+    assert_eq!(each, all);
     let some = VersionQuery { from_s: NOW_S + 1, to_s: NOW_S + 100, limit: 9 };
     assert_eq!(state.versions(&key, some).unwrap(), all[1..2]);
     for (asked, expected) in [(-5, 1), (0, 1), (99, 1), (100, 2), (150, 2), (9999, 3)] {
@@ -268,13 +271,23 @@ pub fn a_servers_record_comes_back(state: &impl State) {
     let mut server = state.servers(&[due.page.id.server()]).unwrap().remove(0);
     assert_eq!(server.server, due.page.url.server());
     assert_eq!((&server.robots, server.strikes), (&None, 0));
-    server.robots =
-        Some(RobotsCopy { good_at_s: NOW_S, status: 200, body: b"User-agent: *".to_vec() });
-    server.robots_tried_s = Some(NOW_S + 1);
-    server.asked_ms = Some(NOW_S * 1000 + 5);
-    server.resting_until_ms = Some(NOW_S * 1000 + 60_000);
+    let copy = RobotsCopy { good_at_s: NOW_S, status: 200, body: b"User-agent: *".to_vec() };
+    let robots = |tried_s, copy| Change::Robots { server: server.id, tried_s, copy };
+    let asked_ms = NOW_S * 1000 + 5;
+    let pace = ServerPace {
+        server: server.id,
+        asked_ms,
+        resting_until_ms: Some(asked_ms + 60_000),
+        strikes: 3,
+    };
+    state
+        .commit(&[robots(NOW_S, Some(copy.clone())), Change::Pace(pace), robots(NOW_S + 9, None)])
+        .unwrap();
+    server.robots = Some(copy);
+    server.robots_tried_s = Some(NOW_S + 9);
+    server.asked_ms = Some(asked_ms);
+    server.resting_until_ms = Some(asked_ms + 60_000);
     server.strikes = 3;
-    state.commit(&[Change::Server(Box::new(server.clone()))]).unwrap();
     assert_eq!(state.servers(&[server.id, crate::ServerId(99)]).unwrap(), vec![server]);
 }
 

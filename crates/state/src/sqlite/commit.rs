@@ -7,8 +7,8 @@ use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::{Refusal, read, rows};
 use crate::{
-    Change, Discovered, DuePage, NewPage, Outcome, PageId, Round, RoundCounts, ServerId,
-    ServerRecord, Site, SiteConditions, SiteCounts, SiteId, StateError, VersionRow, VisitCommit,
+    Change, Discovered, DuePage, NewPage, Outcome, PageId, RobotsCopy, Round, RoundCounts, ServerId,
+    ServerPace, Site, SiteConditions, SiteCounts, SiteId, StateError, VersionRow, VisitCommit,
 };
 
 pub(super) fn add_site(
@@ -131,7 +131,10 @@ pub(super) fn commit(
             Change::Visit(visit) => {
                 new_pages.extend(commit_visit(t, bucket_s, visit, &mut sums)?);
             }
-            Change::Server(server) => update_server(t, server)?,
+            Change::Robots { server, tried_s, copy } => {
+                update_robots(t, *server, *tried_s, copy.as_ref())?;
+            }
+            Change::Pace(pace) => update_pace(t, pace)?,
             // A round may end in the same commit as its last visits: counts go first.
             Change::RoundEnd(_) => {}
         }
@@ -276,23 +279,34 @@ fn insert_version(t: &Transaction<'_>, page: PageId, row: &VersionRow) -> rusqli
     Ok(inserted > 0)
 }
 
-fn update_server(t: &Transaction<'_>, server: &ServerRecord) -> rusqlite::Result<()> {
-    let robots = server.robots.as_ref();
+fn update_robots(
+    t: &Transaction<'_>,
+    server: ServerId,
+    tried_s: i64,
+    copy: Option<&RobotsCopy>,
+) -> rusqlite::Result<()> {
+    t.prepare_cached("UPDATE servers SET robots_tried_s = ?2 WHERE id = ?1")?
+        .execute(params![server.0, tried_s])?;
+    if let Some(copy) = copy {
+        t.prepare_cached(
+            "UPDATE servers SET robots_good_s = ?2, robots_status = ?3, robots_body = ?4
+             WHERE id = ?1",
+        )?
+        .execute(params![
+            server.0,
+            copy.good_at_s,
+            copy.status,
+            Some(copy.body.as_slice()).filter(|body| !body.is_empty()),
+        ])?;
+    }
+    Ok(())
+}
+
+fn update_pace(t: &Transaction<'_>, pace: &ServerPace) -> rusqlite::Result<()> {
     t.prepare_cached(
-        "UPDATE servers SET robots_good_s = ?2, robots_status = ?3, robots_body = ?4,
-            robots_tried_s = ?5, asked_ms = ?6, resting_until_ms = ?7, strikes = ?8
-         WHERE id = ?1",
+        "UPDATE servers SET asked_ms = ?2, resting_until_ms = ?3, strikes = ?4 WHERE id = ?1",
     )?
-    .execute(params![
-        server.id.0,
-        robots.map(|r| r.good_at_s),
-        robots.map(|r| r.status),
-        robots.map(|r| r.body.as_slice()).filter(|body| !body.is_empty()),
-        server.robots_tried_s,
-        server.asked_ms,
-        server.resting_until_ms,
-        server.strikes,
-    ])?;
+    .execute(params![pace.server.0, pace.asked_ms, pace.resting_until_ms, pace.strikes])?;
     Ok(())
 }
 

@@ -193,6 +193,13 @@ impl State for SqliteState {
         self.read(|c| read::visits(c, filter))
     }
 
+    fn each_version(
+        &self,
+        look: &mut dyn FnMut(&CanonicalUrl, &VersionRow),
+    ) -> Result<(), StateError> {
+        self.read(|c| read::each_version(c, look))
+    }
+
     fn stats(&self) -> Result<StateStats, StateError> {
         self.read(read::stats)
     }

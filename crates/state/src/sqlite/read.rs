@@ -170,6 +170,22 @@ pub(super) fn version_as_of(
     }
 }
 
+pub(super) fn each_version(
+    c: &Connection,
+    look: &mut dyn FnMut(&CanonicalUrl, &VersionRow),
+) -> rusqlite::Result<()> {
+    let mut query = c.prepare_cached(
+        "SELECT s.name || p.path, v.at_s, v.version, v.status, mimes.name, v.bytes
+         FROM versions v JOIN pages p ON p.id = v.page JOIN servers s ON s.id = p.id >> 39
+         JOIN mimes ON mimes.id = v.mime ORDER BY v.page, v.at_s",
+    )?;
+    for row in query.query_map([], rows::version)? {
+        let (url, version) = row?;
+        look(&url, &version);
+    }
+    Ok(())
+}
+
 pub(super) fn rounds(
     c: &Connection,
     site: Option<SiteId>,

@@ -1,0 +1,220 @@
+use nenrin_state::{
+    Change, ContentMark, DuePage, NewPage, PageId, Round, RoundCounts, ServerId, ServerRecord, Site, SiteId,
+};
+use nenrin_urls::CanonicalUrl;
+
+/// The number of one fetch, and of the content it brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ticket(pub u64);
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    /// The sites as they are registered now; at the start and after every change.
+    Sites(Vec<Site>),
+    /// Someone wants a site collected now.
+    CollectNow(SiteId),
+    /// A round has begun, or goes on after a restart.
+    RoundBegun(Round),
+    /// Pages came from the state, with the records of their servers.
+    PagesLoaded {
+        /// The round they belong to.
+        round: i64,
+        /// The pages.
+        pages: Vec<DuePage>,
+        /// Their servers.
+        servers: Vec<ServerRecord>,
+    },
+    /// A fetch has ended.
+    Fetched {
+        /// Which.
+        ticket: Ticket,
+        /// How.
+        fetched: Box<Fetched>,
+    },
+    /// The content of a fetch is durable.
+    Stored {
+        /// Which.
+        ticket: Ticket,
+        /// The store's number of the version.
+        version: u64,
+        /// Bytes added to packs.
+        stored_bytes: u64,
+    },
+    /// Changes are committed.
+    Committed {
+        /// The visits among them.
+        tickets: Vec<Ticket>,
+        /// The rounds that ended.
+        rounds_ended: Vec<i64>,
+        /// Pages that became known.
+        new_pages: Vec<NewPage>,
+        /// The servers of those pages.
+        servers: Vec<ServerRecord>,
+    },
+    /// The time asked for by `WakeAt` has come.
+    Wake,
+    /// No new request is to be made; what is under way may end.
+    Stop,
+}
+
+/// What is to be done. The driver answers each with the event named.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Command {
+    /// Begin or resume a round of a site → [`Event::RoundBegun`].
+    BeginRound(SiteId),
+    /// Load pages of a round → [`Event::PagesLoaded`].
+    LoadRound {
+        /// The round.
+        round: Round,
+        /// Go on after this page.
+        after: Option<PageId>,
+        /// At most this many.
+        limit: usize,
+    },
+    /// Make one request → [`Event::Fetched`].
+    Fetch(Box<FetchOrder>),
+    /// Store the content of a fetch → [`Event::Stored`] once it is durable.
+    Store(Box<StoreOrder>),
+    /// Commit a change → [`Event::Committed`]. The driver may put several into one transaction,
+    /// in their order.
+    Commit {
+        /// The visit that the change belongs to, if it is one.
+        ticket: Option<Ticket>,
+        /// The change.
+        change: Change,
+    },
+    /// Call again at this time → [`Event::Wake`]. A later one replaces it.
+    WakeAt(i64),
+    /// A round has been finished and committed.
+    RoundFinished(RoundReport),
+    /// After [`Event::Stop`]: nothing is under way any more.
+    Stopped,
+}
+
+/// What a request is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// A page.
+    Page,
+    /// A server's robots.txt.
+    Robots,
+}
+
+/// One request to make.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FetchOrder {
+    /// Its number.
+    pub ticket: Ticket,
+    /// Its purpose.
+    pub purpose: Purpose,
+    /// The URL.
+    pub url: CanonicalUrl,
+    /// Sent as If-None-Match.
+    pub etag: Option<String>,
+    /// Sent as If-Modified-Since.
+    pub last_modified: Option<String>,
+    /// Whether private addresses may be asked.
+    pub allow_private: bool,
+    /// Mark of the content last seen: the same content need not be read for links.
+    pub known_mark: Option<ContentMark>,
+}
+
+/// One version to store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoreOrder {
+    /// The fetch that brought it.
+    pub ticket: Ticket,
+    /// The page's URL.
+    pub url: CanonicalUrl,
+    /// The site, near whose other content it is stored.
+    pub site: SiteId,
+    /// When it was asked for.
+    pub visited_at_s: i64,
+    /// The page's version before this one.
+    pub previous: Option<u64>,
+}
+
+/// How a fetch ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fetched {
+    /// From the request to the last byte.
+    pub elapsed_ms: i64,
+    /// What came, or why nothing did.
+    pub result: Result<Answer, Trouble>,
+}
+
+/// All that the machine learns of an exchange.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Answer {
+    /// HTTP status.
+    pub status: u16,
+    /// The ETag header.
+    pub etag: Option<String>,
+    /// The Last-Modified header.
+    pub last_modified: Option<String>,
+    /// Where a redirect leads, made absolute.
+    pub location: Option<CanonicalUrl>,
+    /// Seconds, from Retry-After.
+    pub retry_after_s: Option<i64>,
+    /// Content type without parameters.
+    pub mime: String,
+    /// Mark of the content.
+    pub mark: Option<ContentMark>,
+    /// Size of the body as received.
+    pub body_bytes: u64,
+    /// Links found.
+    pub links: Vec<FoundLink>,
+    /// The body, for robots.txt alone.
+    pub robots_body: Vec<u8>,
+    /// Why the content could not be read for links, if it could not.
+    pub unreadable: Option<String>,
+}
+
+/// A link on a page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundLink {
+    /// Where it leads.
+    pub url: CanonicalUrl,
+    /// How it is used.
+    pub role: LinkRole,
+}
+
+/// How a page uses what it links to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LinkRole {
+    /// Another page: one link deeper.
+    Page,
+    /// A frame: as deep as the page itself.
+    Frame,
+    /// An image, style, script and so on: part of the page.
+    Embed,
+}
+
+/// Why a fetch brought nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trouble {
+    /// A short, stable name (`dns`, `connect`, `timeout`, `too-large`…).
+    pub kind: String,
+    /// In words.
+    pub detail: String,
+    /// Whether the server, not the page, is to blame.
+    pub of_server: bool,
+    /// Whether we refused to ask (address guard).
+    pub refused: bool,
+}
+
+/// A finished round.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RoundReport {
+    /// The round.
+    pub round: i64,
+    /// The site.
+    pub site: SiteId,
+    /// What was found since this process took it up.
+    pub counts: RoundCounts,
+    /// Pages left for the next round, by server, because the server could not be asked.
+    pub left: Vec<(ServerId, u64)>,
+    /// Whether the limit on pages ended it.
+    pub page_limit_reached: bool,
+}

@@ -1,0 +1,118 @@
+//! What an answer means for the page: changed, same, not modified, gone, refused or failed.
+
+use nenrin_state::{Outcome, PageRecord};
+
+use crate::{Answer, Trouble};
+
+/// The meaning of an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdict {
+    /// What was found.
+    pub outcome: Outcome,
+    /// Why, where it needs a reason.
+    pub detail: Option<String>,
+}
+
+fn because(outcome: Outcome, detail: impl Into<String>) -> Verdict {
+    Verdict { outcome, detail: Some(detail.into()) }
+}
+
+/// Judges one exchange. An error is a result, never a version: only a good answer or a redirect
+/// with other content than last time is a change.
+pub fn verdict(page: &PageRecord, asked_conditionally: bool, answer: &Answer) -> Verdict {
+    match answer.status {
+        304 if asked_conditionally => Verdict { outcome: Outcome::NotModified, detail: None },
+        304 => because(Outcome::Failed, "the server answered 304 to an unconditional request"),
+        206 => because(Outcome::Failed, "the server sent a part (206) that was not asked for"),
+        200..=299 => content(page, answer),
+        300..=399 => match &answer.location {
+            Some(location) if *location == page.url => {
+                because(Outcome::Failed, "the page redirects to itself")
+            }
+            Some(_) => content(page, answer),
+            None => because(
+                Outcome::Failed,
+                format!("status {} without a usable Location", answer.status),
+            ),
+        },
+        404 | 410 => because(Outcome::Gone, format!("status {}", answer.status)),
+        status => because(Outcome::Failed, format!("status {status}")),
+    }
+}
+
+fn content(page: &PageRecord, answer: &Answer) -> Verdict {
+    let same = page.version.is_some() && page.mark.is_some() && page.mark == answer.mark;
+    let outcome = if same { Outcome::Same } else { Outcome::Changed };
+    Verdict { outcome, detail: answer.unreadable.clone() }
+}
+
+/// Judges a fetch that brought nothing.
+pub fn trouble(trouble: &Trouble) -> Verdict {
+    let outcome = if trouble.refused { Outcome::Refused } else { Outcome::Failed };
+    because(outcome, format!("{}: {}", trouble.kind, trouble.detail))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nenrin_state::{ContentMark, PageId, SiteId};
+    use nenrin_urls::CanonicalUrl;
+
+    fn page(mark: Option<u8>) -> PageRecord {
+        PageRecord {
+            id: PageId(1),
+            url: CanonicalUrl::parse("http://e.com/a").unwrap(),
+            site: SiteId(1),
+            discovered_s: 0,
+            visited_s: None,
+            outcome: None,
+            due_s: None,
+            visits: 0,
+            changes: 0,
+            failures: 0,
+            etag: None,
+            last_modified: None,
+            mark: mark.map(|m| ContentMark([m; 16])),
+            bytes: 0,
+            version: mark.map(u64::from),
+            history: Vec::new(),
+        }
+    }
+
+    fn answer(status: u16, mark: u8) -> Answer {
+        Answer { status, mark: Some(ContentMark([mark; 16])), ..Answer::default() }
+    }
+
+    #[test]
+    fn statuses_mean_what_they_say() {
+        let known = page(Some(1));
+        for (status, mark, asked, expected) in [
+            (200, 1, false, Outcome::Same),
+            (200, 2, false, Outcome::Changed),
+            (304, 9, true, Outcome::NotModified),
+            (304, 9, false, Outcome::Failed),
+            (404, 9, false, Outcome::Gone),
+            (410, 9, true, Outcome::Gone),
+            (403, 9, false, Outcome::Failed),
+            (500, 1, false, Outcome::Failed),
+            (429, 1, false, Outcome::Failed),
+            (206, 1, false, Outcome::Failed),
+        ] {
+            assert_eq!(verdict(&known, asked, &answer(status, mark)).outcome, expected, "{status}");
+        }
+        assert_eq!(verdict(&page(None), false, &answer(200, 1)).outcome, Outcome::Changed);
+    }
+
+    #[test]
+    fn a_redirect_is_content_unless_it_leads_nowhere() {
+        let mut moved = answer(301, 3);
+        assert_eq!(verdict(&page(None), false, &moved).outcome, Outcome::Failed);
+        moved.location = Some(CanonicalUrl::parse("http://e.com/b").unwrap());
+        assert_eq!(verdict(&page(None), false, &moved).outcome, Outcome::Changed);
+        assert_eq!(verdict(&page(Some(3)), false, &moved).outcome, Outcome::Same);
+        moved.location = Some(CanonicalUrl::parse("http://e.com/a").unwrap());
+        let itself = verdict(&page(None), false, &moved);
+        assert_eq!(itself.outcome, Outcome::Failed);
+        assert!(itself.detail.unwrap().contains("itself"));
+    }
+}

@@ -1,0 +1,399 @@
+//! The event queue: carries out the machine's commands against the simulated web and a real state
+//! in memory, and kills the crawler now and then.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use nenrin_crawl::{Command, Crawl, Event, FetchOrder, Ticket};
+use nenrin_state::{
+    Change, DuePage, RobotsPolicy, Schedule, ServerId, SiteConditions, SqliteState, State,
+};
+use nenrin_urls::{CanonicalUrl, Scope};
+
+use super::{
+    CrawlOptions, CrawlReport, LabError,
+    checkers::{Durability, Once, Politeness},
+    web::{Reply, Web},
+};
+
+/// The simulation begins on 1 January 2024.
+const BEGIN_MS: i64 = 1_704_067_200_000;
+/// What storing and committing take.
+const STORE_MS: i64 = 5;
+const COMMIT_MS: i64 = 3;
+/// More events per fetch than this is a storm that never ends.
+const EVENTS_PER_FETCH_MAX: u64 = 40;
+
+/// A law broken on purpose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sabotage {
+    /// The machine waits a second less than it was told to.
+    HurriedPolitely,
+    /// Every hundredth commit of a visit forgets what it discovered.
+    ForgetfulCommit,
+    /// Every content is called new.
+    BlindToSameness,
+}
+
+struct Simulation {
+    options: CrawlOptions,
+    web: Web,
+    state: SqliteState,
+    machine: Crawl,
+    queue: BTreeMap<(i64, u64), Pending>,
+    sequence: u64,
+    now_ms: i64,
+    under_way: BTreeMap<Ticket, (FetchOrder, u64)>,
+    servers_told: BTreeSet<ServerId>,
+    trace: blake3::Hasher,
+    politeness: Politeness,
+    durability: Durability,
+    once: Once,
+    report: CrawlReport,
+    next_version: u64,
+    /// Grows with every crash, so that what was pending before is not delivered after.
+    life: u64,
+}
+
+struct Pending {
+    life: u64,
+    what: Happening,
+}
+
+enum Happening {
+    Event(Event),
+    Answer(Ticket, Box<Reply>),
+    Commit(Option<Ticket>, Box<Change>),
+    Crash,
+}
+
+/// Runs one simulation.
+pub fn run(options: &CrawlOptions) -> Result<CrawlReport, LabError> {
+    if options.servers == 0 || options.pages == 0 || options.time_s <= 0 || options.period_s <= 0 {
+        let wrong = "a simulation needs servers, pages, a time and a period above 0".to_owned();
+        return Err(LabError::Options(wrong));
+    }
+    let mut simulation = Simulation::new(options)?;
+    simulation.register_sites()?;
+    simulation.start();
+    simulation.plan_crashes();
+    let end_ms = BEGIN_MS + options.time_s * 1000;
+    while let Some(((at_ms, _), pending)) = simulation.queue.pop_first() {
+        if at_ms > end_ms || simulation.is_storming() {
+            break;
+        }
+        simulation.now_ms = at_ms;
+        simulation.happen(pending)?;
+    }
+    simulation.finish()
+}
+
+impl Simulation {
+    fn new(options: &CrawlOptions) -> Result<Self, LabError> {
+        Ok(Self {
+            options: options.clone(),
+            web: Web::new(options.seed, options.servers, options.pages, options.faults),
+            state: SqliteState::in_memory(3600)?,
+            machine: machine(options, None),
+            queue: BTreeMap::new(),
+            sequence: 0,
+            now_ms: BEGIN_MS,
+            under_way: BTreeMap::new(),
+            servers_told: BTreeSet::new(),
+            trace: blake3::Hasher::new(),
+            politeness: Politeness::default(),
+            durability: Durability::default(),
+            once: Once::default(),
+            report: CrawlReport {
+                seed: options.seed,
+                fetches: 0,
+                events: 0,
+                visits: 0,
+                versions: 0,
+                pages: 0,
+                rounds: 0,
+                crashes: 0,
+                trace: String::new(),
+                violations: Vec::new(),
+            },
+            next_version: 0,
+            life: 0,
+        })
+    }
+
+    fn register_sites(&mut self) -> Result<(), LabError> {
+        for top in self.web.tops() {
+            let conditions = SiteConditions {
+                tops: vec![top.clone()],
+                scope: Scope::Host,
+                depth: 100,
+                max_pages: None,
+                embeds: true,
+                schedule: Schedule::Rounds { period_s: self.options.period_s },
+                delay_ms: None,
+                allow_private: false,
+                robots: RobotsPolicy::Obey,
+            };
+            self.state.add_site(top.host(), &conditions, BEGIN_MS / 1000)?;
+            self.durability.committed(std::iter::once(&top));
+        }
+        Ok(())
+    }
+
+    fn start(&mut self) {
+        if let Ok(sites) = self.state.sites() {
+            self.later(0, Happening::Event(Event::Sites(sites)));
+        }
+    }
+
+    fn plan_crashes(&mut self) {
+        for crash in 0..self.options.crashes {
+            let moment = self.web.draw(&[8, u64::from(crash)]);
+            let after_ms = (moment * self.options.time_s as f64 * 1000.0) as i64;
+            self.later(after_ms, Happening::Crash);
+        }
+    }
+
+    fn later(&mut self, after_ms: i64, what: Happening) {
+        self.sequence += 1;
+        let place = (self.now_ms + after_ms.max(0), self.sequence);
+        self.queue.insert(place, Pending { life: self.life, what });
+    }
+
+    fn is_storming(&mut self) -> bool {
+        let storm = self.report.events > 10_000 + EVENTS_PER_FETCH_MAX * (self.report.fetches + 1);
+        if storm {
+            let events = self.report.events;
+            self.report.violations.push(format!("{events} events: more than the work explains"));
+        }
+        storm
+    }
+
+    fn happen(&mut self, pending: Pending) -> Result<(), LabError> {
+        if matches!(pending.what, Happening::Crash) {
+            self.crash();
+            return Ok(());
+        }
+        if pending.life != self.life {
+            return Ok(());
+        }
+        match pending.what {
+            Happening::Event(event) => self.step(event),
+            Happening::Answer(ticket, reply) => {
+                self.answered(ticket, *reply);
+                Ok(())
+            }
+            Happening::Commit(ticket, change) => self.commit(ticket, *change),
+            Happening::Crash => Ok(()),
+        }
+    }
+
+    /// The process dies: queues, requests and commits under way are gone; the state stays.
+    fn crash(&mut self) {
+        self.report.crashes += 1;
+        self.note("crash", "");
+        self.life += 1;
+        self.under_way.clear();
+        self.servers_told.clear();
+        self.politeness.crashed(self.now_ms);
+        self.machine = machine(&self.options, Some(self.now_ms));
+        self.start();
+    }
+
+    fn step(&mut self, event: Event) -> Result<(), LabError> {
+        self.report.events += 1;
+        let commands = self.machine.step(self.now_ms, event);
+        for command in commands {
+            self.carry_out(command)?;
+        }
+        Ok(())
+    }
+
+    fn carry_out(&mut self, command: Command) -> Result<(), LabError> {
+        match command {
+            Command::BeginRound(site) => {
+                let round = self.state.begin_round(site, self.now_ms / 1000)?;
+                self.later(0, Happening::Event(Event::RoundBegun(round)));
+            }
+            Command::LoadRound { round, after, limit } => {
+                let pages = self.state.load_round(&round, after, limit)?;
+                let servers = self.untold(pages.iter())?;
+                let event = Event::PagesLoaded { round: round.id, pages, servers };
+                self.later(0, Happening::Event(event));
+            }
+            Command::Fetch(order) => self.fetch(*order),
+            Command::Store(order) => {
+                self.next_version += 1;
+                let (ticket, version) = (order.ticket, self.next_version);
+                let event = Event::Stored { ticket, version, stored_bytes: 1000 };
+                self.later(STORE_MS, Happening::Event(event));
+            }
+            Command::Commit { ticket, change } => {
+                self.later(COMMIT_MS, Happening::Commit(ticket, Box::new(change)));
+            }
+            Command::WakeAt(at_ms) => {
+                self.later(at_ms - self.now_ms, Happening::Event(Event::Wake));
+            }
+            Command::RoundFinished(report) => {
+                self.report.rounds += 1;
+                self.note("round", &format!("{} {:?}", report.round, report.counts));
+            }
+            Command::Stopped => {}
+        }
+        Ok(())
+    }
+
+    fn fetch(&mut self, order: FetchOrder) {
+        self.report.fetches += 1;
+        let server = order.url.server();
+        let crawl_delay_ms = self.web.crawl_delay_ms(&server);
+        // A crawl-delay binds once the robots.txt that tells it has been read.
+        let knows = order.purpose == nenrin_crawl::Purpose::Page;
+        let pause_ms = if knows { crawl_delay_ms.max(1_000) } else { 1_000 };
+        let allowed = self.web.allows(&order.url) || !knows;
+        self.politeness.asked(self.now_ms, &server, pause_ms, allowed);
+        self.note("fetch", order.url.as_str());
+        let reply = self.web.answer(&order, self.now_ms, self.report.fetches);
+        let (ticket, elapsed_ms) = (order.ticket, reply.fetched.elapsed_ms);
+        self.under_way.insert(ticket, (order, reply.revision));
+        self.later(elapsed_ms, Happening::Answer(ticket, Box::new(reply)));
+    }
+
+    fn answered(&mut self, ticket: Ticket, mut reply: Reply) {
+        let Some((order, _)) = self.under_way.get(&ticket) else { return };
+        let answer = reply.fetched.result.as_mut().ok();
+        let retry_after_s = answer.as_ref().and_then(|answer| answer.retry_after_s);
+        self.politeness.answered(self.now_ms, &order.url.server(), retry_after_s);
+        if let (Some(answer), Some(Sabotage::BlindToSameness)) = (answer, self.options.sabotage) {
+            answer.etag = None;
+            answer.mark = answer.mark.map(|mut mark| {
+                mark.0[..8].copy_from_slice(&self.report.fetches.to_le_bytes());
+                mark
+            });
+        }
+        let event = Event::Fetched { ticket, fetched: Box::new(reply.fetched) };
+        self.later(0, Happening::Event(event));
+    }
+
+    fn commit(&mut self, ticket: Option<Ticket>, mut change: Change) -> Result<(), LabError> {
+        let visit_number = self.report.visits;
+        let mut linked: Vec<CanonicalUrl> = Vec::new();
+        if let Change::Visit(visit) = &mut change {
+            self.report.visits += 1;
+            linked = visit.discovered.iter().map(|found| found.url.clone()).collect();
+            let forgetful = self.options.sabotage == Some(Sabotage::ForgetfulCommit);
+            if forgetful && visit_number % 100 == 0 {
+                visit.discovered.clear();
+            }
+            if visit.version.is_some() {
+                self.report.versions += 1;
+                if let Some((order, revision)) = ticket.and_then(|t| self.under_way.get(&t)) {
+                    self.once.committed(&order.url, *revision);
+                }
+            }
+            let told = format!("{:?} {} {}", visit.page, visit.outcome, visit.status);
+            self.note("visit", &told);
+        }
+        let rounds_ended = match &change {
+            Change::RoundEnd(end) => vec![end.round],
+            _ => Vec::new(),
+        };
+        let new_pages = self.state.commit(&[change])?;
+        self.durability.committed(linked.iter());
+        self.durability.committed(new_pages.iter().map(|new| &new.due.page.url));
+        let servers = self.untold(new_pages.iter().map(|new| &new.due))?;
+        if let Some(ticket) = ticket {
+            self.under_way.remove(&ticket);
+        }
+        let tickets = ticket.into_iter().collect();
+        self.step(Event::Committed { tickets, rounds_ended, new_pages, servers })
+    }
+
+    fn untold<'a>(
+        &mut self,
+        pages: impl Iterator<Item = &'a DuePage>,
+    ) -> Result<Vec<nenrin_state::ServerRecord>, LabError> {
+        let ids: Vec<ServerId> = pages
+            .map(|due| due.page.id.server())
+            .filter(|&server| self.servers_told.insert(server))
+            .collect();
+        Ok(self.state.servers(&ids)?)
+    }
+
+    fn note(&mut self, what: &str, detail: &str) {
+        self.trace.update(&self.now_ms.to_le_bytes());
+        self.trace.update(what.as_bytes());
+        self.trace.update(detail.as_bytes());
+        self.trace.update(b"\n");
+    }
+
+    fn finish(mut self) -> Result<CrawlReport, LabError> {
+        self.durability.check(&self.state)?;
+        self.report.pages = self.state.stats()?.pages;
+        self.report.trace = self.trace.finalize().to_hex()[..32].to_owned();
+        let checked = [self.politeness.findings, self.durability.findings, self.once.findings];
+        self.report.violations.extend(checked.into_iter().flat_map(|found| found.into_vec()));
+        self.report.violations.extend(self.state.check()?);
+        Ok(self.report)
+    }
+}
+
+fn machine(options: &CrawlOptions, asked_before_ms: Option<i64>) -> Crawl {
+    let mut machine =
+        nenrin_crawl::CrawlOptions { asked_before_ms, ..nenrin_crawl::CrawlOptions::default() };
+    if options.sabotage == Some(Sabotage::HurriedPolitely) {
+        machine.politeness.delay_ms -= 1_000;
+    }
+    Crawl::new(machine)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn small() -> CrawlOptions {
+        CrawlOptions {
+            servers: 10,
+            pages: 20,
+            time_s: 60 * 86_400,
+            crashes: 10,
+            ..CrawlOptions::default()
+        }
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_trace() {
+        let first = run(&small()).unwrap();
+        assert_eq!(first, run(&small()).unwrap());
+        assert_ne!(first.trace, run(&CrawlOptions { seed: 2, ..small() }).unwrap().trace);
+    }
+
+    #[test]
+    fn no_law_is_broken_through_faults_and_crashes() {
+        for seed in 1..=10 {
+            let report = run(&CrawlOptions { seed, ..small() }).unwrap();
+            assert_eq!(report.violations, Vec::<String>::new(), "seed {seed}");
+            assert_eq!(report.pages, 200, "seed {seed}");
+            assert!(report.rounds >= 10 * 8, "seed {seed}: {report:?}");
+            assert!(report.versions > 200, "seed {seed}: {report:?}");
+            assert_eq!(report.crashes, 10);
+        }
+    }
+
+    #[test]
+    fn each_checker_can_fail() {
+        for (sabotage, expected) in [
+            (Sabotage::HurriedPolitely, "ms are due"),
+            (Sabotage::ForgetfulCommit, "is lost"),
+            (Sabotage::BlindToSameness, "same content"),
+        ] {
+            let report = run(&CrawlOptions { sabotage: Some(sabotage), ..small() }).unwrap();
+            let found = report.violations.iter().any(|violation| violation.contains(expected));
+            assert!(found, "{sabotage:?}: {:?}", report.violations);
+        }
+    }
+
+    #[test]
+    fn options_without_sense_are_refused() {
+        assert!(run(&CrawlOptions { servers: 0, ..small() }).is_err());
+    }
+}

@@ -1,0 +1,195 @@
+//! The simulated web: servers whose pages change, fail and link to each other by the seed alone.
+//! Every answer is a function of seed, URL and time, so nothing has to be kept.
+
+use nenrin_crawl::{Answer, FetchOrder, Fetched, FoundLink, LinkRole, Purpose, Trouble};
+use nenrin_state::ContentMark;
+use nenrin_urls::{CanonicalUrl, Server};
+
+/// The simulated web.
+#[derive(Debug, Clone)]
+pub struct Web {
+    seed: u64,
+    servers: u32,
+    pages: u32,
+    faults: f64,
+}
+
+/// What came of a request, and what only the simulation knows of it.
+pub struct Reply {
+    /// What the crawler gets.
+    pub fetched: Fetched,
+    /// Which revision of the page it was.
+    pub revision: u64,
+}
+
+/// A robots.txt shuts this path on every server.
+const SHUT: &str = "/shut";
+
+impl Web {
+    /// A web of that many servers and pages.
+    pub fn new(seed: u64, servers: u32, pages: u32, faults: f64) -> Self {
+        Self { seed, servers, pages, faults }
+    }
+
+    /// The top page of every server.
+    pub fn tops(&self) -> Vec<CanonicalUrl> {
+        (0..self.servers).filter_map(|server| self.url(server, 0)).collect()
+    }
+
+    fn url(&self, server: u32, page: u32) -> Option<CanonicalUrl> {
+        let path = match page {
+            0 => "/".to_owned(),
+            _ if page.is_multiple_of(17) => format!("{SHUT}/{page}"),
+            _ => format!("/d{}/p{page}", page % 5),
+        };
+        CanonicalUrl::parse(&format!("http://s{server}.example{path}")).ok()
+    }
+
+    fn place(url: &CanonicalUrl) -> Option<(u32, u32)> {
+        let server = url.host().strip_prefix('s')?.strip_suffix(".example")?.parse().ok()?;
+        let page = match url.path() {
+            "/" => 0,
+            path => path.rsplit('/').next()?.trim_start_matches('p').parse().ok()?,
+        };
+        Some((server, page))
+    }
+
+    /// Whether robots.txt lets a page be asked for.
+    pub fn allows(&self, url: &CanonicalUrl) -> bool {
+        !url.path().starts_with(SHUT)
+    }
+
+    /// The pause that a server asks for by its Crawl-delay, once its robots.txt is known.
+    pub fn crawl_delay_ms(&self, server: &Server) -> i64 {
+        let number = server.host().strip_prefix('s').and_then(|h| h.strip_suffix(".example"));
+        let number: u64 = number.and_then(|n| n.parse().ok()).unwrap_or(0);
+        if self.draw(&[1, number]) < 0.2 { 5_000 } else { 0 }
+    }
+
+    /// The revision of a page at a time: pages change at rates from twice a day to never.
+    pub fn revision(&self, url: &CanonicalUrl, at_s: i64) -> u64 {
+        let Some((server, page)) = Self::place(url) else { return 0 };
+        let (server, page) = (u64::from(server), u64::from(page));
+        let rate = self.draw(&[2, server, page]);
+        if rate < 0.3 {
+            return 1;
+        }
+        let interval_s = (43_200.0 * 1000_f64.powf(rate)) as i64;
+        let phase_s = (self.draw(&[3, server, page]) * interval_s as f64) as i64;
+        1 + ((at_s + phase_s) / interval_s) as u64
+    }
+
+    /// Answers a request made at `now_ms`; `attempt` makes each try its own draw.
+    pub fn answer(&self, order: &FetchOrder, now_ms: i64, attempt: u64) -> Reply {
+        let draw = self.draw(&[4, attempt, now_ms as u64]);
+        let elapsed_ms = 20 + (draw * 400.0) as i64;
+        if draw < self.faults {
+            let fetched = self.fault(attempt, elapsed_ms);
+            return Reply { fetched, revision: 0 };
+        }
+        let revision = self.revision(&order.url, now_ms / 1000);
+        let answer = match (order.purpose, Self::place(&order.url)) {
+            (Purpose::Robots, _) => self.robots(&order.url.server()),
+            (Purpose::Page, Some(place)) => self.page(order, place, revision),
+            (Purpose::Page, None) => Answer { status: 404, ..Answer::default() },
+        };
+        Reply { fetched: Fetched { elapsed_ms, result: Ok(answer) }, revision }
+    }
+
+    fn fault(&self, attempt: u64, elapsed_ms: i64) -> Fetched {
+        let trouble = |kind: &str, of_server| {
+            Err(Trouble {
+                kind: kind.to_owned(),
+                detail: "simulated".to_owned(),
+                of_server,
+                refused: false,
+            })
+        };
+        let status = |status, retry_after_s| {
+            Ok(Answer { status, retry_after_s, ..Answer::default() })
+        };
+        let result = match self.pick(&[5, attempt], 6) {
+            0 => trouble("timeout", true),
+            1 => trouble("connect", true),
+            2 => trouble("body-cut", false),
+            3 => status(500, None),
+            4 => status(429, Some(120)),
+            _ => status(503, None),
+        };
+        Fetched { elapsed_ms, result }
+    }
+
+    fn robots(&self, server: &Server) -> Answer {
+        let delay_s = self.crawl_delay_ms(server) / 1000;
+        let delay = if delay_s > 0 { format!("Crawl-delay: {delay_s}\n") } else { String::new() };
+        let text = format!("User-agent: *\n{delay}Disallow: {SHUT}\n");
+        Answer {
+            status: 200,
+            mime: "text/plain".to_owned(),
+            body_bytes: text.len() as u64,
+            robots_body: text.into_bytes(),
+            ..Answer::default()
+        }
+    }
+
+    fn page(&self, order: &FetchOrder, (server, page): (u32, u32), revision: u64) -> Answer {
+        if server >= self.servers || page >= self.pages {
+            return Answer { status: 404, ..Answer::default() };
+        }
+        let etag = format!("\"{revision}\"");
+        if order.etag.as_deref() == Some(etag.as_str()) {
+            return Answer { status: 304, ..Answer::default() };
+        }
+        Answer {
+            status: 200,
+            etag: Some(etag),
+            mime: "text/html".to_owned(),
+            mark: Some(mark(&order.url, revision)),
+            body_bytes: 10_000,
+            links: self.links(server, page, revision),
+            ..Answer::default()
+        }
+    }
+
+    /// A tree, so that every page can be reached, and some links that move with the revision.
+    fn links(&self, server: u32, page: u32, revision: u64) -> Vec<FoundLink> {
+        let (s, p) = (u64::from(server), u64::from(page));
+        let below = [2 * page + 1, 2 * page + 2].into_iter().filter(|&child| child < self.pages);
+        let around = (0..3).map(|n| self.pick(&[6, s, p, revision, n], self.pages));
+        let elsewhere = self.pick(&[7, s, p], self.servers);
+        below
+            .chain(around)
+            .filter_map(|page| self.url(server, page))
+            .chain(self.url(elsewhere, 0))
+            .map(|url| FoundLink { url, role: LinkRole::Page })
+            .collect()
+    }
+
+    fn hash(&self, parts: &[u64]) -> u64 {
+        let mut state = self.seed ^ 0x6e65_6e72_696e;
+        for &part in parts {
+            state = (state ^ part).wrapping_add(0x9e37_79b9_7f4a_7c15);
+            state = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            state = (state ^ (state >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            state ^= state >> 31;
+        }
+        state
+    }
+
+    /// A number from 0 up to 1, the same for the same parts.
+    pub fn draw(&self, parts: &[u64]) -> f64 {
+        (self.hash(parts) >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    fn pick(&self, parts: &[u64], below: u32) -> u32 {
+        (self.hash(parts) % u64::from(below.max(1))) as u32
+    }
+}
+
+/// The mark of a page's content at a revision.
+pub fn mark(url: &CanonicalUrl, revision: u64) -> ContentMark {
+    let digest = blake3::hash(format!("{url} {revision}").as_bytes());
+    let mut mark = [0; 16];
+    mark.copy_from_slice(&digest.as_bytes()[..16]);
+    ContentMark(mark)
+}
