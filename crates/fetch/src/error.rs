@@ -1,0 +1,258 @@
+use std::fmt;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use crate::AddressKind;
+
+/// Why a [`crate::Fetcher`] cannot be made.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FetchError {
+    /// An option has a value that cannot work.
+    #[error("the fetch option `{option}` cannot be used: {reason}")]
+    Option {
+        /// The field of [`crate::FetchOptions`].
+        option: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+/// What was waited for when time ran out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Waiting {
+    /// The host's addresses.
+    Dns,
+    /// A TCP connection.
+    Connect,
+    /// The TLS or HTTP/2 handshake.
+    Handshake,
+    /// The response's status and headers.
+    Head,
+    /// The next part of the body.
+    Body,
+    /// A body that comes, but slower than the least rate.
+    BodyRate,
+    /// The end of the whole exchange.
+    Exchange,
+}
+
+impl fmt::Display for Waiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Dns => "its addresses",
+            Self::Connect => "a connection",
+            Self::Handshake => "the TLS handshake",
+            Self::Head => "the response head",
+            Self::Body => "more of the body",
+            Self::BodyRate => "a body that came too slowly",
+            Self::Exchange => "the exchange to end",
+        })
+    }
+}
+
+/// Why a request brought no complete exchange. This is a result of the visit, to be recorded; it
+/// holds only text and numbers so that it can be compared and kept.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FetchFailure {
+    /// The request itself cannot be sent; no server was asked.
+    #[error("the request cannot be sent: {reason}")]
+    Request {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The host has no address that the policy permits; no server was asked.
+    #[error("`{host}` is at {address}, {kind}, which may not be fetched{}", way_out(*kind))]
+    AddressRefused {
+        /// The host in the URL.
+        host: String,
+        /// The first address refused.
+        address: IpAddr,
+        /// What kind of address that is.
+        kind: AddressKind,
+    },
+    /// The host name has no address.
+    #[error("`{host}` does not resolve: {reason}")]
+    Dns {
+        /// The host in the URL.
+        host: String,
+        /// What the resolver says.
+        reason: String,
+    },
+    /// No address of the host accepts a connection.
+    #[error("no connection to `{host}` port {port}: {reason}")]
+    Connect {
+        /// The host in the URL.
+        host: String,
+        /// The port.
+        port: u16,
+        /// What the last address tried said.
+        reason: String,
+    },
+    /// The TLS handshake failed: a bad certificate, most often.
+    #[error("no secure connection to `{host}`: {reason}")]
+    Tls {
+        /// The host in the URL.
+        host: String,
+        /// What went wrong.
+        reason: String,
+    },
+    /// The server closed the connection without a complete response head.
+    #[error("`{host}` closed the connection without answering")]
+    Closed {
+        /// The host in the URL.
+        host: String,
+    },
+    /// What the server sent is not HTTP.
+    #[error("`{host}` does not speak HTTP properly: {reason}")]
+    Protocol {
+        /// The host in the URL.
+        host: String,
+        /// What went wrong.
+        reason: String,
+    },
+    /// The response's status line and headers are too many or too long.
+    #[error(
+        "`{host}` sent a response head beyond the limit of {limit_bytes} bytes or {limit_headers} headers"
+    )]
+    HeadTooLarge {
+        /// The host in the URL.
+        host: String,
+        /// The most bytes that are read.
+        limit_bytes: usize,
+        /// The most header lines that are read.
+        limit_headers: usize,
+    },
+    /// The body is longer than the limit.
+    #[error("the body from `{host}` is {}longer than the limit of {limit} bytes", announced_text(*announced))]
+    BodyTooLarge {
+        /// The host in the URL.
+        host: String,
+        /// The most bytes that are read.
+        limit: u64,
+        /// What Content-Length announced, if it was that which exceeded the limit.
+        announced: Option<u64>,
+    },
+    /// The body ended before or after the place where it should.
+    #[error("the body from `{host}` is cut after {received} bytes: {reason}")]
+    BodyCut {
+        /// The host in the URL.
+        host: String,
+        /// How many bytes had come.
+        received: u64,
+        /// What went wrong.
+        reason: String,
+    },
+    /// Time ran out.
+    #[error("`{host}` took longer than {} s: waited for {waiting}", after.as_secs_f64())]
+    Timeout {
+        /// The host in the URL.
+        host: String,
+        /// What was waited for.
+        waiting: Waiting,
+        /// The limit that was reached.
+        after: Duration,
+    },
+}
+
+fn way_out(kind: AddressKind) -> &'static str {
+    if kind.permitted(crate::AddressPolicy::AllowPrivate) {
+        "; allow private addresses for this site if it is yours"
+    } else {
+        ""
+    }
+}
+
+fn announced_text(announced: Option<u64>) -> String {
+    announced.map_or_else(String::new, |bytes| format!("announced as {bytes} bytes, "))
+}
+
+impl FetchFailure {
+    /// Whether the server as a whole is in trouble, so that it should be left alone for a while;
+    /// otherwise the failure is about this page.
+    pub fn is_server_trouble(&self) -> bool {
+        match self {
+            Self::Dns { .. } | Self::Connect { .. } | Self::Tls { .. } | Self::Closed { .. } => {
+                true
+            }
+            // Only a body can last that long: the steps before it have their own, shorter limits.
+            Self::Timeout { waiting, .. } => *waiting != Waiting::Exchange,
+            Self::Request { .. }
+            | Self::AddressRefused { .. }
+            | Self::Protocol { .. }
+            | Self::HeadTooLarge { .. }
+            | Self::BodyTooLarge { .. }
+            | Self::BodyCut { .. } => false,
+        }
+    }
+
+    /// A short name for logs and rows, which never changes.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Request { .. } => "request",
+            Self::AddressRefused { .. } => "address-refused",
+            Self::Dns { .. } => "dns",
+            Self::Connect { .. } => "connect",
+            Self::Tls { .. } => "tls",
+            Self::Closed { .. } => "closed",
+            Self::Protocol { .. } => "protocol",
+            Self::HeadTooLarge { .. } => "head-too-large",
+            Self::BodyTooLarge { .. } => "too-large",
+            Self::BodyCut { .. } => "body-cut",
+            Self::Timeout { .. } => "timeout",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host() -> String {
+        "example.com".to_owned()
+    }
+
+    #[test]
+    fn failures_name_the_host_the_limit_and_the_way_out() {
+        let address = IpAddr::from([127, 0, 0, 1]);
+        let kind = AddressKind::Loopback;
+        let refused = FetchFailure::AddressRefused { host: host(), address, kind };
+        assert_eq!(
+            refused.to_string(),
+            "`example.com` is at 127.0.0.1, a loopback address, which may not be fetched; \
+             allow private addresses for this site if it is yours"
+        );
+        let address = IpAddr::from([224, 0, 0, 1]);
+        let kind = AddressKind::Multicast;
+        let refused = FetchFailure::AddressRefused { host: host(), address, kind };
+        assert_eq!(
+            refused.to_string(),
+            "`example.com` is at 224.0.0.1, a multicast address, which may not be fetched"
+        );
+        let large = FetchFailure::BodyTooLarge { host: host(), limit: 1000, announced: Some(5000) };
+        assert_eq!(
+            large.to_string(),
+            "the body from `example.com` is announced as 5000 bytes, longer than the limit of 1000 bytes"
+        );
+        let slow = FetchFailure::Timeout {
+            host: host(),
+            waiting: Waiting::Head,
+            after: Duration::from_millis(1500),
+        };
+        assert_eq!(
+            slow.to_string(),
+            "`example.com` took longer than 1.5 s: waited for the response head"
+        );
+    }
+
+    #[test]
+    fn a_page_that_never_ends_is_no_trouble_of_its_server() {
+        let timeout =
+            |waiting| FetchFailure::Timeout { host: host(), waiting, after: Duration::ZERO };
+        assert!(timeout(Waiting::Connect).is_server_trouble());
+        assert!(!timeout(Waiting::Exchange).is_server_trouble());
+        assert!(FetchFailure::Dns { host: host(), reason: String::new() }.is_server_trouble());
+        let large = FetchFailure::BodyTooLarge { host: host(), limit: 1, announced: None };
+        assert!(!large.is_server_trouble());
+        assert_eq!((timeout(Waiting::Dns).kind(), large.kind()), ("timeout", "too-large"));
+    }
+}

@@ -1,0 +1,35 @@
+//! One HTTP exchange, exactly recorded.
+//!
+//! Read in this order:
+//! - [`FetchRequest`]: a URL to ask for, with validators and an [`AddressPolicy`];
+//! - [`Fetcher`]: sends it and returns
+//! - an [`Exchange`]: the bytes that went and came, or
+//! - a [`FetchFailure`]: why there is none, a result to be recorded like any other;
+//! - [`FetchOptions`]: who we say we are, and every limit with its reason;
+//! - [`AddressKind`]: the guard, which every connection passes after its name was resolved;
+//! - [`RobotsRules`]: what a robots.txt permits.
+//!
+//! Not here: when to fetch and how long to wait between requests, following redirects, fetching
+//! robots.txt, undoing Content-Encoding, judging the answer. Sockets and the clock are used in
+//! `http.rs` alone.
+
+mod error;
+mod exchange;
+mod guard;
+mod head;
+mod http;
+pub mod http_date;
+mod options;
+mod pool;
+mod request;
+mod robots;
+mod tee;
+
+pub use crate::http::Fetcher;
+pub use error::{FetchError, FetchFailure, Waiting};
+pub use exchange::{Exchange, MAX_RETRY_AFTER_S, Protocol, retry_after};
+pub use guard::{AddressKind, AddressPolicy};
+pub use head::header_fields;
+pub use options::FetchOptions;
+pub use request::{FetchRequest, Validators};
+pub use robots::{MAX_ROBOTS_BYTES, RobotsLine, RobotsRules, RobotsVerdict};

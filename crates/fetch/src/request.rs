@@ -1,0 +1,157 @@
+use http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use nenrin_urls::CanonicalUrl;
+
+use crate::{AddressPolicy, FetchFailure, FetchOptions};
+
+/// A page to ask for.
+#[derive(Debug, Clone)]
+pub struct FetchRequest {
+    /// The page.
+    pub url: CanonicalUrl,
+    /// What makes the request conditional.
+    pub validators: Validators,
+    /// Where the request may go.
+    pub addresses: AddressPolicy,
+    /// A limit of the body for this request instead of the options'.
+    pub max_body_bytes: Option<u64>,
+    /// More request headers, such as `Cookie`; one that is always sent is replaced by one of the
+    /// same name. Headers that frame the message cannot be set.
+    pub headers: Vec<(String, String)>,
+}
+
+impl FetchRequest {
+    /// An unconditional request to a public address.
+    pub fn new(url: CanonicalUrl) -> Self {
+        Self {
+            url,
+            validators: Validators::default(),
+            addresses: AddressPolicy::default(),
+            max_body_bytes: None,
+            headers: Vec::new(),
+        }
+    }
+}
+
+/// What an earlier response said about its version, to be sent back so that the server can answer
+/// "not modified".
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Validators {
+    /// The `ETag`, sent as `If-None-Match`.
+    pub etag: Option<String>,
+    /// The `Last-Modified`, sent as `If-Modified-Since`, as the server wrote it.
+    pub last_modified: Option<String>,
+}
+
+impl Validators {
+    /// Whether a "not modified" may be the answer.
+    pub fn is_empty(&self) -> bool {
+        self.etag.is_none() && self.last_modified.is_none()
+    }
+}
+
+/// Headers that belong to the connection or frame the message: ours to set.
+const NOT_SETTABLE: [HeaderName; 7] = [
+    header::HOST,
+    header::CONNECTION,
+    header::CONTENT_LENGTH,
+    header::TRANSFER_ENCODING,
+    header::TE,
+    header::UPGRADE,
+    header::EXPECT,
+];
+
+/// All headers of a request but `Host`.
+pub(crate) fn request_headers(
+    request: &FetchRequest,
+    options: &FetchOptions,
+) -> Result<HeaderMap, FetchFailure> {
+    let mut headers = HeaderMap::new();
+    let mut set = |name: HeaderName, value: Option<&str>| {
+        // Options were checked. A validator that no header can carry is left out: the request is
+        // then unconditional, which is always right.
+        if let Some(value) = value.and_then(|value| HeaderValue::from_str(value).ok()) {
+            headers.insert(name, value);
+        }
+    };
+    set(header::USER_AGENT, Some(&options.user_agent));
+    set(header::FROM, options.from.as_deref());
+    set(header::ACCEPT, Some(&options.accept));
+    set(header::ACCEPT_ENCODING, Some(&options.accept_encoding));
+    set(header::IF_NONE_MATCH, request.validators.etag.as_deref());
+    set(header::IF_MODIFIED_SINCE, request.validators.last_modified.as_deref());
+    let mut extra = HeaderMap::new();
+    for (name, value) in &request.headers {
+        let refuse = |why| FetchFailure::Request { reason: format!("header `{name}` {why}") };
+        let header =
+            HeaderName::try_from(name.as_str()).map_err(|_| refuse("has an impossible name"))?;
+        if NOT_SETTABLE.contains(&header) {
+            return Err(refuse("frames the message and cannot be set"));
+        }
+        let value = HeaderValue::from_str(value).map_err(|_| refuse("has an impossible value"))?;
+        extra.append(header, value);
+    }
+    for name in extra.keys() {
+        headers.remove(name);
+    }
+    for (name, value) in &extra {
+        headers.append(name, value.clone());
+    }
+    Ok(headers)
+}
+
+/// The `Host` of a URL: its port only where it is not the scheme's own.
+pub(crate) fn host_header(url: &CanonicalUrl) -> String {
+    match url.as_url().port() {
+        Some(port) => format!("{}:{port}", url.host()),
+        None => url.host().to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn request(headers: &[(&str, &str)]) -> FetchRequest {
+        let headers = headers.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
+        let url = CanonicalUrl::parse("http://example.com/").unwrap();
+        FetchRequest { headers, ..FetchRequest::new(url) }
+    }
+
+    #[test]
+    fn an_extra_header_replaces_the_usual_one() {
+        let request = request(&[("accept", "text/html"), ("Cookie", "a=1"), ("Cookie", "b=2")]);
+        let headers = request_headers(&request, &FetchOptions::default()).unwrap();
+        assert_eq!(headers.get_all("accept").iter().collect::<Vec<_>>(), ["text/html"]);
+        assert_eq!(headers.get_all("cookie").iter().collect::<Vec<_>>(), ["a=1", "b=2"]);
+    }
+
+    #[test]
+    fn headers_that_could_split_or_frame_the_request_are_refused() {
+        for header in [("X", "a\r\nB: c"), ("a b", "c"), ("Host", "x"), ("Content-Length", "1")] {
+            let failure = request_headers(&request(&[header]), &FetchOptions::default());
+            assert_eq!(failure.unwrap_err().kind(), "request", "{header:?}");
+        }
+    }
+
+    #[test]
+    fn a_validator_that_no_header_can_carry_is_left_out() {
+        let mut request = request(&[]);
+        request.validators.etag = Some("\"a\nb\"".to_owned());
+        request.validators.last_modified = Some("Sun, 06 Nov 1994 08:49:37 GMT".to_owned());
+        let headers = request_headers(&request, &FetchOptions::default()).unwrap();
+        assert!(!headers.contains_key(header::IF_NONE_MATCH));
+        assert!(headers.contains_key(header::IF_MODIFIED_SINCE));
+    }
+
+    proptest! {
+        /// What browsers let stand in a URL must be sendable.
+        #[test]
+        fn every_canonical_url_makes_a_request_target(text in "https?://[a-z0-9_.-]{1,9}/[!-~ é]{0,20}") {
+            if let Ok(url) = CanonicalUrl::parse(&text) {
+                prop_assert!(url.path_and_query().parse::<http::Uri>().is_ok(), "{url}");
+                prop_assert!(url.as_str().parse::<http::Uri>().is_ok(), "{url}");
+            }
+        }
+    }
+}

@@ -1,0 +1,137 @@
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use crate::head::{Cut, HeadCutter};
+
+/// An HTTP/1 connection that keeps the exact bytes of the request and of the response head, which
+/// the HTTP library does not hand out.
+pub(crate) struct Tee<T> {
+    io: T,
+    recorder: Recorder,
+}
+
+/// The other end of a [`Tee`], for the side that sends requests.
+#[derive(Clone, Default)]
+pub(crate) struct Recorder(Arc<Mutex<Record>>);
+
+#[derive(Default)]
+struct Record {
+    request: Vec<u8>,
+    /// None while no exchange goes on.
+    head: Option<HeadCutter>,
+    answer_bytes: u64,
+    after_head_bytes: u64,
+    is_head_too_large: bool,
+}
+
+impl Recorder {
+    /// Starts recording one exchange; the response head may have so many bytes.
+    pub(crate) fn begin(&self, max_head_bytes: usize) {
+        *self.record() =
+            Record { head: Some(HeadCutter::new(max_head_bytes)), ..Record::default() };
+    }
+
+    /// Whether any byte of an answer has come.
+    pub(crate) fn is_answered(&self) -> bool {
+        self.record().answer_bytes > 0
+    }
+
+    /// Whether the connection was cut because the head is too large.
+    pub(crate) fn is_head_too_large(&self) -> bool {
+        self.record().is_head_too_large
+    }
+
+    /// The request and the response head; none if the head is not complete.
+    pub(crate) fn take_heads(&self) -> Option<(Vec<u8>, Vec<u8>)> {
+        let mut record = self.record();
+        let head = record.head.take()?.into_head()?;
+        Some((std::mem::take(&mut record.request), head))
+    }
+
+    /// How many bytes came after the head so far, with any transfer coding.
+    pub(crate) fn after_head_bytes(&self) -> u64 {
+        self.record().after_head_bytes
+    }
+
+    fn record(&self) -> MutexGuard<'_, Record> {
+        // A record is consistent between any two statements that change it.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Record {
+    fn sent(&mut self, bytes: &[u8]) {
+        if self.head.is_some() {
+            self.request.extend_from_slice(bytes);
+        }
+    }
+
+    fn received(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let length = bytes.len() as u64;
+        self.answer_bytes += length;
+        match self.head.as_mut().map(|head| head.take(bytes)) {
+            None => self.after_head_bytes += length,
+            Some(Cut::Complete { surplus }) => self.after_head_bytes += surplus as u64,
+            Some(Cut::More) => {}
+            Some(Cut::TooLarge) => {
+                self.is_head_too_large = true;
+                return Err(io::Error::other("the response head is too large"));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<T> Tee<T> {
+    pub(crate) fn new(io: T) -> (Self, Recorder) {
+        let recorder = Recorder::default();
+        (Self { io, recorder: recorder.clone() }, recorder)
+    }
+}
+
+impl<T: AsyncRead + Unpin> AsyncRead for Tee<T> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        match Pin::new(&mut self.io).poll_read(cx, buffer) {
+            Poll::Ready(Ok(())) => {
+                Poll::Ready(self.recorder.record().received(&buffer.filled()[before..]))
+            }
+            // Many servers end TLS without saying so. Bodies that have a length or chunks are
+            // still found to be cut; for others the end of the connection is the end.
+            Poll::Ready(Err(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                Poll::Ready(Ok(()))
+            }
+            other => other,
+        }
+    }
+}
+
+impl<T: AsyncWrite + Unpin> AsyncWrite for Tee<T> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.io).poll_write(cx, bytes);
+        if let Poll::Ready(Ok(count)) = written {
+            self.recorder.record().sent(&bytes[..count]);
+        }
+        written
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_shutdown(cx)
+    }
+}
