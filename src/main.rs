@@ -1,1 +1,51 @@
-fn main() {}
+//! The `nenrin` program: commands, configuration, the driver, and the only clock.
+//!
+//! Read in this order: `cli` (what people type), `commands` (what each does), `archive` (the folder
+//! on disk), `driver` (carries out the machine's commands), `config`, `exit`, `spans`, `table`.
+
+mod archive;
+mod cli;
+mod clock;
+mod commands;
+mod config;
+mod driver;
+mod exit;
+mod spans;
+mod table;
+
+use clap::Parser;
+use exit::Exit;
+
+fn main() -> std::process::ExitCode {
+    let cli = cli::Cli::parse();
+    start_log(cli.verbose);
+    let exit = commands::run(cli).unwrap_or_else(|error| {
+        report(&error);
+        exit::code_of(&error)
+    });
+    std::process::ExitCode::from(exit as u8)
+}
+
+#[expect(clippy::print_stderr, reason = "the program's last word goes to the person who ran it")]
+fn report(error: &anyhow::Error) {
+    // A reader that closed its end (`| head`) has seen enough.
+    let broken_pipe = error.chain().any(|cause| {
+        cause
+            .downcast_ref::<std::io::Error>()
+            .is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
+    });
+    if !broken_pipe {
+        eprintln!("nenrin: {error:#}");
+    }
+}
+
+fn start_log(verbose: u8) {
+    let default = match verbose {
+        0 => "warn",
+        1 => "nenrin=info,warn",
+        _ => "debug",
+    };
+    let filter = tracing_subscriber::EnvFilter::try_from_env("NENRIN_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(default));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+}

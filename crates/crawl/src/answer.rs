@@ -1,7 +1,9 @@
 //! From an exchange to what the machine needs to know of it. Heavy but pure: the driver runs it on
 //! a thread.
 
-use nenrin_extract::{ContentKind, ExtractLimits, LinkKind, content_kind, decode_content, page_links};
+use nenrin_extract::{
+    ContentKind, ExtractLimits, LinkKind, content_kind, decode_content, page_links,
+};
 use nenrin_fetch::{Exchange, retry_after};
 use nenrin_state::ContentMark;
 
@@ -29,7 +31,8 @@ pub fn read_exchange(order: &FetchOrder, exchange: &Exchange, now_s: i64) -> Ans
         ..Answer::default()
     };
     let good = (200..300).contains(&exchange.status);
-    let known = answer.mark.is_some() && answer.mark == order.known_mark && order.asks_conditionally();
+    let known =
+        answer.mark.is_some() && answer.mark == order.known_mark && order.asks_conditionally();
     if !good || known {
         return answer;
     }

@@ -1,5 +1,6 @@
 use nenrin_state::{
-    Change, ContentMark, DuePage, NewPage, PageId, Round, RoundCounts, ServerId, ServerRecord, Site, SiteId,
+    Change, ContentMark, DuePage, NewPage, PageId, Round, RoundCounts, ServerId, ServerRecord,
+    Site, SiteId,
 };
 use nenrin_urls::CanonicalUrl;
 

@@ -779,7 +779,9 @@ impl Crawl {
         let round_ms = self
             .sites
             .values()
-            .filter(|site| !self.rounds.contains_key(&site.id) && !self.beginning.contains(&site.id))
+            .filter(|site| {
+                !self.rounds.contains_key(&site.id) && !self.beginning.contains(&site.id)
+            })
             .filter_map(next_round_ms)
             .min();
         let Some(next_ms) = ready_ms.into_iter().chain(round_ms).min() else { return };

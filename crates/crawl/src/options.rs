@@ -44,7 +44,6 @@ impl Default for CrawlOptions {
             robots_fresh_s: 86_400,
             robots_stale_s: 30 * 86_400,
             asked_before_ms: None,
-            asked_before_ms: None,
         }
     }
 }

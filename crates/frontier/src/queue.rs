@@ -103,14 +103,6 @@ impl<Item> Frontier<Item> {
         Some(item)
     }
 
-    /// Takes the next item of one server, without asking the server for anything.
-    pub fn take_from(&mut self, server: ServerKey) -> Option<Item> {
-        let (_, item) = self.servers.get_mut(&server)?.waiting.pop_first()?;
-        self.queued -= 1;
-        self.list(server);
-        Some(item)
-    }
-
     /// The request to a server has ended.
     pub fn done(&mut self, server: ServerKey, now_ms: i64, feedback: Feedback) {
         let politeness = self.politeness.clone();

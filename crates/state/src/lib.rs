@@ -21,7 +21,8 @@ pub use contract::{DueCursor, PageFilter, State, VersionQuery, VisitFilter};
 pub use error::StateError;
 pub use records::{
     Change, ContentMark, Discovered, DuePage, NewPage, Outcome, PageId, PageRecord, PageUpdate,
-    RobotsCopy, RobotsPolicy, Round, RoundCounts, RoundEnd, Schedule, ServerId, ServerPace, ServerRecord, Site,
-    SiteConditions, SiteCounts, SiteId, StateStats, VersionRow, VisitCommit, VisitRow,
+    RobotsCopy, RobotsPolicy, Round, RoundCounts, RoundEnd, Schedule, ServerId, ServerPace,
+    ServerRecord, Site, SiteConditions, SiteCounts, SiteId, StateStats, VersionRow, VisitCommit,
+    VisitRow,
 };
 pub use sqlite::SqliteState;

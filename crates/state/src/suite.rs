@@ -6,8 +6,8 @@ use nenrin_urls::{CanonicalUrl, Scope};
 
 use crate::{
     Change, ContentMark, Discovered, DuePage, Outcome, PageFilter, PageUpdate, RobotsCopy,
-    RobotsPolicy, RoundEnd, Schedule, ServerPace, SiteConditions, State, StateError, VersionQuery, VersionRow,
-    VisitCommit, VisitFilter,
+    RobotsPolicy, RoundEnd, Schedule, ServerPace, SiteConditions, State, StateError, VersionQuery,
+    VersionRow, VisitCommit, VisitFilter,
 };
 
 /// Declares one test per law of the contract, each on a fresh state.

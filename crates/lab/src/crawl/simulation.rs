@@ -281,7 +281,7 @@ impl Simulation {
             self.report.visits += 1;
             linked = visit.discovered.iter().map(|found| found.url.clone()).collect();
             let forgetful = self.options.sabotage == Some(Sabotage::ForgetfulCommit);
-            if forgetful && visit_number % 100 == 0 {
+            if forgetful && visit_number.is_multiple_of(100) {
                 visit.discovered.clear();
             }
             if visit.version.is_some() {

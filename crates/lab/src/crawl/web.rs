@@ -105,9 +105,8 @@ impl Web {
                 refused: false,
             })
         };
-        let status = |status, retry_after_s| {
-            Ok(Answer { status, retry_after_s, ..Answer::default() })
-        };
+        let status =
+            |status, retry_after_s| Ok(Answer { status, retry_after_s, ..Answer::default() });
         let result = match self.pick(&[5, attempt], 6) {
             0 => trouble("timeout", true),
             1 => trouble("connect", true),

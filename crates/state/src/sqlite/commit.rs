@@ -7,8 +7,9 @@ use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::{Refusal, read, rows};
 use crate::{
-    Change, Discovered, DuePage, NewPage, Outcome, PageId, RobotsCopy, Round, RoundCounts, ServerId,
-    ServerPace, Site, SiteConditions, SiteCounts, SiteId, StateError, VersionRow, VisitCommit,
+    Change, Discovered, DuePage, NewPage, Outcome, PageId, RobotsCopy, Round, RoundCounts,
+    ServerId, ServerPace, Site, SiteConditions, SiteCounts, SiteId, StateError, VersionRow,
+    VisitCommit,
 };
 
 pub(super) fn add_site(

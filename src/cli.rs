@@ -1,0 +1,301 @@
+//! What people type.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use nenrin_urls::Scope;
+
+use crate::spans::{Edge, Span, parse_date};
+
+const EXIT_CODES: &str = "Exit codes: 0 done · 1 some of the work failed (what, is said) · 2 bad \
+usage, configuration or input · 3 no room (disk or quota) · 4 the archive is damaged · \
+130 interrupted, state saved.";
+
+/// Nenrin (年輪, "tree rings"): a continuous web archive. It visits websites for ever, keeps every
+/// version while storing only what is new, and shows any site as of any date.
+#[derive(Debug, Parser)]
+#[command(version, after_help = EXIT_CODES, propagate_version = true)]
+pub struct Cli {
+    /// The archive's folder; created on first use.
+    #[arg(long, global = true, env = "NENRIN_ARCHIVE", default_value = "./nenrin-data", value_name = "DIR")]
+    pub archive: PathBuf,
+    /// A configuration file (TOML); `nenrin config` shows what can be set.
+    #[arg(long, global = true, env = "NENRIN_CONFIG", value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Answer in JSON on standard output: one document, or one line per item of a list.
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Say more on standard error; twice for everything.
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// The main job: collects every site that is due, for ever, and serves interface and replay.
+    #[command(after_help = example("nenrin run"))]
+    Run(ServeArgs),
+    /// The main job on a small changing website of its own, in fast motion, without internet.
+    #[command(after_help = example("nenrin demo"))]
+    Demo(DemoArgs),
+    /// Collects one round of each URL's site now, registering what is not yet a site, and stops.
+    #[command(after_help = example("nenrin collect https://example.com/ --depth 3"))]
+    Collect(CollectArgs),
+    /// The sites and their conditions.
+    #[command(subcommand, after_help = example("nenrin site list"))]
+    Site(SiteCommand),
+    /// The collection log: rounds, or with --visits every single visit.
+    #[command(after_help = example("nenrin log --site example.com"))]
+    Log(LogArgs),
+    /// Known pages: visits, changes, last outcome.
+    #[command(after_help = example("nenrin pages --site example.com"))]
+    Pages(PagesArgs),
+    /// The versions of a page.
+    #[command(after_help = example("nenrin versions https://example.com/"))]
+    Versions(VersionsArgs),
+    /// Writes a version of a page to standard output, as it was received.
+    #[command(after_help = example("nenrin cat https://example.com/ --at 2024-03-01"))]
+    Cat(CatArgs),
+    /// Serves the interface and replay, without collecting.
+    #[command(after_help = example("nenrin serve"))]
+    Serve(ServeArgs),
+    /// Pages, visits, versions and bytes, per site and in all.
+    #[command(after_help = example("nenrin stats --json"))]
+    Stats,
+    /// Checks the archive.
+    #[command(after_help = example("nenrin verify --deep"))]
+    Verify(VerifyArgs),
+    /// Rebuilds the indexes from the packs.
+    #[command(after_help = example("nenrin reindex"))]
+    Reindex,
+    /// The effective configuration, with the reason for each default.
+    #[command(after_help = example("nenrin config"))]
+    Config,
+    /// The papers' experiments, on the shipped code.
+    #[command(subcommand, after_help = example("nenrin lab crawl --servers 200 --pages 50"))]
+    Lab(LabCommand),
+}
+
+fn example(command: &str) -> String {
+    format!("Example: {command}\n\n{EXIT_CODES}")
+}
+
+#[derive(Debug, Args)]
+pub struct CollectArgs {
+    /// Where to begin; https is assumed where no scheme is given.
+    #[arg(required = true, value_name = "URL")]
+    pub urls: Vec<String>,
+    /// Links followed from a top page; the top page alone has depth 1.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub depth: Option<u32>,
+    /// Which pages belong to the site: list, prefix, host, domain or any [default: host].
+    #[arg(long, value_name = "SCOPE")]
+    pub scope: Option<Scope>,
+    /// Visit at most this many pages in a round.
+    #[arg(long, value_name = "N")]
+    pub max_pages: Option<u64>,
+    /// Allow private and loopback addresses.
+    #[arg(long)]
+    pub allow_private: bool,
+    /// Pause between two requests to one server, at least [default: politeness.delay].
+    #[arg(long, value_name = "D")]
+    pub delay: Option<Span>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum SiteCommand {
+    /// Registers a site; `nenrin run` collects it.
+    Add(SiteAddArgs),
+    /// Every site.
+    List,
+    /// One site and its conditions.
+    Show(SiteName),
+    /// Changes a site's conditions.
+    Set(SiteSetArgs),
+    /// Stops collecting a site until it is resumed.
+    Pause(SiteName),
+    /// Goes on collecting a paused site.
+    Resume(SiteName),
+}
+
+#[derive(Debug, Args)]
+pub struct SiteName {
+    /// The site's name or number.
+    #[arg(value_name = "SITE")]
+    pub site: String,
+}
+
+#[derive(Debug, Args)]
+pub struct SiteAddArgs {
+    /// Top pages.
+    #[arg(required = true, value_name = "URL")]
+    pub urls: Vec<String>,
+    /// A name; the host by default.
+    #[arg(long)]
+    pub name: Option<String>,
+    #[command(flatten)]
+    pub conditions: ConditionArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct SiteSetArgs {
+    /// The site's name or number.
+    #[arg(value_name = "SITE")]
+    pub site: String,
+    #[command(flatten)]
+    pub conditions: ConditionArgs,
+}
+
+/// The conditions of a site, as far as they are given.
+#[derive(Debug, Default, Args)]
+pub struct ConditionArgs {
+    /// Links followed from a top page; the top page alone has depth 1.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub depth: Option<u32>,
+    /// Which pages belong to the site: list, prefix, host, domain or any.
+    #[arg(long, value_name = "SCOPE")]
+    pub scope: Option<Scope>,
+    /// Visit at most this many pages in a round.
+    #[arg(long, value_name = "N")]
+    pub max_pages: Option<u64>,
+    /// Time from the beginning of a round to the next.
+    #[arg(long, value_name = "D")]
+    pub period: Option<Span>,
+    /// Collect only when asked.
+    #[arg(long, conflicts_with = "period")]
+    pub manual: bool,
+    /// Pause between two requests to one server, at least.
+    #[arg(long, value_name = "D")]
+    pub delay: Option<Span>,
+    /// Collect images, styles and scripts wherever they lie.
+    #[arg(long, value_name = "BOOL")]
+    pub embeds: Option<bool>,
+    /// Allow private and loopback addresses.
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true")]
+    pub allow_private: Option<bool>,
+    /// Do not obey robots.txt, for this reason, which is kept.
+    #[arg(long, value_name = "REASON")]
+    pub ignore_robots: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct LogArgs {
+    /// Only this site.
+    #[arg(long, value_name = "SITE")]
+    pub site: Option<String>,
+    /// Every visit instead of rounds.
+    #[arg(long)]
+    pub visits: bool,
+    /// At most this many rows, newest first.
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    pub limit: usize,
+}
+
+#[derive(Debug, Args)]
+pub struct PagesArgs {
+    /// Only this site.
+    #[arg(long, value_name = "SITE")]
+    pub site: Option<String>,
+    /// At most this many pages.
+    #[arg(long, value_name = "N")]
+    pub limit: Option<usize>,
+}
+
+#[derive(Debug, Args)]
+pub struct VersionsArgs {
+    /// The page.
+    #[arg(value_name = "URL")]
+    pub url: String,
+    /// Received at or after this date.
+    #[arg(long, value_name = "DATE", value_parser = first_second)]
+    pub from: Option<i64>,
+    /// Received at or before this date.
+    #[arg(long, value_name = "DATE", value_parser = last_second)]
+    pub to: Option<i64>,
+}
+
+#[derive(Debug, Args)]
+pub struct CatArgs {
+    /// The page.
+    #[arg(value_name = "URL")]
+    pub url: String,
+    /// As of this date; now by default.
+    #[arg(long, value_name = "DATE", value_parser = last_second)]
+    pub at: Option<i64>,
+    /// Write the response's status line and headers first.
+    #[arg(long)]
+    pub headers: bool,
+    /// Undo the content coding (gzip, br, zstd, deflate) instead of writing the body as received.
+    #[arg(long)]
+    pub decode: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct ServeArgs {
+    /// Where the interface listens [default: serve.interface].
+    #[arg(long, value_name = "ADDRESS")]
+    pub interface: Option<String>,
+    /// Where replay listens [default: serve.replay].
+    #[arg(long, value_name = "ADDRESS")]
+    pub replay: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct DemoArgs {
+    #[command(flatten)]
+    pub serve: ServeArgs,
+    /// Rounds collected before the interface is offered.
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub rounds: u32,
+    /// Stop after collecting instead of serving.
+    #[arg(long)]
+    pub once: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct VerifyArgs {
+    /// Restore every version and compare it with its digest.
+    #[arg(long)]
+    pub deep: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum LabCommand {
+    /// The crawler on a simulated web for a simulated time, with faults; checked against its laws.
+    Crawl(LabCrawlArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct LabCrawlArgs {
+    /// Web servers.
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    pub servers: u32,
+    /// Pages on each.
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    pub pages: u32,
+    /// Simulated time.
+    #[arg(long, value_name = "D", default_value = "365d")]
+    pub time: Span,
+    /// Time from the beginning of a round to the next.
+    #[arg(long, value_name = "D", default_value = "7d")]
+    pub period: Span,
+    /// Where the simulated web begins; the same seed gives the same trace.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Share of answers that are faults (time-outs, 5xx, 429, cut bodies).
+    #[arg(long, value_name = "SHARE", default_value_t = 0.02)]
+    pub faults: f64,
+    /// Crashes of the crawler, at random moments.
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub crashes: u32,
+}
+
+fn first_second(text: &str) -> Result<i64, String> {
+    parse_date(text, Edge::First)
+}
+
+fn last_second(text: &str) -> Result<i64, String> {
+    parse_date(text, Edge::Last)
+}

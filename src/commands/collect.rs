@@ -1,0 +1,257 @@
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io::IsTerminal,
+    time::Duration,
+};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use nenrin_crawl::{Event, RoundReport};
+use nenrin_fetch::Fetcher;
+use nenrin_state::{Outcome, Schedule, Site, SiteId, State};
+use nenrin_urls::CanonicalUrl;
+use serde_json::json;
+
+use super::{Context, sites};
+use crate::{
+    archive::{Access, Archive},
+    cli::{CollectArgs, ConditionArgs},
+    clock,
+    driver::{Driver, Ended, Notice, Until},
+    exit::Exit,
+    spans::readable_bytes,
+    table::{Table, print_json, say},
+};
+
+/// A server that must rest longer is left for the next round: someone is waiting.
+const PATIENCE_MS: i64 = 90_000;
+/// Kinds of trouble listed in the summary.
+const TROUBLES_SHOWN: usize = 10;
+
+/// `nenrin collect`.
+pub fn collect(context: &Context, args: &CollectArgs) -> anyhow::Result<Exit> {
+    let urls = sites::parse_urls(&args.urls)?;
+    let archive = context.open(Access::Write)?;
+    let mut wanted = Vec::new();
+    for url in &urls {
+        let site = register(context, &*archive.state, url, args)?;
+        if !wanted.contains(&site.id) {
+            wanted.push(site.id);
+        }
+    }
+    if context.config.contact.is_empty() && !args.allow_private {
+        tracing::warn!("no contact is configured; set `contact` so that server owners can reach you");
+    }
+    let began_ms = clock::now_ms();
+    let runtime = super::serve::runtime()?;
+    let rounds = runtime.block_on(collect_rounds(context, &archive, &wanted))?;
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    summarise(context, &archive, &rounds, clock::now_ms() - began_ms)
+}
+
+/// The site that has this URL as a top page, changed by what was typed; a new one otherwise.
+fn register(
+    context: &Context,
+    state: &dyn State,
+    url: &CanonicalUrl,
+    args: &CollectArgs,
+) -> anyhow::Result<Site> {
+    let given = ConditionArgs {
+        depth: args.depth,
+        scope: args.scope,
+        max_pages: args.max_pages,
+        delay: args.delay,
+        allow_private: args.allow_private.then_some(true),
+        ..ConditionArgs::default()
+    };
+    let known = state.sites()?.into_iter().find(|site| site.conditions.tops.contains(url));
+    let mut conditions = match &known {
+        Some(site) => site.conditions.clone(),
+        None => {
+            let mut conditions = sites::default_conditions(vec![url.clone()], &context.config);
+            conditions.schedule = Schedule::Manual;
+            conditions
+        }
+    };
+    sites::apply(&mut conditions, &given);
+    match known {
+        Some(site) if site.conditions == conditions => Ok(site),
+        Some(site) => {
+            state.set_site(site.id, &conditions, clock::now_s())?;
+            Ok(Site { conditions, ..site })
+        }
+        None => {
+            let name = sites::free_name(state, &conditions)?;
+            Ok(state.add_site(&name, &conditions, clock::now_s())?)
+        }
+    }
+}
+
+/// What rounds found.
+#[derive(Default)]
+pub struct Collected {
+    reports: Vec<RoundReport>,
+    troubles: BTreeMap<String, (u64, CanonicalUrl)>,
+    interrupted: bool,
+}
+
+/// Collects one round of each site.
+pub async fn collect_rounds(
+    context: &Context,
+    archive: &Archive,
+    wanted: &[SiteId],
+) -> anyhow::Result<Collected> {
+    let mut options = context.config.crawl_options();
+    options.round_patience_ms = Some(PATIENCE_MS);
+    let fetcher = Fetcher::new(context.config.fetch_options())?;
+    let driver = Driver::new(archive, fetcher, options);
+    let handle = driver.handle();
+    handle.sites_changed();
+    for &site in wanted {
+        handle.tell(Event::CollectNow(site));
+    }
+    let bar = progress_bar(context.json);
+    let mut collected = Collected::default();
+    let mut seen: BTreeMap<Outcome, u64> = BTreeMap::new();
+    let until = Until::RoundsFinished(wanted.iter().copied().collect::<BTreeSet<_>>());
+    let ended = driver
+        .run(until, super::serve::interrupted(), |notice, machine| match notice {
+            Notice::Visited { url, outcome, detail, .. } => {
+                *seen.entry(outcome).or_default() += 1;
+                if let (Outcome::Failed | Outcome::Refused, Some(detail)) = (outcome, detail) {
+                    let entry = collected
+                        .troubles
+                        .entry(format!("{outcome}: {detail}"))
+                        .or_insert_with(|| (0, url.clone()));
+                    entry.0 += 1;
+                }
+                let waiting: u64 =
+                    wanted.iter().filter_map(|&s| machine.round_progress(s)).map(|(_, w)| w).sum();
+                let done: u64 = seen.values().sum();
+                bar.set_length(done + waiting.saturating_sub(1));
+                bar.set_position(done);
+                bar.set_message(format!(
+                    "{} changed, {} same, {} trouble  {url}",
+                    seen.get(&Outcome::Changed).unwrap_or(&0),
+                    seen.get(&Outcome::Same).unwrap_or(&0)
+                        + seen.get(&Outcome::NotModified).unwrap_or(&0),
+                    seen.get(&Outcome::Failed).unwrap_or(&0)
+                        + seen.get(&Outcome::Refused).unwrap_or(&0)
+                        + seen.get(&Outcome::Gone).unwrap_or(&0),
+                ));
+            }
+            Notice::RoundFinished(report) => collected.reports.push(report.clone()),
+        })
+        .await;
+    bar.finish_and_clear();
+    collected.interrupted = ended? == Ended::Stopped;
+    Ok(collected)
+}
+
+fn progress_bar(json: bool) -> ProgressBar {
+    if json || !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new(0);
+    if let Ok(style) = ProgressStyle::with_template(
+        "{elapsed_precise} {bar:30.green/dim} {pos}/{len} pages  {wide_msg}",
+    ) {
+        bar.set_style(style.progress_chars("━╸─"));
+    }
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}
+
+fn summarise(
+    context: &Context,
+    archive: &Archive,
+    collected: &Collected,
+    elapsed_ms: i64,
+) -> anyhow::Result<Exit> {
+    let sites = archive.state.sites()?;
+    let name = |id: SiteId| {
+        sites.iter().find(|site| site.id == id).map_or(String::new(), |site| site.name.clone())
+    };
+    let exit = exit_of(collected);
+    if context.json {
+        let rounds: Vec<_> = collected
+            .reports
+            .iter()
+            .map(|report| {
+                let left: u64 = report.left.iter().map(|(_, pages)| pages).sum();
+                json!({
+                    "site": report.site, "name": name(report.site), "round": report.round,
+                    "visits": report.counts.visits(), "counts": report.counts,
+                    "left": left, "page_limit_reached": report.page_limit_reached,
+                })
+            })
+            .collect();
+        let troubles: Vec<_> = collected
+            .troubles
+            .iter()
+            .map(|(what, (times, url))| json!({"what": what, "times": times, "example": url}))
+            .collect();
+        print_json(&json!({
+            "rounds": rounds, "troubles": troubles, "interrupted": collected.interrupted,
+            "elapsed_ms": elapsed_ms,
+        }))?;
+        return Ok(exit);
+    }
+    let mut table = Table::new(&[
+        "site", "visits", "changed", "same", "not modified", "gone", "refused", "failed", "new pages",
+        "received", "stored",
+    ]);
+    for report in &collected.reports {
+        let counts = &report.counts;
+        table.row(vec![
+            name(report.site),
+            counts.visits().to_string(),
+            counts.changed.to_string(),
+            counts.same.to_string(),
+            counts.not_modified.to_string(),
+            counts.gone.to_string(),
+            counts.refused.to_string(),
+            counts.failed.to_string(),
+            counts.new_pages.to_string(),
+            readable_bytes(counts.received_bytes),
+            readable_bytes(counts.stored_bytes),
+        ]);
+    }
+    table.print()?;
+    say(format!("collected in {:.1} s into {}", elapsed_ms as f64 / 1000.0, archive.folder.display()))?;
+    let mut troubles: Vec<_> = collected.troubles.iter().collect();
+    troubles.sort_by_key(|(_, (times, _))| std::cmp::Reverse(*times));
+    for (what, (times, url)) in troubles.iter().take(TROUBLES_SHOWN) {
+        say(format!("  {times} × {what}  (such as {url})"))?;
+    }
+    if troubles.len() > TROUBLES_SHOWN {
+        say(format!("  … and {} more kinds; `nenrin log --visits` has all", troubles.len() - TROUBLES_SHOWN))?;
+    }
+    for report in &collected.reports {
+        let left: u64 = report.left.iter().map(|(_, pages)| pages).sum();
+        if left > 0 {
+            say(format!(
+                "  {}: {left} pages left for the next round, their servers could not be asked",
+                name(report.site)
+            ))?;
+        }
+        if report.page_limit_reached {
+            say(format!("  {}: the limit on pages was reached", name(report.site)))?;
+        }
+    }
+    if collected.interrupted {
+        say("interrupted; the next `collect` goes on where this one stopped")?;
+    }
+    Ok(exit)
+}
+
+fn exit_of(collected: &Collected) -> Exit {
+    if collected.interrupted {
+        return Exit::Interrupted;
+    }
+    let whole = |report: &RoundReport| {
+        let counts = &report.counts;
+        let answered = counts.changed + counts.same + counts.not_modified + counts.gone;
+        counts.failed == 0 && report.left.is_empty() && (answered > 0 || counts.visits() == 0)
+    };
+    if collected.reports.iter().all(whole) { Exit::Done } else { Exit::Partly }
+}

@@ -1,0 +1,267 @@
+use std::io::Write;
+
+use nenrin_state::{PageFilter, PageRecord, SiteId, State, VersionQuery, VisitFilter};
+use nenrin_store::VersionId;
+use nenrin_urls::CanonicalUrl;
+use serde_json::json;
+
+use super::{Context, sites};
+use crate::{
+    archive::{Access, Archive},
+    cli::{CatArgs, LogArgs, PagesArgs, VersionsArgs},
+    exit::{Exit, usage},
+    spans::{digits14, readable_bytes, readable_date, rfc3339},
+    table::{Table, print_json},
+};
+
+/// Rows read from the state at once.
+const PORTION: usize = 10_000;
+/// The most that a body may grow to when its content coding is undone.
+const DECODED_MAX_BYTES: usize = 1 << 30;
+
+fn site_id(archive: &Archive, name: Option<&str>) -> anyhow::Result<Option<SiteId>> {
+    name.map(|name| sites::find(&*archive.state, name).map(|site| site.id)).transpose()
+}
+
+/// `nenrin log`.
+pub fn log(context: &Context, args: &LogArgs) -> anyhow::Result<Exit> {
+    let archive = context.open(Access::Read)?;
+    let site = site_id(&archive, args.site.as_deref())?;
+    if args.visits { visits(context, &archive, site, args.limit) } else { rounds(context, &archive, site, args.limit) }
+}
+
+fn rounds(
+    context: &Context,
+    archive: &Archive,
+    site: Option<SiteId>,
+    limit: usize,
+) -> anyhow::Result<Exit> {
+    let sites = archive.state.sites()?;
+    let name = |id: SiteId| {
+        sites.iter().find(|site| site.id == id).map_or_else(|| id.0.to_string(), |s| s.name.clone())
+    };
+    let rounds = archive.state.rounds(site, limit)?;
+    if context.json {
+        for round in &rounds {
+            print_json(&json!({
+                "round": round.id, "site": round.site, "name": name(round.site),
+                "started": rfc3339(round.started_s), "ended": round.ended_s.map(rfc3339),
+                "visits": round.counts.visits(), "counts": round.counts,
+            }))?;
+        }
+        return Ok(Exit::Done);
+    }
+    let mut table = Table::new(&[
+        "round", "site", "began (UTC)", "took", "visits", "changed", "same", "not modified", "gone",
+        "refused", "failed", "received", "stored",
+    ]);
+    for round in &rounds {
+        let counts = &round.counts;
+        table.row(vec![
+            round.id.to_string(),
+            name(round.site),
+            readable_date(round.started_s),
+            round.ended_s.map_or("unfinished".into(), |end| format!("{} s", end - round.started_s)),
+            counts.visits().to_string(),
+            counts.changed.to_string(),
+            counts.same.to_string(),
+            counts.not_modified.to_string(),
+            counts.gone.to_string(),
+            counts.refused.to_string(),
+            counts.failed.to_string(),
+            readable_bytes(counts.received_bytes),
+            readable_bytes(counts.stored_bytes),
+        ]);
+    }
+    table.print()?;
+    Ok(Exit::Done)
+}
+
+fn visits(
+    context: &Context,
+    archive: &Archive,
+    site: Option<SiteId>,
+    limit: usize,
+) -> anyhow::Result<Exit> {
+    let mut table = Table::new(&["visited (UTC)", "outcome", "status", "time", "received", "page", "why"]);
+    let (mut before, mut left) = (None, limit);
+    while left > 0 {
+        let filter = VisitFilter { site, before, limit: left.min(PORTION) };
+        let portion = archive.state.visits(filter)?;
+        let Some(last) = portion.last() else { break };
+        before = Some(last.id);
+        left -= portion.len();
+        for visit in portion {
+            if context.json {
+                print_json(&json!({
+                    "at": rfc3339(visit.at_s), "url": visit.url, "site": visit.site,
+                    "outcome": visit.outcome, "status": visit.status, "detail": visit.detail,
+                    "elapsed_ms": visit.elapsed_ms, "received_bytes": visit.received_bytes,
+                }))?;
+                continue;
+            }
+            table.row(vec![
+                readable_date(visit.at_s),
+                visit.outcome.to_string(),
+                if visit.status == 0 { "–".to_owned() } else { visit.status.to_string() },
+                format!("{} ms", visit.elapsed_ms),
+                readable_bytes(visit.received_bytes),
+                visit.url.to_string(),
+                visit.detail.unwrap_or_default(),
+            ]);
+        }
+    }
+    if !context.json {
+        table.print()?;
+    }
+    Ok(Exit::Done)
+}
+
+/// `nenrin pages`.
+pub fn pages(context: &Context, args: &PagesArgs) -> anyhow::Result<Exit> {
+    let archive = context.open(Access::Read)?;
+    let site = site_id(&archive, args.site.as_deref())?;
+    let mut table = Table::new(&[
+        "page", "visits", "changes", "last visit (UTC)", "outcome", "bytes", "next visit",
+    ]);
+    let (mut after, mut left) = (None, args.limit.unwrap_or(usize::MAX));
+    while left > 0 {
+        let filter = PageFilter { site, after, limit: left.min(PORTION) };
+        let portion = archive.state.pages(filter)?;
+        let Some(last) = portion.last() else { break };
+        after = Some(last.id);
+        left -= portion.len();
+        for page in portion {
+            if context.json { print_json(&page_json(&page))? } else { table.row(page_row(&page)) }
+        }
+    }
+    if !context.json {
+        table.print()?;
+    }
+    Ok(Exit::Done)
+}
+
+fn page_json(page: &PageRecord) -> serde_json::Value {
+    json!({
+        "url": page.url, "site": page.site, "discovered": rfc3339(page.discovered_s),
+        "visits": page.visits, "changes": page.changes, "visited": page.visited_s.map(rfc3339),
+        "outcome": page.outcome, "failures": page.failures, "bytes": page.bytes,
+        "due": page.due_s.map(rfc3339), "why": why(page), "etag": page.etag,
+        "last_modified": page.last_modified,
+    })
+}
+
+fn page_row(page: &PageRecord) -> Vec<String> {
+    vec![
+        page.url.to_string(),
+        page.visits.to_string(),
+        page.changes.to_string(),
+        page.visited_s.map_or("never".into(), readable_date),
+        page.outcome.map_or(String::new(), |outcome| outcome.to_string()),
+        readable_bytes(page.bytes),
+        page.due_s.map_or_else(|| why(page).to_owned(), readable_date),
+    ]
+}
+
+fn why(page: &PageRecord) -> &'static str {
+    match page.due_s {
+        Some(_) => "its own time",
+        None => "with its site's next round",
+    }
+}
+
+/// `nenrin versions`.
+pub fn versions(context: &Context, args: &VersionsArgs) -> anyhow::Result<Exit> {
+    let archive = context.open(Access::Read)?;
+    let url = CanonicalUrl::parse_typed(&args.url).map_err(usage)?;
+    let query = VersionQuery {
+        from_s: args.from.unwrap_or(i64::MIN),
+        to_s: args.to.unwrap_or(i64::MAX),
+        limit: usize::MAX,
+    };
+    let versions = archive.state.versions(&url.key(), query)?;
+    if versions.is_empty() && args.from.is_none() && args.to.is_none() {
+        return Err(not_archived(&*archive.state, &url)?);
+    }
+    if context.json {
+        for (url, row) in &versions {
+            print_json(&json!({
+                "url": url, "at": rfc3339(row.at_s), "timestamp": digits14(row.at_s),
+                "version": row.version, "status": row.status, "mime": row.mime, "bytes": row.bytes,
+            }))?;
+        }
+        return Ok(Exit::Done);
+    }
+    let mut table = Table::new(&["received (UTC)", "version", "status", "type", "bytes", "page"]);
+    for (url, row) in &versions {
+        table.row(vec![
+            readable_date(row.at_s),
+            row.version.to_string(),
+            row.status.to_string(),
+            row.mime.clone(),
+            readable_bytes(row.bytes),
+            url.to_string(),
+        ]);
+    }
+    table.print()?;
+    Ok(Exit::Done)
+}
+
+fn not_archived(state: &dyn State, url: &CanonicalUrl) -> anyhow::Result<anyhow::Error> {
+    Ok(usage(match state.page(url)? {
+        Some(page) => match page.outcome {
+            Some(outcome) => anyhow::anyhow!(
+                "{url} has no version: its last visit found it {outcome}; `nenrin log --visits` says why"
+            ),
+            None => anyhow::anyhow!("{url} is known but was never visited"),
+        },
+        None => anyhow::anyhow!("{url} is not in the archive; `nenrin collect` fetches it"),
+    }))
+}
+
+/// `nenrin cat`.
+pub fn cat(context: &Context, args: &CatArgs) -> anyhow::Result<Exit> {
+    let archive = context.open(Access::Read)?;
+    let url = CanonicalUrl::parse_typed(&args.url).map_err(usage)?;
+    let at_s = args.at.unwrap_or(i64::MAX);
+    let Some((_, row)) = archive.state.version_as_of(&url.key(), at_s)? else {
+        return Err(not_archived(&*archive.state, &url)?);
+    };
+    if row.at_s > at_s {
+        return Err(usage(anyhow::anyhow!(
+            "{url} has no version as of {}; its first is of {}",
+            readable_date(at_s),
+            readable_date(row.at_s)
+        )));
+    }
+    let version = archive.store.read(VersionId(row.version))?;
+    let head = &version.head;
+    if context.json {
+        print_json(&json!({
+            "url": head.url, "at": rfc3339(head.visited_at_s), "status": head.status,
+            "protocol": head.protocol, "tls": head.tls,
+            "server_address": head.server_address.map(|address| address.to_string()),
+            "request_head": String::from_utf8_lossy(&head.request_head),
+            "response_head": String::from_utf8_lossy(&head.response_head),
+            "body_bytes": head.body_bytes, "digest": format!("blake3:{}", head.digest),
+            "body": String::from_utf8_lossy(&version.body),
+        }))?;
+        return Ok(Exit::Done);
+    }
+    let mut out = std::io::stdout().lock();
+    if args.headers {
+        out.write_all(&head.response_head)?;
+    }
+    if args.decode {
+        let encoding = nenrin_fetch::header_fields(&head.response_head)
+            .find(|(name, _)| name.eq_ignore_ascii_case(b"content-encoding"))
+            .map(|(_, value)| String::from_utf8_lossy(&value).into_owned());
+        let body =
+            nenrin_extract::decode_content(encoding.as_deref(), &version.body, DECODED_MAX_BYTES)?;
+        out.write_all(&body)?;
+    } else {
+        out.write_all(&version.body)?;
+    }
+    out.flush()?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,211 @@
+use nenrin_state::{RobotsPolicy, Schedule, Site, SiteConditions, State};
+use nenrin_urls::{CanonicalUrl, Scope};
+use serde_json::json;
+
+use super::Context;
+use crate::{
+    archive::Access,
+    cli::{ConditionArgs, SiteCommand},
+    clock,
+    config::Config,
+    exit::{Exit, usage},
+    spans::{Span, readable_bytes, readable_date, rfc3339},
+    table::{Table, print_json, say},
+};
+
+/// `nenrin site …`.
+pub fn site(context: &Context, command: SiteCommand) -> anyhow::Result<Exit> {
+    match command {
+        SiteCommand::Add(args) => {
+            let archive = context.open(Access::Write)?;
+            let tops = parse_urls(&args.urls)?;
+            let mut conditions = default_conditions(tops, &context.config);
+            apply(&mut conditions, &args.conditions);
+            let name = match args.name {
+                Some(name) => name,
+                None => free_name(&*archive.state, &conditions)?,
+            };
+            let site = archive.state.add_site(&name, &conditions, clock::now_s())?;
+            show(context, &site)
+        }
+        SiteCommand::List => list(context),
+        SiteCommand::Show(args) => {
+            let archive = context.open(Access::Read)?;
+            show(context, &find(&*archive.state, &args.site)?)
+        }
+        SiteCommand::Set(args) => {
+            let archive = context.open(Access::Write)?;
+            let mut site = find(&*archive.state, &args.site)?;
+            apply(&mut site.conditions, &args.conditions);
+            archive.state.set_site(site.id, &site.conditions, clock::now_s())?;
+            show(context, &site)
+        }
+        SiteCommand::Pause(args) => pause(context, &args.site, true),
+        SiteCommand::Resume(args) => pause(context, &args.site, false),
+    }
+}
+
+fn pause(context: &Context, name: &str, paused: bool) -> anyhow::Result<Exit> {
+    let archive = context.open(Access::Write)?;
+    let site = find(&*archive.state, name)?;
+    archive.state.pause_site(site.id, paused)?;
+    show(context, &Site { paused, ..site })
+}
+
+/// The URLs that were typed; the first that is none ends it.
+pub fn parse_urls(urls: &[String]) -> anyhow::Result<Vec<CanonicalUrl>> {
+    urls.iter().map(|url| CanonicalUrl::parse_typed(url).map_err(usage)).collect()
+}
+
+/// A site by its name or number.
+pub fn find(state: &dyn State, name: &str) -> anyhow::Result<Site> {
+    let mut sites = state.sites()?;
+    let place = sites
+        .iter()
+        .position(|site| site.name == name)
+        .or_else(|| sites.iter().position(|site| site.id.0.to_string() == name));
+    match place {
+        Some(place) => Ok(sites.swap_remove(place)),
+        None => Err(nenrin_state::StateError::NoSuchSite { name: name.to_owned() }.into()),
+    }
+}
+
+/// The conditions of a site of which nothing is told but its top pages.
+pub fn default_conditions(tops: Vec<CanonicalUrl>, config: &Config) -> SiteConditions {
+    SiteConditions {
+        tops,
+        scope: Scope::Host,
+        depth: config.crawl.depth,
+        max_pages: None,
+        embeds: true,
+        schedule: Schedule::Rounds { period_s: config.crawl.period.as_s() },
+        delay_ms: None,
+        allow_private: false,
+        robots: RobotsPolicy::Obey,
+    }
+}
+
+/// Changes what is given.
+pub fn apply(conditions: &mut SiteConditions, args: &ConditionArgs) {
+    if let Some(depth) = args.depth {
+        conditions.depth = depth;
+    }
+    if let Some(scope) = args.scope {
+        conditions.scope = scope;
+    }
+    if let Some(max_pages) = args.max_pages {
+        conditions.max_pages = Some(max_pages);
+    }
+    if let Some(period) = args.period {
+        conditions.schedule = Schedule::Rounds { period_s: period.as_s().max(1) };
+    }
+    if args.manual {
+        conditions.schedule = Schedule::Manual;
+    }
+    if let Some(delay) = args.delay {
+        conditions.delay_ms = Some(delay.as_ms() as u64);
+    }
+    if let Some(embeds) = args.embeds {
+        conditions.embeds = embeds;
+    }
+    if let Some(allow_private) = args.allow_private {
+        conditions.allow_private = allow_private;
+    }
+    if let Some(reason) = &args.ignore_robots {
+        conditions.robots = RobotsPolicy::Ignore { reason: reason.clone() };
+    }
+}
+
+/// A name that no site has yet, made of the first top page's host and, where the scope is
+/// narrower, its path.
+pub fn free_name(state: &dyn State, conditions: &SiteConditions) -> anyhow::Result<String> {
+    let Some(top) = conditions.tops.first() else { return Ok("site".to_owned()) };
+    let server = top.server();
+    let host = server.as_str().split_once("://").map_or(server.as_str(), |(_, host)| host);
+    let path = match conditions.scope {
+        Scope::Prefix => top.directory().trim_end_matches('/'),
+        Scope::List => top.path().trim_end_matches('/'),
+        _ => "",
+    };
+    let taken: Vec<String> = state.sites()?.into_iter().map(|site| site.name).collect();
+    let first = format!("{host}{path}");
+    let name = std::iter::once(first.clone())
+        .chain((2..).map(|n| format!("{first} ({n})")))
+        .find(|name| !taken.contains(name));
+    Ok(name.unwrap_or(first))
+}
+
+fn schedule_text(schedule: &Schedule) -> String {
+    match schedule {
+        Schedule::Manual => "when asked".to_owned(),
+        Schedule::Rounds { period_s } => format!("every {}", Span::secs(*period_s as u64)),
+    }
+}
+
+fn list(context: &Context) -> anyhow::Result<Exit> {
+    let archive = context.open(Access::Read)?;
+    let sites = archive.state.sites()?;
+    if context.json {
+        for site in &sites {
+            print_json(&as_json(site))?;
+        }
+        return Ok(Exit::Done);
+    }
+    let mut table = Table::new(&[
+        "no", "site", "schedule", "pages", "visits", "versions", "raw", "last round", "",
+    ]);
+    for site in &sites {
+        table.row(vec![
+            site.id.0.to_string(),
+            site.name.clone(),
+            schedule_text(&site.conditions.schedule),
+            site.counts.pages.to_string(),
+            site.counts.visits.to_string(),
+            site.counts.versions.to_string(),
+            readable_bytes(site.counts.raw_bytes),
+            site.collected_s.map_or("never".to_owned(), readable_date),
+            if site.paused { "paused" } else { "" }.to_owned(),
+        ]);
+    }
+    table.print()?;
+    Ok(Exit::Done)
+}
+
+fn as_json(site: &Site) -> serde_json::Value {
+    json!({
+        "site": site.id, "name": site.name, "conditions": site.conditions,
+        "created": rfc3339(site.created_s), "collected": site.collected_s.map(rfc3339),
+        "paused": site.paused, "counts": site.counts,
+    })
+}
+
+fn show(context: &Context, site: &Site) -> anyhow::Result<Exit> {
+    if context.json {
+        print_json(&as_json(site))?;
+        return Ok(Exit::Done);
+    }
+    let conditions = &site.conditions;
+    let paused = if site.paused { "  (paused)" } else { "" };
+    say(format!("site {}: {}{paused}", site.id.0, site.name))?;
+    let tops: Vec<&str> = conditions.tops.iter().map(CanonicalUrl::as_str).collect();
+    let robots = match &conditions.robots {
+        RobotsPolicy::Obey => "obeyed".to_owned(),
+        RobotsPolicy::Ignore { reason } => format!("not obeyed, because: {reason}"),
+    };
+    for (name, value) in [
+        ("top pages", tops.join("\n             ")),
+        ("scope", conditions.scope.to_string()),
+        ("depth", conditions.depth.to_string()),
+        ("collected", schedule_text(&conditions.schedule)),
+        ("page limit", conditions.max_pages.map_or("none".to_owned(), |n| n.to_string())),
+        ("delay", conditions.delay_ms.map_or("the archive's".to_owned(), |ms| {
+            Span(std::time::Duration::from_millis(ms)).to_string()
+        })),
+        ("embeds", if conditions.embeds { "from anywhere" } else { "in scope only" }.to_owned()),
+        ("robots.txt", robots),
+        ("addresses", if conditions.allow_private { "any" } else { "public" }.to_owned()),
+    ] {
+        say(format!("  {name:<11}{value}"))?;
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,232 @@
+use std::io::IsTerminal;
+
+use indicatif::ProgressBar;
+use nenrin_state::{SqliteState, State, VersionRow};
+use nenrin_store::StoreError;
+use serde_json::json;
+
+use super::{Context, sites};
+use crate::{
+    archive::{Access, Archive},
+    cli::VerifyArgs,
+    clock,
+    exit::Exit,
+    spans::readable_bytes,
+    table::{Table, print_json, say},
+};
+
+/// Damaged places told to people; all of them stand in the JSON answer.
+const DAMAGE_SHOWN: usize = 20;
+
+/// `nenrin stats`.
+pub fn stats(context: &Context) -> anyhow::Result<Exit> {
+    let archive = context.open(Access::Read)?;
+    let store = archive.store.stats()?;
+    let state = archive.state.stats()?;
+    let files = archive.file_bytes()?;
+    let index = files.saturating_sub(store.html_bytes + store.other_bytes);
+    let sites = archive.state.sites()?;
+    let of_site = |id: u32| store.sites.iter().find(|s| s.group == id).copied().unwrap_or_default();
+    if context.json {
+        let sites: Vec<_> = sites
+            .iter()
+            .map(|site| {
+                let bytes = of_site(site.id.0);
+                json!({
+                    "site": site.id, "name": site.name, "pages": site.counts.pages,
+                    "visits": site.counts.visits, "versions": site.counts.versions,
+                    "raw_bytes": site.counts.raw_bytes, "unique_bytes": bytes.unique_bytes,
+                    "stored_bytes": bytes.stored_bytes(), "html_bytes": bytes.html_bytes,
+                    "other_bytes": bytes.other_bytes, "index_bytes": bytes.record_bytes,
+                })
+            })
+            .collect();
+        print_json(&json!({
+            "sites": sites, "servers": state.servers, "pages": state.pages, "visits": state.visits,
+            "versions": state.versions, "raw_bytes": state.raw_bytes,
+            "unique_bytes": store.unique_bytes, "stored_bytes": files,
+            "html_bytes": store.html_bytes, "other_bytes": store.other_bytes, "index_bytes": index,
+        }))?;
+        return Ok(Exit::Done);
+    }
+    let mut table = Table::new(&[
+        "site", "pages", "visits", "versions", "raw", "unique", "stored", "of raw", "html", "other", "index",
+    ]);
+    let mut row = |name: String, pages: u64, visits: u64, versions: u64, sizes: [u64; 6]| {
+        let [raw, unique, stored, html, other, index] = sizes;
+        let share = if raw == 0 { String::new() } else { format!("{:.1}%", 100.0 * stored as f64 / raw as f64) };
+        let mut cells = vec![name, pages.to_string(), visits.to_string(), versions.to_string()];
+        cells.extend([raw, unique, stored].map(readable_bytes));
+        cells.push(share);
+        cells.extend([html, other, index].map(readable_bytes));
+        table.row(cells);
+    };
+    for site in &sites {
+        let (counts, bytes) = (site.counts, of_site(site.id.0));
+        let sizes = [
+            counts.raw_bytes,
+            bytes.unique_bytes,
+            bytes.stored_bytes(),
+            bytes.html_bytes,
+            bytes.other_bytes,
+            bytes.record_bytes,
+        ];
+        row(site.name.clone(), counts.pages, counts.visits, counts.versions, sizes);
+    }
+    let sizes =
+        [state.raw_bytes, store.unique_bytes, files, store.html_bytes, store.other_bytes, index];
+    row("in all, with indexes".into(), state.pages, state.visits, state.versions, sizes);
+    table.print()?;
+    Ok(Exit::Done)
+}
+
+fn bar(context: &Context) -> ProgressBar {
+    if context.json || !std::io::stderr().is_terminal() { ProgressBar::hidden() } else { ProgressBar::new(0) }
+}
+
+/// `nenrin verify`.
+pub fn verify(context: &Context, args: &VerifyArgs) -> anyhow::Result<Exit> {
+    let archive = context.open(Access::Read)?;
+    let bar = bar(context);
+    let report = archive.store.verify(args.deep, &mut |done, all| {
+        bar.set_length(all);
+        bar.set_position(done);
+    })?;
+    bar.finish_and_clear();
+    let mut state = archive.state.check()?;
+    state.extend(missing_versions(&archive)?);
+    let sound = report.is_sound() && state.is_empty();
+    let exit = if sound { Exit::Done } else { Exit::Damaged };
+    if context.json {
+        let damage: Vec<_> = report
+            .damage
+            .iter()
+            .map(|damage| {
+                let versions: Vec<u64> = damage.versions.iter().map(|id| id.0).collect();
+                json!({
+                    "what": damage.what, "place": damage.place,
+                    "versions_lost": damage.versions_lost, "versions": versions,
+                })
+            })
+            .collect();
+        print_json(&json!({
+            "sound": sound, "packs": report.packs, "bytes": report.bytes,
+            "versions": report.versions, "deep": args.deep, "damage": damage, "state": state,
+        }))?;
+        return Ok(exit);
+    }
+    say(format!(
+        "{} packs, {}, {} versions checked{}",
+        report.packs,
+        readable_bytes(report.bytes),
+        report.versions,
+        if args.deep { ", each restored and compared with its digest" } else { "" }
+    ))?;
+    for damage in report.damage.iter().take(DAMAGE_SHOWN) {
+        say(format!(
+            "damaged: {} at {}; it costs {} versions",
+            damage.what, damage.place, damage.versions_lost
+        ))?;
+    }
+    for wrong in state.iter().take(DAMAGE_SHOWN) {
+        say(format!("state: {wrong}"))?;
+    }
+    say(if sound { "sound" } else { "not sound; `nenrin reindex` rebuilds the indexes from what is readable" })?;
+    Ok(exit)
+}
+
+/// Every version that the state lists must be in the store. (The other way round is no damage: a
+/// version whose visit was not committed before a crash is fetched again.)
+fn missing_versions(archive: &Archive) -> anyhow::Result<Vec<String>> {
+    let (mut missing, mut example) = (0_u64, None);
+    archive.state.each_version(&mut |url, row| {
+        match archive.store.head(nenrin_store::VersionId(row.version)) {
+            Ok(head) if head.url == *url && head.visited_at_s == row.at_s => {}
+            Ok(_) | Err(StoreError::NotFound { .. }) => {
+                missing += 1;
+                example.get_or_insert_with(|| format!("version {} of {url}", row.version));
+            }
+            // Damage is told by the store's own check.
+            Err(_) => {}
+        }
+    })?;
+    Ok(example.map(|example| format!("{missing} listed versions are not in the packs, such as {example}")).into_iter().collect())
+}
+
+/// `nenrin reindex`.
+pub fn reindex(context: &Context) -> anyhow::Result<Exit> {
+    // A state that cannot be opened is put aside, not deleted: someone may want to look at it.
+    let state_path = context.archive.join("state.sqlite");
+    if state_path.exists() && SqliteState::open(&state_path, 3600).is_err() {
+        for suffix in ["", "-wal", "-shm"] {
+            let from = context.archive.join(format!("state.sqlite{suffix}"));
+            if from.exists() {
+                let aside = format!("state.sqlite{suffix}.damaged-{}", clock::now_s());
+                std::fs::rename(&from, context.archive.join(aside))?;
+            }
+        }
+    }
+    let archive = context.open(Access::Write)?;
+    archive.store.rebuild_index()?;
+    let bar = bar(context);
+    let (mut versions, mut adopted, mut new_sites) = (0_u64, 0_u64, 0_u64);
+    let mut known: std::collections::BTreeMap<u32, nenrin_state::SiteId> =
+        archive.state.sites()?.iter().map(|site| (site.id.0, site.id)).collect();
+    let mut trouble = None;
+    archive.store.scan(&mut |head| {
+        versions += 1;
+        bar.inc(1);
+        let mut adopt = || -> anyhow::Result<bool> {
+            let site = match known.get(&head.group) {
+                Some(&site) => site,
+                None => {
+                    let mut conditions =
+                        sites::default_conditions(vec![head.url.clone()], &context.config);
+                    conditions.schedule = nenrin_state::Schedule::Manual;
+                    let name = sites::free_name(&*archive.state, &conditions)?;
+                    let site = archive.state.add_site(&name, &conditions, head.visited_at_s)?;
+                    new_sites += 1;
+                    known.insert(head.group, site.id);
+                    site.id
+                }
+            };
+            let row = VersionRow {
+                at_s: head.visited_at_s,
+                version: head.id.0,
+                status: head.status,
+                mime: mime(&head.response_head),
+                bytes: head.body_bytes,
+            };
+            Ok(archive.state.adopt_version(site, &head.url, &row)?)
+        };
+        match adopt() {
+            Ok(new) => {
+                adopted += u64::from(new);
+                Ok(())
+            }
+            Err(error) => {
+                let told = error.to_string();
+                trouble = Some(error);
+                Err(StoreError::Stopped(told))
+            }
+        }
+    })
+    .or_else(|error| trouble.take().map_or(Err(error.into()), Err))?;
+    bar.finish_and_clear();
+    if context.json {
+        print_json(&json!({"versions": versions, "adopted": adopted, "new_sites": new_sites}))?;
+    } else {
+        say(format!("{versions} versions in the packs, {adopted} of them were missing in the state"))?;
+        if new_sites > 0 {
+            say(format!("{new_sites} sites were registered anew; `nenrin site set` restores their conditions"))?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn mime(response_head: &[u8]) -> String {
+    let value = nenrin_fetch::header_fields(response_head)
+        .find(|(name, _)| name.eq_ignore_ascii_case(b"content-type"))
+        .map(|(_, value)| String::from_utf8_lossy(&value).into_owned());
+    nenrin_crawl::mime(value.as_deref())
+}

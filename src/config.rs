@@ -1,0 +1,301 @@
+//! The configuration: one TOML file, unknown fields refused, every default with its reason.
+
+use std::path::Path;
+
+use anyhow::Context;
+use nenrin_crawl::CrawlOptions;
+use nenrin_fetch::FetchOptions;
+use nenrin_frontier::Politeness;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    exit::usage,
+    spans::{Bytes, Span},
+};
+
+/// The effective configuration.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    pub contact: String,
+    pub crawl: Crawl,
+    pub politeness: Polite,
+    pub fetch: Fetch,
+    pub serve: Serve,
+    pub state: State,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Crawl {
+    pub parallel: usize,
+    pub depth: u32,
+    pub period: Span,
+    pub redirects: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Polite {
+    pub delay: Span,
+    pub response_factor: f64,
+    pub crawl_delay_max: Span,
+    pub rest_first: Span,
+    pub rest_max: Span,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Fetch {
+    pub accept_encoding: String,
+    pub max_body: Bytes,
+    pub connect_timeout: Span,
+    pub idle_timeout: Span,
+    pub total_timeout: Span,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Serve {
+    pub interface: String,
+    pub replay: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct State {
+    pub bucket: Span,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            contact: String::new(),
+            crawl: Crawl::default(),
+            politeness: Polite::default(),
+            fetch: Fetch::default(),
+            serve: Serve::default(),
+            state: State::default(),
+        }
+    }
+}
+
+impl Default for Crawl {
+    fn default() -> Self {
+        Self { parallel: 64, depth: 100, period: Span::secs(86_400), redirects: 20 }
+    }
+}
+
+impl Default for Polite {
+    fn default() -> Self {
+        Self {
+            delay: Span::secs(1),
+            response_factor: 2.0,
+            crawl_delay_max: Span::secs(300),
+            rest_first: Span::secs(60),
+            rest_max: Span::secs(86_400),
+        }
+    }
+}
+
+impl Default for Fetch {
+    fn default() -> Self {
+        Self {
+            accept_encoding: "gzip".to_owned(),
+            max_body: Bytes(64 << 20),
+            connect_timeout: Span::secs(20),
+            idle_timeout: Span::secs(30),
+            total_timeout: Span::secs(600),
+        }
+    }
+}
+
+impl Default for Serve {
+    fn default() -> Self {
+        Self { interface: "127.0.0.1:8080".to_owned(), replay: "127.0.0.1:8081".to_owned() }
+    }
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self { bucket: Span::secs(3600) }
+    }
+}
+
+/// One setting, for a person.
+#[derive(Debug, Serialize)]
+pub struct Setting {
+    pub name: &'static str,
+    pub value: String,
+    pub default: String,
+    pub reason: &'static str,
+}
+
+impl Config {
+    /// Reads a file; without one, the defaults.
+    pub fn load(path: Option<&Path>) -> anyhow::Result<Self> {
+        let Some(path) = path else { return Ok(Self::default()) };
+        let text = std::fs::read_to_string(path)
+            .with_context(|| format!("cannot read the configuration {}", path.display()))
+            .map_err(usage)?;
+        let config: Self = toml::from_str(&text)
+            .with_context(|| format!("the configuration {} is not right", path.display()))
+            .map_err(usage)?;
+        config.check().map_err(usage)?;
+        Ok(config)
+    }
+
+    fn check(&self) -> anyhow::Result<()> {
+        anyhow::ensure!(
+            (1..=10_000).contains(&self.crawl.parallel),
+            "crawl.parallel is {}; it must lie between 1 and 10000",
+            self.crawl.parallel
+        );
+        anyhow::ensure!(
+            (0.0..=100.0).contains(&self.politeness.response_factor),
+            "politeness.response_factor is {}; it must lie between 0 and 100",
+            self.politeness.response_factor
+        );
+        anyhow::ensure!(self.crawl.depth >= 1, "crawl.depth is 0; a top page alone has depth 1");
+        anyhow::ensure!(
+            self.contact.bytes().all(|b| (0x20..0x7f).contains(&b)),
+            "contact holds characters that cannot stand in a request header"
+        );
+        anyhow::ensure!(self.state.bucket.as_s() >= 1, "state.bucket must be at least 1s");
+        Ok(())
+    }
+
+    /// The name under which servers see us.
+    pub fn user_agent(&self) -> String {
+        let version = env!("CARGO_PKG_VERSION");
+        match self.contact.as_str() {
+            "" => format!("Mozilla/5.0 (compatible; nenrin/{version})"),
+            contact => format!("Mozilla/5.0 (compatible; nenrin/{version} +{contact})"),
+        }
+    }
+
+    /// The fetcher's part.
+    pub fn fetch_options(&self) -> FetchOptions {
+        FetchOptions {
+            user_agent: self.user_agent(),
+            accept_encoding: self.fetch.accept_encoding.clone(),
+            connect_timeout: self.fetch.connect_timeout.0,
+            idle_timeout: self.fetch.idle_timeout.0,
+            total_timeout: self.fetch.total_timeout.0,
+            max_body_bytes: self.fetch.max_body.0,
+            ..FetchOptions::default()
+        }
+    }
+
+    /// The machine's part.
+    pub fn crawl_options(&self) -> CrawlOptions {
+        CrawlOptions {
+            parallel: self.crawl.parallel,
+            redirects_max: self.crawl.redirects,
+            politeness: Politeness {
+                delay_ms: self.politeness.delay.as_ms(),
+                response_factor: self.politeness.response_factor,
+                crawl_delay_max_ms: self.politeness.crawl_delay_max.as_ms(),
+                rest_first_ms: self.politeness.rest_first.as_ms(),
+                rest_max_ms: self.politeness.rest_max.as_ms(),
+                ..Politeness::default()
+            },
+            ..CrawlOptions::default()
+        }
+    }
+
+    /// Every setting with its value, its default and the reason for the default.
+    pub fn settings(&self) -> Vec<Setting> {
+        let default = Self::default();
+        let mut settings = Vec::new();
+        let mut add = |name, read: &dyn Fn(&Self) -> String, reason| {
+            settings.push(Setting { name, value: read(self), default: read(&default), reason });
+        };
+        add("contact", &|c| c.contact.clone(),
+            "a URL or address where the people behind a server can reach you, sent with every request; empty until you set it");
+        add("crawl.parallel", &|c| c.crawl.parallel.to_string(),
+            "requests under way over all servers; one per server at a time, so many servers are needed to use them");
+        add("crawl.depth", &|c| c.crawl.depth.to_string(),
+            "links followed from a top page (depth 1); deep enough for any real site, and an end for endless ones");
+        add("crawl.period", &|c| c.crawl.period.to_string(),
+            "a round a day, as in paper 001, for sites that are not told otherwise");
+        add("crawl.redirects", &|c| c.crawl.redirects.to_string(),
+            "redirects followed in a row; browsers stop at about 20 as well");
+        add("politeness.delay", &|c| c.politeness.delay.to_string(),
+            "pause between two requests to one server; no server minds one request a second");
+        add("politeness.response_factor", &|c| c.politeness.response_factor.to_string(),
+            "the pause is at least this many times the last response time, so that a slow server is asked less");
+        add("politeness.crawl_delay_max", &|c| c.politeness.crawl_delay_max.to_string(),
+            "the longest Crawl-delay of a robots.txt that is honoured in full, as in Heritrix");
+        add("politeness.rest_first", &|c| c.politeness.rest_first.to_string(),
+            "rest after 429, 503 or a failed connection without Retry-After; doubles each time");
+        add("politeness.rest_max", &|c| c.politeness.rest_max.to_string(),
+            "the longest rest, and the longest Retry-After that is honoured");
+        add("fetch.accept_encoding", &|c| c.fetch.accept_encoding.clone(),
+            "content codings asked for; gzip saves the line and can be undone exactly in storage, br and zstd cannot; all are understood");
+        add("fetch.max_body", &|c| c.fetch.max_body.to_string(),
+            "larger bodies are not kept; bounds the memory of one request");
+        add("fetch.connect_timeout", &|c| c.fetch.connect_timeout.to_string(),
+            "time to reach a server; most that take longer never answer");
+        add("fetch.idle_timeout", &|c| c.fetch.idle_timeout.to_string(),
+            "time without a byte after which an answer is given up");
+        add("fetch.total_timeout", &|c| c.fetch.total_timeout.to_string(),
+            "the longest time for one answer; ends slow drips");
+        add("serve.interface", &|c| c.serve.interface.clone(),
+            "where the interface listens: this machine alone");
+        add("serve.replay", &|c| c.serve.replay.clone(),
+            "where replay listens; another port, so that archived scripts never share the interface's origin");
+        add("state.bucket", &|c| c.state.bucket.to_string(),
+            "resolution of the long-term queue when an archive is created; the papers use a day");
+        settings
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_setting_is_described() {
+        fn leaves(prefix: &str, value: &toml::Value, into: &mut Vec<String>) {
+            match value {
+                toml::Value::Table(table) => {
+                    for (name, value) in table {
+                        let dot = if prefix.is_empty() { "" } else { "." };
+                        leaves(&format!("{prefix}{dot}{name}"), value, into);
+                    }
+                }
+                _ => into.push(prefix.to_owned()),
+            }
+        }
+        let mut fields = Vec::new();
+        leaves("", &toml::Value::try_from(Config::default()).unwrap(), &mut fields);
+        let mut described: Vec<_> =
+            Config::default().settings().iter().map(|s| s.name.to_owned()).collect();
+        fields.sort();
+        described.sort();
+        assert_eq!(fields, described);
+    }
+
+    #[test]
+    fn unknown_fields_and_bad_values_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("nenrin.toml");
+        for (text, named) in [
+            ("colour = 1", "colour"),
+            ("[politeness]\ndelay = \"soon\"", "soon"),
+            ("[crawl]\nparallel = 0", "crawl.parallel"),
+            ("contact = \"a\\nb\"", "contact"),
+        ] {
+            std::fs::write(&path, text).unwrap();
+            let error = format!("{:#}", Config::load(Some(&path)).unwrap_err());
+            assert!(error.contains(named), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_contact_stands_in_the_user_agent() {
+        let config = Config { contact: "https://e.com/bot".into(), ..Config::default() };
+        assert!(config.user_agent().ends_with("+https://e.com/bot)"));
+    }
+}

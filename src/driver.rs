@@ -1,0 +1,488 @@
+//! Carries out the machine's commands with sockets, threads and disks.
+//!
+//! Four parts talk through queues:
+//!
+//! ```text
+//!   loop (owns the machine) ── Fetch ──► tasks, at most `parallel`     ── Fetched ──┐
+//!     ▲                     ── Store ──► store thread, one sync a batch ── Stored ───┤
+//!     │                     ── Commit, Load ──► state thread, one transaction a batch┤
+//!     └──────────────────────────────────────────────────────────────────────────────┘
+//! ```
+//!
+//! The queues cannot grow: the machine has at most `parallel + unstored_max` visits under way.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex, PoisonError, mpsc},
+    time::Duration,
+};
+
+use nenrin_crawl::{
+    Command, Crawl, CrawlOptions, Event, FetchOrder, Fetched, RoundReport, StoreOrder, Ticket,
+    Trouble, read_exchange,
+};
+use nenrin_fetch::{AddressPolicy, Exchange, FetchFailure, FetchRequest, Fetcher, Protocol, Validators};
+use nenrin_state::{Change, Outcome, Round, ServerId, SiteId, State, StateError};
+use nenrin_store::{NewVersion, Store, StoreError, VersionId};
+use nenrin_urls::CanonicalUrl;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use crate::{archive::Archive, clock};
+
+/// Changes put into one transaction at most.
+const COMMIT_BATCH: usize = 1000;
+/// Versions put before one sync at most.
+const STORE_BATCH: usize = 256;
+/// Requests under way are waited for this long after a stop.
+const STOP_PATIENCE: Duration = Duration::from_secs(10);
+
+/// What a person may like to hear while the driver works.
+pub enum Notice<'a> {
+    /// A visit was judged and goes to be committed.
+    Visited { url: &'a CanonicalUrl, outcome: Outcome, status: u16, detail: Option<&'a str> },
+    /// A round is finished.
+    RoundFinished(&'a RoundReport),
+}
+
+/// When the driver ends by itself.
+pub enum Until {
+    /// When a round of each of these sites is finished.
+    RoundsFinished(BTreeSet<SiteId>),
+    /// Only when it is stopped.
+    Stopped,
+}
+
+/// How the driver ended.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// All rounds that were waited for are finished.
+    Finished,
+    /// It was stopped; what was under way is due again.
+    Stopped,
+}
+
+/// A request under way, for the interface.
+#[derive(Debug, Clone)]
+pub struct UnderWay {
+    pub url: CanonicalUrl,
+    pub since_ms: i64,
+}
+
+/// A way to talk to a driver that is at work.
+#[derive(Clone)]
+pub struct DriverHandle {
+    happenings: UnboundedSender<Happening>,
+    under_way: Arc<Mutex<BTreeMap<Ticket, UnderWay>>>,
+}
+
+impl DriverHandle {
+    /// Tells the machine something. Nobody listens any more once the driver has ended.
+    pub fn tell(&self, event: Event) {
+        let _ = self.happenings.send(Happening::Event(event));
+    }
+
+    /// The sites changed in the state: read them again.
+    pub fn sites_changed(&self) {
+        let _ = self.happenings.send(Happening::SitesChanged);
+    }
+
+    /// Requests under way.
+    pub fn under_way(&self) -> Vec<UnderWay> {
+        self.under_way.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
+}
+
+enum Happening {
+    Event(Event),
+    SitesChanged,
+    Fetched { ticket: Ticket, fetched: Box<Fetched>, exchange: Option<Box<Exchange>> },
+    StoreFailed(StoreError),
+    StateFailed(StateError),
+}
+
+enum StateJob {
+    BeginRound(SiteId),
+    LoadRound { round: Round, after: Option<nenrin_state::PageId>, limit: usize },
+    Commit { ticket: Option<Ticket>, change: Change },
+    ReadSites,
+}
+
+/// The driver, ready to run.
+pub struct Driver {
+    machine: Crawl,
+    fetcher: Fetcher,
+    happenings: UnboundedReceiver<Happening>,
+    sender: UnboundedSender<Happening>,
+    under_way: Arc<Mutex<BTreeMap<Ticket, UnderWay>>>,
+    exchanges: BTreeMap<Ticket, Box<Exchange>>,
+    urls: BTreeMap<Ticket, CanonicalUrl>,
+    state_jobs: mpsc::Sender<StateJob>,
+    store_jobs: mpsc::Sender<(StoreOrder, Box<Exchange>)>,
+    workers: Vec<std::thread::JoinHandle<()>>,
+    wake_at_ms: Option<i64>,
+}
+
+impl Driver {
+    /// Starts the worker threads over an archive that is open for writing.
+    pub fn new(archive: &Archive, fetcher: Fetcher, mut options: CrawlOptions) -> Self {
+        if archive.was_interrupted {
+            options.asked_before_ms = Some(clock::now_ms());
+        }
+        let (sender, happenings) = unbounded_channel();
+        let (state_jobs, state_queue) = mpsc::channel();
+        let (store_jobs, store_queue) = mpsc::channel();
+        let state_worker = {
+            let (state, sender) = (archive.state.clone(), sender.clone());
+            std::thread::spawn(move || serve_state(&*state, &state_queue, &sender))
+        };
+        let store_worker = {
+            let (store, sender) = (archive.store.clone(), sender.clone());
+            std::thread::spawn(move || serve_store(&store, &store_queue, &sender))
+        };
+        Self {
+            machine: Crawl::new(options),
+            fetcher,
+            happenings,
+            sender,
+            under_way: Arc::default(),
+            exchanges: BTreeMap::new(),
+            urls: BTreeMap::new(),
+            state_jobs,
+            store_jobs,
+            workers: vec![state_worker, store_worker],
+            wake_at_ms: None,
+        }
+    }
+
+    /// A way to talk to the driver while it runs.
+    pub fn handle(&self) -> DriverHandle {
+        DriverHandle { happenings: self.sender.clone(), under_way: self.under_way.clone() }
+    }
+
+    /// Runs until `until` holds or `stop` is ready. An error of store or state ends the run, after
+    /// what is under way has been given up; nothing committed is lost.
+    pub async fn run(
+        mut self,
+        mut until: Until,
+        stop: impl Future<Output = ()>,
+        mut notice: impl FnMut(Notice<'_>, &Crawl),
+    ) -> anyhow::Result<Ended> {
+        let mut stop = std::pin::pin!(stop);
+        let mut stopping = false;
+        let mut given_up: Option<tokio::time::Instant> = None;
+        self.give_state(StateJob::ReadSites);
+        loop {
+            let wake = self.wake_at_ms.map(|at_ms| {
+                Duration::from_millis(u64::try_from(at_ms - clock::now_ms()).unwrap_or(0))
+            });
+            let happening = tokio::select! {
+                biased;
+                () = &mut stop, if !stopping => {
+                    stopping = true;
+                    given_up = tokio::time::Instant::now().checked_add(STOP_PATIENCE);
+                    Happening::Event(Event::Stop)
+                }
+                () = wait_until(given_up), if given_up.is_some() => return self.end(Ended::Stopped),
+                Some(happening) = self.happenings.recv() => happening,
+                () = tokio::time::sleep(wake.unwrap_or(Duration::MAX)), if wake.is_some() => {
+                    self.wake_at_ms = None;
+                    Happening::Event(Event::Wake)
+                }
+            };
+            let event = match happening {
+                Happening::Event(event) => event,
+                Happening::SitesChanged => {
+                    self.give_state(StateJob::ReadSites);
+                    continue;
+                }
+                Happening::Fetched { ticket, fetched, exchange } => {
+                    self.forget_under_way(ticket);
+                    if let Some(exchange) = exchange {
+                        self.exchanges.insert(ticket, exchange);
+                    }
+                    Event::Fetched { ticket, fetched }
+                }
+                Happening::StoreFailed(error) => {
+                    return self.end(Ended::Stopped).and(Err(error.into()));
+                }
+                Happening::StateFailed(error) => {
+                    return self.end(Ended::Stopped).and(Err(error.into()));
+                }
+            };
+            let commands = self.machine.step(clock::now_ms(), event);
+            let mut stopped = false;
+            for command in commands {
+                match command {
+                    Command::Stopped => stopped = true,
+                    Command::RoundFinished(report) => {
+                        notice(Notice::RoundFinished(&report), &self.machine);
+                        if let Until::RoundsFinished(sites) = &mut until {
+                            sites.remove(&report.site);
+                        }
+                    }
+                    command => self.carry_out(command, &mut notice),
+                }
+            }
+            if matches!(&until, Until::RoundsFinished(sites) if sites.is_empty()) {
+                return self.end(Ended::Finished);
+            }
+            if stopped {
+                return self.end(Ended::Stopped);
+            }
+        }
+    }
+
+    fn carry_out(&mut self, command: Command, notice: &mut impl FnMut(Notice<'_>, &Crawl)) {
+        match command {
+            Command::BeginRound(site) => self.give_state(StateJob::BeginRound(site)),
+            Command::LoadRound { round, after, limit } => {
+                self.give_state(StateJob::LoadRound { round, after, limit });
+            }
+            Command::Fetch(order) => self.fetch(*order),
+            Command::Store(order) => {
+                if let Some(exchange) = self.exchanges.remove(&order.ticket) {
+                    // A store thread that is gone has reported its failure already.
+                    let _ = self.store_jobs.send((*order, exchange));
+                }
+            }
+            Command::Commit { ticket, change } => {
+                if let (Some(ticket), Change::Visit(visit)) = (ticket, &change) {
+                    self.exchanges.remove(&ticket);
+                    if let Some(url) = self.urls.remove(&ticket) {
+                        let (outcome, status) = (visit.outcome, visit.status);
+                        let detail = visit.detail.as_deref();
+                        let visited = Notice::Visited { url: &url, outcome, status, detail };
+                        notice(visited, &self.machine);
+                    }
+                }
+                self.give_state(StateJob::Commit { ticket, change });
+            }
+            Command::WakeAt(at_ms) => self.wake_at_ms = Some(at_ms),
+            Command::RoundFinished(_) | Command::Stopped => {}
+        }
+    }
+
+    fn give_state(&self, job: StateJob) {
+        // A state thread that is gone has reported its failure already.
+        let _ = self.state_jobs.send(job);
+    }
+
+    fn forget_under_way(&self, ticket: Ticket) {
+        self.under_way.lock().unwrap_or_else(PoisonError::into_inner).remove(&ticket);
+    }
+
+    fn fetch(&mut self, order: FetchOrder) {
+        let (fetcher, sender) = (self.fetcher.clone(), self.sender.clone());
+        self.urls.insert(order.ticket, order.url.clone());
+        let under_way = UnderWay { url: order.url.clone(), since_ms: clock::now_ms() };
+        self.under_way
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(order.ticket, under_way);
+        tokio::spawn(async move {
+            let request = FetchRequest {
+                validators: Validators {
+                    etag: order.etag.clone(),
+                    last_modified: order.last_modified.clone(),
+                },
+                addresses: if order.allow_private {
+                    AddressPolicy::AllowPrivate
+                } else {
+                    AddressPolicy::Public
+                },
+                ..FetchRequest::new(order.url.clone())
+            };
+            let began_ms = clock::now_ms();
+            let result = fetcher.fetch(&request).await;
+            let ticket = order.ticket;
+            let read = tokio::task::spawn_blocking(move || read(&order, result, began_ms));
+            let (fetched, exchange) = read.await.unwrap_or_else(|panic| {
+                let detail = format!("the answer could not be read: {panic}");
+                (failed(0, "internal", detail, false, false), None)
+            });
+            let _ = sender.send(Happening::Fetched { ticket, fetched: Box::new(fetched), exchange });
+        });
+    }
+
+    /// Lets the workers finish what they were given.
+    fn end(self, ended: Ended) -> anyhow::Result<Ended> {
+        drop(self.state_jobs);
+        drop(self.store_jobs);
+        for worker in self.workers {
+            if worker.join().is_err() {
+                anyhow::bail!("a worker thread failed; nothing committed is lost");
+            }
+        }
+        Ok(ended)
+    }
+}
+
+async fn wait_until(at: Option<tokio::time::Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn read(
+    order: &FetchOrder,
+    result: Result<Exchange, FetchFailure>,
+    began_ms: i64,
+) -> (Fetched, Option<Box<Exchange>>) {
+    match result {
+        Ok(exchange) => {
+            let elapsed_ms = i64::try_from(exchange.elapsed.as_millis()).unwrap_or(i64::MAX);
+            let answer = read_exchange(order, &exchange, clock::now_s());
+            (Fetched { elapsed_ms, result: Ok(answer) }, Some(Box::new(exchange)))
+        }
+        Err(failure) => {
+            let refused = matches!(failure, FetchFailure::AddressRefused { .. });
+            let elapsed_ms = clock::now_ms() - began_ms;
+            let of_server = failure.is_server_trouble();
+            (failed(elapsed_ms, failure.kind(), failure.to_string(), of_server, refused), None)
+        }
+    }
+}
+
+fn failed(elapsed_ms: i64, kind: &str, detail: String, of_server: bool, refused: bool) -> Fetched {
+    let kind = kind.to_owned();
+    Fetched { elapsed_ms, result: Err(Trouble { kind, detail, of_server, refused }) }
+}
+
+fn serve_store(
+    store: &Store,
+    jobs: &mpsc::Receiver<(StoreOrder, Box<Exchange>)>,
+    sender: &UnboundedSender<Happening>,
+) {
+    while let Ok(first) = jobs.recv() {
+        let batch: Vec<_> = std::iter::once(first).chain(jobs.try_iter().take(STORE_BATCH - 1)).collect();
+        match store_batch(store, &batch) {
+            Ok(events) => {
+                for event in events {
+                    let _ = sender.send(Happening::Event(event));
+                }
+            }
+            Err(error) => {
+                let _ = sender.send(Happening::StoreFailed(error));
+                return;
+            }
+        }
+    }
+}
+
+fn store_batch(
+    store: &Store,
+    batch: &[(StoreOrder, Box<Exchange>)],
+) -> Result<Vec<Event>, StoreError> {
+    let mut events = Vec::with_capacity(batch.len());
+    for (order, exchange) in batch {
+        let put = store.put(&NewVersion {
+            url: &order.url,
+            group: order.site.0,
+            visited_at_s: order.visited_at_s,
+            status: exchange.status,
+            protocol: match exchange.protocol {
+                Protocol::Http10 => "http/1.0",
+                Protocol::Http11 => "http/1.1",
+                Protocol::Http2 => "h2",
+            },
+            tls: exchange.tls.as_deref(),
+            server_address: Some(exchange.server_address),
+            request_head: &exchange.request_head,
+            response_head: &exchange.response_head,
+            body: &exchange.body,
+            truncated: None,
+            previous: order.previous.map(VersionId),
+        })?;
+        events.push(Event::Stored {
+            ticket: order.ticket,
+            version: put.id.0,
+            stored_bytes: put.new_bytes,
+        });
+    }
+    store.sync()?;
+    Ok(events)
+}
+
+fn serve_state(
+    state: &dyn State,
+    jobs: &mpsc::Receiver<StateJob>,
+    sender: &UnboundedSender<Happening>,
+) {
+    let mut servers_told = BTreeSet::new();
+    let mut put_back = None;
+    while let Some(job) = put_back.take().or_else(|| jobs.recv().ok()) {
+        let answer = match job {
+            StateJob::BeginRound(site) => {
+                state.begin_round(site, clock::now_s()).map(Event::RoundBegun)
+            }
+            StateJob::ReadSites => state.sites().map(Event::Sites),
+            StateJob::LoadRound { round, after, limit } => {
+                load_round(state, &round, after, limit, &mut servers_told)
+            }
+            StateJob::Commit { ticket, change } => {
+                let mut batch = vec![(ticket, change)];
+                while batch.len() < COMMIT_BATCH {
+                    match jobs.try_recv() {
+                        Ok(StateJob::Commit { ticket, change }) => batch.push((ticket, change)),
+                        Ok(other) => {
+                            put_back = Some(other);
+                            break;
+                        }
+                        Err(_) => break,
+                    }
+                }
+                commit(state, batch, &mut servers_told)
+            }
+        };
+        match answer {
+            Ok(event) => {
+                let _ = sender.send(Happening::Event(event));
+            }
+            Err(error) => {
+                let _ = sender.send(Happening::StateFailed(error));
+                return;
+            }
+        }
+    }
+}
+
+fn load_round(
+    state: &dyn State,
+    round: &Round,
+    after: Option<nenrin_state::PageId>,
+    limit: usize,
+    told: &mut BTreeSet<ServerId>,
+) -> Result<Event, StateError> {
+    let pages = state.load_round(round, after, limit)?;
+    let servers = untold(pages.iter().map(|due| due.page.id.server()), told);
+    Ok(Event::PagesLoaded { round: round.id, pages, servers: state.servers(&servers)? })
+}
+
+fn commit(
+    state: &dyn State,
+    batch: Vec<(Option<Ticket>, Change)>,
+    told: &mut BTreeSet<ServerId>,
+) -> Result<Event, StateError> {
+    let (tickets, changes): (Vec<_>, Vec<_>) = batch.into_iter().unzip();
+    let new_pages = state.commit(&changes)?;
+    let servers = untold(new_pages.iter().map(|new| new.due.page.id.server()), told);
+    let ended = changes.iter().filter_map(|change| match change {
+        Change::RoundEnd(end) => Some(end.round),
+        _ => None,
+    });
+    Ok(Event::Committed {
+        tickets: tickets.into_iter().flatten().collect(),
+        rounds_ended: ended.collect(),
+        new_pages,
+        servers: state.servers(&servers)?,
+    })
+}
+
+/// Servers whose records the machine has not been given yet.
+fn untold(
+    servers: impl Iterator<Item = ServerId>,
+    told: &mut BTreeSet<ServerId>,
+) -> Vec<ServerId> {
+    servers.filter(|&server| told.insert(server)).collect()
+}
