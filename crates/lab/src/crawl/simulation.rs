@@ -28,7 +28,7 @@ const EVENTS_PER_FETCH_MAX: u64 = 40;
 pub enum Sabotage {
     /// The machine waits a second less than it was told to.
     HurriedPolitely,
-    /// Every hundredth commit of a visit forgets what it discovered.
+    /// Commits forget some of the pages that their visit discovered.
     ForgetfulCommit,
     /// Every content is called new.
     BlindToSameness,
@@ -275,14 +275,12 @@ impl Simulation {
     }
 
     fn commit(&mut self, ticket: Option<Ticket>, mut change: Change) -> Result<(), LabError> {
-        let visit_number = self.report.visits;
         let mut linked: Vec<CanonicalUrl> = Vec::new();
         if let Change::Visit(visit) = &mut change {
             self.report.visits += 1;
             linked = visit.discovered.iter().map(|found| found.url.clone()).collect();
-            let forgetful = self.options.sabotage == Some(Sabotage::ForgetfulCommit);
-            if forgetful && visit_number.is_multiple_of(100) {
-                visit.discovered.clear();
+            if self.options.sabotage == Some(Sabotage::ForgetfulCommit) {
+                visit.discovered.retain(|found| !found.url.path().ends_with('7'));
             }
             if visit.version.is_some() {
                 self.report.versions += 1;
