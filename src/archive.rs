@@ -129,7 +129,7 @@ impl Lock {
         };
         let mut note = String::new();
         // The note is read for people alone; a damaged one says nothing.
-        let _ = file.by_ref().take(100).read_to_string(&mut note);
+        let _ = Read::by_ref(&mut file).take(100).read_to_string(&mut note);
         if held {
             let by = note.split_once(' ').map_or(String::new(), |(_, pid)| format!(" (process {pid})"));
             return Ok(Taken::Held { by });

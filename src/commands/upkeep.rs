@@ -1,7 +1,7 @@
 use std::io::IsTerminal;
 
 use indicatif::ProgressBar;
-use nenrin_state::{SqliteState, State, VersionRow};
+use nenrin_state::{SqliteState, VersionRow};
 use nenrin_store::StoreError;
 use serde_json::json;
 

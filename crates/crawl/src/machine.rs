@@ -248,6 +248,13 @@ impl Crawl {
         self.taken.insert(place);
         round.open += 1;
         round.taken += 1;
+        let delay_ms = site.conditions.delay_ms.map(|ms| ms as i64);
+        if let Some(pace) = self.frontier.pace(server.0)
+            && pace.delay_ms != delay_ms
+        {
+            let pace = Pace { delay_ms, ..pace.clone() };
+            self.frontier.set_pace(server.0, pace);
+        }
         self.frontier.push(server.0, page_priority(&due), Task::Page(Box::new(due)));
     }
 
@@ -337,13 +344,6 @@ impl Crawl {
         };
         let conditions = &site.conditions;
         let allow_private = conditions.allow_private;
-        if let Some(pace) = self.frontier.pace(server.0) {
-            let delay_ms = conditions.delay_ms.map(|ms| ms as i64);
-            if pace.delay_ms != delay_ms {
-                let pace = Pace { delay_ms, ..pace.clone() };
-                self.frontier.set_pace(server.0, pace);
-            }
-        }
         if conditions.robots == RobotsPolicy::Obey {
             match self.robots_allow(now_ms, server, &due.page.url) {
                 RobotsAnswer::Allowed => {}

@@ -13,10 +13,13 @@ pub struct StoreOptions {
     pub pack_bytes: u64,
     /// Decoded content kept in memory for readers.
     pub cache_bytes: usize,
+    /// Only read, while another process may be writing: nothing is recovered or brought up to
+    /// date, and what that process synced is seen.
+    pub read_only: bool,
 }
 
 impl Default for StoreOptions {
     fn default() -> Self {
-        Self { index_path: None, level: 3, pack_bytes: 64 << 20, cache_bytes: 32 << 20 }
+        Self { index_path: None, level: 3, pack_bytes: 64 << 20, cache_bytes: 32 << 20, read_only: false }
     }
 }

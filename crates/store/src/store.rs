@@ -46,6 +46,13 @@ pub(crate) struct Writer {
     pub(crate) failed: bool,
 }
 
+impl Writer {
+    /// One who may not write.
+    fn forbidden() -> Self {
+        Self { open: None, next_pack: 0, next_version: 0, shares: BTreeMap::new(), failed: true }
+    }
+}
+
 impl Store {
     /// Opens an archive, or begins one. What a crash left behind is cut off or finished, and the
     /// index is brought up to the packs.
@@ -54,7 +61,10 @@ impl Store {
         options: StoreOptions,
     ) -> Result<Self, StoreError> {
         let (mut index, _) = Index::open(options.index_path.as_deref())?;
-        let writer = catch_up::catch_up(&*backend, &mut index)?;
+        let writer = match options.read_only {
+            true => Writer::forbidden(),
+            false => catch_up::catch_up(&*backend, &mut index)?,
+        };
         Ok(Self {
             frames: Cache::new(options.cache_bytes),
             rows: Cache::new(ROWS_CACHE_BYTES.min(options.cache_bytes)),

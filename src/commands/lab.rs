@@ -1,0 +1,60 @@
+use super::Context;
+use crate::{
+    cli::{LabCommand, LabCrawlArgs},
+    clock,
+    exit::{Exit, usage},
+    table::{print_json, say},
+};
+
+/// `nenrin lab …`.
+pub fn lab(context: &Context, command: &LabCommand) -> anyhow::Result<Exit> {
+    match command {
+        LabCommand::Crawl(args) => crawl(context, args),
+    }
+}
+
+fn crawl(context: &Context, args: &LabCrawlArgs) -> anyhow::Result<Exit> {
+    let options = nenrin_lab::crawl::CrawlOptions {
+        seed: args.seed,
+        servers: args.servers,
+        pages: args.pages,
+        time_s: args.time.as_s(),
+        period_s: args.period.as_s(),
+        faults: args.faults,
+        crashes: args.crashes,
+        sabotage: None,
+    };
+    let began_ms = clock::now_ms();
+    let report = nenrin_lab::crawl::run(&options).map_err(usage)?;
+    let elapsed_s = (clock::now_ms() - began_ms) as f64 / 1000.0;
+    let exit = if report.violations.is_empty() { Exit::Done } else { Exit::Partly };
+    if context.json {
+        print_json(&report)?;
+        return Ok(exit);
+    }
+    say(format!(
+        "{} of {} servers × {} pages, seed {}: simulated in {elapsed_s:.1} s",
+        args.time, args.servers, args.pages, args.seed
+    ))?;
+    for (name, value) in [
+        ("requests", report.fetches),
+        ("events", report.events),
+        ("visits", report.visits),
+        ("versions", report.versions),
+        ("pages", report.pages),
+        ("rounds", report.rounds),
+        ("crashes", report.crashes),
+    ] {
+        say(format!("  {name:<9}{value:>12}"))?;
+    }
+    say(format!("  trace    {}", report.trace))?;
+    match report.violations.as_slice() {
+        [] => say("no server asked sooner than allowed, no page lost, no change seen twice")?,
+        violations => {
+            for violation in violations {
+                say(format!("broken: {violation} (seed {})", report.seed))?;
+            }
+        }
+    }
+    Ok(exit)
+}
