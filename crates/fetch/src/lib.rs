@@ -13,6 +13,7 @@
 //! robots.txt, undoing Content-Encoding, judging the answer. Sockets and the clock are used in
 //! `http.rs` alone.
 
+mod connection;
 mod error;
 mod exchange;
 mod guard;
@@ -21,6 +22,7 @@ mod http;
 pub mod http_date;
 mod options;
 mod pool;
+mod prepared;
 mod request;
 mod robots;
 mod tee;

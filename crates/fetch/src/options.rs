@@ -5,6 +5,9 @@ use http::HeaderValue;
 
 use crate::FetchError;
 
+/// No limit of time may be longer: it would not be one, and adding it to the clock could overflow.
+const MAX_DURATION: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// Who we say we are, and the limit of everything that a server could make large or slow.
 #[derive(Debug, Clone)]
 pub struct FetchOptions {
@@ -112,10 +115,20 @@ impl FetchOptions {
             ("head_timeout", self.head_timeout),
             ("idle_timeout", self.idle_timeout),
             ("total_timeout", self.total_timeout),
+            ("max_idle_age", self.max_idle_age),
         ] {
             if duration.is_zero() {
                 return refuse(option, "no time at all lets nothing through");
             }
+            if duration > MAX_DURATION {
+                return refuse(option, "more than a day bounds nothing");
+            }
+        }
+        let before_body = [self.connect_timeout, self.tls_timeout, self.head_timeout]
+            .into_iter()
+            .fold(self.dns_timeout, Duration::saturating_add);
+        if self.total_timeout < before_body {
+            return refuse("total_timeout", "the steps before the body alone may take longer");
         }
         for (option, count) in [
             ("max_head_bytes", self.max_head_bytes),
@@ -148,5 +161,10 @@ mod tests {
         assert!(message.contains("`from`"), "{message}");
         let message = refused(FetchOptions { head_timeout: Duration::ZERO, ..Default::default() });
         assert!(message.contains("`head_timeout`"), "{message}");
+        let message = refused(FetchOptions { max_idle_age: Duration::MAX, ..Default::default() });
+        assert!(message.contains("`max_idle_age`"), "{message}");
+        let total_timeout = Duration::from_secs(30);
+        let message = refused(FetchOptions { total_timeout, ..Default::default() });
+        assert!(message.contains("`total_timeout`"), "{message}");
     }
 }

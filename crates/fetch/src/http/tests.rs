@@ -4,16 +4,15 @@ mod reuse;
 mod secure;
 mod server;
 
-use std::time::Duration;
-
 use super::*;
+use crate::AddressPolicy;
 use server::TestServer;
 
 /// Options with times that let a test fail quickly.
 fn quick() -> FetchOptions {
     FetchOptions {
         user_agent: "nenrin-test".to_owned(),
-        dns_timeout: Duration::from_secs(5),
+        dns_timeout: Duration::from_secs(3),
         connect_timeout: Duration::from_millis(500),
         tls_timeout: Duration::from_millis(500),
         head_timeout: Duration::from_millis(500),

@@ -136,3 +136,62 @@ async fn what_is_not_http_is_a_protocol_failure() {
         assert_eq!(failure.kind(), "protocol", "{answer:?}: {failure}");
     }
 }
+
+/// Pieces of which odd answers are made.
+fn piece() -> impl proptest::strategy::Strategy<Value = Vec<u8>> {
+    use proptest::prelude::*;
+    let text = proptest::sample::select(vec![
+        "HTTP/1.1 200 OK",
+        "HTTP/1.0 404",
+        "HTTP/1.1 100 Continue",
+        "HTTP/1.1 304 Same",
+        "\r\n",
+        "\r\n\r\n",
+        "\n",
+        "Content-Length: 3",
+        "Content-Length: 0",
+        "Connection: close",
+        "Transfer-Encoding: chunked",
+        "3\r\nabc\r\n",
+        "0\r\n\r\n",
+        "X: y",
+        " folded",
+        "abc",
+    ]);
+    prop_oneof![
+        8 => text.prop_map(|text| text.as_bytes().to_vec()),
+        1 => proptest::collection::vec(any::<u8>(), 0..5),
+    ]
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn whatever_a_server_sends_the_outcome_is_true_to_it(
+        start in "(HTTP/1\\.1 200 OK\r\n)?",
+        pieces in proptest::collection::vec(piece(), 0..12),
+    ) {
+        let wire = [start.into_bytes(), pieces.concat()].concat();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        if let Ok(exchange) = runtime.block_on(answered_with(wire.clone())) {
+            let head = &exchange.response_head;
+            let place = memchr::memmem::find(&wire, head);
+            proptest::prop_assert!(place.is_some(), "a head that was not sent: {exchange:?}");
+            let status_line = format!(" {}", exchange.status);
+            proptest::prop_assert!(memchr::memmem::find(head, status_line.as_bytes()).is_some());
+            proptest::prop_assert!(head.ends_with(b"\n\r\n") || head.ends_with(b"\n\n"));
+            let after = &wire[place.unwrap_or(0) + head.len()..];
+            let is_chunked = exchange.header("transfer-encoding").is_some();
+            proptest::prop_assert!(is_chunked || after.starts_with(&exchange.body));
+        }
+    }
+}
+
+#[test]
+fn a_fetch_can_be_moved_between_threads() {
+    fn is_send(_: &impl Send) {}
+    let fetcher = fetcher();
+    let request = request("http://127.0.0.1/");
+    is_send(&fetcher.fetch(&request));
+}

@@ -60,7 +60,8 @@ async fn a_head_of_ten_megabytes_is_cut_at_the_limit() {
         (b"", b"\r\n".repeat(100)),
     ] {
         let (server, mut reports) = endless(start, block).await;
-        let options = FetchOptions { head_timeout: Duration::from_secs(5), ..quick() };
+        let (head_timeout, total_timeout) = (Duration::from_secs(5), Duration::from_secs(10));
+        let options = FetchOptions { head_timeout, total_timeout, ..quick() };
         let failure = Fetcher::new(options).unwrap().fetch(&request(&server.url("/"))).await;
         let failure = failure.unwrap_err();
         if start.is_empty() && failure.kind() == "protocol" {
@@ -172,7 +173,13 @@ async fn silence_and_drips_run_out_of_time() {
     let stuck_body = dripping(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", ms(600)).await;
     assert_eq!(times_out(&stuck_body, short.clone()).await, Waiting::Body);
     let slow_body = dripping(b"HTTP/1.1 200 OK\r\n\r\n", ms(20)).await;
-    let hasty = FetchOptions { total_timeout: ms(400), ..short };
+    let hasty = FetchOptions {
+        dns_timeout: ms(50),
+        connect_timeout: ms(100),
+        tls_timeout: ms(50),
+        total_timeout: ms(400),
+        ..short
+    };
     assert_eq!(times_out(&slow_body, hasty).await, Waiting::Exchange);
 }
 

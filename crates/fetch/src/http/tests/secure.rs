@@ -4,8 +4,10 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::Request;
 use http_body_util::Full;
 use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::ServerConfig;
 use rustls::pki_types::PrivateKeyDer;
@@ -52,10 +54,15 @@ impl Authority {
 
     fn fetcher(&self) -> Fetcher {
         let extra_roots_der = vec![self.root_der.clone()];
-        let slower = Duration::from_secs(5);
-        let options =
-            FetchOptions { extra_roots_der, tls_timeout: slower, head_timeout: slower, ..quick() };
-        Fetcher::new(options).unwrap()
+        let (slower, total_timeout) = (Duration::from_secs(5), Duration::from_secs(20));
+        Fetcher::new(FetchOptions {
+            extra_roots_der,
+            tls_timeout: slower,
+            head_timeout: slower,
+            total_timeout,
+            ..quick()
+        })
+        .unwrap()
     }
 }
 

@@ -1,0 +1,244 @@
+use std::error::Error as _;
+use std::io;
+use std::net::IpAddr;
+
+use bytes::Bytes;
+use http::{Response, StatusCode};
+use http_body_util::Empty;
+use hyper::body::Incoming;
+use hyper::client::conn::{http1, http2};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::task::JoinHandle;
+
+use crate::head::{render_request, render_response, status_digits};
+use crate::prepared::Prepared;
+use crate::request::host_header;
+use crate::tee::{Recorder, Tee};
+use crate::{FetchFailure, FetchOptions};
+
+/// HTTP/2 flow control: how much one body may be ahead of our reading.
+const HTTP2_WINDOW_BYTES: u32 = 1024 * 1024;
+
+/// The least buffer that the HTTP/1 library accepts.
+const MIN_HTTP1_BUFFER_BYTES: usize = 8192;
+
+/// An open connection, on which one exchange goes on at a time. Dropping it closes it at once,
+/// whatever the server still sends.
+pub(crate) struct Connection {
+    sender: Sender,
+    task: JoinHandle<()>,
+    /// The address at the other end.
+    pub(crate) address: IpAddr,
+    /// The version of TLS.
+    pub(crate) tls: Option<String>,
+}
+
+enum Sender {
+    Http1 { sender: http1::SendRequest<Empty<Bytes>>, recorder: Recorder },
+    Http2 { sender: http2::SendRequest<Empty<Bytes>> },
+}
+
+/// A failure on a connection.
+pub(crate) struct Broken {
+    pub(crate) failure: FetchFailure,
+    /// The connection ended without a byte of an answer. If it had rested before, the server had
+    /// most likely closed it in the meantime, and the request can be sent again.
+    pub(crate) is_unanswered: bool,
+}
+
+impl From<FetchFailure> for Broken {
+    fn from(failure: FetchFailure) -> Self {
+        Self { failure, is_unanswered: false }
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Connection {
+    /// Opens HTTP/1 on a stream, as lenient towards odd servers as the library can be.
+    pub(crate) async fn http1<T>(
+        stream: T,
+        address: IpAddr,
+        tls: Option<String>,
+        options: &FetchOptions,
+    ) -> hyper::Result<Self>
+    where
+        T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let (tee, recorder) = Tee::new(stream);
+        let (sender, connection) = http1::Builder::new()
+            .title_case_headers(true)
+            .allow_spaces_after_header_name_in_responses(true)
+            .allow_obsolete_multiline_headers_in_responses(true)
+            .ignore_invalid_headers_in_responses(true)
+            .max_headers(options.max_headers)
+            .max_buf_size(options.max_head_bytes.saturating_add(MIN_HTTP1_BUFFER_BYTES))
+            .handshake(TokioIo::new(tee))
+            .await?;
+        // How the connection ends is seen by whoever waits for a response on it.
+        let task = tokio::spawn(async move { drop(connection.await) });
+        Ok(Self { sender: Sender::Http1 { sender, recorder }, task, address, tls })
+    }
+
+    /// Opens HTTP/2 on a stream.
+    pub(crate) async fn http2<T>(
+        stream: T,
+        address: IpAddr,
+        tls: Option<String>,
+        options: &FetchOptions,
+    ) -> hyper::Result<Self>
+    where
+        T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        // Above its limit the library reports a broken protocol. With room to spare most heads
+        // that are too large reach us, and are called what they are.
+        let max_list_bytes = options.max_head_bytes.saturating_mul(4);
+        let (sender, connection) = http2::Builder::new(TokioExecutor::new())
+            .initial_stream_window_size(HTTP2_WINDOW_BYTES)
+            .initial_connection_window_size(HTTP2_WINDOW_BYTES)
+            .max_header_list_size(u32::try_from(max_list_bytes).unwrap_or(u32::MAX))
+            .handshake(TokioIo::new(stream))
+            .await?;
+        let task = tokio::spawn(async move { drop(connection.await) });
+        Ok(Self { sender: Sender::Http2 { sender }, task, address, tls })
+    }
+
+    /// Waits until a request can be sent; fails if the connection has ended.
+    pub(crate) async fn ready(&mut self) -> hyper::Result<()> {
+        match &mut self.sender {
+            Sender::Http1 { sender, .. } => sender.ready().await,
+            Sender::Http2 { sender } => sender.ready().await,
+        }
+    }
+
+    /// Whether the connection has ended.
+    pub(crate) fn is_closed(&self) -> bool {
+        match &self.sender {
+            Sender::Http1 { sender, .. } => sender.is_closed(),
+            Sender::Http2 { sender } => sender.is_closed(),
+        }
+    }
+
+    /// Sends the request and waits for the response head.
+    pub(crate) async fn send(
+        &mut self,
+        prepared: &Prepared<'_>,
+        options: &FetchOptions,
+    ) -> Result<Response<Incoming>, Broken> {
+        let outcome = match &mut self.sender {
+            Sender::Http1 { sender, recorder } => {
+                let request = prepared.http1_request()?;
+                recorder.begin(options.max_head_bytes);
+                sender.send_request(request).await
+            }
+            Sender::Http2 { sender } => sender.send_request(prepared.http2_request()?).await,
+        };
+        outcome.map_err(|error| self.broken(&error, prepared, options))
+    }
+
+    /// What an error before the response head means.
+    fn broken(
+        &self,
+        error: &hyper::Error,
+        prepared: &Prepared<'_>,
+        options: &FetchOptions,
+    ) -> Broken {
+        let (is_answered, is_too_large) = match &self.sender {
+            Sender::Http1 { recorder, .. } => {
+                (recorder.is_answered(), recorder.is_head_too_large())
+            }
+            Sender::Http2 { .. } => (false, is_http2_flood(error)),
+        };
+        if is_too_large || error.is_parse_too_large() {
+            prepared.head_too_large(options).into()
+        } else if is_closed_by_server(error) {
+            let failure = FetchFailure::Closed { host: prepared.host() };
+            Broken { failure, is_unanswered: !is_answered }
+        } else {
+            prepared.protocol(error_text(error)).into()
+        }
+    }
+
+    /// The heads of the exchange: as recorded for HTTP/1, as written by us for HTTP/2.
+    pub(crate) fn heads(
+        &self,
+        response: &Response<Incoming>,
+        prepared: &Prepared<'_>,
+        options: &FetchOptions,
+    ) -> Result<(Vec<u8>, Vec<u8>), Broken> {
+        if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+            return Err(prepared.protocol("it switches to another protocol".into()).into());
+        }
+        let (request_head, response_head) = match &self.sender {
+            Sender::Http1 { recorder, .. } => recorder.take_heads().ok_or_else(|| Broken {
+                failure: prepared.protocol("it answered before it was asked".into()),
+                is_unanswered: !recorder.is_answered(),
+            })?,
+            Sender::Http2 { .. } => (
+                render_request(
+                    prepared.url.path_and_query(),
+                    &host_header(prepared.url),
+                    &prepared.headers,
+                ),
+                render_response(response.status(), response.headers()),
+            ),
+        };
+        if response_head.len() > options.max_head_bytes
+            || response.headers().len() > options.max_headers
+        {
+            return Err(prepared.head_too_large(options).into());
+        }
+        if status_digits(&response_head) != Some(response.status().as_str().as_bytes()) {
+            return Err(prepared.protocol("its status line is ambiguous".into()).into());
+        }
+        Ok((request_head, response_head))
+    }
+
+    /// How many more bytes came than Content-Length announced, as far as they were read.
+    pub(crate) fn surplus_bytes(&self, announced: Option<u64>) -> u64 {
+        match (&self.sender, announced) {
+            (Sender::Http1 { recorder, .. }, Some(announced)) => {
+                recorder.after_head_bytes().saturating_sub(announced)
+            }
+            _ => 0,
+        }
+    }
+}
+
+/// Whether the connection was closed or broke, rather than carried something wrong.
+fn is_closed_by_server(error: &hyper::Error) -> bool {
+    let is_io = error.source().is_some_and(|source| source.is::<io::Error>());
+    let is_http2_end = http2_error(error).is_some_and(|error| {
+        let is_refused = error.reason() == Some(h2::Reason::REFUSED_STREAM);
+        error.is_io() || (error.is_remote() && (error.is_go_away() || is_refused))
+    });
+    let is_end = error.is_incomplete_message() || error.is_canceled() || error.is_closed();
+    is_end || is_io || is_http2_end
+}
+
+/// Whether our HTTP/2 library gave up on a header block that would not end.
+fn is_http2_flood(error: &hyper::Error) -> bool {
+    http2_error(error).is_some_and(|error| {
+        error.is_library() && error.reason() == Some(h2::Reason::ENHANCE_YOUR_CALM)
+    })
+}
+
+fn http2_error(error: &hyper::Error) -> Option<&h2::Error> {
+    error.source().and_then(|source| source.downcast_ref())
+}
+
+/// An error with its causes.
+pub(crate) fn error_text(error: &hyper::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
+}

@@ -1,0 +1,97 @@
+use std::net::IpAddr;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Request;
+use http::header::{self, HeaderMap, HeaderValue};
+use http_body_util::Empty;
+use nenrin_urls::CanonicalUrl;
+use tokio::time::Instant;
+
+use crate::request::host_header;
+use crate::{AddressKind, AddressPolicy, FetchFailure, FetchOptions, Waiting};
+
+/// A request made ready to be sent, on a first and perhaps on a second connection.
+pub(crate) struct Prepared<'a> {
+    pub(crate) url: &'a CanonicalUrl,
+    pub(crate) headers: HeaderMap,
+    pub(crate) addresses: AddressPolicy,
+    pub(crate) max_body_bytes: u64,
+    pub(crate) started: Instant,
+}
+
+impl Prepared<'_> {
+    /// With the target alone, and the host in a header of its own.
+    pub(crate) fn http1_request(&self) -> Result<Request<Empty<Bytes>>, FetchFailure> {
+        let mut request = get(self.url.path_and_query())?;
+        let host = HeaderValue::try_from(host_header(self.url)).map_err(unsendable)?;
+        request.headers_mut().insert(header::HOST, host);
+        request.headers_mut().extend(self.headers.clone());
+        Ok(request)
+    }
+
+    /// With the whole URL, from which HTTP/2 makes its own host field.
+    pub(crate) fn http2_request(&self) -> Result<Request<Empty<Bytes>>, FetchFailure> {
+        let mut request = get(self.url.as_str())?;
+        *request.headers_mut() = self.headers.clone();
+        Ok(request)
+    }
+
+    pub(crate) fn host(&self) -> String {
+        self.url.host().to_owned()
+    }
+
+    pub(crate) fn timeout(&self, waiting: Waiting, after: Duration) -> FetchFailure {
+        FetchFailure::Timeout { host: self.host(), waiting, after }
+    }
+
+    pub(crate) fn refused(&self, address: Option<IpAddr>) -> FetchFailure {
+        match address {
+            Some(address) => {
+                let kind = AddressKind::of(address);
+                FetchFailure::AddressRefused { host: self.host(), address, kind }
+            }
+            None => self.unresolved("the name has no address".to_owned()),
+        }
+    }
+
+    pub(crate) fn unresolved(&self, reason: String) -> FetchFailure {
+        FetchFailure::Dns { host: self.host(), reason }
+    }
+
+    pub(crate) fn unconnected(&self, reason: String) -> FetchFailure {
+        FetchFailure::Connect { host: self.host(), port: self.url.port(), reason }
+    }
+
+    pub(crate) fn insecure(&self, reason: String) -> FetchFailure {
+        FetchFailure::Tls { host: self.host(), reason }
+    }
+
+    pub(crate) fn protocol(&self, reason: String) -> FetchFailure {
+        FetchFailure::Protocol { host: self.host(), reason }
+    }
+
+    pub(crate) fn head_too_large(&self, options: &FetchOptions) -> FetchFailure {
+        FetchFailure::HeadTooLarge {
+            host: self.host(),
+            limit_bytes: options.max_head_bytes,
+            limit_headers: options.max_headers,
+        }
+    }
+
+    pub(crate) fn body_too_large(&self, announced: Option<u64>) -> FetchFailure {
+        FetchFailure::BodyTooLarge { host: self.host(), limit: self.max_body_bytes, announced }
+    }
+
+    pub(crate) fn body_cut(&self, received: &[u8], reason: String) -> FetchFailure {
+        FetchFailure::BodyCut { host: self.host(), received: received.len() as u64, reason }
+    }
+}
+
+fn get(uri: &str) -> Result<Request<Empty<Bytes>>, FetchFailure> {
+    Request::get(uri).body(Empty::new()).map_err(unsendable)
+}
+
+fn unsendable(error: impl Into<http::Error>) -> FetchFailure {
+    FetchFailure::Request { reason: error.into().to_string() }
+}
