@@ -63,12 +63,16 @@ pub fn decode_content<'a>(
     Ok(decoded)
 }
 
-/// The first `max_bytes` of what a gzip file holds, damaged or not: enough to see what it is.
-pub(crate) fn gzip_prefix(body: &[u8], max_bytes: usize) -> Vec<u8> {
-    let mut prefix = Vec::new();
-    // A damaged file still shows what came out before the damage.
-    let _ = GzDecoder::new(body).take(max_bytes as u64).read_to_end(&mut prefix);
-    prefix
+/// What a body holds that is gzipped as a file (`sitemap.xml.gz`), whatever its headers say, and
+/// whether that is all: a damaged or endless file is cut. Others are borrowed, cut as well.
+pub(crate) fn gunzip_file(body: &[u8], max_bytes: usize) -> (Cow<'_, [u8]>, bool) {
+    if !is_gzip(body) {
+        return (Cow::Borrowed(&body[..body.len().min(max_bytes)]), body.len() <= max_bytes);
+    }
+    let mut out = Vec::new();
+    let allowance = Allowance::new(Coding::Gzip, body.len(), max_bytes);
+    let complete = gunzip(body, &mut out, allowance).is_ok();
+    (Cow::Owned(out), complete)
 }
 
 pub(crate) fn is_gzip(body: &[u8]) -> bool {
@@ -190,7 +194,7 @@ fn unzstd(body: &[u8], out: &mut Vec<u8>, allowance: Allowance) -> Result<(), Ex
     drain(decoder, out, allowance)
 }
 
-/// Reads a decoder to its end, or to one byte beyond what is allowed.
+/// Reads a decoder to its end, or as far as is allowed.
 fn drain(
     mut decoder: impl Read,
     out: &mut Vec<u8>,
@@ -204,10 +208,11 @@ fn drain(
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(allowance.damaged(out.len(), &error)),
         };
-        if out.len() + count > allowance.bytes() {
+        let room = allowance.bytes().saturating_sub(out.len());
+        out.extend_from_slice(&chunk[..count.min(room)]);
+        if count > room {
             return Err(allowance.exceeded());
         }
-        out.extend_from_slice(&chunk[..count]);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use nenrin_urls::CanonicalUrl;
 
-use crate::decoding::{gzip_prefix, is_gzip};
+use crate::decoding::{gunzip_file, is_gzip};
 use crate::media_type;
 
 /// What sort of content a body is, as far as it decides where links are looked for.
@@ -149,7 +149,7 @@ fn by_extension(url: &CanonicalUrl) -> ContentKind {
 }
 
 fn sniff_gzip(body: &[u8]) -> Option<ContentKind> {
-    let inner = gzip_prefix(body, SNIFFED_BYTES);
+    let (inner, _) = gunzip_file(body, SNIFFED_BYTES);
     sniff_xml(head(&inner)).filter(|kind| *kind == ContentKind::Sitemap)
 }
 
@@ -320,7 +320,8 @@ mod tests {
     fn a_body_without_a_type_is_sniffed() {
         use ContentKind::*;
         let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-        gz.write_all(b"<?xml version='1.0'?><urlset></urlset>").unwrap();
+        let entry = "<url><loc>http://example.com/</loc></url>".repeat(1000);
+        write!(gz, "<?xml version='1.0'?><urlset>{entry}</urlset>").unwrap();
         let gz = gz.finish().unwrap();
         let table: [(&str, &[u8], ContentKind); 12] = [
             ("x", b"\n<!DOCTYPE HTML PUBLIC>", Html),

@@ -4,19 +4,22 @@
 //! ([`References`]) and resolved at the end, when the base URL is known.
 
 mod element;
+mod header;
 mod html;
 mod references;
 mod refresh;
 mod xml;
 
-use encoding_rs::Encoding;
 use nenrin_urls::CanonicalUrl;
 use serde::{Deserialize, Serialize};
 
 use crate::charset::charset;
+use crate::signals::{feed, sitemap};
 use crate::{ContentKind, ExtractLimits, MetaRobots};
 
 use references::References;
+
+pub use header::link_header;
 
 /// What a page does with a URL that it names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -71,26 +74,23 @@ pub fn page_links(
     limits: &ExtractLimits,
 ) -> PageLinks {
     let mut references = References::new(limits);
-    let mut encoding: &'static Encoding = encoding_rs::UTF_8;
-    if has_links(kind) {
+    let mut encoding = encoding_rs::UTF_8;
+    let mut text = || {
         encoding = charset(content_type, body);
-        let (text, _, _) = encoding.decode(body);
-        collect(kind, &text, &mut references);
+        encoding.decode(body).0
+    };
+    match kind {
+        ContentKind::Html => html::collect(&text(), &mut references),
+        ContentKind::Css => references.add_css(&text()),
+        ContentKind::Xhtml | ContentKind::Svg | ContentKind::Xml => {
+            xml::collect(&text(), &mut references);
+        }
+        ContentKind::Feed => references.add_feed_entries(feed(url, content_type, body)),
+        ContentKind::Sitemap => references.add_sitemap_entries(sitemap(url, body)),
+        ContentKind::JavaScript | ContentKind::Json | ContentKind::Text => {}
+        ContentKind::Image | ContentKind::Other => {}
     }
     references.resolve(url, encoding)
-}
-
-fn has_links(kind: ContentKind) -> bool {
-    use ContentKind::{Css, Html, Svg, Xhtml, Xml};
-    matches!(kind, Html | Xhtml | Css | Svg | Xml)
-}
-
-fn collect(kind: ContentKind, text: &str, references: &mut References<'_>) {
-    match kind {
-        ContentKind::Css => references.add_css(text),
-        ContentKind::Html => html::collect(text, references),
-        _ => xml::collect(text, references),
-    }
 }
 
 #[cfg(test)]

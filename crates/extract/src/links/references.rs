@@ -6,6 +6,7 @@ use url::Url;
 
 use super::{Link, LinkKind, PageLinks};
 use crate::css::css_references;
+use crate::signals::{Feed, Sitemap};
 use crate::{ExtractLimits, MetaRobots};
 
 /// What a body refers to, as written, until the base URL is known.
@@ -58,6 +59,25 @@ impl<'l> References<'l> {
     pub(super) fn add_css(&mut self, css: &str) {
         let too_deep = css_references(css, &mut |url| self.add(url, LinkKind::Embed));
         self.truncated |= too_deep;
+    }
+
+    /// Adds the pages that a feed announces, and the page that it belongs to.
+    pub(super) fn add_feed_entries(&mut self, feed: Feed) {
+        self.refused = self.refused.saturating_add(feed.refused);
+        self.truncated |= feed.truncated;
+        let entries = feed.entries.into_iter().map(|entry| entry.url);
+        for url in feed.home.into_iter().chain(feed.next).chain(entries) {
+            self.add(url.as_str(), LinkKind::Page);
+        }
+    }
+
+    /// Adds the pages and further sitemaps that a sitemap lists.
+    pub(super) fn add_sitemap_entries(&mut self, sitemap: Sitemap) {
+        self.refused = self.refused.saturating_add(sitemap.refused);
+        self.truncated |= sitemap.truncated;
+        for entry in sitemap.sitemaps.into_iter().chain(sitemap.entries) {
+            self.add(entry.url.as_str(), LinkKind::Page);
+        }
     }
 
     /// The first `base` of a page counts, for all references.

@@ -367,3 +367,19 @@ const ALL_KINDS: [ContentKind; 12] = [
     ContentKind::Image,
     ContentKind::Other,
 ];
+
+#[test]
+fn feeds_and_sitemaps_link_what_they_announce() {
+    let feed = links_of(
+        ContentKind::Feed,
+        "application/rss+xml",
+        b"<rss><channel><link>/</link><item><link>/dir/a</link></item></channel></rss>",
+    );
+    assert_eq!(shown(&feed), [("http://example.com/".into(), Page), ("a".into(), Page)]);
+    let sitemap = links_of(
+        ContentKind::Sitemap,
+        "text/xml",
+        b"<sitemapindex><sitemap><loc>/dir/s.xml</loc></sitemap></sitemapindex>",
+    );
+    assert_eq!(shown(&sitemap), [("s.xml".into(), Page)]);
+}
