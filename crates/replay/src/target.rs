@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn what_is_no_url_is_refused() {
-        for rest in ["2024/../../etc/passwd", "2024/javascript:alert(1)", "2024/", "2024/file:///x"]
+        for rest in ["2024/javascript:alert(1)", "2024/\u{7f}", "2024/", "2024/file:///x"]
         {
             assert!(Target::parse(rest).is_err(), "{rest}");
         }

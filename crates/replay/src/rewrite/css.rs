@@ -29,7 +29,7 @@ struct Token {
     after: usize,
 }
 
-impl Scan<'_> {
+impl<'a> Scan<'a> {
     fn run(&mut self) {
         let mut depth = 0_usize;
         let mut image_set: Option<usize> = None;
@@ -90,8 +90,9 @@ impl Scan<'_> {
         }
     }
 
-    fn word(&self, from: usize) -> &[u8] {
-        let rest = &self.css[from..];
+    fn word(&self, from: usize) -> &'a [u8] {
+        let css: &'a [u8] = self.css;
+        let rest = &css[from..];
         &rest[..rest.iter().take_while(|b| is_word_byte(**b)).count()]
     }
 
