@@ -25,6 +25,7 @@ mod options;
 mod pages;
 mod rewrite;
 mod router;
+mod stored;
 mod target;
 mod web;
 

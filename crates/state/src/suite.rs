@@ -249,6 +249,20 @@ pub fn versions_are_found_as_of_a_date(state: &impl State) {
     assert_eq!(state.version_as_of(&url("http://f.com/").key(), NOW_S).unwrap(), None);
 }
 
+pub fn urls_with_versions_are_found_by_their_keys(state: &impl State) {
+    let site = state.add_site("e", &conditions("http://e.com/"), NOW_S).unwrap();
+    for text in ["http://e.com/b/2", "http://e.com/b/1", "https://www.e.com/b", "http://f.com/b/"] {
+        state.adopt_version(site.id, &url(text), &row(1, NOW_S)).unwrap();
+    }
+    let found = |from: &str, to: &str, limit: usize| {
+        let urls = state.urls(from, to, limit).unwrap();
+        urls.iter().map(|u| u.as_str().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(found("com,e)/b/", "com,e)/b0", 9), ["http://e.com/b/1", "http://e.com/b/2"]);
+    assert_eq!(found("com,e)", "com,e*", 2), ["https://www.e.com/b", "http://e.com/b/1"]);
+    assert!(found("org", "org~", 9).is_empty());
+}
+
 pub fn a_commit_is_all_or_nothing(state: &impl State) {
     let (_, due) = begun(state);
     let mut good = visit(&due, NOW_S + 1, Outcome::Changed);

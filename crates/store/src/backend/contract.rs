@@ -1,0 +1,108 @@
+//! The suite that every backend runs.
+
+use std::sync::Arc;
+
+use super::*;
+
+fn backends() -> Vec<(&'static str, Arc<dyn ContentBackend>, Option<tempfile::TempDir>)> {
+    let folder = tempfile::tempdir().unwrap();
+    let local: Arc<dyn ContentBackend> = Arc::new(LocalFolder::open(folder.path()).unwrap());
+    let behind_faults =
+        FaultyBackend::new(Arc::new(MemoryBackend::default()), FaultPlan::default());
+    vec![
+        ("local folder", local, Some(folder)),
+        ("memory", Arc::new(MemoryBackend::default()), None),
+        ("write once", Arc::new(MemoryBackend::write_once()), None),
+        ("behind faults", Arc::new(behind_faults), None),
+    ]
+}
+
+#[test]
+fn what_is_appended_can_be_read_at_once_in_any_range() {
+    for (name, backend, _folder) in backends() {
+        backend.append("pack-1", 0, b"hello ").unwrap();
+        backend.append("pack-1", 6, b"world").unwrap();
+        assert_eq!(backend.read("pack-1", 0, 11).unwrap(), b"hello world", "{name}");
+        assert_eq!(backend.read("pack-1", 4, 4).unwrap(), b"o wo", "{name}");
+        backend.sync("pack-1").unwrap();
+        assert_eq!(backend.read("pack-1", 4, 4).unwrap(), b"o wo", "{name}");
+        assert_eq!(backend.list().unwrap(), [("pack-1".to_owned(), 11)], "{name}");
+    }
+}
+
+#[test]
+fn reading_beyond_the_end_or_what_is_not_there_is_an_error_of_its_own() {
+    for (name, backend, _folder) in backends() {
+        backend.append("pack-1", 0, b"hello").unwrap();
+        let short = backend.read("pack-1", 3, 3);
+        assert!(matches!(short, Err(BackendError::TooShort { .. })), "{name}: {short:?}");
+        let huge = backend.read("pack-1", u64::MAX, 3);
+        assert!(matches!(huge, Err(BackendError::TooShort { .. })), "{name}: {huge:?}");
+        let absent = backend.read("pack-2", 0, 1);
+        assert!(matches!(absent, Err(BackendError::NotFound { .. })), "{name}: {absent:?}");
+        assert_eq!(backend.list().unwrap().len(), 1, "{name}: reading creates nothing");
+    }
+}
+
+#[test]
+fn an_append_overwrites_what_lies_beyond_its_offset_and_leaves_no_hole() {
+    for (name, backend, _folder) in backends() {
+        backend.append("pack-1", 0, b"hello junk junk").unwrap();
+        backend.append("pack-1", 6, b"you").unwrap();
+        assert_eq!(backend.list().unwrap(), [("pack-1".to_owned(), 9)], "{name}");
+        assert_eq!(backend.read("pack-1", 0, 9).unwrap(), b"hello you", "{name}");
+        assert!(backend.append("pack-1", 20, b"far").is_err(), "{name}");
+    }
+}
+
+#[test]
+fn a_backend_that_can_grow_extends_and_cuts_a_synced_object_the_other_refuses() {
+    for (name, backend, _folder) in backends() {
+        backend.append("pack-1", 0, b"one").unwrap();
+        backend.sync("pack-1").unwrap();
+        assert_eq!(backend.append("pack-1", 3, b"two").is_ok(), backend.can_grow(), "{name}");
+        if backend.can_grow() {
+            backend.truncate("pack-1", 4).unwrap();
+            assert_eq!(backend.read("pack-1", 0, 4).unwrap(), b"onet", "{name}");
+            assert!(backend.read("pack-1", 0, 5).is_err(), "{name}");
+        }
+    }
+}
+
+#[test]
+fn deleting_twice_is_no_error() {
+    for (name, backend, _folder) in backends() {
+        backend.append("pack-1", 0, b"one").unwrap();
+        backend.sync("pack-1").unwrap();
+        backend.delete("pack-1").unwrap();
+        backend.delete("pack-1").unwrap();
+        assert!(backend.list().unwrap().is_empty(), "{name}");
+        assert!(backend.read("pack-1", 0, 1).is_err(), "{name}");
+        backend.append("pack-1", 0, b"again").unwrap();
+        assert_eq!(backend.read("pack-1", 0, 5).unwrap(), b"again", "{name}");
+    }
+}
+
+#[test]
+fn a_name_cannot_leave_the_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let local = LocalFolder::open(folder.path().join("packs")).unwrap();
+    for name in ["../x", "a/b", "", ".", "..", "/etc/passwd"] {
+        assert!(local.append(name, 0, b"x").is_err(), "{name}");
+        assert!(local.read(name, 0, 1).is_err(), "{name}");
+    }
+}
+
+#[test]
+fn a_full_disk_takes_a_part_and_says_so_and_a_crash_keeps_what_was_synced() {
+    let inner = Arc::new(MemoryBackend::default());
+    let plan = FaultPlan { room_bytes: Some(8), ..FaultPlan::default() };
+    let faulty = FaultyBackend::new(inner.clone(), plan);
+    faulty.append("pack-1", 0, b"hello").unwrap();
+    faulty.sync("pack-1").unwrap();
+    let full = faulty.append("pack-1", 5, b"world");
+    assert!(matches!(full, Err(BackendError::NoRoom { .. })), "{full:?}");
+    faulty.crash(1).unwrap();
+    assert!(inner.read("pack-1", 0, 5).unwrap() == b"hello");
+    assert!(faulty.read("pack-1", 0, 5).is_err());
+}

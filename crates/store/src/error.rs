@@ -1,0 +1,130 @@
+use std::path::PathBuf;
+
+use crate::VersionId;
+
+/// What can go wrong between a caller and the store.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// No version has this number, or it was forgotten.
+    #[error("version {id} is not in the archive")]
+    NotFound {
+        /// The number asked for.
+        id: VersionId,
+    },
+    /// Bytes in the archive are not what was written.
+    #[error("{what} is damaged at {place}: {cost}; `verify --deep` lists all damage")]
+    Damaged {
+        /// The element, for example "bodies chunk".
+        what: String,
+        /// Where it lies: pack and offset.
+        place: String,
+        /// What cannot be read because of it.
+        cost: String,
+    },
+    /// The disk or bucket takes no more.
+    #[error("no room left to write {}; free some space, nothing stored so far is harmed", path.display())]
+    NoRoom {
+        /// The object that was being written.
+        path: PathBuf,
+    },
+    /// The content backend failed in another way.
+    #[error("the content backend failed")]
+    Backend {
+        /// What the backend said.
+        #[from]
+        source: BackendError,
+    },
+    /// The index file failed; it can be deleted, it is rebuilt from the packs.
+    #[error("the index failed; `reindex` rebuilds it from the packs")]
+    Index {
+        /// What SQLite said.
+        source: rusqlite::Error,
+    },
+    /// A newer program wrote this.
+    #[error("{place} has format {found}, this program reads up to {known}; use a newer nenrin")]
+    FormatTooNew {
+        /// The pack.
+        place: String,
+        /// Its format number.
+        found: u16,
+        /// The highest number known here.
+        known: u16,
+    },
+    /// The version breaks a limit of the format.
+    #[error("{what} has {found} bytes, the archive takes at most {limit}")]
+    TooLarge {
+        /// The part of the version.
+        what: &'static str,
+        /// Its size.
+        found: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// Somebody else stopped the work, for example a progress callback of the caller.
+    #[error("stopped by the caller: {0}")]
+    Stopped(String),
+}
+
+/// What a content backend can answer instead of doing its work.
+#[derive(Debug, thiserror::Error)]
+pub enum BackendError {
+    /// There is no such object.
+    #[error("there is no object {name}")]
+    NotFound {
+        /// Its name.
+        name: String,
+    },
+    /// The object is shorter than the range asked for.
+    #[error("object {name} ends before byte {end}")]
+    TooShort {
+        /// Its name.
+        name: String,
+        /// End of the range.
+        end: u64,
+    },
+    /// No room: final until somebody frees some.
+    #[error("no room left for object {name}")]
+    NoRoom {
+        /// Its name.
+        name: String,
+    },
+    /// Anything else, with the system's reason.
+    #[error("object {name}")]
+    Io {
+        /// Its name.
+        name: String,
+        /// The system's reason.
+        #[source]
+        source: std::io::Error,
+    },
+}
+
+impl BackendError {
+    /// Sorts a system error into the variants that a caller acts on.
+    pub fn from_io(name: &str, source: std::io::Error) -> Self {
+        use std::io::ErrorKind;
+        let name = name.to_owned();
+        match source.kind() {
+            ErrorKind::NotFound => Self::NotFound { name },
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Self::NoRoom { name },
+            _ => Self::Io { name, source },
+        }
+    }
+}
+
+/// Turns the backend's "no room" into the store's, so that one variant is enough to act on.
+pub(crate) fn from_backend(source: BackendError) -> StoreError {
+    match source {
+        BackendError::NoRoom { name } => StoreError::NoRoom { path: name.into() },
+        other => StoreError::Backend { source: other },
+    }
+}
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(source: rusqlite::Error) -> Self {
+        match source.sqlite_error_code() {
+            Some(rusqlite::ErrorCode::DiskFull) => Self::NoRoom { path: "the index".into() },
+            _ => Self::Index { source },
+        }
+    }
+}

@@ -1,0 +1,322 @@
+//! The index: where versions and bodies lie. It can be deleted; the packs say the same.
+
+use std::path::Path;
+
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
+
+use crate::Digest;
+use crate::error::StoreError;
+use crate::pack::Place;
+
+/// Raised when the tables change: an index of another number is rebuilt, never migrated.
+const INDEX_FORMAT: i64 = 1;
+/// Pages of 4 KB that SQLite keeps in memory.
+const CACHE_PAGES: i64 = 2000;
+
+const TABLES: &str = "
+CREATE TABLE meta(name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE bodies(slot INTEGER PRIMARY KEY, place INTEGER NOT NULL);
+CREATE TABLE versions(id INTEGER PRIMARY KEY, place INTEGER NOT NULL);
+CREATE TABLE packs(number INTEGER PRIMARY KEY, bytes INTEGER NOT NULL, ended INTEGER NOT NULL,
+  generation INTEGER NOT NULL);
+CREATE TABLE shares(pack INTEGER, site INTEGER, html_bytes INTEGER NOT NULL,
+  text_bytes INTEGER NOT NULL, other_bytes INTEGER NOT NULL, record_bytes INTEGER NOT NULL,
+  unique_bytes INTEGER NOT NULL, versions INTEGER NOT NULL,
+  PRIMARY KEY(pack, site)) WITHOUT ROWID;
+";
+
+pub(crate) struct Index {
+    connection: Connection,
+}
+
+/// What the index knows of a pack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PackRecord {
+    pub(crate) number: u64,
+    /// Indexed up to here.
+    pub(crate) bytes: u64,
+    pub(crate) ended: bool,
+    pub(crate) generation: u64,
+}
+
+/// What one site takes in one pack, or in all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Share {
+    pub(crate) html_bytes: u64,
+    pub(crate) text_bytes: u64,
+    pub(crate) other_bytes: u64,
+    pub(crate) record_bytes: u64,
+    pub(crate) unique_bytes: u64,
+    pub(crate) versions: u64,
+}
+
+impl Share {
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.html_bytes += other.html_bytes;
+        self.text_bytes += other.text_bytes;
+        self.other_bytes += other.other_bytes;
+        self.record_bytes += other.record_bytes;
+        self.unique_bytes += other.unique_bytes;
+        self.versions += other.versions;
+    }
+}
+
+/// Whether the body with this digest lies at this place.
+pub(crate) type Holds<'a> = &'a dyn Fn(Place, &Digest) -> bool;
+
+impl Index {
+    /// Opens the index file, or one in memory. An unusable file gives way to an empty index:
+    /// the second value says so.
+    pub(crate) fn open(path: Option<&Path>) -> Result<(Self, bool), StoreError> {
+        let Some(path) = path else {
+            return Ok((Self::create(Connection::open_in_memory()?)?, true));
+        };
+        match Connection::open(path).map_err(StoreError::from).and_then(Self::adopt) {
+            Ok(Some(index)) => return Ok((index, false)),
+            Ok(None) => {}
+            Err(StoreError::Index { source }) if is_unusable(&source) => {}
+            Err(other) => return Err(other),
+        }
+        remove(path)?;
+        Ok((Self::create(Connection::open(path)?)?, true))
+    }
+
+    fn adopt(connection: Connection) -> Result<Option<Self>, StoreError> {
+        set_up(&connection)?;
+        let format: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+        Ok((format == INDEX_FORMAT).then_some(Self { connection }))
+    }
+
+    fn create(connection: Connection) -> Result<Self, StoreError> {
+        set_up(&connection)?;
+        connection.execute_batch(TABLES)?;
+        connection.pragma_update(None, "user_version", INDEX_FORMAT)?;
+        Ok(Self { connection })
+    }
+
+    /// Where bodies whose digest begins like this one may lie.
+    pub(crate) fn candidates(&self, digest: &Digest) -> Result<Vec<Place>, StoreError> {
+        let mut found = Vec::new();
+        let mut statement =
+            self.connection.prepare_cached("SELECT place FROM bodies WHERE slot = ?1")?;
+        for slot in digest.key().. {
+            let place: Option<i64> = statement.query_row([slot], |row| row.get(0)).optional()?;
+            let Some(place) = place else { break };
+            found.push(Place::from_number(place));
+        }
+        Ok(found)
+    }
+
+    pub(crate) fn version(&self, id: u64) -> Result<Option<Place>, StoreError> {
+        let mut statement =
+            self.connection.prepare_cached("SELECT place FROM versions WHERE id = ?1")?;
+        let place: Option<i64> = statement.query_row([id as i64], |row| row.get(0)).optional()?;
+        Ok(place.map(Place::from_number))
+    }
+
+    /// The next versions from `id` on.
+    pub(crate) fn versions_from(
+        &self,
+        id: u64,
+        limit: usize,
+    ) -> Result<Vec<(u64, Place)>, StoreError> {
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT id, place FROM versions WHERE id >= ?1 ORDER BY id LIMIT ?2")?;
+        let rows = statement.query_map(params![id as i64, limit as i64], |row| {
+            Ok((row.get::<_, i64>(0)? as u64, Place::from_number(row.get(1)?)))
+        })?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    pub(crate) fn count_versions(&self) -> Result<u64, StoreError> {
+        let count: i64 =
+            self.connection.query_row("SELECT count(*) FROM versions", [], |row| row.get(0))?;
+        Ok(count as u64)
+    }
+
+    pub(crate) fn count_bodies(&self) -> Result<u64, StoreError> {
+        let count: i64 =
+            self.connection.query_row("SELECT count(*) FROM bodies", [], |row| row.get(0))?;
+        Ok(count as u64)
+    }
+
+    pub(crate) fn packs(&self) -> Result<Vec<PackRecord>, StoreError> {
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT number, bytes, ended, generation FROM packs ORDER BY number")?;
+        let rows = statement.query_map([], |row| {
+            Ok(PackRecord {
+                number: row.get::<_, i64>(0)? as u64,
+                bytes: row.get::<_, i64>(1)? as u64,
+                ended: row.get(2)?,
+                generation: row.get::<_, i64>(3)? as u64,
+            })
+        })?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// What every site takes, over all packs.
+    pub(crate) fn shares(&self) -> Result<Vec<(u32, Share)>, StoreError> {
+        let mut statement = self.connection.prepare_cached(
+            "SELECT site, sum(html_bytes), sum(text_bytes), sum(other_bytes), sum(record_bytes),
+             sum(unique_bytes), sum(versions) FROM shares GROUP BY site ORDER BY site",
+        )?;
+        let rows = statement.query_map([], |row| {
+            let number = |at: usize| row.get::<_, i64>(at).map(|number| number as u64);
+            let share = Share {
+                html_bytes: number(1)?,
+                text_bytes: number(2)?,
+                other_bytes: number(3)?,
+                record_bytes: number(4)?,
+                unique_bytes: number(5)?,
+                versions: number(6)?,
+            };
+            Ok((number(0)? as u32, share))
+        })?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    pub(crate) fn next_version(&self) -> Result<u64, StoreError> {
+        let mut statement =
+            self.connection.prepare_cached("SELECT value FROM meta WHERE name = 'next_version'")?;
+        let value: Option<i64> = statement.query_row([], |row| row.get(0)).optional()?;
+        Ok(value.map_or(1, |value| value as u64))
+    }
+
+    /// Everything that `change` does happens at once or not at all.
+    pub(crate) fn change<T>(
+        &mut self,
+        change: impl FnOnce(&mut Change<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let mut batch = Change { transaction: self.connection.transaction()? };
+        let value = change(&mut batch)?;
+        batch.transaction.commit()?;
+        Ok(value)
+    }
+
+    /// Gives back the room of deleted rows and folds the log into the file.
+    pub(crate) fn shrink(&self) -> Result<(), StoreError> {
+        self.connection.execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE);")?;
+        Ok(())
+    }
+}
+
+/// A change of the index under way.
+pub(crate) struct Change<'i> {
+    transaction: Transaction<'i>,
+}
+
+impl Change<'_> {
+    /// Notes where a body lies; a body that is known already lies here from now on.
+    pub(crate) fn put_body(
+        &self,
+        digest: &Digest,
+        place: Place,
+        holds: Holds<'_>,
+    ) -> Result<(), StoreError> {
+        let mut find =
+            self.transaction.prepare_cached("SELECT place FROM bodies WHERE slot = ?1")?;
+        let mut slot = digest.key();
+        loop {
+            let known: Option<i64> = find.query_row([slot], |row| row.get(0)).optional()?;
+            match known.map(Place::from_number) {
+                Some(known) if known != place && !holds(known, digest) => slot += 1,
+                _ => break,
+            }
+        }
+        self.transaction
+            .prepare_cached("INSERT OR REPLACE INTO bodies(slot, place) VALUES(?1, ?2)")?
+            .execute(params![slot, place.to_number()])?;
+        Ok(())
+    }
+
+    pub(crate) fn put_version(&self, id: u64, place: Place) -> Result<(), StoreError> {
+        self.transaction
+            .prepare_cached("INSERT OR REPLACE INTO versions(id, place) VALUES(?1, ?2)")?
+            .execute(params![id as i64, place.to_number()])?;
+        Ok(())
+    }
+
+    pub(crate) fn forget_version(&self, id: u64) -> Result<(), StoreError> {
+        self.transaction
+            .prepare_cached("DELETE FROM versions WHERE id = ?1")?
+            .execute([id as i64])?;
+        Ok(())
+    }
+
+    pub(crate) fn put_pack(&self, record: &PackRecord) -> Result<(), StoreError> {
+        self.transaction
+            .prepare_cached("INSERT OR REPLACE INTO packs VALUES(?1, ?2, ?3, ?4)")?
+            .execute(params![
+                record.number as i64,
+                record.bytes as i64,
+                record.ended,
+                record.generation as i64
+            ])?;
+        Ok(())
+    }
+
+    pub(crate) fn add_share(&self, pack: u64, group: u32, share: &Share) -> Result<(), StoreError> {
+        self.transaction
+            .prepare_cached(
+                "INSERT INTO shares VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+                 ON CONFLICT(pack, site) DO UPDATE SET html_bytes = html_bytes + ?3,
+                 text_bytes = text_bytes + ?4, other_bytes = other_bytes + ?5,
+                 record_bytes = record_bytes + ?6, unique_bytes = unique_bytes + ?7,
+                 versions = versions + ?8",
+            )?
+            .execute(params![
+                pack as i64,
+                group,
+                share.html_bytes as i64,
+                share.text_bytes as i64,
+                share.other_bytes as i64,
+                share.record_bytes as i64,
+                share.unique_bytes as i64,
+                share.versions as i64,
+            ])?;
+        Ok(())
+    }
+
+    /// Version numbers below this are taken.
+    pub(crate) fn raise_next_version(&self, next: u64) -> Result<(), StoreError> {
+        self.transaction
+            .prepare_cached(
+                "INSERT INTO meta VALUES('next_version', ?1)
+                 ON CONFLICT(name) DO UPDATE SET value = max(value, ?1)",
+            )?
+            .execute([next as i64])?;
+        Ok(())
+    }
+}
+
+fn set_up(connection: &Connection) -> Result<(), StoreError> {
+    // The packs are the truth: what the log loses in a power cut is read from them again, so it
+    // need not be synced at every commit.
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.pragma_update(None, "synchronous", "NORMAL")?;
+    connection.pragma_update(None, "cache_size", CACHE_PAGES)?;
+    Ok(())
+}
+
+fn is_unusable(error: &rusqlite::Error) -> bool {
+    use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
+    matches!(error.sqlite_error_code(), Some(DatabaseCorrupt | NotADatabase))
+}
+
+/// Deletes the index with its log.
+pub(crate) fn remove(path: &Path) -> Result<(), StoreError> {
+    for tail in ["", "-wal", "-shm"] {
+        let mut name = path.as_os_str().to_owned();
+        name.push(tail);
+        match std::fs::remove_file(&name) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                let name = name.to_string_lossy().into_owned();
+                return Err(crate::error::BackendError::from_io(&name, error).into());
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}

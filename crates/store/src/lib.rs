@@ -1,0 +1,54 @@
+//! The heart of the archive: versions of pages, exactly as received, in packs that hold only
+//! what is new.
+//!
+//! Read in this order:
+//! - [`Store`]: put, sync, read; forget, verify, compact, stats;
+//! - [`NewVersion`], [`VersionId`], [`VersionHead`], [`Version`]: what goes in and comes out;
+//! - [`Digest`]: the identity of a body;
+//! - [`ContentBackend`]: where packs lie, with [`LocalFolder`], [`MemoryBackend`] and
+//!   [`FaultyBackend`];
+//! - `pack`, `chunk`, `bodies`, `rows`: the format, described in `docs/format.md`;
+//! - `index`: a cache of where things are, rebuilt from the packs at will;
+//! - `catch_up`: what happens after a crash.
+//!
+//! It is not a database of pages or visits (that is `state`), it knows no schedule and no
+//! network, and it never asks for the time.
+
+mod backend;
+mod bodies;
+mod cache;
+mod catch_up;
+mod chunk;
+mod compact;
+mod digest;
+mod error;
+mod forget;
+mod heads;
+mod http_date;
+mod index;
+mod media;
+mod options;
+mod pack;
+mod put;
+mod read;
+mod rows;
+mod squeeze;
+mod stats;
+mod store;
+mod verify;
+mod version;
+mod wire;
+
+pub use backend::{ContentBackend, FaultPlan, FaultyBackend, LocalFolder, MemoryBackend};
+pub use bodies::MAX_BODY_BYTES;
+pub use compact::{CompactOptions, CompactReport};
+pub use digest::Digest;
+pub use error::{BackendError, StoreError};
+pub use heads::MAX_HEAD_BYTES;
+pub use media::Class;
+pub use options::StoreOptions;
+pub use rows::MAX_WORD_BYTES;
+pub use stats::{SiteBytes, StoreStats};
+pub use store::Store;
+pub use verify::{Damage, VerifyReport};
+pub use version::{Block, NewVersion, Put, Version, VersionHead, VersionId};

@@ -1,0 +1,303 @@
+//! Writing: bodies go into the open pack at once, records with the next sync.
+
+use std::sync::{Arc, PoisonError};
+
+use crate::bodies::{BodiesHead, BodyEntry, Coding, MAX_BODY_BYTES, Reference};
+use crate::chunk::{ChunkKind, seal_chunk};
+use crate::error::{BackendError, StoreError, from_backend};
+use crate::heads::MAX_HEAD_BYTES;
+use crate::index::{PackRecord, Share};
+use crate::media::Class;
+use crate::pack::{PackEnd, PackHead, Place, pack_name};
+use crate::rows::{self, MAX_ROWS, MAX_WORD_BYTES, Row};
+use crate::store::{Pending, Store, Writer};
+use crate::{Digest, NewVersion, Put, VersionId, squeeze};
+
+/// Records that may wait in memory before a sync is made without being asked for.
+const MAX_PENDING_BYTES: usize = 8 << 20;
+
+/// The pack that is being written.
+#[derive(Debug)]
+pub(crate) struct OpenPack {
+    pub(crate) number: u64,
+    pub(crate) length: u64,
+    pub(crate) durable_bytes: u64,
+}
+
+impl Store {
+    /// Stores a version. It can be read at once here; it is durable after the next
+    /// [`sync`](Self::sync).
+    pub fn put(&self, version: &NewVersion<'_>) -> Result<Put, StoreError> {
+        check_limits(version)?;
+        let digest = Digest::of(version.body);
+        let mut writer = self.writer();
+        writer.check()?;
+        let known = self.find_body(&digest)?.is_some();
+        let body_bytes = if known { 0 } else { self.put_body(&mut writer, version, digest)? };
+        let id = writer.next_version;
+        writer.next_version += 1;
+        let row = row(version, id, digest);
+        let weight_bytes = row.weight_bytes();
+        let full = {
+            let mut pending = self.pending.write().unwrap_or_else(PoisonError::into_inner);
+            pending.rows.insert(id, Arc::new(row));
+            pending.weight_bytes += weight_bytes;
+            pending.rows.len() >= MAX_ROWS || pending.weight_bytes >= MAX_PENDING_BYTES
+        };
+        if full {
+            self.sync_writer(&mut writer)?;
+        }
+        let new_bytes = body_bytes + weight_bytes as u64 / 4;
+        Ok(Put { id: VersionId(id), digest, new_bytes, whole_body_known: known })
+    }
+
+    /// Makes everything that was put before durable.
+    pub fn sync(&self) -> Result<(), StoreError> {
+        let mut writer = self.writer();
+        writer.check()?;
+        self.sync_writer(&mut writer)
+    }
+
+    /// Compresses a body that is new and appends it.
+    fn put_body(
+        &self,
+        writer: &mut Writer,
+        version: &NewVersion<'_>,
+        digest: Digest,
+    ) -> Result<u64, StoreError> {
+        let body = version.body;
+        let class = Class::judge(version.response_head, body);
+        let squeezed = squeeze::compress(body, self.options.level, b"");
+        let (coding, data) = match squeezed.len() < body.len() {
+            true => (Coding::Zstd, &squeezed[..]),
+            false => (Coding::Plain, body),
+        };
+        let body_bytes = body.len() as u64;
+        let entry = BodyEntry { digest, body_bytes, recoding: 0, stored_bytes: body_bytes };
+        let head = BodiesHead {
+            group: version.group,
+            class,
+            coding,
+            reference: Reference::Nothing,
+            depth: 0,
+            entries: vec![entry],
+        };
+        let place = self.append(writer, ChunkKind::Bodies, &head.encode(data))?;
+        let written = writer.open.as_ref().map_or(0, |open| open.length - place.offset);
+        writer.shares.entry(version.group).or_default().add(&bodies_share(&head, written));
+        let mut pending = self.pending.write().unwrap_or_else(PoisonError::into_inner);
+        pending.bodies.insert(digest, place);
+        Ok(written)
+    }
+
+    /// Appends a chunk to the open pack, beginning one if there is none.
+    pub(crate) fn append(
+        &self,
+        writer: &mut Writer,
+        kind: ChunkKind,
+        payload: &[u8],
+    ) -> Result<Place, StoreError> {
+        if writer.open.is_none() {
+            writer.open = Some(self.begin_pack(writer)?);
+            writer.next_pack += 1;
+        }
+        let Some(open) = &mut writer.open else { unreachable!("a pack was just begun") };
+        let place = Place { pack: open.number, offset: open.length };
+        let chunk = seal_chunk(kind, place.pack, place.offset, payload);
+        self.backend.append(&pack_name(open.number), open.length, &chunk).map_err(from_backend)?;
+        open.length += chunk.len() as u64;
+        Ok(place)
+    }
+
+    fn begin_pack(&self, writer: &mut Writer) -> Result<OpenPack, StoreError> {
+        let number = writer.next_pack;
+        let next_version = writer.next_version;
+        let head = PackHead { number, next_version, generation: 0, replaces: Vec::new() };
+        let chunk = seal_chunk(ChunkKind::PackHead, number, 0, &head.encode());
+        let name = pack_name(number);
+        self.backend.append(&name, 0, &chunk).map_err(from_backend)?;
+        let length = chunk.len() as u64;
+        let mut durable_bytes = 0;
+        if self.backend.can_grow() {
+            // The head is made durable on its own: a pack that begins with anything else was
+            // damaged, and never merely torn.
+            self.sync_pack(writer, number)?;
+            durable_bytes = length;
+        }
+        Ok(OpenPack { number, length, durable_bytes })
+    }
+
+    /// fsync, after whose failure nothing unsynced can be trusted.
+    fn sync_pack(&self, writer: &mut Writer, number: u64) -> Result<(), StoreError> {
+        self.backend.sync(&pack_name(number)).map_err(|error| {
+            writer.failed = true;
+            from_backend(error)
+        })
+    }
+
+    pub(crate) fn sync_writer(&self, writer: &mut Writer) -> Result<(), StoreError> {
+        let rows: Vec<Arc<Row>> = {
+            let pending = self.pending.read().unwrap_or_else(PoisonError::into_inner);
+            pending.rows.values().cloned().collect()
+        };
+        let mut versions = Vec::with_capacity(rows.len());
+        for batch in batches(&rows) {
+            let place = self.put_rows(writer, &batch)?;
+            versions.extend(batch.iter().map(|row| (row.id, place)));
+        }
+        let Some(open) = &writer.open else { return Ok(()) };
+        let (number, length) = (open.number, open.length);
+        if !self.backend.can_grow() {
+            return self.end_pack(writer, &versions);
+        }
+        if length > open.durable_bytes {
+            self.sync_pack(writer, number)?;
+            let record = PackRecord { number, bytes: length, ended: false, generation: 0 };
+            self.note_synced(writer, &record, &versions)?;
+            writer.open.iter_mut().for_each(|open| open.durable_bytes = open.length);
+        }
+        if length >= self.options.pack_bytes { self.end_pack(writer, &[]) } else { Ok(()) }
+    }
+
+    /// Writes the end of the open pack. Where objects grow, everything before it is durable by
+    /// now: an end that survives a crash proves that nothing in front of it was torn.
+    pub(crate) fn end_pack(
+        &self,
+        writer: &mut Writer,
+        versions: &[(u64, Place)],
+    ) -> Result<(), StoreError> {
+        let end = PackEnd { completes_generation: false };
+        self.append(writer, ChunkKind::PackEnd, &end.encode())?;
+        let Some(open) = &writer.open else { return Ok(()) };
+        let record =
+            PackRecord { number: open.number, bytes: open.length, ended: true, generation: 0 };
+        self.sync_pack(writer, record.number)?;
+        self.note_synced(writer, &record, versions)?;
+        writer.open = None;
+        Ok(())
+    }
+
+    fn put_rows(&self, writer: &mut Writer, rows: &[Row]) -> Result<Place, StoreError> {
+        let durable_bytes = writer.open.as_ref().map_or(0, |open| open.durable_bytes);
+        let payload = rows::encode(rows, durable_bytes, self.options.level);
+        let place = self.append(writer, ChunkKind::Versions, &payload)?;
+        for (group, share) in rows_shares(rows, payload.len() as u64) {
+            writer.shares.entry(group).or_default().add(&share);
+        }
+        Ok(place)
+    }
+
+    /// Tells the index what has just become durable, then forgets it as pending.
+    fn note_synced(
+        &self,
+        writer: &mut Writer,
+        record: &PackRecord,
+        versions: &[(u64, Place)],
+    ) -> Result<(), StoreError> {
+        let mut pending = self.pending.write().unwrap_or_else(PoisonError::into_inner);
+        self.index().change(|change| {
+            for (digest, place) in &pending.bodies {
+                change.put_body(digest, *place, &|place, digest| {
+                    self.directory(place).is_ok_and(|head| head.find(digest).is_some())
+                })?;
+            }
+            for (id, place) in versions {
+                change.put_version(*id, *place)?;
+            }
+            for (group, share) in &writer.shares {
+                change.add_share(record.number, *group, share)?;
+            }
+            change.put_pack(record)?;
+            change.raise_next_version(writer.next_version)
+        })?;
+        writer.shares.clear();
+        *pending = Pending::default();
+        Ok(())
+    }
+}
+
+impl Writer {
+    pub(crate) fn check(&self) -> Result<(), StoreError> {
+        if !self.failed {
+            return Ok(());
+        }
+        let source = std::io::Error::other("an earlier sync failed; open the archive again");
+        Err(BackendError::Io { name: "the open pack".to_owned(), source }.into())
+    }
+}
+
+fn check_limits(version: &NewVersion<'_>) -> Result<(), StoreError> {
+    let words = [Some(version.protocol), version.tls, version.truncated];
+    let word = words.into_iter().flatten().map(str::len).max().unwrap_or(0);
+    let parts = [
+        ("the body", version.body.len(), MAX_BODY_BYTES),
+        ("the request head", version.request_head.len(), MAX_HEAD_BYTES as u64),
+        ("the response head", version.response_head.len(), MAX_HEAD_BYTES as u64),
+        ("a protocol, TLS or truncation word", word, MAX_WORD_BYTES as u64),
+    ];
+    for (what, found, limit) in parts {
+        let found = found as u64;
+        if found > limit {
+            return Err(StoreError::TooLarge { what, found, limit });
+        }
+    }
+    Ok(())
+}
+
+fn row(version: &NewVersion<'_>, id: u64, digest: Digest) -> Row {
+    Row {
+        id,
+        group: version.group,
+        url: version.url.as_str().to_owned(),
+        visited_at_s: version.visited_at_s,
+        status: version.status,
+        protocol: version.protocol.to_owned(),
+        tls: version.tls.map(str::to_owned),
+        server_address: version.server_address,
+        request_head: version.request_head.to_vec(),
+        response_head: version.response_head.to_vec(),
+        body_bytes: version.body.len() as u64,
+        digest,
+        truncated: version.truncated.map(str::to_owned),
+    }
+}
+
+/// Cuts the waiting records into chunks of bounded count and weight.
+fn batches(rows: &[Arc<Row>]) -> Vec<Vec<Row>> {
+    let mut batches: Vec<Vec<Row>> = Vec::new();
+    let mut weight_bytes = usize::MAX;
+    for row in rows {
+        let full = batches.last().is_none_or(|batch| batch.len() >= 512);
+        if full || weight_bytes > 1 << 20 {
+            batches.push(Vec::new());
+            weight_bytes = 0;
+        }
+        weight_bytes += row.weight_bytes();
+        if let Some(batch) = batches.last_mut() {
+            batch.push(Row::clone(row));
+        }
+    }
+    batches
+}
+
+/// What a bodies chunk of `written` bytes adds to its site.
+pub(crate) fn bodies_share(head: &BodiesHead, written: u64) -> Share {
+    let mut share = Share { unique_bytes: head.body_bytes(), ..Share::default() };
+    match head.class {
+        Class::Html => share.html_bytes = written,
+        Class::Text => share.text_bytes = written,
+        Class::Other => share.other_bytes = written,
+    }
+    share
+}
+
+/// A versions chunk is shared out among its sites by number of rows.
+pub(crate) fn rows_shares(rows: &[Row], payload_bytes: u64) -> Vec<(u32, Share)> {
+    let mut counts = std::collections::BTreeMap::<u32, u64>::new();
+    rows.iter().for_each(|row| *counts.entry(row.group).or_default() += 1);
+    let share = |versions: u64| {
+        let record_bytes = payload_bytes * versions / rows.len() as u64;
+        Share { record_bytes, versions, ..Share::default() }
+    };
+    counts.into_iter().map(|(group, versions)| (group, share(versions))).collect()
+}

@@ -1,0 +1,91 @@
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+use crate::backend::ContentBackend;
+use crate::cache::Cache;
+use crate::catch_up;
+use crate::error::StoreError;
+use crate::index::{self, Index, Share};
+use crate::options::StoreOptions;
+use crate::pack::Place;
+use crate::rows::Row;
+use crate::{Digest, put};
+
+/// Decoded version records kept in memory.
+const ROWS_CACHE_BYTES: usize = 8 << 20;
+
+/// All versions of all pages. One writer at a time, any number of readers; share it by `Arc`.
+pub struct Store {
+    pub(crate) backend: Arc<dyn ContentBackend>,
+    pub(crate) options: StoreOptions,
+    pub(crate) index: Mutex<Index>,
+    pub(crate) writer: Mutex<Writer>,
+    pub(crate) pending: RwLock<Pending>,
+    /// Raw bytes of bodies and prefix chunks.
+    pub(crate) frames: Cache<Vec<u8>>,
+    pub(crate) rows: Cache<Vec<Row>>,
+}
+
+/// What was put since the last sync: readable here, not yet durable.
+#[derive(Default)]
+pub(crate) struct Pending {
+    pub(crate) rows: BTreeMap<u64, Arc<Row>>,
+    pub(crate) bodies: BTreeMap<Digest, Place>,
+    pub(crate) weight_bytes: usize,
+}
+
+/// The one who writes.
+pub(crate) struct Writer {
+    pub(crate) open: Option<put::OpenPack>,
+    pub(crate) next_pack: u64,
+    pub(crate) next_version: u64,
+    /// What the open pack holds by site, as far as the index does not know it yet.
+    pub(crate) shares: BTreeMap<u32, Share>,
+    /// A sync failed: the system may have dropped any of the bytes, so only opening the archive
+    /// again, which looks at them, is safe.
+    pub(crate) failed: bool,
+}
+
+impl Store {
+    /// Opens an archive, or begins one. What a crash left behind is cut off or finished, and the
+    /// index is brought up to the packs.
+    pub fn open(
+        backend: Arc<dyn ContentBackend>,
+        options: StoreOptions,
+    ) -> Result<Self, StoreError> {
+        let (mut index, _) = Index::open(options.index_path.as_deref())?;
+        let writer = catch_up::catch_up(&*backend, &mut index)?;
+        Ok(Self {
+            frames: Cache::new(options.cache_bytes),
+            rows: Cache::new(ROWS_CACHE_BYTES.min(options.cache_bytes)),
+            backend,
+            options,
+            index: Mutex::new(index),
+            writer: Mutex::new(writer),
+            pending: RwLock::default(),
+        })
+    }
+
+    /// Throws the index away and reads it from the packs again.
+    pub fn rebuild_index(&self) -> Result<(), StoreError> {
+        self.sync()?;
+        let mut writer = self.writer();
+        let mut index = self.index();
+        if let Some(path) = &self.options.index_path {
+            // The open connection must be gone before its file is.
+            *index = Index::open(None)?.0;
+            index::remove(path)?;
+        }
+        *index = Index::open(self.options.index_path.as_deref())?.0;
+        *writer = catch_up::catch_up(&*self.backend, &mut index)?;
+        Ok(())
+    }
+
+    pub(crate) fn index(&self) -> MutexGuard<'_, Index> {
+        self.index.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn writer(&self) -> MutexGuard<'_, Writer> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,183 @@
+//! Truncated, bit-flipped, missing, duplicated and foreign packs.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
+
+mod common;
+
+use std::sync::Arc;
+
+use common::{Kept, assert_sound, html, open};
+use nenrin_store::{ContentBackend, MemoryBackend, Store, StoreError, VersionId};
+
+fn archive() -> (Arc<MemoryBackend>, Vec<(VersionId, Kept)>) {
+    let backend = Arc::new(MemoryBackend::default());
+    let store = open(&backend);
+    let mut kept = Vec::new();
+    for n in 0..120 {
+        let page = Kept::page(n, 1, html(n, 1));
+        kept.push((page.put(&store, None).unwrap().id, page));
+        if n % 5 == 4 {
+            store.sync().unwrap();
+        }
+    }
+    (backend, kept)
+}
+
+/// Everything is exact or refused as damaged; returns how many were refused.
+fn count_lost(store: &Store, kept: &[(VersionId, Kept)]) -> usize {
+    let lost = |(id, page): &&(VersionId, Kept)| match store.read(*id) {
+        Ok(version) => {
+            assert!(version.body == page.body, "wrong bytes for {id}");
+            assert_eq!(version.head.response_head, page.response_head);
+            false
+        }
+        Err(StoreError::Damaged { .. } | StoreError::NotFound { .. }) => true,
+        Err(other) => panic!("{other}"),
+    };
+    kept.iter().filter(lost).count()
+}
+
+fn check_damage(backend: &Arc<MemoryBackend>, kept: &[(VersionId, Kept)], at_most: usize) {
+    let store = open(backend);
+    let lost = count_lost(&store, kept);
+    assert!(lost <= at_most, "{lost} versions lost, at most {at_most} expected");
+    let report = store.verify(true, &mut |_, _| {}).unwrap();
+    assert!(!report.is_sound(), "the damage is not seen");
+    for (id, page) in kept {
+        let named = report.damage.iter().any(|damage| damage.versions.contains(id));
+        let readable = store.read(*id).is_ok_and(|version| version.body == page.body);
+        assert!(!(named && readable), "{id} is named although it can be read");
+    }
+    // What is undamaged can be written to as before.
+    let page = Kept::page(999, 1, html(999, 1));
+    let id = page.put(&store, None).unwrap().id;
+    store.sync().unwrap();
+    page.check(&open(backend), id);
+}
+
+#[test]
+fn a_flipped_bit_anywhere_costs_one_chunk_and_is_named() {
+    let (pristine, kept) = archive();
+    let (name, length) = pristine.list().unwrap()[1].clone();
+    for at in (0..length as usize).step_by(97) {
+        let backend = copy(&pristine);
+        backend.tamper(&name, |bytes| bytes[at] ^= 0x10);
+        check_damage(&backend, &kept, 5);
+    }
+}
+
+#[test]
+fn a_pack_cut_short_costs_what_was_cut_off_and_no_more() {
+    let (pristine, kept) = archive();
+    let (name, length) = pristine.list().unwrap()[1].clone();
+    let store = open(&pristine);
+    let in_pack = kept.len() / store.stats().unwrap().packs as usize + 10;
+    for keep in [length - 1, length / 2, 200, 30] {
+        let backend = copy(&pristine);
+        // The index remembers how long the pack was.
+        let store = open(&backend);
+        backend.tamper(&name, |bytes| bytes.truncate(keep as usize));
+        let report = store.verify(false, &mut |_, _| {}).unwrap();
+        assert!(report.damage.iter().any(|damage| damage.what == "pack is cut short"));
+        assert!(count_lost(&store, &kept) <= in_pack);
+        let reopened = open(&backend);
+        assert!(count_lost(&reopened, &kept) <= in_pack);
+    }
+}
+
+#[test]
+fn a_missing_pack_costs_its_versions_and_is_named_with_them() {
+    let (backend, kept) = archive();
+    let store = open(&backend);
+    let (name, _) = backend.list().unwrap()[1].clone();
+    backend.delete(&name).unwrap();
+    let report = store.verify(true, &mut |_, _| {}).unwrap();
+    let missing = report.damage.iter().find(|damage| damage.what == "pack is missing");
+    assert_eq!(missing.map(|damage| &damage.place), Some(&name));
+    let named: u64 = report.damage.iter().map(|damage| damage.versions_lost).sum();
+    let lost = count_lost(&store, &kept);
+    assert!(lost > 0 && lost < kept.len() / 2);
+    assert_eq!(named, lost as u64);
+}
+
+#[test]
+fn a_copy_of_a_pack_under_another_number_is_named_and_changes_nothing() {
+    let (backend, kept) = archive();
+    let (name, length) = backend.list().unwrap()[1].clone();
+    let bytes = backend.read(&name, 0, length as usize).unwrap();
+    backend.plant("pack-0000000099", bytes.clone());
+    check_damage(&backend, &kept, 0);
+    assert_eq!(backend.read("pack-0000000099", 0, bytes.len()).unwrap(), bytes);
+}
+
+#[test]
+fn a_pack_of_a_newer_format_is_refused_by_its_number() {
+    let (backend, _) = archive();
+    let newer = newer_pack(98);
+    backend.plant("pack-0000000098", newer);
+    let error = Store::open(backend, common::options()).err().unwrap();
+    assert_eq!(
+        error.to_string(),
+        "pack-0000000098 has format 2, this program reads up to 1; use a newer nenrin"
+    );
+}
+
+/// The format is documented: this writes a pack head by the document alone.
+fn newer_pack(number: u64) -> Vec<u8> {
+    let payload = [2, 0, number as u8, 1, 0, 0];
+    let mut checked = number.to_le_bytes().to_vec();
+    checked.extend_from_slice(&0u64.to_le_bytes());
+    checked.push(1);
+    checked.extend_from_slice(&payload);
+    let mut chunk = b"nr\xf1\x0a\x01\0\0\0".to_vec();
+    chunk.extend_from_slice(&(payload.len() as u32).to_le_bytes());
+    chunk.extend_from_slice(&blake3::hash(&checked).as_bytes()[..8]);
+    chunk.extend_from_slice(&payload);
+    chunk
+}
+
+#[test]
+fn a_body_that_looks_like_chunks_is_not_taken_for_one_behind_damage() {
+    let backend = Arc::new(MemoryBackend::default());
+    let store = open(&backend);
+    let page = Kept::page(1, 1, newer_pack(1));
+    let id = page.put(&store, None).unwrap().id;
+    store.sync().unwrap();
+    let (name, length) = backend.list().unwrap()[0].clone();
+    // The head of the chunk that holds the body is destroyed, the body itself is not.
+    let pack = backend.read(&name, 0, length as usize).unwrap();
+    let at = memchr::memmem::find_iter(&pack, b"nr\xf1\x0a").nth(1).unwrap();
+    backend.tamper(&name, |bytes| bytes[at] ^= 1);
+    let store = open(&backend);
+    assert!(store.read(id).is_err());
+}
+
+#[test]
+fn an_index_that_disagrees_is_found_out_and_rebuilt() {
+    let folder = tempfile::tempdir().unwrap();
+    let index_path = folder.path().join("index.sqlite");
+    let options =
+        nenrin_store::StoreOptions { index_path: Some(index_path.clone()), ..common::options() };
+    let (backend, kept) = archive();
+    drop(Store::open(backend.clone(), options.clone()).unwrap());
+    let sql = rusqlite::Connection::open(&index_path).unwrap();
+    sql.execute_batch(
+        "UPDATE versions SET place = place + 1; DELETE FROM bodies WHERE slot % 2 = 0;",
+    )
+    .unwrap();
+    drop(sql);
+    let store = Store::open(backend, options).unwrap();
+    assert_eq!(count_lost(&store, &kept), kept.len());
+    assert!(!store.verify(false, &mut |_, _| {}).unwrap().is_sound());
+    store.rebuild_index().unwrap();
+    assert_eq!(count_lost(&store, &kept), 0);
+    assert_sound(&store);
+}
+
+fn copy(from: &MemoryBackend) -> Arc<MemoryBackend> {
+    let backend = Arc::new(MemoryBackend::default());
+    for (name, length) in from.list().unwrap() {
+        backend.plant(&name, from.read(&name, 0, length as usize).unwrap());
+    }
+    backend
+}
