@@ -115,7 +115,12 @@ mod tests {
         archive
     }
 
-    fn chosen(archive: &MemoryArchive, text: &str, at_s: i64, m: Modifier) -> Option<(String, i64)> {
+    fn chosen(
+        archive: &MemoryArchive,
+        text: &str,
+        at_s: i64,
+        m: Modifier,
+    ) -> Option<(String, i64)> {
         let options = ReplayOptions::default();
         let url = url(text);
         let choice = Choice { archive, options: &options, url: &url, at_s, modifier: m };
@@ -128,7 +133,8 @@ mod tests {
     #[test]
     fn the_newest_version_at_or_before_the_date_is_chosen() {
         let archive = archive(&[(A, DAY, 200, ""), (A, 5 * DAY, 200, ""), (A, 9 * DAY, 200, "")]);
-        for (at, expected) in [(DAY, DAY), (5 * DAY - 1, DAY), (5 * DAY, 5 * DAY), (99 * DAY, 9 * DAY)]
+        for (at, expected) in
+            [(DAY, DAY), (5 * DAY - 1, DAY), (5 * DAY, 5 * DAY), (99 * DAY, 9 * DAY)]
         {
             for m in [Modifier::Page, Modifier::Image] {
                 // A part that came within the grace is tried in its own test.

@@ -52,7 +52,8 @@ mod tests {
 
     #[test]
     fn lines_are_read_whatever_their_ends_and_case() {
-        let head = Head::parse(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\nX-A:  b \r\njunk\r\n\r\n");
+        let head =
+            Head::parse(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\nX-A:  b \r\njunk\r\n\r\n");
         assert_eq!(head.get_str("content-type"), Some("text/html"));
         assert_eq!(head.get("x-a"), Some(&b"b"[..]));
         assert_eq!(head.iter().count(), 2);

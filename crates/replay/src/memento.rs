@@ -41,7 +41,8 @@ pub(crate) fn version_headers(
         "{}, <{origin}/web/{stamp}/{url}>; rel=\"memento\"; datetime=\"{date}\"",
         relations(&origin, url)
     );
-    for (name, value) in [("memento-datetime", &date), ("link", &link), ("content-location", &exact)]
+    for (name, value) in
+        [("memento-datetime", &date), ("link", &link), ("content-location", &exact)]
     {
         if let Ok(value) = HeaderValue::from_str(value) {
             headers.insert(name, value);

@@ -70,9 +70,8 @@ fn digest(bytes: &[u8]) -> [u8; 32] {
     let mut out = [0; 32];
     for (lane, chunk) in out.chunks_mut(8).enumerate() {
         let start = 0xcbf2_9ce4_8422_2325_u64 ^ lane as u64;
-        let hash = bytes.iter().fold(start, |h, b| {
-            (h ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3)
-        });
+        let hash =
+            bytes.iter().fold(start, |h, b| (h ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3));
         chunk.copy_from_slice(&hash.to_be_bytes());
     }
     out
@@ -129,8 +128,7 @@ impl Archive for MemoryArchive {
     /// Cuts before each tag that begins a line; good enough to see what changed.
     fn blocks(&self, version: u64) -> Result<Vec<ContentBlock>, ArchiveError> {
         let body = &self.content(version)?.body;
-        let mut cuts: Vec<usize> =
-            memchr::memmem::find_iter(body, b"\n<").map(|i| i + 1).collect();
+        let mut cuts: Vec<usize> = memchr::memmem::find_iter(body, b"\n<").map(|i| i + 1).collect();
         cuts.push(body.len());
         let mut start = 0;
         let mut blocks = Vec::new();

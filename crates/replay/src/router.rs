@@ -69,11 +69,12 @@ pub fn router(archive: Arc<dyn Archive>, options: ReplayOptions) -> Router {
 type Answer = Response<Body>;
 type Answering = fn(&Replay, &Ask) -> Result<Answer, ReplayError>;
 
+type Pending = std::pin::Pin<Box<dyn Future<Output = Answer> + Send>>;
+
 /// A handler that runs its work where blocking is allowed and writes its errors for people.
 fn handle(
     work: Answering,
-) -> impl Fn(Shared<Arc<Replay>>, Request<Body>) -> std::pin::Pin<Box<dyn Future<Output = Answer> + Send>>
-+ Clone {
+) -> impl Fn(Shared<Arc<Replay>>, Request<Body>) -> Pending + Clone + Send + 'static {
     move |Shared(replay), request| {
         Box::pin(async move {
             let (parts, _) = request.into_parts();
@@ -82,8 +83,7 @@ fn handle(
                 return not_allowed(&replay);
             }
             let ask = Ask { uri: parts.uri, headers: parts.headers };
-            let answered =
-                tokio::task::spawn_blocking(move || answered(&replay, &ask, work)).await;
+            let answered = tokio::task::spawn_blocking(move || answered(&replay, &ask, work)).await;
             let answer = answered.unwrap_or_else(|error| {
                 tracing::error!(%error, "an answer was not finished");
                 plain(StatusCode::INTERNAL_SERVER_ERROR, "the answer was not finished")

@@ -77,9 +77,9 @@ pub(crate) fn archived_url(text: &str) -> Result<(CanonicalUrl, bool), ReplayErr
         false => (text, true),
     };
     let lower = text.get(..8).unwrap_or(text).to_ascii_lowercase();
-    let rest = ["https:", "http:"].into_iter().find_map(|scheme| {
-        lower.starts_with(scheme).then(|| (scheme, &text[scheme.len()..]))
-    });
+    let rest = ["https:", "http:"]
+        .into_iter()
+        .find_map(|scheme| lower.starts_with(scheme).then(|| (scheme, &text[scheme.len()..])));
     let url = match rest {
         Some((scheme, rest)) => {
             let after = rest.trim_start_matches('/');
@@ -137,7 +137,13 @@ mod tests {
     #[test]
     fn replay_urls_are_read_as_people_write_them() {
         for (rest, when, modifier, url, is_tidy) in [
-            ("20240305121314/http://e.com/a?b=/c", "20240305121314", "", "http://e.com/a?b=/c", true),
+            (
+                "20240305121314/http://e.com/a?b=/c",
+                "20240305121314",
+                "",
+                "http://e.com/a?b=/c",
+                true,
+            ),
             ("2024id_/https://e.com/", "20241231235959", "id_", "https://e.com/", true),
             ("2024/http:/e.com/a", "20241231235959", "", "http://e.com/a", false),
             ("2024/e.com/a", "20241231235959", "", "https://e.com/a", false),
@@ -164,8 +170,7 @@ mod tests {
 
     #[test]
     fn what_is_no_url_is_refused() {
-        for rest in ["2024/javascript:alert(1)", "2024/\u{7f}", "2024/", "2024/file:///x"]
-        {
+        for rest in ["2024/javascript:alert(1)", "2024/\u{7f}", "2024/", "2024/file:///x"] {
             assert!(Target::parse(rest).is_err(), "{rest}");
         }
     }

@@ -210,20 +210,12 @@ fn finish(
     replay.guard.archived(headers);
 }
 
-fn missing(
-    replay: &Replay,
-    target: &Target,
-    at_s: Option<i64>,
-) -> Result<Answer, ReplayError> {
+fn missing(replay: &Replay, target: &Target, at_s: Option<i64>) -> Result<Answer, ReplayError> {
     let url = &target.url;
     let is_loop = replay.archive.as_of(&url.key(), i64::MAX)?.is_some();
     let nearby = nearby(replay, url)?;
-    let page = Missing {
-        url,
-        date: at_s.map(|at_s| Stamp(at_s).to_string()),
-        nearby: &nearby,
-        is_loop,
-    };
+    let page =
+        Missing { url, date: at_s.map(|at_s| Stamp(at_s).to_string()), nearby: &nearby, is_loop };
     Ok(own_page(replay, StatusCode::NOT_FOUND, &page.page()))
 }
 

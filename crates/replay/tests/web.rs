@@ -9,10 +9,28 @@ const PAGE: &str = "http://e.com/dir/page.html";
 
 fn archive() -> MemoryArchive {
     let mut archive = MemoryArchive::new();
-    archive.put(&url(PAGE), at(10, 0), 200, HTML, "<html><head></head><body>one <a href='/x'>x</a></body></html>");
+    archive.put(
+        &url(PAGE),
+        at(10, 0),
+        200,
+        HTML,
+        "<html><head></head><body>one <a href='/x'>x</a></body></html>",
+    );
     archive.put(&url(PAGE), at(20, 0), 200, HTML, "<html><head></head><body>two</body></html>");
-    archive.put(&url("http://e.com/s.css"), at(10, 1), 200, "Content-Type: text/css", "a{b:url(/i.png)}");
-    archive.put(&url("http://e.com/i.png"), at(10, 2), 200, "Content-Type: image/png", "0123456789");
+    archive.put(
+        &url("http://e.com/s.css"),
+        at(10, 1),
+        200,
+        "Content-Type: text/css",
+        "a{b:url(/i.png)}",
+    );
+    archive.put(
+        &url("http://e.com/i.png"),
+        at(10, 2),
+        200,
+        "Content-Type: image/png",
+        "0123456789",
+    );
     archive
 }
 
@@ -74,7 +92,9 @@ fn a_query_belongs_to_the_archived_url() {
     archive.put(&url("http://e.com/q?a=1&b=/x"), at(1, 0), 200, HTML, "with");
     archive.put(&url("http://e.com/q"), at(1, 0), 200, HTML, "without");
     let router = served(archive);
-    assert!(ask(&router, "/web/20250101000000mp_/http://e.com/q?a=1&b=/x", &[]).text().contains("with"));
+    assert!(
+        ask(&router, "/web/20250101000000mp_/http://e.com/q?a=1&b=/x", &[]).text().contains("with")
+    );
     assert!(ask(&router, "/web/20250101000000mp_/http://e.com/q", &[]).text().contains("without"));
 }
 

@@ -27,6 +27,7 @@ macro_rules! contract_suite {
                 a_page_is_loaded_when_its_time_has_come
                 a_visit_is_in_the_log_and_in_the_sums
                 versions_are_found_as_of_a_date
+                urls_with_versions_are_found_by_their_keys
                 a_commit_is_all_or_nothing
                 a_servers_record_comes_back
                 a_version_from_the_packs_is_adopted_once

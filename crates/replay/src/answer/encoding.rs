@@ -12,9 +12,8 @@ pub(crate) fn accepts(accept_encoding: &str, content_encoding: &str) -> bool {
 fn takes(accept_encoding: &str, coding: &str) -> bool {
     accept_encoding.split(',').any(|item| {
         let mut parts = item.split(';').map(str::trim);
-        let is_named = parts
-            .next()
-            .is_some_and(|name| name.eq_ignore_ascii_case(coding) || name == "*");
+        let is_named =
+            parts.next().is_some_and(|name| name.eq_ignore_ascii_case(coding) || name == "*");
         let is_refused = parts.any(|parameter| {
             let weight = parameter.strip_prefix("q=").or(parameter.strip_prefix("Q="));
             weight.is_some_and(|q| q.parse::<f32>().is_ok_and(|q| q <= 0.0))

@@ -43,7 +43,8 @@ pub(crate) struct Guard {
 impl Guard {
     pub(crate) fn new(options: &ReplayOptions) -> Self {
         let is_origin = |o: &&String| {
-            o.starts_with("http") && o.bytes().all(|b| b.is_ascii_graphic() && b != b';' && b != b',')
+            o.starts_with("http")
+                && o.bytes().all(|b| b.is_ascii_graphic() && b != b';' && b != b',')
         };
         let ancestors: String =
             options.frame_ancestors.iter().filter(is_origin).map(|o| format!(" {o}")).collect();

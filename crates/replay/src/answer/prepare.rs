@@ -9,7 +9,10 @@ use nenrin_extract::{ContentKind, content_kind, decode_content};
 
 use super::{encoding, headers};
 use crate::{
-    Capture, Content, ReplayOptions, head::Head, modifier::Modifier, pages::banner,
+    Capture, Content, ReplayOptions,
+    head::Head,
+    modifier::Modifier,
+    pages::banner,
     rewrite::{self, Links},
 };
 
@@ -70,22 +73,20 @@ impl Preparing<'_> {
             .unwrap_or(StatusCode::OK);
         self.redirect(&head, &mut headers);
         let coding = head.get_str("content-encoding").unwrap_or_default();
-        let decoded = || {
-            decode_content(Some(coding), &self.content.body, self.options.max_rewritten_bytes)
-        };
+        let decoded =
+            || decode_content(Some(coding), &self.content.body, self.options.max_rewritten_bytes);
         if self.modifier != Modifier::Identity {
             let decoded = decoded().ok();
-            let kind = |body: &[u8]| {
-                content_kind(head.get_str("content-type"), &self.capture.url, body)
-            };
+            let kind =
+                |body: &[u8]| content_kind(head.get_str("content-type"), &self.capture.url, body);
             if let Some(body) = decoded
                 && let Some(body) = self.rewritten(kind(&body), &body)
             {
                 return Prepared { status, headers, body: body.into(), is_rewritten: true };
             }
         }
-        let passes = self.modifier == Modifier::Identity
-            || encoding::accepts(self.accept_encoding, coding);
+        let passes =
+            self.modifier == Modifier::Identity || encoding::accepts(self.accept_encoding, coding);
         let body = match decoded() {
             Ok(Cow::Owned(body)) if !passes => body.into(),
             _ => {
@@ -106,7 +107,8 @@ impl Preparing<'_> {
             && let Some(to) = head.location(&self.capture.url)
         {
             let fragment = head.get_str("location").and_then(|l| l.split_once('#'));
-            let fragment = fragment.map(|(_, f)| f).filter(|f| f.bytes().all(|b| b.is_ascii_graphic()));
+            let fragment =
+                fragment.map(|(_, f)| f).filter(|f| f.bytes().all(|b| b.is_ascii_graphic()));
             let to = links.to(&to, self.modifier);
             let to = fragment.map_or(to.clone(), |f| format!("{to}#{f}"));
             if let Ok(value) = HeaderValue::from_str(&to) {

@@ -64,7 +64,8 @@ fn reference(text: &[u8]) -> Option<(char, usize)> {
         // Without a semicolon only the oldest names count, and not before `=` or a letter.
         let is_old = matches!(*name, b"amp" | b"AMP" | b"quot" | b"lt" | b"gt");
         let is_cut = !after.first().is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'=');
-        (is_closed || (is_old && is_cut)).then(|| (*byte as char, name.len() + usize::from(is_closed)))
+        (is_closed || (is_old && is_cut))
+            .then(|| (*byte as char, name.len() + usize::from(is_closed)))
     })
 }
 

@@ -156,8 +156,7 @@ impl Page<'_> {
     /// Puts a prefix before a URL. References in its query stay as they are written.
     fn url(&mut self, attribute: &Attribute, modifier: Modifier) {
         let raw = &self.html[attribute.value.clone()];
-        let path_length =
-            raw.iter().position(|b| matches!(b, b'?' | b'#')).unwrap_or(raw.len());
+        let path_length = raw.iter().position(|b| matches!(b, b'?' | b'#')).unwrap_or(raw.len());
         if memchr::memchr(b'&', &raw[..path_length]).is_none() {
             if let Some(new) = self.links.rewrite(raw, modifier) {
                 self.edits.replace(attribute.value.clone(), new);
@@ -315,9 +314,8 @@ fn role(element: &str, attribute: &str, about: &About) -> Role {
 }
 
 fn link_role(about: &About) -> Role {
-    let is = |word: &str| {
-        about.rel.split(u8::is_ascii_whitespace).any(|rel| rel == word.as_bytes())
-    };
+    let is =
+        |word: &str| about.rel.split(u8::is_ascii_whitespace).any(|rel| rel == word.as_bytes());
     if is("dns-prefetch") || is("preconnect") {
         Role::Disarm
     } else if is("stylesheet") || about.destination == b"style" {
@@ -395,13 +393,25 @@ mod tests {
                 "<p style='a:url(&quot;@im_/http://e.com/x&quot;)'>",
             ),
             ("<style>a{b:url(/x)}</style>", "<style>a{b:url(@im_/http://e.com/x)}</style>"),
-            ("<link rel=stylesheet href=/a.css>", "<link rel=stylesheet href=@cs_/http://e.com/a.css>"),
-            ("<link rel='shortcut icon' href=/i>", "<link rel='shortcut icon' href=@im_/http://e.com/i>"),
+            (
+                "<link rel=stylesheet href=/a.css>",
+                "<link rel=stylesheet href=@cs_/http://e.com/a.css>",
+            ),
+            (
+                "<link rel='shortcut icon' href=/i>",
+                "<link rel='shortcut icon' href=@im_/http://e.com/i>",
+            ),
             ("<iframe src=/f></iframe>", "<iframe src=@if_/http://e.com/f></iframe>"),
             ("<form action=/s>", "<form action=@/http://e.com/s>"),
             ("<script src=/s.js></script>", "<script src=@js_/http://e.com/s.js></script>"),
-            ("<svg><image xlink:href='/a.png'/></svg>", "<svg><image xlink:href='@im_/http://e.com/a.png'/></svg>"),
-            ("<noscript><img src=/x></noscript>", "<noscript><img src=@im_/http://e.com/x></noscript>"),
+            (
+                "<svg><image xlink:href='/a.png'/></svg>",
+                "<svg><image xlink:href='@im_/http://e.com/a.png'/></svg>",
+            ),
+            (
+                "<noscript><img src=/x></noscript>",
+                "<noscript><img src=@im_/http://e.com/x></noscript>",
+            ),
             (
                 "<iframe srcdoc='<img src=\"/x\">'></iframe>",
                 "<iframe srcdoc='<img src=\"@im_/http://e.com/x\">'></iframe>",
@@ -418,12 +428,18 @@ mod tests {
     #[test]
     fn what_would_stop_or_betray_the_replay_is_disarmed() {
         for (html, expected) in [
-            ("<script integrity=a nonce=b>", "<script data-archived-integrity=a data-archived-nonce=b>"),
+            (
+                "<script integrity=a nonce=b>",
+                "<script data-archived-integrity=a data-archived-nonce=b>",
+            ),
             (
                 "<meta http-equiv='Content-Security-Policy' content=x>",
                 "<meta data-archived-http-equiv='Content-Security-Policy' content=x>",
             ),
-            ("<link rel=preconnect href=//f.org>", "<link rel=preconnect data-archived-href=//f.org>"),
+            (
+                "<link rel=preconnect href=//f.org>",
+                "<link rel=preconnect data-archived-href=//f.org>",
+            ),
             ("<a ping=//f.org/ href=x>", "<a data-archived-ping=//f.org/ href=x>"),
         ] {
             assert_eq!(rewritten(html), expected);
@@ -432,7 +448,8 @@ mod tests {
 
     #[test]
     fn a_page_without_references_out_keeps_every_byte() {
-        let html = b"<!DOCTYPE html>\r\n<HTML><body  bgcolor=red ><a href='x' >\x93\xfa</A\n>&copy<br/>";
+        let html =
+            b"<!DOCTYPE html>\r\n<HTML><body  bgcolor=red ><a href='x' >\x93\xfa</A\n>&copy<br/>";
         assert_eq!(rewrite(html, &links(), Injected::default()), html);
     }
 
@@ -447,8 +464,13 @@ mod tests {
     #[test]
     fn utf_16_stays_utf_16() {
         let encode = |text: &str| -> Vec<u8> {
-            "\u{feff}".chars().chain(text.chars()).collect::<String>().encode_utf16()
-                .flat_map(u16::to_le_bytes).collect()
+            "\u{feff}"
+                .chars()
+                .chain(text.chars())
+                .collect::<String>()
+                .encode_utf16()
+                .flat_map(u16::to_le_bytes)
+                .collect()
         };
         let new = rewrite(&encode("<a href='/x'>日本</a>"), &links(), Injected::default());
         assert_eq!(new, encode("<a href='/web/19700101000000/http://e.com/x'>日本</a>"));
@@ -457,9 +479,8 @@ mod tests {
     #[test]
     fn what_is_injected_stands_in_the_head_and_at_the_end() {
         let injected = Injected { head: "<i>", end: "<b>" };
-        let new = |html: &str| {
-            String::from_utf8(rewrite(html.as_bytes(), &links(), injected)).unwrap()
-        };
+        let new =
+            |html: &str| String::from_utf8(rewrite(html.as_bytes(), &links(), injected)).unwrap();
         assert_eq!(new("<html><head a=b><title>"), "<html><head a=b><i><title><b>");
         assert_eq!(new("<!doctype html><p>x"), "<!doctype html><i><p>x<b>");
         assert_eq!(new("text"), "text<b>");

@@ -166,8 +166,18 @@ mod tests {
     #[test]
     fn references_that_hold_by_themselves_are_left_alone() {
         for reference in [
-            "x", "../x", "./x", "?a", "#a", "", "data:text/plain,x", "javascript:void(0)",
-            "mailto:a@b", "about:blank", "a/b:c", "blob:x",
+            "x",
+            "../x",
+            "./x",
+            "?a",
+            "#a",
+            "",
+            "data:text/plain,x",
+            "javascript:void(0)",
+            "mailto:a@b",
+            "about:blank",
+            "a/b:c",
+            "blob:x",
         ] {
             assert_eq!(rewritten(reference), None, "{reference:?}");
         }

@@ -1,4 +1,5 @@
 //! What the tests of the router share.
+#![allow(clippy::unwrap_used, dead_code, reason = "helpers of tests; no test uses all of them")]
 
 use std::sync::Arc;
 
@@ -44,7 +45,12 @@ pub(crate) fn ask(router: &Router, path: &str, headers: &[(&str, &str)]) -> Answ
     ask_by("GET", router, path, headers)
 }
 
-pub(crate) fn ask_by(method: &str, router: &Router, path: &str, headers: &[(&str, &str)]) -> Answer {
+pub(crate) fn ask_by(
+    method: &str,
+    router: &Router,
+    path: &str,
+    headers: &[(&str, &str)],
+) -> Answer {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let mut request = Request::builder().method(method).uri(path);
     for (name, value) in headers {
