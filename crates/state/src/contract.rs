@@ -127,6 +127,10 @@ pub trait State: Send + Sync {
         at_s: i64,
     ) -> Result<Option<(CanonicalUrl, VersionRow)>, StateError>;
 
+    /// The URLs with versions whose keys lie from `from` to before `to`, in the order of their
+    /// keys, at most `limit`.
+    fn urls(&self, from: &str, to: &str, limit: usize) -> Result<Vec<CanonicalUrl>, StateError>;
+
     /// The collection log, newest round first.
     fn rounds(&self, site: Option<SiteId>, limit: usize) -> Result<Vec<Round>, StateError>;
 

@@ -27,6 +27,7 @@ macro_rules! contract_suite {
                 a_page_is_loaded_when_its_time_has_come
                 a_visit_is_in_the_log_and_in_the_sums
                 versions_are_found_as_of_a_date
+                urls_with_versions_are_found_by_their_keys
                 a_commit_is_all_or_nothing
                 a_servers_record_comes_back
                 a_version_from_the_packs_is_adopted_once
@@ -250,6 +251,20 @@ pub fn versions_are_found_as_of_a_date(state: &impl State) {
         assert_eq!(version.version, expected, "at {asked}");
     }
     assert_eq!(state.version_as_of(&url("http://f.com/").key(), NOW_S).unwrap(), None);
+}
+
+pub fn urls_with_versions_are_found_by_their_keys(state: &impl State) {
+    let site = state.add_site("e", &conditions("http://e.com/"), NOW_S).unwrap();
+    for text in ["http://e.com/b/2", "http://e.com/b/1", "https://www.e.com/b", "http://f.com/b/"] {
+        state.adopt_version(site.id, &url(text), &row(1, NOW_S)).unwrap();
+    }
+    let found = |from: &str, to: &str, limit: usize| {
+        let urls = state.urls(from, to, limit).unwrap();
+        urls.iter().map(|u| u.as_str().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(found("com,e)/b/", "com,e)/b0", 9), ["http://e.com/b/1", "http://e.com/b/2"]);
+    assert_eq!(found("com,e)", "com,e*", 2), ["https://www.e.com/b", "http://e.com/b/1"]);
+    assert!(found("org", "org~", 9).is_empty());
 }
 
 pub fn a_commit_is_all_or_nothing(state: &impl State) {

@@ -185,6 +185,10 @@ impl State for SqliteState {
         self.read(|c| read::version_as_of(c, key, at_s))
     }
 
+    fn urls(&self, from: &str, to: &str, limit: usize) -> Result<Vec<CanonicalUrl>, StateError> {
+        self.read(|c| read::urls(c, from, to, limit))
+    }
+
     fn rounds(&self, site: Option<SiteId>, limit: usize) -> Result<Vec<Round>, StateError> {
         self.read(|c| read::rounds(c, site, limit))
     }

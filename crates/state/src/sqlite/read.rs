@@ -186,6 +186,21 @@ pub(super) fn each_version(
     Ok(())
 }
 
+pub(super) fn urls(
+    c: &Connection,
+    from: &str,
+    to: &str,
+    limit: usize,
+) -> rusqlite::Result<Vec<CanonicalUrl>> {
+    c.prepare_cached(
+        "SELECT s.name || p.path
+         FROM keys k JOIN pages p ON p.id = k.page JOIN servers s ON s.id = p.id >> 39
+         WHERE k.key >= ?1 AND k.key < ?2 ORDER BY k.key, k.page LIMIT ?3",
+    )?
+    .query_map(params![from, to, count(limit)], |row| rows::url(row, 0))?
+    .collect()
+}
+
 pub(super) fn rounds(
     c: &Connection,
     site: Option<SiteId>,

@@ -143,7 +143,7 @@ fn outcome(column: usize, number: u8) -> rusqlite::Result<Outcome> {
         .ok_or_else(|| rusqlite::Error::IntegralValueOutOfRange(column, i64::from(number)))
 }
 
-fn url(row: &Row<'_>, column: usize) -> rusqlite::Result<CanonicalUrl> {
+pub(super) fn url(row: &Row<'_>, column: usize) -> rusqlite::Result<CanonicalUrl> {
     CanonicalUrl::parse(row.get_ref(column)?.as_str().map_err(|e| unreadable(column, e))?)
         .map_err(|e| unreadable(column, e))
 }

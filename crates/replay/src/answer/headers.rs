@@ -1,0 +1,128 @@
+//! Headers of answers: the archived ones under another name, and those that keep a page inside.
+
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+
+use crate::{ReplayOptions, head::Head};
+
+/// The longest archived header value that is passed on.
+const MAX_VALUE_BYTES: usize = 4096;
+/// Archived header lines passed on, at most: clients refuse answers with too many.
+const MAX_PASSED: usize = 64;
+
+/// Archived headers that describe the content and keep their name.
+const KEPT: [&str; 3] = ["content-type", "content-language", "content-disposition"];
+
+/// The archived headers, each as `X-Archive-Orig-…`, and those that describe the content as they
+/// were. Values with control characters are left out.
+pub(crate) fn archived(head: &Head<'_>) -> HeaderMap {
+    let mut headers = HeaderMap::with_capacity(48);
+    for (name, value) in head.iter().take(MAX_PASSED) {
+        let Ok(value) = HeaderValue::from_bytes(value) else { continue };
+        if value.len() > MAX_VALUE_BYTES {
+            continue;
+        }
+        let kept = KEPT.iter().find(|kept| name.eq_ignore_ascii_case(kept.as_bytes()));
+        if let Some(kept) = kept {
+            headers.insert(HeaderName::from_static(kept), value.clone());
+        }
+        let prefixed = [b"x-archive-orig-", name].concat();
+        if let Ok(name) = HeaderName::from_bytes(&prefixed) {
+            headers.append(name, value);
+        }
+    }
+    headers
+}
+
+/// What keeps content inside, made once.
+#[derive(Debug, Clone)]
+pub(crate) struct Guard {
+    policy: HeaderValue,
+    own_policy: HeaderValue,
+}
+
+impl Guard {
+    pub(crate) fn new(options: &ReplayOptions) -> Self {
+        let is_origin = |o: &&String| {
+            o.starts_with("http")
+                && o.bytes().all(|b| b.is_ascii_graphic() && b != b';' && b != b',')
+        };
+        let ancestors: String =
+            options.frame_ancestors.iter().filter(is_origin).map(|o| format!(" {o}")).collect();
+        let policy = |text: &str| {
+            let text = format!("{text}; frame-ancestors 'self'{ancestors}");
+            HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static("default-src 'none'"))
+        };
+        Self {
+            // Scripts of the page run, but reach nothing except this origin; frames, forms and
+            // plug-ins neither.
+            policy: policy(
+                "default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob: mediastream:; \
+                 form-action 'self'; base-uri 'self'; object-src 'self' data: blob:; \
+                 webrtc 'block'; \
+                 sandbox allow-scripts allow-same-origin allow-forms allow-popups allow-modals \
+                 allow-downloads allow-pointer-lock allow-top-navigation-by-user-activation",
+            ),
+            own_policy: policy(
+                "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; \
+                 connect-src 'self'; frame-src 'self'; form-action 'self'; base-uri 'none'",
+            ),
+        }
+    }
+
+    /// For archived content.
+    pub(crate) fn archived(&self, headers: &mut HeaderMap) {
+        headers.insert(header::CONTENT_SECURITY_POLICY, self.policy.clone());
+        common(headers);
+    }
+
+    /// For pages of our own: no inline scripts or styles at all.
+    pub(crate) fn own(&self, headers: &mut HeaderMap) {
+        headers.insert(header::CONTENT_SECURITY_POLICY, self.own_policy.clone());
+        headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        common(headers);
+    }
+}
+
+fn common(headers: &mut HeaderMap) {
+    // The path of a replayed page tells what someone reads: no other origin learns it.
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("same-origin"));
+    headers.insert("x-dns-prefetch-control", HeaderValue::from_static("off"));
+    headers.insert("cross-origin-resource-policy", HeaderValue::from_static("same-site"));
+    headers.insert("x-robots-tag", HeaderValue::from_static("noindex, nofollow"));
+    headers.insert(
+        "permissions-policy",
+        HeaderValue::from_static(
+            "camera=(), microphone=(), geolocation=(), payment=(), usb=(), serial=(), hid=(), \
+             bluetooth=(), midi=(), publickey-credentials-get=(), display-capture=()",
+        ),
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn archived_headers_get_a_prefix_and_none_can_break_out() {
+        let raw = b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=Shift_JIS\r\n\
+            Set-Cookie: a=b\r\nX-Bad: a\x01b\r\nBad Name: x\r\nX-Latin: \xe9\r\n\r\n";
+        let headers = archived(&Head::parse(raw));
+        assert_eq!(headers["content-type"], "text/html; charset=Shift_JIS");
+        assert_eq!(headers["x-archive-orig-set-cookie"], "a=b");
+        assert!(!headers.contains_key("set-cookie"));
+        assert!(!headers.contains_key("x-archive-orig-x-bad"));
+        assert_eq!(headers["x-archive-orig-x-latin"].as_bytes(), b"\xe9");
+    }
+
+    #[test]
+    fn an_ancestor_that_would_end_the_policy_is_refused() {
+        let options = ReplayOptions {
+            frame_ancestors: vec!["http://a:1".into(), "http://b; script-src *".into()],
+            ..ReplayOptions::default()
+        };
+        let mut headers = HeaderMap::new();
+        Guard::new(&options).archived(&mut headers);
+        let policy = headers["content-security-policy"].to_str().unwrap();
+        assert!(policy.ends_with("frame-ancestors 'self' http://a:1"), "{policy}");
+    }
+}

@@ -1,0 +1,161 @@
+//! An archived answer made ready to be sent: decoded where it must be, rewritten where it can lead
+//! out.
+
+use std::borrow::Cow;
+
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use bytes::Bytes;
+use nenrin_extract::{ContentKind, content_kind, decode_content};
+
+use super::{encoding, headers};
+use crate::{
+    Capture, Content, ReplayOptions,
+    head::Head,
+    modifier::Modifier,
+    pages::banner,
+    rewrite::{self, Links},
+};
+
+/// An answer that depends on nothing but the version, the date and what it is wanted for.
+#[derive(Debug, Clone)]
+pub(crate) struct Prepared {
+    pub(crate) status: StatusCode,
+    /// Archived headers and those of the content.
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+    /// Whether the body is ours and not the archived one.
+    pub(crate) is_rewritten: bool,
+}
+
+impl Prepared {
+    /// About what it takes in memory.
+    pub(crate) fn weight_bytes(&self) -> usize {
+        let headers: usize =
+            self.headers.iter().map(|(n, v)| n.as_str().len() + v.len() + 64).sum();
+        self.body.len() + headers + 128
+    }
+
+    #[cfg(test)]
+    pub(crate) fn of_bytes(body: Vec<u8>) -> Self {
+        let headers = HeaderMap::new();
+        Self { status: StatusCode::OK, headers, body: body.into(), is_rewritten: true }
+    }
+}
+
+/// What is done to a body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Treatment {
+    None,
+    Page,
+    Drawing,
+    Style,
+}
+
+/// The making of one answer.
+pub(crate) struct Preparing<'a> {
+    pub(crate) capture: &'a Capture,
+    pub(crate) content: &'a Content,
+    pub(crate) at_s: i64,
+    pub(crate) modifier: Modifier,
+    /// Whether a script asked: what it gets, it has to make a page of by itself.
+    pub(crate) is_fetched_by_script: bool,
+    pub(crate) accept_encoding: &'a str,
+    pub(crate) options: &'a ReplayOptions,
+}
+
+impl Preparing<'_> {
+    pub(crate) fn make(&self) -> Prepared {
+        let head = Head::parse(&self.content.response_head);
+        let mut headers = headers::archived(&head);
+        let status = StatusCode::from_u16(self.capture.status)
+            .ok()
+            .filter(|s| s.as_u16() >= 200 && *s != StatusCode::PARTIAL_CONTENT)
+            .unwrap_or(StatusCode::OK);
+        self.redirect(&head, &mut headers);
+        let coding = head.get_str("content-encoding").unwrap_or_default();
+        let decoded =
+            || decode_content(Some(coding), &self.content.body, self.options.max_rewritten_bytes);
+        if self.modifier != Modifier::Identity {
+            let decoded = decoded().ok();
+            let kind =
+                |body: &[u8]| content_kind(head.get_str("content-type"), &self.capture.url, body);
+            if let Some(body) = decoded
+                && let Some(body) = self.rewritten(kind(&body), &body)
+            {
+                return Prepared { status, headers, body: body.into(), is_rewritten: true };
+            }
+        }
+        let passes =
+            self.modifier == Modifier::Identity || encoding::accepts(self.accept_encoding, coding);
+        let body = match decoded() {
+            Ok(Cow::Owned(body)) if !passes => body.into(),
+            _ => {
+                if let Ok(value) = HeaderValue::from_str(coding)
+                    && !coding.is_empty()
+                {
+                    headers.insert(header::CONTENT_ENCODING, value);
+                }
+                self.content.body.clone()
+            }
+        };
+        Prepared { status, headers, body, is_rewritten: false }
+    }
+
+    fn redirect(&self, head: &Head<'_>, headers: &mut HeaderMap) {
+        let links = Links::new(self.at_s, self.modifier, self.capture.url.clone());
+        if (300..400).contains(&self.capture.status)
+            && let Some(to) = head.location(&self.capture.url)
+        {
+            let fragment = head.get_str("location").and_then(|l| l.split_once('#'));
+            let fragment =
+                fragment.map(|(_, f)| f).filter(|f| f.bytes().all(|b| b.is_ascii_graphic()));
+            let to = links.to(&to, self.modifier);
+            let to = fragment.map_or(to.clone(), |f| format!("{to}#{f}"));
+            if let Ok(value) = HeaderValue::from_str(&to) {
+                headers.insert(header::LOCATION, value);
+            }
+        }
+        if let Some(value) = head.get("refresh")
+            && let Some(range) = rewrite::refresh::url_range(value)
+            && let Some(new) = links.rewrite(&value[range.clone()], links.page_modifier())
+            && let Ok(value) = HeaderValue::from_bytes(&[&value[..range.start], &new].concat())
+        {
+            headers.insert("refresh", value);
+        }
+    }
+
+    fn rewritten(&self, kind: ContentKind, body: &[u8]) -> Option<Vec<u8>> {
+        let links = Links::new(self.at_s, self.modifier, self.capture.url.clone());
+        match self.treatment(kind) {
+            Treatment::None => None,
+            Treatment::Style => Some(rewrite::css::rewrite(body, &links).unwrap_or(body.to_vec())),
+            Treatment::Drawing => {
+                Some(rewrite::html::rewrite(body, &links, rewrite::html::Injected::default()))
+            }
+            Treatment::Page => {
+                let banner = match (self.modifier, kind) {
+                    (Modifier::Page, ContentKind::Html) => banner::html(self.capture, self.at_s),
+                    _ => String::new(),
+                };
+                let injected =
+                    rewrite::html::Injected { head: banner::CLIENT_SCRIPT, end: &banner };
+                Some(rewrite::html::rewrite(body, &links, injected))
+            }
+        }
+    }
+
+    fn treatment(&self, kind: ContentKind) -> Treatment {
+        match (kind, self.modifier) {
+            (_, Modifier::Identity) => Treatment::None,
+            (ContentKind::Css, _) | (ContentKind::Text | ContentKind::Other, Modifier::Style) => {
+                Treatment::Style
+            }
+            (ContentKind::Html | ContentKind::Xhtml, m) => {
+                let is_shown = m.is_page() || (m == Modifier::Object && !self.is_fetched_by_script);
+                if is_shown { Treatment::Page } else { Treatment::None }
+            }
+            (ContentKind::Svg, _) => Treatment::Drawing,
+            _ => Treatment::None,
+        }
+    }
+}

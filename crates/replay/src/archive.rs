@@ -1,0 +1,77 @@
+//! The seam to whatever holds the versions.
+
+use bytes::Bytes;
+use nenrin_urls::{CanonicalUrl, UrlKey};
+
+use crate::ArchiveError;
+
+/// A version of a page, as the index knows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Capture {
+    /// The exact URL.
+    pub url: CanonicalUrl,
+    /// When it was received.
+    pub at_s: i64,
+    /// Its number in the archive.
+    pub version: u64,
+    /// HTTP status.
+    pub status: u16,
+    /// Content type without parameters.
+    pub mime: String,
+    /// Size of the body as received.
+    pub body_bytes: u64,
+}
+
+/// A version's answer as it was received.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Content {
+    /// Status line and header lines, raw.
+    pub response_head: Vec<u8>,
+    /// The body, content coding still applied.
+    pub body: Bytes,
+    /// SHA-256 of the body.
+    pub digest: [u8; 32],
+}
+
+/// A run of a body's bytes with an identity, for comparing versions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContentBlock {
+    /// Equal blocks have equal digests.
+    pub digest: [u8; 32],
+    /// The bytes.
+    pub bytes: Bytes,
+}
+
+/// Reads versions. The methods may block; the router calls them on threads where that is allowed.
+pub trait Archive: Send + Sync {
+    /// The newest version at or before a time of the URLs that share a key; if there is none, the
+    /// oldest after it.
+    fn as_of(&self, key: &UrlKey, at_s: i64) -> Result<Option<Capture>, ArchiveError>;
+
+    /// The versions of the URLs that share a key, received from `from_s` to `to_s`, oldest first,
+    /// at most `limit`.
+    fn versions(
+        &self,
+        key: &UrlKey,
+        from_s: i64,
+        to_s: i64,
+        limit: usize,
+    ) -> Result<Vec<Capture>, ArchiveError>;
+
+    /// When exactly this URL was last seen, if it has a version: a version that did not change for
+    /// years is still what the page was at this time.
+    fn last_seen_s(&self, url: &CanonicalUrl) -> Result<Option<i64>, ArchiveError>;
+
+    /// URLs with versions whose keys lie from `from` to before `to`, in the order of their keys, at
+    /// most `limit`.
+    fn urls(&self, from: &str, to: &str, limit: usize) -> Result<Vec<CanonicalUrl>, ArchiveError>;
+
+    /// A version's head alone.
+    fn head(&self, version: u64) -> Result<Vec<u8>, ArchiveError>;
+
+    /// A version's answer.
+    fn read(&self, version: u64) -> Result<Content, ArchiveError>;
+
+    /// A version's body in blocks.
+    fn blocks(&self, version: u64) -> Result<Vec<ContentBlock>, ArchiveError>;
+}

@@ -1,0 +1,218 @@
+//! Dates as archives write them: up to fourteen digits, year first, UTC.
+
+use std::fmt;
+
+const DAY_S: i64 = 86_400;
+
+/// Seconds since the epoch at which the four-digit years end.
+const LAST_S: i64 = 253_402_300_799;
+/// Seconds since the epoch at which the four-digit years begin.
+const FIRST_S: i64 = -62_167_219_200;
+
+/// A moment, written as fourteen digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Stamp(pub(crate) i64);
+
+/// A date as someone asked for it: a period of time, from a year down to a second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Period {
+    /// Its first second.
+    pub(crate) first_s: i64,
+    /// Its last second; "as of a date" means as of the end of it.
+    pub(crate) last_s: i64,
+    /// Whether all fourteen digits were given.
+    pub(crate) is_full: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Civil {
+    pub(crate) year: i64,
+    pub(crate) month: i64,
+    pub(crate) day: i64,
+    pub(crate) hour: i64,
+    pub(crate) minute: i64,
+    pub(crate) second: i64,
+}
+
+impl Stamp {
+    pub(crate) fn civil(self) -> Civil {
+        let at_s = self.0.clamp(FIRST_S, LAST_S);
+        let (days, rest) = (at_s.div_euclid(DAY_S), at_s.rem_euclid(DAY_S));
+        let (year, month, day) = civil_of_days(days);
+        Civil { year, month, day, hour: rest / 3600, minute: rest / 60 % 60, second: rest % 60 }
+    }
+
+    /// As HTTP writes it: `Tue, 05 Mar 2024 12:00:00 GMT`.
+    pub(crate) fn http(self) -> String {
+        const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
+        let c = self.civil();
+        let weekday = DAYS[self.0.clamp(FIRST_S, LAST_S).div_euclid(DAY_S).rem_euclid(7) as usize];
+        let month = MONTHS[(c.month - 1) as usize];
+        format!(
+            "{weekday}, {:02} {month} {:04} {:02}:{:02}:{:02} GMT",
+            c.day, c.year, c.hour, c.minute, c.second
+        )
+    }
+
+    /// As people read it: `2024-03-05 12:00:00`.
+    pub(crate) fn plain(self) -> String {
+        let c = self.civil();
+        format!(
+            "{:04}-{:02}-{:02} {:02}:{:02}:{:02}",
+            c.year, c.month, c.day, c.hour, c.minute, c.second
+        )
+    }
+
+    /// Reads the date of an HTTP header, in the one form that is still written.
+    pub(crate) fn parse_http(text: &str) -> Option<Self> {
+        let mut words = text.trim().split_ascii_whitespace();
+        words.next()?.strip_suffix(',')?;
+        let day: i64 = words.next()?.parse().ok()?;
+        let month = words.next()?;
+        let month = MONTHS.iter().position(|m| m.eq_ignore_ascii_case(month))? as i64 + 1;
+        let year: i64 = words.next()?.parse().ok()?;
+        let mut clock = words.next()?.split(':');
+        let mut field = |below: i64| clock.next()?.parse().ok().filter(|n| (0..below).contains(n));
+        let (hour, minute, second) = (field(24)?, field(60)?, field(61)?);
+        let is_plausible = (1..=days_in_month(year, month)).contains(&day)
+            && (0..=9999).contains(&year)
+            && words.next() == Some("GMT");
+        is_plausible.then(|| Self(seconds(Civil { year, month, day, hour, minute, second })))
+    }
+}
+
+/// Names of months, as HTTP and people write them.
+pub(crate) const MONTHS: [&str; 12] =
+    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+impl fmt::Display for Stamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let c = self.civil();
+        write!(
+            f,
+            "{:04}{:02}{:02}{:02}{:02}{:02}",
+            c.year, c.month, c.day, c.hour, c.minute, c.second
+        )
+    }
+}
+
+impl Period {
+    /// Reads one to fourteen digits. Digits that no calendar has (a thirteenth month) are brought
+    /// to the nearest that it has, as other archives do, because such dates stand in old links.
+    pub(crate) fn parse(digits: &str) -> Option<Self> {
+        let is_date =
+            (1..=14).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit());
+        if !is_date {
+            return None;
+        }
+        let bound = |fill: &str| {
+            let text = format!("{digits}{}", &fill[digits.len()..]);
+            let number = |from: usize, to: usize| text[from..to].parse::<i64>().unwrap_or(0);
+            let (year, month) = (number(0, 4), number(4, 6).clamp(1, 12));
+            seconds(Civil {
+                year,
+                month,
+                day: number(6, 8).clamp(1, days_in_month(year, month)),
+                hour: number(8, 10).min(23),
+                minute: number(10, 12).min(59),
+                second: number(12, 14).min(59),
+            })
+        };
+        Some(Self {
+            first_s: bound("00000000000000"),
+            last_s: bound("99999999999999"),
+            is_full: digits.len() == 14,
+        })
+    }
+
+    pub(crate) fn contains(&self, at_s: i64) -> bool {
+        (self.first_s..=self.last_s).contains(&at_s)
+    }
+}
+
+pub(crate) fn days_in_month(year: i64, month: i64) -> i64 {
+    match month {
+        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
+}
+
+pub(crate) fn seconds(c: Civil) -> i64 {
+    days_of_civil(c.year, c.month, c.day) * DAY_S + c.hour * 3600 + c.minute * 60 + c.second
+}
+
+/// Days since the epoch of a date of the Gregorian calendar (Howard Hinnant's algorithm).
+pub(crate) fn days_of_civil(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let era = year.div_euclid(400);
+    let year_of_era = year.rem_euclid(400);
+    let day_of_year = (153 * (month + if month > 2 { -3 } else { 9 }) + 2) / 5 + day - 1;
+    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    era * 146_097 + day_of_era - 719_468
+}
+
+fn civil_of_days(days: i64) -> (i64, i64, i64) {
+    let shifted = days + 719_468;
+    let era = shifted.div_euclid(146_097);
+    let day_of_era = shifted.rem_euclid(146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
+    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
+    (year_of_era + era * 400 + i64::from(month <= 2), month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_short_date_names_a_whole_period() {
+        let shown = |digits: &str| {
+            let p = Period::parse(digits).unwrap();
+            (Stamp(p.first_s).to_string(), Stamp(p.last_s).to_string())
+        };
+        for (digits, first, last) in [
+            ("2024", "20240101000000", "20241231235959"),
+            ("202402", "20240201000000", "20240229235959"),
+            ("20240305", "20240305000000", "20240305235959"),
+            ("20240305121314", "20240305121314", "20240305121314"),
+            ("20241399", "20241231000000", "20241231235959"),
+            ("2", "20000101000000", "29991231235959"),
+        ] {
+            assert_eq!(shown(digits), (first.to_owned(), last.to_owned()), "{digits}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_digits_is_no_date() {
+        for text in ["", "123456789012345", "2024-03", "２０２４", "20x4"] {
+            assert_eq!(Period::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn http_dates_are_read_and_written() {
+        let text = "Tue, 05 Mar 2024 12:13:14 GMT";
+        let stamp = Stamp::parse_http(text).unwrap();
+        assert_eq!(stamp.to_string(), "20240305121314");
+        assert_eq!(stamp.http(), text);
+        for bad in ["Tue, 05 Mar 2024", "yesterday", "Tue, 32 Mar 2024 12:13:14 GMT", ""] {
+            assert_eq!(Stamp::parse_http(bad), None, "{bad}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_stamp_reads_back_as_itself(at_s in FIRST_S..=LAST_S) {
+            let p = Period::parse(&Stamp(at_s).to_string()).unwrap();
+            prop_assert_eq!((p.first_s, p.last_s), (at_s, at_s));
+            prop_assert_eq!(Stamp::parse_http(&Stamp(at_s).http()), Some(Stamp(at_s)));
+        }
+    }
+}

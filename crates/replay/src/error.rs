@@ -1,0 +1,45 @@
+use nenrin_urls::UrlError;
+
+/// Why something could not be replayed. That a page is not archived is an answer, not an error.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError {
+    /// What stands where the archived URL should stand is none.
+    #[error("this address names no page of the web: {source}")]
+    BadUrl {
+        /// What is wrong with it.
+        source: UrlError,
+    },
+    /// A parameter of a query cannot be understood.
+    #[error("the parameter `{name}` cannot be `{value}`: {expected}")]
+    BadParameter {
+        /// Its name.
+        name: &'static str,
+        /// What was given, shortened.
+        value: String,
+        /// What it may be.
+        expected: &'static str,
+    },
+    /// The archive could not be read.
+    #[error("the archive could not be read")]
+    Archive(#[from] ArchiveError),
+}
+
+/// An archive could not answer; what it says is for the log, not for the reader of a page.
+#[derive(Debug, thiserror::Error)]
+#[error("{action}: {source}")]
+pub struct ArchiveError {
+    /// What was tried.
+    pub action: &'static str,
+    /// What went wrong.
+    pub source: Box<dyn std::error::Error + Send + Sync>,
+}
+
+impl ArchiveError {
+    /// An error of some backend.
+    pub fn new(
+        action: &'static str,
+        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Self {
+        Self { action, source: source.into() }
+    }
+}

@@ -1,0 +1,36 @@
+//! Any archived page as of any date, safe to look at.
+//!
+//! Read in this order:
+//! - [`Archive`], [`Capture`], [`Content`]: the seam to whatever holds the versions;
+//! - [`router`] and [`ReplayOptions`]: everything that is answered over HTTP;
+//! - [`MemoryArchive`]: an archive for tests and demonstrations.
+//!
+//! Inside, a request becomes a target (`target`), a target and a date become a version (`choose`),
+//! and a version becomes an answer (`answer`) whose URLs lead into the archive (`rewrite`).
+//!
+//! Nothing here collects or stores: pages that are missing stay missing, and the live web is never
+//! asked. The router is to be served on an origin of its own, because strangers' scripts run in it.
+
+mod answer;
+mod archive;
+mod assets;
+mod choose;
+mod date;
+mod error;
+mod head;
+mod memento;
+mod memory;
+mod modifier;
+mod options;
+mod pages;
+mod rewrite;
+mod router;
+mod stored;
+mod target;
+mod web;
+
+pub use archive::{Archive, Capture, Content, ContentBlock};
+pub use error::{ArchiveError, ReplayError};
+pub use memory::MemoryArchive;
+pub use options::ReplayOptions;
+pub use router::router;

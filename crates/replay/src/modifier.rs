@@ -1,0 +1,113 @@
+//! What a replayed thing is wanted for.
+
+/// The two letters after a date: `20240305im_`. They say how the content is treated, and whether it
+/// is a page that someone looks at or a part of one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Modifier {
+    /// No modifier: the page with its banner.
+    Page,
+    /// `mp_`: the page without a banner.
+    MainPage,
+    /// `if_`: a page inside a frame.
+    InFrame,
+    /// `id_`: the bytes as they were received.
+    Identity,
+    /// `im_`: an image.
+    Image,
+    /// `js_`: a script.
+    Script,
+    /// `cs_`: a style sheet.
+    Style,
+    /// `oe_`: an object, a sound, a film, a font.
+    Object,
+}
+
+impl Modifier {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        Some(match text {
+            "" => Self::Page,
+            "mp_" => Self::MainPage,
+            "if_" | "fr_" => Self::InFrame,
+            "id_" => Self::Identity,
+            "im_" => Self::Image,
+            "js_" => Self::Script,
+            "cs_" => Self::Style,
+            "oe_" => Self::Object,
+            _ => return None,
+        })
+    }
+
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Page => "",
+            Self::MainPage => "mp_",
+            Self::InFrame => "if_",
+            Self::Identity => "id_",
+            Self::Image => "im_",
+            Self::Script => "js_",
+            Self::Style => "cs_",
+            Self::Object => "oe_",
+        }
+    }
+
+    /// Whether a person or a frame looks at it as a page of its own.
+    pub(crate) fn is_page(self) -> bool {
+        matches!(self, Self::Page | Self::MainPage | Self::InFrame)
+    }
+
+    /// Whether it belongs to the page whose date it carries.
+    pub(crate) fn is_part(self) -> bool {
+        !matches!(self, Self::Page | Self::MainPage | Self::Identity)
+    }
+
+    /// What the thing is wanted for, when the browser says so (`Sec-Fetch-Dest`). References that
+    /// are relative are left as they are, so a part may carry the modifier of its page.
+    pub(crate) fn with_destination(self, destination: Option<&[u8]>) -> Self {
+        if !self.is_page() {
+            return self;
+        }
+        match destination {
+            Some(b"iframe" | b"frame") => Self::InFrame,
+            Some(b"image") => Self::Image,
+            Some(
+                b"script" | b"worker" | b"sharedworker" | b"serviceworker" | b"audioworklet"
+                | b"paintworklet",
+            ) => Self::Script,
+            Some(b"style") => Self::Style,
+            Some(
+                b"font" | b"audio" | b"video" | b"track" | b"object" | b"embed" | b"manifest"
+                | b"empty" | b"json" | b"xslt",
+            ) => Self::Object,
+            _ => self,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_modifier_is_read_back() {
+        for m in [
+            Modifier::Page,
+            Modifier::MainPage,
+            Modifier::InFrame,
+            Modifier::Identity,
+            Modifier::Image,
+            Modifier::Script,
+            Modifier::Style,
+            Modifier::Object,
+        ] {
+            assert_eq!(Modifier::parse(m.as_str()), Some(m));
+        }
+        assert_eq!(Modifier::parse("zz_"), None);
+    }
+
+    #[test]
+    fn a_relative_image_is_known_by_its_destination() {
+        assert_eq!(Modifier::Page.with_destination(Some(b"image")), Modifier::Image);
+        assert_eq!(Modifier::Identity.with_destination(Some(b"image")), Modifier::Identity);
+        assert_eq!(Modifier::Page.with_destination(Some(b"document")), Modifier::Page);
+    }
+}

@@ -1,0 +1,33 @@
+/// How pages are replayed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReplayOptions {
+    /// Parts of a page are collected after it: a version of a part that came within this time after
+    /// the date, and nearer to it than the one before, counts as of the date. An hour covers a
+    /// round over a site of some thousand pages at the usual pace.
+    pub part_grace_s: i64,
+    /// An error gives way to a good answer this near to it, for parts of a page: servers fail for
+    /// days, rarely for a month.
+    pub good_span_s: i64,
+    /// From which span of time between the parts of a page the banner warns.
+    pub wide_span_s: i64,
+    /// Bodies beyond this size, content coding undone, are sent as they are, without rewriting.
+    pub max_rewritten_bytes: usize,
+    /// Memory for pages that were rewritten.
+    pub cache_bytes: usize,
+    /// Origins that may show replayed pages in a frame, besides replay itself:
+    /// `http://localhost:8080` for the interface.
+    pub frame_ancestors: Vec<String>,
+}
+
+impl Default for ReplayOptions {
+    fn default() -> Self {
+        Self {
+            part_grace_s: 3600,
+            good_span_s: 30 * 86_400,
+            wide_span_s: 30 * 86_400,
+            max_rewritten_bytes: 64 << 20,
+            cache_bytes: 24 << 20,
+            frame_ancestors: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! All versions of a page, by year and day.
+
+use std::collections::BTreeMap;
+
+use maud::{Markup, html};
+use nenrin_urls::CanonicalUrl;
+
+use super::layout;
+use crate::{
+    Capture,
+    date::{MONTHS, Stamp, days_in_month, days_of_civil},
+};
+
+/// Versions listed one by one below the calendar; more are found by day.
+const MAX_LISTED: usize = 300;
+
+/// A page's versions, oldest first.
+pub(crate) struct Calendar<'a> {
+    pub(crate) url: &'a CanonicalUrl,
+    pub(crate) captures: &'a [Capture],
+    /// The year shown; the newest with versions if none.
+    pub(crate) year: Option<i64>,
+    /// Whether there are more versions than were read.
+    pub(crate) is_cut: bool,
+}
+
+impl Calendar<'_> {
+    pub(crate) fn page(&self) -> Markup {
+        let mut by_year: BTreeMap<i64, usize> = BTreeMap::new();
+        for capture in self.captures {
+            *by_year.entry(Stamp(capture.at_s).civil().year).or_default() += 1;
+        }
+        let newest = by_year.last_key_value().map_or(1970, |(year, _)| *year);
+        let year = self.year.unwrap_or(newest);
+        let content = html! {
+            h1 { (count(self.captures.len(), self.is_cut)) }
+            p.url { (self.url) }
+            @if let (Some(first), Some(last)) = (self.captures.first(), self.captures.last()) {
+                p { "First " (self.link(first)) ", last " (self.link(last)) " (UTC). "
+                    @if first.version != last.version {
+                        a href={ "/diff/" (Stamp(first.at_s)) "/" (Stamp(last.at_s)) "/" (self.url) } { "Compare them" } "."
+                    }
+                }
+            }
+            nav.years {
+                @for (&each, &versions) in &by_year {
+                    @if each == year { b { (each) " " small { (versions) } } }
+                    @else { a href={ "/web/" (format!("{each:04}")) "*/" (self.url) } { (each) " " small { (versions) } } }
+                }
+            }
+            (self.months(year))
+            (self.list(year))
+        };
+        layout("All versions", &content)
+    }
+
+    fn link(&self, capture: &Capture) -> Markup {
+        html! { a href={ "/web/" (Stamp(capture.at_s)) "/" (capture.url) } { (Stamp(capture.at_s).plain()) } }
+    }
+
+    fn months(&self, year: i64) -> Markup {
+        let mut by_day: BTreeMap<(i64, i64), (usize, &Capture)> = BTreeMap::new();
+        for capture in self.captures {
+            let c = Stamp(capture.at_s).civil();
+            if c.year == year {
+                by_day.entry((c.month, c.day)).or_insert((0, capture)).0 += 1;
+            }
+        }
+        html! {
+            div.months {
+                @for month in 1..=12 {
+                    section.month {
+                        h3 { (MONTHS[(month - 1) as usize]) " " (year) }
+                        table {
+                            tr { @for day in ["Mo", "Tu", "We", "Th", "Fr", "Sa", "Su"] { th { (day) } } }
+                            @for week in weeks(year, month) {
+                                tr { @for day in week { (day_cell(day, by_day.get(&(month, day)))) } }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn list(&self, year: i64) -> Markup {
+        let of_year = || self.captures.iter().filter(|c| Stamp(c.at_s).civil().year == year);
+        let mut before: Option<&Capture> = None;
+        html! {
+            h2 { "Versions of " (year) }
+            table.list {
+                tr { th { "received (UTC)" } th { "status" } th { "type" } th { "bytes" } th { "change" } }
+                @for capture in of_year().take(MAX_LISTED) {
+                    tr {
+                        td { (self.link(capture)) @if capture.url != *self.url { " " small { (capture.url) } } }
+                        td { (capture.status) }
+                        td { (capture.mime) }
+                        td.n { (capture.body_bytes) }
+                        td { @if let Some(before) = before.replace(capture) {
+                            a href={ "/diff/" (Stamp(before.at_s)) "/" (Stamp(capture.at_s)) "/" (self.url) } { "compare" }
+                        } }
+                    }
+                }
+            }
+            @if of_year().count() > MAX_LISTED { p { "Only the first " (MAX_LISTED) " are listed; the days above lead to the rest." } }
+        }
+    }
+}
+
+fn count(versions: usize, is_cut: bool) -> String {
+    match (versions, is_cut) {
+        (1, _) => "One version".to_owned(),
+        (n, false) => format!("{n} versions"),
+        (n, true) => format!("The first {n} versions"),
+    }
+}
+
+fn day_cell(day: i64, versions: Option<&(usize, &Capture)>) -> Markup {
+    html! {
+        td {
+            @match versions {
+                Some((n, first)) => {
+                    a class=[(*n > 1).then_some("many")] title=(count(*n, false))
+                        href={ "/web/" (Stamp(first.at_s)) "/" (first.url) } { (day) }
+                }
+                None => @if day > 0 { (day) }
+            }
+        }
+    }
+}
+
+/// The weeks of a month, from Monday; 0 stands for days of other months.
+fn weeks(year: i64, month: i64) -> Vec<[i64; 7]> {
+    // The epoch was a Thursday.
+    let first = (days_of_civil(year, month, 1) + 3).rem_euclid(7);
+    let last = days_in_month(year, month);
+    (0..(first + last + 6) / 7)
+        .map(|week| {
+            std::array::from_fn(|weekday| {
+                let day = week * 7 + weekday as i64 - first + 1;
+                if (1..=last).contains(&day) { day } else { 0 }
+            })
+        })
+        .collect()
+}
+
+/// URLs below a prefix.
+pub(crate) fn prefix_list(prefix: &CanonicalUrl, urls: &[CanonicalUrl], is_cut: bool) -> Markup {
+    let content = html! {
+        h1 { @if is_cut { "The first " } (urls.len()) " archived pages below" }
+        p.url { (prefix) "*" }
+        ul.urls { @for url in urls { li { a href={ "/web/*/" (url) } { (url) } } } }
+    };
+    layout("Archived pages", &content)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weeks_begin_on_monday() {
+        let march = weeks(2024, 3);
+        assert_eq!(march[0], [0, 0, 0, 0, 1, 2, 3]);
+        assert_eq!(march.last().unwrap(), &[25, 26, 27, 28, 29, 30, 31]);
+        assert_eq!(weeks(2021, 2).len(), 4);
+    }
+}

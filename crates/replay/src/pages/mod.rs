@@ -1,0 +1,8 @@
+//! Pages of our own, written by `maud`, which escapes whatever came from outside.
+
+pub(crate) mod banner;
+pub(crate) mod calendar;
+mod layout;
+pub(crate) mod missing;
+
+pub(crate) use layout::layout;

@@ -1,0 +1,13 @@
+//! Making URLs inside archived content point into the archive. Everything works on bytes: what is
+//! not a URL keeps its bytes, whatever its encoding.
+
+pub(crate) mod css;
+mod edits;
+mod entities;
+pub(crate) mod html;
+mod iso_2022_jp;
+mod links;
+pub(crate) mod refresh;
+mod srcset;
+
+pub(crate) use links::Links;

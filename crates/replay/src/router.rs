@@ -1,0 +1,161 @@
+//! The routes, and the way from a request to a thread that may wait for the disk.
+
+use std::sync::Arc;
+
+use axum::{
+    Router,
+    body::Body,
+    extract::State as Shared,
+    http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, header},
+    routing::{any, get},
+};
+use bytes::Bytes;
+
+use crate::{
+    Archive, ReplayError, ReplayOptions,
+    answer::{PageCache, headers::Guard},
+    assets, pages, web,
+};
+
+/// What every request needs.
+pub(crate) struct Replay {
+    pub(crate) archive: Arc<dyn Archive>,
+    pub(crate) options: ReplayOptions,
+    pub(crate) guard: Guard,
+    pub(crate) cache: PageCache,
+}
+
+/// A request, as far as it matters.
+pub(crate) struct Ask {
+    pub(crate) uri: Uri,
+    pub(crate) headers: HeaderMap,
+}
+
+impl Ask {
+    /// Path and query behind a prefix, as they stand in the request line.
+    pub(crate) fn rest(&self, prefix: &str) -> &str {
+        let whole = self.uri.path_and_query().map_or("", |p| p.as_str());
+        whole.strip_prefix(prefix).unwrap_or_default()
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<&[u8]> {
+        self.headers.get(name).map(HeaderValue::as_bytes)
+    }
+
+    pub(crate) fn header_str(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).and_then(|v| v.to_str().ok())
+    }
+}
+
+/// Everything that replay answers. It is to be served on an origin of its own: pages of strangers
+/// run in it.
+pub fn router(archive: Arc<dyn Archive>, options: ReplayOptions) -> Router {
+    let replay = Arc::new(Replay {
+        archive,
+        guard: Guard::new(&options),
+        cache: PageCache::new(options.cache_bytes),
+        options,
+    });
+    Router::new()
+        .route("/web/{*rest}", any(handle(web::answer)))
+        .route("/_nenrin/previous/{*rest}", get(handle(web::previous)))
+        .route("/_nenrin/next/{*rest}", get(handle(web::next)))
+        .route("/_nenrin/{file}", get(assets::serve))
+        .route("/robots.txt", get(assets::robots))
+        .fallback(handle(web::escaped))
+        .with_state(replay)
+}
+
+type Answer = Response<Body>;
+type Answering = fn(&Replay, &Ask) -> Result<Answer, ReplayError>;
+
+type Pending = std::pin::Pin<Box<dyn Future<Output = Answer> + Send>>;
+
+/// A handler that runs its work where blocking is allowed and writes its errors for people.
+fn handle(
+    work: Answering,
+) -> impl Fn(Shared<Arc<Replay>>, Request<Body>) -> Pending + Clone + Send + 'static {
+    move |Shared(replay), request| {
+        Box::pin(async move {
+            let (parts, _) = request.into_parts();
+            let method = parts.method;
+            if method != Method::GET && method != Method::HEAD {
+                return not_allowed(&replay);
+            }
+            let ask = Ask { uri: parts.uri, headers: parts.headers };
+            let answered = tokio::task::spawn_blocking(move || answered(&replay, &ask, work)).await;
+            let answer = answered.unwrap_or_else(|error| {
+                tracing::error!(%error, "an answer was not finished");
+                plain(StatusCode::INTERNAL_SERVER_ERROR, "the answer was not finished")
+            });
+            if method == Method::HEAD { without_body(answer) } else { answer }
+        })
+    }
+}
+
+fn answered(replay: &Replay, ask: &Ask, work: Answering) -> Answer {
+    work(replay, ask).unwrap_or_else(|error| {
+        let (status, title) = match &error {
+            ReplayError::BadUrl { .. } | ReplayError::BadParameter { .. } => {
+                (StatusCode::BAD_REQUEST, "This cannot be looked up")
+            }
+            ReplayError::Archive(cause) => {
+                tracing::error!(%cause, path = %ask.uri.path(), "the archive could not be read");
+                (StatusCode::INTERNAL_SERVER_ERROR, "The archive could not be read")
+            }
+        };
+        own_page(replay, status, &pages::missing::refusal(title, &error.to_string()))
+    })
+}
+
+fn not_allowed(replay: &Replay) -> Answer {
+    let sentence = "Forms that send data and other changes were never archived: only pages that \
+                    can be read again are here.";
+    let page = pages::missing::refusal("This cannot be replayed", sentence);
+    let mut answer = own_page(replay, StatusCode::METHOD_NOT_ALLOWED, &page);
+    answer.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
+    answer
+}
+
+/// An answer to HEAD tells the length of what GET would send.
+fn without_body(answer: Answer) -> Answer {
+    use axum::body::HttpBody;
+    let (mut parts, body) = answer.into_parts();
+    if let Some(length) = body.size_hint().exact() {
+        parts.headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+    }
+    Response::from_parts(parts, Body::empty())
+}
+
+/// A page of our own.
+pub(crate) fn own_page(replay: &Replay, status: StatusCode, page: &maud::Markup) -> Answer {
+    let mut answer = Response::new(Body::from(page.0.clone()));
+    *answer.status_mut() = status;
+    let headers = answer.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    replay.guard.own(headers);
+    answer
+}
+
+/// A short answer that no one looks at.
+pub(crate) fn plain(status: StatusCode, text: &'static str) -> Answer {
+    let mut answer = Response::new(Body::from(Bytes::from_static(text.as_bytes())));
+    *answer.status_mut() = status;
+    let headers = answer.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    answer
+}
+
+/// Sends the client elsewhere in the archive.
+pub(crate) fn redirect(status: StatusCode, to: &str) -> Answer {
+    let Ok(location) = HeaderValue::from_str(to) else {
+        return plain(StatusCode::BAD_REQUEST, "the address cannot be written in a header");
+    };
+    let mut answer = Response::new(Body::empty());
+    *answer.status_mut() = status;
+    answer.headers_mut().insert(header::LOCATION, location);
+    answer.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    answer
+}

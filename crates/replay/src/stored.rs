@@ -1,0 +1,137 @@
+//! The archive that state and store are, together.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use nenrin_state::{State, VersionQuery, VersionRow};
+use nenrin_store::{Store, VersionId};
+use nenrin_urls::{CanonicalUrl, UrlKey};
+
+use crate::{Archive, ArchiveError, Capture, Content, ContentBlock};
+
+fn capture((url, row): (CanonicalUrl, VersionRow)) -> Capture {
+    Capture {
+        url,
+        at_s: row.at_s,
+        version: row.version,
+        status: row.status,
+        mime: row.mime,
+        body_bytes: row.bytes,
+    }
+}
+
+impl Archive for (Arc<dyn State>, Arc<Store>) {
+    fn as_of(&self, key: &UrlKey, at_s: i64) -> Result<Option<Capture>, ArchiveError> {
+        let found = self.0.version_as_of(key, at_s);
+        Ok(found.map_err(|e| ArchiveError::new("look up a version", e))?.map(capture))
+    }
+
+    fn versions(
+        &self,
+        key: &UrlKey,
+        from_s: i64,
+        to_s: i64,
+        limit: usize,
+    ) -> Result<Vec<Capture>, ArchiveError> {
+        let found = self.0.versions(key, VersionQuery { from_s, to_s, limit });
+        let found = found.map_err(|e| ArchiveError::new("list versions", e))?;
+        Ok(found.into_iter().map(capture).collect())
+    }
+
+    fn last_seen_s(&self, url: &CanonicalUrl) -> Result<Option<i64>, ArchiveError> {
+        let page = self.0.page(url).map_err(|e| ArchiveError::new("look up a page", e))?;
+        let seen = page.filter(|page| page.outcome.is_some_and(|outcome| outcome.is_seen()));
+        Ok(seen.and_then(|page| page.visited_s))
+    }
+
+    fn urls(&self, from: &str, to: &str, limit: usize) -> Result<Vec<CanonicalUrl>, ArchiveError> {
+        self.0.urls(from, to, limit).map_err(|e| ArchiveError::new("list URLs", e))
+    }
+
+    fn head(&self, version: u64) -> Result<Vec<u8>, ArchiveError> {
+        let head = self.1.head(VersionId(version));
+        Ok(head.map_err(|e| ArchiveError::new("read a version's head", e))?.response_head)
+    }
+
+    fn read(&self, version: u64) -> Result<Content, ArchiveError> {
+        let found = self.1.read(VersionId(version));
+        let found = found.map_err(|e| ArchiveError::new("read a version", e))?;
+        Ok(Content {
+            response_head: found.head.response_head,
+            digest: found.head.digest.0,
+            body: Bytes::from(found.body),
+        })
+    }
+
+    fn blocks(&self, version: u64) -> Result<Vec<ContentBlock>, ArchiveError> {
+        let found = self.1.blocks(VersionId(version));
+        let found = found.map_err(|e| ArchiveError::new("read a version's blocks", e))?;
+        let block = |b: nenrin_store::Block| ContentBlock {
+            digest: b.digest.0,
+            bytes: Bytes::from(b.bytes),
+        };
+        Ok(found.into_iter().map(block).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nenrin_state::{RobotsPolicy, Schedule, SiteConditions, SqliteState};
+    use nenrin_store::{MemoryBackend, NewVersion, StoreOptions};
+    use nenrin_urls::Scope;
+
+    #[test]
+    fn what_state_and_store_hold_is_found_and_read() {
+        let state: Arc<dyn State> = Arc::new(SqliteState::in_memory(3600).unwrap());
+        let backend = Arc::new(MemoryBackend::default());
+        let store = Arc::new(Store::open(backend, StoreOptions::default()).unwrap());
+        let url = CanonicalUrl::parse("http://e.com/a").unwrap();
+        let conditions = SiteConditions {
+            tops: vec![url.clone()],
+            scope: Scope::Host,
+            depth: 1,
+            max_pages: None,
+            embeds: true,
+            schedule: Schedule::Manual,
+            delay_ms: None,
+            allow_private: false,
+            robots: RobotsPolicy::Obey,
+        };
+        let site = state.add_site("e", &conditions, 0).unwrap();
+        let put = store
+            .put(&NewVersion {
+                url: &url,
+                group: 1,
+                visited_at_s: 100,
+                status: 200,
+                protocol: "http/1.1",
+                tls: None,
+                server_address: None,
+                request_head: b"",
+                response_head: b"HTTP/1.1 200 OK\r\nA: b\r\n\r\n",
+                body: b"<p>hello",
+                truncated: None,
+                previous: None,
+            })
+            .unwrap();
+        store.sync().unwrap();
+        let row = VersionRow {
+            at_s: 100,
+            version: put.id.0,
+            status: 200,
+            mime: "text/html".into(),
+            bytes: 8,
+        };
+        state.adopt_version(site.id, &url, &row).unwrap();
+        let archive = (state, store);
+        let found = archive.as_of(&url.key(), 500).unwrap().unwrap();
+        assert_eq!((&found.url, found.at_s, found.body_bytes), (&url, 100, 8));
+        let content = archive.read(found.version).unwrap();
+        assert_eq!(&content.body[..], b"<p>hello");
+        assert_eq!(archive.head(found.version).unwrap(), content.response_head);
+        assert_eq!(archive.urls("com,e)", "com,e*", 9).unwrap(), std::slice::from_ref(&url));
+        assert_eq!(archive.versions(&url.key(), 0, 99, 9).unwrap(), []);
+        assert!(archive.read(999).is_err());
+    }
+}

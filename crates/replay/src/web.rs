@@ -1,0 +1,341 @@
+//! `/web/<date><mod>/<url>`: from a request to a version.
+
+use std::sync::Arc;
+
+use axum::{
+    body::Body,
+    http::{HeaderValue, Response, StatusCode, header},
+};
+use nenrin_urls::CanonicalUrl;
+
+use crate::{
+    Capture, ReplayError,
+    answer::{self, Prepared, Preparing},
+    choose::Choice,
+    date::{Period, Stamp},
+    memento,
+    modifier::Modifier,
+    pages::{self, calendar::Calendar, missing::Missing},
+    router::{Ask, Replay, own_page, plain, redirect},
+    target::{self, Target, When},
+};
+
+type Answer = Response<Body>;
+
+/// Versions a calendar is drawn from, at most.
+const MAX_CALENDAR: usize = 20_000;
+/// URLs of the same site named on the page for what is missing.
+const MAX_NEARBY: usize = 20;
+/// URLs listed below a prefix.
+const MAX_PREFIX: usize = 1000;
+
+pub(crate) fn answer(replay: &Replay, ask: &Ask) -> Result<Answer, ReplayError> {
+    // A worker of an archived page would take the place of ours and see its requests.
+    if ask.header("service-worker").is_some() {
+        return Ok(plain(StatusCode::FORBIDDEN, "archived service workers are not started"));
+    }
+    let target = Target::parse(ask.rest("/web/"))?;
+    match target.when {
+        When::Calendar(period) if target.is_prefix => prefix(replay, &target.url, period),
+        When::Calendar(period) => calendar(replay, &target.url, period),
+        When::Latest => latest(replay, ask, &target),
+        When::AsOf(period) => as_of(replay, ask, &target, period),
+    }
+}
+
+/// Without a date: the newest version, or the one for the date in the header (TimeGate).
+fn latest(replay: &Replay, ask: &Ask, target: &Target) -> Result<Answer, ReplayError> {
+    let wanted = ask.header_str("accept-datetime").map(Stamp::parse_http);
+    if wanted == Some(None) {
+        return Err(ReplayError::BadParameter {
+            name: "Accept-Datetime",
+            value: ask.header_str("accept-datetime").unwrap_or_default().chars().take(60).collect(),
+            expected: "a date as HTTP writes it, such as Tue, 05 Mar 2024 12:00:00 GMT",
+        });
+    }
+    let wanted_s = wanted.flatten().map(|stamp| stamp.0);
+    let at_s = wanted_s.unwrap_or(i64::MAX);
+    let Some(found) = choose(replay, &target.url, at_s, target.modifier)? else {
+        return missing(replay, target, None);
+    };
+    // A page that did not change for years is shown as of when it was last seen, so that its parts
+    // and the pages that it links to are the newest, too.
+    let shown_s = match wanted_s {
+        Some(_) => found.at_s,
+        None => replay.archive.last_seen_s(&found.url)?.unwrap_or(found.at_s).max(found.at_s),
+    };
+    let to = format!("/web/{}{}/{}", Stamp(shown_s), target.modifier.as_str(), found.url);
+    let mut answer = redirect(StatusCode::FOUND, &to);
+    memento::gate_headers(replay, ask, &found, answer.headers_mut())?;
+    Ok(answer)
+}
+
+fn as_of(
+    replay: &Replay,
+    ask: &Ask,
+    target: &Target,
+    period: Period,
+) -> Result<Answer, ReplayError> {
+    let destination = ask.header("sec-fetch-dest");
+    let modifier = target.modifier.with_destination(destination);
+    let at_s = period.last_s;
+    let Some(found) = choose(replay, &target.url, at_s, modifier)? else {
+        if !modifier.is_page() {
+            return Ok(plain(StatusCode::NOT_FOUND, "not in the archive"));
+        }
+        return missing(replay, target, Some(at_s));
+    };
+    if !period.is_full || found.url != target.url || !target.is_tidy {
+        let is_in_period = !period.is_full && period.contains(found.at_s);
+        let shown_s = if is_in_period { found.at_s } else { at_s };
+        let to = format!("/web/{}{}/{}", Stamp(shown_s), target.modifier.as_str(), found.url);
+        return Ok(redirect(StatusCode::FOUND, &to));
+    }
+    let is_fetched_by_script = destination == Some(b"empty");
+    show(replay, ask, &found, Shown { at_s, modifier, is_fetched_by_script })
+}
+
+pub(crate) fn choose(
+    replay: &Replay,
+    url: &CanonicalUrl,
+    at_s: i64,
+    modifier: Modifier,
+) -> Result<Option<Capture>, ReplayError> {
+    let (archive, options) = (&*replay.archive, &replay.options);
+    Ok(Choice { archive, options, url, at_s, modifier }.make()?)
+}
+
+/// How a version is to be shown.
+#[derive(Clone, Copy)]
+struct Shown {
+    at_s: i64,
+    modifier: Modifier,
+    is_fetched_by_script: bool,
+}
+
+fn show(
+    replay: &Replay,
+    ask: &Ask,
+    capture: &Capture,
+    shown: Shown,
+) -> Result<Answer, ReplayError> {
+    let etag = match shown.modifier {
+        Modifier::Identity => format!("\"{}\"", capture.version),
+        m => format!(
+            "\"{}-{}-{}{}-{}\"",
+            capture.version,
+            Stamp(shown.at_s),
+            m.as_str(),
+            u8::from(shown.is_fetched_by_script),
+            REWRITING
+        ),
+    };
+    if answer::is_unchanged(&ask.headers, &etag, capture.at_s) {
+        let mut answer = Response::new(Body::empty());
+        *answer.status_mut() = StatusCode::NOT_MODIFIED;
+        finish(replay, ask, capture, shown, &etag, &mut answer);
+        return Ok(answer);
+    }
+    let prepared = prepared(replay, ask, capture, shown)?;
+    let mut headers = prepared.headers.clone();
+    let mut status = prepared.status;
+    let mut body = prepared.body.clone();
+    if !prepared.is_rewritten {
+        headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+        if status == StatusCode::OK {
+            (status, body) = answer::serve_range(&ask.headers, &etag, &mut headers, body);
+        }
+    }
+    let mut answer = Response::new(Body::from(body));
+    *answer.status_mut() = status;
+    *answer.headers_mut() = headers;
+    finish(replay, ask, capture, shown, &etag, &mut answer);
+    Ok(answer)
+}
+
+/// Changes whenever the same version would be rewritten otherwise, so that no browser keeps an old
+/// form.
+const REWRITING: u32 = 1;
+
+fn prepared(
+    replay: &Replay,
+    ask: &Ask,
+    capture: &Capture,
+    shown: Shown,
+) -> Result<Arc<Prepared>, ReplayError> {
+    let key = answer::PageKey {
+        version: capture.version,
+        at_s: shown.at_s,
+        modifier: shown.modifier,
+        is_fetched_by_script: shown.is_fetched_by_script,
+    };
+    if let Some(page) = replay.cache.get(key) {
+        return Ok(page);
+    }
+    let content = replay.archive.read(capture.version)?;
+    let preparing = Preparing {
+        capture,
+        content: &content,
+        at_s: shown.at_s,
+        modifier: shown.modifier,
+        is_fetched_by_script: shown.is_fetched_by_script,
+        accept_encoding: ask.header_str("accept-encoding").unwrap_or_default(),
+        options: &replay.options,
+    };
+    let page = Arc::new(preparing.make());
+    if page.is_rewritten {
+        replay.cache.put(key, &page);
+    }
+    Ok(page)
+}
+
+/// Headers that every answer of archived content has.
+fn finish(
+    replay: &Replay,
+    ask: &Ask,
+    capture: &Capture,
+    shown: Shown,
+    etag: &str,
+    answer: &mut Answer,
+) {
+    let headers = answer.headers_mut();
+    if let Ok(etag) = HeaderValue::from_str(etag) {
+        headers.insert(header::ETAG, etag);
+    }
+    let is_exact = shown.at_s == capture.at_s;
+    let caching = if is_exact { "max-age=3600" } else { "no-cache" };
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(caching));
+    headers.insert(header::VARY, HeaderValue::from_static("accept-encoding, sec-fetch-dest"));
+    memento::version_headers(ask, capture, shown.modifier, headers);
+    replay.guard.archived(headers);
+}
+
+fn missing(replay: &Replay, target: &Target, at_s: Option<i64>) -> Result<Answer, ReplayError> {
+    let url = &target.url;
+    let is_loop = replay.archive.as_of(&url.key(), i64::MAX)?.is_some();
+    let nearby = nearby(replay, url)?;
+    let page =
+        Missing { url, date: at_s.map(|at_s| Stamp(at_s).to_string()), nearby: &nearby, is_loop };
+    Ok(own_page(replay, StatusCode::NOT_FOUND, &page.page()))
+}
+
+/// Archived URLs in the directory of a URL, then anywhere on its host.
+fn nearby(replay: &Replay, url: &CanonicalUrl) -> Result<Vec<CanonicalUrl>, ReplayError> {
+    let key = url.key();
+    let key = key.as_str();
+    let directory = key.rfind('/').map_or(key, |slash| &key[..=slash]);
+    let host = key.find(')').map_or(key, |end| &key[..=end]);
+    let mut found = replay.archive.urls(directory, &after_prefix(directory), MAX_NEARBY)?;
+    if found.len() < MAX_NEARBY {
+        for each in replay.archive.urls(host, &after_prefix(host), MAX_NEARBY)? {
+            if !found.contains(&each) && found.len() < MAX_NEARBY {
+                found.push(each);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The first key behind all that begin with a prefix; keys are ASCII.
+pub(crate) fn after_prefix(prefix: &str) -> String {
+    format!("{prefix}\u{7f}")
+}
+
+fn prefix(
+    replay: &Replay,
+    url: &CanonicalUrl,
+    _period: Option<Period>,
+) -> Result<Answer, ReplayError> {
+    let key = url.key();
+    // The key of a directory has no slash at its end; what is below it does.
+    let is_directory = url.path().ends_with('/') && url.path() != "/";
+    let from = if is_directory { format!("{key}/") } else { key.as_str().to_owned() };
+    let urls = replay.archive.urls(&from, &after_prefix(&from), MAX_PREFIX)?;
+    let page = pages::calendar::prefix_list(url, &urls, urls.len() == MAX_PREFIX);
+    Ok(own_page(replay, StatusCode::OK, &page))
+}
+
+fn calendar(
+    replay: &Replay,
+    url: &CanonicalUrl,
+    period: Option<Period>,
+) -> Result<Answer, ReplayError> {
+    let captures = replay.archive.versions(&url.key(), i64::MIN, i64::MAX, MAX_CALENDAR)?;
+    if captures.is_empty() {
+        let target = Target {
+            when: When::Latest,
+            modifier: Modifier::Page,
+            url: url.clone(),
+            is_tidy: true,
+            is_prefix: false,
+        };
+        return missing(replay, &target, None);
+    }
+    let calendar = Calendar {
+        url: &captures.last().map_or(url, |c| &c.url).clone(),
+        captures: &captures,
+        year: period.map(|p| Stamp(p.first_s).civil().year),
+        is_cut: captures.len() == MAX_CALENDAR,
+    };
+    Ok(own_page(replay, StatusCode::OK, &calendar.page()))
+}
+
+pub(crate) fn previous(replay: &Replay, ask: &Ask) -> Result<Answer, ReplayError> {
+    neighbour(replay, ask, "/_nenrin/previous/", |url, at_s| {
+        let found = replay.archive.as_of(&url.key(), at_s.saturating_sub(1))?;
+        Ok(found.filter(|c| c.at_s < at_s))
+    })
+}
+
+pub(crate) fn next(replay: &Replay, ask: &Ask) -> Result<Answer, ReplayError> {
+    neighbour(replay, ask, "/_nenrin/next/", |url, at_s| {
+        let found = replay.archive.versions(&url.key(), at_s.saturating_add(1), i64::MAX, 1)?;
+        Ok(found.into_iter().next())
+    })
+}
+
+fn neighbour(
+    replay: &Replay,
+    ask: &Ask,
+    prefix: &str,
+    find: impl Fn(&CanonicalUrl, i64) -> Result<Option<Capture>, ReplayError>,
+) -> Result<Answer, ReplayError> {
+    let target = Target::parse(ask.rest(prefix))?;
+    let When::AsOf(period) = target.when else {
+        return Ok(redirect(StatusCode::FOUND, &format!("/web/*/{}", target.url)));
+    };
+    match find(&target.url, period.last_s)? {
+        Some(found) => {
+            let to = format!("/web/{}/{}", Stamp(found.at_s), found.url);
+            Ok(redirect(StatusCode::FOUND, &to))
+        }
+        None => {
+            let page = pages::missing::refusal(
+                "No such version",
+                "There is no version further in this direction.",
+            );
+            Ok(own_page(replay, StatusCode::NOT_FOUND, &page))
+        }
+    }
+}
+
+/// A path outside the archive's. If a replayed page asked for it, the page meant its own server.
+pub(crate) fn escaped(replay: &Replay, ask: &Ask) -> Result<Answer, ReplayError> {
+    let referring = ask.header_str("referer").and_then(|r| {
+        let (_, rest) = r.split_once("/web/")?;
+        Target::parse(rest).ok()
+    });
+    let path = ask.uri.path_and_query().map_or("/", |p| p.as_str());
+    if let Some(Target { when: When::AsOf(period), modifier, url, .. }) = referring
+        && let Ok((url, _)) = target::archived_url(&format!("{}{path}", url.server()))
+    {
+        let modifier = if modifier.is_page() { modifier } else { Modifier::MainPage };
+        let to = format!("/web/{}{}/{url}", Stamp(period.last_s), modifier.as_str());
+        return Ok(redirect(StatusCode::TEMPORARY_REDIRECT, &to));
+    }
+    let page = pages::missing::refusal(
+        "Nothing is here",
+        "Archived pages are at /web/<date>/<url>, all versions of one at /web/*/<url>.",
+    );
+    Ok(own_page(replay, StatusCode::NOT_FOUND, &page))
+}
