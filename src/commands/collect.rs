@@ -7,7 +7,7 @@ use std::{
 use indicatif::{ProgressBar, ProgressStyle};
 use nenrin_crawl::{Event, RoundReport};
 use nenrin_fetch::Fetcher;
-use nenrin_state::{Outcome, Schedule, Site, SiteId, State};
+use nenrin_state::{Outcome, RoundCounts, Schedule, Site, SiteId, State};
 use nenrin_urls::CanonicalUrl;
 use serde_json::json;
 
@@ -92,6 +92,15 @@ pub struct Collected {
     reports: Vec<RoundReport>,
     troubles: BTreeMap<String, (u64, CanonicalUrl)>,
     interrupted: bool,
+}
+
+impl Collected {
+    /// What all rounds found together.
+    pub fn counts(&self) -> RoundCounts {
+        let mut sum = RoundCounts::default();
+        self.reports.iter().for_each(|report| sum.add(&report.counts));
+        sum
+    }
 }
 
 /// Collects one round of each site.

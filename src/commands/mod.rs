@@ -2,9 +2,11 @@
 
 mod collect;
 mod config;
+mod demo;
 mod demo_site;
 mod lab;
 mod look;
+mod run;
 mod serve;
 mod sites;
 mod upkeep;
@@ -37,17 +39,19 @@ pub fn run(cli: Cli) -> anyhow::Result<Exit> {
     let config = Config::load(cli.config.as_deref())?;
     let context = Context { archive: cli.archive, config, json: cli.json };
     match cli.command {
+        Command::Run(args) => run::run(&context, &args),
+        Command::Demo(args) => demo::demo(&context, &args),
         Command::Collect(args) => collect::collect(&context, &args),
         Command::Site(command) => sites::site(&context, command),
         Command::Log(args) => look::log(&context, &args),
         Command::Pages(args) => look::pages(&context, &args),
         Command::Versions(args) => look::versions(&context, &args),
         Command::Cat(args) => look::cat(&context, &args),
+        Command::Serve(args) => serve::serve(&context, &args),
         Command::Stats => upkeep::stats(&context),
         Command::Verify(args) => upkeep::verify(&context, &args),
         Command::Reindex => upkeep::reindex(&context),
         Command::Config => config::config(&context),
         Command::Lab(command) => lab::lab(&context, &command),
-        _ => Ok(Exit::Done),
     }
 }

@@ -1,14 +1,26 @@
-//! Interface and replay over HTTP.
+//! Interface and replay over HTTP, each on an origin of its own.
 
-use std::{future::Future, net::SocketAddr, sync::Arc};
+use std::{
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
 
 use anyhow::Context as _;
+use nenrin_replay::ReplayOptions;
+use nenrin_web::{Control, KindBytes, NotRunningHere, ReplayBase, StoreSummary, WebApp, WebOptions};
 use tokio::net::TcpListener;
 
 use super::Context;
-use crate::{archive::Archive, cli::ServeArgs, exit::{Exit, usage}};
+use crate::{
+    archive::{Access, Archive},
+    cli::ServeArgs,
+    clock,
+    exit::{Exit, usage},
+    table::say,
+};
 
-/// The program's runtime: one thread for the loop and the sockets of each core.
+/// The program's runtime.
 pub fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -35,4 +47,130 @@ pub async fn interrupted() {
         }
         () = terminated => {}
     }
+}
+
+/// `nenrin serve`.
+pub fn serve(context: &Context, args: &ServeArgs) -> anyhow::Result<Exit> {
+    let archive = Arc::new(context.open(Access::Read)?);
+    let runtime = runtime()?;
+    runtime.block_on(async {
+        let served = Served::start(context, args, &archive, Arc::new(NotRunningHere)).await?;
+        served.announce(context)?;
+        interrupted().await;
+        anyhow::Ok(())
+    })?;
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    Ok(Exit::Done)
+}
+
+/// Interface and replay, being served until the runtime ends.
+pub struct Served {
+    pub interface: SocketAddr,
+    pub replay: SocketAddr,
+}
+
+impl Served {
+    /// Begins to listen and to answer.
+    pub async fn start(
+        context: &Context,
+        args: &ServeArgs,
+        archive: &Arc<Archive>,
+        control: Arc<dyn Control>,
+    ) -> anyhow::Result<Self> {
+        let settings = &context.config.serve;
+        let interface = listen("interface", args.interface.as_deref(), &settings.interface).await?;
+        let replay = listen("replay", args.replay.as_deref(), &settings.replay).await?;
+        let served =
+            Self { interface: interface.local_addr()?, replay: replay.local_addr()? };
+        let web = nenrin_web::router(WebApp {
+            state: archive.state.clone(),
+            control,
+            store_stats: store_stats(archive),
+            replay_base: ReplayBase::Port(served.replay.port()),
+            options: WebOptions::new(secret()?),
+            now_s: clock::now_s,
+        });
+        let ports = served.interface.port();
+        let replay_options = ReplayOptions {
+            frame_ancestors: ["127.0.0.1", "localhost"]
+                .map(|host| format!("http://{host}:{ports}"))
+                .to_vec(),
+            ..ReplayOptions::default()
+        };
+        let shelf = (archive.state.clone(), archive.store.clone());
+        let replayed = nenrin_replay::router(Arc::new(shelf), replay_options);
+        tokio::spawn(async move { axum::serve(interface, web).await });
+        tokio::spawn(async move { axum::serve(replay, replayed).await });
+        Ok(served)
+    }
+
+    /// Tells a person where to look.
+    pub fn announce(&self, context: &Context) -> anyhow::Result<()> {
+        if context.json {
+            return crate::table::print_json(&serde_json::json!({
+                "interface": format!("http://{}/", self.interface),
+                "replay": format!("http://{}/", self.replay),
+            }));
+        }
+        say(format!("interface  http://{}/", self.interface))?;
+        say(format!("replay     http://{}/", self.replay))?;
+        say("Ctrl-C ends it; nothing is lost.")?;
+        Ok(())
+    }
+}
+
+async fn listen(
+    what: &str,
+    given: Option<&str>,
+    configured: &str,
+) -> anyhow::Result<TcpListener> {
+    let wanted = given.unwrap_or(configured);
+    let address: SocketAddr = wanted.parse().map_err(|_| {
+        usage(anyhow::anyhow!("the {what}'s address `{wanted}` is not of the form 127.0.0.1:8080"))
+    })?;
+    if what == "interface" && !is_loopback(address.ip()) {
+        return Err(usage(anyhow::anyhow!(
+            "the interface would listen on {address}, beyond this machine, without a password; use a loopback address"
+        )));
+    }
+    TcpListener::bind(address).await.map_err(|error| {
+        usage(anyhow::anyhow!(
+            "the {what} cannot listen on {address} ({error}); choose another with --{what} 127.0.0.1:PORT"
+        ))
+    })
+}
+
+fn is_loopback(address: IpAddr) -> bool {
+    address.is_loopback()
+}
+
+/// Sizes for the interface. Raw bytes by kind are not kept; the sum stands with the kind that has
+/// the larger share of unique bytes in the table of sites.
+fn store_stats(archive: &Arc<Archive>) -> Arc<dyn Fn() -> StoreSummary + Send + Sync> {
+    let archive = archive.clone();
+    Arc::new(move || {
+        let (Ok(store), Ok(state), Ok(files)) =
+            (archive.store.stats(), archive.state.stats(), archive.file_bytes())
+        else {
+            return StoreSummary::default();
+        };
+        StoreSummary {
+            html: KindBytes { stored_bytes: store.html_bytes, ..KindBytes::default() },
+            other: KindBytes {
+                stored_bytes: store.other_bytes,
+                raw_bytes: state.raw_bytes,
+                unique_bytes: store.unique_bytes,
+            },
+            index_bytes: files.saturating_sub(store.html_bytes + store.other_bytes),
+        }
+    })
+}
+
+fn secret() -> anyhow::Result<[u8; 32]> {
+    use std::io::Read;
+    let mut secret = [0; 32];
+    std::fs::File::open("/dev/urandom")
+        .and_then(|mut source| source.read_exact(&mut secret))
+        .context("the operating system gives no random bytes")?;
+    Ok(secret)
 }

@@ -1,0 +1,222 @@
+//! The main job: collecting for ever, with interface and replay beside it.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use nenrin_crawl::{Event, FetchOrder, Purpose, Ticket, read_exchange};
+use nenrin_fetch::{AddressPolicy, Exchange, FetchRequest, Fetcher, RobotsRules};
+use nenrin_state::{Schedule, SiteId, State};
+use nenrin_urls::{CanonicalUrl, Scope};
+use nenrin_web::{Control, ControlError, Preview, UnderWay};
+
+use super::{
+    Context,
+    demo_site::DemoSite,
+    serve::{Served, interrupted, runtime},
+    sites,
+};
+use crate::{
+    archive::{Access, Archive},
+    cli::ServeArgs,
+    clock,
+    config::Config,
+    driver::{Driver, DriverHandle, Until},
+    exit::Exit,
+};
+
+/// The demo site's day.
+const DEMO_DAY: Duration = Duration::from_secs(10);
+/// Links shown by a preview.
+const PREVIEW_LINKS: usize = 20;
+
+/// `nenrin run`.
+pub fn run(context: &Context, args: &ServeArgs) -> anyhow::Result<Exit> {
+    let archive = Arc::new(context.open(Access::Write)?);
+    let runtime = runtime()?;
+    runtime.block_on(run_until(context, args, &archive, interrupted()))?;
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    Ok(Exit::Done)
+}
+
+/// Collects and serves until `stop` is ready.
+pub async fn run_until(
+    context: &Context,
+    args: &ServeArgs,
+    archive: &Arc<Archive>,
+    stop: impl Future<Output = ()>,
+) -> anyhow::Result<()> {
+    let fetcher = Fetcher::new(context.config.fetch_options())?;
+    let driver = Driver::new(archive, fetcher.clone(), context.config.crawl_options());
+    let control = RunControl {
+        archive: archive.clone(),
+        config: context.config.clone(),
+        driver: driver.handle(),
+        fetcher,
+        runtime: tokio::runtime::Handle::current(),
+        demo: Mutex::new(None),
+    };
+    let served = Served::start(context, args, archive, Arc::new(control)).await?;
+    served.announce(context)?;
+    driver.run(Until::Stopped, stop, |_, _| {}).await?;
+    Ok(())
+}
+
+/// What the interface may ask of a process that collects.
+struct RunControl {
+    archive: Arc<Archive>,
+    config: Config,
+    driver: DriverHandle,
+    fetcher: Fetcher,
+    runtime: tokio::runtime::Handle,
+    demo: Mutex<Option<SiteId>>,
+}
+
+fn failed(error: impl std::fmt::Display) -> ControlError {
+    ControlError::Failed { reason: error.to_string() }
+}
+
+impl Control for RunControl {
+    fn collects(&self) -> bool {
+        true
+    }
+
+    fn collect_now(&self, site: SiteId) -> Result<(), ControlError> {
+        self.driver.tell(Event::CollectNow(site));
+        Ok(())
+    }
+
+    fn sites_changed(&self) {
+        self.driver.sites_changed();
+    }
+
+    fn under_way(&self) -> Vec<UnderWay> {
+        let shown = |under_way: crate::driver::UnderWay| UnderWay {
+            server: under_way.url.server().to_string(),
+            url: under_way.url.to_string(),
+            since_s: under_way.since_ms / 1000,
+            phase: "receiving",
+        };
+        self.driver.under_way().into_iter().map(shown).collect()
+    }
+
+    fn start_demo(&self) -> Result<SiteId, ControlError> {
+        let mut demo = self.demo.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(site) = *demo {
+            return Ok(site);
+        }
+        let served = self.runtime.block_on(DemoSite::start()).map_err(failed)?;
+        let site = register_demo(&*self.archive.state, &served, &self.config).map_err(failed)?;
+        *demo = Some(site);
+        self.runtime.spawn(async move {
+            loop {
+                tokio::time::sleep(DEMO_DAY).await;
+                served.next_issue();
+            }
+        });
+        self.driver.sites_changed();
+        Ok(site)
+    }
+
+    fn preview(&self, top: &CanonicalUrl, allow_private: bool) -> Result<Preview, ControlError> {
+        let looked = async {
+            let robots = self.look(&top.server().url("/robots.txt").map_err(failed)?, allow_private);
+            let (robots, page) = (robots.await, self.look(top, allow_private).await);
+            Ok(preview(top, robots, page))
+        };
+        self.runtime.block_on(looked)
+    }
+}
+
+impl RunControl {
+    async fn look(&self, url: &CanonicalUrl, allow_private: bool) -> Result<Exchange, String> {
+        let addresses =
+            if allow_private { AddressPolicy::AllowPrivate } else { AddressPolicy::Public };
+        let request = FetchRequest { addresses, ..FetchRequest::new(url.clone()) };
+        let limit = tokio::time::timeout(Duration::from_secs(20), self.fetcher.fetch(&request));
+        match limit.await {
+            Ok(result) => result.map_err(|failure| failure.to_string()),
+            Err(_) => Err("no answer within 20 seconds".to_owned()),
+        }
+    }
+}
+
+/// Registers the demo site, collected every few seconds without a pause.
+pub fn register_demo(
+    state: &dyn State,
+    demo: &DemoSite,
+    config: &Config,
+) -> anyhow::Result<SiteId> {
+    let top = CanonicalUrl::parse(&demo.top())?;
+    let mut conditions = sites::default_conditions(vec![top], config);
+    conditions.allow_private = true;
+    conditions.delay_ms = Some(0);
+    conditions.schedule = Schedule::Rounds { period_s: DEMO_DAY.as_secs() as i64 };
+    let taken = state.sites()?.into_iter().any(|site| site.name == "The Ring (demo)");
+    let name = if taken { sites::free_name(state, &conditions)? } else { "The Ring (demo)".to_owned() };
+    Ok(state.add_site(&name, &conditions, clock::now_s())?.id)
+}
+
+fn preview(
+    top: &CanonicalUrl,
+    robots: Result<Exchange, String>,
+    page: Result<Exchange, String>,
+) -> Preview {
+    let rules = match &robots {
+        Ok(exchange) if exchange.status == 200 => RobotsRules::parse(&exchange.body, "nenrin"),
+        Ok(exchange) if exchange.status < 500 => RobotsRules::allow_all(),
+        _ => RobotsRules::disallow_all(),
+    };
+    let verdict = rules.allows(top.path_and_query());
+    let robots_text = match (&robots, verdict.allowed) {
+        (Err(why), _) => format!("could not be fetched ({why}): nothing would be collected"),
+        (Ok(exchange), _) if exchange.status >= 500 => {
+            format!("answers with status {}: nothing would be collected", exchange.status)
+        }
+        (Ok(exchange), _) if exchange.status != 200 => "there is none: all may be collected".to_owned(),
+        (Ok(_), true) => "allows the top page".to_owned(),
+        (Ok(_), false) => "forbids the top page".to_owned(),
+    };
+    let sitemaps = top.server().url("/robots.txt").map(|url| rules.sitemaps(&url)).unwrap_or_default();
+    let sitemap = match sitemaps.as_slice() {
+        [] => "none is named in robots.txt".to_owned(),
+        [only] => format!("{only}"),
+        [first, rest @ ..] => format!("{first} and {} more", rest.len()),
+    };
+    let mut links = Vec::new();
+    let top_text = match page {
+        Err(why) => why,
+        Ok(exchange) => {
+            let order = FetchOrder {
+                ticket: Ticket(0),
+                purpose: Purpose::Page,
+                url: top.clone(),
+                etag: None,
+                last_modified: None,
+                allow_private: false,
+                known_mark: None,
+            };
+            let answer = read_exchange(&order, &exchange, clock::now_s());
+            let tops = [top.clone()];
+            links = (answer.links.iter())
+                .filter(|link| Scope::Host.contains(&tops, &link.url))
+                .map(|link| link.url.to_string())
+                .collect();
+            match answer.location {
+                Some(to) => format!("status {}, leads to {to}", answer.status),
+                None => format!("status {}, {}, {} bytes", answer.status, answer.mime, answer.body_bytes),
+            }
+        }
+    };
+    let found = links.len() as u64;
+    links.truncate(PREVIEW_LINKS);
+    Preview {
+        top: top_text,
+        robots: robots_text,
+        sitemap,
+        links,
+        estimated_pages: (found > 0).then_some(found + 1),
+        estimated_bytes: None,
+    }
+}
