@@ -222,7 +222,8 @@ pub(super) fn troubles(
     site: SiteId,
     looked_at: usize,
 ) -> rusqlite::Result<Vec<TroubleGroup>> {
-    let mut groups: BTreeMap<(u8, u16, Option<String>), (u64, i64, i64)> = BTreeMap::new();
+    type Cause = (u8, u16, Option<String>);
+    let mut groups: BTreeMap<Cause, (u64, i64, i64)> = BTreeMap::new();
     for outcome in [Outcome::Gone, Outcome::Refused, Outcome::Failed] {
         let number = rows::outcome_number(outcome);
         let mut query = c.prepare_cached(
