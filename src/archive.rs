@@ -57,7 +57,8 @@ impl Archive {
             }
         };
         let state = SqliteState::open(&folder.join("state.sqlite"), config.state.bucket.as_s())?;
-        let packs = LocalFolder::open(folder.join("packs")).map_err(nenrin_store::StoreError::from)?;
+        let packs =
+            LocalFolder::open(folder.join("packs")).map_err(nenrin_store::StoreError::from)?;
         let options = StoreOptions {
             index_path: Some(folder.join("packs.index")),
             read_only: lock.is_none(),
@@ -131,7 +132,8 @@ impl Lock {
         // The note is read for people alone; a damaged one says nothing.
         let _ = Read::by_ref(&mut file).take(100).read_to_string(&mut note);
         if held {
-            let by = note.split_once(' ').map_or(String::new(), |(_, pid)| format!(" (process {pid})"));
+            let by =
+                note.split_once(' ').map_or(String::new(), |(_, pid)| format!(" (process {pid})"));
             return Ok(Taken::Held { by });
         }
         let mut lock = Self { file, was_running: note.starts_with(RUNNING) };

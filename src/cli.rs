@@ -17,7 +17,13 @@ usage, configuration or input · 3 no room (disk or quota) · 4 the archive is d
 #[command(version, after_help = EXIT_CODES, propagate_version = true)]
 pub struct Cli {
     /// The archive's folder; created on first use.
-    #[arg(long, global = true, env = "NENRIN_ARCHIVE", default_value = "./nenrin-data", value_name = "DIR")]
+    #[arg(
+        long,
+        global = true,
+        env = "NENRIN_ARCHIVE",
+        default_value = "./nenrin-data",
+        value_name = "DIR"
+    )]
     pub archive: PathBuf,
     /// A configuration file (TOML); `nenrin config` shows what can be set.
     #[arg(long, global = true, env = "NENRIN_CONFIG", value_name = "FILE")]

@@ -211,42 +211,96 @@ impl Config {
         let mut add = |name, read: &dyn Fn(&Self) -> String, reason| {
             settings.push(Setting { name, value: read(self), default: read(&default), reason });
         };
-        add("contact", &|c| c.contact.clone(),
-            "a URL or address where the people behind a server can reach you, sent with every request; empty until you set it");
-        add("crawl.parallel", &|c| c.crawl.parallel.to_string(),
-            "requests under way over all servers; one per server at a time, so many servers are needed to use them");
-        add("crawl.depth", &|c| c.crawl.depth.to_string(),
-            "links followed from a top page (depth 1); deep enough for any real site, and an end for endless ones");
-        add("crawl.period", &|c| c.crawl.period.to_string(),
-            "a round a day, as in paper 001, for sites that are not told otherwise");
-        add("crawl.redirects", &|c| c.crawl.redirects.to_string(),
-            "redirects followed in a row; browsers stop at about 20 as well");
-        add("politeness.delay", &|c| c.politeness.delay.to_string(),
-            "pause between two requests to one server; no server minds one request a second");
-        add("politeness.response_factor", &|c| c.politeness.response_factor.to_string(),
-            "the pause is at least this many times the last response time, so that a slow server is asked less");
-        add("politeness.crawl_delay_max", &|c| c.politeness.crawl_delay_max.to_string(),
-            "the longest Crawl-delay of a robots.txt that is honoured in full, as in Heritrix");
-        add("politeness.rest_first", &|c| c.politeness.rest_first.to_string(),
-            "rest after 429, 503 or a failed connection without Retry-After; doubles each time");
-        add("politeness.rest_max", &|c| c.politeness.rest_max.to_string(),
-            "the longest rest, and the longest Retry-After that is honoured");
-        add("fetch.accept_encoding", &|c| c.fetch.accept_encoding.clone(),
-            "content codings asked for; gzip saves the line and can be undone exactly in storage, br and zstd cannot; all are understood");
-        add("fetch.max_body", &|c| c.fetch.max_body.to_string(),
-            "larger bodies are not kept; bounds the memory of one request");
-        add("fetch.connect_timeout", &|c| c.fetch.connect_timeout.to_string(),
-            "time to reach a server; most that take longer never answer");
-        add("fetch.idle_timeout", &|c| c.fetch.idle_timeout.to_string(),
-            "time without a byte after which an answer is given up");
-        add("fetch.total_timeout", &|c| c.fetch.total_timeout.to_string(),
-            "the longest time for one answer; ends slow drips");
-        add("serve.interface", &|c| c.serve.interface.clone(),
-            "where the interface listens: this machine alone");
-        add("serve.replay", &|c| c.serve.replay.clone(),
-            "where replay listens; another port, so that archived scripts never share the interface's origin");
-        add("state.bucket", &|c| c.state.bucket.to_string(),
-            "resolution of the long-term queue when an archive is created; the papers use a day");
+        add(
+            "contact",
+            &|c| c.contact.clone(),
+            "a URL or address where the people behind a server can reach you, sent with every request; empty until you set it",
+        );
+        add(
+            "crawl.parallel",
+            &|c| c.crawl.parallel.to_string(),
+            "requests under way over all servers; one per server at a time, so many servers are needed to use them",
+        );
+        add(
+            "crawl.depth",
+            &|c| c.crawl.depth.to_string(),
+            "links followed from a top page (depth 1); deep enough for any real site, and an end for endless ones",
+        );
+        add(
+            "crawl.period",
+            &|c| c.crawl.period.to_string(),
+            "a round a day, as in paper 001, for sites that are not told otherwise",
+        );
+        add(
+            "crawl.redirects",
+            &|c| c.crawl.redirects.to_string(),
+            "redirects followed in a row; browsers stop at about 20 as well",
+        );
+        add(
+            "politeness.delay",
+            &|c| c.politeness.delay.to_string(),
+            "pause between two requests to one server; no server minds one request a second",
+        );
+        add(
+            "politeness.response_factor",
+            &|c| c.politeness.response_factor.to_string(),
+            "the pause is at least this many times the last response time, so that a slow server is asked less",
+        );
+        add(
+            "politeness.crawl_delay_max",
+            &|c| c.politeness.crawl_delay_max.to_string(),
+            "the longest Crawl-delay of a robots.txt that is honoured in full, as in Heritrix",
+        );
+        add(
+            "politeness.rest_first",
+            &|c| c.politeness.rest_first.to_string(),
+            "rest after 429, 503 or a failed connection without Retry-After; doubles each time",
+        );
+        add(
+            "politeness.rest_max",
+            &|c| c.politeness.rest_max.to_string(),
+            "the longest rest, and the longest Retry-After that is honoured",
+        );
+        add(
+            "fetch.accept_encoding",
+            &|c| c.fetch.accept_encoding.clone(),
+            "content codings asked for; gzip saves the line and can be undone exactly in storage, br and zstd cannot; all are understood",
+        );
+        add(
+            "fetch.max_body",
+            &|c| c.fetch.max_body.to_string(),
+            "larger bodies are not kept; bounds the memory of one request",
+        );
+        add(
+            "fetch.connect_timeout",
+            &|c| c.fetch.connect_timeout.to_string(),
+            "time to reach a server; most that take longer never answer",
+        );
+        add(
+            "fetch.idle_timeout",
+            &|c| c.fetch.idle_timeout.to_string(),
+            "time without a byte after which an answer is given up",
+        );
+        add(
+            "fetch.total_timeout",
+            &|c| c.fetch.total_timeout.to_string(),
+            "the longest time for one answer; ends slow drips",
+        );
+        add(
+            "serve.interface",
+            &|c| c.serve.interface.clone(),
+            "where the interface listens: this machine alone",
+        );
+        add(
+            "serve.replay",
+            &|c| c.serve.replay.clone(),
+            "where replay listens; another port, so that archived scripts never share the interface's origin",
+        );
+        add(
+            "state.bucket",
+            &|c| c.state.bucket.to_string(),
+            "resolution of the long-term queue when an archive is created; the papers use a day",
+        );
         settings
     }
 }

@@ -21,7 +21,9 @@ use nenrin_crawl::{
     Command, Crawl, CrawlOptions, Event, FetchOrder, Fetched, RoundReport, StoreOrder, Ticket,
     Trouble, read_exchange,
 };
-use nenrin_fetch::{AddressPolicy, Exchange, FetchFailure, FetchRequest, Fetcher, Protocol, Validators};
+use nenrin_fetch::{
+    AddressPolicy, Exchange, FetchFailure, FetchRequest, Fetcher, Protocol, Validators,
+};
 use nenrin_state::{Change, Outcome, Round, ServerId, SiteId, State, StateError};
 use nenrin_store::{NewVersion, Store, StoreError, VersionId};
 use nenrin_urls::CanonicalUrl;
@@ -300,7 +302,8 @@ impl Driver {
                 let detail = format!("the answer could not be read: {panic}");
                 (failed(0, "internal", detail, false, false), None)
             });
-            let _ = sender.send(Happening::Fetched { ticket, fetched: Box::new(fetched), exchange });
+            let _ =
+                sender.send(Happening::Fetched { ticket, fetched: Box::new(fetched), exchange });
         });
     }
 
@@ -355,7 +358,8 @@ fn serve_store(
     sender: &UnboundedSender<Happening>,
 ) {
     while let Ok(first) = jobs.recv() {
-        let batch: Vec<_> = std::iter::once(first).chain(jobs.try_iter().take(STORE_BATCH - 1)).collect();
+        let batch: Vec<_> =
+            std::iter::once(first).chain(jobs.try_iter().take(STORE_BATCH - 1)).collect();
         match store_batch(store, &batch) {
             Ok(events) => {
                 for event in events {
@@ -480,9 +484,6 @@ fn commit(
 }
 
 /// Servers whose records the machine has not been given yet.
-fn untold(
-    servers: impl Iterator<Item = ServerId>,
-    told: &mut BTreeSet<ServerId>,
-) -> Vec<ServerId> {
+fn untold(servers: impl Iterator<Item = ServerId>, told: &mut BTreeSet<ServerId>) -> Vec<ServerId> {
     servers.filter(|&server| told.insert(server)).collect()
 }

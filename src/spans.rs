@@ -38,7 +38,8 @@ impl FromStr for Span {
         let (number, unit) = text.split_at(unit_at);
         let wrong = || format!("`{text}` is no duration; write it like 200ms, 90s, 15m, 12h or 7d");
         let number: u64 = number.parse().map_err(|_| wrong())?;
-        let (_, unit_ms) = UNITS_MS.into_iter().find(|(name, _)| *name == unit).ok_or_else(wrong)?;
+        let (_, unit_ms) =
+            UNITS_MS.into_iter().find(|(name, _)| *name == unit).ok_or_else(wrong)?;
         let ms = number.checked_mul(unit_ms).filter(|&ms| ms <= 36_500 * 86_400_000);
         ms.map(|ms| Self(Duration::from_millis(ms)))
             .ok_or_else(|| format!("`{text}` is longer than a hundred years"))
@@ -205,7 +206,8 @@ pub fn digits14(at_s: i64) -> String {
 }
 
 fn written(at_s: i64, format: &str) -> String {
-    Timestamp::from_second(at_s).map_or_else(|_| at_s.to_string(), |t| t.strftime(format).to_string())
+    Timestamp::from_second(at_s)
+        .map_or_else(|_| at_s.to_string(), |t| t.strftime(format).to_string())
 }
 
 #[cfg(test)]

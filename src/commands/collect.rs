@@ -39,7 +39,9 @@ pub fn collect(context: &Context, args: &CollectArgs) -> anyhow::Result<Exit> {
         }
     }
     if context.config.contact.is_empty() && !args.allow_private {
-        tracing::warn!("no contact is configured; set `contact` so that server owners can reach you");
+        tracing::warn!(
+            "no contact is configured; set `contact` so that server owners can reach you"
+        );
     }
     let began_ms = clock::now_ms();
     let runtime = super::serve::runtime()?;
@@ -206,8 +208,17 @@ fn summarise(
         return Ok(exit);
     }
     let mut table = Table::new(&[
-        "site", "visits", "changed", "same", "not modified", "gone", "refused", "failed", "new pages",
-        "received", "stored",
+        "site",
+        "visits",
+        "changed",
+        "same",
+        "not modified",
+        "gone",
+        "refused",
+        "failed",
+        "new pages",
+        "received",
+        "stored",
     ]);
     for report in &collected.reports {
         let counts = &report.counts;
@@ -226,14 +237,21 @@ fn summarise(
         ]);
     }
     table.print()?;
-    say(format!("collected in {:.1} s into {}", elapsed_ms as f64 / 1000.0, archive.folder.display()))?;
+    say(format!(
+        "collected in {:.1} s into {}",
+        elapsed_ms as f64 / 1000.0,
+        archive.folder.display()
+    ))?;
     let mut troubles: Vec<_> = collected.troubles.iter().collect();
     troubles.sort_by_key(|(_, (times, _))| std::cmp::Reverse(*times));
     for (what, (times, url)) in troubles.iter().take(TROUBLES_SHOWN) {
         say(format!("  {times} × {what}  (such as {url})"))?;
     }
     if troubles.len() > TROUBLES_SHOWN {
-        say(format!("  … and {} more kinds; `nenrin log --visits` has all", troubles.len() - TROUBLES_SHOWN))?;
+        say(format!(
+            "  … and {} more kinds; `nenrin log --visits` has all",
+            troubles.len() - TROUBLES_SHOWN
+        ))?;
     }
     for report in &collected.reports {
         let left: u64 = report.left.iter().map(|(_, pages)| pages).sum();

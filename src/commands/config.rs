@@ -11,7 +11,9 @@ pub fn config(context: &Context) -> anyhow::Result<Exit> {
         print_json(&settings)?;
         return Ok(Exit::Done);
     }
-    say("# The effective configuration. A file with these lines, given by --config, changes them.")?;
+    say(
+        "# The effective configuration. A file with these lines, given by --config, changes them.",
+    )?;
     let mut section = "";
     for setting in &settings {
         let (table, field) = setting.name.rsplit_once('.').unwrap_or(("", setting.name));

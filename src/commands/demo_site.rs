@@ -98,7 +98,9 @@ fn content(path: &str, issue: u32) -> Option<(&'static str, String)> {
         "/about/history.html" => history(),
         "/drafts/" => frame("Drafts", html! { p { "Not for crawlers." } }),
         _ => match (numbered("/news/"), numbered("/blog/")) {
-            (Some(number), _) if (1..=issue + FRONT_STORIES).contains(&number) => story(number, issue),
+            (Some(number), _) if (1..=issue + FRONT_STORIES).contains(&number) => {
+                story(number, issue)
+            }
             (_, Some(number)) if (1..=posts(issue)).contains(&number) => post(number),
             _ => return None,
         },
@@ -216,13 +218,15 @@ fn history() -> Markup {
 fn sentence(number: u32) -> String {
     const WORDS: [&str; 24] = [
         "the", "old", "quiet", "mayor", "river", "says", "under", "winter", "bridge", "while",
-        "children", "count", "every", "ring", "of", "a", "fallen", "oak", "and", "nobody", "hurries",
-        "home", "before", "dusk",
+        "children", "count", "every", "ring", "of", "a", "fallen", "oak", "and", "nobody",
+        "hurries", "home", "before", "dusk",
     ];
     let mut state = u64::from(number) * 2_654_435_761 + 12_345;
     let words: Vec<&str> = (0..40)
         .map(|_| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             WORDS[(state >> 33) as usize % WORDS.len()]
         })
         .collect();
@@ -271,7 +275,8 @@ mod tests {
         for issue in 1..20 {
             for page in ["/", "/blog/", "/about/", "/news/1.html", "/blog/1.html"] {
                 let (_, body) = content(page, issue).unwrap();
-                for link in body.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next()) {
+                for link in body.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next())
+                {
                     assert!(content(link, issue).is_some(), "issue {issue}: {page} -> {link}");
                 }
             }

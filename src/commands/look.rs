@@ -27,7 +27,11 @@ fn site_id(archive: &Archive, name: Option<&str>) -> anyhow::Result<Option<SiteI
 pub fn log(context: &Context, args: &LogArgs) -> anyhow::Result<Exit> {
     let archive = context.open(Access::Read)?;
     let site = site_id(&archive, args.site.as_deref())?;
-    if args.visits { visits(context, &archive, site, args.limit) } else { rounds(context, &archive, site, args.limit) }
+    if args.visits {
+        visits(context, &archive, site, args.limit)
+    } else {
+        rounds(context, &archive, site, args.limit)
+    }
 }
 
 fn rounds(
@@ -52,8 +56,19 @@ fn rounds(
         return Ok(Exit::Done);
     }
     let mut table = Table::new(&[
-        "round", "site", "began (UTC)", "took", "visits", "changed", "same", "not modified", "gone",
-        "refused", "failed", "received", "stored",
+        "round",
+        "site",
+        "began (UTC)",
+        "took",
+        "visits",
+        "changed",
+        "same",
+        "not modified",
+        "gone",
+        "refused",
+        "failed",
+        "received",
+        "stored",
     ]);
     for round in &rounds {
         let counts = &round.counts;
@@ -83,7 +98,8 @@ fn visits(
     site: Option<SiteId>,
     limit: usize,
 ) -> anyhow::Result<Exit> {
-    let mut table = Table::new(&["visited (UTC)", "outcome", "status", "time", "received", "page", "why"]);
+    let mut table =
+        Table::new(&["visited (UTC)", "outcome", "status", "time", "received", "page", "why"]);
     let (mut before, mut left) = (None, limit);
     while left > 0 {
         let filter = VisitFilter { site, before, limit: left.min(PORTION) };
@@ -122,7 +138,13 @@ pub fn pages(context: &Context, args: &PagesArgs) -> anyhow::Result<Exit> {
     let archive = context.open(Access::Read)?;
     let site = site_id(&archive, args.site.as_deref())?;
     let mut table = Table::new(&[
-        "page", "visits", "changes", "last visit (UTC)", "outcome", "bytes", "next visit",
+        "page",
+        "visits",
+        "changes",
+        "last visit (UTC)",
+        "outcome",
+        "bytes",
+        "next visit",
     ]);
     let (mut after, mut left) = (None, args.limit.unwrap_or(usize::MAX));
     while left > 0 {

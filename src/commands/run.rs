@@ -121,7 +121,8 @@ impl Control for RunControl {
 
     fn preview(&self, top: &CanonicalUrl, allow_private: bool) -> Result<Preview, ControlError> {
         let looked = async {
-            let robots = self.look(&top.server().url("/robots.txt").map_err(failed)?, allow_private);
+            let robots =
+                self.look(&top.server().url("/robots.txt").map_err(failed)?, allow_private);
             let (robots, page) = (robots.await, self.look(top, allow_private).await);
             Ok(preview(top, robots, page))
         };
@@ -154,7 +155,8 @@ pub fn register_demo(
     conditions.delay_ms = Some(0);
     conditions.schedule = Schedule::Rounds { period_s: DEMO_DAY.as_secs() as i64 };
     let taken = state.sites()?.into_iter().any(|site| site.name == "The Ring (demo)");
-    let name = if taken { sites::free_name(state, &conditions)? } else { "The Ring (demo)".to_owned() };
+    let name =
+        if taken { sites::free_name(state, &conditions)? } else { "The Ring (demo)".to_owned() };
     Ok(state.add_site(&name, &conditions, clock::now_s())?.id)
 }
 
@@ -174,11 +176,14 @@ fn preview(
         (Ok(exchange), _) if exchange.status >= 500 => {
             format!("answers with status {}: nothing would be collected", exchange.status)
         }
-        (Ok(exchange), _) if exchange.status != 200 => "there is none: all may be collected".to_owned(),
+        (Ok(exchange), _) if exchange.status != 200 => {
+            "there is none: all may be collected".to_owned()
+        }
         (Ok(_), true) => "allows the top page".to_owned(),
         (Ok(_), false) => "forbids the top page".to_owned(),
     };
-    let sitemaps = top.server().url("/robots.txt").map(|url| rules.sitemaps(&url)).unwrap_or_default();
+    let sitemaps =
+        top.server().url("/robots.txt").map(|url| rules.sitemaps(&url)).unwrap_or_default();
     let sitemap = match sitemaps.as_slice() {
         [] => "none is named in robots.txt".to_owned(),
         [only] => format!("{only}"),
@@ -205,7 +210,10 @@ fn preview(
                 .collect();
             match answer.location {
                 Some(to) => format!("status {}, leads to {to}", answer.status),
-                None => format!("status {}, {}, {} bytes", answer.status, answer.mime, answer.body_bytes),
+                None => format!(
+                    "status {}, {}, {} bytes",
+                    answer.status, answer.mime, answer.body_bytes
+                ),
             }
         }
     };

@@ -8,7 +8,9 @@ use std::{
 
 use anyhow::Context as _;
 use nenrin_replay::ReplayOptions;
-use nenrin_web::{Control, KindBytes, NotRunningHere, ReplayBase, StoreSummary, WebApp, WebOptions};
+use nenrin_web::{
+    Control, KindBytes, NotRunningHere, ReplayBase, StoreSummary, WebApp, WebOptions,
+};
 use tokio::net::TcpListener;
 
 use super::Context;
@@ -80,8 +82,7 @@ impl Served {
         let settings = &context.config.serve;
         let interface = listen("interface", args.interface.as_deref(), &settings.interface).await?;
         let replay = listen("replay", args.replay.as_deref(), &settings.replay).await?;
-        let served =
-            Self { interface: interface.local_addr()?, replay: replay.local_addr()? };
+        let served = Self { interface: interface.local_addr()?, replay: replay.local_addr()? };
         let web = nenrin_web::router(WebApp {
             state: archive.state.clone(),
             control,
@@ -119,11 +120,7 @@ impl Served {
     }
 }
 
-async fn listen(
-    what: &str,
-    given: Option<&str>,
-    configured: &str,
-) -> anyhow::Result<TcpListener> {
+async fn listen(what: &str, given: Option<&str>, configured: &str) -> anyhow::Result<TcpListener> {
     let wanted = given.unwrap_or(configured);
     let address: SocketAddr = wanted.parse().map_err(|_| {
         usage(anyhow::anyhow!("the {what}'s address `{wanted}` is not of the form 127.0.0.1:8080"))

@@ -152,7 +152,15 @@ fn list(context: &Context) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     let mut table = Table::new(&[
-        "no", "site", "schedule", "pages", "visits", "versions", "raw", "last round", "",
+        "no",
+        "site",
+        "schedule",
+        "pages",
+        "visits",
+        "versions",
+        "raw",
+        "last round",
+        "",
     ]);
     for site in &sites {
         table.row(vec![
@@ -198,9 +206,12 @@ fn show(context: &Context, site: &Site) -> anyhow::Result<Exit> {
         ("depth", conditions.depth.to_string()),
         ("collected", schedule_text(&conditions.schedule)),
         ("page limit", conditions.max_pages.map_or("none".to_owned(), |n| n.to_string())),
-        ("delay", conditions.delay_ms.map_or("the archive's".to_owned(), |ms| {
-            Span(std::time::Duration::from_millis(ms)).to_string()
-        })),
+        (
+            "delay",
+            conditions.delay_ms.map_or("the archive's".to_owned(), |ms| {
+                Span(std::time::Duration::from_millis(ms)).to_string()
+            }),
+        ),
         ("embeds", if conditions.embeds { "from anywhere" } else { "in scope only" }.to_owned()),
         ("robots.txt", robots),
         ("addresses", if conditions.allow_private { "any" } else { "public" }.to_owned()),

@@ -50,11 +50,16 @@ pub fn stats(context: &Context) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     let mut table = Table::new(&[
-        "site", "pages", "visits", "versions", "raw", "unique", "stored", "of raw", "html", "other", "index",
+        "site", "pages", "visits", "versions", "raw", "unique", "stored", "of raw", "html",
+        "other", "index",
     ]);
     let mut row = |name: String, pages: u64, visits: u64, versions: u64, sizes: [u64; 6]| {
         let [raw, unique, stored, html, other, index] = sizes;
-        let share = if raw == 0 { String::new() } else { format!("{:.1}%", 100.0 * stored as f64 / raw as f64) };
+        let share = if raw == 0 {
+            String::new()
+        } else {
+            format!("{:.1}%", 100.0 * stored as f64 / raw as f64)
+        };
         let mut cells = vec![name, pages.to_string(), visits.to_string(), versions.to_string()];
         cells.extend([raw, unique, stored].map(readable_bytes));
         cells.push(share);
@@ -81,7 +86,11 @@ pub fn stats(context: &Context) -> anyhow::Result<Exit> {
 }
 
 fn bar(context: &Context) -> ProgressBar {
-    if context.json || !std::io::stderr().is_terminal() { ProgressBar::hidden() } else { ProgressBar::new(0) }
+    if context.json || !std::io::stderr().is_terminal() {
+        ProgressBar::hidden()
+    } else {
+        ProgressBar::new(0)
+    }
 }
 
 /// `nenrin verify`.
@@ -131,7 +140,11 @@ pub fn verify(context: &Context, args: &VerifyArgs) -> anyhow::Result<Exit> {
     for wrong in state.iter().take(DAMAGE_SHOWN) {
         say(format!("state: {wrong}"))?;
     }
-    say(if sound { "sound" } else { "not sound; `nenrin reindex` rebuilds the indexes from what is readable" })?;
+    say(if sound {
+        "sound"
+    } else {
+        "not sound; `nenrin reindex` rebuilds the indexes from what is readable"
+    })?;
     Ok(exit)
 }
 
@@ -150,7 +163,10 @@ fn missing_versions(archive: &Archive) -> anyhow::Result<Vec<String>> {
             Err(_) => {}
         }
     })?;
-    Ok(example.map(|example| format!("{missing} listed versions are not in the packs, such as {example}")).into_iter().collect())
+    Ok(example
+        .map(|example| format!("{missing} listed versions are not in the packs, such as {example}"))
+        .into_iter()
+        .collect())
 }
 
 /// `nenrin reindex`.
@@ -173,52 +189,58 @@ pub fn reindex(context: &Context) -> anyhow::Result<Exit> {
     let mut known: std::collections::BTreeMap<u32, nenrin_state::SiteId> =
         archive.state.sites()?.iter().map(|site| (site.id.0, site.id)).collect();
     let mut trouble = None;
-    archive.store.scan(&mut |head| {
-        versions += 1;
-        bar.inc(1);
-        let mut adopt = || -> anyhow::Result<bool> {
-            let site = match known.get(&head.group) {
-                Some(&site) => site,
-                None => {
-                    let mut conditions =
-                        sites::default_conditions(vec![head.url.clone()], &context.config);
-                    conditions.schedule = nenrin_state::Schedule::Manual;
-                    let name = sites::free_name(&*archive.state, &conditions)?;
-                    let site = archive.state.add_site(&name, &conditions, head.visited_at_s)?;
-                    new_sites += 1;
-                    known.insert(head.group, site.id);
-                    site.id
+    archive
+        .store
+        .scan(&mut |head| {
+            versions += 1;
+            bar.inc(1);
+            let mut adopt = || -> anyhow::Result<bool> {
+                let site = match known.get(&head.group) {
+                    Some(&site) => site,
+                    None => {
+                        let mut conditions =
+                            sites::default_conditions(vec![head.url.clone()], &context.config);
+                        conditions.schedule = nenrin_state::Schedule::Manual;
+                        let name = sites::free_name(&*archive.state, &conditions)?;
+                        let site = archive.state.add_site(&name, &conditions, head.visited_at_s)?;
+                        new_sites += 1;
+                        known.insert(head.group, site.id);
+                        site.id
+                    }
+                };
+                let row = VersionRow {
+                    at_s: head.visited_at_s,
+                    version: head.id.0,
+                    status: head.status,
+                    mime: mime(&head.response_head),
+                    bytes: head.body_bytes,
+                };
+                Ok(archive.state.adopt_version(site, &head.url, &row)?)
+            };
+            match adopt() {
+                Ok(new) => {
+                    adopted += u64::from(new);
+                    Ok(())
                 }
-            };
-            let row = VersionRow {
-                at_s: head.visited_at_s,
-                version: head.id.0,
-                status: head.status,
-                mime: mime(&head.response_head),
-                bytes: head.body_bytes,
-            };
-            Ok(archive.state.adopt_version(site, &head.url, &row)?)
-        };
-        match adopt() {
-            Ok(new) => {
-                adopted += u64::from(new);
-                Ok(())
+                Err(error) => {
+                    let told = error.to_string();
+                    trouble = Some(error);
+                    Err(StoreError::Stopped(told))
+                }
             }
-            Err(error) => {
-                let told = error.to_string();
-                trouble = Some(error);
-                Err(StoreError::Stopped(told))
-            }
-        }
-    })
-    .or_else(|error| trouble.take().map_or(Err(error.into()), Err))?;
+        })
+        .or_else(|error| trouble.take().map_or(Err(error.into()), Err))?;
     bar.finish_and_clear();
     if context.json {
         print_json(&json!({"versions": versions, "adopted": adopted, "new_sites": new_sites}))?;
     } else {
-        say(format!("{versions} versions in the packs, {adopted} of them were missing in the state"))?;
+        say(format!(
+            "{versions} versions in the packs, {adopted} of them were missing in the state"
+        ))?;
         if new_sites > 0 {
-            say(format!("{new_sites} sites were registered anew; `nenrin site set` restores their conditions"))?;
+            say(format!(
+                "{new_sites} sites were registered anew; `nenrin site set` restores their conditions"
+            ))?;
         }
     }
     Ok(Exit::Done)

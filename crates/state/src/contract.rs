@@ -1,8 +1,9 @@
 use nenrin_urls::{CanonicalUrl, UrlKey};
 
 use crate::{
-    Change, DuePage, NewPage, PageId, PageRecord, Round, ServerId, ServerRecord, Site,
-    SiteConditions, SiteId, StateError, StateStats, VersionRow, VisitRow,
+    Change, DayCounts, DayQuery, DuePage, LogQuery, NewPage, PageId, PageRecord, PathQuery, Round,
+    ServerId, ServerRecord, Site, SiteConditions, SiteId, SiteServer, SiteSums, StateError,
+    StateStats, TreeEntry, TroubleGroup, VersionRow, VisitRow,
 };
 
 /// Where a scan of the long-term queue stands: bucket and page taken last.
@@ -157,4 +158,43 @@ pub trait State: Send + Sync {
         url: &CanonicalUrl,
         row: &VersionRow,
     ) -> Result<bool, StateError>;
+
+    /// Sums per day, oldest first; days without a visit are left out.
+    fn days(&self, query: DayQuery) -> Result<Vec<DayCounts>, StateError>;
+
+    /// What each site has cost and how it grew since a day; sites never visited are left out.
+    fn site_sums(&self, since_day: i64) -> Result<Vec<SiteSums>, StateError>;
+
+    /// The log of visits by site and outcome, newest first.
+    fn visit_log(&self, query: LogQuery) -> Result<Vec<VisitRow>, StateError>;
+
+    /// The causes among the last troubles of a site, most frequent first. At most `looked_at` of
+    /// each of gone, refused and failed are read.
+    fn troubles(&self, site: SiteId, looked_at: usize) -> Result<Vec<TroubleGroup>, StateError>;
+
+    /// Versions of the URLs that share a key, newest first, before a time and version number.
+    fn newest_versions(
+        &self,
+        key: &UrlKey,
+        before: (i64, u64),
+        limit: usize,
+    ) -> Result<Vec<(CanonicalUrl, VersionRow)>, StateError>;
+
+    /// How many versions of the URLs that share a key were received on each day.
+    fn version_days(
+        &self,
+        key: &UrlKey,
+        from_day: i64,
+        to_day: i64,
+    ) -> Result<Vec<(i64, u64)>, StateError>;
+
+    /// The servers with pages of a site, by number.
+    fn site_servers(&self, site: SiteId, limit: usize) -> Result<Vec<SiteServer>, StateError>;
+
+    /// Pages of a site on one server, in the order of their paths.
+    fn pages_by_path(&self, query: &PathQuery) -> Result<Vec<PageRecord>, StateError>;
+
+    /// What lies directly in the directory `query.prefix`, which ends in `/`: pages and
+    /// directories, in the order of their paths.
+    fn directory(&self, query: &PathQuery) -> Result<Vec<TreeEntry>, StateError>;
 }

@@ -12,6 +12,7 @@
 
 mod contract;
 mod error;
+mod overview;
 mod records;
 mod sqlite;
 #[cfg(any(test, feature = "suite"))]
@@ -19,6 +20,9 @@ pub mod suite;
 
 pub use contract::{DueCursor, PageFilter, State, VersionQuery, VisitFilter};
 pub use error::StateError;
+pub use overview::{
+    DayCounts, DayQuery, LogQuery, PathQuery, SiteServer, SiteSums, TreeEntry, TroubleGroup,
+};
 pub use records::{
     Change, ContentMark, Discovered, DuePage, NewPage, Outcome, PageId, PageRecord, PageUpdate,
     RobotsCopy, RobotsPolicy, Round, RoundCounts, RoundEnd, Schedule, ServerId, ServerPace,

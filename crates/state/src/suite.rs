@@ -5,9 +5,9 @@
 use nenrin_urls::{CanonicalUrl, Scope};
 
 use crate::{
-    Change, ContentMark, Discovered, DuePage, Outcome, PageFilter, PageUpdate, RobotsCopy,
-    RobotsPolicy, RoundEnd, Schedule, ServerPace, SiteConditions, State, StateError, VersionQuery,
-    VersionRow, VisitCommit, VisitFilter,
+    Change, ContentMark, DayQuery, Discovered, DuePage, LogQuery, Outcome, PageFilter, PageUpdate,
+    PathQuery, RobotsCopy, RobotsPolicy, RoundEnd, Schedule, ServerPace, SiteConditions, State,
+    StateError, VersionQuery, VersionRow, VisitCommit, VisitFilter,
 };
 
 /// Declares one test per law of the contract, each on a fresh state.
@@ -34,6 +34,11 @@ macro_rules! contract_suite {
                 pages_are_listed_in_portions
                 a_redirected_top_page_adds_a_top_page
                 a_round_begun_in_the_second_of_the_last_visits_every_page
+                days_sum_up_what_was_committed
+                the_log_answers_every_filter_in_portions
+                troubles_are_grouped_by_cause
+                versions_are_read_backwards_in_portions
+                pages_are_listed_by_path_and_by_directory
             );
         }
     };
@@ -355,4 +360,155 @@ pub fn a_round_begun_in_the_second_of_the_last_visits_every_page(state: &impl St
     state.commit(&[Change::Visit(Box::new(only)), Change::RoundEnd(end)]).unwrap();
     let next = state.begin_round(round.site, NOW_S).unwrap();
     assert_eq!(state.load_round(&next, None, 10).unwrap().len(), 1);
+}
+
+pub fn days_sum_up_what_was_committed(state: &impl State) {
+    let (_, due) = begun(state);
+    let day = NOW_S / 86_400;
+    let mut changed = visit(&due, NOW_S, Outcome::Changed);
+    changed.version = Some(row(1, NOW_S));
+    let failed = visit(&due, NOW_S + 1, Outcome::Failed);
+    state.commit(&[Change::Visit(Box::new(changed)), Change::Visit(Box::new(failed))]).unwrap();
+    commit(state, visit(&due, NOW_S + 86_400, Outcome::Same));
+    state.adopt_version(due.site, &due.page.url, &row(9, NOW_S - 86_400)).unwrap();
+    for site in [None, Some(due.site)] {
+        let days = state.days(DayQuery { site, from_day: day - 9, to_day: day + 9 }).unwrap();
+        let seen: Vec<_> = days
+            .iter()
+            .map(|d| (d.day - day, d.visits, d.versions, d.troubles, d.raw_bytes, d.stored_bytes))
+            .collect();
+        assert_eq!(seen, [(-1, 0, 1, 0, 100, 0), (0, 2, 1, 1, 100, 80), (1, 1, 0, 0, 100, 40)]);
+    }
+    let other = Some(crate::SiteId(due.site.0 + 1));
+    assert_eq!(state.days(DayQuery { site: other, from_day: day, to_day: day }).unwrap(), vec![]);
+    let sums = state.site_sums(day + 1).unwrap().remove(0);
+    assert_eq!((sums.site, sums.received_bytes, sums.stored_bytes), (due.site, 300, 120));
+    assert_eq!((sums.recent_stored_bytes, sums.recent_versions, sums.recent_troubles), (40, 0, 0));
+}
+
+pub fn the_log_answers_every_filter_in_portions(state: &impl State) {
+    let (_, due) = begun(state);
+    let other = state.add_site("other", &conditions("http://e.com/"), NOW_S).unwrap();
+    for n in 0..24_i64 {
+        let mut one = visit(&due, NOW_S + n, Outcome::ALL[n as usize % 6]);
+        one.site = if n < 18 { due.site } else { other.id };
+        commit(state, one);
+    }
+    let all = state.visit_log(LogQuery { limit: 99, ..LogQuery::default() }).unwrap();
+    assert_eq!(all.len(), 24);
+    assert!(all.is_sorted_by_key(|v| std::cmp::Reverse(v.id)));
+    for site in [None, Some(due.site), Some(other.id)] {
+        for outcome in [None, Some(Outcome::Changed), Some(Outcome::Failed)] {
+            let expected: Vec<_> = all
+                .iter()
+                .filter(|v| site.is_none_or(|s| v.site == s))
+                .filter(|v| outcome.is_none_or(|o| v.outcome == o))
+                .collect();
+            let mut before = None;
+            let mut found = Vec::new();
+            loop {
+                let portion =
+                    state.visit_log(LogQuery { site, outcome, before, limit: 2 }).unwrap();
+                before = portion.last().map(|v| v.id);
+                if portion.is_empty() {
+                    break;
+                }
+                found.extend(portion);
+            }
+            assert_eq!(found.iter().collect::<Vec<_>>(), expected, "{site:?} {outcome:?}");
+        }
+    }
+}
+
+pub fn troubles_are_grouped_by_cause(state: &impl State) {
+    let (_, due) = begun(state);
+    for (n, (outcome, status, detail)) in [
+        (Outcome::Failed, 0, Some("connect: refused")),
+        (Outcome::Failed, 0, Some("connect: refused")),
+        (Outcome::Failed, 503, None),
+        (Outcome::Gone, 404, None),
+        (Outcome::Changed, 200, None),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let mut one = visit(&due, NOW_S + n as i64, outcome);
+        one.status = status;
+        one.detail = detail.map(str::to_owned);
+        commit(state, one);
+    }
+    let groups = state.troubles(due.site, 100).unwrap();
+    let seen: Vec<_> = groups.iter().map(|g| (g.status, g.count, g.last_s - NOW_S)).collect();
+    assert_eq!(seen, [(0, 2, 1), (404, 1, 3), (503, 1, 2)]);
+    assert_eq!(groups[0].detail.as_deref(), Some("connect: refused"));
+    assert_eq!(groups[0].last_url, due.page.url);
+    assert_eq!(state.troubles(due.site, 1).unwrap()[0].count, 1);
+}
+
+pub fn versions_are_read_backwards_in_portions(state: &impl State) {
+    let (_, due) = begun(state);
+    for n in 0..5_i64 {
+        let mut changed = visit(&due, NOW_S + n / 2, Outcome::Changed);
+        changed.version = Some(row(n as u64, NOW_S + n / 2));
+        commit(state, changed);
+    }
+    let key = due.page.url.key();
+    let mut before = (i64::MAX, u64::MAX);
+    let mut seen = Vec::new();
+    loop {
+        let portion = state.newest_versions(&key, before, 2).unwrap();
+        let Some((_, last)) = portion.last() else { break };
+        before = (last.at_s, last.version);
+        seen.extend(portion.into_iter().map(|(_, v)| v.version));
+    }
+    assert_eq!(seen, [4, 3, 2, 1, 0]);
+    let day = NOW_S / 86_400;
+    assert_eq!(state.version_days(&key, day - 1, day + 1).unwrap(), [(day, 5)]);
+    assert_eq!(state.version_days(&key, day + 1, day + 2).unwrap(), []);
+}
+
+pub fn pages_are_listed_by_path_and_by_directory(state: &impl State) {
+    let (_, due) = begun(state);
+    let mut first = visit(&due, NOW_S, Outcome::Changed);
+    first.discovered = ["a/1", "a/2", "a/b/c", "a/", "z?x=/1", "m"]
+        .iter()
+        .map(|path| found(&format!("http://e.com/{path}"), 2))
+        .chain([found("http://cdn.e.com/logo.png", 2)])
+        .collect();
+    commit(state, first);
+    let stranger = state.add_site("s", &conditions("http://e.com/stranger"), NOW_S).unwrap();
+    let servers = state.site_servers(due.site, 9).unwrap();
+    let names: Vec<_> = servers.iter().map(|s| s.server.as_str()).collect();
+    assert_eq!(names, ["http://e.com", "http://cdn.e.com"]);
+    assert_eq!(state.site_servers(due.site, 1).unwrap().len(), 1);
+
+    let query = |prefix: &str, after: Option<&str>, limit| PathQuery {
+        site: due.site,
+        server: servers[0].id,
+        prefix: prefix.to_owned(),
+        after: after.map(str::to_owned),
+        limit,
+    };
+    let listed = |query| {
+        let pages = state.pages_by_path(&query).unwrap();
+        pages.iter().map(|p| p.url.path_and_query().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        listed(query("/", None, 99)),
+        ["/", "/a/", "/a/1", "/a/2", "/a/b/c", "/m", "/z?x=/1"]
+    );
+    assert_eq!(listed(query("/a/", Some("/a/1"), 2)), ["/a/2", "/a/b/c"]);
+    assert_eq!(listed(PathQuery { site: stranger.id, ..query("/", None, 9) }), ["/stranger"]);
+
+    let tree = |query| {
+        let entries = state.directory(&query).unwrap();
+        entries.into_iter().map(|e| (e.path, e.page.is_some())).collect::<Vec<_>>()
+    };
+    let is = |path: &str, page| (path.to_owned(), page);
+    assert_eq!(
+        tree(query("/", None, 99)),
+        [is("/", true), is("/a/", true), is("/m", true), is("/z?x=/1", true)]
+    );
+    assert_eq!(tree(query("/a/", Some("/a/"), 2)), [is("/a/1", true), is("/a/2", true)]);
+    assert_eq!(tree(query("/a/", Some("/a/2"), 9)), [is("/a/b/", false)]);
 }

@@ -20,6 +20,12 @@ pub struct StoreOptions {
 
 impl Default for StoreOptions {
     fn default() -> Self {
-        Self { index_path: None, level: 3, pack_bytes: 64 << 20, cache_bytes: 32 << 20, read_only: false }
+        Self {
+            index_path: None,
+            level: 3,
+            pack_bytes: 64 << 20,
+            cache_bytes: 32 << 20,
+            read_only: false,
+        }
     }
 }

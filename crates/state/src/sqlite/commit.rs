@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use nenrin_urls::CanonicalUrl;
 use rusqlite::{OptionalExtension, Transaction, params};
 
-use super::{Refusal, read, rows};
+use super::{Refusal, overview::DaySums, read, rows};
 use crate::{
     Change, Discovered, DuePage, NewPage, Outcome, PageId, RobotsCopy, Round, RoundCounts,
     ServerId, ServerPace, Site, SiteConditions, SiteCounts, SiteId, StateError, VersionRow,
@@ -118,6 +118,7 @@ fn counts_text(counts: &RoundCounts) -> String {
 struct Sums {
     sites: BTreeMap<SiteId, SiteCounts>,
     rounds: BTreeMap<i64, RoundCounts>,
+    days: DaySums,
 }
 
 pub(super) fn commit(
@@ -192,6 +193,7 @@ fn commit_visit(
         set_site(t, bucket_s, visit.site, &conditions, visit.at_s)?;
     }
 
+    sums.days.count_visit(visit);
     let site = sums.sites.entry(visit.site).or_default();
     site.visits += 1;
     site.versions += u64::from(visit.version.is_some());
@@ -395,6 +397,7 @@ fn enter_server(t: &Transaction<'_>, url: &CanonicalUrl) -> rusqlite::Result<Ser
 }
 
 fn add_sums(t: &Transaction<'_>, sums: &Sums) -> rusqlite::Result<()> {
+    sums.days.write(t)?;
     for (site, counts) in &sums.sites {
         t.prepare_cached(
             "UPDATE sites SET visits = visits + ?2, versions = versions + ?3,
@@ -444,5 +447,8 @@ pub(super) fn adopt_version(
         "UPDATE sites SET versions = versions + 1, raw_bytes = raw_bytes + ?2 WHERE id = ?1",
     )?
     .execute(params![site.0, row.bytes as i64])?;
+    let mut days = DaySums::default();
+    days.count_adopted(site, row);
+    days.write(t)?;
     Ok(true)
 }

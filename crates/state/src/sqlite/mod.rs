@@ -2,6 +2,7 @@
 
 mod commit;
 mod open;
+mod overview;
 mod read;
 mod rows;
 
@@ -14,9 +15,10 @@ use nenrin_urls::{CanonicalUrl, UrlKey};
 use rusqlite::Connection;
 
 use crate::{
-    Change, DueCursor, DuePage, NewPage, PageFilter, PageId, PageRecord, Round, ServerId,
-    ServerRecord, Site, SiteConditions, SiteId, State, StateError, StateStats, VersionQuery,
-    VersionRow, VisitFilter, VisitRow,
+    Change, DayCounts, DayQuery, DueCursor, DuePage, LogQuery, NewPage, PageFilter, PageId,
+    PageRecord, PathQuery, Round, ServerId, ServerRecord, Site, SiteConditions, SiteId, SiteServer,
+    SiteSums, State, StateError, StateStats, TreeEntry, TroubleGroup, VersionQuery, VersionRow,
+    VisitFilter, VisitRow,
 };
 
 /// The embedded state. One connection writes, another reads, so that the interface never waits for
@@ -219,6 +221,52 @@ impl State for SqliteState {
         row: &VersionRow,
     ) -> Result<bool, StateError> {
         self.write("written", |t| commit::adopt_version(t, self.bucket_s, site, url, row))
+    }
+
+    fn days(&self, query: DayQuery) -> Result<Vec<DayCounts>, StateError> {
+        self.read(|c| overview::days(c, query))
+    }
+
+    fn site_sums(&self, since_day: i64) -> Result<Vec<SiteSums>, StateError> {
+        self.read(|c| overview::site_sums(c, since_day))
+    }
+
+    fn visit_log(&self, query: LogQuery) -> Result<Vec<VisitRow>, StateError> {
+        self.read(|c| overview::log(c, query))
+    }
+
+    fn troubles(&self, site: SiteId, looked_at: usize) -> Result<Vec<TroubleGroup>, StateError> {
+        self.read(|c| overview::troubles(c, site, looked_at))
+    }
+
+    fn newest_versions(
+        &self,
+        key: &UrlKey,
+        before: (i64, u64),
+        limit: usize,
+    ) -> Result<Vec<(CanonicalUrl, VersionRow)>, StateError> {
+        self.read(|c| overview::newest_versions(c, key, before, limit))
+    }
+
+    fn version_days(
+        &self,
+        key: &UrlKey,
+        from_day: i64,
+        to_day: i64,
+    ) -> Result<Vec<(i64, u64)>, StateError> {
+        self.read(|c| overview::version_days(c, key, from_day, to_day))
+    }
+
+    fn site_servers(&self, site: SiteId, limit: usize) -> Result<Vec<SiteServer>, StateError> {
+        self.read(|c| overview::site_servers(c, site, limit))
+    }
+
+    fn pages_by_path(&self, query: &PathQuery) -> Result<Vec<PageRecord>, StateError> {
+        self.read(|c| overview::pages_by_path(c, query))
+    }
+
+    fn directory(&self, query: &PathQuery) -> Result<Vec<TreeEntry>, StateError> {
+        self.read(|c| overview::directory(c, query))
     }
 }
 

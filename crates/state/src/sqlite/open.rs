@@ -60,6 +60,7 @@ pub(super) fn writer(path: &Path, bucket_s: i64) -> Result<Connection, StateErro
             return Err(StateError::FormatTooNew { path: path.to_owned(), found, known: FORMAT });
         }
     }
+    super::overview::prepare(&connection).map_err(explain)?;
     Ok(connection)
 }
 

@@ -282,6 +282,6 @@ pub(super) fn check(c: &Connection) -> rusqlite::Result<Vec<String>> {
     Ok(wrong)
 }
 
-fn count(limit: usize) -> i64 {
+pub(super) fn count(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
 }

@@ -1,0 +1,162 @@
+use std::sync::Arc;
+
+use nenrin_state::State;
+use nenrin_urls::CanonicalUrl;
+
+use crate::{Control, format};
+
+/// What the interface stands on.
+pub struct WebApp {
+    /// What is known of sites, pages, visits and versions.
+    pub state: Arc<dyn State>,
+    /// The running program.
+    pub control: Arc<dyn Control>,
+    /// What the store holds; asked for at most once per page shown, so it should be quick.
+    pub store_stats: Arc<dyn Fn() -> StoreSummary + Send + Sync>,
+    /// Where replay is.
+    pub replay_base: ReplayBase,
+    /// Who may come in, and what is offered.
+    pub options: WebOptions,
+    /// The clock: seconds since the epoch.
+    pub now_s: fn() -> i64,
+}
+
+/// Who may come in, and what is offered.
+#[derive(Clone)]
+pub struct WebOptions {
+    /// Random bytes from the operating system; all tokens are derived from them.
+    pub secret: [u8; 32],
+    /// The hash of the password that lets a person change things ([`crate::hash_password`]).
+    pub admin_hash: Option<String>,
+    /// The hash of the password that lets a person read.
+    pub reader_hash: Option<String>,
+    /// Whether everyone may read when there is a password.
+    pub public_reading: bool,
+    /// Host names under which the interface is reached, besides loopback and addresses. Without a
+    /// password other names are refused, so that no foreign page can reach it by a name of its own
+    /// that resolves to loopback.
+    pub host_names: Vec<String>,
+    /// Whether the demo site is offered in an empty archive.
+    pub offers_demo: bool,
+}
+
+impl WebOptions {
+    /// No password, the demo offered.
+    pub fn new(secret: [u8; 32]) -> Self {
+        Self {
+            secret,
+            admin_hash: None,
+            reader_hash: None,
+            public_reading: false,
+            host_names: Vec::new(),
+            offers_demo: true,
+        }
+    }
+}
+
+/// What the store holds, by kind of content.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+pub struct StoreSummary {
+    /// HTML.
+    pub html: KindBytes,
+    /// Everything else.
+    pub other: KindBytes,
+    /// Index and state.
+    pub index_bytes: u64,
+}
+
+/// Sizes of one kind of content.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+pub struct KindBytes {
+    /// What a mirror of every visit would take.
+    pub raw_bytes: u64,
+    /// Distinct content, whole.
+    pub unique_bytes: u64,
+    /// Bytes on disk.
+    pub stored_bytes: u64,
+}
+
+impl StoreSummary {
+    /// What a mirror of every visit would take.
+    pub fn raw_bytes(&self) -> u64 {
+        self.html.raw_bytes + self.other.raw_bytes
+    }
+
+    /// Distinct content, whole.
+    pub fn unique_bytes(&self) -> u64 {
+        self.html.unique_bytes + self.other.unique_bytes
+    }
+
+    /// All files of the archive.
+    pub fn stored_bytes(&self) -> u64 {
+        self.html.stored_bytes + self.other.stored_bytes + self.index_bytes
+    }
+}
+
+/// Where replayed pages live.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReplayBase {
+    /// Another port of the host under which the interface was asked for.
+    Port(u16),
+    /// An origin, such as `https://replay.example.org`, without a slash at its end.
+    Origin(String),
+}
+
+impl ReplayBase {
+    /// The replay origin as seen by someone who reached the interface under this `Host`.
+    pub(crate) fn origin(&self, host: &str) -> String {
+        match self {
+            Self::Origin(origin) => origin.clone(),
+            Self::Port(port) => {
+                let end = match host.rfind(':') {
+                    Some(colon) if !host[colon..].contains(']') => colon,
+                    _ => host.len(),
+                };
+                format!("http://{}:{port}", &host[..end])
+            }
+        }
+    }
+}
+
+/// The page as of a time.
+pub(crate) fn replay_link(origin: &str, at_s: i64, url: &CanonicalUrl) -> String {
+    format!("{origin}/web/{}/{url}", format::digits(at_s))
+}
+
+/// What changed between two times.
+pub(crate) fn diff_link(origin: &str, from_s: i64, to_s: i64, url: &CanonicalUrl) -> String {
+    format!("{origin}/diff/{}/{}/{url}", format::digits(from_s), format::digits(to_s))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replay_is_another_port_of_the_same_host() {
+        for (host, origin) in [
+            ("localhost:8080", "http://localhost:8081"),
+            ("localhost", "http://localhost:8081"),
+            ("127.0.0.1:8080", "http://127.0.0.1:8081"),
+            ("[::1]:8080", "http://[::1]:8081"),
+            ("[::1]", "http://[::1]:8081"),
+        ] {
+            assert_eq!(ReplayBase::Port(8081).origin(host), origin);
+        }
+        let named = ReplayBase::Origin("https://replay.example.org".into());
+        assert_eq!(named.origin("archive.example.org"), "https://replay.example.org");
+    }
+
+    #[test]
+    fn links_carry_fourteen_digits_and_the_whole_url() {
+        let url = CanonicalUrl::parse("http://e.com/a?b=1").unwrap();
+        assert_eq!(
+            replay_link("http://r", 1_700_000_000, &url),
+            "http://r/web/20231114221320/http://e.com/a?b=1"
+        );
+        assert_eq!(
+            diff_link("http://r", 0, 1, &url),
+            "http://r/diff/19700101000000/19700101000001/http://e.com/a?b=1"
+        );
+    }
+}

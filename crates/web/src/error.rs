@@ -1,0 +1,73 @@
+use axum::http::StatusCode;
+use nenrin_state::StateError;
+
+use crate::ControlError;
+
+/// Why a page of the interface cannot be shown or a form is not carried out.
+#[derive(Debug, thiserror::Error)]
+pub enum WebError {
+    /// There is no such thing.
+    #[error("there is no {what}")]
+    NotFound {
+        /// What was asked for.
+        what: String,
+    },
+    /// A form without a valid token, or one sent from another site.
+    #[error("this form has expired; go back, reload the page and try again")]
+    Forged,
+    /// The form is larger than any real one.
+    #[error("the form is too large or not a form")]
+    BadForm,
+    /// Only an administrator may do this.
+    #[error("only an administrator may do this; log in with the administrator's password")]
+    NotAllowed,
+    /// The interface was asked for under a name that is not its own.
+    #[error("`{host}` is not a name of this archive; add it to `host_names` in the configuration")]
+    ForeignHost {
+        /// The name.
+        host: String,
+    },
+    /// The running program refused.
+    #[error(transparent)]
+    Control(#[from] ControlError),
+    /// The state cannot answer.
+    #[error(transparent)]
+    State(#[from] StateError),
+    /// The password cannot be hashed or the stored hash is no hash.
+    #[error("the password hash cannot be used: {reason}; set it with `nenrin config set-password`")]
+    PasswordHash {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The interface would be open to everyone who can reach the address.
+    #[error(
+        "listening on {address} needs a password: set one with `nenrin config set-password`, or \
+         listen on 127.0.0.1"
+    )]
+    NeedsPassword {
+        /// The address.
+        address: std::net::IpAddr,
+    },
+}
+
+impl WebError {
+    pub(crate) fn not_found(what: impl Into<String>) -> Self {
+        Self::NotFound { what: what.into() }
+    }
+
+    pub(crate) fn status(&self) -> StatusCode {
+        match self {
+            Self::NotFound { .. } | Self::State(StateError::NoSuchSite { .. }) => {
+                StatusCode::NOT_FOUND
+            }
+            Self::Forged | Self::NotAllowed => StatusCode::FORBIDDEN,
+            Self::BadForm => StatusCode::BAD_REQUEST,
+            Self::ForeignHost { .. } => StatusCode::MISDIRECTED_REQUEST,
+            Self::Control(_) | Self::State(StateError::SiteExists { .. }) => StatusCode::CONFLICT,
+            Self::State(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::PasswordHash { .. } | Self::NeedsPassword { .. } => {
+                StatusCode::INTERNAL_SERVER_ERROR
+            }
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! Numbers, sizes, times and URLs as people read them.
+
+use jiff::{Timestamp, tz::TimeZone};
+use maud::{Markup, html};
+use nenrin_urls::CanonicalUrl;
+use url::form_urlencoded;
+
+use crate::lang::Lang;
+
+pub(crate) const DAY_S: i64 = 86_400;
+
+/// `1234567` as `1,234,567`.
+pub(crate) fn number(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// A size in units of 1000.
+pub(crate) fn bytes(n: u64) -> String {
+    const UNITS: [&str; 6] = ["kB", "MB", "GB", "TB", "PB", "EB"];
+    if n < 1000 {
+        return format!("{n} B");
+    }
+    let mut value = n as f64;
+    let mut unit = "B";
+    for next in UNITS {
+        if value < 999.5 {
+            break;
+        }
+        value /= 1000.0;
+        unit = next;
+    }
+    if value < 9.95 { format!("{value:.1} {unit}") } else { format!("{value:.0} {unit}") }
+}
+
+/// The share of `raw` that was not stored, `None` where there is nothing to compare.
+pub(crate) fn saving(raw: u64, stored: u64) -> Option<String> {
+    if raw == 0 || stored > raw {
+        return None;
+    }
+    Some(format!("{:.1} %", 100.0 * (1.0 - stored as f64 / raw as f64)))
+}
+
+/// A duration in its largest fitting unit, as the configuration writes it.
+pub(crate) fn duration(seconds: i64) -> String {
+    for (unit_s, unit) in [(DAY_S, "d"), (3600, "h"), (60, "m")] {
+        if seconds >= unit_s && seconds % unit_s == 0 {
+            return format!("{}{unit}", seconds / unit_s);
+        }
+    }
+    format!("{seconds}s")
+}
+
+/// A duration as people say it.
+pub(crate) fn spoken_duration(lang: Lang, seconds: i64) -> String {
+    let (n, en, ja) = match seconds {
+        i64::MIN..60 => (seconds, "second", "秒"),
+        60..3600 => (seconds / 60, "minute", "分"),
+        3600..172_800 => (seconds / 3600, "hour", "時間"),
+        _ => (seconds / DAY_S, "day", "日"),
+    };
+    match lang {
+        Lang::En => format!("{n} {en}{}", if n == 1 { "" } else { "s" }),
+        Lang::Ja => format!("{n}{ja}"),
+    }
+}
+
+/// Reads `90s`, `15m`, `12h`, `7d` or plain seconds.
+pub(crate) fn parse_duration(text: &str) -> Option<i64> {
+    let text = text.trim();
+    let (number, unit_s) = match text.char_indices().last()? {
+        (at, 's') => (&text[..at], 1),
+        (at, 'm') => (&text[..at], 60),
+        (at, 'h') => (&text[..at], 3600),
+        (at, 'd') => (&text[..at], DAY_S),
+        (at, 'w') => (&text[..at], 7 * DAY_S),
+        _ => (text, 1),
+    };
+    let number: i64 = number.trim().parse().ok()?;
+    number.checked_mul(unit_s).filter(|s| *s >= 0)
+}
+
+fn timestamp(at_s: i64) -> Timestamp {
+    Timestamp::from_second(at_s).unwrap_or_default()
+}
+
+fn strftime(at_s: i64, pattern: &str) -> String {
+    timestamp(at_s).to_zoned(TimeZone::UTC).strftime(pattern).to_string()
+}
+
+/// Fourteen digits, as in replay links.
+pub(crate) fn digits(at_s: i64) -> String {
+    strftime(at_s, "%Y%m%d%H%M%S")
+}
+
+/// `2026-11-15` (UTC).
+pub(crate) fn date(at_s: i64) -> String {
+    strftime(at_s, "%Y-%m-%d")
+}
+
+/// RFC 3339 in UTC.
+pub(crate) fn rfc3339(at_s: i64) -> String {
+    strftime(at_s, "%Y-%m-%dT%H:%M:%SZ")
+}
+
+/// The month of a day, short.
+pub(crate) fn month(lang: Lang, day: i64) -> String {
+    lang.t(&strftime(day * DAY_S, "%b"), &strftime(day * DAY_S, "%-m月")).to_owned()
+}
+
+/// The day of the month.
+pub(crate) fn day_of_month(day: i64) -> i64 {
+    strftime(day * DAY_S, "%-d").parse().unwrap_or(1)
+}
+
+/// The day of the week, Monday 0.
+pub(crate) fn weekday(day: i64) -> i64 {
+    (day + 3).rem_euclid(7)
+}
+
+/// A time. It is written in UTC; a script turns it into the reader's time zone.
+pub(crate) fn time(at_s: i64) -> Markup {
+    html! {
+        time datetime=(rfc3339(at_s)) { (strftime(at_s, "%Y-%m-%d %H:%M:%S")) " UTC" }
+    }
+}
+
+/// A time that may not have come.
+pub(crate) fn maybe_time(at_s: Option<i64>) -> Markup {
+    match at_s {
+        Some(at_s) => time(at_s),
+        None => html! { span.muted { "–" } },
+    }
+}
+
+/// Reads a date: `2024-03-01`, `2024-03-01T12:00`, RFC 3339, or 1 to 14 digits. A date without a
+/// time is its last second: "as of that day" includes what was seen on it.
+pub(crate) fn parse_date(text: &str) -> Option<i64> {
+    let text = text.trim();
+    if !text.is_empty() && text.len() <= 14 && text.bytes().all(|b| b.is_ascii_digit()) {
+        return parse_digits(text);
+    }
+    if let Ok(at) = text.parse::<Timestamp>() {
+        return Some(at.as_second());
+    }
+    let civil = |at: jiff::civil::DateTime| at.to_zoned(TimeZone::UTC).ok();
+    if text.len() == 10
+        && let Ok(date) = text.parse::<jiff::civil::Date>()
+    {
+        return Some(civil(date.at(23, 59, 59, 0))?.timestamp().as_second());
+    }
+    Some(civil(text.parse().ok()?)?.timestamp().as_second())
+}
+
+fn parse_digits(text: &str) -> Option<i64> {
+    const LAST: &str = "99991231235959";
+    let year: i16 = text.get(..4)?.parse().ok()?;
+    let mut parts = [12_i8, 31, 23, 59, 59];
+    for (i, part) in parts.iter_mut().enumerate() {
+        let at = 4 + 2 * i;
+        if let Some(two) = text.get(at..(at + 2).min(text.len())).filter(|t| !t.is_empty()) {
+            *part = format!("{two}{}", &LAST[at + two.len()..at + 2]).parse().ok()?;
+        }
+    }
+    let [month, day, hour, minute, second] = parts;
+    let first = jiff::civil::Date::new(year, month, 1).ok()?;
+    let day = if text.len() <= 6 { first.days_in_month() } else { day };
+    let at = jiff::civil::DateTime::new(year, month, day, hour, minute, second, 0).ok()?;
+    Some(at.to_zoned(TimeZone::UTC).ok()?.timestamp().as_second())
+}
+
+/// A value for a query string.
+pub(crate) fn encoded(text: &str) -> String {
+    form_urlencoded::byte_serialize(text.as_bytes()).collect()
+}
+
+/// A URL as people write it: escapes of letters outside ASCII are resolved, as browsers do, but not
+/// of characters that could change how the rest is read.
+pub(crate) fn shown_url(url: &CanonicalUrl) -> String {
+    shown_text(url.as_str())
+}
+
+pub(crate) fn shown_text(url: &str) -> String {
+    let mut out = String::with_capacity(url.len());
+    let mut rest = url;
+    while let Some(at) = rest.find('%') {
+        out.push_str(&rest[..at]);
+        let escapes = escape_run(&rest[at..]);
+        match escapes {
+            0 => {
+                out.push('%');
+                rest = &rest[at + 1..];
+            }
+            _ => {
+                out.push_str(&resolved(&rest[at..at + escapes]));
+                rest = &rest[at + escapes..];
+            }
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+/// The length of the run of `%XX` at the beginning, all above ASCII.
+fn escape_run(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let mut end = 0;
+    while let [b'%', high, low, ..] = &bytes[end..] {
+        let high_digit = (*high as char).to_digit(16);
+        if high_digit.is_none_or(|d| d < 8) || !low.is_ascii_hexdigit() {
+            break;
+        }
+        end += 3;
+    }
+    end
+}
+
+fn resolved(escapes: &str) -> String {
+    let bytes: Vec<u8> =
+        escapes.split('%').skip(1).map(|hex| u8::from_str_radix(hex, 16).unwrap_or(b'?')).collect();
+    match String::from_utf8(bytes) {
+        Ok(text) if text.chars().all(is_plain) => text,
+        _ => escapes.to_owned(),
+    }
+}
+
+/// Letters, marks and signs, but nothing invisible: no controls, no spaces, no marks of direction.
+fn is_plain(c: char) -> bool {
+    !c.is_control()
+        && !c.is_whitespace()
+        && !matches!(c as u32, 0xad | 0x61c | 0x115f..=0x1160 | 0x17b4..=0x17b5 | 0x180b..=0x180f
+            | 0x200b..=0x200f | 0x2028..=0x202e | 0x2060..=0x206f | 0x3164 | 0xfe00..=0xfe0f
+            | 0xfeff | 0xffa0 | 0xfff0..=0xffff | 0xe0000..=0xe0fff)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_and_numbers_are_short() {
+        assert_eq!(number(0), "0");
+        assert_eq!(number(999), "999");
+        assert_eq!(number(1_234_567), "1,234,567");
+        for (n, text) in [
+            (0, "0 B"),
+            (999, "999 B"),
+            (1000, "1.0 kB"),
+            (9_949, "9.9 kB"),
+            (123_456, "123 kB"),
+            (999_999, "1.0 MB"),
+            (4_200_000_000, "4.2 GB"),
+            (u64::MAX, "18 EB"),
+        ] {
+            assert_eq!(bytes(n), text);
+        }
+        assert_eq!(saving(1000, 100).as_deref(), Some("90.0 %"));
+        assert_eq!(saving(0, 0), None);
+        assert_eq!(saving(10, 20), None);
+    }
+
+    #[test]
+    fn durations_are_read_as_they_are_written() {
+        for seconds in [1, 59, 60, 90, 3600, 7200, 86_400, 604_800, 90_061] {
+            assert_eq!(parse_duration(&duration(seconds)), Some(seconds));
+        }
+        for bad in ["", "x", "7y", "-1d", "999999999999999999d", "日", "1.5h"] {
+            assert_eq!(parse_duration(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn dates_are_read_in_every_form() {
+        let at = |text: &str| parse_date(text).map(rfc3339);
+        assert_eq!(at("2024-03-01").as_deref(), Some("2024-03-01T23:59:59Z"));
+        assert_eq!(at("2024-03-01T12:30").as_deref(), Some("2024-03-01T12:30:00Z"));
+        assert_eq!(at("2024-03-01T12:30:00+09:00").as_deref(), Some("2024-03-01T03:30:00Z"));
+        assert_eq!(at("20240301120000").as_deref(), Some("2024-03-01T12:00:00Z"));
+        assert_eq!(at("2024").as_deref(), Some("2024-12-31T23:59:59Z"));
+        assert_eq!(at("202402").as_deref(), Some("2024-02-29T23:59:59Z"));
+        for bad in ["", "x", "2024-13-01", "2024-02-30", "20241301", "999999999999999", "日付"] {
+            assert_eq!(at(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn japanese_paths_are_shown_as_written_and_tricks_stay_escaped() {
+        assert_eq!(
+            shown_text("http://e.com/%E6%97%A5%E6%9C%AC?q=%20%3Cb%3E"),
+            "http://e.com/日本?q=%20%3Cb%3E"
+        );
+        for stays in ["http://e.com/%E2%80%AEx", "/%ff%fe", "/%", "/%e", "/100%", "/%E6%97"] {
+            assert_eq!(shown_text(stays), stays);
+        }
+    }
+
+    #[test]
+    fn the_epoch_was_a_thursday() {
+        assert_eq!(weekday(0), 3);
+        assert_eq!(weekday(-1), 2);
+        assert_eq!(day_of_month(31), 1);
+    }
+}

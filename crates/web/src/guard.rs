@@ -1,0 +1,258 @@
+//! What every request passes before a page sees it, and every answer on its way out.
+
+use std::{collections::BTreeMap, net::SocketAddr, sync::Arc};
+
+use axum::{
+    body::{Body, to_bytes},
+    extract::{ConnectInfo, FromRequest, FromRequestParts, Request, State},
+    http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts},
+    middleware::Next,
+    response::{IntoResponse, Redirect, Response},
+};
+use url::form_urlencoded;
+
+use crate::{
+    Role, WebApp, WebError, format,
+    lang::Lang,
+    layout,
+    session::Sessions,
+    visitor::{LANG_COOKIE, SESSION_COOKIE, Visitor, cookie, is_session_id, token},
+};
+
+/// No form of ours is larger.
+const MAX_FORM_BYTES: usize = 256 * 1024;
+
+/// What all requests share.
+pub(crate) struct Shared {
+    pub(crate) app: WebApp,
+    pub(crate) sessions: Sessions,
+}
+
+/// Paths that are shown before anyone has logged in.
+fn is_open(path: &str) -> bool {
+    path.starts_with("/assets/") || path == "/login" || path == "/lang"
+}
+
+pub(crate) async fn guard(
+    State(shared): State<Arc<Shared>>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let (visitor, is_new) = welcome(&shared, &request);
+    let replay = visitor.replay.clone();
+    let session = visitor.session.clone();
+    let response = match admit(&shared.app, &visitor, &request) {
+        Ok(None) => {
+            request.extensions_mut().insert(visitor);
+            next.run(request).await
+        }
+        Ok(Some(elsewhere)) => elsewhere,
+        Err(error) => layout::error(&visitor, &error),
+    };
+    let mut response = secured(response, &replay);
+    if is_new && !response.headers().contains_key(header::SET_COOKIE) {
+        set_cookie(response.headers_mut(), SESSION_COOKIE, &session, None);
+    }
+    response
+}
+
+fn welcome(shared: &Shared, request: &Request) -> (Visitor, bool) {
+    let options = &shared.app.options;
+    let now_s = (shared.app.now_s)();
+    let text = |name| request.headers().get(name).and_then(|v| v.to_str().ok()).unwrap_or_default();
+    let cookies = text(header::COOKIE);
+    let known = cookie(cookies, SESSION_COOKIE).filter(|id| is_session_id(id));
+    let session = known
+        .map_or_else(|| shared.sessions.new_id(&options.secret, now_s), |known| known.to_owned());
+    let has_accounts = options.admin_hash.is_some();
+    let role = match shared.sessions.role(&session, now_s) {
+        _ if !has_accounts => Some(Role::Admin),
+        None if options.public_reading => Some(Role::Reader),
+        role => role,
+    };
+    let lang = cookie(cookies, LANG_COOKIE)
+        .and_then(Lang::from_code)
+        .unwrap_or_else(|| Lang::preferred(text(header::ACCEPT_LANGUAGE)));
+    let visitor = Visitor {
+        lang,
+        role,
+        has_accounts,
+        token: token(&options.secret, &session),
+        session,
+        replay: shared.app.replay_base.origin(host(request)),
+        here: request.uri().path_and_query().map_or("/", |p| p.as_str()).to_owned(),
+        now_s,
+    };
+    (visitor, known.is_none())
+}
+
+fn host(request: &Request) -> &str {
+    request
+        .headers()
+        .get(header::HOST)
+        .and_then(|v| v.to_str().ok())
+        .or_else(|| request.uri().authority().map(|a| a.as_str()))
+        .unwrap_or("localhost")
+}
+
+/// Lets a request through, sends it elsewhere, or refuses it.
+fn admit(app: &WebApp, visitor: &Visitor, request: &Request) -> Result<Option<Response>, WebError> {
+    let host = host(request);
+    if !host_is_ours(app, host) {
+        return Err(WebError::ForeignHost { host: host.to_owned() });
+    }
+    let reads = matches!(*request.method(), Method::GET | Method::HEAD);
+    if !reads && sent_from_elsewhere(request.headers(), host) {
+        return Err(WebError::Forged);
+    }
+    let path = request.uri().path();
+    match visitor.role {
+        _ if is_open(path) => Ok(None),
+        None if path.starts_with("/api/") || path == "/metrics" => {
+            Ok(Some(StatusCode::UNAUTHORIZED.into_response()))
+        }
+        None if reads => {
+            let back = format::encoded(&visitor.here);
+            Ok(Some(Redirect::to(&format!("/login?back={back}")).into_response()))
+        }
+        None => Err(WebError::NotAllowed),
+        Some(Role::Reader) if !reads && path != "/logout" => Err(WebError::NotAllowed),
+        Some(_) => Ok(None),
+    }
+}
+
+/// Names that resolve to us are a way for foreign pages to reach a loopback interface; addresses
+/// are not, and behind a password it does not matter.
+fn host_is_ours(app: &WebApp, host: &str) -> bool {
+    let url = url::Url::parse(&format!("http://{host}/"));
+    let Ok(url) = url else { return false };
+    match url.host() {
+        _ if app.options.admin_hash.is_some() => true,
+        Some(url::Host::Domain(name)) => {
+            name == "localhost"
+                || name.ends_with(".localhost")
+                || app.options.host_names.iter().any(|ours| ours.eq_ignore_ascii_case(name))
+        }
+        Some(_) => true,
+        None => false,
+    }
+}
+
+fn sent_from_elsewhere(headers: &HeaderMap, host: &str) -> bool {
+    let text = |name: &str| headers.get(name).and_then(|v| v.to_str().ok());
+    if let Some(site) = text("sec-fetch-site")
+        && !matches!(site, "same-origin" | "none")
+    {
+        return true;
+    }
+    match text("origin") {
+        None => false,
+        Some(origin) => origin.split_once("://").is_none_or(|(_, from)| from != host),
+    }
+}
+
+fn secured(mut response: Response, replay: &str) -> Response {
+    let headers = response.headers_mut();
+    let policy = format!(
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
+         connect-src 'self'; form-action 'self' {replay}; base-uri 'none'; frame-ancestors 'none'"
+    );
+    let policy = HeaderValue::from_str(&policy)
+        .unwrap_or_else(|_| HeaderValue::from_static("default-src 'none'"));
+    headers.insert(header::CONTENT_SECURITY_POLICY, policy);
+    for (name, value) in [
+        ("x-content-type-options", "nosniff"),
+        ("x-frame-options", "DENY"),
+        ("referrer-policy", "same-origin"),
+        ("cross-origin-opener-policy", "same-origin"),
+        ("cross-origin-resource-policy", "same-origin"),
+        ("permissions-policy", "camera=(), geolocation=(), microphone=()"),
+        ("x-robots-tag", "noindex, nofollow"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    if !headers.contains_key(header::CACHE_CONTROL) {
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    }
+    response
+}
+
+/// Sets a cookie that scripts cannot read. Values are ours: hexadecimal or a language code.
+pub(crate) fn set_cookie(headers: &mut HeaderMap, name: &str, value: &str, max_age_s: Option<i64>) {
+    let age = max_age_s.map(|s| format!("; Max-Age={s}")).unwrap_or_default();
+    let text = format!("{name}={value}; Path=/; HttpOnly; SameSite=Lax{age}");
+    if let Ok(value) = HeaderValue::from_str(&text) {
+        headers.append(header::SET_COOKIE, value);
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Visitor {
+    type Rejection = StatusCode;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, StatusCode> {
+        // The guard stands before every route, so the visitor is always there.
+        parts.extensions.get::<Self>().cloned().ok_or(StatusCode::INTERNAL_SERVER_ERROR)
+    }
+}
+
+/// The fields of a form that carried its token.
+pub(crate) struct Submitted {
+    pub(crate) visitor: Visitor,
+    pub(crate) fields: Fields,
+    /// The address it came from, where the server knows it.
+    pub(crate) from: Option<std::net::IpAddr>,
+}
+
+/// Fields by name; of a field sent twice the last counts.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Fields(BTreeMap<String, String>);
+
+impl Fields {
+    pub(crate) fn parse(text: &[u8]) -> Self {
+        Self(form_urlencoded::parse(text).take(256).map(|(k, v)| (k.into(), v.into())).collect())
+    }
+
+    /// The value, empty where there is none.
+    pub(crate) fn get(&self, name: &str) -> &str {
+        self.0.get(name).map(String::as_str).unwrap_or_default()
+    }
+
+    /// The value without spaces around it, `None` where nothing is left.
+    pub(crate) fn some(&self, name: &str) -> Option<&str> {
+        Some(self.get(name).trim()).filter(|value| !value.is_empty())
+    }
+
+    pub(crate) fn number<T: std::str::FromStr>(&self, name: &str) -> Option<T> {
+        self.some(name)?.parse().ok()
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Fields {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
+        Ok(Self::parse(parts.uri.query().unwrap_or_default().as_bytes()))
+    }
+}
+
+impl<S: Send + Sync> FromRequest<S> for Submitted {
+    type Rejection = Response;
+
+    async fn from_request(request: Request<Body>, state: &S) -> Result<Self, Response> {
+        let (mut parts, body) = request.into_parts();
+        let visitor = Visitor::from_request_parts(&mut parts, state)
+            .await
+            .map_err(IntoResponse::into_response)?;
+        let Ok(body) = to_bytes(body, MAX_FORM_BYTES).await else {
+            return Err(layout::error(&visitor, &WebError::BadForm));
+        };
+        let fields = Fields::parse(&body);
+        // Hashes are compared, so that the time taken says nothing about the token.
+        let sent = blake3::hash(fields.get("token").as_bytes());
+        if sent != blake3::hash(visitor.token.as_bytes()) {
+            return Err(layout::error(&visitor, &WebError::Forged));
+        }
+        let from = parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip());
+        Ok(Self { visitor, fields, from })
+    }
+}

@@ -1,0 +1,169 @@
+//! What all pages share: the frame, the logo, small parts.
+
+use axum::response::{Html, IntoResponse, Response};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use nenrin_state::Outcome;
+use nenrin_urls::CanonicalUrl;
+
+use crate::{WebError, app::replay_link, format, visitor::Visitor};
+
+/// Rings of a tree: the mark of the program.
+pub(crate) const LOGO: &str = include_str!("../assets/logo.svg");
+
+/// Where a page stands in the menu.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Menu {
+    Sites,
+    Add,
+    Log,
+    None,
+}
+
+pub(crate) fn page(visitor: &Visitor, menu: Menu, title: &str, content: Markup) -> Response {
+    Html(frame(visitor, menu, title, content).into_string()).into_response()
+}
+
+fn frame(visitor: &Visitor, menu: Menu, title: &str, content: Markup) -> Markup {
+    let t = |en, ja| visitor.t(en, ja);
+    html! {
+        (DOCTYPE)
+        html lang=(visitor.lang.code()) {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (title) " · Nenrin" }
+                link rel="icon" href="/assets/logo.svg" type="image/svg+xml";
+                link rel="stylesheet" href="/assets/style.css";
+                script src="/assets/app.js" defer {}
+            }
+            body {
+                a.skip href="#main" { (t("Skip to the content", "本文へ移動")) }
+                header.top {
+                    a.brand href="/" { (PreEscaped(LOGO)) span { "Nenrin" } small { "年輪" } }
+                    @if visitor.role.is_some() { (menu_links(visitor, menu)) }
+                    (language_and_log_out(visitor))
+                }
+                main #main tabindex="-1" { (content) }
+                footer {
+                    p {
+                        (t("Every version of every page, as of any date.", "すべてのページの、すべての版を、任意の日付で。"))
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn menu_links(visitor: &Visitor, menu: Menu) -> Markup {
+    let t = |en, ja| visitor.t(en, ja);
+    let here = |entry| (menu == entry).then_some("page");
+    html! {
+        nav aria-label=(t("Main menu", "メインメニュー")) {
+            a href="/" aria-current=[here(Menu::Sites)] { (t("Sites", "サイト")) }
+            a href="/visits" aria-current=[here(Menu::Log)] { (t("Log", "ログ")) }
+            @if visitor.is_admin() {
+                a href="/sites/new" aria-current=[here(Menu::Add)] { (t("Add a site", "サイトを追加")) }
+            }
+        }
+    }
+}
+
+fn language_and_log_out(visitor: &Visitor) -> Markup {
+    let back = format::encoded(&visitor.here);
+    let other = visitor.t("ja", "en");
+    html! {
+        div.aside {
+            a href=(format!("/lang?to={other}&back={back}")) hreflang=(other) lang=(other) {
+                (visitor.t("日本語", "English"))
+            }
+            @if visitor.has_accounts {
+                @match visitor.role {
+                    Some(_) => form method="post" action="/logout" {
+                        (token(visitor))
+                        button.link { (visitor.t("Log out", "ログアウト")) }
+                    },
+                    None => {}
+                }
+            }
+        }
+    }
+}
+
+/// The hidden field that every form carries.
+pub(crate) fn token(visitor: &Visitor) -> Markup {
+    html! { input type="hidden" name="token" value=(visitor.token); }
+}
+
+/// A form that is only a button.
+pub(crate) fn button(visitor: &Visitor, action: &str, class: &str, label: &str) -> Markup {
+    html! {
+        form.inline method="post" action=(action) { (token(visitor)) button class=(class) { (label) } }
+    }
+}
+
+pub(crate) fn error(visitor: &Visitor, error: &WebError) -> Response {
+    let t = |en, ja| visitor.t(en, ja);
+    let title = match error {
+        WebError::NotFound { .. } => t("Not found", "見つかりません"),
+        WebError::Forged | WebError::NotAllowed => t("Not allowed", "許可されていません"),
+        _ => t("That did not work", "処理できませんでした"),
+    };
+    let content = html! {
+        section.card.narrow {
+            h1 { (title) }
+            p role="alert" { (capitalised(&error.to_string())) "." }
+            p { a.button href="/" { (t("To the overview", "一覧へ戻る")) } }
+        }
+    };
+    let mut response = page(visitor, Menu::None, title, content);
+    *response.status_mut() = error.status();
+    response
+}
+
+pub(crate) fn capitalised(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
+
+/// A number with its name.
+pub(crate) fn tile(label: &str, value: Markup, note: Markup) -> Markup {
+    html! { div.tile { dt { (label) } dd { (value) } dd.note { (note) } } }
+}
+
+/// What a visit found, as a word with a mark.
+pub(crate) fn outcome(visitor: &Visitor, outcome: Outcome) -> Markup {
+    html! { span class=(format!("outcome o-{outcome}")) { (outcome_word(visitor, outcome)) } }
+}
+
+pub(crate) fn outcome_word(visitor: &Visitor, outcome: Outcome) -> &'static str {
+    let (en, ja) = match outcome {
+        Outcome::Changed => ("changed", "変更あり"),
+        Outcome::Same => ("same", "同じ内容"),
+        Outcome::NotModified => ("not modified", "更新なし (304)"),
+        Outcome::Gone => ("gone", "消失"),
+        Outcome::Refused => ("refused", "対象外"),
+        Outcome::Failed => ("failed", "失敗"),
+    };
+    visitor.lang.t(en, ja)
+}
+
+/// The page of a URL in this interface.
+pub(crate) fn page_link(url: &CanonicalUrl) -> String {
+    format!("/page?url={}", format::encoded(url.as_str()))
+}
+
+/// A URL that leads to its page in this interface.
+pub(crate) fn url(url: &CanonicalUrl) -> Markup {
+    html! { a.url href=(page_link(url)) { bdi { (format::shown_url(url)) } } }
+}
+
+/// A link that opens the page as it was.
+pub(crate) fn replay(visitor: &Visitor, at_s: i64, url: &CanonicalUrl, label: Markup) -> Markup {
+    html! { a href=(replay_link(&visitor.replay, at_s, url)) { (label) } }
+}
+
+/// The message that a form left behind.
+pub(crate) fn note(text: Option<&str>) -> Markup {
+    html! { @if let Some(text) = text { p.notice role="status" { (text) } } }
+}

@@ -1,0 +1,32 @@
+//! The interface in which a person runs and reads the archive.
+//!
+//! Read in this order:
+//! - [`router`]: all pages, forms, the API and the feeds, as one [`axum::Router`];
+//! - [`WebApp`]: what the interface stands on, handed in by the binary;
+//! - [`Control`]: what it may ask the running program to do;
+//! - [`WebOptions`]: who may come in; [`may_listen`] is the rule for listening beyond loopback;
+//! - [`ReplayBase`]: where replayed pages and diffs live, always another origin than this one.
+//!
+//! It neither fetches nor stores anything, opens no socket and knows no clock. What came from the web
+//! (names, URLs, titles, causes) is shown as text and nothing else.
+
+mod app;
+mod assets;
+mod chart;
+mod control;
+mod error;
+mod form;
+mod format;
+mod guard;
+mod lang;
+mod layout;
+mod pages;
+mod router;
+mod session;
+mod visitor;
+
+pub use app::{KindBytes, ReplayBase, StoreSummary, WebApp, WebOptions};
+pub use control::{Control, ControlError, NotRunningHere, Preview, UnderWay};
+pub use error::WebError;
+pub use router::router;
+pub use session::{Role, hash_password, may_listen};

@@ -1,0 +1,122 @@
+//! The log of visits, with filters, in portions.
+
+use axum::response::Response;
+use maud::{Markup, html};
+use nenrin_state::{LogQuery, Outcome, Site, SiteId, VisitRow};
+
+use crate::{
+    WebApp, WebError, format,
+    guard::Fields,
+    layout::{self, Menu},
+    pages::site,
+    visitor::Visitor,
+};
+
+const SHOWN: usize = 100;
+
+/// An outcome by its written name.
+pub(crate) fn outcome(text: &str) -> Option<Outcome> {
+    Outcome::ALL.into_iter().find(|outcome| outcome.to_string() == text)
+}
+
+pub(crate) fn log(app: &WebApp, visitor: &Visitor, query: &Fields) -> Result<Response, WebError> {
+    let sites = app.state.sites()?;
+    let asked = LogQuery {
+        site: query.number("site").map(SiteId),
+        outcome: outcome(query.get("outcome")),
+        before: query.number("before"),
+        limit: SHOWN + 1,
+    };
+    let mut visits = app.state.visit_log(asked)?;
+    let is_more = visits.len() > SHOWN;
+    visits.truncate(SHOWN);
+    let t = |en, ja| visitor.t(en, ja);
+    let title = t("Log of visits", "訪問ログ");
+    let link = |before: Option<i64>| link(asked, before);
+    let content = html! {
+        h1 { (title) }
+        (filters(visitor, &sites, asked))
+        @if asked.before.is_none() && !asked_is_narrow(asked) && app.control.collects() {
+            p.hint { (t("Newest first.", "新しい順です。")) }
+        }
+        (table(visitor, &sites, &visits))
+        p.paging {
+            @if asked.before.is_some() { a.button href=(link(None)) { "↑ " (t("Newest", "最新へ")) } }
+            @if is_more && let Some(last) = visits.last() {
+                a.button rel="next" href=(link(Some(last.id))) { (t("Older", "古いもの")) " →" }
+            }
+        }
+    };
+    Ok(layout::page(visitor, Menu::Log, title, content))
+}
+
+fn asked_is_narrow(asked: LogQuery) -> bool {
+    asked.site.is_some() || asked.outcome.is_some()
+}
+
+fn link(asked: LogQuery, before: Option<i64>) -> String {
+    let mut parts = Vec::new();
+    parts.extend(asked.site.map(|site| format!("site={}", site.0)));
+    parts.extend(asked.outcome.map(|outcome| format!("outcome={outcome}")));
+    parts.extend(before.map(|before| format!("before={before}")));
+    format!("/visits?{}", parts.join("&"))
+}
+
+fn filters(visitor: &Visitor, sites: &[Site], asked: LogQuery) -> Markup {
+    let t = |en, ja| visitor.t(en, ja);
+    html! {
+        form.filter method="get" action="/visits" {
+            label.sr for="site" { (t("Site", "サイト")) }
+            select #site name="site" data-submit {
+                option value="" { (t("all sites", "すべてのサイト")) }
+                @for site in sites {
+                    option value=(site.id.0) selected[asked.site == Some(site.id)] { (site.name) }
+                }
+            }
+            label.sr for="outcome" { (t("Outcome", "結果")) }
+            select #outcome name="outcome" data-submit {
+                option value="" { (t("all outcomes", "すべての結果")) }
+                @for outcome in Outcome::ALL {
+                    option value=(outcome) selected[asked.outcome == Some(outcome)] { (layout::outcome_word(visitor, outcome)) }
+                }
+            }
+            button { (t("Filter", "絞り込む")) }
+        }
+    }
+}
+
+fn table(visitor: &Visitor, sites: &[Site], visits: &[VisitRow]) -> Markup {
+    let t = |en, ja| visitor.t(en, ja);
+    let name = |id: SiteId| sites.iter().find(|s| s.id == id).map(|s| s.name.as_str());
+    html! {
+        @if visits.is_empty() {
+            p.muted { (t("No visit fits.", "該当する訪問はありません。")) }
+        } @else {
+            div.scroll { table.log {
+                thead { tr {
+                    th scope="col" { (t("When", "日時")) }
+                    th scope="col" { (t("Found", "結果")) }
+                    th scope="col" { (t("Page", "ページ")) }
+                    th scope="col" { (t("Site", "サイト")) }
+                    th.n scope="col" { (t("Took", "時間")) }
+                    th.n scope="col" { (t("Received", "受信")) }
+                } }
+                tbody { @for visit in visits {
+                    tr {
+                        td { (format::time(visit.at_s)) }
+                        td { (layout::outcome(visitor, visit.outcome)) }
+                        td {
+                            (layout::url(&visit.url))
+                            @if !visit.outcome.is_seen() || visit.detail.is_some() {
+                                div.muted.cause { (site::cause(visit.status, visit.detail.as_deref())) }
+                            }
+                        }
+                        td { a href=(format!("/sites/{}", visit.site.0)) { bdi { (name(visit.site).unwrap_or("?")) } } }
+                        td.n { (format::number(u64::from(visit.elapsed_ms))) " ms" }
+                        td.n { (format::bytes(visit.received_bytes)) }
+                    }
+                } }
+            } }
+        }
+    }
+}

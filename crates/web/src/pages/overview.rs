@@ -1,0 +1,283 @@
+//! The first page: all sites, what is going on, and for a newcomer the way in.
+
+use std::collections::BTreeMap;
+
+use axum::response::{Html, IntoResponse, Redirect, Response};
+use maud::{Markup, PreEscaped, html};
+use nenrin_state::{Schedule, Site, SiteId, SiteSums};
+
+use crate::{
+    UnderWay, WebApp, WebError, format,
+    guard::Fields,
+    layout::{self, Menu, tile},
+    visitor::Visitor,
+};
+
+/// Sites on one page.
+const SITES_SHOWN: usize = 200;
+/// What "recent" means in the table.
+const RECENT_DAYS: i64 = 30;
+/// Requests shown of those under way.
+const UNDER_WAY_SHOWN: usize = 12;
+
+pub(crate) fn overview(
+    app: &WebApp,
+    visitor: &Visitor,
+    query: &Fields,
+) -> Result<Response, WebError> {
+    let sites = app.state.sites()?;
+    if sites.is_empty() {
+        return Ok(greeting(app, visitor));
+    }
+    let since_day = visitor.now_s.div_euclid(format::DAY_S) - RECENT_DAYS + 1;
+    let sums: BTreeMap<SiteId, SiteSums> =
+        app.state.site_sums(since_day)?.into_iter().map(|s| (s.site, s)).collect();
+    let title = visitor.t("Sites", "サイト");
+    let content = html! {
+        div.heading {
+            h1 { (title) }
+            @if visitor.is_admin() {
+                a.button.primary href="/sites/new" { (visitor.t("Add a site", "サイトを追加")) }
+            }
+        }
+        (totals(app, visitor, &sites))
+        (live(visitor, app, "/now"))
+        (site_table(visitor, &sites, &sums, query))
+    };
+    Ok(layout::page(visitor, Menu::Sites, title, content))
+}
+
+/// An empty archive greets the newcomer.
+fn greeting(app: &WebApp, visitor: &Visitor) -> Response {
+    let t = |en, ja| visitor.t(en, ja);
+    let content = html! {
+        section.hero {
+            div.rings { (PreEscaped(layout::LOGO)) }
+            h1 { (t("Welcome to Nenrin", "年輪へようこそ")) }
+            p.lead {
+                (t(
+                    "A tree keeps a ring for every year. Nenrin keeps every version of a website: it visits the pages again and again, stores only what is new, and shows the site as it was on any date.",
+                    "木は一年ごとに年輪を刻みます。Nenrin はウェブサイトのすべての版を残します。ページを繰り返し訪れ、新しい部分だけを保存し、任意の日付のサイトを表示します。",
+                ))
+            }
+            @if visitor.is_admin() {
+                form.start method="get" action="/sites/new" {
+                    label.sr for="url" { (t("Address of a site", "サイトのアドレス")) }
+                    input #url name="url" placeholder="https://example.org/" autocomplete="off" spellcheck="false" autofocus;
+                    button.primary { (t("Add a site", "サイトを追加")) }
+                }
+                @if app.options.offers_demo && app.control.collects() {
+                    p.or { (t("or, without internet:", "インターネットなしでも試せます:")) }
+                    (layout::button(visitor, "/demo", "", t("Try the demo site", "デモサイトを試す")))
+                    p.muted { (t("A small website on this computer that changes in fast motion: versions appear within a minute.", "このコンピューター上の小さなサイトが早回しで変化します。1分ほどで複数の版が見られます。")) }
+                }
+            }
+        }
+        ol.steps {
+            li { strong { (t("Name a site", "サイトを指定")) } (t("Its address is enough.", "アドレスだけで十分です。")) }
+            li { strong { (t("Nenrin collects", "自動で収集")) } (t("Politely, one request at a time, for ever.", "礼儀正しく、一度に一つずつ、ずっと。")) }
+            li { strong { (t("Look back", "過去を見る")) } (t("Any page as of any date, and what changed.", "任意の日付のページと、その変化を。")) }
+        }
+    };
+    layout::page(visitor, Menu::Sites, t("Welcome", "ようこそ"), content)
+}
+
+fn totals(app: &WebApp, visitor: &Visitor, sites: &[Site]) -> Markup {
+    let t = |en, ja| visitor.t(en, ja);
+    let sum = |of: fn(&Site) -> u64| sites.iter().map(of).sum::<u64>();
+    let store = (app.store_stats)();
+    let saved = format::saving(store.raw_bytes(), store.stored_bytes());
+    html! {
+        dl.tiles {
+            (tile(t("Sites", "サイト"), html! { (format::number(sites.len() as u64)) }, html! {
+                @let paused = sites.iter().filter(|s| s.paused).count();
+                @if paused > 0 { (paused) " " (t("paused", "件停止中")) }
+            }))
+            (tile(t("Pages", "ページ"), html! { (format::number(sum(|s| s.counts.pages))) }, html! {}))
+            (tile(t("Versions", "版"), html! { (format::number(sum(|s| s.counts.versions))) }, html! {
+                (t("from ", "訪問数 ")) (format::number(sum(|s| s.counts.visits))) (t(" visits", ""))
+            }))
+            (tile(t("On disk", "使用容量"), html! { (format::bytes(store.stored_bytes())) }, html! {
+                (t("for ", "元の容量 ")) (format::bytes(store.raw_bytes())) (t(" received", ""))
+            }))
+            @if let Some(saved) = saved {
+                (tile(t("Saved", "節約"), html! { (saved) }, html! { (t("against a full mirror", "全体ミラーとの比較")) }))
+            }
+        }
+    }
+}
+
+/// What is being fetched, refreshed by a script while someone looks.
+pub(crate) fn live(visitor: &Visitor, app: &WebApp, path: &str) -> Markup {
+    html! {
+        @if app.control.collects() {
+            section.live aria-live="off" {
+                h2 { (visitor.t("Being fetched now", "現在取得中")) }
+                div data-live=(path) data-every="2" { (under_way(visitor, &app.control.under_way())) }
+            }
+        }
+    }
+}
+
+fn under_way(visitor: &Visitor, requests: &[UnderWay]) -> Markup {
+    html! {
+        @if requests.is_empty() {
+            p.muted { (visitor.t("Nothing at this moment.", "現在、取得中のページはありません。")) }
+        } @else {
+            ul.plain.now {
+                @for request in requests.iter().take(UNDER_WAY_SHOWN) {
+                    li {
+                        span.phase { (phase(visitor, request.phase)) }
+                        span.url { bdi { (format::shown_text(&request.url)) } }
+                        span.muted { (format::spoken_duration(visitor.lang, (visitor.now_s - request.since_s).max(0))) }
+                    }
+                }
+            }
+            @if requests.len() > UNDER_WAY_SHOWN {
+                p.muted { (visitor.t("and ", "ほか ")) (requests.len() - UNDER_WAY_SHOWN) (visitor.t(" more", " 件")) }
+            }
+        }
+    }
+}
+
+fn phase<'a>(visitor: &Visitor, phase: &'a str) -> &'a str {
+    match phase {
+        "connecting" => visitor.lang.t("connecting", "接続中"),
+        "receiving" => visitor.lang.t("receiving", "受信中"),
+        "storing" => visitor.lang.t("storing", "保存中"),
+        other => other,
+    }
+}
+
+/// The part of the page that is refreshed.
+pub(crate) fn now(app: &WebApp, visitor: &Visitor) -> Response {
+    Html(under_way(visitor, &app.control.under_way()).into_string()).into_response()
+}
+
+pub(crate) fn start_demo(app: &WebApp) -> Result<Response, WebError> {
+    let site = app.control.start_demo()?;
+    Ok(Redirect::to(&format!("/sites/{}?note=demo", site.0)).into_response())
+}
+
+/// The columns a table can be sorted by.
+const COLUMNS: [(&str, &str, &str); 6] = [
+    ("name", "Site", "サイト"),
+    ("pages", "Pages", "ページ"),
+    ("versions", "Versions", "版"),
+    ("visited", "Last round", "前回の収集"),
+    ("troubles", "Troubles, 30 days", "問題(30日)"),
+    ("stored", "Stored", "保存量"),
+];
+
+fn site_table(
+    visitor: &Visitor,
+    sites: &[Site],
+    sums: &BTreeMap<SiteId, SiteSums>,
+    query: &Fields,
+) -> Markup {
+    let t = |en, ja| visitor.t(en, ja);
+    let search = query.get("q").trim().to_lowercase();
+    let sort = query.some("sort").unwrap_or("name");
+    let down = query.get("down") == "1";
+    let mut rows: Vec<&Site> = sites.iter().filter(|site| matches(site, &search)).collect();
+    sort_sites(&mut rows, sums, sort, down);
+    html! {
+        form.filter method="get" action="/" role="search" {
+            label.sr for="q" { (t("Search sites", "サイトを検索")) }
+            input #q name="q" value=(query.get("q")) placeholder=(t("Search sites", "サイトを検索"));
+            input type="hidden" name="sort" value=(sort);
+            button { (t("Search", "検索")) }
+        }
+        div.scroll {
+            table.sites {
+                thead { tr {
+                    @for (column, en, ja) in COLUMNS {
+                        th scope="col" class=(if matches!(column, "name" | "visited") { "" } else { "n" })
+                            aria-sort=[(column == sort).then_some(if down { "descending" } else { "ascending" })] {
+                            a href=(format!("/?sort={column}&down={}&q={}", u8::from(column == sort && !down), format::encoded(query.get("q")))) { (t(en, ja)) }
+                        }
+                    }
+                    th scope="col" { (t("Next", "次回")) }
+                } }
+                tbody {
+                    @for site in rows.iter().take(SITES_SHOWN) { (site_row(visitor, site, sums.get(&site.id))) }
+                }
+            }
+        }
+        @if rows.is_empty() { p.muted { (t("No site fits the search.", "該当するサイトはありません。")) } }
+        @if rows.len() > SITES_SHOWN {
+            p.muted { (t("Only the first ", "最初の ")) (SITES_SHOWN) (t(" are shown; search for the others.", " 件のみ表示しています。検索をお使いください。")) }
+        }
+    }
+}
+
+fn matches(site: &Site, search: &str) -> bool {
+    search.is_empty()
+        || site.name.to_lowercase().contains(search)
+        || site.conditions.tops.iter().any(|top| top.as_str().contains(search))
+}
+
+fn sort_sites(rows: &mut [&Site], sums: &BTreeMap<SiteId, SiteSums>, sort: &str, down: bool) {
+    let of = |site: &Site| sums.get(&site.id);
+    match sort {
+        "pages" => rows.sort_by_key(|s| s.counts.pages),
+        "versions" => rows.sort_by_key(|s| s.counts.versions),
+        "visited" => rows.sort_by_key(|s| s.collected_s),
+        "troubles" => rows.sort_by_key(|s| of(s).map(|sums| sums.recent_troubles)),
+        "stored" => rows.sort_by_key(|s| of(s).map(|sums| sums.stored_bytes)),
+        _ => rows.sort_by_key(|s| s.name.to_lowercase()),
+    }
+    if down {
+        rows.reverse();
+    }
+}
+
+fn site_row(visitor: &Visitor, site: &Site, sums: Option<&SiteSums>) -> Markup {
+    let stored = sums.map_or(0, |s| s.stored_bytes);
+    let troubles = sums.map_or(0, |s| s.recent_troubles);
+    html! {
+        tr {
+            th scope="row" {
+                a.name href=(format!("/sites/{}", site.id.0)) { bdi { (site.name) } } " " (state_badge(visitor, site))
+                @if let Some(top) = site.conditions.tops.first() { div.url.muted { bdi { (format::shown_url(top)) } } }
+            }
+            td.n { (format::number(site.counts.pages)) }
+            td.n { (format::number(site.counts.versions)) }
+            td { (format::maybe_time(site.collected_s)) }
+            td.n { @if troubles > 0 { a.bad href=(format!("/visits?site={}&outcome=failed", site.id.0)) { (format::number(troubles)) } } @else { "0" } }
+            td.n {
+                (format::bytes(stored))
+                @if let Some(saved) = format::saving(site.counts.raw_bytes, stored) {
+                    div.muted { "−" (saved) }
+                }
+            }
+            td { (next_round(visitor, site)) }
+        }
+    }
+}
+
+pub(crate) fn state_badge(visitor: &Visitor, site: &Site) -> Markup {
+    html! {
+        @if site.paused {
+            span.badge.paused { (visitor.t("paused", "停止中")) }
+        } @else if site.collected_s.is_none() {
+            span.badge { (visitor.t("new", "新規")) }
+        }
+    }
+}
+
+/// When the next round begins, as far as it is known.
+pub(crate) fn next_round(visitor: &Visitor, site: &Site) -> Markup {
+    let t = |en, ja| visitor.t(en, ja);
+    html! {
+        @match (&site.conditions.schedule, site.collected_s) {
+            _ if site.paused => span.muted { "–" },
+            (Schedule::Manual, _) => span.muted { (t("when asked", "手動")) },
+            (Schedule::Rounds { .. }, None) => { (t("now", "まもなく")) },
+            (Schedule::Rounds { period_s }, Some(last_s)) => {
+                @let next_s = last_s.saturating_add(*period_s);
+                @if next_s <= visitor.now_s { (t("now", "まもなく")) } @else { (format::time(next_s)) }
+            },
+        }
+    }
+}

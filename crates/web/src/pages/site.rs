@@ -1,0 +1,312 @@
+//! One site: its figures, its calendar, its rounds, its troubles, and the way back in time.
+
+use std::collections::BTreeMap;
+
+use axum::response::{IntoResponse, Redirect, Response};
+use maud::{Markup, html};
+use nenrin_state::{DayQuery, RobotsPolicy, Round, Schedule, Site, SiteId, TroubleGroup};
+
+use crate::{
+    WebApp, WebError,
+    app::replay_link,
+    chart, format,
+    guard::Fields,
+    layout::{self, Menu, tile},
+    pages::overview,
+    visitor::Visitor,
+};
+
+const ROUNDS_SHOWN: usize = 10;
+/// Troubles of each kind that are looked at for grouping.
+pub(crate) const TROUBLES_LOOKED_AT: usize = 2_000;
+const TROUBLES_SHOWN: usize = 8;
+
+/// The site that a path names.
+pub(crate) fn find(app: &WebApp, id: &str) -> Result<Site, WebError> {
+    let number: Option<u32> = id.parse().ok();
+    let found = app.state.sites()?.into_iter().find(|site| Some(site.id.0) == number);
+    found.ok_or_else(|| WebError::not_found(format!("site number {id}")))
+}
+
+pub(crate) fn site(
+    app: &WebApp,
+    visitor: &Visitor,
+    site: &Site,
+    query: &Fields,
+) -> Result<Response, WebError> {
+    let content = html! {
+        (heading(app, visitor, site))
+        (layout::note(note(visitor, query.get("note"))))
+        (figures(app, visitor, site)?)
+        (browse(visitor, site))
+        (calendar(app, visitor, site)?)
+        (rounds(visitor, &app.state.rounds(Some(site.id), ROUNDS_SHOWN)?))
+        (troubles(visitor, site, &app.state.troubles(site.id, TROUBLES_LOOKED_AT)?))
+        (conditions(visitor, site))
+    };
+    Ok(layout::page(visitor, Menu::None, &site.name, content))
+}
+
+fn heading(app: &WebApp, visitor: &Visitor, site: &Site) -> Markup {
+    let t = |en, ja| visitor.t(en, ja);
+    let base = format!("/sites/{}", site.id.0);
+    html! {
+        div.heading {
+            div {
+                h1 { bdi { (site.name) } " " (overview::state_badge(visitor, site)) }
+                @for top in site.conditions.tops.iter().take(3) {
+                    p.url.muted { a href=(top.as_str()) rel="noreferrer noopener" { bdi { (format::shown_url(top)) } } }
+                }
+            }
+            @if visitor.is_admin() {
+                div.actions {
+                    @if app.control.collects() {
+                        (layout::button(visitor, &format!("{base}/collect"), "primary", t("Collect now", "今すぐ収集")))
+                    }
+                    @if site.paused {
+                        (layout::button(visitor, &format!("{base}/resume"), "", t("Resume", "再開")))
+                    } @else {
+                        (layout::button(visitor, &format!("{base}/pause"), "", t("Pause", "停止")))
+                    }
+                    a.button href=(format!("{base}/edit")) { (t("Conditions", "収集条件")) }
+                }
+            }
+        }
+        nav.tabs aria-label=(t("This site", "このサイト")) {
+            a href=(base) aria-current="page" { (t("Summary", "概要")) }
+            a href=(format!("{base}/pages")) { (t("Pages", "ページ")) }
+            a href=(format!("/visits?site={}", site.id.0)) { (t("Log", "ログ")) }
+        }
+    }
+}
+
+fn note<'a>(visitor: &Visitor, code: &str) -> Option<&'a str> {
+    let (en, ja) = match code {
+        "added" => {
+            ("The site was added, and collecting has begun.", "サイトを追加し、収集を始めました。")
+        }
+        "added-only" => (
+            "The site was added. Nothing is collected in this process; `nenrin run` does it.",
+            "サイトを追加しました。このプロセスでは収集しません(`nenrin run` が収集します)。",
+        ),
+        "saved" => ("The conditions were saved.", "収集条件を保存しました。"),
+        "collect" => ("Collecting has begun.", "収集を始めました。"),
+        "paused" => ("Collecting is paused.", "収集を停止しました。"),
+        "resumed" => ("Collecting goes on.", "収集を再開しました。"),
+        "demo" => (
+            "The demo site is running and changes every few seconds. Reload this page in a moment to see its versions.",
+            "デモサイトが動き始めました。数秒ごとに変化します。しばらくしてから再読み込みしてください。",
+        ),
+        _ => return None,
+    };
+    Some(visitor.lang.t(en, ja))
+}
+
+fn figures(app: &WebApp, visitor: &Visitor, site: &Site) -> Result<Markup, WebError> {
+    let t = |en, ja| visitor.t(en, ja);
+    let sums = app.state.site_sums(i64::MAX)?.into_iter().find(|s| s.site == site.id);
+    let stored = sums.map_or(0, |s| s.stored_bytes);
+    let counts = &site.counts;
+    Ok(html! {
+        dl.tiles {
+            (tile(t("Pages", "ページ"), html! { (format::number(counts.pages)) }, html! {}))
+            (tile(t("Versions", "版"), html! { (format::number(counts.versions)) }, html! {
+                (t("from ", "訪問数 ")) (format::number(counts.visits)) (t(" visits", ""))
+            }))
+            (tile(t("Stored", "保存量"), html! { (format::bytes(stored)) }, html! {
+                (t("for ", "元の容量 ")) (format::bytes(counts.raw_bytes))
+                @if let Some(saved) = format::saving(counts.raw_bytes, stored) { ", −" (saved) }
+            }))
+            (tile(t("Last round", "前回の収集"), html! { span.small { (format::maybe_time(site.collected_s)) } }, html! {
+                (t("next: ", "次回:")) (overview::next_round(visitor, site))
+            }))
+        }
+    })
+}
+
+fn browse(visitor: &Visitor, site: &Site) -> Markup {
+    let t = |en, ja| visitor.t(en, ja);
+    let today = format::date(visitor.now_s);
+    html! {
+        section.card.browse {
+            h2 { (t("Browse the site as of a date", "日付を選んでサイトを見る")) }
+            @if site.counts.versions == 0 {
+                p.muted { (t("There is no version yet. As soon as the first round has fetched something, it can be seen here.", "まだ版がありません。最初の収集が進むと、ここから見られます。")) }
+            } @else {
+                form method="get" action=(format!("/sites/{}/browse", site.id.0)) {
+                    label.sr for="at" { (t("Date", "日付")) }
+                    input #at type="date" name="at" value=(today) max=(today) min=(format::date(site.created_s.min(visitor.now_s)));
+                    button.primary { (t("Open as of this date", "この日付で開く")) }
+                    @if let Some(top) = site.conditions.tops.first() {
+                        a href=(layout::page_link(top)) { (t("Versions of the top page", "トップページの版")) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Leads to the top page as of a date.
+pub(crate) fn open_as_of(
+    visitor: &Visitor,
+    site: &Site,
+    query: &Fields,
+) -> Result<Response, WebError> {
+    let at_s = format::parse_date(query.get("at"))
+        .ok_or_else(|| WebError::not_found(format!("date `{}`", query.get("at"))))?;
+    let top = site.conditions.tops.first().ok_or_else(|| WebError::not_found("top page"))?;
+    Ok(Redirect::to(&replay_link(&visitor.replay, at_s, top)).into_response())
+}
+
+fn calendar(app: &WebApp, visitor: &Visitor, site: &Site) -> Result<Markup, WebError> {
+    let today = visitor.now_s.div_euclid(format::DAY_S);
+    let from_day = chart::first_day(today);
+    let days = app.state.days(DayQuery { site: Some(site.id), from_day, to_day: today })?;
+    let counts: BTreeMap<i64, u64> = days.iter().map(|d| (d.day, d.versions)).collect();
+    let title = visitor.t("Versions, day by day", "日ごとの版");
+    let link = |day: i64| {
+        let end_s = ((day + 1) * format::DAY_S - 1).min(visitor.now_s);
+        site.conditions
+            .tops
+            .first()
+            .map(|top| replay_link(&visitor.replay, end_s, top))
+            .unwrap_or_default()
+    };
+    Ok(html! {
+        section.card {
+            h2 { (title) }
+            (chart::calendar(visitor, today, &counts, title, link))
+            p.hint { (visitor.t("A day opens the site as it was at its end (UTC).", "日を選ぶと、その日の終わり(UTC)のサイトが開きます。")) }
+        }
+    })
+}
+
+fn rounds(visitor: &Visitor, rounds: &[Round]) -> Markup {
+    let t = |en, ja| visitor.t(en, ja);
+    html! {
+        section {
+            h2 { (t("Rounds", "収集の記録")) }
+            @if rounds.is_empty() {
+                p.muted { (t("No round has begun yet.", "まだ収集していません。")) }
+            } @else {
+                div.scroll { table {
+                    thead { tr {
+                        th scope="col" { (t("Began", "開始")) }
+                        th scope="col" { (t("Took", "所要時間")) }
+                        th.n scope="col" { (t("Visits", "訪問")) }
+                        th.n scope="col" { (t("Changed", "変更")) }
+                        th.n scope="col" { (t("Unchanged", "変更なし")) }
+                        th.n scope="col" { (t("New pages", "新ページ")) }
+                        th.n scope="col" { (t("Troubles", "問題")) }
+                        th.n scope="col" { (t("Received", "受信")) }
+                        th.n scope="col" { (t("Stored", "保存")) }
+                    } }
+                    tbody { @for round in rounds { (round_row(visitor, round)) } }
+                } }
+            }
+        }
+    }
+}
+
+fn round_row(visitor: &Visitor, round: &Round) -> Markup {
+    let counts = &round.counts;
+    html! {
+        tr {
+            td { (format::time(round.started_s)) }
+            td { @match round.ended_s {
+                Some(ended_s) => { (format::spoken_duration(visitor.lang, ended_s - round.started_s)) },
+                None => span.badge.running { (visitor.t("under way", "進行中")) },
+            } }
+            td.n { (format::number(counts.visits())) }
+            td.n { (format::number(counts.changed)) }
+            td.n { (format::number(counts.same + counts.not_modified)) }
+            td.n { (format::number(counts.new_pages)) }
+            td.n { (format::number(counts.failed + counts.refused + counts.gone)) }
+            td.n { (format::bytes(counts.received_bytes)) }
+            td.n { (format::bytes(counts.stored_bytes)) }
+        }
+    }
+}
+
+fn troubles(visitor: &Visitor, site: &Site, groups: &[TroubleGroup]) -> Markup {
+    let t = |en, ja| visitor.t(en, ja);
+    html! {
+        @if !groups.is_empty() {
+            section {
+                h2 { (t("Troubles by cause", "原因別の問題")) }
+                div.scroll { table {
+                    thead { tr {
+                        th scope="col" { (t("What", "種類")) }
+                        th scope="col" { (t("Cause", "原因")) }
+                        th.n scope="col" { (t("Times", "回数")) }
+                        th scope="col" { (t("Last", "最終")) }
+                        th scope="col" { (t("For example", "例")) }
+                    } }
+                    tbody { @for group in groups.iter().take(TROUBLES_SHOWN) {
+                        tr {
+                            td { a href=(format!("/visits?site={}&outcome={}", site.id.0, group.outcome)) { (layout::outcome(visitor, group.outcome)) } }
+                            td.cause { (cause(group.status, group.detail.as_deref())) }
+                            td.n { (format::number(group.count)) }
+                            td { (format::time(group.last_s)) }
+                            td { (layout::url(&group.last_url)) }
+                        }
+                    } }
+                } }
+            }
+        }
+    }
+}
+
+/// Why a visit found no page, as text.
+pub(crate) fn cause(status: u16, detail: Option<&str>) -> Markup {
+    html! {
+        @if status > 0 { "HTTP " (status) }
+        @if status > 0 && detail.is_some() { " · " }
+        @if let Some(detail) = detail { bdi { (detail) } }
+    }
+}
+
+fn conditions(visitor: &Visitor, site: &Site) -> Markup {
+    let t = |en, ja| visitor.t(en, ja);
+    let conditions = &site.conditions;
+    html! {
+        section {
+            h2 { (t("Conditions", "収集条件")) }
+            dl.facts {
+                dt { (t("How often", "頻度")) } dd { (schedule(visitor, &conditions.schedule)) }
+                dt { (t("Scope", "範囲")) } dd { (conditions.scope) ", " (t("depth ", "深さ ")) (conditions.depth) }
+                @if let Some(most) = conditions.max_pages { dt { (t("Most pages", "最大ページ数")) } dd { (format::number(most)) } }
+                @if let Some(ms) = conditions.delay_ms { dt { (t("Pause between requests", "要求の間隔")) } dd { (ms) " ms" } }
+                dt { "robots.txt" } dd { @match &conditions.robots {
+                    RobotsPolicy::Obey => { (t("obeyed", "従う")) },
+                    RobotsPolicy::Ignore { reason } => { (t("not asked: ", "確認しない:")) bdi { (reason) } },
+                } }
+                @if conditions.allow_private { dt { (t("Private addresses", "プライベートアドレス")) } dd { (t("allowed", "許可")) } }
+                dt { (t("Registered", "登録")) } dd { (format::time(site.created_s)) }
+            }
+        }
+    }
+}
+
+pub(crate) fn schedule(visitor: &Visitor, schedule: &Schedule) -> Markup {
+    html! {
+        @match schedule {
+            Schedule::Manual => { (visitor.t("only when asked", "手動のみ")) },
+            Schedule::Rounds { period_s } => {
+                (visitor.t("every ", "")) (format::spoken_duration(visitor.lang, *period_s)) (visitor.t("", "ごと"))
+            },
+        }
+    }
+}
+
+pub(crate) fn set_paused(app: &WebApp, site: SiteId, paused: bool) -> Result<Response, WebError> {
+    app.state.pause_site(site, paused)?;
+    app.control.sites_changed();
+    let note = if paused { "paused" } else { "resumed" };
+    Ok(Redirect::to(&format!("/sites/{}?note={note}", site.0)).into_response())
+}
+
+pub(crate) fn collect(app: &WebApp, site: SiteId) -> Result<Response, WebError> {
+    app.control.collect_now(site)?;
+    Ok(Redirect::to(&format!("/sites/{}?note=collect", site.0)).into_response())
+}

@@ -1,0 +1,195 @@
+//! One page of the archive: its versions, the way to each of them, and what changed between two.
+
+use std::collections::BTreeMap;
+
+use axum::response::{IntoResponse, Redirect, Response};
+use maud::{Markup, html};
+use nenrin_state::{PageRecord, VersionRow};
+use nenrin_urls::CanonicalUrl;
+
+use crate::{
+    WebApp, WebError,
+    app::{diff_link, replay_link},
+    chart, format,
+    guard::Fields,
+    layout::{self, Menu, tile},
+    visitor::Visitor,
+};
+
+const SHOWN: usize = 100;
+
+fn asked_url(query: &Fields) -> Result<CanonicalUrl, WebError> {
+    CanonicalUrl::parse_typed(query.get("url"))
+        .map_err(|e| WebError::not_found(format!("such page: {e}")))
+}
+
+pub(crate) fn timeline(
+    app: &WebApp,
+    visitor: &Visitor,
+    query: &Fields,
+) -> Result<Response, WebError> {
+    let url = asked_url(query)?;
+    let key = url.key();
+    let before = cursor(query);
+    let mut versions =
+        app.state.newest_versions(&key, before.unwrap_or((i64::MAX, u64::MAX)), SHOWN + 1)?;
+    let page = app.state.page(&url)?;
+    if versions.is_empty() && page.is_none() {
+        return Err(WebError::not_found(format!("page {url} in this archive")));
+    }
+    let t = |en, ja| visitor.t(en, ja);
+    let older = (versions.len() > SHOWN).then(|| versions[SHOWN].1.clone());
+    let title = format!("{} – {}", t("Versions", "版"), format::shown_url(&url));
+    let content = html! {
+        div.heading {
+            div {
+                p.eyebrow { (t("Page", "ページ")) }
+                h1.long { bdi { (format::shown_url(&url)) } }
+                p.muted {
+                    @if let Some(page) = &page { a href=(format!("/sites/{}", page.site.0)) { (t("its site", "所属サイト")) } " · " }
+                    a href=(url.as_str()) rel="noreferrer noopener" { (t("on the live web", "現在のウェブで開く")) } " ↗"
+                }
+            }
+            @if let Some((_, newest)) = versions.first().filter(|_| before.is_none()) {
+                div.actions { a.button.primary href=(replay_link(&visitor.replay, newest.at_s, &url)) { (t("Open the newest version", "最新の版を開く")) } }
+            }
+        }
+        (figures(visitor, page.as_ref()))
+        (year(app, visitor, &url)?)
+        (table(visitor, &url, &versions))
+        p.paging {
+            @if before.is_some() { a.button href=(layout::page_link(&url)) { "↑ " (t("Newest", "最新へ")) } }
+            @if older.is_some() && let Some((_, last)) = versions.get(SHOWN - 1) {
+                a.button rel="next" href=(format!("{}&before={}-{}", layout::page_link(&url), last.at_s, last.version)) { (t("Older", "古いもの")) " →" }
+            }
+        }
+    };
+    versions.truncate(SHOWN);
+    Ok(layout::page(visitor, Menu::None, &title, content))
+}
+
+/// `before=<time>-<version>`.
+fn cursor(query: &Fields) -> Option<(i64, u64)> {
+    let (at_s, version) = query.some("before")?.rsplit_once('-')?;
+    Some((at_s.parse().ok()?, version.parse().ok()?))
+}
+
+fn figures(visitor: &Visitor, page: Option<&PageRecord>) -> Markup {
+    let t = |en, ja| visitor.t(en, ja);
+    html! {
+        @if let Some(page) = page {
+            dl.tiles {
+                (tile(t("Visits", "訪問"), html! { (format::number(u64::from(page.visits))) }, html! {
+                    (t("last: ", "最終:")) (format::maybe_time(page.visited_s))
+                }))
+                (tile(t("Changes seen", "検出した変更"), html! { (format::number(u64::from(page.changes))) }, html! {
+                    @if let Some(interval_s) = mean_interval_s(page) {
+                        (t("about every ", "平均 ")) (format::spoken_duration(visitor.lang, interval_s)) (t("", "ごと"))
+                    }
+                }))
+                (tile(t("Last found", "最新の結果"), html! {
+                    @if let Some(outcome) = page.outcome { span.small { (layout::outcome(visitor, outcome)) } } @else { "–" }
+                }, html! { @if page.failures > 0 { (page.failures) (t(" failed in a row", " 回連続で失敗")) } }))
+                (tile(t("Size", "サイズ"), html! { (format::bytes(page.bytes)) }, html! {
+                    @if let Some(due_s) = page.due_s { (t("next visit: ", "次回:")) (format::time(due_s)) }
+                }))
+            }
+        }
+    }
+}
+
+/// The time known divided by the changes seen after the first version.
+fn mean_interval_s(page: &PageRecord) -> Option<i64> {
+    let known_s = page.visited_s? - page.discovered_s;
+    let changes = i64::from(page.changes) - 1;
+    (changes > 0 && known_s > 0).then(|| known_s / changes)
+}
+
+fn year(app: &WebApp, visitor: &Visitor, url: &CanonicalUrl) -> Result<Markup, WebError> {
+    let today = visitor.now_s.div_euclid(format::DAY_S);
+    let days = app.state.version_days(&url.key(), chart::first_day(today), today)?;
+    let counts: BTreeMap<i64, u64> = days.into_iter().collect();
+    let title = visitor.t("The last year", "この1年");
+    Ok(html! {
+        @if counts.len() > 1 {
+            section.card {
+                h2 { (title) }
+                (chart::calendar(visitor, today, &counts, title, |day| {
+                    replay_link(&visitor.replay, (day + 1) * format::DAY_S - 1, url)
+                }))
+            }
+        }
+    })
+}
+
+fn table(visitor: &Visitor, url: &CanonicalUrl, versions: &[(CanonicalUrl, VersionRow)]) -> Markup {
+    let t = |en, ja| visitor.t(en, ja);
+    let shown = &versions[..versions.len().min(SHOWN)];
+    html! {
+        section {
+            h2 { (t("Versions", "版")) }
+            @if versions.is_empty() {
+                p.muted { (t("No version is kept yet.", "まだ版がありません。")) }
+            } @else {
+                form method="get" action="/diff" {
+                    input type="hidden" name="url" value=(url.as_str());
+                    div.scroll { table {
+                        thead { tr {
+                            th scope="col" { (t("From", "比較元")) }
+                            th scope="col" { (t("To", "比較先")) }
+                            th scope="col" { (t("Received", "受信日時")) }
+                            th scope="col" { (t("Status", "状態")) }
+                            th scope="col" { (t("Type", "種類")) }
+                            th.n scope="col" { (t("Size", "サイズ")) }
+                            th scope="col" { (t("Look", "表示")) }
+                        } }
+                        tbody {
+                            @for (i, (exact, version)) in shown.iter().enumerate() {
+                                (version_row(visitor, url, i, exact, version, versions.get(i + 1).map(|(_, v)| v)))
+                            }
+                        }
+                    } }
+                    @if versions.len() > 1 {
+                        p.actions { button { (t("Compare the two chosen", "選んだ2つの版を比較")) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn version_row(
+    visitor: &Visitor,
+    url: &CanonicalUrl,
+    i: usize,
+    exact: &CanonicalUrl,
+    version: &VersionRow,
+    previous: Option<&VersionRow>,
+) -> Markup {
+    let t = |en, ja| visitor.t(en, ja);
+    html! {
+        tr {
+            td { input type="radio" name="from" value=(version.at_s) checked[i == 1] aria-label=(t("compare from this version", "この版から比較")); }
+            td { input type="radio" name="to" value=(version.at_s) checked[i == 0] aria-label=(t("compare to this version", "この版と比較")); }
+            td { (format::time(version.at_s)) @if exact != url { div.url.muted { bdi { (format::shown_url(exact)) } } } }
+            td { (version.status) }
+            td { bdi { (version.mime) } }
+            td.n { (format::bytes(version.bytes)) }
+            td {
+                (layout::replay(visitor, version.at_s, exact, html! { (t("open", "開く")) }))
+                @if let Some(previous) = previous {
+                    " · " a href=(diff_link(&visitor.replay, previous.at_s, version.at_s, url)) { (t("what changed", "差分")) }
+                }
+            }
+        }
+    }
+}
+
+/// Leads from two chosen versions to their difference, older first.
+pub(crate) fn diff(visitor: &Visitor, query: &Fields) -> Result<Response, WebError> {
+    let url = asked_url(query)?;
+    let time = |name| query.number::<i64>(name).ok_or_else(|| WebError::not_found("such version"));
+    let (from_s, to_s) = (time("from")?, time("to")?);
+    let link = diff_link(&visitor.replay, from_s.min(to_s), from_s.max(to_s), &url);
+    Ok(Redirect::to(&link).into_response())
+}

@@ -1,0 +1,186 @@
+use std::sync::Arc;
+
+use axum::{
+    Router,
+    extract::{Path, State},
+    http::StatusCode,
+    middleware,
+    response::{IntoResponse, Response},
+    routing::{get, post},
+};
+
+use crate::{
+    WebApp, WebError, assets,
+    guard::{self, Fields, Shared, Submitted},
+    layout,
+    pages::{log, login, overview, register, site, site_pages, timeline},
+    session::Sessions,
+    visitor::Visitor,
+};
+
+type Ctx = State<Arc<Shared>>;
+type Id = Path<String>;
+
+/// All pages, forms, the API and the feeds.
+pub fn router(app: WebApp) -> Router {
+    let shared = Arc::new(Shared { app, sessions: Sessions::default() });
+    Router::new()
+        .route("/", get(show_overview))
+        .route("/now", get(show_now))
+        .route("/demo", post(start_demo))
+        .route("/sites", post(add_site))
+        .route("/sites/new", get(new_site))
+        .route("/sites/new/look", post(look_at_new_site))
+        .route("/sites/{id}", get(show_site).post(save_site))
+        .route("/sites/{id}/edit", get(edit_site))
+        .route("/sites/{id}/look", post(look_at_site))
+        .route("/sites/{id}/collect", post(collect_site))
+        .route("/sites/{id}/pause", post(pause_site))
+        .route("/sites/{id}/resume", post(resume_site))
+        .route("/sites/{id}/browse", get(browse_site))
+        .route("/sites/{id}/pages", get(show_site_pages))
+        .route("/visits", get(show_log))
+        .route("/page", get(show_timeline))
+        .route("/diff", get(show_diff))
+        .route("/login", get(show_login).post(log_in))
+        .route("/logout", post(log_out))
+        .route("/lang", get(choose_language))
+        .route("/assets/{name}", get(assets::asset))
+        .fallback(nothing_here)
+        .layer(middleware::from_fn_with_state(shared.clone(), guard::guard))
+        .with_state(shared)
+}
+
+/// Runs what reads the state on a thread that may block, and shows what went wrong.
+async fn run(
+    shared: Arc<Shared>,
+    visitor: Visitor,
+    work: impl FnOnce(&Shared, &Visitor) -> Result<Response, WebError> + Send + 'static,
+) -> Response {
+    let task = tokio::task::spawn_blocking(move || {
+        work(&shared, &visitor).unwrap_or_else(|error| layout::error(&visitor, &error))
+    });
+    task.await.unwrap_or_else(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response())
+}
+
+async fn show_overview(State(shared): Ctx, visitor: Visitor, query: Fields) -> Response {
+    run(shared, visitor, move |s, v| overview::overview(&s.app, v, &query)).await
+}
+
+async fn show_now(State(shared): Ctx, visitor: Visitor) -> Response {
+    run(shared, visitor, |s, v| Ok(overview::now(&s.app, v))).await
+}
+
+async fn start_demo(State(shared): Ctx, submitted: Submitted) -> Response {
+    run(shared, submitted.visitor, |s, _| overview::start_demo(&s.app)).await
+}
+
+async fn new_site(visitor: Visitor, query: Fields) -> Response {
+    register::new_site(&visitor, &query)
+}
+
+async fn add_site(State(shared): Ctx, submitted: Submitted) -> Response {
+    let fields = submitted.fields;
+    run(shared, submitted.visitor, move |s, v| register::add(&s.app, v, &fields)).await
+}
+
+async fn look_at_new_site(State(shared): Ctx, submitted: Submitted) -> Response {
+    let fields = submitted.fields;
+    run(shared, submitted.visitor, move |s, v| Ok(register::look(&s.app, v, None, &fields))).await
+}
+
+async fn show_site(State(shared): Ctx, Path(id): Id, visitor: Visitor, query: Fields) -> Response {
+    run(shared, visitor, move |s, v| site::site(&s.app, v, &site::find(&s.app, &id)?, &query)).await
+}
+
+async fn edit_site(State(shared): Ctx, Path(id): Id, visitor: Visitor) -> Response {
+    run(shared, visitor, move |s, v| Ok(register::edit(v, &site::find(&s.app, &id)?))).await
+}
+
+async fn save_site(State(shared): Ctx, Path(id): Id, submitted: Submitted) -> Response {
+    let fields = submitted.fields;
+    run(shared, submitted.visitor, move |s, v| {
+        register::save(&s.app, v, &site::find(&s.app, &id)?, &fields)
+    })
+    .await
+}
+
+async fn look_at_site(State(shared): Ctx, Path(id): Id, submitted: Submitted) -> Response {
+    let fields = submitted.fields;
+    run(shared, submitted.visitor, move |s, v| {
+        Ok(register::look(&s.app, v, Some(&site::find(&s.app, &id)?), &fields))
+    })
+    .await
+}
+
+async fn collect_site(State(shared): Ctx, Path(id): Id, submitted: Submitted) -> Response {
+    run(shared, submitted.visitor, move |s, _| site::collect(&s.app, site::find(&s.app, &id)?.id))
+        .await
+}
+
+async fn pause_site(State(shared): Ctx, Path(id): Id, submitted: Submitted) -> Response {
+    run(shared, submitted.visitor, move |s, _| {
+        site::set_paused(&s.app, site::find(&s.app, &id)?.id, true)
+    })
+    .await
+}
+
+async fn resume_site(State(shared): Ctx, Path(id): Id, submitted: Submitted) -> Response {
+    run(shared, submitted.visitor, move |s, _| {
+        site::set_paused(&s.app, site::find(&s.app, &id)?.id, false)
+    })
+    .await
+}
+
+async fn browse_site(
+    State(shared): Ctx,
+    Path(id): Id,
+    visitor: Visitor,
+    query: Fields,
+) -> Response {
+    run(shared, visitor, move |s, v| site::open_as_of(v, &site::find(&s.app, &id)?, &query)).await
+}
+
+async fn show_site_pages(
+    State(shared): Ctx,
+    Path(id): Id,
+    visitor: Visitor,
+    query: Fields,
+) -> Response {
+    run(shared, visitor, move |s, v| {
+        site_pages::pages(&s.app, v, &site::find(&s.app, &id)?, &query)
+    })
+    .await
+}
+
+async fn show_log(State(shared): Ctx, visitor: Visitor, query: Fields) -> Response {
+    run(shared, visitor, move |s, v| log::log(&s.app, v, &query)).await
+}
+
+async fn show_timeline(State(shared): Ctx, visitor: Visitor, query: Fields) -> Response {
+    run(shared, visitor, move |s, v| timeline::timeline(&s.app, v, &query)).await
+}
+
+async fn show_diff(State(shared): Ctx, visitor: Visitor, query: Fields) -> Response {
+    run(shared, visitor, move |_, v| timeline::diff(v, &query)).await
+}
+
+async fn show_login(visitor: Visitor, query: Fields) -> Response {
+    login::form(&visitor, query.get("back"), None)
+}
+
+async fn log_in(State(shared): Ctx, submitted: Submitted) -> Response {
+    run(shared, submitted.visitor.clone(), move |s, _| Ok(login::log_in(s, &submitted))).await
+}
+
+async fn log_out(State(shared): Ctx, submitted: Submitted) -> Response {
+    login::log_out(&shared, &submitted.visitor)
+}
+
+async fn choose_language(query: Fields) -> Response {
+    login::choose_language(&query)
+}
+
+async fn nothing_here(visitor: Visitor) -> Response {
+    layout::error(&visitor, &WebError::not_found("such page here"))
+}

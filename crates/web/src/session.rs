@@ -1,0 +1,257 @@
+//! Who someone is: passwords, sessions and the brake on guessing.
+
+use std::{
+    collections::BTreeMap,
+    net::IpAddr,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use argon2::{
+    Argon2,
+    password_hash::{PasswordHash, PasswordHasher, PasswordVerifier, SaltString},
+};
+
+use crate::{WebError, WebOptions};
+
+/// How long a log-in holds.
+pub(crate) const SESSION_S: i64 = 14 * 86_400;
+/// The most sessions kept; the oldest make room.
+const MAX_SESSIONS: usize = 1_000;
+/// Wrong passwords that cost nothing but themselves.
+const FREE_TRIES: u32 = 4;
+/// The longest wait after wrong passwords.
+const MAX_WAIT_S: i64 = 900;
+/// The most addresses whose wrong passwords are remembered.
+const MAX_GUESSERS: usize = 10_000;
+/// No one types more; hashing takes time in proportion.
+pub(crate) const MAX_PASSWORD_BYTES: usize = 1_000;
+
+/// What someone may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Role {
+    /// Reads everything, changes nothing.
+    Reader,
+    /// Changes sites and starts collecting.
+    Admin,
+}
+
+/// Whether the interface may listen on an address with these options: beyond loopback only with a
+/// password.
+pub fn may_listen(address: IpAddr, options: &WebOptions) -> Result<(), WebError> {
+    match (address.is_loopback(), &options.admin_hash) {
+        (true, None) => Ok(()),
+        (false, None) => Err(WebError::NeedsPassword { address }),
+        (_, Some(hash)) => parsed(hash).map(|_| ()),
+    }
+}
+
+/// Hashes a password for the configuration (argon2id). The salt is random bytes from the operating
+/// system.
+pub fn hash_password(password: &str, salt: [u8; 16]) -> Result<String, WebError> {
+    let refuse = |reason: String| WebError::PasswordHash { reason };
+    if password.is_empty() || password.len() > MAX_PASSWORD_BYTES {
+        return Err(refuse(format!("it must have 1 to {MAX_PASSWORD_BYTES} bytes")));
+    }
+    let salt = SaltString::encode_b64(&salt).map_err(|e| refuse(e.to_string()))?;
+    let hash = Argon2::default()
+        .hash_password(password.as_bytes(), &salt)
+        .map_err(|e| refuse(e.to_string()))?;
+    Ok(hash.to_string())
+}
+
+fn parsed(hash: &str) -> Result<PasswordHash<'_>, WebError> {
+    PasswordHash::new(hash).map_err(|e| WebError::PasswordHash { reason: e.to_string() })
+}
+
+/// What came of a log-in.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum LogIn {
+    /// Welcome: the new session's id.
+    Done(String),
+    /// Not this password.
+    Wrong,
+    /// Too many wrong ones; try again in so many seconds.
+    Wait(i64),
+}
+
+/// Sessions and wrong guesses, in memory: a restart logs everyone out.
+#[derive(Default)]
+pub(crate) struct Sessions {
+    held: Mutex<Held>,
+    /// One password is checked at a time, so that guessing cannot take all processors.
+    checking: Mutex<()>,
+}
+
+#[derive(Default)]
+struct Held {
+    issued: u64,
+    sessions: BTreeMap<String, (Role, i64)>,
+    guesses: BTreeMap<Option<IpAddr>, (u32, i64)>,
+}
+
+impl Sessions {
+    /// A fresh id that no one can guess.
+    pub(crate) fn new_id(&self, secret: &[u8; 32], now_s: i64) -> String {
+        let mut held = locked(&self.held);
+        held.issued += 1;
+        let mut hasher = blake3::Hasher::new_keyed(secret);
+        hasher.update(b"session").update(&held.issued.to_le_bytes()).update(&now_s.to_le_bytes());
+        hasher.finalize().to_hex()[..40].to_owned()
+    }
+
+    pub(crate) fn role(&self, id: &str, now_s: i64) -> Option<Role> {
+        locked(&self.held)
+            .sessions
+            .get(id)
+            .filter(|(_, until_s)| *until_s > now_s)
+            .map(|(role, _)| *role)
+    }
+
+    pub(crate) fn log_out(&self, id: &str) {
+        locked(&self.held).sessions.remove(id);
+    }
+
+    pub(crate) fn log_in(
+        &self,
+        options: &WebOptions,
+        password: &str,
+        from: Option<IpAddr>,
+        now_s: i64,
+    ) -> LogIn {
+        let _one_at_a_time = locked(&self.checking);
+        let wait_s = self.wait_s(from, now_s);
+        if wait_s > 0 {
+            return LogIn::Wait(wait_s);
+        }
+        let Some(role) = role_of(options, password) else {
+            self.remember_guess(from, now_s);
+            return LogIn::Wrong;
+        };
+        let id = self.new_id(&options.secret, now_s);
+        let mut held = locked(&self.held);
+        held.guesses.remove(&from);
+        held.sessions.retain(|_, (_, until_s)| *until_s > now_s);
+        if held.sessions.len() >= MAX_SESSIONS
+            && let Some(oldest) = held
+                .sessions
+                .iter()
+                .min_by_key(|(_, (_, until_s))| *until_s)
+                .map(|(id, _)| id.clone())
+        {
+            held.sessions.remove(&oldest);
+        }
+        held.sessions.insert(id.clone(), (role, now_s + SESSION_S));
+        LogIn::Done(id)
+    }
+
+    fn wait_s(&self, from: Option<IpAddr>, now_s: i64) -> i64 {
+        match locked(&self.held).guesses.get(&from) {
+            Some((wrong, last_s)) if *wrong >= FREE_TRIES => {
+                let wait_s = 1_i64 << (wrong - FREE_TRIES + 1).min(20);
+                (last_s + wait_s.min(MAX_WAIT_S) - now_s).max(0)
+            }
+            _ => 0,
+        }
+    }
+
+    fn remember_guess(&self, from: Option<IpAddr>, now_s: i64) {
+        let mut held = locked(&self.held);
+        if held.guesses.len() >= MAX_GUESSERS {
+            held.guesses.retain(|_, (_, last_s)| *last_s > now_s - MAX_WAIT_S);
+        }
+        if held.guesses.len() < MAX_GUESSERS {
+            let guess = held.guesses.entry(from).or_insert((0, now_s));
+            *guess = (guess.0.saturating_add(1), now_s);
+        }
+    }
+}
+
+fn role_of(options: &WebOptions, password: &str) -> Option<Role> {
+    if password.len() > MAX_PASSWORD_BYTES {
+        return None;
+    }
+    let fits = |hash: &Option<String>| {
+        hash.as_deref().and_then(|hash| parsed(hash).ok()).is_some_and(|hash| {
+            Argon2::default().verify_password(password.as_bytes(), &hash).is_ok()
+        })
+    };
+    if fits(&options.admin_hash) {
+        Some(Role::Admin)
+    } else if fits(&options.reader_hash) {
+        Some(Role::Reader)
+    } else {
+        None
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options() -> WebOptions {
+        WebOptions {
+            admin_hash: Some(hash_password("right", [1; 16]).unwrap()),
+            reader_hash: Some(hash_password("look", [2; 16]).unwrap()),
+            ..WebOptions::new([7; 32])
+        }
+    }
+
+    #[test]
+    fn each_password_gives_its_role_until_the_session_ends() {
+        let (sessions, options) = (Sessions::default(), options());
+        for (password, role) in [("right", Role::Admin), ("look", Role::Reader)] {
+            let LogIn::Done(id) = sessions.log_in(&options, password, None, 0) else { panic!() };
+            assert_eq!(sessions.role(&id, 5), Some(role));
+            assert_eq!(sessions.role(&id, SESSION_S), None);
+            sessions.log_out(&id);
+            assert_eq!(sessions.role(&id, 5), None);
+        }
+        assert_eq!(sessions.log_in(&options, "", None, 0), LogIn::Wrong);
+    }
+
+    #[test]
+    fn wrong_guesses_make_that_address_wait_longer_and_longer() {
+        let (sessions, options) = (Sessions::default(), options());
+        let guesser = Some(IpAddr::from([192, 0, 2, 1]));
+        let mut now_s = 100;
+        let mut waits = Vec::new();
+        for _ in 0..8 {
+            match sessions.log_in(&options, "guess", guesser, now_s) {
+                LogIn::Wait(s) => {
+                    waits.push(s);
+                    now_s += s;
+                }
+                other => assert_eq!(other, LogIn::Wrong),
+            }
+        }
+        assert_eq!(waits, [2, 4]);
+        assert!(matches!(
+            sessions.log_in(&options, "right", guesser, now_s),
+            LogIn::Wait(_) | LogIn::Done(_)
+        ));
+        let other = Some(IpAddr::from([192, 0, 2, 2]));
+        assert!(matches!(sessions.log_in(&options, "right", other, now_s), LogIn::Done(_)));
+    }
+
+    #[test]
+    fn beyond_loopback_a_password_is_needed() {
+        let open = WebOptions::new([0; 32]);
+        let home = IpAddr::from([127, 0, 0, 1]);
+        let world = IpAddr::from([0, 0, 0, 0]);
+        assert!(may_listen(home, &open).is_ok());
+        assert!(matches!(may_listen(world, &open), Err(WebError::NeedsPassword { .. })));
+        assert!(may_listen(world, &options()).is_ok());
+        let broken = WebOptions { admin_hash: Some("secret".into()), ..open };
+        assert!(matches!(may_listen(home, &broken), Err(WebError::PasswordHash { .. })));
+    }
+
+    #[test]
+    fn ids_differ() {
+        let sessions = Sessions::default();
+        assert_ne!(sessions.new_id(&[0; 32], 1), sessions.new_id(&[0; 32], 1));
+    }
+}

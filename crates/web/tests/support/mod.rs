@@ -1,0 +1,287 @@
+//! The interface over an in-memory state, asked without sockets.
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use std::sync::{Arc, Mutex};
+
+use axum::{
+    Router,
+    body::Body,
+    http::{Request, StatusCode, header},
+};
+use http_body_util::BodyExt;
+use nenrin_state::{
+    Change, ContentMark, Discovered, DuePage, Outcome, PageUpdate, RobotsPolicy, RoundEnd,
+    Schedule, Site, SiteConditions, SiteId, SqliteState, State, VersionRow, VisitCommit,
+};
+use nenrin_urls::{CanonicalUrl, Scope};
+use nenrin_web::{
+    Control, ControlError, KindBytes, Preview, ReplayBase, StoreSummary, UnderWay, WebApp,
+    WebOptions,
+};
+use tower::ServiceExt;
+
+pub(crate) const NOW_S: i64 = 1_700_000_000;
+
+pub(crate) fn url(text: &str) -> CanonicalUrl {
+    CanonicalUrl::parse(text).unwrap()
+}
+
+pub(crate) fn conditions(top: &str) -> SiteConditions {
+    SiteConditions {
+        tops: vec![url(top)],
+        scope: Scope::Host,
+        depth: 3,
+        max_pages: None,
+        embeds: true,
+        schedule: Schedule::Rounds { period_s: 86_400 },
+        delay_ms: None,
+        allow_private: false,
+        robots: RobotsPolicy::Obey,
+    }
+}
+
+/// Remembers what it was asked.
+#[derive(Default)]
+pub(crate) struct FakeControl {
+    pub(crate) asked: Mutex<Vec<String>>,
+    pub(crate) under_way: Mutex<Vec<UnderWay>>,
+    pub(crate) idle: bool,
+}
+
+impl FakeControl {
+    fn note(&self, what: String) -> Result<(), ControlError> {
+        self.asked.lock().unwrap().push(what);
+        if self.idle { Err(ControlError::NotRunningHere) } else { Ok(()) }
+    }
+}
+
+impl Control for FakeControl {
+    fn collects(&self) -> bool {
+        !self.idle
+    }
+    fn collect_now(&self, site: SiteId) -> Result<(), ControlError> {
+        self.note(format!("collect {}", site.0))
+    }
+    fn sites_changed(&self) {
+        let _ = self.note("changed".into());
+    }
+    fn under_way(&self) -> Vec<UnderWay> {
+        self.under_way.lock().unwrap().clone()
+    }
+    fn start_demo(&self) -> Result<SiteId, ControlError> {
+        self.note("demo".into())?;
+        Ok(SiteId(1))
+    }
+    fn preview(&self, top: &CanonicalUrl, _: bool) -> Result<Preview, ControlError> {
+        self.note(format!("preview {top}"))?;
+        Ok(Preview {
+            top: "200 <b>text/html</b>".into(),
+            robots: "<script>alert('robots')</script>".into(),
+            sitemap: "<img src=x onerror=alert(1)>".into(),
+            links: vec!["https://e.com/<script>".into()],
+            estimated_pages: Some(12),
+            estimated_bytes: Some(3_000),
+        })
+    }
+}
+
+pub(crate) struct World {
+    pub(crate) state: Arc<SqliteState>,
+    pub(crate) control: Arc<FakeControl>,
+    pub(crate) router: Router,
+}
+
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: axum::http::HeaderMap,
+    pub(crate) body: String,
+}
+
+impl Answer {
+    pub(crate) fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map(|v| v.to_str().unwrap()).unwrap_or_default()
+    }
+
+    pub(crate) fn location(&self) -> &str {
+        assert_eq!(self.status, StatusCode::SEE_OTHER, "{}", self.body);
+        self.header("location")
+    }
+
+    /// The session cookie and the token of the page's forms.
+    pub(crate) fn session(&self) -> (String, String) {
+        let cookie = self.header("set-cookie").split(';').next().unwrap().to_owned();
+        let token = self.body.split("name=\"token\" value=\"").nth(1).unwrap_or_default();
+        (cookie, token.split('"').next().unwrap().to_owned())
+    }
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        Self::with(WebOptions::new([7; 32]), false)
+    }
+
+    pub(crate) fn with(options: WebOptions, idle: bool) -> Self {
+        let state = Arc::new(SqliteState::in_memory(3600).unwrap());
+        let control = Arc::new(FakeControl { idle, ..FakeControl::default() });
+        let app = WebApp {
+            state: state.clone(),
+            control: control.clone(),
+            store_stats: Arc::new(|| StoreSummary {
+                html: KindBytes { raw_bytes: 9_000, unique_bytes: 3_000, stored_bytes: 400 },
+                other: KindBytes { raw_bytes: 1_000, unique_bytes: 500, stored_bytes: 500 },
+                index_bytes: 100,
+            }),
+            replay_base: ReplayBase::Port(8081),
+            options,
+            now_s: || NOW_S,
+        };
+        Self { state, control, router: nenrin_web::router(app) }
+    }
+
+    /// A world with a site, a round, three pages, versions, and one of each outcome.
+    pub(crate) fn lived_in() -> Self {
+        let world = Self::new();
+        world.live("paper", "https://e.com/");
+        world
+    }
+
+    pub(crate) fn live(&self, name: &str, top: &str) -> Site {
+        let state = &self.state;
+        let start_s = NOW_S - 10 * 86_400;
+        let site = state.add_site(name, &conditions(top), start_s).unwrap();
+        let round = state.begin_round(site.id, start_s).unwrap();
+        let due = state.load_round(&round, None, 9).unwrap().remove(0);
+        let mut first = visit(&due, start_s, Outcome::Changed);
+        first.round = Some(round.id);
+        first.version = Some(version(1, start_s));
+        first.discovered = ["a/x", "a/y", "img.png"]
+            .iter()
+            .map(|path| Discovered {
+                url: due.page.url.join(path).unwrap(),
+                depth: 2,
+                hops: 0,
+                due_s: None,
+            })
+            .collect();
+        state.commit(&[Change::Visit(Box::new(first))]).unwrap();
+        for (n, outcome) in Outcome::ALL.into_iter().enumerate() {
+            let at_s = start_s + 86_400 * (n as i64 + 1);
+            let mut one = visit(&due, at_s, outcome);
+            if outcome == Outcome::Changed {
+                one.version = Some(version(2, at_s));
+            }
+            if !outcome.is_seen() {
+                one.status = 500 + n as u16;
+                one.detail = Some(format!("<script>alert('{outcome}')</script>"));
+            }
+            state.commit(&[Change::Visit(Box::new(one))]).unwrap();
+        }
+        let end = RoundEnd { round: round.id, site: site.id, at_s: start_s + 60 };
+        state.commit(&[Change::RoundEnd(end)]).unwrap();
+        site
+    }
+
+    pub(crate) async fn send(&self, request: Request<Body>) -> Answer {
+        let response = self.router.clone().oneshot(request).await.unwrap();
+        let (parts, body) = response.into_parts();
+        let bytes = body.collect().await.unwrap().to_bytes();
+        Answer {
+            status: parts.status,
+            headers: parts.headers,
+            body: String::from_utf8(bytes.to_vec()).unwrap(),
+        }
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Answer {
+        self.get_as(path, "").await
+    }
+
+    pub(crate) async fn get_as(&self, path: &str, cookie: &str) -> Answer {
+        let request = Request::get(path)
+            .header(header::HOST, "localhost:8080")
+            .header(header::COOKIE, cookie)
+            .body(Body::empty())
+            .unwrap();
+        self.send(request).await
+    }
+
+    /// Opens a page with a form, then sends the form as a browser would.
+    pub(crate) async fn submit(
+        &self,
+        form_page: &str,
+        path: &str,
+        fields: &[(&str, &str)],
+    ) -> Answer {
+        let (cookie, token) = self.get(form_page).await.session();
+        self.post_as(path, &cookie, &token, fields).await
+    }
+
+    pub(crate) async fn post_as(
+        &self,
+        path: &str,
+        cookie: &str,
+        token: &str,
+        fields: &[(&str, &str)],
+    ) -> Answer {
+        let mut body = url::form_urlencoded::Serializer::new(String::new());
+        body.append_pair("token", token);
+        body.extend_pairs(fields);
+        let request = Request::post(path)
+            .header(header::HOST, "localhost:8080")
+            .header(header::ORIGIN, "http://localhost:8080")
+            .header(header::COOKIE, cookie)
+            .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
+            .body(Body::from(body.finish()))
+            .unwrap();
+        self.send(request).await
+    }
+}
+
+pub(crate) fn version(number: u64, at_s: i64) -> VersionRow {
+    VersionRow { at_s, version: number, status: 200, mime: "text/html".into(), bytes: 1_000 }
+}
+
+pub(crate) fn visit(due: &DuePage, at_s: i64, outcome: Outcome) -> VisitCommit {
+    VisitCommit {
+        page: due.page.id,
+        site: due.site,
+        round: None,
+        at_s,
+        outcome,
+        status: 200,
+        detail: None,
+        elapsed_ms: 12,
+        received_bytes: 1_000,
+        stored_bytes: 40,
+        version: None,
+        update: PageUpdate {
+            etag: None,
+            last_modified: None,
+            mark: Some(ContentMark([7; 16])),
+            bytes: 1_000,
+            history: Vec::new(),
+            due_s: None,
+            failures: 0,
+        },
+        discovered: Vec::new(),
+        new_tops: Vec::new(),
+    }
+}
+
+/// The fields of the form for a new site, as a browser sends them untouched.
+pub(crate) fn site_fields<'a>(address: &'a str, name: &'a str) -> Vec<(&'a str, &'a str)> {
+    vec![
+        ("url", address),
+        ("period", "1d"),
+        ("other_period", ""),
+        ("name", name),
+        ("scope", "host"),
+        ("depth", "8"),
+        ("max_pages", ""),
+        ("delay", ""),
+        ("more_tops", ""),
+        ("robots", "obey"),
+        ("robots_reason", ""),
+        ("embeds", "1"),
+    ]
+}
