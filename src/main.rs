@@ -14,7 +14,6 @@ mod spans;
 mod table;
 
 use clap::Parser;
-use exit::Exit;
 
 fn main() -> std::process::ExitCode {
     let cli = cli::Cli::parse();

@@ -121,9 +121,9 @@ impl Control for RunControl {
 
     fn preview(&self, top: &CanonicalUrl, allow_private: bool) -> Result<Preview, ControlError> {
         let looked = async {
-            let robots =
-                self.look(&top.server().url("/robots.txt").map_err(failed)?, allow_private);
-            let (robots, page) = (robots.await, self.look(top, allow_private).await);
+            let robots_url = top.server().url("/robots.txt").map_err(failed)?;
+            let robots = self.look(&robots_url, allow_private).await;
+            let page = self.look(top, allow_private).await;
             Ok(preview(top, robots, page))
         };
         self.runtime.block_on(looked)
