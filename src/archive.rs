@@ -15,7 +15,7 @@ use crate::{config::Config, exit::usage};
 
 /// What a command wants of the archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
+pub(crate) enum Access {
     /// To write; one process at a time.
     Write,
     /// To read, also while another process writes.
@@ -23,7 +23,7 @@ pub enum Access {
 }
 
 /// An open archive.
-pub struct Archive {
+pub(crate) struct Archive {
     pub folder: PathBuf,
     pub state: Arc<dyn State>,
     pub store: Arc<Store>,
@@ -37,7 +37,7 @@ const CLOSED: &str = "closed";
 
 impl Archive {
     /// Opens the archive, creating it on first use.
-    pub fn open(folder: &Path, config: &Config, access: Access) -> anyhow::Result<Self> {
+    pub(crate) fn open(folder: &Path, config: &Config, access: Access) -> anyhow::Result<Self> {
         if access == Access::Read && !folder.join("state.sqlite").exists() {
             return Err(usage(anyhow::anyhow!(
                 "there is no archive in {}; name one with --archive, or begin one with `nenrin collect URL`",
@@ -76,7 +76,7 @@ impl Archive {
     }
 
     /// All bytes of the archive's files.
-    pub fn file_bytes(&self) -> anyhow::Result<u64> {
+    pub(crate) fn file_bytes(&self) -> anyhow::Result<u64> {
         fn sum(folder: &Path) -> std::io::Result<u64> {
             let mut bytes = 0;
             for entry in std::fs::read_dir(folder)? {

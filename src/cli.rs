@@ -15,7 +15,7 @@ usage, configuration or input · 3 no room (disk or quota) · 4 the archive is d
 /// version while storing only what is new, and shows any site as of any date.
 #[derive(Debug, Parser)]
 #[command(version, after_help = EXIT_CODES, propagate_version = true)]
-pub struct Cli {
+pub(crate) struct Cli {
     /// The archive's folder; created on first use.
     #[arg(
         long,
@@ -39,7 +39,7 @@ pub struct Cli {
 }
 
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     /// The main job: collects every site that is due, for ever, and serves interface and replay.
     #[command(after_help = example("nenrin run"))]
     Run(ServeArgs),
@@ -89,7 +89,7 @@ fn example(command: &str) -> String {
 }
 
 #[derive(Debug, Args)]
-pub struct CollectArgs {
+pub(crate) struct CollectArgs {
     /// Where to begin; https is assumed where no scheme is given.
     #[arg(required = true, value_name = "URL")]
     pub urls: Vec<String>,
@@ -111,7 +111,7 @@ pub struct CollectArgs {
 }
 
 #[derive(Debug, Subcommand)]
-pub enum SiteCommand {
+pub(crate) enum SiteCommand {
     /// Registers a site; `nenrin run` collects it.
     Add(SiteAddArgs),
     /// Every site.
@@ -127,14 +127,14 @@ pub enum SiteCommand {
 }
 
 #[derive(Debug, Args)]
-pub struct SiteName {
+pub(crate) struct SiteName {
     /// The site's name or number.
     #[arg(value_name = "SITE")]
     pub site: String,
 }
 
 #[derive(Debug, Args)]
-pub struct SiteAddArgs {
+pub(crate) struct SiteAddArgs {
     /// Top pages.
     #[arg(required = true, value_name = "URL")]
     pub urls: Vec<String>,
@@ -146,7 +146,7 @@ pub struct SiteAddArgs {
 }
 
 #[derive(Debug, Args)]
-pub struct SiteSetArgs {
+pub(crate) struct SiteSetArgs {
     /// The site's name or number.
     #[arg(value_name = "SITE")]
     pub site: String,
@@ -156,7 +156,7 @@ pub struct SiteSetArgs {
 
 /// The conditions of a site, as far as they are given.
 #[derive(Debug, Default, Args)]
-pub struct ConditionArgs {
+pub(crate) struct ConditionArgs {
     /// Links followed from a top page; the top page alone has depth 1.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub depth: Option<u32>,
@@ -187,7 +187,7 @@ pub struct ConditionArgs {
 }
 
 #[derive(Debug, Args)]
-pub struct LogArgs {
+pub(crate) struct LogArgs {
     /// Only this site.
     #[arg(long, value_name = "SITE")]
     pub site: Option<String>,
@@ -200,7 +200,7 @@ pub struct LogArgs {
 }
 
 #[derive(Debug, Args)]
-pub struct PagesArgs {
+pub(crate) struct PagesArgs {
     /// Only this site.
     #[arg(long, value_name = "SITE")]
     pub site: Option<String>,
@@ -210,7 +210,7 @@ pub struct PagesArgs {
 }
 
 #[derive(Debug, Args)]
-pub struct VersionsArgs {
+pub(crate) struct VersionsArgs {
     /// The page.
     #[arg(value_name = "URL")]
     pub url: String,
@@ -223,7 +223,7 @@ pub struct VersionsArgs {
 }
 
 #[derive(Debug, Args)]
-pub struct CatArgs {
+pub(crate) struct CatArgs {
     /// The page.
     #[arg(value_name = "URL")]
     pub url: String,
@@ -239,7 +239,7 @@ pub struct CatArgs {
 }
 
 #[derive(Debug, Args)]
-pub struct ServeArgs {
+pub(crate) struct ServeArgs {
     /// Where the interface listens [default: serve.interface].
     #[arg(long, value_name = "ADDRESS")]
     pub interface: Option<String>,
@@ -249,7 +249,7 @@ pub struct ServeArgs {
 }
 
 #[derive(Debug, Args)]
-pub struct DemoArgs {
+pub(crate) struct DemoArgs {
     #[command(flatten)]
     pub serve: ServeArgs,
     /// Rounds collected before the interface is offered.
@@ -261,20 +261,20 @@ pub struct DemoArgs {
 }
 
 #[derive(Debug, Args)]
-pub struct VerifyArgs {
+pub(crate) struct VerifyArgs {
     /// Restore every version and compare it with its digest.
     #[arg(long)]
     pub deep: bool,
 }
 
 #[derive(Debug, Subcommand)]
-pub enum LabCommand {
+pub(crate) enum LabCommand {
     /// The crawler on a simulated web for a simulated time, with faults; checked against its laws.
     Crawl(LabCrawlArgs),
 }
 
 #[derive(Debug, Args)]
-pub struct LabCrawlArgs {
+pub(crate) struct LabCrawlArgs {
     /// Web servers.
     #[arg(long, value_name = "N", default_value_t = 200)]
     pub servers: u32,

@@ -4,12 +4,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Milliseconds since the epoch.
 #[expect(clippy::disallowed_methods, reason = "the program's one clock")]
-pub fn now_ms() -> i64 {
+pub(crate) fn now_ms() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
 /// Seconds since the epoch.
-pub fn now_s() -> i64 {
+pub(crate) fn now_s() -> i64 {
     now_ms() / 1000
 }

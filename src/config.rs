@@ -16,7 +16,7 @@ use crate::{
 /// The effective configuration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub(crate) struct Config {
     pub contact: String,
     pub crawl: Crawl,
     pub politeness: Polite,
@@ -27,7 +27,7 @@ pub struct Config {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Crawl {
+pub(crate) struct Crawl {
     pub parallel: usize,
     pub depth: u32,
     pub period: Span,
@@ -36,7 +36,7 @@ pub struct Crawl {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Polite {
+pub(crate) struct Polite {
     pub delay: Span,
     pub response_factor: f64,
     pub crawl_delay_max: Span,
@@ -46,7 +46,7 @@ pub struct Polite {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Fetch {
+pub(crate) struct Fetch {
     pub accept_encoding: String,
     pub max_body: Bytes,
     pub connect_timeout: Span,
@@ -56,14 +56,14 @@ pub struct Fetch {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Serve {
+pub(crate) struct Serve {
     pub interface: String,
     pub replay: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct State {
+pub(crate) struct State {
     pub bucket: Span,
 }
 
@@ -124,7 +124,7 @@ impl Default for State {
 
 /// One setting, for a person.
 #[derive(Debug, Serialize)]
-pub struct Setting {
+pub(crate) struct Setting {
     pub name: &'static str,
     pub value: String,
     pub default: String,
@@ -133,7 +133,7 @@ pub struct Setting {
 
 impl Config {
     /// Reads a file; without one, the defaults.
-    pub fn load(path: Option<&Path>) -> anyhow::Result<Self> {
+    pub(crate) fn load(path: Option<&Path>) -> anyhow::Result<Self> {
         let Some(path) = path else { return Ok(Self::default()) };
         let text = std::fs::read_to_string(path)
             .with_context(|| format!("cannot read the configuration {}", path.display()))
@@ -166,7 +166,7 @@ impl Config {
     }
 
     /// The name under which servers see us.
-    pub fn user_agent(&self) -> String {
+    pub(crate) fn user_agent(&self) -> String {
         let version = env!("CARGO_PKG_VERSION");
         match self.contact.as_str() {
             "" => format!("Mozilla/5.0 (compatible; nenrin/{version})"),
@@ -175,7 +175,7 @@ impl Config {
     }
 
     /// The fetcher's part.
-    pub fn fetch_options(&self) -> FetchOptions {
+    pub(crate) fn fetch_options(&self) -> FetchOptions {
         FetchOptions {
             user_agent: self.user_agent(),
             accept_encoding: self.fetch.accept_encoding.clone(),
@@ -188,7 +188,7 @@ impl Config {
     }
 
     /// The machine's part.
-    pub fn crawl_options(&self) -> CrawlOptions {
+    pub(crate) fn crawl_options(&self) -> CrawlOptions {
         CrawlOptions {
             parallel: self.crawl.parallel,
             redirects_max: self.crawl.redirects,
@@ -205,7 +205,7 @@ impl Config {
     }
 
     /// Every setting with its value, its default and the reason for the default.
-    pub fn settings(&self) -> Vec<Setting> {
+    pub(crate) fn settings(&self) -> Vec<Setting> {
         let default = Self::default();
         let mut settings = Vec::new();
         let mut add = |name, read: &dyn Fn(&Self) -> String, reason| {

@@ -39,15 +39,15 @@ const STORE_BATCH: usize = 256;
 const STOP_PATIENCE: Duration = Duration::from_secs(10);
 
 /// What a person may like to hear while the driver works.
-pub enum Notice<'a> {
+pub(crate) enum Notice<'a> {
     /// A visit was judged and goes to be committed.
-    Visited { url: &'a CanonicalUrl, outcome: Outcome, status: u16, detail: Option<&'a str> },
+    Visited { url: &'a CanonicalUrl, outcome: Outcome, detail: Option<&'a str> },
     /// A round is finished.
     RoundFinished(&'a RoundReport),
 }
 
 /// When the driver ends by itself.
-pub enum Until {
+pub(crate) enum Until {
     /// When a round of each of these sites is finished.
     RoundsFinished(BTreeSet<SiteId>),
     /// Only when it is stopped.
@@ -56,7 +56,7 @@ pub enum Until {
 
 /// How the driver ended.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Ended {
+pub(crate) enum Ended {
     /// All rounds that were waited for are finished.
     Finished,
     /// It was stopped; what was under way is due again.
@@ -65,31 +65,31 @@ pub enum Ended {
 
 /// A request under way, for the interface.
 #[derive(Debug, Clone)]
-pub struct UnderWay {
+pub(crate) struct UnderWay {
     pub url: CanonicalUrl,
     pub since_ms: i64,
 }
 
 /// A way to talk to a driver that is at work.
 #[derive(Clone)]
-pub struct DriverHandle {
+pub(crate) struct DriverHandle {
     happenings: UnboundedSender<Happening>,
     under_way: Arc<Mutex<BTreeMap<Ticket, UnderWay>>>,
 }
 
 impl DriverHandle {
     /// Tells the machine something. Nobody listens any more once the driver has ended.
-    pub fn tell(&self, event: Event) {
+    pub(crate) fn tell(&self, event: Event) {
         let _ = self.happenings.send(Happening::Event(event));
     }
 
     /// The sites changed in the state: read them again.
-    pub fn sites_changed(&self) {
+    pub(crate) fn sites_changed(&self) {
         let _ = self.happenings.send(Happening::SitesChanged);
     }
 
     /// Requests under way.
-    pub fn under_way(&self) -> Vec<UnderWay> {
+    pub(crate) fn under_way(&self) -> Vec<UnderWay> {
         self.under_way.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 }
@@ -110,7 +110,7 @@ enum StateJob {
 }
 
 /// The driver, ready to run.
-pub struct Driver {
+pub(crate) struct Driver {
     machine: Crawl,
     fetcher: Fetcher,
     happenings: UnboundedReceiver<Happening>,
@@ -126,7 +126,7 @@ pub struct Driver {
 
 impl Driver {
     /// Starts the worker threads over an archive that is open for writing.
-    pub fn new(archive: &Archive, fetcher: Fetcher, mut options: CrawlOptions) -> Self {
+    pub(crate) fn new(archive: &Archive, fetcher: Fetcher, mut options: CrawlOptions) -> Self {
         if archive.was_interrupted {
             options.asked_before_ms = Some(clock::now_ms());
         }
@@ -157,13 +157,13 @@ impl Driver {
     }
 
     /// A way to talk to the driver while it runs.
-    pub fn handle(&self) -> DriverHandle {
+    pub(crate) fn handle(&self) -> DriverHandle {
         DriverHandle { happenings: self.sender.clone(), under_way: self.under_way.clone() }
     }
 
     /// Runs until `until` holds or `stop` is ready. An error of store or state ends the run, after
     /// what is under way has been given up; nothing committed is lost.
-    pub async fn run(
+    pub(crate) async fn run(
         mut self,
         mut until: Until,
         stop: impl Future<Output = ()>,
@@ -251,10 +251,8 @@ impl Driver {
                 if let (Some(ticket), Change::Visit(visit)) = (ticket, &change) {
                     self.exchanges.remove(&ticket);
                     if let Some(url) = self.urls.remove(&ticket) {
-                        let (outcome, status) = (visit.outcome, visit.status);
-                        let detail = visit.detail.as_deref();
-                        let visited = Notice::Visited { url: &url, outcome, status, detail };
-                        notice(visited, &self.machine);
+                        let (outcome, detail) = (visit.outcome, visit.detail.as_deref());
+                        notice(Notice::Visited { url: &url, outcome, detail }, &self.machine);
                     }
                 }
                 self.give_state(StateJob::Commit { ticket, change });

@@ -7,7 +7,7 @@ use nenrin_store::StoreError;
 
 /// How the program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exit {
+pub(crate) enum Exit {
     /// All done.
     Done = 0,
     /// Some of the work failed; what, has been said.
@@ -35,12 +35,12 @@ impl fmt::Display for UsageError {
 impl std::error::Error for UsageError {}
 
 /// An error in what was given: exit code 2.
-pub fn usage(error: impl Into<anyhow::Error>) -> anyhow::Error {
+pub(crate) fn usage(error: impl Into<anyhow::Error>) -> anyhow::Error {
     anyhow::Error::new(UsageError(error.into()))
 }
 
 /// The exit code that an error stands for.
-pub fn code_of(error: &anyhow::Error) -> Exit {
+pub(crate) fn code_of(error: &anyhow::Error) -> Exit {
     for cause in error.chain() {
         if cause.is::<UsageError>() {
             return Exit::Usage;

@@ -111,7 +111,7 @@ impl From<Bytes> for String {
 }
 
 /// A size for people, to three digits: `12.3 MB`.
-pub fn readable_bytes(bytes: u64) -> String {
+pub(crate) fn readable_bytes(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["B", "kB", "MB", "GB", "TB"];
     let mut size = bytes as f64;
     let mut unit = 0;
@@ -129,7 +129,7 @@ pub fn readable_bytes(bytes: u64) -> String {
 
 /// Which end of an unfinished date is meant: `2024` begins on 1 January and ends on 31 December.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Edge {
+pub(crate) enum Edge {
     /// The first second that the text can mean.
     First,
     /// The last second that the text can mean.
@@ -137,7 +137,7 @@ pub enum Edge {
 }
 
 /// Reads a date: RFC 3339, `2024-03-01`, or 1 to 14 digits. UTC unless it says otherwise.
-pub fn parse_date(text: &str, edge: Edge) -> Result<i64, String> {
+pub(crate) fn parse_date(text: &str, edge: Edge) -> Result<i64, String> {
     let text = text.trim();
     if let Ok(timestamp) = text.parse::<Timestamp>() {
         return Ok(timestamp.as_second());
@@ -191,17 +191,17 @@ fn from_digits(digits: &str, edge: Edge) -> Option<i64> {
 }
 
 /// `2024-03-01 12:00:00`, UTC.
-pub fn readable_date(at_s: i64) -> String {
+pub(crate) fn readable_date(at_s: i64) -> String {
     written(at_s, "%Y-%m-%d %H:%M:%S")
 }
 
 /// `2024-03-01T12:00:00Z`.
-pub fn rfc3339(at_s: i64) -> String {
+pub(crate) fn rfc3339(at_s: i64) -> String {
     written(at_s, "%Y-%m-%dT%H:%M:%SZ")
 }
 
 /// `20240301120000`.
-pub fn digits14(at_s: i64) -> String {
+pub(crate) fn digits14(at_s: i64) -> String {
     written(at_s, "%Y%m%d%H%M%S")
 }
 

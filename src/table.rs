@@ -5,24 +5,24 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 /// A table with right-aligned numbers.
-pub struct Table {
+pub(crate) struct Table {
     header: Vec<&'static str>,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
     /// A table with these column heads.
-    pub fn new(header: &[&'static str]) -> Self {
+    pub(crate) fn new(header: &[&'static str]) -> Self {
         Self { header: header.to_vec(), rows: Vec::new() }
     }
 
     /// Adds a row.
-    pub fn row(&mut self, cells: Vec<String>) {
+    pub(crate) fn row(&mut self, cells: Vec<String>) {
         self.rows.push(cells);
     }
 
     /// Writes it to standard output.
-    pub fn print(&self) -> io::Result<()> {
+    pub(crate) fn print(&self) -> io::Result<()> {
         let mut out = io::stdout().lock();
         let width = |column: usize| {
             let cells = self.rows.iter().filter_map(|row| row.get(column));
@@ -65,7 +65,7 @@ impl Table {
 }
 
 /// Writes one JSON document, or one line of a list, to standard output.
-pub fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
+pub(crate) fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     serde_json::to_writer(&mut out, value)?;
     writeln!(out)?;
@@ -73,6 +73,6 @@ pub fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
 }
 
 /// Writes a line of text to standard output.
-pub fn say(line: impl AsRef<str>) -> io::Result<()> {
+pub(crate) fn say(line: impl AsRef<str>) -> io::Result<()> {
     writeln!(io::stdout().lock(), "{}", line.as_ref())
 }

@@ -28,7 +28,7 @@ const PATIENCE_MS: i64 = 90_000;
 const TROUBLES_SHOWN: usize = 10;
 
 /// `nenrin collect`.
-pub fn collect(context: &Context, args: &CollectArgs) -> anyhow::Result<Exit> {
+pub(super) fn collect(context: &Context, args: &CollectArgs) -> anyhow::Result<Exit> {
     let urls = sites::parse_urls(&args.urls)?;
     let archive = context.open(Access::Write)?;
     let mut wanted = Vec::new();
@@ -90,7 +90,7 @@ fn register(
 
 /// What rounds found.
 #[derive(Default)]
-pub struct Collected {
+pub(super) struct Collected {
     reports: Vec<RoundReport>,
     troubles: BTreeMap<String, (u64, CanonicalUrl)>,
     interrupted: bool,
@@ -98,7 +98,7 @@ pub struct Collected {
 
 impl Collected {
     /// What all rounds found together.
-    pub fn counts(&self) -> RoundCounts {
+    pub(super) fn counts(&self) -> RoundCounts {
         let mut sum = RoundCounts::default();
         self.reports.iter().for_each(|report| sum.add(&report.counts));
         sum
@@ -106,7 +106,7 @@ impl Collected {
 }
 
 /// Collects one round of each site.
-pub async fn collect_rounds(
+pub(super) async fn collect_rounds(
     context: &Context,
     archive: &Archive,
     wanted: &[SiteId],
@@ -126,7 +126,7 @@ pub async fn collect_rounds(
     let until = Until::RoundsFinished(wanted.iter().copied().collect::<BTreeSet<_>>());
     let ended = driver
         .run(until, super::serve::interrupted(), |notice, machine| match notice {
-            Notice::Visited { url, outcome, detail, .. } => {
+            Notice::Visited { url, outcome, detail } => {
                 *seen.entry(outcome).or_default() += 1;
                 if let (Outcome::Failed | Outcome::Refused, Some(detail)) = (outcome, detail) {
                     let entry = collected

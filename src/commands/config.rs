@@ -5,7 +5,7 @@ use crate::{
 };
 
 /// `nenrin config`.
-pub fn config(context: &Context) -> anyhow::Result<Exit> {
+pub(super) fn config(context: &Context) -> anyhow::Result<Exit> {
     let settings = context.config.settings();
     if context.json {
         print_json(&settings)?;

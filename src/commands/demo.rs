@@ -23,7 +23,7 @@ use crate::{
 const BETWEEN_ISSUES: Duration = Duration::from_secs(2);
 
 /// `nenrin demo`.
-pub fn demo(context: &Context, args: &DemoArgs) -> anyhow::Result<Exit> {
+pub(super) fn demo(context: &Context, args: &DemoArgs) -> anyhow::Result<Exit> {
     let archive = Arc::new(context.open(Access::Write)?);
     let runtime = runtime()?;
     let exit = runtime.block_on(collect_and_serve(context, args, &archive))?;

@@ -20,7 +20,7 @@ use axum::{
 use maud::{DOCTYPE, Markup, html};
 
 /// The demo site, being served.
-pub struct DemoSite {
+pub(super) struct DemoSite {
     /// Where it is served.
     pub address: SocketAddr,
     issue: Arc<AtomicU32>,
@@ -28,7 +28,7 @@ pub struct DemoSite {
 
 impl DemoSite {
     /// Serves the site on a free loopback port until the runtime ends.
-    pub async fn start() -> anyhow::Result<Self> {
+    pub(super) async fn start() -> anyhow::Result<Self> {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0")
             .await
             .context("cannot serve the demo site on a loopback port")?;
@@ -40,12 +40,12 @@ impl DemoSite {
     }
 
     /// Lets a day go by on the site.
-    pub fn next_issue(&self) {
+    pub(super) fn next_issue(&self) {
         self.issue.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Its top page.
-    pub fn top(&self) -> String {
+    pub(super) fn top(&self) -> String {
         format!("http://{}/", self.address)
     }
 }

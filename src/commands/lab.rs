@@ -7,7 +7,7 @@ use crate::{
 };
 
 /// `nenrin lab …`.
-pub fn lab(context: &Context, command: &LabCommand) -> anyhow::Result<Exit> {
+pub(super) fn lab(context: &Context, command: &LabCommand) -> anyhow::Result<Exit> {
     match command {
         LabCommand::Crawl(args) => crawl(context, args),
     }

@@ -24,7 +24,7 @@ fn site_id(archive: &Archive, name: Option<&str>) -> anyhow::Result<Option<SiteI
 }
 
 /// `nenrin log`.
-pub fn log(context: &Context, args: &LogArgs) -> anyhow::Result<Exit> {
+pub(super) fn log(context: &Context, args: &LogArgs) -> anyhow::Result<Exit> {
     let archive = context.open(Access::Read)?;
     let site = site_id(&archive, args.site.as_deref())?;
     if args.visits {
@@ -134,7 +134,7 @@ fn visits(
 }
 
 /// `nenrin pages`.
-pub fn pages(context: &Context, args: &PagesArgs) -> anyhow::Result<Exit> {
+pub(super) fn pages(context: &Context, args: &PagesArgs) -> anyhow::Result<Exit> {
     let archive = context.open(Access::Read)?;
     let site = site_id(&archive, args.site.as_deref())?;
     let mut table = Table::new(&[
@@ -193,7 +193,7 @@ fn why(page: &PageRecord) -> &'static str {
 }
 
 /// `nenrin versions`.
-pub fn versions(context: &Context, args: &VersionsArgs) -> anyhow::Result<Exit> {
+pub(super) fn versions(context: &Context, args: &VersionsArgs) -> anyhow::Result<Exit> {
     let archive = context.open(Access::Read)?;
     let url = CanonicalUrl::parse_typed(&args.url).map_err(usage)?;
     let query = VersionQuery {
@@ -242,7 +242,7 @@ fn not_archived(state: &dyn State, url: &CanonicalUrl) -> anyhow::Result<anyhow:
 }
 
 /// `nenrin cat`.
-pub fn cat(context: &Context, args: &CatArgs) -> anyhow::Result<Exit> {
+pub(super) fn cat(context: &Context, args: &CatArgs) -> anyhow::Result<Exit> {
     let archive = context.open(Access::Read)?;
     let url = CanonicalUrl::parse_typed(&args.url).map_err(usage)?;
     let at_s = args.at.unwrap_or(i64::MAX);

@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// What every command needs to know.
-pub struct Context {
+pub(crate) struct Context {
     pub archive: PathBuf,
     pub config: Config,
     pub json: bool,
@@ -29,13 +29,13 @@ pub struct Context {
 
 impl Context {
     /// Opens the archive.
-    pub fn open(&self, access: Access) -> anyhow::Result<Archive> {
+    pub(crate) fn open(&self, access: Access) -> anyhow::Result<Archive> {
         Archive::open(&self.archive, &self.config, access)
     }
 }
 
 /// Runs the command line.
-pub fn run(cli: Cli) -> anyhow::Result<Exit> {
+pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
     let config = Config::load(cli.config.as_deref())?;
     let context = Context { archive: cli.archive, config, json: cli.json };
     match cli.command {

@@ -32,7 +32,7 @@ const DEMO_DAY: Duration = Duration::from_secs(10);
 const PREVIEW_LINKS: usize = 20;
 
 /// `nenrin run`.
-pub fn run(context: &Context, args: &ServeArgs) -> anyhow::Result<Exit> {
+pub(super) fn run(context: &Context, args: &ServeArgs) -> anyhow::Result<Exit> {
     let archive = Arc::new(context.open(Access::Write)?);
     let runtime = runtime()?;
     runtime.block_on(run_until(context, args, &archive, interrupted()))?;
@@ -41,7 +41,7 @@ pub fn run(context: &Context, args: &ServeArgs) -> anyhow::Result<Exit> {
 }
 
 /// Collects and serves until `stop` is ready.
-pub async fn run_until(
+pub(super) async fn run_until(
     context: &Context,
     args: &ServeArgs,
     archive: &Arc<Archive>,
@@ -144,7 +144,7 @@ impl RunControl {
 }
 
 /// Registers the demo site, collected every few seconds without a pause.
-pub fn register_demo(
+pub(super) fn register_demo(
     state: &dyn State,
     demo: &DemoSite,
     config: &Config,

@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// The program's runtime.
-pub fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+pub(super) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .max_blocking_threads(32)
@@ -32,7 +32,7 @@ pub fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
 }
 
 /// Ready when someone wants the program to end.
-pub async fn interrupted() {
+pub(super) async fn interrupted() {
     let terminated = async {
         match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
             Ok(mut signal) => {
@@ -52,7 +52,7 @@ pub async fn interrupted() {
 }
 
 /// `nenrin serve`.
-pub fn serve(context: &Context, args: &ServeArgs) -> anyhow::Result<Exit> {
+pub(super) fn serve(context: &Context, args: &ServeArgs) -> anyhow::Result<Exit> {
     let archive = Arc::new(context.open(Access::Read)?);
     let runtime = runtime()?;
     runtime.block_on(async {
@@ -66,14 +66,14 @@ pub fn serve(context: &Context, args: &ServeArgs) -> anyhow::Result<Exit> {
 }
 
 /// Interface and replay, being served until the runtime ends.
-pub struct Served {
+pub(super) struct Served {
     pub interface: SocketAddr,
     pub replay: SocketAddr,
 }
 
 impl Served {
     /// Begins to listen and to answer.
-    pub async fn start(
+    pub(super) async fn start(
         context: &Context,
         args: &ServeArgs,
         archive: &Arc<Archive>,
@@ -106,7 +106,7 @@ impl Served {
     }
 
     /// Tells a person where to look.
-    pub fn announce(&self, context: &Context) -> anyhow::Result<()> {
+    pub(super) fn announce(&self, context: &Context) -> anyhow::Result<()> {
         if context.json {
             return crate::table::print_json(&serde_json::json!({
                 "interface": format!("http://{}/", self.interface),

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// `nenrin site …`.
-pub fn site(context: &Context, command: SiteCommand) -> anyhow::Result<Exit> {
+pub(super) fn site(context: &Context, command: SiteCommand) -> anyhow::Result<Exit> {
     match command {
         SiteCommand::Add(args) => {
             let archive = context.open(Access::Write)?;
@@ -53,12 +53,12 @@ fn pause(context: &Context, name: &str, paused: bool) -> anyhow::Result<Exit> {
 }
 
 /// The URLs that were typed; the first that is none ends it.
-pub fn parse_urls(urls: &[String]) -> anyhow::Result<Vec<CanonicalUrl>> {
+pub(super) fn parse_urls(urls: &[String]) -> anyhow::Result<Vec<CanonicalUrl>> {
     urls.iter().map(|url| CanonicalUrl::parse_typed(url).map_err(usage)).collect()
 }
 
 /// A site by its name or number.
-pub fn find(state: &dyn State, name: &str) -> anyhow::Result<Site> {
+pub(super) fn find(state: &dyn State, name: &str) -> anyhow::Result<Site> {
     let mut sites = state.sites()?;
     let place = sites
         .iter()
@@ -71,7 +71,7 @@ pub fn find(state: &dyn State, name: &str) -> anyhow::Result<Site> {
 }
 
 /// The conditions of a site of which nothing is told but its top pages.
-pub fn default_conditions(tops: Vec<CanonicalUrl>, config: &Config) -> SiteConditions {
+pub(super) fn default_conditions(tops: Vec<CanonicalUrl>, config: &Config) -> SiteConditions {
     SiteConditions {
         tops,
         scope: Scope::Host,
@@ -86,7 +86,7 @@ pub fn default_conditions(tops: Vec<CanonicalUrl>, config: &Config) -> SiteCondi
 }
 
 /// Changes what is given.
-pub fn apply(conditions: &mut SiteConditions, args: &ConditionArgs) {
+pub(super) fn apply(conditions: &mut SiteConditions, args: &ConditionArgs) {
     if let Some(depth) = args.depth {
         conditions.depth = depth;
     }
@@ -118,7 +118,7 @@ pub fn apply(conditions: &mut SiteConditions, args: &ConditionArgs) {
 
 /// A name that no site has yet, made of the first top page's host and, where the scope is
 /// narrower, its path.
-pub fn free_name(state: &dyn State, conditions: &SiteConditions) -> anyhow::Result<String> {
+pub(super) fn free_name(state: &dyn State, conditions: &SiteConditions) -> anyhow::Result<String> {
     let Some(top) = conditions.tops.first() else { return Ok("site".to_owned()) };
     let server = top.server();
     let host = server.as_str().split_once("://").map_or(server.as_str(), |(_, host)| host);

@@ -19,7 +19,7 @@ use crate::{
 const DAMAGE_SHOWN: usize = 20;
 
 /// `nenrin stats`.
-pub fn stats(context: &Context) -> anyhow::Result<Exit> {
+pub(super) fn stats(context: &Context) -> anyhow::Result<Exit> {
     let archive = context.open(Access::Read)?;
     let store = archive.store.stats()?;
     let state = archive.state.stats()?;
@@ -94,7 +94,7 @@ fn bar(context: &Context) -> ProgressBar {
 }
 
 /// `nenrin verify`.
-pub fn verify(context: &Context, args: &VerifyArgs) -> anyhow::Result<Exit> {
+pub(super) fn verify(context: &Context, args: &VerifyArgs) -> anyhow::Result<Exit> {
     let archive = context.open(Access::Read)?;
     let bar = bar(context);
     let report = archive.store.verify(args.deep, &mut |done, all| {
@@ -170,7 +170,7 @@ fn missing_versions(archive: &Archive) -> anyhow::Result<Vec<String>> {
 }
 
 /// `nenrin reindex`.
-pub fn reindex(context: &Context) -> anyhow::Result<Exit> {
+pub(super) fn reindex(context: &Context) -> anyhow::Result<Exit> {
     // A state that cannot be opened is put aside, not deleted: someone may want to look at it.
     let state_path = context.archive.join("state.sqlite");
     if state_path.exists() && SqliteState::open(&state_path, 3600).is_err() {
