@@ -13,6 +13,22 @@ pub enum LabError {
         /// Why.
         source: std::io::Error,
     },
+    /// A graph file is not what it should be.
+    #[error("{path} is not a usable graph: {reason}", path = path.display())]
+    BadGraph {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The start page is not in the graph.
+    #[error("there is no page {page}: the graph has pages 0 to {last}; choose another start", last = pages.saturating_sub(1))]
+    NoSuchPage {
+        /// The page.
+        page: u32,
+        /// How many pages there are.
+        pages: usize,
+    },
 }
 
 impl LabError {

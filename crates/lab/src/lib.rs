@@ -3,11 +3,13 @@
 //!
 //! Read in this order:
 //! - [`report`]: the page of plots and tables that every experiment writes, and its `results.json`;
+//! - [`order`]: which new page first (paper 003);
 //! - [`LabError`]: what can go wrong in an experiment.
 //!
 //! The lab prints nothing and reads no arguments: the binary's `lab` command does.
 
 mod error;
+pub mod order;
 pub mod report;
 
 pub use error::LabError;
