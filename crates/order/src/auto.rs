@@ -1,6 +1,6 @@
 use std::collections::VecDeque;
 
-use crate::queues::{Priority, ServerQueues, TAKEN};
+use crate::queues::{Key as _, Priority, ServerQueues, TAKEN};
 use crate::snapshot::{Reader, Writer};
 use crate::{CrawlOrder, NewPage, OrderError, PageIndex, ServerIndex};
 
@@ -47,12 +47,16 @@ pub struct AutoOrder {
 struct Worth(f32);
 
 impl Priority for Worth {
-    fn is_before(&self, other: &Self) -> bool {
-        self.0 > other.0
+    type Key = u64;
+
+    fn key(self, page: u32) -> u64 {
+        // Worth is never negative, so its bits are in order.
+        u64::from(self.0.to_bits()) << 32 | u64::from(!page)
     }
 
-    fn among_servers(self, pages_taken: u32) -> Self {
-        Self(self.0 * (pages_taken as f32 + 1.0).powf(SERVER_EXPONENT))
+    fn among_servers(best: u64, pages_taken: u32) -> u64 {
+        let worth = f32::from_bits((best >> 32) as u32);
+        Self(worth * (pages_taken as f32 + 1.0).powf(SERVER_EXPONENT)).key(best.page())
     }
 }
 

@@ -3,6 +3,11 @@
 
 const ARITY: usize = 4;
 
+/// The place above a place that is not the first.
+pub(crate) fn parent_of(place: usize) -> usize {
+    (place - 1) / ARITY
+}
+
 /// Moves the entry at `at` up to its place and returns that place. `moved` hears of every entry
 /// that changed its place.
 pub(crate) fn sift_up<E: Copy>(
@@ -13,7 +18,7 @@ pub(crate) fn sift_up<E: Copy>(
 ) -> usize {
     let entry = entries[at];
     while at > 0 {
-        let parent = (at - 1) / ARITY;
+        let parent = parent_of(at);
         if !is_before(&entry, &entries[parent]) {
             break;
         }

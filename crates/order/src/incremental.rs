@@ -17,10 +17,10 @@ pub(crate) struct DepthLimit1 {
 impl DepthLimit1 {
     fn give(&mut self, targets: &[PageIndex], share: f64) {
         for target in targets {
-            let score = self.queues.data_mut(*target);
-            *score += share;
-            let score = *score;
-            self.queues.reprioritise(*target, score);
+            self.queues.raise(*target, |score| {
+                *score += share;
+                *score
+            });
         }
         self.additions += targets.len() as u64;
     }
@@ -114,12 +114,12 @@ impl IncrementalPageRank {
     }
 
     fn add(&mut self, target: PageIndex, share: f64) -> f64 {
-        let score = self.queues.data_mut(target);
-        *score += share;
-        let score = *score;
-        self.queues.reprioritise(target, score);
+        self.queues.raise(target, |score| {
+            *score += share;
+            *score
+        });
         self.additions += 1;
-        score
+        *self.queues.data(target)
     }
 
     /// Adds a share to a target and decides whether the target goes on.

@@ -36,10 +36,10 @@ impl CrawlOrder for Opic {
             self.additions += self.queues.len() as u64;
         }
         for target in targets {
-            let value = self.queues.data_mut(*target);
-            *value += cash / targets.len() as f64;
-            let value = *value;
-            self.queues.reprioritise(*target, value);
+            self.queues.raise(*target, |value| {
+                *value += cash / targets.len() as f64;
+                *value
+            });
         }
         self.additions += targets.len() as u64;
     }

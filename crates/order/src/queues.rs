@@ -1,26 +1,56 @@
-use crate::dary::{push_tight, sift_down, sift_up};
+use crate::dary::{parent_of, push_tight, sift_down, sift_up};
 use crate::{PageIndex, ServerIndex};
+
+/// A place in a queue as one integer: the larger comes first, and the lower 32 bits are the page's
+/// index, inverted so that the page found earlier is larger. Comparing integers needs no branch,
+/// and that is most of what a heap does.
+pub(crate) trait Key: Copy + Ord {
+    /// The page that stands there.
+    fn page(self) -> u32;
+}
+
+impl Key for u64 {
+    fn page(self) -> u32 {
+        !(self as u32)
+    }
+}
+
+impl Key for u128 {
+    fn page(self) -> u32 {
+        !(self as u32)
+    }
+}
 
 /// What a queue is ordered by; equal priorities are ordered by discovery.
 pub(crate) trait Priority: Copy {
-    /// Whether a page with this priority goes before one with the other.
-    fn is_before(&self, other: &Self) -> bool;
+    /// What queues hold.
+    type Key: Key;
 
-    /// The priority against pages of other servers, when this many of its server were taken.
-    fn among_servers(self, _pages_taken: u32) -> Self {
-        self
+    /// The place of a page with this priority.
+    fn key(self, page: u32) -> Self::Key;
+
+    /// The place of a server whose best page has this key, when so many of its pages were taken.
+    fn among_servers(best: Self::Key, _pages_taken: u32) -> Self::Key {
+        best
     }
 }
 
 impl Priority for () {
-    fn is_before(&self, _other: &Self) -> bool {
-        false
+    type Key = u64;
+
+    fn key(self, page: u32) -> u64 {
+        u64::from(!page)
     }
 }
 
 impl Priority for f64 {
-    fn is_before(&self, other: &Self) -> bool {
-        self > other
+    type Key = u128;
+
+    fn key(self, page: u32) -> u128 {
+        // The order of floats as integers: negative ones have all bits inverted, others the sign.
+        let bits = self.to_bits();
+        let ordered = if bits >> 63 == 0 { bits | 1 << 63 } else { !bits };
+        u128::from(ordered) << 32 | u128::from(!page)
     }
 }
 
@@ -36,11 +66,11 @@ const NOWHERE: u32 = u32::MAX;
 /// A priority queue for each server and one of the servers by their best pages: indexed heaps
 /// with exact order, and what the owner keeps for each page beside its place.
 #[derive(Debug)]
-pub(crate) struct ServerQueues<P, T> {
+pub(crate) struct ServerQueues<P: Priority, T> {
     pages: Vec<Page<T>>,
-    servers: Vec<Server<P>>,
+    servers: Vec<Server<P::Key>>,
     /// Servers with queued pages, the one with the best page first.
-    ranking: Vec<RankedServer<P>>,
+    ranking: Vec<RankedServer<P::Key>>,
 }
 
 /// One record per page, so that an addition touches one cache line.
@@ -59,33 +89,20 @@ impl<T> Page<T> {
 }
 
 #[derive(Debug)]
-struct Server<P> {
-    queue: Vec<Slot<P>>,
+struct Server<K> {
+    queue: Vec<K>,
     pages_taken: u32,
     /// Position in the ranking of servers, or [`NOWHERE`].
     place: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Slot<P> {
-    priority: P,
-    page: u32,
-}
-
-impl<P: Priority> Slot<P> {
-    fn is_before(&self, other: &Self) -> bool {
-        self.priority.is_before(&other.priority)
-            || (!other.priority.is_before(&self.priority) && self.page < other.page)
-    }
-}
-
-#[derive(Clone, Copy, Debug)]
-struct RankedServer<P> {
-    best: Slot<P>,
+struct RankedServer<K> {
+    best: K,
     server: u32,
 }
 
-impl<P, T> Default for ServerQueues<P, T> {
+impl<P: Priority, T> Default for ServerQueues<P, T> {
     fn default() -> Self {
         Self { pages: Vec::new(), servers: Vec::new(), ranking: Vec::new() }
     }
@@ -169,7 +186,7 @@ impl<P: Priority, T> ServerQueues<P, T> {
             Some(server) => server.0,
             None => self.ranking.first()?.server,
         } as usize;
-        let page = PageIndex(self.servers.get(server)?.queue.first()?.page);
+        let page = PageIndex(self.servers.get(server)?.queue.first()?.page());
         self.servers[server].pages_taken += 1;
         self.remove(page);
         Some(page)
@@ -182,7 +199,7 @@ impl<P: Priority, T> ServerQueues<P, T> {
         }
         let server = self.pages[page.0 as usize].server();
         let queue = &mut self.servers[server].queue;
-        push_tight(queue, Slot { priority, page: page.0 });
+        push_tight(queue, priority.key(page.0));
         let last = queue.len() - 1;
         if self.sift_up(server, last) == 0 {
             self.rank_server(server);
@@ -222,9 +239,9 @@ impl<P: Priority, T> ServerQueues<P, T> {
             return;
         }
         let server = self.pages[page.0 as usize].server();
-        let slot = &mut self.servers[server].queue[place as usize];
-        let is_raised = !slot.priority.is_before(&priority);
-        slot.priority = priority;
+        let key = priority.key(page.0);
+        let old = std::mem::replace(&mut self.servers[server].queue[place as usize], key);
+        let is_raised = key > old;
         let changes_best = if is_raised {
             self.sift_up(server, place as usize) == 0
         } else {
@@ -236,11 +253,29 @@ impl<P: Priority, T> ServerQueues<P, T> {
         }
     }
 
+    /// Changes what is kept for a page and, if it is queued, raises its priority to what `change`
+    /// returns. One look at the page's record: this is where an order spends its time.
+    pub(crate) fn raise(&mut self, page: PageIndex, change: impl FnOnce(&mut T) -> P) {
+        let record = &mut self.pages[page.0 as usize];
+        let priority = change(&mut record.data);
+        if record.place & NOT_QUEUED != 0 {
+            return;
+        }
+        let (server, place) = (record.server(), record.place as usize);
+        let queue = &mut self.servers[server].queue;
+        queue[place] = priority.key(page.0);
+        let rises = place > 0 && queue[place] > queue[parent_of(place)];
+        if place == 0 || (rises && self.sift_up(server, place) == 0) {
+            self.rank_server(server);
+        }
+    }
+
     /// Gives every queued page a new priority at once.
     pub(crate) fn reprioritise_all(&mut self, priority: impl Fn(&T) -> P) {
         for server in 0..self.servers.len() {
-            for slot in &mut self.servers[server].queue {
-                slot.priority = priority(&self.pages[slot.page as usize].data);
+            for key in &mut self.servers[server].queue {
+                let page = key.page();
+                *key = priority(&self.pages[page as usize].data).key(page);
             }
             for place in (0..self.servers[server].queue.len()).rev() {
                 self.sift_down(server, place);
@@ -253,33 +288,43 @@ impl<P: Priority, T> ServerQueues<P, T> {
     pub(crate) fn memory_bytes(&self) -> usize {
         let queued: usize = self.servers.iter().map(|server| server.queue.capacity()).sum();
         self.pages.capacity() * size_of::<Page<T>>()
-            + self.servers.capacity() * size_of::<Server<P>>()
-            + self.ranking.capacity() * size_of::<RankedServer<P>>()
-            + queued * size_of::<Slot<P>>()
+            + self.servers.capacity() * size_of::<Server<P::Key>>()
+            + self.ranking.capacity() * size_of::<RankedServer<P::Key>>()
+            + queued * size_of::<P::Key>()
     }
 
     fn sift_up(&mut self, server: usize, place: usize) -> usize {
         let pages = &mut self.pages;
-        sift_up(&mut self.servers[server].queue, place, Slot::is_before, |slot, place| {
-            pages[slot.page as usize].place = place as u32;
-        })
+        sift_up(
+            &mut self.servers[server].queue,
+            place,
+            |a, b| a > b,
+            |key, place| {
+                pages[key.page() as usize].place = place as u32;
+            },
+        )
     }
 
     fn sift_down(&mut self, server: usize, place: usize) {
         let pages = &mut self.pages;
-        sift_down(&mut self.servers[server].queue, place, Slot::is_before, |slot, place| {
-            pages[slot.page as usize].place = place as u32;
-        });
+        sift_down(
+            &mut self.servers[server].queue,
+            place,
+            |a, b| a > b,
+            |key, place| {
+                pages[key.page() as usize].place = place as u32;
+            },
+        );
     }
 
     /// Puts a server where its best page belongs among the servers.
     fn rank_server(&mut self, server: usize) {
         let Server { queue, pages_taken, place } = &self.servers[server];
         let place = *place as usize;
-        let Some(mut best) = queue.first().copied() else {
+        let Some(best) = queue.first().copied() else {
             return self.unrank_server(server);
         };
-        best.priority = best.priority.among_servers(*pages_taken);
+        let best = P::among_servers(best, *pages_taken);
         let entry = RankedServer { best, server: server as u32 };
         if place == NOWHERE as usize {
             push_tight(&mut self.ranking, entry);
@@ -304,10 +349,10 @@ impl<P: Priority, T> ServerQueues<P, T> {
 
     fn settle(&mut self, place: usize) {
         let servers = &mut self.servers;
-        let mut moved = |entry: &RankedServer<P>, place: usize| {
+        let mut moved = |entry: &RankedServer<P::Key>, place: usize| {
             servers[entry.server as usize].place = place as u32;
         };
-        let is_before = |a: &RankedServer<P>, b: &RankedServer<P>| a.best.is_before(&b.best);
+        let is_before = |a: &RankedServer<P::Key>, b: &RankedServer<P::Key>| a.best > b.best;
         if sift_up(&mut self.ranking, place, is_before, &mut moved) == place {
             sift_down(&mut self.ranking, place, is_before, &mut moved);
         }

@@ -31,9 +31,13 @@ struct BackLinkCount {
 }
 
 impl Priority for BackLinkCount {
-    fn is_before(&self, other: &Self) -> bool {
-        let rank = |page: &Self| (std::cmp::Reverse(page.links), page.slashes, page.url_bytes);
-        rank(self) < rank(other)
+    type Key = u128;
+
+    fn key(self, page: u32) -> u128 {
+        u128::from(self.links) << 64
+            | u128::from(!self.slashes) << 48
+            | u128::from(!self.url_bytes) << 32
+            | u128::from(!page)
     }
 }
 
@@ -84,10 +88,10 @@ impl CrawlOrder for BackLinks {
     fn collected(&mut self, page: PageIndex, targets: &[PageIndex]) {
         self.queues.remove(page);
         for target in targets {
-            let count = self.queues.data_mut(*target);
-            count.links += 1;
-            let count = *count;
-            self.queues.reprioritise(*target, count);
+            self.queues.raise(*target, |count| {
+                count.links += 1;
+                *count
+            });
         }
         self.additions += targets.len() as u64;
     }
