@@ -39,7 +39,8 @@ fn allowed() -> BTreeMap<&'static str, Vec<&'static str>> {
     let parts = ["frontier", "fetch", "extract", "store", "state", "warc"];
     let joined: Vec<&str> = deciders.into_iter().chain(parts).collect();
     allowed.insert("crawl", joined.clone());
-    let readers = vec!["urls", "store", "state", "extract", "warc", "revisit", "order", "structure"];
+    let readers =
+        vec!["urls", "store", "state", "extract", "warc", "revisit", "order", "structure"];
     allowed.insert("replay", readers.clone());
     allowed.insert("web", readers);
     let everything: Vec<&str> = joined.iter().copied().chain(["crawl", "replay", "web"]).collect();
@@ -58,8 +59,11 @@ fn dependencies_point_downwards_only() {
     let allowed = allowed();
     let mut checked = 0;
     for package in metadata["packages"].as_array().unwrap() {
-        let Some(name) = package["name"].as_str().unwrap().strip_prefix("nenrin-") else { continue };
-        let may = allowed.get(name).unwrap_or_else(|| panic!("crate {name} has no place in the layers"));
+        let Some(name) = package["name"].as_str().unwrap().strip_prefix("nenrin-") else {
+            continue;
+        };
+        let may =
+            allowed.get(name).unwrap_or_else(|| panic!("crate {name} has no place in the layers"));
         for dependency in package["dependencies"].as_array().unwrap() {
             let dev = dependency["kind"].as_str() == Some("dev");
             let known = dependency["name"].as_str().unwrap();
@@ -107,7 +111,10 @@ fn nothing_is_left_behind() {
     // Written apart, so that this file does not find itself.
     let markers = [["TO", "DO"], ["FIX", "ME"], ["XX", "X:"], ["HA", "CK:"], ["<<<<", "<<<"]];
     let markers: Vec<String> = markers.iter().map(|parts| parts.concat()).collect();
-    for path in files().iter().filter(|p| p.extension().is_some_and(|e| e == "rs" || e == "md" || e == "toml")) {
+    for path in files()
+        .iter()
+        .filter(|p| p.extension().is_some_and(|e| e == "rs" || e == "md" || e == "toml"))
+    {
         let Some(document) = text(path) else { continue };
         for marker in &markers {
             assert!(!document.contains(marker), "{} holds {marker}", path.display());
