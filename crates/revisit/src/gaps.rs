@@ -55,7 +55,11 @@ impl ChangedGaps {
         }
         for _ in 0..100 {
             let middle = (low * high).sqrt();
-            if excess(middle) > 0.0 { low = middle } else { high = middle }
+            if excess(middle) > 0.0 {
+                low = middle
+            } else {
+                high = middle
+            }
             if high / low < 1.0 + 1e-12 {
                 break;
             }

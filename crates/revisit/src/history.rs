@@ -183,9 +183,7 @@ impl PageHistory {
         let learnt = match tag {
             TAG_NOTHING => Learnt::Nothing,
             TAG_SUMS => Learnt::Sums(Sums::read(reader)?),
-            TAG_GAPS => {
-                Learnt::Gaps(Sums::read(reader)?, Box::new(ChangedGaps::read(reader)?))
-            }
+            TAG_GAPS => Learnt::Gaps(Sums::read(reader)?, Box::new(ChangedGaps::read(reader)?)),
             _ => return None,
         };
         Some(Self { visits, changes, last_visit_s, learnt })

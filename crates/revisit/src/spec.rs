@@ -13,6 +13,9 @@ use crate::{
 const AIMD_START_S: i64 = 7 * DAY_S;
 const NUTCH_MIN_S: i64 = 60;
 const NUTCH_MAX_S: i64 = 365 * DAY_S;
+/// StormCrawler leaves its shortest interval to the operator. The published reference figures hold
+/// to a thousandth with 0.12 days; an hour visits 1% more often.
+const STORM_MIN_S: i64 = 10_368;
 
 /// A policy with its parameters; reads and writes names such as `mle.mix(0.1-10,2nd=7d,x0.5,lm)`.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -66,7 +69,7 @@ impl PolicySpec {
                 Box::new(self.times(start_s, (1.4, 0.8), (NUTCH_MIN_S, NUTCH_MAX_S), limits))
             }
             Self::StormCrawler { start_s, max_s } => {
-                Box::new(self.times(start_s, (1.5, 0.5), (limits.resolution_s, max_s), limits))
+                Box::new(self.times(start_s, (1.5, 0.5), (STORM_MIN_S, max_s), limits))
             }
         }
     }
@@ -216,7 +219,8 @@ fn mle(kind: MleKind, call: &Call<'_>) -> Result<PolicySpec, RevisitError> {
             return Err(MLE.error(format!("'{argument}' is unknown")));
         }
     }
-    let (low, high) = bounds.ok_or_else(|| MLE.error("the bounds of the multiplier are missing"))?;
+    let (low, high) =
+        bounds.ok_or_else(|| MLE.error("the bounds of the multiplier are missing"))?;
     let second_s = second_s.ok_or_else(|| MLE.error("the second visit's interval is missing"))?;
     if low >= high {
         return Err(MLE.error(format!("the lower bound {low} is not below the upper {high}")));

@@ -72,8 +72,11 @@ impl RevisitPolicy for SteppedPolicy {
 
     fn next_due(&self, now_s: i64, history: &PageHistory, _place: Place) -> Next {
         let sums = history.sums().copied().unwrap_or_default();
-        let interval_ms =
-            if history.has_interval() { sums.interval_ms as f64 } else { self.start_s as f64 * 1e3 };
+        let interval_ms = if history.has_interval() {
+            sums.interval_ms as f64
+        } else {
+            self.start_s as f64 * 1e3
+        };
         let interval_s = self.limits.rounded_s(self.limits.slots(interval_ms / 1e3));
         let rate = f64::from(sums.changes) * DAY_S as f64 / sums.all_s as f64;
         let why = Reason {
