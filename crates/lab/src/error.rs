@@ -13,6 +13,20 @@ pub enum LabError {
         /// Why.
         source: std::io::Error,
     },
+    /// A line of an update log that is not in its format.
+    #[error(
+        "{path} line {line}: {problem}; expected page_id, path, source_id, start, end, updates \
+         separated by tabs",
+        path = path.display()
+    )]
+    Log {
+        /// The log.
+        path: PathBuf,
+        /// The line, counted from 1.
+        line: usize,
+        /// What is wrong with it.
+        problem: String,
+    },
     /// A setting of an experiment that cannot be used.
     #[error("{setting}: {problem}")]
     Setting {
