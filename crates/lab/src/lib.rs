@@ -1,2 +1,13 @@
 //! The lab: the same frontier, deciders, extractors and store as in production, driven by a
 //! simulated clock and web, and the experiments of the papers on them.
+//!
+//! Read in this order:
+//! - [`report`]: the page of plots and tables that every experiment writes, and its `results.json`;
+//! - [`LabError`]: what can go wrong in an experiment.
+//!
+//! The lab prints nothing and reads no arguments: the binary's `lab` command does.
+
+mod error;
+pub mod report;
+
+pub use error::LabError;
