@@ -363,10 +363,7 @@ impl SiteGraph {
     }
 }
 
-fn sorted_targets<'a>(
-    page: PageIndex,
-    targets: impl Iterator<Item = &'a PageIndex>,
-) -> Box<[u32]> {
+fn sorted_targets<'a>(page: PageIndex, targets: impl Iterator<Item = &'a PageIndex>) -> Box<[u32]> {
     let mut sorted: Vec<u32> =
         targets.map(|target| target.0).filter(|&target| target != page.0).collect();
     sorted.sort_unstable();

@@ -59,9 +59,9 @@ impl SiteSplit {
         let mut pages: Vec<u32> = reached(&depths).collect();
         pages.sort_unstable_by_key(|&page| (graph.directories()[page as usize], page));
         let mut split = Self { depths, ..Self::default() };
-        for site in pages.chunk_by(|&a, &b| {
-            graph.directories()[a as usize] == graph.directories()[b as usize]
-        }) {
+        for site in pages
+            .chunk_by(|&a, &b| graph.directories()[a as usize] == graph.directories()[b as usize])
+        {
             let depth_of = |&page: &u32| split.depths[page as usize];
             let least = site.iter().map(depth_of).min().unwrap_or(0);
             let (tops, members): (Vec<u32>, Vec<u32>) =

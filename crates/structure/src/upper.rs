@@ -51,11 +51,7 @@ impl UpperSites {
     }
 
     /// The sites whose top `page` links to.
-    pub fn sites_below(
-        &self,
-        graph: &SiteGraph,
-        page: PageIndex,
-    ) -> impl Iterator<Item = usize> {
+    pub fn sites_below(&self, graph: &SiteGraph, page: PageIndex) -> impl Iterator<Item = usize> {
         sites_linked_from(graph, &self.site_of_top, page.0).map(|site| site as usize)
     }
 

@@ -1,4 +1,5 @@
 //! The golden cases of paper 000: sites, upper sites and visited pages, exactly.
+#![expect(clippy::unwrap_used, clippy::print_stderr, reason = "a test may fail loudly")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -93,9 +94,8 @@ fn check(case: &Value) {
     let by_links = Arc::new(SiteSplit::by_links(&built.graph, options));
     assert_eq!(sites(&built, &by_links), golden_sites(&case["B_P"]), "{name}: B");
     let upper = Arc::new(UpperSites::new(&built.graph, &by_links));
-    let top_name = |site: usize| {
-        built.paths[by_links.tops(site).next().unwrap().0 as usize].clone()
-    };
+    let top_name =
+        |site: usize| built.paths[by_links.tops(site).next().unwrap().0 as usize].clone();
     for (site, above) in upper.list(&built.graph, &by_links).iter().enumerate() {
         let above: BTreeSet<String> = above.iter().map(|&site| top_name(site)).collect();
         assert_eq!(above, texts(&case["upper_P"][top_name(site)]), "{name}: above {site}");
@@ -107,8 +107,7 @@ fn check(case: &Value) {
         let mut b = GatedPlan::new(0, graph(), Arc::clone(&by_links));
         let mut c =
             GatedPlan::under_upper_sites(0, graph(), Arc::clone(&by_links), Arc::clone(&upper));
-        for (plan, key) in
-            [(&mut a, "visited_A"), (&mut b, "visited_B_P"), (&mut c, "visited_C_P")]
+        for (plan, key) in [(&mut a, "visited_A"), (&mut b, "visited_B_P"), (&mut c, "visited_C_P")]
         {
             let expected = texts(&scenario[key]);
             assert_eq!(visited(&built, plan, &changed), expected, "{name}: {key}");

@@ -38,10 +38,7 @@ pub struct ChoSampling {
 impl ChoSampling {
     /// Each server with its pages and the plan inside it (all of them, or A, B, C).
     #[must_use]
-    pub fn new(
-        servers: Vec<(u32, Vec<PageRef>, Box<dyn RoundPlan>)>,
-        options: ChoOptions,
-    ) -> Self {
+    pub fn new(servers: Vec<(u32, Vec<PageRef>, Box<dyn RoundPlan>)>, options: ChoOptions) -> Self {
         let mut random = SplitMix::new(options.seed);
         let mut sample = VecDeque::new();
         let mut plans = Vec::with_capacity(servers.len());
