@@ -1,0 +1,37 @@
+//! What a received body says.
+//!
+//! Read in this order:
+//! - [`decode_content`]: the body without its content codings, within bounds;
+//! - [`content_kind`] and [`ContentKind`]: what sort of content it is;
+//! - [`charset()`]: which characters its bytes stand for;
+//! - [`page_links`], [`PageLinks`], [`Link`]: the URLs it names, its title, its robots directives;
+//! - [`feed()`] and [`sitemap()`]: the pages that they announce, with dates.
+//!
+//! All are pure functions over bytes: no clock, no sockets, no files, and no input makes them fail
+//! hard or use memory beyond their limits. Nothing here runs scripts or builds a document tree, and
+//! nothing here decides what is fetched: that is `crawl`'s.
+
+mod charset;
+mod css;
+mod dates;
+mod decoding;
+mod entities;
+mod error;
+mod kind;
+mod limits;
+mod links;
+mod media_type;
+mod robots_tag;
+mod signals;
+mod srcset;
+
+pub use charset::charset;
+pub use decoding::{MAX_CODINGS, MAX_RATIO, RATIO_FLOOR_BYTES, decode_content};
+pub use error::ExtractError;
+pub use kind::{ContentKind, content_kind};
+pub use limits::ExtractLimits;
+pub use links::{Link, LinkKind, PageLinks, link_header, page_links};
+pub use robots_tag::{MetaRobots, x_robots_tag};
+pub use signals::{
+    Feed, FeedEntry, MAX_ENTRIES, MAX_SITEMAP_BYTES, Sitemap, SitemapEntry, feed, sitemap,
+};

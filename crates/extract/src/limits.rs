@@ -1,0 +1,32 @@
+/// How much is taken from one body, at most. Reaching a limit sets
+/// [`PageLinks::truncated`](crate::PageLinks::truncated); nothing fails.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExtractLimits {
+    /// Different URLs of one page. The largest real pages (indexes, archives by day) have some
+    /// ten thousand.
+    pub max_links: usize,
+    /// References of one page, repeated ones counted: what is held in memory until they are
+    /// resolved.
+    pub max_references: usize,
+    /// Characters of a title that are kept.
+    pub max_title_chars: usize,
+    /// Candidates of one `srcset`.
+    pub max_srcset_candidates: usize,
+    /// Documents within documents: `srcdoc`, `noscript`, `noframes`.
+    pub max_document_depth: usize,
+    /// Memory for the HTML parser's own use, beyond the text.
+    pub max_parser_bytes: usize,
+}
+
+impl Default for ExtractLimits {
+    fn default() -> Self {
+        Self {
+            max_links: 50_000,
+            max_references: 200_000,
+            max_title_chars: 500,
+            max_srcset_candidates: 200,
+            max_document_depth: 3,
+            max_parser_bytes: 64 * 1024 * 1024,
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! Sitemaps and feeds: lists of pages with dates, which say where a site changed.
+
+mod feed;
+mod json_feed;
+mod sitemap;
+mod xml_tree;
+
+pub use feed::{Feed, FeedEntry, feed};
+pub use sitemap::{Sitemap, SitemapEntry, sitemap};
+
+/// Entries of one sitemap or feed that are kept: the sitemap protocol's own limit.
+pub const MAX_ENTRIES: usize = 50_000;
+
+/// Bytes of one sitemap that are read, uncompressed: the sitemap protocol's own limit.
+pub const MAX_SITEMAP_BYTES: usize = 50 * 1024 * 1024;
