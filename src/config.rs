@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// The effective configuration.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Config {
     pub contact: String,
@@ -65,19 +65,6 @@ pub(crate) struct Serve {
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct State {
     pub bucket: Span,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            contact: String::new(),
-            crawl: Crawl::default(),
-            politeness: Polite::default(),
-            fetch: Fetch::default(),
-            serve: Serve::default(),
-            state: State::default(),
-        }
-    }
 }
 
 impl Default for Crawl {

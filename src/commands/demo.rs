@@ -36,8 +36,7 @@ async fn collect_and_serve(
     args: &DemoArgs,
     archive: &Arc<Archive>,
 ) -> anyhow::Result<Exit> {
-    let site = DemoSite::start().await?;
-    let id = run::register_demo(&*archive.state, &site, &context.config)?;
+    let (site, id) = DemoSite::register(&*archive.state, &context.config).await?;
     let tell = |line: String| if context.json { Ok(()) } else { say(line) };
     tell(format!("The Ring, a newspaper that exists only here: {}", site.top()))?;
     for issue in 1..=args.rounds {
@@ -74,15 +73,7 @@ async fn collect_and_serve(
     if args.once {
         return Ok(Exit::Done);
     }
-    let days = async {
-        loop {
-            tokio::time::sleep(Duration::from_secs(10)).await;
-            site.next_issue();
-        }
-    };
-    tokio::select! {
-        result = run::run_until(context, &args.serve, archive, interrupted()) => result?,
-        () = days => {}
-    }
+    tokio::spawn(site.live());
+    run::run_until(context, &args.serve, archive, interrupted()).await?;
     Ok(Exit::Done)
 }

@@ -7,6 +7,7 @@ use std::{
         Arc,
         atomic::{AtomicU32, Ordering},
     },
+    time::Duration,
 };
 
 use anyhow::Context as _;
@@ -18,6 +19,11 @@ use axum::{
     routing::get,
 };
 use maud::{DOCTYPE, Markup, html};
+use nenrin_state::{Schedule, SiteId};
+use nenrin_urls::CanonicalUrl;
+
+use super::sites;
+use crate::{clock, config::Config};
 
 /// The demo site, being served.
 pub(super) struct DemoSite {
@@ -27,16 +33,45 @@ pub(super) struct DemoSite {
 }
 
 impl DemoSite {
-    /// Serves the site on a free loopback port until the runtime ends.
-    pub(super) async fn start() -> anyhow::Result<Self> {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0")
+    /// Serves the site on a loopback port until the runtime ends; port 0 takes a free one.
+    async fn start(port: u16, first_issue: u32) -> anyhow::Result<Self> {
+        let listener = tokio::net::TcpListener::bind(("127.0.0.1", port))
             .await
-            .context("cannot serve the demo site on a loopback port")?;
+            .with_context(|| format!("cannot serve the demo site on loopback port {port}"))?;
         let address = listener.local_addr()?;
-        let issue = Arc::new(AtomicU32::new(1));
+        let issue = Arc::new(AtomicU32::new(first_issue));
         let app = Router::new().fallback(get(serve)).with_state(issue.clone());
         tokio::spawn(async move { axum::serve(listener, app).await });
         Ok(Self { address, issue })
+    }
+
+    /// Serves the site and finds its registration in an archive, or registers it. A demo site that
+    /// was collected before is served where it was, and goes on with the issue after its last round.
+    pub(crate) async fn register(
+        state: &dyn nenrin_state::State,
+        config: &Config,
+    ) -> anyhow::Result<(Self, SiteId)> {
+        if let Some(site) = state.sites()?.into_iter().find(|site| site.name == NAME) {
+            let port = site.conditions.tops.first().map_or(0, |top| top.port());
+            let rounds = state.rounds(Some(site.id), 100_000)?.len() as u32;
+            return Ok((Self::start(port, rounds + 1).await?, site.id));
+        }
+        let demo = Self::start(0, 1).await?;
+        let top = CanonicalUrl::parse(&demo.top())?;
+        let mut conditions = sites::default_conditions(vec![top], config);
+        conditions.allow_private = true;
+        conditions.delay_ms = Some(0);
+        conditions.schedule = Schedule::Rounds { period_s: DAY.as_secs() as i64 };
+        let site = state.add_site(NAME, &conditions, clock::now_s())?;
+        Ok((demo, site.id))
+    }
+
+    /// Lets the days go by, for ever.
+    pub(crate) async fn live(self) {
+        loop {
+            tokio::time::sleep(DAY).await;
+            self.next_issue();
+        }
     }
 
     /// Lets a day go by on the site.
@@ -49,6 +84,11 @@ impl DemoSite {
         format!("http://{}/", self.address)
     }
 }
+
+/// The name under which the demo site is registered.
+pub(crate) const NAME: &str = "The Ring (demo)";
+/// A day of the demo site, and the period of its rounds.
+const DAY: Duration = Duration::from_secs(10);
 
 /// Days between two blog posts.
 const POST_EVERY: u32 = 3;

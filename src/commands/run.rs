@@ -7,15 +7,14 @@ use std::{
 
 use nenrin_crawl::{Event, FetchOrder, Purpose, Ticket, read_exchange};
 use nenrin_fetch::{AddressPolicy, Exchange, FetchRequest, Fetcher, RobotsRules};
-use nenrin_state::{Schedule, SiteId, State};
+use nenrin_state::SiteId;
 use nenrin_urls::{CanonicalUrl, Scope};
 use nenrin_web::{Control, ControlError, Preview, UnderWay};
 
 use super::{
     Context,
-    demo_site::DemoSite,
+    demo_site::{self, DemoSite},
     serve::{Served, interrupted, runtime},
-    sites,
 };
 use crate::{
     archive::{Access, Archive},
@@ -26,8 +25,6 @@ use crate::{
     exit::Exit,
 };
 
-/// The demo site's day.
-const DEMO_DAY: Duration = Duration::from_secs(10);
 /// Links shown by a preview.
 const PREVIEW_LINKS: usize = 20;
 
@@ -35,7 +32,18 @@ const PREVIEW_LINKS: usize = 20;
 pub(super) fn run(context: &Context, args: &ServeArgs) -> anyhow::Result<Exit> {
     let archive = Arc::new(context.open(Access::Write)?);
     let runtime = runtime()?;
-    runtime.block_on(run_until(context, args, &archive, interrupted()))?;
+    runtime.block_on(async {
+        // A demo site that was registered earlier is served again, or its visits would all fail.
+        let demo_registered =
+            archive.state.sites()?.iter().any(|site| site.name == demo_site::NAME);
+        if demo_registered {
+            match DemoSite::register(&*archive.state, &context.config).await {
+                Ok((demo, _)) => drop(tokio::spawn(demo.live())),
+                Err(error) => tracing::warn!("{error:#}"),
+            }
+        }
+        run_until(context, args, &archive, interrupted()).await
+    })?;
     runtime.shutdown_timeout(Duration::from_secs(1));
     Ok(Exit::Done)
 }
@@ -106,15 +114,10 @@ impl Control for RunControl {
         if let Some(site) = *demo {
             return Ok(site);
         }
-        let served = self.runtime.block_on(DemoSite::start()).map_err(failed)?;
-        let site = register_demo(&*self.archive.state, &served, &self.config).map_err(failed)?;
+        let started = DemoSite::register(&*self.archive.state, &self.config);
+        let (served, site) = self.runtime.block_on(started).map_err(failed)?;
         *demo = Some(site);
-        self.runtime.spawn(async move {
-            loop {
-                tokio::time::sleep(DEMO_DAY).await;
-                served.next_issue();
-            }
-        });
+        self.runtime.spawn(served.live());
         self.driver.sites_changed();
         Ok(site)
     }
@@ -141,23 +144,6 @@ impl RunControl {
             Err(_) => Err("no answer within 20 seconds".to_owned()),
         }
     }
-}
-
-/// Registers the demo site, collected every few seconds without a pause.
-pub(super) fn register_demo(
-    state: &dyn State,
-    demo: &DemoSite,
-    config: &Config,
-) -> anyhow::Result<SiteId> {
-    let top = CanonicalUrl::parse(&demo.top())?;
-    let mut conditions = sites::default_conditions(vec![top], config);
-    conditions.allow_private = true;
-    conditions.delay_ms = Some(0);
-    conditions.schedule = Schedule::Rounds { period_s: DEMO_DAY.as_secs() as i64 };
-    let taken = state.sites()?.into_iter().any(|site| site.name == "The Ring (demo)");
-    let name =
-        if taken { sites::free_name(state, &conditions)? } else { "The Ring (demo)".to_owned() };
-    Ok(state.add_site(&name, &conditions, clock::now_s())?.id)
 }
 
 fn preview(

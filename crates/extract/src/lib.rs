@@ -5,29 +5,39 @@
 //! - [`content_kind`] and [`ContentKind`]: what sort of content it is;
 //! - [`charset()`]: which characters its bytes stand for;
 //! - [`page_links`], [`PageLinks`], [`Link`]: the URLs it names, its title, its robots directives;
-//! - [`feed()`] and [`sitemap()`]: the pages that they announce, with dates.
+//! - [`feed()`] and [`sitemap()`]: the pages that they announce, with dates;
+//! - [`challenge()`] and [`fingerprint()`]: whether it is a guard's page or a "not found" in disguise;
+//! - [`significance()`], [`Comparison`], [`NoisyBlocks`]: whether a change is one for readers;
+//! - [`visible_text`]: what readers see.
 //!
 //! All are pure functions over bytes: no clock, no sockets, no files, and no input makes them fail
 //! hard or use memory beyond their limits. Nothing here runs scripts or builds a document tree, and
 //! nothing here decides what is fetched: that is `crawl`'s.
 
+mod challenge;
 mod charset;
 mod css;
 mod dates;
 mod decoding;
 mod entities;
 mod error;
+mod fingerprint;
+mod hash;
 mod kind;
 mod limits;
 mod links;
 mod media_type;
 mod robots_tag;
 mod signals;
+mod significance;
 mod srcset;
+mod text;
 
+pub use challenge::challenge;
 pub use charset::charset;
 pub use decoding::{MAX_CODINGS, MAX_RATIO, RATIO_FLOOR_BYTES, decode_content};
 pub use error::ExtractError;
+pub use fingerprint::{Fingerprint, fingerprint};
 pub use kind::{ContentKind, content_kind};
 pub use limits::ExtractLimits;
 pub use links::{Link, LinkKind, PageLinks, link_header, page_links};
@@ -35,3 +45,5 @@ pub use robots_tag::{MetaRobots, x_robots_tag};
 pub use signals::{
     Feed, FeedEntry, MAX_ENTRIES, MAX_SITEMAP_BYTES, Sitemap, SitemapEntry, feed, sitemap,
 };
+pub use significance::{Change, Comparison, MAX_BLOCKS, NoisyBlocks, compare, significance};
+pub use text::visible_text;

@@ -2,8 +2,21 @@
 //! simulated clock and web, and the experiments of the papers on them.
 //!
 //! Read in this order:
-//! - [`crawl`]: the crawler on a simulated web, with faults and crashes, watched by checkers.
+//! - [`report`]: the page of plots and tables that every experiment writes, and its `results.json`;
+//! - [`crawl`]: the crawler on a simulated web, with faults and crashes, watched by checkers;
+//! - [`order`]: which new page first (paper 003);
+//! - [`updates`]: true change times of pages, read from logs;
+//! - [`revisit`]: which schedule sees the most versions (papers 004 and 002);
+//! - [`LabError`]: what can go wrong in an experiment.
 //!
-//! Nothing in the product depends on the lab except the `lab` command.
+//! The lab prints nothing and reads no arguments: the binary's `lab` command does. Nothing in the
+//! product depends on the lab except that command.
 
 pub mod crawl;
+mod error;
+pub mod order;
+pub mod report;
+pub mod revisit;
+pub mod updates;
+
+pub use error::LabError;

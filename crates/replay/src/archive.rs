@@ -22,15 +22,22 @@ pub struct Capture {
     pub body_bytes: u64,
 }
 
+/// What a version's answer began with, and the identity of its body.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContentHead {
+    /// Status line and header lines, raw.
+    pub response_head: Vec<u8>,
+    /// The body's digest, after the name of its algorithm: `blake3:…`.
+    pub digest: String,
+}
+
 /// A version's answer as it was received.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Content {
-    /// Status line and header lines, raw.
-    pub response_head: Vec<u8>,
+    /// What it began with.
+    pub head: ContentHead,
     /// The body, content coding still applied.
     pub body: Bytes,
-    /// SHA-256 of the body.
-    pub digest: [u8; 32],
 }
 
 /// A run of a body's bytes with an identity, for comparing versions.
@@ -67,7 +74,7 @@ pub trait Archive: Send + Sync {
     fn urls(&self, from: &str, to: &str, limit: usize) -> Result<Vec<CanonicalUrl>, ArchiveError>;
 
     /// A version's head alone.
-    fn head(&self, version: u64) -> Result<Vec<u8>, ArchiveError>;
+    fn head(&self, version: u64) -> Result<ContentHead, ArchiveError>;
 
     /// A version's answer.
     fn read(&self, version: u64) -> Result<Content, ArchiveError>;

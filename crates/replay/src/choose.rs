@@ -83,7 +83,7 @@ impl Choice<'_> {
             return Ok(false);
         }
         let head = self.archive.head(capture.version)?;
-        let location = Head::parse(&head).location(&capture.url);
+        let location = Head::parse(&head.response_head).location(&capture.url);
         Ok(location.is_some_and(|to| to.key() == *key))
     }
 }

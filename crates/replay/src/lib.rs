@@ -14,6 +14,7 @@
 mod answer;
 mod archive;
 mod assets;
+mod cdx;
 mod choose;
 mod date;
 mod error;
@@ -25,11 +26,13 @@ mod options;
 mod pages;
 mod rewrite;
 mod router;
+mod span;
 mod stored;
 mod target;
+mod timemap;
 mod web;
 
-pub use archive::{Archive, Capture, Content, ContentBlock};
+pub use archive::{Archive, Capture, Content, ContentBlock, ContentHead};
 pub use error::{ArchiveError, ReplayError};
 pub use memory::MemoryArchive;
 pub use options::ReplayOptions;

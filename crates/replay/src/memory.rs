@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use nenrin_urls::{CanonicalUrl, UrlKey};
 
-use crate::{Archive, ArchiveError, Capture, Content, ContentBlock};
+use crate::{Archive, ArchiveError, Capture, Content, ContentBlock, ContentHead};
 
 /// Versions held in memory. It keeps the contract of [`Archive`] and nothing more.
 #[derive(Debug, Default)]
@@ -43,11 +43,10 @@ impl MemoryArchive {
         captures.push(Capture { url: url.clone(), at_s, version, status, mime, body_bytes });
         captures.sort_by_key(|c| (c.at_s, c.version));
         self.seen(url, at_s);
-        self.contents.push(Content {
-            response_head: head.into_bytes(),
-            digest: digest(&body),
-            body,
-        });
+        let digest: String = digest(&body).iter().map(|b| format!("{b:02x}")).collect();
+        let head =
+            ContentHead { response_head: head.into_bytes(), digest: format!("fnv:{digest}") };
+        self.contents.push(Content { head, body });
         version
     }
 
@@ -117,8 +116,8 @@ impl Archive for MemoryArchive {
         Ok(urls)
     }
 
-    fn head(&self, version: u64) -> Result<Vec<u8>, ArchiveError> {
-        Ok(self.content(version)?.response_head.clone())
+    fn head(&self, version: u64) -> Result<ContentHead, ArchiveError> {
+        Ok(self.content(version)?.head.clone())
     }
 
     fn read(&self, version: u64) -> Result<Content, ArchiveError> {

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use nenrin_state::{State, VersionQuery, VersionRow};
-use nenrin_store::{Store, VersionId};
+use nenrin_store::{Store, VersionHead, VersionId};
 use nenrin_urls::{CanonicalUrl, UrlKey};
 
-use crate::{Archive, ArchiveError, Capture, Content, ContentBlock};
+use crate::{Archive, ArchiveError, Capture, Content, ContentBlock, ContentHead};
 
 fn capture((url, row): (CanonicalUrl, VersionRow)) -> Capture {
     Capture {
@@ -18,6 +18,10 @@ fn capture((url, row): (CanonicalUrl, VersionRow)) -> Capture {
         mime: row.mime,
         body_bytes: row.bytes,
     }
+}
+
+fn content_head(head: VersionHead) -> ContentHead {
+    ContentHead { response_head: head.response_head, digest: format!("blake3:{}", head.digest) }
 }
 
 impl Archive for (Arc<dyn State>, Arc<Store>) {
@@ -48,19 +52,15 @@ impl Archive for (Arc<dyn State>, Arc<Store>) {
         self.0.urls(from, to, limit).map_err(|e| ArchiveError::new("list URLs", e))
     }
 
-    fn head(&self, version: u64) -> Result<Vec<u8>, ArchiveError> {
+    fn head(&self, version: u64) -> Result<ContentHead, ArchiveError> {
         let head = self.1.head(VersionId(version));
-        Ok(head.map_err(|e| ArchiveError::new("read a version's head", e))?.response_head)
+        Ok(content_head(head.map_err(|e| ArchiveError::new("read a version's head", e))?))
     }
 
     fn read(&self, version: u64) -> Result<Content, ArchiveError> {
         let found = self.1.read(VersionId(version));
         let found = found.map_err(|e| ArchiveError::new("read a version", e))?;
-        Ok(Content {
-            response_head: found.head.response_head,
-            digest: found.head.digest.0,
-            body: Bytes::from(found.body),
-        })
+        Ok(Content { head: content_head(found.head), body: Bytes::from(found.body) })
     }
 
     fn blocks(&self, version: u64) -> Result<Vec<ContentBlock>, ArchiveError> {
@@ -129,7 +129,7 @@ mod tests {
         assert_eq!((&found.url, found.at_s, found.body_bytes), (&url, 100, 8));
         let content = archive.read(found.version).unwrap();
         assert_eq!(&content.body[..], b"<p>hello");
-        assert_eq!(archive.head(found.version).unwrap(), content.response_head);
+        assert_eq!(archive.head(found.version).unwrap(), content.head);
         assert_eq!(archive.urls("com,e)", "com,e*", 9).unwrap(), std::slice::from_ref(&url));
         assert_eq!(archive.versions(&url.key(), 0, 99, 9).unwrap(), []);
         assert!(archive.read(999).is_err());

@@ -74,14 +74,3 @@ pub struct CrawlReport {
     /// Laws broken; empty is right.
     pub violations: Vec<String>,
 }
-
-/// Why a simulation could not be run.
-#[derive(Debug, thiserror::Error)]
-pub enum LabError {
-    /// An option makes no sense.
-    #[error("{0}")]
-    Options(String),
-    /// The state failed.
-    #[error(transparent)]
-    State(#[from] nenrin_state::StateError),
-}

@@ -9,8 +9,10 @@ use nenrin_state::{
 };
 use nenrin_urls::{CanonicalUrl, Scope};
 
+use crate::LabError;
+
 use super::{
-    CrawlOptions, CrawlReport, LabError,
+    CrawlOptions, CrawlReport,
     checkers::{Durability, Once, Politeness},
     web::{Reply, Web},
 };
@@ -69,8 +71,8 @@ enum Happening {
 /// Runs one simulation.
 pub fn run(options: &CrawlOptions) -> Result<CrawlReport, LabError> {
     if options.servers == 0 || options.pages == 0 || options.time_s <= 0 || options.period_s <= 0 {
-        let wrong = "a simulation needs servers, pages, a time and a period above 0".to_owned();
-        return Err(LabError::Options(wrong));
+        let problem = "must all be above 0".to_owned();
+        return Err(LabError::Setting { setting: "servers, pages, time and period", problem });
     }
     let mut simulation = Simulation::new(options)?;
     simulation.register_sites()?;

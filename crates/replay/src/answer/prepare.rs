@@ -49,6 +49,8 @@ enum Treatment {
     Page,
     Drawing,
     Style,
+    Script,
+    Manifest,
 }
 
 /// The making of one answer.
@@ -65,7 +67,7 @@ pub(crate) struct Preparing<'a> {
 
 impl Preparing<'_> {
     pub(crate) fn make(&self) -> Prepared {
-        let head = Head::parse(&self.content.response_head);
+        let head = Head::parse(&self.content.head.response_head);
         let mut headers = headers::archived(&head);
         let status = StatusCode::from_u16(self.capture.status)
             .ok()
@@ -129,6 +131,8 @@ impl Preparing<'_> {
         match self.treatment(kind) {
             Treatment::None => None,
             Treatment::Style => Some(rewrite::css::rewrite(body, &links).unwrap_or(body.to_vec())),
+            Treatment::Script => rewrite::script::rewrite(body, &links),
+            Treatment::Manifest => rewrite::json::manifest(body, &links),
             Treatment::Drawing => {
                 Some(rewrite::html::rewrite(body, &links, rewrite::html::Injected::default()))
             }
@@ -144,6 +148,13 @@ impl Preparing<'_> {
         }
     }
 
+    fn is_manifest(&self) -> bool {
+        let path = self.capture.url.path();
+        self.capture.mime == "application/manifest+json"
+            || path.ends_with(".webmanifest")
+            || path.ends_with("/manifest.json")
+    }
+
     fn treatment(&self, kind: ContentKind) -> Treatment {
         match (kind, self.modifier) {
             (_, Modifier::Identity) => Treatment::None,
@@ -155,6 +166,8 @@ impl Preparing<'_> {
                 if is_shown { Treatment::Page } else { Treatment::None }
             }
             (ContentKind::Svg, _) => Treatment::Drawing,
+            (ContentKind::JavaScript, _) => Treatment::Script,
+            (ContentKind::Json, _) if self.is_manifest() => Treatment::Manifest,
             _ => Treatment::None,
         }
     }

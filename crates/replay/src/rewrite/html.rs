@@ -8,7 +8,9 @@ use lol_html::{
     html_content::Element,
 };
 
-use super::{css, edits::Edits, entities, iso_2022_jp, links::Links, refresh, srcset};
+use super::{
+    css, edits::Edits, entities, iso_2022_jp, json, links::Links, refresh, script, srcset,
+};
 use crate::modifier::Modifier;
 
 /// Documents within documents (`srcdoc`, `noscript`) that are looked into.
@@ -101,19 +103,17 @@ impl Page<'_> {
         let tag = element.source_location().bytes();
         self.inject_before(&name, tag.start);
         self.has_frameset |= name == "frameset";
-        if !element.attributes().is_empty() {
-            let attributes = attributes(element);
-            let about = About::new(&name, &attributes, self.html);
-            for attribute in &attributes {
-                self.attribute(&name, &about, attribute);
-            }
+        let attributes = attributes(element);
+        let about = About::new(&name, &attributes, self.html);
+        for attribute in &attributes {
+            self.attribute(&name, &about, attribute);
         }
         if name == "head"
             && let Some(head) = self.head.take()
         {
             self.edits.insert(tag.end, head);
         }
-        self.content(&name, tag.end);
+        self.content(&name, &about, tag.end);
     }
 
     /// A page without a head gets what belongs there before its first element.
@@ -190,9 +190,11 @@ impl Page<'_> {
     }
 
     /// Looks into elements whose content is not markup.
-    fn content(&mut self, element: &str, start: usize) {
+    fn content(&mut self, element: &str, about: &About, start: usize) {
         let rewrite: fn(&Links, &[u8], u8) -> Option<Vec<u8>> = match element {
             "style" => |links, css, _| css::rewrite(css, links),
+            "script" if about.kind == b"module" => |links, text, _| script::rewrite(text, links),
+            "script" if about.kind == b"importmap" => |links, map, _| json::import_map(map, links),
             "noscript" | "noframes" if self.depth < MAX_DEPTH => |links, html, depth| {
                 Some(rewrite_bytes(html, links, Injected::default(), depth + 1))
                     .filter(|new| new != html)
@@ -226,11 +228,13 @@ fn attributes(element: &Element<'_, '_>) -> Vec<Attribute> {
 }
 
 /// What some attributes of an element say about others.
+#[derive(Default)]
 struct About {
     rel: Vec<u8>,
+    destination: Vec<u8>,
     http_equiv: Vec<u8>,
     name: Vec<u8>,
-    destination: Vec<u8>,
+    kind: Vec<u8>,
 }
 
 impl About {
@@ -242,24 +246,12 @@ impl About {
             })
         };
         match element {
-            "link" => Self {
-                rel: value("rel"),
-                destination: value("as"),
-                http_equiv: Vec::new(),
-                name: Vec::new(),
-            },
-            "meta" => Self {
-                http_equiv: value("http-equiv"),
-                name: value("name"),
-                rel: Vec::new(),
-                destination: Vec::new(),
-            },
-            _ => Self {
-                rel: Vec::new(),
-                http_equiv: Vec::new(),
-                name: Vec::new(),
-                destination: Vec::new(),
-            },
+            "link" => Self { rel: value("rel"), destination: value("as"), ..Self::default() },
+            "meta" => {
+                Self { http_equiv: value("http-equiv"), name: value("name"), ..Self::default() }
+            }
+            "script" => Self { kind: value("type"), ..Self::default() },
+            _ => Self::default(),
         }
     }
 }
@@ -306,6 +298,8 @@ fn role(element: &str, attribute: &str, about: &About) -> Role {
         }
         ("meta", "name") if about.name == b"referrer" => Role::Disarm,
         ("html", "manifest") => Role::Disarm,
+        // Rules by which the browser would fetch pages in advance, past the policy.
+        ("script", "type") if about.kind == b"speculationrules" => Role::Disarm,
         (_, "integrity" | "nonce" | "ping" | "attributionsrc" | "referrerpolicy" | "csp") => {
             Role::Disarm
         }
@@ -417,6 +411,15 @@ mod tests {
                 "<iframe srcdoc='<img src=\"@im_/http://e.com/x\">'></iframe>",
             ),
             (
+                "<script type=module>import '/m.js'</script>",
+                "<script type=module>import '@js_/http://e.com/m.js'</script>",
+            ),
+            ("<script>import('/m.js')</script>", "<script>import('/m.js')</script>"),
+            (
+                "<script type=importmap>{\"imports\":{\"a\":\"/a.js\"}}</script>",
+                "<script type=importmap>{\"imports\":{\"a\":\"@js_/http://e.com/a.js\"}}</script>",
+            ),
+            (
                 "<base href='http://f.org/d/'><a href=/x>",
                 "<base href='@/http://f.org/d/'><a href=@/http://f.org/x>",
             ),
@@ -440,6 +443,7 @@ mod tests {
                 "<link rel=preconnect href=//f.org>",
                 "<link rel=preconnect data-archived-href=//f.org>",
             ),
+            ("<script type=speculationrules>", "<script data-archived-type=speculationrules>"),
             ("<a ping=//f.org/ href=x>", "<a data-archived-ping=//f.org/ href=x>"),
         ] {
             assert_eq!(rewritten(html), expected);

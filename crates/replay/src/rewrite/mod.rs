@@ -6,8 +6,10 @@ mod edits;
 mod entities;
 pub(crate) mod html;
 mod iso_2022_jp;
+pub(crate) mod json;
 mod links;
 pub(crate) mod refresh;
+pub(crate) mod script;
 mod srcset;
 
 pub(crate) use links::Links;

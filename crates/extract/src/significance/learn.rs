@@ -1,0 +1,161 @@
+use std::collections::BTreeMap;
+
+use nenrin_urls::CanonicalUrl;
+use serde::{Deserialize, Serialize};
+
+use super::Comparison;
+use crate::hash::stable_hash;
+
+/// Blocks of a site that change without the site's content changing: rotating advertisements,
+/// navigation, boxes that are new on every visit. Learnt by [`NoisyBlocks::learn`] from each
+/// comparison of two versions; one is enough for a site.
+///
+/// A block is known by its place (the tags before it with their classes), so that it is the same
+/// block on all pages made from one template. It is noise when
+/// - it is small and changed on nearly every visit (six at least), or
+/// - what it shows comes back again and again (it rotates), or
+/// - its changes come on several pages of the site at once (it is navigation).
+///
+/// A large block that changes on every visit is a busy front page, not noise.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct NoisyBlocks {
+    blocks: BTreeMap<u64, Block>,
+    /// Comparisons learnt from.
+    visits: u32,
+}
+
+/// Blocks that are remembered; the least telling is forgotten first. About 100 bytes each.
+pub const MAX_BLOCKS: usize = 256;
+
+/// New blocks that one comparison may bring: a page that changed as a whole teaches nothing about
+/// single blocks.
+const MAX_NEW_BLOCKS: usize = 32;
+
+const MIN_VISITS: u16 = 6;
+const MIN_ROTATIONS: u16 = 4;
+const MIN_PAGES: u8 = 3;
+
+/// A block with more visible characters than this is never noise because of its rate alone.
+const SMALL_BLOCK: u32 = 300;
+
+/// Counts are halved at this number, so that what is learnt can be unlearnt.
+const MAX_COUNT: u16 = 64;
+
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+struct Block {
+    /// Visits on which a page had the block.
+    seen: u16,
+    /// Visits on which it had changed.
+    changed: u16,
+    /// Changes to a content that it had shown before.
+    repeats: u16,
+    /// Changes that came on several pages.
+    shared: u16,
+    /// Pages on which the newest content appeared by a change.
+    pages: u8,
+    last_page: u32,
+    /// Visible characters that changed, on the average.
+    weight: u32,
+    /// The contents shown last, the newest first.
+    shown: [u32; 4],
+    last_visit: u32,
+}
+
+impl NoisyBlocks {
+    /// Whether changes at this place are noise.
+    pub(super) fn is_noisy(&self, context: u64) -> bool {
+        self.blocks.get(&context).is_some_and(Block::is_noisy)
+    }
+
+    /// How many blocks are remembered, and how many of them are noise.
+    pub fn counts(&self) -> (usize, usize) {
+        (self.blocks.len(), self.blocks.values().filter(|block| block.is_noisy()).count())
+    }
+
+    /// Learns from the comparison of two versions of a page of this site.
+    pub fn learn(&mut self, page: &CanonicalUrl, comparison: &Comparison) {
+        self.visits = self.visits.saturating_add(1);
+        let visit = self.visits;
+        for context in &comparison.contexts {
+            if let Some(block) = self.blocks.get_mut(context) {
+                block.seen = block.seen.saturating_add(1);
+                block.last_visit = visit;
+            }
+        }
+        let page = low_half(stable_hash(page.as_str().bytes()));
+        let mut brought = 0;
+        for (context, change) in &comparison.changes {
+            let known = self.blocks.contains_key(context);
+            if !known && brought == MAX_NEW_BLOCKS {
+                continue;
+            }
+            if !known {
+                brought += 1;
+                self.make_room();
+            }
+            let block = self.blocks.entry(*context).or_insert_with(|| Block::new(visit));
+            block.change(change.content, change.weight, page);
+        }
+    }
+
+    /// Forgets the block that changed least, and longest ago.
+    fn make_room(&mut self) {
+        if self.blocks.len() < MAX_BLOCKS {
+            return;
+        }
+        let least = self
+            .blocks
+            .iter()
+            .min_by_key(|(_, block)| (block.is_noisy(), block.last_visit, block.changed))
+            .map(|(context, _)| *context);
+        if let Some(context) = least {
+            self.blocks.remove(&context);
+        }
+    }
+}
+
+impl Block {
+    fn new(visit: u32) -> Self {
+        Self { seen: 1, last_visit: visit, ..Self::default() }
+    }
+
+    fn change(&mut self, content: u64, weight: u32, page: u32) {
+        let content = low_half(content);
+        if self.shown[0] == content {
+            // The same change on another page.
+            if self.last_page != page {
+                self.pages = self.pages.saturating_add(1);
+                self.shared = self.shared.saturating_add(u16::from(self.pages >= MIN_PAGES));
+            }
+        } else {
+            self.repeats = self.repeats.saturating_add(u16::from(self.shown.contains(&content)));
+            self.shown.rotate_right(1);
+            self.shown[0] = content;
+            self.pages = 1;
+        }
+        self.last_page = page;
+        self.changed = self.changed.saturating_add(1);
+        let count = u64::from(self.changed);
+        let mean = (u64::from(self.weight) * (count - 1) + u64::from(weight)) / count;
+        self.weight = u32::try_from(mean).unwrap_or(u32::MAX);
+        if self.seen >= MAX_COUNT {
+            for count in [&mut self.seen, &mut self.changed, &mut self.repeats, &mut self.shared] {
+                *count /= 2;
+            }
+        }
+    }
+
+    fn is_noisy(&self) -> bool {
+        let nearly_always = self.seen >= MIN_VISITS
+            && u32::from(self.changed) * 100 >= u32::from(self.seen) * 85
+            && self.weight <= SMALL_BLOCK;
+        let rotates = self.changed >= MIN_ROTATIONS && self.repeats * 2 >= self.changed;
+        let is_navigation = self.shared > 0 && self.shared * 3 >= self.changed;
+        nearly_always || rotates || is_navigation
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "half of a hash is a hash")]
+fn low_half(hash: u64) -> u32 {
+    hash as u32
+}

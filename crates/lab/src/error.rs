@@ -1,0 +1,68 @@
+use std::path::PathBuf;
+
+/// What can go wrong in an experiment.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    /// A file of the experiment could not be read or written.
+    #[error("cannot {action} {path}: {source}", path = path.display())]
+    File {
+        /// What was tried, as a verb: `read`, `write`, `create`.
+        action: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A line of an update log that is not in its format.
+    #[error(
+        "{path} line {line}: {problem}; expected page_id, path, source_id, start, end, updates \
+         separated by tabs",
+        path = path.display()
+    )]
+    Log {
+        /// The log.
+        path: PathBuf,
+        /// The line, counted from 1.
+        line: usize,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A setting of an experiment that cannot be used.
+    #[error("{setting}: {problem}")]
+    Setting {
+        /// The setting, as its option is called.
+        setting: &'static str,
+        /// What is wrong with it, and the way out.
+        problem: String,
+    },
+    /// The state of a simulated crawler failed.
+    #[error(transparent)]
+    State(#[from] nenrin_state::StateError),
+    /// A graph file is not what it should be.
+    #[error("{path} is not a usable graph: {reason}", path = path.display())]
+    BadGraph {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The start page is not in the graph.
+    #[error("there is no page {page}: the graph has pages 0 to {last}; choose another start", last = pages.saturating_sub(1))]
+    NoSuchPage {
+        /// The page.
+        page: u32,
+        /// How many pages there are.
+        pages: usize,
+    },
+}
+
+impl LabError {
+    /// A function that wraps an I/O error with what was tried and where, for `map_err`.
+    pub fn file(
+        action: &'static str,
+        path: impl Into<PathBuf>,
+    ) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::File { action, path, source }
+    }
+}

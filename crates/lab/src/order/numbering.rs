@@ -1,0 +1,88 @@
+use super::synthetic::mix;
+
+const UNKNOWN: u32 = u32::MAX;
+
+/// From the pages of a graph to their discovery numbers.
+pub(super) trait Numbering {
+    /// The number of a page, if it was found.
+    fn number(&self, id: u32) -> Option<u32>;
+    /// Gives a page that was found its number.
+    fn set(&mut self, id: u32, number: u32);
+}
+
+/// Numbers in an array by page id: nothing to look up.
+pub(super) struct ByPageId(Vec<u32>);
+
+impl ByPageId {
+    pub(super) fn new(pages: usize) -> Self {
+        Self(vec![UNKNOWN; pages])
+    }
+}
+
+impl Numbering for ByPageId {
+    fn number(&self, id: u32) -> Option<u32> {
+        let number = self.0[id as usize];
+        (number != UNKNOWN).then_some(number)
+    }
+
+    fn set(&mut self, id: u32, number: u32) {
+        self.0[id as usize] = number;
+    }
+}
+
+/// Numbers in a hash table by the 64-bit fingerprint of the URL, as a crawler must look them up
+/// for every link. A synthetic page has no URL; its fingerprint is its id with scattered bits.
+pub(super) struct ByFingerprint {
+    /// Open addressing: the upper half of the fingerprint and the number, in one word, so that a
+    /// look-up costs one cache miss.
+    slots: Vec<(u32, u32)>,
+}
+
+impl ByFingerprint {
+    pub(super) fn new(pages: usize) -> Self {
+        let capacity = (pages + pages / 2).next_power_of_two().max(16);
+        Self { slots: vec![(0, UNKNOWN); capacity] }
+    }
+
+    /// The slot that holds the page, or the empty one where it would stand.
+    fn slot(&self, id: u32) -> usize {
+        let (fingerprint, mask) = (mix(u64::from(id) + 1), self.slots.len() - 1);
+        let mut slot = fingerprint as usize & mask;
+        loop {
+            let (upper, number) = self.slots[slot];
+            if number == UNKNOWN || upper == (fingerprint >> 32) as u32 {
+                return slot;
+            }
+            slot = (slot + 1) & mask;
+        }
+    }
+}
+
+impl Numbering for ByFingerprint {
+    fn number(&self, id: u32) -> Option<u32> {
+        let (_, number) = self.slots[self.slot(id)];
+        (number != UNKNOWN).then_some(number)
+    }
+
+    fn set(&mut self, id: u32, number: u32) {
+        let slot = self.slot(id);
+        self.slots[slot] = ((mix(u64::from(id) + 1) >> 32) as u32, number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_numberings_agree() {
+        let (mut direct, mut hashed) = (ByPageId::new(5_000), ByFingerprint::new(5_000));
+        for id in (0..5_000).step_by(3) {
+            direct.set(id, id / 3);
+            hashed.set(id, id / 3);
+        }
+        for id in 0..5_000 {
+            assert_eq!(direct.number(id), hashed.number(id), "page {id}");
+        }
+    }
+}

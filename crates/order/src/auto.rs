@@ -1,0 +1,279 @@
+use std::collections::VecDeque;
+
+use crate::queues::{Key as _, Priority, ServerQueues, TAKEN};
+use crate::snapshot::{Reader, Writer};
+use crate::{CrawlOrder, NewPage, OrderError, PageIndex, ServerIndex};
+
+/// What a page hands on of what it receives, as in PageRank. It also keeps endless chains of
+/// pages from gaining with every step.
+const DAMPING: f32 = 0.85;
+/// A collected page hands on once it received this much of what it handed on before.
+const HAND_ON_RATIO: f32 = 0.15;
+/// Of what a page that is not collected yet will hand on, the part that is expected to come back
+/// to pages found beside it: pages of one site link to each other.
+const RETURNED: f32 = 0.4;
+/// How strongly pages of servers of which much was collected stand back behind others.
+const SERVER_EXPONENT: f32 = -0.25;
+/// Additions at most for each link of a collected page; what does not fit waits.
+const ADDITIONS_PER_LINK: f64 = 4.5;
+
+/// The largest factor by which [`RETURNED`] can raise a priority, less 1.
+const MAX_BONUS: f32 = 1.0 / (1.0 - RETURNED) - 1.0;
+/// Steps of the bonus kept in a page's mark.
+const BONUS_STEPS: f32 = 255.0;
+
+/// Mark of a collected page that waits to hand on.
+const WAITING: u8 = 1;
+/// Mark of a collected page without links, which never hands on.
+const DANGLING: u8 = 2;
+
+/// Our order: incremental PageRank that accumulates before it hands on, with damping, a bonus for
+/// pages found among many unknown ones, servers that take turns, and a bound on the work.
+///
+/// One implementation for the lab and the live crawler, in f32 and 12 bytes for each page beside
+/// its place in the queue; `docs/order.md` has the formulas and the experiments behind each.
+#[derive(Debug, Default)]
+pub struct AutoOrder {
+    /// Scores; the note of a collected page is what it received and did not hand on, the mark of
+    /// an uncollected page is its bonus.
+    queues: ServerQueues<Worth, f32>,
+    /// Collected pages that are to hand on, first come first served.
+    waiting: VecDeque<PageIndex>,
+    links_collected: u64,
+    additions: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Worth(f32);
+
+impl Priority for Worth {
+    type Key = u64;
+
+    fn key(self, page: u32) -> u64 {
+        // Worth is never negative, so its bits are in order.
+        u64::from(self.0.to_bits()) << 32 | u64::from(!page)
+    }
+
+    fn among_servers(best: u64, pages_taken: u32) -> u64 {
+        let worth = f32::from_bits((best >> 32) as u32);
+        Self(worth * (pages_taken as f32 + 1.0).powf(SERVER_EXPONENT)).key(best.page())
+    }
+}
+
+impl AutoOrder {
+    /// Whether a page was collected.
+    #[must_use]
+    pub fn is_collected(&self, page: PageIndex) -> bool {
+        self.queues.note(page).is_some_and(|note| note != TAKEN)
+    }
+
+    /// Bytes held on the heap, for all known pages together.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        self.queues.memory_bytes() + self.waiting.capacity() * size_of::<PageIndex>()
+    }
+
+    fn worth(&self, page: PageIndex) -> Worth {
+        let bonus = f32::from(self.queues.mark(page)) * (MAX_BONUS / BONUS_STEPS);
+        Worth(self.queues.data(page) * (1.0 + bonus))
+    }
+
+    /// Hands an amount to the targets of a page.
+    fn give(&mut self, amount: f32, links: usize, targets: &[PageIndex]) {
+        if targets.is_empty() {
+            return;
+        }
+        let uncollected = targets.iter().filter(|target| !self.is_collected(**target)).count();
+        let share = DAMPING * amount / links as f32;
+        let returned = RETURNED * uncollected as f32 / links as f32;
+        let bonus = returned / (1.0 - returned);
+        for target in targets {
+            if self.is_collected(*target) {
+                self.give_collected(*target, share);
+            } else {
+                self.give_uncollected(*target, share, bonus);
+            }
+        }
+        self.additions += targets.len() as u64;
+    }
+
+    /// The page's bonus becomes the mean of what it received with, by weight.
+    fn give_uncollected(&mut self, page: PageIndex, share: f32, bonus: f32) {
+        let before = *self.queues.data(page);
+        let score = before + share;
+        let old_bonus = f32::from(self.queues.mark(page)) * (MAX_BONUS / BONUS_STEPS);
+        let mean = (before * old_bonus + share * bonus) / score;
+        *self.queues.data_mut(page) = score;
+        // A share too small to be noticed gives 0/0 on a page without score: no bonus then.
+        let mark = (mean / MAX_BONUS * BONUS_STEPS).round().clamp(0.0, BONUS_STEPS) as u8;
+        self.queues.set_mark(page, mark);
+        self.queues.reprioritise(page, self.worth(page));
+    }
+
+    fn give_collected(&mut self, page: PageIndex, share: f32) {
+        let score = self.queues.data_mut(page);
+        *score += share;
+        let score = *score;
+        let pending = self.pending(page) + share;
+        self.queues.set_note(page, pending.to_bits());
+        let is_due = pending > HAND_ON_RATIO * (score - pending);
+        if is_due && self.queues.mark(page) == 0 {
+            self.queues.set_mark(page, WAITING);
+            self.waiting.push_back(page);
+        }
+    }
+
+    /// What a collected page received and did not hand on.
+    fn pending(&self, page: PageIndex) -> f32 {
+        self.queues.note(page).map_or(0.0, f32::from_bits)
+    }
+}
+
+impl CrawlOrder for AutoOrder {
+    fn discover(&mut self, page: &NewPage) -> PageIndex {
+        self.queues.insert(page.server, Worth(0.0), 0.0)
+    }
+
+    fn next(&mut self, server: Option<ServerIndex>) -> Option<PageIndex> {
+        self.queues.pop(server)
+    }
+
+    fn put_back(&mut self, page: PageIndex) {
+        if !self.is_collected(page) {
+            self.queues.put_back(page, self.worth(page));
+        }
+    }
+
+    fn collected(&mut self, page: PageIndex, targets: &[PageIndex]) {
+        if self.is_collected(page) {
+            return;
+        }
+        self.queues.remove(page);
+        self.queues.set_note(page, 0.0_f32.to_bits());
+        self.queues.set_mark(page, if targets.is_empty() { DANGLING } else { 0 });
+        let score = self.queues.data_mut(page);
+        *score += 1.0;
+        let amount = *score;
+        self.links_collected += targets.len() as u64;
+        self.give(amount, targets.len(), targets);
+    }
+
+    fn collected_again(&mut self, page: PageIndex, new_targets: &[PageIndex], links: usize) {
+        let amount = *self.queues.data(page);
+        self.links_collected += new_targets.len() as u64;
+        self.give(amount, links.max(new_targets.len()), new_targets);
+        if self.queues.mark(page) == DANGLING && !new_targets.is_empty() {
+            self.queues.set_mark(page, 0);
+        }
+    }
+
+    fn next_hand_on(&mut self) -> Option<PageIndex> {
+        let budget = ADDITIONS_PER_LINK * self.links_collected as f64;
+        let page = self.waiting.front().copied()?;
+        ((self.additions as f64) < budget).then_some(page)
+    }
+
+    fn hand_on(&mut self, page: PageIndex, targets: &[PageIndex]) {
+        let first = self.waiting.pop_front();
+        assert_eq!(first, Some(page), "pages hand on in the order in which they were named");
+        let amount = self.pending(page);
+        self.queues.set_note(page, 0.0_f32.to_bits());
+        self.queues.set_mark(page, if targets.is_empty() { DANGLING } else { 0 });
+        self.give(amount, targets.len(), targets);
+    }
+
+    fn score(&self, page: PageIndex) -> f64 {
+        f64::from(*self.queues.data(page))
+    }
+
+    fn additions(&self) -> u64 {
+        self.additions
+    }
+
+    fn known(&self) -> usize {
+        self.queues.len()
+    }
+}
+
+/// State of a page in a snapshot: in its queue, taken from it, or collected.
+const QUEUED_STATE: u8 = 0;
+const TAKEN_STATE: u8 = 1;
+const COLLECTED_STATE: u8 = 2;
+
+impl AutoOrder {
+    /// Everything the order knows, as bytes: 14 for each page, 4 for each server.
+    #[must_use]
+    pub fn export(&self) -> Vec<u8> {
+        let mut out = Writer::new(self.queues.len() * 14);
+        out.u64(self.links_collected);
+        out.u64(self.additions);
+        out.u32(self.queues.pages_taken().count() as u32);
+        self.queues.pages_taken().for_each(|taken| out.u32(taken));
+        out.u32(self.queues.len() as u32);
+        for page in (0..self.queues.len() as u32).map(PageIndex) {
+            let (state, pending) = match self.queues.note(page) {
+                None => (QUEUED_STATE, 0),
+                Some(TAKEN) => (TAKEN_STATE, 0),
+                Some(pending) => (COLLECTED_STATE, pending),
+            };
+            out.u8(state);
+            out.u8(self.queues.mark(page));
+            out.u32(self.queues.server(page).0);
+            out.u32(self.queues.data(page).to_bits());
+            out.u32(pending);
+        }
+        out.u32(self.waiting.len() as u32);
+        self.waiting.iter().for_each(|page| out.u32(page.0));
+        out.finish()
+    }
+
+    /// An order that goes on where the exported one stood. Pages that were taken and not
+    /// collected are in their queues again: nobody is fetching them any more.
+    ///
+    /// # Errors
+    /// [`OrderError::BadSnapshot`] when the bytes were not made by [`Self::export`].
+    pub fn import(bytes: &[u8]) -> Result<Self, OrderError> {
+        let mut input = Reader::new(bytes)?;
+        let mut order =
+            Self { links_collected: input.u64()?, additions: input.u64()?, ..Self::default() };
+        let server_count = input.u32()?;
+        let pages_taken: Vec<u32> =
+            (0..server_count).map(|_| input.u32()).collect::<Result<_, _>>()?;
+        for _ in 0..input.u32()? {
+            order.import_page(&mut input, server_count)?;
+        }
+        for (server, taken) in (0..).map(ServerIndex).zip(pages_taken) {
+            order.queues.set_pages_taken(server, taken);
+        }
+        for _ in 0..input.u32()? {
+            let page = PageIndex(input.u32()?);
+            let is_known = (page.0 as usize) < order.queues.len();
+            if !is_known || !order.is_collected(page) || order.queues.mark(page) != WAITING {
+                return Err(OrderError::BadSnapshot { reason: "a page waits that cannot" });
+            }
+            order.waiting.push_back(page);
+        }
+        input.end()?;
+        Ok(order)
+    }
+
+    fn import_page(&mut self, input: &mut Reader<'_>, servers: u32) -> Result<(), OrderError> {
+        let (state, mark) = (input.u8()?, input.u8()?);
+        let server = ServerIndex(input.u32()?);
+        let score = f32::from_bits(input.u32()?);
+        let pending = f32::from_bits(input.u32()?);
+        let is_amount = |amount: f32| amount.is_finite() && amount.is_sign_positive();
+        if server.0 >= servers || !is_amount(score) || !is_amount(pending) {
+            return Err(OrderError::BadSnapshot { reason: "a page has an impossible score" });
+        }
+        let note = if state == COLLECTED_STATE { pending.to_bits() } else { TAKEN };
+        let page = self.queues.add_unqueued(server, note, score);
+        self.queues.set_mark(page, mark);
+        match state {
+            COLLECTED_STATE => {}
+            QUEUED_STATE | TAKEN_STATE => self.queues.put_back(page, self.worth(page)),
+            _ => return Err(OrderError::BadSnapshot { reason: "a page has an unknown state" }),
+        }
+        Ok(())
+    }
+}

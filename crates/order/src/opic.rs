@@ -1,0 +1,58 @@
+use crate::queues::ServerQueues;
+use crate::{CrawlOrder, NewPage, PageIndex, ServerIndex};
+
+/// On-line page importance computation (Abiteboul, Preda, Cobéna 2003), greedy by cash: a collected
+/// page hands all its cash to its targets, one without links to all known pages.
+#[derive(Debug, Default)]
+pub(crate) struct Opic {
+    /// The cash of each page, less what every page known at its discovery had been given.
+    queues: ServerQueues<f64, f64>,
+    /// What each page that was known from the start was given by pages without links. Adding it
+    /// to all changes no order, so it is kept once.
+    given_to_all: f64,
+    additions: u64,
+}
+
+impl CrawlOrder for Opic {
+    fn discover(&mut self, page: &NewPage) -> PageIndex {
+        let cash = if self.queues.len() == 0 { 1.0 } else { -self.given_to_all };
+        self.queues.insert(page.server, cash, cash)
+    }
+
+    fn next(&mut self, server: Option<ServerIndex>) -> Option<PageIndex> {
+        self.queues.pop(server)
+    }
+
+    fn put_back(&mut self, page: PageIndex) {
+        self.queues.put_back(page, *self.queues.data(page));
+    }
+
+    fn collected(&mut self, page: PageIndex, targets: &[PageIndex]) {
+        self.queues.remove(page);
+        let cash = self.score(page);
+        *self.queues.data_mut(page) = -self.given_to_all;
+        if targets.is_empty() {
+            self.given_to_all += cash / self.queues.len() as f64;
+            self.additions += self.queues.len() as u64;
+        }
+        for target in targets {
+            self.queues.raise(*target, |value| {
+                *value += cash / targets.len() as f64;
+                *value
+            });
+        }
+        self.additions += targets.len() as u64;
+    }
+
+    fn score(&self, page: PageIndex) -> f64 {
+        self.queues.data(page) + self.given_to_all
+    }
+
+    fn additions(&self) -> u64 {
+        self.additions
+    }
+
+    fn known(&self) -> usize {
+        self.queues.len()
+    }
+}

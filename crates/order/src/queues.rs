@@ -1,0 +1,365 @@
+use crate::dary::{parent_of, push_tight, sift_down, sift_up};
+use crate::{PageIndex, ServerIndex};
+
+/// A place in a queue as one integer: the larger comes first, and the lower 32 bits are the page's
+/// index, inverted so that the page found earlier is larger. Comparing integers needs no branch,
+/// and that is most of what a heap does.
+pub(crate) trait Key: Copy + Ord {
+    /// The page that stands there.
+    fn page(self) -> u32;
+}
+
+impl Key for u64 {
+    fn page(self) -> u32 {
+        !(self as u32)
+    }
+}
+
+impl Key for u128 {
+    fn page(self) -> u32 {
+        !(self as u32)
+    }
+}
+
+/// What a queue is ordered by; equal priorities are ordered by discovery.
+pub(crate) trait Priority: Copy {
+    /// What queues hold.
+    type Key: Key;
+
+    /// The place of a page with this priority.
+    fn key(self, page: u32) -> Self::Key;
+
+    /// The place of a server whose best page has this key, when so many of its pages were taken.
+    fn among_servers(best: Self::Key, _pages_taken: u32) -> Self::Key {
+        best
+    }
+}
+
+impl Priority for () {
+    type Key = u64;
+
+    fn key(self, page: u32) -> u64 {
+        u64::from(!page)
+    }
+}
+
+impl Priority for f64 {
+    type Key = u128;
+
+    fn key(self, page: u32) -> u128 {
+        // The order of floats as integers: negative ones have all bits inverted, others the sign.
+        let bits = self.to_bits();
+        let ordered = if bits >> 63 == 0 { bits | 1 << 63 } else { !bits };
+        u128::from(ordered) << 32 | u128::from(!page)
+    }
+}
+
+/// The bit of [`Page::place`] that says the page is in no queue; the others are then the owner's.
+const NOT_QUEUED: u32 = 1 << 31;
+/// What stands in a note before the owner writes one: the page was taken and not collected yet.
+pub(crate) const TAKEN: u32 = NOT_QUEUED - 1;
+const MARK_SHIFT: u32 = 24;
+/// Servers at most; the upper byte of the server's number holds the owner's mark.
+const MAX_SERVERS: u32 = 1 << MARK_SHIFT;
+const NOWHERE: u32 = u32::MAX;
+
+/// A priority queue for each server and one of the servers by their best pages: indexed heaps
+/// with exact order, and what the owner keeps for each page beside its place.
+#[derive(Debug)]
+pub(crate) struct ServerQueues<P: Priority, T> {
+    pages: Vec<Page<T>>,
+    servers: Vec<Server<P::Key>>,
+    /// Servers with queued pages, the one with the best page first.
+    ranking: Vec<RankedServer<P::Key>>,
+}
+
+/// One record per page, so that an addition touches one cache line.
+#[derive(Clone, Copy, Debug)]
+struct Page<T> {
+    data: T,
+    /// Position in its server's queue, or [`NOT_QUEUED`] and the owner's note.
+    place: u32,
+    server_and_mark: u32,
+}
+
+impl<T> Page<T> {
+    fn server(&self) -> usize {
+        (self.server_and_mark & (MAX_SERVERS - 1)) as usize
+    }
+}
+
+#[derive(Debug)]
+struct Server<K> {
+    queue: Vec<K>,
+    pages_taken: u32,
+    /// Position in the ranking of servers, or [`NOWHERE`].
+    place: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct RankedServer<K> {
+    best: K,
+    server: u32,
+}
+
+impl<P: Priority, T> Default for ServerQueues<P, T> {
+    fn default() -> Self {
+        Self { pages: Vec::new(), servers: Vec::new(), ranking: Vec::new() }
+    }
+}
+
+impl<P: Priority, T> ServerQueues<P, T> {
+    /// Adds a page to its server's queue.
+    pub(crate) fn insert(&mut self, server: ServerIndex, priority: P, data: T) -> PageIndex {
+        let page = self.add_unqueued(server, TAKEN, data);
+        self.put_back(page, priority);
+        page
+    }
+
+    /// Adds a page that stands in no queue.
+    pub(crate) fn add_unqueued(&mut self, server: ServerIndex, note: u32, data: T) -> PageIndex {
+        assert!(server.0 < MAX_SERVERS, "fewer than 2^24 servers are known");
+        assert!(self.pages.len() < NOT_QUEUED as usize, "fewer than 2^31 pages are known");
+        let index = self.pages.len() as u32;
+        let place = NOT_QUEUED | note;
+        push_tight(&mut self.pages, Page { data, place, server_and_mark: server.0 });
+        while self.servers.len() <= server.0 as usize {
+            push_tight(
+                &mut self.servers,
+                Server { queue: Vec::new(), pages_taken: 0, place: NOWHERE },
+            );
+        }
+        PageIndex(index)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.pages.len()
+    }
+
+    pub(crate) fn data(&self, page: PageIndex) -> &T {
+        &self.pages[page.0 as usize].data
+    }
+
+    pub(crate) fn data_mut(&mut self, page: PageIndex) -> &mut T {
+        &mut self.pages[page.0 as usize].data
+    }
+
+    pub(crate) fn server(&self, page: PageIndex) -> ServerIndex {
+        ServerIndex(self.pages[page.0 as usize].server() as u32)
+    }
+
+    /// The owner's note on a page in no queue.
+    pub(crate) fn note(&self, page: PageIndex) -> Option<u32> {
+        let place = self.pages[page.0 as usize].place;
+        (place & NOT_QUEUED != 0).then_some(place & !NOT_QUEUED)
+    }
+
+    /// Writes a note of 31 bits on a page in no queue.
+    pub(crate) fn set_note(&mut self, page: PageIndex, note: u32) {
+        debug_assert!(self.note(page).is_some() && note < NOT_QUEUED);
+        self.pages[page.0 as usize].place = NOT_QUEUED | note;
+    }
+
+    /// The owner's mark on a page, 0 at first.
+    pub(crate) fn mark(&self, page: PageIndex) -> u8 {
+        (self.pages[page.0 as usize].server_and_mark >> MARK_SHIFT) as u8
+    }
+
+    pub(crate) fn set_mark(&mut self, page: PageIndex, mark: u8) {
+        let word = &mut self.pages[page.0 as usize].server_and_mark;
+        *word = *word & (MAX_SERVERS - 1) | u32::from(mark) << MARK_SHIFT;
+    }
+
+    /// How many pages of each server were taken.
+    pub(crate) fn pages_taken(&self) -> impl Iterator<Item = u32> {
+        self.servers.iter().map(|server| server.pages_taken)
+    }
+
+    pub(crate) fn set_pages_taken(&mut self, server: ServerIndex, pages_taken: u32) {
+        self.servers[server.0 as usize].pages_taken = pages_taken;
+        self.rank_server(server.0 as usize);
+    }
+
+    /// Takes out the best page of a server, or of all.
+    pub(crate) fn pop(&mut self, server: Option<ServerIndex>) -> Option<PageIndex> {
+        let server = match server {
+            Some(server) => server.0,
+            None => self.ranking.first()?.server,
+        } as usize;
+        let page = PageIndex(self.servers.get(server)?.queue.first()?.page());
+        self.servers[server].pages_taken += 1;
+        self.remove(page);
+        Some(page)
+    }
+
+    /// Puts a page into its server's queue, unless it stands there.
+    pub(crate) fn put_back(&mut self, page: PageIndex, priority: P) {
+        if self.note(page).is_none() {
+            return;
+        }
+        let server = self.pages[page.0 as usize].server();
+        let queue = &mut self.servers[server].queue;
+        push_tight(queue, priority.key(page.0));
+        let last = queue.len() - 1;
+        if self.sift_up(server, last) == 0 {
+            self.rank_server(server);
+        }
+    }
+
+    /// Takes a page out, wherever it stands.
+    pub(crate) fn remove(&mut self, page: PageIndex) {
+        let Page { place, .. } = self.pages[page.0 as usize];
+        if place & NOT_QUEUED != 0 {
+            return;
+        }
+        self.pages[page.0 as usize].place = NOT_QUEUED | TAKEN;
+        let server = self.pages[page.0 as usize].server();
+        let queue = &mut self.servers[server].queue;
+        let Some(last) = queue.pop() else { return };
+        let place = place as usize;
+        if place < queue.len() {
+            queue[place] = last;
+            if self.sift_up(server, place) == place {
+                self.sift_down(server, place);
+            }
+        }
+        if queue_is_sparse(&self.servers[server].queue) {
+            let queue = &mut self.servers[server].queue;
+            queue.shrink_to(queue.len() * 2);
+        }
+        if place == 0 {
+            self.rank_server(server);
+        }
+    }
+
+    /// Gives a queued page another priority; others are left alone.
+    pub(crate) fn reprioritise(&mut self, page: PageIndex, priority: P) {
+        let Page { place, .. } = self.pages[page.0 as usize];
+        if place & NOT_QUEUED != 0 {
+            return;
+        }
+        let server = self.pages[page.0 as usize].server();
+        let key = priority.key(page.0);
+        let old = std::mem::replace(&mut self.servers[server].queue[place as usize], key);
+        let is_raised = key > old;
+        let changes_best = if is_raised {
+            self.sift_up(server, place as usize) == 0
+        } else {
+            self.sift_down(server, place as usize);
+            place == 0
+        };
+        if changes_best {
+            self.rank_server(server);
+        }
+    }
+
+    /// Changes what is kept for a page and, if it is queued, raises its priority to what `change`
+    /// returns. One look at the page's record: this is where an order spends its time.
+    pub(crate) fn raise(&mut self, page: PageIndex, change: impl FnOnce(&mut T) -> P) {
+        let record = &mut self.pages[page.0 as usize];
+        let priority = change(&mut record.data);
+        if record.place & NOT_QUEUED != 0 {
+            return;
+        }
+        let (server, place) = (record.server(), record.place as usize);
+        let queue = &mut self.servers[server].queue;
+        queue[place] = priority.key(page.0);
+        let rises = place > 0 && queue[place] > queue[parent_of(place)];
+        if place == 0 || (rises && self.sift_up(server, place) == 0) {
+            self.rank_server(server);
+        }
+    }
+
+    /// Gives every queued page a new priority at once.
+    pub(crate) fn reprioritise_all(&mut self, priority: impl Fn(&T) -> P) {
+        for server in 0..self.servers.len() {
+            for key in &mut self.servers[server].queue {
+                let page = key.page();
+                *key = priority(&self.pages[page as usize].data).key(page);
+            }
+            for place in (0..self.servers[server].queue.len()).rev() {
+                self.sift_down(server, place);
+            }
+            self.rank_server(server);
+        }
+    }
+
+    /// Bytes held on the heap.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let queued: usize = self.servers.iter().map(|server| server.queue.capacity()).sum();
+        self.pages.capacity() * size_of::<Page<T>>()
+            + self.servers.capacity() * size_of::<Server<P::Key>>()
+            + self.ranking.capacity() * size_of::<RankedServer<P::Key>>()
+            + queued * size_of::<P::Key>()
+    }
+
+    fn sift_up(&mut self, server: usize, place: usize) -> usize {
+        let pages = &mut self.pages;
+        sift_up(
+            &mut self.servers[server].queue,
+            place,
+            |a, b| a > b,
+            |key, place| {
+                pages[key.page() as usize].place = place as u32;
+            },
+        )
+    }
+
+    fn sift_down(&mut self, server: usize, place: usize) {
+        let pages = &mut self.pages;
+        sift_down(
+            &mut self.servers[server].queue,
+            place,
+            |a, b| a > b,
+            |key, place| {
+                pages[key.page() as usize].place = place as u32;
+            },
+        );
+    }
+
+    /// Puts a server where its best page belongs among the servers.
+    fn rank_server(&mut self, server: usize) {
+        let Server { queue, pages_taken, place } = &self.servers[server];
+        let place = *place as usize;
+        let Some(best) = queue.first().copied() else {
+            return self.unrank_server(server);
+        };
+        let best = P::among_servers(best, *pages_taken);
+        let entry = RankedServer { best, server: server as u32 };
+        if place == NOWHERE as usize {
+            push_tight(&mut self.ranking, entry);
+            self.settle(self.ranking.len() - 1);
+        } else {
+            self.ranking[place] = entry;
+            self.settle(place);
+        }
+    }
+
+    fn unrank_server(&mut self, server: usize) {
+        let place = std::mem::replace(&mut self.servers[server].place, NOWHERE);
+        if place == NOWHERE {
+            return;
+        }
+        let Some(last) = self.ranking.pop() else { return };
+        if (place as usize) < self.ranking.len() {
+            self.ranking[place as usize] = last;
+            self.settle(place as usize);
+        }
+    }
+
+    fn settle(&mut self, place: usize) {
+        let servers = &mut self.servers;
+        let mut moved = |entry: &RankedServer<P::Key>, place: usize| {
+            servers[entry.server as usize].place = place as u32;
+        };
+        let is_before = |a: &RankedServer<P::Key>, b: &RankedServer<P::Key>| a.best > b.best;
+        if sift_up(&mut self.ranking, place, is_before, &mut moved) == place {
+            sift_down(&mut self.ranking, place, is_before, &mut moved);
+        }
+    }
+}
+
+/// Whether a queue holds much more room than it needs.
+fn queue_is_sparse<E>(queue: &Vec<E>) -> bool {
+    queue.capacity() > 64 && queue.len() < queue.capacity() / 4
+}

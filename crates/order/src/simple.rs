@@ -1,0 +1,140 @@
+//! Orders that look at no scores of other pages: breadth-first, back links, omniscient.
+
+use crate::queues::{Priority, ServerQueues};
+use crate::{CrawlOrder, NewPage, PageIndex, ServerIndex};
+
+/// Breadth-first: pages in the order of discovery.
+#[derive(Debug, Default)]
+pub(crate) struct BreadthFirst {
+    queues: ServerQueues<(), ()>,
+}
+
+/// Back-link count: how many collected pages link to a page; then fewer slashes, then the shorter
+/// URL.
+#[derive(Debug, Default)]
+pub(crate) struct BackLinks {
+    queues: ServerQueues<BackLinkCount, BackLinkCount>,
+    additions: u64,
+}
+
+/// The true importance of each page.
+#[derive(Debug, Default)]
+pub(crate) struct Omniscient {
+    queues: ServerQueues<f64, f64>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct BackLinkCount {
+    links: u32,
+    slashes: u16,
+    url_bytes: u16,
+}
+
+impl Priority for BackLinkCount {
+    type Key = u128;
+
+    fn key(self, page: u32) -> u128 {
+        u128::from(self.links) << 64
+            | u128::from(!self.slashes) << 48
+            | u128::from(!self.url_bytes) << 32
+            | u128::from(!page)
+    }
+}
+
+impl CrawlOrder for BreadthFirst {
+    fn discover(&mut self, page: &NewPage) -> PageIndex {
+        self.queues.insert(page.server, (), ())
+    }
+
+    fn next(&mut self, server: Option<ServerIndex>) -> Option<PageIndex> {
+        self.queues.pop(server)
+    }
+
+    fn put_back(&mut self, page: PageIndex) {
+        self.queues.put_back(page, ());
+    }
+
+    fn collected(&mut self, page: PageIndex, _targets: &[PageIndex]) {
+        self.queues.remove(page);
+    }
+
+    fn score(&self, page: PageIndex) -> f64 {
+        -f64::from(page.0)
+    }
+
+    fn additions(&self) -> u64 {
+        0
+    }
+
+    fn known(&self) -> usize {
+        self.queues.len()
+    }
+}
+
+impl CrawlOrder for BackLinks {
+    fn discover(&mut self, page: &NewPage) -> PageIndex {
+        let count = BackLinkCount { links: 0, slashes: page.slashes, url_bytes: page.url_bytes };
+        self.queues.insert(page.server, count, count)
+    }
+
+    fn next(&mut self, server: Option<ServerIndex>) -> Option<PageIndex> {
+        self.queues.pop(server)
+    }
+
+    fn put_back(&mut self, page: PageIndex) {
+        self.queues.put_back(page, *self.queues.data(page));
+    }
+
+    fn collected(&mut self, page: PageIndex, targets: &[PageIndex]) {
+        self.queues.remove(page);
+        for target in targets {
+            self.queues.raise(*target, |count| {
+                count.links += 1;
+                *count
+            });
+        }
+        self.additions += targets.len() as u64;
+    }
+
+    fn score(&self, page: PageIndex) -> f64 {
+        f64::from(self.queues.data(page).links)
+    }
+
+    fn additions(&self) -> u64 {
+        self.additions
+    }
+
+    fn known(&self) -> usize {
+        self.queues.len()
+    }
+}
+
+impl CrawlOrder for Omniscient {
+    fn discover(&mut self, page: &NewPage) -> PageIndex {
+        self.queues.insert(page.server, page.importance, page.importance)
+    }
+
+    fn next(&mut self, server: Option<ServerIndex>) -> Option<PageIndex> {
+        self.queues.pop(server)
+    }
+
+    fn put_back(&mut self, page: PageIndex) {
+        self.queues.put_back(page, *self.queues.data(page));
+    }
+
+    fn collected(&mut self, page: PageIndex, _targets: &[PageIndex]) {
+        self.queues.remove(page);
+    }
+
+    fn score(&self, page: PageIndex) -> f64 {
+        *self.queues.data(page)
+    }
+
+    fn additions(&self) -> u64 {
+        0
+    }
+
+    fn known(&self) -> usize {
+        self.queues.len()
+    }
+}

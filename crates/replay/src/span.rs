@@ -1,0 +1,169 @@
+//! How far the parts of a page lie apart in time. Asked for by the banner after the page is shown,
+//! so that pages do not wait for it.
+
+use axum::{body::Body, http::Response};
+use nenrin_extract::{ExtractLimits, LinkKind, content_kind, decode_content, page_links};
+use nenrin_urls::CanonicalUrl;
+use serde_json::json;
+
+use crate::{
+    Capture, ReplayError,
+    date::Stamp,
+    head::Head,
+    modifier::Modifier,
+    router::{Ask, Replay},
+    target::{Target, When},
+    timemap::text_answer,
+    web,
+};
+
+/// Parts looked at, at most.
+const MAX_PARTS: usize = 200;
+
+/// What was found out about a page's parts.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Span {
+    parts: usize,
+    missing: usize,
+    oldest_s: Option<i64>,
+    newest_s: Option<i64>,
+    /// The longest time between the date and when a part is known to have been as shown.
+    off_s: i64,
+}
+
+pub(crate) fn answer(replay: &Replay, ask: &Ask) -> Result<Response<Body>, ReplayError> {
+    let target = Target::parse(ask.rest("/_nenrin/span/"))?;
+    let at_s = match target.when {
+        When::AsOf(period) => period.last_s,
+        When::Latest | When::Calendar(_) => i64::MAX,
+    };
+    let Some(page) = web::choose(replay, &target.url, at_s, Modifier::Page)? else {
+        return Ok(text_answer(replay, "application/json", "{}".to_owned()));
+    };
+    let key = page.url.key();
+    let previous = replay.archive.as_of(&key, page.at_s.saturating_sub(1))?;
+    let previous = previous.filter(|c| c.at_s < page.at_s).map(|c| Stamp(c.at_s).to_string());
+    let next = replay.archive.versions(&key, page.at_s.saturating_add(1), i64::MAX, 1)?;
+    let next = next.first().map(|c| Stamp(c.at_s).to_string());
+    let span = measure(replay, &page, at_s)?;
+    let is_wide = span.off_s > replay.options.wide_span_s;
+    let answer = json!({
+        "previous": previous,
+        "next": next,
+        "parts": span.parts,
+        "missing": span.missing,
+        "oldest": span.oldest_s.map(|s| Stamp(s).to_string()),
+        "newest": span.newest_s.map(|s| Stamp(s).to_string()),
+        "off_s": span.off_s,
+        "wide": is_wide,
+        "text": text(&span, is_wide),
+        "detail": detail(&span),
+    });
+    Ok(text_answer(replay, "application/json", answer.to_string()))
+}
+
+fn measure(replay: &Replay, page: &Capture, at_s: i64) -> Result<Span, ReplayError> {
+    let mut span = Span::default();
+    for url in parts(replay, page)? {
+        span.parts += 1;
+        match web::choose(replay, &url, at_s, Modifier::Object)? {
+            None => span.missing += 1,
+            Some(part) => {
+                span.oldest_s = Some(span.oldest_s.map_or(part.at_s, |s| s.min(part.at_s)));
+                span.newest_s = Some(span.newest_s.map_or(part.at_s, |s| s.max(part.at_s)));
+                span.off_s = span.off_s.max(off_s(replay, &part, at_s)?);
+            }
+        }
+    }
+    Ok(span)
+}
+
+/// How long before or after the date a part is known to have been as shown. A part that was seen
+/// unchanged after the date was so on the date, however old it is.
+fn off_s(replay: &Replay, part: &Capture, at_s: i64) -> Result<i64, ReplayError> {
+    if part.at_s > at_s {
+        return Ok(part.at_s - at_s);
+    }
+    let seen_s = replay.archive.last_seen_s(&part.url)?.unwrap_or(part.at_s);
+    let is_last = replay
+        .archive
+        .versions(&part.url.key(), part.at_s + 1, i64::MAX, 1)?
+        .first()
+        .map(|next| next.at_s);
+    // Without a later version it was last seen as it is; with one, it changed after the date.
+    Ok(match is_last {
+        Some(_) => 0,
+        None => at_s.saturating_sub(seen_s.max(part.at_s)).max(0),
+    })
+}
+
+fn parts(replay: &Replay, page: &Capture) -> Result<Vec<CanonicalUrl>, ReplayError> {
+    let content = replay.archive.read(page.version)?;
+    let head = Head::parse(&content.head.response_head);
+    let coding = head.get_str("content-encoding");
+    let Ok(body) = decode_content(coding, &content.body, replay.options.max_rewritten_bytes) else {
+        return Ok(Vec::new());
+    };
+    let content_type = head.get_str("content-type");
+    let kind = content_kind(content_type, &page.url, &body);
+    let links = page_links(&page.url, kind, content_type, &body, &ExtractLimits::default());
+    let is_part = |kind: LinkKind| matches!(kind, LinkKind::Embed | LinkKind::Frame);
+    let parts = links.links.into_iter().filter(|link| is_part(link.kind)).map(|link| link.url);
+    Ok(parts.take(MAX_PARTS).collect())
+}
+
+fn text(span: &Span, is_wide: bool) -> String {
+    if span.parts == 0 {
+        return String::new();
+    }
+    let parts = if span.parts == 1 { "1 part".to_owned() } else { format!("{} parts", span.parts) };
+    let when = match (is_wide, span.off_s) {
+        (true, off_s) => format!("some up to {} from this date", duration(off_s)),
+        (false, 0) => "all of this date".to_owned(),
+        (false, off_s) => format!("within {}", duration(off_s)),
+    };
+    match (span.missing, span.missing == span.parts) {
+        (0, _) => format!("{parts}, {when}"),
+        (_, true) => format!("{parts}, none archived"),
+        (missing, _) => format!("{parts}, {when}, {missing} missing"),
+    }
+}
+
+fn detail(span: &Span) -> String {
+    match (span.oldest_s, span.newest_s) {
+        (Some(oldest), Some(newest)) => format!(
+            "parts of this page were received from {} to {} (UTC)",
+            Stamp(oldest).plain(),
+            Stamp(newest).plain()
+        ),
+        _ => String::new(),
+    }
+}
+
+/// A length of time in the largest unit that fits.
+fn duration(seconds: i64) -> String {
+    let units =
+        [(31_557_600, "year"), (86_400, "day"), (3600, "hour"), (60, "minute"), (1, "second")];
+    let (size, name) =
+        units.into_iter().find(|(size, _)| seconds >= *size).unwrap_or((1, "second"));
+    let count = seconds.div_euclid(size);
+    format!("{count} {name}{}", if count == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_span_is_told_in_a_few_words() {
+        let span = |parts, missing, off_s| Span { parts, missing, off_s, ..Span::default() };
+        assert_eq!(text(&span(0, 0, 0), false), "");
+        assert_eq!(text(&span(1, 0, 0), false), "1 part, all of this date");
+        assert_eq!(text(&span(3, 1, 7200), false), "3 parts, within 2 hours, 1 missing");
+        assert_eq!(
+            text(&span(3, 0, 90 * 86_400), true),
+            "3 parts, some up to 90 days from this date"
+        );
+        assert_eq!(text(&span(2, 2, 0), false), "2 parts, none archived");
+    }
+}

@@ -1,0 +1,49 @@
+//! What can be wrong with names, durations and stored histories.
+
+use thiserror::Error;
+
+/// An input of this crate that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum RevisitError {
+    /// A duration that is not a number with a unit.
+    #[error("'{text}' is not a duration; write a number and a unit, such as 90s, 15m, 12h or 7d")]
+    BadDuration {
+        /// What was written.
+        text: String,
+    },
+    /// A policy name that no policy has.
+    #[error(
+        "'{name}' is no revisit policy; known are mle.min, mle.avg, mle.mix, mle.exact, aimd, \
+         every, nutch, stormcrawler, budget and auto"
+    )]
+    UnknownPolicy {
+        /// What was written.
+        name: String,
+    },
+    /// A policy whose parameters are missing, unknown or out of range.
+    #[error("policy '{policy}': {problem}; write it as {example}")]
+    BadPolicy {
+        /// The policy's name.
+        policy: &'static str,
+        /// What is wrong.
+        problem: String,
+        /// A form that is accepted.
+        example: &'static str,
+    },
+    /// Stored bytes that are no page history.
+    #[error("stored page history is damaged at byte {at}: {problem}; the page starts anew")]
+    BadHistory {
+        /// Offset of the first byte that cannot be read.
+        at: usize,
+        /// What is wrong there.
+        problem: &'static str,
+    },
+    /// Stored bytes that are no set of change clocks.
+    #[error("stored change clocks are damaged at byte {at}: {problem}; they start anew")]
+    BadClocks {
+        /// Offset of the first byte that cannot be read.
+        at: usize,
+        /// What is wrong there.
+        problem: &'static str,
+    },
+}

@@ -1,0 +1,35 @@
+//! When to come again to a page, and how many visits each page gets.
+//!
+//! Read in this order:
+//! - [`Observation`]: what one visit taught (changed, same, nothing);
+//! - [`PageHistory`]: what is kept of a page's observations, in a few bytes;
+//! - [`RevisitPolicy`]: takes an observation into the history and answers with the [`Next`] due
+//!   time and the [`Reason`] for it, within [`Limits`];
+//! - [`PolicySpec`]: the policies by name, such as `mle.mix(0.1-10,2nd=7d)`, and how to build them.
+//!
+//! Nothing here reads a clock, keeps a queue or knows a URL scheme: times are handed in as seconds
+//! since the epoch, and the caller keeps the histories and the buckets of due pages.
+
+mod duration;
+mod error;
+mod fixed;
+mod gaps;
+mod history;
+mod limits;
+mod mle;
+mod observation;
+mod place;
+mod policy;
+mod spec;
+mod stepped;
+mod varint;
+
+pub use duration::{format_duration, parse_duration};
+pub use error::RevisitError;
+pub use history::PageHistory;
+pub use limits::{DAY_S, Limits};
+pub use mle::{MleKind, MleSpec};
+pub use observation::{Observation, Outcome};
+pub use place::Place;
+pub use policy::{Next, Reason, RevisitPolicy, Rule};
+pub use spec::PolicySpec;

@@ -1,0 +1,52 @@
+//! What one visit taught.
+
+use crate::Place;
+
+/// The outcome of a visit as far as the estimators care.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// The content differs from the last visit's.
+    Changed,
+    /// The content is the same, or the server said 304.
+    Same,
+    /// Gone, refused or failed: teaches nothing about changes.
+    Failed,
+}
+
+/// One visit's result, without its time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Observation {
+    /// What was seen.
+    pub outcome: Outcome,
+    /// Last-Modified of the answer; believed only between the previous visit and now.
+    pub last_modified_s: Option<i64>,
+    /// Where the page stands among its neighbours; policies without shared clocks ignore it.
+    pub place: Place,
+}
+
+impl Observation {
+    /// A visit that saw other content than the one before.
+    pub fn changed() -> Self {
+        Self { outcome: Outcome::Changed, last_modified_s: None, place: Place::default() }
+    }
+
+    /// A visit that saw the same content, or 304.
+    pub fn same() -> Self {
+        Self { outcome: Outcome::Same, ..Self::changed() }
+    }
+
+    /// A visit without a usable answer.
+    pub fn failed() -> Self {
+        Self { outcome: Outcome::Failed, ..Self::changed() }
+    }
+
+    /// The same observation with the answer's Last-Modified.
+    pub fn with_last_modified(self, last_modified_s: Option<i64>) -> Self {
+        Self { last_modified_s, ..self }
+    }
+
+    /// The same observation of a page at `place`.
+    pub fn at(self, place: Place) -> Self {
+        Self { place, ..self }
+    }
+}

@@ -1,0 +1,254 @@
+//! What is kept between rounds: a server's beliefs, and those that all servers share.
+
+use crate::auto::gaussian::Gaussian;
+use crate::auto::layout::{FEATURES, SHARED, SharedKind, shared_kind, shared_prior_mean};
+use crate::auto::options::AutoOptions;
+
+/// What is believed of one page, in four bytes: its own level of change, how sure that is, and its
+/// last four outcomes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PageBelief {
+    mean_steps: i16,
+    variance_steps: u8,
+    /// Up to four outcomes, the newest lowest, behind a leading 1.
+    pub(crate) history: u8,
+}
+
+const MEAN_STEP: f64 = 1.0 / 2048.0;
+/// Variances run from 8 down, 28 steps to each halving.
+const VARIANCE_MAX: f64 = 8.0;
+const STEPS_PER_HALVING: f64 = 28.0;
+
+impl PageBelief {
+    fn unknown(options: &AutoOptions) -> Self {
+        let mut belief = Self { mean_steps: 0, variance_steps: 0, history: 1 };
+        belief.set(Gaussian::new(0.0, options.page_variance));
+        belief
+    }
+
+    pub(crate) fn level(self) -> Gaussian {
+        let halvings = f64::from(self.variance_steps) / STEPS_PER_HALVING;
+        Gaussian::new(f64::from(self.mean_steps) * MEAN_STEP, VARIANCE_MAX * (-halvings).exp2())
+    }
+
+    pub(crate) fn set(&mut self, level: Gaussian) {
+        // The casts saturate, which is what is wanted at the ends of the scales.
+        self.mean_steps = (f64::from(level.mean) / MEAN_STEP).round() as i16;
+        let halvings = (VARIANCE_MAX / f64::from(level.variance)).log2();
+        self.variance_steps = (halvings * STEPS_PER_HALVING).round() as u8;
+    }
+
+    pub(crate) fn remember(&mut self, changed: bool) {
+        let last_three = if self.history >= 16 { 8 | (self.history & 7) } else { self.history };
+        self.history = last_three << 1 | u8::from(changed);
+    }
+
+    pub(crate) fn to_bytes(self) -> [u8; 4] {
+        let [low, high] = self.mean_steps.to_le_bytes();
+        [low, high, self.variance_steps, self.history]
+    }
+
+    pub(crate) fn from_bytes([low, high, variance_steps, history]: [u8; 4]) -> Option<Self> {
+        let mean_steps = i16::from_le_bytes([low, high]);
+        (1..32).contains(&history).then_some(Self { mean_steps, variance_steps, history })
+    }
+}
+
+/// How far a level's shifts spread from round to round: learnt, because some servers change as a
+/// whole or not at all, and others page by page.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct Spread {
+    pub(crate) squares: f32,
+    pub(crate) shifts: f32,
+}
+
+/// Beyond this many shifts older ones are forgotten, so that a server may change its ways.
+const SHIFTS_KEPT: f32 = 200.0;
+
+impl Spread {
+    pub(crate) fn variance(self, prior: f64, prior_rounds: f64) -> f64 {
+        (prior_rounds * prior + f64::from(self.squares)) / (prior_rounds + f64::from(self.shifts))
+    }
+
+    /// The same, shrunk towards none instead of towards the prior: only what has been seen.
+    pub(crate) fn learnt_variance(self, prior_rounds: f64) -> f64 {
+        f64::from(self.squares) / (prior_rounds + f64::from(self.shifts))
+    }
+
+    /// Learns from a shift at the end of its round, as far as the round has told what it was.
+    pub(crate) fn learn(&mut self, shift: Gaussian, prior_variance: f64) {
+        let known = (1.0 - f64::from(shift.variance) / prior_variance).clamp(0.0, 1.0);
+        self.squares += (known * shift.mean_square()) as f32;
+        self.shifts += known as f32;
+        if self.shifts > SHIFTS_KEPT {
+            self.squares *= SHIFTS_KEPT / self.shifts;
+            self.shifts = SHIFTS_KEPT;
+        }
+    }
+}
+
+/// The levels that shift in each round.
+pub(crate) const SPREADS: usize = 4;
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Level {
+    Server,
+    Directory,
+    Family,
+    Template,
+}
+
+impl Level {
+    pub(crate) fn prior_variance(self, options: &AutoOptions) -> f64 {
+        match self {
+            Self::Server => options.round_server_variance,
+            Self::Directory => options.round_directory_variance,
+            Self::Family => options.round_family_variance,
+            Self::Template => options.round_template_variance,
+        }
+    }
+}
+
+/// What is believed of one server and kept between rounds: four bytes a page, and eight for each
+/// directory and family.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Beliefs {
+    pub(crate) bias: Gaussian,
+    pub(crate) features: Vec<Gaussian>,
+    pub(crate) directories: Vec<Gaussian>,
+    pub(crate) families: Vec<Gaussian>,
+    pub(crate) pages: Vec<PageBelief>,
+    pub(crate) spreads: [Spread; SPREADS],
+}
+
+impl Beliefs {
+    /// Nothing is known of the server.
+    #[must_use]
+    pub fn new(options: &AutoOptions) -> Self {
+        Self {
+            bias: Gaussian::new(options.bias, options.bias_variance),
+            features: vec![Gaussian::new(0.0, options.feature_variance); FEATURES],
+            directories: Vec::new(),
+            families: Vec::new(),
+            pages: Vec::new(),
+            spreads: [Spread::default(); SPREADS],
+        }
+    }
+
+    /// Makes room for pages, directories and families that were found since.
+    pub(crate) fn grow(
+        &mut self,
+        pages: usize,
+        directories: usize,
+        families: usize,
+        options: &AutoOptions,
+    ) {
+        let directory = Gaussian::new(0.0, options.directory_variance);
+        let family = Gaussian::new(0.0, options.family_variance);
+        grow_to(&mut self.pages, pages, PageBelief::unknown(options));
+        grow_to(&mut self.directories, directories, directory);
+        grow_to(&mut self.families, families, family);
+    }
+
+    pub(crate) fn shift_variance(&self, level: Level, options: &AutoOptions) -> f64 {
+        let prior = level.prior_variance(options);
+        self.spreads[level as usize].variance(prior, options.spread_prior_rounds)
+    }
+
+    pub(crate) fn learnt_shift_variance(&self, level: Level, options: &AutoOptions) -> f64 {
+        self.spreads[level as usize].learnt_variance(options.spread_prior_rounds)
+    }
+
+    /// A round has passed: what was known is a little less sure.
+    pub(crate) fn drift(&mut self, options: &AutoOptions) {
+        let drift = options.drift as f32;
+        self.bias.variance += drift;
+        let groups = [&mut self.features, &mut self.directories, &mut self.families];
+        for effect in groups.into_iter().flatten() {
+            effect.variance += drift;
+        }
+        for page in &mut self.pages {
+            let mut level = page.level();
+            level.variance = (level.variance + drift).min(options.page_variance as f32);
+            page.set(level);
+        }
+    }
+
+    /// The page's last outcomes, newest first, at most four.
+    #[must_use]
+    pub fn last_outcomes(&self, page: crate::graph::PageIndex) -> Vec<bool> {
+        let Some(belief) = self.pages.get(page.at()) else { return Vec::new() };
+        let known = belief.history.ilog2();
+        (0..known).map(|back| belief.history >> back & 1 == 1).collect()
+    }
+}
+
+fn grow_to<T: Clone>(list: &mut Vec<T>, len: usize, value: T) {
+    if list.len() < len {
+        list.resize(len, value);
+    }
+}
+
+/// What is learnt from all servers together: what places, histories and evidence mean anywhere.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SharedBeliefs {
+    pub(crate) effects: Vec<Gaussian>,
+}
+
+impl SharedBeliefs {
+    /// Nothing has been learnt yet.
+    #[must_use]
+    pub fn new(options: &AutoOptions) -> Self {
+        let effect = |at: usize| {
+            let variance = match shared_kind(at) {
+                SharedKind::Feature => options.shared_feature_variance,
+                SharedKind::History => options.history_variance,
+                SharedKind::Evidence => options.modified_variance,
+            };
+            Gaussian::new(shared_prior_mean(at), variance)
+        };
+        Self { effects: (0..SHARED).map(effect).collect() }
+    }
+
+    pub(crate) fn drift(&mut self, options: &AutoOptions) {
+        for effect in &mut self.effects {
+            effect.variance += (options.drift / 10.0) as f32;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_is_kept_in_four_bytes_within_a_few_percent() {
+        let mut belief = PageBelief::unknown(&AutoOptions::default());
+        for (mean, variance) in [(0.0, 2.0), (-1.75, 0.31), (2.5, 1.0), (-7.9, 0.05)] {
+            belief.set(Gaussian::new(mean, variance));
+            let level = PageBelief::from_bytes(belief.to_bytes()).unwrap().level();
+            assert!((f64::from(level.mean) - mean).abs() < 0.001);
+            assert!((f64::from(level.variance) / variance - 1.0).abs() < 0.02);
+        }
+    }
+
+    #[test]
+    fn only_the_last_four_outcomes_are_remembered() {
+        let mut beliefs = Beliefs::new(&AutoOptions::default());
+        beliefs.grow(1, 0, 0, &AutoOptions::default());
+        assert!(beliefs.last_outcomes(crate::PageIndex(0)).is_empty());
+        for changed in [true, false, false, true, true, false] {
+            beliefs.pages[0].remember(changed);
+        }
+        assert_eq!(beliefs.last_outcomes(crate::PageIndex(0)), [false, true, true, false]);
+        assert!(beliefs.pages[0].history < 32);
+    }
+
+    #[test]
+    fn a_server_that_never_shifts_is_believed_to_shift_less() {
+        let options = AutoOptions::default();
+        let mut beliefs = Beliefs::new(&options);
+        let before = beliefs.shift_variance(Level::Server, &options);
+        beliefs.spreads[Level::Server as usize].learn(Gaussian::new(0.1, 0.2), 10.0);
+        assert!(beliefs.shift_variance(Level::Server, &options) < before);
+    }
+}

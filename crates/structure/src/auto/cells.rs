@@ -1,0 +1,205 @@
+//! Pages of a server gathered into cells: all that bears on two pages of one cell is the same, but
+//! for their own levels. A round looks at cells, and at one page of each.
+
+use std::collections::BTreeMap;
+
+use crate::auto::beliefs::Beliefs;
+use crate::auto::evidence::Evidence;
+use crate::auto::layout::{
+    FEATURES_PER_PAGE, HISTORIES, Places, SHARED_PER_PAGE, depth_step, shared_effects,
+};
+use crate::graph::{PageIndex, SiteGraph};
+
+/// The groups a page is in: directory, family, depth, last outcomes, template.
+pub(crate) const GROUPS_PER_PAGE: usize = 5;
+/// More than [`layout`](crate::auto::layout) has of depths.
+const DEPTH_GROUPS: usize = 16;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct CellKey {
+    /// Numbers of groups, as [`GroupNumbers`] counts them.
+    pub(crate) groups: [u32; GROUPS_PER_PAGE],
+    pub(crate) features: [u16; FEATURES_PER_PAGE],
+    pub(crate) shared: [u16; SHARED_PER_PAGE],
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Cell {
+    pub(crate) key: CellKey,
+    /// Its pages are `pages[next..end]` of [`Cells`]; those before `next` have been asked for.
+    pub(crate) next: u32,
+    pub(crate) end: u32,
+}
+
+/// How the groups of all kinds are numbered in one row.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct GroupNumbers {
+    directories: u32,
+    families: u32,
+    templates: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum GroupKind {
+    Directory(usize),
+    Family(usize),
+    Depth,
+    History,
+    Template,
+}
+
+impl GroupNumbers {
+    fn groups(
+        &self,
+        directory: u32,
+        family: u32,
+        depth: usize,
+        history: u8,
+        template: u32,
+    ) -> [u32; 5] {
+        let depths = self.directories + self.families;
+        let histories = depths + DEPTH_GROUPS as u32;
+        let templates = histories + HISTORIES as u32;
+        [
+            directory,
+            self.directories + family,
+            depths + depth as u32,
+            histories + u32::from(history),
+            templates + template,
+        ]
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        (self.directories + self.families + self.templates) as usize + DEPTH_GROUPS + HISTORIES
+    }
+
+    pub(crate) fn kind(&self, group: usize) -> GroupKind {
+        let (directories, families) = (self.directories as usize, self.families as usize);
+        let depths = directories + families;
+        if group < directories {
+            GroupKind::Directory(group)
+        } else if group < depths {
+            GroupKind::Family(group - directories)
+        } else if group < depths + DEPTH_GROUPS {
+            GroupKind::Depth
+        } else if group < depths + DEPTH_GROUPS + HISTORIES {
+            GroupKind::History
+        } else {
+            GroupKind::Template
+        }
+    }
+}
+
+/// The cells of a server in one round.
+#[derive(Debug, Clone)]
+pub(crate) struct Cells {
+    pub(crate) cells: Vec<Cell>,
+    /// Pages by cell, the likeliest first.
+    pub(crate) pages: Vec<u32>,
+    pub(crate) numbers: GroupNumbers,
+    /// The number given to each template that the caller named.
+    pub(crate) templates: BTreeMap<Option<u32>, u32>,
+    /// The cells of each group, one group after the other.
+    group_ends: Vec<u32>,
+    group_cells: Vec<u32>,
+}
+
+impl Cells {
+    pub(crate) fn new(
+        graph: &SiteGraph,
+        beliefs: &Beliefs,
+        pages: &[PageIndex],
+        evidence: &[Evidence],
+    ) -> Self {
+        let evidence_of = |at: usize| evidence.get(at).copied().unwrap_or_default();
+        let mut templates = BTreeMap::new();
+        for at in 0..pages.len() {
+            let next = templates.len() as u32;
+            templates.entry(evidence_of(at).template).or_insert(next);
+        }
+        let numbers = GroupNumbers {
+            directories: graph.directory_count() as u32,
+            families: graph.family_count() as u32,
+            templates: templates.len() as u32,
+        };
+        let places = Places::of(graph);
+        let mut keyed: Vec<(CellKey, PageIndex)> = pages
+            .iter()
+            .enumerate()
+            .map(|(at, &page)| {
+                let evidence = evidence_of(at);
+                let features = places.features(graph, page);
+                let history = beliefs.pages[page.at()].history;
+                let groups = numbers.groups(
+                    graph.directory(page),
+                    graph.family(page),
+                    depth_step(features),
+                    history,
+                    templates[&evidence.template],
+                );
+                let shared = shared_effects(features, history, &evidence);
+                (CellKey { groups, features, shared }, page)
+            })
+            .collect();
+        let liking = |page: PageIndex| {
+            let level = beliefs.pages[page.at()].level();
+            f64::from(level.mean) / f64::from(1.0 + level.variance).sqrt()
+        };
+        keyed.sort_by(|a, b| {
+            a.0.cmp(&b.0).then(liking(b.1).total_cmp(&liking(a.1))).then(a.1.cmp(&b.1))
+        });
+        let mut cells: Vec<Cell> = Vec::new();
+        for (at, (key, _)) in (0u32..).zip(&keyed) {
+            match cells.last_mut().filter(|cell| cell.key == *key) {
+                Some(cell) => cell.end = at + 1,
+                None => cells.push(Cell { key: *key, next: at, end: at + 1 }),
+            }
+        }
+        let (group_ends, group_cells) = cells_by_group(&cells, numbers.count());
+        let pages = keyed.into_iter().map(|(_, page)| page.0).collect();
+        Self { cells, pages, numbers, templates, group_ends, group_cells }
+    }
+
+    pub(crate) fn of_group(&self, group: usize) -> std::ops::Range<usize> {
+        let from = if group == 0 { 0 } else { self.group_ends[group - 1] as usize };
+        from..self.group_ends[group] as usize
+    }
+
+    pub(crate) fn group_cell(&self, at: usize) -> u32 {
+        self.group_cells[at]
+    }
+
+    /// The cell of each page, for servers of `pages` pages.
+    pub(crate) fn by_page(&self, pages: usize) -> Vec<u32> {
+        let mut cell_of = vec![u32::MAX; pages];
+        for (number, cell) in (0u32..).zip(&self.cells) {
+            for &page in &self.pages[cell.next as usize..cell.end as usize] {
+                cell_of[page as usize] = number;
+            }
+        }
+        cell_of
+    }
+}
+
+fn cells_by_group(cells: &[Cell], groups: usize) -> (Vec<u32>, Vec<u32>) {
+    let mut ends = vec![0u32; groups];
+    for group in cells.iter().flat_map(|cell| cell.key.groups) {
+        ends[group as usize] += 1;
+    }
+    let mut starts = Vec::with_capacity(groups);
+    let mut sum = 0;
+    for end in &mut ends {
+        starts.push(sum);
+        sum += *end;
+        *end = sum;
+    }
+    let mut by_group = vec![0u32; sum as usize];
+    for (number, cell) in (0u32..).zip(cells) {
+        for group in cell.key.groups {
+            let slot = &mut starts[group as usize];
+            by_group[*slot as usize] = number;
+            *slot += 1;
+        }
+    }
+    (ends, by_group)
+}

@@ -1,0 +1,136 @@
+//! Which effects bear on which page: the features of a page's place, history and evidence.
+
+use crate::auto::evidence::{Evidence, Hint};
+use crate::graph::{PageIndex, SiteGraph};
+
+const DEPTHS: usize = 8;
+const LINK_STEPS: usize = 18;
+/// Features of a page's place: depth, top of its directory, links out, links in, index.
+pub(crate) const FEATURES: usize = DEPTHS + 2 + 2 * LINK_STEPS + 2;
+pub(crate) const FEATURES_PER_PAGE: usize = 5;
+/// Patterns of up to four last outcomes, as a number with a leading 1.
+pub(crate) const HISTORIES: usize = 32;
+const AGES: usize = 12;
+const HINTS: usize = 3;
+const UNSEEN: usize = 5;
+/// Effects that all servers share.
+pub(crate) const SHARED: usize = FEATURES + HISTORIES + AGES + HINTS + UNSEEN;
+pub(crate) const SHARED_PER_PAGE: usize = FEATURES_PER_PAGE + 4;
+
+const SECONDS_PER_DAY: i64 = 86_400;
+
+/// What is known of the place of every page of a server, computed once per round.
+pub(crate) struct Places {
+    links_in: Vec<u32>,
+    /// The least depth in each directory.
+    least_depth: Vec<u32>,
+}
+
+impl Places {
+    pub(crate) fn of(graph: &SiteGraph) -> Self {
+        let mut links_in = vec![0u32; graph.page_count()];
+        let mut least_depth = vec![u32::MAX; graph.directory_count()];
+        for page in (0..graph.page_count() as u32).map(PageIndex) {
+            for target in graph.links(page) {
+                links_in[target.at()] += 1;
+            }
+            if let Some(depth) = graph.depth(page) {
+                let least = &mut least_depth[graph.directory(page) as usize];
+                *least = depth.min(*least);
+            }
+        }
+        Self { links_in, least_depth }
+    }
+
+    pub(crate) fn features(&self, graph: &SiteGraph, page: PageIndex) -> [u16; FEATURES_PER_PAGE] {
+        let depth = graph.depth(page);
+        let step = depth.map_or(0, |depth| (depth as usize).min(DEPTHS - 1));
+        let is_top = depth == Some(self.least_depth[graph.directory(page) as usize]);
+        let outs = DEPTHS + 2;
+        let ins = outs + LINK_STEPS;
+        let index = ins + LINK_STEPS;
+        [
+            step,
+            DEPTHS + usize::from(is_top),
+            outs + link_step(graph.links(page).len()),
+            ins + link_step(self.links_in[page.at()] as usize),
+            index + usize::from(graph.is_index(page)),
+        ]
+        .map(|feature| feature as u16)
+    }
+}
+
+fn link_step(links: usize) -> usize {
+    ((links + 1).ilog2() as usize).min(LINK_STEPS - 1)
+}
+
+/// The depth among a page's features.
+pub(crate) fn depth_step(features: [u16; FEATURES_PER_PAGE]) -> usize {
+    usize::from(features[0])
+}
+
+/// The effects shared by all servers that bear on a page.
+pub(crate) fn shared_effects(
+    features: [u16; FEATURES_PER_PAGE],
+    history: u8,
+    evidence: &Evidence,
+) -> [u16; SHARED_PER_PAGE] {
+    let mut effects = [0; SHARED_PER_PAGE];
+    effects[..FEATURES_PER_PAGE].copy_from_slice(&features);
+    let ages = FEATURES + HISTORIES;
+    let hints = ages + AGES;
+    let unseen = hints + HINTS;
+    effects[FEATURES_PER_PAGE] = (FEATURES + usize::from(history).min(HISTORIES - 1)) as u16;
+    effects[FEATURES_PER_PAGE + 1] = (ages + age_step(evidence.age_at_last_visit_s)) as u16;
+    effects[FEATURES_PER_PAGE + 2] = (hints + hint_step(evidence.hint)) as u16;
+    effects[FEATURES_PER_PAGE + 3] = (unseen + unseen_step(evidence.rounds_unseen)) as u16;
+    effects
+}
+
+/// Ages in doublings of a day; 0 when Last-Modified is not known.
+fn age_step(age_s: Option<i64>) -> usize {
+    let Some(age_s) = age_s else { return 0 };
+    let days = (age_s.max(0) / SECONDS_PER_DAY) as u64;
+    1 + ((days + 1).ilog2() as usize).min(AGES - 2)
+}
+
+fn hint_step(hint: Hint) -> usize {
+    match hint {
+        Hint::Silent => 0,
+        Hint::SaysChanged => 1,
+        Hint::SaysSame => 2,
+    }
+}
+
+fn unseen_step(rounds: u32) -> usize {
+    if rounds == 0 { 0 } else { (1 + rounds.ilog2() as usize).min(UNSEEN - 1) }
+}
+
+/// Where the prior of a shared effect differs from "no effect": hints, and rounds unseen, each
+/// doubling of which adds to the chance about as much as a third of a page's noise.
+pub(crate) fn shared_prior_mean(effect: usize) -> f64 {
+    let hints = FEATURES + HISTORIES + AGES;
+    match effect.checked_sub(hints) {
+        Some(1) => 1.5,
+        Some(2) => -0.7,
+        Some(unseen) if unseen >= HINTS => 0.35 * (unseen - HINTS) as f64,
+        _ => 0.0,
+    }
+}
+
+/// Which kind of evidence a shared effect stands for.
+pub(crate) fn shared_kind(effect: usize) -> SharedKind {
+    if effect < FEATURES {
+        SharedKind::Feature
+    } else if effect < FEATURES + HISTORIES {
+        SharedKind::History
+    } else {
+        SharedKind::Evidence
+    }
+}
+
+pub(crate) enum SharedKind {
+    Feature,
+    History,
+    Evidence,
+}

@@ -1,0 +1,20 @@
+//! `auto`: probing in sequence, with beliefs that every visit teaches.
+
+mod beliefs;
+mod cells;
+mod evidence;
+mod gaussian;
+mod layout;
+mod odds;
+mod options;
+mod plan;
+mod server;
+mod stored;
+mod templates;
+
+pub use beliefs::{Beliefs, SharedBeliefs};
+pub use evidence::{Evidence, Hint};
+pub use odds::Odds;
+pub use options::AutoOptions;
+pub use plan::{AutoRound, AutoServer, RoundEstimate};
+pub use templates::templates_from_links;

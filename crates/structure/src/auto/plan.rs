@@ -1,0 +1,268 @@
+//! The plan: the likeliest page of all servers next, until no page is worth a visit.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::sync::Arc;
+
+use crate::auto::beliefs::{Beliefs, SharedBeliefs};
+use crate::auto::evidence::Evidence;
+use crate::auto::gaussian::normal_below;
+use crate::auto::options::AutoOptions;
+use crate::auto::server::ServerRound;
+use crate::auto::templates::templates_from_links;
+use crate::graph::{PageIndex, SiteGraph};
+use crate::round::{PageRef, RoundPlan, Seen, Skipped, Step};
+
+/// A server that takes part in a round.
+#[derive(Debug, Clone)]
+pub struct AutoServer {
+    /// Its number in the round.
+    pub server: u32,
+    /// Its graph, with depths refreshed.
+    pub graph: Arc<SiteGraph>,
+    /// What is believed of it.
+    pub beliefs: Beliefs,
+    /// The pages that may be visited.
+    pub pages: Vec<PageIndex>,
+    /// What else is known of each of them; none, or one for each page.
+    pub evidence: Vec<Evidence>,
+    /// Its own budget, if it has one.
+    pub budget: Option<usize>,
+}
+
+impl AutoServer {
+    /// A server with these pages, their templates guessed from links, and no other evidence.
+    #[must_use]
+    pub fn new(
+        server: u32,
+        graph: Arc<SiteGraph>,
+        beliefs: Beliefs,
+        pages: Vec<PageIndex>,
+    ) -> Self {
+        let templates = templates_from_links(&graph);
+        let evidence = pages
+            .iter()
+            .map(|page| Evidence { template: Some(templates[page.at()]), ..Evidence::default() })
+            .collect();
+        Self { server, graph, beliefs, pages, evidence, budget: None }
+    }
+}
+
+/// How a round stands.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RoundEstimate {
+    /// Pages asked for.
+    pub visits: usize,
+    /// Changed pages among those told.
+    pub found: usize,
+    /// Changed pages that are thought to be among the others.
+    pub expected_left: f64,
+    /// How many chances have been computed so far.
+    pub looked_at: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Standing {
+    score: f64,
+    server: usize,
+    /// Entries of an earlier stamp are outdated.
+    stamp: u64,
+}
+
+impl PartialEq for Standing {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Standing {}
+
+impl PartialOrd for Standing {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Standing {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.score.total_cmp(&other.score).then(other.server.cmp(&self.server))
+    }
+}
+
+/// Probing in sequence over any number of servers, with one budget or one each.
+#[derive(Debug, Clone)]
+pub struct AutoRound {
+    options: AutoOptions,
+    shared: SharedBeliefs,
+    servers: Vec<ServerRound>,
+    numbers: Vec<u32>,
+    by_number: BTreeMap<u32, usize>,
+    order: BinaryHeap<Standing>,
+    stamps: Vec<u64>,
+    under_way: usize,
+    visits: usize,
+    found: usize,
+    /// The best chance when the round ended for want of likely pages.
+    stopped: bool,
+}
+
+impl AutoRound {
+    /// Begins a round.
+    #[must_use]
+    pub fn new(options: AutoOptions, shared: SharedBeliefs, servers: Vec<AutoServer>) -> Self {
+        let numbers: Vec<u32> = servers.iter().map(|server| server.server).collect();
+        let by_number = numbers.iter().enumerate().map(|(at, &number)| (number, at)).collect();
+        let servers: Vec<ServerRound> = servers
+            .into_iter()
+            .map(|input| {
+                let mut round = ServerRound::new(
+                    &input.graph,
+                    input.beliefs,
+                    &input.pages,
+                    &input.evidence,
+                    &options,
+                    &shared,
+                );
+                round.budget = input.budget.unwrap_or(round.budget);
+                round
+            })
+            .collect();
+        let mut round = Self {
+            stamps: vec![0; servers.len()],
+            order: BinaryHeap::new(),
+            under_way: 0,
+            visits: 0,
+            found: 0,
+            stopped: false,
+            options,
+            shared,
+            servers,
+            numbers,
+            by_number,
+        };
+        for server in 0..round.servers.len() {
+            round.place(server);
+        }
+        round
+    }
+
+    fn place(&mut self, server: usize) {
+        self.stamps[server] += 1;
+        if let Some((score, _)) = self.servers[server].best(&self.shared) {
+            self.order.push(Standing { score, server, stamp: self.stamps[server] });
+        }
+    }
+
+    /// The likeliest page of all. What servers share moves slowly, so a server's standing is looked
+    /// at again only when its turn comes.
+    fn best(&mut self) -> Option<(f64, usize, PageIndex)> {
+        loop {
+            let top = *self.order.peek()?;
+            if top.stamp != self.stamps[top.server] {
+                self.order.pop();
+                continue;
+            }
+            let Some((score, page)) = self.servers[top.server].best(&self.shared) else {
+                self.order.pop();
+                continue;
+            };
+            if score < top.score - 1e-3 {
+                self.order.pop();
+                self.place(top.server);
+                continue;
+            }
+            return Some((score, top.server, page));
+        }
+    }
+
+    fn out_of_budget(&self) -> bool {
+        self.options.budget.is_some_and(|budget| self.visits >= budget)
+    }
+
+    /// How the round stands. This looks at every page.
+    #[must_use]
+    pub fn estimate(&self) -> RoundEstimate {
+        RoundEstimate {
+            visits: self.visits,
+            found: self.found,
+            expected_left: self.servers.iter().map(|s| s.expected_left(&self.shared)).sum(),
+            looked_at: self.servers.iter().map(|server| server.looked_at).sum(),
+        }
+    }
+
+    /// The chance that a page changed, as things stand.
+    #[must_use]
+    pub fn chance(&self, page: PageRef) -> Option<f64> {
+        let &at = self.by_number.get(&page.server)?;
+        self.servers[at].chance(page.page, &self.shared)
+    }
+
+    /// Tells that a block which pages of `template` share has changed.
+    pub fn shared_block_changed(&mut self, server: u32, template: u32) {
+        if let Some(&at) = self.by_number.get(&server) {
+            self.servers[at].template_changed(template, &self.shared);
+            self.place(at);
+        }
+    }
+
+    /// Ends the round: what is to be kept, for every server in the order given, and for all.
+    #[must_use]
+    pub fn finish(mut self) -> (Vec<(u32, Beliefs)>, SharedBeliefs) {
+        self.shared.drift(&self.options);
+        let options = &self.options;
+        let beliefs = self.servers.into_iter().map(|server| server.finish(options));
+        (self.numbers.into_iter().zip(beliefs).collect(), self.shared)
+    }
+}
+
+impl RoundPlan for AutoRound {
+    fn next(&mut self) -> Step {
+        let idle = if self.under_way > 0 { Step::Wait } else { Step::Done };
+        if self.out_of_budget() {
+            return idle;
+        }
+        let Some((score, server, page)) = self.best() else { return idle };
+        if normal_below(score) < self.options.stop_below {
+            self.stopped = self.under_way == 0;
+            return idle;
+        }
+        self.servers[server].ask(page, &self.shared);
+        self.place(server);
+        self.under_way += 1;
+        self.visits += 1;
+        Step::Visit(PageRef { server: self.numbers[server], page })
+    }
+
+    fn seen(&mut self, page: PageRef, seen: Seen) {
+        let Some(&at) = self.by_number.get(&page.server) else { return };
+        let server = &mut self.servers[at];
+        if !server.is_candidate(page.page) {
+            return;
+        }
+        if server.was_asked(page.page) {
+            self.under_way = self.under_way.saturating_sub(1);
+        } else {
+            server.ask(page.page, &self.shared);
+            self.visits += 1;
+        }
+        if seen != Seen::Failed {
+            let changed = seen == Seen::Changed;
+            self.found += usize::from(changed);
+            server.learn(page.page, changed, &mut self.shared);
+        }
+        self.place(at);
+    }
+
+    fn skipped(&self, page: PageRef) -> Skipped {
+        let Some(&at) = self.by_number.get(&page.server) else { return Skipped::NotReached };
+        let server = &self.servers[at];
+        if server.was_asked(page.page) {
+            return Skipped::No;
+        }
+        match server.chance(page.page, &self.shared) {
+            None => Skipped::NotReached,
+            Some(_) if self.out_of_budget() || !self.stopped => Skipped::NoBudget,
+            Some(chance) => Skipped::Unlikely(chance as f32),
+        }
+    }
+}

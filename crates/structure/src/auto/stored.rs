@@ -1,0 +1,168 @@
+//! Beliefs as bytes, for the state that outlives a restart.
+
+use crate::auto::beliefs::{Beliefs, PageBelief, SPREADS, SharedBeliefs, Spread};
+use crate::auto::gaussian::Gaussian;
+use crate::auto::layout::{FEATURES, SHARED};
+use crate::error::StructureError;
+
+const MAGIC: [u8; 4] = *b"nbl1";
+const SHARED_MAGIC: [u8; 4] = *b"nbs1";
+
+impl Beliefs {
+    /// As bytes: little-endian, groups first, then four bytes a page.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = MAGIC.to_vec();
+        let counts = [self.directories.len(), self.families.len(), self.pages.len()];
+        for count in counts {
+            bytes.extend((count as u32).to_le_bytes());
+        }
+        let groups = self.features.iter().chain(&self.directories).chain(&self.families);
+        for effect in std::iter::once(&self.bias).chain(groups) {
+            put(&mut bytes, *effect);
+        }
+        for spread in self.spreads {
+            put(&mut bytes, Gaussian { mean: spread.squares, variance: spread.shifts });
+        }
+        bytes.extend(self.pages.iter().flat_map(|page| page.to_bytes()));
+        bytes
+    }
+
+    /// Reads what [`to_bytes`](Self::to_bytes) wrote for `server` (named in the error).
+    ///
+    /// # Errors
+    /// When the bytes are damaged or of another format.
+    pub fn from_bytes(bytes: &[u8], server: &str) -> Result<Self, StructureError> {
+        let damaged = |what| StructureError::DamagedBeliefs { server: server.to_owned(), what };
+        let mut reader = Reader { bytes };
+        if reader.take::<4>() != Some(MAGIC) {
+            return Err(damaged("not beliefs of this format"));
+        }
+        reader.beliefs().ok_or_else(|| damaged("cut short or with impossible numbers"))
+    }
+}
+
+impl SharedBeliefs {
+    /// As bytes.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = SHARED_MAGIC.to_vec();
+        self.effects.iter().for_each(|&effect| put(&mut bytes, effect));
+        bytes
+    }
+
+    /// Reads what [`to_bytes`](Self::to_bytes) wrote.
+    ///
+    /// # Errors
+    /// When the bytes are damaged or of another format.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, StructureError> {
+        let mut reader = Reader { bytes };
+        let magic = reader.take::<4>();
+        let effects = reader.effects(SHARED).filter(|_| magic == Some(SHARED_MAGIC));
+        let what = "not shared beliefs of this format";
+        effects
+            .map(|effects| Self { effects })
+            .ok_or(StructureError::DamagedBeliefs { server: "all".to_owned(), what })
+    }
+}
+
+fn put(bytes: &mut Vec<u8>, effect: Gaussian) {
+    bytes.extend(effect.mean.to_le_bytes());
+    bytes.extend(effect.variance.to_le_bytes());
+}
+
+struct Reader<'a> {
+    bytes: &'a [u8],
+}
+
+impl Reader<'_> {
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (head, rest) = self.bytes.split_first_chunk::<N>()?;
+        self.bytes = rest;
+        Some(*head)
+    }
+
+    fn count(&mut self) -> Option<usize> {
+        self.take().map(|bytes| u32::from_le_bytes(bytes) as usize)
+    }
+
+    fn effect(&mut self) -> Option<Gaussian> {
+        let mean = f32::from_le_bytes(self.take()?);
+        let variance = f32::from_le_bytes(self.take()?);
+        let sound = mean.is_finite() && variance.is_finite() && variance >= 0.0;
+        sound.then_some(Gaussian { mean, variance })
+    }
+
+    /// The count comes from outside: it is held against the bytes there are before room is made.
+    fn effects(&mut self, count: usize) -> Option<Vec<Gaussian>> {
+        if self.bytes.len() / 8 < count {
+            return None;
+        }
+        (0..count).map(|_| self.effect()).collect()
+    }
+
+    fn beliefs(&mut self) -> Option<Beliefs> {
+        let (directories, families, pages) = (self.count()?, self.count()?, self.count()?);
+        let bias = self.effect()?;
+        let features = self.effects(FEATURES)?;
+        let directories = self.effects(directories)?;
+        let families = self.effects(families)?;
+        let mut spreads = [Spread::default(); SPREADS];
+        for spread in &mut spreads {
+            let stored = self.effect().filter(|stored| stored.mean >= 0.0)?;
+            *spread = Spread { squares: stored.mean, shifts: stored.variance };
+        }
+        if self.bytes.len() != pages.checked_mul(4)? {
+            return None;
+        }
+        let pages = (0..pages).map(|_| PageBelief::from_bytes(self.take()?)).collect::<Option<_>>();
+        Some(Beliefs { bias, features, directories, families, pages: pages?, spreads })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::auto::options::AutoOptions;
+
+    fn some_beliefs() -> Beliefs {
+        let options = AutoOptions::default();
+        let mut beliefs = Beliefs::new(&options);
+        beliefs.grow(1000, 7, 40, &options);
+        beliefs.pages[3].remember(true);
+        beliefs.bias.mean = 0.25;
+        beliefs
+    }
+
+    #[test]
+    fn what_was_kept_is_read_back_at_four_bytes_a_page() {
+        let beliefs = some_beliefs();
+        let bytes = beliefs.to_bytes();
+        assert_eq!(Beliefs::from_bytes(&bytes, "s").unwrap(), beliefs);
+        assert!(bytes.len() < 1000 * 4 + 1000);
+        let shared = SharedBeliefs::new(&AutoOptions::default());
+        assert_eq!(SharedBeliefs::from_bytes(&shared.to_bytes()).unwrap(), shared);
+    }
+
+    #[test]
+    fn beliefs_cut_short_are_refused_with_the_servers_name() {
+        let bytes = some_beliefs().to_bytes();
+        let refusal = Beliefs::from_bytes(&bytes[..bytes.len() - 1], "example.org").unwrap_err();
+        assert!(refusal.to_string().contains("example.org"));
+    }
+
+    proptest! {
+        #[test]
+        fn damaged_bytes_never_panic(at in 0usize..4500, value: u8, cut in 0usize..4500) {
+            let mut bytes = some_beliefs().to_bytes();
+            let at = at % bytes.len();
+            bytes[at] = value;
+            bytes.truncate(bytes.len() - cut % bytes.len());
+            if let Ok(beliefs) = Beliefs::from_bytes(&bytes, "s") {
+                prop_assert!(beliefs.pages.iter().all(|page| page.history >= 1));
+            }
+        }
+    }
+}

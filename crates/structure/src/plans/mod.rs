@@ -1,0 +1,11 @@
+//! The paper's plans for a round, and those that it compares with.
+
+mod cho;
+mod gated;
+mod ordered;
+mod sequence;
+
+pub use cho::{ChoOptions, ChoSampling};
+pub use gated::GatedPlan;
+pub use ordered::OrderedPlan;
+pub use sequence::ThenPlan;

@@ -1,0 +1,247 @@
+//! How the learning plan behaves over rounds.
+#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use nenrin_structure::{
+    AutoOptions, AutoRound, AutoServer, Beliefs, Evidence, Hint, PageIndex, PageRef, RoundPlan,
+    Seen, SharedBeliefs, SiteGraph, Skipped, Step, run_round,
+};
+use proptest::prelude::*;
+
+/// `news/n-K.html` and `docs/d-K.html`, alternately, all linked from the top.
+fn server(pages: u32) -> Arc<SiteGraph> {
+    let mut graph = SiteGraph::new();
+    let top = graph.add_page("index.html").unwrap();
+    let targets: Vec<PageIndex> = (1..pages)
+        .map(|page| {
+            let path = if page % 2 == 0 {
+                format!("news/n-{page}.html")
+            } else {
+                format!("docs/d-{page}.html")
+            };
+            graph.add_page(&path).unwrap()
+        })
+        .collect();
+    graph.set_links(top, &targets, &[]).unwrap();
+    graph.set_top(top).unwrap();
+    graph.refresh_depths();
+    Arc::new(graph)
+}
+
+fn pages(graph: &SiteGraph) -> Vec<PageIndex> {
+    (0..graph.page_count() as u32).map(PageIndex).collect()
+}
+
+struct Site {
+    graph: Arc<SiteGraph>,
+    beliefs: Beliefs,
+    shared: SharedBeliefs,
+}
+
+impl Site {
+    fn new(pages: u32) -> Self {
+        let options = AutoOptions::default();
+        Self {
+            graph: server(pages),
+            beliefs: Beliefs::new(&options),
+            shared: SharedBeliefs::new(&options),
+        }
+    }
+
+    fn begin(&self, options: AutoOptions) -> AutoRound {
+        let input =
+            AutoServer::new(0, Arc::clone(&self.graph), self.beliefs.clone(), pages(&self.graph));
+        AutoRound::new(options, self.shared.clone(), vec![input])
+    }
+
+    /// One round; the pages that were visited.
+    fn round(&mut self, options: AutoOptions, changed: impl Fn(u32) -> bool) -> Vec<u32> {
+        let mut plan = self.begin(options);
+        let visited = run_round(&mut plan, usize::MAX, |page| look(&changed, page));
+        let (mut beliefs, shared) = plan.finish();
+        self.beliefs = beliefs.pop().unwrap().1;
+        self.shared = shared;
+        visited.into_iter().map(|page| page.page.0).collect()
+    }
+}
+
+fn look(changed: impl Fn(u32) -> bool, page: PageRef) -> Seen {
+    if changed(page.page.0) { Seen::Changed } else { Seen::Same }
+}
+
+fn everything() -> AutoOptions {
+    AutoOptions { stop_below: 0.0, ..AutoOptions::default() }
+}
+
+#[test]
+fn a_server_that_changes_as_a_whole_or_not_at_all_is_found_out_by_a_few_probes() {
+    let mut site = Site::new(200);
+    for round in 0..4 {
+        site.round(everything(), |_| round % 2 == 0);
+    }
+    let quiet = site.round(AutoOptions::default(), |_| false).len();
+    let busy = site.round(AutoOptions::default(), |_| true).len();
+    assert!(quiet < 20, "{quiet} visits where nothing changed");
+    assert_eq!(busy, 200);
+}
+
+#[test]
+fn a_family_that_changes_is_visited_and_the_other_left_alone() {
+    let mut site = Site::new(200);
+    for round in 0..4u32 {
+        site.round(everything(), |page| page % 2 == round % 2);
+    }
+    let visited = site.round(AutoOptions::default(), |page| page % 2 == 0 && page > 0);
+    let news = visited.iter().filter(|&&page| page % 2 == 0 && page > 0).count();
+    assert_eq!(news, 99);
+    assert!(visited.len() < 130, "{} visits", visited.len());
+}
+
+#[test]
+fn pages_that_always_change_come_first() {
+    let mut site = Site::new(100);
+    let busy = |page: u32| page % 10 == 3;
+    for _ in 0..4 {
+        site.round(everything(), busy);
+    }
+    let options = AutoOptions { budget: Some(10), ..AutoOptions::default() };
+    let visited = site.round(options, busy);
+    assert_eq!(visited.len(), 10);
+    assert!(visited.iter().filter(|&&page| busy(page)).count() >= 9, "{visited:?}");
+}
+
+#[test]
+fn one_budget_over_all_servers_goes_where_pages_change() {
+    let options = AutoOptions { budget: Some(110), ..AutoOptions::default() };
+    let (quiet, busy) = (Site::new(100), Site::new(100));
+    let input = |number, site: &Site| {
+        AutoServer::new(number, Arc::clone(&site.graph), site.beliefs.clone(), pages(&site.graph))
+    };
+    let inputs = vec![input(7, &quiet), input(9, &busy)];
+    let mut plan = AutoRound::new(options, quiet.shared.clone(), inputs);
+    let visited =
+        run_round(
+            &mut plan,
+            usize::MAX,
+            |page| {
+                if page.server == 9 { Seen::Changed } else { Seen::Same }
+            },
+        );
+    assert_eq!(visited.iter().filter(|page| page.server == 9).count(), 100);
+    assert!(visited.len() <= 110);
+}
+
+#[test]
+fn several_visits_may_be_under_way_and_the_end_waits_for_them() {
+    let site = Site::new(4);
+    let mut plan = site.begin(everything());
+    let asked: Vec<Step> = (0..4).map(|_| plan.next()).collect();
+    assert_eq!(plan.next(), Step::Wait);
+    let distinct: BTreeSet<PageRef> = asked
+        .iter()
+        .map(|step| match step {
+            Step::Visit(page) => *page,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(distinct.len(), 4);
+    for page in distinct {
+        plan.seen(page, Seen::Failed);
+    }
+    assert_eq!(plan.next(), Step::Done);
+}
+
+#[test]
+fn a_page_left_out_is_given_its_reason() {
+    let mut site = Site::new(60);
+    for _ in 0..4 {
+        site.round(everything(), |_| false);
+    }
+    let mut plan = site.begin(AutoOptions::default());
+    let visited = run_round(&mut plan, usize::MAX, |_| Seen::Same);
+    let left = (0..60).find(|&page| !visited.contains(&PageRef::new(0, page))).unwrap();
+    assert!(
+        matches!(plan.skipped(PageRef::new(0, left)), Skipped::Unlikely(chance) if chance < 0.06)
+    );
+    assert_eq!(plan.skipped(PageRef::new(3, 0)), Skipped::NotReached);
+    let mut poor = site.begin(AutoOptions { budget: Some(0), ..AutoOptions::default() });
+    assert_eq!(poor.next(), Step::Done);
+    assert_eq!(poor.skipped(PageRef::new(0, left)), Skipped::NoBudget);
+}
+
+#[test]
+fn a_feed_that_names_a_page_brings_it_forward() {
+    let mut site = Site::new(50);
+    for _ in 0..3 {
+        site.round(everything(), |_| false);
+    }
+    let mut input =
+        AutoServer::new(0, Arc::clone(&site.graph), site.beliefs.clone(), pages(&site.graph));
+    input.evidence[33] = Evidence { hint: Hint::SaysChanged, ..input.evidence[33] };
+    let mut plan = AutoRound::new(everything(), site.shared.clone(), vec![input]);
+    assert_eq!(plan.next(), Step::Visit(PageRef::new(0, 33)));
+}
+
+#[test]
+fn a_shared_block_that_changed_raises_the_pages_that_share_it() {
+    let site = Site::new(50);
+    let mut input =
+        AutoServer::new(0, Arc::clone(&site.graph), site.beliefs.clone(), pages(&site.graph));
+    for (page, evidence) in input.evidence.iter_mut().enumerate() {
+        evidence.template = Some(u32::from(page >= 40));
+    }
+    let mut plan = AutoRound::new(everything(), site.shared.clone(), vec![input]);
+    let before = plan.chance(PageRef::new(0, 45)).unwrap();
+    plan.shared_block_changed(0, 1);
+    assert!(plan.chance(PageRef::new(0, 45)).unwrap() > before + 0.2);
+    assert!(matches!(plan.next(), Step::Visit(page) if page.page.0 >= 40));
+}
+
+#[test]
+fn relatives_are_pulled_forward_by_learnt_odds_and_strangers_are_not() {
+    let options = AutoOptions::default();
+    let odds = |site: &Site, page, visited| {
+        let known = (PageIndex(visited), true);
+        let (shared, graph) = (&site.shared, &site.graph);
+        site.beliefs.odds_given(&options, shared, graph, PageIndex(page), known, false).ratio()
+    };
+    let mut together = Site::new(100);
+    let mut apart = Site::new(100);
+    for round in 0..8u32 {
+        together.round(everything(), |page| page % 2 == 0 && round % 2 == 0);
+        apart.round(everything(), |page| (page.wrapping_mul(2_654_435_761) >> 20) % 7 == round);
+    }
+    let (family, stranger) = (odds(&together, 40, 42), odds(&together, 41, 42));
+    assert!(family > 3.0, "family {family}");
+    assert!(family > 1.5 * stranger, "family {family}, stranger {stranger}");
+    let independent = odds(&apart, 40, 42);
+    assert!(independent < 2.5 && independent < family / 2.0, "independent {independent}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn every_page_comes_once_and_about_in_the_order_of_chances(
+        outcomes in prop::collection::vec(any::<bool>(), 60), rounds in 1usize..4
+    ) {
+        let mut site = Site::new(60);
+        for round in 0..rounds {
+            site.round(everything(), |page| outcomes[(page as usize * 7 + round) % 60]);
+        }
+        let mut plan = site.begin(everything());
+        let mut left: BTreeSet<u32> = (0..60).collect();
+        while let Step::Visit(page) = plan.next() {
+            let chance = plan.chance(page).unwrap();
+            let best = left
+                .iter()
+                .map(|&other| plan.chance(PageRef::new(0, other)).unwrap())
+                .fold(0.0, f64::max);
+            prop_assert!(left.remove(&page.page.0));
+            prop_assert!(chance > best - 0.15, "{} while {} was there", chance, best);
+            plan.seen(page, look(|page| outcomes[page as usize], page));
+        }
+        prop_assert!(left.is_empty());
+    }
+}

@@ -1,0 +1,160 @@
+//! Facts about the repository that no compiler checks: which crate may know which, that links in
+//! documents lead somewhere, that nothing was left behind.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Files that git knows or would know, with their text if they are text.
+fn files() -> Vec<PathBuf> {
+    let output = Command::new("git")
+        .args(["ls-files", "--cached", "--others", "--exclude-standard"])
+        .current_dir(root())
+        .output()
+        .expect("git lists the repository's files");
+    let listed = String::from_utf8(output.stdout).unwrap();
+    listed.lines().map(PathBuf::from).filter(|path| root().join(path).is_file()).collect()
+}
+
+fn text(path: &Path) -> Option<String> {
+    std::fs::read_to_string(root().join(path)).ok()
+}
+
+/// Crates in layers: each may know those of lower layers that it is allowed to, and no others.
+fn allowed() -> BTreeMap<&'static str, Vec<&'static str>> {
+    let deciders = ["urls", "order", "revisit", "structure"];
+    let mut allowed: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for pure in deciders {
+        allowed.insert(pure, vec![]);
+    }
+    for part in ["frontier", "fetch", "extract", "store", "state", "warc"] {
+        allowed.insert(part, deciders.to_vec());
+    }
+    let parts = ["frontier", "fetch", "extract", "store", "state", "warc"];
+    let joined: Vec<&str> = deciders.into_iter().chain(parts).collect();
+    allowed.insert("crawl", joined.clone());
+    let readers =
+        vec!["urls", "store", "state", "extract", "warc", "revisit", "order", "structure"];
+    allowed.insert("replay", readers.clone());
+    allowed.insert("web", readers);
+    let everything: Vec<&str> = joined.iter().copied().chain(["crawl", "replay", "web"]).collect();
+    allowed.insert("lab", everything.clone());
+    allowed
+}
+
+#[test]
+fn dependencies_point_downwards_only() {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
+        .current_dir(root())
+        .output()
+        .expect("cargo tells the workspace's packages");
+    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let allowed = allowed();
+    let mut checked = 0;
+    for package in metadata["packages"].as_array().unwrap() {
+        let Some(name) = package["name"].as_str().unwrap().strip_prefix("nenrin-") else {
+            continue;
+        };
+        let may =
+            allowed.get(name).unwrap_or_else(|| panic!("crate {name} has no place in the layers"));
+        for dependency in package["dependencies"].as_array().unwrap() {
+            let dev = dependency["kind"].as_str() == Some("dev");
+            let known = dependency["name"].as_str().unwrap();
+            if let Some(known) = known.strip_prefix("nenrin-").filter(|_| !dev) {
+                assert!(may.contains(&known), "crate {name} must not know {known}");
+                checked += 1;
+            }
+        }
+    }
+    assert!(checked > 10, "the check saw only {checked} dependencies");
+}
+
+#[test]
+fn every_crate_begins_with_what_to_read() {
+    let headers: Vec<PathBuf> =
+        files().into_iter().filter(|path| path.ends_with("src/lib.rs")).collect();
+    assert!(headers.len() > 5);
+    for path in headers {
+        let header = text(&path).unwrap();
+        assert!(header.starts_with("//!"), "{} has no header", path.display());
+        assert!(header.contains("Read in this order"), "{} names no reading order", path.display());
+    }
+}
+
+#[test]
+fn links_in_documents_lead_somewhere() {
+    let mut checked = 0;
+    for path in files().iter().filter(|path| path.extension().is_some_and(|e| e == "md")) {
+        let document = text(path).unwrap();
+        for link in document.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let target = link.split('#').next().unwrap_or_default();
+            if target.is_empty() || target.contains("://") || target.starts_with("mailto:") {
+                continue;
+            }
+            let folder = path.parent().unwrap_or(Path::new(""));
+            assert!(root().join(folder).join(target).exists(), "{}: {link}", path.display());
+            checked += 1;
+        }
+    }
+    assert!(checked > 5, "the check saw only {checked} links");
+}
+
+#[test]
+fn nothing_is_left_behind() {
+    // Written apart, so that this file does not find itself.
+    let markers = [["TO", "DO"], ["FIX", "ME"], ["XX", "X:"], ["HA", "CK:"], ["<<<<", "<<<"]];
+    let markers: Vec<String> = markers.iter().map(|parts| parts.concat()).collect();
+    for path in files()
+        .iter()
+        .filter(|p| p.extension().is_some_and(|e| e == "rs" || e == "md" || e == "toml"))
+    {
+        let Some(document) = text(path) else { continue };
+        for marker in &markers {
+            assert!(!document.contains(marker), "{} holds {marker}", path.display());
+        }
+    }
+}
+
+#[test]
+fn no_file_is_large() {
+    const LIMIT_BYTES: u64 = 300_000;
+    for path in files() {
+        let bytes = std::fs::metadata(root().join(&path)).unwrap().len();
+        let lock = path.ends_with("Cargo.lock");
+        assert!(bytes <= LIMIT_BYTES || lock, "{} has {bytes} bytes", path.display());
+    }
+}
+
+#[test]
+fn names_that_say_nothing_are_not_used() {
+    let empty: BTreeSet<&str> = ["utils", "util", "helpers", "misc", "common", "manager"].into();
+    for path in files().iter().filter(|path| path.extension().is_some_and(|e| e == "rs")) {
+        for part in path.with_extension("").components() {
+            let part = part.as_os_str().to_string_lossy().into_owned();
+            assert!(!empty.contains(part.as_str()), "{} is named after nothing", path.display());
+        }
+    }
+}
+
+#[test]
+fn only_the_edges_ask_for_time_or_open_sockets() {
+    // clippy enforces the bans; this keeps the list of edges short and known.
+    let mut edges = BTreeSet::new();
+    for path in files().iter().filter(|path| path.extension().is_some_and(|e| e == "rs")) {
+        let in_source = path.components().any(|part| part.as_os_str() == "src");
+        let marks = text(path).is_some_and(|t| t.contains("expect(clippy::disallowed_methods"));
+        if in_source && marks {
+            edges.insert(path.to_string_lossy().into_owned());
+        }
+    }
+    let known: BTreeSet<String> =
+        ["src/clock.rs", "crates/fetch/src/http.rs"].map(str::to_owned).into();
+    assert_eq!(edges, known);
+}
