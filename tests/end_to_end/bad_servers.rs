@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::{Kept, Reply, Site};
+use crate::support::{Kept, Reply, Site, deserted, until};
 
 /// Collects a URL beside a page that is kept, and gives the last visit of the URL.
 #[track_caller]
@@ -34,19 +34,48 @@ fn a_host_that_does_not_resolve_is_an_observation() {
     let found = visit(&kept, "http://nowhere.invalid/", &[], 1);
     assert_visit(&found, "failed", &["nowhere.invalid", "does not resolve"]);
     assert_no_version(&kept, "http://nowhere.invalid/");
-    let said = kept.nenrin.run(&["collect", "http://nowhere.invalid/"]).expect(1).said();
-    assert!(said.contains("nowhere.invalid"), "{said}");
 }
 
 #[test]
 fn a_port_that_refuses_is_an_observation() {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/", listener.local_addr().unwrap());
-    drop(listener);
+    let url = format!("http://{}/", deserted());
     let kept = Kept::new();
     let found = visit(&kept, &url, &[], 1);
     assert_visit(&found, "failed", &["127.0.0.1", "no connection"]);
     assert_no_version(&kept, &url);
+    // The server is left alone for a while, and whoever waits for it is told.
+    let again = kept.nenrin.start(&["collect", &url]);
+    until("the pause to be told", || again.stderr().contains("waiting"));
+    again.kill();
+    kept.assert_intact();
+}
+
+#[test]
+fn a_server_that_comes_back_is_collected() {
+    let address = deserted();
+    let url = format!("http://{address}/");
+    let kept = Kept::new();
+    let config = kept.nenrin.file("nenrin.toml", "[politeness]\nrest_first = \"300ms\"\n");
+    assert_visit(&visit(&kept, &url, &["--config", &config], 1), "failed", &["no connection"]);
+    let _site = Site::serve_at(&address, |_| Reply::html("back"));
+    assert_visit(&visit(&kept, &url, &["--config", &config], 0), "changed", &[]);
+    assert_eq!(kept.nenrin.cat(&url), b"back");
+}
+
+#[test]
+fn a_robots_txt_that_fails_once_does_not_close_the_site_for_a_day() {
+    let failed = std::sync::atomic::AtomicBool::new(false);
+    let site = Site::serve(move |request| match request.path.as_str() {
+        "/robots.txt" if !failed.swap(true, std::sync::atomic::Ordering::SeqCst) => {
+            Reply::status("500 Internal Server Error")
+        }
+        "/robots.txt" => Reply::status("404 Not Found"),
+        _ => Reply::html("open"),
+    });
+    let kept = Kept::new();
+    let config = kept.nenrin.file("nenrin.toml", "[politeness]\nrest_first = \"300ms\"\n");
+    assert_visit(&visit(&kept, &site.top(), &["--config", &config], 1), "failed", &["robots.txt"]);
+    assert_visit(&visit(&kept, &site.top(), &["--config", &config], 0), "changed", &[]);
 }
 
 #[test]

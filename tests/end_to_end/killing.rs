@@ -38,15 +38,19 @@ fn list(nenrin: &Nenrin, site: &Site, before: &Listed) -> Listed {
         if ran.code == Some(2) {
             continue;
         }
-        for version in ran.expect(0).lines() {
+        let versions = ran.expect(0).lines();
+        for version in &versions {
             let number = version["version"].as_u64().unwrap();
-            let at = version["timestamp"].as_str().unwrap().to_owned();
             let key = (url.clone(), number);
+            let at = version["timestamp"].as_str().unwrap();
+            // Of two versions within a second, `--at` can only name the last.
+            let last = versions.iter().rfind(|other| other["timestamp"] == at).unwrap() == version;
             let body = match before.get(&key) {
-                Some((_, body)) if number % 3 != 0 => body.clone(),
-                _ => nenrin.run(&["cat", &url, "--at", &at]).expect(0).stdout,
+                Some((_, body)) if number % 3 != 0 || !last => body.clone(),
+                _ if last => nenrin.run(&["cat", &url, "--at", at]).expect(0).stdout,
+                _ => Vec::new(),
             };
-            listed.insert(key, (version, body));
+            listed.insert(key, (version.clone(), body));
         }
     }
     listed

@@ -114,6 +114,7 @@ impl Nenrin {
             .env("NENRIN_ARCHIVE", &self.archive)
             .env_remove("NENRIN_CONFIG")
             .env_remove("NENRIN_LOG")
+            .env("NO_COLOR", "1")
             .current_dir(self.folder.path())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -246,6 +247,11 @@ impl Running {
         assert!(Command::new("kill").args(["-s", name, &pid]).status().unwrap().success());
     }
 
+    /// What was said on standard error so far.
+    pub(crate) fn stderr(&self) -> String {
+        String::from_utf8_lossy(&self.stderr.lock().unwrap()).into_owned()
+    }
+
     /// Waits for the first line on standard output, as JSON.
     #[track_caller]
     pub(crate) fn first_line(&self) -> Value {
@@ -264,6 +270,12 @@ impl Drop for Running {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// A loopback address on which nobody listens.
+pub(crate) fn deserted() -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().to_string()
 }
 
 /// Waits for a condition, for a bounded time.
@@ -394,7 +406,15 @@ pub(crate) struct Site {
 impl Site {
     /// Serves what `answer` says, also for robots.txt.
     pub(crate) fn serve(answer: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Self {
-        let listener = RUNTIME.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
+        Self::serve_at("127.0.0.1:0", answer)
+    }
+
+    /// The same on a port of one's choice.
+    pub(crate) fn serve_at(
+        address: &str,
+        answer: impl Fn(&Request) -> Reply + Send + Sync + 'static,
+    ) -> Self {
+        let listener = RUNTIME.block_on(TcpListener::bind(address)).unwrap();
         let address = listener.local_addr().unwrap();
         let log = Arc::new(Mutex::new(Vec::new()));
         let shared = Arc::new(Shared {
@@ -529,15 +549,32 @@ async fn send(connection: &mut TcpStream, reply: &Reply) -> bool {
 
 // A reader of pages.
 
-/// Gets a URL on loopback as a browser would: status, head and body.
+/// Gets a URL on loopback as a browser would, redirects followed: status, head and body.
 #[track_caller]
 pub(crate) fn get(url: &str) -> (u16, String, String) {
+    let mut url = url.to_owned();
+    for _ in 0..5 {
+        let (status, head, body) = get_once(&url);
+        let location = head.lines().find_map(|line| line.strip_prefix("location: "));
+        match location.filter(|_| (300..400).contains(&status)) {
+            None => return (status, head, body),
+            Some(to) if to.starts_with("http://") => url = to.to_owned(),
+            Some(to) => {
+                let host_ends = url["http://".len()..].find('/').unwrap() + "http://".len();
+                url = format!("{}{to}", &url[..host_ends]);
+            }
+        }
+    }
+    panic!("too many redirects, last to {url}");
+}
+
+#[track_caller]
+fn get_once(url: &str) -> (u16, String, String) {
     let rest = url.strip_prefix("http://").unwrap();
     let (address, path) = rest.split_once('/').unwrap();
+    let request = format!("GET /{path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
     let answer = RUNTIME.block_on(async {
         let mut connection = TcpStream::connect(address).await.unwrap();
-        let request =
-            format!("GET /{path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
         connection.write_all(request.as_bytes()).await.unwrap();
         let mut answer = Vec::new();
         let reading = connection.read_to_end(&mut answer);
