@@ -4,7 +4,6 @@
 #![expect(
     clippy::unwrap_used,
     clippy::disallowed_methods,
-    clippy::print_stderr,
     reason = "tests look at real clocks and sockets, and a broken one may panic"
 )]
 
