@@ -18,7 +18,7 @@ fn files() -> Vec<PathBuf> {
         .current_dir(root())
         .output()
         .expect("git lists the repository's files");
-    let listed = String::from_utf8(output.stdout).unwrap();
+    let listed = String::from_utf8_lossy(&output.stdout);
     listed.lines().map(PathBuf::from).filter(|path| root().join(path).is_file()).collect()
 }
 

@@ -213,9 +213,13 @@ fn commit_visit(
 
 fn update_page(t: &Transaction<'_>, bucket_s: i64, visit: &VisitCommit) -> rusqlite::Result<()> {
     let update = &visit.update;
-    let (due_before, visited_before): (Option<i64>, Option<i64>) = t
-        .prepare_cached("SELECT due_s, visited_s FROM pages WHERE id = ?1")?
-        .query_row([visit.page.0], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let (due_before, visited_before, version_before): (Option<i64>, Option<i64>, Option<i64>) = t
+        .prepare_cached("SELECT due_s, visited_s, version FROM pages WHERE id = ?1")?
+        .query_row([visit.page.0], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    if visit.outcome == Outcome::Gone && version_before.is_some() {
+        t.prepare_cached("INSERT OR IGNORE INTO gone VALUES (?1, ?2)")?
+            .execute(params![visit.page.0, visit.at_s])?;
+    }
     t.prepare_cached(
         "UPDATE pages SET visited_s = ?2, outcome = ?3, due_s = ?4, visits = visits + 1,
             changes = changes + ?5, failures = ?6, etag = ?7, last_modified = ?8, mark = ?9,
@@ -311,6 +315,22 @@ fn update_pace(t: &Transaction<'_>, pace: &ServerPace) -> rusqlite::Result<()> {
     )?
     .execute(params![pace.server.0, pace.asked_ms, pace.resting_until_ms, pace.strikes])?;
     Ok(())
+}
+
+pub(super) fn make_known(
+    t: &Transaction<'_>,
+    bucket_s: i64,
+    site: SiteId,
+    pages: &[Discovered],
+    now_s: i64,
+) -> rusqlite::Result<Vec<PageId>> {
+    pages
+        .iter()
+        .map(|found| {
+            discover(t, bucket_s, site, found, now_s)?;
+            read::find_page(t, &found.url)?.ok_or(rusqlite::Error::QueryReturnedNoRows)
+        })
+        .collect()
 }
 
 /// Makes a page known to a site. Returns it when the site did not know it yet.

@@ -15,10 +15,10 @@ use nenrin_urls::{CanonicalUrl, UrlKey};
 use rusqlite::Connection;
 
 use crate::{
-    Change, DayCounts, DayQuery, DueCursor, DuePage, LogQuery, NewPage, PageFilter, PageId,
-    PageRecord, PathQuery, Round, ServerId, ServerRecord, Site, SiteConditions, SiteId, SiteServer,
-    SiteSums, State, StateError, StateStats, TreeEntry, TroubleGroup, VersionQuery, VersionRow,
-    VisitFilter, VisitRow,
+    Change, DayCounts, DayQuery, Discovered, DueCursor, DuePage, LogQuery, NewPage, PageFilter,
+    PageId, PageRecord, PathQuery, Round, ServerId, ServerRecord, Site, SiteConditions, SiteId,
+    SiteServer, SiteSums, State, StateError, StateStats, TreeEntry, TroubleGroup, VersionQuery,
+    VersionRow, VisitFilter, VisitRow,
 };
 
 /// The embedded state. One connection writes, another reads, so that the interface never waits for
@@ -163,6 +163,15 @@ impl State for SqliteState {
         self.write("written", |t| commit::commit(t, self.bucket_s, changes))
     }
 
+    fn make_known(
+        &self,
+        site: SiteId,
+        pages: &[Discovered],
+        now_s: i64,
+    ) -> Result<Vec<PageId>, StateError> {
+        self.write("written", |t| Ok(commit::make_known(t, self.bucket_s, site, pages, now_s)?))
+    }
+
     fn page(&self, url: &CanonicalUrl) -> Result<Option<PageRecord>, StateError> {
         self.read(|c| read::page(c, url))
     }
@@ -191,6 +200,16 @@ impl State for SqliteState {
         self.read(|c| read::urls(c, from, to, limit))
     }
 
+    fn site_as_of(
+        &self,
+        site: SiteId,
+        at_s: i64,
+        after: Option<PageId>,
+        limit: usize,
+    ) -> Result<Vec<(PageId, CanonicalUrl, VersionRow)>, StateError> {
+        self.read(|c| read::site_as_of(c, site, at_s, after, limit))
+    }
+
     fn rounds(&self, site: Option<SiteId>, limit: usize) -> Result<Vec<Round>, StateError> {
         self.read(|c| read::rounds(c, site, limit))
     }
@@ -212,6 +231,13 @@ impl State for SqliteState {
 
     fn check(&self) -> Result<Vec<String>, StateError> {
         self.read(read::check)
+    }
+
+    fn tidy_up(&self) -> Result<(), StateError> {
+        let writer = lock(&self.writer);
+        writer
+            .execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE);")
+            .map_err(|e| open::explain(&self.path, "tidied up", e))
     }
 
     fn adopt_version(

@@ -170,6 +170,31 @@ pub(super) fn version_as_of(
     }
 }
 
+pub(super) fn site_as_of(
+    c: &Connection,
+    site: SiteId,
+    at_s: i64,
+    after: Option<PageId>,
+    limit: usize,
+) -> rusqlite::Result<Vec<(PageId, CanonicalUrl, VersionRow)>> {
+    c.prepare_cached(
+        "SELECT s.name || p.path, v.at_s, v.version, v.status, mimes.name, v.bytes, m.page
+         FROM members m JOIN pages p ON p.id = m.page JOIN servers s ON s.id = p.id >> 39
+         JOIN versions v ON v.page = m.page AND v.version =
+            (SELECT w.version FROM versions w WHERE w.page = m.page AND w.at_s <= ?2
+             ORDER BY w.at_s DESC, w.version DESC LIMIT 1)
+         JOIN mimes ON mimes.id = v.mime
+         WHERE m.site = ?1 AND m.page > ?3 AND NOT EXISTS
+            (SELECT 1 FROM gone g WHERE g.page = m.page AND g.at_s > v.at_s AND g.at_s <= ?2)
+         ORDER BY m.page LIMIT ?4",
+    )?
+    .query_map(params![site.0, at_s, after.map_or(-1, |p| p.0), count(limit)], |row| {
+        let (url, version) = rows::version(row)?;
+        Ok((PageId(row.get(6)?), url, version))
+    })?
+    .collect()
+}
+
 pub(super) fn each_version(
     c: &Connection,
     look: &mut dyn FnMut(&CanonicalUrl, &VersionRow),
