@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use nenrin_urls::CanonicalUrl;
 use rusqlite::{OptionalExtension, Transaction, params};
 
-use super::{Refusal, overview::DaySums, read, rows};
+use super::{Refusal, known::Known, overview::DaySums, read, rows};
 use crate::{
     Change, Discovered, DuePage, NewPage, Outcome, PageId, RobotsCopy, Round, RoundCounts,
     ServerId, ServerPace, Site, SiteConditions, SiteCounts, SiteId, StateError, VersionRow,
@@ -125,13 +125,14 @@ pub(super) fn commit(
     t: &Transaction<'_>,
     bucket_s: i64,
     changes: &[Change],
+    known: &Known,
 ) -> Result<Vec<NewPage>, Refusal> {
     let mut new_pages = Vec::new();
     let mut sums = Sums::default();
     for change in changes {
         match change {
             Change::Visit(visit) => {
-                new_pages.extend(commit_visit(t, bucket_s, visit, &mut sums)?);
+                new_pages.extend(commit_visit(t, bucket_s, visit, known, &mut sums)?);
             }
             Change::Robots { server, tried_s, copy } => {
                 update_robots(t, *server, *tried_s, copy.as_ref())?;
@@ -155,6 +156,7 @@ fn commit_visit(
     t: &Transaction<'_>,
     bucket_s: i64,
     visit: &VisitCommit,
+    known: &Known,
     sums: &mut Sums,
 ) -> Result<Vec<NewPage>, Refusal> {
     let mut new_pages = Vec::new();
@@ -180,7 +182,8 @@ fn commit_visit(
         t.prepare_cached("UPDATE members SET round = ?3 WHERE site = ?1 AND page = ?2")?
             .execute(params![visit.site.0, visit.page.0, round])?;
     }
-    for found in &visit.discovered {
+    let unknown = |found: &&Discovered| !known.contains(visit.site, &found.url, found.depth);
+    for found in visit.discovered.iter().filter(unknown) {
         new_pages.extend(discover(t, bucket_s, visit.site, found, visit.at_s)?);
     }
     if !visit.new_tops.is_empty() {

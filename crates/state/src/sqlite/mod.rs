@@ -1,6 +1,7 @@
 //! The embedded state: one SQLite file in WAL mode, synced at every commit.
 
 mod commit;
+mod known;
 mod open;
 mod overview;
 mod read;
@@ -27,6 +28,7 @@ pub struct SqliteState {
     path: PathBuf,
     bucket_s: i64,
     writer: Mutex<Connection>,
+    known: Mutex<known::Known>,
     /// `None` in memory, where a second connection would see another database.
     reader: Option<Mutex<Connection>>,
 }
@@ -53,7 +55,13 @@ impl SqliteState {
         reader: Option<Connection>,
     ) -> Result<Self, StateError> {
         let bucket_s = open::bucket_s(&writer).map_err(|e| open::explain(&path, "read", e))?;
-        Ok(Self { path, bucket_s, writer: Mutex::new(writer), reader: reader.map(Mutex::new) })
+        Ok(Self {
+            path,
+            bucket_s,
+            writer: Mutex::new(writer),
+            known: Mutex::default(),
+            reader: reader.map(Mutex::new),
+        })
     }
 
     fn write<T>(
@@ -160,7 +168,17 @@ impl State for SqliteState {
     }
 
     fn commit(&self, changes: &[Change]) -> Result<Vec<NewPage>, StateError> {
-        self.write("written", |t| commit::commit(t, self.bucket_s, changes))
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let new_pages =
+            self.write("written", |t| commit::commit(t, self.bucket_s, changes, &known))?;
+        for change in changes {
+            if let Change::Visit(visit) = change {
+                for found in &visit.discovered {
+                    known.learn(visit.site, &found.url, found.depth);
+                }
+            }
+        }
+        Ok(new_pages)
     }
 
     fn make_known(
