@@ -13,6 +13,12 @@ pub enum LabError {
         /// Why.
         source: std::io::Error,
     },
+    /// What was given cannot be experimented on.
+    #[error("{what}")]
+    Input {
+        /// What is wrong with it, and the way out.
+        what: String,
+    },
 }
 
 impl LabError {
