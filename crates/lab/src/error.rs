@@ -53,6 +53,11 @@ pub enum LabError {
         page: u32,
         /// How many pages there are.
         pages: usize,
+    /// What was given cannot be experimented on.
+    #[error("{what}")]
+    Input {
+        /// What is wrong with it, and the way out.
+        what: String,
     },
 }
 
