@@ -53,6 +53,7 @@ pub enum LabError {
         page: u32,
         /// How many pages there are.
         pages: usize,
+    },
     /// What was given cannot be experimented on.
     #[error("{what}")]
     Input {

@@ -18,7 +18,7 @@ mod error;
 pub mod order;
 pub mod report;
 pub mod revisit;
-pub mod updates;
 pub mod structure;
+pub mod updates;
 
 pub use error::LabError;
