@@ -102,21 +102,8 @@ pub(crate) struct CollectArgs {
     /// Where to begin; https is assumed where no scheme is given.
     #[arg(required = true, value_name = "URL")]
     pub urls: Vec<String>,
-    /// Links followed from a top page; the top page alone has depth 1.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub depth: Option<u32>,
-    /// Which pages belong to the site: list, prefix, host, domain or any [default: host].
-    #[arg(long, value_name = "SCOPE")]
-    pub scope: Option<Scope>,
-    /// Visit at most this many pages in a round.
-    #[arg(long, value_name = "N")]
-    pub max_pages: Option<u64>,
-    /// Allow private and loopback addresses.
-    #[arg(long)]
-    pub allow_private: bool,
-    /// Pause between two requests to one server, at least [default: politeness.delay].
-    #[arg(long, value_name = "D")]
-    pub delay: Option<Span>,
+    #[command(flatten)]
+    pub(crate) conditions: ConditionArgs,
 }
 
 #[derive(Debug, Subcommand)]
@@ -188,7 +175,13 @@ pub(crate) struct ConditionArgs {
     #[arg(long, value_name = "BOOL")]
     pub embeds: Option<bool>,
     /// Allow private and loopback addresses.
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true")]
+    #[arg(
+        long,
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true"
+    )]
     pub allow_private: Option<bool>,
     /// Do not obey robots.txt, for this reason, which is kept.
     #[arg(long, value_name = "REASON")]
