@@ -75,7 +75,13 @@ impl Store {
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<VerifyReport, StoreError> {
         self.sync()?;
-        let packs: Vec<(String, u64)> = self.backend.list().map_err(from_backend)?;
+        let mut packs: Vec<(String, u64)> = self.backend.list().map_err(from_backend)?;
+        // What a failed append left behind the open pack will be overwritten.
+        if let Some(open) = &self.writer().open {
+            let open_name = pack_name(open.number);
+            let of_open = packs.iter_mut().filter(|(name, _)| *name == open_name);
+            of_open.for_each(|(_, length)| *length = open.length.min(*length));
+        }
         let total = packs.iter().map(|(_, length)| length).sum();
         let mut report = VerifyReport::default();
         let mut found = Findings::default();
