@@ -132,6 +132,10 @@ fn take_file(
         Some("xml") => "application/xml",
         Some("txt") => "text/plain",
         Some("woff2") => "font/woff2",
+        Some("woff") => "font/woff",
+        Some("ttf") => "font/ttf",
+        Some("json") => "application/json",
+        Some("ico") => "image/x-icon",
         _ => "text/html",
     };
     if let Some((_, before)) = state.version_as_of(&url.key(), at_s)?

@@ -1,5 +1,7 @@
 //! What programs ask: Memento, the CDX API, spans and differences.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests, which may panic")]
+
 mod support;
 
 use nenrin_replay::MemoryArchive;

@@ -1,6 +1,6 @@
 //! A headless Chromium, spoken to over its DevTools protocol, and the live web that it must not
 //! reach.
-#![allow(dead_code, clippy::unwrap_used, reason = "helpers of tests")]
+#![allow(dead_code, clippy::unwrap_used, clippy::print_stderr, reason = "helpers of tests")]
 
 use std::{
     collections::VecDeque,
