@@ -67,6 +67,12 @@ pub(crate) enum Command {
     /// Serves the interface and replay, without collecting.
     #[command(after_help = example("nenrin serve"))]
     Serve(ServeArgs),
+    /// Takes existing collections in.
+    #[command(subcommand, after_help = example("nenrin import mirror ./site --url https://example.com/ --at 2024-03-01"))]
+    Import(ImportCommand),
+    /// Writes what is archived in other forms.
+    #[command(subcommand, after_help = example("nenrin export mirror --at 2024-03-01 -o ./site"))]
+    Export(ExportCommand),
     /// Pages, visits, versions and bytes, per site and in all.
     #[command(after_help = example("nenrin stats --json"))]
     Stats,
@@ -76,6 +82,9 @@ pub(crate) enum Command {
     /// Rebuilds the indexes from the packs.
     #[command(after_help = example("nenrin reindex"))]
     Reindex,
+    /// Recompresses what was collected, and reclaims what was forgotten.
+    #[command(after_help = example("nenrin compact"))]
+    Compact,
     /// The effective configuration, with the reason for each default.
     #[command(after_help = example("nenrin config"))]
     Config,
@@ -93,21 +102,8 @@ pub(crate) struct CollectArgs {
     /// Where to begin; https is assumed where no scheme is given.
     #[arg(required = true, value_name = "URL")]
     pub urls: Vec<String>,
-    /// Links followed from a top page; the top page alone has depth 1.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub depth: Option<u32>,
-    /// Which pages belong to the site: list, prefix, host, domain or any [default: host].
-    #[arg(long, value_name = "SCOPE")]
-    pub scope: Option<Scope>,
-    /// Visit at most this many pages in a round.
-    #[arg(long, value_name = "N")]
-    pub max_pages: Option<u64>,
-    /// Allow private and loopback addresses.
-    #[arg(long)]
-    pub allow_private: bool,
-    /// Pause between two requests to one server, at least [default: politeness.delay].
-    #[arg(long, value_name = "D")]
-    pub delay: Option<Span>,
+    #[command(flatten)]
+    pub(crate) conditions: ConditionArgs,
 }
 
 #[derive(Debug, Subcommand)]
@@ -179,7 +175,13 @@ pub(crate) struct ConditionArgs {
     #[arg(long, value_name = "BOOL")]
     pub embeds: Option<bool>,
     /// Allow private and loopback addresses.
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true")]
+    #[arg(
+        long,
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true"
+    )]
     pub allow_private: Option<bool>,
     /// Do not obey robots.txt, for this reason, which is kept.
     #[arg(long, value_name = "REASON")]
@@ -258,6 +260,44 @@ pub(crate) struct DemoArgs {
     /// Stop after collecting instead of serving.
     #[arg(long)]
     pub once: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ImportCommand {
+    /// Takes a folder (a wget or HTTrack mirror, a published site) as one visit of that site.
+    Mirror(ImportMirrorArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ImportMirrorArgs {
+    /// The folder.
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
+    /// The URL that the folder stands for.
+    #[arg(long, value_name = "BASE")]
+    pub(crate) url: String,
+    /// The date of the visit; the files' own times become Last-Modified.
+    #[arg(long, value_name = "DATE", value_parser = first_second)]
+    pub(crate) at: i64,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ExportCommand {
+    /// Rebuilds sites as of a date as a folder of files.
+    Mirror(ExportMirrorArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExportMirrorArgs {
+    /// As of this date.
+    #[arg(long, value_name = "DATE", value_parser = last_second)]
+    pub(crate) at: i64,
+    /// Only this site.
+    #[arg(long, value_name = "SITE")]
+    pub(crate) site: Option<String>,
+    /// The folder to write to.
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: PathBuf,
 }
 
 #[derive(Debug, Args)]

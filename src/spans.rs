@@ -157,37 +157,26 @@ pub(crate) fn parse_date(text: &str, edge: Edge) -> Result<i64, String> {
     from_digits(&digits, edge).ok_or_else(wrong)
 }
 
+/// The missing digits are as small or as large as they can be; a part that is cut in the middle is
+/// brought back into its range.
 fn from_digits(digits: &str, edge: Edge) -> Option<i64> {
-    let pad = |pattern: &str| format!("{digits}{}", &pattern[digits.len()..]);
-    let padded = match edge {
-        Edge::First => pad("10000101000000"),
-        // A month's last day is found below.
-        Edge::Last => pad("99991231235959"),
+    let filler = if edge == Edge::First { "0" } else { "9" };
+    let padded = format!("{digits}{}", filler.repeat(14 - digits.len()));
+    let part = |range: std::ops::Range<usize>, least: i16, most: i16| -> Option<i8> {
+        let value: i16 = padded[range.clone()].parse().ok()?;
+        let complete = digits.len() >= range.end;
+        i8::try_from(if complete { value } else { value.clamp(least, most) }).ok()
     };
-    let part = |range: std::ops::Range<usize>| padded[range].parse::<i16>().ok();
-    let (year, month) = (part(0..4)?, part(4..6)? as i8);
-    // Half a month or day (`20241`) can pad to something that is no date.
-    let month = if digits.len() < 6 { month.clamp(1, 12) } else { month };
-    let first = civil::Date::new(year, month, 1).ok()?;
-    let day = part(6..8)? as i8;
-    let day = if digits.len() < 8 { day.clamp(1, first.days_in_month()) } else { day };
-    let (hour, minute, second) = (part(8..10)?, part(10..12)?, part(12..14)?);
-    let bound = |complete: usize, value: i16, most: i16| {
-        if digits.len() < complete { value.min(most) as i8 } else { value as i8 }
-    };
-    civil::DateTime::new(
-        year,
-        month,
-        day,
-        bound(10, hour, 23),
-        bound(12, minute, 59),
-        bound(14, second, 59),
-        0,
-    )
-    .ok()?
-    .to_zoned(TimeZone::UTC)
-    .ok()
-    .map(|zoned| zoned.timestamp().as_second())
+    let year: i16 = padded[..4].parse().ok()?;
+    let month = part(4..6, 1, 12)?;
+    let days = civil::Date::new(year, month, 1).ok()?.days_in_month();
+    let day = part(6..8, 1, i16::from(days))?;
+    let (hour, minute, second) = (part(8..10, 0, 23)?, part(10..12, 0, 59)?, part(12..14, 0, 59)?);
+    civil::DateTime::new(year, month, day, hour, minute, second, 0)
+        .ok()?
+        .to_zoned(TimeZone::UTC)
+        .ok()
+        .map(|zoned| zoned.timestamp().as_second())
 }
 
 /// `2024-03-01 12:00:00`, UTC.

@@ -11,14 +11,13 @@ use nenrin_state::{Outcome, RoundCounts, Schedule, Site, SiteId, State};
 use nenrin_urls::CanonicalUrl;
 use serde_json::json;
 
-use super::{Context, sites};
+use super::{Context, look, sites};
 use crate::{
     archive::{Access, Archive},
-    cli::{CollectArgs, ConditionArgs},
+    cli::CollectArgs,
     clock,
     driver::{Driver, Ended, Notice, Until},
     exit::Exit,
-    spans::readable_bytes,
     table::{Table, print_json, say},
 };
 
@@ -38,7 +37,7 @@ pub(super) fn collect(context: &Context, args: &CollectArgs) -> anyhow::Result<E
             wanted.push(site.id);
         }
     }
-    if context.config.contact.is_empty() && !args.allow_private {
+    if context.config.contact.is_empty() && args.conditions.allow_private != Some(true) {
         tracing::warn!(
             "no contact is configured; set `contact` so that server owners can reach you"
         );
@@ -57,14 +56,6 @@ fn register(
     url: &CanonicalUrl,
     args: &CollectArgs,
 ) -> anyhow::Result<Site> {
-    let given = ConditionArgs {
-        depth: args.depth,
-        scope: args.scope,
-        max_pages: args.max_pages,
-        delay: args.delay,
-        allow_private: args.allow_private.then_some(true),
-        ..ConditionArgs::default()
-    };
     let known = state.sites()?.into_iter().find(|site| site.conditions.tops.contains(url));
     let mut conditions = match &known {
         Some(site) => site.conditions.clone(),
@@ -74,7 +65,7 @@ fn register(
             conditions
         }
     };
-    sites::apply(&mut conditions, &given);
+    sites::apply(&mut conditions, &args.conditions);
     match known {
         Some(site) if site.conditions == conditions => Ok(site),
         Some(site) => {
@@ -211,34 +202,13 @@ fn summarise(
         }))?;
         return Ok(exit);
     }
-    let mut table = Table::new(&[
-        "site",
-        "visits",
-        "changed",
-        "same",
-        "not modified",
-        "gone",
-        "refused",
-        "failed",
-        "new pages",
-        "received",
-        "stored",
-    ]);
+    let header = ["site"].into_iter().chain(look::ROUND_HEADER).chain(["new pages"]);
+    let mut table = Table::new(&header.collect::<Vec<_>>());
     for report in &collected.reports {
-        let counts = &report.counts;
-        table.row(vec![
-            name(report.site),
-            counts.visits().to_string(),
-            counts.changed.to_string(),
-            counts.same.to_string(),
-            counts.not_modified.to_string(),
-            counts.gone.to_string(),
-            counts.refused.to_string(),
-            counts.failed.to_string(),
-            counts.new_pages.to_string(),
-            readable_bytes(counts.received_bytes),
-            readable_bytes(counts.stored_bytes),
-        ]);
+        let mut row = vec![name(report.site)];
+        row.extend(look::round_cells(&report.counts));
+        row.push(report.counts.new_pages.to_string());
+        table.row(row);
     }
     table.print()?;
     say(format!(

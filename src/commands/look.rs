@@ -1,6 +1,6 @@
 use std::io::Write;
 
-use nenrin_state::{PageFilter, PageRecord, SiteId, State, VersionQuery, VisitFilter};
+use nenrin_state::{PageFilter, PageRecord, RoundCounts, SiteId, State, VersionQuery, VisitFilter};
 use nenrin_store::VersionId;
 use nenrin_urls::CanonicalUrl;
 use serde_json::json;
@@ -34,6 +34,34 @@ pub(super) fn log(context: &Context, args: &LogArgs) -> anyhow::Result<Exit> {
     }
 }
 
+/// Column heads of what a round found.
+pub(super) const ROUND_HEADER: [&str; 9] = [
+    "visits",
+    "changed",
+    "same",
+    "not modified",
+    "gone",
+    "refused",
+    "failed",
+    "received",
+    "stored",
+];
+
+/// What a round found, in the order of [`ROUND_HEADER`].
+pub(super) fn round_cells(counts: &RoundCounts) -> [String; 9] {
+    [
+        counts.visits().to_string(),
+        counts.changed.to_string(),
+        counts.same.to_string(),
+        counts.not_modified.to_string(),
+        counts.gone.to_string(),
+        counts.refused.to_string(),
+        counts.failed.to_string(),
+        readable_bytes(counts.received_bytes),
+        readable_bytes(counts.stored_bytes),
+    ]
+}
+
 fn rounds(
     context: &Context,
     archive: &Archive,
@@ -55,38 +83,17 @@ fn rounds(
         }
         return Ok(Exit::Done);
     }
-    let mut table = Table::new(&[
-        "round",
-        "site",
-        "began (UTC)",
-        "took",
-        "visits",
-        "changed",
-        "same",
-        "not modified",
-        "gone",
-        "refused",
-        "failed",
-        "received",
-        "stored",
-    ]);
+    let header = ["round", "site", "began (UTC)", "took"].into_iter().chain(ROUND_HEADER);
+    let mut table = Table::new(&header.collect::<Vec<_>>());
     for round in &rounds {
-        let counts = &round.counts;
-        table.row(vec![
+        let mut row = vec![
             round.id.to_string(),
             name(round.site),
             readable_date(round.started_s),
             round.ended_s.map_or("unfinished".into(), |end| format!("{} s", end - round.started_s)),
-            counts.visits().to_string(),
-            counts.changed.to_string(),
-            counts.same.to_string(),
-            counts.not_modified.to_string(),
-            counts.gone.to_string(),
-            counts.refused.to_string(),
-            counts.failed.to_string(),
-            readable_bytes(counts.received_bytes),
-            readable_bytes(counts.stored_bytes),
-        ]);
+        ];
+        row.extend(round_cells(&round.counts));
+        table.row(row);
     }
     table.print()?;
     Ok(Exit::Done)

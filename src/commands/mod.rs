@@ -6,6 +6,7 @@ mod demo;
 mod demo_site;
 mod lab;
 mod look;
+mod mirror;
 mod run;
 mod serve;
 mod sites;
@@ -15,7 +16,7 @@ use std::path::PathBuf;
 
 use crate::{
     archive::{Access, Archive},
-    cli::{Cli, Command},
+    cli::{Cli, Command, ExportCommand, ImportCommand},
     config::Config,
     exit::Exit,
 };
@@ -48,6 +49,9 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Versions(args) => look::versions(&context, &args),
         Command::Cat(args) => look::cat(&context, &args),
         Command::Serve(args) => serve::serve(&context, &args),
+        Command::Import(ImportCommand::Mirror(args)) => mirror::import(&context, &args),
+        Command::Export(ExportCommand::Mirror(args)) => mirror::export(&context, &args),
+        Command::Compact => upkeep::compact(&context),
         Command::Stats => upkeep::stats(&context),
         Command::Verify(args) => upkeep::verify(&context, &args),
         Command::Reindex => upkeep::reindex(&context),

@@ -2,13 +2,14 @@ use std::io::IsTerminal;
 
 use indicatif::ProgressBar;
 use nenrin_state::VersionRow;
-use nenrin_store::StoreError;
+use nenrin_store::{CompactOptions, StoreError};
 use serde_json::json;
 
 use super::{Context, sites};
 use crate::{
     archive::{Access, Archive},
     cli::VerifyArgs,
+    clock,
     exit::Exit,
     spans::readable_bytes,
     table::{Table, print_json, say},
@@ -230,6 +231,35 @@ pub(super) fn reindex(context: &Context) -> anyhow::Result<Exit> {
                 "{new_sites} sites were registered anew; `nenrin site set` restores their conditions"
             ))?;
         }
+    }
+    Ok(Exit::Done)
+}
+
+/// `nenrin compact`.
+pub(crate) fn compact(context: &Context) -> anyhow::Result<Exit> {
+    let archive = context.open(Access::Write)?;
+    let before = archive.file_bytes()?;
+    let bar = bar(context);
+    let began_ms = clock::now_ms();
+    archive.store.compact(&CompactOptions::default(), &mut |done, all| {
+        bar.set_length(all);
+        bar.set_position(done);
+    })?;
+    archive.state.tidy_up()?;
+    bar.finish_and_clear();
+    let after = archive.file_bytes()?;
+    let elapsed_ms = clock::now_ms() - began_ms;
+    if context.json {
+        print_json(
+            &json!({"before_bytes": before, "after_bytes": after, "elapsed_ms": elapsed_ms}),
+        )?;
+    } else {
+        say(format!(
+            "{} before, {} now, in {:.1} s",
+            readable_bytes(before),
+            readable_bytes(after),
+            elapsed_ms as f64 / 1000.0
+        ))?;
     }
     Ok(Exit::Done)
 }

@@ -372,7 +372,8 @@ impl Crawl {
             }
         }
         let ticket = self.new_ticket();
-        let has_version = due.page.version.is_some();
+        // A page that was gone is asked for whole: coming back is a version.
+        let has_version = due.page.version.is_some() && due.page.outcome != Some(Outcome::Gone);
         let order = FetchOrder {
             ticket,
             purpose: Purpose::Page,

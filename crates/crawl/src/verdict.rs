@@ -41,7 +41,10 @@ pub fn verdict(page: &PageRecord, asked_conditionally: bool, answer: &Answer) ->
 }
 
 fn content(page: &PageRecord, answer: &Answer) -> Verdict {
-    let same = page.version.is_some() && page.mark.is_some() && page.mark == answer.mark;
+    // A page that was gone and comes back is a version, even with the content of old: as of the
+    // time between, there was none.
+    let there = page.version.is_some() && page.outcome != Some(Outcome::Gone);
+    let same = there && page.mark.is_some() && page.mark == answer.mark;
     let outcome = if same { Outcome::Same } else { Outcome::Changed };
     Verdict { outcome, detail: answer.unreadable.clone() }
 }
@@ -101,6 +104,12 @@ mod tests {
             assert_eq!(verdict(&known, asked, &answer(status, mark)).outcome, expected, "{status}");
         }
         assert_eq!(verdict(&page(None), false, &answer(200, 1)).outcome, Outcome::Changed);
+    }
+
+    #[test]
+    fn a_page_that_comes_back_is_a_version() {
+        let gone = PageRecord { outcome: Some(Outcome::Gone), ..page(Some(1)) };
+        assert_eq!(verdict(&gone, false, &answer(200, 1)).outcome, Outcome::Changed);
     }
 
     #[test]

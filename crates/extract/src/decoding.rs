@@ -322,7 +322,7 @@ mod tests {
     #[test]
     fn a_bomb_stops_at_the_ratio_although_the_size_limit_would_let_it_pass() {
         let zeros = vec![0; 64 << 20];
-        for (coding, body) in [("br", br(&zeros)), ("zstd", zst(&zeros))] {
+        for (coding, body) in [("gzip", gzip(&zeros)), ("br", br(&zeros)), ("zstd", zst(&zeros))] {
             let error = decode_content(Some(coding), &body, usize::MAX).unwrap_err();
             assert!(matches!(error, ExtractError::Bomb { .. }), "{coding}: {error}");
         }
@@ -330,6 +330,32 @@ mod tests {
         let body = gzip(&gzip(&zeros));
         let error = decode_content(Some("gzip, gzip"), &body, usize::MAX).unwrap_err();
         assert!(matches!(error, ExtractError::Bomb { .. }), "{error}");
+    }
+
+    /// A frame of zstd by hand: 8192 blocks that each repeat one byte 128 KB long.
+    #[test]
+    fn a_gigabyte_in_32_kilobytes_is_refused() {
+        let mut bomb = b"\x28\xb5\x2f\xfd\x00\x38".to_vec();
+        for number in 0..8192_u32 {
+            let header = (128 << 10) << 3 | 1 << 1 | u32::from(number == 8191);
+            bomb.extend_from_slice(&header.to_le_bytes()[..3]);
+            bomb.push(b'x');
+        }
+        let error = decode_content(Some("zstd"), &bomb, usize::MAX).unwrap_err();
+        assert!(matches!(error, ExtractError::Bomb { coding: "zstd", .. }), "{error}");
+        let error = decode_content(Some("zstd"), &bomb, 1 << 20).unwrap_err();
+        assert!(matches!(error, ExtractError::TooLarge { limit_bytes: 1_048_576, .. }), "{error}");
+        // The bomb is a true one: without limits it comes out whole.
+        let mut unlimited = zstd::stream::read::Decoder::with_buffer(&bomb[..]).unwrap();
+        assert_eq!(std::io::copy(&mut unlimited, &mut std::io::sink()).unwrap(), 1 << 30);
+    }
+
+    /// A window that would need more memory than any body is worth.
+    #[test]
+    fn a_zstd_window_beyond_the_limit_is_refused() {
+        let frame = b"\x28\xb5\x2f\xfd\x00\x88\x09\x00\x00x";
+        let error = decode_content(Some("zstd"), frame, MAX).unwrap_err();
+        assert!(matches!(error, ExtractError::Damaged { decoded_bytes: 0, .. }), "{error}");
     }
 
     proptest! {

@@ -1,12 +1,13 @@
 //! What sort of content a body is.
 
 use nenrin_urls::CanonicalUrl;
+use serde::{Deserialize, Serialize};
 
 use crate::decoding::{gunzip_file, is_gzip};
 use crate::media_type;
 
 /// What sort of content a body is, as far as it decides where links are looked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum ContentKind {
     /// A page of HTML, whatever its syntax claims to be, that browsers read as HTML.
     Html,

@@ -1,5 +1,7 @@
 //! Real pages: a personal site as it was at two dates.
 
+#![expect(clippy::unwrap_used, clippy::print_stderr, reason = "a test may fail and must tell")]
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;

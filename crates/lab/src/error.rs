@@ -54,6 +54,12 @@ pub enum LabError {
         /// How many pages there are.
         pages: usize,
     },
+    /// What was given cannot be experimented on.
+    #[error("{what}")]
+    Input {
+        /// What is wrong with it, and the way out.
+        what: String,
+    },
 }
 
 impl LabError {

@@ -7,6 +7,7 @@
 //! - [`order`]: which new page first (paper 003);
 //! - [`updates`]: true change times of pages, read from logs;
 //! - [`revisit`]: which schedule sees the most versions (papers 004 and 002);
+//! - [`structure`]: which parts of a server changed, paper 000's tables and figures and `auto`;
 //! - [`LabError`]: what can go wrong in an experiment.
 //!
 //! The lab prints nothing and reads no arguments: the binary's `lab` command does. Nothing in the
@@ -17,6 +18,7 @@ mod error;
 pub mod order;
 pub mod report;
 pub mod revisit;
+pub mod structure;
 pub mod updates;
 
 pub use error::LabError;

@@ -14,7 +14,7 @@ use bytes::Bytes;
 use crate::{
     Archive, ReplayError, ReplayOptions,
     answer::{PageCache, headers::Guard},
-    assets, cdx, pages, span, timemap, web,
+    assets, cdx, compare, pages, span, timemap, web,
 };
 
 /// What every request needs.
@@ -61,6 +61,7 @@ pub fn router(archive: Arc<dyn Archive>, options: ReplayOptions) -> Router {
         .route("/cdx", get(handle(cdx::answer)))
         .route("/web/timemap/{format}/{*rest}", get(handle(timemap::answer)))
         .route("/web/{*rest}", any(handle(web::answer)))
+        .route("/diff/{*rest}", get(handle(compare::answer)))
         .route("/_nenrin/span/{*rest}", get(handle(span::answer)))
         .route("/_nenrin/previous/{*rest}", get(handle(web::previous)))
         .route("/_nenrin/next/{*rest}", get(handle(web::next)))

@@ -91,8 +91,10 @@ fn as_of(
         let to = format!("/web/{}{}/{}", Stamp(shown_s), target.modifier.as_str(), found.url);
         return Ok(redirect(StatusCode::FOUND, &to));
     }
-    let is_fetched_by_script = destination == Some(b"empty");
-    show(replay, ask, &found, Shown { at_s, modifier, is_fetched_by_script })
+    let is_no_document = destination.is_some_and(|destination| {
+        !matches!(destination, b"document" | b"iframe" | b"frame" | b"object" | b"embed")
+    });
+    show(replay, ask, &found, Shown { at_s, modifier, is_no_document })
 }
 
 pub(crate) fn choose(
@@ -110,7 +112,7 @@ pub(crate) fn choose(
 struct Shown {
     at_s: i64,
     modifier: Modifier,
-    is_fetched_by_script: bool,
+    is_no_document: bool,
 }
 
 fn show(
@@ -126,7 +128,7 @@ fn show(
             capture.version,
             Stamp(shown.at_s),
             m.as_str(),
-            u8::from(shown.is_fetched_by_script),
+            u8::from(shown.is_no_document),
             REWRITING
         ),
     };
@@ -167,7 +169,7 @@ fn prepared(
         version: capture.version,
         at_s: shown.at_s,
         modifier: shown.modifier,
-        is_fetched_by_script: shown.is_fetched_by_script,
+        is_no_document: shown.is_no_document,
     };
     if let Some(page) = replay.cache.get(key) {
         return Ok(page);
@@ -178,7 +180,7 @@ fn prepared(
         content: &content,
         at_s: shown.at_s,
         modifier: shown.modifier,
-        is_fetched_by_script: shown.is_fetched_by_script,
+        is_no_document: shown.is_no_document,
         accept_encoding: ask.header_str("accept-encoding").unwrap_or_default(),
         options: &replay.options,
     };

@@ -147,6 +147,23 @@ fn style_sheets_are_rewritten() {
 }
 
 #[test]
+fn what_is_no_document_is_not_made_one_by_a_wrong_type() {
+    let mut archive = archive();
+    archive.put(&url("http://e.com/f.woff"), at(10, 0), 200, HTML, "<a href='/x'>");
+    let router = served(archive);
+    for (m, destination) in
+        [("", "font"), ("oe_", "font"), ("", "empty"), ("", "image"), ("", "script")]
+    {
+        let place = format!("/web/20240115000000{m}/http://e.com/f.woff");
+        let answer = ask(&router, &place, &[("sec-fetch-dest", destination)]);
+        assert_eq!(answer.text(), "<a href='/x'>", "{m} {destination}");
+    }
+    let object =
+        ask(&router, "/web/20240115000000oe_/http://e.com/f.woff", &[("sec-fetch-dest", "object")]);
+    assert!(object.text().contains("/web/20240115000000/http://e.com/x"));
+}
+
+#[test]
 fn ranges_heads_and_conditions_are_answered() {
     let router = served(archive());
     let image = "/web/20240115000000im_/http://e.com/i.png";

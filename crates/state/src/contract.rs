@@ -1,9 +1,9 @@
 use nenrin_urls::{CanonicalUrl, UrlKey};
 
 use crate::{
-    Change, DayCounts, DayQuery, DuePage, LogQuery, NewPage, PageId, PageRecord, PathQuery, Round,
-    ServerId, ServerRecord, Site, SiteConditions, SiteId, SiteServer, SiteSums, StateError,
-    StateStats, TreeEntry, TroubleGroup, VersionRow, VisitRow,
+    Change, DayCounts, DayQuery, Discovered, DuePage, LogQuery, NewPage, PageId, PageRecord,
+    PathQuery, Round, ServerId, ServerRecord, Site, SiteConditions, SiteId, SiteServer, SiteSums,
+    StateError, StateStats, TreeEntry, TroubleGroup, VersionRow, VisitRow,
 };
 
 /// Where a scan of the long-term queue stands: bucket and page taken last.
@@ -107,6 +107,14 @@ pub trait State: Send + Sync {
     /// Makes changes true, all at once, and returns the pages that became known by them.
     fn commit(&self, changes: &[Change]) -> Result<Vec<NewPage>, StateError>;
 
+    /// Makes pages known to a site outside a visit, and returns their numbers in order.
+    fn make_known(
+        &self,
+        site: SiteId,
+        pages: &[Discovered],
+        now_s: i64,
+    ) -> Result<Vec<PageId>, StateError>;
+
     /// What is known of a URL.
     fn page(&self, url: &CanonicalUrl) -> Result<Option<PageRecord>, StateError>;
 
@@ -132,6 +140,16 @@ pub trait State: Send + Sync {
     /// keys, at most `limit`.
     fn urls(&self, from: &str, to: &str, limit: usize) -> Result<Vec<CanonicalUrl>, StateError>;
 
+    /// A site as of a time, in the order of pages: each page's newest version at or before it,
+    /// without the pages that were gone by then. Goes on after a page, with its number.
+    fn site_as_of(
+        &self,
+        site: SiteId,
+        at_s: i64,
+        after: Option<PageId>,
+        limit: usize,
+    ) -> Result<Vec<(PageId, CanonicalUrl, VersionRow)>, StateError>;
+
     /// The collection log, newest round first.
     fn rounds(&self, site: Option<SiteId>, limit: usize) -> Result<Vec<Round>, StateError>;
 
@@ -149,6 +167,9 @@ pub trait State: Send + Sync {
 
     /// Checks what can be checked from inside; a sentence for each thing that is wrong.
     fn check(&self) -> Result<Vec<String>, StateError>;
+
+    /// Gives room back that deletions and updates left behind.
+    fn tidy_up(&self) -> Result<(), StateError>;
 
     /// Enters a version found in the packs that the index does not have; returns whether it was
     /// missing.

@@ -33,6 +33,7 @@ macro_rules! contract_suite {
                 a_version_from_the_packs_is_adopted_once
                 pages_are_listed_in_portions
                 a_redirected_top_page_adds_a_top_page
+                a_site_as_of_a_date_leaves_out_what_was_gone
                 a_round_begun_in_the_second_of_the_last_visits_every_page
                 days_sum_up_what_was_committed
                 the_log_answers_every_filter_in_portions
@@ -169,6 +170,11 @@ pub fn a_page_found_twice_is_known_once(state: &impl State) {
     assert_eq!((new[0].due.page.url.as_str(), new[0].due.depth), ("http://e.com/x", 2));
     assert_eq!(commit(state, first), vec![]);
     assert_eq!(state.sites().unwrap()[0].counts.pages, 2);
+    let more = [found("http://e.com/x", 2), found("http://e.com/y", 2)];
+    let numbers = state.make_known(due.site, &more, NOW_S + 2).unwrap();
+    assert_eq!(numbers[0], new[0].due.page.id);
+    assert_eq!(numbers[1], state.page(&url("http://e.com/y")).unwrap().unwrap().id);
+    assert_eq!(state.sites().unwrap()[0].counts.pages, 3);
 }
 
 pub fn a_shorter_path_brings_the_body_again(state: &impl State) {
@@ -350,6 +356,38 @@ pub fn a_redirected_top_page_adds_a_top_page(state: &impl State) {
     let tops = state.sites().unwrap().remove(0).conditions.tops;
     assert_eq!(tops, [url("http://e.com/"), url("https://www.e.com/")]);
     assert!(state.page(&url("https://www.e.com/")).unwrap().is_some());
+}
+
+pub fn a_site_as_of_a_date_leaves_out_what_was_gone(state: &impl State) {
+    let (_, due) = begun(state);
+    let mut steps = vec![
+        (0, Outcome::Changed, Some(1)),
+        (10, Outcome::Gone, None),
+        (20, Outcome::Gone, None),
+        (30, Outcome::Changed, Some(2)),
+        (40, Outcome::Same, None),
+    ];
+    for (after_s, outcome, version) in steps.drain(..) {
+        let mut step = visit(&due, NOW_S + after_s, outcome);
+        step.version = version.map(|number| row(number, NOW_S + after_s));
+        commit(state, step);
+    }
+    for (asked, expected) in [
+        (-1, None),
+        (0, Some(1)),
+        (9, Some(1)),
+        (10, None),
+        (29, None),
+        (30, Some(2)),
+        (99, Some(2)),
+    ] {
+        let found = state.site_as_of(due.site, NOW_S + asked, None, 9).unwrap();
+        assert_eq!(found.first().map(|(_, _, row)| row.version), expected, "at {asked}");
+        if let Some((page, url, _)) = found.first() {
+            assert_eq!((*page, url), (due.page.id, &due.page.url));
+            assert_eq!(state.site_as_of(due.site, NOW_S + asked, Some(*page), 9).unwrap(), vec![]);
+        }
+    }
 }
 
 pub fn a_round_begun_in_the_second_of_the_last_visits_every_page(state: &impl State) {

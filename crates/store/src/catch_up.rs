@@ -11,42 +11,77 @@ use crate::error::{BackendError, StoreError, from_backend};
 use crate::index::{Index, PackRecord, Share};
 use crate::pack::{Found, PackEnd, PackHead, Place, damaged, pack_name, pack_number, walk};
 use crate::put::{OpenPack, bodies_share, rows_shares};
+use crate::similar::Similar;
 use crate::store::Writer;
 use crate::{forget, rows};
 
 /// A pack head is smaller than this; a shorter file without one is a pack that was never begun.
 const TORN_HEAD_BYTES: u64 = 64;
 
-/// Brings the index up to the packs and says where writing goes on.
+/// Brings the index up to the packs and says where writing goes on: in which pack, and with which
+/// number the next one begins.
 pub(crate) fn catch_up(
     backend: &dyn ContentBackend,
     index: &mut Index,
-) -> Result<Writer, StoreError> {
+) -> Result<(Writer, u64), StoreError> {
     let known: BTreeMap<u64, PackRecord> =
         index.packs()?.into_iter().map(|record| (record.number, record)).collect();
-    let mut writer = Writer {
-        open: None,
-        next_pack: known.keys().next_back().map_or(1, |number| number + 1),
-        next_version: 1,
-        shares: BTreeMap::new(),
-        failed: false,
-    };
+    let mut next_pack = known.keys().next_back().map_or(1, |number| number + 1);
+    let mut open = None;
     let mut forgotten = Vec::new();
+    let mut ends = Vec::new();
     for (name, length) in backend.list().map_err(from_backend)? {
         let Some(number) = pack_number(&name) else { continue };
-        writer.next_pack = writer.next_pack.max(number + 1);
+        next_pack = next_pack.max(number + 1);
         let record = known.get(&number).copied();
         let complete = record.is_some_and(|record| record.ended && record.bytes == length);
-        writer.open = None;
-        if !complete {
-            let survey = Survey::of(backend, number, record, length)?;
-            forgotten.extend_from_slice(&survey.forgotten);
-            writer.open = survey.settle(backend, index)?;
+        if complete {
+            continue;
+        }
+        let survey = Survey::of(backend, number, record, length)?;
+        if survey.is_unfinished_output() && survey.is_all_elsewhere(backend, index)? {
+            // Everything in it is still where compacting took it from.
+            backend.delete(&name).map_err(from_backend)?;
+            continue;
+        }
+        forgotten.extend_from_slice(&survey.forgotten);
+        ends.extend(survey.end.clone());
+        open = survey.settle(backend, index)?.or(open);
+    }
+    index.change(|change| {
+        forgotten.iter().try_for_each(|(site, id)| change.forget_version(*site, *id))?;
+        change.keep_forgotten()
+    })?;
+    finish_generations(backend, index, &ends)?;
+    let writer = Writer {
+        open,
+        next_version: index.next_version()?,
+        shares: BTreeMap::new(),
+        failed: false,
+        similar: Similar::default(),
+        references: None,
+    };
+    Ok((writer, next_pack))
+}
+
+/// A crash may have come between completing a generation and deleting what it replaces.
+fn finish_generations(
+    backend: &dyn ContentBackend,
+    index: &mut Index,
+    ends: &[PackEnd],
+) -> Result<(), StoreError> {
+    for end in ends {
+        let packs = index.packs()?;
+        let ended = |number: &u64| packs.iter().any(|pack| pack.number == *number && pack.ended);
+        if end.generation.is_empty() || !end.generation.iter().all(ended) {
+            continue;
+        }
+        index.change(|change| end.replaces.iter().try_for_each(|pack| change.drop_pack(*pack)))?;
+        for pack in &end.replaces {
+            backend.delete(&pack_name(*pack)).map_err(from_backend)?;
         }
     }
-    index.change(|change| forgotten.iter().try_for_each(|id| change.forget_version(*id)))?;
-    writer.next_version = index.next_version()?;
-    Ok(writer)
+    Ok(())
 }
 
 /// What was found in a pack behind the part that the index knows.
@@ -55,14 +90,14 @@ struct Survey {
     length: u64,
     record: Option<PackRecord>,
     head: Option<PackHead>,
-    ended: bool,
+    end: Option<PackEnd>,
     /// Everything before this was durable once.
     protected_bytes: u64,
     first_gap: Option<u64>,
     bodies: Vec<(Place, BodiesHead, u64)>,
     versions: Vec<(Place, Vec<u64>)>,
     shares: Vec<(u64, u32, Share)>,
-    forgotten: Vec<u64>,
+    forgotten: Vec<(u32, u64)>,
     next_version: u64,
 }
 
@@ -79,7 +114,7 @@ impl Survey {
             length,
             record,
             head: None,
-            ended: false,
+            end: None,
             protected_bytes: from,
             first_gap: None,
             bodies: Vec::new(),
@@ -135,12 +170,39 @@ impl Survey {
                 self.forgotten.extend(ids);
             }
             ChunkKind::PackEnd => {
-                PackEnd::parse(&payload).map_err(|why| damaged("pack end", place, why))?;
-                self.ended = true;
+                let end =
+                    PackEnd::parse(&payload).map_err(|why| damaged("pack end", place, why))?;
+                self.end = Some(end);
             }
             ChunkKind::Prefix => {}
         }
         Ok(())
+    }
+
+    /// A pack that compacting had not ended when it was interrupted.
+    fn is_unfinished_output(&self) -> bool {
+        let compacted = self.head.as_ref().is_some_and(|head| head.generation > 0);
+        compacted && self.end.is_none() && self.record.is_none()
+    }
+
+    /// Whether nothing would be lost with this pack.
+    fn is_all_elsewhere(
+        &self,
+        backend: &dyn ContentBackend,
+        index: &Index,
+    ) -> Result<bool, StoreError> {
+        for id in self.versions.iter().flat_map(|(_, ids)| ids) {
+            if index.version(*id)?.is_none() {
+                return Ok(false);
+            }
+        }
+        for entry in self.bodies.iter().flat_map(|(_, head, _)| &head.entries) {
+            let places = index.candidates(&entry.digest)?;
+            if !places.iter().any(|place| holds(backend, *place, &entry.digest)) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Cuts what was torn, tells the index the rest, and gives the pack back if writing can go on
@@ -154,7 +216,7 @@ impl Survey {
         if self.head.is_none() && self.record.is_none() {
             return self.settle_headless(backend, index, &name);
         }
-        let torn = self.first_gap.filter(|_| !self.ended && backend.can_grow());
+        let torn = self.first_gap.filter(|_| self.end.is_none() && backend.can_grow());
         let length = torn.unwrap_or(self.length);
         if torn.is_some() {
             backend.truncate(&name, length).map_err(from_backend)?;
@@ -164,7 +226,7 @@ impl Survey {
         // A pack that lost bytes is left alone, so that nothing is written where the index
         // expects something else.
         let whole = self.record.is_none_or(|record| record.bytes <= length);
-        let may_grow = whole && !self.ended && backend.can_grow();
+        let may_grow = whole && self.end.is_none() && backend.can_grow();
         Ok(may_grow.then_some(OpenPack { number: self.number, length, durable_bytes: length }))
     }
 
@@ -197,7 +259,8 @@ impl Survey {
             (None, None) => 0,
         };
         let bytes = length.max(self.record.map_or(0, |record| record.bytes));
-        let record = PackRecord { number: self.number, bytes, ended: self.ended, generation };
+        let record =
+            PackRecord { number: self.number, bytes, ended: self.end.is_some(), generation };
         index.change(|change| {
             let mut next_version = self.next_version;
             for (place, head, _) in self.bodies.iter().filter(|(p, ..)| p.offset < length) {

@@ -8,6 +8,7 @@ use crate::wire::{Malformed, Reader, put_signed, put_varint};
 const MARK: u8 = 0x01;
 const DATE: u8 = b'D';
 const LENGTH: u8 = b'L';
+const TARGET: u8 = b'T';
 /// The largest head that the format takes, request or response.
 pub const MAX_HEAD_BYTES: usize = 1 << 20;
 
@@ -20,8 +21,8 @@ pub(crate) struct HeadWriter {
 }
 
 impl HeadWriter {
-    pub(crate) fn push(&mut self, head: &[u8], time_s: i64, body_bytes: u64) {
-        let template = self.template(head, time_s, body_bytes);
+    pub(crate) fn push(&mut self, head: &[u8], url: &str, time_s: i64, body_bytes: u64) {
+        let template = self.template(head, url, time_s, body_bytes);
         // Templates repeat soon or never, so the newest are compared first and not all of them.
         let known = self.templates.iter().rev().take(64).position(|known| *known == template);
         match known {
@@ -33,9 +34,19 @@ impl HeadWriter {
         }
     }
 
-    fn template(&mut self, head: &[u8], time_s: i64, body_bytes: u64) -> Vec<u8> {
+    fn template(&mut self, head: &[u8], url: &str, time_s: i64, body_bytes: u64) -> Vec<u8> {
         let length = body_bytes.to_string();
         let mut out = Vec::with_capacity(head.len());
+        let mut head = head;
+        let target = target(url);
+        if let Some(space) = memchr::memchr(b' ', head)
+            && let Some(behind) = head[space + 1..].strip_prefix(target)
+            && behind.starts_with(b" ")
+        {
+            escape(&mut out, &head[..=space]);
+            out.extend_from_slice(&[MARK, TARGET]);
+            head = behind;
+        }
         for line in head.split_inclusive(|byte| *byte == b'\n') {
             let Some(start) = memchr::memmem::find(line, b": ").map(|colon| colon + 2) else {
                 escape(&mut out, line);
@@ -71,6 +82,12 @@ impl HeadWriter {
     }
 }
 
+/// What a request line asks for: the URL behind its host.
+fn target(url: &str) -> &[u8] {
+    let host = url.find("://").map_or(0, |at| at + 3);
+    url[host..].find('/').map_or(b"", |slash| &url.as_bytes()[host + slash..])
+}
+
 fn escape(out: &mut Vec<u8>, text: &[u8]) {
     for byte in text {
         out.push(*byte);
@@ -101,13 +118,34 @@ impl<'a> HeadReader<'a> {
         Ok(Self { templates, seen: 0, uses, dates })
     }
 
-    pub(crate) fn next(&mut self, time_s: i64, body_bytes: u64) -> Result<Vec<u8>, Malformed> {
+    fn template(&mut self) -> Result<&'a [u8], Malformed> {
         let back = self.uses.count(64)?;
         if back == 0 {
             self.seen += 1;
         }
         let at = self.seen.checked_sub(back.max(1)).ok_or(Malformed("no such template"))?;
-        let template = *self.templates.get(at).ok_or(Malformed("no such template"))?;
+        self.templates.get(at).copied().ok_or(Malformed("no such template"))
+    }
+
+    /// Passes over a head without building it.
+    pub(crate) fn skip(&mut self) -> Result<(), Malformed> {
+        let mut rest = self.template()?;
+        while let Some(at) = memchr::memchr(MARK, rest) {
+            if rest.get(at + 1) == Some(&DATE) {
+                self.dates.signed()?;
+            }
+            rest = rest.get(at + 2..).unwrap_or_default();
+        }
+        Ok(())
+    }
+
+    pub(crate) fn next(
+        &mut self,
+        url: &str,
+        time_s: i64,
+        body_bytes: u64,
+    ) -> Result<Vec<u8>, Malformed> {
+        let template = self.template()?;
         let mut head = Vec::with_capacity(template.len() + 32);
         let mut bytes = template.iter();
         while let Some(byte) = bytes.next() {
@@ -118,6 +156,7 @@ impl<'a> HeadReader<'a> {
             match bytes.next() {
                 Some(&MARK) => head.push(MARK),
                 Some(&LENGTH) => head.extend_from_slice(body_bytes.to_string().as_bytes()),
+                Some(&TARGET) => head.extend_from_slice(target(url)),
                 Some(&DATE) => {
                     let date_s = self.dates.signed()?.wrapping_add(time_s);
                     let text = http_date::write(date_s).ok_or(Malformed("no such date"))?;

@@ -23,6 +23,7 @@ CREATE TABLE shares(pack INTEGER, site INTEGER, html_bytes INTEGER NOT NULL,
   text_bytes INTEGER NOT NULL, other_bytes INTEGER NOT NULL, record_bytes INTEGER NOT NULL,
   unique_bytes INTEGER NOT NULL, versions INTEGER NOT NULL,
   PRIMARY KEY(pack, site)) WITHOUT ROWID;
+CREATE TABLE forgotten(id INTEGER PRIMARY KEY, site INTEGER NOT NULL);
 ";
 
 pub(crate) struct Index {
@@ -177,6 +178,23 @@ impl Index {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
+    /// Sites that have something in this pack.
+    pub(crate) fn sites_in(&self, pack: u64) -> Result<Vec<u32>, StoreError> {
+        let mut statement =
+            self.connection.prepare_cached("SELECT site FROM shares WHERE pack = ?1")?;
+        let sites = statement.query_map([pack as i64], |row| row.get(0))?;
+        Ok(sites.collect::<Result<_, _>>()?)
+    }
+
+    /// Versions that are gone but may still take room, with their sites.
+    pub(crate) fn forgotten(&self) -> Result<Vec<(u32, u64)>, StoreError> {
+        let mut statement =
+            self.connection.prepare_cached("SELECT site, id FROM forgotten ORDER BY id")?;
+        let found =
+            statement.query_map([], |row| Ok((row.get(0)?, row.get::<_, i64>(1)? as u64)))?;
+        Ok(found.collect::<Result<_, _>>()?)
+    }
+
     pub(crate) fn next_version(&self) -> Result<u64, StoreError> {
         let mut statement =
             self.connection.prepare_cached("SELECT value FROM meta WHERE name = 'next_version'")?;
@@ -231,6 +249,18 @@ impl Change<'_> {
         Ok(())
     }
 
+    /// Forgets a body that lies at `place` no more. A slot with a neighbour stays, empty, because
+    /// the neighbour is found through it.
+    pub(crate) fn drop_body(&self, digest: &Digest, place: Place) -> Result<(), StoreError> {
+        self.transaction
+            .prepare_cached(
+                "DELETE FROM bodies WHERE slot = ?1 AND place = ?2
+                 AND NOT EXISTS (SELECT 1 FROM bodies WHERE slot = ?1 + 1)",
+            )?
+            .execute(params![digest.key(), place.to_number()])?;
+        Ok(())
+    }
+
     pub(crate) fn put_version(&self, id: u64, place: Place) -> Result<(), StoreError> {
         self.transaction
             .prepare_cached("INSERT OR REPLACE INTO versions(id, place) VALUES(?1, ?2)")?
@@ -238,10 +268,45 @@ impl Change<'_> {
         Ok(())
     }
 
-    pub(crate) fn forget_version(&self, id: u64) -> Result<(), StoreError> {
+    /// A version that is still there lies elsewhere from now on.
+    pub(crate) fn move_version(&self, id: u64, place: Place) -> Result<(), StoreError> {
+        self.transaction
+            .prepare_cached("UPDATE versions SET place = ?2 WHERE id = ?1")?
+            .execute(params![id as i64, place.to_number()])?;
+        Ok(())
+    }
+
+    pub(crate) fn forget_version(&self, site: u32, id: u64) -> Result<(), StoreError> {
         self.transaction
             .prepare_cached("DELETE FROM versions WHERE id = ?1")?
             .execute([id as i64])?;
+        self.transaction
+            .prepare_cached("INSERT OR REPLACE INTO forgotten VALUES(?1, ?2)")?
+            .execute(params![id as i64, site])?;
+        Ok(())
+    }
+
+    /// What was forgotten stays so, also when a pack that was read again names it.
+    pub(crate) fn keep_forgotten(&self) -> Result<(), StoreError> {
+        self.transaction
+            .execute("DELETE FROM versions WHERE id IN (SELECT id FROM forgotten)", [])?;
+        Ok(())
+    }
+
+    /// A forgotten version takes no room any more.
+    pub(crate) fn settle_forgotten(&self, id: u64) -> Result<(), StoreError> {
+        self.transaction
+            .prepare_cached("DELETE FROM forgotten WHERE id = ?1")?
+            .execute([id as i64])?;
+        Ok(())
+    }
+
+    pub(crate) fn drop_pack(&self, number: u64) -> Result<(), StoreError> {
+        for table in ["packs WHERE number", "shares WHERE pack"] {
+            self.transaction
+                .prepare_cached(&format!("DELETE FROM {table} = ?1"))?
+                .execute([number as i64])?;
+        }
         Ok(())
     }
 

@@ -11,7 +11,7 @@ pub(crate) const FORMAT: u16 = 1;
 const NAME_HEAD: &str = "pack-";
 /// How many bytes are looked at together when a chunk is searched behind damage.
 const SEARCH_WINDOW_BYTES: usize = 1 << 20;
-const MAX_REPLACED: usize = 1 << 20;
+const MAX_LISTED: usize = 1 << 20;
 
 /// Where a chunk lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -52,10 +52,8 @@ pub(crate) struct PackHead {
     pub(crate) number: u64,
     /// Version numbers below this are taken, whatever was deleted since.
     pub(crate) next_version: u64,
-    /// The packs whose content was rewritten into packs of this generation; none while
-    /// collecting.
+    /// Which compaction wrote it; 0 while collecting.
     pub(crate) generation: u64,
-    pub(crate) replaces: Vec<u64>,
 }
 
 impl PackHead {
@@ -64,8 +62,6 @@ impl PackHead {
         for number in [self.number, self.next_version, self.generation] {
             put_varint(&mut out, number);
         }
-        put_varint(&mut out, self.replaces.len() as u64);
-        self.replaces.iter().for_each(|number| put_varint(&mut out, *number));
         out
     }
 
@@ -80,29 +76,38 @@ impl PackHead {
             reader.take(2)?;
             let [number, next_version, generation] =
                 [reader.varint()?, reader.varint()?, reader.varint()?];
-            let count = reader.count(MAX_REPLACED)?;
-            let replaces = (0..count).map(|_| reader.varint()).collect::<Result<_, _>>()?;
-            Ok(Self { number, next_version, generation, replaces })
+            Ok(Self { number, next_version, generation })
         };
         parse().map_err(|why| damaged("pack head", name, why))
     }
 }
 
 /// The last chunk of a finished pack.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PackEnd {
-    /// With this pack its generation is complete.
-    pub(crate) completes_generation: bool,
+    /// In the last pack of a generation: all packs of it.
+    pub(crate) generation: Vec<u64>,
+    /// And the packs that are not needed any more once all of those are there.
+    pub(crate) replaces: Vec<u64>,
 }
 
 impl PackEnd {
     pub(crate) fn encode(&self) -> Vec<u8> {
-        vec![u8::from(self.completes_generation)]
+        let mut out = Vec::new();
+        for list in [&self.generation, &self.replaces] {
+            put_varint(&mut out, list.len() as u64);
+            list.iter().for_each(|number| put_varint(&mut out, *number));
+        }
+        out
     }
 
     pub(crate) fn parse(payload: &[u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new(payload);
-        Ok(Self { completes_generation: reader.byte()? == 1 })
+        let mut list = || -> Result<Vec<u64>, Malformed> {
+            let count = reader.count(MAX_LISTED)?;
+            (0..count).map(|_| reader.varint()).collect()
+        };
+        Ok(Self { generation: list()?, replaces: list()? })
     }
 }
 

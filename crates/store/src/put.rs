@@ -1,5 +1,7 @@
 //! Writing: bodies go into the open pack at once, records with the next sync.
 
+use std::borrow::Cow;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use crate::bodies::{BodiesHead, BodyEntry, Coding, MAX_BODY_BYTES, Reference};
@@ -9,12 +11,17 @@ use crate::heads::MAX_HEAD_BYTES;
 use crate::index::{PackRecord, Share};
 use crate::media::Class;
 use crate::pack::{PackEnd, PackHead, Place, pack_name};
+use crate::recode::{self, Recoding};
 use crate::rows::{self, MAX_ROWS, MAX_WORD_BYTES, Row};
 use crate::store::{Pending, Store, Writer};
-use crate::{Digest, NewVersion, Put, VersionId, squeeze};
+use crate::{Digest, NewVersion, Put, VersionId, similar, squeeze};
 
 /// Records that may wait in memory before a sync is made without being asked for.
 const MAX_PENDING_BYTES: usize = 8 << 20;
+
+/// Below this a reference saves nothing, above it costs too much memory.
+const MIN_DELTA_BYTES: usize = 64;
+const MAX_DELTA_BYTES: usize = 16 << 20;
 
 /// The pack that is being written.
 #[derive(Debug)]
@@ -32,8 +39,11 @@ impl Store {
         let digest = Digest::of(version.body);
         let mut writer = self.writer();
         writer.check()?;
-        let known = self.find_body(&digest)?.is_some();
-        let body_bytes = if known { 0 } else { self.put_body(&mut writer, version, digest)? };
+        let known = self.options.steps.file && self.find_body(&digest)?.is_some();
+        let body_bytes = match known {
+            true => writer.build_upon(digest),
+            false => self.put_body(&mut writer, version, digest)?,
+        };
         let id = writer.next_version;
         writer.next_version += 1;
         let row = row(version, id, digest);
@@ -65,29 +75,92 @@ impl Store {
         version: &NewVersion<'_>,
         digest: Digest,
     ) -> Result<u64, StoreError> {
-        let body = version.body;
-        let class = Class::judge(version.response_head, body);
-        let squeezed = squeeze::compress(body, self.options.level, b"");
+        let class = Class::judge(version.response_head, version.body);
+        let body = self.prepare(version.body, class);
+        let base = self.choose_base(writer, version, class, &body, digest)?;
+        let (reference, depth, base) = match base {
+            Some(base) => (Reference::Body(base.digest), base.depth + 1, base.bytes),
+            None => (Reference::Nothing, 0, Vec::new()),
+        };
+        let squeezed = squeeze::compress(&body, self.options.level, &base);
         let (coding, data) = match squeezed.len() < body.len() {
             true => (Coding::Zstd, &squeezed[..]),
-            false => (Coding::Plain, body),
+            false => (Coding::Plain, &body[..]),
         };
-        let body_bytes = body.len() as u64;
-        let entry = BodyEntry { digest, body_bytes, recoding: 0, stored_bytes: body_bytes };
-        let head = BodiesHead {
-            group: version.group,
-            class,
-            coding,
-            reference: Reference::Nothing,
-            depth: 0,
-            entries: vec![entry],
+        let recoded = matches!(body, Cow::Owned(_));
+        let entry = BodyEntry {
+            digest,
+            body_bytes: version.body.len() as u64,
+            recoding: if recoded { Recoding::Gzip as u8 } else { 0 },
+            stored_bytes: body.len() as u64,
         };
+        let entries = vec![entry];
+        let (reference, depth) = match coding {
+            Coding::Zstd => (reference, depth),
+            Coding::Plain => (Reference::Nothing, 0),
+        };
+        if let Reference::Body(base) = &reference {
+            writer.build_upon(*base);
+        }
+        let group = version.group;
+        let head = BodiesHead { group, class, coding, reference, depth, entries };
         let place = self.append(writer, ChunkKind::Bodies, &head.encode(data))?;
         let written = writer.open.as_ref().map_or(0, |open| open.length - place.offset);
         writer.shares.entry(version.group).or_default().add(&bodies_share(&head, written));
         let mut pending = self.pending.write().unwrap_or_else(PoisonError::into_inner);
         pending.bodies.insert(digest, place);
         Ok(written)
+    }
+
+    /// A gzipped page is taken apart, so that it can be compared with other pages.
+    fn prepare<'b>(&self, body: &'b [u8], class: Class) -> Cow<'b, [u8]> {
+        let is_text = class != Class::Other;
+        let recoding = Recoding::for_body(body).filter(|recoding| *recoding == Recoding::Gzip);
+        recoding
+            .filter(|_| is_text)
+            .and_then(|recoding| recode::recode(body, recoding, self.options.recode_cap))
+            .map_or(Cow::Borrowed(body), Cow::Owned)
+    }
+
+    /// What the new body is compressed against: the page's last version, or else the page of the
+    /// site that resembles it most.
+    fn choose_base(
+        &self,
+        writer: &mut Writer,
+        version: &NewVersion<'_>,
+        class: Class,
+        body: &[u8],
+        digest: Digest,
+    ) -> Result<Option<Base>, StoreError> {
+        let steps = self.options.steps;
+        if class == Class::Other || !(MIN_DELTA_BYTES..=MAX_DELTA_BYTES).contains(&body.len()) {
+            return Ok(None);
+        }
+        let mut base = None;
+        if steps.block_in_time
+            && let Some(previous) = version.previous
+            && let Some(row) = readable(self.row(previous))?
+        {
+            base = self.base(row.digest)?;
+        }
+        if steps.block_in_space {
+            let sketch = similar::sketch(body);
+            if base.is_none()
+                && let Some(found) = writer.similar.find(version.group, &sketch)
+            {
+                base = self.base(found)?;
+            }
+            writer.similar.remember(version.group, &sketch, digest);
+        }
+        Ok(base)
+    }
+
+    /// A stored body as a reference, if it can be one without making the chain too long.
+    fn base(&self, digest: Digest) -> Result<Option<Base>, StoreError> {
+        let Some(stored) = readable(self.stored(&digest))? else { return Ok(None) };
+        let usable = stored.depth < self.options.max_chain && stored.class != Class::Other;
+        let (depth, bytes) = (stored.depth, stored.bytes);
+        Ok((usable && bytes.len() <= MAX_DELTA_BYTES).then_some(Base { digest, depth, bytes }))
     }
 
     /// Appends a chunk to the open pack, beginning one if there is none.
@@ -99,7 +172,6 @@ impl Store {
     ) -> Result<Place, StoreError> {
         if writer.open.is_none() {
             writer.open = Some(self.begin_pack(writer)?);
-            writer.next_pack += 1;
         }
         let Some(open) = &mut writer.open else { unreachable!("a pack was just begun") };
         let place = Place { pack: open.number, offset: open.length };
@@ -110,9 +182,8 @@ impl Store {
     }
 
     fn begin_pack(&self, writer: &mut Writer) -> Result<OpenPack, StoreError> {
-        let number = writer.next_pack;
-        let next_version = writer.next_version;
-        let head = PackHead { number, next_version, generation: 0, replaces: Vec::new() };
+        let number = self.next_pack.fetch_add(1, Ordering::Relaxed);
+        let head = PackHead { number, next_version: writer.next_version, generation: 0 };
         let chunk = seal_chunk(ChunkKind::PackHead, number, 0, &head.encode());
         let name = pack_name(number);
         self.backend.append(&name, 0, &chunk).map_err(from_backend)?;
@@ -166,8 +237,7 @@ impl Store {
         writer: &mut Writer,
         versions: &[(u64, Place)],
     ) -> Result<(), StoreError> {
-        let end = PackEnd { completes_generation: false };
-        self.append(writer, ChunkKind::PackEnd, &end.encode())?;
+        self.append(writer, ChunkKind::PackEnd, &PackEnd::default().encode())?;
         let Some(open) = &writer.open else { return Ok(()) };
         let record =
             PackRecord { number: open.number, bytes: open.length, ended: true, generation: 0 };
@@ -216,7 +286,31 @@ impl Store {
     }
 }
 
+/// A body to compress against.
+struct Base {
+    digest: Digest,
+    depth: u8,
+    bytes: Vec<u8>,
+}
+
+/// Damage in an old version must not stop a new one.
+fn readable<T>(outcome: Result<T, StoreError>) -> Result<Option<T>, StoreError> {
+    match outcome {
+        Ok(value) => Ok(Some(value)),
+        Err(StoreError::Damaged { .. } | StoreError::NotFound { .. }) => Ok(None),
+        Err(other) => Err(other),
+    }
+}
+
 impl Writer {
+    /// Notes that something written now needs this body. Nothing is added to the packs by it.
+    fn build_upon(&mut self, digest: Digest) -> u64 {
+        self.references.iter_mut().for_each(|references| {
+            references.insert(digest);
+        });
+        0
+    }
+
     pub(crate) fn check(&self) -> Result<(), StoreError> {
         if !self.failed {
             return Ok(());

@@ -4,10 +4,14 @@ use std::sync::{Arc, PoisonError};
 
 use nenrin_urls::CanonicalUrl;
 
-use crate::bodies::{BodiesHead, Coding, Reference};
+use crate::bodies::{BodiesHead, BodyEntry, Coding, Reference};
 use crate::chunk::{CHUNK_HEAD_BYTES, ChunkHead, ChunkKind};
+use crate::compact::prefix;
+use crate::cut::cut;
 use crate::error::{StoreError, from_backend};
+use crate::media::Class;
 use crate::pack::{Place, damaged, pack_name, read_chunk};
+use crate::recode::{self, Recoding};
 use crate::rows::{self, Row};
 use crate::store::Store;
 use crate::wire::Malformed;
@@ -17,9 +21,19 @@ use crate::{Block, Digest, Version, VersionHead, VersionId, squeeze};
 /// hostile packs ends here.
 const MAX_CHAIN: u8 = 32;
 /// Enough for the directory of most chunks.
-const DIRECTORY_GUESS_BYTES: usize = 4096;
+const DIRECTORY_GUESS_BYTES: usize = 16 << 10;
 /// Versions taken from the index at a time when all are visited.
 const SCAN_BATCH: usize = 1024;
+
+/// A body in its chunk.
+pub(crate) struct Stored {
+    pub(crate) place: Place,
+    pub(crate) group: u32,
+    pub(crate) class: Class,
+    pub(crate) depth: u8,
+    pub(crate) entry: BodyEntry,
+    pub(crate) bytes: Vec<u8>,
+}
 
 impl Store {
     /// Everything about a version but its body.
@@ -34,10 +48,23 @@ impl Store {
         Ok(Version { head: version_head(&row)?, body })
     }
 
-    /// The body of a version as blocks, for comparing versions.
+    /// The body of a version as blocks, for comparing versions: HTML cut at tags, anything else
+    /// one block. A body that was stored gzipped comes without its gzip.
     pub fn blocks(&self, id: VersionId) -> Result<Vec<Block>, StoreError> {
-        let body = self.body(&self.row(id)?.digest)?;
-        Ok(vec![Block { digest: Digest::of(&body), bytes: body }])
+        let digest = self.row(id)?.digest;
+        let stored = self.stored(&digest)?;
+        let body = match stored.entry.recoding {
+            code if code == Recoding::Gzip as u8 => {
+                recode::gzip_plain(&stored.bytes).map(<[u8]>::to_vec)
+            }
+            _ => None,
+        };
+        let body = body.map_or_else(|| self.body(&digest), Ok)?;
+        let block = |bytes: &[u8]| Block { digest: Digest::of(bytes), bytes: bytes.to_vec() };
+        match stored.class {
+            Class::Html => Ok(cut(&body).map(block).collect()),
+            Class::Text | Class::Other => Ok(vec![block(&body)]),
+        }
     }
 
     /// Visits every version in the order of its number. Damaged records are left out; `verify`
@@ -52,8 +79,10 @@ impl Store {
             let batch = self.index().versions_from(next, SCAN_BATCH)?;
             let Some((last, _)) = batch.last() else { return Ok(()) };
             next = last + 1;
-            for (id, _) in batch {
-                match self.head(VersionId(id)) {
+            for (id, place) in batch {
+                // All records of a chunk will be wanted, so it is decoded once and kept.
+                let row = self.rows_at(place).and_then(|_| self.row_at(place, VersionId(id)));
+                match row.and_then(|row| version_head(&row)) {
                     Ok(head) => visit(head)?,
                     Err(StoreError::Damaged { .. } | StoreError::NotFound { .. }) => {}
                     Err(other) => return Err(other),
@@ -69,9 +98,19 @@ impl Store {
         }
         drop(pending);
         let place = self.index().version(id.0)?.ok_or(StoreError::NotFound { id })?;
-        let rows = self.rows_at(place)?;
-        let row = rows.iter().find(|row| row.id == id.0);
-        row.map(|row| Arc::new(row.clone())).ok_or_else(|| {
+        self.row_at(place, id)
+    }
+
+    fn row_at(&self, place: Place, id: VersionId) -> Result<Arc<Row>, StoreError> {
+        let row = match self.rows.get(place) {
+            Some(rows) => rows.iter().find(|row| row.id == id.0).cloned(),
+            None => {
+                let (_, payload) = read_chunk(&*self.backend, place, &[ChunkKind::Versions])?;
+                rows::decode_row(&payload, id.0)
+                    .map_err(|why| damaged("versions chunk", place, why))?
+            }
+        };
+        row.map(Arc::new).ok_or_else(|| {
             damaged("index", place, Malformed("it names another chunk; run `reindex`"))
         })
     }
@@ -136,32 +175,75 @@ impl Store {
 
     /// The body with this digest, checked.
     pub(crate) fn body(&self, digest: &Digest) -> Result<Vec<u8>, StoreError> {
-        match self.body_through(digest, MAX_CHAIN) {
+        let stored = self.stored(digest)?;
+        let body = match stored.entry.recoding {
+            0 => stored.bytes,
+            code => recode::restore(&stored.bytes, code)
+                .map_err(|why| damaged("body", stored.place, why))?,
+        };
+        match Digest::of(&body) == *digest {
+            true => Ok(body),
+            false => Err(damaged("body", stored.place, Malformed("its digest differs"))),
+        }
+    }
+
+    /// A body as it lies in its chunk, perhaps recoded.
+    pub(crate) fn stored(&self, digest: &Digest) -> Result<Stored, StoreError> {
+        match self.stored_through(digest, MAX_CHAIN) {
             // Compacting may have moved it between looking up and reading.
-            Err(StoreError::Damaged { .. }) => self.body_through(digest, MAX_CHAIN),
+            Err(StoreError::Damaged { .. }) => self.stored_through(digest, MAX_CHAIN),
             other => other,
         }
     }
 
-    fn body_through(&self, digest: &Digest, chain: u8) -> Result<Vec<u8>, StoreError> {
+    fn stored_through(&self, digest: &Digest, chain: u8) -> Result<Stored, StoreError> {
         let Some(place) = self.find_body(digest)? else {
             return Err(damaged("body", digest, Malformed("no pack holds it")));
         };
-        let (head, raw) = self.bodies_at(place, chain)?;
+        let (head, raw) = self.bodies_at(place, digest, chain)?;
         let wrong = |why| damaged("body", place, Malformed(why));
         let (start, entry) = head.find(digest).ok_or_else(|| wrong("it is not in its chunk"))?;
         let end = start + entry.stored_bytes;
-        let body = raw
+        let bytes = raw
             .get(start as usize..end as usize)
             .ok_or_else(|| wrong("its chunk is too short"))?
             .to_vec();
-        if Digest::of(&body) == *digest { Ok(body) } else { Err(wrong("its digest differs")) }
+        Ok(Stored {
+            place,
+            group: head.group,
+            class: head.class,
+            depth: head.depth,
+            entry: entry.clone(),
+            bytes,
+        })
     }
 
-    /// The directory and the raw bytes of a bodies chunk.
-    fn bodies_at(&self, place: Place, chain: u8) -> Result<(BodiesHead, Arc<Vec<u8>>), StoreError> {
+    /// The raw bytes of a prefix chunk.
+    pub(crate) fn prefix_at(&self, place: Place) -> Result<Arc<Vec<u8>>, StoreError> {
         if let Some(raw) = self.frames.get(place) {
-            return Ok((self.directory(place)?, raw));
+            return Ok(raw);
+        }
+        let (_, payload) = read_chunk(&*self.backend, place, &[ChunkKind::Prefix])?;
+        let raw = prefix::decode(&payload).map_err(|why| damaged("prefix chunk", place, why))?;
+        let raw = Arc::new(raw);
+        self.frames.put(place, raw.len(), raw.clone());
+        Ok(raw)
+    }
+
+    /// The directory and the raw bytes of a bodies chunk, at least up to this body.
+    fn bodies_at(
+        &self,
+        place: Place,
+        digest: &Digest,
+        chain: u8,
+    ) -> Result<(BodiesHead, Arc<Vec<u8>>), StoreError> {
+        let cached = self.frames.get(place);
+        if let Some(raw) = &cached {
+            let head = self.directory(place)?;
+            let end = head.find(digest).map_or(0, |(start, entry)| start + entry.stored_bytes);
+            if end <= raw.len() as u64 {
+                return Ok((head, raw.clone()));
+            }
         }
         let (_, payload) = read_chunk(&*self.backend, place, &[ChunkKind::Bodies])?;
         let unreadable = |why| damaged("bodies chunk", place, why);
@@ -172,8 +254,15 @@ impl Store {
         let reference = self.reference(place, &head.reference, chain)?;
         let raw = match head.coding {
             Coding::Plain => data.to_vec(),
-            Coding::Zstd => squeeze::decompress(data, head.raw_bytes() as usize, &reference)
-                .map_err(unreadable)?,
+            Coding::Zstd => {
+                let raw_bytes = head.raw_bytes() as usize;
+                // Who comes for a second page of a frame will come for more.
+                let until = match (cached, head.find(digest)) {
+                    (None, Some((start, entry))) => (start + entry.stored_bytes) as usize,
+                    _ => raw_bytes,
+                };
+                squeeze::decompress_until(data, raw_bytes, until, &reference).map_err(unreadable)?
+            }
         };
         let raw = Arc::new(raw);
         self.frames.put(place, raw.len(), raw.clone());
@@ -188,11 +277,8 @@ impl Store {
     ) -> Result<Arc<Vec<u8>>, StoreError> {
         match reference {
             Reference::Nothing => Ok(Arc::default()),
-            Reference::Body(digest) => Ok(Arc::new(self.body_through(digest, chain)?)),
-            Reference::Chunk(offset) => {
-                let place = Place { pack: place.pack, offset: *offset };
-                Ok(self.bodies_at(place, chain)?.1)
-            }
+            Reference::Body(digest) => Ok(Arc::new(self.stored_through(digest, chain)?.bytes)),
+            Reference::Chunk(offset) => self.prefix_at(Place { pack: place.pack, offset: *offset }),
         }
     }
 }

@@ -73,8 +73,8 @@ pub(crate) fn encode(rows: &[Row], durable_bytes: u64, level: i32) -> Vec<u8> {
     put_urls(&mut raw, rows);
     let (mut requests, mut responses) = (HeadWriter::default(), HeadWriter::default());
     for row in rows {
-        requests.push(&row.request_head, row.visited_at_s, row.body_bytes);
-        responses.push(&row.response_head, row.visited_at_s, row.body_bytes);
+        requests.push(&row.request_head, &row.url, row.visited_at_s, row.body_bytes);
+        responses.push(&row.response_head, &row.url, row.visited_at_s, row.body_bytes);
     }
     requests.finish(&mut raw);
     responses.finish(&mut raw);
@@ -97,49 +97,76 @@ pub(crate) fn decode(payload: &[u8]) -> Result<Rows, Malformed> {
     let digests =
         (0..count).map(|_| reader.array().map(Digest)).collect::<Result<Vec<_>, Malformed>>()?;
     let raw = squeeze::decompress(reader.rest(), raw_bytes, b"")?;
-    let rows = decode_columns(&mut Reader::new(&raw), digests)?;
+    let rows = decode_columns(&mut Reader::new(&raw), digests, &|_| true)?;
     Ok(Rows { durable_bytes, rows })
 }
 
-fn decode_columns(raw: &mut Reader<'_>, digests: Vec<Digest>) -> Result<Vec<Row>, Malformed> {
+/// One row of a chunk, without building the others.
+pub(crate) fn decode_row(payload: &[u8], id: u64) -> Result<Option<Row>, Malformed> {
+    let mut reader = Reader::new(payload);
+    reader.varint()?;
+    let count = reader.count(MAX_ROWS)?;
+    let raw_bytes = reader.count(MAX_RAW_BYTES)?;
+    let digests = column(count, || reader.array().map(Digest))?;
+    let raw = squeeze::decompress(reader.rest(), raw_bytes, b"")?;
+    Ok(decode_columns(&mut Reader::new(&raw), digests, &|found| found == id)?.pop())
+}
+
+fn decode_columns(
+    raw: &mut Reader<'_>,
+    digests: Vec<Digest>,
+    wanted: &dyn Fn(u64) -> bool,
+) -> Result<Vec<Row>, Malformed> {
     let count = digests.len();
     let words = read_words(raw)?;
     let ids = column(count, || raw.signed())?;
     let groups = column(count, || raw.signed())?;
     let times = column(count, || raw.signed())?;
     let statuses = column(count, || raw.varint())?;
-    let protocols = column(count, || read_word(raw, &words))?;
-    let tls = column(count, || read_word(raw, &words))?;
-    let addresses = column(count, || read_word(raw, &words))?;
-    let truncations = column(count, || read_word(raw, &words))?;
+    let protocols = column(count, || raw.count(words.len()))?;
+    let tls = column(count, || raw.count(words.len()))?;
+    let addresses = column(count, || raw.count(words.len()))?;
+    let truncations = column(count, || raw.count(words.len()))?;
     let lengths = column(count, || raw.varint())?;
-    let urls = read_urls(raw, count)?;
+    let mut urls = UrlReader::new(raw, count)?;
     let mut requests = HeadReader::new(raw)?;
     let mut responses = HeadReader::new(raw)?;
 
     let (mut id, mut group, mut time_s) = (0u64, 0i64, 0i64);
-    let mut rows = Vec::with_capacity(count);
-    for (at, (url, digest)) in urls.into_iter().zip(digests).enumerate() {
+    let mut rows = Vec::new();
+    let mut url = Vec::new();
+    for (at, digest) in digests.into_iter().enumerate() {
+        urls.next(&mut url)?;
         id = id.wrapping_add(ids[at] as u64);
         group = group.wrapping_add(groups[at]);
         time_s = time_s.wrapping_add(times[at]);
-        let text = |word: &Option<Vec<u8>>| -> Result<Option<String>, Malformed> {
-            word.clone().map(String::from_utf8).transpose().map_err(|_| Malformed("not text"))
+        if !wanted(id) {
+            requests.skip()?;
+            responses.skip()?;
+            continue;
+        }
+        let text = |word: usize| -> Result<Option<String>, Malformed> {
+            let word = word.checked_sub(1).map(|at| words[at].to_vec());
+            word.map(String::from_utf8).transpose().map_err(|_| Malformed("not text"))
         };
+        let url = String::from_utf8(url.clone()).map_err(|_| Malformed("url is not text"))?;
         rows.push(Row {
             id,
             group: u32::try_from(group).map_err(|_| Malformed("group too large"))?,
+            request_head: requests.next(&url, time_s, lengths[at])?,
+            response_head: responses.next(&url, time_s, lengths[at])?,
             url,
             visited_at_s: time_s,
             status: u16::try_from(statuses[at]).map_err(|_| Malformed("status too large"))?,
-            protocol: text(&protocols[at])?.unwrap_or_default(),
-            tls: text(&tls[at])?,
-            server_address: addresses[at].as_deref().map(read_address).transpose()?,
-            request_head: requests.next(time_s, lengths[at])?,
-            response_head: responses.next(time_s, lengths[at])?,
+            protocol: text(protocols[at])?.unwrap_or_default(),
+            tls: text(tls[at])?,
+            server_address: addresses[at]
+                .checked_sub(1)
+                .map(|at| read_address(words[at]))
+                .transpose()?,
             body_bytes: lengths[at],
             digest,
-            truncated: text(&truncations[at])?,
+            truncated: text(truncations[at])?,
         });
     }
     Ok(rows)
@@ -171,22 +198,15 @@ fn put_words(raw: &mut Vec<u8>, rows: &[Row]) -> Vec<Vec<u8>> {
     words
 }
 
-fn read_words(raw: &mut Reader<'_>) -> Result<Vec<Vec<u8>>, Malformed> {
+fn read_words<'a>(raw: &mut Reader<'a>) -> Result<Vec<&'a [u8]>, Malformed> {
     let count = raw.count(4 * MAX_ROWS)?;
-    column(count, || raw.bytes(MAX_WORD_BYTES).map(<[u8]>::to_vec))
+    column(count, || raw.bytes(MAX_WORD_BYTES))
 }
 
 /// Zero is no word; the others count from one.
 fn find(words: &[Vec<u8>], word: &Option<Vec<u8>>) -> u64 {
     let at = |word: &Vec<u8>| words.binary_search(word).map_or(0, |at| at as u64 + 1);
     word.as_ref().map_or(0, at)
-}
-
-fn read_word(raw: &mut Reader<'_>, words: &[Vec<u8>]) -> Result<Option<Vec<u8>>, Malformed> {
-    match raw.count(words.len())? {
-        0 => Ok(None),
-        at => Ok(Some(words[at - 1].clone())),
-    }
 }
 
 fn read_address(bytes: &[u8]) -> Result<IpAddr, Malformed> {
@@ -214,20 +234,35 @@ fn put_urls(raw: &mut Vec<u8>, rows: &[Row]) {
     raw.extend_from_slice(&rests);
 }
 
-fn read_urls(raw: &mut Reader<'_>, count: usize) -> Result<Vec<String>, Malformed> {
-    let limit = nenrin_urls::MAX_URL_BYTES;
-    let lengths = column(count, || Ok((raw.count(limit)?, raw.count(limit)?)))?;
-    let mut before: Vec<u8> = Vec::new();
-    let mut urls = Vec::with_capacity(count);
-    for (shared, rest) in lengths {
-        if shared > before.len() {
+/// Gives the URLs back, in order.
+struct UrlReader<'a> {
+    lengths: Reader<'a>,
+    rests: Reader<'a>,
+}
+
+impl<'a> UrlReader<'a> {
+    fn new(raw: &mut Reader<'a>, count: usize) -> Result<Self, Malformed> {
+        let limit = nenrin_urls::MAX_URL_BYTES;
+        let lengths = raw.clone();
+        let mut joined = 0;
+        for _ in 0..count {
+            raw.count(limit)?;
+            joined += raw.count(limit)?;
+        }
+        Ok(Self { lengths, rests: Reader::new(raw.take(joined)?) })
+    }
+
+    /// Makes the URL of the next row out of that of the row before.
+    fn next(&mut self, url: &mut Vec<u8>) -> Result<(), Malformed> {
+        let limit = nenrin_urls::MAX_URL_BYTES;
+        let shared = self.lengths.count(limit)?;
+        if shared > url.len() {
             return Err(Malformed("url shares more than there is"));
         }
-        before.truncate(shared);
-        before.extend_from_slice(raw.take(rest)?);
-        urls.push(String::from_utf8(before.clone()).map_err(|_| Malformed("url is not text"))?);
+        url.truncate(shared);
+        url.extend_from_slice(self.rests.take(self.lengths.count(limit)?)?);
+        Ok(())
     }
-    Ok(urls)
 }
 
 #[cfg(test)]
@@ -240,6 +275,7 @@ mod tests {
         let head = prop_oneof![
             Just(b"HTTP/1.1 200 OK\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nContent-Length: 5\r\n\r\n".to_vec()),
             Just(b"GET / HTTP/1.1\r\nHost: a\x01D\x01\r\n\r\n".to_vec()),
+            Just(b"GET /a/b HTTP/1.1\r\nHost: a\r\n\r\n".to_vec()),
             proptest::collection::vec(any::<u8>(), 0..60),
         ];
         let numbers = (any::<u32>(), any::<i64>(), any::<u16>(), 0..9u64);
@@ -277,6 +313,10 @@ mod tests {
         #[test]
         fn rows_come_back_exactly(rows in proptest::collection::vec(row(), 0..40), durable: u64) {
             let decoded = decode(&encode(&rows, durable, 3)).unwrap();
+            let payload = encode(&rows, durable, 3);
+            for row in &rows {
+                prop_assert_eq!(decode_row(&payload, row.id), Ok(Some(row.clone())));
+            }
             prop_assert_eq!(decoded.rows, rows);
             prop_assert_eq!(decoded.durable_bytes, durable);
         }
@@ -284,7 +324,7 @@ mod tests {
         #[test]
         fn junk_never_panics(junk: Vec<u8>) {
             let _ = decode(&junk);
-            let _ = decode_columns(&mut Reader::new(&junk), vec![Digest::of(b""); 3]);
+            let _ = decode_columns(&mut Reader::new(&junk), vec![Digest::of(b""); 3], &|_| true);
         }
     }
 

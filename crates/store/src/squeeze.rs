@@ -1,11 +1,14 @@
 //! zstd with a reference: the only place that knows the compressor.
 
-use zstd::zstd_safe::{CCtx, CParameter, DCtx};
+use zstd::zstd_safe::{CCtx, CParameter, DCtx, DParameter, InBuffer, OutBuffer};
 
 use crate::wire::Malformed;
 
 /// Above this, long-distance matching finds what the level's own tables would have forgotten.
 const LONG_DISTANCE_FROM_BYTES: usize = 1 << 20;
+
+/// Enough for the head of any zstd frame; from then on zstd says what it wants next.
+const FRAME_HEAD_BYTES: usize = 18;
 
 /// Compresses `raw` at `level`; `reference` must be given again to get it back.
 pub(crate) fn compress(raw: &[u8], level: i32, reference: &[u8]) -> Vec<u8> {
@@ -46,6 +49,40 @@ pub(crate) fn decompress(
     if written == raw_bytes { Ok(out) } else { Err(Malformed("zstd frame has another length")) }
 }
 
+/// The first `until` bytes of what [`decompress`] gives, or a few more: a page at the front of a
+/// frame need not wait for those behind it.
+pub(crate) fn decompress_until(
+    data: &[u8],
+    raw_bytes: usize,
+    until: usize,
+    reference: &[u8],
+) -> Result<Vec<u8>, Malformed> {
+    if until >= raw_bytes {
+        return decompress(data, raw_bytes, reference);
+    }
+    let unreadable = |_| Malformed("zstd frame not readable");
+    let mut context = DCtx::create();
+    // The output is its own window: nothing is copied.
+    context.set_parameter(DParameter::StableOutBuffer(true)).map_err(unreadable)?;
+    if !reference.is_empty() {
+        context.ref_prefix(reference).map_err(|_| Malformed("reference not usable"))?;
+    }
+    let mut out = Vec::with_capacity(raw_bytes);
+    let mut buffer = OutBuffer::around(&mut out);
+    let (mut fed, mut wanted) = (0, FRAME_HEAD_BYTES);
+    while buffer.pos() < until {
+        let end = (fed + wanted).min(data.len());
+        let mut input = InBuffer::around(&data[fed..end]);
+        wanted = context.decompress_stream(&mut buffer, &mut input).map_err(unreadable)?;
+        let taken = input.pos();
+        fed += taken;
+        if (wanted == 0 || fed == data.len() || taken == 0) && buffer.pos() < until {
+            return Err(Malformed("zstd frame ends too soon"));
+        }
+    }
+    Ok(out)
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -60,8 +97,22 @@ mod tests {
         }
 
         #[test]
+        fn any_front_part_comes_back(
+            seed: u64, length in 0usize..400_000, until in 0usize..400_000, reference: Vec<u8>,
+        ) {
+            let word = |n: usize| seed.wrapping_mul(n as u64 / 7 % 1000 + 1).to_le_bytes()[n % 8];
+            let raw: Vec<u8> = (0..length).map(word).collect();
+            let until = until.min(length);
+            let data = compress(&raw, 3, &reference);
+            let part = decompress_until(&data, length, until, &reference).unwrap();
+            prop_assert!(part.len() >= until && raw.starts_with(&part));
+            let _ = decompress_until(&data[..data.len() / 2], length, until, &reference);
+        }
+
+        #[test]
         fn junk_is_refused_without_panic(junk: Vec<u8>, length in 0usize..4096) {
             let _ = decompress(&junk, length, b"");
+            let _ = decompress_until(&junk, length, length / 2, b"");
         }
     }
 

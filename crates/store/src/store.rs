@@ -1,4 +1,5 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use crate::backend::ContentBackend;
@@ -9,6 +10,7 @@ use crate::index::{self, Index, Share};
 use crate::options::StoreOptions;
 use crate::pack::Place;
 use crate::rows::Row;
+use crate::similar::Similar;
 use crate::{Digest, put};
 
 /// Decoded version records kept in memory.
@@ -24,6 +26,9 @@ pub struct Store {
     /// Raw bytes of bodies and prefix chunks.
     pub(crate) frames: Cache<Vec<u8>>,
     pub(crate) rows: Cache<Vec<Row>>,
+    pub(crate) next_pack: AtomicU64,
+    /// Held while compacting, which takes long and lets everybody else go on.
+    pub(crate) compacting: Mutex<()>,
 }
 
 /// What was put since the last sync: readable here, not yet durable.
@@ -37,8 +42,11 @@ pub(crate) struct Pending {
 /// The one who writes.
 pub(crate) struct Writer {
     pub(crate) open: Option<put::OpenPack>,
-    pub(crate) next_pack: u64,
     pub(crate) next_version: u64,
+    /// Pages seen lately, for finding one that resembles a new page.
+    pub(crate) similar: Similar,
+    /// While compacting: the stored bodies that were built upon meanwhile, which must not go.
+    pub(crate) references: Option<BTreeSet<Digest>>,
     /// What the open pack holds by site, as far as the index does not know it yet.
     pub(crate) shares: BTreeMap<u32, Share>,
     /// A sync failed: the system may have dropped any of the bytes, so only opening the archive
@@ -49,7 +57,14 @@ pub(crate) struct Writer {
 impl Writer {
     /// One who may not write.
     fn forbidden() -> Self {
-        Self { open: None, next_pack: 0, next_version: 0, shares: BTreeMap::new(), failed: true }
+        Self {
+            open: None,
+            next_version: 0,
+            similar: Similar::default(),
+            references: None,
+            shares: BTreeMap::new(),
+            failed: true,
+        }
     }
 }
 
@@ -61,8 +76,8 @@ impl Store {
         options: StoreOptions,
     ) -> Result<Self, StoreError> {
         let (mut index, _) = Index::open(options.index_path.as_deref())?;
-        let writer = match options.read_only {
-            true => Writer::forbidden(),
+        let (writer, next_pack) = match options.read_only {
+            true => (Writer::forbidden(), 0),
             false => catch_up::catch_up(&*backend, &mut index)?,
         };
         Ok(Self {
@@ -73,11 +88,14 @@ impl Store {
             index: Mutex::new(index),
             writer: Mutex::new(writer),
             pending: RwLock::default(),
+            next_pack: AtomicU64::new(next_pack),
+            compacting: Mutex::default(),
         })
     }
 
     /// Throws the index away and reads it from the packs again.
     pub fn rebuild_index(&self) -> Result<(), StoreError> {
+        let _quiet = self.compacting.lock().unwrap_or_else(PoisonError::into_inner);
         self.sync()?;
         let mut writer = self.writer();
         let mut index = self.index();
@@ -87,7 +105,9 @@ impl Store {
             index::remove(path)?;
         }
         *index = Index::open(self.options.index_path.as_deref())?.0;
-        *writer = catch_up::catch_up(&*self.backend, &mut index)?;
+        let (caught_up, next_pack) = catch_up::catch_up(&*self.backend, &mut index)?;
+        *writer = caught_up;
+        self.next_pack.fetch_max(next_pack, Ordering::Relaxed);
         Ok(())
     }
 

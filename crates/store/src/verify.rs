@@ -84,6 +84,12 @@ impl Store {
         if self.options.read_only {
             leave_to_the_writer(&mut packs, &known);
         }
+        // What a failed append left behind the open pack will be overwritten.
+        if let Some(open) = &self.writer().open {
+            let open_name = pack_name(open.number);
+            let of_open = packs.iter_mut().filter(|(name, _)| *name == open_name);
+            of_open.for_each(|(_, length)| *length = open.length.min(*length));
+        }
         let total = packs.iter().map(|(_, length)| length).sum();
         let mut report = VerifyReport::default();
         let mut found = Findings::default();

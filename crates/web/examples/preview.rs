@@ -28,7 +28,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let port = arguments.iter().find_map(|a| a.parse().ok()).unwrap_or(8080);
     let state = Arc::new(SqliteState::in_memory(3600)?);
     if !has("empty") {
-        fill(&*state)?;
+        fill(&state)?;
     }
     let mut options = WebOptions::new([42; 32]);
     if has("password") {
@@ -222,7 +222,7 @@ fn made_up_visit(
         }
         3 if !first => (Outcome::Gone, 404, None),
         _ if first || dice.below(100) < chance => (Outcome::Changed, 200, None),
-        _ if roll % 2 == 0 => (Outcome::NotModified, 304, None),
+        _ if roll.is_multiple_of(2) => (Outcome::NotModified, 304, None),
         _ => (Outcome::Same, 200, None),
     };
     let bytes = 8_000 + dice.below(60_000);

@@ -2,6 +2,8 @@ use nenrin_state::SiteId;
 use nenrin_urls::CanonicalUrl;
 use serde::Serialize;
 
+use crate::Metric;
+
 /// What the interface may ask the running program to do. Calls come from threads that may block;
 /// only [`Control::preview`] may take longer than a moment.
 pub trait Control: Send + Sync {
@@ -20,8 +22,49 @@ pub trait Control: Send + Sync {
     /// Starts the demo website and registers it.
     fn start_demo(&self) -> Result<SiteId, ControlError>;
 
+    /// Figures of its own for `/metrics`.
+    fn metrics(&self) -> Vec<Metric> {
+        Vec::new()
+    }
+
+    /// The removals that this program can carry out; the others are shown as not possible.
+    fn removals(&self) -> &[Removal] {
+        &[]
+    }
+
+    /// Removes a site in one of three ways. Must be logged with its reason.
+    fn remove(&self, site: SiteId, removal: Removal, reason: &str) -> Result<(), ControlError> {
+        let _ = (site, removal, reason);
+        Err(ControlError::NotRunningHere)
+    }
+
     /// Looks at a site before it is registered: a few polite requests, with an end.
     fn preview(&self, top: &CanonicalUrl, allow_private: bool) -> Result<Preview, ControlError>;
+}
+
+/// Removing is three different things; each includes the ones before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Removal {
+    /// Out of the lists; collecting stops; what was kept can still be opened by its address.
+    Hide,
+    /// Nobody can open it any more; it is still stored.
+    Deny,
+    /// Its content is deleted from storage. This cannot be undone.
+    Delete,
+}
+
+impl Removal {
+    /// Every removal, the mildest first.
+    pub const ALL: [Self; 3] = [Self::Hide, Self::Deny, Self::Delete];
+
+    pub(crate) fn code(self) -> &'static str {
+        match self {
+            Self::Hide => "hide",
+            Self::Deny => "deny",
+            Self::Delete => "delete",
+        }
+    }
 }
 
 /// A request that has not ended.

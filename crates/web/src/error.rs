@@ -18,6 +18,14 @@ pub enum WebError {
     /// The form is larger than any real one.
     #[error("the form is too large or not a form")]
     BadForm,
+    /// A parameter of the API that cannot be read.
+    #[error("{what} {reason}")]
+    BadParameter {
+        /// Its name.
+        what: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// Only an administrator may do this.
     #[error("only an administrator may do this; log in with the administrator's password")]
     NotAllowed,
@@ -61,7 +69,7 @@ impl WebError {
                 StatusCode::NOT_FOUND
             }
             Self::Forged | Self::NotAllowed => StatusCode::FORBIDDEN,
-            Self::BadForm => StatusCode::BAD_REQUEST,
+            Self::BadForm | Self::BadParameter { .. } => StatusCode::BAD_REQUEST,
             Self::ForeignHost { .. } => StatusCode::MISDIRECTED_REQUEST,
             Self::Control(_) | Self::State(StateError::SiteExists { .. }) => StatusCode::CONFLICT,
             Self::State(_) => StatusCode::SERVICE_UNAVAILABLE,

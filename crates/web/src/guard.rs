@@ -1,6 +1,10 @@
 //! What every request passes before a page sees it, and every answer on its way out.
 
-use std::{collections::BTreeMap, net::SocketAddr, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+};
 
 use axum::{
     body::{Body, to_bytes},
@@ -38,7 +42,11 @@ pub(crate) async fn guard(
     mut request: Request,
     next: Next,
 ) -> Response {
-    let (visitor, is_new) = welcome(&shared, &request);
+    let program = match program_password(&shared.app, &request) {
+        Some((password, from)) => program_session(shared.clone(), password, from).await,
+        None => None,
+    };
+    let (visitor, is_new) = welcome(&shared, &request, program);
     let replay = visitor.replay.clone();
     let session = visitor.session.clone();
     let response = match admit(&shared.app, &visitor, &request) {
@@ -56,16 +64,68 @@ pub(crate) async fn guard(
     response
 }
 
-fn welcome(shared: &Shared, request: &Request) -> (Visitor, bool) {
+/// Programs send the password with every request (HTTP Basic, any user name).
+fn program_password(app: &WebApp, request: &Request) -> Option<(String, Option<IpAddr>)> {
+    let path = request.uri().path();
+    let for_programs = path.starts_with("/api/") || matches!(path, "/metrics" | "/feed.atom");
+    if app.options.admin_hash.is_none() || !for_programs {
+        return None;
+    }
+    let sent = request.headers().get(header::AUTHORIZATION)?.to_str().ok()?;
+    let decoded = decode_base64(sent.strip_prefix("Basic ")?)?;
+    let password = String::from_utf8(decoded).ok()?.split_once(':')?.1.to_owned();
+    let from = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip());
+    Some((password, from))
+}
+
+/// Hashing takes time, so it is done on a thread that may block.
+async fn program_session(
+    shared: Arc<Shared>,
+    password: String,
+    from: Option<IpAddr>,
+) -> Option<String> {
+    let task = tokio::task::spawn_blocking(move || {
+        let now_s = (shared.app.now_s)();
+        shared.sessions.program(&shared.app.options, &password, from, now_s)
+    });
+    task.await.ok().flatten()
+}
+
+/// Base64 with or without padding; short, so it need not be fast.
+fn decode_base64(text: &str) -> Option<Vec<u8>> {
+    let digit = |b: u8| match b {
+        b'A'..=b'Z' => Some(b - b'A'),
+        b'a'..=b'z' => Some(b - b'a' + 26),
+        b'0'..=b'9' => Some(b - b'0' + 52),
+        b'+' => Some(62),
+        b'/' => Some(63),
+        _ => None,
+    };
+    let mut out = Vec::new();
+    let (mut bits, mut held) = (0_u32, 0);
+    for b in text.trim().trim_end_matches('=').bytes().take(4_000) {
+        bits = (bits << 6 | u32::from(digit(b)?)) & 0xff_ffff;
+        held += 6;
+        if held >= 8 {
+            held -= 8;
+            out.push((bits >> held) as u8);
+        }
+    }
+    Some(out)
+}
+
+fn welcome(shared: &Shared, request: &Request, program: Option<String>) -> (Visitor, bool) {
     let options = &shared.app.options;
     let now_s = (shared.app.now_s)();
     let text = |name| request.headers().get(name).and_then(|v| v.to_str().ok()).unwrap_or_default();
     let cookies = text(header::COOKIE);
-    let known = cookie(cookies, SESSION_COOKIE).filter(|id| is_session_id(id));
-    let session = known
-        .map_or_else(|| shared.sessions.new_id(&options.secret, now_s), |known| known.to_owned());
+    let sent = cookie(cookies, SESSION_COOKIE).filter(|id| is_session_id(id));
+    let known = program.or_else(|| sent.map(str::to_owned));
+    let is_new = known.is_none();
+    let session = known.unwrap_or_else(|| shared.sessions.new_id(&options.secret, now_s));
     let has_accounts = options.admin_hash.is_some();
-    let role = match shared.sessions.role(&session, now_s) {
+    let given = shared.sessions.role(&session, now_s);
+    let role = match given {
         _ if !has_accounts => Some(Role::Admin),
         None if options.public_reading => Some(Role::Reader),
         role => role,
@@ -77,13 +137,14 @@ fn welcome(shared: &Shared, request: &Request) -> (Visitor, bool) {
         lang,
         role,
         has_accounts,
+        is_logged_in: given.is_some(),
         token: token(&options.secret, &session),
         session,
         replay: shared.app.replay_base.origin(host(request)),
         here: request.uri().path_and_query().map_or("/", |p| p.as_str()).to_owned(),
         now_s,
     };
-    (visitor, known.is_none())
+    (visitor, is_new)
 }
 
 fn host(request: &Request) -> &str {
@@ -108,8 +169,8 @@ fn admit(app: &WebApp, visitor: &Visitor, request: &Request) -> Result<Option<Re
     let path = request.uri().path();
     match visitor.role {
         _ if is_open(path) => Ok(None),
-        None if path.starts_with("/api/") || path == "/metrics" => {
-            Ok(Some(StatusCode::UNAUTHORIZED.into_response()))
+        None if path.starts_with("/api/") || matches!(path, "/metrics" | "/feed.atom") => {
+            Ok(Some(ask_for_password()))
         }
         None if reads => {
             let back = format::encoded(&visitor.here);
@@ -119,6 +180,12 @@ fn admit(app: &WebApp, visitor: &Visitor, request: &Request) -> Result<Option<Re
         Some(Role::Reader) if !reads && path != "/logout" => Err(WebError::NotAllowed),
         Some(_) => Ok(None),
     }
+}
+
+fn ask_for_password() -> Response {
+    let ask = [(header::WWW_AUTHENTICATE, "Basic realm=\"nenrin\"")];
+    (StatusCode::UNAUTHORIZED, ask, "send the password by HTTP Basic authentication")
+        .into_response()
 }
 
 /// Names that resolve to us are a way for foreign pages to reach a loopback interface; addresses
@@ -200,7 +267,7 @@ pub(crate) struct Submitted {
     pub(crate) visitor: Visitor,
     pub(crate) fields: Fields,
     /// The address it came from, where the server knows it.
-    pub(crate) from: Option<std::net::IpAddr>,
+    pub(crate) from: Option<IpAddr>,
 }
 
 /// Fields by name; of a field sent twice the last counts.
@@ -254,5 +321,20 @@ impl<S: Send + Sync> FromRequest<S> for Submitted {
         }
         let from = parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip());
         Ok(Self { visitor, fields, from })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_is_read() {
+        let read = |text| decode_base64(text).and_then(|bytes| String::from_utf8(bytes).ok());
+        assert_eq!(read("dXNlcjpwYXNz").as_deref(), Some("user:pass"));
+        assert_eq!(read("dTpw5pel").as_deref(), Some("u:p日"));
+        assert_eq!(read("YQ==").as_deref(), Some("a"));
+        assert_eq!(read("YWI").as_deref(), Some("ab"));
+        assert_eq!(read("***"), None);
     }
 }

@@ -35,6 +35,9 @@ fn frame(visitor: &Visitor, menu: Menu, title: &str, content: Markup) -> Markup 
                 title { (title) " · Nenrin" }
                 link rel="icon" href="/assets/logo.svg" type="image/svg+xml";
                 link rel="stylesheet" href="/assets/style.css";
+                @if visitor.role.is_some() {
+                    link rel="alternate" type="application/atom+xml" href="/feed.atom" title="Nenrin";
+                }
                 script src="/assets/app.js" defer {}
             }
             body {
@@ -48,6 +51,9 @@ fn frame(visitor: &Visitor, menu: Menu, title: &str, content: Markup) -> Markup 
                 footer {
                     p {
                         (t("Every version of every page, as of any date.", "すべてのページの、すべての版を、任意の日付で。"))
+                        " · " a href="/api/v1" { "API" }
+                        " · " a href="/feed.atom" { (t("Changes as a feed", "変更フィード")) }
+                        " · " a href="/metrics" { (t("Metrics", "メトリクス")) }
                     }
                 }
             }
@@ -77,14 +83,13 @@ fn language_and_log_out(visitor: &Visitor) -> Markup {
             a href=(format!("/lang?to={other}&back={back}")) hreflang=(other) lang=(other) {
                 (visitor.t("日本語", "English"))
             }
-            @if visitor.has_accounts {
-                @match visitor.role {
-                    Some(_) => form method="post" action="/logout" {
-                        (token(visitor))
-                        button.link { (visitor.t("Log out", "ログアウト")) }
-                    },
-                    None => {}
+            @if visitor.is_logged_in {
+                form method="post" action="/logout" {
+                    (token(visitor))
+                    button.link { (visitor.t("Log out", "ログアウト")) }
                 }
+            } @else if visitor.has_accounts && visitor.role.is_some() {
+                a href="/login" { (visitor.t("Log in", "ログイン")) }
             }
         }
     }

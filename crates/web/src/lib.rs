@@ -10,23 +10,27 @@
 //! It neither fetches nor stores anything, opens no socket and knows no clock. What came from the web
 //! (names, URLs, titles, causes) is shown as text and nothing else.
 
+mod api;
 mod app;
 mod assets;
 mod chart;
 mod control;
 mod error;
+mod feed;
 mod form;
 mod format;
 mod guard;
 mod lang;
 mod layout;
+mod metrics;
 mod pages;
 mod router;
 mod session;
 mod visitor;
 
 pub use app::{KindBytes, ReplayBase, StoreSummary, WebApp, WebOptions};
-pub use control::{Control, ControlError, NotRunningHere, Preview, UnderWay};
+pub use control::{Control, ControlError, NotRunningHere, Preview, Removal, UnderWay};
 pub use error::WebError;
+pub use metrics::{Metric, MetricKind};
 pub use router::router;
 pub use session::{Role, hash_password, may_listen};

@@ -3,17 +3,17 @@ use std::sync::Arc;
 use axum::{
     Router,
     extract::{Path, State},
-    http::StatusCode,
+    http::{HeaderMap, StatusCode, header},
     middleware,
     response::{IntoResponse, Response},
     routing::{get, post},
 };
 
 use crate::{
-    WebApp, WebError, assets,
+    WebApp, WebError, api, assets, feed,
     guard::{self, Fields, Shared, Submitted},
-    layout,
-    pages::{log, login, overview, register, site, site_pages, timeline},
+    layout, metrics,
+    pages::{log, login, overview, register, removal, site, site_pages, timeline},
     session::Sessions,
     visitor::Visitor,
 };
@@ -38,6 +38,7 @@ pub fn router(app: WebApp) -> Router {
         .route("/sites/{id}/pause", post(pause_site))
         .route("/sites/{id}/resume", post(resume_site))
         .route("/sites/{id}/browse", get(browse_site))
+        .route("/sites/{id}/remove", get(ask_removal).post(remove_site))
         .route("/sites/{id}/pages", get(show_site_pages))
         .route("/visits", get(show_log))
         .route("/page", get(show_timeline))
@@ -46,6 +47,9 @@ pub fn router(app: WebApp) -> Router {
         .route("/logout", post(log_out))
         .route("/lang", get(choose_language))
         .route("/assets/{name}", get(assets::asset))
+        .route("/feed.atom", get(show_feed))
+        .route("/metrics", get(show_metrics))
+        .merge(api::router())
         .fallback(nothing_here)
         .layer(middleware::from_fn_with_state(shared.clone(), guard::guard))
         .with_state(shared)
@@ -63,6 +67,11 @@ async fn run(
     task.await.unwrap_or_else(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response())
 }
 
+/// Forms are shown to those who may send them.
+fn admin(visitor: &Visitor) -> Result<(), WebError> {
+    if visitor.is_admin() { Ok(()) } else { Err(WebError::NotAllowed) }
+}
+
 async fn show_overview(State(shared): Ctx, visitor: Visitor, query: Fields) -> Response {
     run(shared, visitor, move |s, v| overview::overview(&s.app, v, &query)).await
 }
@@ -75,8 +84,12 @@ async fn start_demo(State(shared): Ctx, submitted: Submitted) -> Response {
     run(shared, submitted.visitor, |s, _| overview::start_demo(&s.app)).await
 }
 
-async fn new_site(visitor: Visitor, query: Fields) -> Response {
-    register::new_site(&visitor, &query)
+async fn new_site(State(shared): Ctx, visitor: Visitor, query: Fields) -> Response {
+    run(shared, visitor, move |_, v| {
+        admin(v)?;
+        Ok(register::new_site(v, &query))
+    })
+    .await
 }
 
 async fn add_site(State(shared): Ctx, submitted: Submitted) -> Response {
@@ -94,7 +107,11 @@ async fn show_site(State(shared): Ctx, Path(id): Id, visitor: Visitor, query: Fi
 }
 
 async fn edit_site(State(shared): Ctx, Path(id): Id, visitor: Visitor) -> Response {
-    run(shared, visitor, move |s, v| Ok(register::edit(v, &site::find(&s.app, &id)?))).await
+    run(shared, visitor, move |s, v| {
+        admin(v)?;
+        Ok(register::edit(v, &site::find(&s.app, &id)?))
+    })
+    .await
 }
 
 async fn save_site(State(shared): Ctx, Path(id): Id, submitted: Submitted) -> Response {
@@ -128,6 +145,23 @@ async fn pause_site(State(shared): Ctx, Path(id): Id, submitted: Submitted) -> R
 async fn resume_site(State(shared): Ctx, Path(id): Id, submitted: Submitted) -> Response {
     run(shared, submitted.visitor, move |s, _| {
         site::set_paused(&s.app, site::find(&s.app, &id)?.id, false)
+    })
+    .await
+}
+
+async fn ask_removal(State(shared): Ctx, Path(id): Id, visitor: Visitor) -> Response {
+    run(shared, visitor, move |s, v| {
+        admin(v)?;
+        let site = site::find(&s.app, &id)?;
+        Ok(removal::ask(&s.app, v, &site, &Fields::default(), None))
+    })
+    .await
+}
+
+async fn remove_site(State(shared): Ctx, Path(id): Id, submitted: Submitted) -> Response {
+    let fields = submitted.fields;
+    run(shared, submitted.visitor, move |s, v| {
+        removal::remove(&s.app, v, &site::find(&s.app, &id)?, &fields)
     })
     .await
 }
@@ -179,6 +213,25 @@ async fn log_out(State(shared): Ctx, submitted: Submitted) -> Response {
 
 async fn choose_language(query: Fields) -> Response {
     login::choose_language(&query)
+}
+
+async fn show_feed(
+    State(shared): Ctx,
+    headers: HeaderMap,
+    visitor: Visitor,
+    query: Fields,
+) -> Response {
+    let host = headers.get(header::HOST).and_then(|v| v.to_str().ok()).unwrap_or("localhost");
+    let origin = format!("http://{host}");
+    run(shared, visitor, move |s, v| feed::feed(&s.app, v, &origin, &query)).await
+}
+
+async fn show_metrics(State(shared): Ctx, visitor: Visitor) -> Response {
+    run(shared, visitor, |s, _| {
+        let mime = "text/plain; version=0.0.4; charset=utf-8";
+        Ok(([(header::CONTENT_TYPE, mime)], metrics::metrics(&s.app)?).into_response())
+    })
+    .await
 }
 
 async fn nothing_here(visitor: Visitor) -> Response {

@@ -87,6 +87,9 @@ struct Held {
     issued: u64,
     sessions: BTreeMap<String, (Role, i64)>,
     guesses: BTreeMap<Option<IpAddr>, (u32, i64)>,
+    /// Sessions of programs that send the password each time, by a keyed hash of it: checking it
+    /// once per request would be slow.
+    programs: BTreeMap<[u8; 32], String>,
 }
 
 impl Sessions {
@@ -142,6 +145,25 @@ impl Sessions {
         }
         held.sessions.insert(id.clone(), (role, now_s + SESSION_S));
         LogIn::Done(id)
+    }
+
+    /// The session of a program that sends the password with every request.
+    pub(crate) fn program(
+        &self,
+        options: &WebOptions,
+        password: &str,
+        from: Option<IpAddr>,
+        now_s: i64,
+    ) -> Option<String> {
+        let key = *blake3::keyed_hash(&options.secret, password.as_bytes()).as_bytes();
+        let known = locked(&self.held).programs.get(&key).cloned();
+        if let Some(id) = known.filter(|id| self.role(id, now_s).is_some()) {
+            return Some(id);
+        }
+        let LogIn::Done(id) = self.log_in(options, password, from, now_s) else { return None };
+        // Only right passwords come here, so there are at most as many as roles.
+        locked(&self.held).programs.insert(key, id.clone());
+        Some(id)
     }
 
     fn wait_s(&self, from: Option<IpAddr>, now_s: i64) -> i64 {
@@ -247,6 +269,15 @@ mod tests {
         assert!(may_listen(world, &options()).is_ok());
         let broken = WebOptions { admin_hash: Some("secret".into()), ..open };
         assert!(matches!(may_listen(home, &broken), Err(WebError::PasswordHash { .. })));
+    }
+
+    #[test]
+    fn a_program_keeps_its_session() {
+        let (sessions, options) = (Sessions::default(), options());
+        let id = sessions.program(&options, "right", None, 0).unwrap();
+        assert_eq!(sessions.program(&options, "right", None, 9), Some(id.clone()));
+        assert_ne!(sessions.program(&options, "right", None, SESSION_S + 1), Some(id));
+        assert_eq!(sessions.program(&options, "guess", None, 0), None);
     }
 
     #[test]

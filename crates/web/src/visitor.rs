@@ -13,6 +13,8 @@ pub(crate) struct Visitor {
     pub(crate) role: Option<Role>,
     /// Whether a password exists: then there is someone to log in or out.
     pub(crate) has_accounts: bool,
+    /// Whether a password was given.
+    pub(crate) is_logged_in: bool,
     pub(crate) session: String,
     /// What every form must carry.
     pub(crate) token: String,

@@ -1,5 +1,6 @@
 //! Every page and form, asked without sockets.
 
+#[path = "support/base.rs"]
 mod support;
 
 use axum::{
@@ -12,7 +13,7 @@ use nenrin_web::{UnderWay, WebOptions};
 use support::{NOW_S, World, site_fields, url};
 
 /// Pages that a person can open in a world that was lived in.
-const PAGES: [&str; 16] = [
+const PAGES: [&str; 17] = [
     "/",
     "/?q=paper&sort=versions&down=1",
     "/now",
@@ -20,6 +21,7 @@ const PAGES: [&str; 16] = [
     "/sites/1",
     "/sites/1?note=paused",
     "/sites/1/edit",
+    "/sites/1/remove",
     "/sites/1/pages",
     "/sites/1/pages?prefix=%2Fa%2F",
     "/sites/1/pages?list=1",
@@ -31,7 +33,7 @@ const PAGES: [&str; 16] = [
     "/assets/style.css",
 ];
 
-const FORMS: [&str; 10] = [
+const FORMS: [&str; 11] = [
     "/demo",
     "/sites",
     "/sites/new/look",
@@ -40,6 +42,7 @@ const FORMS: [&str; 10] = [
     "/sites/1/collect",
     "/sites/1/pause",
     "/sites/1/resume",
+    "/sites/1/remove",
     "/login",
     "/logout",
 ];
@@ -442,4 +445,28 @@ async fn a_form_too_large_is_refused() {
     let long = "x".repeat(300_000);
     let answer = world.post_as("/sites", &cookie, &token, &[("url", &long)]).await;
     assert_eq!(answer.status, StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test]
+async fn removing_asks_which_removal_is_meant_and_why() {
+    let world = World::lived_in();
+    let body = world.get("/sites/1/remove").await.body;
+    assert!(body.contains("value=\"hide\">") && body.contains("value=\"deny\" disabled"), "{body}");
+    for (fields, field) in [
+        (vec![("reason", "x")], "Choose what is meant"),
+        (vec![("removal", "hide"), ("reason", " ")], "reason-error"),
+        (
+            vec![("removal", "delete"), ("reason", "<asked>"), ("confirm", "papier")],
+            "confirm-error",
+        ),
+    ] {
+        let answer = world.submit("/sites/1/remove", "/sites/1/remove", &fields).await;
+        assert_eq!(answer.status, StatusCode::UNPROCESSABLE_ENTITY);
+        assert!(answer.body.contains(field), "{field}");
+    }
+    assert!(world.control.asked.lock().unwrap().is_empty());
+    let fields = [("removal", "delete"), ("reason", "asked to"), ("confirm", "paper")];
+    let answer = world.submit("/sites/1/remove", "/sites/1/remove", &fields).await;
+    assert_eq!(answer.location(), "/?note=removed");
+    assert_eq!(*world.control.asked.lock().unwrap(), ["remove 1 Delete asked to", "changed"]);
 }

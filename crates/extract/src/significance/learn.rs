@@ -14,7 +14,8 @@ use crate::hash::stable_hash;
 /// block on all pages made from one template. It is noise when
 /// - it is small and changed on nearly every visit (six at least), or
 /// - what it shows comes back again and again (it rotates), or
-/// - its changes come on several pages of the site at once (it is navigation).
+/// - the same change was seen on three other pages of the site, or most of its changes came on
+///   several pages at once (it is navigation).
 ///
 /// A large block that changes on every visit is a busy front page, not noise.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -34,6 +35,7 @@ const MAX_NEW_BLOCKS: usize = 32;
 const MIN_VISITS: u16 = 6;
 const MIN_ROTATIONS: u16 = 4;
 const MIN_PAGES: u8 = 3;
+const MIN_SHARED: u16 = 6;
 
 /// A block with more visible characters than this is never noise because of its rate alone.
 const SMALL_BLOCK: u32 = 300;
@@ -62,9 +64,10 @@ struct Block {
 }
 
 impl NoisyBlocks {
-    /// Whether changes at this place are noise.
-    pub(super) fn is_noisy(&self, context: u64) -> bool {
-        self.blocks.get(&context).is_some_and(Block::is_noisy)
+    /// Whether a change to this content at this place is noise.
+    pub(super) fn is_noise(&self, context: u64, content: u64) -> bool {
+        let block = self.blocks.get(&context);
+        block.is_some_and(|block| block.is_noisy() || block.is_shared(content))
     }
 
     /// How many blocks are remembered, and how many of them are noise.
@@ -145,12 +148,17 @@ impl Block {
         }
     }
 
+    /// Whether this very content came to several pages.
+    fn is_shared(&self, content: u64) -> bool {
+        self.pages >= MIN_PAGES && self.shown[0] == low_half(content)
+    }
+
     fn is_noisy(&self) -> bool {
         let nearly_always = self.seen >= MIN_VISITS
             && u32::from(self.changed) * 100 >= u32::from(self.seen) * 85
             && self.weight <= SMALL_BLOCK;
         let rotates = self.changed >= MIN_ROTATIONS && self.repeats * 2 >= self.changed;
-        let is_navigation = self.shared > 0 && self.shared * 3 >= self.changed;
+        let is_navigation = self.shared >= MIN_SHARED && self.shared * 2 >= self.changed;
         nearly_always || rotates || is_navigation
     }
 }

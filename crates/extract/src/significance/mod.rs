@@ -113,7 +113,7 @@ impl Comparison {
             return Change::Identical;
         }
         let content = |(context, change): (&u64, &BlockChange)| {
-            if learnt.is_noisy(*context) { 0 } else { u64::from(change.weight) }
+            if learnt.is_noise(*context, change.content) { 0 } else { u64::from(change.weight) }
         };
         let changed: u64 = self.changes.iter().map(content).sum();
         if changed == 0 {

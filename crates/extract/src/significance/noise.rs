@@ -50,8 +50,11 @@ fn kind_salt(kind: SegmentKind) -> u64 {
 /// Whether two segments differ by noise alone.
 pub(super) fn differ_by_noise(old: &Segment<'_>, new: &Segment<'_>) -> bool {
     let (a, b) = (atoms(old), atoms(new));
+    let counts_people = b.iter().any(|atom| atom.is_word(is_count_word));
     let agree = |at: usize| match (&a[at], &b[at]) {
-        (Atom::Number(old), Atom::Number(new)) => old == new || is_count(old, new, &b, at),
+        (Atom::Number(old), Atom::Number(new)) => {
+            old == new || !is_priced(&b, at) && is_count(old, new, counts_people)
+        }
         (old, new) => old == new,
     };
     old.kind == new.kind && a.len() == b.len() && (0..a.len()).all(agree)
@@ -77,18 +80,21 @@ impl Atom {
     }
 }
 
-/// Whether a number that changed is a count that goes on: visitors, comments, views. What has
-/// decimals, a currency or a per cent sign is content.
-fn is_count(old: &str, new: &str, atoms: &[Atom], at: usize) -> bool {
-    let beside = [at.checked_sub(1), Some(at + 1)];
-    let priced = beside.into_iter().flatten().filter_map(|at| atoms.get(at)).any(|atom| {
-        matches!(atom, Atom::Mark('$' | '€' | '£' | '¥' | '￥' | '%' | '％' | '‰'))
-            || atom.is_word(|word| ["eur", "usd", "gbp", "jpy", "chf", "円", "元"].contains(&word))
-    });
+/// Whether a number that changed is a count that goes on: visitors, comments, views. Counts of
+/// people also fall. What has decimals is content.
+fn is_count(old: &str, new: &str, counts_people: bool) -> bool {
     let (Some(old), Some(new)) = (whole_number(old), whole_number(new)) else { return false };
     let rises = new >= old && new - old <= (old / 4).max(100);
-    let counts_people = atoms.iter().any(|atom| atom.is_word(is_count_word));
-    !priced && (rises || counts_people)
+    rises || counts_people
+}
+
+/// Whether a currency or a per cent sign stands beside a number: then it is content.
+fn is_priced(atoms: &[Atom], at: usize) -> bool {
+    let beside = [at.checked_sub(1), Some(at + 1)];
+    beside.into_iter().flatten().filter_map(|at| atoms.get(at)).any(|atom| {
+        matches!(atom, Atom::Mark('$' | '€' | '£' | '¥' | '￥' | '%' | '％' | '‰'))
+            || atom.is_word(|word| ["eur", "usd", "gbp", "jpy", "chf", "円", "元"].contains(&word))
+    })
 }
 
 /// Words beside numbers that also fall.

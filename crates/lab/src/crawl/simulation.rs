@@ -64,7 +64,7 @@ struct Pending {
 enum Happening {
     Event(Event),
     Answer(Ticket, Box<Reply>),
-    Commit(Option<Ticket>, Box<Change>),
+    Commit(Vec<(Option<Ticket>, Change)>),
     Crash,
 }
 
@@ -184,7 +184,7 @@ impl Simulation {
                 self.answered(ticket, *reply);
                 Ok(())
             }
-            Happening::Commit(ticket, change) => self.commit(ticket, *change),
+            Happening::Commit(batch) => self.commit(batch),
             Happening::Crash => Ok(()),
         }
     }
@@ -204,8 +204,15 @@ impl Simulation {
     fn step(&mut self, event: Event) -> Result<(), LabError> {
         self.report.events += 1;
         let commands = self.machine.step(self.now_ms, event);
+        let mut batch = Vec::new();
         for command in commands {
-            self.carry_out(command)?;
+            match command {
+                Command::Commit { ticket, change } => batch.push((ticket, change)),
+                command => self.carry_out(command)?,
+            }
+        }
+        if !batch.is_empty() {
+            self.later(COMMIT_MS, Happening::Commit(batch));
         }
         Ok(())
     }
@@ -229,9 +236,6 @@ impl Simulation {
                 let event = Event::Stored { ticket, version, stored_bytes: 1000 };
                 self.later(STORE_MS, Happening::Event(event));
             }
-            Command::Commit { ticket, change } => {
-                self.later(COMMIT_MS, Happening::Commit(ticket, Box::new(change)));
-            }
             Command::WakeAt(at_ms) => {
                 self.later(at_ms - self.now_ms, Happening::Event(Event::Wake));
             }
@@ -239,7 +243,7 @@ impl Simulation {
                 self.report.rounds += 1;
                 self.note("round", &format!("{} {:?}", report.round, report.counts));
             }
-            Command::Stopped => {}
+            Command::Commit { .. } | Command::Stopped => {}
         }
         Ok(())
     }
@@ -276,36 +280,50 @@ impl Simulation {
         self.later(0, Happening::Event(event));
     }
 
-    fn commit(&mut self, ticket: Option<Ticket>, mut change: Change) -> Result<(), LabError> {
+    /// One transaction, as the driver makes it: all or nothing.
+    fn commit(&mut self, batch: Vec<(Option<Ticket>, Change)>) -> Result<(), LabError> {
+        let (tickets, mut changes): (Vec<_>, Vec<_>) = batch.into_iter().unzip();
         let mut linked: Vec<CanonicalUrl> = Vec::new();
-        if let Change::Visit(visit) = &mut change {
-            self.report.visits += 1;
-            linked = visit.discovered.iter().map(|found| found.url.clone()).collect();
-            if self.options.sabotage == Some(Sabotage::ForgetfulCommit) {
-                visit.discovered.retain(|found| !found.url.path().ends_with('7'));
+        for (ticket, change) in tickets.iter().zip(&mut changes) {
+            if let Change::Visit(visit) = change {
+                self.watch_visit(*ticket, visit, &mut linked);
             }
-            if visit.version.is_some() {
-                self.report.versions += 1;
-                if let Some((order, revision)) = ticket.and_then(|t| self.under_way.get(&t)) {
-                    self.once.committed(&order.url, *revision);
-                }
-            }
-            let told = format!("{:?} {} {}", visit.page, visit.outcome, visit.status);
-            self.note("visit", &told);
         }
-        let rounds_ended = match &change {
-            Change::RoundEnd(end) => vec![end.round],
-            _ => Vec::new(),
-        };
-        let new_pages = self.state.commit(&[change])?;
+        let ended = changes.iter().filter_map(|change| match change {
+            Change::RoundEnd(end) => Some(end.round),
+            _ => None,
+        });
+        let rounds_ended = ended.collect();
+        let new_pages = self.state.commit(&changes)?;
         self.durability.committed(linked.iter());
         self.durability.committed(new_pages.iter().map(|new| &new.due.page.url));
         let servers = self.untold(new_pages.iter().map(|new| &new.due))?;
-        if let Some(ticket) = ticket {
-            self.under_way.remove(&ticket);
+        let tickets: Vec<Ticket> = tickets.into_iter().flatten().collect();
+        for ticket in &tickets {
+            self.under_way.remove(ticket);
         }
-        let tickets = ticket.into_iter().collect();
         self.step(Event::Committed { tickets, rounds_ended, new_pages, servers })
+    }
+
+    fn watch_visit(
+        &mut self,
+        ticket: Option<Ticket>,
+        visit: &mut nenrin_state::VisitCommit,
+        linked: &mut Vec<CanonicalUrl>,
+    ) {
+        self.report.visits += 1;
+        linked.extend(visit.discovered.iter().map(|found| found.url.clone()));
+        if self.options.sabotage == Some(Sabotage::ForgetfulCommit) {
+            visit.discovered.retain(|found| !found.url.path().ends_with('7'));
+        }
+        if visit.version.is_some() {
+            self.report.versions += 1;
+            if let Some((order, revision)) = ticket.and_then(|t| self.under_way.get(&t)) {
+                self.once.committed(&order.url, *revision);
+            }
+        }
+        let told = format!("{:?} {} {}", visit.page, visit.outcome, visit.status);
+        self.note("visit", &told);
     }
 
     fn untold<'a>(

@@ -12,7 +12,7 @@ pub(crate) struct PageKey {
     pub(crate) version: u64,
     pub(crate) at_s: i64,
     pub(crate) modifier: Modifier,
-    pub(crate) is_fetched_by_script: bool,
+    pub(crate) is_no_document: bool,
 }
 
 /// Pages that were rewritten, the least recently used dropped first.
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     fn key(version: u64) -> PageKey {
-        PageKey { version, at_s: 0, modifier: Modifier::Page, is_fetched_by_script: false }
+        PageKey { version, at_s: 0, modifier: Modifier::Page, is_no_document: false }
     }
 
     #[test]

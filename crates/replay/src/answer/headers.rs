@@ -33,10 +33,18 @@ pub(crate) fn archived(head: &Head<'_>) -> HeaderMap {
     headers
 }
 
+/// Scripts of the page run, but reach nothing except this origin; frames, forms and plug-ins
+/// neither.
+const POLICY: &str = "default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob: mediastream:; \
+    form-action 'self'; base-uri 'self'; object-src 'self' data: blob:; webrtc 'block'";
+const SANDBOX: &str = "sandbox allow-scripts allow-same-origin allow-forms allow-popups \
+    allow-modals allow-downloads allow-pointer-lock allow-top-navigation-by-user-activation";
+
 /// What keeps content inside, made once.
 #[derive(Debug, Clone)]
 pub(crate) struct Guard {
     policy: HeaderValue,
+    unsandboxed: HeaderValue,
     own_policy: HeaderValue,
 }
 
@@ -53,15 +61,8 @@ impl Guard {
             HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static("default-src 'none'"))
         };
         Self {
-            // Scripts of the page run, but reach nothing except this origin; frames, forms and
-            // plug-ins neither.
-            policy: policy(
-                "default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob: mediastream:; \
-                 form-action 'self'; base-uri 'self'; object-src 'self' data: blob:; \
-                 webrtc 'block'; \
-                 sandbox allow-scripts allow-same-origin allow-forms allow-popups allow-modals \
-                 allow-downloads allow-pointer-lock allow-top-navigation-by-user-activation",
-            ),
+            policy: policy(&format!("{POLICY}; {SANDBOX}")),
+            unsandboxed: policy(POLICY),
             own_policy: policy(
                 "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; \
                  connect-src 'self'; frame-src 'self'; form-action 'self'; base-uri 'none'",
@@ -71,7 +72,12 @@ impl Guard {
 
     /// For archived content.
     pub(crate) fn archived(&self, headers: &mut HeaderMap) {
-        headers.insert(header::CONTENT_SECURITY_POLICY, self.policy.clone());
+        // Browsers refuse to show PDF in a sandbox; it has no scripts that reach the page.
+        let is_pdf = headers
+            .get(header::CONTENT_TYPE)
+            .is_some_and(|value| value.as_bytes().starts_with(b"application/pdf"));
+        let policy = if is_pdf { &self.unsandboxed } else { &self.policy };
+        headers.insert(header::CONTENT_SECURITY_POLICY, policy.clone());
         common(headers);
     }
 
@@ -124,5 +130,9 @@ mod tests {
         Guard::new(&options).archived(&mut headers);
         let policy = headers["content-security-policy"].to_str().unwrap();
         assert!(policy.ends_with("frame-ancestors 'self' http://a:1"), "{policy}");
+        assert!(policy.contains("sandbox allow-scripts"), "{policy}");
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/pdf"));
+        Guard::new(&options).archived(&mut headers);
+        assert!(!headers["content-security-policy"].to_str().unwrap().contains("sandbox"));
     }
 }

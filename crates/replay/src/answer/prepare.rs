@@ -59,8 +59,9 @@ pub(crate) struct Preparing<'a> {
     pub(crate) content: &'a Content,
     pub(crate) at_s: i64,
     pub(crate) modifier: Modifier,
-    /// Whether a script asked: what it gets, it has to make a page of by itself.
-    pub(crate) is_fetched_by_script: bool,
+    /// Whether it is not to become a document, whatever it says of itself: a script asked for it,
+    /// or a style sheet for a font that its server took for HTML.
+    pub(crate) is_no_document: bool,
     pub(crate) accept_encoding: &'a str,
     pub(crate) options: &'a ReplayOptions,
 }
@@ -162,7 +163,7 @@ impl Preparing<'_> {
                 Treatment::Style
             }
             (ContentKind::Html | ContentKind::Xhtml, m) => {
-                let is_shown = m.is_page() || (m == Modifier::Object && !self.is_fetched_by_script);
+                let is_shown = m.is_page() || (m == Modifier::Object && !self.is_no_document);
                 if is_shown { Treatment::Page } else { Treatment::None }
             }
             (ContentKind::Svg, _) => Treatment::Drawing,

@@ -2,6 +2,7 @@
 
 pub(crate) mod banner;
 pub(crate) mod calendar;
+pub(crate) mod diff;
 mod layout;
 pub(crate) mod missing;
 

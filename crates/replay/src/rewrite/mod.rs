@@ -12,4 +12,5 @@ pub(crate) mod refresh;
 pub(crate) mod script;
 mod srcset;
 
+pub(crate) use entities::decoded as decoded_entities;
 pub(crate) use links::Links;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use nenrin_urls::CanonicalUrl;
 use rusqlite::{OptionalExtension, Transaction, params};
 
-use super::{Refusal, overview::DaySums, read, rows};
+use super::{Refusal, known::Known, overview::DaySums, read, rows};
 use crate::{
     Change, Discovered, DuePage, NewPage, Outcome, PageId, RobotsCopy, Round, RoundCounts,
     ServerId, ServerPace, Site, SiteConditions, SiteCounts, SiteId, StateError, VersionRow,
@@ -125,13 +125,14 @@ pub(super) fn commit(
     t: &Transaction<'_>,
     bucket_s: i64,
     changes: &[Change],
+    known: &Known,
 ) -> Result<Vec<NewPage>, Refusal> {
     let mut new_pages = Vec::new();
     let mut sums = Sums::default();
     for change in changes {
         match change {
             Change::Visit(visit) => {
-                new_pages.extend(commit_visit(t, bucket_s, visit, &mut sums)?);
+                new_pages.extend(commit_visit(t, bucket_s, visit, known, &mut sums)?);
             }
             Change::Robots { server, tried_s, copy } => {
                 update_robots(t, *server, *tried_s, copy.as_ref())?;
@@ -155,6 +156,7 @@ fn commit_visit(
     t: &Transaction<'_>,
     bucket_s: i64,
     visit: &VisitCommit,
+    known: &Known,
     sums: &mut Sums,
 ) -> Result<Vec<NewPage>, Refusal> {
     let mut new_pages = Vec::new();
@@ -180,7 +182,8 @@ fn commit_visit(
         t.prepare_cached("UPDATE members SET round = ?3 WHERE site = ?1 AND page = ?2")?
             .execute(params![visit.site.0, visit.page.0, round])?;
     }
-    for found in &visit.discovered {
+    let unknown = |found: &&Discovered| !known.contains(visit.site, &found.url, found.depth);
+    for found in visit.discovered.iter().filter(unknown) {
         new_pages.extend(discover(t, bucket_s, visit.site, found, visit.at_s)?);
     }
     if !visit.new_tops.is_empty() {
@@ -213,9 +216,13 @@ fn commit_visit(
 
 fn update_page(t: &Transaction<'_>, bucket_s: i64, visit: &VisitCommit) -> rusqlite::Result<()> {
     let update = &visit.update;
-    let (due_before, visited_before): (Option<i64>, Option<i64>) = t
-        .prepare_cached("SELECT due_s, visited_s FROM pages WHERE id = ?1")?
-        .query_row([visit.page.0], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let (due_before, visited_before, version_before): (Option<i64>, Option<i64>, Option<i64>) = t
+        .prepare_cached("SELECT due_s, visited_s, version FROM pages WHERE id = ?1")?
+        .query_row([visit.page.0], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    if visit.outcome == Outcome::Gone && version_before.is_some() {
+        t.prepare_cached("INSERT OR IGNORE INTO gone VALUES (?1, ?2)")?
+            .execute(params![visit.page.0, visit.at_s])?;
+    }
     t.prepare_cached(
         "UPDATE pages SET visited_s = ?2, outcome = ?3, due_s = ?4, visits = visits + 1,
             changes = changes + ?5, failures = ?6, etag = ?7, last_modified = ?8, mark = ?9,
@@ -311,6 +318,22 @@ fn update_pace(t: &Transaction<'_>, pace: &ServerPace) -> rusqlite::Result<()> {
     )?
     .execute(params![pace.server.0, pace.asked_ms, pace.resting_until_ms, pace.strikes])?;
     Ok(())
+}
+
+pub(super) fn make_known(
+    t: &Transaction<'_>,
+    bucket_s: i64,
+    site: SiteId,
+    pages: &[Discovered],
+    now_s: i64,
+) -> rusqlite::Result<Vec<PageId>> {
+    pages
+        .iter()
+        .map(|found| {
+            discover(t, bucket_s, site, found, now_s)?;
+            read::find_page(t, &found.url)?.ok_or(rusqlite::Error::QueryReturnedNoRows)
+        })
+        .collect()
 }
 
 /// Makes a page known to a site. Returns it when the site did not know it yet.

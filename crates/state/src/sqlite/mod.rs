@@ -1,6 +1,7 @@
 //! The embedded state: one SQLite file in WAL mode, synced at every commit.
 
 mod commit;
+mod known;
 mod open;
 mod overview;
 mod read;
@@ -15,10 +16,10 @@ use nenrin_urls::{CanonicalUrl, UrlKey};
 use rusqlite::Connection;
 
 use crate::{
-    Change, DayCounts, DayQuery, DueCursor, DuePage, LogQuery, NewPage, PageFilter, PageId,
-    PageRecord, PathQuery, Round, ServerId, ServerRecord, Site, SiteConditions, SiteId, SiteServer,
-    SiteSums, State, StateError, StateStats, TreeEntry, TroubleGroup, VersionQuery, VersionRow,
-    VisitFilter, VisitRow,
+    Change, DayCounts, DayQuery, Discovered, DueCursor, DuePage, LogQuery, NewPage, PageFilter,
+    PageId, PageRecord, PathQuery, Round, ServerId, ServerRecord, Site, SiteConditions, SiteId,
+    SiteServer, SiteSums, State, StateError, StateStats, TreeEntry, TroubleGroup, VersionQuery,
+    VersionRow, VisitFilter, VisitRow,
 };
 
 /// The embedded state. One connection writes, another reads, so that the interface never waits for
@@ -27,6 +28,7 @@ pub struct SqliteState {
     path: PathBuf,
     bucket_s: i64,
     writer: Mutex<Connection>,
+    known: Mutex<known::Known>,
     /// `None` in memory, where a second connection would see another database.
     reader: Option<Mutex<Connection>>,
 }
@@ -53,7 +55,13 @@ impl SqliteState {
         reader: Option<Connection>,
     ) -> Result<Self, StateError> {
         let bucket_s = open::bucket_s(&writer).map_err(|e| open::explain(&path, "read", e))?;
-        Ok(Self { path, bucket_s, writer: Mutex::new(writer), reader: reader.map(Mutex::new) })
+        Ok(Self {
+            path,
+            bucket_s,
+            writer: Mutex::new(writer),
+            known: Mutex::default(),
+            reader: reader.map(Mutex::new),
+        })
     }
 
     fn write<T>(
@@ -160,7 +168,26 @@ impl State for SqliteState {
     }
 
     fn commit(&self, changes: &[Change]) -> Result<Vec<NewPage>, StateError> {
-        self.write("written", |t| commit::commit(t, self.bucket_s, changes))
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let new_pages =
+            self.write("written", |t| commit::commit(t, self.bucket_s, changes, &known))?;
+        for change in changes {
+            if let Change::Visit(visit) = change {
+                for found in &visit.discovered {
+                    known.learn(visit.site, &found.url, found.depth);
+                }
+            }
+        }
+        Ok(new_pages)
+    }
+
+    fn make_known(
+        &self,
+        site: SiteId,
+        pages: &[Discovered],
+        now_s: i64,
+    ) -> Result<Vec<PageId>, StateError> {
+        self.write("written", |t| Ok(commit::make_known(t, self.bucket_s, site, pages, now_s)?))
     }
 
     fn page(&self, url: &CanonicalUrl) -> Result<Option<PageRecord>, StateError> {
@@ -191,6 +218,16 @@ impl State for SqliteState {
         self.read(|c| read::urls(c, from, to, limit))
     }
 
+    fn site_as_of(
+        &self,
+        site: SiteId,
+        at_s: i64,
+        after: Option<PageId>,
+        limit: usize,
+    ) -> Result<Vec<(PageId, CanonicalUrl, VersionRow)>, StateError> {
+        self.read(|c| read::site_as_of(c, site, at_s, after, limit))
+    }
+
     fn rounds(&self, site: Option<SiteId>, limit: usize) -> Result<Vec<Round>, StateError> {
         self.read(|c| read::rounds(c, site, limit))
     }
@@ -212,6 +249,13 @@ impl State for SqliteState {
 
     fn check(&self) -> Result<Vec<String>, StateError> {
         self.read(read::check)
+    }
+
+    fn tidy_up(&self) -> Result<(), StateError> {
+        let writer = lock(&self.writer);
+        writer
+            .execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE);")
+            .map_err(|e| open::explain(&self.path, "tidied up", e))
     }
 
     fn adopt_version(

@@ -137,21 +137,38 @@ pub(super) fn pages(c: &Connection, filter: PageFilter) -> rusqlite::Result<Vec<
     }
 }
 
+/// Versions of one page. They stand in the order of their times already, so that a limit is met
+/// without reading the rest: a page may have a hundred thousand.
 const VERSION: &str = "s.name || p.path, v.at_s, v.version, v.status, mimes.name, v.bytes
-    FROM keys k JOIN pages p ON p.id = k.page JOIN servers s ON s.id = p.id >> 39
-    JOIN versions v ON v.page = k.page JOIN mimes ON mimes.id = v.mime
-    WHERE k.key = ?1";
+    FROM versions v CROSS JOIN pages p ON p.id = v.page CROSS JOIN servers s ON s.id = p.id >> 39
+    CROSS JOIN mimes ON mimes.id = v.mime
+    WHERE v.page = ?1";
+
+/// The pages that share a key; hardly ever more than a few.
+fn pages_of_key(c: &Connection, key: &UrlKey) -> rusqlite::Result<Vec<i64>> {
+    c.prepare_cached("SELECT page FROM keys WHERE key = ?1")?
+        .query_map([key.as_str()], |row| row.get(0))?
+        .collect()
+}
 
 pub(super) fn versions(
     c: &Connection,
     key: &UrlKey,
     query: VersionQuery,
 ) -> rusqlite::Result<Vec<(CanonicalUrl, VersionRow)>> {
-    c.prepare_cached(&format!(
+    let mut select = c.prepare_cached(&format!(
         "SELECT {VERSION} AND v.at_s BETWEEN ?2 AND ?3 ORDER BY v.at_s, v.version LIMIT ?4"
-    ))?
-    .query_map(params![key.as_str(), query.from_s, query.to_s, count(query.limit)], rows::version)?
-    .collect()
+    ))?;
+    let mut found = Vec::new();
+    for page in pages_of_key(c, key)? {
+        let bounds = params![page, query.from_s, query.to_s, count(query.limit)];
+        for row in select.query_map(bounds, rows::version)? {
+            found.push(row?);
+        }
+    }
+    found.sort_by_key(|(_, row)| (row.at_s, row.version));
+    found.truncate(query.limit);
+    Ok(found)
 }
 
 pub(super) fn version_as_of(
@@ -159,15 +176,46 @@ pub(super) fn version_as_of(
     key: &UrlKey,
     at_s: i64,
 ) -> rusqlite::Result<Option<(CanonicalUrl, VersionRow)>> {
-    let pick = |order: &str| {
-        c.prepare_cached(&format!("SELECT {VERSION} AND v.at_s {order} LIMIT 1"))?
-            .query_row(params![key.as_str(), at_s], rows::version)
-            .optional()
+    let pages = pages_of_key(c, key)?;
+    let pick = |order: &str| -> rusqlite::Result<Vec<(CanonicalUrl, VersionRow)>> {
+        let mut select =
+            c.prepare_cached(&format!("SELECT {VERSION} AND v.at_s {order} LIMIT 1"))?;
+        let pick = |page: &i64| {
+            select.query_row(params![page, at_s], rows::version).optional().transpose()
+        };
+        pages.iter().filter_map(pick).collect()
     };
-    match pick("<= ?2 ORDER BY v.at_s DESC, v.version DESC")? {
+    let time = |(_, row): &(CanonicalUrl, VersionRow)| (row.at_s, row.version);
+    let newest = pick("<= ?2 ORDER BY v.at_s DESC, v.version DESC")?.into_iter().max_by_key(time);
+    match newest {
         Some(found) => Ok(Some(found)),
-        None => pick("> ?2 ORDER BY v.at_s, v.version"),
+        None => Ok(pick("> ?2 ORDER BY v.at_s, v.version")?.into_iter().min_by_key(time)),
     }
+}
+
+pub(super) fn site_as_of(
+    c: &Connection,
+    site: SiteId,
+    at_s: i64,
+    after: Option<PageId>,
+    limit: usize,
+) -> rusqlite::Result<Vec<(PageId, CanonicalUrl, VersionRow)>> {
+    c.prepare_cached(
+        "SELECT s.name || p.path, v.at_s, v.version, v.status, mimes.name, v.bytes, m.page
+         FROM members m JOIN pages p ON p.id = m.page JOIN servers s ON s.id = p.id >> 39
+         JOIN versions v ON v.page = m.page AND v.version =
+            (SELECT w.version FROM versions w WHERE w.page = m.page AND w.at_s <= ?2
+             ORDER BY w.at_s DESC, w.version DESC LIMIT 1)
+         JOIN mimes ON mimes.id = v.mime
+         WHERE m.site = ?1 AND m.page > ?3 AND NOT EXISTS
+            (SELECT 1 FROM gone g WHERE g.page = m.page AND g.at_s > v.at_s AND g.at_s <= ?2)
+         ORDER BY m.page LIMIT ?4",
+    )?
+    .query_map(params![site.0, at_s, after.map_or(-1, |p| p.0), count(limit)], |row| {
+        let (url, version) = rows::version(row)?;
+        Ok((PageId(row.get(6)?), url, version))
+    })?
+    .collect()
 }
 
 pub(super) fn each_version(

@@ -14,6 +14,11 @@ use crate::graph::{PageIndex, SiteGraph};
 /// Scores within this of each other count as equal: a cell is looked at again only when what it
 /// stands on moved by more.
 const TOLERANCE: f64 = 0.05;
+/// Large groups are put in order at larger steps, up to this many times [`TOLERANCE`]: their
+/// beliefs wander up and down by little, and all their cells would be looked at each time.
+const LARGE_GROUP_STEPS: f64 = 6.0;
+/// Groups up to this many cells are small.
+const SMALL_GROUP_CELLS: f64 = 200.0;
 /// When the whole server moved by this, its cells are put in order anew.
 const REORDER: f64 = 0.5;
 
@@ -175,6 +180,18 @@ impl ServerRound {
         if let Some(score) = score {
             self.heap.push(Entry { score, cell });
         }
+        if self.heap.len() > 2 * self.standing.len() + 64 {
+            self.drop_outdated();
+        }
+    }
+
+    /// Keeps the heap at no more than two entries a cell.
+    fn drop_outdated(&mut self) {
+        let mut entries = std::mem::take(&mut self.heap).into_vec();
+        entries.retain(|entry| self.standing[entry.cell as usize] == entry.score);
+        entries.sort_unstable();
+        entries.dedup();
+        self.heap = BinaryHeap::from(entries);
     }
 
     fn reorder(&mut self, shared: &SharedBeliefs) {
@@ -261,8 +278,11 @@ impl ServerRound {
     /// now.
     fn raise_group(&mut self, group: usize, shared: &SharedBeliefs) {
         let mean = self.shifts[group].mean;
-        if f64::from(mean - self.ordered_mean[group]) > TOLERANCE {
-            for at in self.cells.of_group(group) {
+        let cells = self.cells.of_group(group);
+        let size_steps = (cells.len() as f64 / SMALL_GROUP_CELLS).sqrt();
+        let step = TOLERANCE * size_steps.clamp(1.0, LARGE_GROUP_STEPS);
+        if f64::from(mean - self.ordered_mean[group]) > step {
+            for at in cells {
                 self.place(self.cells.group_cell(at), shared);
             }
             self.ordered_mean[group] = mean;

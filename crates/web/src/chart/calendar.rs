@@ -85,11 +85,12 @@ fn cell(
     }
 }
 
-/// Four levels by the square root: one busy day does not make all others pale.
+/// Four levels by the square root: one busy day does not make all others pale, and where there is
+/// at most one a day, all stay light.
 fn level(count: u64, most: u64) -> u64 {
     match count {
         0 => 0,
-        _ => (4.0 * (count as f64 / most.max(1) as f64).sqrt()).ceil().clamp(1.0, 4.0) as u64,
+        _ => (4.0 * (count as f64 / most.max(4) as f64).sqrt()).ceil().clamp(1.0, 4.0) as u64,
     }
 }
 
@@ -109,7 +110,7 @@ mod tests {
     #[test]
     fn levels_grow_with_counts() {
         assert_eq!(level(0, 0), 0);
-        assert_eq!(level(1, 1), 4);
+        assert_eq!(level(1, 1), 2);
         let levels: Vec<_> = [0, 1, 7, 26, 57, 100].iter().map(|n| level(*n, 100)).collect();
         assert_eq!(levels, [0, 1, 2, 3, 4, 4]);
     }

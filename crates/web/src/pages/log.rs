@@ -1,6 +1,6 @@
 //! The log of visits, with filters, in portions.
 
-use axum::response::Response;
+use axum::response::{Html, IntoResponse, Response};
 use maud::{Markup, html};
 use nenrin_state::{LogQuery, Outcome, Site, SiteId, VisitRow};
 
@@ -33,13 +33,16 @@ pub(crate) fn log(app: &WebApp, visitor: &Visitor, query: &Fields) -> Result<Res
     let t = |en, ja| visitor.t(en, ja);
     let title = t("Log of visits", "訪問ログ");
     let link = |before: Option<i64>| link(asked, before);
+    if query.get("part") == "rows" {
+        return Ok(Html(table(visitor, &sites, &visits).into_string()).into_response());
+    }
+    let is_live = asked.before.is_none() && app.control.collects();
+    let live = is_live.then(|| format!("{}&part=rows", link(None)));
     let content = html! {
         h1 { (title) }
         (filters(visitor, &sites, asked))
-        @if asked.before.is_none() && !asked_is_narrow(asked) && app.control.collects() {
-            p.hint { (t("Newest first.", "新しい順です。")) }
-        }
-        (table(visitor, &sites, &visits))
+        // The newest portion is kept up to date while someone looks.
+        div data-live=[live.as_deref()] data-every="5" { (table(visitor, &sites, &visits)) }
         p.paging {
             @if asked.before.is_some() { a.button href=(link(None)) { "↑ " (t("Newest", "最新へ")) } }
             @if is_more && let Some(last) = visits.last() {
@@ -48,10 +51,6 @@ pub(crate) fn log(app: &WebApp, visitor: &Visitor, query: &Fields) -> Result<Res
         }
     };
     Ok(layout::page(visitor, Menu::Log, title, content))
-}
-
-fn asked_is_narrow(asked: LogQuery) -> bool {
-    asked.site.is_some() || asked.outcome.is_some()
 }
 
 fn link(asked: LogQuery, before: Option<i64>) -> String {

@@ -1,9 +1,11 @@
 //! One file for each page that people see.
 
+pub(crate) mod charts;
 pub(crate) mod log;
 pub(crate) mod login;
 pub(crate) mod overview;
 pub(crate) mod register;
+pub(crate) mod removal;
 pub(crate) mod site;
 pub(crate) mod site_pages;
 pub(crate) mod timeline;

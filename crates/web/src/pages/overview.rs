@@ -7,9 +7,10 @@ use maud::{Markup, PreEscaped, html};
 use nenrin_state::{Schedule, Site, SiteId, SiteSums};
 
 use crate::{
-    UnderWay, WebApp, WebError, format,
+    StoreSummary, UnderWay, WebApp, WebError, format,
     guard::Fields,
     layout::{self, Menu, tile},
+    pages::{charts, site},
     visitor::Visitor,
 };
 
@@ -32,6 +33,7 @@ pub(crate) fn overview(
     let since_day = visitor.now_s.div_euclid(format::DAY_S) - RECENT_DAYS + 1;
     let sums: BTreeMap<SiteId, SiteSums> =
         app.state.site_sums(since_day)?.into_iter().map(|s| (s.site, s)).collect();
+    let store = (app.store_stats)();
     let title = visitor.t("Sites", "サイト");
     let content = html! {
         div.heading {
@@ -40,9 +42,14 @@ pub(crate) fn overview(
                 a.button.primary href="/sites/new" { (visitor.t("Add a site", "サイトを追加")) }
             }
         }
-        (totals(app, visitor, &sites))
+        (layout::note(site::note(visitor, query.get("note"))))
+        (totals(visitor, &sites, &store))
         (live(visitor, app, "/now"))
         (site_table(visitor, &sites, &sums, query))
+        section.card.charts {
+            (charts::over_time(app, visitor, None)?)
+            (charts::saving(visitor, &store))
+        }
     };
     Ok(layout::page(visitor, Menu::Sites, title, content))
 }
@@ -82,10 +89,9 @@ fn greeting(app: &WebApp, visitor: &Visitor) -> Response {
     layout::page(visitor, Menu::Sites, t("Welcome", "ようこそ"), content)
 }
 
-fn totals(app: &WebApp, visitor: &Visitor, sites: &[Site]) -> Markup {
+fn totals(visitor: &Visitor, sites: &[Site], store: &StoreSummary) -> Markup {
     let t = |en, ja| visitor.t(en, ja);
     let sum = |of: fn(&Site) -> u64| sites.iter().map(of).sum::<u64>();
-    let store = (app.store_stats)();
     let saved = format::saving(store.raw_bytes(), store.stored_bytes());
     html! {
         dl.tiles {

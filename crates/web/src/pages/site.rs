@@ -12,7 +12,7 @@ use crate::{
     chart, format,
     guard::Fields,
     layout::{self, Menu, tile},
-    pages::overview,
+    pages::{charts, overview},
     visitor::Visitor,
 };
 
@@ -40,6 +40,10 @@ pub(crate) fn site(
         (figures(app, visitor, site)?)
         (browse(visitor, site))
         (calendar(app, visitor, site)?)
+        section.card.charts {
+            (charts::over_time(app, visitor, Some(site.id))?)
+            (charts::intervals(app, visitor, site.id)?)
+        }
         (rounds(visitor, &app.state.rounds(Some(site.id), ROUNDS_SHOWN)?))
         (troubles(visitor, site, &app.state.troubles(site.id, TROUBLES_LOOKED_AT)?))
         (conditions(visitor, site))
@@ -80,7 +84,7 @@ fn heading(app: &WebApp, visitor: &Visitor, site: &Site) -> Markup {
     }
 }
 
-fn note<'a>(visitor: &Visitor, code: &str) -> Option<&'a str> {
+pub(crate) fn note<'a>(visitor: &Visitor, code: &str) -> Option<&'a str> {
     let (en, ja) = match code {
         "added" => {
             ("The site was added, and collecting has begun.", "サイトを追加し、収集を始めました。")
@@ -93,6 +97,7 @@ fn note<'a>(visitor: &Visitor, code: &str) -> Option<&'a str> {
         "collect" => ("Collecting has begun.", "収集を始めました。"),
         "paused" => ("Collecting is paused.", "収集を停止しました。"),
         "resumed" => ("Collecting goes on.", "収集を再開しました。"),
+        "removed" => ("Done. The removal was logged.", "削除を実行し、記録しました。"),
         "demo" => (
             "The demo site is running and changes every few seconds. Reload this page in a moment to see its versions.",
             "デモサイトが動き始めました。数秒ごとに変化します。しばらくしてから再読み込みしてください。",
@@ -213,7 +218,7 @@ fn round_row(visitor: &Visitor, round: &Round) -> Markup {
     html! {
         tr {
             td { (format::time(round.started_s)) }
-            td { @match round.ended_s {
+            td.nw { @match round.ended_s {
                 Some(ended_s) => { (format::spoken_duration(visitor.lang, ended_s - round.started_s)) },
                 None => span.badge.running { (visitor.t("under way", "進行中")) },
             } }
@@ -283,6 +288,9 @@ fn conditions(visitor: &Visitor, site: &Site) -> Markup {
                 } }
                 @if conditions.allow_private { dt { (t("Private addresses", "プライベートアドレス")) } dd { (t("allowed", "許可")) } }
                 dt { (t("Registered", "登録")) } dd { (format::time(site.created_s)) }
+            }
+            @if visitor.is_admin() {
+                p.hint { a href=(format!("/sites/{}/remove", site.id.0)) { (t("Remove this site…", "このサイトを削除…")) } }
             }
         }
     }

@@ -13,6 +13,7 @@ use crate::{
     chart, format,
     guard::Fields,
     layout::{self, Menu, tile},
+    pages::charts::mean_interval_s,
     visitor::Visitor,
 };
 
@@ -96,13 +97,6 @@ fn figures(visitor: &Visitor, page: Option<&PageRecord>) -> Markup {
             }
         }
     }
-}
-
-/// The time known divided by the changes seen after the first version.
-fn mean_interval_s(page: &PageRecord) -> Option<i64> {
-    let known_s = page.visited_s? - page.discovered_s;
-    let changes = i64::from(page.changes) - 1;
-    (changes > 0 && known_s > 0).then(|| known_s / changes)
 }
 
 fn year(app: &WebApp, visitor: &Visitor, url: &CanonicalUrl) -> Result<Markup, WebError> {

@@ -1,5 +1,6 @@
 //! The interface over an in-memory state, asked without sockets.
 #![allow(dead_code, reason = "each test file uses its part")]
+#![expect(clippy::unwrap_used, reason = "what cannot be set up must fail the test")]
 
 use std::sync::{Arc, Mutex};
 
@@ -15,7 +16,7 @@ use nenrin_state::{
 };
 use nenrin_urls::{CanonicalUrl, Scope};
 use nenrin_web::{
-    Control, ControlError, KindBytes, Preview, ReplayBase, StoreSummary, UnderWay, WebApp,
+    Control, ControlError, KindBytes, Preview, Removal, ReplayBase, StoreSummary, UnderWay, WebApp,
     WebOptions,
 };
 use tower::ServiceExt;
@@ -45,6 +46,7 @@ pub(crate) fn conditions(top: &str) -> SiteConditions {
 pub(crate) struct FakeControl {
     pub(crate) asked: Mutex<Vec<String>>,
     pub(crate) under_way: Mutex<Vec<UnderWay>>,
+    pub(crate) removals: Vec<Removal>,
     pub(crate) idle: bool,
 }
 
@@ -71,6 +73,12 @@ impl Control for FakeControl {
     fn start_demo(&self) -> Result<SiteId, ControlError> {
         self.note("demo".into())?;
         Ok(SiteId(1))
+    }
+    fn removals(&self) -> &[Removal] {
+        &self.removals
+    }
+    fn remove(&self, site: SiteId, removal: Removal, reason: &str) -> Result<(), ControlError> {
+        self.note(format!("remove {} {removal:?} {reason}", site.0))
     }
     fn preview(&self, top: &CanonicalUrl, _: bool) -> Result<Preview, ControlError> {
         self.note(format!("preview {top}"))?;
@@ -122,7 +130,11 @@ impl World {
 
     pub(crate) fn with(options: WebOptions, idle: bool) -> Self {
         let state = Arc::new(SqliteState::in_memory(3600).unwrap());
-        let control = Arc::new(FakeControl { idle, ..FakeControl::default() });
+        let control = Arc::new(FakeControl {
+            idle,
+            removals: vec![Removal::Hide, Removal::Delete],
+            ..FakeControl::default()
+        });
         let app = WebApp {
             state: state.clone(),
             control: control.clone(),

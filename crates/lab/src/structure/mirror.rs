@@ -1,0 +1,140 @@
+//! Histories from mirrored folders: one folder for each visit of a site.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use nenrin_urls::CanonicalUrl;
+use sha2::{Digest as _, Sha256};
+
+use crate::LabError;
+use crate::structure::history::{PageVisit, RoundHistory, SiteHistory, SiteVisit};
+use crate::structure::links::{SiteLink, site_links};
+
+const PAGE_ENDINGS: [&str; 4] = [".html", ".htm", ".xhtml", ".shtml"];
+/// Folders deeper than this are left out: no site has them, and links between folders may be
+/// endless.
+const FOLDER_DEPTH_MAX: usize = 40;
+
+/// A site whose visits lie in folders.
+#[derive(Debug, Clone)]
+pub struct MirrorSite {
+    /// Its name.
+    pub name: String,
+    /// What sort of site it is.
+    pub kind: String,
+    /// Hosts under which its pages link to each other, the first its own.
+    pub hosts: Vec<String>,
+    /// The folder of each visit, in order of time.
+    pub folders: Vec<PathBuf>,
+}
+
+/// Reads the pages of mirrored sites, with file times as Last-Modified.
+///
+/// # Errors
+/// When a folder or file cannot be read, or a host is none.
+pub fn load_mirrors(sites: &[MirrorSite]) -> Result<RoundHistory, LabError> {
+    Ok(RoundHistory { sites: sites.iter().map(load_site).collect::<Result<_, _>>()? })
+}
+
+fn load_site(site: &MirrorSite) -> Result<SiteHistory, LabError> {
+    let host = site.hosts.first().map_or("site.invalid", String::as_str);
+    let base = CanonicalUrl::parse(&format!("http://{host}/"))
+        .map_err(|error| LabError::Input { what: format!("{}: {error}", site.name) })?;
+    let mut reader = Reader { base, hosts: &site.hosts, links: BTreeMap::new() };
+    let visits =
+        site.folders.iter().map(|folder| reader.visit(folder)).collect::<Result<_, _>>()?;
+    let (name, kind) = (site.name.clone(), site.kind.clone());
+    Ok(SiteHistory { name, kind, top: "index.html".to_owned(), visits })
+}
+
+struct Reader<'a> {
+    base: CanonicalUrl,
+    hosts: &'a [String],
+    /// Links already read: most pages are the same at the next visit.
+    links: BTreeMap<(String, [u8; 32]), Vec<SiteLink>>,
+}
+
+impl Reader<'_> {
+    fn visit(&mut self, folder: &Path) -> Result<SiteVisit, LabError> {
+        let mut files = Vec::new();
+        list_pages(folder, "", 0, &mut files)?;
+        let mut visit = SiteVisit::default();
+        for path in files {
+            let file = folder.join(&path);
+            let body = fs::read(&file).map_err(LabError::file("read", &file))?;
+            let modified = fs::metadata(&file).and_then(|data| data.modified());
+            let modified_s = modified.ok().and_then(|time| {
+                let since = time.duration_since(std::time::UNIX_EPOCH).ok()?;
+                i64::try_from(since.as_secs()).ok()
+            });
+            visit.at_s = visit.at_s.max(modified_s.unwrap_or(0));
+            let page = self.page(&path, &body, modified_s);
+            visit.pages.insert(path, page);
+        }
+        name_indexes(&mut visit);
+        Ok(visit)
+    }
+
+    fn page(&mut self, path: &str, body: &[u8], last_modified_s: Option<i64>) -> PageVisit {
+        let digest: [u8; 32] = Sha256::digest(body).into();
+        let (base, hosts) = (&self.base, self.hosts);
+        let links = self.links.entry((path.to_owned(), digest)).or_insert_with(|| {
+            // A path that makes no URL is read as if it stood at the root.
+            let url = base.join(&url_path(path)).unwrap_or_else(|_| base.clone());
+            site_links(&url, hosts, body)
+        });
+        let frames = links.iter().filter(|link| link.frame).map(|link| link.path.clone()).collect();
+        let links = links.iter().map(|link| link.path.clone()).collect();
+        PageVisit { digest, links, frames, last_modified_s }
+    }
+}
+
+/// A link to a directory without its slash means the directory's index too, as servers redirect.
+fn name_indexes(visit: &mut SiteVisit) {
+    let indexes: BTreeSet<String> =
+        visit.pages.keys().filter(|path| path.ends_with("/index.html")).cloned().collect();
+    let files: BTreeSet<String> = visit.pages.keys().cloned().collect();
+    for page in visit.pages.values_mut() {
+        for link in page.links.iter_mut().chain(&mut page.frames) {
+            let index = format!("{link}/index.html");
+            if !files.contains(link) && indexes.contains(&index) {
+                *link = index;
+            }
+        }
+    }
+}
+
+/// The path as a reference: what would be read as a query or a fragment is escaped.
+fn url_path(path: &str) -> String {
+    format!("/{}", path.replace('%', "%25").replace('?', "%3F").replace('#', "%23"))
+}
+
+fn list_pages(
+    root: &Path,
+    inside: &str,
+    depth: usize,
+    pages: &mut Vec<String>,
+) -> Result<(), LabError> {
+    let folder = root.join(inside);
+    if depth > FOLDER_DEPTH_MAX {
+        return Ok(());
+    }
+    for entry in fs::read_dir(&folder).map_err(LabError::file("list", &folder))? {
+        let entry = entry.map_err(LabError::file("list", &folder))?;
+        let kind = entry.file_type().map_err(LabError::file("read", entry.path()))?;
+        let Ok(name) = entry.file_name().into_string() else { continue };
+        let path = format!("{inside}{name}");
+        if kind.is_dir() {
+            list_pages(root, &format!("{path}/"), depth + 1, pages)?;
+        } else if kind.is_file() && is_page(&name) {
+            pages.push(path);
+        }
+    }
+    Ok(())
+}
+
+fn is_page(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    PAGE_ENDINGS.iter().any(|ending| name.ends_with(ending))
+}

@@ -1,0 +1,173 @@
+//! Two versions beside each other.
+
+use maud::{Markup, html};
+use nenrin_urls::CanonicalUrl;
+
+use super::layout;
+use crate::{
+    Capture,
+    date::Stamp,
+    diff::{Change, compare},
+};
+
+/// Lines that are the same shown around a change.
+const CONTEXT: usize = 2;
+/// Lines shown, at most.
+const MAX_SHOWN: usize = 4000;
+/// Characters shown of a block.
+const BLOCK_CHARS: usize = 600;
+
+/// How the blocks of two versions compare.
+#[derive(Debug, Default)]
+pub(crate) struct Blocks {
+    pub(crate) same: usize,
+    pub(crate) same_bytes: usize,
+    /// Blocks that only the older version has, as text.
+    pub(crate) removed: Vec<String>,
+    /// Blocks that only the newer version has, as text.
+    pub(crate) added: Vec<String>,
+}
+
+/// Two versions to be shown.
+pub(crate) struct Diff<'a> {
+    pub(crate) url: &'a CanonicalUrl,
+    pub(crate) old: &'a Capture,
+    pub(crate) new: &'a Capture,
+    pub(crate) old_lines: &'a [String],
+    pub(crate) new_lines: &'a [String],
+    pub(crate) blocks: &'a Blocks,
+    /// Whether it can be shown as rendered.
+    pub(crate) is_page: bool,
+}
+
+impl Diff<'_> {
+    pub(crate) fn page(&self) -> Markup {
+        let (from, to) = (Stamp(self.old.at_s), Stamp(self.new.at_s));
+        let changes = compare(self.old_lines, self.new_lines);
+        let count = |lines: &dyn Fn(&Change) -> usize| changes.iter().map(lines).sum::<usize>();
+        let removed = count(&|c| if let Change::Changed(a, _) = c { a.len() } else { 0 });
+        let added = count(&|c| if let Change::Changed(_, b) = c { b.len() } else { 0 });
+        let content = html! {
+            h1 { "What changed" }
+            p.url { (self.url) }
+            p {
+                a href={ "/web/" (from) "/" (self.old.url) } { (from.plain()) } " \u{2192} "
+                a href={ "/web/" (to) "/" (self.new.url) } { (to.plain()) } " (UTC), "
+                a href={ "/web/*/" (self.url) } { "all versions" }
+                @if self.is_page { ", " a href={ "/diff/side/" (from) "/" (to) "/" (self.url) } { "side by side as rendered" } }
+            }
+            @if self.old.version == self.new.version {
+                p { "Both dates have the same version." }
+            } @else {
+                p { (removed) " lines removed, " (added) " added; "
+                    (self.blocks.same) " blocks (" (self.blocks.same_bytes) " bytes) are the same, "
+                    (self.blocks.removed.len()) " are gone, " (self.blocks.added.len()) " are new." }
+                @if removed + added == 0 { p { "No difference in the text that readers see." } }
+                table.diff { (self.rows(&changes)) }
+                (self.block_list())
+            }
+        };
+        layout("What changed", &content)
+    }
+
+    fn rows(&self, changes: &[Change]) -> Markup {
+        let mut shown = 0;
+        html! {
+            @for (i, change) in changes.iter().enumerate() {
+                @if shown < MAX_SHOWN {
+                    @match change {
+                        Change::Same(_, new) => {
+                            @let (head, tail) = context(new.len(), i == 0, i + 1 == changes.len());
+                            @for line in &self.new_lines[new.start..new.start + head] { (same_row(line)) }
+                            @if head + tail < new.len() {
+                                tr.gap { td colspan="2" { (new.len() - head - tail) " lines the same" } }
+                            }
+                            @for line in &self.new_lines[new.end - tail..new.end] { (same_row(line)) }
+                        }
+                        Change::Changed(old, new) => {
+                            @for n in 0..old.len().max(new.len()) {
+                                (changed_row(self.old_lines[old.clone()].get(n), self.new_lines[new.clone()].get(n)))
+                            }
+                            ({ shown += old.len().max(new.len()); "" })
+                        }
+                    }
+                }
+            }
+            @if shown >= MAX_SHOWN { tr.gap { td colspan="2" { "more changes are not shown" } } }
+        }
+    }
+
+    fn block_list(&self) -> Markup {
+        let list = |blocks: &[String], class: &str| {
+            html! {
+                @for block in blocks.iter().take(200) {
+                    pre class=(class) { (block.chars().take(BLOCK_CHARS).collect::<String>()) }
+                }
+            }
+        };
+        html! {
+            details {
+                summary { "Blocks of the source that changed" }
+                div.blocks {
+                    div { (list(&self.blocks.removed, "old")) }
+                    div { (list(&self.blocks.added, "new")) }
+                }
+            }
+        }
+    }
+}
+
+/// How many lines that are the same are shown before and after what is left out.
+fn context(lines: usize, is_first: bool, is_last: bool) -> (usize, usize) {
+    let head = if is_first { 0 } else { CONTEXT.min(lines) };
+    let tail = if is_last { 0 } else { CONTEXT.min(lines - head) };
+    (head, tail)
+}
+
+fn same_row(line: &str) -> Markup {
+    html! { tr { td { (line) } td { (line) } } }
+}
+
+/// Two lines with the words that differ marked.
+fn changed_row(old: Option<&String>, new: Option<&String>) -> Markup {
+    let words = |line: Option<&String>| -> Vec<String> {
+        line.map_or(Vec::new(), |l| l.split_inclusive(' ').map(str::to_owned).collect())
+    };
+    let (old_words, new_words) = (words(old), words(new));
+    let changes = match (old, new) {
+        (Some(_), Some(_)) => compare(&old_words, &new_words),
+        _ => vec![Change::Changed(0..old_words.len(), 0..new_words.len())],
+    };
+    html! {
+        tr.changed {
+            td class=[old.map(|_| "old")] {
+                @for change in &changes { @match change {
+                    Change::Same(a, _) => (old_words[a.clone()].concat()),
+                    Change::Changed(a, _) => @if !a.is_empty() { del { (old_words[a.clone()].concat()) } }
+                } }
+            }
+            td class=[new.map(|_| "new")] {
+                @for change in &changes { @match change {
+                    Change::Same(_, b) => (new_words[b.clone()].concat()),
+                    Change::Changed(_, b) => @if !b.is_empty() { ins { (new_words[b.clone()].concat()) } }
+                } }
+            }
+        }
+    }
+}
+
+/// Both versions as rendered, in two frames.
+pub(crate) fn side_by_side(url: &CanonicalUrl, old: &Capture, new: &Capture) -> Markup {
+    let (from, to) = (Stamp(old.at_s), Stamp(new.at_s));
+    let content = html! {
+        h1 { "Side by side" }
+        p.url { (url) }
+        p { a href={ "/diff/" (from) "/" (to) "/" (url) } { "As text" } ", "
+            a href={ "/web/*/" (url) } { "all versions" } }
+        div.sides {
+            section { h2 { (from.plain()) } iframe title="older version" src={ "/diff/old/" (from) "/" (to) "/" (url) } {} }
+            section { h2 { (to.plain()) } iframe title="newer version" src={ "/diff/new/" (from) "/" (to) "/" (url) } {} }
+        }
+    };
+    layout("Side by side", &content)
+}

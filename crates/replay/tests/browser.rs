@@ -1,0 +1,168 @@
+//! Replay in a real browser: nothing from the live web, and pages as they looked.
+
+#[path = "support/browser.rs"]
+mod driver;
+mod support;
+
+use driver::{Browser, LiveWeb, serve};
+use nenrin_replay::MemoryArchive;
+use serde_json::json;
+use support::{HTML, at, served, url};
+
+/// A page that tries every way out that we know of. `LIVE` stands for the address of the live web.
+const TRICKS: &str = include_str!("support/tricks.html");
+
+const SCRIPT: &str = "Content-Type: text/javascript";
+const STYLE: &str = "Content-Type: text/css";
+
+fn tricks(port: u16) -> MemoryArchive {
+    let mut archive = MemoryArchive::new();
+    let page = TRICKS.replace("LIVE", &format!("127.0.0.1:{port}"));
+    let mut put = |text: &str, headers: &str, body: &str| {
+        archive.put(&url(text), at(10, 0), 200, headers, body.to_owned());
+    };
+    put("http://tricks.test/dir/page.html", HTML, &page);
+    put("http://tricks.test/root.js", SCRIPT, "window.rootScript = true");
+    put("http://cdn.test/abs.js", SCRIPT, "window.absoluteScript = true");
+    put("http://cdn.test/made.js", SCRIPT, "window.madeScript = true");
+    put("http://cdn.test/written.js", SCRIPT, "window.writtenScript = true");
+    put("http://cdn.test/module.js", SCRIPT, "import './part.js'; import '/other.js'");
+    put("http://cdn.test/part.js", SCRIPT, "window.modulePart = true");
+    put("http://cdn.test/other.js", SCRIPT, "window.moduleRoot = true");
+    put("http://cdn.test/late.js", SCRIPT, "window.lateModule = true");
+    put(
+        "http://tricks.test/worker.js",
+        SCRIPT,
+        "fetch('http://cdn.test/data.json').catch(() => {}); postMessage('works')",
+    );
+    put("http://cdn.test/data.json", "Content-Type: application/json", "{\"a\":1}");
+    put("http://tricks.test/root.json", "Content-Type: application/json", "{\"b\":2}");
+    put("http://cdn.test/s.css", STYLE, "@import '/i.css'; #styled{width:321px}");
+    put("http://cdn.test/i.css", STYLE, "#imported{width:123px}");
+    put("http://cdn.test/next.html", HTML, "<title>next</title>archived next");
+    put("http://cdn.test/next.html?q=1", HTML, "<title>next</title>archived answer");
+    put("http://tricks.test/frame.html", HTML, "<title>frame</title>in the frame");
+    let pixel = "GIF89a\u{1}\0\u{1}\0\0\0\0,\0\0\0\0\u{1}\0\u{1}\0\0\u{2}\0;";
+    put("http://cdn.test/p.gif", "Content-Type: image/gif", pixel);
+    put("http://tricks.test/p.gif", "Content-Type: image/gif", pixel);
+    archive
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_from_the_live_web_is_asked_for() {
+    let live = LiveWeb::start().await;
+    let Some(mut browser) = Browser::start("tricks", &live).await else { return };
+    browser.wait(300).await;
+    let before = live.visits();
+    let port = serve(served(tricks(live.port))).await;
+    let place =
+        format!("http://127.0.0.1:{port}/web/20240115000000/http://tricks.test/dir/page.html");
+    // Twice: before and after the worker watches.
+    for round in ["without the worker", "with the worker"] {
+        browser.open(&place).await;
+        assert!(browser.until("window.tried === true").await, "{round}: the page did not finish");
+        browser.wait(700).await;
+        let found = browser.eval("JSON.stringify(window.results())").await;
+        let found: serde_json::Value =
+            serde_json::from_str(found.as_str().unwrap_or("null")).unwrap();
+        for (name, value) in found.as_object().unwrap() {
+            assert_eq!(value, &json!(true), "{round}: {name} in {found}");
+        }
+        assert_eq!(live.visits() - before, 0, "{round}: {:?}", live.seen());
+    }
+    // Leaving by script, by a form, by a new window and by a click stays inside.
+    for leave in [
+        "location.href = 'http://cdn.test/next.html'",
+        "document.forms[0].requestSubmit()",
+        "document.querySelector('#made').click()",
+        "{ const m = document.createElement('meta'); m.httpEquiv = 'refresh'; \
+          m.content = '0;url=http://cdn.test/next.html'; document.head.append(m) }",
+    ] {
+        browser.open(&place).await;
+        browser.until("window.tried === true").await;
+        browser.eval(&format!("{{ {leave} }}; true")).await;
+        let arrived = "location.pathname.startsWith('/web/20240115000000') \
+            && location.href.includes('http://cdn.test/next.html') && document.title === 'next'";
+        let has_arrived = browser.until(arrived).await;
+        let now = browser.eval("location.href").await;
+        assert!(has_arrived, "{leave} led to {now}");
+        assert_eq!(live.visits() - before, 0, "{leave}: {:?}", live.seen());
+    }
+    browser.open(&place).await;
+    browser.eval("window.open('http://cdn.test/next.html'); true").await;
+    browser.wait(400).await;
+    assert_eq!(live.visits() - before, 0, "window.open: {:?}", live.seen());
+    // The counter counts: a page that is not replayed reaches it.
+    browser.open("http://control.test/").await;
+    assert!(live.visits() > before);
+    browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn japanese_pages_look_as_they_did() {
+    let live = LiveWeb::start().await;
+    let Some(mut browser) = Browser::start("japanese", &live).await else { return };
+    let text = "日本語の年輪、表示とソース";
+    let mut archive = MemoryArchive::new();
+    for (label, in_header) in [
+        ("Shift_JIS", false),
+        ("x-sjis", true),
+        ("EUC-JP", false),
+        ("ISO-2022-JP", false),
+        ("ISO-2022-JP", true),
+    ] {
+        let encoding = encoding_rs::Encoding::for_label(label.as_bytes()).unwrap();
+        let meta = if in_header {
+            String::new()
+        } else {
+            format!("<meta http-equiv='Content-Type' content='text/html; charset={label}'>")
+        };
+        let page = format!(
+            "<html><head>{meta}<title>{text}</title></head><body><a title='{text}' href='/x?q=表'>{text}</a></body></html>"
+        );
+        let headers = match in_header {
+            true => format!("{HTML}; charset={label}"),
+            false => HTML.to_owned(),
+        };
+        let page = encoding.encode(&page).0.into_owned();
+        archive.put(
+            &url(&format!("http://jp.test/{label}{in_header}")),
+            at(1, 0),
+            200,
+            &headers,
+            page,
+        );
+    }
+    let port = serve(served(archive)).await;
+    for (label, in_header, expected) in [
+        ("Shift_JIS", false, "Shift_JIS"),
+        ("x-sjis", true, "Shift_JIS"),
+        ("EUC-JP", false, "EUC-JP"),
+        ("ISO-2022-JP", false, "ISO-2022-JP"),
+        ("ISO-2022-JP", true, "ISO-2022-JP"),
+    ] {
+        let place =
+            format!("http://127.0.0.1:{port}/web/20240115000000/http://jp.test/{label}{in_header}");
+        browser.open(&place).await;
+        assert_eq!(browser.eval("document.characterSet").await, json!(expected));
+        assert_eq!(browser.eval("document.title").await, json!(text), "{label}");
+        assert_eq!(browser.eval("document.links[0].textContent").await, json!(text), "{label}");
+        assert_eq!(browser.eval("document.links[0].title").await, json!(text), "{label}");
+        let href = browser.eval("document.links[0].href").await;
+        // A browser escapes a query by the encoding of its page: so the live site saw it.
+        let query = match expected {
+            "Shift_JIS" => "%95\\",
+            "EUC-JP" => "%C9%BD",
+            _ => "",
+        };
+        let wanted = format!("/web/20240115000000/http://jp.test/x?q={query}");
+        assert!(href.as_str().unwrap().contains(&wanted), "{label}: {href}");
+        assert_eq!(
+            browser
+                .eval("!!document.querySelector('nenrin-banner').shadowRoot.querySelector('.bar')")
+                .await,
+            json!(true)
+        );
+    }
+    browser.close().await;
+}

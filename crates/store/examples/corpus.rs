@@ -1,0 +1,385 @@
+//! Puts a corpus of site mirrors through the store and prints what it takes and how fast it is.
+//!
+//! `corpus DIR [--sites a,b] [--work DIR] [--images-as-they-are] [--no-compact] [--speed]
+//! [--steps file|time|space|all|none]`, where DIR/SITE/VISIT/… are the files of each visit.
+#![expect(clippy::print_stdout, reason = "this is a report for a person")]
+#![expect(clippy::unwrap_used, reason = "an experiment may stop where it stands")]
+#![expect(clippy::disallowed_methods, reason = "an experiment measures time")]
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Instant, UNIX_EPOCH};
+
+use nenrin_store::{
+    Class, CompactOptions, Digest, LocalFolder, NewVersion, PaperBytes, PaperCount, Steps, Store,
+    StoreOptions, VersionId,
+};
+use nenrin_urls::CanonicalUrl;
+use sha2::Digest as _;
+
+#[derive(Default)]
+struct Totals {
+    html_only: bool,
+    paper: BTreeMap<String, PaperCount>,
+    paper_html: PaperBytes,
+    paper_other: PaperBytes,
+    files: u64,
+    raw_bytes: u64,
+    raw_html_bytes: u64,
+    versions: Vec<VersionId>,
+    html_versions: Vec<VersionId>,
+    /// CPU seconds and bytes of puts of changed HTML.
+    changed_html: (f64, u64),
+    last: BTreeMap<String, (VersionId, Digest)>,
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let flag = |name: &str| arguments.iter().any(|argument| argument == name);
+    let value = |name: &str| {
+        let at = arguments.iter().position(|argument| argument == name)?;
+        arguments.get(at + 1).cloned()
+    };
+    let corpus = PathBuf::from(&arguments[0]);
+    let work = PathBuf::from(value("--work").unwrap_or_else(|| "corpus-archive".into()));
+    let _ = std::fs::remove_dir_all(&work);
+    let mut sites: Vec<String> = entries(&corpus).iter().map(|path| name(path)).collect();
+    if let Some(wanted) = value("--sites") {
+        sites.retain(|site| wanted.split(',').any(|wanted| wanted == site));
+    }
+    let mut options = options(&work, value("--steps").as_deref());
+    if let Some(level) = value("--level") {
+        options.level = level.parse().unwrap();
+    }
+    let store = open(&work, &options);
+    let mut totals = Totals { html_only: flag("--html-only"), ..Totals::default() };
+    let begin = (Instant::now(), cpu_s());
+    for visit in 1..=8 {
+        for (group, site) in sites.iter().enumerate() {
+            put_visit(&store, &corpus, site, group as u32 + 1, visit, &mut totals);
+        }
+        store.sync().unwrap();
+    }
+    for (what, count) in [("HTML", totals.paper_html), ("other", totals.paper_other)] {
+        let percent = |bytes: u64| 100.0 * bytes as f64 / count.raw.max(1) as f64;
+        println!(
+            "paper 001, blocks uncompressed, {what}: file in time {:.1}%, file in space {:.1}%, \
+             block in time {:.1}%, block in space {:.1}%",
+            percent(count.after_file_in_time),
+            percent(count.after_file_in_space),
+            percent(count.after_block_in_time),
+            percent(count.after_block_in_space)
+        );
+    }
+    println!("put: {:.1} s, {:.1} CPU s", begin.0.elapsed().as_secs_f64(), cpu_s() - begin.1);
+    report("before compact", &store, &totals);
+    let (seconds, bytes) = totals.changed_html;
+    println!("changed HTML: {:.0} MB at {:.1} MB per CPU s", mb(bytes), mb(bytes) / seconds);
+    restore("before compact", &work, &options, &totals);
+    if !flag("--no-compact") {
+        let begin = (Instant::now(), cpu_s());
+        let number = |name: &str| value(name).map(|text| text.parse::<usize>().unwrap());
+        let defaults = CompactOptions::default();
+        let compact = CompactOptions {
+            recode_images: !flag("--images-as-they-are"),
+            frame_bytes: number("--frame-kb").map_or(defaults.frame_bytes, |kb| kb << 10),
+            prefix_bytes: number("--prefix-kb").map_or(defaults.prefix_bytes, |kb| kb << 10),
+            ..defaults
+        };
+        let done = store.compact(&compact, &mut |_, _| {}).unwrap();
+        println!(
+            "compact: {:.1} s, {:.1} CPU s, {} frames, {:.1} MB compressed, {} recoded",
+            begin.0.elapsed().as_secs_f64(),
+            cpu_s() - begin.1,
+            done.frames_written,
+            mb(done.compressed_bytes),
+            done.recoded
+        );
+        report("after compact", &store, &totals);
+        restore("after compact", &work, &options, &totals);
+        let sound = store.verify(true, &mut |_, _| {}).unwrap();
+        assert!(sound.is_sound(), "{:#?}", sound.damage);
+        println!("verify: {} versions sound", sound.versions);
+    }
+    if flag("--speed") {
+        speed(&store, &corpus, &sites);
+    }
+    println!("peak memory {} MB", peak_memory_mb());
+}
+
+fn options(work: &Path, steps: Option<&str>) -> StoreOptions {
+    let steps = match steps {
+        Some("none") => Steps { file: false, block_in_time: false, block_in_space: false },
+        Some("file") => Steps { file: true, block_in_time: false, block_in_space: false },
+        Some("time") => Steps { file: true, block_in_time: true, block_in_space: false },
+        Some("space") => Steps { file: true, block_in_time: false, block_in_space: true },
+        _ => Steps::default(),
+    };
+    StoreOptions { index_path: Some(work.join("index.sqlite")), steps, ..StoreOptions::default() }
+}
+
+fn open(work: &Path, options: &StoreOptions) -> Store {
+    let packs = LocalFolder::open(work.join("packs")).unwrap();
+    Store::open(Arc::new(packs), options.clone()).unwrap()
+}
+
+/// Imports a mirror as one visit, as `nenrin import mirror` does.
+fn put_visit(
+    store: &Store,
+    corpus: &Path,
+    site: &str,
+    group: u32,
+    visit: u64,
+    totals: &mut Totals,
+) {
+    let root = corpus.join(site).join(visit.to_string());
+    let mut files = Vec::new();
+    walk(&root, &mut files);
+    let mut paper = totals.paper.remove(site).unwrap_or_default();
+    for file in files {
+        let body = std::fs::read(&file).unwrap();
+        let path = file.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
+        let url = CanonicalUrl::parse(&format!("https://{site}.example/{path}")).unwrap();
+        let media = media_type(&path);
+        let is_html = media == "text/html";
+        if totals.html_only && !is_html {
+            continue;
+        }
+        let class = if is_html { Class::Html } else { Class::Other };
+        let count = paper.file(&path, class, &body);
+        if is_html {
+            totals.paper_html.add(&count)
+        } else {
+            totals.paper_other.add(&count)
+        }
+        totals.files += 1;
+        totals.raw_bytes += body.len() as u64;
+        totals.raw_html_bytes += if is_html { body.len() as u64 } else { 0 };
+        let before = totals.last.get(url.as_str()).copied();
+        if before.is_some_and(|(_, digest)| digest == Digest::of(&body)) {
+            continue;
+        }
+        let modified = std::fs::metadata(&file).unwrap().modified().unwrap();
+        let modified_s = modified.duration_since(UNIX_EPOCH).unwrap().as_secs() as i64;
+        let head = format!(
+            "HTTP/1.1 200 OK\r\nContent-Type: {media}\r\nContent-Length: {}\r\nLast-Modified: {}\r\n\r\n",
+            body.len(),
+            http_date(modified_s)
+        );
+        let version = NewVersion {
+            url: &url,
+            group,
+            visited_at_s: 1_640_995_200 + 2_592_000 * visit as i64,
+            status: 200,
+            protocol: "http/1.1",
+            tls: None,
+            server_address: None,
+            request_head: b"",
+            response_head: head.as_bytes(),
+            body: &body,
+            truncated: None,
+            previous: before.map(|(id, _)| id),
+        };
+        let begin = cpu_s();
+        let put = store.put(&version).unwrap();
+        if is_html && before.is_some() {
+            totals.changed_html.0 += cpu_s() - begin;
+            totals.changed_html.1 += body.len() as u64;
+        }
+        totals.versions.push(put.id);
+        if is_html {
+            totals.html_versions.push(put.id);
+        }
+        totals.last.insert(url.as_str().to_owned(), (put.id, put.digest));
+    }
+    paper.end();
+    totals.paper.insert(site.to_owned(), paper);
+}
+
+fn report(when: &str, store: &Store, totals: &Totals) {
+    let stats = store.stats().unwrap();
+    let percent = |bytes: u64, of: u64| 100.0 * bytes as f64 / of as f64;
+    println!(
+        "{when}: {} files, {:.1} MB raw, {} versions, {:.1} MB unique: {} bytes = {:.3}% of raw; \
+         html {} = {:.3}% of raw HTML; other {} = {:.3}%; records and index {} ({} packs)",
+        totals.files,
+        mb(totals.raw_bytes),
+        stats.versions,
+        mb(stats.unique_bytes),
+        stats.stored_bytes,
+        percent(stats.stored_bytes, totals.raw_bytes),
+        stats.html_bytes,
+        percent(stats.html_bytes, totals.raw_html_bytes),
+        stats.other_bytes,
+        percent(stats.other_bytes, totals.raw_bytes - totals.raw_html_bytes),
+        stats.index_bytes,
+        stats.packs
+    );
+    let shares = stats.sites.iter().map(|site| {
+        format!(
+            "{}: html {} other {} records {}",
+            site.group, site.html_bytes, site.other_bytes, site.record_bytes
+        )
+    });
+    println!("  {}", shares.collect::<Vec<_>>().join("\n  "));
+}
+
+/// Reads versions one by one without a cache of ours.
+fn restore(when: &str, work: &Path, options: &StoreOptions, totals: &Totals) {
+    let cold = StoreOptions { cache_bytes: 0, ..options.clone() };
+    let store = open(work, &cold);
+    for (what, versions) in [("all", &totals.versions), ("html", &totals.html_versions)] {
+        let step = (versions.len() / 800).max(1);
+        let mut times_ms: Vec<f64> = versions
+            .iter()
+            .step_by(step)
+            .map(|id| {
+                let begin = cpu_s();
+                store.read(*id).unwrap();
+                1000.0 * (cpu_s() - begin)
+            })
+            .collect();
+        times_ms.sort_by(f64::total_cmp);
+        let mean = times_ms.iter().sum::<f64>() / times_ms.len() as f64;
+        let at = |part: f64| times_ms[((times_ms.len() - 1) as f64 * part) as usize];
+        println!(
+            "restore {when}, {what}: {} reads, CPU ms mean {mean:.3}, p50 {:.3}, p99 {:.3}, max {:.3}",
+            times_ms.len(),
+            at(0.5),
+            at(0.99),
+            at(1.0)
+        );
+    }
+}
+
+/// Known content against sha256, changed HTML against zstd -9, all HTML against zstd -19.
+fn speed(store: &Store, corpus: &Path, sites: &[String]) {
+    let mut bodies = Vec::new();
+    for site in sites {
+        let mut files = Vec::new();
+        walk(&corpus.join(site).join("8"), &mut files);
+        let html = |file: &PathBuf| media_type(file.to_str().unwrap()) == "text/html";
+        bodies.extend(files.into_iter().map(|file| (html(&file), std::fs::read(&file).unwrap())));
+    }
+    let all: u64 = bodies.iter().map(|(_, body)| body.len() as u64).sum();
+    let url = CanonicalUrl::parse("https://known.example/").unwrap();
+    let rate = |what: &str, bytes: u64, work: &mut dyn FnMut()| {
+        let begin = cpu_s();
+        work();
+        println!(
+            "{what}: {:.0} MB at {:.1} MB per CPU s",
+            mb(bytes),
+            mb(bytes) / (cpu_s() - begin)
+        );
+    };
+    rate("sha256", all, &mut || {
+        bodies.iter().for_each(|(_, body)| {
+            std::hint::black_box(sha2::Sha256::digest(body));
+        });
+    });
+    rate("put of known content", all, &mut || {
+        for (_, body) in &bodies {
+            let version = NewVersion {
+                url: &url,
+                group: 1,
+                visited_at_s: 0,
+                status: 200,
+                protocol: "h2",
+                tls: None,
+                server_address: None,
+                request_head: b"",
+                response_head: b"HTTP/1.1 200 OK\r\n\r\n",
+                body,
+                truncated: None,
+                previous: None,
+            };
+            assert!(store.put(&version).unwrap().whole_body_known);
+        }
+        store.sync().unwrap();
+    });
+    bodies.retain(|(html, _)| *html);
+    let html: u64 = bodies.iter().map(|(_, body)| body.len() as u64).sum();
+    for level in [3, 9, 19] {
+        rate(&format!("zstd -{level}, file by file"), html, &mut || {
+            bodies.iter().for_each(|(_, body)| {
+                std::hint::black_box(zstd::bulk::compress(body, level).unwrap());
+            });
+        });
+    }
+}
+
+fn media_type(path: &str) -> &'static str {
+    match path.rsplit_once('.').map_or("", |(_, extension)| extension) {
+        "html" | "htm" => "text/html",
+        "css" => "text/css",
+        "js" => "text/javascript",
+        "json" | "map" => "application/json",
+        "xml" | "rss" => "application/xml",
+        "svg" => "image/svg+xml",
+        "txt" => "text/plain",
+        "jpg" | "jpeg" => "image/jpeg",
+        "png" => "image/png",
+        "gif" => "image/gif",
+        "webp" => "image/webp",
+        "woff" => "font/woff",
+        "pdf" => "application/pdf",
+        _ => "application/octet-stream",
+    }
+}
+
+/// Enough for Last-Modified: the store takes any bytes.
+fn http_date(time_s: i64) -> String {
+    let days = time_s / 86_400;
+    let weekday = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"][(days % 7) as usize];
+    let shifted = days + 719_468;
+    let (era, of_era) = (shifted / 146_097, shifted % 146_097);
+    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let names =
+        ["Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec", "Jan", "Feb"];
+    let year = year + 400 * era + i64::from(month >= 10);
+    let second = time_s % 86_400;
+    format!(
+        "{weekday}, {day:02} {} {year:04} {:02}:{:02}:{:02} GMT",
+        names[month as usize],
+        second / 3600,
+        second / 60 % 60,
+        second % 60
+    )
+}
+
+fn walk(folder: &Path, files: &mut Vec<PathBuf>) {
+    for path in entries(folder) {
+        if path.is_dir() { walk(&path, files) } else { files.push(path) }
+    }
+}
+
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> =
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    found.sort();
+    found
+}
+
+fn name(path: &Path) -> String {
+    path.file_name().unwrap().to_str().unwrap().to_owned()
+}
+
+fn mb(bytes: u64) -> f64 {
+    bytes as f64 / 1e6
+}
+
+/// CPU time of this thread.
+fn cpu_s() -> f64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    now.tv_sec as f64 + now.tv_nsec as f64 / 1e9
+}
+
+fn peak_memory_mb() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|line| line.trim().split(' ').next()?.parse::<u64>().ok()).unwrap_or(0) / 1024
+}

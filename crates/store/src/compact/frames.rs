@@ -1,0 +1,347 @@
+//! Bodies of a site into frames.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::order::Order;
+use super::output::Output;
+use super::{CompactOptions, CompactReport, prefix};
+use crate::bodies::{BodiesHead, BodyEntry, Coding, MAX_ENTRIES, Reference};
+use crate::chunk::ChunkKind;
+use crate::error::StoreError;
+use crate::media::Class;
+use crate::pack::{Place, read_chunk};
+use crate::recode::{self, Recoding};
+use crate::store::Store;
+use crate::{Digest, squeeze};
+
+/// Pictures and the like do not help each other, and one is read without the others.
+const OTHER_FRAME_BYTES: usize = 256 << 10;
+/// A frame of less than a quarter takes its neighbour in.
+const SMALL_PART: usize = 4;
+
+pub(super) struct FrameWriter<'a, 's> {
+    store: &'s Store,
+    options: &'a CompactOptions,
+    output: &'a mut Output<'s>,
+    site: u32,
+    class: Class,
+    report: &'a mut CompactReport,
+    /// The prefix of new frames, and where it lies in the pack that is being written.
+    prefix: Arc<Vec<u8>>,
+    prefix_at: Option<(u64, u64)>,
+    /// Where prefixes of copied frames lie now, by where they lay.
+    copied_prefixes: BTreeMap<Place, u64>,
+    frame: Frame,
+}
+
+#[derive(Default)]
+struct Frame {
+    raw: Vec<u8>,
+    entries: Vec<BodyEntry>,
+}
+
+/// A stretch of the new order.
+enum Stretch {
+    /// Exactly the bodies of one frame, in its order.
+    Whole(Place, u64, Vec<Digest>),
+    Loose(u64, Vec<Digest>),
+}
+
+impl<'a, 's> FrameWriter<'a, 's> {
+    pub(super) fn new(
+        store: &'s Store,
+        options: &'a CompactOptions,
+        output: &'a mut Output<'s>,
+        site: u32,
+        class: Class,
+        report: &'a mut CompactReport,
+    ) -> Self {
+        Self {
+            store,
+            options,
+            output,
+            site,
+            class,
+            report,
+            prefix: Arc::default(),
+            prefix_at: None,
+            copied_prefixes: BTreeMap::new(),
+            frame: Frame::default(),
+        }
+    }
+
+    /// Writes all bodies of the site and class. Returns packs that hold unreadable ones.
+    pub(super) fn write(
+        &mut self,
+        order: &mut Order,
+        sources: &BTreeSet<u64>,
+    ) -> Result<BTreeSet<u64>, StoreError> {
+        let mut damaged = BTreeSet::new();
+        let stretches = self.stretches(order, sources)?;
+        self.choose_prefix(&stretches)?;
+        for stretch in stretches {
+            match stretch {
+                Stretch::Whole(place, _, digests) => {
+                    self.flush()?;
+                    match self.copy_frame(place) {
+                        Err(StoreError::Damaged { .. }) => self.pack(&digests, &mut damaged)?,
+                        other => other?,
+                    }
+                }
+                Stretch::Loose(_, digests) => self.pack(&digests, &mut damaged)?,
+            }
+        }
+        self.flush()?;
+        Ok(damaged)
+    }
+
+    /// The bodies in order, those together that already lie together.
+    fn stretches(
+        &self,
+        order: &mut Order,
+        sources: &BTreeSet<u64>,
+    ) -> Result<Vec<Stretch>, StoreError> {
+        let mut runs: Vec<(Place, Vec<Digest>)> = Vec::new();
+        for digest in order.bodies(self.site, self.class)? {
+            let Some(place) = self.store.find_body(&digest)? else { continue };
+            if !sources.contains(&place.pack) {
+                continue;
+            }
+            match runs.last_mut() {
+                Some((last, digests)) if *last == place => digests.push(digest),
+                _ => runs.push((place, vec![digest])),
+            }
+        }
+        let mut stretches = Vec::new();
+        for (place, digests) in runs {
+            let head = self.store.directory(place)?;
+            let bytes = head.raw_bytes();
+            let same = head.entries.iter().map(|entry| entry.digest).eq(digests.iter().copied());
+            let is_frame =
+                !matches!(head.reference, Reference::Body(_)) && self.is_compacted(place)?;
+            stretches.push(match same && is_frame && !self.options.everything {
+                true => Stretch::Whole(place, bytes, digests),
+                false => Stretch::Loose(bytes.min(self.loose_bytes(&head, &digests)), digests),
+            });
+        }
+        Ok(join_small(stretches, self.options.frame_bytes as u64 / SMALL_PART as u64))
+    }
+
+    fn loose_bytes(&self, head: &BodiesHead, digests: &[Digest]) -> u64 {
+        let length = |digest| head.find(digest).map_or(0, |(_, entry)| entry.stored_bytes);
+        digests.iter().map(length).sum()
+    }
+
+    fn is_compacted(&self, place: Place) -> Result<bool, StoreError> {
+        let packs = self.store.index().packs()?;
+        Ok(packs.iter().any(|pack| pack.number == place.pack && pack.generation > 0))
+    }
+
+    /// New frames go on with the prefix that the site has; a site without one gets one.
+    fn choose_prefix(&mut self, stretches: &[Stretch]) -> Result<(), StoreError> {
+        if self.class == Class::Other || self.options.prefix_bytes == 0 {
+            return Ok(());
+        }
+        let whole = stretches.iter().find_map(|stretch| match stretch {
+            Stretch::Whole(place, ..) => Some(*place),
+            Stretch::Loose(..) => None,
+        });
+        if let Some(place) = whole {
+            if let Reference::Chunk(offset) = self.store.directory(place)?.reference {
+                let old = Place { pack: place.pack, offset };
+                let prefix = self.store.prefix_at(old)?;
+                let offset = self.copy_prefix(old)?;
+                self.prefix = prefix;
+                self.prefix_at = Some((self.output.pack()?, offset));
+            }
+            return Ok(());
+        }
+        let loose: Vec<Digest> = stretches
+            .iter()
+            .flat_map(|stretch| match stretch {
+                Stretch::Loose(_, digests) | Stretch::Whole(_, _, digests) => digests.clone(),
+            })
+            .collect();
+        let read = |digest: &Digest| match self.store.stored(digest) {
+            Ok(stored) => Ok(Some(stored.bytes)),
+            Err(StoreError::Damaged { .. }) => Ok(None),
+            Err(other) => Err(other),
+        };
+        let prefix =
+            prefix::choose(&loose, self.options.frame_bytes, self.options.prefix_bytes, &read)?;
+        self.prefix = Arc::new(prefix);
+        Ok(())
+    }
+
+    fn pack(&mut self, digests: &[Digest], damaged: &mut BTreeSet<u64>) -> Result<(), StoreError> {
+        for digest in digests {
+            match self.store.stored(digest) {
+                Ok(stored) => self.add(stored)?,
+                Err(StoreError::Damaged { .. }) => {
+                    damaged.extend(self.store.find_body(digest)?.map(|place| place.pack));
+                }
+                Err(other) => return Err(other),
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, stored: crate::read::Stored) -> Result<(), StoreError> {
+        let (mut entry, mut bytes) = (stored.entry, stored.bytes);
+        if entry.recoding == 0
+            && let Some(recoding) = Recoding::for_body(&bytes)
+            && (self.options.recode_images || recoding == Recoding::Gzip)
+            && let Some(recoded) = recode::recode(&bytes, recoding, self.options.recode_cap)
+        {
+            let as_it_was = bytes.len();
+            let recoded_entry = BodyEntry {
+                recoding: recoding as u8,
+                stored_bytes: recoded.len() as u64,
+                ..entry.clone()
+            };
+            match recoding {
+                Recoding::Jpeg | Recoding::Gzip => (entry, bytes) = (recoded_entry, recoded),
+                Recoding::Png | Recoding::Gif => {
+                    if self.put_pixels(recoded_entry, &recoded, as_it_was)? {
+                        return Ok(());
+                    }
+                }
+            }
+            self.report.recoded += u64::from(entry.recoding != 0);
+        }
+        let limit = match self.class {
+            Class::Other => OTHER_FRAME_BYTES,
+            Class::Html | Class::Text => self.options.frame_bytes,
+        };
+        let full = self.frame.raw.len() + bytes.len() > limit && !self.frame.raw.is_empty();
+        if full || self.frame.entries.len() >= MAX_ENTRIES {
+            self.flush()?;
+        }
+        self.frame.raw.extend_from_slice(&bytes);
+        self.frame.entries.push(entry);
+        Ok(())
+    }
+
+    /// Plain pixels are worth it only if they compress to less than the file had. They make a
+    /// frame of their own: no other picture has use for them.
+    fn put_pixels(
+        &mut self,
+        entry: BodyEntry,
+        pixels: &[u8],
+        as_it_was: usize,
+    ) -> Result<bool, StoreError> {
+        let squeezed = squeeze::compress(pixels, self.options.level, b"");
+        if squeezed.len() >= as_it_was - as_it_was / 32 {
+            return Ok(false);
+        }
+        self.report.recoded += 1;
+        self.report.frames_written += 1;
+        self.report.compressed_bytes += pixels.len() as u64;
+        let head = BodiesHead {
+            group: self.site,
+            class: self.class,
+            coding: Coding::Zstd,
+            reference: Reference::Nothing,
+            depth: 0,
+            entries: vec![entry],
+        };
+        self.output.put_bodies(&head, &squeezed)?;
+        Ok(true)
+    }
+
+    fn flush(&mut self) -> Result<(), StoreError> {
+        let frame = std::mem::take(&mut self.frame);
+        if frame.entries.is_empty() {
+            return Ok(());
+        }
+        if self.output.is_full() {
+            self.output.end_pack()?;
+            self.copied_prefixes.clear();
+            self.prefix_at = None;
+        }
+        let reference = self.place_prefix()?;
+        let squeezed = squeeze::compress(&frame.raw, self.options.level, &self.prefix);
+        let (coding, data) = match squeezed.len() < frame.raw.len() {
+            true => (Coding::Zstd, &squeezed),
+            false => (Coding::Plain, &frame.raw),
+        };
+        self.report.frames_written += 1;
+        self.report.compressed_bytes += frame.raw.len() as u64;
+        let depth = u8::from(reference != Reference::Nothing);
+        let head = BodiesHead {
+            group: self.site,
+            class: self.class,
+            coding,
+            reference,
+            depth,
+            entries: frame.entries,
+        };
+        self.output.put_bodies(&head, data)
+    }
+
+    /// Writes the prefix in front of the first frame that needs it, once in every pack.
+    fn place_prefix(&mut self) -> Result<Reference, StoreError> {
+        if self.prefix.is_empty() {
+            return Ok(Reference::Nothing);
+        }
+        let pack = self.output.pack()?;
+        let offset = match self.prefix_at {
+            Some((at, offset)) if at == pack => offset,
+            _ => {
+                let payload = prefix::encode(&self.prefix, self.options.level);
+                self.output.put_prefix(self.site, &payload)?
+            }
+        };
+        self.prefix_at = Some((pack, offset));
+        Ok(Reference::Chunk(offset))
+    }
+
+    fn copy_frame(&mut self, place: Place) -> Result<(), StoreError> {
+        let (_, payload) = read_chunk(&*self.store.backend, place, &[ChunkKind::Bodies])?;
+        let (mut head, data) = BodiesHead::parse(&payload)
+            .map_err(|why| crate::pack::damaged("bodies chunk", place, why))?;
+        if let Reference::Chunk(offset) = head.reference {
+            let old = Place { pack: place.pack, offset };
+            head.reference = Reference::Chunk(self.copy_prefix(old)?);
+        }
+        self.report.frames_copied += 1;
+        self.output.put_bodies(&head, data)
+    }
+
+    fn copy_prefix(&mut self, old: Place) -> Result<u64, StoreError> {
+        if let Some(offset) = self.copied_prefixes.get(&old) {
+            return Ok(*offset);
+        }
+        let (_, payload) = read_chunk(&*self.store.backend, old, &[ChunkKind::Prefix])?;
+        let offset = self.output.put_prefix(self.site, &payload)?;
+        self.copied_prefixes.insert(old, offset);
+        Ok(offset)
+    }
+}
+
+/// Joins loose neighbours, and lets a small loose stretch take a whole frame in, so that frames
+/// do not become ever smaller.
+fn join_small(stretches: Vec<Stretch>, small_bytes: u64) -> Vec<Stretch> {
+    let mut joined: Vec<Stretch> = Vec::new();
+    for stretch in stretches {
+        let join = match (joined.last(), &stretch) {
+            (Some(Stretch::Loose(..)), Stretch::Loose(..)) => true,
+            (Some(Stretch::Loose(bytes, _)), Stretch::Whole(..)) => *bytes < small_bytes,
+            (Some(Stretch::Whole(_, bytes, _)), Stretch::Loose(..)) => *bytes < small_bytes,
+            _ => false,
+        };
+        if !join {
+            joined.push(stretch);
+            continue;
+        }
+        let (Stretch::Loose(more_bytes, more) | Stretch::Whole(_, more_bytes, more)) = stretch;
+        let Some(Stretch::Loose(bytes, digests) | Stretch::Whole(_, bytes, digests)) = joined.pop()
+        else {
+            unreachable!("there is a stretch to join")
+        };
+        let digests = digests.into_iter().chain(more).collect();
+        joined.push(Stretch::Loose(bytes + more_bytes, digests));
+    }
+    joined
+}

@@ -1,0 +1,399 @@
+//! Compacting: what was collected quickly is written again, small.
+//!
+//! All versions of a URL next to each other, URLs in directory order, in frames of a few
+//! megabytes that share a prefix made of the blocks which most frames of the site contain. A site
+//! that brought nothing new is not touched, a frame into which nothing new falls is copied as it
+//! is, so the work follows what changed.
+//!
+//! Read in this order: `mod` (which packs, in which order, what is deleted when), `order` (the
+//! versions of a site in their new order), `frames` (bodies into frames), `prefix` (what frames
+//! share), `output` (the packs of the new generation).
+
+mod frames;
+mod order;
+mod output;
+pub(crate) mod prefix;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use self::frames::FrameWriter;
+use self::order::Order;
+use self::output::Output;
+use crate::Digest;
+use crate::bodies::BodiesHead;
+use crate::chunk::ChunkKind;
+use crate::error::{StoreError, from_backend};
+use crate::index::PackRecord;
+use crate::media::Class;
+use crate::pack::{Found, Place, pack_name, walk};
+use crate::rows::{self, Row};
+use crate::store::Store;
+
+/// Records in one chunk of a compacted pack: a chunk is decoded as a whole to read one of them.
+const ROWS_IN_CHUNK: usize = 256;
+
+/// How to compact.
+#[derive(Clone, Debug)]
+pub struct CompactOptions {
+    /// zstd level; 19 is where the gain per second ends.
+    pub level: i32,
+    /// Raw bytes in a frame: larger ones are smaller in sum and slower to read one page from.
+    pub frame_bytes: usize,
+    /// The most that the frames of a site share.
+    pub prefix_bytes: usize,
+    /// Whether JPEG, PNG and GIF are recoded.
+    pub recode_images: bool,
+    /// A picture that takes longer to give back stays as it is.
+    pub recode_cap: Duration,
+    /// Rewrites every site, whether or not it brought something new.
+    pub everything: bool,
+}
+
+impl Default for CompactOptions {
+    fn default() -> Self {
+        Self {
+            level: 19,
+            frame_bytes: 2 << 20,
+            prefix_bytes: 512 << 10,
+            recode_images: true,
+            recode_cap: Duration::from_millis(50),
+            everything: false,
+        }
+    }
+}
+
+/// What compacting came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CompactReport {
+    /// All files of the store before.
+    pub bytes_before: u64,
+    /// And after.
+    pub bytes_after: u64,
+    /// Sites that were written again.
+    pub sites: u64,
+    /// Frames that were compressed.
+    pub frames_written: u64,
+    /// Frames that were copied as they were.
+    pub frames_copied: u64,
+    /// Raw bytes that were compressed.
+    pub compressed_bytes: u64,
+    /// Pictures and the like that were recoded.
+    pub recoded: u64,
+    /// Packs that hold something unreadable and were therefore kept.
+    pub packs_kept_damaged: Vec<String>,
+}
+
+/// What one compaction reads and what it must not lose.
+struct Sources {
+    packs: BTreeSet<u64>,
+    generation: u64,
+    forgotten: Vec<(u32, u64)>,
+}
+
+impl Store {
+    /// Writes what was collected since the last time again, small, and gives room back. Reading
+    /// and writing go on meanwhile. `progress` is told versions done and versions in all.
+    pub fn compact(
+        &self,
+        options: &CompactOptions,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<CompactReport, StoreError> {
+        let _one_at_a_time =
+            self.compacting.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut report =
+            CompactReport { bytes_before: self.stats()?.stored_bytes, ..CompactReport::default() };
+        let sources = self.choose_sources(options)?;
+        if !sources.packs.is_empty() {
+            let outcome = self.rewrite(&sources, options, progress, &mut report);
+            self.writer().references = None;
+            outcome?;
+        }
+        self.index().shrink()?;
+        report.bytes_after = self.stats()?.stored_bytes;
+        Ok(report)
+    }
+
+    /// Ends the open pack and decides which packs are read: all that were written while
+    /// collecting, and the compacted ones of the sites in them.
+    fn choose_sources(&self, options: &CompactOptions) -> Result<Sources, StoreError> {
+        let mut writer = self.writer();
+        writer.check()?;
+        self.sync_writer(&mut writer)?;
+        if writer.open.is_some() {
+            self.end_pack(&mut writer, &[])?;
+        }
+        let index = self.index();
+        let packs = index.packs()?;
+        let is_new = |pack: &&PackRecord| pack.generation == 0 || options.everything;
+        let mut sites = BTreeSet::new();
+        let mut chosen = BTreeSet::new();
+        for pack in packs.iter().filter(is_new) {
+            chosen.insert(pack.number);
+            sites.extend(index.sites_in(pack.number)?);
+        }
+        let forgotten = index.forgotten()?;
+        sites.extend(forgotten.iter().map(|(site, _)| *site));
+        // A pack that is shared with another site draws that site in as well.
+        let mut before = usize::MAX;
+        while before != chosen.len() {
+            before = chosen.len();
+            for pack in packs.iter().filter(|pack| pack.generation > 0) {
+                let in_pack = index.sites_in(pack.number)?;
+                if in_pack.iter().any(|site| sites.contains(site)) {
+                    chosen.insert(pack.number);
+                    sites.extend(in_pack);
+                }
+            }
+        }
+        let generation = packs.iter().map(|pack| pack.generation).max().unwrap_or(0) + 1;
+        // From here on the writer notes which stored bodies it builds upon.
+        writer.references = Some(BTreeSet::new());
+        Ok(Sources { packs: chosen, generation, forgotten })
+    }
+
+    fn rewrite(
+        &self,
+        sources: &Sources,
+        options: &CompactOptions,
+        progress: &mut dyn FnMut(u64, u64),
+        report: &mut CompactReport,
+    ) -> Result<(), StoreError> {
+        let mut output = Output::new(self, sources.generation);
+        let outcome = self.rewrite_into(&mut output, sources, options, progress, report);
+        if outcome.is_err() {
+            // The error that stopped the work says more than one about tidying up would.
+            let _ = output.abandon();
+        }
+        outcome
+    }
+
+    fn rewrite_into<'s>(
+        &'s self,
+        output: &mut Output<'s>,
+        sources: &Sources,
+        options: &CompactOptions,
+        progress: &mut dyn FnMut(u64, u64),
+        report: &mut CompactReport,
+    ) -> Result<(), StoreError> {
+        let mut order = Order::new()?;
+        let mut damaged = self.gather(sources, &mut order)?;
+        let total = order.count()?;
+        let mut done = 0;
+        for site in order.sites()? {
+            for class in [Class::Html, Class::Text, Class::Other] {
+                let mut frames = FrameWriter::new(self, options, output, site, class, report);
+                damaged.extend(frames.write(&mut order, &sources.packs)?);
+            }
+            done += self.rewrite_rows(&mut order, site, options, output)?;
+            output.end_pack()?;
+            report.sites += 1;
+            progress(done, total);
+        }
+        let orphans = self.orphans(sources, &order)?;
+        damaged.extend(self.carry_orphans(sources, &orphans, &mut order, output)?);
+        report.packs_kept_damaged = damaged.iter().map(|pack| pack_name(*pack)).collect();
+        self.replace(sources, &damaged, &orphans, order, output)
+    }
+
+    /// Reads all records of the sources into their new order. Returns packs with damage.
+    fn gather(&self, sources: &Sources, order: &mut Order) -> Result<BTreeSet<u64>, StoreError> {
+        let mut damaged = BTreeSet::new();
+        let lengths = self.pack_lengths()?;
+        for pack in &sources.packs {
+            let Some(length) = lengths.get(pack) else {
+                damaged.insert(*pack);
+                continue;
+            };
+            walk(&*self.backend, *pack, 0, *length, &mut |found| {
+                let (offset, kind, payload) = match found {
+                    Found::Chunk { offset, kind, payload } => (offset, kind, payload),
+                    Found::Gap { .. } => {
+                        damaged.insert(*pack);
+                        return Ok(());
+                    }
+                };
+                if kind != ChunkKind::Versions {
+                    return Ok(());
+                }
+                let place = Place { pack: *pack, offset };
+                let rows = rows::decode(&payload)
+                    .map_err(|why| crate::pack::damaged("versions chunk", place, why))?;
+                for row in rows.rows {
+                    if self.index().version(row.id)? == Some(place) {
+                        let class = self.class_of(&row)?;
+                        order.add(&row, class)?;
+                    }
+                }
+                Ok(())
+            })?;
+        }
+        order.sort()?;
+        Ok(damaged)
+    }
+
+    fn class_of(&self, row: &Row) -> Result<Class, StoreError> {
+        match self.find_body(&row.digest)? {
+            Some(place) => Ok(self.directory(place)?.class),
+            None => Ok(Class::Other),
+        }
+    }
+
+    pub(crate) fn pack_lengths(&self) -> Result<BTreeMap<u64, u64>, StoreError> {
+        let listed = self.backend.list().map_err(from_backend)?;
+        let number = |(name, length): (String, u64)| {
+            crate::pack::pack_number(&name).map(|number| (number, length))
+        };
+        Ok(listed.into_iter().filter_map(number).collect())
+    }
+
+    /// Writes the records of a site in their new order. Returns how many.
+    fn rewrite_rows(
+        &self,
+        order: &mut Order,
+        site: u32,
+        options: &CompactOptions,
+        output: &mut Output<'_>,
+    ) -> Result<u64, StoreError> {
+        let mut count = 0;
+        let mut batch: Vec<Row> = Vec::new();
+        let mut weight_bytes = 0;
+        order.rows(site, &mut |row| {
+            count += 1;
+            weight_bytes += row.weight_bytes();
+            batch.push(row);
+            if batch.len() >= ROWS_IN_CHUNK || weight_bytes > 1 << 20 {
+                weight_bytes = 0;
+                output.put_rows(&std::mem::take(&mut batch), options.level)?;
+            }
+            Ok(())
+        })?;
+        if !batch.is_empty() {
+            output.put_rows(&batch, options.level)?;
+        }
+        Ok(count)
+    }
+
+    /// Bodies in the sources that no record of the rewritten sites names.
+    fn orphans(
+        &self,
+        sources: &Sources,
+        order: &Order,
+    ) -> Result<BTreeMap<Digest, Place>, StoreError> {
+        let mut orphans: BTreeMap<Digest, Place> = BTreeMap::new();
+        let lengths = self.pack_lengths()?;
+        for pack in &sources.packs {
+            let Some(length) = lengths.get(pack) else { continue };
+            walk(&*self.backend, *pack, 0, *length, &mut |found| {
+                let Found::Chunk { offset, kind: ChunkKind::Bodies, payload } = found else {
+                    return Ok(());
+                };
+                let place = Place { pack: *pack, offset };
+                let (head, _) = BodiesHead::parse(&payload)
+                    .map_err(|why| crate::pack::damaged("bodies chunk", place, why))?;
+                for entry in head.entries {
+                    if !order.is_placed(&entry.digest)? {
+                        orphans.insert(entry.digest, place);
+                    }
+                }
+                Ok(())
+            })?;
+        }
+        Ok(orphans)
+    }
+
+    /// Orphans that a record elsewhere names go along, the others are what is given back.
+    fn carry_orphans(
+        &self,
+        sources: &Sources,
+        orphans: &BTreeMap<Digest, Place>,
+        order: &mut Order,
+        output: &mut Output<'_>,
+    ) -> Result<BTreeSet<u64>, StoreError> {
+        let mut damaged = BTreeSet::new();
+        if orphans.is_empty() {
+            return Ok(damaged);
+        }
+        let wanted = self.named_elsewhere(sources, orphans)?;
+        for digest in wanted {
+            match output.copy_body(&digest) {
+                Ok(()) => order.set_placed(&digest)?,
+                Err(StoreError::Damaged { .. }) => {
+                    damaged.extend(orphans.get(&digest).map(|place| place.pack));
+                }
+                Err(other) => return Err(other),
+            }
+        }
+        output.end_pack()?;
+        Ok(damaged)
+    }
+
+    /// Which of these bodies a record outside the sources names.
+    fn named_elsewhere(
+        &self,
+        sources: &Sources,
+        orphans: &BTreeMap<Digest, Place>,
+    ) -> Result<BTreeSet<Digest>, StoreError> {
+        let mut wanted = BTreeSet::new();
+        let mut next = 0;
+        loop {
+            let batch = self.index().versions_from(next, 4096)?;
+            let Some((last, _)) = batch.last() else { return Ok(wanted) };
+            next = last + 1;
+            for (id, place) in batch {
+                if sources.packs.contains(&place.pack) {
+                    continue;
+                }
+                match self.row(crate::VersionId(id)) {
+                    Ok(row) if orphans.contains_key(&row.digest) => {
+                        wanted.insert(row.digest);
+                    }
+                    Ok(_) | Err(StoreError::Damaged { .. } | StoreError::NotFound { .. }) => {}
+                    Err(other) => return Err(other),
+                }
+            }
+        }
+    }
+
+    /// The commit point: the generation is completed, then the index forgets the sources, then
+    /// they are deleted. What the writer built upon in the meantime is carried over first.
+    fn replace(
+        &self,
+        sources: &Sources,
+        damaged: &BTreeSet<u64>,
+        orphans: &BTreeMap<Digest, Place>,
+        order: Order,
+        output: &mut Output<'_>,
+    ) -> Result<(), StoreError> {
+        let replaced: Vec<u64> = sources.packs.difference(damaged).copied().collect();
+        let mut writer = self.writer();
+        writer.check()?;
+        for digest in writer.references.take().unwrap_or_default() {
+            if !order.is_placed(&digest)?
+                && self.find_body(&digest)?.is_some_and(|p| sources.packs.contains(&p.pack))
+            {
+                output.copy_body(&digest)?;
+            }
+        }
+        // A pack that is kept may still hold records of what was forgotten.
+        let still = if damaged.is_empty() { &[][..] } else { &sources.forgotten };
+        output.complete(&replaced, still)?;
+        self.index().change(|change| {
+            replaced.iter().try_for_each(|pack| change.drop_pack(*pack))?;
+            for (digest, place) in orphans.iter().filter(|(_, p)| !damaged.contains(&p.pack)) {
+                change.drop_body(digest, *place)?;
+            }
+            match damaged.is_empty() {
+                true => {
+                    sources.forgotten.iter().try_for_each(|(_, id)| change.settle_forgotten(*id))
+                }
+                false => Ok(()),
+            }
+        })?;
+        drop(writer);
+        for pack in replaced {
+            self.backend.delete(&pack_name(pack)).map_err(from_backend)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,112 @@
+//! PNG as its filtered rows and what is needed to deflate them the same way.
+
+use super::deflate::{deflate, inflate};
+use crate::wire::{Malformed, Reader, put_bytes, put_varint};
+
+const MAX_CHUNKS: usize = 1 << 16;
+const SIGNATURE_BYTES: usize = 8;
+
+pub(super) fn recode(body: &[u8]) -> Option<Vec<u8>> {
+    let picture = split(body)?;
+    let (zlib_head, stream) = picture.stream.split_at_checked(2)?;
+    let inflated = inflate(stream)?;
+    let behind = &stream[inflated.deflated_bytes..];
+    let mut out = Vec::new();
+    put_bytes(&mut out, picture.front);
+    put_varint(&mut out, picture.lengths.len() as u64);
+    picture.lengths.iter().for_each(|length| put_varint(&mut out, *length as u64));
+    out.extend_from_slice(zlib_head);
+    put_bytes(&mut out, behind);
+    put_bytes(&mut out, &inflated.corrections);
+    put_bytes(&mut out, &inflated.plain);
+    out.extend_from_slice(picture.back);
+    Some(out)
+}
+
+pub(super) fn restore(stored: &[u8]) -> Result<Vec<u8>, Malformed> {
+    let mut reader = Reader::new(stored);
+    let front = reader.bytes(stored.len())?;
+    let count = reader.count(MAX_CHUNKS)?;
+    let lengths =
+        (0..count).map(|_| reader.count(1 << 31)).collect::<Result<Vec<_>, Malformed>>()?;
+    let zlib_head = reader.take(2)?;
+    let behind = reader.bytes(stored.len())?;
+    let corrections = reader.bytes(stored.len())?;
+    let plain = reader.bytes(stored.len())?;
+    let stream = [zlib_head, &deflate(plain, corrections)?, behind].concat();
+    let mut body = front.to_vec();
+    let mut stream = Reader::new(&stream);
+    for length in lengths {
+        let data = stream.take(length)?;
+        let begin = body.len() + 4;
+        body.extend_from_slice(&(length as u32).to_be_bytes());
+        body.extend_from_slice(b"IDAT");
+        body.extend_from_slice(data);
+        let checksum = crc32(&body[begin..]);
+        body.extend_from_slice(&checksum.to_be_bytes());
+    }
+    body.extend_from_slice(reader.rest());
+    Ok(body)
+}
+
+/// A PNG around its picture data.
+struct Split<'a> {
+    front: &'a [u8],
+    lengths: Vec<usize>,
+    stream: Vec<u8>,
+    back: &'a [u8],
+}
+
+fn split(body: &[u8]) -> Option<Split<'_>> {
+    let mut at = SIGNATURE_BYTES;
+    let mut lengths = Vec::new();
+    let mut stream = Vec::new();
+    let mut front = None;
+    while let Some((head, _)) = body.get(at..)?.split_first_chunk::<8>() {
+        let length = u32::from_be_bytes([head[0], head[1], head[2], head[3]]) as usize;
+        let end = at.checked_add(length)?.checked_add(12)?;
+        if &head[4..] == b"IDAT" {
+            front = front.or(Some(at));
+            lengths.push(length);
+            stream.extend_from_slice(body.get(at + 8..end.checked_sub(4)?)?);
+        } else if front.is_some() {
+            break;
+        }
+        if lengths.len() > MAX_CHUNKS {
+            return None;
+        }
+        at = end;
+    }
+    let front = front?;
+    Some(Split { front: &body[..front], lengths, stream, back: body.get(at..)? })
+}
+
+/// CRC-32 as PNG uses it, four bits at a time.
+fn crc32(bytes: &[u8]) -> u32 {
+    const TABLE: [u32; 16] = {
+        let mut table = [0; 16];
+        let mut at = 0;
+        while at < 16 {
+            let mut value = at as u32;
+            let mut bit = 0;
+            while bit < 4 {
+                value = (value >> 1) ^ (0xedb8_8320 * (value & 1));
+                bit += 1;
+            }
+            table[at] = value;
+            at += 1;
+        }
+        table
+    };
+    let step = |crc: u32, nibble: u32| (crc >> 4) ^ TABLE[((crc ^ nibble) & 15) as usize];
+    !bytes.iter().fold(!0, |crc, byte| step(step(crc, u32::from(*byte)), u32::from(*byte) >> 4))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_checksum_is_the_one_of_the_standard() {
+        assert_eq!(super::crc32(b"123456789"), 0xcbf4_3926);
+        assert_eq!(super::crc32(b"IEND"), 0xae42_6082);
+    }
+}

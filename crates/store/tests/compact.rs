@@ -1,0 +1,207 @@
+//! Compacting keeps everything, gives room back, follows what changed, and survives crashes.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
+
+mod common;
+
+use std::sync::Arc;
+
+use common::{Kept, assert_sound, html, open, options};
+use nenrin_store::{
+    CompactOptions, ContentBackend, FaultPlan, FaultyBackend, MemoryBackend, Store, StoreError,
+    VersionId,
+};
+
+/// Small frames, so that a test sees several of them.
+fn small() -> CompactOptions {
+    CompactOptions {
+        level: 3,
+        frame_bytes: 16 << 10,
+        prefix_bytes: 4 << 10,
+        ..CompactOptions::default()
+    }
+}
+
+fn put_visit(store: &Store, visit: u64, kept: &mut Vec<(VersionId, Kept)>) {
+    for number in 0..24 {
+        let page = Kept::page(number, visit, html(number, visit));
+        let previous = kept.iter().rev().find(|(_, k)| k.url == page.url).map(|(id, _)| *id);
+        kept.push((page.put(store, previous).unwrap().id, page));
+    }
+    store.sync().unwrap();
+}
+
+fn check(store: &Store, kept: &[(VersionId, Kept)]) {
+    kept.iter().for_each(|(id, page)| page.check(store, *id));
+    assert_sound(store);
+}
+
+#[test]
+fn everything_comes_back_from_a_compacted_archive_which_is_smaller() {
+    let backend = Arc::new(MemoryBackend::default());
+    let store = open(&backend);
+    let mut kept = Vec::new();
+    for round in 0..3 {
+        for visit in 0..3 {
+            put_visit(&store, 3 * round + visit, &mut kept);
+        }
+        let report = store.compact(&small(), &mut |_, _| {}).unwrap();
+        assert!(report.bytes_after < report.bytes_before, "{report:?}");
+        assert_eq!(report.sites, 2);
+        check(&store, &kept);
+        check(&open(&backend), &kept);
+    }
+    store.rebuild_index().unwrap();
+    check(&store, &kept);
+}
+
+#[test]
+fn a_site_without_news_is_not_touched_and_frames_without_news_are_copied() {
+    let backend = Arc::new(MemoryBackend::default());
+    let store = open(&backend);
+    let mut kept = Vec::new();
+    (0..4).for_each(|visit| put_visit(&store, visit, &mut kept));
+    store.compact(&small(), &mut |_, _| {}).unwrap();
+    let again = store.compact(&small(), &mut |_, _| {}).unwrap();
+    assert_eq!((again.sites, again.frames_written, again.frames_copied), (0, 0, 0));
+    let page = Kept::page(22, 9, html(22, 9));
+    kept.push((page.put(&store, None).unwrap().id, page));
+    let news = store.compact(&small(), &mut |_, _| {}).unwrap();
+    assert_eq!(news.sites, 1);
+    assert!(news.frames_copied > news.frames_written, "{news:?}");
+    check(&store, &kept);
+    check(&open(&backend), &kept);
+}
+
+#[test]
+fn what_is_forgotten_gives_its_room_back_and_what_others_refer_to_stays() {
+    let backend = Arc::new(MemoryBackend::default());
+    let store = open(&backend);
+    let mut kept = Vec::new();
+    (0..6).for_each(|visit| put_visit(&store, visit, &mut kept));
+    // The same body is also a page of the other site.
+    let mut shared = kept[0].1.clone();
+    shared.url = "https://elsewhere.example/".to_owned();
+    shared.group = 9;
+    kept.push((shared.put(&store, None).unwrap().id, shared));
+    store.compact(&small(), &mut |_, _| {}).unwrap();
+    let before = store.stats().unwrap();
+    let (gone, kept): (Vec<_>, Vec<_>) = kept
+        .into_iter()
+        .partition(|(_, page)| page.group != 9 && page.visited_at_s < 1_700_000_000 + 4 * 86_400);
+    let ids: Vec<VersionId> = gone.iter().map(|(id, _)| *id).collect();
+    store.forget(&ids).unwrap();
+    let report = store.compact(&small(), &mut |_, _| {}).unwrap();
+    let after = store.stats().unwrap();
+    assert!(report.bytes_after < report.bytes_before);
+    assert!(after.bodies < before.bodies, "{} of {} bodies", after.bodies, before.bodies);
+    for store in [&store, &open(&backend)] {
+        check(store, &kept);
+        for id in &ids {
+            assert!(matches!(store.read(*id), Err(StoreError::NotFound { .. })));
+        }
+    }
+    store.rebuild_index().unwrap();
+    check(&store, &kept);
+    assert!(matches!(store.read(ids[0]), Err(StoreError::NotFound { .. })));
+}
+
+#[test]
+fn after_a_crash_at_any_write_of_compacting_nothing_is_lost() {
+    let run = |plan: FaultPlan, disk: &Arc<MemoryBackend>| {
+        let faulty = Arc::new(FaultyBackend::new(disk.clone(), plan));
+        let store = Store::open(faulty.clone(), options()).unwrap();
+        let mut kept = Vec::new();
+        (0..2).for_each(|visit| put_visit(&store, visit, &mut kept));
+        let first = store.compact(&small(), &mut |_, _| {});
+        let writes = faulty.writes();
+        if first.is_ok() {
+            put_visit(&store, 2, &mut kept);
+            let _ = store.compact(&small(), &mut |_, _| {});
+        }
+        (faulty, kept, writes)
+    };
+    let calm = run(FaultPlan::default(), &Arc::new(MemoryBackend::default()));
+    let (first, all) = (calm.2, calm.0.writes());
+    // The writes of the two compactions; puts must not be among them, they may not fail here.
+    for crash_at in (first - 20..first).chain(all - 25..all).filter(|at| *at > 20 && *at < all) {
+        let disk = Arc::new(MemoryBackend::default());
+        let plan = FaultPlan { crash_at_write: Some(crash_at), ..FaultPlan::default() };
+        let (faulty, kept, _) = run(plan, &disk);
+        assert!(faulty.has_crashed(), "no crash at {crash_at} of {all}");
+        faulty.crash(crash_at).unwrap();
+        let store = open(&disk);
+        check(&store, &kept);
+        store.compact(&small(), &mut |_, _| {}).unwrap();
+        check(&store, &kept);
+        let left = disk.list().unwrap().len();
+        assert!(left <= 6, "{left} packs are left after compacting");
+    }
+}
+
+#[test]
+fn a_full_disk_while_compacting_harms_nothing() {
+    let disk = Arc::new(MemoryBackend::default());
+    let mut kept = Vec::new();
+    {
+        let store = open(&disk);
+        (0..4).for_each(|visit| put_visit(&store, visit, &mut kept));
+    }
+    for room_bytes in [10, 1000, 5000] {
+        let plan = FaultPlan { room_bytes: Some(room_bytes), ..FaultPlan::default() };
+        let faulty = Arc::new(FaultyBackend::new(disk.clone(), plan));
+        let store = Store::open(faulty.clone(), options()).unwrap();
+        let full = store.compact(&small(), &mut |_, _| {});
+        assert!(matches!(full, Err(StoreError::NoRoom { .. })), "{full:?}");
+        check(&store, &kept);
+        drop(store);
+        faulty.crash(room_bytes).unwrap();
+        check(&open(&disk), &kept);
+    }
+}
+
+#[test]
+fn damage_in_a_source_keeps_its_pack_and_costs_no_more_than_before() {
+    let backend = Arc::new(MemoryBackend::default());
+    let mut kept = Vec::new();
+    {
+        let store = open(&backend);
+        (0..3).for_each(|visit| put_visit(&store, visit, &mut kept));
+    }
+    let (name, length) = backend.list().unwrap()[0].clone();
+    backend.tamper(&name, |bytes| bytes[length as usize / 2] ^= 1);
+    let store = open(&backend);
+    let readable: Vec<_> = kept.into_iter().filter(|(id, _)| store.read(*id).is_ok()).collect();
+    let report = store.compact(&small(), &mut |_, _| {}).unwrap();
+    // Also the packs with bodies that were compressed against what is damaged.
+    assert!(report.packs_kept_damaged.contains(&name), "{report:?}");
+    readable.iter().for_each(|(id, page)| page.check(&store, *id));
+    readable.iter().for_each(|(id, page)| page.check(&open(&backend), *id));
+}
+
+#[test]
+fn writing_goes_on_while_compacting() {
+    let backend = Arc::new(MemoryBackend::default());
+    let store = open(&backend);
+    let mut kept = Vec::new();
+    (0..4).for_each(|visit| put_visit(&store, visit, &mut kept));
+    let forgotten: Vec<VersionId> = kept.drain(..24).map(|(id, _)| id).collect();
+    store.forget(&forgotten).unwrap();
+    let mut more = Vec::new();
+    store
+        .compact(&small(), &mut |_, _| {
+            let visit = 10 + more.len() as u64;
+            // A body whose only version was forgotten comes again, just as it is being dropped.
+            let back = Kept::page(3, visit, html(3, 0));
+            more.push((back.put(&store, None).unwrap().id, back));
+            let page = Kept::page(5, visit, html(5, visit));
+            let previous = kept.iter().rev().find(|(_, k)| k.url == page.url).map(|(id, _)| *id);
+            more.push((page.put(&store, previous).unwrap().id, page));
+        })
+        .unwrap();
+    assert!(!more.is_empty());
+    kept.append(&mut more);
+    check(&store, &kept);
+    store.sync().unwrap();
+    check(&open(&backend), &kept);
+}

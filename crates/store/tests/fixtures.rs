@@ -1,0 +1,222 @@
+//! Archives of every format version stay readable for ever; damaged ones are named after their
+//! damage. `cargo test -p nenrin-store --test fixtures -- --ignored` writes those of the present
+//! format anew, which is right only before a release has written it.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
+
+mod common;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use common::{Kept, assert_sound, html, open, options};
+use nenrin_store::{CompactOptions, ContentBackend, MemoryBackend, Store, StoreOptions, VersionId};
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
+}
+
+/// What every fixture holds: pages at several visits, a gzipped page, a PNG and a GIF.
+fn content() -> Vec<Kept> {
+    let mut kept: Vec<Kept> = (0..4)
+        .flat_map(|visit| (0..6).map(move |number| Kept::page(number, visit, html(number, visit))))
+        .collect();
+    for (at, body) in [gzip(&html(1, 5)), png(), gif()].into_iter().enumerate() {
+        kept.push(Kept::page(100 + at as u64, 5, body));
+    }
+    kept[25].response_head = b"HTTP/1.1 200 OK\r\nContent-Type: image/png\r\n\r\n".to_vec();
+    kept[26].response_head = b"HTTP/1.1 200 OK\r\nContent-Type: image/gif\r\n\r\n".to_vec();
+    kept
+}
+
+fn gzip(plain: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::new(6));
+    encoder.write_all(plain).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// Sixty-four rows of a pattern, as a PNG that need not make sense to a viewer.
+fn png() -> Vec<u8> {
+    let rows: Vec<u8> = (0..64 * 65u32).map(|n| ((n % 65) * (n / 65) / 40) as u8).collect();
+    let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::new(9));
+    encoder.write_all(&rows).unwrap();
+    let mut png = b"\x89PNG\r\n\x1a\n".to_vec();
+    for (kind, data) in
+        [(b"IHDR", vec![0; 13]), (b"IDAT", encoder.finish().unwrap()), (b"IEND", vec![])]
+    {
+        png.extend_from_slice(&(data.len() as u32).to_be_bytes());
+        let mut checked = kind.to_vec();
+        checked.extend_from_slice(&data);
+        png.extend_from_slice(&checked);
+        let mut crc = flate2::Crc::new();
+        crc.update(&checked);
+        png.extend_from_slice(&crc.sum().to_be_bytes());
+    }
+    png
+}
+
+/// A GIF of one colour: codes grow by one pixel each, so its LZW data can be written by hand.
+fn gif() -> Vec<u8> {
+    let mut gif = b"GIF89a\x10\0\x10\0\0\0\0,\0\0\0\0\x10\0\x10\0\0".to_vec();
+    let (mut bits, mut filled, mut data) = (0u32, 0, Vec::new());
+    let mut put = |code: u32, width: u32, data: &mut Vec<u8>| {
+        bits |= code << filled;
+        filled += width;
+        while filled >= 8 {
+            data.push(bits as u8);
+            bits >>= 8;
+            filled -= 8;
+        }
+    };
+    put(256, 9, &mut data);
+    put(0, 9, &mut data);
+    (258..398).for_each(|code| put(code, 9, &mut data));
+    put(257, 9, &mut data);
+    put(0, 7, &mut data);
+    gif.push(8);
+    gif.push(data.len() as u8);
+    gif.extend_from_slice(&data);
+    gif.extend_from_slice(b"\0;");
+    gif
+}
+
+fn fill(store: &Store) -> Vec<(VersionId, Kept)> {
+    let mut kept: Vec<(VersionId, Kept)> = Vec::new();
+    for page in content() {
+        let previous = kept.iter().rev().find(|(_, k)| k.url == page.url).map(|(id, _)| *id);
+        kept.push((page.put(store, previous).unwrap().id, page));
+        if kept.len().is_multiple_of(6) {
+            store.sync().unwrap();
+        }
+    }
+    store.sync().unwrap();
+    kept
+}
+
+fn load(name: &str) -> Arc<MemoryBackend> {
+    let backend = Arc::new(MemoryBackend::default());
+    for entry in std::fs::read_dir(fixture(name)).unwrap() {
+        let entry = entry.unwrap();
+        let bytes = std::fs::read(entry.path()).unwrap();
+        backend.plant(entry.file_name().to_str().unwrap(), bytes);
+    }
+    backend
+}
+
+fn save(name: &str, backend: &MemoryBackend) {
+    let folder = fixture(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    for (object, length) in backend.list().unwrap() {
+        let bytes = backend.read(&object, 0, length as usize).unwrap();
+        std::fs::write(folder.join(object), bytes).unwrap();
+    }
+}
+
+#[test]
+#[ignore = "writes the fixtures of the present format"]
+fn write_fixtures() {
+    let collected = Arc::new(MemoryBackend::default());
+    fill(&open(&collected));
+    save("format-1/collected", &collected);
+    let packs = collected.list().unwrap();
+    let (first, length) = packs[0].clone();
+    let damage = |name: &str, change: &dyn Fn(&MemoryBackend)| {
+        let backend = load("format-1/collected");
+        change(&backend);
+        save(&format!("damaged/{name}"), &backend);
+    };
+    damage("bit-flipped", &|backend| {
+        backend.tamper(&first, |bytes| bytes[length as usize / 2] ^= 4);
+    });
+    damage("cut-short", &|backend| {
+        backend.tamper(&first, |bytes| bytes.truncate(length as usize / 2));
+    });
+    damage("pack-missing", &|backend| backend.delete(&first).unwrap());
+    damage("pack-duplicated", &|backend| {
+        let bytes = backend.read(&first, 0, length as usize).unwrap();
+        backend.plant("pack-0000000077", bytes);
+    });
+    damage("pack-head-overwritten", &|backend| {
+        backend.tamper(&first, |bytes| bytes[..30].fill(0xaa));
+    });
+    let store = open(&collected);
+    store.compact(&small(), &mut |_, _| {}).unwrap();
+    save("format-1/compacted", &collected);
+}
+
+fn small() -> CompactOptions {
+    CompactOptions { frame_bytes: 16 << 10, prefix_bytes: 2 << 10, ..CompactOptions::default() }
+}
+
+#[test]
+fn archives_of_format_1_are_read_exactly() {
+    for name in ["format-1/collected", "format-1/compacted"] {
+        let store = open(&load(name));
+        for (at, page) in content().iter().enumerate() {
+            page.check(&store, VersionId(at as u64 + 1));
+        }
+        assert_sound(&store);
+        assert_eq!(store.stats().unwrap().versions, 27, "{name}");
+    }
+}
+
+#[test]
+fn pictures_and_gzipped_pages_are_recoded_and_come_back() {
+    let backend = Arc::new(MemoryBackend::default());
+    let store = open(&backend);
+    let kept = fill(&store);
+    let report = store.compact(&small(), &mut |_, _| {}).unwrap();
+    // The gzipped page was taken apart when it was put; of the two pictures the PNG is too small
+    // to gain.
+    assert_eq!(report.recoded, 1, "{report:?}");
+    kept.iter().for_each(|(id, page)| page.check(&store, *id));
+    let blocks = store.blocks(kept[24].0).unwrap();
+    let plain: Vec<u8> = blocks.into_iter().flat_map(|block| block.bytes).collect();
+    assert!(plain == html(1, 5), "blocks of a gzipped page are those of the page");
+}
+
+#[test]
+fn every_damage_is_seen_costs_little_and_gives_no_wrong_bytes() {
+    // At most so many of the 27 versions may be lost to each.
+    for (name, limit) in [
+        ("bit-flipped", 7),
+        ("cut-short", 27),
+        ("pack-missing", 27),
+        ("pack-duplicated", 0),
+        ("pack-head-overwritten", 7),
+    ] {
+        let backend = load(&format!("damaged/{name}"));
+        let store = Store::open(backend.clone(), StoreOptions::default()).unwrap();
+        let lost = |(at, page): (usize, &Kept)| match store.read(VersionId(at as u64 + 1)) {
+            Ok(version) => {
+                assert!(version.body == page.body, "{name}: wrong bytes");
+                false
+            }
+            Err(_) => true,
+        };
+        let lost = content().iter().enumerate().filter(|item| lost(*item)).count();
+        assert!(lost <= limit, "{name} costs {lost} versions");
+        let sound = store.verify(true, &mut |_, _| {}).unwrap().is_sound();
+        // Without an index nobody knows of a pack that is gone or was longer.
+        assert_eq!(
+            sound,
+            ["cut-short", "pack-missing"].contains(&name) && lost_nothing_known(&store),
+            "{name}"
+        );
+        drop(Store::open(backend, options()).unwrap());
+    }
+}
+
+/// Whether every version that the index knows can be read.
+fn lost_nothing_known(store: &Store) -> bool {
+    let mut all = true;
+    store
+        .scan(&mut |head| {
+            all &= store.read(head.id).is_ok();
+            Ok(())
+        })
+        .unwrap();
+    all
+}

@@ -1,0 +1,8 @@
+//! The same things as JSON under `/api/v1`, described by an OpenAPI document that is built from the
+//! same table as the routes: a route without a description cannot exist.
+
+mod answers;
+mod document;
+mod routes;
+
+pub(crate) use routes::router;

@@ -1,0 +1,215 @@
+//! What the API answers, and the schema of each answer.
+
+use nenrin_state::{Outcome, PageId, PageRecord, Site, SiteSums, VersionRow, VisitRow};
+use nenrin_urls::CanonicalUrl;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::{StoreSummary, app::replay_link, format};
+
+/// A site and what it has cost.
+#[derive(Serialize)]
+pub(super) struct SiteAnswer {
+    #[serde(flatten)]
+    pub(super) site: Site,
+    pub(super) received_bytes: u64,
+    pub(super) stored_bytes: u64,
+}
+
+impl SiteAnswer {
+    pub(super) fn new(site: Site, sums: Option<&SiteSums>) -> Self {
+        let (received_bytes, stored_bytes) =
+            sums.map_or((0, 0), |sums| (sums.received_bytes, sums.stored_bytes));
+        Self { site, received_bytes, stored_bytes }
+    }
+}
+
+/// A page, without the policies' inner memory.
+#[derive(Serialize)]
+pub(super) struct PageAnswer {
+    id: PageId,
+    url: CanonicalUrl,
+    site: u32,
+    discovered_s: i64,
+    visited_s: Option<i64>,
+    due_s: Option<i64>,
+    outcome: Option<Outcome>,
+    visits: u32,
+    changes: u32,
+    failures: u32,
+    bytes: u64,
+}
+
+impl From<PageRecord> for PageAnswer {
+    fn from(page: PageRecord) -> Self {
+        Self {
+            id: page.id,
+            url: page.url,
+            site: page.site.0,
+            discovered_s: page.discovered_s,
+            visited_s: page.visited_s,
+            due_s: page.due_s,
+            outcome: page.outcome,
+            visits: page.visits,
+            changes: page.changes,
+            failures: page.failures,
+            bytes: page.bytes,
+        }
+    }
+}
+
+/// A version and where it can be seen.
+#[derive(Serialize)]
+pub(super) struct VersionAnswer {
+    url: CanonicalUrl,
+    at: String,
+    #[serde(flatten)]
+    version: VersionRow,
+    replay: String,
+}
+
+impl VersionAnswer {
+    pub(super) fn new(replay: &str, url: CanonicalUrl, version: VersionRow) -> Self {
+        Self {
+            at: format::rfc3339(version.at_s),
+            replay: replay_link(replay, version.at_s, &url),
+            url,
+            version,
+        }
+    }
+}
+
+/// Totals of the archive.
+#[derive(Serialize)]
+pub(super) struct StatsAnswer {
+    pub(super) sites: u64,
+    pub(super) pages: u64,
+    pub(super) visits: u64,
+    pub(super) versions: u64,
+    pub(super) troubles: u64,
+    pub(super) raw_bytes: u64,
+    pub(super) unique_bytes: u64,
+    pub(super) stored_bytes: u64,
+    pub(super) store: StoreSummary,
+}
+
+/// A portion of a list, and how to go on.
+#[derive(Serialize)]
+pub(super) struct Portion<T> {
+    pub(super) items: Vec<T>,
+    /// The value of `before` or `after` for the next portion.
+    pub(super) next: Option<String>,
+}
+
+impl Portion<VisitRow> {
+    pub(super) fn of_visits(items: Vec<VisitRow>, limit: usize) -> Self {
+        let next = (items.len() == limit).then(|| items.last().map(|v| v.id.to_string())).flatten();
+        Self { items, next }
+    }
+}
+
+/// The schemas that the document refers to.
+pub(super) fn schemas() -> Value {
+    let whole = json!({"type": "integer", "minimum": 0});
+    let time = json!({"type": "integer", "description": "seconds since the epoch, UTC"});
+    let maybe_time =
+        json!({"type": ["integer", "null"], "description": "seconds since the epoch, UTC"});
+    let text = json!({"type": "string"});
+    let outcome = json!({"type": "string", "enum": ["changed", "same", "not-modified", "gone", "refused", "failed"]});
+    let kind = record(&[
+        ("raw_bytes", whole.clone()),
+        ("unique_bytes", whole.clone()),
+        ("stored_bytes", whole.clone()),
+    ]);
+    json!({
+        "Error": record(&[("error", text.clone())]),
+        "Conditions": conditions(),
+        "NewSite": record(&[("name", text.clone()), ("conditions", reference("Conditions"))]),
+        "Site": record(&[
+            ("id", whole.clone()), ("name", text.clone()), ("conditions", reference("Conditions")),
+            ("created_s", time.clone()), ("collected_s", maybe_time.clone()),
+            ("paused", json!({"type": "boolean"})), ("counts", json!({"type": "object"})),
+            ("received_bytes", whole.clone()), ("stored_bytes", whole.clone()),
+        ]),
+        "Sites": list(reference("Site")),
+        "Day": record(&[
+            ("day", json!({"type": "integer", "description": "days since the epoch, UTC"})),
+            ("visits", whole.clone()), ("versions", whole.clone()), ("troubles", whole.clone()),
+            ("raw_bytes", whole.clone()), ("received_bytes", whole.clone()), ("stored_bytes", whole.clone()),
+        ]),
+        "Days": list(reference("Day")),
+        "Round": record(&[
+            ("id", whole.clone()), ("site", whole.clone()), ("started_s", time.clone()),
+            ("ended_s", maybe_time.clone()), ("counts", json!({"type": "object"})),
+        ]),
+        "Rounds": list(reference("Round")),
+        "Trouble": record(&[
+            ("outcome", outcome.clone()), ("status", whole.clone()),
+            ("detail", json!({"type": ["string", "null"]})), ("count", whole.clone()),
+            ("last_s", time.clone()), ("last_url", text.clone()),
+        ]),
+        "Troubles": list(reference("Trouble")),
+        "Page": record(&[
+            ("id", whole.clone()), ("url", text.clone()), ("site", whole.clone()),
+            ("discovered_s", time.clone()), ("visited_s", maybe_time.clone()), ("due_s", maybe_time.clone()),
+            ("outcome", json!({"type": ["string", "null"]})), ("visits", whole.clone()),
+            ("changes", whole.clone()), ("failures", whole.clone()), ("bytes", whole.clone()),
+        ]),
+        "Pages": portion("Page"),
+        "Visit": record(&[
+            ("id", whole.clone()), ("at_s", time.clone()), ("url", text.clone()), ("site", whole.clone()),
+            ("outcome", outcome), ("status", whole.clone()), ("detail", json!({"type": ["string", "null"]})),
+            ("elapsed_ms", whole.clone()), ("received_bytes", whole.clone()),
+        ]),
+        "Visits": portion("Visit"),
+        "Version": record(&[
+            ("url", text.clone()), ("at", json!({"type": "string", "format": "date-time"})),
+            ("at_s", time.clone()), ("version", whole.clone()), ("status", whole.clone()),
+            ("mime", text.clone()), ("bytes", whole.clone()),
+            ("replay", json!({"type": "string", "format": "uri"})),
+        ]),
+        "Versions": portion("Version"),
+        "Stats": record(&[
+            ("sites", whole.clone()), ("pages", whole.clone()), ("visits", whole.clone()),
+            ("versions", whole.clone()), ("troubles", whole.clone()), ("raw_bytes", whole.clone()),
+            ("unique_bytes", whole.clone()), ("stored_bytes", whole.clone()),
+            ("store", record(&[("html", kind.clone()), ("other", kind), ("index_bytes", whole)])),
+        ]),
+        "UnderWay": list(record(&[
+            ("url", text.clone()), ("server", text.clone()), ("since_s", time), ("phase", text),
+        ])),
+    })
+}
+
+fn conditions() -> Value {
+    json!({
+        "type": "object",
+        "description": "how a site is collected; as in `nenrin site show --json`",
+        "required": ["tops", "scope", "depth", "schedule", "robots"],
+        "properties": {
+            "tops": {"type": "array", "items": {"type": "string", "format": "uri"}},
+            "scope": {"type": "string", "enum": ["list", "prefix", "host", "domain", "any"]},
+            "depth": {"type": "integer", "minimum": 1},
+        },
+    })
+}
+
+/// An object with exactly these required properties (more may be added).
+fn record(properties: &[(&str, Value)]) -> Value {
+    let names: Vec<&str> = properties.iter().map(|(name, _)| *name).collect();
+    let properties: serde_json::Map<String, Value> =
+        properties.iter().map(|(name, schema)| ((*name).to_owned(), schema.clone())).collect();
+    json!({"type": "object", "required": names, "properties": properties})
+}
+
+fn list(items: Value) -> Value {
+    json!({"type": "array", "items": items})
+}
+
+fn portion(of: &str) -> Value {
+    record(&[("items", list(reference(of))), ("next", json!({"type": ["string", "null"]}))])
+}
+
+pub(super) fn reference(name: &str) -> Value {
+    json!({"$ref": format!("#/components/schemas/{name}")})
+}

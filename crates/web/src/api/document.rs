@@ -1,0 +1,70 @@
+//! The OpenAPI document, built from the table of routes.
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    answers::{reference, schemas},
+    routes::Route,
+};
+
+pub(super) fn document(routes: &[Route]) -> Value {
+    let mut paths = Map::new();
+    for route in routes {
+        let entry = paths.entry(format!("/api/v1{}", route.path)).or_insert_with(|| json!({}));
+        entry[route.method.to_ascii_lowercase()] = operation(route);
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Nenrin",
+            "version": "1",
+            "description": "Sites, pages, visits and versions of a continuous web archive. Where the \
+                interface has a password, send it by HTTP Basic authentication (any user name).",
+        },
+        "paths": paths,
+        "components": {"schemas": schemas()},
+    })
+}
+
+fn operation(route: &Route) -> Value {
+    let mut responses = Map::new();
+    let done = match route.answer {
+        Some(name) => json!({
+            "description": "done",
+            "content": {"application/json": {"schema": reference(name)}},
+        }),
+        None => json!({"description": "done"}),
+    };
+    responses.insert(route.status.to_string(), done);
+    for (status, description) in [
+        ("400", "a parameter or the body cannot be read"),
+        ("403", "only an administrator may do this"),
+        ("404", "no such thing"),
+        ("409", "not possible now"),
+    ] {
+        let error = json!({
+            "description": description,
+            "content": {"application/json": {"schema": reference("Error")}},
+        });
+        responses.insert(status.to_owned(), error);
+    }
+    let in_path = route.path.contains("{id}").then(|| {
+        json!({"name": "id", "in": "path", "required": true, "schema": {"type": "integer", "minimum": 0}})
+    });
+    let in_query = route.query.iter().map(|(name, kind, required)| {
+        json!({"name": name, "in": "query", "required": required, "schema": {"type": kind}})
+    });
+    let mut operation = json!({
+        "operationId": route.id,
+        "summary": route.summary,
+        "parameters": in_path.into_iter().chain(in_query).collect::<Vec<_>>(),
+        "responses": responses,
+    });
+    if let Some(body) = route.body {
+        operation["requestBody"] = json!({
+            "required": true,
+            "content": {"application/json": {"schema": reference(body)}},
+        });
+    }
+    operation
+}

@@ -1,0 +1,442 @@
+use std::sync::Arc;
+
+use axum::{
+    Json, Router,
+    body::{Body, to_bytes},
+    extract::{RawPathParams, Request, State},
+    http::{StatusCode, header},
+    response::{IntoResponse, Response},
+    routing::{MethodFilter, on},
+};
+use nenrin_state::{DayQuery, LogQuery, PathQuery, ServerId, Site, SiteConditions, SiteId};
+use nenrin_urls::CanonicalUrl;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::json;
+
+use super::{
+    answers::{PageAnswer, Portion, SiteAnswer, StatsAnswer, VersionAnswer},
+    document::document,
+};
+use crate::{
+    WebApp, WebError, format,
+    guard::{Fields, Shared},
+    pages::{log, site},
+    visitor::Visitor,
+};
+
+const DEFAULT_LIMIT: usize = 100;
+const MAX_LIMIT: usize = 1_000;
+const MAX_BODY_BYTES: usize = 256 * 1024;
+
+/// One row of the table that makes both the routes and the document.
+pub(super) struct Route {
+    pub(super) id: &'static str,
+    pub(super) method: &'static str,
+    pub(super) path: &'static str,
+    pub(super) summary: &'static str,
+    /// Name, type, whether it must be there.
+    pub(super) query: &'static [(&'static str, &'static str, bool)],
+    /// The schema of the body, if it has one.
+    pub(super) body: Option<&'static str>,
+    /// The status when all is well.
+    pub(super) status: u16,
+    /// The schema of the answer, if it has one.
+    pub(super) answer: Option<&'static str>,
+    run: fn(&Call<'_>) -> Result<Response, WebError>,
+}
+
+/// One request.
+struct Call<'a> {
+    app: &'a WebApp,
+    visitor: &'a Visitor,
+    id: Option<String>,
+    query: Fields,
+    body: Vec<u8>,
+}
+
+const LIST: &[(&str, &str, bool)] = &[("limit", "integer", false)];
+
+const fn read(
+    id: &'static str,
+    path: &'static str,
+    summary: &'static str,
+    query: &'static [(&'static str, &'static str, bool)],
+    answer: &'static str,
+    run: fn(&Call<'_>) -> Result<Response, WebError>,
+) -> Route {
+    Route {
+        id,
+        method: "GET",
+        path,
+        summary,
+        query,
+        body: None,
+        status: 200,
+        answer: Some(answer),
+        run,
+    }
+}
+
+const fn act(
+    id: &'static str,
+    path: &'static str,
+    summary: &'static str,
+    run: fn(&Call<'_>) -> Result<Response, WebError>,
+) -> Route {
+    Route {
+        id,
+        method: "POST",
+        path,
+        summary,
+        query: &[],
+        body: None,
+        status: 204,
+        answer: None,
+        run,
+    }
+}
+
+const ROUTES: &[Route] = &[
+    read("stats", "/stats", "Totals of the archive", &[], "Stats", stats),
+    read("underWay", "/now", "What is being fetched at this moment", &[], "UnderWay", now),
+    read("sites", "/sites", "Every site", &[], "Sites", sites),
+    Route {
+        id: "addSite",
+        method: "POST",
+        path: "/sites",
+        summary: "Registers a site",
+        query: &[],
+        body: Some("NewSite"),
+        status: 201,
+        answer: Some("Site"),
+        run: add_site,
+    },
+    read("site", "/sites/{id}", "One site", &[], "Site", one_site),
+    Route {
+        id: "setSite",
+        method: "PUT",
+        path: "/sites/{id}",
+        summary: "Changes a site's conditions",
+        query: &[],
+        body: Some("Conditions"),
+        status: 200,
+        answer: Some("Site"),
+        run: set_site,
+    },
+    act("collectSite", "/sites/{id}/collect", "Begins a round now", collect),
+    act("pauseSite", "/sites/{id}/pause", "Pauses collecting", |call| pause(call, true)),
+    act("resumeSite", "/sites/{id}/resume", "Resumes collecting", |call| pause(call, false)),
+    read(
+        "siteDays",
+        "/sites/{id}/days",
+        "Sums per day; `from` and `to` are dates, by default the last 90 days",
+        &[("from", "string", false), ("to", "string", false)],
+        "Days",
+        days,
+    ),
+    read(
+        "siteRounds",
+        "/sites/{id}/rounds",
+        "The collection log, newest first",
+        LIST,
+        "Rounds",
+        rounds,
+    ),
+    read(
+        "siteTroubles",
+        "/sites/{id}/troubles",
+        "Recent troubles by cause",
+        &[],
+        "Troubles",
+        troubles,
+    ),
+    read(
+        "sitePages",
+        "/sites/{id}/pages",
+        "Pages of one server of the site by path; without `server`, of its first",
+        &[
+            ("server", "integer", false),
+            ("prefix", "string", false),
+            ("after", "string", false),
+            ("limit", "integer", false),
+        ],
+        "Pages",
+        pages,
+    ),
+    read(
+        "visits",
+        "/visits",
+        "The log of visits, newest first",
+        &[
+            ("site", "integer", false),
+            ("outcome", "string", false),
+            ("before", "integer", false),
+            ("limit", "integer", false),
+        ],
+        "Visits",
+        visits,
+    ),
+    read("page", "/page", "What is known of a URL", &[("url", "string", true)], "Page", page),
+    read(
+        "versions",
+        "/versions",
+        "Versions of a URL, newest first",
+        &[("url", "string", true), ("before", "string", false), ("limit", "integer", false)],
+        "Versions",
+        versions,
+    ),
+];
+
+/// The routes, and the document at `/api/v1/openapi.json`.
+pub(crate) fn router() -> Router<Arc<Shared>> {
+    let describe = || async { Json(document(ROUTES)) };
+    let mut router = Router::new()
+        .route("/api/v1", on(MethodFilter::GET, describe))
+        .route("/api/v1/openapi.json", on(MethodFilter::GET, describe));
+    for route in ROUTES {
+        let method = match route.method {
+            "POST" => MethodFilter::POST,
+            "PUT" => MethodFilter::PUT,
+            _ => MethodFilter::GET,
+        };
+        let handler =
+            move |state: State<Arc<Shared>>,
+                  visitor: Visitor,
+                  path: RawPathParams,
+                  request: Request| { answer(route, state.0, visitor, path, request) };
+        router = router.route(&format!("/api/v1{}", route.path), on(method, handler));
+    }
+    router
+}
+
+async fn answer(
+    route: &'static Route,
+    shared: Arc<Shared>,
+    visitor: Visitor,
+    path: RawPathParams,
+    request: Request<Body>,
+) -> Response {
+    let (parts, body) = request.into_parts();
+    // A foreign page can make a browser send a form or plain text, but JSON only with permission.
+    let is_json = parts
+        .headers
+        .get(header::CONTENT_TYPE)
+        .and_then(|v| v.to_str().ok())
+        .is_some_and(|mime| mime.starts_with("application/json"));
+    if route.method != "GET" && !is_json {
+        return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, "send `content-type: application/json`");
+    }
+    let Ok(body) = to_bytes(body, MAX_BODY_BYTES).await else {
+        return refuse(StatusCode::PAYLOAD_TOO_LARGE, "the body is longer than 256 KiB");
+    };
+    let id = path.iter().next().map(|(_, id)| id.to_owned());
+    let query = Fields::parse(parts.uri.query().unwrap_or_default().as_bytes());
+    let task = tokio::task::spawn_blocking(move || {
+        let call = Call { app: &shared.app, visitor: &visitor, id, query, body: body.to_vec() };
+        (route.run)(&call).unwrap_or_else(|error| refuse(error.status(), &error.to_string()))
+    });
+    task.await.unwrap_or_else(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response())
+}
+
+fn refuse(status: StatusCode, reason: &str) -> Response {
+    (status, Json(json!({"error": reason}))).into_response()
+}
+
+fn ok(answer: impl Serialize) -> Result<Response, WebError> {
+    Ok(Json(answer).into_response())
+}
+
+impl Call<'_> {
+    fn site(&self) -> Result<Site, WebError> {
+        site::find(self.app, self.id.as_deref().unwrap_or_default())
+    }
+
+    fn limit(&self) -> Result<usize, WebError> {
+        Ok(self.number("limit")?.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT))
+    }
+
+    /// A number that may be missing but not wrong.
+    fn number<T: std::str::FromStr>(&self, name: &str) -> Result<Option<T>, WebError> {
+        match self.query.some(name) {
+            None => Ok(None),
+            Some(text) => text.parse().map(Some).map_err(|_| bad(name, "is not a fitting number")),
+        }
+    }
+
+    fn url(&self) -> Result<CanonicalUrl, WebError> {
+        CanonicalUrl::parse_typed(self.query.get("url")).map_err(|e| bad("url", &e.to_string()))
+    }
+
+    fn json<T: DeserializeOwned>(&self) -> Result<T, WebError> {
+        serde_json::from_slice(&self.body).map_err(|e| bad("the body", &e.to_string()))
+    }
+
+    fn shown(&self, site: SiteId) -> Result<SiteAnswer, WebError> {
+        let site = site::find(self.app, &site.0.to_string())?;
+        let sums = self.app.state.site_sums(i64::MAX)?;
+        let sums = sums.iter().find(|s| s.site == site.id);
+        Ok(SiteAnswer::new(site, sums))
+    }
+}
+
+fn bad(what: &str, reason: &str) -> WebError {
+    WebError::BadParameter { what: what.to_owned(), reason: reason.to_owned() }
+}
+
+fn stats(call: &Call<'_>) -> Result<Response, WebError> {
+    let sites = call.app.state.sites()?;
+    let sum = |of: fn(&Site) -> u64| sites.iter().map(of).sum::<u64>();
+    let store = (call.app.store_stats)();
+    ok(StatsAnswer {
+        sites: sites.len() as u64,
+        pages: sum(|s| s.counts.pages),
+        visits: sum(|s| s.counts.visits),
+        versions: sum(|s| s.counts.versions),
+        troubles: sum(|s| s.counts.troubles),
+        raw_bytes: store.raw_bytes(),
+        unique_bytes: store.unique_bytes(),
+        stored_bytes: store.stored_bytes(),
+        store,
+    })
+}
+
+fn now(call: &Call<'_>) -> Result<Response, WebError> {
+    ok(call.app.control.under_way())
+}
+
+fn sites(call: &Call<'_>) -> Result<Response, WebError> {
+    let sums = call.app.state.site_sums(i64::MAX)?;
+    let shown = call.app.state.sites()?.into_iter().map(|site| {
+        let own = sums.iter().find(|s| s.site == site.id);
+        SiteAnswer::new(site, own)
+    });
+    ok(shown.collect::<Vec<_>>())
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NewSite {
+    name: String,
+    conditions: SiteConditions,
+}
+
+fn add_site(call: &Call<'_>) -> Result<Response, WebError> {
+    let new: NewSite = call.json()?;
+    let name = new.name.trim();
+    if name.is_empty() || name.chars().count() > 100 || new.conditions.tops.is_empty() {
+        return Err(bad(
+            "the body",
+            "a site needs a name of at most 100 characters and a top page",
+        ));
+    }
+    let site = call.app.state.add_site(name, &new.conditions, call.visitor.now_s)?;
+    call.app.control.sites_changed();
+    Ok((StatusCode::CREATED, Json(call.shown(site.id)?)).into_response())
+}
+
+fn one_site(call: &Call<'_>) -> Result<Response, WebError> {
+    ok(call.shown(call.site()?.id)?)
+}
+
+fn set_site(call: &Call<'_>) -> Result<Response, WebError> {
+    let site = call.site()?;
+    let conditions: SiteConditions = call.json()?;
+    if conditions.tops.is_empty() {
+        return Err(bad("the body", "a site needs a top page"));
+    }
+    call.app.state.set_site(site.id, &conditions, call.visitor.now_s)?;
+    call.app.control.sites_changed();
+    ok(call.shown(site.id)?)
+}
+
+fn collect(call: &Call<'_>) -> Result<Response, WebError> {
+    call.app.control.collect_now(call.site()?.id)?;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+fn pause(call: &Call<'_>, paused: bool) -> Result<Response, WebError> {
+    call.app.state.pause_site(call.site()?.id, paused)?;
+    call.app.control.sites_changed();
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+fn days(call: &Call<'_>) -> Result<Response, WebError> {
+    let today = call.visitor.now_s.div_euclid(format::DAY_S);
+    let day = |name, default| match call.query.some(name) {
+        None => Ok(default),
+        Some(text) => format::parse_date(text)
+            .map(|s| s.div_euclid(format::DAY_S))
+            .ok_or_else(|| bad(name, "is not a date")),
+    };
+    let (from_day, to_day) = (day("from", today - 89)?, day("to", today)?);
+    ok(call.app.state.days(DayQuery { site: Some(call.site()?.id), from_day, to_day })?)
+}
+
+fn rounds(call: &Call<'_>) -> Result<Response, WebError> {
+    ok(call.app.state.rounds(Some(call.site()?.id), call.limit()?)?)
+}
+
+fn troubles(call: &Call<'_>) -> Result<Response, WebError> {
+    ok(call.app.state.troubles(call.site()?.id, site::TROUBLES_LOOKED_AT)?)
+}
+
+fn pages(call: &Call<'_>) -> Result<Response, WebError> {
+    let site = call.site()?;
+    let limit = call.limit()?;
+    let server = match call.number("server")? {
+        Some(number) => Some(ServerId(number)),
+        None => call.app.state.site_servers(site.id, 1)?.first().map(|s| s.id),
+    };
+    let Some(server) = server else {
+        return ok(Portion::<PageAnswer> { items: Vec::new(), next: None });
+    };
+    let prefix = call.query.some("prefix").unwrap_or("/").to_owned();
+    let after = call.query.some("after").map(str::to_owned);
+    let found =
+        call.app.state.pages_by_path(&PathQuery { site: site.id, server, prefix, after, limit })?;
+    let next = (found.len() == limit)
+        .then(|| found.last().map(|page| page.url.path_and_query().to_owned()))
+        .flatten();
+    ok(Portion { items: found.into_iter().map(PageAnswer::from).collect(), next })
+}
+
+fn visits(call: &Call<'_>) -> Result<Response, WebError> {
+    let limit = call.limit()?;
+    let outcome = match call.query.some("outcome") {
+        None => None,
+        Some(text) => Some(log::outcome(text).ok_or_else(|| bad("outcome", "is not an outcome"))?),
+    };
+    let query = LogQuery {
+        site: call.number("site")?.map(SiteId),
+        outcome,
+        before: call.number("before")?,
+        limit,
+    };
+    ok(Portion::of_visits(call.app.state.visit_log(query)?, limit))
+}
+
+fn page(call: &Call<'_>) -> Result<Response, WebError> {
+    let url = call.url()?;
+    let page = call.app.state.page(&url)?;
+    ok(PageAnswer::from(page.ok_or_else(|| WebError::not_found(format!("page {url}")))?))
+}
+
+fn versions(call: &Call<'_>) -> Result<Response, WebError> {
+    let limit = call.limit()?;
+    let before = match call.query.some("before") {
+        None => (i64::MAX, u64::MAX),
+        Some(text) => cursor(text).ok_or_else(|| bad("before", "is not a place in this list"))?,
+    };
+    let found = call.app.state.newest_versions(&call.url()?.key(), before, limit)?;
+    let next = (found.len() == limit)
+        .then(|| found.last().map(|(_, v)| format!("{}-{}", v.at_s, v.version)))
+        .flatten();
+    let shown = |(url, version)| VersionAnswer::new(&call.visitor.replay, url, version);
+    ok(Portion { items: found.into_iter().map(shown).collect(), next })
+}
+
+/// `<time>-<version>`.
+fn cursor(text: &str) -> Option<(i64, u64)> {
+    let (at_s, version) = text.rsplit_once('-')?;
+    Some((at_s.parse().ok()?, version.parse().ok()?))
+}

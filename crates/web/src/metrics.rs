@@ -1,0 +1,172 @@
+//! Figures for Prometheus, in its text format.
+
+use std::fmt::Write;
+
+use nenrin_state::Site;
+
+use crate::{WebApp, WebError};
+
+/// What kind of figure it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MetricKind {
+    /// Only grows; its name ends in `_total`.
+    Counter,
+    /// Goes up and down.
+    Gauge,
+}
+
+/// A figure, possibly for several labels. Labels are few and small: never a URL.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Metric {
+    /// `nenrin_<noun>_<unit>[_total]`, in base units.
+    pub name: &'static str,
+    /// What it says, in one line.
+    pub help: &'static str,
+    /// What kind of figure it is.
+    pub kind: MetricKind,
+    /// Labels and value.
+    pub samples: Vec<(Vec<(&'static str, String)>, f64)>,
+}
+
+impl Metric {
+    /// A figure without labels.
+    pub fn single(name: &'static str, help: &'static str, kind: MetricKind, value: f64) -> Self {
+        Self { name, help, kind, samples: vec![(Vec::new(), value)] }
+    }
+}
+
+pub(crate) fn metrics(app: &WebApp) -> Result<String, WebError> {
+    let sites = app.state.sites()?;
+    let sums = app.state.site_sums(i64::MAX)?;
+    let mut all = vec![Metric::single(
+        "nenrin_sites",
+        "Registered sites",
+        MetricKind::Gauge,
+        sites.len() as f64,
+    )];
+    for (name, help, kind, of) in SITE_FIGURES {
+        let samples = sites.iter().map(|s| (site_label(s.id.0), of(s) as f64)).collect();
+        all.push(Metric { name, help, kind, samples });
+    }
+    let stored = sums.iter().map(|s| (site_label(s.site.0), s.stored_bytes as f64)).collect();
+    let received = sums.iter().map(|s| (site_label(s.site.0), s.received_bytes as f64)).collect();
+    all.push(Metric {
+        name: "nenrin_site_stored_bytes_total",
+        help: "Bytes added to packs for a site",
+        kind: MetricKind::Counter,
+        samples: stored,
+    });
+    all.push(Metric {
+        name: "nenrin_site_received_bytes_total",
+        help: "Bytes of bodies received for a site",
+        kind: MetricKind::Counter,
+        samples: received,
+    });
+    all.push(store_bytes(app));
+    all.push(Metric::single(
+        "nenrin_fetches_under_way",
+        "Requests that have not ended",
+        MetricKind::Gauge,
+        app.control.under_way().len() as f64,
+    ));
+    all.extend(app.control.metrics());
+    Ok(written(&all))
+}
+
+type SiteFigure = (&'static str, &'static str, MetricKind, fn(&Site) -> u64);
+
+const SITE_FIGURES: [SiteFigure; 6] = [
+    ("nenrin_site_pages", "Known pages of a site", MetricKind::Gauge, |s| s.counts.pages),
+    ("nenrin_site_visits_total", "Visits made for a site", MetricKind::Counter, |s| {
+        s.counts.visits
+    }),
+    ("nenrin_site_versions_total", "Versions kept of a site", MetricKind::Counter, |s| {
+        s.counts.versions
+    }),
+    (
+        "nenrin_site_troubles_total",
+        "Visits that failed or were refused",
+        MetricKind::Counter,
+        |s| s.counts.troubles,
+    ),
+    (
+        "nenrin_site_raw_bytes_total",
+        "What a mirror of every visit would take",
+        MetricKind::Counter,
+        |s| s.counts.raw_bytes,
+    ),
+    ("nenrin_site_paused", "Whether collecting is paused", MetricKind::Gauge, |s| {
+        u64::from(s.paused)
+    }),
+];
+
+fn site_label(site: u32) -> Vec<(&'static str, String)> {
+    vec![("site", site.to_string())]
+}
+
+fn store_bytes(app: &WebApp) -> Metric {
+    let store = (app.store_stats)();
+    let sample = |kind: &str, form: &str, bytes: u64| {
+        (vec![("kind", kind.to_owned()), ("form", form.to_owned())], bytes as f64)
+    };
+    let mut samples = vec![sample("index", "stored", store.index_bytes)];
+    for (kind, bytes) in [("html", store.html), ("other", store.other)] {
+        samples.push(sample(kind, "raw", bytes.raw_bytes));
+        samples.push(sample(kind, "unique", bytes.unique_bytes));
+        samples.push(sample(kind, "stored", bytes.stored_bytes));
+    }
+    Metric {
+        name: "nenrin_store_bytes",
+        help: "What the archive holds, by kind of content",
+        kind: MetricKind::Gauge,
+        samples,
+    }
+}
+
+/// The text format: help, type, samples.
+fn written(metrics: &[Metric]) -> String {
+    let mut out = String::new();
+    for metric in metrics {
+        let kind = match metric.kind {
+            MetricKind::Counter => "counter",
+            MetricKind::Gauge => "gauge",
+        };
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "# HELP {} {}", metric.name, metric.help.replace('\n', " "));
+        let _ = writeln!(out, "# TYPE {} {kind}", metric.name);
+        for (labels, value) in &metric.samples {
+            let labels: Vec<String> = labels
+                .iter()
+                .map(|(name, value)| format!("{name}=\"{}\"", escaped(value)))
+                .collect();
+            let braces =
+                if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
+            let _ = writeln!(out, "{}{braces} {value}", metric.name);
+        }
+    }
+    out
+}
+
+fn escaped(value: &str) -> String {
+    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_written_as_prometheus_reads_them() {
+        let metric = Metric {
+            name: "nenrin_x_bytes_total",
+            help: "two\nlines",
+            kind: MetricKind::Counter,
+            samples: vec![(vec![("site", "a\"b\\c\nd".into())], 3.0), (Vec::new(), 0.5)],
+        };
+        assert_eq!(
+            written(&[metric]),
+            "# HELP nenrin_x_bytes_total two lines\n# TYPE nenrin_x_bytes_total counter\n\
+             nenrin_x_bytes_total{site=\"a\\\"b\\\\c\\nd\"} 3\nnenrin_x_bytes_total 0.5\n"
+        );
+    }
+}

@@ -1,0 +1,200 @@
+//! What people would rather see than read: activity, space, saving, how often pages change.
+
+use maud::{Markup, html};
+use nenrin_state::{DayCounts, DayQuery, PageFilter, PageRecord, SiteId};
+
+use crate::{
+    StoreSummary, WebApp, WebError,
+    chart::{Column, Marks, PerDay, Series, columns},
+    format,
+    visitor::Visitor,
+};
+
+/// Days of activity shown.
+const ACTIVITY_DAYS: i64 = 90;
+/// The longest span of the chart of space.
+const SPACE_DAYS: i64 = 3_660;
+/// Points of a line; more could not be told apart.
+const MAX_POINTS: i64 = 366;
+/// Pages looked at for the distribution of change intervals. Pages are numbered by a hash of their
+/// path, so the first ones of a server are a fair sample of it.
+const SAMPLE: usize = 2_000;
+
+/// Activity and space, of one site or of all.
+pub(crate) fn over_time(
+    app: &WebApp,
+    visitor: &Visitor,
+    site: Option<SiteId>,
+) -> Result<Markup, WebError> {
+    let today = visitor.now_s.div_euclid(format::DAY_S);
+    let days = app.state.days(DayQuery { site, from_day: today - SPACE_DAYS, to_day: today })?;
+    if days.is_empty() {
+        return Ok(html! {});
+    }
+    Ok(html! { (activity(visitor, &days, today)) (space(visitor, &days, today)) })
+}
+
+fn activity(visitor: &Visitor, days: &[DayCounts], today: i64) -> Markup {
+    let first_day = today - ACTIVITY_DAYS + 1;
+    let values = |of: fn(&DayCounts) -> u64| {
+        let mut values = vec![0; ACTIVITY_DAYS as usize];
+        for day in days.iter().filter(|d| (first_day..=today).contains(&d.day)) {
+            values[(day.day - first_day) as usize] = of(day);
+        }
+        values
+    };
+    PerDay {
+        visitor,
+        title: visitor.t("Visits and versions per day", "1日あたりの訪問と版"),
+        first_day,
+        step_days: 1,
+        marks: Marks::Bars,
+        series: vec![
+            Series {
+                name: visitor.t("visits", "訪問"),
+                class: "c-visits",
+                values: values(|d| d.visits),
+            },
+            Series {
+                name: visitor.t("versions", "版"),
+                class: "c-versions",
+                values: values(|d| d.versions),
+            },
+            Series {
+                name: visitor.t("troubles", "問題"),
+                class: "c-troubles",
+                values: values(|d| d.troubles),
+            },
+        ],
+        show: format::number,
+    }
+    .draw()
+}
+
+fn space(visitor: &Visitor, days: &[DayCounts], today: i64) -> Markup {
+    let Some(first_day) = days.first().map(|d| d.day) else { return html! {} };
+    let step_days = (today - first_day) / MAX_POINTS + 1;
+    let grown = |of: fn(&DayCounts) -> u64| {
+        let mut sum = 0;
+        let mut known = days.iter().peekable();
+        let points = (first_day..=today).step_by(step_days as usize);
+        points
+            .map(|day| {
+                while let Some(counts) = known.next_if(|d| d.day < day + step_days) {
+                    sum += of(counts);
+                }
+                sum
+            })
+            .collect()
+    };
+    PerDay {
+        visitor,
+        title: visitor.t("Space over time", "容量の推移"),
+        first_day,
+        step_days,
+        marks: Marks::Lines,
+        series: vec![
+            Series {
+                name: visitor.t("a full mirror", "全体ミラー"),
+                class: "c-raw",
+                values: grown(|d| d.raw_bytes),
+            },
+            Series {
+                name: visitor.t("received", "受信"),
+                class: "c-received",
+                values: grown(|d| d.received_bytes),
+            },
+            Series {
+                name: visitor.t("stored", "保存"),
+                class: "c-stored",
+                values: grown(|d| d.stored_bytes),
+            },
+        ],
+        show: format::bytes,
+    }
+    .draw()
+}
+
+/// How much of each kind of content was saved.
+pub(crate) fn saving(visitor: &Visitor, store: &StoreSummary) -> Markup {
+    let t = |en, ja| visitor.t(en, ja);
+    let kinds = [("HTML", store.html), (t("other files", "その他"), store.other)];
+    let mut rows = Vec::new();
+    for (kind, bytes) in kinds {
+        for (form, value, class) in [
+            (t("every visit", "全訪問"), bytes.raw_bytes, "c-raw"),
+            (t("distinct", "重複除去"), bytes.unique_bytes, "c-received"),
+            (t("stored", "保存"), bytes.stored_bytes, "c-stored"),
+        ] {
+            rows.push((format!("{kind}, {form}"), value, class));
+        }
+    }
+    let bars: Vec<Column<'_>> = rows
+        .iter()
+        .map(|(name, value, class)| Column {
+            name,
+            value: *value,
+            shown: format::bytes(*value),
+            class,
+        })
+        .collect();
+    columns(t("Saving by type", "種類別の節約"), &bars)
+}
+
+/// How often the pages of a site change.
+pub(crate) fn intervals(app: &WebApp, visitor: &Visitor, site: SiteId) -> Result<Markup, WebError> {
+    let filter = PageFilter { site: Some(site), after: None, limit: SAMPLE };
+    let pages = app.state.pages(filter)?;
+    let t = |en, ja| visitor.t(en, ja);
+    let names = [
+        t("hourly or more often", "1時間以内"),
+        t("daily", "1日以内"),
+        t("weekly", "1週間以内"),
+        t("monthly", "1か月以内"),
+        t("yearly", "1年以内"),
+        t("less often", "それ以上"),
+        t("no change seen", "変更なし"),
+    ];
+    let mut counts = [0_u64; 7];
+    let mut judged = 0;
+    for page in pages.iter().filter(|page| page.visits > 1) {
+        judged += 1;
+        counts[class_of(page)] += 1;
+    }
+    let bars: Vec<Column<'_>> = names
+        .iter()
+        .zip(counts)
+        .map(|(name, value)| Column {
+            name,
+            value,
+            shown: format::number(value),
+            class: "c-versions",
+        })
+        .collect();
+    Ok(html! {
+        @if judged > 0 {
+            (columns(t("How often pages change", "ページの変更頻度"), &bars))
+            p.hint {
+                @if pages.len() == SAMPLE { (t("A sample of 2,000 pages. ", "2,000ページの標本。")) }
+                (t("Only pages visited more than once are counted.", "2回以上訪問したページのみを数えています。"))
+            }
+        }
+    })
+}
+
+fn class_of(page: &PageRecord) -> usize {
+    match mean_interval_s(page) {
+        None => 6,
+        Some(s) => [3_600, 86_400, 7 * 86_400, 30 * 86_400, 365 * 86_400]
+            .iter()
+            .position(|most| s <= *most)
+            .unwrap_or(5),
+    }
+}
+
+/// The time known divided by the changes seen after the first version.
+pub(crate) fn mean_interval_s(page: &PageRecord) -> Option<i64> {
+    let known_s = page.visited_s? - page.discovered_s;
+    let changes = i64::from(page.changes) - 1;
+    (changes > 0 && known_s > 0).then(|| known_s / changes)
+}

@@ -1,0 +1,128 @@
+//! Removing a site: which of the three removals is meant, and why.
+
+use axum::{
+    http::StatusCode,
+    response::{IntoResponse, Redirect, Response},
+};
+use maud::{Markup, html};
+use nenrin_state::Site;
+
+use crate::{
+    Removal, WebApp, WebError,
+    guard::Fields,
+    layout::{self, Menu},
+    visitor::Visitor,
+};
+
+const MAX_REASON_CHARS: usize = 1_000;
+
+pub(crate) fn ask(
+    app: &WebApp,
+    visitor: &Visitor,
+    site: &Site,
+    typed: &Fields,
+    problem: Option<(&str, &str)>,
+) -> Response {
+    let t = |en, ja| visitor.t(en, ja);
+    let title = format!("{} – {}", t("Remove", "削除"), site.name);
+    let wrong = |field| problem.filter(|(at, _)| *at == field).map(|(_, text)| text);
+    let content = html! {
+        section.narrow {
+            h1 { (t("Remove ", "削除:")) bdi { (site.name) } }
+            p.lead { (t("Removing can mean three things. Each is logged with its reason.", "「削除」には三つの意味があります。いずれも理由とともに記録されます。")) }
+            form.sheet method="post" action=(format!("/sites/{}/remove", site.id.0)) {
+                (layout::token(visitor))
+                fieldset.choices {
+                    legend.sr { (t("Which removal", "削除の種類")) }
+                    @for removal in Removal::ALL { (choice(app, visitor, removal, typed.get("removal"))) }
+                    @if let Some(text) = wrong("removal") { p.error role="alert" { (text) } }
+                }
+                div.field.wrong[wrong("reason").is_some()] {
+                    label for="reason" { (t("Reason", "理由")) }
+                    input #reason name="reason" value=(typed.get("reason")) autocomplete="off" aria-describedby="reason-error";
+                    @if let Some(text) = wrong("reason") { p.error #reason-error role="alert" { (text) } }
+                }
+                div.field.wrong[wrong("confirm").is_some()] {
+                    label for="confirm" { (t("To delete from storage, type the site's name", "保存領域から消すには、サイト名を入力してください")) }
+                    input #confirm name="confirm" value=(typed.get("confirm")) autocomplete="off" aria-describedby="confirm-error";
+                    @if let Some(text) = wrong("confirm") { p.error #confirm-error role="alert" { (text) } }
+                }
+                div.actions {
+                    button.danger { (t("Remove", "削除する")) }
+                    a href=(format!("/sites/{}", site.id.0)) { (t("Cancel", "やめる")) }
+                }
+            }
+        }
+    };
+    let mut response = layout::page(visitor, Menu::None, &title, content);
+    if problem.is_some() {
+        *response.status_mut() = StatusCode::UNPROCESSABLE_ENTITY;
+    }
+    response
+}
+
+fn choice(app: &WebApp, visitor: &Visitor, removal: Removal, chosen: &str) -> Markup {
+    let t = |en, ja| visitor.t(en, ja);
+    let (name, what) = match removal {
+        Removal::Hide => (
+            t("Hide from lists", "一覧から隠す"),
+            t(
+                "Collecting stops and the site is no longer listed. What was kept can still be opened.",
+                "収集を止め、一覧に表示しません。保存済みの版は引き続き開けます。",
+            ),
+        ),
+        Removal::Deny => (
+            t("Deny access", "閲覧を止める"),
+            t(
+                "Nobody can open its versions any more. They stay stored and can be given back.",
+                "版を誰も開けなくなります。保存はされており、元に戻せます。",
+            ),
+        ),
+        Removal::Delete => (
+            t("Delete from storage", "保存領域から消す"),
+            t(
+                "Its content is deleted for ever, except what other sites share.",
+                "他のサイトと共有する部分を除き、内容を永久に消します。",
+            ),
+        ),
+    };
+    let possible = app.control.removals().contains(&removal);
+    html! {
+        label.check {
+            input type="radio" name="removal" value=(removal.code()) checked[chosen == removal.code()] disabled[!possible];
+            span {
+                strong { (name) } br;
+                span.muted { (what) @if !possible { " " (t("Not possible in this process.", "このプロセスでは実行できません。")) } }
+            }
+        }
+    }
+}
+
+pub(crate) fn remove(
+    app: &WebApp,
+    visitor: &Visitor,
+    site: &Site,
+    fields: &Fields,
+) -> Result<Response, WebError> {
+    let t = |en, ja| visitor.t(en, ja);
+    let chosen = Removal::ALL.into_iter().find(|removal| removal.code() == fields.get("removal"));
+    let reason = fields.get("reason").trim();
+    let problem = match chosen {
+        None => Some(("removal", t("Choose what is meant.", "いずれかを選んでください。"))),
+        Some(_) if reason.is_empty() || reason.chars().count() > MAX_REASON_CHARS => {
+            Some(("reason", t("Say why; it is kept.", "理由を書いてください(記録されます)。")))
+        }
+        Some(Removal::Delete) if fields.get("confirm").trim() != site.name => {
+            Some(("confirm", t("This is not the site's name.", "サイト名が一致しません。")))
+        }
+        Some(_) => None,
+    };
+    match (problem, chosen) {
+        (None, Some(removal)) => {
+            app.control.remove(site.id, removal, reason)?;
+            app.control.sites_changed();
+            Ok(Redirect::to("/?note=removed").into_response())
+        }
+        (problem, _) => Ok(ask(app, visitor, site, fields, problem)),
+    }
+}

@@ -1,0 +1,252 @@
+//! The API against its own document, the feed and the figures.
+#![expect(clippy::unwrap_used, reason = "what cannot be asked must fail the test")]
+
+#[path = "support/base.rs"]
+mod support;
+
+use axum::{
+    body::Body,
+    http::{Request, StatusCode, header},
+};
+use serde_json::{Value, json};
+use support::{Answer, World, conditions};
+
+impl World {
+    async fn json(&self, method: &str, path: &str, body: &Value) -> Answer {
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(header::HOST, "localhost:8080")
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(Body::from(body.to_string()))
+            .unwrap();
+        self.send(request).await
+    }
+
+    async fn document(&self) -> Value {
+        serde_json::from_str(&self.get("/api/v1/openapi.json").await.body).unwrap()
+    }
+}
+
+/// Whether a value fits a schema: the part of JSON Schema that the document uses.
+fn fits(document: &Value, schema: &Value, value: &Value) -> Result<(), String> {
+    if let Some(name) = schema["$ref"].as_str() {
+        let name = name.rsplit('/').next().unwrap();
+        let schema = &document["components"]["schemas"][name];
+        return if schema.is_null() {
+            Err(format!("no schema {name}"))
+        } else {
+            fits(document, schema, value)
+        };
+    }
+    let kinds: Vec<&str> = match &schema["type"] {
+        Value::String(kind) => vec![kind],
+        Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).collect(),
+        _ => return Err(format!("a schema without a type: {schema}")),
+    };
+    let kind = match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(n) if n.is_f64() => "number",
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    };
+    if !kinds.contains(&kind) {
+        return Err(format!("{value} is {kind}, not {kinds:?}"));
+    }
+    if let Some(allowed) = schema["enum"].as_array()
+        && !allowed.contains(value)
+    {
+        return Err(format!("{value} is none of {allowed:?}"));
+    }
+    if let Some(items) = value.as_array() {
+        for item in items {
+            fits(document, &schema["items"], item)?;
+        }
+    }
+    for name in schema["required"].as_array().into_iter().flatten() {
+        if value.get(name.as_str().unwrap()).is_none() {
+            return Err(format!("{name} is missing in {value}"));
+        }
+    }
+    for (name, schema) in schema["properties"].as_object().into_iter().flatten() {
+        if let Some(value) = value.get(name) {
+            fits(document, schema, value).map_err(|e| format!("{name}: {e}"))?;
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn the_checker_can_refuse() {
+    let document =
+        json!({"components": {"schemas": {"A": {"type": "array", "items": {"type": "integer"}}}}});
+    let a = json!({"$ref": "#/components/schemas/A"});
+    assert!(fits(&document, &a, &json!([1, 2])).is_ok());
+    for wrong in [json!({}), json!(["x"]), json!(null)] {
+        assert!(fits(&document, &a, &wrong).is_err());
+    }
+    let record = json!({"type": "object", "required": ["x"], "properties": {"x": {"type": ["string", "null"]}}});
+    assert!(fits(&document, &record, &json!({"x": null})).is_ok());
+    assert!(fits(&document, &record, &json!({})).is_err());
+}
+
+/// A request that must succeed for every operation of the document.
+fn example(id: &str) -> (&'static str, Value) {
+    let new = json!({"name": "new", "conditions": conditions("https://new.org/")});
+    match id {
+        "addSite" => ("", new),
+        "setSite" => ("", json!(conditions("https://e.com/"))),
+        "page" => ("?url=https://e.com/", Value::Null),
+        "versions" => ("?url=https://e.com/&limit=1", Value::Null),
+        "visits" => ("?site=1&outcome=failed&limit=5", Value::Null),
+        "siteDays" => ("?from=2023-01-01&to=2024", Value::Null),
+        "sitePages" => ("?prefix=/a/&limit=1", Value::Null),
+        _ => ("", Value::Null),
+    }
+}
+
+#[tokio::test]
+async fn every_operation_answers_as_the_document_says() {
+    let world = World::lived_in();
+    let document = world.document().await;
+    let mut seen = 0;
+    for (path, operations) in document["paths"].as_object().unwrap() {
+        for (method, operation) in operations.as_object().unwrap() {
+            let id = operation["operationId"].as_str().unwrap();
+            let (query, body) = example(id);
+            let uri = format!("{}{query}", path.replace("{id}", "1"));
+            let answer = world.json(&method.to_uppercase(), &uri, &body).await;
+            let response = &operation["responses"][answer.status.as_str()];
+            assert!(answer.status.is_success(), "{id}: {} {}", answer.status, answer.body);
+            assert!(!response.is_null(), "{id} answers {} undocumented", answer.status);
+            let schema = &response["content"]["application/json"]["schema"];
+            if schema.is_null() {
+                assert_eq!(answer.body, "", "{id}");
+            } else {
+                let value: Value = serde_json::from_str(&answer.body).unwrap();
+                fits(&document, schema, &value).unwrap_or_else(|e| panic!("{id}: {e}"));
+            }
+            seen += 1;
+        }
+    }
+    assert!(seen >= 16, "only {seen} operations");
+}
+
+#[tokio::test]
+async fn every_operation_refuses_as_the_document_says() {
+    let world = World::lived_in();
+    let document = world.document().await;
+    for (path, operations) in document["paths"].as_object().unwrap() {
+        for (method, operation) in operations.as_object().unwrap() {
+            let id = operation["operationId"].as_str().unwrap();
+            let mut bad = Vec::new();
+            if path.contains("{id}") {
+                bad.push((path.replace("{id}", "99"), example(id).1));
+                bad.push((path.replace("{id}", "%3Cx%3E"), example(id).1));
+            }
+            if !operation["requestBody"].is_null() {
+                bad.push((path.replace("{id}", "1"), json!({"name": 1, "<script>": true})));
+            }
+            for parameter in operation["parameters"].as_array().unwrap() {
+                let is_number =
+                    parameter["schema"]["type"] == "integer" && parameter["in"] == "query";
+                if is_number {
+                    let name = parameter["name"].as_str().unwrap();
+                    bad.push((format!("{}?{name}=x", path.replace("{id}", "1")), Value::Null));
+                }
+            }
+            for (uri, body) in bad {
+                let answer = world.json(&method.to_uppercase(), &uri, &body).await;
+                assert!(answer.status.is_client_error(), "{id} {uri}: {}", answer.status);
+                let response = &operation["responses"][answer.status.as_str()];
+                let schema = &response["content"]["application/json"]["schema"];
+                let value: Value = serde_json::from_str(&answer.body).unwrap();
+                fits(&document, schema, &value).unwrap_or_else(|e| panic!("{id} {uri}: {e}"));
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_change_needs_json_so_that_no_foreign_page_can_make_it() {
+    let world = World::lived_in();
+    for mime in ["text/plain", "application/x-www-form-urlencoded", ""] {
+        let request = Request::post("/api/v1/sites/1/pause")
+            .header(header::HOST, "localhost:8080")
+            .header(header::CONTENT_TYPE, mime)
+            .body(Body::empty())
+            .unwrap();
+        assert_eq!(world.send(request).await.status, StatusCode::UNSUPPORTED_MEDIA_TYPE);
+    }
+    use nenrin_state::State;
+    assert!(!world.state.sites().unwrap()[0].paused);
+}
+
+#[tokio::test]
+async fn lists_are_read_on_with_next() {
+    let world = World::lived_in();
+    for list in [
+        "/api/v1/visits?limit=2",
+        "/api/v1/versions?url=e.com&limit=1",
+        "/api/v1/sites/1/pages?limit=1",
+    ] {
+        let cursor = if list.contains("pages") { "after" } else { "before" };
+        let (mut path, mut items, mut rounds) = (list.to_owned(), 0, 0);
+        loop {
+            let value: Value = serde_json::from_str(&world.get(&path).await.body).unwrap();
+            items += value["items"].as_array().unwrap().len();
+            rounds += 1;
+            match value["next"].as_str() {
+                Some(next) => path = format!("{list}&{cursor}={next}"),
+                None => break,
+            }
+        }
+        let expected = if list.contains("visits") {
+            7
+        } else if list.contains("pages") {
+            4
+        } else {
+            2
+        };
+        assert_eq!(items, expected, "{list}");
+        assert!(rounds > 2, "{list}");
+    }
+}
+
+#[tokio::test]
+async fn the_feed_tells_changes_and_escapes_what_came_from_the_web() {
+    let world = World::new();
+    world.live("<b>&\"\u{1}", "https://e.com/?a=1&b=<x>");
+    let answer = world.get("/feed.atom?site=1").await;
+    assert!(answer.header("content-type").starts_with("application/atom+xml"));
+    assert_eq!(answer.body.matches("<entry>").count(), 2);
+    assert!(
+        answer.body.contains("http://localhost:8081/web/20231105221320/https://e.com/?a=1&amp;b=")
+    );
+    assert!(answer.body.contains("&lt;b&gt;&amp;&quot;\u{fffd}"));
+    assert!(!answer.body.contains("<b>") && !answer.body.contains("<x>"));
+    let opened = answer.body.matches("<entry>").count() + answer.body.matches("<feed").count();
+    assert_eq!(
+        opened,
+        answer.body.matches("</entry>").count() + answer.body.matches("</feed>").count()
+    );
+}
+
+#[tokio::test]
+async fn figures_are_there_for_prometheus() {
+    let world = World::lived_in();
+    let answer = world.get("/metrics").await;
+    assert!(answer.header("content-type").starts_with("text/plain; version=0.0.4"));
+    for line in [
+        "nenrin_sites 1",
+        "nenrin_site_visits_total{site=\"1\"} 7",
+        "nenrin_site_versions_total{site=\"1\"} 2",
+        "nenrin_store_bytes{kind=\"html\",form=\"stored\"} 400",
+        "nenrin_fetches_under_way 0",
+    ] {
+        assert!(answer.body.lines().any(|l| l == line), "{line} in {}", answer.body);
+    }
+}

@@ -1,0 +1,263 @@
+//! The interface in a real browser: what a person does, in Chromium.
+
+mod support {
+    mod base;
+    pub(crate) mod browser;
+    pub(crate) use base::*;
+}
+
+use nenrin_state::State;
+use nenrin_web::{UnderWay, WebOptions, hash_password};
+use serde_json::json;
+use support::{NOW_S, World, browser::Browser};
+
+const PAGES: [&str; 10] = [
+    "/",
+    "/sites/new",
+    "/sites/1",
+    "/sites/1/edit",
+    "/sites/1/remove",
+    "/sites/1/pages",
+    "/sites/1/pages?list=1",
+    "/visits",
+    "/page?url=https%3A%2F%2Fe.com%2F",
+    "/nothing-here",
+];
+
+#[tokio::test]
+async fn a_newcomer_gets_from_an_empty_archive_to_a_registered_site() {
+    let world = World::new();
+    let Some(mut browser) = Browser::on(world.router.clone()).await else { return };
+    browser.open("/").await;
+    assert!(browser.text().await.contains("Welcome to Nenrin"));
+    // The field has the focus: typing and Enter is all.
+    browser.call("Input.insertText", json!({"text": "example.org"})).await;
+    browser.press("Enter", 13, "\r").await;
+    browser.until("location.pathname === '/sites/new' && document.readyState === 'complete'").await;
+    assert_eq!(browser.eval("document.querySelector('#url').value").await, json!("example.org"));
+    browser.follow("form.sheet button.primary").await;
+    browser.until("location.pathname === '/sites/1' && document.readyState === 'complete'").await;
+    assert!(browser.text().await.contains("collecting has begun"));
+    assert_eq!(world.state.sites().unwrap()[0].name, "example.org");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn the_demo_is_one_click_away() {
+    let world = World::new();
+    let Some(mut browser) = Browser::on(world.router.clone()).await else { return };
+    browser.open("/").await;
+    world.live("demo", "http://127.0.0.1:1/");
+    browser.follow("form[action='/demo'] button").await;
+    browser.until("location.pathname === '/sites/1' && document.readyState === 'complete'").await;
+    assert!(browser.text().await.contains("demo site is running"));
+}
+
+#[tokio::test]
+async fn mistakes_are_shown_beside_their_fields_and_nothing_typed_is_lost() {
+    let world = World::new();
+    let Some(mut browser) = Browser::on(world.router.clone()).await else { return };
+    browser.open("/sites/new").await;
+    assert_eq!(browser.eval("document.querySelector('details.fold').open").await, json!(false));
+    assert_eq!(
+        browser.eval("document.querySelector('#other_period').closest('[hidden]') !== null").await,
+        json!(true)
+    );
+    browser.eval("document.querySelector('details.fold').open = true").await;
+    browser.fill("#url", "example").await;
+    browser.fill("#name", "名前 <b>").await;
+    browser.fill("#depth", "deep").await;
+    browser.follow("form.sheet button.primary").await;
+    for (field, typed) in [("url", "example"), ("name", "名前 <b>"), ("depth", "deep")] {
+        let value = browser.eval(&format!("document.querySelector('#{field}').value")).await;
+        assert_eq!(value, json!(typed));
+    }
+    for field in ["url", "depth"] {
+        let beside = browser
+            .eval(&format!("document.querySelector('#{field}').parentElement.querySelector('.error').checkVisibility()"))
+            .await;
+        assert_eq!(beside, json!(true), "{field}");
+    }
+    browser.fill("#url", "example.org").await;
+    browser.fill("#depth", "4").await;
+    browser.follow("form.sheet button.primary").await;
+    browser.until("location.pathname === '/sites/1' && document.readyState === 'complete'").await;
+    assert_eq!(world.state.sites().unwrap()[0].name, "名前 <b>");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_first_look_and_a_change_of_conditions() {
+    let world = World::lived_in();
+    let Some(mut browser) = Browser::on(world.router.clone()).await else { return };
+    browser.open("/sites/1/edit").await;
+    browser.follow("button[formaction]").await;
+    assert!(browser.text().await.contains("A first look"));
+    browser.eval("(s => { s.value = 'ignore'; s.dispatchEvent(new Event('change', {bubbles: true})); })(document.querySelector('#robots'))").await;
+    browser.until("document.querySelector('#robots_reason').checkVisibility()").await;
+    browser.fill("#robots_reason", "our own site").await;
+    browser.follow("form.sheet button.primary").await;
+    browser.until("location.pathname === '/sites/1' && document.readyState === 'complete'").await;
+    assert!(browser.text().await.contains("our own site"));
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn buttons_pause_and_resume() {
+    let world = World::lived_in();
+    let Some(mut browser) = Browser::on(world.router.clone()).await else { return };
+    browser.open("/sites/1").await;
+    browser.follow("form[action$='/pause'] button").await;
+    assert!(browser.text().await.contains("Collecting is paused"));
+    assert!(world.state.sites().unwrap()[0].paused);
+    browser.follow("form[action$='/resume'] button").await;
+    assert!(!world.state.sites().unwrap()[0].paused);
+    browser.follow("form[action$='/collect'] button").await;
+    assert!(browser.text().await.contains("Collecting has begun"));
+}
+
+#[tokio::test]
+async fn a_hostile_site_runs_nothing() {
+    let world = World::new();
+    let top = "https://e.com/\"'><script>alert('top')</script>?<svg/onload=alert(3)>";
+    world.live("\"><script>alert('name')</script><img src=x onerror=alert(2)>", top);
+    world.control.under_way.lock().unwrap().push(UnderWay {
+        url: "https://e.com/<img src=x onerror=alert(4)>".into(),
+        server: "https://e.com".into(),
+        since_s: NOW_S,
+        phase: "receiving",
+    });
+    let Some(mut browser) = Browser::on(world.router.clone()).await else { return };
+    for page in PAGES {
+        browser.open(page).await;
+        let found = browser.eval("[document.scripts.length, document.images.length, document.querySelectorAll('[onerror],[onload],[style]').length]").await;
+        assert_eq!(found, json!([1, 0, 0]), "{page}");
+    }
+    browser.open("/").await;
+    browser.until("document.querySelector('[data-live]').dataset.every === '2'").await;
+    tokio::time::sleep(std::time::Duration::from_millis(2500)).await;
+    assert_eq!(browser.eval("document.images.length").await, json!(0));
+    let complaints: Vec<_> =
+        browser.complaints().into_iter().filter(|c| !c.contains("status of 404")).collect();
+    assert_eq!(complaints, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn what_is_fetched_now_is_shown_live() {
+    let world = World::lived_in();
+    let Some(mut browser) = Browser::on(world.router.clone()).await else { return };
+    browser.open("/").await;
+    assert!(browser.text().await.contains("Nothing at this moment"));
+    world.control.under_way.lock().unwrap().push(UnderWay {
+        url: "https://e.com/just-now".into(),
+        server: "https://e.com".into(),
+        since_s: NOW_S,
+        phase: "receiving",
+    });
+    browser.until("document.body.innerText.includes('https://e.com/just-now')").await;
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn on_a_phone_no_page_is_wider_than_the_screen() {
+    let world = World::lived_in();
+    let Some(mut browser) = Browser::on(world.router.clone()).await else { return };
+    let phone = json!({"width": 360, "height": 740, "deviceScaleFactor": 1, "mobile": true});
+    browser.call("Emulation.setDeviceMetricsOverride", phone).await;
+    for page in PAGES {
+        browser.open(page).await;
+        let width = browser.eval("document.documentElement.scrollWidth").await;
+        assert_eq!(width, json!(360), "{page}");
+    }
+}
+
+#[tokio::test]
+async fn the_reader_chooses_dark_and_the_language() {
+    let world = World::lived_in();
+    let Some(mut browser) = Browser::on(world.router.clone()).await else { return };
+    browser.open("/").await;
+    let light = browser.eval("getComputedStyle(document.body).backgroundColor").await;
+    let dark = json!({"features": [{"name": "prefers-color-scheme", "value": "dark"}]});
+    browser.call("Emulation.setEmulatedMedia", dark).await;
+    let dark = browser.eval("getComputedStyle(document.body).backgroundColor").await;
+    assert_ne!(light, dark);
+    browser.follow(".aside a[hreflang=ja]").await;
+    assert_eq!(browser.eval("document.documentElement.lang").await, json!("ja"));
+    assert!(browser.text().await.contains("サイトを追加"));
+    browser.open("/visits").await;
+    assert!(browser.text().await.contains("訪問ログ"), "the choice is kept");
+    browser.follow(".aside a[hreflang=en]").await;
+    assert_eq!(browser.path().await, "/visits");
+}
+
+#[tokio::test]
+async fn the_keyboard_reaches_the_content_and_the_menu() {
+    let world = World::lived_in();
+    let Some(mut browser) = Browser::on(world.router.clone()).await else { return };
+    browser.open("/visits").await;
+    browser.press("Tab", 9, "").await;
+    assert_eq!(browser.eval("document.activeElement.className").await, json!("skip"));
+    browser.press("Enter", 13, "\r").await;
+    browser.until("document.activeElement.id === 'main'").await;
+    browser.press("Tab", 9, "").await;
+    assert_eq!(browser.eval("document.activeElement.id").await, json!("site"));
+}
+
+#[tokio::test]
+async fn a_filter_is_applied_as_soon_as_it_is_chosen() {
+    let world = World::lived_in();
+    let Some(mut browser) = Browser::on(world.router.clone()).await else { return };
+    browser.open("/visits").await;
+    browser.eval("(s => { s.value = 'gone'; s.dispatchEvent(new Event('change', {bubbles: true})); })(document.querySelector('#outcome'))").await;
+    browser
+        .until("location.search.includes('outcome=gone') && document.readyState === 'complete'")
+        .await;
+    assert_eq!(browser.eval("document.querySelectorAll('tbody tr').length").await, json!(1));
+}
+
+#[tokio::test]
+async fn everything_can_be_read_with_scripts_off() {
+    let world = World::lived_in();
+    let Some(mut browser) = Browser::on(world.router.clone()).await else { return };
+    browser.call("Emulation.setScriptExecutionDisabled", json!({"value": true})).await;
+    for page in PAGES.iter().take(9) {
+        browser.open(page).await;
+        assert!(browser.text().await.contains("Nenrin"), "{page}");
+    }
+    assert!(browser.text().await.contains("UTC"), "times are there, in UTC");
+    browser.open("/sites/new").await;
+    let hidden = "document.querySelector('#other_period').closest('[hidden]')";
+    assert_eq!(browser.eval(hidden).await, json!(null), "no field is out of reach");
+}
+
+#[tokio::test]
+async fn times_are_told_in_the_readers_zone() {
+    let world = World::lived_in();
+    let Some(mut browser) = Browser::on(world.router.clone()).await else { return };
+    browser.call("Emulation.setTimezoneOverride", json!({"timezoneId": "Asia/Tokyo"})).await;
+    browser.open("/sites/1").await;
+    let shown = browser.eval("document.querySelector('time').textContent").await;
+    assert!(shown.as_str().unwrap().contains("07:13:20"), "{shown}");
+}
+
+#[tokio::test]
+async fn a_person_logs_in_and_out() {
+    let options = WebOptions {
+        admin_hash: Some(hash_password("right", [1; 16]).unwrap()),
+        ..WebOptions::new([7; 32])
+    };
+    let world = World::with(options, false);
+    world.live("paper", "https://e.com/");
+    let Some(mut browser) = Browser::on(world.router.clone()).await else { return };
+    browser.open("/sites/1?note=saved").await;
+    assert!(browser.path().await.starts_with("/login"));
+    browser.fill("#password", "wrong").await;
+    browser.follow("form.sheet button.primary").await;
+    assert!(browser.text().await.contains("This is not the password"));
+    browser.fill("#password", "right").await;
+    browser.follow("form.sheet button.primary").await;
+    assert_eq!(browser.path().await, "/sites/1?note=saved");
+    browser.follow("form[action='/logout'] button").await;
+    assert!(browser.path().await.starts_with("/login"));
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
