@@ -4,20 +4,28 @@ use std::{
     fs::{File, OpenOptions},
     io::{Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
 };
 
 use anyhow::Context;
-use nenrin_state::{SqliteState, State};
+use nenrin_state::{SqliteState, State, StateError};
 use nenrin_store::{LocalFolder, Store, StoreOptions};
 
-use crate::{config::Config, exit::usage};
+use crate::{clock, config::Config, exit::usage};
 
 /// What a command wants of the archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
     /// To write; one process at a time.
     Write,
+    /// To write anew what the packs say, even where the state is missing.
+    Rebuild,
+    /// To look at every byte: alone where nobody writes, as a reader otherwise.
+    Check,
     /// To read, also while another process writes.
     Read,
 }
@@ -27,50 +35,46 @@ pub(crate) struct Archive {
     pub folder: PathBuf,
     pub state: Arc<dyn State>,
     pub store: Arc<Store>,
-    /// Whether the last process that wrote ended without closing the archive.
-    pub was_interrupted: bool,
+    /// Whether requests may have been made that no commit tells of: a process was killed, or gave
+    /// up waiting. It outlives processes, until a driver has taken it into account.
+    pub untold_requests: Arc<AtomicBool>,
     lock: Option<Lock>,
 }
 
 const RUNNING: &str = "running";
 const CLOSED: &str = "closed";
+const INTERRUPTED: &str = "interrupted";
+
+/// A reader holds the lock for a moment only, while it looks after what a crash left.
+const LOCK_PATIENCE: Duration = Duration::from_secs(1);
+const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
 impl Archive {
-    /// Opens the archive, creating it on first use.
+    /// Opens the archive; to write creates it on first use.
     pub(crate) fn open(folder: &Path, config: &Config, access: Access) -> anyhow::Result<Self> {
-        if access == Access::Read && !folder.join("state.sqlite").exists() {
-            return Err(usage(anyhow::anyhow!(
-                "there is no archive in {}; name one with --archive, or begin one with `nenrin collect URL`",
-                folder.display()
-            )));
-        }
-        std::fs::create_dir_all(folder)
-            .with_context(|| format!("cannot create the archive {}", folder.display()))?;
-        let lock = match (Lock::take(folder)?, access) {
-            (Taken::Free(lock), _) => Some(lock),
-            (Taken::Held { .. }, Access::Read) => None,
-            (Taken::Held { by }, Access::Write) => {
-                return Err(usage(anyhow::anyhow!(
-                    "another nenrin{by} is writing to the archive {}; stop it, use its interface, or name another archive with --archive",
-                    folder.display()
-                )));
+        check_folder(folder, access)?;
+        let lock = match access {
+            Access::Write | Access::Rebuild => Some(Lock::hold(folder)?),
+            Access::Check => match Lock::take(folder)? {
+                Taken::Free(mut lock) => lock.write_running().is_ok().then_some(lock),
+                Taken::Held { .. } => None,
+            },
+            Access::Read => {
+                look_after(folder)?;
+                None
             }
         };
-        let state = SqliteState::open(&folder.join("state.sqlite"), config.state.bucket.as_s())?;
-        let packs =
-            LocalFolder::open(folder.join("packs")).map_err(nenrin_store::StoreError::from)?;
-        let options = StoreOptions {
-            index_path: Some(folder.join("packs.index")),
-            read_only: lock.is_none(),
-            ..StoreOptions::default()
-        };
-        let store = Store::open(Arc::new(packs), options)?;
-        let was_interrupted = lock.as_ref().is_some_and(|lock| lock.was_running);
+        if access == Access::Rebuild {
+            put_damaged_state_aside(folder)?;
+        }
+        let state = SqliteState::open(&folder.join(STATE), config.state.bucket.as_s())?;
+        let store = open_store(folder, lock.is_none())?;
+        let untold = lock.as_ref().is_some_and(|lock| lock.untold_requests);
         Ok(Self {
             folder: folder.to_owned(),
             state: Arc::new(state),
             store: Arc::new(store),
-            was_interrupted,
+            untold_requests: Arc::new(AtomicBool::new(untold)),
             lock,
         })
     }
@@ -94,15 +98,88 @@ impl Drop for Archive {
     fn drop(&mut self) {
         // A lock file that still says "running" only costs the next start a pause per server.
         if let Some(lock) = &mut self.lock {
-            let _ = lock.write(CLOSED);
+            let untold = self.untold_requests.load(Ordering::Relaxed);
+            let _ = lock.write(if untold { INTERRUPTED } else { CLOSED });
         }
     }
 }
 
-/// The archive's lock file: held while a process writes, and telling whether it ended well.
+const STATE: &str = "state.sqlite";
+const INDEX: &str = "packs.index";
+const PACKS: &str = "packs";
+
+/// Whether an archive can be opened or begun here.
+fn check_folder(folder: &Path, access: Access) -> anyhow::Result<()> {
+    if folder.exists() && !folder.is_dir() {
+        return Err(usage(anyhow::anyhow!(
+            "{} is not a folder; name one for the archive with --archive",
+            folder.display()
+        )));
+    }
+    let packs_lie_there =
+        std::fs::read_dir(folder.join(PACKS)).is_ok_and(|mut packs| packs.next().is_some());
+    if folder.join(STATE).exists() || (access == Access::Rebuild && packs_lie_there) {
+        return Ok(());
+    }
+    if packs_lie_there {
+        // Beginning a new state here would hide everything that the packs hold.
+        let reason = "it is missing, but there are packs".to_owned();
+        return Err(StateError::Damaged { path: folder.join(STATE), reason }.into());
+    }
+    if access != Access::Write {
+        return Err(usage(anyhow::anyhow!(
+            "there is no archive in {}; name one with --archive, or begin one with `nenrin collect URL`",
+            folder.display()
+        )));
+    }
+    std::fs::create_dir_all(folder)
+        .with_context(|| format!("cannot create the archive {}", folder.display()))
+}
+
+/// A state that is damaged is put aside, not deleted: someone may want to look at it.
+fn put_damaged_state_aside(folder: &Path) -> anyhow::Result<()> {
+    let path = folder.join(STATE);
+    let sound = || Ok::<_, StateError>(SqliteState::open(&path, 3600)?.check()?.is_empty());
+    match sound() {
+        Ok(true) => return Ok(()),
+        Ok(false) | Err(StateError::Damaged { .. }) => {}
+        Err(other) => return Err(other.into()),
+    }
+    for suffix in ["", "-wal", "-shm"] {
+        let from = folder.join(format!("{STATE}{suffix}"));
+        if from.exists() {
+            let aside = format!("{STATE}{suffix}.damaged-{}", clock::now_s());
+            std::fs::rename(&from, folder.join(aside))?;
+        }
+    }
+    Ok(())
+}
+
+fn open_store(folder: &Path, read_only: bool) -> anyhow::Result<Store> {
+    let packs = LocalFolder::open(folder.join(PACKS)).map_err(nenrin_store::StoreError::from)?;
+    let options =
+        StoreOptions { index_path: Some(folder.join(INDEX)), read_only, ..StoreOptions::default() };
+    Ok(Store::open(Arc::new(packs), options)?)
+}
+
+/// Before reading: brings the index up to the packs where a crash left it behind or someone
+/// deleted it, unless another process is writing and has done so itself.
+fn look_after(folder: &Path) -> anyhow::Result<()> {
+    let Taken::Free(lock) = Lock::take(folder)? else { return Ok(()) };
+    if lock.was_running || !folder.join(INDEX).exists() {
+        // Without room nothing can be brought up, but most can still be read.
+        if let Err(error) = open_store(folder, false) {
+            tracing::warn!("the index could not be brought up to the packs: {error:#}");
+        }
+    }
+    Ok(())
+}
+
+/// The archive's lock file: held while a process writes, and telling how the last one ended.
 struct Lock {
     file: File,
     was_running: bool,
+    untold_requests: bool,
 }
 
 enum Taken {
@@ -111,21 +188,43 @@ enum Taken {
 }
 
 impl Lock {
+    /// Takes the lock to write, or says who has it.
+    fn hold(folder: &Path) -> anyhow::Result<Self> {
+        let mut waited = Duration::ZERO;
+        loop {
+            match Self::take(folder)? {
+                Taken::Free(mut lock) => {
+                    lock.write_running().with_context(|| cannot_lock(folder))?;
+                    return Ok(lock);
+                }
+                Taken::Held { .. } if waited < LOCK_PATIENCE => {
+                    std::thread::sleep(LOCK_PAUSE);
+                    waited += LOCK_PAUSE;
+                }
+                Taken::Held { by } => {
+                    return Err(usage(anyhow::anyhow!(
+                        "another nenrin{by} is writing to the archive {}; stop it, use its interface, or name another archive with --archive",
+                        folder.display()
+                    )));
+                }
+            }
+        }
+    }
+
+    /// Takes the lock if it is free, and leaves its note as it is.
     fn take(folder: &Path) -> anyhow::Result<Taken> {
-        let path = folder.join("nenrin.lock");
-        let context = || format!("cannot lock the archive with {}", path.display());
         let mut file = OpenOptions::new()
             .read(true)
             .write(true)
             .create(true)
             .truncate(false)
-            .open(&path)
-            .with_context(context)?;
+            .open(folder.join("nenrin.lock"))
+            .with_context(|| cannot_lock(folder))?;
         let held = match file.try_lock() {
             Ok(()) => false,
             Err(std::fs::TryLockError::WouldBlock) => true,
             Err(std::fs::TryLockError::Error(error)) => {
-                return Err(anyhow::Error::new(error).context(context()));
+                return Err(anyhow::Error::new(error).context(cannot_lock(folder)));
             }
         };
         let mut note = String::new();
@@ -136,14 +235,23 @@ impl Lock {
                 note.split_once(' ').map_or(String::new(), |(_, pid)| format!(" (process {pid})"));
             return Ok(Taken::Held { by });
         }
-        let mut lock = Self { file, was_running: note.starts_with(RUNNING) };
-        lock.write(&format!("{RUNNING} {}", std::process::id())).with_context(context)?;
-        Ok(Taken::Free(lock))
+        let was_running = note.starts_with(RUNNING);
+        let untold_requests = was_running || note == INTERRUPTED;
+        Ok(Taken::Free(Self { file, was_running, untold_requests }))
     }
 
-    fn write(&mut self, note: &str) -> std::io::Result<()> {
-        self.file.set_len(0)?;
-        self.file.seek(SeekFrom::Start(0))?;
-        self.file.write_all(note.as_bytes())
+    fn write_running(&mut self) -> std::io::Result<()> {
+        self.write(&format!("{RUNNING} {}", std::process::id()))
     }
+
+    /// Overwrites the note, which needs no room on a full disk, and only then cuts the rest.
+    fn write(&mut self, note: &str) -> std::io::Result<()> {
+        self.file.seek(SeekFrom::Start(0))?;
+        self.file.write_all(note.as_bytes())?;
+        self.file.set_len(note.len() as u64)
+    }
+}
+
+fn cannot_lock(folder: &Path) -> String {
+    format!("cannot lock the archive {}", folder.display())
 }

@@ -163,14 +163,20 @@ impl Config {
 
     /// The fetcher's part.
     pub(crate) fn fetch_options(&self) -> FetchOptions {
+        let default = FetchOptions::default();
+        // Who shortens the whole means its steps as well: none may take more than its share.
+        let share = self.fetch.total_timeout.0 / 4;
         FetchOptions {
             user_agent: self.user_agent(),
             accept_encoding: self.fetch.accept_encoding.clone(),
-            connect_timeout: self.fetch.connect_timeout.0,
+            dns_timeout: default.dns_timeout.min(share),
+            connect_timeout: self.fetch.connect_timeout.0.min(share),
+            tls_timeout: default.tls_timeout.min(share),
+            head_timeout: default.head_timeout.min(share),
             idle_timeout: self.fetch.idle_timeout.0,
             total_timeout: self.fetch.total_timeout.0,
             max_body_bytes: self.fetch.max_body.0,
-            ..FetchOptions::default()
+            ..default
         }
     }
 
@@ -271,7 +277,7 @@ impl Config {
         add(
             "fetch.total_timeout",
             &|c| c.fetch.total_timeout.to_string(),
-            "the longest time for one answer; ends slow drips",
+            "the longest time for one answer; ends slow drips; finding, reaching and waiting for a server each get at most a quarter of it",
         );
         add(
             "serve.interface",

@@ -13,7 +13,12 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex, PoisonError, mpsc},
+    path::PathBuf,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+        mpsc,
+    },
     time::Duration,
 };
 
@@ -44,11 +49,16 @@ pub(crate) enum Notice<'a> {
     Visited { url: &'a CanonicalUrl, outcome: Outcome, detail: Option<&'a str> },
     /// A round is finished.
     RoundFinished(&'a RoundReport),
+    /// Nothing can be asked for this long: every server left must rest.
+    Resting { pause: Duration },
 }
+
+/// A shorter pause is nothing to tell anyone.
+const TELLING_PAUSE_MS: i64 = 15_000;
 
 /// When the driver ends by itself.
 pub(crate) enum Until {
-    /// When a round of each of these sites is finished.
+    /// When a round of each of these sites is finished; no other site is collected.
     RoundsFinished(BTreeSet<SiteId>),
     /// Only when it is stopped.
     Stopped,
@@ -111,23 +121,26 @@ enum StateJob {
 
 /// The driver, ready to run.
 pub(crate) struct Driver {
+    folder: PathBuf,
     machine: Crawl,
     fetcher: Fetcher,
     happenings: UnboundedReceiver<Happening>,
     sender: UnboundedSender<Happening>,
     under_way: Arc<Mutex<BTreeMap<Ticket, UnderWay>>>,
     exchanges: BTreeMap<Ticket, Box<Exchange>>,
-    urls: BTreeMap<Ticket, CanonicalUrl>,
     state_jobs: mpsc::Sender<StateJob>,
     store_jobs: mpsc::Sender<(StoreOrder, Box<Exchange>)>,
     workers: Vec<std::thread::JoinHandle<()>>,
     wake_at_ms: Option<i64>,
+    /// Stays set unless every request that was made is told of in the state.
+    untold_requests: Arc<AtomicBool>,
 }
 
 impl Driver {
     /// Starts the worker threads over an archive that is open for writing.
     pub(crate) fn new(archive: &Archive, fetcher: Fetcher, mut options: CrawlOptions) -> Self {
-        if archive.was_interrupted {
+        let untold_requests = archive.untold_requests.clone();
+        if untold_requests.swap(true, Ordering::Relaxed) {
             options.asked_before_ms = Some(clock::now_ms());
         }
         let (sender, happenings) = unbounded_channel();
@@ -142,17 +155,18 @@ impl Driver {
             std::thread::spawn(move || serve_store(&store, &store_queue, &sender))
         };
         Self {
+            folder: archive.folder.clone(),
             machine: Crawl::new(options),
             fetcher,
             happenings,
             sender,
             under_way: Arc::default(),
             exchanges: BTreeMap::new(),
-            urls: BTreeMap::new(),
             state_jobs,
             store_jobs,
             workers: vec![state_worker, store_worker],
             wake_at_ms: None,
+            untold_requests,
         }
     }
 
@@ -172,6 +186,10 @@ impl Driver {
         let mut stop = std::pin::pin!(stop);
         let mut stopping = false;
         let mut given_up: Option<tokio::time::Instant> = None;
+        let only = match &until {
+            Until::RoundsFinished(sites) => Some(sites.clone()),
+            Until::Stopped => None,
+        };
         self.give_state(StateJob::ReadSites);
         loop {
             let wake = self.wake_at_ms.map(|at_ms| {
@@ -192,6 +210,11 @@ impl Driver {
                 }
             };
             let event = match happening {
+                // Who waits for some rounds does not want the others that happen to be due.
+                Happening::Event(Event::Sites(mut sites)) => {
+                    sites.retain(|site| only.as_ref().is_none_or(|only| only.contains(&site.id)));
+                    Event::Sites(sites)
+                }
                 Happening::Event(event) => event,
                 Happening::SitesChanged => {
                     self.give_state(StateJob::ReadSites);
@@ -204,12 +227,8 @@ impl Driver {
                     }
                     Event::Fetched { ticket, fetched }
                 }
-                Happening::StoreFailed(error) => {
-                    return self.end(Ended::Stopped).and(Err(error.into()));
-                }
-                Happening::StateFailed(error) => {
-                    return self.end(Ended::Stopped).and(Err(error.into()));
-                }
+                Happening::StoreFailed(error) => return self.fail(error),
+                Happening::StateFailed(error) => return self.fail(error),
             };
             let commands = self.machine.step(clock::now_ms(), event);
             let mut stopped = false;
@@ -250,14 +269,21 @@ impl Driver {
             Command::Commit { ticket, change } => {
                 if let (Some(ticket), Change::Visit(visit)) = (ticket, &change) {
                     self.exchanges.remove(&ticket);
-                    if let Some(url) = self.urls.remove(&ticket) {
+                    if let Some(url) = self.machine.committing(ticket) {
                         let (outcome, detail) = (visit.outcome, visit.detail.as_deref());
-                        notice(Notice::Visited { url: &url, outcome, detail }, &self.machine);
+                        notice(Notice::Visited { url, outcome, detail }, &self.machine);
                     }
                 }
                 self.give_state(StateJob::Commit { ticket, change });
             }
-            Command::WakeAt(at_ms) => self.wake_at_ms = Some(at_ms),
+            Command::WakeAt(at_ms) => {
+                self.wake_at_ms = Some(at_ms);
+                let pause_ms = at_ms - clock::now_ms();
+                if self.machine.fetching() == 0 && pause_ms >= TELLING_PAUSE_MS {
+                    let pause = Duration::from_millis(pause_ms.unsigned_abs());
+                    notice(Notice::Resting { pause }, &self.machine);
+                }
+            }
             Command::RoundFinished(_) | Command::Stopped => {}
         }
     }
@@ -273,7 +299,6 @@ impl Driver {
 
     fn fetch(&mut self, order: FetchOrder) {
         let (fetcher, sender) = (self.fetcher.clone(), self.sender.clone());
-        self.urls.insert(order.ticket, order.url.clone());
         let under_way = UnderWay { url: order.url.clone(), since_ms: clock::now_ms() };
         self.under_way
             .lock()
@@ -305,8 +330,26 @@ impl Driver {
         });
     }
 
-    /// Lets the workers finish what they were given.
+    /// Ends well: all that was seen is in the state.
     fn end(self, ended: Ended) -> anyhow::Result<Ended> {
+        let quiet = self.under_way.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
+        let untold_requests = self.untold_requests.clone();
+        self.finish_workers()?;
+        if quiet {
+            untold_requests.store(false, Ordering::Relaxed);
+        }
+        Ok(ended)
+    }
+
+    /// Ends because store or state failed; what was seen last may be in neither.
+    fn fail(self, error: impl Into<anyhow::Error>) -> anyhow::Result<Ended> {
+        let folder = self.folder.clone();
+        self.finish_workers()?;
+        Err(error.into().context(format!("collecting into {} stopped", folder.display())))
+    }
+
+    /// Lets the workers finish what they were given.
+    fn finish_workers(self) -> anyhow::Result<()> {
         drop(self.state_jobs);
         drop(self.store_jobs);
         for worker in self.workers {
@@ -314,7 +357,7 @@ impl Driver {
                 anyhow::bail!("a worker thread failed; nothing committed is lost");
             }
         }
-        Ok(ended)
+        Ok(())
     }
 }
 

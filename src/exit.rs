@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use nenrin_fetch::FetchError;
 use nenrin_state::StateError;
 use nenrin_store::StoreError;
 
@@ -42,7 +43,7 @@ pub(crate) fn usage(error: impl Into<anyhow::Error>) -> anyhow::Error {
 /// The exit code that an error stands for.
 pub(crate) fn code_of(error: &anyhow::Error) -> Exit {
     for cause in error.chain() {
-        if cause.is::<UsageError>() {
+        if cause.is::<UsageError>() || cause.is::<FetchError>() {
             return Exit::Usage;
         }
         if let Some(error) = cause.downcast_ref::<StateError>() {

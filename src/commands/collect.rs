@@ -142,6 +142,10 @@ pub(super) async fn collect_rounds(
                 ));
             }
             Notice::RoundFinished(report) => collected.reports.push(report.clone()),
+            Notice::Resting { pause } => bar.suspend(|| {
+                let pause_s = pause.as_secs() + 1;
+                tracing::warn!("waiting {pause_s} s for a server that failed or asked for rest; Ctrl-C leaves it for later");
+            }),
         })
         .await;
     bar.finish_and_clear();

@@ -1,7 +1,7 @@
 use std::io::IsTerminal;
 
 use indicatif::ProgressBar;
-use nenrin_state::{SqliteState, VersionRow};
+use nenrin_state::VersionRow;
 use nenrin_store::{CompactOptions, StoreError};
 use serde_json::json;
 
@@ -95,7 +95,7 @@ fn bar(context: &Context) -> ProgressBar {
 
 /// `nenrin verify`.
 pub(super) fn verify(context: &Context, args: &VerifyArgs) -> anyhow::Result<Exit> {
-    let archive = context.open(Access::Read)?;
+    let archive = context.open(Access::Check)?;
     let bar = bar(context);
     let report = archive.store.verify(args.deep, &mut |done, all| {
         bar.set_length(all);
@@ -171,18 +171,7 @@ fn missing_versions(archive: &Archive) -> anyhow::Result<Vec<String>> {
 
 /// `nenrin reindex`.
 pub(super) fn reindex(context: &Context) -> anyhow::Result<Exit> {
-    // A state that cannot be opened is put aside, not deleted: someone may want to look at it.
-    let state_path = context.archive.join("state.sqlite");
-    if state_path.exists() && SqliteState::open(&state_path, 3600).is_err() {
-        for suffix in ["", "-wal", "-shm"] {
-            let from = context.archive.join(format!("state.sqlite{suffix}"));
-            if from.exists() {
-                let aside = format!("state.sqlite{suffix}.damaged-{}", clock::now_s());
-                std::fs::rename(&from, context.archive.join(aside))?;
-            }
-        }
-    }
-    let archive = context.open(Access::Write)?;
+    let archive = context.open(Access::Rebuild)?;
     archive.store.rebuild_index()?;
     let bar = bar(context);
     let (mut versions, mut adopted, mut new_sites) = (0_u64, 0_u64, 0_u64);

@@ -60,8 +60,8 @@ enum Task {
 enum UnderWay {
     Page { due: Box<DuePage>, asked_ms: i64, asked_conditionally: bool },
     Robots { server: ServerId, hops: u32, allow_private: bool },
-    Storing { visit: Box<VisitCommit> },
-    Committing { site: SiteId, page: PageId },
+    Storing { url: CanonicalUrl, visit: Box<VisitCommit> },
+    Committing { url: CanonicalUrl, site: SiteId, page: PageId },
 }
 
 /// robots.txt goes before any page of its server.
@@ -124,6 +124,14 @@ impl Crawl {
     /// Requests under way.
     pub fn fetching(&self) -> usize {
         self.fetching
+    }
+
+    /// The page whose visit is being committed under this ticket.
+    pub fn committing(&self, ticket: Ticket) -> Option<&CanonicalUrl> {
+        match self.under_way.get(&ticket) {
+            Some(UnderWay::Committing { url, .. }) => Some(url),
+            _ => None,
+        }
     }
 
     /// Pages visited so far in the rounds under way, and pages waiting.
@@ -358,7 +366,7 @@ impl Crawl {
                     self.frontier.done(server.0, now_ms, Feedback::NotAsked);
                     let ticket = self.new_ticket();
                     let visit = self.visit(now_ms, &due, verdict, None, 0);
-                    self.commit_visit(ticket, Box::new(visit), out);
+                    self.commit_visit(ticket, due.page.url, Box::new(visit), out);
                     return;
                 }
             }
@@ -482,7 +490,7 @@ impl Crawl {
         let answer = fetched.result.ok();
         let mut visit = self.visit(asked_ms, &due, verdict, answer.as_ref(), fetched.elapsed_ms);
         let Some(answer) = answer.filter(|_| outcome == Outcome::Changed) else {
-            self.commit_visit(ticket, Box::new(visit), out);
+            self.commit_visit(ticket, due.page.url, Box::new(visit), out);
             return;
         };
         visit.version = Some(VersionRow {
@@ -494,12 +502,13 @@ impl Crawl {
         });
         out.push(Command::Store(Box::new(StoreOrder {
             ticket,
-            url: due.page.url,
+            url: due.page.url.clone(),
             site: due.site,
             visited_at_s: visit.at_s,
             previous: due.page.version,
         })));
-        self.under_way.insert(ticket, UnderWay::Storing { visit: Box::new(visit) });
+        let storing = UnderWay::Storing { url: due.page.url, visit: Box::new(visit) };
+        self.under_way.insert(ticket, storing);
     }
 
     fn server_done(
@@ -575,18 +584,19 @@ impl Crawl {
                 state.record.robots.clone_from(&copy);
             }
         }
-        out.push(Command::Commit {
-            ticket: None,
-            change: Change::Robots { server, tried_s: now_s, copy },
-        });
+        let feedback = robots_feedback(&fetched);
+        let answered = matches!(feedback, Feedback::Answered { .. });
+        if answered {
+            let change = Change::Robots { server, tried_s: now_s, copy };
+            out.push(Command::Commit { ticket: None, change });
+        }
         self.refresh_rules(now_ms, server);
         self.fail_first_waiting(now_ms, server, &fetched, out);
-        let feedback = robots_feedback(&fetched);
         self.server_told(now_ms, server, feedback, out);
         // A server that could not be asked is asked for its rules again after its rest, not after
-        // a day.
+        // a day; nor does the state remember the attempt, or the next process would wait a day.
         if let Some(state) = self.servers.get_mut(&server)
-            && !matches!(feedback, Feedback::Answered { .. })
+            && !answered
         {
             state.record.robots_tried_s = None;
             state.rules = Rules::Unknown;
@@ -617,7 +627,7 @@ impl Crawl {
         };
         let ticket = self.new_ticket();
         let visit = self.visit(now_ms, &due, verdict, None, fetched.elapsed_ms);
-        self.commit_visit(ticket, Box::new(visit), out);
+        self.commit_visit(ticket, due.page.url, Box::new(visit), out);
     }
 
     // Visits.
@@ -707,12 +717,12 @@ impl Crawl {
 
     fn stored(&mut self, ticket: Ticket, version: u64, stored_bytes: u64, out: &mut Vec<Command>) {
         match self.under_way.remove(&ticket) {
-            Some(UnderWay::Storing { mut visit }) => {
+            Some(UnderWay::Storing { url, mut visit }) => {
                 visit.stored_bytes = stored_bytes;
                 if let Some(row) = &mut visit.version {
                     row.version = version;
                 }
-                self.commit_visit(ticket, visit, out);
+                self.commit_visit(ticket, url, visit, out);
             }
             Some(other) => {
                 self.under_way.insert(ticket, other);
@@ -721,7 +731,13 @@ impl Crawl {
         }
     }
 
-    fn commit_visit(&mut self, ticket: Ticket, visit: Box<VisitCommit>, out: &mut Vec<Command>) {
+    fn commit_visit(
+        &mut self,
+        ticket: Ticket,
+        url: CanonicalUrl,
+        visit: Box<VisitCommit>,
+        out: &mut Vec<Command>,
+    ) {
         if let Some(round) = self.rounds.get_mut(&visit.site) {
             round.counts.count(visit.outcome);
             round.counts.received_bytes += visit.received_bytes;
@@ -734,7 +750,7 @@ impl Crawl {
                 }
             }
         }
-        let under_way = UnderWay::Committing { site: visit.site, page: visit.page };
+        let under_way = UnderWay::Committing { url, site: visit.site, page: visit.page };
         self.under_way.insert(ticket, under_way);
         out.push(Command::Commit { ticket: Some(ticket), change: Change::Visit(visit) });
     }
@@ -756,7 +772,7 @@ impl Crawl {
             self.enqueue(now_ms, due);
         }
         for ticket in tickets {
-            if let Some(UnderWay::Committing { site, page }) = self.under_way.remove(ticket) {
+            if let Some(UnderWay::Committing { site, page, .. }) = self.under_way.remove(ticket) {
                 self.taken.remove(&(site, page));
                 if let Some(round) = self.rounds.get_mut(&site) {
                     round.open -= 1;

@@ -156,7 +156,7 @@ pub enum FetchFailure {
 
 fn way_out(kind: AddressKind) -> &'static str {
     if kind.permitted(crate::AddressPolicy::AllowPrivate) {
-        "; allow private addresses for this site if it is yours"
+        "; if it is yours, allow private addresses for this site (`--allow-private`)"
     } else {
         ""
     }
@@ -219,7 +219,7 @@ mod tests {
         assert_eq!(
             refused.to_string(),
             "`example.com` is at 127.0.0.1, a loopback address, which may not be fetched; \
-             allow private addresses for this site if it is yours"
+             if it is yours, allow private addresses for this site (`--allow-private`)"
         );
         let address = IpAddr::from([224, 0, 0, 1]);
         let kind = AddressKind::Multicast;

@@ -101,6 +101,10 @@ pub(super) fn bucket_s(connection: &Connection) -> rusqlite::Result<i64> {
 /// What an engine error means for the caller.
 pub(super) fn explain(path: &Path, action: &'static str, error: rusqlite::Error) -> StateError {
     let path = path.to_owned();
+    // The shared memory that readers and writers of a WAL use is a file as well.
+    if error.sqlite_extended_error_code() == Some(rusqlite::ffi::SQLITE_IOERR_SHMSIZE) {
+        return StateError::NoRoom { path };
+    }
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => StateError::NoRoom { path },
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {

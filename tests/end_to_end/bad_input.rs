@@ -1,0 +1,106 @@
+//! What people type wrongly: exit code, words, and an archive that is left as it was.
+
+use crate::support::{Kept, Nenrin};
+
+/// Runs a command that can't be right.
+#[track_caller]
+fn refused(args: &[&str], words: &[&str]) {
+    let kept = Kept::new();
+    kept.nenrin.run(args).expect_said(2, words);
+    kept.assert_intact();
+    let sites = kept.nenrin.run(&["site", "list", "--json"]).expect(0).lines();
+    assert_eq!(sites.len(), 1, "nothing was registered");
+}
+
+#[test]
+fn an_unknown_scheme_is_refused() {
+    refused(&["collect", "gopher://example.com/"], &["gopher", "http"]);
+}
+
+#[test]
+fn what_is_no_url_is_refused() {
+    refused(&["collect", "http://"], &["http://"]);
+    refused(&["collect", "http://a b/"], &["a b"]);
+    refused(&["versions", "http://[::1/"], &["[::1"]);
+}
+
+#[test]
+fn one_bad_url_among_good_ones_stops_before_anything_is_done() {
+    refused(&["collect", "http://127.0.0.1:9/", "ftp://example.com/"], &["ftp"]);
+}
+
+#[test]
+fn a_bad_date_is_refused() {
+    refused(&["cat", "http://example.com/", "--at", "yesterday"], &["yesterday", "2024"]);
+    refused(&["versions", "http://example.com/", "--from", "2024-13-01"], &["2024-13-01"]);
+}
+
+#[test]
+fn a_bad_duration_is_refused() {
+    refused(&["collect", "http://example.com/", "--delay", "soon"], &["soon", "90s"]);
+}
+
+#[test]
+fn a_bad_scope_is_refused() {
+    refused(&["collect", "http://example.com/", "--scope", "world"], &["world", "prefix"]);
+}
+
+#[test]
+fn a_depth_of_nothing_is_refused() {
+    refused(&["collect", "http://example.com/", "--depth", "0"], &["0", "depth"]);
+}
+
+#[test]
+fn an_unknown_field_of_the_configuration_is_refused() {
+    let kept = Kept::new();
+    let config = kept.nenrin.file("nenrin.toml", "[politeness]\ndelai = \"1s\"\n");
+    let words = ["delai", "nenrin.toml", "delay"];
+    kept.nenrin.run(&["--config", &config, "stats"]).expect_said(2, &words);
+    kept.assert_intact();
+}
+
+#[test]
+fn a_configuration_that_is_not_there_is_named() {
+    refused(&["--config", "no-such.toml", "stats"], &["no-such.toml"]);
+}
+
+#[test]
+fn a_file_in_place_of_the_archive_is_named() {
+    let nenrin = Nenrin::new();
+    let file = nenrin.file("not-a-folder", "text");
+    for command in [&["collect", "http://example.com/"][..], &["stats"]] {
+        let args = [&["--archive", &file], command].concat();
+        nenrin.run(&args).expect_said(2, &["not-a-folder", "--archive"]);
+    }
+    assert_eq!(std::fs::read(&file).unwrap(), b"text");
+}
+
+#[test]
+fn an_archive_that_is_not_there_is_not_made_by_looking() {
+    let nenrin = Nenrin::new();
+    for command in ["stats", "verify", "log", "pages"] {
+        nenrin.run(&[command]).expect_said(2, &["no archive", "--archive", "nenrin collect"]);
+    }
+    assert!(!nenrin.archive().exists());
+}
+
+#[test]
+fn a_page_that_is_not_archived_is_named() {
+    refused(&["cat", "http://example.com/none"], &["http://example.com/none", "nenrin collect"]);
+    refused(&["versions", "http://example.com/none"], &["http://example.com/none"]);
+}
+
+#[test]
+fn a_site_that_is_not_there_is_named() {
+    refused(&["site", "show", "nobody"], &["nobody"]);
+    refused(&["log", "--site", "nobody"], &["nobody"]);
+}
+
+#[test]
+fn a_date_before_the_first_version_says_when_that_was() {
+    let kept = Kept::new();
+    let year = kept.nenrin.versions(&kept.url())[0]["timestamp"].as_str().unwrap()[..4].to_owned();
+    let asked = kept.nenrin.run(&["cat", &kept.url(), "--at", "1999"]);
+    asked.expect_said(2, &["1999", &year]);
+    kept.assert_intact();
+}

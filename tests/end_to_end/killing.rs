@@ -1,0 +1,173 @@
+//! SIGKILL at any moment loses nothing that was committed.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use crate::support::{Nenrin, Reply, Site, until};
+
+const KILLS: u32 = 20;
+const PAGES: usize = 8;
+const DELAY_MS: u64 = 30;
+
+/// Small and good enough to spread moments.
+struct Seeded(u64);
+
+impl Seeded {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % bound
+    }
+}
+
+/// What the archive lists, with each version's bytes.
+type Listed = BTreeMap<(String, u64), (serde_json::Value, Vec<u8>)>;
+
+/// Lists every version; bytes are read where a version is new or the last of its page.
+fn list(nenrin: &Nenrin, site: &Site, before: &Listed) -> Listed {
+    let mut listed = Listed::new();
+    for path in (0..PAGES).map(path_of) {
+        let url = site.url(&path);
+        let ran = nenrin.run(&["versions", "--json", &url]);
+        if ran.code == Some(2) {
+            continue;
+        }
+        let versions = ran.expect(0).lines();
+        for version in &versions {
+            let number = version["version"].as_u64().unwrap();
+            let key = (url.clone(), number);
+            let at = version["timestamp"].as_str().unwrap();
+            // Of two versions within a second, `--at` can only name the last.
+            let last = versions.iter().rfind(|other| other["timestamp"] == at).unwrap() == version;
+            let body = match before.get(&key) {
+                Some((_, body)) if number % 3 != 0 || !last => body.clone(),
+                _ if last => nenrin.run(&["cat", &url, "--at", at]).expect(0).stdout,
+                _ => Vec::new(),
+            };
+            listed.insert(key, (version.clone(), body));
+        }
+    }
+    listed
+}
+
+fn path_of(page: usize) -> String {
+    if page == 0 { "/".to_owned() } else { format!("/{page}") }
+}
+
+#[test]
+fn twenty_kills_lose_no_version_and_the_round_is_finished() {
+    let edition = Arc::new(AtomicU32::new(1));
+    let shown = edition.clone();
+    let site = Site::serve(move |request| {
+        let edition = shown.load(Ordering::SeqCst);
+        match request.path.as_str() {
+            "/robots.txt" => Reply::status("404 Not Found"),
+            "/" => {
+                let links = (1..PAGES).map(|n| format!("<a href='/{n}'>{n}</a>"));
+                Reply::html(format!("edition {edition} {}", links.collect::<String>()))
+            }
+            // Some pages change with every edition, some never.
+            path if path.ends_with(['1', '2', '3']) => Reply::html(format!("{path} {edition}")),
+            path => Reply::html(path),
+        }
+        .validated(request)
+    });
+    let nenrin = Nenrin::new();
+    let top = site.top();
+    let delay = format!("{DELAY_MS}ms");
+    let args = ["collect", "--json", "--allow-private", "--delay", &delay, &top];
+    let mut seeded = Seeded(20_261_115);
+    let mut listed = Listed::new();
+    let mut finished = 0;
+    for kill in 0..KILLS {
+        let mut running = nenrin.start(&args);
+        // Over the whole of a round, and a little beyond.
+        let moment_ms = seeded.below((PAGES as u64 + 3) * (DELAY_MS + 10) + 60);
+        std::thread::sleep(Duration::from_millis(moment_ms));
+        let ended = running.child.try_wait().unwrap().is_some();
+        running.kill();
+        if ended {
+            finished += 1;
+            edition.fetch_add(1, Ordering::SeqCst);
+        }
+        if !nenrin.archive().join("state.sqlite").exists() {
+            continue;
+        }
+        nenrin.assert_sound();
+        let now = list(&nenrin, &site, &listed);
+        for (key, before) in &listed {
+            assert_eq!(now.get(key), Some(before), "kill {kill} at {moment_ms} ms lost {key:?}");
+        }
+        listed = now;
+    }
+    assert!(finished < KILLS / 2, "{finished} of {KILLS} were finished before they were killed");
+    assert!(listed.len() >= PAGES, "something was collected on the way: {}", listed.len());
+
+    edition.fetch_add(1, Ordering::SeqCst);
+    nenrin.run(&args).expect(0);
+    let visited = nenrin.run(&["pages", "--json"]).expect(0).lines();
+    assert_eq!(visited.len(), PAGES);
+    assert!(visited.iter().all(|page| page["visited"].is_string()), "{visited:?}");
+    let rounds = nenrin.run(&["log", "--json"]).expect(0).lines();
+    assert!(rounds.iter().all(|round| round["ended"].is_string()), "{rounds:?}");
+    assert!(rounds[0]["visits"].as_u64().unwrap() >= PAGES as u64);
+    let now = list(&nenrin, &site, &Listed::new());
+    for (key, (version, _)) in &listed {
+        assert_eq!(&now[key].0, version);
+    }
+    nenrin.assert_sound();
+
+    // As the server saw it: never two requests at once, never one too soon.
+    for pair in site.requests().windows(2) {
+        let Some(ended) = pair[0].ended else { continue };
+        let pause = pair[1].began.saturating_duration_since(ended);
+        assert!(pause >= Duration::from_millis(DELAY_MS), "{pause:?} before {}", pair[1].path);
+    }
+}
+
+#[test]
+fn an_interrupted_round_is_taken_up_where_it_stopped() {
+    let site = Site::serve(|request| match request.path.as_str() {
+        "/" => Reply::html((1..20).map(|n| format!("<a href='/{n}'>")).collect::<String>()),
+        path => Reply::html(path),
+    });
+    let nenrin = Nenrin::new();
+    let args = ["collect", "--json", "--allow-private", "--delay", "20ms", &site.top()];
+    let running = nenrin.start(&args);
+    until("a part of the round", || site.asked().len() > 5);
+    running.signal("INT");
+    let report = running.finish().expect(130).document();
+    assert_eq!(report["interrupted"], true);
+    let before = site.asked().len();
+    assert!(before < 20, "the round was not over: {before}");
+    nenrin.assert_sound();
+
+    nenrin.run(&args).expect(0);
+    assert_eq!(site.asked().len(), 20);
+    assert!(site.asked().values().all(|&times| times == 1), "{:?}", site.asked());
+    let rounds = nenrin.run(&["log", "--json"]).expect(0).lines();
+    assert_eq!(rounds.len(), 1, "one round: {rounds:?}");
+    assert_eq!(rounds[0]["visits"], 20);
+}
+
+#[test]
+fn an_interrupt_does_not_wait_for_a_silent_server() {
+    let site = Site::serve(|request| match request.path.as_str() {
+        "/robots.txt" => Reply::status("404 Not Found"),
+        _ => Reply::silent(),
+    });
+    let nenrin = Nenrin::new();
+    let running = nenrin.start(&["collect", "--allow-private", &site.top(), "--delay", "0s"]);
+    until("the page to be asked for", || site.asked().len() == 1);
+    running.signal("TERM");
+    let began = std::time::Instant::now();
+    running.finish().expect_said(130, &["interrupted"]);
+    assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
+    nenrin.assert_sound();
+}

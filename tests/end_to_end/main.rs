@@ -1,0 +1,18 @@
+//! The real program against real servers on loopback.
+//!
+//! `support` runs the program and serves the sites; the other modules are tests by theme.
+#![expect(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "tests look at real clocks and sockets, and a broken one may panic"
+)]
+
+mod bad_input;
+mod bad_servers;
+mod collecting;
+mod following;
+mod json;
+mod killing;
+mod serving;
+mod support;
+mod trouble;

@@ -1,0 +1,170 @@
+//! The interface, replay, the main job and the demo.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, Ordering},
+};
+
+use serde_json::Value;
+
+use crate::support::{Nenrin, Reply, Running, Site, get, until};
+
+const ANYWHERE: [&str; 5] = ["--json", "--interface", "127.0.0.1:0", "--replay", "127.0.0.1:0"];
+
+struct Served {
+    running: Running,
+    interface: String,
+    replay: String,
+}
+
+fn start(nenrin: &Nenrin, command: &str) -> Served {
+    let running = nenrin.start(&[&[command][..], &ANYWHERE].concat());
+    let addresses = running.first_line();
+    let address = |of: &Value| of.as_str().unwrap().to_owned();
+    Served {
+        interface: address(&addresses["interface"]),
+        replay: address(&addresses["replay"]),
+        running,
+    }
+}
+
+/// A site in two editions: at most one second long, then collected again.
+fn two_editions() -> (Nenrin, Site, Vec<String>) {
+    let edition = Arc::new(AtomicU32::new(1));
+    let shown = edition.clone();
+    let site = Site::serve(move |request| match request.path.as_str() {
+        "/" => Reply::html(format!(
+            "<html><body>edition {} <a href='/inner'>inner</a><img src='/i.png'></body></html>",
+            shown.load(Ordering::SeqCst)
+        )),
+        "/inner" => Reply::html("<html><body>the inner page</body></html>"),
+        "/i.png" => Reply::new("200 OK", "image/png", "png"),
+        _ => Reply::status("404 Not Found"),
+    });
+    let nenrin = Nenrin::new();
+    nenrin.collect(&[&site.top()]).expect(0);
+    let first = nenrin.versions(&site.top())[0]["timestamp"].clone();
+    edition.store(2, Ordering::SeqCst);
+    // Versions are told apart by seconds.
+    until("another second", || {
+        nenrin.collect(&[&site.top()]).expect(0);
+        let last = nenrin.versions(&site.top()).last().unwrap()["timestamp"].clone();
+        let passed = last != first;
+        if !passed {
+            edition.fetch_add(1, Ordering::SeqCst);
+        }
+        passed
+    });
+    let dates = nenrin.versions(&site.top());
+    let dates = dates.iter().map(|v| v["timestamp"].as_str().unwrap().to_owned()).collect();
+    (nenrin, site, dates)
+}
+
+#[test]
+fn serve_shows_the_sites_and_any_page_as_of_any_date() {
+    let (nenrin, site, dates) = two_editions();
+    let served = start(&nenrin, "serve");
+    let (status, _, overview) = get(&served.interface);
+    assert_eq!(status, 200);
+    assert!(overview.contains(&site.address.to_string()), "{overview}");
+
+    let (first, last) = (&dates[0], dates.last().unwrap());
+    let page = |date: &str| get(&format!("{}web/{date}/{}", served.replay, site.top()));
+    let (status, head, body) = page(last);
+    assert_eq!(status, 200, "{head}");
+    let newest = String::from_utf8(nenrin.cat(&site.top())).unwrap();
+    let edition = newest.split_once("edition ").unwrap().1.split(' ').next().unwrap();
+    assert!(body.contains(&format!("edition {edition}")), "{body}");
+    assert!(
+        body.contains(&format!("/web/{last}/{}", site.url("/inner"))),
+        "links stay inside: {body}"
+    );
+    assert!(!body.contains("href='/inner'"), "{body}");
+    let (_, _, old) = page(first);
+    assert!(!old.contains(&format!("edition {edition}")), "{old}");
+
+    let (status, _, inner) = get(&format!("{}web/{last}/{}", served.replay, site.url("/inner")));
+    assert_eq!(status, 200);
+    assert!(inner.contains("the inner page"), "{inner}");
+    let (status, _, _) = get(&format!("{}web/{last}/{}", served.replay, site.url("/none")));
+    assert_eq!(status, 404);
+    served.running.signal("TERM");
+    served.running.finish().expect(0);
+}
+
+#[test]
+fn run_collects_what_is_due_and_ends_well_on_sigterm() {
+    let site = Site::serve(|request| match request.path.as_str() {
+        "/" => Reply::html("<a href=/a>a</a>"),
+        path => Reply::html(path),
+    });
+    let nenrin = Nenrin::new();
+    let add = ["site", "add", &site.top(), "--allow-private", "--delay", "0s", "--period", "1s"];
+    nenrin.run(&add).expect(0);
+    let served = start(&nenrin, "run");
+    until("two rounds", || finished_rounds(&nenrin) >= 2);
+    let (status, _, overview) = get(&served.interface);
+    assert_eq!(status, 200);
+    assert!(overview.contains(&site.address.to_string()));
+    served.running.signal("TERM");
+    served.running.finish().expect(0);
+    nenrin.assert_sound();
+    assert_eq!(nenrin.versions(&site.url("/a")).len(), 1);
+    assert!(site.asked()["/a"] >= 2);
+}
+
+fn finished_rounds(nenrin: &Nenrin) -> usize {
+    let rounds = nenrin.run(&["log", "--json"]).expect(0).lines();
+    rounds.iter().filter(|round| round["ended"].is_string()).count()
+}
+
+#[test]
+fn run_greets_an_empty_archive() {
+    let nenrin = Nenrin::new();
+    let served = start(&nenrin, "run");
+    let (status, _, body) = get(&served.interface);
+    assert_eq!(status, 200);
+    assert!(body.to_lowercase().contains("demo"), "{body}");
+    served.running.signal("INT");
+    served.running.finish().expect(0);
+}
+
+#[test]
+fn a_port_in_use_is_named_with_the_way_out() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let nenrin = Nenrin::new();
+    for what in ["--interface", "--replay"] {
+        let mut args = vec!["run", "--interface", "127.0.0.1:0", "--replay", "127.0.0.1:0"];
+        let place = args.iter().position(|arg| *arg == what).unwrap();
+        args[place + 1] = &address;
+        nenrin.run(&args).expect_said(2, &[&address, what]);
+    }
+    nenrin.run(&["run", "--interface", "0.0.0.0:0"]).expect_said(2, &["0.0.0.0", "password"]);
+    nenrin.run(&["run", "--interface", "here"]).expect_said(2, &["here", "127.0.0.1:8080"]);
+}
+
+#[test]
+fn the_demo_collects_several_versions_of_its_front_page() {
+    let nenrin = Nenrin::new();
+    let report = nenrin.run(&["demo", "--once", "--rounds", "3", "--json"]).expect(0).document();
+    assert_eq!(report["rounds"], 3);
+    assert!(report["versions"].as_u64().unwrap() >= 3, "{report}");
+    let top = report["top"].as_str().unwrap();
+    let versions = nenrin.versions(top);
+    assert!(versions.len() >= 3);
+    let front = |version: &Value| {
+        nenrin.run(&["cat", top, "--at", version["timestamp"].as_str().unwrap()]).expect(0).stdout
+    };
+    assert_ne!(front(&versions[0]), front(versions.last().unwrap()));
+    nenrin.assert_sound();
+}
+
+#[test]
+fn the_demo_leaves_the_sites_of_its_archive_alone() {
+    let site = Site::of_pages(&[("/", Reply::html("mine"))]);
+    let nenrin = Nenrin::new();
+    nenrin.run(&["site", "add", &site.top(), "--allow-private", "--delay", "0s"]).expect(0);
+    nenrin.run(&["demo", "--once", "--rounds", "1", "--json"]).expect(0);
+    assert!(site.requests().is_empty());
+}
