@@ -31,6 +31,6 @@ mod visitor;
 pub use app::{KindBytes, ReplayBase, StoreSummary, WebApp, WebOptions};
 pub use control::{Control, ControlError, NotRunningHere, Preview, Removal, UnderWay};
 pub use error::WebError;
-pub use metrics::{Metric, MetricKind};
+pub use metrics::{Labels, Metric, MetricKind};
 pub use router::router;
 pub use session::{Role, hash_password, may_listen};

@@ -15,6 +15,9 @@ pub enum MetricKind {
     Gauge,
 }
 
+/// Names and values that tell samples of one figure apart.
+pub type Labels = Vec<(&'static str, String)>;
+
 /// A figure, possibly for several labels. Labels are few and small: never a URL.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Metric {
@@ -25,7 +28,7 @@ pub struct Metric {
     /// What kind of figure it is.
     pub kind: MetricKind,
     /// Labels and value.
-    pub samples: Vec<(Vec<(&'static str, String)>, f64)>,
+    pub samples: Vec<(Labels, f64)>,
 }
 
 impl Metric {
@@ -100,7 +103,7 @@ const SITE_FIGURES: [SiteFigure; 6] = [
     }),
 ];
 
-fn site_label(site: u32) -> Vec<(&'static str, String)> {
+fn site_label(site: u32) -> Labels {
     vec![("site", site.to_string())]
 }
 
