@@ -80,7 +80,8 @@ fn as_of(
     let modifier = target.modifier.with_destination(destination);
     let at_s = period.last_s;
     let Some(found) = choose(replay, &target.url, at_s, modifier)? else {
-        if !modifier.is_page() {
+        // A frame gets a word only: it is part of a page that someone reads.
+        if modifier.is_part() || modifier == Modifier::Identity {
             return Ok(plain(StatusCode::NOT_FOUND, "not in the archive"));
         }
         return missing(replay, target, Some(at_s));
