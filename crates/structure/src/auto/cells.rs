@@ -21,7 +21,11 @@ pub(crate) struct CellKey {
     pub(crate) groups: [u32; GROUPS_PER_PAGE],
     pub(crate) features: [u16; FEATURES_PER_PAGE],
     pub(crate) shared: [u16; SHARED_PER_PAGE],
+    /// The page above, or [`NO_GUIDE`].
+    pub(crate) guide: u32,
 }
+
+pub(crate) const NO_GUIDE: u32 = u32::MAX;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Cell {
@@ -102,6 +106,8 @@ pub(crate) struct Cells {
     /// The cells of each group, one group after the other.
     group_ends: Vec<u32>,
     group_cells: Vec<u32>,
+    /// (guide, cell), ascending: the cells under each guide.
+    wards: Vec<(u32, u32)>,
 }
 
 impl Cells {
@@ -138,7 +144,8 @@ impl Cells {
                     templates[&evidence.template],
                 );
                 let shared = shared_effects(features, history, &evidence);
-                (CellKey { groups, features, shared }, page)
+                let guide = places.guide(page).map_or(NO_GUIDE, |guide| guide.0);
+                (CellKey { groups, features, shared, guide }, page)
             })
             .collect();
         let liking = |page: PageIndex| {
@@ -157,7 +164,21 @@ impl Cells {
         }
         let (group_ends, group_cells) = cells_by_group(&cells, numbers.count());
         let pages = keyed.into_iter().map(|(_, page)| page.0).collect();
-        Self { cells, pages, numbers, templates, group_ends, group_cells }
+        let guided = (0u32..).zip(&cells).filter(|(_, cell)| cell.key.guide != NO_GUIDE);
+        let mut wards: Vec<(u32, u32)> = guided.map(|(at, cell)| (cell.key.guide, at)).collect();
+        wards.sort_unstable();
+        Self { cells, pages, numbers, templates, group_ends, group_cells, wards }
+    }
+
+    /// The cells under a page.
+    pub(crate) fn wards(&self, guide: u32) -> std::ops::Range<usize> {
+        let from = self.wards.partition_point(|&(page, _)| page < guide);
+        let to = self.wards.partition_point(|&(page, _)| page <= guide);
+        from..to
+    }
+
+    pub(crate) fn ward_cell(&self, at: usize) -> u32 {
+        self.wards[at].1
     }
 
     pub(crate) fn of_group(&self, group: usize) -> std::ops::Range<usize> {

@@ -6,7 +6,11 @@ use crate::graph::{PageIndex, SiteGraph};
 const DEPTHS: usize = 8;
 const LINK_STEPS: usize = 18;
 /// Features of a page's place: depth, top of its directory, links out, links in, index.
-pub(crate) const FEATURES: usize = DEPTHS + 2 + 2 * LINK_STEPS + 2;
+const PLACES: usize = DEPTHS + 2 + 2 * LINK_STEPS + 2;
+/// And whether its guide changed in this round, or did not.
+pub(crate) const FEATURES: usize = PLACES + 2;
+pub(crate) const GUIDE_CHANGED: usize = PLACES;
+pub(crate) const GUIDE_SAME: usize = PLACES + 1;
 pub(crate) const FEATURES_PER_PAGE: usize = 5;
 /// Patterns of up to four last outcomes, as a number with a leading 1.
 pub(crate) const HISTORIES: usize = 32;
@@ -22,6 +26,8 @@ const SECONDS_PER_DAY: i64 = 86_400;
 /// What is known of the place of every page of a server, computed once per round.
 pub(crate) struct Places {
     links_in: Vec<u32>,
+    /// The page that stands above each one, if any.
+    guide: Vec<Option<PageIndex>>,
     /// The least depth in each directory.
     least_depth: Vec<u32>,
 }
@@ -39,7 +45,11 @@ impl Places {
                 *least = depth.min(*least);
             }
         }
-        Self { links_in, least_depth }
+        Self { links_in, least_depth, guide: guides(graph) }
+    }
+
+    pub(crate) fn guide(&self, page: PageIndex) -> Option<PageIndex> {
+        self.guide[page.at()]
     }
 
     pub(crate) fn features(&self, graph: &SiteGraph, page: PageIndex) -> [u16; FEATURES_PER_PAGE] {
@@ -58,6 +68,26 @@ impl Places {
         ]
         .map(|feature| feature as u16)
     }
+}
+
+/// The page that may announce changes of another: of the shallower pages that link to it the one of
+/// its own directory, or else the shallowest.
+fn guides(graph: &SiteGraph) -> Vec<Option<PageIndex>> {
+    let mut guides: Vec<Option<PageIndex>> = vec![None; graph.page_count()];
+    let rank = |guide: PageIndex, page: PageIndex| {
+        let elsewhere = graph.directory(guide) != graph.directory(page);
+        (elsewhere, graph.depth(guide), guide)
+    };
+    for page in (0..graph.page_count() as u32).map(PageIndex) {
+        let Some(depth) = graph.depth(page) else { continue };
+        for ward in graph.links(page).filter(|&ward| graph.depth(ward) > Some(depth)) {
+            let known = &mut guides[ward.at()];
+            if known.is_none_or(|known| rank(page, ward) < rank(known, ward)) {
+                *known = Some(page);
+            }
+        }
+    }
+    guides
 }
 
 fn link_step(links: usize) -> usize {
@@ -110,6 +140,11 @@ fn unseen_step(rounds: u32) -> usize {
 /// doubling of which adds to the chance about as much as a third of a page's noise.
 pub(crate) fn shared_prior_mean(effect: usize) -> f64 {
     let hints = FEATURES + HISTORIES + AGES;
+    match effect {
+        GUIDE_CHANGED => return 0.4,
+        GUIDE_SAME => return -0.4,
+        _ => {}
+    }
     match effect.checked_sub(hints) {
         Some(1) => 1.5,
         Some(2) => -0.7,
@@ -120,7 +155,9 @@ pub(crate) fn shared_prior_mean(effect: usize) -> f64 {
 
 /// Which kind of evidence a shared effect stands for.
 pub(crate) fn shared_kind(effect: usize) -> SharedKind {
-    if effect < FEATURES {
+    if effect == GUIDE_CHANGED || effect == GUIDE_SAME {
+        SharedKind::Guide
+    } else if effect < FEATURES {
         SharedKind::Feature
     } else if effect < FEATURES + HISTORIES {
         SharedKind::History
@@ -131,6 +168,7 @@ pub(crate) fn shared_kind(effect: usize) -> SharedKind {
 
 pub(crate) enum SharedKind {
     Feature,
+    Guide,
     History,
     Evidence,
 }

@@ -22,6 +22,9 @@ pub struct AutoOptions {
     pub feature_variance: f64,
     /// What they mean everywhere.
     pub shared_feature_variance: f64,
+    /// What it means, on one server and everywhere, that the page above changed or did not: the
+    /// paper's idea, as something to be learnt.
+    pub guide_variance: f64,
     /// What the last four outcomes of a page mean, everywhere.
     pub history_variance: f64,
     /// What Last-Modified means, everywhere.
@@ -55,11 +58,12 @@ impl Default for AutoOptions {
         Self {
             bias: -1.0,
             bias_variance: 1.0,
-            page_variance: 2.0,
+            page_variance: 1.0,
             directory_variance: 0.1,
             family_variance: 0.5,
             feature_variance: 0.1,
             shared_feature_variance: 0.1,
+            guide_variance: 0.5,
             history_variance: 0.5,
             modified_variance: 0.25,
             round_server_variance: 10.0,

@@ -175,6 +175,16 @@ impl AutoRound {
         }
     }
 
+    /// With a budget, visits are worth more the better the pages that wait: half of the chance of
+    /// the page taken now is what the last visits may come to.
+    fn set_price(&mut self, server: usize, page: PageIndex) {
+        let floor = self.options.stop_below;
+        let server = &mut self.servers[server];
+        if let Some(chance) = server.chance(page, &self.shared) {
+            server.price = (chance / 2.0).max(floor);
+        }
+    }
+
     fn out_of_budget(&self) -> bool {
         self.options.budget.is_some_and(|budget| self.visits >= budget)
     }
@@ -226,6 +236,7 @@ impl RoundPlan for AutoRound {
             self.stopped = self.under_way == 0;
             return idle;
         }
+        self.set_price(server, page);
         self.servers[server].ask(page, &self.shared);
         self.place(server);
         self.under_way += 1;

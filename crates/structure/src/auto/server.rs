@@ -8,9 +8,16 @@ use crate::auto::beliefs::{Beliefs, Level, SharedBeliefs};
 use crate::auto::cells::{Cells, GroupKind};
 use crate::auto::evidence::Evidence;
 use crate::auto::gaussian::{Gaussian, Lesson, Sum};
+use crate::auto::layout::{GUIDE_CHANGED, GUIDE_SAME};
 use crate::auto::options::AutoOptions;
 use crate::graph::{PageIndex, SiteGraph};
 
+/// A page found is worth about this much on the scale of scores.
+const SCORE_PER_PAGE_FOUND: f64 = 3.0;
+/// What a guide can tell is worth at most this.
+const GUIDANCE_MAX: f64 = 3.0;
+/// Cells under a guide that are looked at to judge its worth.
+const WARDS_SAMPLED: usize = 3;
 /// Scores within this of each other count as equal: a cell is looked at again only when what it
 /// stands on moved by more.
 const TOLERANCE: f64 = 0.05;
@@ -52,6 +59,10 @@ pub(crate) struct ServerRound {
     shift: Gaussian,
     shifts: Vec<Gaussian>,
     touched: Vec<bool>,
+    /// What each page showed in this round.
+    told: Vec<Option<bool>>,
+    /// The chance below which a visit is thought too dear: guides are judged by it.
+    pub(crate) price: f64,
     /// Each group's mean when its cells were last put in order.
     ordered_mean: Vec<f32>,
     /// The server's own sum when all cells were last put in order.
@@ -93,6 +104,8 @@ impl ServerRound {
             shift: shift(Level::Server),
             cell_of: cells.by_page(graph.page_count()),
             asked: vec![false; graph.page_count()],
+            told: vec![None; graph.page_count()],
+            price: options.stop_below,
             touched: vec![false; shifts.len()],
             ordered_mean: vec![0.0; shifts.len()],
             ordered_server: Sum::NOTHING,
@@ -135,7 +148,53 @@ impl ServerRound {
         for effect in key.shared {
             sum = sum.plus(shared.effects[usize::from(effect)]);
         }
-        sum
+        match self.guide_effect(cell) {
+            Some(effect) => self.with_guide(sum, effect, shared),
+            None => sum,
+        }
+    }
+
+    /// Which effect the page above has on a cell, once it has been seen.
+    fn guide_effect(&self, cell: u32) -> Option<usize> {
+        let guide = self.cells.cells[cell as usize].key.guide;
+        let changed = (*self.told.get(guide as usize)?)?;
+        Some(if changed { GUIDE_CHANGED } else { GUIDE_SAME })
+    }
+
+    fn with_guide(&self, sum: Sum, effect: usize, shared: &SharedBeliefs) -> Sum {
+        sum.plus(self.beliefs.features[effect]).plus(shared.effects[effect])
+    }
+
+    /// What a visit to `page`, which changed with the given chance, is worth for what it tells of the
+    /// pages under it: the changed pages that will be found more, less the visits' price, because
+    /// one then knows whether to visit them.
+    fn guidance(&self, page: u32, chance: f64, server: Sum, shared: &SharedBeliefs) -> f64 {
+        let wards = self.cells.wards(page);
+        let cells = wards.len();
+        let worth = |sum: Sum| (sum.chance() - self.price).max(0.0);
+        let mut gain = 0.0;
+        for at in wards.take(WARDS_SAMPLED) {
+            let cell = self.cells.ward_cell(at);
+            let left = &self.cells.cells[cell as usize];
+            let Some(&head) = self.cells.pages.get(left.next as usize) else { continue };
+            if left.next >= left.end || self.asked[head as usize] {
+                continue;
+            }
+            let own = self.beliefs.pages[head as usize].level();
+            let sum = self.cell_sum(cell, shared).plus(own).and(server);
+            let after = |effect| worth(self.with_guide(sum, effect, shared));
+            let known = chance * after(GUIDE_CHANGED) + (1.0 - chance) * after(GUIDE_SAME);
+            gain += (known - worth(sum)).max(0.0) * f64::from(left.end - left.next);
+        }
+        let sampled = cells.clamp(1, WARDS_SAMPLED);
+        gain *= cells as f64 / sampled as f64;
+        (SCORE_PER_PAGE_FOUND * gain).min(GUIDANCE_MAX)
+    }
+
+    /// The score of a page by its own chance and by what it tells.
+    fn value(&self, page: u32, server: Sum, shared: &SharedBeliefs) -> Option<f64> {
+        let sum = self.page_sum(page, server, shared)?;
+        Some(sum.score() + self.guidance(page, sum.chance(), server, shared))
     }
 
     fn page_sum(&self, page: u32, server: Sum, shared: &SharedBeliefs) -> Option<Sum> {
@@ -174,7 +233,7 @@ impl ServerRound {
     fn place(&mut self, cell: u32, shared: &SharedBeliefs) {
         let score = self.head(cell).and_then(|page| {
             self.looked_at += 1;
-            self.page_sum(page, self.ordered_server, shared).map(Sum::score)
+            self.value(page, self.ordered_server, shared)
         });
         self.standing[cell as usize] = score.unwrap_or(f64::NAN);
         if let Some(score) = score {
@@ -219,13 +278,13 @@ impl ServerRound {
                 continue;
             };
             self.looked_at += 1;
-            let now = self.page_sum(page, self.ordered_server, shared)?;
-            if now.score() < top.score - TOLERANCE {
+            let now = self.value(page, self.ordered_server, shared)?;
+            if now < top.score - TOLERANCE {
                 self.heap.pop();
                 self.place(top.cell, shared);
                 continue;
             }
-            let score = self.page_sum(page, self.server_sum(), shared)?.score();
+            let score = self.value(page, self.server_sum(), shared)?;
             return Some((score, PageIndex(page)));
         }
     }
@@ -252,6 +311,10 @@ impl ServerRound {
         for effect in key.shared {
             shared.effects[usize::from(effect)].learn(lesson);
         }
+        if let Some(effect) = self.guide_effect(self.cell_of[page.at()]) {
+            self.beliefs.features[effect].learn(lesson);
+            shared.effects[effect].learn(lesson);
+        }
         let belief = &mut self.beliefs.pages[page.at()];
         let mut own = belief.level();
         own.learn(lesson);
@@ -259,6 +322,10 @@ impl ServerRound {
         belief.remember(changed);
         for group in key.groups {
             self.learn_group(group as usize, lesson, shared);
+        }
+        self.told[page.at()] = Some(changed);
+        for at in self.cells.wards(page.0) {
+            self.place(self.cells.ward_cell(at), shared);
         }
         self.follow_server(shared);
     }
