@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Parser;
 use nenrin_lab::LabError;
 use nenrin_lab::order::{
-    Graph, GraphSource, OrderOptions, SyntheticWeb, measure_speed, run, synthetic_web,
+    Graph, GraphSource, OrderOptions, SyntheticWeb, WebKind, measure_speed, run, synthetic_web,
 };
 use nenrin_order::Strategy;
 
@@ -22,6 +22,9 @@ struct OrderArgs {
     /// Makes up a web of this many pages instead.
     #[arg(long, value_name = "PAGES", required_unless_present = "graph")]
     synthetic: Option<u32>,
+    /// Kind of the made-up web.
+    #[arg(long, value_enum, default_value_t = KindArg::Servers)]
+    kind: KindArg,
     /// Seed of the made-up web.
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -42,11 +45,32 @@ struct OrderArgs {
     out: Option<PathBuf>,
 }
 
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum KindArg {
+    /// Many servers, power laws.
+    Servers,
+    /// One server, preferential attachment.
+    PowerLaw,
+    /// One server, long chains and hubs without links.
+    Chains,
+}
+
+impl From<KindArg> for WebKind {
+    fn from(kind: KindArg) -> Self {
+        match kind {
+            KindArg::Servers => Self::Servers,
+            KindArg::PowerLaw => Self::PowerLaw,
+            KindArg::Chains => Self::Chains,
+        }
+    }
+}
+
 impl OrderArgs {
     fn source(&self) -> GraphSource {
         match (&self.graph, self.synthetic) {
             (Some(edges), _) => GraphSource::File { edges: edges.clone(), urls: self.urls.clone() },
             (None, pages) => GraphSource::Synthetic(SyntheticWeb {
+                kind: self.kind.into(),
                 pages: pages.unwrap_or(100_000),
                 seed: self.seed,
             }),

@@ -9,6 +9,7 @@ mod graph;
 mod importance;
 mod measures;
 mod numbering;
+mod shapes;
 mod simulate;
 mod speed;
 mod synthetic;
@@ -23,7 +24,7 @@ pub use self::graph::Graph;
 pub use self::importance::Importance;
 pub use self::measures::{CurvePoint, Measures, POINTS, TOPS};
 pub use self::speed::{Speed, measure_speed};
-pub use self::synthetic::{SyntheticWeb, synthetic_web};
+pub use self::synthetic::{SyntheticWeb, WebKind, synthetic_web};
 
 use self::numbering::ByPageId;
 use self::simulate::Crawl;
@@ -143,7 +144,7 @@ fn load(source: &GraphSource) -> Result<(String, Graph), LabError> {
             (name, Graph::read(edges, urls.as_deref())?)
         }
         GraphSource::Synthetic(web) => {
-            (format!("synthetic web, seed {}", web.seed), synthetic_web(web))
+            (format!("synthetic web {:?}, seed {}", web.kind, web.seed), synthetic_web(web))
         }
         GraphSource::Given(name, graph) => (name.clone(), graph.clone()),
     })

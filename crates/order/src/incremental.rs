@@ -16,6 +16,7 @@ pub(crate) struct DepthLimit1 {
 
 impl DepthLimit1 {
     fn give(&mut self, targets: &[PageIndex], share: f64) {
+        self.queues.touch(targets);
         for target in targets {
             self.queues.raise(*target, |score| {
                 *score += share;

@@ -253,6 +253,13 @@ impl<P: Priority, T> ServerQueues<P, T> {
         }
     }
 
+    /// Asks the memory for the records of several pages at once. The loads overlap, whereas the
+    /// changes that follow would each wait for their own.
+    pub(crate) fn touch(&self, pages: &[PageIndex]) {
+        let touched = pages.iter().fold(0, |sum, page| sum ^ self.pages[page.0 as usize].place);
+        std::hint::black_box(touched);
+    }
+
     /// Changes what is kept for a page and, if it is queued, raises its priority to what `change`
     /// returns. One look at the page's record: this is where an order spends its time.
     pub(crate) fn raise(&mut self, page: PageIndex, change: impl FnOnce(&mut T) -> P) {

@@ -71,6 +71,17 @@ fn is_incremental(strategy: Strategy) -> bool {
     matches!(strategy, IprDl1 | IprPl | IprVr | IprAr | Auto)
 }
 
+/// Our order first, so that it has the first colour, and the bound last.
+fn ours_first(report: &OrderReport) -> impl Iterator<Item = &StrategyResult> {
+    let mut results: Vec<&StrategyResult> = report.strategies.iter().collect();
+    results.sort_by_key(|result| match result.strategy {
+        Strategy::Auto => 0,
+        Strategy::Omniscient => 2,
+        _ => 1,
+    });
+    results.into_iter()
+}
+
 fn summary(report: &OrderReport) -> Table {
     let mut table =
         Table::new(["strategy", "A", "B", "C", "additions", "per link", "pages/s", "order_sha256"]);
@@ -102,7 +113,7 @@ fn curves(
     let mut plot = Plot::new(title)
         .x(Axis::linear("pages collected (%)").to(100.0))
         .y(Axis::linear(label).from(0.0));
-    for result in report.strategies.iter().filter(|result| shown(result.strategy)) {
+    for result in ours_first(report).filter(|result| shown(result.strategy)) {
         let points = result.measures.curve.iter().map(|p| (p.collected * 100.0, value(p)));
         let series = Series::line(result.strategy.name(), points);
         let is_bound = result.strategy == Strategy::Omniscient;
@@ -134,7 +145,7 @@ fn cost_against_error(report: &OrderReport) -> Plot {
         .note("Towards the lower left is better; orders without additions are left out.")
         .x(Axis::log("additions per link"))
         .y(Axis::linear("C"));
-    for result in report.strategies.iter().filter(|result| result.additions > 0) {
+    for result in ours_first(report).filter(|result| result.additions > 0) {
         let per_link = result.additions as f64 / report.links.max(1) as f64;
         plot.push(Series::scatter(result.strategy.name(), [(per_link, result.measures.c)]));
     }

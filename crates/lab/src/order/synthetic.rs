@@ -1,8 +1,23 @@
 use super::Graph;
+use super::shapes::{chain_web, power_law_web};
+
+/// What kind of web is made up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WebKind {
+    /// Many servers with navigation and directories; sizes, degrees and popularity by power laws.
+    #[default]
+    Servers,
+    /// One server, popularity by preferential attachment and nothing else.
+    PowerLaw,
+    /// One server with long chains and hubs that link to nothing.
+    Chains,
+}
 
 /// What a synthetic web looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SyntheticWeb {
+    /// What kind.
+    pub kind: WebKind,
     /// How many pages, at least.
     pub pages: u32,
     /// The seed; the same seed gives the same web.
@@ -18,13 +33,22 @@ const NEXT_HOMES: u32 = 8;
 /// Pages per directory.
 const DIRECTORY: u32 = 20;
 
+/// Makes up a web. Page 0 is where a crawl starts.
+#[must_use]
+pub fn synthetic_web(web: &SyntheticWeb) -> Graph {
+    match web.kind {
+        WebKind::Servers => server_web(web.pages, web.seed),
+        WebKind::PowerLaw => power_law_web(web.pages, web.seed),
+        WebKind::Chains => chain_web(web.pages, web.seed),
+    }
+}
+
 /// A web of many servers: sizes, degrees and popularity follow power laws; pages of a server share
 /// its navigation and link within their directory; few links lead to other servers, most of them
 /// to home pages. Page 0 is a portal from which all can be reached.
-#[must_use]
-pub fn synthetic_web(web: &SyntheticWeb) -> Graph {
-    let mut random = Random(web.seed);
-    let homes = homes(web.pages, &mut random);
+fn server_web(pages: u32, seed: u64) -> Graph {
+    let mut random = Random(seed);
+    let homes = homes(pages, &mut random);
     let pages = homes.last().copied().unwrap_or(0);
     let mut links = Links {
         starts: Vec::with_capacity(pages as usize + 1),
@@ -59,9 +83,12 @@ struct ServerShape {
     server: u32,
     home: u32,
     size: u32,
-    /// Pages that navigation leads to, and how many of the server's pages carry it.
+    /// How many pages navigation leads to, and how many of the server's pages carry it.
     navigation: u32,
     discipline: f64,
+    /// Odd; spreads popular pages over the server, so that being popular does not mean being
+    /// found early.
+    spread: u32,
 }
 
 impl ServerShape {
@@ -69,7 +96,13 @@ impl ServerShape {
         let home = homes[server as usize];
         let size = homes[server as usize + 1] - home;
         let navigation = (1 + random.below(12)).min(size);
-        Self { server, home, size, navigation, discipline: random.fraction() }
+        let spread = random.below(1 << 20) * 2 + 1;
+        Self { server, home, size, navigation, discipline: random.fraction(), spread }
+    }
+
+    /// The page with this rank in popularity; the home is the first.
+    fn popular(&self, rank: u32) -> u32 {
+        (u64::from(rank) * u64::from(self.spread) % u64::from(self.size)) as u32
     }
 
     fn link_page(&self, page: u32, homes: &[u32], links: &mut Links, random: &mut Random) {
@@ -83,14 +116,14 @@ impl ServerShape {
             links.add(own, self.home + child);
         }
         if page > 0 && random.fraction() < self.discipline {
-            for target in 0..self.navigation {
-                links.add(own, self.home + target);
+            for rank in 0..self.navigation {
+                links.add(own, self.home + self.popular(rank));
             }
         }
         let directory = page / DIRECTORY * DIRECTORY;
         for _ in 0..random.power_law(2.0, 1.2).min(100.0) as u32 {
             let near = directory + random.below(DIRECTORY);
-            let far = (random.fraction().powi(3) * f64::from(self.size)) as u32;
+            let far = self.popular((random.fraction().powi(3) * f64::from(self.size)) as u32);
             let target = if random.fraction() < 0.6 { near } else { far };
             if target < self.size {
                 links.add(own, self.home + target);
@@ -157,12 +190,12 @@ impl Random {
     }
 
     /// A number from 0 to below 1.
-    fn fraction(&mut self) -> f64 {
+    pub(super) fn fraction(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
     /// A number from `least` upwards with P(larger than x) = (least / x)^exponent.
-    fn power_law(&mut self, least: f64, exponent: f64) -> f64 {
+    pub(super) fn power_law(&mut self, least: f64, exponent: f64) -> f64 {
         least * (1.0 - self.fraction()).powf(-1.0 / exponent)
     }
 }
@@ -181,14 +214,14 @@ mod tests {
 
     #[test]
     fn every_page_can_be_reached_from_the_portal() {
-        let graph = synthetic_web(&SyntheticWeb { pages: 20_000, seed: 7 });
+        let graph = server_web(20_000, 7);
         assert!(graph.pages() >= 20_000);
         assert_eq!(graph.reachable(0).len(), graph.pages());
     }
 
     #[test]
     fn it_has_many_servers_and_about_ten_links_a_page() {
-        let graph = synthetic_web(&SyntheticWeb { pages: 50_000, seed: 1 });
+        let graph = server_web(50_000, 1);
         let links_per_page = graph.links() as f64 / graph.pages() as f64;
         assert!((7.0..13.0).contains(&links_per_page), "{links_per_page}");
         assert!(graph.hosts() > 1_000, "{}", graph.hosts());
@@ -196,7 +229,7 @@ mod tests {
 
     #[test]
     fn a_seed_makes_the_same_web_and_another_seed_another() {
-        let web = |seed| synthetic_web(&SyntheticWeb { pages: 3_000, seed });
+        let web = |seed| server_web(3_000, seed);
         let links = |graph: &Graph| (0..3_000).flat_map(|p| graph.targets(p).to_vec()).collect();
         let first: Vec<u32> = links(&web(1));
         assert_eq!(first, links(&web(1)));
@@ -205,7 +238,7 @@ mod tests {
 
     #[test]
     fn no_page_links_to_itself_or_twice() {
-        let graph = synthetic_web(&SyntheticWeb { pages: 5_000, seed: 3 });
+        let graph = server_web(5_000, 3);
         for page in 0..graph.pages() as u32 {
             let mut targets = graph.targets(page).to_vec();
             assert!(!targets.contains(&page));

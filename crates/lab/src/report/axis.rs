@@ -104,10 +104,10 @@ fn linear_ruler(low: f64, high: f64, keep_low: bool, keep_high: bool) -> Ruler {
     }
     let step = nice_step((high - low) / TICKS_WANTED);
     if !keep_low {
-        low = (low / step).floor() * step;
+        low = (low / step + 1e-9).floor() * step;
     }
     if !keep_high {
-        high = (high / step).ceil() * step;
+        high = (high / step - 1e-9).ceil() * step;
     }
     let first = (low / step - 1e-9).ceil();
     let count = ((high / step + 1e-9).floor() - first).clamp(0.0, 50.0) as usize;
@@ -194,6 +194,12 @@ mod tests {
         assert_eq!(ruler.ticks, [0.0, 0.2, 0.4, 0.6000000000000001, 0.8, 1.0]);
         let ruler = Axis::log("x").fit([3.0, 40_000.0].into_iter());
         assert_eq!(ruler.ticks, [1.0, 10.0, 100.0, 1_000.0, 10_000.0, 100_000.0]);
+    }
+
+    #[test]
+    fn a_rounding_error_does_not_lengthen_the_axis() {
+        let ruler = Axis::linear("x").fit([0.0, 100.000_000_000_01].into_iter());
+        assert_eq!(ruler.ticks, [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]);
     }
 
     #[test]
