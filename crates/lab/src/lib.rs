@@ -8,12 +8,15 @@
 //! - [`updates`]: true change times of pages, read from logs;
 //! - [`revisit`]: which schedule sees the most versions (papers 004 and 002);
 //! - [`structure`]: which parts of a server changed, paper 000's tables and figures and `auto`;
+//! - [`revisit`]: which schedule sees the most versions (paper 004);
+//! - [`budget`]: how a fixed number of visits is best shared out (paper 002);
 //! - [`LabError`]: what can go wrong in an experiment.
 //!
 //! The lab prints nothing and reads no arguments: the binary's `lab` command does. Nothing in the
 //! product depends on the lab except that command.
 
 pub mod crawl;
+pub mod budget;
 mod error;
 pub mod order;
 pub mod report;

@@ -1,22 +1,161 @@
-//! Which schedule sees the most versions: the experiments of papers 004 and 002 on update logs.
+//! Which schedule sees the most versions: the experiment of paper 004 on update logs.
 //!
 //! Read in this order: [`RevisitOptions`] and [`run`], [`Walk`] (one page's year), [`Measures`].
 
+mod figures;
 mod measure;
+mod together;
 mod walk;
 
-use nenrin_revisit::{Limits, PolicySpec};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use nenrin_revisit::{AutoPolicy, AutoTuning, Budget, Limits, PolicySpec, RevisitPolicy};
+use serde_json::{Value, json};
 
 pub use self::measure::{Bin, Measures, Month};
+pub use self::together::walk_together;
 pub use self::walk::{Tally, Walk};
 
-use crate::updates::UpdateLog;
+use crate::LabError;
+use crate::updates::{UpdateLog, Window};
+
+/// What to try on which log.
+#[derive(Debug, Clone)]
+pub struct RevisitOptions {
+    /// The log of changing pages.
+    pub log: PathBuf,
+    /// The log of static pages, if they take part.
+    pub statics: Option<PathBuf>,
+    /// How the logs are cut.
+    pub window: Window,
+    /// The policies to try.
+    pub policies: Vec<PolicySpec>,
+    /// Visits in all for policies that take a budget.
+    pub visits: Option<u64>,
+    /// Where `report.html` and `results.json` go, if anywhere.
+    pub out: Option<PathBuf>,
+}
+
+/// A policy's year.
+pub(crate) struct Outcome {
+    pub(crate) name: String,
+    pub(crate) all: Measures,
+    pub(crate) by_category: BTreeMap<&'static str, Measures>,
+}
+
+/// Runs every policy over the log and returns the results as `results.json` holds them.
+///
+/// # Errors
+/// [`LabError`] when the log cannot be read or the report not be written.
+pub fn run(options: &RevisitOptions) -> Result<Value, LabError> {
+    if options.window.resolution_s < 60 || options.window.days < 1 {
+        let problem = "slots of at least a minute and a window of at least a day".to_owned();
+        return Err(LabError::Setting { setting: "--resolution and --days", problem });
+    }
+    let log = UpdateLog::read(&options.log, options.statics.as_deref(), options.window)?;
+    let categories = log.categories();
+    let outcomes: Vec<Outcome> = options
+        .policies
+        .iter()
+        .map(|spec| {
+            let tallies = walk(&log, spec, options.visits);
+            measure(&log, &categories, spec.to_string(), &tallies)
+        })
+        .collect();
+    let results = json!({
+        "pages": log.pages.len(),
+        "versions": log.versions(),
+        "resolution_s": options.window.resolution_s,
+        "days": options.window.days,
+        "visits_budget": options.visits,
+        "policies": outcomes.iter().map(Outcome::to_json).collect::<Vec<_>>(),
+    });
+    if let Some(out) = &options.out {
+        figures::report(&log, &outcomes).write(out, &results)?;
+    }
+    Ok(results)
+}
 
 /// Runs a policy over every page of the log and returns each page's tally.
-///
-/// Each page is followed alone: for policies whose pages share nothing.
-pub fn walk_alone(log: &UpdateLog, spec: &PolicySpec) -> Vec<Tally> {
+pub fn walk(log: &UpdateLog, spec: &PolicySpec, visits: Option<u64>) -> Vec<Tally> {
     let resolution_s = log.window.resolution_s;
-    let mut policy = spec.build(Limits::experiment(resolution_s));
-    log.pages.iter().map(|page| walk::alone(page, policy.as_mut(), resolution_s)).collect()
+    let limits = Limits::experiment(resolution_s);
+    let PolicySpec::Auto { fair, last_modified } = *spec else {
+        let mut policy = spec.build(limits);
+        return log
+            .pages
+            .iter()
+            .map(|page| walk::alone(page, policy.as_mut(), resolution_s))
+            .collect();
+    };
+    let mut policy = AutoPolicy::new(fair, last_modified, limits, AutoTuning::default());
+    let end_s = (i64::from(log.slots()) + 1) * resolution_s;
+    policy.set_budget(visits.map(|visits| Budget { visits: visits as f64, end_s }));
+    walk_together(log, &mut policy)
+}
+
+fn measure(
+    log: &UpdateLog,
+    categories: &BTreeMap<u32, &'static str>,
+    name: String,
+    tallies: &[Tally],
+) -> Outcome {
+    let mut names: Vec<&'static str> = categories.values().copied().collect();
+    names.sort_unstable();
+    names.dedup();
+    let of_category = |category: &'static str| {
+        let pages = log.pages.iter().zip(tallies);
+        let inside = pages.filter(|(page, _)| categories.get(&page.source) == Some(&category));
+        (category, Measures::of_pages(log.window.resolution_s, inside))
+    };
+    let by_category = names.into_iter().map(of_category).collect();
+    Outcome { name, all: Measures::of(log, tallies), by_category }
+}
+
+impl Outcome {
+    fn to_json(&self) -> Value {
+        let mut value = measures_json(&self.all);
+        value["name"] = json!(self.name);
+        value["by_interval"] = self.all.by_interval.iter().map(bin_json).collect();
+        value["by_month"] = self.all.by_month.iter().map(month_json).collect();
+        value["by_category"] = self
+            .by_category
+            .iter()
+            .map(|(name, measures)| {
+                let mut value = measures_json(measures);
+                value["name"] = json!(name);
+                value["pages"] = json!(measures.pages);
+                value
+            })
+            .collect();
+        value
+    }
+}
+
+fn measures_json(measures: &Measures) -> Value {
+    json!({
+        "coverage": measures.coverage,
+        "efficiency": measures.efficiency,
+        "coverage_total": measures.coverage_total,
+        "efficiency_total": measures.efficiency_total,
+        "visits": measures.visits,
+        "delay_days": measures.delay_days,
+    })
+}
+
+fn bin_json(bin: &Bin) -> Value {
+    json!({
+        "from_days": bin.days.0,
+        "to_days": bin.days.1,
+        "pages": bin.pages,
+        "coverage": bin.coverage,
+        "efficiency": bin.efficiency,
+        "versions": bin.versions,
+        "missed": bin.missed,
+    })
+}
+
+fn month_json(month: &Month) -> Value {
+    json!({ "coverage": month.coverage(), "versions": month.versions, "found": month.found })
 }

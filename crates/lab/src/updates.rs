@@ -116,6 +116,30 @@ impl UpdateLog {
     }
 }
 
+impl UpdateLog {
+    /// The kind of each source, by the most frequent kind of file in it: logs do not name it.
+    pub fn categories(&self) -> BTreeMap<u32, &'static str> {
+        let mut counts = BTreeMap::<u32, BTreeMap<&'static str, usize>>::new();
+        for page in &self.pages {
+            *counts.entry(page.source).or_default().entry(kind_of(&page.path)).or_default() += 1;
+        }
+        let most = |kinds: BTreeMap<&'static str, usize>| {
+            kinds.into_iter().max_by_key(|(_, count)| *count).map_or("other", |(kind, _)| kind)
+        };
+        counts.into_iter().map(|(source, kinds)| (source, most(kinds))).collect()
+    }
+}
+
+fn kind_of(path: &str) -> &'static str {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    match name.rsplit_once('.').map(|(_, extension)| extension) {
+        Some("html" | "htm" | "xhtml" | "php") => "web pages",
+        Some("md" | "rst" | "adoc" | "txt" | "tex") => "documents",
+        Some("json" | "toml" | "yml" | "yaml" | "xml" | "rb" | "csv") => "records",
+        _ => "other",
+    }
+}
+
 impl RawPage {
     /// The page in slots of its source's window, if it takes part.
     fn cut(self, (start_s, end_s): (i64, i64), window: Window) -> Option<LoggedPage> {

@@ -30,6 +30,12 @@ pub enum RevisitError {
         /// A form that is accepted.
         example: &'static str,
     },
+    /// Weights that cannot be read.
+    #[error("'{text}' are no weights; write them as ext=0.25,name=2,no-lm=4, each above 0")]
+    BadWeights {
+        /// What was written.
+        text: String,
+    },
     /// Stored bytes that are no page history.
     #[error("stored page history is damaged at byte {at}: {problem}; the page starts anew")]
     BadHistory {

@@ -1,6 +1,7 @@
 //! What is kept of a page's visits.
 
 use crate::RevisitError;
+use crate::auto::{Belief, Coded, Likelihood};
 use crate::gaps::ChangedGaps;
 use crate::observation::{Observation, Outcome};
 use crate::varint::{Reader, put};
@@ -25,6 +26,7 @@ pub(crate) enum Learnt {
     Nothing,
     Sums(Sums),
     Gaps(Sums, Box<ChangedGaps>),
+    Belief(Belief),
 }
 
 /// Sums of gaps between visits: all that MLE.min, .avg, .mix and the interval rules need.
@@ -57,6 +59,7 @@ pub(crate) struct Gap {
 const TAG_NOTHING: u64 = 0;
 const TAG_SUMS: u64 = 1;
 const TAG_GAPS: u64 = 2;
+const TAG_BELIEF: u64 = 3;
 
 impl PageHistory {
     /// Visits that taught something, the first included.
@@ -100,7 +103,7 @@ impl PageHistory {
         }
         match &mut self.learnt {
             Learnt::Sums(sums) | Learnt::Gaps(sums, _) => sums,
-            Learnt::Nothing => unreachable!("the sums were made above"),
+            _ => unreachable!("the sums were made above"),
         }
     }
 
@@ -108,7 +111,7 @@ impl PageHistory {
     pub(crate) fn sums(&self) -> Option<&Sums> {
         match &self.learnt {
             Learnt::Sums(sums) | Learnt::Gaps(sums, _) => Some(sums),
-            Learnt::Nothing => None,
+            _ => None,
         }
     }
 
@@ -143,6 +146,7 @@ impl PageHistory {
             Learnt::Nothing => TAG_NOTHING,
             Learnt::Sums(_) => TAG_SUMS,
             Learnt::Gaps(..) => TAG_GAPS,
+            Learnt::Belief(_) => TAG_BELIEF,
         };
         put(&mut bytes, tag);
         put(&mut bytes, u64::from(self.visits));
@@ -155,6 +159,7 @@ impl PageHistory {
                 sums.write(&mut bytes);
                 gaps.write(&mut bytes);
             }
+            Learnt::Belief(belief) => belief.write(&mut bytes),
         }
         bytes
     }
@@ -179,11 +184,14 @@ impl PageHistory {
         let tag = reader.varint()?;
         let visits = reader.varint()?.try_into().ok()?;
         let changes = reader.varint()?.try_into().ok()?;
-        let last_visit_s = unzigzag(reader.varint()?);
+        // Times beyond tens of thousands of years are damage, and would overflow sums.
+        let last_visit_s =
+            Some(unzigzag(reader.varint()?)).filter(|at_s| at_s.unsigned_abs() < 1 << 40)?;
         let learnt = match tag {
             TAG_NOTHING => Learnt::Nothing,
             TAG_SUMS => Learnt::Sums(Sums::read(reader)?),
             TAG_GAPS => Learnt::Gaps(Sums::read(reader)?, Box::new(ChangedGaps::read(reader)?)),
+            TAG_BELIEF => Learnt::Belief(Belief::read(reader)?),
             _ => return None,
         };
         Some(Self { visits, changes, last_visit_s, learnt })
@@ -229,6 +237,22 @@ impl Sums {
         let interval_ms = reader.varint()?;
         let streak = reader.varint()?.try_into().ok()?;
         Some(Self { all_s, unchanged_s, changed_min_s, changes, interval_ms, streak })
+    }
+}
+
+impl Belief {
+    fn write(&self, bytes: &mut Vec<u8>) {
+        bytes.extend_from_slice(&self.likelihood.0);
+        for coded in [self.rate, self.effective_rate, self.threshold] {
+            coded.write(bytes);
+        }
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Option<Self> {
+        let likelihood = Likelihood(reader.array()?);
+        let rate = Coded::read(reader)?;
+        let effective_rate = Coded::read(reader)?;
+        Some(Self { likelihood, rate, effective_rate, threshold: Coded::read(reader)? })
     }
 }
 

@@ -5,11 +5,17 @@
 //! - [`PageHistory`]: what is kept of a page's observations, in a few bytes;
 //! - [`RevisitPolicy`]: takes an observation into the history and answers with the [`Next`] due
 //!   time and the [`Reason`] for it, within [`Limits`];
-//! - [`PolicySpec`]: the policies by name, such as `mle.mix(0.1-10,2nd=7d)`, and how to build them.
+//! - [`PolicySpec`]: the policies by name, such as `mle.mix(0.1-10,2nd=7d)`, and how to build them;
+//! - [`AutoPolicy`]: our default, with the [`ChangeClocks`] that pages share and a [`Budget`] kept
+//!   by moving the price of a visit; [`Forecast`] says what other budgets would bring;
+//! - [`allocate`]: paper 002's division of a fixed number of visits by [`Claim`]s and [`Weights`];
+//! - [`Signal`]: hints from feeds, sitemaps and pushes.
 //!
 //! Nothing here reads a clock, keeps a queue or knows a URL scheme: times are handed in as seconds
 //! since the epoch, and the caller keeps the histories and the buckets of due pages.
 
+mod auto;
+mod budget;
 mod duration;
 mod error;
 mod fixed;
@@ -20,10 +26,15 @@ mod mle;
 mod observation;
 mod place;
 mod policy;
+mod signal;
 mod spec;
 mod stepped;
 mod varint;
 
+pub use auto::{
+    AutoPolicy, AutoTuning, Budget, ChangeClocks, ClockTuning, Forecast, ForecastPoint,
+};
+pub use budget::{Allocation, Claim, VisitBounds, Weights, allocate};
 pub use duration::{format_duration, parse_duration};
 pub use error::RevisitError;
 pub use history::PageHistory;
@@ -31,5 +42,6 @@ pub use limits::{DAY_S, Limits};
 pub use mle::{MleKind, MleSpec};
 pub use observation::{Observation, Outcome};
 pub use place::Place;
-pub use policy::{Next, Reason, RevisitPolicy, Rule};
+pub use policy::{Explanation, Neighbourhood, Next, Reason, RevisitPolicy, Rule};
+pub use signal::{Signal, SignalKind};
 pub use spec::PolicySpec;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Observation, PageHistory, Place, PolicySpec, format_duration};
+use crate::{Budget, Observation, PageHistory, Place, PolicySpec, Signal, format_duration};
 
 /// Decides when a page is visited again.
 ///
@@ -17,6 +17,49 @@ pub trait RevisitPolicy: Send {
 
     /// When the page is due, seen from `now_s`; changes nothing.
     fn next_due(&self, now_s: i64, history: &PageHistory, place: Place) -> Next;
+
+    /// Whether a visit now is worth it. A policy whose pages share what they learn may answer yes
+    /// before the due time it gave, and no at that time.
+    fn is_due(&self, now_s: i64, history: &PageHistory, place: Place) -> bool {
+        self.next_due(history.last_visit_s().unwrap_or(now_s), history, place).due_s <= now_s
+    }
+
+    /// The decision in full, for a person.
+    fn explain(&self, now_s: i64, history: &PageHistory, place: Place) -> Explanation {
+        Explanation::of(&self.next_due(now_s, history, place))
+    }
+
+    /// When to come after a hint from elsewhere, if that is sooner than planned.
+    fn signalled(
+        &self,
+        now_s: i64,
+        history: &PageHistory,
+        place: Place,
+        signal: &Signal,
+    ) -> Option<Next> {
+        signal.hasten(now_s, history, self.next_due(now_s, history, place))
+    }
+
+    /// Counts a new page into its neighbourhood; once per page, before its first observation.
+    fn meet(&mut self, _now_s: i64, _server: u64, _path: &str) -> Place {
+        Place::NOWHERE
+    }
+
+    /// The place of a known page, by its server's number and its path.
+    fn place(&self, _server: u64, _path: &str) -> Place {
+        Place::NOWHERE
+    }
+
+    /// Opens the day of `now_s`: shared clocks and prices move. To be called at least daily.
+    fn roll(&mut self, _now_s: i64) {}
+
+    /// Spends this many visits until then; policies without a price ignore it.
+    fn set_budget(&mut self, _budget: Option<Budget>) {}
+
+    /// What the pages share, as bytes to be kept beside them; empty if nothing.
+    fn shared_state(&self) -> Vec<u8> {
+        Vec::new()
+    }
 
     /// Learns from a visit and answers when to come again: what a crawler calls after each visit.
     fn next(&mut self, now_s: i64, history: &mut PageHistory, seen: Observation) -> Next {
@@ -47,6 +90,78 @@ pub struct Reason {
     pub confidence: f64,
     /// Share of the expected change that the neighbours' clock contributed, if one was used.
     pub neighbours: Option<f64>,
+}
+
+impl Reason {
+    /// A reason without an estimate.
+    pub(crate) fn unknown(rule: Rule, interval_s: i64) -> Self {
+        Self { rule, interval_s, rate_per_day: None, confidence: 0.0, neighbours: None }
+    }
+}
+
+/// A decision in full.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Explanation {
+    /// When to come again, and why.
+    pub next: Next,
+    /// Rates per day between which the true one lies with 80%, if estimated.
+    pub rate_range: Option<(f64, f64)>,
+    /// Chance that the page has changed since the last visit.
+    pub chance_changed: Option<f64>,
+    /// The chance at which a visit is worth its price.
+    pub chance_worth: Option<f64>,
+    /// What the neighbours' clock showed since the last visit.
+    pub neighbourhood: Option<Neighbourhood>,
+    /// The interval at multiples of the present budget.
+    pub at_budgets: Vec<(f64, i64)>,
+}
+
+/// What the pages around a page showed since its last visit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Neighbourhood {
+    /// Known pages of the group.
+    pub pages: u32,
+    /// Days that passed by the group's clock.
+    pub clock_days: f64,
+    /// Bulk edits expected to have hit the page.
+    pub bulk_edits: f64,
+}
+
+impl Explanation {
+    /// What a decision alone tells.
+    pub(crate) fn of(next: &Next) -> Self {
+        Self {
+            next: *next,
+            rate_range: None,
+            chance_changed: None,
+            chance_worth: None,
+            neighbourhood: None,
+            at_budgets: Vec::new(),
+        }
+    }
+
+    /// The explanation in short sentences, one per line of a list.
+    pub fn pieces(&self) -> Vec<String> {
+        let mut pieces = vec![self.next.why.to_string()];
+        if let Some((low, high)) = self.rate_range {
+            pieces.push(format!("between {low:.3} and {high:.3} changes per day"));
+        }
+        if let (Some(changed), Some(worth)) = (self.chance_changed, self.chance_worth) {
+            let (changed, worth) = (changed * 100.0, worth * 100.0);
+            pieces
+                .push(format!("changed by now with {changed:.0}%; worth a visit from {worth:.0}%"));
+        }
+        if let Some(near) = self.neighbourhood.filter(|near| near.pages > 0) {
+            pieces.push(format!(
+                "{} neighbours: {:.1} days by their clock, {:.2} bulk edits expected",
+                near.pages, near.clock_days, near.bulk_edits
+            ));
+        }
+        for (factor, interval_s) in &self.at_budgets {
+            pieces.push(format!("at {factor}× the budget every {}", format_duration(*interval_s)));
+        }
+        pieces
+    }
 }
 
 /// The rule that set an interval.

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::auto::{AutoPolicy, AutoTuning};
 use crate::fixed::FixedPolicy;
 use crate::mle::MlePolicy;
 use crate::stepped::{Growth, SteppedPolicy};
@@ -48,6 +49,13 @@ pub enum PolicySpec {
         /// The longest interval.
         max_s: i64,
     },
+    /// Ours: when the expected change is worth the price of a visit, seen with the neighbours.
+    Auto {
+        /// 0 for the most versions in all; 0.5 for the best mean coverage of pages.
+        fair: f64,
+        /// Whether Last-Modified splits a changed gap.
+        last_modified: bool,
+    },
 }
 
 impl PolicySpec {
@@ -65,6 +73,9 @@ impl PolicySpec {
                 max_s: i64::MAX / 1_000,
                 limits,
             }),
+            Self::Auto { fair, last_modified } => {
+                Box::new(AutoPolicy::new(fair, last_modified, limits, AutoTuning::default()))
+            }
             Self::Nutch { start_s } => {
                 Box::new(self.times(start_s, (1.4, 0.8), (NUTCH_MIN_S, NUTCH_MAX_S), limits))
             }
@@ -104,6 +115,12 @@ impl fmt::Display for PolicySpec {
                 let (start, max) = (format_duration(start_s), format_duration(max_s));
                 write!(f, "stormcrawler({start},max={max})")
             }
+            Self::Auto { fair, last_modified } => match (fair != 0.0, last_modified) {
+                (false, false) => write!(f, "auto"),
+                (true, false) => write!(f, "auto(fair={fair})"),
+                (false, true) => write!(f, "auto(lm)"),
+                (true, true) => write!(f, "auto(fair={fair},lm)"),
+            },
         }
     }
 }
@@ -139,6 +156,7 @@ impl FromStr for PolicySpec {
             "every" => Ok(Self::Every { interval_s: every(&call)? }),
             "nutch" => Ok(Self::Nutch { start_s: nutch(&call)? }),
             "stormcrawler" => stormcrawler(&call),
+            "auto" => auto(&call),
             name => Err(RevisitError::UnknownPolicy { name: name.to_owned() }),
         }
     }
@@ -201,6 +219,23 @@ const AIMD: Form = Form { policy: "aimd", example: "aimd(d=1d,r=0.5) or aimd(d=1
 const EVERY: Form = Form { policy: "every", example: "every(30d)" };
 const NUTCH: Form = Form { policy: "nutch", example: "nutch(7d)" };
 const STORM: Form = Form { policy: "stormcrawler", example: "stormcrawler(7d,max=365d)" };
+
+const AUTO: Form = Form { policy: "auto", example: "auto, auto(fair=0.5) or auto(fair=0.5,lm)" };
+
+fn auto(call: &Call<'_>) -> Result<PolicySpec, RevisitError> {
+    let (mut fair, mut last_modified) = (0.0, false);
+    for argument in &call.arguments {
+        match argument.split_once('=') {
+            None if *argument == "lm" => last_modified = true,
+            Some(("fair", text)) => fair = AUTO.number("fairness", text)?,
+            _ => return Err(AUTO.error(format!("'{argument}' is unknown"))),
+        }
+    }
+    if fair > 1.0 {
+        return Err(AUTO.error(format!("fairness {fair} is above 1")));
+    }
+    Ok(PolicySpec::Auto { fair, last_modified })
+}
 
 fn mle(kind: MleKind, call: &Call<'_>) -> Result<PolicySpec, RevisitError> {
     let mut bounds = None;
@@ -298,6 +333,8 @@ mod tests {
             "every(30d)",
             "nutch(7d)",
             "stormcrawler(7d,max=365d)",
+            "auto",
+            "auto(fair=0.5,lm)",
         ] {
             let spec: PolicySpec = name.parse().unwrap();
             assert_eq!(spec.to_string(), name);

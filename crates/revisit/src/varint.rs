@@ -37,6 +37,13 @@ impl<'a> Reader<'a> {
         None
     }
 
+    /// The next `N` bytes.
+    pub(crate) fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let bytes = self.bytes.get(self.at..self.at.checked_add(N)?)?;
+        self.at += N;
+        bytes.try_into().ok()
+    }
+
     /// Whether everything was read.
     pub(crate) fn is_at_end(&self) -> bool {
         self.at == self.bytes.len()

@@ -47,7 +47,7 @@ impl<'a> Walk<'a> {
         }
         self.tally.found.push(self.passed as u32 - 1);
         let newest = self.page.updates[self.passed - 1];
-        Observation::changed().with_last_modified(Some(i64::from(newest) * resolution_s))
+        Observation::changed().with_last_modified(Some(end_s(newest, resolution_s)))
     }
 
     /// The tally, with the delays of updates that no visit followed.
@@ -59,6 +59,11 @@ impl<'a> Walk<'a> {
     }
 }
 
+/// The end of a slot, when its visit takes place: it sees all updates of the slot.
+pub(super) fn end_s(slot: u32, resolution_s: i64) -> i64 {
+    (i64::from(slot) + 1) * resolution_s
+}
+
 /// Follows one page with a policy that needs no neighbours.
 pub(super) fn alone(page: &LoggedPage, policy: &mut dyn RevisitPolicy, resolution_s: i64) -> Tally {
     let mut walk = Walk::new(page);
@@ -66,8 +71,8 @@ pub(super) fn alone(page: &LoggedPage, policy: &mut dyn RevisitPolicy, resolutio
     let mut slot = page.first_slot;
     while slot < page.end_slot {
         let seen = walk.visit(slot, resolution_s);
-        let next = policy.next(i64::from(slot) * resolution_s, &mut history, seen);
-        slot = u32::try_from(next.due_s / resolution_s).unwrap_or(u32::MAX);
+        let next = policy.next(end_s(slot, resolution_s), &mut history, seen);
+        slot = u32::try_from(next.due_s / resolution_s - 1).unwrap_or(u32::MAX);
     }
     walk.finish()
 }

@@ -1,0 +1,49 @@
+//! All pages of a log under one policy that lets them share what they learn.
+
+use nenrin_revisit::{AutoPolicy, PageHistory, Place, RevisitPolicy};
+
+use super::walk::{Tally, Walk, end_s};
+use crate::updates::UpdateLog;
+
+/// A page on its way through the window.
+struct Traveller<'a> {
+    walk: Walk<'a>,
+    history: PageHistory,
+    place: Place,
+}
+
+/// Follows all pages slot by slot; within a slot, in the log's order.
+pub fn walk_together(log: &UpdateLog, policy: &mut AutoPolicy) -> Vec<Tally> {
+    let resolution_s = log.window.resolution_s;
+    let mut travellers: Vec<Traveller<'_>> = log
+        .pages
+        .iter()
+        .map(|page| Traveller {
+            walk: Walk::new(page),
+            history: PageHistory::default(),
+            place: Place::NOWHERE,
+        })
+        .collect();
+    for slot in 0..log.slots() {
+        let now_s = end_s(slot, resolution_s);
+        policy.roll(now_s);
+        for (page, traveller) in log.pages.iter().zip(&mut travellers) {
+            if slot == page.end_slot {
+                policy.forget(&traveller.history);
+            }
+            if slot < page.first_slot || slot >= page.end_slot {
+                continue;
+            }
+            if policy.is_due(now_s, &traveller.history, traveller.place) {
+                let server = u64::from(page.source);
+                traveller.place = match slot == page.first_slot {
+                    true => policy.meet(now_s, server, &page.path),
+                    false => policy.place(server, &page.path),
+                };
+                let seen = traveller.walk.visit(slot, resolution_s).at(traveller.place);
+                policy.learn(now_s, &mut traveller.history, &seen);
+            }
+        }
+    }
+    travellers.into_iter().map(|traveller| traveller.walk.finish()).collect()
+}

@@ -1,0 +1,104 @@
+//! `lab revisit` and `lab budget` on a small log, and what they promise to other programs.
+
+#![expect(clippy::unwrap_used, reason = "a test fails where data is odd")]
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use nenrin_lab::budget::{self, BudgetOptions};
+use nenrin_lab::revisit::{self, RevisitOptions};
+use nenrin_lab::updates::Window;
+
+const DAY_S: i64 = 86_400;
+
+/// 120 pages in three directories of two sources; page n changes about every 3 + n % 40 days.
+fn write_log(dir: &Path) -> PathBuf {
+    let mut text = String::new();
+    for page in 0..120i64 {
+        let gap = 3 + page % 40;
+        let updates: Vec<String> = (1..400)
+            .filter(|day| day % gap == page % gap)
+            .map(|day| (day * DAY_S + 60 * page).to_string())
+            .collect();
+        let (source, end) = (page % 2, 400 * DAY_S);
+        let updates = updates.join(",");
+        writeln!(text, "{page}\td{}/page{page}.html\t{source}\t0\t{end}\t{updates}", page % 3)
+            .unwrap();
+    }
+    let path = dir.join("log.tsv");
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+fn options(log: PathBuf, policies: &[&str]) -> RevisitOptions {
+    RevisitOptions {
+        log,
+        statics: None,
+        window: Window::default(),
+        policies: policies.iter().map(|name| name.parse().unwrap()).collect(),
+        visits: None,
+        out: None,
+    }
+}
+
+#[test]
+fn results_have_the_fields_that_other_programs_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut options = options(write_log(dir.path()), &["mle.mix(0.1-10,2nd=7d)", "auto"]);
+    options.visits = Some(3_000);
+    options.out = Some(dir.path().join("out"));
+    let results = revisit::run(&options).unwrap();
+    assert_eq!(results["pages"], 120);
+    assert!(results["versions"].as_u64().unwrap() > 1_000);
+    let policies = results["policies"].as_array().unwrap();
+    assert_eq!(policies[0]["name"], "mle.mix(0.1-10,2nd=7d)");
+    for policy in policies {
+        for field in ["coverage", "efficiency", "coverage_total", "efficiency_total", "delay_days"]
+        {
+            assert!(policy[field].as_f64().unwrap() > 0.0, "{field}");
+        }
+        assert!(policy["by_interval"].as_array().unwrap().len() > 10);
+        assert_eq!(policy["by_month"].as_array().unwrap().len(), 12);
+    }
+    let visits = policies[1]["visits"].as_u64().unwrap();
+    assert!((2_700..=3_060).contains(&visits), "{visits} visits of a budget of 3,000");
+    let report = std::fs::read_to_string(dir.path().join("out/report.html")).unwrap();
+    for figure in 4..=9 {
+        assert!(report.contains(&format!("(fig. {figure})")), "figure {figure}");
+    }
+}
+
+#[test]
+fn the_same_log_gives_the_same_results_with_hour_slots_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut options = options(write_log(dir.path()), &["auto(fair=0.5)", "nutch(7d)"]);
+    options.visits = Some(2_000);
+    options.window.resolution_s = 3_600;
+    let results = revisit::run(&options).unwrap();
+    assert_eq!(results, revisit::run(&options).unwrap());
+    assert!(results["policies"][0]["visits"].as_u64().unwrap() <= 2_040);
+}
+
+#[test]
+fn the_root_of_the_rate_delays_least_and_last_modified_weights_cut_the_delay() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = BudgetOptions {
+        log: write_log(dir.path()),
+        statics: None,
+        window: Window::default(),
+        learn_days: 40,
+        visits_per_day: 8.0,
+        weights: vec!["no-lm=8".parse().unwrap()],
+        out: Some(dir.path().join("out")),
+    };
+    let results = budget::run(&options).unwrap();
+    let delay = |name: &str| {
+        let allocations = results["allocations"].as_array().unwrap();
+        let found = allocations.iter().find(|a| a["name"].as_str().unwrap().starts_with(name));
+        found.unwrap()["delay_days"].as_f64().unwrap()
+    };
+    assert!(delay("root") < delay("proportional"));
+    assert!(delay("root(ext=1,name=1,no-lm=8)") < delay("root"));
+    let report = std::fs::read_to_string(dir.path().join("out/report.html")).unwrap();
+    assert!((2..=4).all(|figure| report.contains(&format!("(fig. {figure})"))));
+}

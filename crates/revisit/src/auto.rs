@@ -1,0 +1,390 @@
+//! Our default: visit a page when the chance that it changed is worth the price of a visit.
+//!
+//! Per page a likelihood over 16 Poisson rates (`grid`); the prior from the pages around it
+//! (`prior`); time measured by a clock that its directory and server share (`clocks`); and one
+//! price for all pages, moved so that the budget is met (`price`).
+
+mod bytes;
+mod clock;
+mod clocks;
+mod coded;
+mod forecast;
+mod grid;
+mod price;
+mod prior;
+mod sketch;
+
+pub use self::clocks::{ChangeClocks, ClockTuning};
+pub use self::forecast::{Forecast, ForecastPoint};
+pub use self::price::Budget;
+
+use self::clocks::Told;
+pub(crate) use self::coded::Coded;
+pub(crate) use self::grid::Likelihood;
+use self::grid::{RATES, RateGrid, Spread};
+use self::price::Price;
+use crate::history::{Gap, Learnt, PageHistory};
+use crate::place::Place;
+use crate::policy::{Explanation, Neighbourhood};
+use crate::{DAY_S, Limits, Next, Observation, Outcome, PolicySpec, Reason, RevisitPolicy, Rule};
+
+/// Constants of the policy, chosen by cross-validation over sources.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AutoTuning {
+    /// Constants of the shared clocks.
+    pub clocks: ClockTuning,
+    /// Slowest and fastest rate of the grid, per day.
+    pub rates: (f32, f32),
+    /// Days after which a page's own evidence counts half.
+    pub memory_days: f32,
+    /// Slots by which the clock is taken to run ahead, since a visit cannot wait for half a slot.
+    pub lead_slots: f32,
+    /// How much sooner a page with few visits is visited, to learn: 1 − this/(1 + visits).
+    pub curiosity: f32,
+    /// The least share of its interval after which a page comes again for the first time.
+    pub stagger: f32,
+    /// The rates expected before anything was seen.
+    pub start: [f32; RATES],
+    /// Days over which the price follows the need.
+    pub price_days: f64,
+    /// By how much the first price is raised, since pages met together are all due soon.
+    pub caution: f64,
+}
+
+/// Rates of pages, averaged over the sources of the update logs.
+const START: [f32; RATES] = [
+    0.09, 0.09, 0.09, 0.09, 0.09, 0.10, 0.11, 0.11, 0.085, 0.05, 0.028, 0.012, 0.0095, 0.012,
+    0.0095, 0.024,
+];
+
+impl Default for AutoTuning {
+    fn default() -> Self {
+        Self {
+            clocks: ClockTuning::default(),
+            rates: (0.001, 3.0),
+            memory_days: 120.0,
+            lead_slots: 0.4,
+            curiosity: 1.0,
+            stagger: 0.1,
+            start: START,
+            price_days: 20.0,
+            caution: 1.5,
+        }
+    }
+}
+
+/// What `auto` keeps of a page beside the shared numbers: 22 bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct Belief {
+    pub(crate) likelihood: Likelihood,
+    /// Mean rate believed at the last visit.
+    pub(crate) rate: Coded,
+    /// The rate by which expected changes add up until the next visit.
+    pub(crate) effective_rate: Coded,
+    /// Expected changes at which the page is due, at a price of 1.
+    pub(crate) threshold: Coded,
+}
+
+/// Visits pages when the expected change is worth the price of a visit.
+#[derive(Debug, Clone)]
+pub struct AutoPolicy {
+    tuning: AutoTuning,
+    limits: Limits,
+    /// 0 for the most versions in all, 0.5 for the best mean coverage of pages.
+    fair: f64,
+    last_modified: bool,
+    grid: RateGrid,
+    clocks: ChangeClocks,
+    price: Price,
+}
+
+impl AutoPolicy {
+    /// The policy without any evidence yet.
+    pub fn new(fair: f64, last_modified: bool, limits: Limits, tuning: AutoTuning) -> Self {
+        Self {
+            tuning,
+            limits,
+            fair,
+            last_modified,
+            grid: RateGrid::new(tuning.rates.0, tuning.rates.1),
+            clocks: ChangeClocks::new(tuning.clocks),
+            price: Price::new(tuning.price_days, tuning.caution),
+        }
+    }
+
+    /// The same policy with clocks that were kept from an earlier run.
+    #[must_use]
+    pub fn with_clocks(self, clocks: ChangeClocks) -> Self {
+        Self { clocks, ..self }
+    }
+
+    /// The shared clocks, to be stored beside the pages.
+    pub fn clocks(&self) -> &ChangeClocks {
+        &self.clocks
+    }
+
+    /// The expected changes at which a page of known rate is due: the price of a visit.
+    pub fn threshold(&self) -> f64 {
+        self.price.threshold()
+    }
+
+    /// Sets the price; a budget moves it on.
+    pub fn set_threshold(&mut self, threshold: f64) {
+        self.price.set_threshold(threshold);
+    }
+
+    /// The page is no longer visited: its share of the budget is free.
+    pub fn forget(&mut self, history: &PageHistory) {
+        if let Learnt::Belief(belief) = &history.learnt {
+            self.price.need -= self.need(belief);
+        }
+    }
+
+    /// Expected visits per day and coverage at half, the same and double the present spending.
+    pub fn forecast<'a>(&self, pages: impl Iterator<Item = &'a PageHistory>) -> Forecast {
+        let slot_days = self.limits.resolution_s as f32 / DAY_S as f32;
+        let lead_days = self.tuning.lead_slots * slot_days;
+        let beliefs = pages.filter_map(|page| match &page.learnt {
+            Learnt::Belief(belief) => Some(belief),
+            _ => None,
+        });
+        Forecast::of(beliefs, self.price.threshold(), self.clocks.mean_bulk(), lead_days, slot_days)
+    }
+
+    /// Expected changes since the last visit.
+    fn expected(&self, now_s: i64, history: &PageHistory, belief: &Belief, place: Place) -> f32 {
+        let passed = self.clocks.passed(place, history.last_visit_s, now_s);
+        belief.effective_rate.value() * (passed.clock + self.lead_days()) + passed.bulk
+    }
+
+    fn lead_days(&self) -> f32 {
+        self.tuning.lead_slots * self.limits.resolution_s as f32 / DAY_S as f32
+    }
+
+    /// Expected changes at which the page is due. Pages that were met together come again one
+    /// after the other.
+    fn needed(&self, history: &PageHistory, belief: &Belief, place: Place) -> f32 {
+        let needed = belief.threshold.value() * self.price.threshold() as f32;
+        if history.visits != 1 {
+            return needed;
+        }
+        let even = place.page as f32 / u32::MAX as f32;
+        needed * (self.tuning.stagger + (1.0 - self.tuning.stagger) * even)
+    }
+
+    /// Visits per day of a page at a price of 1, as far as slots allow.
+    fn need(&self, belief: &Belief) -> f64 {
+        let slots_per_day = DAY_S as f32 / self.limits.resolution_s.max(1) as f32;
+        let wanted = belief.effective_rate.value() / belief.threshold.value();
+        f64::from(wanted.min(0.8 * slots_per_day))
+    }
+
+    /// What the page's likelihood and its neighbours say of its rate.
+    fn posterior(&self, likelihood: &Likelihood, place: Place) -> Spread {
+        self.grid.posterior(likelihood, &self.clocks.prior(place, &self.tuning.start))
+    }
+
+    /// When the next visit pays best, from the rates believed.
+    fn believe(&self, belief: &mut Belief, weights: &Spread, visits: u32) {
+        let rate = self.grid.mean(weights);
+        let usual = self.price.threshold() as f32;
+        let price = 1.0 - (-usual).exp() * (1.0 + usual);
+        let fair = self.fair as f32;
+        // A version of a slow page is worth more when every page's coverage counts alike.
+        let fair_price = price * ((rate + 1.0 / 365.0) / FAIR_RATE).powf(fair);
+        let plan = self.grid.plan(weights, fair_price.clamp(1e-4, TOP_PRICE));
+        let mut threshold = plan.threshold.max(-(1.0 - fair_price.min(TOP_PRICE)).ln());
+        if fair_price > TOP_PRICE {
+            threshold *= beyond_top_price(plan.effective_rate, price, usual, fair);
+        }
+        let learning = 1.0 - self.tuning.curiosity / (1.0 + visits as f32);
+        belief.rate = Coded::new(rate);
+        belief.effective_rate = Coded::new(plan.effective_rate);
+        belief.threshold = Coded::new(threshold * learning / usual);
+    }
+
+    /// Takes the gap that a visit closed into the page's likelihood and the neighbours' clocks.
+    fn learn_gap(&mut self, belief: &mut Belief, told: &Told, place: Place, visits: u32) {
+        let passed = self.clocks.passed(place, told.from_s, told.to_s);
+        let days = (told.to_s - told.from_s) as f32 / DAY_S as f32;
+        let keep = (-days * std::f32::consts::LN_2 / self.tuning.memory_days).exp();
+        let both = (passed.clock, passed.bulk);
+        let salt = visits ^ place.page;
+        belief.likelihood.observe(&self.grid, both, told.changed, keep, salt);
+        self.clocks.tell(place, told);
+    }
+
+    fn learn_gaps(
+        &mut self,
+        belief: &mut Belief,
+        gap: Gap,
+        from_s: i64,
+        place: Place,
+        visits: u32,
+    ) {
+        let rate = belief.rate.value();
+        let to_s = from_s.saturating_add_unsigned(gap.before_s);
+        let told = Told { from_s, to_s, rate, changed: gap.changed };
+        self.learn_gap(belief, &told, place, visits);
+        if gap.quiet_s > 0 {
+            let until_s = to_s.saturating_add_unsigned(gap.quiet_s);
+            let quiet = Told { from_s: to_s, to_s: until_s, rate, changed: false };
+            self.learn_gap(belief, &quiet, place, visits);
+        }
+    }
+
+    /// Days from the last visit until the page is due, if the clocks run evenly from now on.
+    fn days_until_due(
+        &self,
+        now_s: i64,
+        history: &PageHistory,
+        belief: &Belief,
+        place: Place,
+    ) -> f64 {
+        let needed = self.needed(history, belief, place);
+        let missing = needed - self.expected(now_s, history, belief, place);
+        let per_day = belief.effective_rate.value() + self.clocks.mean_bulk();
+        let waited = (now_s - history.last_visit_s) as f32 / DAY_S as f32;
+        f64::from(waited + (missing / per_day).max(0.0))
+    }
+
+    /// Share of the expected changes that the neighbours' clock added to, or took from, plain time.
+    fn neighbours_share(
+        &self,
+        now_s: i64,
+        history: &PageHistory,
+        belief: &Belief,
+        place: Place,
+    ) -> f64 {
+        let expected = self.expected(now_s, history, belief, place);
+        let waited = (now_s - history.last_visit_s).max(0) as f32 / DAY_S as f32;
+        let plain = belief.effective_rate.value() * (waited + self.lead_days());
+        f64::from(((expected - plain) / expected.max(1e-9)).clamp(-1.0, 1.0))
+    }
+}
+
+/// Changes per day of a page whose versions weigh the same under every fairness.
+const FAIR_RATE: f32 = 0.03;
+/// Above this price a surer change is hardly worth the waiting, and the unsure rates of a page
+/// would decide; a page that changes more would then even wait longer than one that changes less.
+const TOP_PRICE: f32 = 0.78;
+/// The threshold of a page of known rate at the top price.
+const TOP_THRESHOLD: f32 = 2.85;
+
+/// By how much the threshold grows beyond the top price. Under fairness it grows a little slower
+/// than the rate, so that the wait still falls with the rate.
+fn beyond_top_price(rate: f32, price: f32, usual: f32, fair: f32) -> f32 {
+    if fair <= 0.0 {
+        return (usual / TOP_THRESHOLD).max(1.0);
+    }
+    let top_rate = FAIR_RATE * (TOP_PRICE / price).powf(1.0 / fair) - 1.0 / 365.0;
+    (rate / top_rate.max(1e-4)).max(1.0).powf(0.9)
+}
+
+impl RevisitPolicy for AutoPolicy {
+    fn spec(&self) -> PolicySpec {
+        PolicySpec::Auto { fair: self.fair, last_modified: self.last_modified }
+    }
+
+    fn learn(&mut self, now_s: i64, history: &mut PageHistory, seen: &Observation) {
+        if seen.outcome == Outcome::Failed {
+            return;
+        }
+        self.clocks.roll(now_s);
+        let place = seen.place;
+        let from_s = history.last_visit_s;
+        let gap = history.observe(now_s, seen, self.last_modified);
+        let known = match &history.learnt {
+            Learnt::Belief(belief) => Some(*belief),
+            _ => None,
+        };
+        self.price.visited(known.is_none());
+        let mut belief = known.unwrap_or_default();
+        if let Some(gap) = gap.filter(|_| known.is_some()) {
+            self.learn_gaps(&mut belief, gap, from_s, place, history.visits);
+        }
+        let weights = self.posterior(&belief.likelihood, place);
+        if let Some(gap) = gap {
+            let days = (gap.before_s + gap.quiet_s) as f32 / DAY_S as f32;
+            self.clocks.tell_rates(place, &weights, days);
+        }
+        let old_need = known.map_or(0.0, |belief| self.need(&belief));
+        self.believe(&mut belief, &weights, history.visits);
+        self.price.need += self.need(&belief) - old_need;
+        history.learnt = Learnt::Belief(belief);
+    }
+
+    fn next_due(&self, now_s: i64, history: &PageHistory, place: Place) -> Next {
+        let Learnt::Belief(belief) = &history.learnt else {
+            let interval_s = self.limits.rounded_s(self.limits.slots(DAY_S as f64));
+            let due_s = self.limits.due_s(now_s, history.last_visit_s(), interval_s);
+            return Next { due_s, why: Reason::unknown(Rule::FirstInterval, interval_s) };
+        };
+        let days = self.days_until_due(now_s, history, belief, place);
+        let interval_s = self.limits.rounded_s(self.limits.slots(days * DAY_S as f64));
+        let weights = self.posterior(&belief.likelihood, place);
+        let why = Reason {
+            rule: Rule::Worth,
+            interval_s,
+            rate_per_day: Some(f64::from(self.grid.mean(&weights))),
+            confidence: f64::from(1.0 / (1.0 + self.grid.relative_spread(&weights))),
+            neighbours: Some(self.neighbours_share(now_s, history, belief, place)),
+        };
+        Next { due_s: self.limits.due_s(now_s, history.last_visit_s(), interval_s), why }
+    }
+
+    fn is_due(&self, now_s: i64, history: &PageHistory, place: Place) -> bool {
+        let Learnt::Belief(belief) = &history.learnt else { return true };
+        let waited_s = now_s - history.last_visit_s;
+        waited_s >= self.limits.ceiling_s
+            || waited_s >= self.limits.floor_s
+                && !self.price.is_spent()
+                && self.expected(now_s, history, belief, place)
+                    >= self.needed(history, belief, place)
+    }
+
+    fn explain(&self, now_s: i64, history: &PageHistory, place: Place) -> Explanation {
+        let next = self.next_due(now_s, history, place);
+        let mut explanation = Explanation::of(&next);
+        let Learnt::Belief(belief) = &history.learnt else { return explanation };
+        let weights = self.posterior(&belief.likelihood, place);
+        let passed = self.clocks.passed(place, history.last_visit_s, now_s);
+        explanation.rate_range = Some(self.grid.range(&weights));
+        explanation.chance_changed =
+            Some(1.0 - f64::from(-self.expected(now_s, history, belief, place)).exp());
+        explanation.chance_worth =
+            Some(1.0 - f64::from(-self.needed(history, belief, place)).exp());
+        explanation.neighbourhood = Some(Neighbourhood {
+            pages: self.clocks.neighbours(place),
+            clock_days: f64::from(passed.clock),
+            bulk_edits: f64::from(passed.bulk),
+        });
+        let days = next.why.interval_s as f64;
+        // Visits are nearly in proportion to the price, so half the budget doubles the wait.
+        explanation.at_budgets = [0.5, 1.0, 2.0]
+            .map(|factor| (factor, self.limits.bounded_s((days / factor).round() as i64)))
+            .to_vec();
+        explanation
+    }
+
+    fn meet(&mut self, now_s: i64, server: u64, path: &str) -> Place {
+        self.clocks.meet(now_s, server, path)
+    }
+
+    fn place(&self, server: u64, path: &str) -> Place {
+        self.clocks.place(server, path)
+    }
+
+    fn roll(&mut self, now_s: i64) {
+        self.clocks.roll(now_s);
+        self.price.roll(now_s);
+    }
+
+    fn set_budget(&mut self, budget: Option<Budget>) {
+        self.price.begin(budget);
+    }
+
+    fn shared_state(&self) -> Vec<u8> {
+        self.clocks.to_bytes()
+    }
+}

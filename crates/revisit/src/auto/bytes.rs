@@ -1,0 +1,157 @@
+//! The clocks as bytes, for a table beside the pages.
+
+use super::clock::Clock;
+use super::clocks::{ChangeClocks, ClockTuning, Node};
+use super::prior::Evidence;
+use super::sketch::Sketch;
+use crate::RevisitError;
+use crate::varint::{Reader, put};
+
+const FORMAT: u64 = 1;
+const HAS_CLOCK: u64 = 1;
+const HAS_EVIDENCE: u64 = 2;
+const MAX_NODES: u64 = 1 << 28;
+
+impl ChangeClocks {
+    /// The clocks as bytes. Sums are rounded to a two-thousandth, far below what they tell.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        put(&mut bytes, FORMAT);
+        put(&mut bytes, self.today.map_or(0, |day| day.max(0).unsigned_abs() + 1));
+        bytes.extend_from_slice(&self.bulk.0.to_le_bytes());
+        bytes.extend_from_slice(&self.bulk.1.to_le_bytes());
+        bytes.extend_from_slice(&self.evidence_days.to_le_bytes());
+        bytes.extend_from_slice(&self.scale.to_le_bytes());
+        self.all.write(&mut bytes);
+        put(&mut bytes, self.nodes.len() as u64);
+        for node in &self.nodes {
+            node.write(&mut bytes);
+        }
+        bytes
+    }
+
+    /// Reads what [`ChangeClocks::to_bytes`] wrote. Groups too small for a node are counted anew.
+    pub fn from_bytes(bytes: &[u8], tuning: ClockTuning) -> Result<Self, RevisitError> {
+        let mut reader = Reader::new(bytes);
+        let clocks = Self::read(&mut reader, tuning).ok_or(RevisitError::BadClocks {
+            at: reader.at,
+            problem: "a field is cut off, unknown or out of range",
+        })?;
+        if !reader.is_at_end() {
+            return Err(RevisitError::BadClocks { at: reader.at, problem: "more bytes follow" });
+        }
+        Ok(clocks)
+    }
+
+    fn read(reader: &mut Reader<'_>, tuning: ClockTuning) -> Option<Self> {
+        reader.varint().filter(|&format| format == FORMAT)?;
+        let today = reader.varint().filter(|&day| day < 1 << 32)?.checked_sub(1).map(|d| d as i64);
+        let bulk = (f64::from_le_bytes(reader.array()?), f64::from_le_bytes(reader.array()?));
+        let evidence_days = f32::from_le_bytes(reader.array()?);
+        let scale = f32::from_le_bytes(reader.array()?);
+        let positive = |value: f64| value > 0.0 && value.is_finite();
+        let rates_known = evidence_days >= 0.0 && evidence_days.is_finite();
+        if !(positive(bulk.0) && positive(bulk.1) && positive(scale.into()) && rates_known) {
+            return None;
+        }
+        let all = Evidence::read(reader)?;
+        let count = reader.varint().filter(|&count| count <= MAX_NODES)?;
+        let mut clocks = Self::new(tuning);
+        for id in 0..count as u32 {
+            let node = Node::read(reader, id, today.unwrap_or(0))?;
+            clocks.index.insert(node.key, id);
+            clocks.nodes.push(node);
+        }
+        clocks = Self { today, bulk, evidence_days, scale, all, sketch: Sketch::new(), ..clocks };
+        if let Some(today) = today {
+            clocks.reckon(today);
+        }
+        Some(clocks)
+    }
+}
+
+impl Node {
+    fn write(&self, bytes: &mut Vec<u8>) {
+        bytes.extend_from_slice(&self.key.to_le_bytes());
+        put(bytes, u64::from(self.parent.wrapping_add(1)));
+        put(bytes, u64::from(self.pages));
+        let clock = if self.clock.is_some() { HAS_CLOCK } else { 0 };
+        let evidence = if self.evidence.is_some() { HAS_EVIDENCE } else { 0 };
+        put(bytes, clock | evidence);
+        self.clock.iter().for_each(|clock| clock.write(bytes));
+        self.evidence.iter().for_each(|evidence| evidence.write(bytes));
+    }
+
+    /// Reads the node with that number; its parent has to stand before it.
+    fn read(reader: &mut Reader<'_>, id: u32, today: i64) -> Option<Self> {
+        let key = u64::from_le_bytes(reader.array()?);
+        let parent = reader.varint().filter(|&parent| parent <= u64::from(id))? as u32;
+        let pages = reader.varint()?.try_into().ok()?;
+        let parts = reader.varint().filter(|&parts| parts <= HAS_CLOCK | HAS_EVIDENCE)?;
+        let clock = match parts & HAS_CLOCK {
+            0 => None,
+            _ => Some(Box::new(Clock::read(reader, today)?)),
+        };
+        let evidence = match parts & HAS_EVIDENCE {
+            0 => None,
+            _ => Some(Box::new(Evidence::read(reader)?)),
+        };
+        Some(Self { key, parent: parent.wrapping_sub(1), pages, clock, evidence })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::DAY_S;
+    use crate::auto::clocks::Told;
+
+    fn sample() -> ChangeClocks {
+        let mut clocks = ChangeClocks::new(ClockTuning::default());
+        for n in 0..60 {
+            clocks.meet(100 * DAY_S, 1, &format!("/news/item{n}x.html"));
+        }
+        for day in 101..220 {
+            clocks.roll(day * DAY_S);
+            for n in 0..10 {
+                let place = clocks.place(1, &format!("/news/item{n}x.html"));
+                let (from_s, to_s) = ((day - 1) * DAY_S, day * DAY_S);
+                clocks.tell(place, &Told { from_s, to_s, rate: 0.1, changed: (day + n) % 7 == 0 });
+                clocks.tell_rates(place, &[1.0 / 16.0; 16], 1.0);
+            }
+        }
+        clocks
+    }
+
+    #[test]
+    fn clocks_run_on_from_their_bytes_as_before() {
+        let clocks = sample();
+        let bytes = clocks.to_bytes();
+        let again = ChangeClocks::from_bytes(&bytes, ClockTuning::default()).unwrap();
+        let place = clocks.place(1, "/news/other.html");
+        assert_eq!(again.place(1, "/news/other.html"), place);
+        for from_day in [110, 180, 215] {
+            let (from_s, to_s) = (from_day * DAY_S, 219 * DAY_S);
+            let (a, b) = (clocks.passed(place, from_s, to_s), again.passed(place, from_s, to_s));
+            assert!((a.clock / b.clock - 1.0).abs() < 0.01, "{a:?} {b:?}");
+            assert!((a.bulk / b.bulk - 1.0).abs() < 0.01, "{a:?} {b:?}");
+        }
+        assert_eq!(again.to_bytes().len(), bytes.len());
+    }
+
+    #[test]
+    fn damaged_clocks_are_refused_and_never_panic() {
+        let bytes = sample().to_bytes();
+        for cut in (0..bytes.len()).step_by(37) {
+            assert!(ChangeClocks::from_bytes(&bytes[..cut], ClockTuning::default()).is_err());
+        }
+        for at in (0..bytes.len()).step_by(11) {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 0x41;
+            if let Ok(clocks) = ChangeClocks::from_bytes(&damaged, ClockTuning::default()) {
+                let place = clocks.place(1, "/news/other.html");
+                assert!(clocks.passed(place, 0, 219 * DAY_S).clock >= 0.0);
+            }
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! One group's change clock: on which days its pages changed together.
+
+use std::collections::VecDeque;
+
+use super::coded::Coded;
+use crate::DAY_S;
+use crate::varint::{Reader, put};
+
+/// Days whose estimate still moves with every visit; older days are frozen.
+pub(crate) const OPEN_DAYS: usize = 30;
+const WEEK: i64 = 7;
+/// Frozen weeks that are kept; a page not visited for longer is taken to have had average weeks.
+const MAX_WEEKS: usize = 48;
+
+/// Changes credited to a day and exposure to it, for the multiplicative clock and for bulk edits.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct DaySums {
+    pub(crate) clock_changes: f32,
+    pub(crate) clock_exposure: f32,
+    pub(crate) bulk_changes: f32,
+    pub(crate) bulk_exposure: f32,
+}
+
+impl DaySums {
+    pub(crate) fn add(&mut self, more: &Self) {
+        self.clock_changes += more.clock_changes;
+        self.clock_exposure += more.clock_exposure;
+        self.bulk_changes += more.bulk_changes;
+        self.bulk_exposure += more.bulk_exposure;
+    }
+}
+
+/// How fast a day's clock ran (mean 1) and its hazard of a bulk edit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct DayPace {
+    pub(crate) clock: f32,
+    pub(crate) bulk: f32,
+}
+
+/// What passed between two times by a group's clock.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct Passed {
+    /// Days by the multiplicative clock.
+    pub(crate) clock: f32,
+    /// Expected bulk edits.
+    pub(crate) bulk: f32,
+}
+
+/// The days of one group.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Clock {
+    /// The newest open day, as days since the epoch.
+    today: i64,
+    /// Open days, oldest first; the last is today.
+    sums: [DaySums; OPEN_DAYS],
+    paces: [DayPace; OPEN_DAYS],
+    /// Frozen weeks, newest last, and the days frozen since the last whole one.
+    weeks: VecDeque<Passed>,
+    partial: Passed,
+    partial_days: i64,
+}
+
+impl Clock {
+    /// A clock without evidence that runs as its parent did.
+    pub(crate) fn starting_as(parent: Option<&Clock>, today: i64, pace: DayPace) -> Self {
+        let fresh = Self {
+            today,
+            sums: [DaySums::default(); OPEN_DAYS],
+            paces: [pace; OPEN_DAYS],
+            weeks: VecDeque::new(),
+            partial: Passed::default(),
+            partial_days: 0,
+        };
+        match parent {
+            Some(parent) => Self { sums: fresh.sums, ..parent.clone() },
+            None => fresh,
+        }
+    }
+
+    /// Opens the days up to `today` and freezes the oldest ones.
+    pub(crate) fn roll(&mut self, today: i64, pace: DayPace) {
+        let days = (today - self.today).clamp(0, 10_000);
+        for _ in 0..days {
+            let oldest = self.paces[0];
+            self.freeze(oldest);
+            self.sums.copy_within(1.., 0);
+            self.paces.copy_within(1.., 0);
+            self.sums[OPEN_DAYS - 1] = DaySums::default();
+            self.paces[OPEN_DAYS - 1] = pace;
+        }
+        self.today = self.today.max(today);
+    }
+
+    fn freeze(&mut self, day: DayPace) {
+        self.partial.clock += day.clock;
+        self.partial.bulk += day.bulk;
+        self.partial_days += 1;
+        if self.partial_days == WEEK {
+            self.weeks.push_back(std::mem::take(&mut self.partial));
+            self.partial_days = 0;
+            if self.weeks.len() > MAX_WEEKS {
+                self.weeks.pop_front();
+            }
+        }
+    }
+
+    /// Sets the paces of the open days from the sums and the parent's paces.
+    pub(crate) fn reckon(&mut self, pace_of: impl Fn(usize, &DaySums) -> DayPace) {
+        for (day, (pace, sums)) in self.paces.iter_mut().zip(&self.sums).enumerate() {
+            *pace = pace_of(day, sums);
+        }
+    }
+
+    pub(crate) fn paces(&self) -> &[DayPace; OPEN_DAYS] {
+        &self.paces
+    }
+
+    /// What passed from `from_s` to `to_s`.
+    pub(crate) fn passed(&self, from_s: i64, to_s: i64) -> Passed {
+        let mut passed = Passed::default();
+        self.each_open_day(from_s, to_s, |pace, _, share| {
+            passed.clock += pace.clock * share;
+            passed.bulk += pace.bulk * share;
+        });
+        let open_from_s = self.first_open_day() * DAY_S;
+        if from_s < open_from_s {
+            let since = self.frozen((open_from_s - from_s) as f64 / DAY_S as f64);
+            let after = self.frozen((open_from_s - to_s).max(0) as f64 / DAY_S as f64);
+            passed.clock += since.clock - after.clock;
+            passed.bulk += since.bulk - after.bulk;
+        }
+        passed
+    }
+
+    /// The last `days` before the open ones.
+    fn frozen(&self, days: f64) -> Passed {
+        let mut left = days as f32;
+        let mut passed = Passed::default();
+        let mut take = |span: &Passed, span_days: f32| {
+            let share = (left / span_days).min(1.0);
+            passed.clock += span.clock * share;
+            passed.bulk += span.bulk * share;
+            left -= span_days * share;
+            left > 0.0
+        };
+        let more = self.partial_days == 0 || take(&self.partial, self.partial_days as f32);
+        if more {
+            let _all = self.weeks.iter().rev().all(|week| take(week, WEEK as f32));
+        }
+        passed.clock += left.max(0.0);
+        passed
+    }
+
+    /// Visits the open days between two times with the share of each that lies between them.
+    pub(crate) fn each_open_day(
+        &self,
+        from_s: i64,
+        to_s: i64,
+        mut visit: impl FnMut(&DayPace, usize, f32),
+    ) {
+        let first_open = self.first_open_day();
+        let from_day = from_s.div_euclid(DAY_S).max(first_open);
+        let to_day = to_s.div_euclid(DAY_S).min(self.today);
+        for day in from_day..=to_day {
+            let (start_s, end_s) = (day * DAY_S, (day + 1) * DAY_S);
+            let share = (to_s.min(end_s) - from_s.max(start_s)) as f32 / DAY_S as f32;
+            if share > 0.0 {
+                let at = (day - first_open) as usize;
+                visit(&self.paces[at], at, share);
+            }
+        }
+    }
+
+    pub(crate) fn sums_mut(&mut self, at: usize) -> &mut DaySums {
+        &mut self.sums[at]
+    }
+
+    pub(crate) fn write(&self, bytes: &mut Vec<u8>) {
+        for sums in &self.sums {
+            let all =
+                [sums.clock_changes, sums.clock_exposure, sums.bulk_changes, sums.bulk_exposure];
+            all.iter().for_each(|sum| Coded::new_or_zero(*sum).write(bytes));
+        }
+        put(bytes, self.partial_days.unsigned_abs());
+        put(bytes, self.weeks.len() as u64);
+        for passed in self.weeks.iter().chain([&self.partial]) {
+            Coded::new_or_zero(passed.clock).write(bytes);
+            Coded::new_or_zero(passed.bulk).write(bytes);
+        }
+    }
+
+    /// Reads a clock that stood at `today`; its open days are to be reckoned from its sums.
+    pub(crate) fn read(reader: &mut Reader<'_>, today: i64) -> Option<Self> {
+        let mut clock = Self::starting_as(None, today, DayPace { clock: 1.0, bulk: 0.0 });
+        for sums in &mut clock.sums {
+            *sums = DaySums {
+                clock_changes: Coded::read(reader)?.value_or_zero(),
+                clock_exposure: Coded::read(reader)?.value_or_zero(),
+                bulk_changes: Coded::read(reader)?.value_or_zero(),
+                bulk_exposure: Coded::read(reader)?.value_or_zero(),
+            };
+        }
+        clock.partial_days = reader.varint().filter(|&days| days < WEEK as u64)? as i64;
+        let weeks = reader.varint().filter(|&weeks| weeks <= MAX_WEEKS as u64)?;
+        let mut passed = || {
+            let clock = Coded::read(reader)?.value_or_zero();
+            Some(Passed { clock, bulk: Coded::read(reader)?.value_or_zero() })
+        };
+        for _ in 0..weeks {
+            clock.weeks.push_back(passed()?);
+        }
+        clock.partial = passed()?;
+        Some(clock)
+    }
+
+    pub(crate) fn first_open_day(&self) -> i64 {
+        self.today - (OPEN_DAYS as i64 - 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EVEN: DayPace = DayPace { clock: 1.0, bulk: 0.01 };
+
+    #[test]
+    fn an_even_clock_passes_as_time_does_however_long_ago() {
+        let mut clock = Clock::starting_as(None, 1_000, EVEN);
+        (1_001..1_400).for_each(|day| clock.roll(day, EVEN));
+        for (from_day, to_day) in [(1_390, 1_395), (1_300, 1_399), (1_001, 1_399), (100, 1_398)] {
+            let passed = clock.passed(from_day * DAY_S, to_day * DAY_S);
+            let days = (to_day - from_day) as f32;
+            assert!((passed.clock - days).abs() < days * 1e-4, "{passed:?} {days}");
+        }
+        let half = clock.passed(1_398 * DAY_S + DAY_S / 4, 1_398 * DAY_S + DAY_S * 3 / 4);
+        assert!((half.clock - 0.5).abs() < 1e-6);
+    }
+
+    #[test]
+    fn a_fast_day_stays_fast_after_it_was_frozen() {
+        let mut clock = Clock::starting_as(None, 1_000, EVEN);
+        clock.reckon(|day, _| DayPace {
+            clock: if day == OPEN_DAYS - 1 { 31.0 } else { 1.0 },
+            bulk: 0.0,
+        });
+        for day in 1_001..1_200 {
+            clock.roll(day, EVEN);
+            let passed = clock.passed(980 * DAY_S, 1_001 * DAY_S).clock;
+            let later = clock.passed(980 * DAY_S, (day + 1) * DAY_S).clock;
+            assert!(passed > 21.0, "{day} {passed}");
+            assert!((later - passed - (day - 1_000) as f32).abs() < 31.0, "{day} {later}");
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! What to expect at other budgets.
+
+use super::Belief;
+
+/// Visits and coverage to expect at one level of spending.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ForecastPoint {
+    /// Visits per day relative to the present.
+    pub factor: f64,
+    /// Expected visits per day.
+    pub visits_per_day: f64,
+    /// Expected share of versions that are got.
+    pub coverage: f64,
+    /// The price that leads there.
+    pub threshold: f64,
+}
+
+/// What to expect at half, the same and double the present spending.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Forecast {
+    /// Pages it is made from.
+    pub pages: usize,
+    /// By rising factor.
+    pub points: [ForecastPoint; 3],
+}
+
+/// A page's rate, effective rate and threshold.
+struct Need {
+    rate: f32,
+    effective_rate: f32,
+    threshold: f32,
+}
+
+struct Population {
+    needs: Vec<Need>,
+    bulk: f32,
+    lead_days: f32,
+    slot_days: f32,
+}
+
+impl Forecast {
+    pub(super) fn of<'a>(
+        beliefs: impl Iterator<Item = &'a Belief>,
+        threshold: f64,
+        bulk: f32,
+        lead_days: f32,
+        slot_days: f32,
+    ) -> Self {
+        let needs = beliefs
+            .map(|belief| Need {
+                rate: belief.rate.value(),
+                effective_rate: belief.effective_rate.value(),
+                threshold: belief.threshold.value(),
+            })
+            .collect();
+        let population = Population { needs, bulk, lead_days, slot_days };
+        let (now, _) = population.at(threshold);
+        let points = [0.5, 1.0, 2.0].map(|factor| {
+            let threshold = population.threshold_for(now * factor);
+            let (visits_per_day, coverage) = population.at(threshold);
+            ForecastPoint { factor, visits_per_day, coverage, threshold }
+        });
+        Self { pages: population.needs.len(), points }
+    }
+}
+
+impl Population {
+    /// Visits per day and coverage at a price.
+    fn at(&self, threshold: f64) -> (f64, f64) {
+        let (mut visits, mut versions, mut found) = (0.0f64, 0.0f64, 0.0f64);
+        for need in &self.needs {
+            let needed = need.threshold * threshold as f32 - need.effective_rate * self.lead_days;
+            let days = (needed / (need.effective_rate + self.bulk)).max(self.slot_days);
+            let rate = need.rate + self.bulk;
+            // Updates in one slot count once.
+            let seen_per_slot = -(-rate * self.slot_days).exp_m1() / self.slot_days;
+            visits += f64::from(1.0 / days);
+            versions += f64::from(seen_per_slot);
+            found += f64::from((-(-rate * days).exp_m1() / days).min(seen_per_slot));
+        }
+        (visits, if versions > 0.0 { found / versions } else { 0.0 })
+    }
+
+    fn threshold_for(&self, visits_per_day: f64) -> f64 {
+        let (mut low, mut high) = (1e-3f64, 50.0f64);
+        for _ in 0..50 {
+            let middle = (low * high).sqrt();
+            if self.at(middle).0 > visits_per_day { low = middle } else { high = middle }
+        }
+        (low * high).sqrt()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auto::Coded;
+
+    #[test]
+    fn more_visits_give_more_coverage() {
+        let belief = |rate: f32| Belief {
+            rate: Coded::new(rate),
+            effective_rate: Coded::new(rate),
+            threshold: Coded::new(1.0),
+            ..Belief::default()
+        };
+        let beliefs: Vec<Belief> = (1..50).map(|n| belief(n as f32 / 500.0)).collect();
+        let forecast = Forecast::of(beliefs.iter(), 0.8, 0.001, 0.4, 1.0);
+        let [half, same, double] = forecast.points;
+        assert!((half.visits_per_day * 2.0 / same.visits_per_day - 1.0).abs() < 0.01);
+        assert!((same.visits_per_day * 2.0 / double.visits_per_day - 1.0).abs() < 0.01);
+        assert!((same.threshold - 0.8).abs() < 0.01);
+        assert!(half.coverage < same.coverage && same.coverage < double.coverage);
+        assert!(double.coverage < 1.0);
+    }
+}
