@@ -5,7 +5,10 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use nenrin_urls::Scope;
 
-use crate::spans::{Edge, Span, parse_date};
+use crate::{
+    commands::experiments::{BudgetArgs, OrderArgs, RevisitArgs, StructureArgs},
+    spans::{Edge, Span, parse_date},
+};
 
 const EXIT_CODES: &str = "Exit codes: 0 done · 1 some of the work failed (what, is said) · 2 bad \
 usage, configuration or input · 3 no room (disk or quota) · 4 the archive is damaged · \
@@ -311,6 +314,14 @@ pub(crate) struct VerifyArgs {
 pub(crate) enum LabCommand {
     /// The crawler on a simulated web for a simulated time, with faults; checked against its laws.
     Crawl(LabCrawlArgs),
+    /// Which new page first: crawl orders on a link graph (paper 003).
+    Order(OrderArgs),
+    /// When to come again: revisit policies on an update log (paper 004).
+    Revisit(RevisitArgs),
+    /// How many visits each page gets: allocations of a visit budget (paper 002).
+    Budget(BudgetArgs),
+    /// Which parts of a server changed: methods on mirrored folders or made-up servers (paper 000).
+    Structure(StructureArgs),
 }
 
 #[derive(Debug, Args)]

@@ -1,4 +1,4 @@
-use super::Context;
+use super::{Context, experiments};
 use crate::{
     cli::{LabCommand, LabCrawlArgs},
     clock,
@@ -10,6 +10,10 @@ use crate::{
 pub(super) fn lab(context: &Context, command: &LabCommand) -> anyhow::Result<Exit> {
     match command {
         LabCommand::Crawl(args) => crawl(context, args),
+        LabCommand::Order(args) => experiments::run_order(context, args),
+        LabCommand::Revisit(args) => experiments::run_revisit(context, args),
+        LabCommand::Budget(args) => experiments::run_budget(context, args),
+        LabCommand::Structure(args) => experiments::run_structure(context, args),
     }
 }
 

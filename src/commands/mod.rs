@@ -4,6 +4,7 @@ mod collect;
 mod config;
 mod demo;
 mod demo_site;
+pub(crate) mod experiments;
 mod lab;
 mod look;
 mod mirror;

@@ -15,8 +15,8 @@
 //! The lab prints nothing and reads no arguments: the binary's `lab` command does. Nothing in the
 //! product depends on the lab except that command.
 
-pub mod crawl;
 pub mod budget;
+pub mod crawl;
 mod error;
 pub mod order;
 pub mod report;
