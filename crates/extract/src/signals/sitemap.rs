@@ -1,7 +1,7 @@
 use nenrin_urls::CanonicalUrl;
 
 use super::feed::{self, looks_like_feed};
-use super::xml_tree::{Visitor, XmlTag, walk};
+use super::xml_tree::{Visitor, walk};
 use super::{MAX_ENTRIES, MAX_SITEMAP_BYTES};
 use crate::charset::charset;
 use crate::dates::parse_date;
@@ -102,10 +102,6 @@ struct SitemapReader<'u> {
 }
 
 impl Visitor for SitemapReader<'_> {
-    fn open(&mut self, _: &str, _: &str, _: &XmlTag<'_>) -> bool {
-        true
-    }
-
     fn close(&mut self, parent: &str, name: &str, text: &str) -> bool {
         match (parent, name) {
             // An image's own `loc` has another parent.

@@ -14,7 +14,10 @@ const MAX_TEXT_BYTES: usize = 8 * 1024;
 /// What is told of an element. Names are local, without prefix.
 pub(super) trait Visitor {
     /// A start tag; `parent` is empty for the root. Answers whether to go on.
-    fn open(&mut self, parent: &str, name: &str, tag: &XmlTag<'_>) -> bool;
+    fn open(&mut self, _parent: &str, _name: &str, _tag: &XmlTag<'_>) -> bool {
+        true
+    }
+
     /// The end of an element with the text that stood directly in it, trimmed.
     fn close(&mut self, parent: &str, name: &str, text: &str) -> bool;
 }

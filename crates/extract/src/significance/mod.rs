@@ -1,6 +1,6 @@
 //! Whether a change of a page is one for its readers.
 //!
-//! Two versions are cut at their tags ([`segment`]), what they have in common is found ([`align`]),
+//! Two versions are cut at their tags ([`segment`]), what they have in common is found ([`mod@align`]),
 //! and the rest is judged: dates, counters, tokens and cache breakers are noise by themselves
 //! ([`noise`]), rotating and site-wide blocks once they are learnt ([`NoisyBlocks`]). This only
 //! judges; every version is kept exactly.

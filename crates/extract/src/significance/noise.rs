@@ -247,77 +247,119 @@ fn fold_dates(atoms: Vec<Atom>) -> Vec<Atom> {
 
 /// How many atoms from here on are a part of a date; 0 if none.
 fn date_length(atoms: &[Atom]) -> usize {
-    let number = |at: usize| match atoms.get(at) {
-        Some(Atom::Number(digits)) => Some(digits.as_str()),
-        _ => None,
-    };
-    let mark = |at: usize| match atoms.get(at) {
-        Some(Atom::Mark(c)) => Some(*c),
-        _ => None,
-    };
-    let word = |at: usize| match atoms.get(at) {
-        Some(Atom::Word(word)) => Some(word.as_str()),
-        _ => None,
-    };
-    let short = |at: usize| number(at).is_some_and(|n| n.len() <= 2);
-    let day_or_year = |at: usize| number(at).is_some_and(|n| n.len() <= 2 || is_year(n));
-    if let Some(first) = number(0) {
-        // 10:30, 10:30:05, with "am", "Uhr" or a zone behind.
-        if first.len() <= 2 && mark(1) == Some(':') && short(2) {
-            let seconds = if mark(3) == Some(':') && short(4) { 2 } else { 0 };
-            let suffix = usize::from(word(3 + seconds).is_some_and(is_time_suffix));
-            return 3 + seconds + suffix;
-        }
-        // 2024-03-01, 1/3/2024.
-        if let Some(separator @ ('-' | '/')) = mark(1)
-            && mark(3) == Some(separator)
-            && day_or_year(0)
-            && short(2)
-            && day_or_year(4)
-        {
-            return if word(5) == Some("t") { 6 } else { 5 };
-        }
-        // 01.03.2024 was read as one number.
-        if is_dotted_date(first) {
-            return 1;
-        }
-        // 3 March 2024, 3rd of March, 3. März.
-        if first.len() <= 2 {
-            let filler = (1..=3).take_while(|at| {
-                mark(*at).is_some_and(|c| matches!(c, '.' | '-'))
-                    || word(*at).is_some_and(|w| is_ordinal(w) || matches!(w, "of" | "de"))
-            });
-            let filled = filler.count();
-            if word(1 + filled).is_some_and(is_month) {
-                return 2 + filled + year_length(&atoms[2 + filled..]);
-            }
-        }
-        if word(1).is_some_and(is_date_unit) {
-            return 1;
-        }
-        // 3 hours ago, vor 3 Stunden.
-        if word(1).is_some_and(is_age_unit) && word(2) == Some("ago") {
-            return 3;
-        }
-        return 0;
-    }
-    match word(0) {
-        Some("vor") if number(1).is_some() && word(2).is_some_and(is_age_unit) => 3,
-        Some("yesterday" | "today" | "gestern" | "heute" | "今日" | "昨日") => 1,
-        Some(name) if is_weekday(name) => 1,
-        // March 3rd, 2024.
-        Some(name) if is_month(name) => {
-            let dot = usize::from(mark(1) == Some('.'));
-            let mut length = 1 + dot;
-            if short(length) {
-                length += 1;
-                length += usize::from(word(length).is_some_and(is_ordinal));
-            }
-            let year = year_length(&atoms[length..]);
-            // "May" alone is a word like any other.
-            if length > 1 + dot || year > 0 { length + year } else { 0 }
-        }
+    let ahead = Ahead(atoms);
+    match atoms.first() {
+        Some(Atom::Number(_)) => ahead
+            .time_length()
+            .or_else(|| ahead.numeric_date_length())
+            .or_else(|| ahead.day_and_month_length())
+            .or_else(|| ahead.age_length())
+            .unwrap_or(0),
+        Some(Atom::Word(word)) => ahead.length_from_word(word),
         _ => 0,
+    }
+}
+
+/// The atoms that follow, looked at by position.
+#[derive(Clone, Copy)]
+struct Ahead<'a>(&'a [Atom]);
+
+impl<'a> Ahead<'a> {
+    fn number(self, at: usize) -> Option<&'a str> {
+        match self.0.get(at) {
+            Some(Atom::Number(digits)) => Some(digits),
+            _ => None,
+        }
+    }
+
+    fn mark(self, at: usize) -> Option<char> {
+        match self.0.get(at) {
+            Some(Atom::Mark(c)) => Some(*c),
+            _ => None,
+        }
+    }
+
+    fn word(self, at: usize) -> Option<&'a str> {
+        match self.0.get(at) {
+            Some(Atom::Word(word)) => Some(word),
+            _ => None,
+        }
+    }
+
+    fn is_short(self, at: usize) -> bool {
+        self.number(at).is_some_and(|number| number.len() <= 2)
+    }
+
+    fn is_day_or_year(self, at: usize) -> bool {
+        self.number(at).is_some_and(|number| number.len() <= 2 || is_year(number))
+    }
+
+    /// 10:30, 10:30:05, with "am", "Uhr" or a zone behind.
+    fn time_length(self) -> Option<usize> {
+        if !(self.is_short(0) && self.mark(1) == Some(':') && self.is_short(2)) {
+            return None;
+        }
+        let seconds = if self.mark(3) == Some(':') && self.is_short(4) { 2 } else { 0 };
+        let suffix = usize::from(self.word(3 + seconds).is_some_and(is_time_suffix));
+        Some(3 + seconds + suffix)
+    }
+
+    /// 2024-03-01, 1/3/2024, and 01.03.2024, which was read as one number.
+    fn numeric_date_length(self) -> Option<usize> {
+        if is_dotted_date(self.number(0)?) {
+            return Some(1);
+        }
+        let separator = self.mark(1).filter(|c| matches!(c, '-' | '/'))?;
+        let is_date = self.mark(3) == Some(separator)
+            && self.is_day_or_year(0)
+            && self.is_short(2)
+            && self.is_day_or_year(4);
+        let time_follows = usize::from(self.word(5) == Some("t"));
+        is_date.then_some(5 + time_follows)
+    }
+
+    /// 3 March 2024, 3rd of March, 3. März.
+    fn day_and_month_length(self) -> Option<usize> {
+        let is_filler = |at: &usize| {
+            matches!(self.mark(*at), Some('.' | '-'))
+                || self
+                    .word(*at)
+                    .is_some_and(|word| is_ordinal(word) || matches!(word, "of" | "de"))
+        };
+        let month = 1 + (1..=3).take_while(is_filler).count();
+        let is_date = self.is_short(0) && self.word(month).is_some_and(is_month);
+        is_date.then(|| month + 1 + year_length(&self.0[month + 1..]))
+    }
+
+    /// 3 hours ago; 3分前, of which the unit stays a word.
+    fn age_length(self) -> Option<usize> {
+        let unit = self.word(1)?;
+        if is_date_unit(unit) {
+            return Some(1);
+        }
+        (is_age_unit(unit) && self.word(2) == Some("ago")).then_some(3)
+    }
+
+    fn length_from_word(self, word: &str) -> usize {
+        match word {
+            "vor" if self.number(1).is_some() && self.word(2).is_some_and(is_age_unit) => 3,
+            "yesterday" | "today" | "gestern" | "heute" | "今日" | "昨日" => 1,
+            name if is_weekday(name) => 1,
+            name if is_month(name) => self.length_from_month(),
+            _ => 0,
+        }
+    }
+
+    /// March 3rd, 2024; March 2024. "May" alone is a word like any other.
+    fn length_from_month(self) -> usize {
+        let name = 1 + usize::from(self.mark(1) == Some('.'));
+        let mut length = name;
+        if self.is_short(length) {
+            length += 1;
+            length += usize::from(self.word(length).is_some_and(is_ordinal));
+        }
+        let year = year_length(&self.0[length..]);
+        if length > name || year > 0 { length + year } else { 0 }
     }
 }
 
