@@ -329,24 +329,23 @@ pub(super) fn pages_by_path(
     c: &Connection,
     query: &PathQuery,
 ) -> rusqlite::Result<Vec<PageRecord>> {
-    let after = query.after.as_deref().unwrap_or_default();
+    // One lower bound, the higher of two: given both, the engine would begin its search at the
+    // prefix every time and read through all that was listed already.
+    let prefix = query.prefix.as_str();
+    let (bound, from) = match query.after.as_deref().filter(|after| *after >= prefix) {
+        Some(after) => (">", after),
+        None => (">=", prefix),
+    };
     c.prepare_cached(&format!(
         "SELECT {} FROM pages p {}
-         WHERE p.id >> 39 = ?1 AND p.path >= ?2 AND p.path < ?3 AND p.path > ?4
-            AND EXISTS (SELECT 1 FROM members m WHERE m.site = ?5 AND m.page = p.id)
-         ORDER BY p.path LIMIT ?6",
+         WHERE p.id >> 39 = ?1 AND p.path {bound} ?2 AND p.path < ?3
+            AND EXISTS (SELECT 1 FROM members m WHERE m.site = ?4 AND m.page = p.id)
+         ORDER BY p.path LIMIT ?5",
         rows::PAGE,
         rows::PAGE_SERVER
     ))?
     .query_map(
-        params![
-            query.server.0,
-            query.prefix,
-            past(&query.prefix),
-            after,
-            query.site.0,
-            read::count(query.limit)
-        ],
+        params![query.server.0, from, past(prefix), query.site.0, read::count(query.limit)],
         rows::page,
     )?
     .collect()
