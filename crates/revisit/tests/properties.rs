@@ -116,7 +116,9 @@ proptest! {
         step_s in DAY_S..30 * DAY_S,
         changed in proptest::collection::vec((any::<bool>(), any::<bool>()), 1..40),
     ) {
-        for name in POLICIES {
+        // Fairness among pages is the exception: there a page whose changes are too many to be got
+        // yields to pages that change less.
+        for name in POLICIES.into_iter().filter(|name| !name.contains("fair")) {
             let limits = Limits { ceiling_s: 10_000 * DAY_S, ..Limits::default() };
             let due_after_s = |changes: &dyn Fn(&(bool, bool)) -> bool| {
                 // A policy of its own, since the pages of one teach each other.
