@@ -143,7 +143,9 @@ fn main() {
     );
     splits(&mut graph);
     updates(&mut graph);
-    probing(graph.clone(), "directories change", |page| (page / PAGES_PER_DIRECTORY).is_multiple_of(5));
+    probing(graph.clone(), "directories change", |page| {
+        (page / PAGES_PER_DIRECTORY).is_multiple_of(5)
+    });
     probing(graph, "single pages change", |page| spread(page, 5).is_multiple_of(10));
     against("peak memory with a round under way", peak_mb(), 1024.0, "MB");
 }
