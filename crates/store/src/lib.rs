@@ -8,8 +8,11 @@
 //! - [`ContentBackend`]: where packs lie, with [`LocalFolder`], [`MemoryBackend`] and
 //!   [`FaultyBackend`];
 //! - `pack`, `chunk`, `bodies`, `rows`: the format, described in `docs/format.md`;
+//! - `cut`, `similar`, `put`: blocks, and what a new page is compressed against;
+//! - `compact`, `recode`: everything written again, small;
 //! - `index`: a cache of where things are, rebuilt from the packs at will;
-//! - `catch_up`: what happens after a crash.
+//! - `catch_up`: what happens after a crash;
+//! - [`PaperCount`]: paper 001's own method, counted for comparison.
 //!
 //! It is not a database of pages or visits (that is `state`), it knows no schedule and no
 //! network, and it never asks for the time.

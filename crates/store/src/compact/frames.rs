@@ -32,6 +32,8 @@ pub(super) struct FrameWriter<'a, 's> {
     prefix_at: Option<(u64, u64)>,
     /// Where prefixes of copied frames lie now, by where they lay.
     copied_prefixes: BTreeMap<Place, u64>,
+    /// The first version of each page: a frame rather ends in front of one than behind it.
+    page_begins: BTreeSet<Digest>,
     frame: Frame,
 }
 
@@ -67,6 +69,7 @@ impl<'a, 's> FrameWriter<'a, 's> {
             prefix: Arc::default(),
             prefix_at: None,
             copied_prefixes: BTreeMap::new(),
+            page_begins: BTreeSet::new(),
             frame: Frame::default(),
         }
     }
@@ -98,12 +101,15 @@ impl<'a, 's> FrameWriter<'a, 's> {
 
     /// The bodies in order, those together that already lie together.
     fn stretches(
-        &self,
+        &mut self,
         order: &mut Order,
         sources: &BTreeSet<u64>,
     ) -> Result<Vec<Stretch>, StoreError> {
         let mut runs: Vec<(Place, Vec<Digest>)> = Vec::new();
-        for digest in order.bodies(self.site, self.class)? {
+        for (digest, begins_page) in order.bodies(self.site, self.class)? {
+            if begins_page {
+                self.page_begins.insert(digest);
+            }
             let Some(place) = self.store.find_body(&digest)? else { continue };
             if !sources.contains(&place.pack) {
                 continue;
@@ -210,17 +216,30 @@ impl<'a, 's> FrameWriter<'a, 's> {
             }
             self.report.recoded += u64::from(entry.recoding != 0);
         }
-        let limit = match self.class {
-            Class::Other => OTHER_FRAME_BYTES,
-            Class::Html | Class::Text => self.options.frame_bytes,
-        };
-        let full = self.frame.raw.len() + bytes.len() > limit && !self.frame.raw.is_empty();
-        if full || self.frame.entries.len() >= MAX_ENTRIES {
+        if self.is_full(&entry.digest, bytes.len()) {
             self.flush()?;
         }
         self.frame.raw.extend_from_slice(&bytes);
         self.frame.entries.push(entry);
         Ok(())
+    }
+
+    /// Whether the frame ends in front of this body. Versions of a page stay together, because
+    /// in two frames the page would be there twice.
+    fn is_full(&self, digest: &Digest, bytes: usize) -> bool {
+        let filled = self.frame.raw.len();
+        let target = self.options.frame_bytes;
+        if filled == 0 {
+            return false;
+        }
+        match self.class {
+            _ if self.frame.entries.len() >= MAX_ENTRIES => true,
+            Class::Other => filled + bytes > OTHER_FRAME_BYTES,
+            Class::Html | Class::Text if self.page_begins.contains(digest) => {
+                filled >= target - target / 4
+            }
+            Class::Html | Class::Text => filled + bytes > target * 2 + target / 4,
+        }
     }
 
     /// Plain pixels are worth it only if they compress to less than the file had. They make a

@@ -65,18 +65,27 @@ impl Order {
         Ok(sites.collect::<Result<_, _>>()?)
     }
 
-    /// The bodies of a site in order, each at its first place only.
-    pub(super) fn bodies(&self, site: u32, class: Class) -> Result<Vec<Digest>, StoreError> {
+    /// The bodies of a site in order, each at its first place only, and whether another page
+    /// begins with it.
+    pub(super) fn bodies(
+        &self,
+        site: u32,
+        class: Class,
+    ) -> Result<Vec<(Digest, bool)>, StoreError> {
         let mut statement = self.connection.prepare_cached(
-            "SELECT digest FROM items WHERE site = ?1 AND class = ?2 ORDER BY url, visited, id",
+            "SELECT digest, url FROM items WHERE site = ?1 AND class = ?2
+             ORDER BY url, visited, id",
         )?;
         let mut mark = self.connection.prepare_cached("INSERT OR IGNORE INTO placed VALUES(?1)")?;
         let mut rows = statement.query(params![site, class as u8])?;
         let mut bodies = Vec::new();
+        let mut page = String::new();
         while let Some(row) = rows.next()? {
             let digest = Digest(row.get(0)?);
             if mark.execute([digest.0])? == 1 {
-                bodies.push(digest);
+                let url: String = row.get(1)?;
+                bodies.push((digest, url != page));
+                page = url;
             }
         }
         Ok(bodies)
