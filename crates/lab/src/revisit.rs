@@ -42,6 +42,8 @@ pub(crate) struct Outcome {
     pub(crate) name: String,
     pub(crate) all: Measures,
     pub(crate) by_category: BTreeMap<&'static str, Measures>,
+    /// Bytes kept per page, shared clocks included.
+    pub(crate) state_bytes: Option<f64>,
 }
 
 /// Runs every policy over the log and returns the results as `results.json` holds them.
@@ -59,8 +61,9 @@ pub fn run(options: &RevisitOptions) -> Result<Value, LabError> {
         .policies
         .iter()
         .map(|spec| {
-            let tallies = walk(&log, spec, options.visits);
-            measure(&log, &categories, spec.to_string(), &tallies)
+            let (tallies, state_bytes) = walk(&log, spec, options.visits);
+            let outcome = measure(&log, &categories, spec.to_string(), &tallies);
+            Outcome { state_bytes, ..outcome }
         })
         .collect();
     let results = json!({
@@ -77,22 +80,21 @@ pub fn run(options: &RevisitOptions) -> Result<Value, LabError> {
     Ok(results)
 }
 
-/// Runs a policy over every page of the log and returns each page's tally.
-pub fn walk(log: &UpdateLog, spec: &PolicySpec, visits: Option<u64>) -> Vec<Tally> {
+/// Runs a policy over every page of the log and returns each page's tally; for `auto` also the
+/// bytes per page that it keeps, shared clocks included.
+pub fn walk(log: &UpdateLog, spec: &PolicySpec, visits: Option<u64>) -> (Vec<Tally>, Option<f64>) {
     let resolution_s = log.window.resolution_s;
     let limits = Limits::experiment(resolution_s);
     let PolicySpec::Auto { fair, last_modified } = *spec else {
         let mut policy = spec.build(limits);
-        return log
-            .pages
-            .iter()
-            .map(|page| walk::alone(page, policy.as_mut(), resolution_s))
-            .collect();
+        let alone = |page| walk::alone(page, policy.as_mut(), resolution_s);
+        return (log.pages.iter().map(alone).collect(), None);
     };
     let mut policy = AutoPolicy::new(fair, last_modified, limits, AutoTuning::default());
     let end_s = (i64::from(log.slots()) + 1) * resolution_s;
     policy.set_budget(visits.map(|visits| Budget { visits: visits as f64, end_s }));
-    walk_together(log, &mut policy)
+    let (tallies, bytes) = walk_together(log, &mut policy);
+    (tallies, Some(bytes))
 }
 
 fn measure(
@@ -110,13 +112,16 @@ fn measure(
         (category, Measures::of_pages(log.window.resolution_s, inside))
     };
     let by_category = names.into_iter().map(of_category).collect();
-    Outcome { name, all: Measures::of(log, tallies), by_category }
+    Outcome { name, all: Measures::of(log, tallies), by_category, state_bytes: None }
 }
 
 impl Outcome {
     fn to_json(&self) -> Value {
         let mut value = measures_json(&self.all);
         value["name"] = json!(self.name);
+        if let Some(bytes) = self.state_bytes {
+            value["state_bytes_per_page"] = json!(bytes);
+        }
         value["by_interval"] = self.all.by_interval.iter().map(bin_json).collect();
         value["by_month"] = self.all.by_month.iter().map(month_json).collect();
         value["by_category"] = self

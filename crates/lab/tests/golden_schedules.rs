@@ -110,7 +110,7 @@ fn the_reference_table_is_reproduced_to_a_thousandth() {
     // The reference counts 59,874 pages and 726,261 versions: one page with 364 versions less.
     assert_eq!((log.pages.len(), log.versions()), (59_875, 726_625));
     for (name, expected, visits) in REFERENCE {
-        let tallies = walk(&log, &name.parse().unwrap(), None);
+        let (tallies, _) = walk(&log, &name.parse().unwrap(), None);
         let m = Measures::of(&log, &tallies);
         let got = [m.coverage, m.efficiency, m.coverage_total, m.efficiency_total];
         eprintln!("{name}: {got:.4?} {}", m.visits);

@@ -42,18 +42,22 @@ pub(crate) struct MlePolicy {
     pub(crate) limits: Limits,
 }
 
-/// What the sums of a page say about its changes, in slots.
+/// What the sums of a page say about its changes.
 struct Estimate {
+    /// The next interval in slots.
     slots: f64,
     rule: Rule,
+    /// Changes per day by the policy's own approximation, once a change was seen.
+    rate_per_day: Option<f64>,
 }
 
 impl MlePolicy {
     /// The next interval of a page visited at least twice.
     fn estimate(&self, history: &PageHistory, sums: &Sums) -> Estimate {
-        let last_slots = self.limits.slots(sums.interval_ms as f64 / 1e3);
         if sums.changes == 0 || sums.unchanged_s >= sums.all_s {
-            return Estimate { slots: self.spec.high * last_slots, rule: Rule::NeverChanged };
+            let last_slots = self.limits.slots(sums.interval_ms as f64 / 1e3);
+            let slots = self.spec.high * last_slots;
+            return Estimate { slots, rule: Rule::NeverChanged, rate_per_day: None };
         }
         let mean = self.mean_changed_gap(sums);
         let multiplier = self.multiplier(history, sums, mean);
@@ -63,7 +67,10 @@ impl MlePolicy {
             _ => Rule::Estimate,
         };
         let bounded = multiplier.clamp(self.spec.low, self.spec.high);
-        Estimate { slots: self.spec.alpha * bounded * mean, rule }
+        let slots_per_day = DAY_S as f64 / self.limits.resolution_s.max(1) as f64;
+        let rate = slots_per_day / (multiplier.max(self.spec.low) * mean);
+        let rate_per_day = Some(rate).filter(|rate| rate.is_finite());
+        Estimate { slots: self.spec.alpha * bounded * mean, rule, rate_per_day }
     }
 
     /// t̄_c in slots.
@@ -88,17 +95,6 @@ impl MlePolicy {
         }
         let rate = history.changed_gaps().and_then(|g| g.exact_rate_per_s(sums.unchanged_s));
         rate.map_or(0.0, |rate| self.limits.slots(1.0 / rate) / mean_slots)
-    }
-
-    /// Changes per day as the policy's own approximation sees them.
-    fn rate_per_day(&self, history: &PageHistory, sums: &Sums) -> Option<f64> {
-        if sums.changes == 0 || sums.unchanged_s >= sums.all_s {
-            return None;
-        }
-        let mean_slots = self.mean_changed_gap(sums);
-        let multiplier = self.multiplier(history, sums, mean_slots).max(self.spec.low);
-        let days = multiplier * mean_slots * self.limits.resolution_s as f64 / DAY_S as f64;
-        Some(1.0 / days).filter(|rate| rate.is_finite())
     }
 }
 
@@ -131,15 +127,19 @@ impl RevisitPolicy for MlePolicy {
 
     fn next_due(&self, now_s: i64, history: &PageHistory, _place: Place) -> Next {
         let sums = history.sums().copied().unwrap_or_default();
-        let (interval_s, rule) = match history.has_interval() {
-            false => (self.spec.second_s, Rule::FirstInterval),
-            true if sums.all_s == 0 => (sums.interval_s(), Rule::FirstInterval),
-            true => (sums.interval_s(), self.estimate(history, &sums).rule),
+        let has_interval = history.has_interval();
+        let interval_s = if has_interval { sums.interval_s() } else { self.spec.second_s };
+        let (rule, rate_per_day) = match has_interval && sums.all_s > 0 {
+            false => (Rule::FirstInterval, None),
+            true => {
+                let estimate = self.estimate(history, &sums);
+                (estimate.rule, estimate.rate_per_day)
+            }
         };
         let why = Reason {
             rule,
             interval_s: self.limits.bounded_s(interval_s),
-            rate_per_day: self.rate_per_day(history, &sums),
+            rate_per_day,
             confidence: confidence_of(sums.changes),
             neighbours: None,
         };

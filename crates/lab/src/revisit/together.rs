@@ -12,8 +12,9 @@ struct Traveller<'a> {
     place: Place,
 }
 
-/// Follows all pages slot by slot; within a slot, in the log's order.
-pub fn walk_together(log: &UpdateLog, policy: &mut AutoPolicy) -> Vec<Tally> {
+/// Follows all pages slot by slot; within a slot, in the log's order. Returns the tallies, and the
+/// bytes per page that a crawler would have to keep at the end.
+pub fn walk_together(log: &UpdateLog, policy: &mut AutoPolicy) -> (Vec<Tally>, f64) {
     let resolution_s = log.window.resolution_s;
     let mut travellers: Vec<Traveller<'_>> = log
         .pages
@@ -45,5 +46,8 @@ pub fn walk_together(log: &UpdateLog, policy: &mut AutoPolicy) -> Vec<Tally> {
             }
         }
     }
-    travellers.into_iter().map(|traveller| traveller.walk.finish()).collect()
+    let own: usize = travellers.iter().map(|traveller| traveller.history.to_bytes().len()).sum();
+    let bytes = own + policy.shared_state().len();
+    let tallies = travellers.into_iter().map(|traveller| traveller.walk.finish()).collect();
+    (tallies, bytes as f64 / log.pages.len().max(1) as f64)
 }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::coded::Coded;
+use super::coded::Rough;
 use crate::DAY_S;
 use crate::varint::{Reader, put};
 
@@ -179,13 +179,12 @@ impl Clock {
         for sums in &self.sums {
             let all =
                 [sums.clock_changes, sums.clock_exposure, sums.bulk_changes, sums.bulk_exposure];
-            all.iter().for_each(|sum| Coded::new_or_zero(*sum).write(bytes));
+            bytes.extend(all.map(|sum| Rough::new(sum).0));
         }
         put(bytes, self.partial_days.unsigned_abs());
         put(bytes, self.weeks.len() as u64);
         for passed in self.weeks.iter().chain([&self.partial]) {
-            Coded::new_or_zero(passed.clock).write(bytes);
-            Coded::new_or_zero(passed.bulk).write(bytes);
+            bytes.extend([Rough::new(passed.clock).0, Rough::new(passed.bulk).0]);
         }
     }
 
@@ -194,17 +193,17 @@ impl Clock {
         let mut clock = Self::starting_as(None, today, DayPace { clock: 1.0, bulk: 0.0 });
         for sums in &mut clock.sums {
             *sums = DaySums {
-                clock_changes: Coded::read(reader)?.value_or_zero(),
-                clock_exposure: Coded::read(reader)?.value_or_zero(),
-                bulk_changes: Coded::read(reader)?.value_or_zero(),
-                bulk_exposure: Coded::read(reader)?.value_or_zero(),
+                clock_changes: Rough::read(reader)?.value(),
+                clock_exposure: Rough::read(reader)?.value(),
+                bulk_changes: Rough::read(reader)?.value(),
+                bulk_exposure: Rough::read(reader)?.value(),
             };
         }
         clock.partial_days = reader.varint().filter(|&days| days < WEEK as u64)? as i64;
         let weeks = reader.varint().filter(|&weeks| weeks <= MAX_WEEKS as u64)?;
         let mut passed = || {
-            let clock = Coded::read(reader)?.value_or_zero();
-            Some(Passed { clock, bulk: Coded::read(reader)?.value_or_zero() })
+            let clock = Rough::read(reader)?.value();
+            Some(Passed { clock, bulk: Rough::read(reader)?.value() })
         };
         for _ in 0..weeks {
             clock.weeks.push_back(passed()?);

@@ -337,8 +337,10 @@ impl ChangeClocks {
         }
         if place.name != NONE {
             let named = below(place.name, server, by_group);
+            let power = self.tuning.name_power;
             for ((prior, named), server) in prior.iter_mut().zip(&named).zip(&server) {
-                *prior *= (named / server.max(1e-9)).powf(self.tuning.name_power);
+                let ratio = named / server.max(1e-9);
+                *prior *= if power == 1.0 { ratio } else { ratio.powf(power) };
             }
             let sum: f32 = prior.iter().sum();
             prior.iter_mut().for_each(|weight| *weight /= sum.max(1e-12));

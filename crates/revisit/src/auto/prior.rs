@@ -32,14 +32,14 @@ impl Evidence {
     }
 
     pub(crate) fn write(&self, bytes: &mut Vec<u8>) {
-        Coded::new_or_zero(self.weight).write(bytes);
+        Coded::new(self.weight).write(bytes);
         let shares = self.sums.map(|sum| sum / self.weight.max(f32::MIN_POSITIVE));
         // A byte per rate: the root spends its steps where shares are small.
         bytes.extend(shares.map(|share| (share.max(0.0).sqrt() * 255.0).round() as u8));
     }
 
     pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Self> {
-        let weight = Coded::read(reader)?.value_or_zero();
+        let weight = Coded::read(reader)?.value();
         let roots: [u8; RATES] = reader.array()?;
         let shares = roots.map(|root| (f32::from(root) / 255.0).powi(2));
         let whole: f32 = shares.iter().sum();
