@@ -1,16 +1,10 @@
 //! Interface and replay over HTTP, each on an origin of its own.
 
-use std::{
-    net::{IpAddr, SocketAddr},
-    sync::Arc,
-    time::Duration,
-};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use nenrin_replay::ReplayOptions;
-use nenrin_web::{
-    Control, KindBytes, NotRunningHere, ReplayBase, StoreSummary, WebApp, WebOptions,
-};
+use nenrin_web::{Control, NotRunningHere, ReplayBase, StoreSummary, WebApp, WebOptions};
 use tokio::net::TcpListener;
 
 use super::Context;
@@ -125,7 +119,7 @@ async fn listen(what: &str, given: Option<&str>, configured: &str) -> anyhow::Re
     let address: SocketAddr = wanted.parse().map_err(|_| {
         usage(anyhow::anyhow!("the {what}'s address `{wanted}` is not of the form 127.0.0.1:8080"))
     })?;
-    if what == "interface" && !is_loopback(address.ip()) {
+    if what == "interface" && !address.ip().is_loopback() {
         return Err(usage(anyhow::anyhow!(
             "the interface would listen on {address}, beyond this machine, without a password; use a loopback address"
         )));
@@ -137,12 +131,7 @@ async fn listen(what: &str, given: Option<&str>, configured: &str) -> anyhow::Re
     })
 }
 
-fn is_loopback(address: IpAddr) -> bool {
-    address.is_loopback()
-}
-
-/// Sizes for the interface. Raw bytes by kind are not kept; the sum stands with the kind that has
-/// the larger share of unique bytes in the table of sites.
+/// Sizes for the interface.
 fn store_stats(archive: &Arc<Archive>) -> Arc<dyn Fn() -> StoreSummary + Send + Sync> {
     let archive = archive.clone();
     Arc::new(move || {
@@ -152,12 +141,10 @@ fn store_stats(archive: &Arc<Archive>) -> Arc<dyn Fn() -> StoreSummary + Send + 
             return StoreSummary::default();
         };
         StoreSummary {
-            html: KindBytes { stored_bytes: store.html_bytes, ..KindBytes::default() },
-            other: KindBytes {
-                stored_bytes: store.other_bytes,
-                raw_bytes: state.raw_bytes,
-                unique_bytes: store.unique_bytes,
-            },
+            raw_bytes: state.raw_bytes,
+            unique_bytes: store.unique_bytes,
+            html_bytes: store.html_bytes,
+            other_bytes: store.other_bytes,
             index_bytes: files.saturating_sub(store.html_bytes + store.other_bytes),
         }
     })

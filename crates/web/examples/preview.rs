@@ -12,8 +12,8 @@ use nenrin_state::{
 };
 use nenrin_urls::{CanonicalUrl, Scope};
 use nenrin_web::{
-    Control, ControlError, KindBytes, Preview, ReplayBase, StoreSummary, UnderWay, WebApp,
-    WebOptions, hash_password,
+    Control, ControlError, Preview, ReplayBase, StoreSummary, UnderWay, WebApp, WebOptions,
+    hash_password,
 };
 
 #[expect(clippy::disallowed_methods, reason = "a program's edge: the only clock of the example")]
@@ -38,16 +38,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         control: Arc::new(Pretend { state: state.clone() }),
         state,
         store_stats: Arc::new(|| StoreSummary {
-            html: KindBytes {
-                raw_bytes: 4_812_000_000,
-                unique_bytes: 611_000_000,
-                stored_bytes: 71_000_000,
-            },
-            other: KindBytes {
-                raw_bytes: 9_120_000_000,
-                unique_bytes: 840_000_000,
-                stored_bytes: 799_000_000,
-            },
+            raw_bytes: 13_932_000_000,
+            unique_bytes: 1_451_000_000,
+            html_bytes: 71_000_000,
+            other_bytes: 799_000_000,
             index_bytes: 23_000_000,
         }),
         replay_base: ReplayBase::Port(port + 1),

@@ -54,42 +54,26 @@ impl WebOptions {
     }
 }
 
-/// What the store holds, by kind of content.
+/// What the archive holds. What visits brought and what of it was distinct is known in all, what is
+/// on disk also by kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct StoreSummary {
-    /// HTML.
-    pub html: KindBytes,
-    /// Everything else.
-    pub other: KindBytes,
-    /// Index and state.
-    pub index_bytes: u64,
-}
-
-/// Sizes of one kind of content.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
-pub struct KindBytes {
     /// What a mirror of every visit would take.
     pub raw_bytes: u64,
     /// Distinct content, whole.
     pub unique_bytes: u64,
-    /// Bytes on disk.
-    pub stored_bytes: u64,
+    /// HTML on disk.
+    pub html_bytes: u64,
+    /// Everything else that was fetched, on disk.
+    pub other_bytes: u64,
+    /// Indexes and state on disk.
+    pub index_bytes: u64,
 }
 
 impl StoreSummary {
-    /// What a mirror of every visit would take.
-    pub fn raw_bytes(&self) -> u64 {
-        self.html.raw_bytes + self.other.raw_bytes
-    }
-
-    /// Distinct content, whole.
-    pub fn unique_bytes(&self) -> u64 {
-        self.html.unique_bytes + self.other.unique_bytes
-    }
-
     /// All files of the archive.
     pub fn stored_bytes(&self) -> u64 {
-        self.html.stored_bytes + self.other.stored_bytes + self.index_bytes
+        self.html_bytes + self.other_bytes + self.index_bytes
     }
 }
 

@@ -28,7 +28,7 @@ mod router;
 mod session;
 mod visitor;
 
-pub use app::{KindBytes, ReplayBase, StoreSummary, WebApp, WebOptions};
+pub use app::{ReplayBase, StoreSummary, WebApp, WebOptions};
 pub use control::{Control, ControlError, NotRunningHere, Preview, Removal, UnderWay};
 pub use error::WebError;
 pub use metrics::{Labels, Metric, MetricKind};

@@ -109,15 +109,17 @@ fn site_label(site: u32) -> Labels {
 
 fn store_bytes(app: &WebApp) -> Metric {
     let store = (app.store_stats)();
-    let sample = |kind: &str, form: &str, bytes: u64| {
+    let samples = [
+        ("raw", "all", store.raw_bytes),
+        ("unique", "all", store.unique_bytes),
+        ("stored", "html", store.html_bytes),
+        ("stored", "other", store.other_bytes),
+        ("stored", "index", store.index_bytes),
+    ]
+    .map(|(form, kind, bytes)| {
         (vec![("kind", kind.to_owned()), ("form", form.to_owned())], bytes as f64)
-    };
-    let mut samples = vec![sample("index", "stored", store.index_bytes)];
-    for (kind, bytes) in [("html", store.html), ("other", store.other)] {
-        samples.push(sample(kind, "raw", bytes.raw_bytes));
-        samples.push(sample(kind, "unique", bytes.unique_bytes));
-        samples.push(sample(kind, "stored", bytes.stored_bytes));
-    }
+    })
+    .to_vec();
     Metric {
         name: "nenrin_store_bytes",
         help: "What the archive holds, by kind of content",

@@ -116,11 +116,6 @@ pub(super) fn schemas() -> Value {
         json!({"type": ["integer", "null"], "description": "seconds since the epoch, UTC"});
     let text = json!({"type": "string"});
     let outcome = json!({"type": "string", "enum": ["changed", "same", "not-modified", "gone", "refused", "failed"]});
-    let kind = record(&[
-        ("raw_bytes", whole.clone()),
-        ("unique_bytes", whole.clone()),
-        ("stored_bytes", whole.clone()),
-    ]);
     json!({
         "Error": record(&[("error", text.clone())]),
         "Conditions": conditions(),
@@ -173,7 +168,11 @@ pub(super) fn schemas() -> Value {
             ("sites", whole.clone()), ("pages", whole.clone()), ("visits", whole.clone()),
             ("versions", whole.clone()), ("troubles", whole.clone()), ("raw_bytes", whole.clone()),
             ("unique_bytes", whole.clone()), ("stored_bytes", whole.clone()),
-            ("store", record(&[("html", kind.clone()), ("other", kind), ("index_bytes", whole)])),
+            ("store", record(&[
+                ("raw_bytes", whole.clone()), ("unique_bytes", whole.clone()),
+                ("html_bytes", whole.clone()), ("other_bytes", whole.clone()),
+                ("index_bytes", whole),
+            ])),
         ]),
         "UnderWay": list(record(&[
             ("url", text.clone()), ("server", text.clone()), ("since_s", time), ("phase", text),

@@ -293,8 +293,8 @@ fn stats(call: &Call<'_>) -> Result<Response, WebError> {
         visits: sum(|s| s.counts.visits),
         versions: sum(|s| s.counts.versions),
         troubles: sum(|s| s.counts.troubles),
-        raw_bytes: store.raw_bytes(),
-        unique_bytes: store.unique_bytes(),
+        raw_bytes: store.raw_bytes,
+        unique_bytes: store.unique_bytes,
         stored_bytes: store.stored_bytes(),
         store,
     })

@@ -115,30 +115,18 @@ fn space(visitor: &Visitor, days: &[DayCounts], today: i64) -> Markup {
     .draw()
 }
 
-/// How much of each kind of content was saved.
+/// What every visit brought, what of it was distinct, and what it takes on disk.
 pub(crate) fn saving(visitor: &Visitor, store: &StoreSummary) -> Markup {
     let t = |en, ja| visitor.t(en, ja);
-    let kinds = [("HTML", store.html), (t("other files", "その他"), store.other)];
-    let mut rows = Vec::new();
-    for (kind, bytes) in kinds {
-        for (form, value, class) in [
-            (t("every visit", "全訪問"), bytes.raw_bytes, "c-raw"),
-            (t("distinct", "重複除去"), bytes.unique_bytes, "c-received"),
-            (t("stored", "保存"), bytes.stored_bytes, "c-stored"),
-        ] {
-            rows.push((format!("{kind}, {form}"), value, class));
-        }
-    }
-    let bars: Vec<Column<'_>> = rows
-        .iter()
-        .map(|(name, value, class)| Column {
-            name,
-            value: *value,
-            shown: format::bytes(*value),
-            class,
-        })
-        .collect();
-    columns(t("Saving by type", "種類別の節約"), &bars)
+    let bars = [
+        (t("every visit", "全訪問"), store.raw_bytes, "c-raw"),
+        (t("distinct", "重複除去"), store.unique_bytes, "c-received"),
+        (t("stored: HTML", "保存：HTML"), store.html_bytes, "c-stored"),
+        (t("stored: other files", "保存：その他"), store.other_bytes, "c-stored"),
+        (t("stored: indexes", "保存：索引"), store.index_bytes, "c-stored"),
+    ]
+    .map(|(name, value, class)| Column { name, value, shown: format::bytes(value), class });
+    columns(t("What was saved", "節約"), &bars)
 }
 
 /// How often the pages of a site change.

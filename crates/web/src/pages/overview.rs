@@ -92,7 +92,7 @@ fn greeting(app: &WebApp, visitor: &Visitor) -> Response {
 fn totals(visitor: &Visitor, sites: &[Site], store: &StoreSummary) -> Markup {
     let t = |en, ja| visitor.t(en, ja);
     let sum = |of: fn(&Site) -> u64| sites.iter().map(of).sum::<u64>();
-    let saved = format::saving(store.raw_bytes(), store.stored_bytes());
+    let saved = format::saving(store.raw_bytes, store.stored_bytes());
     html! {
         dl.tiles {
             (tile(t("Sites", "サイト"), html! { (format::number(sites.len() as u64)) }, html! {
@@ -104,7 +104,7 @@ fn totals(visitor: &Visitor, sites: &[Site], store: &StoreSummary) -> Markup {
                 (t("from ", "訪問数 ")) (format::number(sum(|s| s.counts.visits))) (t(" visits", ""))
             }))
             (tile(t("On disk", "使用容量"), html! { (format::bytes(store.stored_bytes())) }, html! {
-                (t("for ", "元の容量 ")) (format::bytes(store.raw_bytes())) (t(" received", ""))
+                (t("for ", "元の容量 ")) (format::bytes(store.raw_bytes)) (t(" received", ""))
             }))
             @if let Some(saved) = saved {
                 (tile(t("Saved", "節約"), html! { (saved) }, html! { (t("against a full mirror", "全体ミラーとの比較")) }))

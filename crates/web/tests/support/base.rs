@@ -16,8 +16,7 @@ use nenrin_state::{
 };
 use nenrin_urls::{CanonicalUrl, Scope};
 use nenrin_web::{
-    Control, ControlError, KindBytes, Preview, Removal, ReplayBase, StoreSummary, UnderWay, WebApp,
-    WebOptions,
+    Control, ControlError, Preview, Removal, ReplayBase, StoreSummary, UnderWay, WebApp, WebOptions,
 };
 use tower::ServiceExt;
 
@@ -139,8 +138,10 @@ impl World {
             state: state.clone(),
             control: control.clone(),
             store_stats: Arc::new(|| StoreSummary {
-                html: KindBytes { raw_bytes: 9_000, unique_bytes: 3_000, stored_bytes: 400 },
-                other: KindBytes { raw_bytes: 1_000, unique_bytes: 500, stored_bytes: 500 },
+                raw_bytes: 10_000,
+                unique_bytes: 3_500,
+                html_bytes: 400,
+                other_bytes: 500,
                 index_bytes: 100,
             }),
             replay_base: ReplayBase::Port(8081),
