@@ -200,103 +200,85 @@ impl Config {
     /// Every setting with its value, its default and the reason for the default.
     pub(crate) fn settings(&self) -> Vec<Setting> {
         let default = Self::default();
-        let mut settings = Vec::new();
-        let mut add = |name, read: &dyn Fn(&Self) -> String, reason| {
-            settings.push(Setting { name, value: read(self), default: read(&default), reason });
-        };
-        add(
-            "contact",
-            &|c| c.contact.clone(),
-            "a URL or address where the people behind a server can reach you, sent with every request; empty until you set it",
-        );
-        add(
-            "crawl.parallel",
-            &|c| c.crawl.parallel.to_string(),
-            "requests under way over all servers; one per server at a time, so many servers are needed to use them",
-        );
-        add(
-            "crawl.depth",
-            &|c| c.crawl.depth.to_string(),
-            "links followed from a top page (depth 1); deep enough for any real site, and an end for endless ones",
-        );
-        add(
-            "crawl.period",
-            &|c| c.crawl.period.to_string(),
-            "a round a day, as in paper 001, for sites that are not told otherwise",
-        );
-        add(
-            "crawl.redirects",
-            &|c| c.crawl.redirects.to_string(),
-            "redirects followed in a row; browsers stop at about 20 as well",
-        );
-        add(
-            "politeness.delay",
-            &|c| c.politeness.delay.to_string(),
-            "pause between two requests to one server; no server minds one request a second",
-        );
-        add(
-            "politeness.response_factor",
-            &|c| c.politeness.response_factor.to_string(),
-            "the pause is at least this many times the last response time, so that a slow server is asked less",
-        );
-        add(
-            "politeness.crawl_delay_max",
-            &|c| c.politeness.crawl_delay_max.to_string(),
-            "the longest Crawl-delay of a robots.txt that is honoured in full, as in Heritrix",
-        );
-        add(
-            "politeness.rest_first",
-            &|c| c.politeness.rest_first.to_string(),
-            "rest after 429, 503 or a failed connection without Retry-After; doubles each time",
-        );
-        add(
-            "politeness.rest_max",
-            &|c| c.politeness.rest_max.to_string(),
-            "the longest rest, and the longest Retry-After that is honoured",
-        );
-        add(
-            "fetch.accept_encoding",
-            &|c| c.fetch.accept_encoding.clone(),
-            "content codings asked for; gzip saves the line and can be undone exactly in storage, br and zstd cannot; all are understood",
-        );
-        add(
-            "fetch.max_body",
-            &|c| c.fetch.max_body.to_string(),
-            "larger bodies are not kept; bounds the memory of one request",
-        );
-        add(
-            "fetch.connect_timeout",
-            &|c| c.fetch.connect_timeout.to_string(),
-            "time to reach a server; most that take longer never answer",
-        );
-        add(
-            "fetch.idle_timeout",
-            &|c| c.fetch.idle_timeout.to_string(),
-            "time without a byte after which an answer is given up",
-        );
-        add(
-            "fetch.total_timeout",
-            &|c| c.fetch.total_timeout.to_string(),
-            "the longest time for one answer; ends slow drips; finding, reaching and waiting for a server each get at most a quarter of it",
-        );
-        add(
-            "serve.interface",
-            &|c| c.serve.interface.clone(),
-            "where the interface listens: this machine alone",
-        );
-        add(
-            "serve.replay",
-            &|c| c.serve.replay.clone(),
-            "where replay listens; another port, so that archived scripts never share the interface's origin",
-        );
-        add(
-            "state.bucket",
-            &|c| c.state.bucket.to_string(),
-            "resolution of the long-term queue when an archive is created; the papers use a day",
-        );
-        settings
+        REASONS
+            .iter()
+            .map(|&(name, reason)| Setting {
+                name,
+                value: self.value(name),
+                default: default.value(name),
+                reason,
+            })
+            .collect()
+    }
+
+    /// A setting by its dotted name, as the file writes it.
+    fn value(&self, name: &str) -> String {
+        let whole = toml::Value::try_from(self).ok();
+        let found = whole
+            .as_ref()
+            .and_then(|whole| name.split('.').try_fold(whole, |at, part| at.get(part)));
+        match found {
+            Some(toml::Value::String(text)) => text.clone(),
+            Some(value) => value.to_string(),
+            None => String::new(),
+        }
     }
 }
+
+/// Every setting, and the reason for its default.
+const REASONS: [(&str, &str); 18] = [
+    (
+        "contact",
+        "a URL or address where the people behind a server can reach you, sent with every request; empty until you set it",
+    ),
+    (
+        "crawl.parallel",
+        "requests under way over all servers; one per server at a time, so many servers are needed to use them",
+    ),
+    (
+        "crawl.depth",
+        "links followed from a top page (depth 1); deep enough for any real site, and an end for endless ones",
+    ),
+    ("crawl.period", "a round a day, as in paper 001, for sites that are not told otherwise"),
+    ("crawl.redirects", "redirects followed in a row; browsers stop at about 20 as well"),
+    (
+        "politeness.delay",
+        "pause between two requests to one server; no server minds one request a second",
+    ),
+    (
+        "politeness.response_factor",
+        "the pause is at least this many times the last response time, so that a slow server is asked less",
+    ),
+    (
+        "politeness.crawl_delay_max",
+        "the longest Crawl-delay of a robots.txt that is honoured in full, as in Heritrix",
+    ),
+    (
+        "politeness.rest_first",
+        "rest after 429, 503 or a failed connection without Retry-After; doubles each time",
+    ),
+    ("politeness.rest_max", "the longest rest, and the longest Retry-After that is honoured"),
+    (
+        "fetch.accept_encoding",
+        "content codings asked for; gzip saves the line and can be undone exactly in storage, br and zstd cannot; all are understood",
+    ),
+    ("fetch.max_body", "larger bodies are not kept; bounds the memory of one request"),
+    ("fetch.connect_timeout", "time to reach a server; most that take longer never answer"),
+    ("fetch.idle_timeout", "time without a byte after which an answer is given up"),
+    (
+        "fetch.total_timeout",
+        "the longest time for one answer; ends slow drips; finding, reaching and waiting for a server each get at most a quarter of it",
+    ),
+    ("serve.interface", "where the interface listens: this machine alone"),
+    (
+        "serve.replay",
+        "where replay listens; another port, so that archived scripts never share the interface's origin",
+    ),
+    (
+        "state.bucket",
+        "resolution of the long-term queue when an archive is created; the papers use a day",
+    ),
+];
 
 #[cfg(test)]
 mod tests {

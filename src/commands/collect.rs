@@ -31,13 +31,15 @@ pub(super) fn collect(context: &Context, args: &CollectArgs) -> anyhow::Result<E
     let urls = sites::parse_urls(&args.urls)?;
     let archive = context.open(Access::Write)?;
     let mut wanted = Vec::new();
+    let mut asks_strangers = false;
     for url in &urls {
         let site = register(context, &*archive.state, url, args)?;
+        asks_strangers |= !site.conditions.allow_private;
         if !wanted.contains(&site.id) {
             wanted.push(site.id);
         }
     }
-    if context.config.contact.is_empty() && args.conditions.allow_private != Some(true) {
+    if context.config.contact.is_empty() && asks_strangers {
         tracing::warn!(
             "no contact is configured; set `contact` so that server owners can reach you"
         );

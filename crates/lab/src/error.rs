@@ -4,7 +4,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
     /// A file of the experiment could not be read or written.
-    #[error("cannot {action} {path}: {source}", path = path.display())]
+    #[error("cannot {action} {path}", path = path.display())]
     File {
         /// What was tried, as a verb: `read`, `write`, `create`.
         action: &'static str,

@@ -46,7 +46,7 @@ pub enum StateError {
         name: String,
     },
     /// The engine failed.
-    #[error("the state in {path} could not be {action}: {source}")]
+    #[error("the state in {path} could not be {action}")]
     Engine {
         /// The database file.
         path: PathBuf,
