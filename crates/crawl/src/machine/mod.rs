@@ -1,0 +1,183 @@
+//! The crawler as a machine. Its parts: `rounds` (what is queued), `servers` (rules and pace),
+//! `fetches` (asking and judging), `visits` (what becomes true).
+
+mod fetches;
+mod rounds;
+mod servers;
+mod visits;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use nenrin_frontier::{Frontier, FrontierStats};
+use nenrin_state::{DuePage, PageId, ServerId, ServerRecord, Site, SiteId, VisitCommit};
+use nenrin_urls::CanonicalUrl;
+
+use self::rounds::next_round_ms;
+use crate::{Command, CrawlOptions, Event, Ticket, robots::Rules, round::RoundState};
+
+/// The crawler as a machine: [`Crawl::step`] takes what happened and says what to do.
+///
+/// Invariants:
+/// - a server has at most one request under way, and none before its pace allows;
+/// - a page under way or queued is neither queued nor fetched a second time;
+/// - a visit is committed only after its content is durable;
+/// - whatever is lost with the process (queues, requests under way) is still due in the state.
+pub struct Crawl {
+    options: CrawlOptions,
+    sites: BTreeMap<SiteId, Site>,
+    rounds: BTreeMap<SiteId, RoundState>,
+    /// Sites that someone wants collected now.
+    wanted: BTreeSet<SiteId>,
+    /// Sites whose round has been asked for and has not begun yet.
+    beginning: BTreeSet<SiteId>,
+    servers: BTreeMap<ServerId, ServerState>,
+    frontier: Frontier<Task>,
+    under_way: BTreeMap<Ticket, UnderWay>,
+    /// Requests among `under_way`.
+    fetching: usize,
+    /// Pages queued or under way.
+    taken: BTreeSet<(SiteId, PageId)>,
+    last_ticket: u64,
+    wake_ms: Option<i64>,
+    stopping: bool,
+}
+
+#[derive(Debug)]
+struct ServerState {
+    record: ServerRecord,
+    rules: Rules,
+    /// Since when the rules hold, to know when to ask again.
+    rules_checked_s: i64,
+}
+
+#[derive(Debug)]
+enum Task {
+    Page(Box<DuePage>),
+    Robots { url: CanonicalUrl, hops: u32, allow_private: bool },
+}
+
+#[derive(Debug)]
+enum UnderWay {
+    Page { due: Box<DuePage>, asked_ms: i64, asked_conditionally: bool },
+    Robots { server: ServerId, hops: u32, allow_private: bool },
+    Storing { url: CanonicalUrl, visit: Box<VisitCommit> },
+    Committing { url: CanonicalUrl, site: SiteId, page: PageId },
+}
+
+impl Crawl {
+    /// A machine that knows no site yet; the first event is [`Event::Sites`].
+    pub fn new(options: CrawlOptions) -> Self {
+        let frontier = Frontier::new(options.politeness.clone());
+        Self {
+            options,
+            sites: BTreeMap::new(),
+            rounds: BTreeMap::new(),
+            wanted: BTreeSet::new(),
+            beginning: BTreeSet::new(),
+            servers: BTreeMap::new(),
+            frontier,
+            under_way: BTreeMap::new(),
+            fetching: 0,
+            taken: BTreeSet::new(),
+            last_ticket: 0,
+            wake_ms: None,
+            stopping: false,
+        }
+    }
+
+    /// Takes one event and says what to do about it.
+    pub fn step(&mut self, now_ms: i64, event: Event) -> Vec<Command> {
+        let mut out = Vec::new();
+        match event {
+            Event::Sites(sites) => {
+                self.sites = sites.into_iter().map(|site| (site.id, site)).collect();
+            }
+            Event::CollectNow(site) => {
+                self.wanted.insert(site);
+            }
+            Event::RoundBegun(round) => self.round_begun(round),
+            Event::PagesLoaded { round, pages, servers } => {
+                self.pages_loaded(now_ms, round, pages, servers);
+            }
+            Event::Fetched { ticket, fetched } => self.fetched(now_ms, ticket, *fetched, &mut out),
+            Event::Stored { ticket, version, stored_bytes } => {
+                self.stored(ticket, version, stored_bytes, &mut out);
+            }
+            Event::Committed { tickets, rounds_ended, new_pages, servers } => {
+                self.committed(now_ms, &tickets, &rounds_ended, new_pages, servers, &mut out);
+            }
+            Event::Wake => self.wake_ms = None,
+            Event::Stop => self.stopping = true,
+        }
+        self.pump(now_ms, &mut out);
+        out
+    }
+
+    /// How full the short-term queue is.
+    pub fn frontier_stats(&self, now_ms: i64) -> FrontierStats {
+        self.frontier.stats(now_ms)
+    }
+
+    /// Requests under way.
+    pub fn fetching(&self) -> usize {
+        self.fetching
+    }
+
+    /// The page whose visit is being committed under this ticket.
+    pub fn committing(&self, ticket: Ticket) -> Option<&CanonicalUrl> {
+        match self.under_way.get(&ticket) {
+            Some(UnderWay::Committing { url, .. }) => Some(url),
+            _ => None,
+        }
+    }
+
+    /// Pages visited so far in the rounds under way, and pages waiting.
+    pub fn round_progress(&self, site: SiteId) -> Option<(u64, u64)> {
+        let round = self.rounds.get(&site)?;
+        Some((round.round.counts.visits() + round.counts.visits(), round.open as u64))
+    }
+
+    fn pump(&mut self, now_ms: i64, out: &mut Vec<Command>) {
+        if self.stopping {
+            if self.under_way.is_empty() {
+                out.push(Command::Stopped);
+            }
+            return;
+        }
+        self.begin_due_rounds(now_ms, out);
+        self.load_more(out);
+        while self.fetching < self.options.parallel
+            && self.under_way.len() < self.options.parallel + self.options.unstored_max
+        {
+            let Some((server, task)) = self.frontier.take(now_ms) else { break };
+            self.start(now_ms, ServerId(server), task, out);
+        }
+        self.end_rounds(now_ms, out);
+        self.ask_to_wake(now_ms, out);
+    }
+
+    fn new_ticket(&mut self) -> Ticket {
+        self.last_ticket += 1;
+        Ticket(self.last_ticket)
+    }
+
+    /// Asks to be called at the next moment when something can be done, once.
+    fn ask_to_wake(&mut self, now_ms: i64, out: &mut Vec<Command>) {
+        let has_place = self.fetching < self.options.parallel;
+        let ready_ms = self.frontier.next_ready_ms().filter(|_| has_place);
+        let round_ms = self
+            .sites
+            .values()
+            .filter(|site| {
+                !self.rounds.contains_key(&site.id) && !self.beginning.contains(&site.id)
+            })
+            .filter_map(next_round_ms)
+            .min();
+        let Some(next_ms) = ready_ms.into_iter().chain(round_ms).min() else { return };
+        let next_ms = next_ms.max(now_ms + 1);
+        if self.wake_ms.is_none_or(|asked_ms| next_ms < asked_ms) {
+            self.wake_ms = Some(next_ms);
+            out.push(Command::WakeAt(next_ms));
+        }
+    }
+}

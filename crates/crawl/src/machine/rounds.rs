@@ -1,0 +1,153 @@
+//! Rounds: when one begins, which of its pages are queued, when it is over.
+
+use nenrin_frontier::Pace;
+use nenrin_state::{Change, DuePage, Round, RoundEnd, Schedule, ServerRecord, Site, SiteId};
+
+use super::{Crawl, Task, servers::gives_up};
+use crate::{
+    Command, RoundReport,
+    round::{RoundState, Scan},
+};
+
+impl Crawl {
+    pub(super) fn begin_round(&mut self, site: SiteId, out: &mut Vec<Command>) {
+        let known = self.sites.contains_key(&site) && !self.rounds.contains_key(&site);
+        if known && self.beginning.insert(site) {
+            out.push(Command::BeginRound(site));
+        }
+    }
+
+    pub(super) fn begin_due_rounds(&mut self, now_ms: i64, out: &mut Vec<Command>) {
+        let due: Vec<SiteId> = self
+            .sites
+            .values()
+            .filter(|site| {
+                let due = next_round_ms(site).is_some_and(|due_ms| due_ms <= now_ms);
+                due || self.wanted.contains(&site.id)
+            })
+            .map(|site| site.id)
+            .collect();
+        for site in due {
+            self.begin_round(site, out);
+        }
+    }
+
+    pub(super) fn round_begun(&mut self, round: Round) {
+        self.beginning.remove(&round.site);
+        self.wanted.remove(&round.site);
+        if let Some(site) = self.sites.get_mut(&round.site) {
+            site.collected_s = Some(round.started_s);
+            self.rounds.entry(round.site).or_insert_with(|| RoundState::new(round));
+        }
+    }
+
+    pub(super) fn load_more(&mut self, out: &mut Vec<Command>) {
+        for state in self.rounds.values_mut() {
+            let room = self.options.queue_max.saturating_sub(self.frontier.queued());
+            if room < self.options.load_batch {
+                return;
+            }
+            if state.scan == (Scan::Done { again: true }) {
+                state.scan = Scan::At(None);
+            }
+            if let Scan::At(after) = state.scan
+                && !state.page_limit_reached
+            {
+                state.scan = Scan::Loading;
+                let (round, limit) = (state.round.clone(), self.options.load_batch);
+                out.push(Command::LoadRound { round, after, limit });
+            }
+        }
+    }
+
+    pub(super) fn pages_loaded(
+        &mut self,
+        now_ms: i64,
+        round: i64,
+        pages: Vec<DuePage>,
+        servers: Vec<ServerRecord>,
+    ) {
+        let Some(state) = self.rounds.values_mut().find(|state| state.round.id == round) else {
+            return;
+        };
+        state.scan = match pages.last() {
+            Some(last) if pages.len() >= self.options.load_batch => Scan::At(Some(last.page.id)),
+            _ => Scan::Done { again: false },
+        };
+        self.meet_servers(now_ms, servers);
+        for due in pages {
+            self.enqueue(now_ms, due);
+        }
+    }
+
+    /// Queues a page for its round, unless it is taken up already or the round has no place for it.
+    pub(super) fn enqueue(&mut self, now_ms: i64, due: DuePage) {
+        let Some(round) = self.rounds.get_mut(&due.site) else { return };
+        let Some(site) = self.sites.get(&due.site) else { return };
+        let place = (due.site, due.page.id);
+        if self.taken.contains(&place) {
+            return;
+        }
+        if site.conditions.max_pages.is_some_and(|max| round.taken >= max) {
+            round.page_limit_reached = true;
+            round.scan = Scan::Done { again: false };
+            return;
+        }
+        if self.frontier.queued() >= self.options.queue_max {
+            round.scan_again();
+            return;
+        }
+        let server = due.page.id.server();
+        if gives_up(&self.options, self.frontier.pace(server.0), now_ms) {
+            round.left.entry(server).or_default().insert(due.page.id);
+            return;
+        }
+        self.taken.insert(place);
+        round.open += 1;
+        round.taken += 1;
+        let delay_ms = site.conditions.delay_ms.map(|ms| ms as i64);
+        if let Some(pace) = self.frontier.pace(server.0)
+            && pace.delay_ms != delay_ms
+        {
+            let pace = Pace { delay_ms, ..pace.clone() };
+            self.frontier.set_pace(server.0, pace);
+        }
+        self.frontier.push(server.0, page_priority(&due), Task::Page(Box::new(due)));
+    }
+
+    pub(super) fn end_rounds(&mut self, now_ms: i64, out: &mut Vec<Command>) {
+        for state in self.rounds.values_mut() {
+            if state.is_over() && !state.ending {
+                state.ending = true;
+                let end =
+                    RoundEnd { round: state.round.id, site: state.round.site, at_s: now_ms / 1000 };
+                out.push(Command::Commit { ticket: None, change: Change::RoundEnd(end) });
+            }
+        }
+    }
+
+    pub(super) fn round_ended(&mut self, round: i64, out: &mut Vec<Command>) {
+        let ended = self.rounds.iter().find(|(_, state)| state.round.id == round);
+        let Some(site) = ended.map(|(&site, _)| site) else { return };
+        let Some(state) = self.rounds.remove(&site) else { return };
+        out.push(Command::RoundFinished(RoundReport {
+            round,
+            site,
+            counts: state.counts,
+            left: state.left.iter().map(|(&server, pages)| (server, pages.len() as u64)).collect(),
+            page_limit_reached: state.page_limit_reached,
+        }));
+    }
+}
+
+/// Pages nearer to a top page go first; among equals the one that was found first.
+pub(super) fn page_priority(due: &DuePage) -> u64 {
+    1 + u64::from(due.depth)
+}
+
+/// When a site's next round is due, if it is collected in rounds and not paused.
+pub(super) fn next_round_ms(site: &Site) -> Option<i64> {
+    let Schedule::Rounds { period_s } = site.conditions.schedule else { return None };
+    let due_s = site.collected_s.map_or(i64::MIN / 2000, |last_s| last_s + period_s);
+    (!site.paused).then(|| due_s * 1000)
+}

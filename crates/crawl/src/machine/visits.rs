@@ -1,0 +1,173 @@
+//! Visits: all that one makes true, and what follows once it is committed.
+
+use nenrin_state::{
+    Change, Discovered, DuePage, NewPage, Outcome, PageUpdate, ServerRecord, VisitCommit,
+};
+use nenrin_urls::CanonicalUrl;
+
+use super::{Crawl, UnderWay};
+use crate::{Answer, Command, FoundLink, LinkRole, Ticket, verdict::Verdict};
+
+impl Crawl {
+    pub(super) fn visit(
+        &self,
+        at_ms: i64,
+        due: &DuePage,
+        verdict: Verdict,
+        answer: Option<&Answer>,
+        elapsed_ms: i64,
+    ) -> VisitCommit {
+        let page = &due.page;
+        let outcome = verdict.outcome;
+        let fresh = answer.filter(|_| matches!(outcome, Outcome::Changed | Outcome::Same));
+        let (discovered, new_tops) = match answer {
+            Some(answer) if outcome.is_seen() => self.discovered(due, answer),
+            _ => (Vec::new(), Vec::new()),
+        };
+        let kept = || PageUpdate {
+            etag: page.etag.clone(),
+            last_modified: page.last_modified.clone(),
+            mark: page.mark,
+            bytes: page.bytes,
+            history: page.history.clone(),
+            due_s: page.due_s,
+            failures: if outcome == Outcome::Failed { page.failures + 1 } else { 0 },
+        };
+        let update = match fresh {
+            Some(answer) => PageUpdate {
+                etag: answer.etag.clone(),
+                last_modified: answer.last_modified.clone(),
+                mark: answer.mark,
+                bytes: answer.body_bytes,
+                ..kept()
+            },
+            None => kept(),
+        };
+        VisitCommit {
+            page: page.id,
+            site: due.site,
+            round: self.rounds.get(&due.site).map(|state| state.round.id),
+            at_s: at_ms / 1000,
+            outcome,
+            status: answer.map_or(0, |answer| answer.status),
+            detail: verdict.detail,
+            elapsed_ms: u32::try_from(elapsed_ms).unwrap_or(u32::MAX),
+            received_bytes: answer.map_or(0, |answer| answer.body_bytes),
+            stored_bytes: 0,
+            version: None,
+            update,
+            discovered,
+            new_tops,
+        }
+    }
+
+    /// Pages that an answer makes known, inside the site's conditions.
+    pub(super) fn discovered(
+        &self,
+        due: &DuePage,
+        answer: &Answer,
+    ) -> (Vec<Discovered>, Vec<CanonicalUrl>) {
+        let Some(site) = self.sites.get(&due.site) else { return Default::default() };
+        let conditions = &site.conditions;
+        if let (300..=399, Some(to)) = (answer.status, &answer.location) {
+            let is_top = conditions.tops.contains(&due.page.url);
+            let new_tops = if is_top { vec![to.clone()] } else { Vec::new() };
+            let inside = is_top
+                || conditions.scope.contains(&conditions.tops, to)
+                || !conditions.scope.contains(&conditions.tops, &due.page.url);
+            let target =
+                Discovered { url: to.clone(), depth: due.depth, hops: due.hops + 1, due_s: None };
+            return (if inside { vec![target] } else { Vec::new() }, new_tops);
+        }
+        let wanted = |link: &&FoundLink| {
+            let inside = || conditions.scope.contains(&conditions.tops, &link.url);
+            match link.role {
+                LinkRole::Page => due.depth < conditions.depth && inside(),
+                LinkRole::Frame => inside(),
+                LinkRole::Embed => conditions.embeds || inside(),
+            }
+        };
+        let found = answer.links.iter().filter(wanted).map(|link| Discovered {
+            url: link.url.clone(),
+            depth: due.depth + u32::from(link.role == LinkRole::Page),
+            hops: 0,
+            due_s: None,
+        });
+        (found.collect(), Vec::new())
+    }
+
+    pub(super) fn stored(
+        &mut self,
+        ticket: Ticket,
+        version: u64,
+        stored_bytes: u64,
+        out: &mut Vec<Command>,
+    ) {
+        match self.under_way.remove(&ticket) {
+            Some(UnderWay::Storing { url, mut visit }) => {
+                visit.stored_bytes = stored_bytes;
+                if let Some(row) = &mut visit.version {
+                    row.version = version;
+                }
+                self.commit_visit(ticket, url, visit, out);
+            }
+            Some(other) => {
+                self.under_way.insert(ticket, other);
+            }
+            None => {}
+        }
+    }
+
+    pub(super) fn commit_visit(
+        &mut self,
+        ticket: Ticket,
+        url: CanonicalUrl,
+        visit: Box<VisitCommit>,
+        out: &mut Vec<Command>,
+    ) {
+        if let Some(round) = self.rounds.get_mut(&visit.site) {
+            round.counts.count(visit.outcome);
+            round.counts.received_bytes += visit.received_bytes;
+            round.counts.stored_bytes += visit.stored_bytes;
+        }
+        if let Some(site) = self.sites.get_mut(&visit.site) {
+            for top in &visit.new_tops {
+                if !site.conditions.tops.contains(top) {
+                    site.conditions.tops.push(top.clone());
+                }
+            }
+        }
+        let under_way = UnderWay::Committing { url, site: visit.site, page: visit.page };
+        self.under_way.insert(ticket, under_way);
+        out.push(Command::Commit { ticket: Some(ticket), change: Change::Visit(visit) });
+    }
+
+    pub(super) fn committed(
+        &mut self,
+        now_ms: i64,
+        tickets: &[Ticket],
+        rounds_ended: &[i64],
+        new_pages: Vec<NewPage>,
+        servers: Vec<ServerRecord>,
+        out: &mut Vec<Command>,
+    ) {
+        self.meet_servers(now_ms, servers);
+        for NewPage { due } in new_pages {
+            if let Some(round) = self.rounds.get_mut(&due.site) {
+                round.counts.new_pages += 1;
+            }
+            self.enqueue(now_ms, due);
+        }
+        for ticket in tickets {
+            if let Some(UnderWay::Committing { site, page, .. }) = self.under_way.remove(ticket) {
+                self.taken.remove(&(site, page));
+                if let Some(round) = self.rounds.get_mut(&site) {
+                    round.open -= 1;
+                }
+            }
+        }
+        for &round in rounds_ended {
+            self.round_ended(round, out);
+        }
+    }
+}
