@@ -13,6 +13,7 @@ mod collecting;
 mod following;
 mod json;
 mod killing;
+mod mirrors;
 mod serving;
 mod support;
 mod trouble;
