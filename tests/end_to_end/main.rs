@@ -14,6 +14,7 @@ mod continuous;
 mod following;
 mod json;
 mod killing;
+mod mirrors;
 mod serving;
 mod support;
 mod trouble;
