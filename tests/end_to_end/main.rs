@@ -10,6 +10,7 @@
 mod bad_input;
 mod bad_servers;
 mod collecting;
+mod faithful;
 mod following;
 mod json;
 mod killing;

@@ -5,6 +5,7 @@
 //! - [`Site`] and [`SiteConditions`]: what a person registered;
 //! - [`PageRecord`], [`DuePage`]: a page and what is needed to visit it;
 //! - [`Change`], above all [`VisitCommit`]: all that one visit makes true, at once;
+//! - [`Removal`]: the three ways to remove a site;
 //! - [`SqliteState`]: the embedded implementation.
 //!
 //! State holds no content: a version row names a version of the store by its number. State may be
@@ -14,6 +15,7 @@ mod contract;
 mod error;
 mod overview;
 mod records;
+mod removal;
 mod sqlite;
 #[cfg(any(test, feature = "suite"))]
 pub mod suite;
@@ -29,4 +31,5 @@ pub use records::{
     ServerRecord, Site, SiteConditions, SiteCounts, SiteId, StateStats, VersionRow, VisitCommit,
     VisitRow,
 };
+pub use removal::{Removal, RemovalRow};
 pub use sqlite::SqliteState;

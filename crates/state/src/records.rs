@@ -3,6 +3,8 @@ use std::fmt;
 use nenrin_urls::{CanonicalUrl, Scope, Server};
 use serde::{Deserialize, Serialize};
 
+use crate::Removal;
+
 /// The number of a site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -147,6 +149,8 @@ pub struct Site {
     pub collected_s: Option<i64>,
     /// Whether collecting is paused.
     pub paused: bool,
+    /// How it was removed, if it was.
+    pub removed: Option<Removal>,
     /// Running totals.
     pub counts: SiteCounts,
 }
