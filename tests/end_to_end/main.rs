@@ -14,6 +14,7 @@ mod faithful;
 mod following;
 mod json;
 mod killing;
+mod mirrors;
 mod serving;
 mod support;
 mod trouble;
