@@ -449,6 +449,7 @@ mod tests {
     fn no_law_is_broken_when_every_page_has_its_own_schedule() {
         let policies =
             ["auto", "mle.mix(0.1-10,2nd=7d)", "every(1d)", "aimd(d=1d,r=0.5)", "budget"];
+        let mut gone = 0;
         for (seed, policy) in (1..=10).zip(policies.into_iter().cycle()) {
             let report = run(&CrawlOptions { seed, ..continuous(policy) }).unwrap();
             assert_eq!(report.violations, Vec::<String>::new(), "seed {seed}, {policy}");
