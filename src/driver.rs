@@ -23,8 +23,8 @@ use std::{
 };
 
 use nenrin_crawl::{
-    Command, Crawl, CrawlOptions, Event, FetchOrder, Fetched, RoundReport, StoreOrder, Ticket,
-    Trouble, read_exchange,
+    Command, Crawl, CrawlOptions, Event, FetchOrder, Fetched, PreviousBody, RoundReport,
+    StoreOrder, Ticket, Trouble, read_exchange,
 };
 use nenrin_fetch::{
     AddressPolicy, Exchange, FetchFailure, FetchRequest, Fetcher, Protocol, Validators,
@@ -124,6 +124,7 @@ pub(crate) struct Driver {
     folder: PathBuf,
     machine: Crawl,
     fetcher: Fetcher,
+    store: Arc<Store>,
     happenings: UnboundedReceiver<Happening>,
     sender: UnboundedSender<Happening>,
     under_way: Arc<Mutex<BTreeMap<Ticket, UnderWay>>>,
@@ -158,6 +159,7 @@ impl Driver {
             folder: archive.folder.clone(),
             machine: Crawl::new(options),
             fetcher,
+            store: archive.store.clone(),
             happenings,
             sender,
             under_way: Arc::default(),
@@ -284,6 +286,9 @@ impl Driver {
                     notice(Notice::Resting { pause }, &self.machine);
                 }
             }
+            Command::Trapped { server, trap, url } => {
+                tracing::warn!(%server, reason = trap.text(), %url, "links are not followed");
+            }
             Command::RoundFinished(_) | Command::Stopped => {}
         }
     }
@@ -299,6 +304,7 @@ impl Driver {
 
     fn fetch(&mut self, order: FetchOrder) {
         let (fetcher, sender) = (self.fetcher.clone(), self.sender.clone());
+        let store = self.store.clone();
         let under_way = UnderWay { url: order.url.clone(), since_ms: clock::now_ms() };
         self.under_way
             .lock()
@@ -320,7 +326,7 @@ impl Driver {
             let began_ms = clock::now_ms();
             let result = fetcher.fetch(&request).await;
             let ticket = order.ticket;
-            let read = tokio::task::spawn_blocking(move || read(&order, result, began_ms));
+            let read = tokio::task::spawn_blocking(move || read(&order, result, began_ms, &store));
             let (fetched, exchange) = read.await.unwrap_or_else(|panic| {
                 let detail = format!("the answer could not be read: {panic}");
                 (failed(0, "internal", detail, false, false), None)
@@ -372,11 +378,18 @@ fn read(
     order: &FetchOrder,
     result: Result<Exchange, FetchFailure>,
     began_ms: i64,
+    store: &Store,
 ) -> (Fetched, Option<Box<Exchange>>) {
     match result {
         Ok(exchange) => {
             let elapsed_ms = i64::try_from(exchange.elapsed.as_millis()).unwrap_or(i64::MAX);
-            let answer = read_exchange(order, &exchange, clock::now_s());
+            // A version that cannot be read is not compared with; `verify` is for that.
+            let previous = || {
+                let version = store.read(VersionId(order.previous?)).ok()?;
+                let response_head = version.head.response_head;
+                Some(PreviousBody { response_head, body: version.body })
+            };
+            let answer = read_exchange(order, &exchange, clock::now_s(), previous);
             (Fetched { elapsed_ms, result: Ok(answer) }, Some(Box::new(exchange)))
         }
         Err(failure) => {

@@ -6,6 +6,7 @@ mod demo;
 mod demo_site;
 pub(crate) mod experiments;
 mod lab;
+mod learnt;
 mod look;
 mod mirror;
 mod run;
@@ -26,6 +27,8 @@ use crate::{
 pub(crate) struct Context {
     pub archive: PathBuf,
     pub config: Config,
+    /// Where the configuration was read from.
+    pub config_file: Option<PathBuf>,
     pub json: bool,
 }
 
@@ -39,7 +42,7 @@ impl Context {
 /// Runs the command line.
 pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
     let config = Config::load(cli.config.as_deref())?;
-    let context = Context { archive: cli.archive, config, json: cli.json };
+    let context = Context { archive: cli.archive, config, config_file: cli.config, json: cli.json };
     match cli.command {
         Command::Run(args) => run::run(&context, &args),
         Command::Demo(args) => demo::demo(&context, &args),

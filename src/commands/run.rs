@@ -187,8 +187,11 @@ fn preview(
                 last_modified: None,
                 allow_private: false,
                 known_mark: None,
+                previous: None,
+                fingerprint: false,
+                sitemap: false,
             };
-            let answer = read_exchange(&order, &exchange, clock::now_s());
+            let answer = read_exchange(&order, &exchange, clock::now_s(), || None);
             let tops = [top.clone()];
             links = (answer.links.iter())
                 .filter(|link| Scope::Host.contains(&tops, &link.url))

@@ -1,8 +1,8 @@
-use nenrin_state::{RobotsPolicy, Schedule, Site, SiteConditions, State};
+use nenrin_state::{RobotsPolicy, Schedule, ScheduleBy, Site, SiteConditions, State};
 use nenrin_urls::{CanonicalUrl, Scope};
 use serde_json::json;
 
-use super::Context;
+use super::{Context, learnt};
 use crate::{
     archive::Access,
     cli::{ConditionArgs, SiteCommand},
@@ -26,19 +26,19 @@ pub(super) fn site(context: &Context, command: SiteCommand) -> anyhow::Result<Ex
                 None => free_name(&*archive.state, &conditions)?,
             };
             let site = archive.state.add_site(&name, &conditions, clock::now_s())?;
-            show(context, &site)
+            show(context, &*archive.state, &site)
         }
         SiteCommand::List => list(context),
         SiteCommand::Show(args) => {
             let archive = context.open(Access::Read)?;
-            show(context, &find(&*archive.state, &args.site)?)
+            show(context, &*archive.state, &find(&*archive.state, &args.site)?)
         }
         SiteCommand::Set(args) => {
             let archive = context.open(Access::Write)?;
             let mut site = find(&*archive.state, &args.site)?;
             apply(&mut site.conditions, &args.conditions);
             archive.state.set_site(site.id, &site.conditions, clock::now_s())?;
-            show(context, &site)
+            show(context, &*archive.state, &site)
         }
         SiteCommand::Pause(args) => pause(context, &args.site, true),
         SiteCommand::Resume(args) => pause(context, &args.site, false),
@@ -49,7 +49,7 @@ fn pause(context: &Context, name: &str, paused: bool) -> anyhow::Result<Exit> {
     let archive = context.open(Access::Write)?;
     let site = find(&*archive.state, name)?;
     archive.state.pause_site(site.id, paused)?;
-    show(context, &Site { paused, ..site })
+    show(context, &*archive.state, &Site { paused, ..site })
 }
 
 /// The URLs that were typed; the first that is none ends it.
@@ -82,6 +82,7 @@ pub(super) fn default_conditions(tops: Vec<CanonicalUrl>, config: &Config) -> Si
         delay_ms: None,
         allow_private: false,
         robots: RobotsPolicy::Obey,
+        hints: nenrin_state::SiteHints::default(),
     }
 }
 
@@ -113,6 +114,12 @@ pub(super) fn apply(conditions: &mut SiteConditions, args: &ConditionArgs) {
     }
     if let Some(reason) = &args.ignore_robots {
         conditions.robots = RobotsPolicy::Ignore { reason: reason.clone() };
+    }
+    if let Some(signals) = args.signals {
+        conditions.hints.signals = signals;
+    }
+    if let Some(schedule_by) = args.schedule_by {
+        conditions.hints.schedule_by = schedule_by;
     }
 }
 
@@ -187,9 +194,12 @@ fn as_json(site: &Site) -> serde_json::Value {
     })
 }
 
-fn show(context: &Context, site: &Site) -> anyhow::Result<Exit> {
+fn show(context: &Context, state: &dyn State, site: &Site) -> anyhow::Result<Exit> {
+    let learnt = learnt::of(state, site.id)?;
     if context.json {
-        print_json(&as_json(site))?;
+        let mut shown = as_json(site);
+        shown["learnt"] = learnt.iter().map(learnt::Learnt::as_json).collect();
+        print_json(&shown)?;
         return Ok(Exit::Done);
     }
     let conditions = &site.conditions;
@@ -215,8 +225,23 @@ fn show(context: &Context, site: &Site) -> anyhow::Result<Exit> {
         ("embeds", if conditions.embeds { "from anywhere" } else { "in scope only" }.to_owned()),
         ("robots.txt", robots),
         ("addresses", if conditions.allow_private { "any" } else { "public" }.to_owned()),
+        (
+            "signals",
+            if conditions.hints.signals { "sitemaps and feeds" } else { "none" }.to_owned(),
+        ),
+        (
+            "changes",
+            match conditions.hints.schedule_by {
+                ScheduleBy::Any => "every byte counts for the schedule",
+                ScheduleBy::Significant => "only significant ones count for the schedule",
+            }
+            .to_owned(),
+        ),
     ] {
         say(format!("  {name:<11}{value}"))?;
+    }
+    for learnt in &learnt {
+        learnt.say()?;
     }
     Ok(Exit::Done)
 }

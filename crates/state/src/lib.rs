@@ -24,9 +24,9 @@ pub use overview::{
     DayCounts, DayQuery, LogQuery, PathQuery, SiteServer, SiteSums, TreeEntry, TroubleGroup,
 };
 pub use records::{
-    Change, ContentMark, Discovered, DuePage, NewPage, Outcome, PageId, PageRecord, PageUpdate,
-    RobotsCopy, RobotsPolicy, Round, RoundCounts, RoundEnd, Schedule, ServerId, ServerPace,
-    ServerRecord, Site, SiteConditions, SiteCounts, SiteId, StateStats, VersionRow, VisitCommit,
-    VisitRow,
+    Change, ContentMark, Discovered, DuePage, FoundPages, NewPage, Outcome, PageId, PageRecord,
+    PageUpdate, RobotsCopy, RobotsPolicy, Round, RoundCounts, RoundEnd, Schedule, ScheduleBy,
+    ServerId, ServerNote, ServerPace, ServerRecord, Site, SiteConditions, SiteCounts, SiteHints,
+    SiteId, StateStats, VersionRow, VisitCommit, VisitRow,
 };
 pub use sqlite::SqliteState;

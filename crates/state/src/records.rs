@@ -1,4 +1,4 @@
-use std::fmt;
+use std::{collections::BTreeMap, fmt};
 
 use nenrin_urls::{CanonicalUrl, Scope, Server};
 use serde::{Deserialize, Serialize};
@@ -50,9 +50,11 @@ pub enum Outcome {
     Same,
     /// The server said that nothing changed (304).
     NotModified,
-    /// The server says that there is no such page (404, 410).
+    /// The server says that there is no such page (404, 410), or shows what it shows for pages that
+    /// do not exist.
     Gone,
-    /// Not asked for: robots.txt, scope or address guard forbade it.
+    /// Not got: robots.txt, scope or the address guard forbade it, or a guard's challenge came
+    /// instead of the page.
     Refused,
     /// No usable answer.
     Failed,
@@ -130,6 +132,36 @@ pub struct SiteConditions {
     pub allow_private: bool,
     /// Whether robots.txt is obeyed.
     pub robots: RobotsPolicy,
+    /// What is made of the site's own hints.
+    #[serde(default)]
+    pub hints: SiteHints,
+}
+
+/// What is made of a site's sitemaps and feeds, and of changes that only machines see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SiteHints {
+    /// Whether sitemaps and feeds add pages and pull changed ones forward.
+    pub signals: bool,
+    /// Which changes drive the schedule.
+    pub schedule_by: ScheduleBy,
+}
+
+impl Default for SiteHints {
+    fn default() -> Self {
+        Self { signals: true, schedule_by: ScheduleBy::Any }
+    }
+}
+
+/// Which changes of a page drive its schedule; every version is kept either way.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ScheduleBy {
+    /// Any other byte.
+    #[default]
+    Any,
+    /// Only what a reader would call a change.
+    Significant,
 }
 
 /// A registered site.
@@ -202,6 +234,9 @@ pub struct RoundCounts {
     pub received_bytes: u64,
     /// Bytes added to packs.
     pub stored_bytes: u64,
+    /// Links not followed because they look like a trap.
+    #[serde(default)]
+    pub trapped: u64,
 }
 
 impl RoundCounts {
@@ -233,6 +268,7 @@ impl RoundCounts {
         self.failed += other.failed;
         self.received_bytes += other.received_bytes;
         self.stored_bytes += other.stored_bytes;
+        self.trapped += other.trapped;
     }
 }
 
@@ -264,6 +300,8 @@ pub struct ServerRecord {
     pub resting_until_ms: Option<i64>,
     /// Troubles in a row: doubles the rest.
     pub strikes: u32,
+    /// What was learnt of it, by name: JSON that the state only keeps.
+    pub notes: BTreeMap<String, String>,
 }
 
 /// When a server was asked and how it bore it.
@@ -300,6 +338,8 @@ pub struct PageRecord {
     pub visits: u32,
     /// Visits that saw new content.
     pub changes: u32,
+    /// Of these, the ones that were not mere noise.
+    pub significant: u32,
     /// Failed visits in a row.
     pub failures: u32,
     /// The validators of the last version.
@@ -374,6 +414,16 @@ pub struct VersionRow {
     pub mime: String,
     /// Size of the body as received.
     pub bytes: u64,
+    /// How much of the content changed against the version before, in thousandths; 0 is noise that
+    /// no reader would call a change. `None` where it was not compared.
+    pub changed_permille: Option<u16>,
+}
+
+impl VersionRow {
+    /// Whether the change to this version is one for readers; what was not compared counts as one.
+    pub fn is_significant(&self) -> bool {
+        self.changed_permille != Some(0)
+    }
 }
 
 /// All that one visit makes true, committed at once.
@@ -407,6 +457,30 @@ pub struct VisitCommit {
     pub discovered: Vec<Discovered>,
     /// Top pages that the site gains (a top page was redirected).
     pub new_tops: Vec<CanonicalUrl>,
+    /// Links of this visit that were not followed because they look like a trap.
+    pub trapped: u64,
+}
+
+/// Something learnt of a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerNote {
+    /// The server.
+    pub server: ServerId,
+    /// What it is about.
+    pub name: String,
+    /// What was learnt, as JSON; empty forgets it.
+    pub value: String,
+}
+
+/// Pages that became known to a site outside a visit: a robots.txt named a sitemap.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundPages {
+    /// The site.
+    pub site: SiteId,
+    /// When.
+    pub at_s: i64,
+    /// The pages.
+    pub pages: Vec<Discovered>,
 }
 
 /// The end of a round.
@@ -436,6 +510,10 @@ pub enum Change {
     },
     /// A server was asked for anything.
     Pace(ServerPace),
+    /// Something was learnt of a server.
+    Note(ServerNote),
+    /// Pages became known outside a visit.
+    Found(FoundPages),
     /// A round was finished.
     RoundEnd(RoundEnd),
 }

@@ -3,7 +3,7 @@
 use nenrin_frontier::Feedback;
 use nenrin_state::{DuePage, Outcome, RobotsPolicy, ServerId, VersionRow};
 
-use super::{Crawl, Task, UnderWay, rounds::page_priority, servers::RobotsAnswer};
+use super::{Crawl, Task, UnderWay, servers::RobotsAnswer};
 use crate::{
     Answer, Command, FetchOrder, Fetched, Purpose, StoreOrder, Ticket,
     verdict::{self, Verdict},
@@ -43,7 +43,7 @@ impl Crawl {
             match self.robots_allow(now_ms, server, &due.page.url) {
                 RobotsAnswer::Allowed => {}
                 RobotsAnswer::AskFirst => {
-                    self.frontier.push(server.0, page_priority(&due), Task::Page(due));
+                    self.queue_page(due);
                     if let Ok(url) = self.servers[&server].record.server.url("/robots.txt") {
                         self.start_robots(server, url, 0, allow_private, out);
                     }
@@ -52,23 +52,32 @@ impl Crawl {
                 RobotsAnswer::No(verdict) => {
                     self.frontier.done(server.0, now_ms, Feedback::NotAsked);
                     let ticket = self.new_ticket();
-                    let visit = self.visit(now_ms, &due, verdict, None, 0);
+                    let visit = self.visit(now_ms, &due, verdict, None, 0, out);
                     self.commit_visit(ticket, due.page.url, Box::new(visit), out);
                     return;
                 }
             }
         }
+        if self.looks_first(now_ms, server, &due, out) {
+            self.queue_page(due);
+            return;
+        }
         let ticket = self.new_ticket();
+        let wanted = self.wanted_of(server, &due);
         // A page that was gone is asked for whole: coming back is a version.
         let has_version = due.page.version.is_some() && due.page.outcome != Some(Outcome::Gone);
+        let conditional = has_version && !wanted.whole;
         let order = FetchOrder {
             ticket,
             purpose: Purpose::Page,
             url: due.page.url.clone(),
-            etag: due.page.etag.clone().filter(|_| has_version),
-            last_modified: due.page.last_modified.clone().filter(|_| has_version),
+            etag: due.page.etag.clone().filter(|_| conditional),
+            last_modified: due.page.last_modified.clone().filter(|_| conditional),
             allow_private,
             known_mark: due.page.mark.filter(|_| has_version),
+            previous: due.page.version,
+            fingerprint: wanted.fingerprint,
+            sitemap: wanted.sitemap,
         };
         let asked_conditionally = order.asks_conditionally();
         self.fetching += 1;
@@ -90,11 +99,12 @@ impl Crawl {
             UnderWay::Robots { server, hops, allow_private } => {
                 self.robots_fetched(now_ms, server, hops, allow_private, fetched, out);
             }
+            UnderWay::Look(look) => self.looked(now_ms, look, &fetched, out),
             UnderWay::Page { due, asked_ms, asked_conditionally } => {
                 let server = due.page.id.server();
                 self.server_done(now_ms, server, &fetched, out);
                 let verdict = match &fetched.result {
-                    Ok(answer) => self.judge(&due, asked_conditionally, answer),
+                    Ok(answer) => self.judge(now_ms, &due, asked_conditionally, answer, out),
                     Err(trouble) => verdict::trouble(trouble),
                 };
                 self.visited(ticket, asked_ms, *due, verdict, fetched, out);
@@ -107,11 +117,15 @@ impl Crawl {
 
     pub(super) fn judge(
         &mut self,
+        now_ms: i64,
         due: &DuePage,
         asked_conditionally: bool,
         answer: &Answer,
+        out: &mut Vec<Command>,
     ) -> Verdict {
         let found = verdict::verdict(&due.page, asked_conditionally, answer);
+        let found = self.judge_by_probe(due, answer, found, out);
+        self.learn_from(now_ms, due, answer, found.outcome, out);
         let redirect = (300..400).contains(&answer.status) && found.outcome.is_seen();
         let Some(to) = answer.location.as_ref().filter(|_| redirect) else { return found };
         let hops_max = self.options.redirects_max;
@@ -138,7 +152,8 @@ impl Crawl {
     ) {
         let outcome = verdict.outcome;
         let answer = fetched.result.ok();
-        let mut visit = self.visit(asked_ms, &due, verdict, answer.as_ref(), fetched.elapsed_ms);
+        let mut visit =
+            self.visit(asked_ms, &due, verdict, answer.as_ref(), fetched.elapsed_ms, out);
         let Some(answer) = answer.filter(|_| outcome == Outcome::Changed) else {
             self.commit_visit(ticket, due.page.url, Box::new(visit), out);
             return;
@@ -149,6 +164,7 @@ impl Crawl {
             status: answer.status,
             mime: answer.mime,
             bytes: answer.body_bytes,
+            changed_permille: self.changed_permille(&due, answer.comparison.as_deref(), out),
         });
         out.push(Command::Store(Box::new(StoreOrder {
             ticket,

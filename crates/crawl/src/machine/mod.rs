@@ -1,7 +1,9 @@
 //! The crawler as a machine. Its parts: `rounds` (what is queued), `servers` (rules and pace),
-//! `fetches` (asking and judging), `visits` (what becomes true).
+//! `fetches` (asking and judging), `learning` (what is learnt of servers), `visits` (what becomes
+//! true).
 
 mod fetches;
+mod learning;
 mod rounds;
 mod servers;
 mod visits;
@@ -12,8 +14,11 @@ use nenrin_frontier::{Frontier, FrontierStats};
 use nenrin_state::{DuePage, PageId, ServerId, ServerRecord, Site, SiteId, VisitCommit};
 use nenrin_urls::CanonicalUrl;
 
+use self::learning::Look;
 use self::rounds::next_round_ms;
-use crate::{Command, CrawlOptions, Event, Ticket, robots::Rules, round::RoundState};
+use crate::{
+    Command, CrawlOptions, Event, ServerLearning, Ticket, robots::Rules, round::RoundState,
+};
 
 /// The crawler as a machine: [`Crawl::step`] takes what happened and says what to do.
 ///
@@ -40,6 +45,10 @@ pub struct Crawl {
     last_ticket: u64,
     wake_ms: Option<i64>,
     stopping: bool,
+    /// The disk is too full to go on.
+    no_room: bool,
+    /// Servers of which something was learnt that is not written down yet.
+    unkept: BTreeSet<ServerId>,
 }
 
 #[derive(Debug)]
@@ -48,6 +57,7 @@ struct ServerState {
     rules: Rules,
     /// Since when the rules hold, to know when to ask again.
     rules_checked_s: i64,
+    learnt: ServerLearning,
 }
 
 #[derive(Debug)]
@@ -60,6 +70,7 @@ enum Task {
 enum UnderWay {
     Page { due: Box<DuePage>, asked_ms: i64, asked_conditionally: bool },
     Robots { server: ServerId, hops: u32, allow_private: bool },
+    Look(Look),
     Storing { url: CanonicalUrl, visit: Box<VisitCommit> },
     Committing { url: CanonicalUrl, site: SiteId, page: PageId },
 }
@@ -82,6 +93,8 @@ impl Crawl {
             last_ticket: 0,
             wake_ms: None,
             stopping: false,
+            no_room: false,
+            unkept: BTreeSet::new(),
         }
     }
 
@@ -107,7 +120,12 @@ impl Crawl {
                 self.committed(now_ms, &tickets, &rounds_ended, new_pages, servers, &mut out);
             }
             Event::Wake => self.wake_ms = None,
-            Event::Stop => self.stopping = true,
+            Event::Stop => {
+                self.stopping = true;
+                self.keep_learnt(&mut out);
+            }
+            Event::Room(room) => self.no_room = !room,
+            Event::Options(options) => self.take_options(*options),
         }
         self.pump(now_ms, &mut out);
         out
@@ -144,6 +162,9 @@ impl Crawl {
             }
             return;
         }
+        if self.no_room {
+            return;
+        }
         self.begin_due_rounds(now_ms, out);
         self.load_more(out);
         while self.fetching < self.options.parallel
@@ -154,6 +175,22 @@ impl Crawl {
         }
         self.end_rounds(now_ms, out);
         self.ask_to_wake(now_ms, out);
+    }
+
+    /// Whether collecting waits for room on the disk.
+    pub fn waits_for_room(&self) -> bool {
+        self.no_room
+    }
+
+    /// What was learnt of the servers met so far.
+    pub fn learnt(&self) -> impl Iterator<Item = &ServerLearning> {
+        self.servers.values().map(|state| &state.learnt)
+    }
+
+    fn take_options(&mut self, options: CrawlOptions) {
+        self.frontier.set_politeness(options.politeness.clone());
+        let asked_before_ms = self.options.asked_before_ms;
+        self.options = CrawlOptions { asked_before_ms, ..options };
     }
 
     fn new_ticket(&mut self) -> Ticket {

@@ -112,7 +112,17 @@ impl Crawl {
             let pace = Pace { delay_ms, ..pace.clone() };
             self.frontier.set_pace(server.0, pace);
         }
-        self.frontier.push(server.0, page_priority(&due), Task::Page(Box::new(due)));
+        self.queue_page(Box::new(due));
+    }
+
+    /// Puts a page into its server's queue. Sitemaps and feeds go first: what they say decides what
+    /// is made of the others.
+    pub(super) fn queue_page(&mut self, due: Box<DuePage>) {
+        let server = due.page.id.server();
+        let learnt = self.servers.get(&server).map(|state| &state.learnt);
+        let is_source = learnt.is_some_and(|learnt| learnt.signals.is_source(&due.page.url));
+        let priority = if is_source { 1 } else { page_priority(&due) };
+        self.frontier.push(server.0, priority, Task::Page(due));
     }
 
     pub(super) fn end_rounds(&mut self, now_ms: i64, out: &mut Vec<Command>) {
@@ -130,6 +140,7 @@ impl Crawl {
         let ended = self.rounds.iter().find(|(_, state)| state.round.id == round);
         let Some(site) = ended.map(|(&site, _)| site) else { return };
         let Some(state) = self.rounds.remove(&site) else { return };
+        self.keep_learnt(out);
         out.push(Command::RoundFinished(RoundReport {
             round,
             site,
@@ -141,7 +152,7 @@ impl Crawl {
 }
 
 /// Pages nearer to a top page go first; among equals the one that was found first.
-pub(super) fn page_priority(due: &DuePage) -> u64 {
+fn page_priority(due: &DuePage) -> u64 {
     1 + u64::from(due.depth)
 }
 

@@ -6,7 +6,7 @@ use nenrin_urls::CanonicalUrl;
 
 use super::{Crawl, ServerState, Task, UnderWay};
 use crate::{
-    Answer, Command, CrawlOptions, FetchOrder, Fetched, Purpose, Trouble,
+    Answer, Command, CrawlOptions, FetchOrder, Fetched, Purpose, ServerLearning, Trouble,
     robots::{self, Rules},
     verdict::{self, Verdict},
 };
@@ -28,7 +28,9 @@ impl Crawl {
             self.frontier.set_pace(record.id.0, pace);
             let id = record.id;
             let rules_checked_s = now_ms / 1000;
-            self.servers.insert(id, ServerState { record, rules: Rules::Unknown, rules_checked_s });
+            let learnt = ServerLearning::of(&record.notes);
+            let rules = Rules::Unknown;
+            self.servers.insert(id, ServerState { record, rules, rules_checked_s, learnt });
             self.refresh_rules(now_ms, id);
         }
     }
@@ -100,6 +102,9 @@ impl Crawl {
             last_modified: None,
             allow_private,
             known_mark: None,
+            previous: None,
+            fingerprint: false,
+            sitemap: false,
         })));
     }
 
@@ -183,6 +188,7 @@ impl Crawl {
             out.push(Command::Commit { ticket: None, change });
         }
         self.refresh_rules(now_ms, server);
+        self.find_named_sitemaps(now_ms, server, out);
         self.fail_first_waiting(now_ms, server, &fetched, out);
         self.server_told(now_ms, server, feedback, out);
         // A server that could not be asked is asked for its rules again after its rest, not after
@@ -218,7 +224,7 @@ impl Crawl {
             },
         };
         let ticket = self.new_ticket();
-        let visit = self.visit(now_ms, &due, verdict, None, fetched.elapsed_ms);
+        let visit = self.visit(now_ms, &due, verdict, None, fetched.elapsed_ms, out);
         self.commit_visit(ticket, due.page.url, Box::new(visit), out);
     }
 }

@@ -134,6 +134,7 @@ impl Simulation {
                 delay_ms: None,
                 allow_private: false,
                 robots: RobotsPolicy::Obey,
+                hints: nenrin_state::SiteHints::default(),
             };
             self.state.add_site(top.host(), &conditions, BEGIN_MS / 1000)?;
             self.durability.committed(std::iter::once(&top));
@@ -243,7 +244,7 @@ impl Simulation {
                 self.report.rounds += 1;
                 self.note("round", &format!("{} {:?}", report.round, report.counts));
             }
-            Command::Commit { .. } | Command::Stopped => {}
+            Command::Commit { .. } | Command::Stopped | Command::Trapped { .. } => {}
         }
         Ok(())
     }

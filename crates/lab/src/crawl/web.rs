@@ -91,7 +91,9 @@ impl Web {
         let answer = match (order.purpose, Self::place(&order.url)) {
             (Purpose::Robots, _) => self.robots(&order.url.server()),
             (Purpose::Page, Some(place)) => self.page(order, place, revision),
-            (Purpose::Page, None) => Answer { status: 404, ..Answer::default() },
+            (Purpose::Page | Purpose::Probe | Purpose::Sitemap, _) => {
+                Answer { status: 404, ..Answer::default() }
+            }
         };
         Reply { fetched: Fetched { elapsed_ms, result: Ok(answer) }, revision }
     }
