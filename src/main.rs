@@ -1,7 +1,8 @@
 //! The `nenrin` program: commands, configuration, the driver, and the only clock.
 //!
 //! Read in this order: `cli` (what people type), `commands` (what each does), `archive` (the folder
-//! on disk), `driver` (carries out the machine's commands), `config`, `exit`, `spans`, `table`.
+//! on disk), `driver` (carries out the machine's commands), `figures`, `room`, `config`, `exit`,
+//! `spans`, `table`.
 
 mod archive;
 mod cli;
@@ -10,6 +11,8 @@ mod commands;
 mod config;
 mod driver;
 mod exit;
+mod figures;
+mod room;
 mod spans;
 mod table;
 

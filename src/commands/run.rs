@@ -9,7 +9,8 @@ use nenrin_crawl::{Event, FetchOrder, Purpose, Ticket, read_exchange};
 use nenrin_fetch::{AddressPolicy, Exchange, FetchRequest, Fetcher, RobotsRules};
 use nenrin_state::SiteId;
 use nenrin_urls::{CanonicalUrl, Scope};
-use nenrin_web::{Control, ControlError, Preview, UnderWay};
+use nenrin_web::{Control, ControlError, Metric, Preview, UnderWay};
+use tokio::signal::unix::{SignalKind, signal};
 
 use super::{
     Context,
@@ -56,7 +57,9 @@ pub(super) async fn run_until(
     stop: impl Future<Output = ()>,
 ) -> anyhow::Result<()> {
     let fetcher = Fetcher::new(context.config.fetch_options())?;
-    let driver = Driver::new(archive, fetcher.clone(), context.config.crawl_options());
+    let mut driver = Driver::new(archive, fetcher.clone(), context.config.crawl_options());
+    driver.keep_free(context.config.disk.min_free.0);
+    reload_when_asked(context, driver.handle())?;
     let control = RunControl {
         archive: archive.clone(),
         config: context.config.clone(),
@@ -68,6 +71,30 @@ pub(super) async fn run_until(
     let served = Served::start(context, args, archive, Arc::new(control)).await?;
     served.announce(context)?;
     driver.run(Until::Stopped, stop, |_, _| {}).await?;
+    Ok(())
+}
+
+/// Reads the configuration again at every hang-up signal (`kill -HUP`). One that is not right is
+/// told of and changes nothing; where the program listens, and the archive's own settings, hold
+/// until the next start.
+fn reload_when_asked(context: &Context, driver: DriverHandle) -> anyhow::Result<()> {
+    let mut hang_up = signal(SignalKind::hangup())?;
+    let (file, before) = (context.config_file.clone(), context.config.clone());
+    tokio::spawn(async move {
+        while hang_up.recv().await.is_some() {
+            let read = Config::load(file.as_deref()).and_then(|config| {
+                driver.reload(&config)?;
+                Ok(config)
+            });
+            match read {
+                Ok(config) => {
+                    let restart = config.serve != before.serve || config.state != before.state;
+                    tracing::warn!(restart_needed = restart, "the configuration was read again");
+                }
+                Err(error) => tracing::error!("the configuration stays as it was: {error:#}"),
+            }
+        }
+    });
     Ok(())
 }
 
@@ -107,6 +134,10 @@ impl Control for RunControl {
             phase: "receiving",
         };
         self.driver.under_way().into_iter().map(shown).collect()
+    }
+
+    fn metrics(&self) -> Vec<Metric> {
+        self.driver.figures().metrics()
     }
 
     fn start_demo(&self) -> Result<SiteId, ControlError> {

@@ -12,6 +12,7 @@ mod bad_servers;
 mod collecting;
 mod following;
 mod json;
+mod judging;
 mod killing;
 mod serving;
 mod support;

@@ -13,6 +13,8 @@ const HONEST_FRESH_S: i64 = 30 * 86_400;
 const DISGUISED_FRESH_S: i64 = 7 * 86_400;
 /// A probe without a usable answer is repeated after this long.
 const UNANSWERED_FRESH_S: i64 = 86_400;
+/// A page with fewer features (about half as many words) says too little to be known again.
+const FEATURES_MIN: u32 = 8;
 /// Pages judged before their share can say anything.
 const JUDGED_MIN: u32 = 10;
 /// Counts are halved at this number, so that a server can become another.
@@ -51,7 +53,7 @@ pub enum Look {
     /// Not known.
     #[default]
     Unknown,
-    /// With an error status, as it should.
+    /// With an error status, as it should, or in a way that says nothing.
     Honest,
     /// With a page and a good status.
     Page(Fingerprint),
@@ -159,7 +161,10 @@ fn look(asked: &CanonicalUrl, answer: &Answer) -> Option<Look> {
         return None;
     }
     match answer.status {
-        200..=299 => answer.fingerprint.map(Look::Page).or(Some(Look::Honest)),
+        200..=299 => {
+            let telling = answer.fingerprint.filter(|print| print.features >= FEATURES_MIN);
+            Some(telling.map_or(Look::Honest, Look::Page))
+        }
         // A redirect that carries the path on (to https, to a login) tells nothing of the page.
         300..=399 => answer.location.clone().map(|to| {
             let name = asked.path().trim_start_matches('/');
@@ -267,6 +272,11 @@ mod tests {
         assert!(probe.judge(&page("/a"), &shown("/a", SORRY)).unwrap().contains("soft 404"));
         assert_eq!(probe.judge(&page("/b"), &shown("/b", &article(1))), None);
         assert_eq!(probe.called_gone, 1);
+    }
+
+    #[test]
+    fn a_probe_that_says_next_to_nothing_judges_nothing() {
+        assert_eq!(probed(shown("/qwertzuiopasdfgh", "page /qwertzuiopasdfgh")).look, Look::Honest);
     }
 
     #[test]

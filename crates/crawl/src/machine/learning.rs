@@ -23,6 +23,9 @@ const NAMED_SITEMAPS_MAX: usize = 10;
 /// Where sitemaps lie by custom.
 const CUSTOM_SITEMAP: &str = "/sitemap.xml";
 
+/// Redirects to a session of its own that are followed on one server: each is a page of its own.
+const SESSIONS_FOLLOWED_MAX: u64 = 50;
+
 /// A look at a server before its next page.
 #[derive(Debug)]
 pub(super) struct Look {
@@ -148,11 +151,11 @@ impl Crawl {
             }
             _ => {
                 state.learnt.signals.custom_s = Some(now_s);
-                let found = matches!(&fetched.result, Ok(answer) if answer.signal.is_some());
-                self.learnt_of(look.server, Part::Signals, true, out);
-                if found {
+                // The sitemap goes first: a note that it was looked for must not outlive it.
+                if matches!(&fetched.result, Ok(answer) if answer.signal.is_some()) {
                     self.find_sitemaps(now_s, look.server, look.site, vec![look.url.clone()], out);
                 }
+                self.learnt_of(look.server, Part::Signals, true, out);
             }
         }
         self.server_done(now_ms, look.server, fetched, out);
@@ -283,7 +286,8 @@ impl Crawl {
         comparison: Option<&Comparison>,
         out: &mut Vec<Command>,
     ) -> Option<u16> {
-        let comparison = comparison?;
+        // A page that comes back is no noise, even if it is as it was.
+        let comparison = comparison.filter(|_| due.page.outcome != Some(Outcome::Gone))?;
         let server = due.page.id.server();
         let noise = &mut self.servers.get_mut(&server)?.learnt.noise;
         let difference = comparison.judge(noise);
@@ -312,12 +316,19 @@ impl Crawl {
         let Some(state) = self.servers.get_mut(&server) else { return 0 };
         let own = state.record.server.clone();
         let elsewhere = Traps::default();
+        let refused = &state.learnt.traps.refused;
+        let sessions = refused.get(&Trap::SessionId).map_or(0, |count| count.links);
         let mut met: Vec<(Trap, CanonicalUrl)> = Vec::new();
         found.retain_mut(|link| {
             if tops.contains(&link.url) {
                 return true;
             }
             if let Some(bare) = without_session(&link.url) {
+                // A redirect to a session is followed as it stands, or it would lead to itself.
+                if link.hops > 0 {
+                    met.push((Trap::SessionId, link.url.clone()));
+                    return sessions < SESSIONS_FOLLOWED_MAX;
+                }
                 met.push((Trap::SessionId, std::mem::replace(&mut link.url, bare)));
             }
             let traps = if link.url.server() == own { &state.learnt.traps } else { &elsewhere };

@@ -177,11 +177,6 @@ impl Crawl {
         self.ask_to_wake(now_ms, out);
     }
 
-    /// Whether collecting waits for room on the disk.
-    pub fn waits_for_room(&self) -> bool {
-        self.no_room
-    }
-
     /// What was learnt of the servers met so far.
     pub fn learnt(&self) -> impl Iterator<Item = &ServerLearning> {
         self.servers.values().map(|state| &state.learnt)

@@ -119,8 +119,11 @@ impl Signals {
         }
         let page = page_key(url);
         for source in self.sources.values_mut().filter(|source| source.dated > 0) {
-            let announced = source.claim(page).is_some_and(|claimed_s| claimed_s > last_visit_s);
-            source.trust.count(announced, changed);
+            match source.claim(page) {
+                Some(claimed_s) => source.trust.count(claimed_s > last_visit_s, changed),
+                None if changed => source.trust.count_undated(),
+                None => {}
+            }
         }
         true
     }
@@ -211,6 +214,24 @@ mod tests {
         assert_eq!(trust.recall(), Some(1.0));
         let today = learnt(|_, now_s| Some(now_s - now_s % 86_400 + 86_399));
         assert!(!today.is_believed(), "{today:?}");
+    }
+
+    #[test]
+    fn quiet_pages_that_it_does_not_date_make_no_liar_honest() {
+        let mut signals = Signals::default();
+        for day in 1..60 {
+            let now_s = day * 86_400;
+            let entry = |n| Announcement { url: page(n), modified_s: Some(now_s) };
+            let entries: Vec<_> = (0..10).map(entry).collect();
+            signals.read(now_s, &url("/sitemap.xml"), SignalKind::Sitemap, &entries);
+            for n in 0..100 {
+                signals.seen(&page(n), now_s - 40_000, n < 5);
+            }
+            signals.seen(&page(200), now_s - 40_000, true);
+        }
+        let trust = signals.sources[&url("/sitemap.xml")].trust;
+        assert!(!trust.is_believed() && trust.odds() < 1.1, "{trust:?}");
+        assert!((0.8..0.9).contains(&trust.recall().unwrap()), "{trust:?}");
     }
 
     #[test]

@@ -9,7 +9,8 @@ const ODDS_MIN: f64 = 2.0;
 /// Counts are halved at this number, so that trust can be lost and won again.
 const COMPARED_MAX: u32 = 4_096;
 
-/// How right a source was: announced or not, against changed or not.
+/// How right a source was about the pages that it dates: announced or not, against changed or not.
+/// Pages that it does not date tell nothing of its dates, except that it misses their changes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 pub struct Trust {
     /// Announced, and changed.
@@ -20,6 +21,9 @@ pub struct Trust {
     pub missed: u32,
     /// Not announced, and the same.
     pub silent: u32,
+    /// Changes of pages that it does not date.
+    #[serde(default)]
+    pub undated: u32,
 }
 
 impl Trust {
@@ -31,10 +35,15 @@ impl Trust {
             (false, false) => &mut self.silent,
         } += 1;
         if self.compared() >= COMPARED_MAX {
-            for count in [&mut self.right, &mut self.wrong, &mut self.missed, &mut self.silent] {
+            let Self { right, wrong, missed, silent, undated } = self;
+            for count in [right, wrong, missed, silent, undated] {
                 *count /= 2;
             }
         }
+    }
+
+    pub(super) fn count_undated(&mut self) {
+        self.undated = self.undated.saturating_add(1);
     }
 
     /// Visits compared.
@@ -49,7 +58,7 @@ impl Trust {
 
     /// The share of changes that had been announced.
     pub fn recall(&self) -> Option<f64> {
-        share(self.right, self.missed)
+        share(self.right, self.missed.saturating_add(self.undated))
     }
 
     /// How many times as often a change is announced as no change is (the likelihood ratio): by
@@ -71,11 +80,12 @@ impl Trust {
 /// With what the counts mean, for those who read the note without this code.
 impl Serialize for Trust {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut fields = serializer.serialize_struct("Trust", 8)?;
+        let mut fields = serializer.serialize_struct("Trust", 9)?;
         fields.serialize_field("right", &self.right)?;
         fields.serialize_field("wrong", &self.wrong)?;
         fields.serialize_field("missed", &self.missed)?;
         fields.serialize_field("silent", &self.silent)?;
+        fields.serialize_field("undated", &self.undated)?;
         fields.serialize_field("precision", &self.precision())?;
         fields.serialize_field("recall", &self.recall())?;
         fields.serialize_field("odds", &self.odds())?;
@@ -85,7 +95,7 @@ impl Serialize for Trust {
 }
 
 fn share(part: u32, other: u32) -> Option<f64> {
-    let all = part + other;
+    let all = part.saturating_add(other);
     (all > 0).then(|| f64::from(part) / f64::from(all))
 }
 

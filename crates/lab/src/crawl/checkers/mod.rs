@@ -1,10 +1,12 @@
 //! Checkers: each knows one law and watches the simulation from outside.
 
 mod durability;
+mod judgement;
 mod once;
 mod politeness;
 
 pub use durability::Durability;
+pub use judgement::Judgement;
 pub use once::Once;
 pub use politeness::Politeness;
 
