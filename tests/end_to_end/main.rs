@@ -10,10 +10,12 @@
 mod bad_input;
 mod bad_servers;
 mod collecting;
+mod continuous;
 mod following;
 mod json;
 mod judging;
 mod killing;
+mod mirrors;
 mod serving;
 mod support;
 mod trouble;

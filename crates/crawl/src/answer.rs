@@ -5,7 +5,7 @@ use nenrin_extract::{
     ContentKind, ExtractLimits, LinkKind, challenge, compare, content_kind, decode_content, feed,
     fingerprint, page_links, sitemap,
 };
-use nenrin_fetch::{Exchange, header_fields, retry_after};
+use nenrin_fetch::{Exchange, header_fields, http_date, retry_after};
 use nenrin_state::ContentMark;
 
 use crate::{Announcement, Answer, FetchOrder, FoundLink, LinkRole, Purpose, SignalKind};
@@ -43,6 +43,7 @@ pub fn read_exchange(
         status: exchange.status,
         etag: text("etag").filter(|tag| tag.len() <= 256),
         last_modified: text("last-modified").filter(|date| date.len() <= 64),
+        last_modified_s: text("last-modified").and_then(|date| http_date::parse(&date)),
         retry_after_s: retry_after(exchange, now_s),
         mime: mime(content_type.as_deref()),
         mark: Some(mark(exchange, location.as_ref().map(|url| url.as_str()))),

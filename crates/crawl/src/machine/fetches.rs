@@ -1,7 +1,7 @@
 //! Fetches: a task is taken up, its answer is judged, and what is new goes to be stored.
 
 use nenrin_frontier::Feedback;
-use nenrin_state::{DuePage, Outcome, RobotsPolicy, ServerId, VersionRow};
+use nenrin_state::{DuePage, Outcome, RobotsPolicy, ServerId};
 
 use super::{Crawl, Task, UnderWay, servers::RobotsAnswer};
 use crate::{
@@ -37,13 +37,18 @@ impl Crawl {
             self.taken.remove(&(due.site, due.page.id));
             return;
         };
+        if !self.may_go(&due) {
+            self.frontier.done(server.0, now_ms, Feedback::NotAsked);
+            self.put_to_rest(&due);
+            return;
+        }
         let conditions = &site.conditions;
         let allow_private = conditions.allow_private;
         if conditions.robots == RobotsPolicy::Obey {
             match self.robots_allow(now_ms, server, &due.page.url) {
                 RobotsAnswer::Allowed => {}
                 RobotsAnswer::AskFirst => {
-                    self.queue_page(due);
+                    self.push_page(*due);
                     if let Ok(url) = self.servers[&server].record.server.url("/robots.txt") {
                         self.start_robots(server, url, 0, allow_private, out);
                     }
@@ -59,7 +64,7 @@ impl Crawl {
             }
         }
         if self.looks_first(now_ms, server, &due, out) {
-            self.queue_page(due);
+            self.push_page(*due);
             return;
         }
         let ticket = self.new_ticket();
@@ -80,6 +85,7 @@ impl Crawl {
             sitemap: wanted.sitemap,
         };
         let asked_conditionally = order.asks_conditionally();
+        self.count_visit(now_ms, due.site);
         self.fetching += 1;
         self.under_way
             .insert(ticket, UnderWay::Page { due, asked_ms: now_ms, asked_conditionally });
@@ -150,22 +156,13 @@ impl Crawl {
         fetched: Fetched,
         out: &mut Vec<Command>,
     ) {
-        let outcome = verdict.outcome;
         let answer = fetched.result.ok();
-        let mut visit =
-            self.visit(asked_ms, &due, verdict, answer.as_ref(), fetched.elapsed_ms, out);
-        let Some(answer) = answer.filter(|_| outcome == Outcome::Changed) else {
+        let elapsed_ms = fetched.elapsed_ms;
+        let visit = self.visit(asked_ms, &due, verdict, answer.as_ref(), elapsed_ms, out);
+        if visit.version.is_none() {
             self.commit_visit(ticket, due.page.url, Box::new(visit), out);
             return;
-        };
-        visit.version = Some(VersionRow {
-            at_s: visit.at_s,
-            version: 0,
-            status: answer.status,
-            mime: answer.mime,
-            bytes: answer.body_bytes,
-            changed_permille: self.changed_permille(&due, answer.comparison.as_deref(), out),
-        });
+        }
         out.push(Command::Store(Box::new(StoreOrder {
             ticket,
             url: due.page.url.clone(),

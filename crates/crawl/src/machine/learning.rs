@@ -3,14 +3,14 @@
 
 use nenrin_extract::{Change as Difference, Comparison};
 use nenrin_state::{
-    Change, Discovered, DuePage, FoundPages, Outcome, RobotsPolicy, ServerId, SiteConditions,
-    SiteId,
+    Announced, Change, Discovered, DuePage, FoundPages, Outcome, RobotsPolicy, ScheduleBy,
+    ServerId, Site, SiteConditions, SiteId, VersionRow,
 };
 use nenrin_urls::CanonicalUrl;
 
 use super::{Crawl, UnderWay};
 use crate::{
-    Answer, Command, FetchOrder, Fetched, Purpose, Trap, Traps,
+    Announcement, Answer, Command, FetchOrder, Fetched, Purpose, Trap, Traps,
     notes::Part,
     probe::{may_be_a_document, probe_url},
     robots::Rules,
@@ -23,6 +23,10 @@ const NAMED_SITEMAPS_MAX: usize = 10;
 /// Where sitemaps lie by custom.
 const CUSTOM_SITEMAP: &str = "/sitemap.xml";
 
+/// Pages that one reading of a sitemap or feed pulls forward, the newest first.
+const PULLED_MAX: usize = 1_000;
+/// Dates without a time mean any moment of their day.
+const DAY_S: i64 = 86_400;
 /// Redirects to a session of its own that are followed on one server: each is a page of its own.
 const SESSIONS_FOLLOWED_MAX: u64 = 50;
 
@@ -196,7 +200,9 @@ impl Crawl {
     ) {
         let Some(state) = self.servers.get_mut(&server) else { return };
         urls.iter().for_each(|url| state.learnt.signals.name(url));
-        let page = |url| Discovered { url, depth: 1, hops: 0, due_s: None };
+        let conditions = self.sites.get(&site).map(|site| &site.conditions);
+        let due_s = conditions.and_then(|c| c.schedule.continuous()).map(|_| now_s);
+        let page = |url| Discovered { url, depth: 1, hops: 0, due_s };
         let pages = urls.into_iter().map(page).collect();
         let change = Change::Found(FoundPages { site, at_s: now_s, pages });
         out.push(Command::Commit { ticket: None, change });
@@ -266,17 +272,70 @@ impl Crawl {
         };
         let signals = &mut state.learnt.signals;
         if let (Some(kind), Outcome::Changed) = (answer.signal, outcome) {
+            let last_read_s = signals.sources.get(&due.page.url).map_or(0, |known| known.read_s);
             signals.read(now_ms / 1000, &due.page.url, kind, &answer.announced);
             let further = answer.links.iter().filter(|l| l.role == crate::LinkRole::Sitemap);
             further.for_each(|link| signals.name(&link.url));
             self.learnt_of(server, Part::Signals, true, out);
+            self.pull_announced(now_ms / 1000, due, last_read_s, &answer.announced, out);
             return;
         }
-        if let (Some(last_s), Some(_)) = (due.page.visited_s, due.page.version)
+        let seen_before = due.page.outcome.is_some_and(Outcome::is_seen);
+        if let Some(last_s) = due.page.visited_s.filter(|_| seen_before)
             && signals.seen(&due.page.url, last_s, outcome == Outcome::Changed)
         {
             self.learnt_of(server, Part::Signals, false, out);
         }
+    }
+
+    /// Whether a page is known as a sitemap or feed.
+    pub(super) fn is_source(&self, due: &DuePage) -> bool {
+        let state = self.servers.get(&due.page.id.server());
+        state.is_some_and(|state| state.learnt.signals.is_source(&due.page.url))
+    }
+
+    /// Whether a new version counts for the page's schedule.
+    pub(super) fn counts(&self, due: &DuePage, version: &VersionRow) -> bool {
+        let hints = self.sites.get(&due.site).map(|site| site.conditions.hints).unwrap_or_default();
+        hints.schedule_by == ScheduleBy::Any || version.is_significant()
+    }
+
+    /// Brings the pages nearer that a believed source says have changed since it was last read.
+    fn pull_announced(
+        &mut self,
+        now_s: i64,
+        due: &DuePage,
+        last_read_s: i64,
+        announced: &[Announcement],
+        out: &mut Vec<Command>,
+    ) {
+        let server = due.page.id.server();
+        let continuous = |site: &Site| site.conditions.schedule.continuous().is_some();
+        if !self.sites.get(&due.site).is_some_and(continuous) {
+            return;
+        }
+        let Some(state) = self.servers.get(&server) else { return };
+        let Some(source) = state.learnt.signals.sources.get(&due.page.url) else { return };
+        if !source.trust.is_believed() {
+            return;
+        }
+        let since_s = last_read_s - DAY_S;
+        let mut pages: Vec<(CanonicalUrl, i64)> = announced
+            .iter()
+            .filter_map(|page| Some((page.url.clone(), page.modified_s?)))
+            .filter(|&(_, modified_s)| modified_s > since_s && modified_s <= now_s)
+            .collect();
+        pages.sort_by_key(|&(_, modified_s)| std::cmp::Reverse(modified_s));
+        pages.truncate(PULLED_MAX);
+        if pages.is_empty() {
+            return;
+        }
+        let odds_percent = (source.trust.precision().unwrap_or(0.0) * 100.0) as u8;
+        let why = format!("announced by {}", due.page.url);
+        let change = Change::Announced(Announced { at_s: now_s, pages, odds_percent, why });
+        let ticket = self.new_ticket();
+        self.under_way.insert(ticket, UnderWay::Pulling { server });
+        out.push(Command::Commit { ticket: Some(ticket), change });
     }
 
     /// How much of a page changed, by what is known of its server's noise, which learns from it.

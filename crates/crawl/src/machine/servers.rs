@@ -1,6 +1,7 @@
 //! Servers: their rules, how they bear being asked, and when a round gives one up.
 
 use nenrin_frontier::{Feedback, Pace};
+use nenrin_revisit::Overflow;
 use nenrin_state::{Change, Outcome, ServerId, ServerPace, ServerRecord};
 use nenrin_urls::CanonicalUrl;
 
@@ -28,9 +29,11 @@ impl Crawl {
             self.frontier.set_pace(record.id.0, pace);
             let id = record.id;
             let rules_checked_s = now_ms / 1000;
+            let overflow = Overflow::new(record.stretch_percent);
             let learnt = ServerLearning::of(&record.notes);
             let rules = Rules::Unknown;
-            self.servers.insert(id, ServerState { record, rules, rules_checked_s, learnt });
+            let state = ServerState { record, rules, rules_checked_s, learnt, overflow };
+            self.servers.insert(id, state);
             self.refresh_rules(now_ms, id);
         }
     }
@@ -135,6 +138,7 @@ impl Crawl {
                 asked_ms: pace.asked_ms.unwrap_or(now_ms),
                 resting_until_ms: pace.resting_until_ms,
                 strikes: pace.strikes,
+                stretch_percent: self.servers.get(&server).map_or(100, |s| s.overflow.percent()),
             }),
         });
         if gives_up(&self.options, Some(pace), now_ms) {
@@ -146,8 +150,11 @@ impl Crawl {
     pub(super) fn leave(&mut self, server: ServerId) {
         for task in self.frontier.drain(server.0) {
             let Task::Page(due) = task else { continue };
-            self.taken.remove(&(due.site, due.page.id));
-            if let Some(round) = self.rounds.get_mut(&due.site) {
+            let in_round = self.taken.remove(&(due.site, due.page.id)).unwrap_or(false);
+            if !in_round {
+                self.refresher.look_again();
+            }
+            if let Some(round) = self.rounds.get_mut(&due.site).filter(|_| in_round) {
                 round.open -= 1;
                 round.taken -= 1;
                 round.left.entry(server).or_default().insert(due.page.id);

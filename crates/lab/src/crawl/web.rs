@@ -88,9 +88,11 @@ impl Web {
 
     /// The revision of a page at a time: pages change at rates from twice a day to never.
     pub fn revision(&self, url: &CanonicalUrl, at_s: i64) -> u64 {
+        // A page that comes back has other content than before.
+        let absences = self.absences(url, at_s).0 << 32;
         match self.rhythm(url) {
-            Some((interval_s, phase_s)) => 1 + ((at_s + phase_s) / interval_s) as u64,
-            None => u64::from(Self::place(url).is_some()),
+            Some((interval_s, phase_s)) => absences + 1 + ((at_s + phase_s) / interval_s) as u64,
+            None => absences + u64::from(Self::place(url).is_some()),
         }
     }
 
@@ -113,6 +115,19 @@ impl Web {
         let interval_s = (43_200.0 * 1000_f64.powf(rate)) as i64;
         let phase_s = (self.draw(&[3, server, page]) * interval_s as f64) as i64;
         Some((interval_s, phase_s))
+    }
+
+    /// How often a page went away so far, and whether it is away: one page in twenty is there for
+    /// 40 days and away for 10, again and again. Top pages stay.
+    fn absences(&self, url: &CanonicalUrl, at_s: i64) -> (u64, bool) {
+        let Some((server, page)) = Self::place(url) else { return (0, false) };
+        let (server, page) = (u64::from(server), u64::from(page));
+        if page == 0 || self.draw(&[9, server, page]) >= 0.05 {
+            return (0, false);
+        }
+        let phase_days = u64::from(self.pick(&[10, server, page], 50));
+        let days = at_s.max(0).unsigned_abs() / 86_400 + phase_days;
+        (days / 50, days % 50 >= 40)
     }
 
     /// Answers a request made at `now_ms`; `attempt` makes each try its own draw.
@@ -138,7 +153,7 @@ impl Web {
         if order.purpose == Purpose::Robots {
             return (self.robots(&order.url.server(), server), Truth::default());
         }
-        let exists = self.exists(&order.url);
+        let exists = self.exists(&order.url) && !self.absences(&order.url, now_ms / 1000).1;
         if let Some(odd) = self.odd(order, server, exists, now_ms) {
             return odd;
         }

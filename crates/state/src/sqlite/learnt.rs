@@ -2,7 +2,8 @@
 
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
-use crate::{ServerNote, ServerRecord};
+use super::{read, schedule};
+use crate::{Announced, PullForward, ServerNote, ServerRecord};
 
 const SCHEMA: &str = "
 CREATE TABLE notes (
@@ -39,6 +40,30 @@ pub(super) fn write(t: &Transaction<'_>, note: &ServerNote) -> rusqlite::Result<
         note.name,
         note.value
     ])?;
+    Ok(())
+}
+
+/// Brings pages nearer that were not visited since they are said to have changed.
+pub(super) fn announced(
+    t: &Transaction<'_>,
+    bucket_s: i64,
+    announced: &Announced,
+) -> rusqlite::Result<()> {
+    for (url, changed_s) in &announced.pages {
+        let Some(page) = read::find_page(t, url)? else { continue };
+        let visited_s: Option<i64> = t
+            .prepare_cached("SELECT visited_s FROM pages WHERE id = ?1")?
+            .query_row([page.0], |row| row.get(0))?;
+        if visited_s.is_some_and(|visited_s| visited_s < *changed_s) {
+            let pull = PullForward {
+                page,
+                to_s: announced.at_s,
+                odds_percent: announced.odds_percent,
+                why: announced.why.clone(),
+            };
+            schedule::pull_forward(t, bucket_s, &pull)?;
+        }
+    }
     Ok(())
 }
 

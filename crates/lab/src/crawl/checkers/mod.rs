@@ -4,11 +4,13 @@ mod durability;
 mod judgement;
 mod once;
 mod politeness;
+mod starvation;
 
 pub use durability::Durability;
 pub use judgement::Judgement;
 pub use once::Once;
 pub use politeness::Politeness;
+pub use starvation::Starvation;
 
 /// Violations kept in words; beyond, they only repeat.
 const KEPT: usize = 20;
