@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use nenrin_revisit::PolicySpec;
-use nenrin_state::Removal;
+use nenrin_state::{Removal, ScheduleBy};
 use nenrin_urls::Scope;
 
 use crate::{
@@ -39,8 +39,24 @@ pub(crate) struct Cli {
     /// Say more on standard error; twice for everything.
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
+    /// How log lines on standard error are written: text, or json with one document per line.
+    #[arg(
+        long,
+        global = true,
+        env = "NENRIN_LOG_FORMAT",
+        value_name = "FORMAT",
+        default_value = "text"
+    )]
+    pub log_format: LogFormat,
     #[command(subcommand)]
     pub command: Command,
+}
+
+/// How log lines are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum LogFormat {
+    Text,
+    Json,
 }
 
 #[derive(Debug, Subcommand)]
@@ -256,6 +272,20 @@ pub(crate) struct ConditionArgs {
     /// Do not obey robots.txt, for this reason, which is kept.
     #[arg(long, value_name = "REASON")]
     pub ignore_robots: Option<String>,
+    /// Let sitemaps and feeds add pages and pull changed ones forward.
+    #[arg(long, value_name = "BOOL")]
+    pub signals: Option<bool>,
+    /// Which changes drive the schedule: any, or significant (without counters, dates and the like).
+    #[arg(long, value_name = "CHANGES", value_parser = schedule_by)]
+    pub schedule_by: Option<ScheduleBy>,
+}
+
+fn schedule_by(text: &str) -> Result<ScheduleBy, String> {
+    match text {
+        "any" => Ok(ScheduleBy::Any),
+        "significant" => Ok(ScheduleBy::Significant),
+        _ => Err("write any or significant".to_owned()),
+    }
 }
 
 #[derive(Debug, Args)]

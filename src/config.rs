@@ -23,6 +23,7 @@ pub(crate) struct Config {
     pub fetch: Fetch,
     pub serve: Serve,
     pub state: State,
+    pub disk: Disk,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -68,6 +69,12 @@ pub(crate) struct Serve {
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct State {
     pub bucket: Span,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Disk {
+    pub min_free: Bytes,
 }
 
 impl Default for Crawl {
@@ -120,6 +127,12 @@ impl Default for Serve {
 impl Default for State {
     fn default() -> Self {
         Self { bucket: Span::secs(3600) }
+    }
+}
+
+impl Default for Disk {
+    fn default() -> Self {
+        Self { min_free: Bytes(512 << 20) }
     }
 }
 
@@ -247,7 +260,7 @@ impl Config {
 }
 
 /// Every setting, and the reason for its default.
-const REASONS: [(&str, &str); 21] = [
+const REASONS: &[(&str, &str)] = &[
     (
         "contact",
         "a URL or address where the people behind a server can reach you, sent with every request; empty until you set it",
@@ -313,6 +326,10 @@ const REASONS: [(&str, &str); 21] = [
     (
         "state.bucket",
         "resolution of the long-term queue when an archive is created; the papers use a day",
+    ),
+    (
+        "disk.min_free",
+        "`nenrin run` pauses collecting while the archive's disk has less room than this, so that what is under way can still be written; 0 never pauses",
     ),
 ];
 

@@ -7,6 +7,7 @@ mod demo_site;
 mod diff;
 pub(crate) mod experiments;
 mod lab;
+mod learnt;
 mod look;
 mod mirror;
 mod removal;
@@ -28,6 +29,8 @@ use crate::{
 pub(crate) struct Context {
     pub archive: PathBuf,
     pub config: Config,
+    /// Where the configuration was read from.
+    pub config_file: Option<PathBuf>,
     pub json: bool,
 }
 
@@ -41,7 +44,7 @@ impl Context {
 /// Runs the command line.
 pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
     let config = Config::load(cli.config.as_deref())?;
-    let context = Context { archive: cli.archive, config, json: cli.json };
+    let context = Context { archive: cli.archive, config, config_file: cli.config, json: cli.json };
     match cli.command {
         Command::Run(args) => run::run(&context, &args),
         Command::Demo(args) => demo::demo(&context, &args),

@@ -14,6 +14,7 @@ mod continuous;
 mod faithful;
 mod following;
 mod json;
+mod judging;
 mod killing;
 mod mirrors;
 mod serving;

@@ -309,6 +309,13 @@ pub(crate) struct Request {
 }
 
 impl Request {
+    /// Whether it is for robots.txt, for a sitemap by custom, or for a page that does not exist.
+    pub(crate) fn is_about_the_server(&self) -> bool {
+        let name = self.path.trim_start_matches('/');
+        let is_probe = name.len() == 16 && name.bytes().all(|b| b.is_ascii_lowercase());
+        is_probe || matches!(self.path.as_str(), "/robots.txt" | "/sitemap.xml")
+    }
+
     pub(crate) fn is_conditional(&self) -> bool {
         ["if-none-match", "if-modified-since"].iter().any(|name| self.headers.contains_key(*name))
     }
@@ -466,16 +473,16 @@ impl Site {
         std::mem::take(&mut self.log.lock().unwrap())
     }
 
-    /// How often each path was asked for, without robots.txt.
+    /// How often each path was asked for, without what is asked about the server itself.
     pub(crate) fn asked(&self) -> BTreeMap<String, usize> {
         let mut asked = BTreeMap::new();
-        for request in self.requests().into_iter().filter(|r| r.path != "/robots.txt") {
+        for request in self.requests().into_iter().filter(|r| !r.is_about_the_server()) {
             *asked.entry(request.path).or_default() += 1;
         }
         asked
     }
 
-    /// The paths asked for, without robots.txt, in order of the alphabet.
+    /// The paths asked for, without what is asked about the server itself, in order of the alphabet.
     pub(crate) fn paths(&self) -> Vec<String> {
         self.asked().into_keys().collect()
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use nenrin_urls::CanonicalUrl;
 use rusqlite::{OptionalExtension, Transaction, params};
 
-use super::{Refusal, known::Known, overview::DaySums, read, rows, schedule};
+use super::{Refusal, known::Known, learnt, overview::DaySums, read, rows, schedule};
 use crate::{
     Change, Discovered, DuePage, NewPage, Outcome, PageId, RobotsCopy, Round, RoundCounts,
     ServerId, ServerPace, Site, SiteConditions, SiteCounts, SiteId, StateError, VersionRow,
@@ -155,6 +155,13 @@ pub(super) fn commit(
                 update_robots(t, *server, *tried_s, copy.as_ref())?;
             }
             Change::Pace(pace) => update_pace(t, pace)?,
+            Change::Note(note) => learnt::write(t, note)?,
+            Change::Announced(announced) => learnt::announced(t, bucket_s, announced)?,
+            Change::Found(found) => {
+                for page in &found.pages {
+                    new_pages.extend(discover(t, bucket_s, found.site, page, found.at_s)?);
+                }
+            }
             Change::Due { page, due_s } => schedule::set_due(t, bucket_s, *page, *due_s)?,
             Change::PullForward(pull) => schedule::pull_forward(t, bucket_s, pull)?,
             Change::Shared { site, bytes } => schedule::keep_shared(t, *site, bytes)?,
@@ -230,6 +237,7 @@ fn commit_visit(
         round.new_pages += new_pages.len() as u64;
         round.received_bytes += visit.received_bytes;
         round.stored_bytes += visit.stored_bytes;
+        round.trapped += visit.trapped;
     }
     Ok(new_pages)
 }
@@ -245,7 +253,7 @@ fn update_page(t: &Transaction<'_>, bucket_s: i64, visit: &VisitCommit) -> rusql
     }
     t.prepare_cached(
         "UPDATE pages SET visited_s = ?2, outcome = ?3, due_s = ?4, visits = visits + 1,
-            changes = changes + ?5, failures = ?6, etag = ?7, last_modified = ?8, mark = ?9,
+            changes = changes + ?5, significant = significant + ?13, failures = ?6, etag = ?7, last_modified = ?8, mark = ?9,
             bytes = ?10, version = COALESCE(?11, version), history = ?12
          WHERE id = ?1",
     )?
@@ -262,6 +270,7 @@ fn update_page(t: &Transaction<'_>, bucket_s: i64, visit: &VisitCommit) -> rusql
         update.bytes as i64,
         visit.version.as_ref().map(|v| v.version as i64),
         Some(&update.history).filter(|h| !h.is_empty()),
+        u8::from(visit.version.as_ref().is_some_and(VersionRow::is_significant)),
     ])?;
     schedule::forget_pull(t, visit.page)?;
     schedule::move_due(t, bucket_s, visit.page, due_before, update.due_s)
@@ -272,7 +281,7 @@ fn insert_version(t: &Transaction<'_>, page: PageId, row: &VersionRow) -> rusqli
     let inserted = t
         .prepare_cached(
             "INSERT OR IGNORE INTO versions
-             VALUES (?1, ?2, ?3, ?4, (SELECT id FROM mimes WHERE name = ?5), ?6)",
+             VALUES (?1, ?2, ?3, ?4, (SELECT id FROM mimes WHERE name = ?5), ?6, ?7)",
         )?
         .execute(params![
             page.0,
@@ -280,7 +289,8 @@ fn insert_version(t: &Transaction<'_>, page: PageId, row: &VersionRow) -> rusqli
             row.version as i64,
             row.status,
             row.mime,
-            row.bytes as i64
+            row.bytes as i64,
+            row.changed_permille,
         ])?;
     let url = read::page_by_id(t, page)?.url;
     // What was denied stays so, whoever finds it again.

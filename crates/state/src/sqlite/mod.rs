@@ -2,6 +2,7 @@
 
 mod commit;
 mod known;
+mod learnt;
 mod open;
 mod overview;
 mod read;

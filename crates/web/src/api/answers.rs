@@ -1,7 +1,9 @@
 //! What the API answers, and the schema of each answer.
 
-use nenrin_state::{Outcome, PageId, PageRecord, Site, SiteSums, VersionRow, VisitRow};
-use nenrin_urls::CanonicalUrl;
+use nenrin_state::{
+    Outcome, PageId, PageRecord, ServerRecord, Site, SiteSums, VersionRow, VisitRow,
+};
+use nenrin_urls::{CanonicalUrl, Server};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -36,6 +38,7 @@ pub(super) struct PageAnswer {
     outcome: Option<Outcome>,
     visits: u32,
     changes: u32,
+    significant: u32,
     failures: u32,
     bytes: u64,
 }
@@ -52,6 +55,7 @@ impl From<PageRecord> for PageAnswer {
             outcome: page.outcome,
             visits: page.visits,
             changes: page.changes,
+            significant: page.significant,
             failures: page.failures,
             bytes: page.bytes,
         }
@@ -76,6 +80,35 @@ impl VersionAnswer {
             url,
             version,
         }
+    }
+}
+
+/// What was learnt of a server.
+#[derive(Serialize)]
+pub(super) struct LearntAnswer {
+    server: Server,
+    /// By what it is about: `probe`, `traps`, `signals`.
+    notes: serde_json::Map<String, Value>,
+}
+
+impl LearntAnswer {
+    /// The server's notes without what only the machine can read: claims page by page, counts of
+    /// directories, blocks of pages.
+    pub(super) fn new(record: ServerRecord) -> Self {
+        let mut notes = serde_json::Map::new();
+        for (name, text) in record.notes.into_iter().filter(|(name, _)| name != "noise") {
+            let Ok(mut note) = serde_json::from_str::<Value>(&text) else { continue };
+            if let Value::Object(fields) = &mut note {
+                fields.remove("counted");
+            }
+            if let Some(Value::Object(sources)) = note.get_mut("sources") {
+                for source in sources.values_mut().filter_map(Value::as_object_mut) {
+                    source.remove("claims");
+                }
+            }
+            notes.insert(name, note);
+        }
+        Self { server: record.server, notes }
     }
 }
 
@@ -149,8 +182,11 @@ pub(super) fn schemas() -> Value {
             ("id", whole.clone()), ("url", text.clone()), ("site", whole.clone()),
             ("discovered_s", time.clone()), ("visited_s", maybe_time.clone()), ("due_s", maybe_time.clone()),
             ("outcome", json!({"type": ["string", "null"]})), ("visits", whole.clone()),
-            ("changes", whole.clone()), ("failures", whole.clone()), ("bytes", whole.clone()),
+            ("changes", whole.clone()), ("significant", whole.clone()), ("failures", whole.clone()), ("bytes", whole.clone()),
         ]),
+        "Learnt": list(record(&[
+            ("server", text.clone()), ("notes", json!({"type": "object"})),
+        ])),
         "Pages": portion("Page"),
         "Visit": record(&[
             ("id", whole.clone()), ("at_s", time.clone()), ("url", text.clone()), ("site", whole.clone()),
@@ -163,6 +199,10 @@ pub(super) fn schemas() -> Value {
             ("at_s", time.clone()), ("version", whole.clone()), ("status", whole.clone()),
             ("mime", text.clone()), ("bytes", whole.clone()),
             ("replay", json!({"type": "string", "format": "uri"})),
+            ("changed_permille", json!({
+                "type": ["integer", "null"],
+                "description": "share of the content that changed, in thousandths; 0 is noise",
+            })),
         ]),
         "Versions": portion("Version"),
         "Stats": record(&[

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::json;
 
 use super::{
-    answers::{PageAnswer, Portion, SiteAnswer, StatsAnswer, VersionAnswer},
+    answers::{LearntAnswer, PageAnswer, Portion, SiteAnswer, StatsAnswer, VersionAnswer},
     document::document,
 };
 use crate::{
@@ -157,6 +157,14 @@ const ROUTES: &[Route] = &[
         &[],
         "Troubles",
         troubles,
+    ),
+    read(
+        "siteLearnt",
+        "/sites/{id}/learnt",
+        "What was learnt of the site's servers: missing pages, traps, sitemaps and feeds",
+        LIST,
+        "Learnt",
+        learnt,
     ),
     read(
         "sitePages",
@@ -392,6 +400,13 @@ fn rounds(call: &Call<'_>) -> Result<Response, WebError> {
 
 fn troubles(call: &Call<'_>) -> Result<Response, WebError> {
     ok(call.app.state.troubles(call.site()?.id, site::TROUBLES_LOOKED_AT)?)
+}
+
+fn learnt(call: &Call<'_>) -> Result<Response, WebError> {
+    let servers = call.app.state.site_servers(call.site()?.id, call.limit()?)?;
+    let ids: Vec<ServerId> = servers.iter().map(|server| server.id).collect();
+    let records = call.app.state.servers(&ids)?;
+    ok(records.into_iter().map(LearntAnswer::new).collect::<Vec<_>>())
 }
 
 fn pages(call: &Call<'_>) -> Result<Response, WebError> {
