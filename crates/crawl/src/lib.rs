@@ -19,7 +19,7 @@ mod robots;
 mod round;
 pub mod verdict;
 
-pub use answer::{mime, read_exchange};
+pub use answer::{content_mark, mime, read_exchange};
 pub use events::{
     Answer, Command, Event, FetchOrder, Fetched, FoundLink, LinkRole, Purpose, RoundReport,
     StoreOrder, Ticket, Trouble,

@@ -1,6 +1,5 @@
 //! A visit as records: response and request, or revisit.
 
-use std::borrow::Cow;
 use std::io::{self, Write};
 use std::net::IpAddr;
 
@@ -89,21 +88,20 @@ pub struct Revisit<'a> {
     pub payload_digest: &'a str,
 }
 
-/// A capture with everything computed that does not depend on the file it goes to.
+/// The records of a capture but for their bodies and the file they go to: what can be computed
+/// beside the thread that compresses.
 #[derive(Debug, Clone)]
-pub struct PreparedCapture<'a> {
+pub struct CaptureFields {
     response: Fields,
     request: Option<Fields>,
-    head: Cow<'a, [u8]>,
-    request_head: &'a [u8],
-    body: &'a [u8],
+    head: Vec<u8>,
     payload_digest: String,
 }
 
-impl<'a> Capture<'a> {
+impl Capture<'_> {
     /// Computes digests and fields.
-    pub fn prepare(&self, algorithm: DigestAlgorithm) -> PreparedCapture<'a> {
-        let head = archived_head(self.response_head, self.body.len());
+    pub fn prepare(&self, algorithm: DigestAlgorithm) -> CaptureFields {
+        let head = archived_head(self.response_head, self.body.len()).into_owned();
         let payload_digest = algorithm.of(&[self.body]);
         let date = iso_date(self.at_s);
         let serial = self.serial.to_le_bytes();
@@ -130,8 +128,7 @@ impl<'a> Capture<'a> {
             request.push("Content-Type", HTTP_REQUEST);
             request
         });
-        let (request_head, body) = (self.request_head, self.body);
-        PreparedCapture { response, request, head, request_head, body, payload_digest }
+        CaptureFields { response, request, head, payload_digest }
     }
 
     fn fields(&self, kind: &str, id: &str, date: &str) -> Fields {
@@ -147,26 +144,28 @@ impl<'a> Capture<'a> {
     }
 }
 
-impl PreparedCapture<'_> {
+impl CaptureFields {
     /// The payload's labelled digest.
     pub fn payload_digest(&self) -> &str {
         &self.payload_digest
     }
 
-    /// Writes response and request.
+    /// Writes response and request, and returns where the response lies.
     pub fn write<W: Write>(
         &self,
         writer: &mut RecordWriter<W>,
         warcinfo_id: &str,
+        request_head: &[u8],
+        body: &[u8],
     ) -> io::Result<Written> {
         let with_file = |fields: &Fields| {
             let mut fields = fields.clone();
             fields.push("WARC-Warcinfo-ID", warcinfo_id);
             fields
         };
-        let written = writer.write(&with_file(&self.response), &[&self.head, self.body])?;
+        let written = writer.write(&with_file(&self.response), &[&self.head, body])?;
         if let Some(request) = &self.request {
-            writer.write(&with_file(request), &[self.request_head])?;
+            writer.write(&with_file(request), &[request_head])?;
         }
         Ok(written)
     }

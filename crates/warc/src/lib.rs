@@ -28,7 +28,7 @@ mod wacz;
 mod writer;
 mod zip;
 
-pub use capture::{Capture, PreparedCapture, Revisit, RevisitProfile, write_warcinfo};
+pub use capture::{Capture, CaptureFields, Revisit, RevisitProfile, write_warcinfo};
 pub use cdxj::{CdxFields, CdxLine, CdxWriter};
 pub use date::{date_digits, iso_date, parse_date};
 pub use digest::{DigestAlgorithm, digest_matches};
@@ -40,4 +40,4 @@ pub use record::{Fields, Record, RecordType};
 pub use sort::SortedLines;
 pub use wacz::{PackageAbout, PageLine, WaczWriter};
 pub use writer::{Compressed, RecordWriter, Written};
-pub use zip::{Entry, ZipPart, ZipReader, ZipWriter};
+pub use zip::{Entry, Section, ZipPart, ZipReader, ZipWriter};

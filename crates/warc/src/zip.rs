@@ -202,6 +202,48 @@ fn refuse_overlaps(entries: &[Entry]) -> Result<(), WarcError> {
     }
 }
 
+/// A part of a file that reads like a file of its own.
+#[derive(Debug)]
+pub struct Section<R> {
+    file: R,
+    start: u64,
+    length: u64,
+    position: u64,
+}
+
+impl<R: Read + Seek> Section<R> {
+    /// The bytes of a stored entry.
+    pub fn new(mut file: R, entry: &Entry) -> io::Result<Self> {
+        file.seek(SeekFrom::Start(entry.offset))?;
+        Ok(Self { file, start: entry.offset, length: entry.length, position: 0 })
+    }
+}
+
+impl<R: Read + Seek> Read for Section<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = usize::try_from(self.length - self.position).unwrap_or(usize::MAX);
+        let wanted = buffer.len().min(left);
+        let read = self.file.read(&mut buffer[..wanted])?;
+        self.position += read as u64;
+        Ok(read)
+    }
+}
+
+impl<R: Read + Seek> Seek for Section<R> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let position = match to {
+            SeekFrom::Start(position) => Some(position),
+            SeekFrom::End(by) => self.length.checked_add_signed(by),
+            SeekFrom::Current(by) => self.position.checked_add_signed(by),
+        };
+        let position =
+            position.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?.min(self.length);
+        self.file.seek(SeekFrom::Start(self.start + position))?;
+        self.position = position;
+        Ok(position)
+    }
+}
+
 /// Numbers out of bytes, never beyond their end.
 struct Bytes<'a>(&'a [u8]);
 
