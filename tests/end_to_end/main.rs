@@ -10,9 +10,11 @@
 mod bad_input;
 mod bad_servers;
 mod collecting;
+mod continuous;
 mod following;
 mod json;
 mod killing;
+mod mirrors;
 mod serving;
 mod support;
 mod trouble;
