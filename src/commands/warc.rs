@@ -21,6 +21,7 @@ use crate::{
     archive::{Access, Archive},
     cli::{ExportCdxjArgs, ExportWaczArgs, ExportWarcArgs, ImportWarcArgs, SelectionArgs},
     clock,
+    config::Config,
     exit::{Exit, usage},
     spans::readable_bytes,
     table::{print_json, say},
@@ -107,6 +108,33 @@ fn settings(
         title,
         user_agent: context.config.user_agent(),
     })
+}
+
+/// A site as one WARC file into a stream, for the interface.
+pub(super) fn stream(
+    archive: &Archive,
+    config: &Config,
+    site: SiteId,
+    (from_s, to_s): (i64, i64),
+    out: Box<dyn Write + Send>,
+) -> anyhow::Result<()> {
+    let algorithm = DigestAlgorithm::Sha256;
+    let title = sites::find(&*archive.state, &site.0.to_string())?.name;
+    let site = Some(site);
+    let selection = Selection { site, prefix: None, from_s, to_s, algorithm, references: false };
+    let settings = Settings {
+        compressed: Compressed::Gzip,
+        algorithm,
+        roll_bytes: u64::MAX,
+        now_s: clock::now_s(),
+        title,
+        user_agent: config.user_agent(),
+    };
+    let mut output = Output::stream(out, settings);
+    let exported = export::export(archive, &selection, &mut output, &mut |_| {})?;
+    output.finish()?;
+    anyhow::ensure!(exported.damaged == 0, "{} versions could not be read", exported.damaged);
+    Ok(())
 }
 
 fn write(
