@@ -33,6 +33,9 @@ use crate::{
     },
 };
 
+/// From here on files are taken in quickly, and `compact` makes them small.
+const MUCH_BYTES: u64 = 256 << 20;
+
 /// `nenrin export warc`.
 pub(super) fn export(context: &Context, args: &ExportWarcArgs) -> anyhow::Result<Exit> {
     let name = args.output.to_string_lossy();
@@ -119,7 +122,8 @@ pub(super) fn stream(
     out: Box<dyn Write + Send>,
 ) -> anyhow::Result<()> {
     let algorithm = DigestAlgorithm::Sha256;
-    let title = sites::find(&*archive.state, &site.0.to_string())?.name;
+    let sites = archive.state.sites()?;
+    let title = sites.into_iter().find(|s| s.id == site).map(|s| s.name).unwrap_or_default();
     let site = Some(site);
     let selection = Selection { site, prefix: None, from_s, to_s, algorithm, references: false };
     let settings = Settings {
@@ -270,9 +274,10 @@ pub(super) fn import(context: &Context, args: &ImportWarcArgs) -> anyhow::Result
     for path in &args.files {
         sources.extend(Source::of(path)?);
     }
-    let archive = context.open(Access::Write)?;
-    let began_ms = clock::now_ms();
     let bytes = sources.iter().map(|source| source.bytes).sum();
+    let is_much = bytes >= MUCH_BYTES;
+    let archive = context.open(if is_much { Access::WriteMuch } else { Access::Write })?;
+    let began_ms = clock::now_ms();
     let bar = bar(context, bytes, "{bar:40} {bytes}/{total_bytes} {bytes_per_sec} {eta}");
     let name = args.site.clone().unwrap_or_else(|| site_name(&args.files[0]));
     let mut site = |first: &CanonicalUrl| register(context, &*archive.state, &name, first);
@@ -301,6 +306,9 @@ pub(super) fn import(context: &Context, args: &ImportWarcArgs) -> anyhow::Result
             readable_bytes(imported.stored_bytes),
             elapsed_ms as f64 / 1000.0
         ))?;
+        if is_much {
+            say("`nenrin compact` makes it smaller")?;
+        }
         for (what, count) in &imported.skipped {
             say(format!("not imported: {count} of kind {what}"))?;
         }

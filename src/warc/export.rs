@@ -9,7 +9,8 @@ use nenrin_state::{Outcome, PageFilter, SiteId, VersionQuery, VersionRow, VisitR
 use nenrin_store::{VersionHead, VersionId};
 use nenrin_urls::CanonicalUrl;
 use nenrin_warc::{
-    Capture, CaptureFields, DigestAlgorithm, PageLine, RevisitProfile, SortedLines, iso_date,
+    Capture, CaptureFields, DigestAlgorithm, PageLine, RevisitProfile, SortedLines, cdx_key,
+    iso_date,
 };
 
 use super::output::Output;
@@ -180,7 +181,7 @@ impl Walk<'_> {
             for page in portion.into_iter().filter(|page| page.version.is_some()) {
                 let prefix = self.selection.prefix.as_deref().unwrap_or_default();
                 if page.url.as_str().starts_with(prefix) {
-                    lines.push(format!("{}\t{}", page.url.key(), page.url))?;
+                    lines.push(format!("{}\t{}", cdx_key(&page.url), page.url))?;
                 }
             }
         }

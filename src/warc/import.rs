@@ -143,9 +143,18 @@ impl Importer<'_> {
 
     fn capture(&mut self, capture: &FoundCapture) -> anyhow::Result<()> {
         let body = capture.body();
-        let digest = Digest::of(body);
         let page = self.archive.state.page(&capture.url)?;
-        if self.is_known(page.as_ref(), &capture.url, capture.at_s, capture.status, digest)? {
+        // Only what may be known is worth hashing twice.
+        let may_be_known = page.is_some() || self.batch.last.contains_key(&capture.url);
+        if may_be_known
+            && self.is_known(
+                page.as_ref(),
+                &capture.url,
+                capture.at_s,
+                capture.status,
+                Digest::of(body),
+            )?
+        {
             self.imported.known += 1;
             return Ok(());
         }
@@ -166,7 +175,6 @@ impl Importer<'_> {
                 previous,
             },
             page,
-            digest,
         )
     }
 
@@ -203,12 +211,7 @@ impl Importer<'_> {
     }
 
     /// Stores a version and remembers its visit.
-    fn put(
-        &mut self,
-        version: &NewVersion<'_>,
-        page: Option<PageRecord>,
-        digest: Digest,
-    ) -> anyhow::Result<()> {
+    fn put(&mut self, version: &NewVersion<'_>, page: Option<PageRecord>) -> anyhow::Result<()> {
         let put = self.archive.store.put(version)?;
         let header = |name: &str| {
             nenrin_fetch::header_fields(version.response_head)
@@ -217,7 +220,10 @@ impl Importer<'_> {
         };
         let location = header("location").and_then(|to| version.url.join(&to).ok());
         let location = location.as_ref().map(|url| url.as_str());
-        let mark = content_mark(version.status, version.body, location);
+        let mark = match version.status {
+            300..=399 => content_mark(version.status, version.body, location),
+            _ => mark_of(&put.digest),
+        };
         let is_same = page.as_ref().is_some_and(|page| {
             page.mark == Some(mark)
                 && page.visited_s.is_some_and(|last| last <= version.visited_at_s)
@@ -241,7 +247,7 @@ impl Importer<'_> {
         self.imported.versions += 1;
         self.imported.body_bytes += body_bytes;
         self.imported.stored_bytes += put.new_bytes;
-        let key = (version.url.clone(), version.visited_at_s, version.status, digest);
+        let key = (version.url.clone(), version.visited_at_s, version.status, put.digest);
         self.batch.captures.insert(key);
         self.batch.last.insert(version.url.clone(), put.id);
         self.batch.bytes += body_bytes;
@@ -328,9 +334,9 @@ impl Importer<'_> {
             Some(row) => self.archive.store.head(VersionId(row.version))?.digest == original.digest,
             None => false,
         };
-        if is_unchanged {
+        if let Some(unchanged) = current.filter(|_| is_unchanged) {
             let is_known = self.batch.unchanged.contains(&(url.clone(), at_s))
-                || current.is_some_and(|row| row.at_s == at_s)
+                || unchanged.at_s == at_s
                 || self
                     .archive
                     .state
@@ -349,7 +355,7 @@ impl Importer<'_> {
                 status: status(&record.block).unwrap_or(usual),
                 outcome,
                 body_bytes: 0,
-                update: kept(page.as_ref(), mark),
+                update: PageUpdate { bytes: unchanged.bytes, ..kept(page.as_ref(), mark) },
                 version: None,
                 url,
             };
@@ -396,7 +402,7 @@ impl Importer<'_> {
             truncated: original.truncated.as_deref(),
             previous,
         };
-        self.put(&version, page, digest)
+        self.put(&version, page)
     }
 
     /// The version that a revisit refers to: by URL and date, else the newest before it that has
@@ -461,6 +467,13 @@ fn kept(page: Option<&PageRecord>, mark: Option<ContentMark>) -> PageUpdate {
         due_s: page.and_then(|page| page.due_s),
         failures: 0,
     }
+}
+
+/// The mark of content that is no redirect: the first half of its digest, as a visit makes it.
+fn mark_of(digest: &Digest) -> ContentMark {
+    let mut mark = [0; 16];
+    mark.copy_from_slice(&digest.0[..16]);
+    ContentMark(mark)
 }
 
 fn visit(pending: Pending, page: PageId, site: SiteId) -> VisitCommit {

@@ -9,7 +9,7 @@ use std::{
 use anyhow::Context as _;
 use nenrin_warc::{
     CdxFields, CdxLine, CdxWriter, Compressed, DigestAlgorithm, PackageAbout, RecordWriter,
-    Revisit, WaczWriter, Written, date_digits, write_warcinfo,
+    Revisit, WaczWriter, Written, cdx_key, date_digits, write_warcinfo,
 };
 
 use super::export::{FoundRevisit, ReadCapture, Required};
@@ -200,7 +200,7 @@ impl Output {
             filename: open.name.clone(),
             ..fields
         };
-        let line = CdxLine { key: url.key().to_string(), timestamp: date_digits(at_s), fields };
+        let line = CdxLine { key: cdx_key(url), timestamp: date_digits(at_s), fields };
         self.lines.push(line.to_string());
     }
 

@@ -18,3 +18,4 @@ mod mirrors;
 mod serving;
 mod support;
 mod trouble;
+mod warc;

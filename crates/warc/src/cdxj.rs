@@ -59,7 +59,7 @@ impl CdxLine {
             _ => false,
         };
         let uri = record.target_uri().filter(|_| is_listed)?;
-        let key = CanonicalUrl::parse(uri).map_or_else(|_| uri.to_owned(), |u| u.key().to_string());
+        let key = CanonicalUrl::parse(uri).map_or_else(|_| uri.to_owned(), |url| cdx_key(&url));
         let timestamp = date_digits(record.date_s()?);
         let code = status(&record.block).map(|code| code.to_string());
         let mime = match record.kind {
@@ -108,6 +108,20 @@ impl std::fmt::Display for CdxLine {
         // Plain data with text keys always has a JSON form.
         let json = serde_json::to_string(&self.fields).unwrap_or_default();
         write!(f, "{} {} {json}", self.key, self.timestamp)
+    }
+}
+
+/// The key of a URL in an index. It is the archive's own, but for addresses, which the tools that
+/// make indexes turn round like names.
+pub fn cdx_key(url: &CanonicalUrl) -> String {
+    let key = url.key().to_string();
+    let host_ends = key.find([':', ')']).unwrap_or(key.len());
+    match key[..host_ends].parse::<std::net::Ipv4Addr>() {
+        Ok(address) => {
+            let [a, b, c, d] = address.octets();
+            format!("{d},{c},{b},{a}{}", &key[host_ends..])
+        }
+        Err(_) => key,
     }
 }
 
@@ -255,6 +269,17 @@ mod tests {
         assert_eq!(CdxLine::parse(&text).unwrap().to_string(), text);
         for junk in ["", "a", "a b", "a 20240301120000", "a 2024 {}", "a 2024 []", " 2024 {}"] {
             assert!(CdxLine::parse(junk).is_err(), "{junk}");
+        }
+    }
+
+    #[test]
+    fn keys_are_those_of_the_other_indexers() {
+        for (url, key) in [
+            ("http://127.0.0.1:45055/A?b=C", "1,0,0,127:45055)/a?b=c"),
+            ("http://10.1.2.3/", "3,2,1,10)/"),
+            ("https://www.example.org/x/", "org,example)/x"),
+        ] {
+            assert_eq!(cdx_key(&CanonicalUrl::parse(url).unwrap()), key);
         }
     }
 

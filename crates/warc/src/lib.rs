@@ -29,7 +29,7 @@ mod writer;
 mod zip;
 
 pub use capture::{Capture, CaptureFields, Revisit, RevisitProfile, write_warcinfo};
-pub use cdxj::{CdxFields, CdxLine, CdxWriter};
+pub use cdxj::{CdxFields, CdxLine, CdxWriter, cdx_key};
 pub use date::{date_digits, iso_date, parse_date};
 pub use digest::{DigestAlgorithm, digest_matches};
 pub use error::WarcError;
