@@ -541,7 +541,7 @@ fn store_batch(
                 Protocol::Http11 => "http/1.1",
                 Protocol::Http2 => "h2",
             },
-            tls: exchange.tls.as_deref(),
+            tls: exchange.tls.as_deref().map(tls_word).as_deref(),
             server_address: Some(exchange.server_address),
             request_head: &exchange.request_head,
             response_head: &exchange.response_head,
@@ -557,6 +557,12 @@ fn store_batch(
     }
     store.sync()?;
     Ok(events)
+}
+
+/// "tls/1.3", as archives write it, for what rustls calls `TLSv1_3`.
+fn tls_word(tls: &str) -> String {
+    let version = tls.strip_prefix("TLSv").map(|version| version.replace('_', "."));
+    version.map_or_else(|| tls.to_owned(), |version| format!("tls/{version}"))
 }
 
 fn serve_state(

@@ -15,6 +15,7 @@ mod figures;
 mod room;
 mod spans;
 mod table;
+mod warc;
 
 use clap::Parser;
 

@@ -15,6 +15,7 @@ mod run;
 mod serve;
 mod sites;
 mod upkeep;
+mod warc;
 
 use std::path::PathBuf;
 
@@ -57,7 +58,11 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Diff(args) => diff::diff(&context, &args),
         Command::Serve(args) => serve::serve(&context, &args),
         Command::Import(ImportCommand::Mirror(args)) => mirror::import(&context, &args),
+        Command::Import(ImportCommand::Warc(args)) => warc::import(&context, &args),
         Command::Export(ExportCommand::Mirror(args)) => mirror::export(&context, &args),
+        Command::Export(ExportCommand::Warc(args)) => warc::export(&context, &args),
+        Command::Export(ExportCommand::Wacz(args)) => warc::package(&context, &args),
+        Command::Export(ExportCommand::Cdxj(args)) => warc::index(&context, &args),
         Command::Compact => upkeep::compact(&context),
         Command::Stats => upkeep::stats(&context),
         Command::Verify(args) => upkeep::verify(&context, &args),

@@ -175,6 +175,15 @@ impl Control for RunControl {
         Ok(site)
     }
 
+    fn export_warc(
+        &self,
+        site: SiteId,
+        range: (i64, i64),
+        out: Box<dyn std::io::Write + Send>,
+    ) -> Result<(), ControlError> {
+        super::warc::stream(&self.archive, &self.config, site, range, out).map_err(failed)
+    }
+
     fn preview(&self, top: &CanonicalUrl, allow_private: bool) -> Result<Preview, ControlError> {
         let looked = async {
             let robots_url = top.server().url("/robots.txt").map_err(failed)?;

@@ -4,7 +4,12 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use nenrin_replay::ReplayOptions;
-use nenrin_web::{Control, NotRunningHere, ReplayBase, StoreSummary, WebApp, WebOptions};
+use nenrin_state::SiteId;
+use nenrin_urls::CanonicalUrl;
+use nenrin_web::{
+    Control, ControlError, NotRunningHere, Preview, ReplayBase, StoreSummary, UnderWay, WebApp,
+    WebOptions,
+};
 use tokio::net::TcpListener;
 
 use super::Context;
@@ -12,6 +17,7 @@ use crate::{
     archive::{Access, Archive},
     cli::ServeArgs,
     clock,
+    config::Config,
     exit::{Exit, usage},
     table::say,
 };
@@ -50,13 +56,54 @@ pub(super) fn serve(context: &Context, args: &ServeArgs) -> anyhow::Result<Exit>
     let archive = Arc::new(context.open(Access::Read)?);
     let runtime = runtime()?;
     runtime.block_on(async {
-        let served = Served::start(context, args, &archive, Arc::new(NotRunningHere)).await?;
+        let control = ServeControl { archive: archive.clone(), config: context.config.clone() };
+        let served = Served::start(context, args, &archive, Arc::new(control)).await?;
         served.announce(context)?;
         interrupted().await;
         anyhow::Ok(())
     })?;
     runtime.shutdown_timeout(Duration::from_secs(1));
     Ok(Exit::Done)
+}
+
+/// What the interface may ask of a process that only serves: nothing but exports.
+struct ServeControl {
+    archive: Arc<Archive>,
+    config: Config,
+}
+
+impl Control for ServeControl {
+    fn collects(&self) -> bool {
+        false
+    }
+
+    fn collect_now(&self, site: SiteId) -> Result<(), ControlError> {
+        NotRunningHere.collect_now(site)
+    }
+
+    fn sites_changed(&self) {}
+
+    fn under_way(&self) -> Vec<UnderWay> {
+        Vec::new()
+    }
+
+    fn start_demo(&self) -> Result<SiteId, ControlError> {
+        NotRunningHere.start_demo()
+    }
+
+    fn export_warc(
+        &self,
+        site: SiteId,
+        range: (i64, i64),
+        out: Box<dyn std::io::Write + Send>,
+    ) -> Result<(), ControlError> {
+        super::warc::stream(&self.archive, &self.config, site, range, out)
+            .map_err(|error| ControlError::Failed { reason: format!("{error:#}") })
+    }
+
+    fn preview(&self, top: &CanonicalUrl, allow_private: bool) -> Result<Preview, ControlError> {
+        NotRunningHere.preview(top, allow_private)
+    }
 }
 
 /// Interface and replay, being served until the runtime ends.

@@ -20,3 +20,4 @@ mod mirrors;
 mod serving;
 mod support;
 mod trouble;
+mod warc;

@@ -46,7 +46,11 @@ pub fn read_exchange(
         last_modified_s: text("last-modified").and_then(|date| http_date::parse(&date)),
         retry_after_s: retry_after(exchange, now_s),
         mime: mime(content_type.as_deref()),
-        mark: Some(mark(exchange, location.as_ref().map(|url| url.as_str()))),
+        mark: Some(content_mark(
+            exchange.status,
+            &exchange.body,
+            location.as_ref().map(|url| url.as_str()),
+        )),
         body_bytes: exchange.body.len() as u64,
         location,
         ..Answer::default()
@@ -190,12 +194,12 @@ pub fn mime(content_type: Option<&str>) -> String {
 
 /// The content's mark: the first half of the body's digest; a redirect is marked by where it leads
 /// as well, since its body often is empty.
-fn mark(exchange: &Exchange, location: Option<&str>) -> ContentMark {
+pub fn content_mark(status: u16, body: &[u8], location: Option<&str>) -> ContentMark {
     let mut hasher = blake3::Hasher::new();
-    hasher.update(&exchange.body);
-    if let (300..=399, Some(location)) = (exchange.status, location) {
+    hasher.update(body);
+    if let (300..=399, Some(location)) = (status, location) {
         hasher.update(location.as_bytes());
-        hasher.update(&exchange.status.to_le_bytes());
+        hasher.update(&status.to_le_bytes());
     }
     let mut mark = [0; 16];
     mark.copy_from_slice(&hasher.finalize().as_bytes()[..16]);

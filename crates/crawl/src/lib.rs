@@ -25,7 +25,7 @@ mod signals;
 mod traps;
 pub mod verdict;
 
-pub use answer::{PreviousBody, mime, read_exchange};
+pub use answer::{PreviousBody, content_mark, mime, read_exchange};
 pub use events::{
     Announcement, Answer, Command, Event, FetchOrder, Fetched, FoundLink, LinkRole, Purpose,
     RoundReport, SignalKind, StoreOrder, Ticket, Trouble,

@@ -596,6 +596,9 @@ pub struct RoundEnd {
 pub enum Change {
     /// A visit was made.
     Visit(Box<VisitCommit>),
+    /// A visit of another collection was taken in. If it lies before the page's last visit, it is
+    /// counted, and what is known of the page stays what the last visit found.
+    Imported(Box<VisitCommit>),
     /// A server was asked for its robots.txt. Without a copy the last good one stays.
     Robots {
         /// The server.

@@ -53,6 +53,7 @@ macro_rules! contract_suite {
                 what_is_denied_is_found_no_more_until_it_is_given_back
                 a_page_that_another_site_has_is_not_denied
                 what_was_deleted_stays_deleted
+                an_imported_visit_of_the_past_leaves_what_is_known_last
             );
         }
     };
@@ -800,4 +801,32 @@ pub fn what_was_deleted_stays_deleted(state: &impl State) {
     assert_eq!(state.sites().unwrap()[0].counts.versions, 0);
     let error = state.remove_site(site, None, "oh", NOW_S).unwrap_err();
     assert!(matches!(error, StateError::SiteDeleted { .. }), "{error}");
+}
+
+pub fn an_imported_visit_of_the_past_leaves_what_is_known_last(state: &impl State) {
+    let (_, due) = begun(state);
+    let mut last = visit(&due, NOW_S, Outcome::Changed);
+    last.version = Some(row(2, NOW_S));
+    commit(state, last);
+    let known = state.page(&due.page.url).unwrap().unwrap();
+    let mut past = visit(&due, NOW_S - 100, Outcome::Changed);
+    past.version = Some(row(3, NOW_S - 100));
+    past.update.etag = None;
+    past.update.mark = None;
+    state.commit(&[Change::Imported(Box::new(past))]).unwrap();
+    let mut later = visit(&due, NOW_S + 50, Outcome::Same);
+    later.update.etag = Some("later".into());
+    state.commit(&[Change::Imported(Box::new(later))]).unwrap();
+    let page = state.page(&due.page.url).unwrap().unwrap();
+    assert_eq!((page.visits, page.changes, page.version), (3, 2, known.version));
+    assert_eq!((page.mark, page.visited_s), (known.mark, Some(NOW_S + 50)));
+    assert_eq!(page.etag.as_deref(), Some("later"));
+    let times = |from_s, to_s| {
+        let visits = state.visits_of(&due.page.url, from_s, to_s).unwrap();
+        visits.iter().map(|v| (v.at_s - NOW_S, v.outcome)).collect::<Vec<_>>()
+    };
+    let all = [(-100, Outcome::Changed), (0, Outcome::Changed), (50, Outcome::Same)];
+    assert_eq!(times(i64::MIN, i64::MAX), all);
+    assert_eq!(times(NOW_S - 99, NOW_S + 49), all[1..2]);
+    assert_eq!(state.visits_of(&url("http://e.com/none"), 0, i64::MAX).unwrap(), []);
 }

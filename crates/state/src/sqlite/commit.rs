@@ -148,7 +148,9 @@ pub(super) fn commit(
     let mut sums = Sums::default();
     for change in changes {
         match change {
-            Change::Visit(visit) => {
+            Change::Visit(visit) | Change::Imported(visit) => {
+                let is_imported = matches!(change, Change::Imported(_));
+                update_page(t, bucket_s, visit, is_imported)?;
                 new_pages.extend(commit_visit(t, bucket_s, visit, known, &mut sums)?);
             }
             Change::Robots { server, tried_s, copy } => {
@@ -187,7 +189,6 @@ fn commit_visit(
     sums: &mut Sums,
 ) -> Result<Vec<NewPage>, Refusal> {
     let mut new_pages = Vec::new();
-    update_page(t, bucket_s, visit)?;
     if let Some(version) = &visit.version {
         insert_version(t, visit.page, version)?;
     }
@@ -242,7 +243,12 @@ fn commit_visit(
     Ok(new_pages)
 }
 
-fn update_page(t: &Transaction<'_>, bucket_s: i64, visit: &VisitCommit) -> rusqlite::Result<()> {
+fn update_page(
+    t: &Transaction<'_>,
+    bucket_s: i64,
+    visit: &VisitCommit,
+    is_imported: bool,
+) -> rusqlite::Result<()> {
     let update = &visit.update;
     let (due_before, visited_before, version_before): (Option<i64>, Option<i64>, Option<i64>) = t
         .prepare_cached("SELECT due_s, visited_s, version FROM pages WHERE id = ?1")?
@@ -250,6 +256,9 @@ fn update_page(t: &Transaction<'_>, bucket_s: i64, visit: &VisitCommit) -> rusql
     if visit.outcome == Outcome::Gone && version_before.is_some() {
         t.prepare_cached("INSERT OR IGNORE INTO gone VALUES (?1, ?2)")?
             .execute(params![visit.page.0, visit.at_s])?;
+    }
+    if is_imported && visited_before.is_some_and(|last_s| visit.at_s < last_s) {
+        return add_to_past(t, visit);
     }
     t.prepare_cached(
         "UPDATE pages SET visited_s = ?2, outcome = ?3, due_s = ?4, visits = visits + 1,
@@ -274,6 +283,20 @@ fn update_page(t: &Transaction<'_>, bucket_s: i64, visit: &VisitCommit) -> rusql
     ])?;
     schedule::forget_pull(t, visit.page)?;
     schedule::move_due(t, bucket_s, visit.page, due_before, update.due_s)
+}
+
+/// A visit before the last one.
+fn add_to_past(t: &Transaction<'_>, visit: &VisitCommit) -> rusqlite::Result<()> {
+    t.prepare_cached(
+        "UPDATE pages SET visits = visits + 1, changes = changes + ?2,
+            version = COALESCE(version, ?3) WHERE id = ?1",
+    )?
+    .execute(params![
+        visit.page.0,
+        u8::from(visit.outcome == Outcome::Changed),
+        visit.version.as_ref().map(|v| v.version as i64),
+    ])?;
+    Ok(())
 }
 
 fn insert_version(t: &Transaction<'_>, page: PageId, row: &VersionRow) -> rusqlite::Result<bool> {

@@ -258,6 +258,27 @@ pub(super) fn visits(c: &Connection, filter: VisitFilter) -> rusqlite::Result<Ve
     .collect()
 }
 
+/// Makes the index that [`visits_of`] needs.
+pub(super) const VISITS_BY_PAGE: &str =
+    "CREATE INDEX IF NOT EXISTS visits_by_page ON visits (page, at_s)";
+
+pub(super) fn visits_of(
+    c: &Connection,
+    url: &CanonicalUrl,
+    from_s: i64,
+    to_s: i64,
+) -> rusqlite::Result<Vec<VisitRow>> {
+    let Some(page) = find_page(c, url)? else { return Ok(Vec::new()) };
+    c.prepare_cached(
+        "SELECT v.id, v.at_s, s.name || p.path, v.site, v.outcome, v.status, v.detail,
+                v.elapsed_ms, v.received_bytes
+         FROM visits v CROSS JOIN pages p ON p.id = v.page CROSS JOIN servers s ON s.id = p.id >> 39
+         WHERE v.page = ?1 AND v.at_s BETWEEN ?2 AND ?3 ORDER BY v.at_s, v.id",
+    )?
+    .query_map(params![page.0, from_s, to_s], rows::visit)?
+    .collect()
+}
+
 pub(super) fn stats(c: &Connection) -> rusqlite::Result<StateStats> {
     let mut stats = c.query_row(
         "SELECT COUNT(*), TOTAL(visits), TOTAL(versions), TOTAL(raw_bytes) FROM sites",

@@ -13,6 +13,7 @@ use nenrin_urls::CanonicalUrl;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::json;
 
+use super::export;
 use super::{
     answers::{LearntAnswer, PageAnswer, Portion, SiteAnswer, StatsAnswer, VersionAnswer},
     document::document,
@@ -46,11 +47,11 @@ pub(super) struct Route {
 }
 
 /// One request.
-struct Call<'a> {
-    app: &'a WebApp,
+pub(super) struct Call<'a> {
+    pub(super) app: &'a WebApp,
     visitor: &'a Visitor,
     id: Option<String>,
-    query: Fields,
+    pub(super) query: Fields,
     body: Vec<u8>,
 }
 
@@ -134,6 +135,17 @@ const ROUTES: &[Route] = &[
         "Outlook",
         outlook,
     ),
+    Route {
+        answer: None,
+        ..read(
+            "siteExport",
+            "/sites/{id}/export.warc.gz",
+            "The site as one WARC file, streamed; `from` and `to` are dates",
+            &[("from", "string", false), ("to", "string", false)],
+            "",
+            export::export,
+        )
+    },
     read(
         "siteDays",
         "/sites/{id}/days",
@@ -263,7 +275,7 @@ fn ok(answer: impl Serialize) -> Result<Response, WebError> {
 }
 
 impl Call<'_> {
-    fn site(&self) -> Result<Site, WebError> {
+    pub(super) fn site(&self) -> Result<Site, WebError> {
         site::find(self.app, self.id.as_deref().unwrap_or_default())
     }
 
@@ -295,7 +307,7 @@ impl Call<'_> {
     }
 }
 
-fn bad(what: &str, reason: &str) -> WebError {
+pub(super) fn bad(what: &str, reason: &str) -> WebError {
     WebError::BadParameter { what: what.to_owned(), reason: reason.to_owned() }
 }
 
