@@ -12,6 +12,7 @@ mod driver;
 mod exit;
 mod spans;
 mod table;
+mod webhooks;
 
 use clap::Parser;
 

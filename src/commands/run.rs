@@ -25,6 +25,7 @@ use crate::{
     config::Config,
     driver::{Driver, DriverHandle, Until},
     exit::Exit,
+    webhooks,
 };
 
 /// Links shown by a preview.
@@ -58,6 +59,7 @@ pub(super) async fn run_until(
     stop: impl Future<Output = ()>,
 ) -> anyhow::Result<()> {
     let fetcher = Fetcher::new(context.config.fetch_options())?;
+    let fetcher_for_hooks = fetcher.clone();
     let driver = Driver::new(archive, fetcher.clone(), context.config.crawl_options());
     let control = RunControl {
         archive: archive.clone(),
@@ -67,6 +69,7 @@ pub(super) async fn run_until(
         runtime: tokio::runtime::Handle::current(),
         demo: Mutex::new(None),
     };
+    webhooks::start(&context.config.webhook, &fetcher_for_hooks, &archive.state)?;
     let served = Served::start(context, args, archive, Arc::new(control)).await?;
     served.announce(context)?;
     driver.run(Until::Stopped, stop, |_, _| {}).await?;

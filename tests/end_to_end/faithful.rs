@@ -23,9 +23,8 @@ const LIST: &str = "/_list_of_pages.html";
 struct Look {
     /// URLs asked for, and whether each was answered well.
     asked: Vec<(String, bool)>,
+    /// What it looks like; with scripts turned off where the page has any.
     picture: Picture,
-    /// The same with scripts turned off, where the page has any.
-    without_scripts: Option<Picture>,
 }
 
 async fn look(browser: &mut Browser, url: &str, has_scripts: bool) -> Look {
@@ -33,17 +32,15 @@ async fn look(browser: &mut Browser, url: &str, has_scripts: bool) -> Look {
     browser.open(url).await;
     browser.wait(150).await;
     let asked = requests(browser);
-    let picture = browser.full_screenshot().await;
-    let mut without_scripts = None;
+    let off = |off: bool| json!({"value": off});
     if has_scripts {
-        let off = |off: bool| json!({"value": off});
         browser.call("Emulation.setScriptExecutionDisabled", off(true)).await;
         browser.open(url).await;
         browser.wait(100).await;
-        without_scripts = Some(browser.full_screenshot().await);
-        browser.call("Emulation.setScriptExecutionDisabled", off(false)).await;
     }
-    Look { asked, picture, without_scripts }
+    let picture = browser.full_screenshot().await;
+    browser.call("Emulation.setScriptExecutionDisabled", off(false)).await;
+    Look { asked, picture }
 }
 
 fn requests(browser: &Browser) -> Vec<(String, bool)> {
@@ -236,15 +233,9 @@ fn faults(original: &Original, replayed: &Look, replay: &str) -> Vec<String> {
             faults.push(format!("failed: {url}"));
         }
     }
-    let pairs = match original.has_scripts {
-        false => vec![(&original.look.picture, &replayed.picture)],
-        true => original.look.without_scripts.iter().zip(&replayed.without_scripts).collect(),
-    };
-    for (before, after) in pairs {
-        let share = before.difference(after);
-        if share > TOLERANCE {
-            faults.push(format!("{:.1}% of the pixels differ", share * 100.0));
-        }
+    let share = original.look.picture.difference(&replayed.picture);
+    if share > TOLERANCE {
+        faults.push(format!("{:.1}% of the pixels differ", share * 100.0));
     }
     faults
 }
@@ -255,8 +246,8 @@ fn keep(name: &str, number: usize, original: &Look, replayed: &Look) {
     let folder = PathBuf::from(folder);
     std::fs::create_dir_all(&folder).unwrap();
     for (look, kind) in [(original, "original"), (replayed, "replay")] {
-        let picture = look.without_scripts.as_ref().unwrap_or(&look.picture);
-        std::fs::write(folder.join(format!("{name}-{number}-{kind}.png")), &picture.png).unwrap();
+        let file = folder.join(format!("{name}-{number}-{kind}.png"));
+        std::fs::write(file, &look.picture.png).unwrap();
     }
 }
 

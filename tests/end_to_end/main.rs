@@ -12,6 +12,7 @@ mod bad_servers;
 mod collecting;
 mod faithful;
 mod following;
+mod hostile;
 mod json;
 mod killing;
 mod mirrors;
