@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use nenrin_revisit::PolicySpec;
 use nenrin_state::Removal;
 use nenrin_urls::Scope;
 
@@ -59,7 +60,7 @@ pub(crate) enum Command {
     /// The collection log: rounds, or with --visits every single visit.
     #[command(after_help = example("nenrin log --site example.com"))]
     Log(LogArgs),
-    /// Known pages: visits, changes, last outcome.
+    /// Known pages: visits, changes, estimated rate, when each is due and why.
     #[command(after_help = example("nenrin pages --site example.com"))]
     Pages(PagesArgs),
     /// The versions of a page.
@@ -216,6 +217,30 @@ pub(crate) struct ConditionArgs {
     /// Collect only when asked.
     #[arg(long, conflicts_with = "period")]
     pub manual: bool,
+    /// Visit every page on its own schedule, without rounds.
+    #[arg(long, conflicts_with_all = ["period", "manual"])]
+    pub continuous: bool,
+    /// When to come again to a page: auto, auto(fair=0.5), mle.mix(0.1-10,2nd=7d),
+    /// aimd(d=1d,r=0.5), every(7d), nutch(7d), stormcrawler(7d,max=365d), budget(learn=40d) …
+    #[arg(long, value_name = "POLICY", conflicts_with_all = ["period", "manual"])]
+    pub policy: Option<PolicySpec>,
+    /// At most this many visits a day on pages' own schedules; 0 for no limit.
+    #[arg(long, value_name = "N", conflicts_with_all = ["period", "manual"])]
+    pub visits_per_day: Option<u64>,
+    /// No page is visited sooner after its last visit.
+    #[arg(long, value_name = "D", conflicts_with_all = ["period", "manual"])]
+    pub min: Option<Span>,
+    /// No page waits longer for its next visit.
+    #[arg(long, value_name = "D", conflicts_with_all = ["period", "manual"])]
+    pub max: Option<Span>,
+    /// Other bounds for some paths, the first that fits holds; replaces all such rules, and `none`
+    /// removes them. Example: --path '/news/* min=1h max=1d'
+    #[arg(long = "path", value_name = "RULE", conflicts_with_all = ["period", "manual"])]
+    pub paths: Vec<String>,
+    /// When the site may be asked; several add up, and `always` removes them.
+    /// Example: --window 'mon-fri 22:00-06:00 Asia/Tokyo'
+    #[arg(long = "window", value_name = "HOURS")]
+    pub windows: Vec<String>,
     /// Pause between two requests to one server, at least.
     #[arg(long, value_name = "D")]
     pub delay: Option<Span>,
@@ -423,6 +448,15 @@ pub(crate) struct LabCrawlArgs {
     /// Crashes of the crawler, at random moments.
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub crashes: u32,
+    /// Visit every page on its own schedule by this policy, instead of in rounds.
+    #[arg(long, value_name = "POLICY", num_args = 0..=1, default_missing_value = "auto")]
+    pub continuous: Option<PolicySpec>,
+    /// With --continuous: visits a day to each server's pages, at most.
+    #[arg(long, value_name = "N", requires = "continuous")]
+    pub visits_per_day: Option<u64>,
+    /// Runs this many seeds from --seed on and tells of those that break a law.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seeds: u64,
 }
 
 fn first_second(text: &str) -> Result<i64, String> {

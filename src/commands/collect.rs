@@ -68,7 +68,7 @@ fn register(
             conditions
         }
     };
-    sites::apply(&mut conditions, &args.conditions);
+    sites::apply(&mut conditions, &args.conditions)?;
     match known {
         Some(site) if site.conditions == conditions => Ok(site),
         Some(site) => {
@@ -107,6 +107,7 @@ pub(super) async fn collect_rounds(
 ) -> anyhow::Result<Collected> {
     let mut options = context.config.crawl_options();
     options.round_patience_ms = Some(PATIENCE_MS);
+    options.due_pages = false;
     let fetcher = Fetcher::new(context.config.fetch_options())?;
     let driver = Driver::new(archive, fetcher, options);
     let handle = driver.handle();

@@ -10,6 +10,7 @@
 mod bad_input;
 mod bad_servers;
 mod collecting;
+mod continuous;
 mod faithful;
 mod following;
 mod hostile;

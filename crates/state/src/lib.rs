@@ -13,6 +13,7 @@
 
 mod contract;
 mod error;
+mod outlook;
 mod overview;
 mod records;
 mod removal;
@@ -20,16 +21,17 @@ mod sqlite;
 #[cfg(any(test, feature = "suite"))]
 pub mod suite;
 
-pub use contract::{DueCursor, PageFilter, State, VersionQuery, VisitFilter};
+pub use contract::{DueCursor, DueLoad, DueQuery, PageFilter, State, VersionQuery, VisitFilter};
 pub use error::StateError;
+pub use outlook::{DueReason, Outlook, Reasons, outlook};
 pub use overview::{
     DayCounts, DayQuery, LogQuery, PathQuery, SiteServer, SiteSums, TreeEntry, TroubleGroup,
 };
 pub use records::{
     Change, ContentMark, Discovered, DuePage, NewPage, Outcome, PageId, PageRecord, PageUpdate,
-    RobotsCopy, RobotsPolicy, Round, RoundCounts, RoundEnd, Schedule, ServerId, ServerPace,
-    ServerRecord, Site, SiteConditions, SiteCounts, SiteId, StateStats, VersionRow, VisitCommit,
-    VisitRow,
+    PullForward, RobotsCopy, RobotsPolicy, Round, RoundCounts, RoundEnd, Schedule, ServerId,
+    ServerPace, ServerRecord, Site, SiteConditions, SiteCounts, SiteId, StateStats, VersionRow,
+    VisitCommit, VisitRow,
 };
 pub use removal::{Removal, RemovalRow};
 pub use sqlite::SqliteState;

@@ -7,6 +7,7 @@ mod overview;
 mod read;
 mod removal;
 mod rows;
+mod schedule;
 
 use std::{
     path::{Path, PathBuf},
@@ -17,9 +18,9 @@ use nenrin_urls::{CanonicalUrl, UrlKey};
 use rusqlite::Connection;
 
 use crate::{
-    Change, DayCounts, DayQuery, Discovered, DueCursor, DuePage, LogQuery, NewPage, PageFilter,
-    PageId, PageRecord, PathQuery, Removal, RemovalRow, Round, ServerId, ServerRecord, Site,
-    SiteConditions, SiteId, SiteServer, SiteSums, State, StateError, StateStats, TreeEntry,
+    Change, DayCounts, DayQuery, Discovered, DueLoad, DuePage, DueQuery, LogQuery, NewPage,
+    PageFilter, PageId, PageRecord, PathQuery, Removal, RemovalRow, Round, ServerId, ServerRecord,
+    Site, SiteConditions, SiteId, SiteServer, SiteSums, State, StateError, StateStats, TreeEntry,
     TroubleGroup, VersionQuery, VersionRow, VisitFilter, VisitRow,
 };
 
@@ -182,13 +183,24 @@ impl State for SqliteState {
         self.read(|c| read::load_round(c, round, after, limit))
     }
 
-    fn load_due(
-        &self,
-        until_s: i64,
-        after: Option<DueCursor>,
-        limit: usize,
-    ) -> Result<Vec<(DueCursor, DuePage)>, StateError> {
-        self.read(|c| read::load_due(c, until_s, after, limit))
+    fn load_due(&self, query: &DueQuery) -> Result<DueLoad, StateError> {
+        self.read(|c| schedule::load_due(c, self.bucket_s, query))
+    }
+
+    fn bucket_s(&self) -> i64 {
+        self.bucket_s
+    }
+
+    fn shared(&self, site: SiteId) -> Result<Vec<u8>, StateError> {
+        self.read(|c| schedule::shared(c, site))
+    }
+
+    fn pulled(&self, page: PageId) -> Result<Option<String>, StateError> {
+        self.read(|c| schedule::pulled(c, page))
+    }
+
+    fn stretched(&self, limit: usize) -> Result<Vec<(ServerRecord, u32)>, StateError> {
+        self.read(|c| schedule::stretched(c, limit))
     }
 
     fn servers(&self, ids: &[ServerId]) -> Result<Vec<ServerRecord>, StateError> {

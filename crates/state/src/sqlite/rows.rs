@@ -37,18 +37,19 @@ pub(super) fn page(row: &Row<'_>) -> rusqlite::Result<PageRecord> {
     })
 }
 
-/// [`PAGE`], then site, depth and hops.
+/// [`PAGE`], then site, depth, hops and whether it was pulled forward.
 pub(super) fn due_page(row: &Row<'_>) -> rusqlite::Result<DuePage> {
     Ok(DuePage {
         page: page(row)?,
         site: SiteId(row.get(16)?),
         depth: row.get(17)?,
         hops: row.get(18)?,
+        pulled: row.get(19)?,
     })
 }
 
 pub(super) const SERVER: &str = "id, name, robots_good_s, robots_status, robots_body, \
-    robots_tried_s, asked_ms, resting_until_ms, strikes";
+    robots_tried_s, asked_ms, resting_until_ms, strikes, stretch_percent";
 
 pub(super) fn server(row: &Row<'_>) -> rusqlite::Result<ServerRecord> {
     let robots = match row.get::<_, Option<i64>>(2)? {
@@ -67,6 +68,7 @@ pub(super) fn server(row: &Row<'_>) -> rusqlite::Result<ServerRecord> {
         asked_ms: row.get(6)?,
         resting_until_ms: row.get(7)?,
         strikes: row.get(8)?,
+        stretch_percent: row.get(9)?,
     })
 }
 

@@ -288,6 +288,7 @@ pub(crate) fn next_round(visitor: &Visitor, site: &Site) -> Markup {
         @match (&site.conditions.schedule, site.collected_s) {
             _ if site.paused => span.muted { "–" },
             (Schedule::Manual, _) => span.muted { (t("when asked", "手動")) },
+            (Schedule::Continuous(_), _) => { (t("page by page", "ページごと")) },
             (Schedule::Rounds { .. }, None) => { (t("now", "まもなく")) },
             (Schedule::Rounds { period_s }, Some(last_s)) => {
                 @let next_s = last_s.saturating_add(*period_s);

@@ -34,6 +34,7 @@ pub(crate) fn conditions(top: &str) -> SiteConditions {
         max_pages: None,
         embeds: true,
         schedule: Schedule::Rounds { period_s: 86_400 },
+        windows: Vec::new(),
         delay_ms: None,
         allow_private: false,
         robots: RobotsPolicy::Obey,
