@@ -111,7 +111,10 @@ pub(crate) enum Command {
     Compact,
     /// The effective configuration, with the reason for each default.
     #[command(after_help = example("nenrin config"))]
-    Config,
+    Config {
+        #[command(subcommand)]
+        command: Option<ConfigCommand>,
+    },
     /// The papers' experiments, on the shipped code.
     #[command(subcommand, after_help = example("nenrin lab crawl --servers 200 --pages 50"))]
     Lab(LabCommand),
@@ -507,6 +510,21 @@ pub(crate) struct VerifyArgs {
     /// Restore every version and compare it with its digest.
     #[arg(long)]
     pub deep: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Asks for a password, or reads it from standard input, and writes its hash into the
+    /// configuration file, which --config must name.
+    #[command(after_help = example("nenrin --config nenrin.toml config set-password"))]
+    SetPassword(SetPasswordArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SetPasswordArgs {
+    /// A password for people who may read but change nothing.
+    #[arg(long)]
+    pub reader: bool,
 }
 
 #[derive(Debug, Subcommand)]

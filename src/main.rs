@@ -16,6 +16,7 @@ mod room;
 mod spans;
 mod table;
 mod warc;
+mod webhooks;
 
 use clap::Parser;
 

@@ -10,6 +10,7 @@ mod lab;
 mod learnt;
 mod look;
 mod mirror;
+mod password;
 mod removal;
 mod run;
 mod serve;
@@ -21,7 +22,7 @@ use std::path::PathBuf;
 
 use crate::{
     archive::{Access, Archive},
-    cli::{Cli, Command, ExportCommand, ImportCommand},
+    cli::{Cli, Command, ConfigCommand, ExportCommand, ImportCommand},
     config::Config,
     exit::Exit,
 };
@@ -67,7 +68,10 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Stats => upkeep::stats(&context),
         Command::Verify(args) => upkeep::verify(&context, &args),
         Command::Reindex => upkeep::reindex(&context),
-        Command::Config => config::config(&context),
+        Command::Config { command: None } => config::config(&context),
+        Command::Config { command: Some(ConfigCommand::SetPassword(args)) } => {
+            password::set(cli.config.as_deref(), &args)
+        }
         Command::Lab(command) => lab::lab(&context, &command),
     }
 }

@@ -26,6 +26,7 @@ use crate::{
     config::Config,
     driver::{Driver, DriverHandle, Until},
     exit::Exit,
+    webhooks,
 };
 
 /// Links shown by a preview.
@@ -62,6 +63,7 @@ pub(super) async fn run_until(
     let mut driver = Driver::new(archive, fetcher.clone(), context.config.crawl_options());
     driver.keep_free(context.config.disk.min_free.0);
     reload_when_asked(context, driver.handle())?;
+    let fetcher_for_hooks = fetcher.clone();
     let control = RunControl {
         archive: archive.clone(),
         config: context.config.clone(),
@@ -70,6 +72,7 @@ pub(super) async fn run_until(
         runtime: tokio::runtime::Handle::current(),
         demo: Mutex::new(None),
     };
+    webhooks::start(&context.config.webhook, &fetcher_for_hooks, &archive.state)?;
     let served = Served::start(context, args, archive, Arc::new(control)).await?;
     served.announce(context)?;
     driver.run(Until::Stopped, stop, |_, _| {}).await?;

@@ -106,6 +106,9 @@ impl Control for ServeControl {
     }
 }
 
+/// The archive's folder of lab reports.
+const REPORTS: &str = "reports";
+
 /// Interface and replay, being served until the runtime ends.
 pub(super) struct Served {
     pub interface: SocketAddr,
@@ -121,8 +124,13 @@ impl Served {
         control: Arc<dyn Control>,
     ) -> anyhow::Result<Self> {
         let settings = &context.config.serve;
-        let interface = listen("interface", args.interface.as_deref(), &settings.interface).await?;
-        let replay = listen("replay", args.replay.as_deref(), &settings.replay).await?;
+        let options =
+            WebOptions { reports: Some(archive.folder.join(REPORTS)), ..web_options(settings)? };
+        let wanted = address("interface", args.interface.as_deref(), &settings.interface)?;
+        nenrin_web::may_listen(wanted.ip(), &options).map_err(usage)?;
+        let interface = listen("interface", wanted).await?;
+        let wanted = address("replay", args.replay.as_deref(), &settings.replay)?;
+        let replay = listen("replay", wanted).await?;
         let served = Self { interface: interface.local_addr()?, replay: replay.local_addr()? };
         let origin = replay_origin(&settings.replay_origin, served.replay.port())?;
         let web = nenrin_web::router(WebApp {
@@ -130,7 +138,7 @@ impl Served {
             control,
             store_stats: store_stats(archive),
             replay_base: replay_base(&origin),
-            options: WebOptions::new(secret()?),
+            options,
             now_s: clock::now_s,
         });
         let ports = served.interface.port();
@@ -144,6 +152,8 @@ impl Served {
         };
         let shelf = (archive.state.clone(), archive.store.clone());
         let replayed = nenrin_replay::router(Arc::new(shelf), replay_options);
+        // The brake on guessing passwords goes by the address that someone comes from.
+        let web = web.into_make_service_with_connect_info::<SocketAddr>();
         tokio::spawn(async move { axum::serve(interface, web).await });
         tokio::spawn(async move { axum::serve(replay, replayed).await });
         Ok(served)
@@ -164,16 +174,26 @@ impl Served {
     }
 }
 
-async fn listen(what: &str, given: Option<&str>, configured: &str) -> anyhow::Result<TcpListener> {
+fn address(what: &str, given: Option<&str>, configured: &str) -> anyhow::Result<SocketAddr> {
     let wanted = given.unwrap_or(configured);
-    let address: SocketAddr = wanted.parse().map_err(|_| {
+    wanted.parse().map_err(|_| {
         usage(anyhow::anyhow!("the {what}'s address `{wanted}` is not of the form 127.0.0.1:8080"))
-    })?;
-    if what == "interface" && !address.ip().is_loopback() {
-        return Err(usage(anyhow::anyhow!(
-            "the interface would listen on {address}, beyond this machine, without a password; use a loopback address"
-        )));
-    }
+    })
+}
+
+/// Who may come in.
+fn web_options(settings: &crate::config::Serve) -> anyhow::Result<WebOptions> {
+    let hash = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    Ok(WebOptions {
+        admin_hash: hash(&settings.password),
+        reader_hash: hash(&settings.reader_password),
+        public_reading: settings.public_reading,
+        host_names: settings.host_names.clone(),
+        ..WebOptions::new(secret()?)
+    })
+}
+
+async fn listen(what: &str, address: SocketAddr) -> anyhow::Result<TcpListener> {
     TcpListener::bind(address).await.map_err(|error| {
         usage(anyhow::anyhow!(
             "the {what} cannot listen on {address} ({error}); choose another with --{what} 127.0.0.1:PORT"
@@ -244,10 +264,15 @@ fn store_stats(archive: &Arc<Archive>) -> Arc<dyn Fn() -> StoreSummary + Send + 
 }
 
 fn secret() -> anyhow::Result<[u8; 32]> {
+    random_bytes()
+}
+
+/// Random bytes from the operating system.
+pub(super) fn random_bytes<const N: usize>() -> anyhow::Result<[u8; N]> {
     use std::io::Read;
-    let mut secret = [0; 32];
+    let mut bytes = [0; N];
     std::fs::File::open("/dev/urandom")
-        .and_then(|mut source| source.read_exact(&mut secret))
+        .and_then(|mut source| source.read_exact(&mut bytes))
         .context("the operating system gives no random bytes")?;
-    Ok(secret)
+    Ok(bytes)
 }

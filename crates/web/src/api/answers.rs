@@ -141,6 +141,10 @@ impl Portion<VisitRow> {
     }
 }
 
+/// The words for what came of a visit.
+pub(super) const OUTCOMES: [&str; 6] =
+    ["changed", "same", "not-modified", "gone", "refused", "failed"];
+
 /// The schemas that the document refers to.
 pub(super) fn schemas() -> Value {
     let whole = json!({"type": "integer", "minimum": 0});
@@ -148,11 +152,14 @@ pub(super) fn schemas() -> Value {
     let maybe_time =
         json!({"type": ["integer", "null"], "description": "seconds since the epoch, UTC"});
     let text = json!({"type": "string"});
-    let outcome = json!({"type": "string", "enum": ["changed", "same", "not-modified", "gone", "refused", "failed"]});
+    let outcome = json!({"type": "string", "enum": OUTCOMES});
     json!({
         "Error": record(&[("error", text.clone())]),
         "Conditions": conditions(),
-        "NewSite": record(&[("name", text.clone()), ("conditions", reference("Conditions"))]),
+        "NewSite": exactly(record(&[
+            ("name", json!({"type": "string", "minLength": 1, "maxLength": 100, "pattern": "^\\S"})),
+            ("conditions", reference("Conditions")),
+        ])),
         "Site": record(&[
             ("id", whole.clone()), ("name", text.clone()), ("conditions", reference("Conditions")),
             ("created_s", time.clone()), ("collected_s", maybe_time.clone()),
@@ -245,13 +252,46 @@ fn conditions() -> Value {
     json!({
         "type": "object",
         "description": "how a site is collected; as in `nenrin site show --json`",
-        "required": ["tops", "scope", "depth", "schedule", "robots"],
+        "required": CONDITIONS_REQUIRED,
+        "additionalProperties": false,
         "properties": {
-            "tops": {"type": "array", "items": {"type": "string", "format": "uri"}},
+            "tops": {
+                "type": "array", "minItems": 1, "maxItems": 1000,
+                "items": {"type": "string", "format": "uri"},
+            },
             "scope": {"type": "string", "enum": ["list", "prefix", "host", "domain", "any"]},
-            "depth": {"type": "integer", "minimum": 1},
+            "depth": {"type": "integer", "minimum": 1, "maximum": u32::MAX},
+            "max_pages": {"type": ["integer", "null"], "minimum": 0, "maximum": i64::MAX},
+            "embeds": {"type": "boolean"},
+            "schedule": {"oneOf": [
+                {"const": "manual"},
+                tagged("rounds", &[("period_s", json!({"type": "integer", "minimum": 1, "maximum": MAX_PERIOD_S}))]),
+            ]},
+            "delay_ms": {"type": ["integer", "null"], "minimum": 0, "maximum": i64::MAX},
+            "allow_private": {"type": "boolean"},
+            "robots": {"oneOf": [
+                {"const": "obey"},
+                tagged("ignore", &[("reason", json!({"type": "string"}))]),
+            ]},
         },
     })
+}
+
+/// A century; longer is a mistake.
+const MAX_PERIOD_S: i64 = 3_155_760_000;
+
+const CONDITIONS_REQUIRED: [&str; 7] =
+    ["tops", "scope", "depth", "embeds", "schedule", "allow_private", "robots"];
+
+/// An object with one property, whose name tells the kind.
+fn tagged(name: &str, properties: &[(&str, Value)]) -> Value {
+    exactly(record(&[(name, exactly(record(properties)))]))
+}
+
+/// Nothing else is understood.
+fn exactly(mut schema: Value) -> Value {
+    schema["additionalProperties"] = json!(false);
+    schema
 }
 
 /// An object with exactly these required properties (more may be added).

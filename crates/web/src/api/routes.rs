@@ -26,7 +26,7 @@ use crate::{
 };
 
 const DEFAULT_LIMIT: usize = 100;
-const MAX_LIMIT: usize = 1_000;
+pub(super) const MAX_LIMIT: usize = 1_000;
 const MAX_BODY_BYTES: usize = 256 * 1024;
 
 /// One row of the table that makes both the routes and the document.
@@ -292,7 +292,9 @@ impl Call<'_> {
     }
 
     fn url(&self) -> Result<CanonicalUrl, WebError> {
-        CanonicalUrl::parse_typed(self.query.get("url")).map_err(|e| bad("url", &e.to_string()))
+        let text = self.query.get("url");
+        // Nothing can be archived under what is no URL of the web.
+        CanonicalUrl::parse_typed(text).map_err(|e| WebError::not_found(format!("such page: {e}")))
     }
 
     fn json<T: DeserializeOwned>(&self) -> Result<T, WebError> {
@@ -384,12 +386,13 @@ fn set_site(call: &Call<'_>) -> Result<Response, WebError> {
 }
 
 fn collect(call: &Call<'_>) -> Result<Response, WebError> {
-    call.app.control.collect_now(call.site()?.id)?;
+    call.app.control.collect_now(site::kept(call.site()?)?.id)?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
 fn pause(call: &Call<'_>, paused: bool) -> Result<Response, WebError> {
-    call.app.state.pause_site(call.site()?.id, paused)?;
+    let site = if paused { call.site()? } else { site::kept(call.site()?)? };
+    call.app.state.pause_site(site.id, paused)?;
     call.app.control.sites_changed();
     Ok(StatusCode::NO_CONTENT.into_response())
 }
