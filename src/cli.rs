@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use nenrin_revisit::PolicySpec;
+use nenrin_state::Removal;
 use nenrin_urls::Scope;
 
 use crate::{
@@ -58,7 +60,7 @@ pub(crate) enum Command {
     /// The collection log: rounds, or with --visits every single visit.
     #[command(after_help = example("nenrin log --site example.com"))]
     Log(LogArgs),
-    /// Known pages: visits, changes, last outcome.
+    /// Known pages: visits, changes, estimated rate, when each is due and why.
     #[command(after_help = example("nenrin pages --site example.com"))]
     Pages(PagesArgs),
     /// The versions of a page.
@@ -67,6 +69,9 @@ pub(crate) enum Command {
     /// Writes a version of a page to standard output, as it was received.
     #[command(after_help = example("nenrin cat https://example.com/ --at 2024-03-01"))]
     Cat(CatArgs),
+    /// What changed between two versions of a page.
+    #[command(after_help = example("nenrin diff https://example.com/ --from 2024-03-01 --to 2024-04-01"))]
+    Diff(DiffArgs),
     /// Serves the interface and replay, without collecting.
     #[command(after_help = example("nenrin serve"))]
     Serve(ServeArgs),
@@ -123,6 +128,13 @@ pub(crate) enum SiteCommand {
     Pause(SiteName),
     /// Goes on collecting a paused site.
     Resume(SiteName),
+    /// Removes a site in one of three ways, each including the ones before it.
+    #[command(after_help = example("nenrin site remove example.com --how hide --reason 'it closed'"))]
+    Remove(SiteRemoveArgs),
+    /// Gives a hidden or denied site back; it stays paused until it is resumed.
+    Restore(SiteRestoreArgs),
+    /// What was removed and given back, when and why.
+    Removals,
 }
 
 #[derive(Debug, Args)]
@@ -153,6 +165,37 @@ pub(crate) struct SiteSetArgs {
     pub conditions: ConditionArgs,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct SiteRemoveArgs {
+    /// The site's name or number.
+    #[arg(value_name = "SITE")]
+    pub site: String,
+    /// hide: out of the lists, no longer collected; deny: nobody can open it any more; delete: its
+    /// content is deleted from storage, for ever.
+    #[arg(long, value_name = "hide|deny|delete", value_parser = removal)]
+    pub how: Removal,
+    /// Why; it is kept.
+    #[arg(long, value_name = "TEXT")]
+    pub reason: String,
+    /// To delete: the site's name once more.
+    #[arg(long, value_name = "SITE")]
+    pub confirm: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SiteRestoreArgs {
+    /// The site's name or number.
+    #[arg(value_name = "SITE")]
+    pub site: String,
+    /// Why; it is kept.
+    #[arg(long, value_name = "TEXT")]
+    pub reason: String,
+}
+
+fn removal(word: &str) -> Result<Removal, String> {
+    Removal::from_word(word).ok_or_else(|| "it is hide, deny or delete".to_owned())
+}
+
 /// The conditions of a site, as far as they are given.
 #[derive(Debug, Default, Args)]
 pub(crate) struct ConditionArgs {
@@ -171,6 +214,30 @@ pub(crate) struct ConditionArgs {
     /// Collect only when asked.
     #[arg(long, conflicts_with = "period")]
     pub manual: bool,
+    /// Visit every page on its own schedule, without rounds.
+    #[arg(long, conflicts_with_all = ["period", "manual"])]
+    pub continuous: bool,
+    /// When to come again to a page: auto, auto(fair=0.5), mle.mix(0.1-10,2nd=7d),
+    /// aimd(d=1d,r=0.5), every(7d), nutch(7d), stormcrawler(7d,max=365d), budget(learn=40d) …
+    #[arg(long, value_name = "POLICY", conflicts_with_all = ["period", "manual"])]
+    pub policy: Option<PolicySpec>,
+    /// At most this many visits a day on pages' own schedules; 0 for no limit.
+    #[arg(long, value_name = "N", conflicts_with_all = ["period", "manual"])]
+    pub visits_per_day: Option<u64>,
+    /// No page is visited sooner after its last visit.
+    #[arg(long, value_name = "D", conflicts_with_all = ["period", "manual"])]
+    pub min: Option<Span>,
+    /// No page waits longer for its next visit.
+    #[arg(long, value_name = "D", conflicts_with_all = ["period", "manual"])]
+    pub max: Option<Span>,
+    /// Other bounds for some paths, the first that fits holds; replaces all such rules, and `none`
+    /// removes them. Example: --path '/news/* min=1h max=1d'
+    #[arg(long = "path", value_name = "RULE", conflicts_with_all = ["period", "manual"])]
+    pub paths: Vec<String>,
+    /// When the site may be asked; several add up, and `always` removes them.
+    /// Example: --window 'mon-fri 22:00-06:00 Asia/Tokyo'
+    #[arg(long = "window", value_name = "HOURS")]
+    pub windows: Vec<String>,
     /// Pause between two requests to one server, at least.
     #[arg(long, value_name = "D")]
     pub delay: Option<Span>,
@@ -241,6 +308,22 @@ pub(crate) struct CatArgs {
     /// Undo the content coding (gzip, br, zstd, deflate) instead of writing the body as received.
     #[arg(long)]
     pub decode: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DiffArgs {
+    /// The page.
+    #[arg(value_name = "URL")]
+    pub url: String,
+    /// As of this date; the version before the newest by default.
+    #[arg(long, value_name = "DATE", value_parser = last_second)]
+    pub from: Option<i64>,
+    /// As of this date; now by default.
+    #[arg(long, value_name = "DATE", value_parser = last_second)]
+    pub to: Option<i64>,
+    /// Lines shown around a change.
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub context: usize,
 }
 
 #[derive(Debug, Args)]
@@ -347,6 +430,15 @@ pub(crate) struct LabCrawlArgs {
     /// Crashes of the crawler, at random moments.
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub crashes: u32,
+    /// Visit every page on its own schedule by this policy, instead of in rounds.
+    #[arg(long, value_name = "POLICY", num_args = 0..=1, default_missing_value = "auto")]
+    pub continuous: Option<PolicySpec>,
+    /// With --continuous: visits a day to each server's pages, at most.
+    #[arg(long, value_name = "N", requires = "continuous")]
+    pub visits_per_day: Option<u64>,
+    /// Runs this many seeds from --seed on and tells of those that break a law.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seeds: u64,
 }
 
 fn first_second(text: &str) -> Result<i64, String> {

@@ -32,6 +32,8 @@ pub(crate) struct Crawl {
     pub depth: u32,
     pub period: Span,
     pub redirects: u32,
+    pub visits_per_day: u64,
+    pub new_percent: u32,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -59,6 +61,7 @@ pub(crate) struct Fetch {
 pub(crate) struct Serve {
     pub interface: String,
     pub replay: String,
+    pub replay_origin: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -69,7 +72,14 @@ pub(crate) struct State {
 
 impl Default for Crawl {
     fn default() -> Self {
-        Self { parallel: 64, depth: 100, period: Span::secs(86_400), redirects: 20 }
+        Self {
+            parallel: 64,
+            depth: 100,
+            period: Span::secs(0),
+            redirects: 20,
+            visits_per_day: 0,
+            new_percent: 50,
+        }
     }
 }
 
@@ -99,7 +109,11 @@ impl Default for Fetch {
 
 impl Default for Serve {
     fn default() -> Self {
-        Self { interface: "127.0.0.1:8080".to_owned(), replay: "127.0.0.1:8081".to_owned() }
+        Self {
+            interface: "127.0.0.1:8080".to_owned(),
+            replay: "127.0.0.1:8081".to_owned(),
+            replay_origin: "http://replay.localhost".to_owned(),
+        }
     }
 }
 
@@ -143,6 +157,11 @@ impl Config {
             "politeness.response_factor is {}; it must lie between 0 and 100",
             self.politeness.response_factor
         );
+        anyhow::ensure!(
+            (1..=99).contains(&self.crawl.new_percent),
+            "crawl.new_percent is {}; it must lie between 1 and 99",
+            self.crawl.new_percent
+        );
         anyhow::ensure!(self.crawl.depth >= 1, "crawl.depth is 0; a top page alone has depth 1");
         anyhow::ensure!(
             self.contact.bytes().all(|b| (0x20..0x7f).contains(&b)),
@@ -185,12 +204,14 @@ impl Config {
         CrawlOptions {
             parallel: self.crawl.parallel,
             redirects_max: self.crawl.redirects,
+            visits_per_day: Some(self.crawl.visits_per_day).filter(|&visits| visits > 0),
             politeness: Politeness {
                 delay_ms: self.politeness.delay.as_ms(),
                 response_factor: self.politeness.response_factor,
                 crawl_delay_max_ms: self.politeness.crawl_delay_max.as_ms(),
                 rest_first_ms: self.politeness.rest_first.as_ms(),
                 rest_max_ms: self.politeness.rest_max.as_ms(),
+                new_percent: self.crawl.new_percent,
                 ..Politeness::default()
             },
             ..CrawlOptions::default()
@@ -226,7 +247,7 @@ impl Config {
 }
 
 /// Every setting, and the reason for its default.
-const REASONS: [(&str, &str); 18] = [
+const REASONS: [(&str, &str); 21] = [
     (
         "contact",
         "a URL or address where the people behind a server can reach you, sent with every request; empty until you set it",
@@ -239,7 +260,18 @@ const REASONS: [(&str, &str); 18] = [
         "crawl.depth",
         "links followed from a top page (depth 1); deep enough for any real site, and an end for endless ones",
     ),
-    ("crawl.period", "a round a day, as in paper 001, for sites that are not told otherwise"),
+    (
+        "crawl.period",
+        "period of rounds for sites that are not told otherwise; 0s is none: every page has its own schedule, as in paper 004",
+    ),
+    (
+        "crawl.visits_per_day",
+        "visits a day to pages with their own schedules, over all sites, shared out by what the pages need; 0 is no limit",
+    ),
+    (
+        "crawl.new_percent",
+        "share of a server's turns that pages never visited get while known ones are due as well",
+    ),
     ("crawl.redirects", "redirects followed in a row; browsers stop at about 20 as well"),
     (
         "politeness.delay",
@@ -273,6 +305,10 @@ const REASONS: [(&str, &str); 18] = [
     (
         "serve.replay",
         "where replay listens; another port, so that archived scripts never share the interface's origin",
+    ),
+    (
+        "serve.replay_origin",
+        "the origin that browsers use for replay: another host name than the interface's, because cookies do not tell ports apart; browsers take every name below `localhost` for this machine",
     ),
     (
         "state.bucket",

@@ -29,7 +29,9 @@ use nenrin_crawl::{
 use nenrin_fetch::{
     AddressPolicy, Exchange, FetchFailure, FetchRequest, Fetcher, Protocol, Validators,
 };
-use nenrin_state::{Change, Outcome, Round, ServerId, SiteId, State, StateError};
+use nenrin_state::{
+    Change, DayQuery, DueQuery, Outcome, Round, ServerId, SiteId, State, StateError,
+};
 use nenrin_store::{NewVersion, Store, StoreError, VersionId};
 use nenrin_urls::CanonicalUrl;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -115,6 +117,8 @@ enum Happening {
 enum StateJob {
     BeginRound(SiteId),
     LoadRound { round: Round, after: Option<nenrin_state::PageId>, limit: usize },
+    LoadDue(DueQuery),
+    LoadShared(SiteId),
     Commit { ticket: Option<Ticket>, change: Change },
     ReadSites,
 }
@@ -143,6 +147,7 @@ impl Driver {
         if untold_requests.swap(true, Ordering::Relaxed) {
             options.asked_before_ms = Some(clock::now_ms());
         }
+        options.bucket_s = archive.state.bucket_s();
         let (sender, happenings) = unbounded_channel();
         let (state_jobs, state_queue) = mpsc::channel();
         let (store_jobs, store_queue) = mpsc::channel();
@@ -259,6 +264,8 @@ impl Driver {
             Command::LoadRound { round, after, limit } => {
                 self.give_state(StateJob::LoadRound { round, after, limit });
             }
+            Command::LoadDue(query) => self.give_state(StateJob::LoadDue(query)),
+            Command::LoadShared(site) => self.give_state(StateJob::LoadShared(site)),
             Command::Fetch(order) => self.fetch(*order),
             Command::Store(order) => {
                 if let Some(exchange) = self.exchanges.remove(&order.ticket) {
@@ -465,6 +472,8 @@ fn serve_state(
             StateJob::LoadRound { round, after, limit } => {
                 load_round(state, &round, after, limit, &mut servers_told)
             }
+            StateJob::LoadDue(query) => load_due(state, query, &mut servers_told),
+            StateJob::LoadShared(site) => load_shared(state, site),
             StateJob::Commit { ticket, change } => {
                 let mut batch = vec![(ticket, change)];
                 while batch.len() < COMMIT_BATCH {
@@ -502,6 +511,23 @@ fn load_round(
     let pages = state.load_round(round, after, limit)?;
     let servers = untold(pages.iter().map(|due| due.page.id.server()), told);
     Ok(Event::PagesLoaded { round: round.id, pages, servers: state.servers(&servers)? })
+}
+
+fn load_due(
+    state: &dyn State,
+    query: DueQuery,
+    told: &mut BTreeSet<ServerId>,
+) -> Result<Event, StateError> {
+    let load = state.load_due(&query)?;
+    let servers = untold(load.pages.iter().map(|due| due.page.id.server()), told);
+    Ok(Event::DueLoaded { query, load, servers: state.servers(&servers)? })
+}
+
+fn load_shared(state: &dyn State, site: SiteId) -> Result<Event, StateError> {
+    let day = clock::now_s().div_euclid(86_400);
+    let today = state.days(DayQuery { site: Some(site), from_day: day, to_day: day })?;
+    let visits_today = today.iter().map(|counts| counts.visits).sum();
+    Ok(Event::SharedLoaded { site, bytes: state.shared(site)?, visits_today })
 }
 
 fn commit(

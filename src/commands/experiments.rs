@@ -5,18 +5,20 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use nenrin_lab::{
     LabError,
+    archive::ArchiveSource,
     budget::{self, BudgetOptions},
     order::{self, Graph, GraphSource, OrderOptions, WebKind, measure_speed, synthetic_web},
     revisit::{self, RevisitOptions},
     structure::{self, MirrorSite, StructureOptions, load_mirrors},
-    updates::Window,
+    updates::{UpdateLog, Window},
 };
 use nenrin_order::Strategy;
 use nenrin_revisit::{PolicySpec, Weights};
 use serde_json::Value;
 
-use super::Context;
+use super::{Context, sites};
 use crate::{
+    archive::Access,
     exit::{Exit, usage},
     spans::Span,
     table::{Table, print_json, say},
@@ -31,8 +33,8 @@ pub(crate) struct OrderArgs {
     /// URLs of the graph's pages.
     #[arg(long, value_name = "F.urls.zst", requires = "graph")]
     urls: Option<PathBuf>,
-    /// Makes up a web of this many pages instead.
-    #[arg(long, value_name = "PAGES", required_unless_present = "graph")]
+    /// Makes up a web of this many pages instead; without either, the archive's pages are taken.
+    #[arg(long, value_name = "PAGES")]
     synthetic: Option<u32>,
     /// Kind of the made-up web.
     #[arg(long, value_enum, default_value_t = KindArg::Servers)]
@@ -40,9 +42,12 @@ pub(crate) struct OrderArgs {
     /// Seed of the made-up web.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// The page to start at.
+    /// The page to start at; page 0 of an archive links to its top pages.
     #[arg(long, value_name = "N", default_value_t = 0)]
     start: u32,
+    /// Only this site of the archive.
+    #[arg(long, value_name = "S", conflicts_with_all = ["graph", "synthetic"])]
+    site: Option<String>,
     /// Orders to compare; all when none is named.
     #[arg(long = "strategy", value_name = "S", num_args = 1..)]
     strategies: Vec<Strategy>,
@@ -78,15 +83,19 @@ impl From<KindArg> for WebKind {
 }
 
 impl OrderArgs {
-    fn source(&self) -> GraphSource {
-        match (&self.graph, self.synthetic) {
+    fn source(&self, context: &Context) -> anyhow::Result<GraphSource> {
+        Ok(match (&self.graph, self.synthetic) {
             (Some(edges), _) => GraphSource::File { edges: edges.clone(), urls: self.urls.clone() },
-            (None, pages) => GraphSource::Synthetic(order::SyntheticWeb {
+            (None, Some(pages)) => GraphSource::Synthetic(order::SyntheticWeb {
                 kind: self.kind.into(),
-                pages: pages.unwrap_or(100_000),
+                pages,
                 seed: self.seed,
             }),
-        }
+            (None, None) => {
+                let graph = from_archive(context, self.site.as_deref(), |archive| archive.graph())?;
+                GraphSource::Given(context.archive.display().to_string(), graph)
+            }
+        })
     }
 
     fn strategies(&self) -> Vec<Strategy> {
@@ -97,15 +106,49 @@ impl OrderArgs {
     }
 }
 
+/// Where update times come from.
+#[derive(Debug, Args)]
+pub(crate) struct LogArgs {
+    /// Log of changing pages (TSV, plain or zstd); without it, the archive's versions are taken.
+    #[arg(long, value_name = "F.tsv.zst")]
+    log: Option<PathBuf>,
+    /// Log of static pages.
+    #[arg(long = "static", value_name = "F.tsv.zst", requires = "log")]
+    statics: Option<PathBuf>,
+    /// Only this site of the archive.
+    #[arg(long, value_name = "S", conflicts_with = "log")]
+    site: Option<String>,
+}
+
+impl LogArgs {
+    fn read(&self, context: &Context, window: Window) -> anyhow::Result<UpdateLog> {
+        match &self.log {
+            Some(log) => UpdateLog::read(log, self.statics.as_deref(), window).map_err(wrong),
+            None => from_archive(context, self.site.as_deref(), |archive| archive.updates(window)),
+        }
+    }
+}
+
+/// What an experiment takes from the archive.
+fn from_archive<T>(
+    context: &Context,
+    site: Option<&str>,
+    take: impl FnOnce(&ArchiveSource<'_>) -> Result<T, LabError>,
+) -> anyhow::Result<T> {
+    let archive = context.open(Access::Read)?;
+    let sites = match site {
+        Some(name) => vec![sites::find(&*archive.state, name)?],
+        None => archive.state.sites()?,
+    };
+    take(&ArchiveSource { state: &*archive.state, store: &archive.store, sites: &sites })
+        .map_err(wrong)
+}
+
 /// When to come again: coverage and efficiency of revisit policies on an update log (paper 004).
 #[derive(Debug, Args)]
 pub(crate) struct RevisitArgs {
-    /// Log of changing pages (TSV, plain or zstd).
-    #[arg(long, value_name = "F.tsv.zst")]
-    log: PathBuf,
-    /// Log of static pages.
-    #[arg(long = "static", value_name = "F.tsv.zst")]
-    statics: Option<PathBuf>,
+    #[command(flatten)]
+    log: LogArgs,
     /// Width of a slot.
     #[arg(long, value_name = "D", default_value = "1d")]
     resolution: Span,
@@ -126,12 +169,8 @@ pub(crate) struct RevisitArgs {
 /// How many visits each page gets: allocations of a fixed number of visits a day (paper 002).
 #[derive(Debug, Args)]
 pub(crate) struct BudgetArgs {
-    /// Log of changing pages (TSV, plain or zstd).
-    #[arg(long, value_name = "F.tsv.zst")]
-    log: PathBuf,
-    /// Log of static pages.
-    #[arg(long = "static", value_name = "F.tsv.zst")]
-    statics: Option<PathBuf>,
+    #[command(flatten)]
+    log: LogArgs,
     /// Time of daily visits that give the rates.
     #[arg(long, value_name = "D", default_value = "40d")]
     learn: Span,
@@ -146,17 +185,23 @@ pub(crate) struct BudgetArgs {
     out: Option<PathBuf>,
 }
 
-/// Which parts of a server changed: methods on mirrored folders or made-up servers (paper 000).
+/// Which parts of a server changed: methods on the archive's rounds (paper 000).
 #[derive(Debug, Args)]
 pub(crate) struct StructureArgs {
-    /// A folder of `SITE/VISIT/…`, visits numbered from 1; without it, servers are made up.
-    #[arg(long, value_name = "DIR")]
+    /// Only this site of the archive.
+    #[arg(long, value_name = "S", conflicts_with_all = ["mirrors", "synthetic"])]
+    site: Option<String>,
+    /// Instead of the archive, a folder of `SITE/VISIT/…`, visits numbered from 1.
+    #[arg(long, value_name = "DIR", conflicts_with = "synthetic")]
     mirrors: Option<PathBuf>,
-    /// A host under which the pages of a site link to each other.
-    #[arg(long = "host", value_name = "SITE=HOST")]
+    /// A host under which the pages of a mirrored site link to each other.
+    #[arg(long = "host", value_name = "SITE=HOST", requires = "mirrors")]
     hosts: Vec<String>,
-    /// Made-up top pages do not announce changes.
+    /// Instead of the archive, made-up servers with personal pages.
     #[arg(long)]
+    synthetic: bool,
+    /// Made-up top pages do not announce changes.
+    #[arg(long, requires = "synthetic")]
     silent_tops: bool,
     /// Visits to learn from.
     #[arg(long, value_name = "N", default_value_t = 4)]
@@ -168,11 +213,12 @@ pub(crate) struct StructureArgs {
 
 /// `nenrin lab order`.
 pub(crate) fn run_order(context: &Context, args: &OrderArgs) -> anyhow::Result<Exit> {
+    let source = args.source(context)?;
     if args.speed {
-        return order_speed(args);
+        return order_speed(args, source);
     }
     let options = OrderOptions {
-        source: args.source(),
+        source,
         start: args.start,
         strategies: args.strategies(),
         interleave: args.interleave,
@@ -200,8 +246,8 @@ fn tell(context: &Context, results: &Value, out: Option<&Path>) -> anyhow::Resul
     Ok(Exit::Done)
 }
 
-fn order_speed(args: &OrderArgs) -> anyhow::Result<Exit> {
-    let (name, graph) = match args.source() {
+fn order_speed(args: &OrderArgs, source: GraphSource) -> anyhow::Result<Exit> {
+    let (name, graph) = match source {
         GraphSource::File { edges, urls } => {
             (edges.display().to_string(), Graph::read(&edges, urls.as_deref()).map_err(wrong)?)
         }
@@ -243,29 +289,25 @@ fn order_speed(args: &OrderArgs) -> anyhow::Result<Exit> {
 pub(crate) fn run_revisit(context: &Context, args: &RevisitArgs) -> anyhow::Result<Exit> {
     let window =
         Window { resolution_s: args.resolution.as_s(), days: args.days, ..Window::default() };
+    let log = args.log.read(context, window)?;
     let options = RevisitOptions {
-        log: args.log.clone(),
-        statics: args.statics.clone(),
-        window,
         policies: args.policies.clone(),
         visits: args.visits,
         out: args.out.clone(),
     };
-    tell(context, &revisit::run(&options).map_err(wrong)?, args.out.as_deref())
+    tell(context, &revisit::run(&log, &options).map_err(wrong)?, args.out.as_deref())
 }
 
 /// `nenrin lab budget`.
 pub(crate) fn run_budget(context: &Context, args: &BudgetArgs) -> anyhow::Result<Exit> {
+    let log = args.log.read(context, Window::default())?;
     let options = BudgetOptions {
-        log: args.log.clone(),
-        statics: args.statics.clone(),
-        window: Window::default(),
         learn_days: u32::try_from(args.learn.as_s() / 86_400).unwrap_or(u32::MAX),
         visits_per_day: args.visits_per_day,
         weights: args.weights.clone(),
         out: args.out.clone(),
     };
-    tell(context, &budget::run(&options).map_err(wrong)?, args.out.as_deref())
+    tell(context, &budget::run(&log, &options).map_err(wrong)?, args.out.as_deref())
 }
 
 /// `nenrin lab structure`.
@@ -274,11 +316,12 @@ pub(crate) fn run_structure(context: &Context, args: &StructureArgs) -> anyhow::
         Some(folder) => {
             load_mirrors(&mirror_sites(folder, &args.hosts).map_err(usage)?).map_err(wrong)?
         }
-        None => structure::SyntheticWeb {
+        None if args.synthetic => structure::SyntheticWeb {
             tops_announce: !args.silent_tops,
             ..structure::SyntheticWeb::default()
         }
         .history(),
+        None => from_archive(context, args.site.as_deref(), |archive| archive.rounds())?,
     };
     let options = StructureOptions {
         learning_visits: args.learn,

@@ -1,3 +1,5 @@
+use nenrin_revisit::RevisitSettings;
+
 use super::{Context, experiments};
 use crate::{
     cli::{LabCommand, LabCrawlArgs},
@@ -18,14 +20,38 @@ pub(super) fn lab(context: &Context, command: &LabCommand) -> anyhow::Result<Exi
 }
 
 fn crawl(context: &Context, args: &LabCrawlArgs) -> anyhow::Result<Exit> {
+    let mut exit = Exit::Done;
+    for seed in args.seed..args.seed.saturating_add(args.seeds.max(1)) {
+        let quiet = args.seeds > 1;
+        if crawl_once(context, args, seed, quiet)? == Exit::Partly {
+            exit = Exit::Partly;
+        }
+    }
+    Ok(exit)
+}
+
+/// One simulation; a quiet one only tells of broken laws.
+fn crawl_once(
+    context: &Context,
+    args: &LabCrawlArgs,
+    seed: u64,
+    quiet: bool,
+) -> anyhow::Result<Exit> {
+    let continuous = args.continuous.map(|policy| RevisitSettings {
+        policy,
+        visits_per_day: args.visits_per_day,
+        ..RevisitSettings::default()
+    });
     let options = nenrin_lab::crawl::CrawlOptions {
-        seed: args.seed,
+        seed,
         servers: args.servers,
         pages: args.pages,
         time_s: args.time.as_s(),
         period_s: args.period.as_s(),
         faults: args.faults,
         crashes: args.crashes,
+        continuous,
+        window: None,
         sabotage: None,
     };
     let began_ms = clock::now_ms();
@@ -36,9 +62,12 @@ fn crawl(context: &Context, args: &LabCrawlArgs) -> anyhow::Result<Exit> {
         print_json(&report)?;
         return Ok(exit);
     }
+    if quiet && report.violations.is_empty() {
+        return Ok(exit);
+    }
     say(format!(
         "{} of {} servers × {} pages, seed {}: simulated in {elapsed_s:.1} s",
-        args.time, args.servers, args.pages, args.seed
+        args.time, args.servers, args.pages, seed
     ))?;
     for (name, value) in [
         ("requests", report.fetches),
@@ -46,7 +75,10 @@ fn crawl(context: &Context, args: &LabCrawlArgs) -> anyhow::Result<Exit> {
         ("visits", report.visits),
         ("versions", report.versions),
         ("pages", report.pages),
+        ("gone", report.gone),
         ("rounds", report.rounds),
+        ("loads", report.loads),
+        ("queued", report.queued_max),
         ("crashes", report.crashes),
     ] {
         say(format!("  {name:<9}{value:>12}"))?;

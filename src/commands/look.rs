@@ -1,6 +1,9 @@
 use std::io::Write;
 
-use nenrin_state::{PageFilter, PageRecord, RoundCounts, SiteId, State, VersionQuery, VisitFilter};
+use nenrin_state::{
+    DueReason, PageFilter, PageRecord, Reasons, RoundCounts, SiteId, State, VersionQuery,
+    VisitFilter,
+};
 use nenrin_store::VersionId;
 use nenrin_urls::CanonicalUrl;
 use serde_json::json;
@@ -144,6 +147,7 @@ fn visits(
 pub(super) fn pages(context: &Context, args: &PagesArgs) -> anyhow::Result<Exit> {
     let archive = context.open(Access::Read)?;
     let site = site_id(&archive, args.site.as_deref())?;
+    let reasons = Reasons::new(&*archive.state)?;
     let mut table = Table::new(&[
         "page",
         "visits",
@@ -151,7 +155,10 @@ pub(super) fn pages(context: &Context, args: &PagesArgs) -> anyhow::Result<Exit>
         "last visit (UTC)",
         "outcome",
         "bytes",
-        "next visit",
+        "per day",
+        "sure",
+        "due (UTC)",
+        "why",
     ]);
     let (mut after, mut left) = (None, args.limit.unwrap_or(usize::MAX));
     while left > 0 {
@@ -161,7 +168,11 @@ pub(super) fn pages(context: &Context, args: &PagesArgs) -> anyhow::Result<Exit>
         after = Some(last.id);
         left -= portion.len();
         for page in portion {
-            if context.json { print_json(&page_json(&page))? } else { table.row(page_row(&page)) }
+            let due = reasons.of(&page)?;
+            match context.json {
+                true => print_json(&page_json(&page, &due))?,
+                false => table.row(page_row(&page, due)),
+            }
         }
     }
     if !context.json {
@@ -170,17 +181,18 @@ pub(super) fn pages(context: &Context, args: &PagesArgs) -> anyhow::Result<Exit>
     Ok(Exit::Done)
 }
 
-fn page_json(page: &PageRecord) -> serde_json::Value {
+fn page_json(page: &PageRecord, due: &DueReason) -> serde_json::Value {
     json!({
         "url": page.url, "site": page.site, "discovered": rfc3339(page.discovered_s),
         "visits": page.visits, "changes": page.changes, "visited": page.visited_s.map(rfc3339),
         "outcome": page.outcome, "failures": page.failures, "bytes": page.bytes,
-        "due": page.due_s.map(rfc3339), "why": why(page), "etag": page.etag,
+        "due": page.due_s.map(rfc3339), "why": due.why, "rate_per_day": due.rate_per_day,
+        "confidence": due.confidence, "etag": page.etag,
         "last_modified": page.last_modified,
     })
 }
 
-fn page_row(page: &PageRecord) -> Vec<String> {
+fn page_row(page: &PageRecord, due: DueReason) -> Vec<String> {
     vec![
         page.url.to_string(),
         page.visits.to_string(),
@@ -188,15 +200,11 @@ fn page_row(page: &PageRecord) -> Vec<String> {
         page.visited_s.map_or("never".into(), readable_date),
         page.outcome.map_or(String::new(), |outcome| outcome.to_string()),
         readable_bytes(page.bytes),
-        page.due_s.map_or_else(|| why(page).to_owned(), readable_date),
+        due.rate_per_day.map_or(String::new(), |rate| format!("{rate:.3}")),
+        due.confidence.map_or(String::new(), |sure| format!("{:.0}%", sure * 100.0)),
+        page.due_s.map_or(String::new(), readable_date),
+        due.why,
     ]
-}
-
-fn why(page: &PageRecord) -> &'static str {
-    match page.due_s {
-        Some(_) => "its own time",
-        None => "with its site's next round",
-    }
 }
 
 /// `nenrin versions`.

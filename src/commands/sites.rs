@@ -1,10 +1,11 @@
-use nenrin_state::{RobotsPolicy, Schedule, Site, SiteConditions, State};
+use nenrin_revisit::{CollectingWindow, RevisitSettings};
+use nenrin_state::{Outlook, RobotsPolicy, Schedule, Site, SiteConditions, State};
 use nenrin_urls::{CanonicalUrl, Scope};
 use serde_json::json;
 
-use super::Context;
+use super::{Context, removal};
 use crate::{
-    archive::Access,
+    archive::{Access, Archive},
     cli::{ConditionArgs, SiteCommand},
     clock,
     config::Config,
@@ -20,7 +21,7 @@ pub(super) fn site(context: &Context, command: SiteCommand) -> anyhow::Result<Ex
             let archive = context.open(Access::Write)?;
             let tops = parse_urls(&args.urls)?;
             let mut conditions = default_conditions(tops, &context.config);
-            apply(&mut conditions, &args.conditions);
+            apply(&mut conditions, &args.conditions)?;
             let name = match args.name {
                 Some(name) => name,
                 None => free_name(&*archive.state, &conditions)?,
@@ -31,23 +32,30 @@ pub(super) fn site(context: &Context, command: SiteCommand) -> anyhow::Result<Ex
         SiteCommand::List => list(context),
         SiteCommand::Show(args) => {
             let archive = context.open(Access::Read)?;
-            show(context, &find(&*archive.state, &args.site)?)
+            let site = find(&*archive.state, &args.site)?;
+            show_schedule(context, &archive, &site)
         }
         SiteCommand::Set(args) => {
             let archive = context.open(Access::Write)?;
             let mut site = find(&*archive.state, &args.site)?;
-            apply(&mut site.conditions, &args.conditions);
+            apply(&mut site.conditions, &args.conditions)?;
             archive.state.set_site(site.id, &site.conditions, clock::now_s())?;
             show(context, &site)
         }
         SiteCommand::Pause(args) => pause(context, &args.site, true),
         SiteCommand::Resume(args) => pause(context, &args.site, false),
+        SiteCommand::Remove(args) => removal::remove(context, &args),
+        SiteCommand::Restore(args) => removal::restore(context, &args),
+        SiteCommand::Removals => removal::list(context),
     }
 }
 
 fn pause(context: &Context, name: &str, paused: bool) -> anyhow::Result<Exit> {
     let archive = context.open(Access::Write)?;
     let site = find(&*archive.state, name)?;
+    if !paused {
+        removal::refuse_removed(&site)?;
+    }
     archive.state.pause_site(site.id, paused)?;
     show(context, &Site { paused, ..site })
 }
@@ -78,7 +86,11 @@ pub(super) fn default_conditions(tops: Vec<CanonicalUrl>, config: &Config) -> Si
         depth: config.crawl.depth,
         max_pages: None,
         embeds: true,
-        schedule: Schedule::Rounds { period_s: config.crawl.period.as_s() },
+        schedule: match config.crawl.period.as_s() {
+            0 => Schedule::Continuous(RevisitSettings::default()),
+            period_s => Schedule::Rounds { period_s },
+        },
+        windows: Vec::new(),
         delay_ms: None,
         allow_private: false,
         robots: RobotsPolicy::Obey,
@@ -86,7 +98,7 @@ pub(super) fn default_conditions(tops: Vec<CanonicalUrl>, config: &Config) -> Si
 }
 
 /// Changes what is given.
-pub(super) fn apply(conditions: &mut SiteConditions, args: &ConditionArgs) {
+pub(super) fn apply(conditions: &mut SiteConditions, args: &ConditionArgs) -> anyhow::Result<()> {
     if let Some(depth) = args.depth {
         conditions.depth = depth;
     }
@@ -102,6 +114,15 @@ pub(super) fn apply(conditions: &mut SiteConditions, args: &ConditionArgs) {
     if args.manual {
         conditions.schedule = Schedule::Manual;
     }
+    apply_revisit(conditions, args)?;
+    if !args.windows.is_empty() {
+        conditions.windows = match args.windows.as_slice() {
+            [only] if only == "always" => Vec::new(),
+            windows => {
+                windows.iter().map(|w| w.parse().map_err(usage)).collect::<Result<_, _>>()?
+            }
+        };
+    }
     if let Some(delay) = args.delay {
         conditions.delay_ms = Some(delay.as_ms() as u64);
     }
@@ -114,6 +135,41 @@ pub(super) fn apply(conditions: &mut SiteConditions, args: &ConditionArgs) {
     if let Some(reason) = &args.ignore_robots {
         conditions.robots = RobotsPolicy::Ignore { reason: reason.clone() };
     }
+    Ok(())
+}
+
+/// What is given of the pages' own schedules; any of it makes the site continuous.
+fn apply_revisit(conditions: &mut SiteConditions, args: &ConditionArgs) -> anyhow::Result<()> {
+    let given = args.continuous
+        || args.policy.is_some()
+        || args.visits_per_day.is_some()
+        || args.min.is_some()
+        || args.max.is_some()
+        || !args.paths.is_empty();
+    if !given {
+        return Ok(());
+    }
+    let mut settings = conditions.schedule.continuous().cloned().unwrap_or_default();
+    if let Some(policy) = args.policy {
+        settings.policy = policy;
+    }
+    if let Some(visits) = args.visits_per_day {
+        settings.visits_per_day = Some(visits).filter(|&visits| visits > 0);
+    }
+    if let Some(min) = args.min {
+        settings.min_s = Some(min.as_s());
+    }
+    if let Some(max) = args.max {
+        settings.max_s = max.as_s().max(1);
+    }
+    if !args.paths.is_empty() {
+        settings.paths = match args.paths.as_slice() {
+            [only] if only == "none" => Vec::new(),
+            rules => rules.iter().map(|r| r.parse().map_err(usage)).collect::<Result<_, _>>()?,
+        };
+    }
+    conditions.schedule = Schedule::Continuous(settings);
+    Ok(())
 }
 
 /// A name that no site has yet, made of the first top page's host and, where the scope is
@@ -139,12 +195,21 @@ fn schedule_text(schedule: &Schedule) -> String {
     match schedule {
         Schedule::Manual => "when asked".to_owned(),
         Schedule::Rounds { period_s } => format!("every {}", Span::secs(*period_s as u64)),
+        Schedule::Continuous(settings) => format!("page by page, {}", settings.policy),
+    }
+}
+
+fn hours_text(windows: &[CollectingWindow]) -> String {
+    match windows {
+        [] => "always".to_owned(),
+        windows => windows.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "),
     }
 }
 
 fn list(context: &Context) -> anyhow::Result<Exit> {
     let archive = context.open(Access::Read)?;
-    let sites = archive.state.sites()?;
+    let mut sites = archive.state.sites()?;
+    sites.retain(|site| site.removed.is_none());
     if context.json {
         for site in &sites {
             print_json(&as_json(site))?;
@@ -183,17 +248,62 @@ fn as_json(site: &Site) -> serde_json::Value {
     json!({
         "site": site.id, "name": site.name, "conditions": site.conditions,
         "created": rfc3339(site.created_s), "collected": site.collected_s.map(rfc3339),
-        "paused": site.paused, "counts": site.counts,
+        "paused": site.paused, "removed": site.removed, "counts": site.counts,
     })
 }
 
-fn show(context: &Context, site: &Site) -> anyhow::Result<Exit> {
+/// The site, and what its schedule is expected to bring.
+fn show_schedule(context: &Context, archive: &Archive, site: &Site) -> anyhow::Result<Exit> {
+    let outlook = nenrin_state::outlook(&*archive.state, site)?;
+    if context.json {
+        let mut json = as_json(site);
+        json["schedule"] = json!(outlook);
+        print_json(&json)?;
+        return Ok(Exit::Done);
+    }
+    show(context, site)?;
+    outlook.iter().flat_map(outlook_lines).try_for_each(say)?;
+    Ok(Exit::Done)
+}
+
+/// What a schedule is expected to bring, for people.
+fn outlook_lines(outlook: &Outlook) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut row = |name: &str, value: String| lines.push(format!("  {name:<11}{value}"));
+    row("budget", outlook.visits_per_day.map_or("none".into(), |n| format!("{n} visits a day")));
+    for rule in &outlook.paths {
+        row("paths", rule.clone());
+    }
+    for point in outlook.forecast.points {
+        let what = match point.factor {
+            factor if factor < 1.0 => "half of it",
+            factor if factor > 1.0 => "twice as much",
+            _ => "as now",
+        };
+        let (visits, coverage) = (point.visits_per_day, point.coverage * 100.0);
+        row(
+            "forecast",
+            format!("{what}: {visits:.1} visits a day get {coverage:.0}% of the versions"),
+        );
+    }
+    for (server, percent) in &outlook.stretched {
+        let factor = f64::from(*percent) / 100.0;
+        row("overflow", format!("{server} cannot keep up: intervals × {factor:.2}"));
+    }
+    lines
+}
+
+pub(super) fn show(context: &Context, site: &Site) -> anyhow::Result<Exit> {
     if context.json {
         print_json(&as_json(site))?;
         return Ok(Exit::Done);
     }
     let conditions = &site.conditions;
-    let paused = if site.paused { "  (paused)" } else { "" };
+    let paused = match (site.removed, site.paused) {
+        (Some(removal), _) => format!("  (removed: {})", removal.as_str()),
+        (None, true) => "  (paused)".to_owned(),
+        (None, false) => String::new(),
+    };
     say(format!("site {}: {}{paused}", site.id.0, site.name))?;
     let tops: Vec<&str> = conditions.tops.iter().map(CanonicalUrl::as_str).collect();
     let robots = match &conditions.robots {
@@ -205,6 +315,7 @@ fn show(context: &Context, site: &Site) -> anyhow::Result<Exit> {
         ("scope", conditions.scope.to_string()),
         ("depth", conditions.depth.to_string()),
         ("collected", schedule_text(&conditions.schedule)),
+        ("hours", hours_text(&conditions.windows)),
         ("page limit", conditions.max_pages.map_or("none".to_owned(), |n| n.to_string())),
         (
             "delay",

@@ -10,9 +10,12 @@
 mod bad_input;
 mod bad_servers;
 mod collecting;
+mod continuous;
+mod faithful;
 mod following;
 mod json;
 mod killing;
+mod mirrors;
 mod serving;
 mod support;
 mod trouble;

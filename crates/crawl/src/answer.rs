@@ -4,7 +4,7 @@
 use nenrin_extract::{
     ContentKind, ExtractLimits, LinkKind, content_kind, decode_content, page_links,
 };
-use nenrin_fetch::{Exchange, retry_after};
+use nenrin_fetch::{Exchange, http_date, retry_after};
 use nenrin_state::ContentMark;
 
 use crate::{Answer, FetchOrder, FoundLink, LinkRole, Purpose};
@@ -23,6 +23,7 @@ pub fn read_exchange(order: &FetchOrder, exchange: &Exchange, now_s: i64) -> Ans
         status: exchange.status,
         etag: text("etag").filter(|tag| tag.len() <= 256),
         last_modified: text("last-modified").filter(|date| date.len() <= 64),
+        last_modified_s: text("last-modified").and_then(|date| http_date::parse(&date)),
         retry_after_s: retry_after(exchange, now_s),
         mime: mime(content_type.as_deref()),
         mark: Some(mark(exchange, location.as_ref().map(|url| url.as_str()))),

@@ -1,6 +1,6 @@
 use nenrin_state::{
-    Change, ContentMark, DuePage, NewPage, PageId, Round, RoundCounts, ServerId, ServerRecord,
-    Site, SiteId,
+    Change, ContentMark, DueLoad, DuePage, DueQuery, NewPage, PageId, PullForward, Round,
+    RoundCounts, ServerId, ServerRecord, Site, SiteId,
 };
 use nenrin_urls::CanonicalUrl;
 
@@ -26,6 +26,26 @@ pub enum Event {
         /// Their servers.
         servers: Vec<ServerRecord>,
     },
+    /// Pages whose time has come were loaded from the long-term queue.
+    DueLoaded {
+        /// What was asked.
+        query: DueQuery,
+        /// The pages.
+        load: DueLoad,
+        /// Their servers.
+        servers: Vec<ServerRecord>,
+    },
+    /// What a site's pages share, and how often they were visited today (UTC).
+    SharedLoaded {
+        /// The site.
+        site: SiteId,
+        /// The revisit policy's bytes; empty if there are none.
+        bytes: Vec<u8>,
+        /// Visits since midnight.
+        visits_today: u64,
+    },
+    /// A hint says that a page changed, or will have changed by a time.
+    Hint(PullForward),
     /// A fetch has ended.
     Fetched {
         /// Which.
@@ -73,6 +93,10 @@ pub enum Command {
         /// At most this many.
         limit: usize,
     },
+    /// Load pages whose time has come → [`Event::DueLoaded`].
+    LoadDue(DueQuery),
+    /// Load what a site's pages share → [`Event::SharedLoaded`].
+    LoadShared(SiteId),
     /// Make one request → [`Event::Fetched`].
     Fetch(Box<FetchOrder>),
     /// Store the content of a fetch → [`Event::Stored`] once it is durable.
@@ -154,6 +178,8 @@ pub struct Answer {
     pub etag: Option<String>,
     /// The Last-Modified header.
     pub last_modified: Option<String>,
+    /// The same as a time.
+    pub last_modified_s: Option<i64>,
     /// Where a redirect leads, made absolute.
     pub location: Option<CanonicalUrl>,
     /// Seconds, from Retry-After.

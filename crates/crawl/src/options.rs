@@ -15,6 +15,15 @@ pub struct CrawlOptions {
     pub queue_max: usize,
     /// Pages loaded from the state at once.
     pub load_batch: usize,
+    /// Pages of one server held in the short-term queue at once, so that a large server does not
+    /// fill it; more are loaded when half of them are done.
+    pub server_queue_max: usize,
+    /// Whether pages with a time of their own are visited; not by who wants some rounds only.
+    pub due_pages: bool,
+    /// Width of the long-term queue's buckets, as the state has it.
+    pub bucket_s: i64,
+    /// Visits per day to pages with a time of their own, over all sites.
+    pub visits_per_day: Option<u64>,
     /// How servers are treated.
     pub politeness: Politeness,
     /// A server that must rest longer than this is left for the site's next round. `None` waits.
@@ -38,6 +47,10 @@ impl Default for CrawlOptions {
             unstored_max: 256,
             queue_max: 50_000,
             load_batch: 2_000,
+            server_queue_max: 200,
+            due_pages: true,
+            bucket_s: 3_600,
+            visits_per_day: None,
             politeness: Politeness::default(),
             round_patience_ms: None,
             redirects_max: 20,

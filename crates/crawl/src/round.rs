@@ -10,6 +10,8 @@ const REDIRECTS_KEPT: usize = 100_000;
 #[derive(Debug)]
 pub(crate) struct RoundState {
     pub(crate) round: Round,
+    /// Someone asked for it now, whatever the site's hours.
+    pub(crate) wanted: bool,
     /// What was found since this process took the round up.
     pub(crate) counts: RoundCounts,
     /// Pages queued, under way or not yet committed.
@@ -37,10 +39,11 @@ pub(crate) enum Scan {
 }
 
 impl RoundState {
-    pub(crate) fn new(round: Round) -> Self {
+    pub(crate) fn new(round: Round, wanted: bool) -> Self {
         let taken = round.counts.visits();
         Self {
             round,
+            wanted,
             counts: RoundCounts::default(),
             open: 0,
             taken,

@@ -23,10 +23,38 @@ pub struct Frontier<Item> {
 #[derive(Debug)]
 struct ServerQueue<Item> {
     waiting: BTreeMap<(u64, u64), Item>,
+    /// Items that share the server with those above.
+    waiting_new: BTreeMap<(u64, u64), Item>,
+    /// What new items have saved up, in percent of a turn.
+    credit_percent: u32,
     pace: Pace,
     busy: bool,
     /// The entry in `ready`, if there is one.
     listed_ms: Option<i64>,
+}
+
+impl<Item> ServerQueue<Item> {
+    fn len(&self) -> usize {
+        self.waiting.len() + self.waiting_new.len()
+    }
+
+    /// The next item: priority 0 before all, otherwise old and new ones by their shares.
+    fn pop(&mut self, new_percent: u32) -> Option<Item> {
+        let urgent = self.waiting.first_key_value().is_some_and(|(place, _)| place.0 == 0);
+        let new_turn = match (self.waiting.is_empty(), self.waiting_new.is_empty()) {
+            _ if urgent => false,
+            (true, _) => true,
+            (false, true) => false,
+            (false, false) => {
+                self.credit_percent += new_percent.min(100);
+                let turn = self.credit_percent >= 100;
+                self.credit_percent %= 100;
+                turn
+            }
+        };
+        let lane = if new_turn { &mut self.waiting_new } else { &mut self.waiting };
+        lane.pop_first().map(|(_, item)| item)
+    }
 }
 
 /// How full the frontier is.
@@ -79,6 +107,16 @@ impl<Item> Frontier<Item> {
         self.list(server);
     }
 
+    /// Queues a new item: these have their share of the turns ([`Politeness::new_percent`]) while
+    /// others wait, and all turns otherwise.
+    pub fn push_new(&mut self, server: ServerKey, priority: u64, item: Item) {
+        self.sequence += 1;
+        let place = (priority, self.sequence);
+        self.entry(server).waiting_new.insert(place, item);
+        self.queued += 1;
+        self.list(server);
+    }
+
     /// Takes the next item of a server that may be asked now. The server is busy until
     /// [`Frontier::done`].
     pub fn take(&mut self, now_ms: i64) -> Option<(ServerKey, Item)> {
@@ -89,7 +127,7 @@ impl<Item> Frontier<Item> {
         self.ready.pop_first();
         let queue = self.servers.get_mut(&server)?;
         queue.listed_ms = None;
-        let (_, item) = queue.waiting.pop_first()?;
+        let item = queue.pop(self.politeness.new_percent)?;
         queue.busy = true;
         self.queued -= 1;
         Some((server, item))
@@ -97,7 +135,7 @@ impl<Item> Frontier<Item> {
 
     /// Takes the next item of one server, without asking the server for anything.
     pub fn take_from(&mut self, server: ServerKey) -> Option<Item> {
-        let (_, item) = self.servers.get_mut(&server)?.waiting.pop_first()?;
+        let item = self.servers.get_mut(&server)?.pop(self.politeness.new_percent)?;
         self.queued -= 1;
         self.list(server);
         Some(item)
@@ -115,7 +153,9 @@ impl<Item> Frontier<Item> {
     /// Takes everything queued for a server away.
     pub fn drain(&mut self, server: ServerKey) -> Vec<Item> {
         let Some(queue) = self.servers.get_mut(&server) else { return Vec::new() };
-        let items: Vec<Item> = std::mem::take(&mut queue.waiting).into_values().collect();
+        let known = std::mem::take(&mut queue.waiting).into_values();
+        let new = std::mem::take(&mut queue.waiting_new).into_values();
+        let items: Vec<Item> = known.chain(new).collect();
         self.queued -= items.len();
         self.list(server);
         items
@@ -133,7 +173,7 @@ impl<Item> Frontier<Item> {
 
     /// Items queued for one server.
     pub fn queued_for(&self, server: ServerKey) -> usize {
-        self.servers.get(&server).map_or(0, |queue| queue.waiting.len())
+        self.servers.get(&server).map_or(0, ServerQueue::len)
     }
 
     /// How full the frontier is.
@@ -150,6 +190,8 @@ impl<Item> Frontier<Item> {
     fn entry(&mut self, server: ServerKey) -> &mut ServerQueue<Item> {
         self.servers.entry(server).or_insert_with(|| ServerQueue {
             waiting: BTreeMap::new(),
+            waiting_new: BTreeMap::new(),
+            credit_percent: 0,
             pace: Pace::new(),
             busy: false,
             listed_ms: None,
@@ -159,8 +201,8 @@ impl<Item> Frontier<Item> {
     /// Brings a server's entry in `ready` up to date.
     fn list(&mut self, server: ServerKey) {
         let Some(queue) = self.servers.get_mut(&server) else { return };
-        let wanted = (!queue.busy && !queue.waiting.is_empty())
-            .then(|| queue.pace.ready_ms(&self.politeness));
+        let wanted =
+            (!queue.busy && queue.len() > 0).then(|| queue.pace.ready_ms(&self.politeness));
         if wanted == queue.listed_ms {
             return;
         }
@@ -181,6 +223,21 @@ mod tests {
 
     fn frontier() -> Frontier<u32> {
         Frontier::new(Politeness::default())
+    }
+
+    #[test]
+    fn new_and_known_items_share_the_turns() {
+        let mut frontier = frontier();
+        for n in 0..10 {
+            frontier.push(1, 5, n);
+            frontier.push_new(1, 0, 100 + n);
+        }
+        frontier.push(1, 0, 999);
+        let order: Vec<u32> = std::iter::from_fn(|| frontier.take_from(1)).collect();
+        assert_eq!(order[0], 999);
+        assert_eq!(order[1..7].iter().filter(|&&n| n >= 100).count(), 3);
+        assert_eq!(order.len(), 21);
+        assert_eq!(frontier.queued(), 0);
     }
 
     #[test]

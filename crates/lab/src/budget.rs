@@ -14,17 +14,11 @@ use nenrin_revisit::{Claim, VisitBounds, Weights, allocate};
 use serde_json::{Value, json};
 
 use crate::LabError;
-use crate::updates::{LoggedPage, UpdateLog, Window};
+use crate::updates::{LoggedPage, UpdateLog};
 
-/// What to share out on which log.
+/// What to share out.
 #[derive(Debug, Clone)]
 pub struct BudgetOptions {
-    /// The log of changing pages.
-    pub log: PathBuf,
-    /// The log of static pages, if they take part.
-    pub statics: Option<PathBuf>,
-    /// How the logs are cut.
-    pub window: Window,
     /// Days of daily visits that give the rates (the paper: 40).
     pub learn_days: u32,
     /// Visits per day for all pages together.
@@ -102,14 +96,13 @@ pub(crate) struct Learnt<'a> {
 /// Shares out the visits in every way and returns the results as `results.json` holds them.
 ///
 /// # Errors
-/// [`LabError`] when the log cannot be read or the report not be written.
-pub fn run(options: &BudgetOptions) -> Result<Value, LabError> {
+/// [`LabError`] when an option makes no sense or the report cannot be written.
+pub fn run(log: &UpdateLog, options: &BudgetOptions) -> Result<Value, LabError> {
     if !(options.visits_per_day > 0.0 && options.visits_per_day.is_finite()) {
         let problem = "has to be above 0".to_owned();
         return Err(LabError::Setting { setting: "--visits-per-day", problem });
     }
-    let log = UpdateLog::read(&options.log, options.statics.as_deref(), options.window)?;
-    let learnt = Learnt::new(&log, options);
+    let learnt = Learnt::new(log, options);
     let mut sharings =
         vec![Sharing::Even, Sharing::Proportional, Sharing::Root(Weights::default())];
     sharings.extend(options.weights.iter().copied().map(Sharing::Root));

@@ -35,9 +35,12 @@ pub enum LabError {
         /// What is wrong with it, and the way out.
         problem: String,
     },
-    /// The state of a simulated crawler failed.
+    /// The state of an archive or of a simulated crawler failed.
     #[error(transparent)]
     State(#[from] nenrin_state::StateError),
+    /// The content of an archive cannot be read.
+    #[error(transparent)]
+    Store(#[from] nenrin_store::StoreError),
     /// A graph file is not what it should be.
     #[error("{path} is not a usable graph: {reason}", path = path.display())]
     BadGraph {

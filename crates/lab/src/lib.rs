@@ -6,7 +6,7 @@
 //! - [`crawl`]: the crawler on a simulated web, with faults and crashes, watched by checkers;
 //! - [`order`]: which new page first (paper 003);
 //! - [`updates`]: true change times of pages, read from logs;
-//! - [`revisit`]: which schedule sees the most versions (papers 004 and 002);
+//! - [`archive`]: rounds, link graph and change times of a real archive, for the experiments below;
 //! - [`structure`]: which parts of a server changed, paper 000's tables and figures and `auto`;
 //! - [`revisit`]: which schedule sees the most versions (paper 004);
 //! - [`budget`]: how a fixed number of visits is best shared out (paper 002);
@@ -15,6 +15,7 @@
 //! The lab prints nothing and reads no arguments: the binary's `lab` command does. Nothing in the
 //! product depends on the lab except that command.
 
+pub mod archive;
 pub mod budget;
 pub mod crawl;
 mod error;

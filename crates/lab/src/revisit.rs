@@ -18,17 +18,11 @@ pub use self::together::walk_together;
 pub use self::walk::{Tally, Walk};
 
 use crate::LabError;
-use crate::updates::{UpdateLog, Window};
+use crate::updates::UpdateLog;
 
-/// What to try on which log.
+/// What to try.
 #[derive(Debug, Clone)]
 pub struct RevisitOptions {
-    /// The log of changing pages.
-    pub log: PathBuf,
-    /// The log of static pages, if they take part.
-    pub statics: Option<PathBuf>,
-    /// How the logs are cut.
-    pub window: Window,
     /// The policies to try.
     pub policies: Vec<PolicySpec>,
     /// Visits in all for policies that take a budget.
@@ -49,33 +43,28 @@ pub(crate) struct Outcome {
 /// Runs every policy over the log and returns the results as `results.json` holds them.
 ///
 /// # Errors
-/// [`LabError`] when the log cannot be read or the report not be written.
-pub fn run(options: &RevisitOptions) -> Result<Value, LabError> {
-    if options.window.resolution_s < 60 || options.window.days < 1 {
-        let problem = "slots of at least a minute and a window of at least a day".to_owned();
-        return Err(LabError::Setting { setting: "--resolution and --days", problem });
-    }
-    let log = UpdateLog::read(&options.log, options.statics.as_deref(), options.window)?;
+/// [`LabError`] when the report cannot be written.
+pub fn run(log: &UpdateLog, options: &RevisitOptions) -> Result<Value, LabError> {
     let categories = log.categories();
     let outcomes: Vec<Outcome> = options
         .policies
         .iter()
         .map(|spec| {
-            let (tallies, state_bytes) = walk(&log, spec, options.visits);
-            let outcome = measure(&log, &categories, spec.to_string(), &tallies);
+            let (tallies, state_bytes) = walk(log, spec, options.visits);
+            let outcome = measure(log, &categories, spec.to_string(), &tallies);
             Outcome { state_bytes, ..outcome }
         })
         .collect();
     let results = json!({
         "pages": log.pages.len(),
         "versions": log.versions(),
-        "resolution_s": options.window.resolution_s,
-        "days": options.window.days,
+        "resolution_s": log.window.resolution_s,
+        "days": log.window.days,
         "visits_budget": options.visits,
         "policies": outcomes.iter().map(Outcome::to_json).collect::<Vec<_>>(),
     });
     if let Some(out) = &options.out {
-        figures::report(&log, &outcomes).write(out, &results)?;
+        figures::report(log, &outcomes).write(out, &results)?;
     }
     Ok(results)
 }

@@ -26,6 +26,9 @@ pub use methods::{Method, Tally};
 pub use mirror::{MirrorSite, load_mirrors};
 pub use synthetic::SyntheticWeb;
 
+pub(crate) use links::{SiteLink, site_links, site_path};
+pub(crate) use mirror::name_indexes;
+
 use nenrin_structure::AutoOptions;
 
 /// What to try.

@@ -66,15 +66,15 @@ pub struct UpdateLog {
     pub pages: Vec<LoggedPage>,
 }
 
-/// A line of a log.
-struct RawPage {
-    id: u64,
-    path: String,
-    source: u32,
-    start_s: i64,
-    end_s: i64,
-    updates_s: Vec<i64>,
-    is_static: bool,
+/// A page with the times of its updates: a line of a log.
+pub(crate) struct RawPage {
+    pub(crate) id: u64,
+    pub(crate) path: String,
+    pub(crate) source: u32,
+    pub(crate) start_s: i64,
+    pub(crate) end_s: i64,
+    pub(crate) updates_s: Vec<i64>,
+    pub(crate) is_static: bool,
 }
 
 impl UpdateLog {
@@ -82,12 +82,22 @@ impl UpdateLog {
     /// whatever their number of updates.
     ///
     /// # Errors
-    /// [`LabError::File`] when a log cannot be read, [`LabError::Log`] when a line is malformed.
+    /// [`LabError::File`] when a log cannot be read, [`LabError::Log`] when a line is malformed,
+    /// [`LabError::Setting`] when the window makes no sense.
     pub fn read(log: &Path, statics: Option<&Path>, window: Window) -> Result<Self, LabError> {
         let mut raw = Vec::new();
         read_lines(log, false, &mut raw)?;
         if let Some(statics) = statics {
             read_lines(statics, true, &mut raw)?;
+        }
+        Self::cut(raw, window)
+    }
+
+    /// Cuts pages into slots, each within the window of its source.
+    pub(crate) fn cut(raw: Vec<RawPage>, window: Window) -> Result<Self, LabError> {
+        if window.resolution_s < 60 || window.days < 1 {
+            let problem = "slots of at least a minute and a window of at least a day".to_owned();
+            return Err(LabError::Setting { setting: "--resolution and --days", problem });
         }
         let mut ends_s = BTreeMap::<u32, (i64, i64)>::new();
         for page in &raw {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use nenrin_lab::budget::{self, BudgetOptions};
 use nenrin_lab::revisit::{self, RevisitOptions};
-use nenrin_lab::updates::Window;
+use nenrin_lab::updates::{UpdateLog, Window};
 
 const DAY_S: i64 = 86_400;
 
@@ -30,11 +30,12 @@ fn write_log(dir: &Path) -> PathBuf {
     path
 }
 
-fn options(log: PathBuf, policies: &[&str]) -> RevisitOptions {
+fn read(log: &Path, resolution_s: i64) -> UpdateLog {
+    UpdateLog::read(log, None, Window { resolution_s, ..Window::default() }).unwrap()
+}
+
+fn options(policies: &[&str]) -> RevisitOptions {
     RevisitOptions {
-        log,
-        statics: None,
-        window: Window::default(),
         policies: policies.iter().map(|name| name.parse().unwrap()).collect(),
         visits: None,
         out: None,
@@ -44,10 +45,10 @@ fn options(log: PathBuf, policies: &[&str]) -> RevisitOptions {
 #[test]
 fn results_have_the_fields_that_other_programs_read() {
     let dir = tempfile::tempdir().unwrap();
-    let mut options = options(write_log(dir.path()), &["mle.mix(0.1-10,2nd=7d)", "auto"]);
+    let mut options = options(&["mle.mix(0.1-10,2nd=7d)", "auto"]);
     options.visits = Some(3_000);
     options.out = Some(dir.path().join("out"));
-    let results = revisit::run(&options).unwrap();
+    let results = revisit::run(&read(&write_log(dir.path()), 86_400), &options).unwrap();
     assert_eq!(results["pages"], 120);
     assert!(results["versions"].as_u64().unwrap() > 1_000);
     let policies = results["policies"].as_array().unwrap();
@@ -71,11 +72,11 @@ fn results_have_the_fields_that_other_programs_read() {
 #[test]
 fn the_same_log_gives_the_same_results_with_hour_slots_too() {
     let dir = tempfile::tempdir().unwrap();
-    let mut options = options(write_log(dir.path()), &["auto(fair=0.5)", "nutch(7d)"]);
+    let mut options = options(&["auto(fair=0.5)", "nutch(7d)"]);
     options.visits = Some(2_000);
-    options.window.resolution_s = 3_600;
-    let results = revisit::run(&options).unwrap();
-    assert_eq!(results, revisit::run(&options).unwrap());
+    let log = read(&write_log(dir.path()), 3_600);
+    let results = revisit::run(&log, &options).unwrap();
+    assert_eq!(results, revisit::run(&log, &options).unwrap());
     assert!(results["policies"][0]["visits"].as_u64().unwrap() <= 2_040);
 }
 
@@ -83,15 +84,12 @@ fn the_same_log_gives_the_same_results_with_hour_slots_too() {
 fn the_root_of_the_rate_delays_least_and_last_modified_weights_cut_the_delay() {
     let dir = tempfile::tempdir().unwrap();
     let options = BudgetOptions {
-        log: write_log(dir.path()),
-        statics: None,
-        window: Window::default(),
         learn_days: 40,
         visits_per_day: 8.0,
         weights: vec!["no-lm=8".parse().unwrap()],
         out: Some(dir.path().join("out")),
     };
-    let results = budget::run(&options).unwrap();
+    let results = budget::run(&read(&write_log(dir.path()), 86_400), &options).unwrap();
     let delay = |name: &str| {
         let allocations = results["allocations"].as_array().unwrap();
         let found = allocations.iter().find(|a| a["name"].as_str().unwrap().starts_with(name));

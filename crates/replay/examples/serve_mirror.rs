@@ -57,6 +57,7 @@ fn a_site(state: &SqliteState) -> Result<SiteId, Failure> {
         max_pages: None,
         embeds: true,
         schedule: Schedule::Manual,
+        windows: Vec::new(),
         delay_ms: None,
         allow_private: true,
         robots: RobotsPolicy::Obey,

@@ -94,6 +94,7 @@ mod tests {
             max_pages: None,
             embeds: true,
             schedule: Schedule::Manual,
+            windows: Vec::new(),
             delay_ms: None,
             allow_private: false,
             robots: RobotsPolicy::Obey,

@@ -26,7 +26,10 @@ use self::price::Price;
 use crate::history::{Gap, Learnt, PageHistory};
 use crate::place::Place;
 use crate::policy::{Explanation, Neighbourhood};
-use crate::{DAY_S, Limits, Next, Observation, Outcome, PolicySpec, Reason, RevisitPolicy, Rule};
+use crate::{
+    DAY_S, Limits, Next, Observation, Outcome, PolicySpec, Reason, RevisitError, RevisitPolicy,
+    Rule,
+};
 
 /// Constants of the policy, chosen by cross-validation over sources.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -135,9 +138,7 @@ impl AutoPolicy {
 
     /// The page is no longer visited: its share of the budget is free.
     pub fn forget(&mut self, history: &PageHistory) {
-        if let Learnt::Belief(belief) = &history.learnt {
-            self.price.need -= self.need(belief);
-        }
+        self.leave(history);
     }
 
     /// Expected visits per day and coverage at half, the same and double the present spending.
@@ -384,7 +385,44 @@ impl RevisitPolicy for AutoPolicy {
         self.price.begin(budget);
     }
 
+    fn budget(&self) -> Option<Budget> {
+        self.price.budget()
+    }
+
+    fn leave(&mut self, history: &PageHistory) {
+        if let Learnt::Belief(belief) = &history.learnt {
+            self.price.need -= self.need(belief);
+        }
+    }
+
+    fn rejoin(&mut self, history: &PageHistory) {
+        if let Learnt::Belief(belief) = &history.learnt {
+            self.price.need += self.need(belief);
+        }
+    }
+
+    fn need_per_day(&self) -> Option<f64> {
+        Some(self.price.need.max(0.0))
+    }
+
+    fn forecast(&self, pages: &mut dyn Iterator<Item = &PageHistory>) -> Option<Forecast> {
+        Some(Self::forecast(self, pages))
+    }
+
     fn shared_state(&self) -> Vec<u8> {
-        self.clocks.to_bytes()
+        let mut bytes = self.price.to_bytes();
+        bytes.extend_from_slice(&self.clocks.to_bytes());
+        bytes
+    }
+
+    fn shared_groups(&self) -> usize {
+        self.clocks.groups()
+    }
+
+    fn restore(&mut self, shared: &[u8]) -> Result<(), RevisitError> {
+        let (price, clocks) = self.price.read(shared)?;
+        self.clocks = ChangeClocks::from_bytes(clocks, self.tuning.clocks)?;
+        self.price = price;
+        Ok(())
     }
 }

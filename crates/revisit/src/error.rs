@@ -52,4 +52,28 @@ pub enum RevisitError {
         /// What is wrong there.
         problem: &'static str,
     },
+    /// Stored bytes that are no shared state of a budget or a price.
+    #[error("the stored {what} is damaged; it starts anew")]
+    BadShared {
+        /// What was stored.
+        what: &'static str,
+    },
+    /// A rule for paths that cannot be read.
+    #[error("'{text}' is no rule for paths: {problem}; write it as '/news/* min=1h max=7d'")]
+    BadPathRule {
+        /// What was written.
+        text: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A collecting window that cannot be read.
+    #[error(
+        "'{text}' is no collecting window: {problem}; write it as 'mon-fri 22:00-06:00 Asia/Tokyo'"
+    )]
+    BadWindow {
+        /// What was written.
+        text: String,
+        /// What is wrong.
+        problem: String,
+    },
 }

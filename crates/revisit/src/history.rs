@@ -27,6 +27,8 @@ pub(crate) enum Learnt {
     Sums(Sums),
     Gaps(Sums, Box<ChangedGaps>),
     Belief(Belief),
+    /// The sums, and √(λ·w): the page's claim on a budget; `None` while there is no rate.
+    Share(Sums, Option<Coded>),
 }
 
 /// Sums of gaps between visits: all that MLE.min, .avg, .mix and the interval rules need.
@@ -60,6 +62,7 @@ const TAG_NOTHING: u64 = 0;
 const TAG_SUMS: u64 = 1;
 const TAG_GAPS: u64 = 2;
 const TAG_BELIEF: u64 = 3;
+const TAG_SHARE: u64 = 4;
 
 impl PageHistory {
     /// Visits that taught something, the first included.
@@ -98,11 +101,11 @@ impl PageHistory {
 
     /// The sums, started anew if a policy without sums kept the page until now.
     pub(crate) fn sums_mut(&mut self) -> &mut Sums {
-        if !matches!(self.learnt, Learnt::Sums(_) | Learnt::Gaps(..)) {
+        if !matches!(self.learnt, Learnt::Sums(_) | Learnt::Gaps(..) | Learnt::Share(..)) {
             self.learnt = Learnt::Sums(Sums::default());
         }
         match &mut self.learnt {
-            Learnt::Sums(sums) | Learnt::Gaps(sums, _) => sums,
+            Learnt::Sums(sums) | Learnt::Gaps(sums, _) | Learnt::Share(sums, _) => sums,
             _ => unreachable!("the sums were made above"),
         }
     }
@@ -110,7 +113,7 @@ impl PageHistory {
     /// The sums, if some policy kept them.
     pub(crate) fn sums(&self) -> Option<&Sums> {
         match &self.learnt {
-            Learnt::Sums(sums) | Learnt::Gaps(sums, _) => Some(sums),
+            Learnt::Sums(sums) | Learnt::Gaps(sums, _) | Learnt::Share(sums, _) => Some(sums),
             _ => None,
         }
     }
@@ -147,6 +150,7 @@ impl PageHistory {
             Learnt::Sums(_) => TAG_SUMS,
             Learnt::Gaps(..) => TAG_GAPS,
             Learnt::Belief(_) => TAG_BELIEF,
+            Learnt::Share(..) => TAG_SHARE,
         };
         put(&mut bytes, tag);
         put(&mut bytes, u64::from(self.visits));
@@ -160,6 +164,10 @@ impl PageHistory {
                 gaps.write(&mut bytes);
             }
             Learnt::Belief(belief) => belief.write(&mut bytes),
+            Learnt::Share(sums, claim) => {
+                sums.write(&mut bytes);
+                claim.unwrap_or(Coded(0)).write(&mut bytes);
+            }
         }
         bytes
     }
@@ -192,6 +200,10 @@ impl PageHistory {
             TAG_SUMS => Learnt::Sums(Sums::read(reader)?),
             TAG_GAPS => Learnt::Gaps(Sums::read(reader)?, Box::new(ChangedGaps::read(reader)?)),
             TAG_BELIEF => Learnt::Belief(Belief::read(reader)?),
+            TAG_SHARE => {
+                let sums = Sums::read(reader)?;
+                Learnt::Share(sums, Some(Coded::read(reader)?).filter(|claim| claim.0 > 0))
+            }
             _ => return None,
         };
         Some(Self { visits, changes, last_visit_s, learnt })

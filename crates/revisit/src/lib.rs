@@ -9,7 +9,11 @@
 //! - [`AutoPolicy`]: our default, with the [`ChangeClocks`] that pages share and a [`Budget`] kept
 //!   by moving the price of a visit; [`Forecast`] says what other budgets would bring;
 //! - [`allocate`]: paper 002's division of a fixed number of visits by [`Claim`]s and [`Weights`];
-//! - [`Signal`]: hints from feeds, sitemaps and pushes.
+//! - [`Signal`]: hints from feeds, sitemaps and pushes;
+//! - [`RevisitSettings`]: how one site's pages are revisited, with [`PathInterval`]s and a budget,
+//!   and [`CollectingWindow`]: when the site may be asked at all;
+//! - [`PageRevisitScheduler`]: paper 004's part of that name, what the crawler calls after a visit;
+//! - [`Overflow`]: stretches the intervals of a server that cannot keep up.
 //!
 //! Nothing here reads a clock, keeps a queue or knows a URL scheme: times are handed in as seconds
 //! since the epoch, and the caller keeps the histories and the buckets of due pages.
@@ -24,12 +28,17 @@ mod history;
 mod limits;
 mod mle;
 mod observation;
+mod overflow;
 mod place;
 mod policy;
+mod scheduler;
+mod settings;
+mod share;
 mod signal;
 mod spec;
 mod stepped;
 mod varint;
+mod window;
 
 pub use auto::{
     AutoPolicy, AutoTuning, Budget, ChangeClocks, ClockTuning, Forecast, ForecastPoint,
@@ -41,7 +50,11 @@ pub use history::PageHistory;
 pub use limits::{DAY_S, Limits};
 pub use mle::{MleKind, MleSpec};
 pub use observation::{Observation, Outcome};
+pub use overflow::Overflow;
 pub use place::Place;
 pub use policy::{Explanation, Neighbourhood, Next, Reason, RevisitPolicy, Rule};
+pub use scheduler::{Found, KnownPage, PageRevisitScheduler, Planned, Why};
+pub use settings::{PathInterval, RevisitSettings};
 pub use signal::{Signal, SignalKind};
 pub use spec::PolicySpec;
+pub use window::{CollectingWindow, is_open, next_turn_s};

@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use crate::{Budget, Observation, PageHistory, Place, PolicySpec, Signal, format_duration};
+use crate::{
+    Budget, Forecast, Observation, PageHistory, Place, PolicySpec, RevisitError, Signal,
+    format_duration,
+};
 
 /// Decides when a page is visited again.
 ///
@@ -56,9 +59,42 @@ pub trait RevisitPolicy: Send {
     /// Spends this many visits until then; policies without a price ignore it.
     fn set_budget(&mut self, _budget: Option<Budget>) {}
 
+    /// The budget that is being spent.
+    fn budget(&self) -> Option<Budget> {
+        None
+    }
+
+    /// The page is gone: its share of the budget is free.
+    fn leave(&mut self, _history: &PageHistory) {}
+
+    /// The page is back: it takes its share again.
+    fn rejoin(&mut self, _history: &PageHistory) {}
+
+    /// Visits per day that the pages ask for at a price that is the same for all sites, if the
+    /// policy knows it; a budget for several sites is shared out by it.
+    fn need_per_day(&self) -> Option<f64> {
+        None
+    }
+
+    /// What to expect at half, the same and double the spending, where the policy can tell better
+    /// than from its intervals alone.
+    fn forecast(&self, _pages: &mut dyn Iterator<Item = &PageHistory>) -> Option<Forecast> {
+        None
+    }
+
     /// What the pages share, as bytes to be kept beside them; empty if nothing.
     fn shared_state(&self) -> Vec<u8> {
         Vec::new()
+    }
+
+    /// Groups of pages whose share of the state is kept: what writing it costs.
+    fn shared_groups(&self) -> usize {
+        0
+    }
+
+    /// Takes what [`RevisitPolicy::shared_state`] gave; on an error everything starts anew.
+    fn restore(&mut self, _shared: &[u8]) -> Result<(), RevisitError> {
+        Ok(())
     }
 
     /// Learns from a visit and answers when to come again: what a crawler calls after each visit.

@@ -3,12 +3,16 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 use crate::auto::{AutoPolicy, AutoTuning};
 use crate::fixed::FixedPolicy;
 use crate::mle::MlePolicy;
+use crate::share::SharePolicy;
 use crate::stepped::{Growth, SteppedPolicy};
 use crate::{
-    DAY_S, Limits, MleKind, MleSpec, RevisitError, RevisitPolicy, format_duration, parse_duration,
+    DAY_S, Limits, MleKind, MleSpec, RevisitError, RevisitPolicy, Weights, format_duration,
+    parse_duration,
 };
 
 const AIMD_START_S: i64 = 7 * DAY_S;
@@ -19,7 +23,8 @@ const NUTCH_MAX_S: i64 = 365 * DAY_S;
 const STORM_MIN_S: i64 = 10_368;
 
 /// A policy with its parameters; reads and writes names such as `mle.mix(0.1-10,2nd=7d,x0.5,lm)`.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub enum PolicySpec {
     /// Maximum likelihood of the change rate (paper 004).
     Mle(MleSpec),
@@ -56,9 +61,38 @@ pub enum PolicySpec {
         /// Whether Last-Modified splits a changed gap.
         last_modified: bool,
     },
+    /// A fixed number of visits shared out by m = k·√(λ·w) after a time of learning (paper 002).
+    Budget {
+        /// Every page is visited daily for this long first.
+        learn_s: i64,
+        /// No page waits longer, so that one without a seen change is still visited.
+        least_s: i64,
+        /// w by extension, file name and Last-Modified.
+        weights: Weights,
+    },
+}
+
+/// The numbers of a policy are finite: the parser accepts no others.
+impl Eq for PolicySpec {}
+
+impl TryFrom<String> for PolicySpec {
+    type Error = RevisitError;
+
+    fn try_from(text: String) -> Result<Self, RevisitError> {
+        text.parse()
+    }
+}
+
+impl From<PolicySpec> for String {
+    fn from(spec: PolicySpec) -> Self {
+        spec.to_string()
+    }
 }
 
 impl PolicySpec {
+    /// Our default.
+    pub const AUTO: Self = Self::Auto { fair: 0.0, last_modified: false };
+
     /// The policy, ready to decide within `limits`.
     pub fn build(&self, limits: Limits) -> Box<dyn RevisitPolicy> {
         match *self {
@@ -75,6 +109,9 @@ impl PolicySpec {
             }),
             Self::Auto { fair, last_modified } => {
                 Box::new(AutoPolicy::new(fair, last_modified, limits, AutoTuning::default()))
+            }
+            Self::Budget { learn_s, least_s, weights } => {
+                Box::new(SharePolicy::new(learn_s, least_s, weights, limits))
             }
             Self::Nutch { start_s } => {
                 Box::new(self.times(start_s, (1.4, 0.8), (NUTCH_MIN_S, NUTCH_MAX_S), limits))
@@ -121,6 +158,19 @@ impl fmt::Display for PolicySpec {
                 (false, true) => write!(f, "auto(lm)"),
                 (true, true) => write!(f, "auto(fair={fair},lm)"),
             },
+            Self::Budget { learn_s, least_s, weights } => {
+                write!(f, "budget(learn={}", format_duration(learn_s))?;
+                write!(f, ",least={}", format_duration(least_s))?;
+                let named = [
+                    ("ext", weights.by_extension),
+                    ("name", weights.by_name),
+                    ("no-lm", weights.without_last_modified),
+                ];
+                for (name, weight) in named.into_iter().filter(|(_, weight)| *weight != 1.0) {
+                    write!(f, ",{name}={weight}")?;
+                }
+                write!(f, ")")
+            }
         }
     }
 }
@@ -157,6 +207,7 @@ impl FromStr for PolicySpec {
             "nutch" => Ok(Self::Nutch { start_s: nutch(&call)? }),
             "stormcrawler" => stormcrawler(&call),
             "auto" => auto(&call),
+            "budget" => budget(&call),
             name => Err(RevisitError::UnknownPolicy { name: name.to_owned() }),
         }
     }
@@ -235,6 +286,31 @@ fn auto(call: &Call<'_>) -> Result<PolicySpec, RevisitError> {
         return Err(AUTO.error(format!("fairness {fair} is above 1")));
     }
     Ok(PolicySpec::Auto { fair, last_modified })
+}
+
+const BUDGET: Form =
+    Form { policy: "budget", example: "budget(learn=40d,least=90d,ext=0.25,name=2,no-lm=4)" };
+
+/// Paper 002's forty days of daily visits; and a visit in three months at least.
+const LEARN_S: i64 = 40 * DAY_S;
+const LEAST_S: i64 = 90 * DAY_S;
+
+fn budget(call: &Call<'_>) -> Result<PolicySpec, RevisitError> {
+    let (mut learn_s, mut least_s) = (LEARN_S, LEAST_S);
+    let mut weights = Weights::default();
+    for argument in &call.arguments {
+        match argument.split_once('=') {
+            Some(("learn", text)) => learn_s = BUDGET.interval(text)?,
+            Some(("least", text)) => least_s = BUDGET.interval(text)?,
+            Some(("ext", text)) => weights.by_extension = BUDGET.number("weight", text)?,
+            Some(("name", text)) => weights.by_name = BUDGET.number("weight", text)?,
+            Some(("no-lm", text)) => {
+                weights.without_last_modified = BUDGET.number("weight", text)?;
+            }
+            _ => return Err(BUDGET.error(format!("'{argument}' is unknown"))),
+        }
+    }
+    Ok(PolicySpec::Budget { learn_s, least_s, weights })
 }
 
 fn mle(kind: MleKind, call: &Call<'_>) -> Result<PolicySpec, RevisitError> {
@@ -335,6 +411,8 @@ mod tests {
             "stormcrawler(7d,max=365d)",
             "auto",
             "auto(fair=0.5,lm)",
+            "budget(learn=40d,least=90d)",
+            "budget(learn=10d,least=90d,ext=0.25,no-lm=4)",
         ] {
             let spec: PolicySpec = name.parse().unwrap();
             assert_eq!(spec.to_string(), name);

@@ -3,7 +3,7 @@
 use nenrin_revisit::{DAY_S, Limits, Observation, PageHistory, PolicySpec, RevisitPolicy};
 use proptest::prelude::*;
 
-const POLICIES: [&str; 17] = [
+const POLICIES: [&str; 19] = [
     "mle.mix(0.1-10,2nd=7d)",
     "mle.mix(0.5-2,2nd=7d,x0.5,lm)",
     "mle.min(0.1-10,2nd=7d)",
@@ -21,6 +21,8 @@ const POLICIES: [&str; 17] = [
     "auto",
     "auto(fair=0.5)",
     "auto(lm)",
+    "budget(learn=40d,least=90d)",
+    "budget(learn=1d,least=30d,name=2,no-lm=4)",
 ];
 
 fn build(name: &str, limits: Limits) -> Box<dyn RevisitPolicy> {

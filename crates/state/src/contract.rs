@@ -2,12 +2,40 @@ use nenrin_urls::{CanonicalUrl, UrlKey};
 
 use crate::{
     Change, DayCounts, DayQuery, Discovered, DuePage, LogQuery, NewPage, PageId, PageRecord,
-    PathQuery, Round, ServerId, ServerRecord, Site, SiteConditions, SiteId, SiteServer, SiteSums,
-    StateError, StateStats, TreeEntry, TroubleGroup, VersionRow, VisitRow,
+    PathQuery, Removal, RemovalRow, Round, ServerId, ServerRecord, Site, SiteConditions, SiteId,
+    SiteServer, SiteSums, StateError, StateStats, TreeEntry, TroubleGroup, VersionRow, VisitRow,
 };
 
 /// Where a scan of the long-term queue stands: bucket and page taken last.
 pub type DueCursor = (i64, PageId);
+
+/// Which pages to load from the long-term queue.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DueQuery {
+    /// Of every bucket that begins at or before this time.
+    pub until_s: i64,
+    /// Go on after this place.
+    pub after: Option<DueCursor>,
+    /// Only pages of this server.
+    pub server: Option<ServerId>,
+    /// No pages of these sites.
+    pub without: Vec<SiteId>,
+    /// At most this many of one server, so that a large one does not hide the others.
+    pub per_server: usize,
+    /// At most this many in all.
+    pub limit: usize,
+}
+
+/// What came from the long-term queue.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DueLoad {
+    /// The pages, earliest bucket first.
+    pub pages: Vec<DuePage>,
+    /// Where to go on; `None` when every bucket was seen.
+    pub next: Option<DueCursor>,
+    /// Servers with more pages in the buckets seen.
+    pub more: Vec<ServerId>,
+}
 
 /// Which pages to list, in the order of their numbers.
 #[derive(Debug, Clone, Copy, Default)]
@@ -78,7 +106,32 @@ pub trait State: Send + Sync {
     /// Pauses or resumes a site.
     fn pause_site(&self, site: SiteId, paused: bool) -> Result<(), StateError>;
 
-    /// Every site, by number.
+    /// Removes a site in one of three ways, or with `None` gives it back, and writes down why. It is
+    /// paused; from [`Removal::Deny`] on, pages that no other site has are found no more, whoever
+    /// visits them again. What was deleted cannot be given back.
+    fn remove_site(
+        &self,
+        site: SiteId,
+        removal: Option<Removal>,
+        reason: &str,
+        now_s: i64,
+    ) -> Result<(), StateError>;
+
+    /// What was removed and given back, newest first.
+    fn removals(&self) -> Result<Vec<RemovalRow>, StateError>;
+
+    /// The versions of some of a site's denied pages, in the order of pages; goes on after a page.
+    fn denied_versions(
+        &self,
+        site: SiteId,
+        after: Option<PageId>,
+        pages: usize,
+    ) -> Result<Vec<(PageId, u64)>, StateError>;
+
+    /// Drops every version of these pages, after the store has forgotten them; returns how many.
+    fn drop_versions(&self, pages: &[PageId]) -> Result<u64, StateError>;
+
+    /// Every site, by number, also those that were removed.
     fn sites(&self) -> Result<Vec<Site>, StateError>;
 
     /// Begins a round of a site, or returns the one that is not finished yet.
@@ -92,14 +145,20 @@ pub trait State: Send + Sync {
         limit: usize,
     ) -> Result<Vec<DuePage>, StateError>;
 
-    /// Pages whose own time has come, earliest bucket first; the cursor to go on with is that of
-    /// the last page.
-    fn load_due(
-        &self,
-        until_s: i64,
-        after: Option<DueCursor>,
-        limit: usize,
-    ) -> Result<Vec<(DueCursor, DuePage)>, StateError>;
+    /// Pages whose own time has come: whole buckets, since no order is kept inside one.
+    fn load_due(&self, query: &DueQuery) -> Result<DueLoad, StateError>;
+
+    /// The resolution of the long-term queue.
+    fn bucket_s(&self) -> i64;
+
+    /// What a site's pages share, as [`Change::Shared`] left it; empty if nothing.
+    fn shared(&self, site: SiteId) -> Result<Vec<u8>, StateError>;
+
+    /// The hint that pulled a page forward, if one did since its last visit.
+    fn pulled(&self, page: PageId) -> Result<Option<String>, StateError>;
+
+    /// Servers whose pages' intervals are stretched, with the percentage.
+    fn stretched(&self, limit: usize) -> Result<Vec<(ServerRecord, u32)>, StateError>;
 
     /// The records of some servers.
     fn servers(&self, ids: &[ServerId]) -> Result<Vec<ServerRecord>, StateError>;

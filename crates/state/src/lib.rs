@@ -5,6 +5,7 @@
 //! - [`Site`] and [`SiteConditions`]: what a person registered;
 //! - [`PageRecord`], [`DuePage`]: a page and what is needed to visit it;
 //! - [`Change`], above all [`VisitCommit`]: all that one visit makes true, at once;
+//! - [`Removal`]: the three ways to remove a site;
 //! - [`SqliteState`]: the embedded implementation.
 //!
 //! State holds no content: a version row names a version of the store by its number. State may be
@@ -12,21 +13,25 @@
 
 mod contract;
 mod error;
+mod outlook;
 mod overview;
 mod records;
+mod removal;
 mod sqlite;
 #[cfg(any(test, feature = "suite"))]
 pub mod suite;
 
-pub use contract::{DueCursor, PageFilter, State, VersionQuery, VisitFilter};
+pub use contract::{DueCursor, DueLoad, DueQuery, PageFilter, State, VersionQuery, VisitFilter};
 pub use error::StateError;
+pub use outlook::{DueReason, Outlook, Reasons, outlook};
 pub use overview::{
     DayCounts, DayQuery, LogQuery, PathQuery, SiteServer, SiteSums, TreeEntry, TroubleGroup,
 };
 pub use records::{
     Change, ContentMark, Discovered, DuePage, NewPage, Outcome, PageId, PageRecord, PageUpdate,
-    RobotsCopy, RobotsPolicy, Round, RoundCounts, RoundEnd, Schedule, ServerId, ServerPace,
-    ServerRecord, Site, SiteConditions, SiteCounts, SiteId, StateStats, VersionRow, VisitCommit,
-    VisitRow,
+    PullForward, RobotsCopy, RobotsPolicy, Round, RoundCounts, RoundEnd, Schedule, ServerId,
+    ServerPace, ServerRecord, Site, SiteConditions, SiteCounts, SiteId, StateStats, VersionRow,
+    VisitCommit, VisitRow,
 };
+pub use removal::{Removal, RemovalRow};
 pub use sqlite::SqliteState;

@@ -1,7 +1,10 @@
 use std::fmt;
 
+use nenrin_revisit::{CollectingWindow, Found, KnownPage, RevisitSettings};
 use nenrin_urls::{CanonicalUrl, Scope, Server};
 use serde::{Deserialize, Serialize};
+
+use crate::Removal;
 
 /// The number of a site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -63,6 +66,17 @@ impl Outcome {
     pub const ALL: [Self; 6] =
         [Self::Changed, Self::Same, Self::NotModified, Self::Gone, Self::Refused, Self::Failed];
 
+    /// The outcome as far as a schedule cares; only new content is a change.
+    pub fn found(self) -> Found {
+        match self {
+            Self::Changed => Found::Changed,
+            Self::Same | Self::NotModified => Found::Same,
+            Self::Gone => Found::Gone,
+            Self::Refused => Found::Refused,
+            Self::Failed => Found::Failed,
+        }
+    }
+
     /// Whether the page was seen alive.
     pub fn is_seen(self) -> bool {
         matches!(self, Self::Changed | Self::Same | Self::NotModified)
@@ -93,6 +107,18 @@ pub enum Schedule {
         /// Seconds from the beginning of a round to the next.
         period_s: i64,
     },
+    /// Every page on its own schedule (paper 004).
+    Continuous(RevisitSettings),
+}
+
+impl Schedule {
+    /// How pages are revisited, where each has its own schedule.
+    pub fn continuous(&self) -> Option<&RevisitSettings> {
+        match self {
+            Self::Continuous(settings) => Some(settings),
+            _ => None,
+        }
+    }
 }
 
 /// Whether robots.txt is obeyed.
@@ -124,12 +150,33 @@ pub struct SiteConditions {
     pub embeds: bool,
     /// When to come again.
     pub schedule: Schedule,
+    /// When the site may be asked; at any time if there is none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub windows: Vec<CollectingWindow>,
     /// Milliseconds between two requests to one server, at least; `None` takes the archive's.
     pub delay_ms: Option<u64>,
     /// Whether private and loopback addresses may be asked.
     pub allow_private: bool,
     /// Whether robots.txt is obeyed.
     pub robots: RobotsPolicy,
+}
+
+impl SiteConditions {
+    /// The least that can be said of a site: its top pages, collected when asked.
+    pub fn new(tops: Vec<CanonicalUrl>) -> Self {
+        Self {
+            tops,
+            scope: Scope::Host,
+            depth: 100,
+            max_pages: None,
+            embeds: true,
+            schedule: Schedule::Manual,
+            windows: Vec::new(),
+            delay_ms: None,
+            allow_private: false,
+            robots: RobotsPolicy::Obey,
+        }
+    }
 }
 
 /// A registered site.
@@ -147,6 +194,8 @@ pub struct Site {
     pub collected_s: Option<i64>,
     /// Whether collecting is paused.
     pub paused: bool,
+    /// How it was removed, if it was.
+    pub removed: Option<Removal>,
     /// Running totals.
     pub counts: SiteCounts,
 }
@@ -264,6 +313,8 @@ pub struct ServerRecord {
     pub resting_until_ms: Option<i64>,
     /// Troubles in a row: doubles the rest.
     pub strikes: u32,
+    /// How far its pages' intervals are stretched because it cannot keep up; 100 is not at all.
+    pub stretch_percent: u32,
 }
 
 /// When a server was asked and how it bore it.
@@ -277,6 +328,8 @@ pub struct ServerPace {
     pub resting_until_ms: Option<i64>,
     /// Troubles in a row.
     pub strikes: u32,
+    /// How far its pages' intervals are stretched; 100 is not at all.
+    pub stretch_percent: u32,
 }
 
 /// All that is known of a page.
@@ -286,7 +339,8 @@ pub struct PageRecord {
     pub id: PageId,
     /// Its URL.
     pub url: CanonicalUrl,
-    /// The site that found it first.
+    /// The site that keeps its schedule: the one that found it first, or else the first of those
+    /// that know it and let every page have its own.
     pub site: SiteId,
     /// When it became known.
     pub discovered_s: i64,
@@ -300,7 +354,7 @@ pub struct PageRecord {
     pub visits: u32,
     /// Visits that saw new content.
     pub changes: u32,
-    /// Failed visits in a row.
+    /// Visits in a row that did not see it.
     pub failures: u32,
     /// The validators of the last version.
     pub etag: Option<String>,
@@ -316,6 +370,19 @@ pub struct PageRecord {
     pub history: Vec<u8>,
 }
 
+impl PageRecord {
+    /// The page as its schedule sees it.
+    pub fn known(&self) -> KnownPage<'_> {
+        KnownPage {
+            server: u64::from(self.id.server().0),
+            path: self.url.path_and_query(),
+            history: &self.history,
+            found: self.outcome.map(Outcome::found),
+            failures: self.failures,
+        }
+    }
+}
+
 /// A page that is to be visited for a site.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DuePage {
@@ -327,6 +394,21 @@ pub struct DuePage {
     pub depth: u32,
     /// Redirects followed to reach it.
     pub hops: u32,
+    /// Whether a signal pulled it forward.
+    pub pulled: bool,
+}
+
+/// A hint that a page changed brings its next visit nearer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PullForward {
+    /// The page.
+    pub page: PageId,
+    /// When it is worth a visit if the hint is right.
+    pub to_s: i64,
+    /// How likely the hint is right, in percent: this share of the wait beyond `to_s` falls away.
+    pub odds_percent: u8,
+    /// Where the hint came from, for the person who asks why the page is due.
+    pub why: String,
 }
 
 /// A page that a visit made known.
@@ -357,7 +439,7 @@ pub struct PageUpdate {
     pub history: Vec<u8>,
     /// When to come again, if the page has a time of its own.
     pub due_s: Option<i64>,
-    /// Failed visits in a row.
+    /// Visits in a row that did not see the page.
     pub failures: u32,
 }
 
@@ -438,6 +520,22 @@ pub enum Change {
     Pace(ServerPace),
     /// A round was finished.
     RoundEnd(RoundEnd),
+    /// A page with a time of its own is to be visited at another, without a visit now.
+    Due {
+        /// The page.
+        page: PageId,
+        /// Its new time.
+        due_s: i64,
+    },
+    /// A hint brings a page's next visit nearer, if it has a time of its own.
+    PullForward(PullForward),
+    /// What a site's pages share, for its revisit policy.
+    Shared {
+        /// The site.
+        site: SiteId,
+        /// Opaque here.
+        bytes: Vec<u8>,
+    },
 }
 
 /// A page that a commit made known or brought nearer to a top page.

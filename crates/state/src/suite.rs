@@ -5,9 +5,10 @@
 use nenrin_urls::{CanonicalUrl, Scope};
 
 use crate::{
-    Change, ContentMark, DayQuery, Discovered, DuePage, LogQuery, Outcome, PageFilter, PageUpdate,
-    PathQuery, RobotsCopy, RobotsPolicy, RoundEnd, Schedule, ServerPace, SiteConditions, State,
-    StateError, VersionQuery, VersionRow, VisitCommit, VisitFilter,
+    Change, ContentMark, DayQuery, Discovered, DuePage, DueQuery, LogQuery, Outcome, PageFilter,
+    PageUpdate, PathQuery, PullForward, Removal, RobotsCopy, RobotsPolicy, RoundEnd, Schedule,
+    ServerPace, SiteConditions, State, StateError, VersionQuery, VersionRow, VisitCommit,
+    VisitFilter,
 };
 
 /// Declares one test per law of the contract, each on a fresh state.
@@ -25,6 +26,10 @@ macro_rules! contract_suite {
                 a_shorter_path_brings_the_body_again
                 a_page_may_belong_to_two_sites
                 a_page_is_loaded_when_its_time_has_come
+                a_large_server_does_not_hide_the_others
+                a_hint_brings_a_page_nearer_until_its_visit
+                a_site_may_change_to_schedules_of_pages_and_back
+                what_pages_share_is_kept_with_a_commit
                 a_visit_is_in_the_log_and_in_the_sums
                 versions_are_found_as_of_a_date
                 urls_with_versions_are_found_by_their_keys
@@ -40,6 +45,10 @@ macro_rules! contract_suite {
                 troubles_are_grouped_by_cause
                 versions_are_read_backwards_in_portions
                 pages_are_listed_by_path_and_by_directory
+                a_hidden_site_is_paused_and_its_versions_are_found
+                what_is_denied_is_found_no_more_until_it_is_given_back
+                a_page_that_another_site_has_is_not_denied
+                what_was_deleted_stays_deleted
             );
         }
     };
@@ -72,6 +81,7 @@ fn conditions(top: &str) -> SiteConditions {
         delay_ms: None,
         allow_private: false,
         robots: RobotsPolicy::Obey,
+        ..SiteConditions::new(Vec::new())
     }
 }
 
@@ -203,19 +213,115 @@ pub fn a_page_may_belong_to_two_sites(state: &impl State) {
 }
 
 pub fn a_page_is_loaded_when_its_time_has_come(state: &impl State) {
-    let (_, due) = begun(state);
-    let mut first = visit(&due, NOW_S, Outcome::Changed);
+    let (_, due_page) = begun(state);
+    let mut first = visit(&due_page, NOW_S, Outcome::Changed);
     first.update.due_s = Some(NOW_S + 10_000);
     commit(state, first);
-    assert_eq!(state.load_due(NOW_S + 9_999, None, 10).unwrap(), vec![]);
-    let loaded = state.load_due(NOW_S + 10_000, None, 10).unwrap();
-    assert_eq!((loaded.len(), loaded[0].1.page.id), (1, due.page.id));
-    assert_eq!(state.load_due(NOW_S + 10_000, Some(loaded[0].0), 10).unwrap(), vec![]);
-    let mut second = visit(&due, NOW_S + 10_000, Outcome::Same);
+    // Buckets are an hour wide here, and no order is kept inside one.
+    assert_eq!(due(state, NOW_S + 10_000 - 3_600), vec![]);
+    assert_eq!(due(state, NOW_S + 10_000), vec![due_page.page.id]);
+    let mut second = visit(&due_page, NOW_S + 10_000, Outcome::Same);
     second.update.due_s = Some(NOW_S + 90_000);
     commit(state, second);
-    assert_eq!(state.load_due(NOW_S + 89_000, None, 10).unwrap(), vec![]);
-    assert_eq!(state.load_due(NOW_S + 90_000, None, 10).unwrap().len(), 1);
+    assert_eq!(due(state, NOW_S + 90_000 - 3_600), vec![]);
+    assert_eq!(due(state, NOW_S + 90_000), vec![due_page.page.id]);
+    state.commit(&[Change::Due { page: due_page.page.id, due_s: NOW_S + 900_000 }]).unwrap();
+    assert_eq!(due(state, NOW_S + 90_000), vec![]);
+}
+
+fn due_query(until_s: i64) -> DueQuery {
+    DueQuery { until_s, per_server: 10, limit: 10, ..DueQuery::default() }
+}
+
+fn due(state: &dyn State, until_s: i64) -> Vec<crate::PageId> {
+    let load = state.load_due(&due_query(until_s)).unwrap();
+    load.pages.iter().map(|due| due.page.id).collect()
+}
+
+fn continuous(top: &str) -> SiteConditions {
+    SiteConditions {
+        schedule: Schedule::Continuous(nenrin_revisit::RevisitSettings::default()),
+        ..conditions(top)
+    }
+}
+
+pub fn a_large_server_does_not_hide_the_others(state: &impl State) {
+    let large = state.add_site("large", &continuous("http://large.com/"), NOW_S).unwrap();
+    state.add_site("small", &continuous("http://small.com/"), NOW_S).unwrap();
+    let many: Vec<_> = (0..30)
+        .map(|n| Discovered {
+            due_s: Some(NOW_S + n * 600),
+            ..found(&format!("http://large.com/{n}"), 2)
+        })
+        .collect();
+    state.make_known(large.id, &many, NOW_S).unwrap();
+    let query = DueQuery { per_server: 7, limit: 100, ..due_query(NOW_S + 100_000) };
+    let load = state.load_due(&query).unwrap();
+    assert_eq!((load.pages.len(), load.next, load.more.len()), (8, None, 1));
+    let server = load.more[0];
+    assert_eq!(load.pages[0].page.id.server(), server);
+    let all = DueQuery { server: Some(server), per_server: 100, ..query.clone() };
+    let rest = state.load_due(&all).unwrap();
+    assert_eq!((rest.pages.len(), rest.next), (31, None));
+    assert!(rest.pages.is_sorted_by_key(|due| due.page.due_s.unwrap() / 3_600));
+    let without = DueQuery { without: vec![large.id], ..query.clone() };
+    assert_eq!(state.load_due(&without).unwrap().pages.len(), 1);
+    // In portions, each page comes once.
+    let mut query = DueQuery { per_server: 100, limit: 5, ..query };
+    let mut seen = std::collections::BTreeSet::new();
+    loop {
+        let load = state.load_due(&query).unwrap();
+        assert!(load.pages.iter().all(|due| seen.insert(due.page.id)));
+        query.after = load.next;
+        if query.after.is_none() {
+            break;
+        }
+    }
+    assert_eq!(seen.len(), 32);
+}
+
+pub fn a_hint_brings_a_page_nearer_until_its_visit(state: &impl State) {
+    let (_, page) = begun(state);
+    let mut first = visit(&page, NOW_S, Outcome::Changed);
+    first.update.due_s = Some(NOW_S + 1_000_000);
+    commit(state, first.clone());
+    let hint = |odds_percent, to_s| {
+        let page = page.page.id;
+        let pull = PullForward { page, to_s, odds_percent, why: "feed".to_owned() };
+        state.commit(&[Change::PullForward(pull)]).unwrap();
+        state.page(&url("http://e.com/")).unwrap().unwrap().due_s.unwrap()
+    };
+    assert_eq!(hint(50, NOW_S), NOW_S + 500_000);
+    assert_eq!(hint(100, NOW_S + 600_000), NOW_S + 500_000);
+    assert_eq!(hint(100, NOW_S + 10), NOW_S + 10);
+    let load = state.load_due(&due_query(NOW_S + 10)).unwrap();
+    assert!(load.pages[0].pulled);
+    assert_eq!(state.pulled(page.page.id).unwrap().as_deref(), Some("feed"));
+    commit(state, first);
+    assert_eq!(state.pulled(page.page.id).unwrap(), None);
+}
+
+pub fn a_site_may_change_to_schedules_of_pages_and_back(state: &impl State) {
+    let (_, page) = begun(state);
+    commit(state, visit(&page, NOW_S, Outcome::Changed));
+    state.make_known(page.site, &[found("http://e.com/new", 2)], NOW_S).unwrap();
+    assert_eq!(due(state, NOW_S + 1_000_000), vec![]);
+    state.set_site(page.site, &continuous("http://e.com/"), NOW_S).unwrap();
+    assert_eq!(due(state, NOW_S).len(), 1);
+    assert_eq!(due(state, NOW_S + 86_400).len(), 2);
+    let other = state.add_site("other", &continuous("http://e.com/"), NOW_S).unwrap();
+    state.set_site(page.site, &conditions("http://e.com/"), NOW_S).unwrap();
+    let left = state.load_due(&due_query(NOW_S + 1_000_000)).unwrap().pages;
+    assert_eq!((left.len(), left[0].site), (1, other.id));
+}
+
+pub fn what_pages_share_is_kept_with_a_commit(state: &impl State) {
+    let (_, page) = begun(state);
+    assert_eq!(state.shared(page.site).unwrap(), Vec::<u8>::new());
+    for bytes in [vec![1, 2], vec![3]] {
+        state.commit(&[Change::Shared { site: page.site, bytes: bytes.clone() }]).unwrap();
+        assert_eq!(state.shared(page.site).unwrap(), bytes);
+    }
 }
 
 pub fn a_visit_is_in_the_log_and_in_the_sums(state: &impl State) {
@@ -305,6 +411,7 @@ pub fn a_servers_record_comes_back(state: &impl State) {
         asked_ms,
         resting_until_ms: Some(asked_ms + 60_000),
         strikes: 3,
+        stretch_percent: 150,
     };
     state
         .commit(&[robots(NOW_S, Some(copy.clone())), Change::Pace(pace), robots(NOW_S + 9, None)])
@@ -314,6 +421,7 @@ pub fn a_servers_record_comes_back(state: &impl State) {
     server.asked_ms = Some(asked_ms);
     server.resting_until_ms = Some(asked_ms + 60_000);
     server.strikes = 3;
+    server.stretch_percent = 150;
     assert_eq!(state.servers(&[server.id, crate::ServerId(99)]).unwrap(), vec![server]);
 }
 
@@ -549,4 +657,74 @@ pub fn pages_are_listed_by_path_and_by_directory(state: &impl State) {
     );
     assert_eq!(tree(query("/a/", Some("/a/"), 2)), [is("/a/1", true), is("/a/2", true)]);
     assert_eq!(tree(query("/a/", Some("/a/2"), 9)), [is("/a/b/", false)]);
+}
+
+/// A site with two pages, one version each.
+fn removable(state: &impl State) -> crate::SiteId {
+    let site = state.add_site("r", &conditions("http://r.com/"), NOW_S).unwrap().id;
+    state.adopt_version(site, &url("http://r.com/"), &row(71, NOW_S)).unwrap();
+    state.adopt_version(site, &url("http://r.com/b"), &row(72, NOW_S)).unwrap();
+    site
+}
+
+fn is_found(state: &impl State, text: &str) -> bool {
+    let key = url(text).key();
+    let found = state.version_as_of(&key, NOW_S).unwrap().is_some();
+    assert_eq!(found, !state.versions(&key, VersionQuery::default()).unwrap().is_empty());
+    assert_eq!(found, !state.newest_versions(&key, (i64::MAX, u64::MAX), 9).unwrap().is_empty());
+    let listed = state.urls(key.as_str(), &format!("{key}~"), 9).unwrap();
+    assert_eq!(found, listed.contains(&url(text)));
+    found
+}
+
+pub fn a_hidden_site_is_paused_and_its_versions_are_found(state: &impl State) {
+    let site = removable(state);
+    state.remove_site(site, Some(Removal::Hide), "dull", NOW_S + 1).unwrap();
+    let found = &state.sites().unwrap()[0];
+    assert_eq!((found.paused, found.removed), (true, Some(Removal::Hide)));
+    assert!(is_found(state, "http://r.com/b"));
+    let log = state.removals().unwrap();
+    assert_eq!((log.len(), log[0].reason.as_str(), log[0].at_s), (1, "dull", NOW_S + 1));
+}
+
+pub fn what_is_denied_is_found_no_more_until_it_is_given_back(state: &impl State) {
+    let site = removable(state);
+    state.remove_site(site, Some(Removal::Deny), "asked to", NOW_S).unwrap();
+    for page in ["http://r.com/", "http://r.com/b"] {
+        assert!(!is_found(state, page));
+    }
+    assert_eq!(state.site_as_of(site, NOW_S, None, 9).unwrap(), []);
+    // Neither a new version nor a rebuilt index opens it again.
+    state.adopt_version(site, &url("http://r.com/b"), &row(73, NOW_S + 9)).unwrap();
+    assert!(!is_found(state, "http://r.com/b"));
+    state.remove_site(site, None, "they changed their mind", NOW_S + 10).unwrap();
+    assert!(is_found(state, "http://r.com/") && is_found(state, "http://r.com/b"));
+    assert_eq!(state.sites().unwrap()[0].removed, None);
+    assert_eq!(state.removals().unwrap().len(), 2);
+}
+
+pub fn a_page_that_another_site_has_is_not_denied(state: &impl State) {
+    let site = removable(state);
+    let other = state.add_site("o", &conditions("http://r.com/b"), NOW_S).unwrap().id;
+    state.remove_site(site, Some(Removal::Deny), "asked to", NOW_S).unwrap();
+    assert!(!is_found(state, "http://r.com/"));
+    assert!(is_found(state, "http://r.com/b"));
+    state.remove_site(other, Some(Removal::Deny), "asked to", NOW_S).unwrap();
+    assert!(!is_found(state, "http://r.com/b"));
+}
+
+pub fn what_was_deleted_stays_deleted(state: &impl State) {
+    let site = removable(state);
+    state.remove_site(site, Some(Removal::Delete), "must go", NOW_S).unwrap();
+    let first = state.denied_versions(site, None, 1).unwrap();
+    let rest = state.denied_versions(site, Some(first[0].0), 9).unwrap();
+    let mut versions: Vec<u64> = first.iter().chain(&rest).map(|(_, version)| *version).collect();
+    versions.sort_unstable();
+    assert_eq!(versions, [71, 72]);
+    let pages: Vec<crate::PageId> = first.iter().chain(&rest).map(|(page, _)| *page).collect();
+    assert_eq!(state.drop_versions(&pages).unwrap(), 2);
+    assert_eq!(state.denied_versions(site, None, 9).unwrap(), []);
+    assert_eq!(state.sites().unwrap()[0].counts.versions, 0);
+    let error = state.remove_site(site, None, "oh", NOW_S).unwrap_err();
+    assert!(matches!(error, StateError::SiteDeleted { .. }), "{error}");
 }

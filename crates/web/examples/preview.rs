@@ -131,6 +131,7 @@ fn conditions(top: CanonicalUrl, period_s: i64) -> SiteConditions {
         max_pages: None,
         embeds: true,
         schedule: Schedule::Rounds { period_s },
+        windows: Vec::new(),
         delay_ms: Some(2000),
         allow_private: false,
         robots: RobotsPolicy::Obey,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use nenrin_revisit::RevisitSettings;
 use nenrin_state::{RobotsPolicy, Schedule, SiteConditions};
 use nenrin_urls::{CanonicalUrl, Scope};
 
@@ -17,8 +18,12 @@ const MIN_PERIOD_S: i64 = 60;
 const MAX_PERIOD_S: i64 = 10 * 365 * format::DAY_S;
 const MAX_DELAY_MS: u64 = 3_600_000;
 
+/// No period: every page has its own schedule.
+const CONTINUOUS: &str = "continuous";
+
 /// The periods offered; others are typed.
-pub(crate) const PERIODS: [(&str, &str, &str); 6] = [
+pub(crate) const PERIODS: [(&str, &str, &str); 7] = [
+    (CONTINUOUS, "each page when a change is likely", "ページごとに自動で"),
     ("manual", "only when I ask", "手動のみ"),
     ("1h", "every hour", "1時間ごと"),
     ("12h", "twice a day", "1日2回"),
@@ -55,7 +60,7 @@ impl SiteForm {
             url: String::new(),
             more_tops: String::new(),
             name: String::new(),
-            period: "1d".into(),
+            period: CONTINUOUS.into(),
             other_period: String::new(),
             scope: Scope::Host.to_string(),
             depth: DEFAULT_DEPTH.to_string(),
@@ -78,6 +83,7 @@ impl SiteForm {
         match &conditions.schedule {
             Schedule::Manual => form.period = "manual".into(),
             Schedule::Rounds { period_s } => form.set_period(*period_s),
+            Schedule::Continuous(_) => form.period = CONTINUOUS.into(),
         }
         form.scope = conditions.scope.to_string();
         form.depth = conditions.depth.to_string();
@@ -132,7 +138,7 @@ impl SiteForm {
         let mut check = Check { lang, wrong: Wrong::new() };
         let tops = self.tops(&mut check);
         let name = self.site_name(&mut check, tops.first());
-        let schedule = self.schedule(&mut check);
+        let schedule = self.schedule(&mut check, before.map(|before| &before.schedule));
         let scope = self.scope.parse().unwrap_or_else(|_| {
             check.say("scope", "choose one of these", "いずれかを選んでください");
             Scope::Host
@@ -197,8 +203,13 @@ impl SiteForm {
         if name.is_empty() { top.map(default_name).unwrap_or_default() } else { name.to_owned() }
     }
 
-    fn schedule(&self, check: &mut Check) -> Schedule {
+    fn schedule(&self, check: &mut Check, before: Option<&Schedule>) -> Schedule {
         let (field, text) = match self.period.as_str() {
+            // Its policy and bounds are not shown here, so they stay as they are.
+            CONTINUOUS => {
+                let settings = before.and_then(Schedule::continuous).cloned();
+                return Schedule::Continuous(settings.unwrap_or_default());
+            }
             "manual" => return Schedule::Manual,
             "other" => ("other_period", self.other_period.as_str()),
             period => ("period", period),
@@ -266,7 +277,8 @@ fn defaults(tops: Vec<CanonicalUrl>) -> SiteConditions {
         depth: DEFAULT_DEPTH,
         max_pages: None,
         embeds: true,
-        schedule: Schedule::Rounds { period_s: format::DAY_S },
+        schedule: Schedule::Continuous(RevisitSettings::default()),
+        windows: Vec::new(),
         delay_ms: None,
         allow_private: false,
         robots: RobotsPolicy::Obey,
@@ -335,7 +347,7 @@ mod tests {
         let (name, conditions) = typed(|_| {}).read(Lang::En, None).unwrap();
         assert_eq!(name, "example.org");
         assert_eq!(conditions.tops[0].as_str(), "https://example.org/");
-        assert_eq!(conditions.schedule, Schedule::Rounds { period_s: 86_400 });
+        assert_eq!(conditions.schedule, Schedule::Continuous(RevisitSettings::default()));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use nenrin_frontier::Feedback;
 use nenrin_state::{DuePage, Outcome, RobotsPolicy, ServerId, VersionRow};
 
-use super::{Crawl, Task, UnderWay, rounds::page_priority, servers::RobotsAnswer};
+use super::{Crawl, Task, UnderWay, servers::RobotsAnswer};
 use crate::{
     Answer, Command, FetchOrder, Fetched, Purpose, StoreOrder, Ticket,
     verdict::{self, Verdict},
@@ -37,13 +37,18 @@ impl Crawl {
             self.taken.remove(&(due.site, due.page.id));
             return;
         };
+        if !self.may_go(&due) {
+            self.frontier.done(server.0, now_ms, Feedback::NotAsked);
+            self.put_to_rest(&due);
+            return;
+        }
         let conditions = &site.conditions;
         let allow_private = conditions.allow_private;
         if conditions.robots == RobotsPolicy::Obey {
             match self.robots_allow(now_ms, server, &due.page.url) {
                 RobotsAnswer::Allowed => {}
                 RobotsAnswer::AskFirst => {
-                    self.frontier.push(server.0, page_priority(&due), Task::Page(due));
+                    self.push_page(*due);
                     if let Ok(url) = self.servers[&server].record.server.url("/robots.txt") {
                         self.start_robots(server, url, 0, allow_private, out);
                     }
@@ -52,7 +57,7 @@ impl Crawl {
                 RobotsAnswer::No(verdict) => {
                     self.frontier.done(server.0, now_ms, Feedback::NotAsked);
                     let ticket = self.new_ticket();
-                    let visit = self.visit(now_ms, &due, verdict, None, 0);
+                    let visit = self.visit(now_ms, &due, verdict, None, 0, out);
                     self.commit_visit(ticket, due.page.url, Box::new(visit), out);
                     return;
                 }
@@ -71,6 +76,7 @@ impl Crawl {
             known_mark: due.page.mark.filter(|_| has_version),
         };
         let asked_conditionally = order.asks_conditionally();
+        self.count_visit(now_ms, due.site);
         self.fetching += 1;
         self.under_way
             .insert(ticket, UnderWay::Page { due, asked_ms: now_ms, asked_conditionally });
@@ -138,7 +144,8 @@ impl Crawl {
     ) {
         let outcome = verdict.outcome;
         let answer = fetched.result.ok();
-        let mut visit = self.visit(asked_ms, &due, verdict, answer.as_ref(), fetched.elapsed_ms);
+        let elapsed_ms = fetched.elapsed_ms;
+        let mut visit = self.visit(asked_ms, &due, verdict, answer.as_ref(), elapsed_ms, out);
         let Some(answer) = answer.filter(|_| outcome == Outcome::Changed) else {
             self.commit_visit(ticket, due.page.url, Box::new(visit), out);
             return;

@@ -1,18 +1,26 @@
-//! The crawler as a machine. Its parts: `rounds` (what is queued), `servers` (rules and pace),
-//! `fetches` (asking and judging), `visits` (what becomes true).
+//! The crawler as a machine. Its parts: `rounds` (what a round queues), `refresher` (what is due
+//! and queued), `servers` (rules and pace), `fetches` (asking and judging), `visits` (what becomes
+//! true), `schedules` (when to come again, and whether now is a time to collect).
 
 mod fetches;
+mod refresher;
 mod rounds;
+mod schedules;
 mod servers;
 mod visits;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use nenrin_frontier::{Frontier, FrontierStats};
+use nenrin_revisit::Overflow;
 use nenrin_state::{DuePage, PageId, ServerId, ServerRecord, Site, SiteId, VisitCommit};
 use nenrin_urls::CanonicalUrl;
 
-use self::rounds::next_round_ms;
+use self::{
+    refresher::Refresher,
+    rounds::next_round_ms,
+    schedules::{Door, SiteSchedule},
+};
 use crate::{Command, CrawlOptions, Event, Ticket, robots::Rules, round::RoundState};
 
 /// The crawler as a machine: [`Crawl::step`] takes what happened and says what to do.
@@ -30,13 +38,21 @@ pub struct Crawl {
     wanted: BTreeSet<SiteId>,
     /// Sites whose round has been asked for and has not begun yet.
     beginning: BTreeSet<SiteId>,
+    /// Sites whose pages have times of their own.
+    schedules: BTreeMap<SiteId, SiteSchedule>,
+    doors: BTreeMap<SiteId, Door>,
+    /// When the doors are to be looked at next.
+    doors_until_ms: i64,
+    /// The day, and the visits to pages with times of their own in it.
+    today: (i64, u64),
+    refresher: Refresher,
     servers: BTreeMap<ServerId, ServerState>,
     frontier: Frontier<Task>,
     under_way: BTreeMap<Ticket, UnderWay>,
     /// Requests among `under_way`.
     fetching: usize,
-    /// Pages queued or under way.
-    taken: BTreeSet<(SiteId, PageId)>,
+    /// Pages queued or under way, and whether a round counts them.
+    taken: BTreeMap<(SiteId, PageId), bool>,
     last_ticket: u64,
     wake_ms: Option<i64>,
     stopping: bool,
@@ -48,6 +64,8 @@ struct ServerState {
     rules: Rules,
     /// Since when the rules hold, to know when to ask again.
     rules_checked_s: i64,
+    /// How far its pages' intervals are stretched.
+    overflow: Overflow,
 }
 
 #[derive(Debug)]
@@ -62,6 +80,7 @@ enum UnderWay {
     Robots { server: ServerId, hops: u32, allow_private: bool },
     Storing { url: CanonicalUrl, visit: Box<VisitCommit> },
     Committing { url: CanonicalUrl, site: SiteId, page: PageId },
+    Pulling { server: ServerId },
 }
 
 impl Crawl {
@@ -74,11 +93,16 @@ impl Crawl {
             rounds: BTreeMap::new(),
             wanted: BTreeSet::new(),
             beginning: BTreeSet::new(),
+            schedules: BTreeMap::new(),
+            doors: BTreeMap::new(),
+            doors_until_ms: i64::MIN,
+            today: (0, 0),
+            refresher: Refresher::default(),
             servers: BTreeMap::new(),
             frontier,
             under_way: BTreeMap::new(),
             fetching: 0,
-            taken: BTreeSet::new(),
+            taken: BTreeMap::new(),
             last_ticket: 0,
             wake_ms: None,
             stopping: false,
@@ -89,9 +113,14 @@ impl Crawl {
     pub fn step(&mut self, now_ms: i64, event: Event) -> Vec<Command> {
         let mut out = Vec::new();
         match event {
-            Event::Sites(sites) => {
-                self.sites = sites.into_iter().map(|site| (site.id, site)).collect();
+            Event::Sites(sites) => self.sites_told(sites, &mut out),
+            Event::SharedLoaded { site, bytes, visits_today } => {
+                self.shared_loaded(now_ms, site, &bytes, visits_today);
             }
+            Event::DueLoaded { query, load, servers } => {
+                self.due_loaded(now_ms, &query, load, servers, &mut out);
+            }
+            Event::Hint(pull) => self.pull_forward(pull, &mut out),
             Event::CollectNow(site) => {
                 self.wanted.insert(site);
             }
@@ -107,7 +136,10 @@ impl Crawl {
                 self.committed(now_ms, &tickets, &rounds_ended, new_pages, servers, &mut out);
             }
             Event::Wake => self.wake_ms = None,
-            Event::Stop => self.stopping = true,
+            Event::Stop => {
+                self.stopping = true;
+                self.keep_all(&mut out);
+            }
         }
         self.pump(now_ms, &mut out);
         out
@@ -116,6 +148,11 @@ impl Crawl {
     /// How full the short-term queue is.
     pub fn frontier_stats(&self, now_ms: i64) -> FrontierStats {
         self.frontier.stats(now_ms)
+    }
+
+    /// Pages in the short-term queue.
+    pub fn queued(&self) -> usize {
+        self.frontier.queued()
     }
 
     /// Requests under way.
@@ -144,13 +181,16 @@ impl Crawl {
             }
             return;
         }
+        self.watch_doors(now_ms);
         self.begin_due_rounds(now_ms, out);
         self.load_more(out);
+        self.refresh(now_ms, out);
         while self.fetching < self.options.parallel
             && self.under_way.len() < self.options.parallel + self.options.unstored_max
         {
             let Some((server, task)) = self.frontier.take(now_ms) else { break };
             self.start(now_ms, ServerId(server), task, out);
+            self.queue_shrank(ServerId(server));
         }
         self.end_rounds(now_ms, out);
         self.ask_to_wake(now_ms, out);
@@ -169,11 +209,14 @@ impl Crawl {
             .sites
             .values()
             .filter(|site| {
-                !self.rounds.contains_key(&site.id) && !self.beginning.contains(&site.id)
+                let under_way =
+                    self.rounds.contains_key(&site.id) || self.beginning.contains(&site.id);
+                !under_way && self.is_open(site.id)
             })
             .filter_map(next_round_ms)
             .min();
-        let Some(next_ms) = ready_ms.into_iter().chain(round_ms).min() else { return };
+        let next = [ready_ms, round_ms, self.next_bucket_ms(now_ms), self.next_door_ms()];
+        let Some(next_ms) = next.into_iter().flatten().min() else { return };
         let next_ms = next_ms.max(now_ms + 1);
         if self.wake_ms.is_none_or(|asked_ms| next_ms < asked_ms) {
             self.wake_ms = Some(next_ms);

@@ -1,17 +1,23 @@
 //! Rounds: when one begins, which of its pages are queued, when it is over.
 
 use nenrin_frontier::Pace;
-use nenrin_state::{Change, DuePage, Round, RoundEnd, Schedule, ServerRecord, Site, SiteId};
+use nenrin_state::{
+    Change, DuePage, Outcome, Round, RoundEnd, Schedule, ServerRecord, Site, SiteId,
+};
 
-use super::{Crawl, Task, servers::gives_up};
+use super::{Crawl, Door, SiteSchedule, servers::gives_up};
 use crate::{
     Command, RoundReport,
     round::{RoundState, Scan},
 };
 
+/// A page that is gone is looked for once in a quarter of a year at least.
+const GONE_REST_MAX_S: i64 = 90 * 86_400;
+
 impl Crawl {
     pub(super) fn begin_round(&mut self, site: SiteId, out: &mut Vec<Command>) {
-        let known = self.sites.contains_key(&site) && !self.rounds.contains_key(&site);
+        let ready = self.schedules.get(&site).is_none_or(SiteSchedule::is_ready);
+        let known = ready && self.sites.contains_key(&site) && !self.rounds.contains_key(&site);
         if known && self.beginning.insert(site) {
             out.push(Command::BeginRound(site));
         }
@@ -23,7 +29,8 @@ impl Crawl {
             .values()
             .filter(|site| {
                 let due = next_round_ms(site).is_some_and(|due_ms| due_ms <= now_ms);
-                due || self.wanted.contains(&site.id)
+                // Who asks for a round now does not mean to wait for the site's hours.
+                (due && self.is_open(site.id)) || self.wanted.contains(&site.id)
             })
             .map(|site| site.id)
             .collect();
@@ -34,15 +41,19 @@ impl Crawl {
 
     pub(super) fn round_begun(&mut self, round: Round) {
         self.beginning.remove(&round.site);
-        self.wanted.remove(&round.site);
+        let wanted = self.wanted.remove(&round.site);
         if let Some(site) = self.sites.get_mut(&round.site) {
             site.collected_s = Some(round.started_s);
-            self.rounds.entry(round.site).or_insert_with(|| RoundState::new(round));
+            self.rounds.entry(round.site).or_insert_with(|| RoundState::new(round, wanted));
         }
     }
 
     pub(super) fn load_more(&mut self, out: &mut Vec<Command>) {
-        for state in self.rounds.values_mut() {
+        for (&site, state) in &mut self.rounds {
+            let ready = state.wanted || self.doors.get(&site).is_none_or(Door::is_open);
+            if !ready {
+                continue;
+            }
             let room = self.options.queue_max.saturating_sub(self.frontier.queued());
             if room < self.options.load_batch {
                 return;
@@ -85,7 +96,15 @@ impl Crawl {
         let Some(round) = self.rounds.get_mut(&due.site) else { return };
         let Some(site) = self.sites.get(&due.site) else { return };
         let place = (due.site, due.page.id);
-        if self.taken.contains(&place) {
+        if let Some(in_round) = self.taken.get_mut(&place) {
+            // It was due by itself: the round waits for it as well.
+            if !std::mem::replace(in_round, true) {
+                round.open += 1;
+                round.taken += 1;
+            }
+            return;
+        }
+        if rests_while_gone(site, &due, round.wanted, now_ms) {
             return;
         }
         if site.conditions.max_pages.is_some_and(|max| round.taken >= max) {
@@ -102,9 +121,17 @@ impl Crawl {
             round.left.entry(server).or_default().insert(due.page.id);
             return;
         }
-        self.taken.insert(place);
+        self.taken.insert(place, true);
         round.open += 1;
         round.taken += 1;
+        self.set_delay(&due);
+        self.push_page(due);
+    }
+
+    /// A page's server is asked at its site's own pace.
+    pub(super) fn set_delay(&mut self, due: &DuePage) {
+        let server = due.page.id.server();
+        let Some(site) = self.sites.get(&due.site) else { return };
         let delay_ms = site.conditions.delay_ms.map(|ms| ms as i64);
         if let Some(pace) = self.frontier.pace(server.0)
             && pace.delay_ms != delay_ms
@@ -112,7 +139,22 @@ impl Crawl {
             let pace = Pace { delay_ms, ..pace.clone() };
             self.frontier.set_pace(server.0, pace);
         }
-        self.frontier.push(server.0, page_priority(&due), Task::Page(Box::new(due)));
+    }
+
+    /// A page whose site has closed goes back to rest: it stays due in the state.
+    pub(super) fn put_to_rest(&mut self, due: &DuePage) {
+        let in_round = self.taken.remove(&(due.site, due.page.id)).unwrap_or(false);
+        if let Some(round) = self.rounds.get_mut(&due.site).filter(|_| in_round) {
+            round.open -= 1;
+            round.taken -= 1;
+            round.scan_again();
+        }
+    }
+
+    /// Whether a page may be asked for at this hour.
+    pub(super) fn may_go(&self, due: &DuePage) -> bool {
+        let wanted = self.rounds.get(&due.site).is_some_and(|round| round.wanted);
+        wanted || self.is_open(due.site)
     }
 
     pub(super) fn end_rounds(&mut self, now_ms: i64, out: &mut Vec<Command>) {
@@ -140,9 +182,16 @@ impl Crawl {
     }
 }
 
-/// Pages nearer to a top page go first; among equals the one that was found first.
-pub(super) fn page_priority(due: &DuePage) -> u64 {
-    1 + u64::from(due.depth)
+/// A page that was found gone several times in a row is left out of some rounds, ever more of them.
+fn rests_while_gone(site: &Site, due: &DuePage, wanted: bool, now_ms: i64) -> bool {
+    let Schedule::Rounds { period_s } = site.conditions.schedule else { return false };
+    let page = &due.page;
+    let (Some(visited_s), Some(Outcome::Gone)) = (page.visited_s, page.outcome) else {
+        return false;
+    };
+    let rounds = (1_i64 << page.failures.saturating_sub(1).min(16)) - 1;
+    let rest_s = rounds.saturating_mul(period_s).min(GONE_REST_MAX_S);
+    !wanted && page.failures > 1 && now_ms / 1000 < visited_s + rest_s
 }
 
 /// When a site's next round is due, if it is collected in rounds and not paused.

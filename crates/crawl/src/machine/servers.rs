@@ -1,6 +1,7 @@
 //! Servers: their rules, how they bear being asked, and when a round gives one up.
 
 use nenrin_frontier::{Feedback, Pace};
+use nenrin_revisit::Overflow;
 use nenrin_state::{Change, Outcome, ServerId, ServerPace, ServerRecord};
 use nenrin_urls::CanonicalUrl;
 
@@ -28,7 +29,9 @@ impl Crawl {
             self.frontier.set_pace(record.id.0, pace);
             let id = record.id;
             let rules_checked_s = now_ms / 1000;
-            self.servers.insert(id, ServerState { record, rules: Rules::Unknown, rules_checked_s });
+            let overflow = Overflow::new(record.stretch_percent);
+            let rules = Rules::Unknown;
+            self.servers.insert(id, ServerState { record, rules, rules_checked_s, overflow });
             self.refresh_rules(now_ms, id);
         }
     }
@@ -130,6 +133,7 @@ impl Crawl {
                 asked_ms: pace.asked_ms.unwrap_or(now_ms),
                 resting_until_ms: pace.resting_until_ms,
                 strikes: pace.strikes,
+                stretch_percent: self.servers.get(&server).map_or(100, |s| s.overflow.percent()),
             }),
         });
         if gives_up(&self.options, Some(pace), now_ms) {
@@ -141,8 +145,11 @@ impl Crawl {
     pub(super) fn leave(&mut self, server: ServerId) {
         for task in self.frontier.drain(server.0) {
             let Task::Page(due) = task else { continue };
-            self.taken.remove(&(due.site, due.page.id));
-            if let Some(round) = self.rounds.get_mut(&due.site) {
+            let in_round = self.taken.remove(&(due.site, due.page.id)).unwrap_or(false);
+            if !in_round {
+                self.refresher.look_again();
+            }
+            if let Some(round) = self.rounds.get_mut(&due.site).filter(|_| in_round) {
                 round.open -= 1;
                 round.taken -= 1;
                 round.left.entry(server).or_default().insert(due.page.id);
@@ -218,7 +225,7 @@ impl Crawl {
             },
         };
         let ticket = self.new_ticket();
-        let visit = self.visit(now_ms, &due, verdict, None, fetched.elapsed_ms);
+        let visit = self.visit(now_ms, &due, verdict, None, fetched.elapsed_ms, out);
         self.commit_visit(ticket, due.page.url, Box::new(visit), out);
     }
 }

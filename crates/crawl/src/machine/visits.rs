@@ -10,18 +10,19 @@ use crate::{Answer, Command, FoundLink, LinkRole, Ticket, verdict::Verdict};
 
 impl Crawl {
     pub(super) fn visit(
-        &self,
+        &mut self,
         at_ms: i64,
         due: &DuePage,
         verdict: Verdict,
         answer: Option<&Answer>,
         elapsed_ms: i64,
+        out: &mut Vec<Command>,
     ) -> VisitCommit {
         let page = &due.page;
         let outcome = verdict.outcome;
         let fresh = answer.filter(|_| matches!(outcome, Outcome::Changed | Outcome::Same));
         let (discovered, new_tops) = match answer {
-            Some(answer) if outcome.is_seen() => self.discovered(due, answer),
+            Some(answer) if outcome.is_seen() => self.discovered(due, answer, at_ms / 1000),
             _ => (Vec::new(), Vec::new()),
         };
         let kept = || PageUpdate {
@@ -31,7 +32,10 @@ impl Crawl {
             bytes: page.bytes,
             history: page.history.clone(),
             due_s: page.due_s,
-            failures: if outcome == Outcome::Failed { page.failures + 1 } else { 0 },
+            failures: match outcome {
+                Outcome::Failed | Outcome::Gone => page.failures + 1,
+                _ => 0,
+            },
         };
         let update = match fresh {
             Some(answer) => PageUpdate {
@@ -43,10 +47,11 @@ impl Crawl {
             },
             None => kept(),
         };
-        VisitCommit {
+        let in_round = self.taken.get(&(due.site, page.id)).copied().unwrap_or(false);
+        let mut visit = VisitCommit {
             page: page.id,
             site: due.site,
-            round: self.rounds.get(&due.site).map(|state| state.round.id),
+            round: (self.rounds.get(&due.site).filter(|_| in_round)).map(|state| state.round.id),
             at_s: at_ms / 1000,
             outcome,
             status: answer.map_or(0, |answer| answer.status),
@@ -58,7 +63,10 @@ impl Crawl {
             update,
             discovered,
             new_tops,
-        }
+        };
+        let changed = visit.outcome == Outcome::Changed;
+        self.plan_next(due, &mut visit, changed, answer, out);
+        visit
     }
 
     /// Pages that an answer makes known, inside the site's conditions.
@@ -66,9 +74,17 @@ impl Crawl {
         &self,
         due: &DuePage,
         answer: &Answer,
+        found_s: i64,
     ) -> (Vec<Discovered>, Vec<CanonicalUrl>) {
         let Some(site) = self.sites.get(&due.site) else { return Default::default() };
         let conditions = &site.conditions;
+        // Without rounds, the limit on pages is one on known pages.
+        let full = conditions.max_pages.is_some_and(|most| site.counts.pages >= most);
+        if full && conditions.schedule.continuous().is_some() {
+            return Default::default();
+        }
+        // A new page of a site without rounds is due at once.
+        let due_s = conditions.schedule.continuous().map(|_| found_s);
         if let (300..=399, Some(to)) = (answer.status, &answer.location) {
             let is_top = conditions.tops.contains(&due.page.url);
             let new_tops = if is_top { vec![to.clone()] } else { Vec::new() };
@@ -76,7 +92,7 @@ impl Crawl {
                 || conditions.scope.contains(&conditions.tops, to)
                 || !conditions.scope.contains(&conditions.tops, &due.page.url);
             let target =
-                Discovered { url: to.clone(), depth: due.depth, hops: due.hops + 1, due_s: None };
+                Discovered { url: to.clone(), depth: due.depth, hops: due.hops + 1, due_s };
             return (if inside { vec![target] } else { Vec::new() }, new_tops);
         }
         let wanted = |link: &&FoundLink| {
@@ -91,7 +107,7 @@ impl Crawl {
             url: link.url.clone(),
             depth: due.depth + u32::from(link.role == LinkRole::Page),
             hops: 0,
-            due_s: None,
+            due_s,
         });
         (found.collect(), Vec::new())
     }
@@ -125,7 +141,7 @@ impl Crawl {
         visit: Box<VisitCommit>,
         out: &mut Vec<Command>,
     ) {
-        if let Some(round) = self.rounds.get_mut(&visit.site) {
+        if let Some(round) = self.rounds.get_mut(&visit.site).filter(|_| visit.round.is_some()) {
             round.counts.count(visit.outcome);
             round.counts.received_bytes += visit.received_bytes;
             round.counts.stored_bytes += visit.stored_bytes;
@@ -153,17 +169,28 @@ impl Crawl {
     ) {
         self.meet_servers(now_ms, servers);
         for NewPage { due } in new_pages {
+            if let Some(site) = self.sites.get_mut(&due.site) {
+                site.counts.pages += 1;
+            }
             if let Some(round) = self.rounds.get_mut(&due.site) {
                 round.counts.new_pages += 1;
+                self.enqueue(now_ms, due);
+            } else if self.options.due_pages
+                && due.page.due_s.is_some_and(|due_s| due_s <= now_ms / 1000)
+            {
+                self.enqueue_due(now_ms, due, out);
             }
-            self.enqueue(now_ms, due);
         }
         for ticket in tickets {
-            if let Some(UnderWay::Committing { site, page, .. }) = self.under_way.remove(ticket) {
-                self.taken.remove(&(site, page));
-                if let Some(round) = self.rounds.get_mut(&site) {
-                    round.open -= 1;
+            match self.under_way.remove(ticket) {
+                Some(UnderWay::Committing { site, page, .. }) => {
+                    let in_round = self.taken.remove(&(site, page)).unwrap_or(false);
+                    if let Some(round) = self.rounds.get_mut(&site).filter(|_| in_round) {
+                        round.open -= 1;
+                    }
                 }
+                Some(UnderWay::Pulling { server }) => self.more_of(server),
+                _ => {}
             }
         }
         for &round in rounds_ended {

@@ -10,6 +10,7 @@ pub mod checkers;
 pub mod simulation;
 pub mod web;
 
+use nenrin_revisit::{CollectingWindow, RevisitSettings};
 use serde::Serialize;
 
 pub use simulation::{Sabotage, run};
@@ -25,8 +26,12 @@ pub struct CrawlOptions {
     pub pages: u32,
     /// Simulated time.
     pub time_s: i64,
-    /// From the beginning of a round to the next.
+    /// From the beginning of a round to the next, for sites that are collected in rounds.
     pub period_s: i64,
+    /// How pages are revisited where each has its own schedule; `None` collects in rounds.
+    pub continuous: Option<RevisitSettings>,
+    /// When the sites may be asked.
+    pub window: Option<CollectingWindow>,
     /// Share of answers that are faults.
     pub faults: f64,
     /// Crashes of the crawler, at moments taken from the seed.
@@ -43,6 +48,8 @@ impl Default for CrawlOptions {
             pages: 50,
             time_s: 365 * 86_400,
             period_s: 7 * 86_400,
+            continuous: None,
+            window: None,
             faults: 0.02,
             crashes: 20,
             sabotage: None,
@@ -65,6 +72,12 @@ pub struct CrawlReport {
     pub versions: u64,
     /// Pages known at the end.
     pub pages: u64,
+    /// Visits to pages that were gone.
+    pub gone: u64,
+    /// Loads from the long-term queue.
+    pub loads: u64,
+    /// The most pages in the short-term queue at once.
+    pub queued_max: u64,
     /// Rounds finished.
     pub rounds: u64,
     /// Crashes lived through.

@@ -5,15 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use nenrin_crawl::{Command, Crawl, Event, FetchOrder, Ticket};
 use nenrin_state::{
-    Change, DuePage, RobotsPolicy, Schedule, ServerId, SiteConditions, SqliteState, State,
+    Change, DayQuery, DuePage, DueQuery, Outcome, Schedule, ServerId, SiteConditions, SqliteState,
+    State,
 };
-use nenrin_urls::{CanonicalUrl, Scope};
+use nenrin_urls::CanonicalUrl;
 
 use crate::LabError;
 
 use super::{
     CrawlOptions, CrawlReport,
-    checkers::{Durability, Once, Politeness},
+    checkers::{Durability, Once, Politeness, Starvation},
     web::{Reply, Web},
 };
 
@@ -34,6 +35,8 @@ pub enum Sabotage {
     ForgetfulCommit,
     /// Every content is called new.
     BlindToSameness,
+    /// Some pages are never loaded from the long-term queue.
+    LeakyBuckets,
 }
 
 struct Simulation {
@@ -112,6 +115,9 @@ impl Simulation {
                 visits: 0,
                 versions: 0,
                 pages: 0,
+                gone: 0,
+                loads: 0,
+                queued_max: 0,
                 rounds: 0,
                 crashes: 0,
                 trace: String::new(),
@@ -124,17 +130,13 @@ impl Simulation {
 
     fn register_sites(&mut self) -> Result<(), LabError> {
         for top in self.web.tops() {
-            let conditions = SiteConditions {
-                tops: vec![top.clone()],
-                scope: Scope::Host,
-                depth: 100,
-                max_pages: None,
-                embeds: true,
-                schedule: Schedule::Rounds { period_s: self.options.period_s },
-                delay_ms: None,
-                allow_private: false,
-                robots: RobotsPolicy::Obey,
+            let schedule = match &self.options.continuous {
+                Some(settings) => Schedule::Continuous(settings.clone()),
+                None => Schedule::Rounds { period_s: self.options.period_s },
             };
+            let windows = self.options.window.iter().cloned().collect();
+            let new = SiteConditions::new(vec![top.clone()]);
+            let conditions = SiteConditions { schedule, windows, ..new };
             self.state.add_site(top.host(), &conditions, BEGIN_MS / 1000)?;
             self.durability.committed(std::iter::once(&top));
         }
@@ -203,6 +205,8 @@ impl Simulation {
 
     fn step(&mut self, event: Event) -> Result<(), LabError> {
         self.report.events += 1;
+        let queued = self.machine.queued() as u64;
+        self.report.queued_max = self.report.queued_max.max(queued);
         let commands = self.machine.step(self.now_ms, event);
         let mut batch = Vec::new();
         for command in commands {
@@ -229,6 +233,16 @@ impl Simulation {
                 let event = Event::PagesLoaded { round: round.id, pages, servers };
                 self.later(0, Happening::Event(event));
             }
+            Command::LoadDue(query) => self.load_due(query)?,
+            Command::LoadShared(site) => {
+                let day = self.now_ms / 86_400_000;
+                let query = DayQuery { site: Some(site), from_day: day, to_day: day };
+                let today = self.state.days(query)?;
+                let visits_today = today.iter().map(|counts| counts.visits).sum();
+                let bytes = self.state.shared(site)?;
+                let event = Event::SharedLoaded { site, bytes, visits_today };
+                self.later(0, Happening::Event(event));
+            }
             Command::Fetch(order) => self.fetch(*order),
             Command::Store(order) => {
                 self.next_version += 1;
@@ -248,6 +262,17 @@ impl Simulation {
         Ok(())
     }
 
+    fn load_due(&mut self, query: DueQuery) -> Result<(), LabError> {
+        let mut load = self.state.load_due(&query)?;
+        if self.options.sabotage == Some(Sabotage::LeakyBuckets) {
+            load.pages.retain(|due| !due.page.url.path().ends_with('3'));
+        }
+        self.report.loads += 1;
+        let servers = self.untold(load.pages.iter())?;
+        self.later(0, Happening::Event(Event::DueLoaded { query, load, servers }));
+        Ok(())
+    }
+
     fn fetch(&mut self, order: FetchOrder) {
         self.report.fetches += 1;
         let server = order.url.server();
@@ -255,7 +280,9 @@ impl Simulation {
         // A crawl-delay binds once the robots.txt that tells it has been read.
         let knows = order.purpose == nenrin_crawl::Purpose::Page;
         let pause_ms = if knows { crawl_delay_ms.max(1_000) } else { 1_000 };
-        let allowed = self.web.allows(&order.url) || !knows;
+        let in_hours =
+            self.options.window.as_ref().is_none_or(|window| window.is_open(self.now_ms / 1000));
+        let allowed = (self.web.allows(&order.url) && in_hours) || !knows;
         self.politeness.asked(self.now_ms, &server, pause_ms, allowed);
         self.note("fetch", order.url.as_str());
         let reply = self.web.answer(&order, self.now_ms, self.report.fetches);
@@ -312,6 +339,7 @@ impl Simulation {
         linked: &mut Vec<CanonicalUrl>,
     ) {
         self.report.visits += 1;
+        self.report.gone += u64::from(visit.outcome == Outcome::Gone);
         linked.extend(visit.discovered.iter().map(|found| found.url.clone()));
         if self.options.sabotage == Some(Sabotage::ForgetfulCommit) {
             visit.discovered.retain(|found| !found.url.path().ends_with('7'));
@@ -346,9 +374,18 @@ impl Simulation {
 
     fn finish(mut self) -> Result<CrawlReport, LabError> {
         self.durability.check(&self.state)?;
+        let mut starvation = Starvation::default();
+        if self.options.continuous.is_some() {
+            starvation.check(&self.state, self.now_ms / 1000)?;
+        }
         self.report.pages = self.state.stats()?.pages;
         self.report.trace = self.trace.finalize().to_hex()[..32].to_owned();
-        let checked = [self.politeness.findings, self.durability.findings, self.once.findings];
+        let checked = [
+            self.politeness.findings,
+            self.durability.findings,
+            self.once.findings,
+            starvation.findings,
+        ];
         self.report.violations.extend(checked.into_iter().flat_map(|found| found.into_vec()));
         self.report.violations.extend(self.state.check()?);
         Ok(self.report)
@@ -367,6 +404,7 @@ fn machine(options: &CrawlOptions, asked_before_ms: Option<i64>) -> Crawl {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use nenrin_revisit::RevisitSettings;
 
     fn small() -> CrawlOptions {
         CrawlOptions {
@@ -378,11 +416,21 @@ mod tests {
         }
     }
 
+    fn continuous(policy: &str) -> CrawlOptions {
+        let policy = policy.parse().unwrap();
+        let settings = RevisitSettings { policy, ..RevisitSettings::default() };
+        let time_s = 45 * 86_400;
+        CrawlOptions { continuous: Some(settings), servers: 4, crashes: 6, time_s, ..small() }
+    }
+
     #[test]
     fn the_same_seed_gives_the_same_trace() {
-        let first = run(&small()).unwrap();
-        assert_eq!(first, run(&small()).unwrap());
-        assert_ne!(first.trace, run(&CrawlOptions { seed: 2, ..small() }).unwrap().trace);
+        let rounds = CrawlOptions { continuous: None, ..continuous("auto") };
+        for options in [rounds, continuous("auto")] {
+            let first = run(&options).unwrap();
+            assert_eq!(first, run(&options).unwrap());
+            assert_ne!(first.trace, run(&CrawlOptions { seed: 2, ..options }).unwrap().trace);
+        }
     }
 
     #[test]
@@ -398,15 +446,59 @@ mod tests {
     }
 
     #[test]
+    fn no_law_is_broken_when_every_page_has_its_own_schedule() {
+        let policies =
+            ["auto", "mle.mix(0.1-10,2nd=7d)", "every(1d)", "aimd(d=1d,r=0.5)", "budget"];
+        let mut gone = 0;
+        for (seed, policy) in (1..=10).zip(policies.into_iter().cycle()) {
+            let report = run(&CrawlOptions { seed, ..continuous(policy) }).unwrap();
+            assert_eq!(report.violations, Vec::<String>::new(), "seed {seed}, {policy}");
+            assert_eq!(report.pages, 80, "seed {seed}, {policy}");
+            assert!(report.visits > 200, "seed {seed}, {policy}: {report:?}");
+            assert!(report.loads > 45 * 24, "seed {seed}, {policy}: {report:?}");
+            gone += report.gone;
+        }
+        assert!(gone > 0, "some page went away in some world");
+    }
+
+    #[test]
+    fn a_budget_bounds_the_visits_of_every_day() {
+        let mut options = continuous("auto");
+        options.continuous.as_mut().unwrap().visits_per_day = Some(5);
+        let report = run(&options).unwrap();
+        assert_eq!(report.violations, Vec::<String>::new());
+        let most = 4 * 5 * 45;
+        assert!(report.visits <= most && report.visits > most / 3, "{report:?}");
+    }
+
+    #[test]
+    fn a_window_bounds_the_hours_of_both_modes() {
+        let rounds = CrawlOptions { continuous: None, ..continuous("auto") };
+        for options in [rounds, continuous("every(1d)")] {
+            let window = "mon-fri 01:00-04:00 UTC".parse().unwrap();
+            let report = run(&CrawlOptions { window: Some(window), ..options }).unwrap();
+            assert_eq!(report.violations, Vec::<String>::new());
+            assert!(report.visits > 300, "{report:?}");
+        }
+    }
+
+    #[test]
     fn each_checker_can_fail() {
         for (sabotage, expected) in [
             (Sabotage::HurriedPolitely, "ms are due"),
             (Sabotage::ForgetfulCommit, "is lost"),
             (Sabotage::BlindToSameness, "same content"),
+            (Sabotage::LeakyBuckets, "has been due"),
         ] {
-            let report = run(&CrawlOptions { sabotage: Some(sabotage), ..small() }).unwrap();
-            let found = report.violations.iter().any(|violation| violation.contains(expected));
-            assert!(found, "{sabotage:?}: {:?}", report.violations);
+            let rounds = CrawlOptions { continuous: None, ..continuous("auto") };
+            for options in [rounds, continuous("auto")] {
+                if options.continuous.is_none() && sabotage == Sabotage::LeakyBuckets {
+                    continue;
+                }
+                let report = run(&CrawlOptions { sabotage: Some(sabotage), ..options }).unwrap();
+                let found = report.violations.iter().any(|violation| violation.contains(expected));
+                assert!(found, "{sabotage:?}: {:?}", report.violations);
+            }
         }
     }
 

@@ -71,12 +71,25 @@ impl Web {
         let Some((server, page)) = Self::place(url) else { return 0 };
         let (server, page) = (u64::from(server), u64::from(page));
         let rate = self.draw(&[2, server, page]);
+        // A page that comes back has other content than before.
+        let absences = self.absences(server, page, at_s).0 << 32;
         if rate < 0.3 {
-            return 1;
+            return absences + 1;
         }
         let interval_s = (43_200.0 * 1000_f64.powf(rate)) as i64;
         let phase_s = (self.draw(&[3, server, page]) * interval_s as f64) as i64;
-        1 + ((at_s + phase_s) / interval_s) as u64
+        absences + 1 + ((at_s + phase_s) / interval_s) as u64
+    }
+
+    /// How often a page went away so far, and whether it is away: one page in twenty is there for
+    /// 40 days and away for 10, again and again. Top pages stay.
+    fn absences(&self, server: u64, page: u64, at_s: i64) -> (u64, bool) {
+        if page == 0 || self.draw(&[9, server, page]) >= 0.05 {
+            return (0, false);
+        }
+        let phase_days = u64::from(self.pick(&[10, server, page], 50));
+        let days = at_s.max(0).unsigned_abs() / 86_400 + phase_days;
+        (days / 50, days % 50 >= 40)
     }
 
     /// Answers a request made at `now_ms`; `attempt` makes each try its own draw.
@@ -90,6 +103,11 @@ impl Web {
         let revision = self.revision(&order.url, now_ms / 1000);
         let answer = match (order.purpose, Self::place(&order.url)) {
             (Purpose::Robots, _) => self.robots(&order.url.server()),
+            (Purpose::Page, Some((server, page)))
+                if self.absences(server.into(), page.into(), now_ms / 1000).1 =>
+            {
+                Answer { status: 404, ..Answer::default() }
+            }
             (Purpose::Page, Some(place)) => self.page(order, place, revision),
             (Purpose::Page, None) => Answer { status: 404, ..Answer::default() },
         };

@@ -91,7 +91,7 @@ impl Reader<'_> {
 }
 
 /// A link to a directory without its slash means the directory's index too, as servers redirect.
-fn name_indexes(visit: &mut SiteVisit) {
+pub(crate) fn name_indexes(visit: &mut SiteVisit) {
     let indexes: BTreeSet<String> =
         visit.pages.keys().filter(|path| path.ends_with("/index.html")).cloned().collect();
     let files: BTreeSet<String> = visit.pages.keys().cloned().collect();

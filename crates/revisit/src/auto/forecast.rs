@@ -1,9 +1,11 @@
 //! What to expect at other budgets.
 
+use serde::Serialize;
+
 use super::Belief;
 
 /// Visits and coverage to expect at one level of spending.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct ForecastPoint {
     /// Visits per day relative to the present.
     pub factor: f64,
@@ -11,12 +13,12 @@ pub struct ForecastPoint {
     pub visits_per_day: f64,
     /// Expected share of versions that are got.
     pub coverage: f64,
-    /// The price that leads there.
+    /// The price that leads there; 0 for policies without one.
     pub threshold: f64,
 }
 
 /// What to expect at half, the same and double the present spending.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Forecast {
     /// Pages it is made from.
     pub pages: usize,
@@ -39,6 +41,24 @@ struct Population {
 }
 
 impl Forecast {
+    /// From intervals in days and changes per day, for policies without a price: all intervals
+    /// grow and shrink alike.
+    pub(crate) fn of_intervals(pages: impl Iterator<Item = (f64, f64)>) -> Self {
+        let pages: Vec<(f64, f64)> = pages.collect();
+        let points = [0.5, 1.0, 2.0].map(|factor| {
+            let (mut visits_per_day, mut versions, mut found) = (0.0, 0.0, 0.0);
+            for (interval_days, rate) in &pages {
+                let days = (interval_days / factor).max(1e-6);
+                visits_per_day += 1.0 / days;
+                versions += rate;
+                found += -(-rate * days).exp_m1() / days;
+            }
+            let coverage = if versions > 0.0 { found / versions } else { 0.0 };
+            ForecastPoint { factor, visits_per_day, coverage, threshold: 0.0 }
+        });
+        Self { pages: pages.len(), points }
+    }
+
     pub(super) fn of<'a>(
         beliefs: impl Iterator<Item = &'a Belief>,
         threshold: f64,

@@ -1,11 +1,13 @@
 //! The price of a visit, moved so that a budget is met without knowing the future.
 
-use crate::DAY_S;
+use crate::{DAY_S, RevisitError};
 
 /// Days over which the arrival of new pages is averaged.
 const ARRIVAL_DAYS: f64 = 30.0;
 /// Days that the expectation is trusted for before what was done counts.
 const TRUST_DAYS: f64 = 0.5;
+/// Numbers that are kept of a price.
+const NUMBERS: usize = 11;
 
 /// A number of visits to be spent until a time; a budget per day is one that is renewed.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -59,6 +61,70 @@ impl Price {
             expected: 0.0,
             arrivals: 0.0,
         }
+    }
+
+    /// The price as bytes: one flag byte and eleven numbers.
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
+        let flags = u8::from(self.started)
+            | u8::from(self.budget.is_some()) << 1
+            | u8::from(self.rolled_s.is_some()) << 2;
+        let mut bytes = vec![flags];
+        for number in self.numbers() {
+            bytes.extend_from_slice(&number.to_le_bytes());
+        }
+        bytes
+    }
+
+    fn numbers(&self) -> [f64; NUMBERS] {
+        let budget = self.budget.unwrap_or(Budget { visits: 0.0, end_s: 0 });
+        [
+            self.threshold,
+            self.need,
+            budget.visits,
+            budget.end_s as f64,
+            self.spent,
+            self.rolled_s.unwrap_or(0) as f64,
+            self.revisits,
+            self.new_pages,
+            self.done,
+            self.expected,
+            self.arrivals,
+        ]
+    }
+
+    /// Reads what [`Price::to_bytes`] wrote, and returns the bytes after it.
+    pub(super) fn read<'a>(&self, bytes: &'a [u8]) -> Result<(Self, &'a [u8]), RevisitError> {
+        let damaged = || RevisitError::BadShared { what: "price of a visit" };
+        let (head, rest) = bytes.split_at_checked(1 + 8 * NUMBERS).ok_or_else(damaged)?;
+        let mut numbers = [0.0; NUMBERS];
+        for (number, bytes) in numbers.iter_mut().zip(head[1..].as_chunks().0) {
+            *number = f64::from_le_bytes(*bytes);
+        }
+        if numbers.iter().any(|number| !number.is_finite()) || head[0] > 7 {
+            return Err(damaged());
+        }
+        let [threshold, need, visits, end_s, spent, rolled_s, ..] = numbers;
+        let [.., revisits, new_pages, done, expected, arrivals] = numbers;
+        let price = Self {
+            threshold: threshold.clamp(0.01, 20.0),
+            need,
+            budget: (head[0] & 2 != 0).then_some(Budget { visits, end_s: end_s as i64 }),
+            started: head[0] & 1 != 0,
+            spent,
+            rolled_s: (head[0] & 4 != 0).then_some(rolled_s as i64),
+            revisits,
+            new_pages,
+            done,
+            expected,
+            arrivals,
+            ..self.clone()
+        };
+        Ok((price, rest))
+    }
+
+    /// The budget, if there is one.
+    pub(super) fn budget(&self) -> Option<Budget> {
+        self.budget
     }
 
     pub(super) fn threshold(&self) -> f64 {
@@ -156,6 +222,20 @@ mod tests {
             assert!(spent <= visits && spent > 0.97 * visits, "{spent} of {visits}");
             assert!(last_day > 355, "{visits} visits were spent by day {last_day}");
         }
+    }
+
+    #[test]
+    fn a_price_comes_back_from_its_bytes() {
+        let mut price = Price::new(25.0, 2.0);
+        price.need = 100.0;
+        price.begin(Some(Budget { visits: 9_000.0, end_s: 90 * DAY_S }));
+        (0..20).for_each(|day| price.roll(day * DAY_S));
+        price.visited(true);
+        let bytes = [price.to_bytes(), vec![1, 2]].concat();
+        let (read, rest) = Price::new(25.0, 2.0).read(&bytes).unwrap();
+        assert_eq!((read.to_bytes(), rest), (price.to_bytes(), &[1, 2][..]));
+        assert_eq!(read.budget(), price.budget());
+        assert!(price.read(&bytes[..40]).is_err());
     }
 
     #[test]

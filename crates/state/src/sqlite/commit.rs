@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use nenrin_urls::CanonicalUrl;
 use rusqlite::{OptionalExtension, Transaction, params};
 
-use super::{Refusal, known::Known, overview::DaySums, read, rows};
+use super::{Refusal, known::Known, overview::DaySums, read, rows, schedule};
 use crate::{
     Change, Discovered, DuePage, NewPage, Outcome, PageId, RobotsCopy, Round, RoundCounts,
     ServerId, ServerPace, Site, SiteConditions, SiteCounts, SiteId, StateError, VersionRow,
@@ -40,12 +40,28 @@ pub(super) fn set_site(
     conditions: &SiteConditions,
     now_s: i64,
 ) -> Result<(), Refusal> {
+    let before = read_site(t, site).optional()?;
     let changed = t.execute(
         "UPDATE sites SET conditions = ?2 WHERE id = ?1",
         params![site.0, written(conditions)],
     )?;
     known_site(changed, site)?;
-    Ok(enter_tops(t, bucket_s, site, conditions, now_s)?)
+    enter_tops(t, bucket_s, site, conditions, now_s)?;
+    let was = before.is_some_and(|site| site.conditions.schedule.continuous().is_some());
+    match (was, conditions.schedule.continuous().is_some()) {
+        (false, true) => schedule::schedule_site(t, bucket_s, site, now_s)?,
+        (true, false) => {
+            schedule::unschedule_site(t, bucket_s, site)?;
+            // Pages that other sites know as well keep a time of their own there.
+            for other in read::sites(t)? {
+                if other.conditions.schedule.continuous().is_some() {
+                    schedule::schedule_site(t, bucket_s, other.id, now_s)?;
+                }
+            }
+        }
+        _ => {}
+    }
+    Ok(())
 }
 
 pub(super) fn pause_site(t: &Transaction<'_>, site: SiteId, paused: bool) -> Result<(), Refusal> {
@@ -73,8 +89,9 @@ fn enter_tops(
     conditions: &SiteConditions,
     now_s: i64,
 ) -> rusqlite::Result<()> {
+    let due_s = conditions.schedule.continuous().map(|_| now_s);
     for top in &conditions.tops {
-        let found = Discovered { url: top.clone(), depth: 1, hops: 0, due_s: None };
+        let found = Discovered { url: top.clone(), depth: 1, hops: 0, due_s };
         discover(t, bucket_s, site, &found, now_s)?;
     }
     Ok(())
@@ -138,6 +155,9 @@ pub(super) fn commit(
                 update_robots(t, *server, *tried_s, copy.as_ref())?;
             }
             Change::Pace(pace) => update_pace(t, pace)?,
+            Change::Due { page, due_s } => schedule::set_due(t, bucket_s, *page, *due_s)?,
+            Change::PullForward(pull) => schedule::pull_forward(t, bucket_s, pull)?,
+            Change::Shared { site, bytes } => schedule::keep_shared(t, *site, bytes)?,
             // A round may end in the same commit as its last visits: counts go first.
             Change::RoundEnd(_) => {}
         }
@@ -243,29 +263,8 @@ fn update_page(t: &Transaction<'_>, bucket_s: i64, visit: &VisitCommit) -> rusql
         visit.version.as_ref().map(|v| v.version as i64),
         Some(&update.history).filter(|h| !h.is_empty()),
     ])?;
-    move_due(t, bucket_s, visit.page, due_before, update.due_s)
-}
-
-fn move_due(
-    t: &Transaction<'_>,
-    bucket_s: i64,
-    page: PageId,
-    before_s: Option<i64>,
-    after_s: Option<i64>,
-) -> rusqlite::Result<()> {
-    let bucket = |due_s: i64| due_s.div_euclid(bucket_s);
-    if before_s.map(bucket) == after_s.map(bucket) {
-        return Ok(());
-    }
-    if let Some(before_s) = before_s {
-        t.prepare_cached("DELETE FROM due WHERE bucket = ?1 AND page = ?2")?
-            .execute(params![bucket(before_s), page.0])?;
-    }
-    if let Some(after_s) = after_s {
-        t.prepare_cached("INSERT INTO due VALUES (?1, ?2)")?
-            .execute(params![bucket(after_s), page.0])?;
-    }
-    Ok(())
+    schedule::forget_pull(t, visit.page)?;
+    schedule::move_due(t, bucket_s, visit.page, due_before, update.due_s)
 }
 
 fn insert_version(t: &Transaction<'_>, page: PageId, row: &VersionRow) -> rusqlite::Result<bool> {
@@ -284,8 +283,12 @@ fn insert_version(t: &Transaction<'_>, page: PageId, row: &VersionRow) -> rusqli
             row.bytes as i64
         ])?;
     let url = read::page_by_id(t, page)?.url;
-    t.prepare_cached("INSERT OR IGNORE INTO keys VALUES (?1, ?2)")?
-        .execute(params![url.key().as_str(), page.0])?;
+    // What was denied stays so, whoever finds it again.
+    t.prepare_cached(
+        "INSERT OR IGNORE INTO keys SELECT ?1, ?2
+         WHERE NOT EXISTS (SELECT 1 FROM denied WHERE page = ?2)",
+    )?
+    .execute(params![url.key().as_str(), page.0])?;
     Ok(inserted > 0)
 }
 
@@ -314,9 +317,16 @@ fn update_robots(
 
 fn update_pace(t: &Transaction<'_>, pace: &ServerPace) -> rusqlite::Result<()> {
     t.prepare_cached(
-        "UPDATE servers SET asked_ms = ?2, resting_until_ms = ?3, strikes = ?4 WHERE id = ?1",
+        "UPDATE servers SET asked_ms = ?2, resting_until_ms = ?3, strikes = ?4,
+            stretch_percent = ?5 WHERE id = ?1",
     )?
-    .execute(params![pace.server.0, pace.asked_ms, pace.resting_until_ms, pace.strikes])?;
+    .execute(params![
+        pace.server.0,
+        pace.asked_ms,
+        pace.resting_until_ms,
+        pace.strikes,
+        pace.stretch_percent
+    ])?;
     Ok(())
 }
 
@@ -327,10 +337,14 @@ pub(super) fn make_known(
     pages: &[Discovered],
     now_s: i64,
 ) -> rusqlite::Result<Vec<PageId>> {
+    let continuous = read_site(t, site)?.conditions.schedule.continuous().is_some();
     pages
         .iter()
         .map(|found| {
-            discover(t, bucket_s, site, found, now_s)?;
+            // Where pages have times of their own, each needs one.
+            let due_s = found.due_s.or_else(|| continuous.then_some(now_s));
+            let found = Discovered { due_s, ..found.clone() };
+            discover(t, bucket_s, site, &found, now_s)?;
             read::find_page(t, &found.url)?.ok_or(rusqlite::Error::QueryReturnedNoRows)
         })
         .collect()
@@ -367,8 +381,12 @@ fn discover(
                 .execute(params![site.0, page.0, found.depth, found.hops])?;
             t.prepare_cached("UPDATE sites SET pages = pages + 1 WHERE id = ?1")?
                 .execute([site.0])?;
+            if let Some(due_s) = found.due_s {
+                schedule::schedule_page(t, bucket_s, site, page, due_s)?;
+            }
             let page = read::page_by_id(t, page)?;
-            let due = DuePage { page, site, depth: found.depth, hops: found.hops };
+            let (depth, hops) = (found.depth, found.hops);
+            let due = DuePage { page, site, depth, hops, pulled: false };
             Ok(Some(NewPage { due }))
         }
     }
@@ -399,7 +417,7 @@ fn enter_page(
         "INSERT INTO pages (id, path, site, discovered_s, due_s) VALUES (?1, ?2, ?3, ?4, ?5)",
     )?
     .execute(params![id, found.url.path_and_query(), site.0, now_s, found.due_s])?;
-    move_due(t, bucket_s, PageId(id), None, found.due_s)?;
+    schedule::move_due(t, bucket_s, PageId(id), None, found.due_s)?;
     Ok(PageId(id))
 }
 

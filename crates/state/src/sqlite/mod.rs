@@ -5,7 +5,9 @@ mod known;
 mod open;
 mod overview;
 mod read;
+mod removal;
 mod rows;
+mod schedule;
 
 use std::{
     path::{Path, PathBuf},
@@ -16,10 +18,10 @@ use nenrin_urls::{CanonicalUrl, UrlKey};
 use rusqlite::Connection;
 
 use crate::{
-    Change, DayCounts, DayQuery, Discovered, DueCursor, DuePage, LogQuery, NewPage, PageFilter,
-    PageId, PageRecord, PathQuery, Round, ServerId, ServerRecord, Site, SiteConditions, SiteId,
-    SiteServer, SiteSums, State, StateError, StateStats, TreeEntry, TroubleGroup, VersionQuery,
-    VersionRow, VisitFilter, VisitRow,
+    Change, DayCounts, DayQuery, Discovered, DueLoad, DuePage, DueQuery, LogQuery, NewPage,
+    PageFilter, PageId, PageRecord, PathQuery, Removal, RemovalRow, Round, ServerId, ServerRecord,
+    Site, SiteConditions, SiteId, SiteServer, SiteSums, State, StateError, StateStats, TreeEntry,
+    TroubleGroup, VersionQuery, VersionRow, VisitFilter, VisitRow,
 };
 
 /// The embedded state. One connection writes, another reads, so that the interface never waits for
@@ -137,6 +139,33 @@ impl State for SqliteState {
         self.write("written", |t| commit::pause_site(t, site, paused))
     }
 
+    fn remove_site(
+        &self,
+        site: SiteId,
+        removal: Option<Removal>,
+        reason: &str,
+        now_s: i64,
+    ) -> Result<(), StateError> {
+        self.write("written", |t| removal::remove(t, site, removal, reason, now_s))
+    }
+
+    fn removals(&self) -> Result<Vec<RemovalRow>, StateError> {
+        self.read(removal::log)
+    }
+
+    fn denied_versions(
+        &self,
+        site: SiteId,
+        after: Option<PageId>,
+        pages: usize,
+    ) -> Result<Vec<(PageId, u64)>, StateError> {
+        self.read(|c| removal::denied_versions(c, site, after, pages))
+    }
+
+    fn drop_versions(&self, pages: &[PageId]) -> Result<u64, StateError> {
+        self.write("written", |t| Ok(removal::drop_versions(t, pages)?))
+    }
+
     fn sites(&self) -> Result<Vec<Site>, StateError> {
         self.read(read::sites)
     }
@@ -154,13 +183,24 @@ impl State for SqliteState {
         self.read(|c| read::load_round(c, round, after, limit))
     }
 
-    fn load_due(
-        &self,
-        until_s: i64,
-        after: Option<DueCursor>,
-        limit: usize,
-    ) -> Result<Vec<(DueCursor, DuePage)>, StateError> {
-        self.read(|c| read::load_due(c, until_s, after, limit))
+    fn load_due(&self, query: &DueQuery) -> Result<DueLoad, StateError> {
+        self.read(|c| schedule::load_due(c, self.bucket_s, query))
+    }
+
+    fn bucket_s(&self) -> i64 {
+        self.bucket_s
+    }
+
+    fn shared(&self, site: SiteId) -> Result<Vec<u8>, StateError> {
+        self.read(|c| schedule::shared(c, site))
+    }
+
+    fn pulled(&self, page: PageId) -> Result<Option<String>, StateError> {
+        self.read(|c| schedule::pulled(c, page))
+    }
+
+    fn stretched(&self, limit: usize) -> Result<Vec<(ServerRecord, u32)>, StateError> {
+        self.read(|c| schedule::stretched(c, limit))
     }
 
     fn servers(&self, ids: &[ServerId]) -> Result<Vec<ServerRecord>, StateError> {

@@ -5,8 +5,8 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::rows;
 use crate::{
-    DueCursor, DuePage, PageFilter, PageId, PageRecord, Round, ServerId, ServerRecord, Site,
-    SiteId, StateStats, VersionQuery, VersionRow, VisitFilter, VisitRow,
+    DuePage, PageFilter, PageId, PageRecord, Round, ServerId, ServerRecord, Site, SiteId,
+    StateStats, VersionQuery, VersionRow, VisitFilter, VisitRow,
 };
 
 /// Neighbouring numbers tried for pages whose hashes collide.
@@ -32,7 +32,7 @@ pub(super) fn load_round(
     limit: usize,
 ) -> rusqlite::Result<Vec<DuePage>> {
     let mut query = c.prepare_cached(&format!(
-        "SELECT {}, m.site, m.depth, m.hops
+        "SELECT {}, m.site, m.depth, m.hops, 0
          FROM members m JOIN pages p ON p.id = m.page {}
          WHERE m.site = ?1 AND m.page > ?2 AND (m.round IS NULL OR m.round < ?3)
          ORDER BY m.page LIMIT ?4",
@@ -41,30 +41,6 @@ pub(super) fn load_round(
     ))?;
     let after = after.map_or(-1, |page| page.0);
     query.query_map(params![round.site.0, after, round.id, count(limit)], rows::due_page)?.collect()
-}
-
-pub(super) fn load_due(
-    c: &Connection,
-    until_s: i64,
-    after: Option<DueCursor>,
-    limit: usize,
-) -> rusqlite::Result<Vec<(DueCursor, DuePage)>> {
-    let mut query = c.prepare_cached(&format!(
-        "SELECT {}, p.site, m.depth, m.hops, d.bucket
-         FROM due d JOIN pages p ON p.id = d.page {}
-         JOIN members m ON m.site = p.site AND m.page = p.id
-         WHERE (d.bucket, d.page) > (?1, ?2) AND p.due_s <= ?3
-         ORDER BY d.bucket, d.page LIMIT ?4",
-        rows::PAGE,
-        rows::PAGE_SERVER
-    ))?;
-    let (bucket, page) = after.map_or((i64::MIN, -1), |(bucket, page)| (bucket, page.0));
-    query
-        .query_map(params![bucket, page, until_s, count(limit)], |row| {
-            let due = rows::due_page(row)?;
-            Ok(((row.get(19)?, due.page.id), due))
-        })?
-        .collect()
 }
 
 pub(super) fn page(c: &Connection, url: &CanonicalUrl) -> rusqlite::Result<Option<PageRecord>> {
@@ -207,7 +183,8 @@ pub(super) fn site_as_of(
             (SELECT w.version FROM versions w WHERE w.page = m.page AND w.at_s <= ?2
              ORDER BY w.at_s DESC, w.version DESC LIMIT 1)
          JOIN mimes ON mimes.id = v.mime
-         WHERE m.site = ?1 AND m.page > ?3 AND NOT EXISTS
+         WHERE m.site = ?1 AND m.page > ?3
+         AND NOT EXISTS (SELECT 1 FROM denied d WHERE d.page = m.page) AND NOT EXISTS
             (SELECT 1 FROM gone g WHERE g.page = m.page AND g.at_s > v.at_s AND g.at_s <= ?2)
          ORDER BY m.page LIMIT ?4",
     )?

@@ -4,8 +4,8 @@ use nenrin_urls::{CanonicalUrl, Server};
 use rusqlite::{Row, types::Type};
 
 use crate::{
-    ContentMark, DuePage, Outcome, PageId, PageRecord, RobotsCopy, Round, ServerId, ServerRecord,
-    Site, SiteCounts, SiteId, VersionRow, VisitRow,
+    ContentMark, DuePage, Outcome, PageId, PageRecord, Removal, RobotsCopy, Round, ServerId,
+    ServerRecord, Site, SiteCounts, SiteId, VersionRow, VisitRow,
 };
 
 /// The columns that [`page`] reads, in its order.
@@ -37,18 +37,19 @@ pub(super) fn page(row: &Row<'_>) -> rusqlite::Result<PageRecord> {
     })
 }
 
-/// [`PAGE`], then site, depth and hops.
+/// [`PAGE`], then site, depth, hops and whether it was pulled forward.
 pub(super) fn due_page(row: &Row<'_>) -> rusqlite::Result<DuePage> {
     Ok(DuePage {
         page: page(row)?,
         site: SiteId(row.get(16)?),
         depth: row.get(17)?,
         hops: row.get(18)?,
+        pulled: row.get(19)?,
     })
 }
 
 pub(super) const SERVER: &str = "id, name, robots_good_s, robots_status, robots_body, \
-    robots_tried_s, asked_ms, resting_until_ms, strikes";
+    robots_tried_s, asked_ms, resting_until_ms, strikes, stretch_percent";
 
 pub(super) fn server(row: &Row<'_>) -> rusqlite::Result<ServerRecord> {
     let robots = match row.get::<_, Option<i64>>(2)? {
@@ -67,11 +68,13 @@ pub(super) fn server(row: &Row<'_>) -> rusqlite::Result<ServerRecord> {
         asked_ms: row.get(6)?,
         resting_until_ms: row.get(7)?,
         strikes: row.get(8)?,
+        stretch_percent: row.get(9)?,
     })
 }
 
 pub(super) const SITE: &str = "id, name, conditions, created_s, collected_s, paused, pages, \
-    visits, versions, troubles, raw_bytes";
+    visits, versions, troubles, raw_bytes, (SELECT r.removal FROM removals r \
+    WHERE r.site = sites.id ORDER BY r.id DESC LIMIT 1)";
 
 pub(super) fn site(row: &Row<'_>) -> rusqlite::Result<Site> {
     let conditions: String = row.get(2)?;
@@ -82,6 +85,7 @@ pub(super) fn site(row: &Row<'_>) -> rusqlite::Result<Site> {
         created_s: row.get(3)?,
         collected_s: row.get(4)?,
         paused: row.get(5)?,
+        removed: row.get::<_, Option<String>>(11)?.as_deref().and_then(Removal::from_word),
         counts: SiteCounts {
             pages: unsigned(row, 6)?,
             visits: unsigned(row, 7)?,

@@ -127,6 +127,7 @@ pub(super) fn schemas() -> Value {
             ("received_bytes", whole.clone()), ("stored_bytes", whole.clone()),
         ]),
         "Sites": list(reference("Site")),
+        "Outlook": outlook(),
         "Day": record(&[
             ("day", json!({"type": "integer", "description": "days since the epoch, UTC"})),
             ("visits", whole.clone()), ("versions", whole.clone()), ("troubles", whole.clone()),
@@ -178,6 +179,26 @@ pub(super) fn schemas() -> Value {
             ("url", text.clone()), ("server", text.clone()), ("since_s", time), ("phase", text),
         ])),
     })
+}
+
+fn outlook() -> Value {
+    let number = json!({"type": "number"});
+    let point = record(&[
+        ("factor", number.clone()),
+        ("visits_per_day", number.clone()),
+        ("coverage", number),
+    ]);
+    let forecast = record(&[("pages", json!({"type": "integer"})), ("points", list(point))]);
+    let mut schema = record(&[
+        ("policy", json!({"type": "string"})),
+        ("visits_per_day", json!({"type": ["integer", "null"]})),
+        ("paths", list(json!({"type": "string"}))),
+        ("forecast", forecast),
+        ("stretched", list(json!({"type": "array"}))),
+    ]);
+    schema["type"] = json!(["object", "null"]);
+    schema["required"] = json!([]);
+    record(&[("outlook", schema)])
 }
 
 fn conditions() -> Value {

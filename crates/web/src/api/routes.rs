@@ -127,6 +127,14 @@ const ROUTES: &[Route] = &[
     act("pauseSite", "/sites/{id}/pause", "Pauses collecting", |call| pause(call, true)),
     act("resumeSite", "/sites/{id}/resume", "Resumes collecting", |call| pause(call, false)),
     read(
+        "siteOutlook",
+        "/sites/{id}/outlook",
+        "What the schedules of its pages are expected to bring, at half, the same and double the visits; null for a site collected in rounds",
+        &[],
+        "Outlook",
+        outlook,
+    ),
+    read(
         "siteDays",
         "/sites/{id}/days",
         "Sums per day; `from` and `to` are dates, by default the last 90 days",
@@ -306,7 +314,8 @@ fn now(call: &Call<'_>) -> Result<Response, WebError> {
 
 fn sites(call: &Call<'_>) -> Result<Response, WebError> {
     let sums = call.app.state.site_sums(i64::MAX)?;
-    let shown = call.app.state.sites()?.into_iter().map(|site| {
+    let listed = call.app.state.sites()?.into_iter().filter(|site| site.removed.is_none());
+    let shown = listed.map(|site| {
         let own = sums.iter().find(|s| s.site == site.id);
         SiteAnswer::new(site, own)
     });
@@ -336,6 +345,11 @@ fn add_site(call: &Call<'_>) -> Result<Response, WebError> {
 
 fn one_site(call: &Call<'_>) -> Result<Response, WebError> {
     ok(call.shown(call.site()?.id)?)
+}
+
+fn outlook(call: &Call<'_>) -> Result<Response, WebError> {
+    let outlook = nenrin_state::outlook(&*call.app.state, &call.site()?)?;
+    ok(serde_json::json!({ "outlook": outlook }))
 }
 
 fn set_site(call: &Call<'_>) -> Result<Response, WebError> {

@@ -26,7 +26,8 @@ pub(crate) fn overview(
     visitor: &Visitor,
     query: &Fields,
 ) -> Result<Response, WebError> {
-    let sites = app.state.sites()?;
+    let mut sites = app.state.sites()?;
+    sites.retain(|site| site.removed.is_none());
     if sites.is_empty() {
         return Ok(greeting(app, visitor));
     }
@@ -279,6 +280,7 @@ pub(crate) fn next_round(visitor: &Visitor, site: &Site) -> Markup {
         @match (&site.conditions.schedule, site.collected_s) {
             _ if site.paused => span.muted { "–" },
             (Schedule::Manual, _) => span.muted { (t("when asked", "手動")) },
+            (Schedule::Continuous(_), _) => { (t("page by page", "ページごと")) },
             (Schedule::Rounds { .. }, None) => { (t("now", "まもなく")) },
             (Schedule::Rounds { period_s }, Some(last_s)) => {
                 @let next_s = last_s.saturating_add(*period_s);

@@ -303,6 +303,9 @@ pub(crate) fn schedule(visitor: &Visitor, schedule: &Schedule) -> Markup {
             Schedule::Rounds { period_s } => {
                 (visitor.t("every ", "")) (format::spoken_duration(visitor.lang, *period_s)) (visitor.t("", "ごと"))
             },
+            Schedule::Continuous(settings) => {
+                (visitor.t("each page on its own schedule", "ページごとの間隔")) " (" (settings.policy) ")"
+            },
         }
     }
 }

@@ -3,10 +3,12 @@
 mod durability;
 mod once;
 mod politeness;
+mod starvation;
 
 pub use durability::Durability;
 pub use once::Once;
 pub use politeness::Politeness;
+pub use starvation::Starvation;
 
 /// Violations kept in words; beyond, they only repeat.
 const KEPT: usize = 20;

@@ -41,7 +41,9 @@ impl Politeness {
             self.findings.note(|| format!("{server}: asked {early_ms} ms before its Retry-After"));
         }
         if !allowed {
-            self.findings.note(|| format!("{server}: asked for a page that robots.txt forbids"));
+            self.findings.note(|| {
+                format!("{server}: asked for a page that robots.txt or the site's hours forbid")
+            });
         }
     }
 

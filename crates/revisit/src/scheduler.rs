@@ -1,0 +1,442 @@
+//! Paper 004's page revisit scheduler: from a visit to the time of the next.
+
+use crate::{
+    Budget, DAY_S, Explanation, Forecast, Limits, Observation, PageHistory, Place, RevisitError,
+    RevisitPolicy, RevisitSettings, format_duration,
+};
+
+/// A budget per day is spent over this many days and then renewed, so that the price of a visit
+/// need not jump with every busy day.
+const BUDGET_DAYS: i64 = 28;
+/// First wait for a page that is gone, refused or failed, and the longest; doubles each time.
+const GONE_S: (i64, i64) = (DAY_S, i64::MAX / 4);
+const REFUSED_S: (i64, i64) = (DAY_S, 30 * DAY_S);
+const FAILED_S: (i64, i64) = (3_600, 7 * DAY_S);
+/// Fewer visits than this never make it worth writing what the pages share.
+const KEEP_VISITS: u64 = 16;
+
+/// What a visit found, as far as the schedule cares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Found {
+    /// A change that drives the schedule.
+    Changed,
+    /// None.
+    Same,
+    /// The page is not there.
+    Gone,
+    /// It may not be asked for.
+    Refused,
+    /// No usable answer.
+    Failed,
+}
+
+/// What is kept of a page between two visits.
+#[derive(Debug, Clone, Copy)]
+pub struct KnownPage<'a> {
+    /// Its server's number.
+    pub server: u64,
+    /// Path and query.
+    pub path: &'a str,
+    /// The policy's memory, as [`Planned::history`] gave it.
+    pub history: &'a [u8],
+    /// What the last visit found, if there was one.
+    pub found: Option<Found>,
+    /// Visits in a row that did not see the page.
+    pub failures: u32,
+}
+
+/// What a visit leads to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Planned {
+    /// When to come again.
+    pub due_s: i64,
+    /// The policy's memory of the page, for its record.
+    pub history: Vec<u8>,
+    /// Visits in a row that did not see the page.
+    pub failures: u32,
+}
+
+/// Why a page is due when it is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Why {
+    /// It was never visited.
+    New,
+    /// The policy's reckoning.
+    Policy(Box<Explanation>),
+    /// It is gone, and looked for ever more rarely.
+    Gone {
+        /// Visits in a row that did not find it.
+        times: u32,
+    },
+    /// It may not be asked for.
+    Refused,
+    /// The last visits brought nothing.
+    Failed {
+        /// How many.
+        times: u32,
+    },
+}
+
+/// Sets the time of the next visit of one site's pages, by the site's policy and bounds.
+pub struct PageRevisitScheduler {
+    settings: RevisitSettings,
+    resolution_s: i64,
+    policy: Box<dyn RevisitPolicy>,
+    visits_per_day: Option<f64>,
+    rolled_day: Option<i64>,
+    /// Visits learnt from since the shared state was last kept.
+    unkept: u64,
+}
+
+impl std::fmt::Debug for PageRevisitScheduler {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PageRevisitScheduler").field("settings", &self.settings).finish()
+    }
+}
+
+impl PageRevisitScheduler {
+    /// A scheduler that has seen nothing yet, with buckets of `resolution_s`.
+    pub fn new(settings: RevisitSettings, resolution_s: i64) -> Self {
+        let ceilings = settings.paths.iter().filter_map(|rule| rule.max_s);
+        let limits = Limits {
+            resolution_s,
+            floor_s: resolution_s,
+            ceiling_s: ceilings.chain([settings.max_s, resolution_s]).max().unwrap_or(DAY_S),
+        };
+        let visits_per_day = settings.visits_per_day.map(|visits| visits as f64);
+        let policy = settings.policy.build(limits);
+        Self { settings, resolution_s, policy, visits_per_day, rolled_day: None, unkept: 0 }
+    }
+
+    /// The settings it works by.
+    pub fn settings(&self) -> &RevisitSettings {
+        &self.settings
+    }
+
+    /// Takes what [`PageRevisitScheduler::keep`] gave an earlier process.
+    pub fn restore(&mut self, shared: &[u8]) -> Result<(), RevisitError> {
+        if shared.is_empty() { Ok(()) } else { self.policy.restore(shared) }
+    }
+
+    /// What the pages share, when enough was learnt since it was last kept: after as many visits
+    /// as it has groups, so that a visit pays for about one group.
+    pub fn keep(&mut self) -> Option<Vec<u8>> {
+        let enough = KEEP_VISITS.max(self.policy.shared_groups() as u64);
+        if self.unkept < enough { None } else { self.keep_now() }
+    }
+
+    /// What the pages share, if anything was learnt since it was last kept.
+    pub fn keep_now(&mut self) -> Option<Vec<u8>> {
+        let learnt = std::mem::take(&mut self.unkept) > 0;
+        Some(self.policy.shared_state()).filter(|shared| learnt && !shared.is_empty())
+    }
+
+    /// A share of a larger budget, for a site without its own.
+    pub fn set_visits_per_day(&mut self, visits_per_day: Option<f64>) {
+        self.visits_per_day = visits_per_day;
+    }
+
+    /// Visits per day that the pages ask for; see [`RevisitPolicy::need_per_day`].
+    pub fn need_per_day(&self) -> Option<f64> {
+        self.policy.need_per_day()
+    }
+
+    /// Opens the day of `now_s`, once.
+    pub fn roll(&mut self, now_s: i64) {
+        let day = now_s.div_euclid(DAY_S);
+        if self.rolled_day.replace(day) == Some(day) {
+            return;
+        }
+        let wanted = self.visits_per_day.map(|visits| visits * BUDGET_DAYS as f64);
+        let current = self.policy.budget().filter(|budget| budget.end_s > now_s);
+        if current.map(|budget| budget.visits) != wanted {
+            let end_s = now_s + BUDGET_DAYS * DAY_S;
+            self.policy.set_budget(wanted.map(|visits| Budget { visits, end_s }));
+        }
+        self.policy.roll(now_s);
+    }
+
+    /// A visit was made: learns from it and sets the next. `stretch` lengthens the intervals of a
+    /// server that cannot keep up.
+    pub fn visited(
+        &mut self,
+        now_s: i64,
+        page: &KnownPage<'_>,
+        found: Found,
+        last_modified_s: Option<i64>,
+        stretch: f64,
+    ) -> Planned {
+        self.roll(now_s);
+        let observation = match found {
+            Found::Changed => Observation::changed(),
+            Found::Same => Observation::same(),
+            Found::Gone | Found::Refused | Found::Failed => {
+                return self.missed(now_s, page, found);
+            }
+        };
+        let mut history = read(page.history);
+        if page.found == Some(Found::Gone) {
+            self.policy.rejoin(&history);
+        }
+        let place = match history.visits() {
+            0 => self.policy.meet(now_s, page.server, page.path),
+            _ => self.policy.place(page.server, page.path),
+        };
+        let seen = observation.with_last_modified(last_modified_s).at(place);
+        let next = self.policy.next(now_s, &mut history, seen);
+        self.unkept += 1;
+        let due_s = self.bounded_s(now_s, next.due_s, page.path, stretch);
+        Planned { due_s, history: history.to_bytes(), failures: 0 }
+    }
+
+    /// The page was not seen: that teaches nothing, and the wait doubles.
+    fn missed(&mut self, now_s: i64, page: &KnownPage<'_>, found: Found) -> Planned {
+        if found == Found::Gone && page.found != Some(Found::Gone) {
+            self.policy.leave(&read(page.history));
+        }
+        let failures = page.failures.saturating_add(1);
+        let (first_s, longest_s) = match found {
+            Found::Gone => GONE_S,
+            Found::Refused => REFUSED_S,
+            _ => FAILED_S,
+        };
+        let doubled_s = first_s.saturating_mul(1 << (failures - 1).min(30));
+        let (min_s, max_s) = self.settings.bounds_s(self.resolution_s, page.path);
+        let due_s = now_s + doubled_s.min(longest_s).clamp(min_s, max_s);
+        Planned { due_s, history: page.history.to_vec(), failures }
+    }
+
+    fn bounded_s(&self, now_s: i64, due_s: i64, path: &str, stretch: f64) -> i64 {
+        let (min_s, max_s) = self.settings.bounds_s(self.resolution_s, path);
+        let stretched = |interval_s: i64| (interval_s as f64 * stretch.max(1.0)) as i64;
+        now_s + stretched(due_s - now_s).clamp(min_s, stretched(max_s))
+    }
+
+    /// A page whose planned time has come: `None` when a visit is worth it now, and otherwise when
+    /// it will be. What its neighbours showed and the price since then may have put it off.
+    pub fn put_off(&mut self, at_s: i64, page: &KnownPage<'_>, stretch: f64) -> Option<i64> {
+        self.roll(at_s);
+        let seen = matches!(page.found, Some(Found::Changed | Found::Same));
+        if !seen || self.policy.need_per_day().is_none() {
+            return None;
+        }
+        let history = read(page.history);
+        let waited_s = at_s - history.last_visit_s()?;
+        let (_, max_s) = self.settings.bounds_s(self.resolution_s, page.path);
+        // Times are rounded to buckets, so the last bucket before the moment counts as it.
+        let soon_s = at_s + self.resolution_s;
+        let place = self.policy.place(page.server, page.path);
+        if waited_s >= max_s || self.policy.is_due(soon_s, &history, place) {
+            return None;
+        }
+        let next = self.policy.next_due(at_s, &history, place);
+        let latest_s = at_s - waited_s + (max_s as f64 * stretch.max(1.0)) as i64;
+        Some(self.bounded_s(at_s, next.due_s, page.path, stretch).min(latest_s.max(at_s + 1)))
+    }
+
+    /// Why a page is due when it is, reckoned anew.
+    pub fn why(&self, page: &KnownPage<'_>) -> Why {
+        match page.found {
+            None => Why::New,
+            Some(Found::Gone) => Why::Gone { times: page.failures },
+            Some(Found::Refused) => Why::Refused,
+            Some(Found::Failed) => Why::Failed { times: page.failures },
+            Some(Found::Changed | Found::Same) => {
+                let history = read(page.history);
+                let place = self.policy.place(page.server, page.path);
+                let at_s = history.last_visit_s().unwrap_or_default();
+                Why::Policy(Box::new(self.policy.explain(at_s, &history, place)))
+            }
+        }
+    }
+
+    /// What to expect at half, the same and double the present spending, from the pages' memories.
+    pub fn forecast(&self, histories: &[Vec<u8>]) -> Forecast {
+        let pages: Vec<PageHistory> = histories.iter().map(|bytes| read(bytes)).collect();
+        let visited = || pages.iter().filter(|page| page.visits() > 0);
+        self.policy.forecast(&mut visited()).unwrap_or_else(|| {
+            Forecast::of_intervals(visited().map(|page| {
+                let at_s = page.last_visit_s().unwrap_or_default();
+                let why = self.policy.next_due(at_s, page, Place::NOWHERE).why;
+                (why.interval_s as f64 / DAY_S as f64, why.rate_per_day.unwrap_or(0.0))
+            }))
+        })
+    }
+}
+
+/// A memory that cannot be read is one of a page never visited.
+fn read(history: &[u8]) -> PageHistory {
+    PageHistory::from_bytes(history).unwrap_or_default()
+}
+
+impl Why {
+    /// Changes per day and how sure that is, where they are estimated.
+    pub fn rate(&self) -> Option<(f64, f64)> {
+        match self {
+            Self::Policy(explanation) => {
+                let why = &explanation.next.why;
+                why.rate_per_day.map(|rate| (rate, why.confidence))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl std::fmt::Display for Why {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::New => f.write_str("never visited yet"),
+            Self::Policy(explanation) => explanation.next.why.fmt(f),
+            Self::Gone { times } => write!(f, "gone, looked for ever more rarely ({times} times)"),
+            Self::Refused => f.write_str("may not be asked for; asked again ever more rarely"),
+            Self::Failed { times } => {
+                let (first, longest) = (format_duration(FAILED_S.0), format_duration(FAILED_S.1));
+                write!(f, "failed {times} times in a row; tried again after {first} to {longest}")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOUR_S: i64 = 3_600;
+
+    fn scheduler(policy: &str) -> PageRevisitScheduler {
+        let settings = RevisitSettings {
+            policy: policy.parse().unwrap(),
+            paths: vec!["/news/ min=2h max=1d".parse().unwrap()],
+            ..RevisitSettings::default()
+        };
+        PageRevisitScheduler::new(settings, HOUR_S)
+    }
+
+    fn page<'a>(path: &'a str, planned: Option<&'a Planned>, found: Found) -> KnownPage<'a> {
+        KnownPage {
+            server: 1,
+            path,
+            history: planned.map_or(&[], |planned| &planned.history),
+            found: planned.map(|_| found),
+            failures: planned.map_or(0, |planned| planned.failures),
+        }
+    }
+
+    #[test]
+    fn path_rules_bound_the_policy() {
+        let mut scheduler = scheduler("every(30d)");
+        let due_s = |s: &mut PageRevisitScheduler, path, stretch| {
+            s.visited(0, &page(path, None, Found::Same), Found::Changed, None, stretch).due_s
+        };
+        assert_eq!(due_s(&mut scheduler, "/news/a", 1.0), DAY_S);
+        assert_eq!(due_s(&mut scheduler, "/other", 1.0), 30 * DAY_S);
+        assert_eq!(due_s(&mut scheduler, "/other", 2.0), 60 * DAY_S);
+        assert_eq!(due_s(&mut scheduler, "/news/a", 2.0), 2 * DAY_S);
+    }
+
+    #[test]
+    fn a_page_that_is_gone_is_looked_for_ever_more_rarely_and_can_come_back() {
+        let mut scheduler = scheduler("auto");
+        let first = scheduler.visited(0, &page("/a", None, Found::Same), Found::Changed, None, 1.0);
+        let need = scheduler.need_per_day().unwrap();
+        let (mut planned, mut now_s, mut waits) = (first, DAY_S, Vec::new());
+        let mut found = Found::Changed;
+        for _ in 0..12 {
+            let known = page("/a", Some(&planned), found);
+            planned = scheduler.visited(now_s, &known, Found::Gone, None, 1.0);
+            waits.push((planned.due_s - now_s) / DAY_S);
+            (now_s, found) = (planned.due_s, Found::Gone);
+        }
+        assert_eq!(waits[..5], [1, 2, 4, 8, 16]);
+        assert_eq!(waits[11], 365);
+        assert_eq!(scheduler.need_per_day(), Some(0.0));
+        let known = page("/a", Some(&planned), Found::Gone);
+        let back = scheduler.visited(now_s, &known, Found::Changed, None, 1.0);
+        assert_eq!(back.failures, 0);
+        assert!(scheduler.need_per_day().unwrap() > 0.0 && need > 0.0);
+        assert!(back.due_s < now_s + 365 * DAY_S);
+    }
+
+    #[test]
+    fn what_pages_share_survives_a_restart() {
+        let mut first = scheduler("auto");
+        let mut planned: Vec<Planned> = Vec::new();
+        for n in 0..40 {
+            let path = format!("/d/p{n}");
+            planned.push(first.visited(
+                n,
+                &page(&path, None, Found::Same),
+                Found::Changed,
+                None,
+                1.0,
+            ));
+        }
+        let kept = first.keep_now().unwrap();
+        assert_eq!(first.keep_now(), None);
+        let mut second = scheduler("auto");
+        second.restore(&kept).unwrap();
+        for (n, planned) in planned.iter().enumerate() {
+            let path = format!("/d/p{n}");
+            let known = page(&path, Some(planned), Found::Changed);
+            let visit =
+                |s: &mut PageRevisitScheduler| s.visited(DAY_S, &known, Found::Same, None, 1.0);
+            assert_eq!(visit(&mut first).due_s, visit(&mut second).due_s, "{n}");
+        }
+        assert!(second.restore(&kept[..50]).is_err());
+    }
+
+    #[test]
+    fn a_budget_puts_pages_off_and_reasons_are_told() {
+        let mut scheduler = scheduler("auto");
+        scheduler.set_visits_per_day(Some(2.0));
+        let mut pages: Vec<(String, Option<Planned>, i64)> =
+            (0..100).map(|n| (format!("/p{n}"), None, 0)).collect();
+        let mut visits = 0;
+        for day in 0..300 {
+            let now_s = day * DAY_S;
+            for (path, planned, due_s) in &mut pages {
+                let known = page(path, planned.as_ref(), Found::Same);
+                if *due_s > now_s {
+                    continue;
+                }
+                if let Some(later_s) = scheduler.put_off(now_s, &known, 1.0) {
+                    *due_s = later_s;
+                    continue;
+                }
+                visits += i32::from(day >= 60);
+                let found = if (day / 3) % 2 == 0 { Found::Changed } else { Found::Same };
+                let next = scheduler.visited(now_s, &known, found, None, 1.0);
+                *due_s = next.due_s;
+                *planned = Some(next);
+            }
+        }
+        assert!((300..=600).contains(&visits), "{visits} visits in 240 days at 2 a day");
+        let known = page("/p0", pages[0].1.as_ref(), Found::Same);
+        let why = scheduler.why(&known);
+        assert!(why.rate().is_some_and(|(rate, sure)| rate > 0.0 && sure > 0.0), "{why}");
+        assert_eq!(scheduler.why(&page("/new", None, Found::Same)), Why::New);
+        let histories: Vec<_> = pages.iter().filter_map(|p| Some(p.1.clone()?.history)).collect();
+        let [half, same, double] = scheduler.forecast(&histories).points;
+        assert!(half.coverage <= same.coverage && same.coverage <= double.coverage);
+    }
+
+    #[test]
+    fn a_forecast_of_plain_intervals_follows_the_poisson_law() {
+        let mut scheduler = scheduler("every(2d)");
+        let mut histories = Vec::new();
+        for n in 0..10 {
+            let path = format!("/p{n}");
+            let mut planned: Option<Planned> = None;
+            for visit in 0..10 {
+                let found = if visit % 2 == 0 { Found::Changed } else { Found::Same };
+                let known = page(&path, planned.as_ref(), Found::Same);
+                planned = Some(scheduler.visited(visit * 2 * DAY_S, &known, found, None, 1.0));
+            }
+            histories.push(planned.unwrap().history);
+        }
+        let forecast = scheduler.forecast(&histories);
+        assert_eq!(forecast.pages, 10);
+        assert!((forecast.points[1].visits_per_day - 5.0).abs() < 1e-9);
+        assert!((forecast.points[0].visits_per_day - 2.5).abs() < 1e-9);
+    }
+}
