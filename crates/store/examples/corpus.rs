@@ -31,6 +31,8 @@ struct Totals {
     html_versions: Vec<VersionId>,
     /// CPU seconds and bytes of puts of changed HTML.
     changed_html: (f64, u64),
+    /// CPU seconds that `zstd -9` took for the same bytes, in turn with the puts.
+    changed_html_by_zstd_s: f64,
     last: BTreeMap<String, (VersionId, Digest)>,
 }
 
@@ -51,6 +53,9 @@ fn main() {
     let mut options = options(&work, value("--steps").as_deref());
     if let Some(level) = value("--level") {
         options.level = level.parse().unwrap();
+    }
+    if let Some(level) = value("--first-level") {
+        options.first_level = level.parse().unwrap();
     }
     let store = open(&work, &options);
     let mut totals = Totals { html_only: flag("--html-only"), ..Totals::default() };
@@ -75,7 +80,13 @@ fn main() {
     println!("put: {:.1} s, {:.1} CPU s", begin.0.elapsed().as_secs_f64(), cpu_s() - begin.1);
     report("before compact", &store, &totals);
     let (seconds, bytes) = totals.changed_html;
-    println!("changed HTML: {:.0} MB at {:.1} MB per CPU s", mb(bytes), mb(bytes) / seconds);
+    println!(
+        "changed HTML: {:.0} MB at {:.1} MB per CPU s, zstd -9 on the same bytes at {:.1}: {:.2} times",
+        mb(bytes),
+        mb(bytes) / seconds,
+        mb(bytes) / totals.changed_html_by_zstd_s,
+        totals.changed_html_by_zstd_s / seconds
+    );
     restore("before compact", &work, &options, &totals);
     if !flag("--no-compact") {
         let begin = (Instant::now(), cpu_s());
@@ -85,16 +96,18 @@ fn main() {
             recode_images: !flag("--images-as-they-are"),
             frame_bytes: number("--frame-kb").map_or(defaults.frame_bytes, |kb| kb << 10),
             prefix_bytes: number("--prefix-kb").map_or(defaults.prefix_bytes, |kb| kb << 10),
+            level: number("--compact-level").map_or(defaults.level, |level| level as i32),
             ..defaults
         };
         let done = store.compact(&compact, &mut |_, _| {}).unwrap();
         println!(
-            "compact: {:.1} s, {:.1} CPU s, {} frames, {:.1} MB compressed, {} recoded",
+            "compact: {:.1} s, {:.1} CPU s, {} frames, {:.1} MB compressed, {} recoded, {} of them slow to read",
             begin.0.elapsed().as_secs_f64(),
             cpu_s() - begin.1,
             done.frames_written,
             mb(done.compressed_bytes),
-            done.recoded
+            done.recoded,
+            done.slow
         );
         report("after compact", &store, &totals);
         restore("after compact", &work, &options, &totals);
@@ -186,6 +199,9 @@ fn put_visit(
         if is_html && before.is_some() {
             totals.changed_html.0 += cpu_s() - begin;
             totals.changed_html.1 += body.len() as u64;
+            let begin = cpu_s();
+            std::hint::black_box(zstd::bulk::compress(&body, 9).unwrap());
+            totals.changed_html_by_zstd_s += cpu_s() - begin;
         }
         totals.versions.push(put.id);
         if is_html {

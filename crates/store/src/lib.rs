@@ -39,6 +39,7 @@ mod read;
 mod recode;
 mod rows;
 mod similar;
+mod spare;
 mod squeeze;
 mod stats;
 mod store;

@@ -6,9 +6,11 @@ use std::time::Duration;
 pub struct StoreOptions {
     /// Where the index lies. None keeps it in memory: every opening reads all packs.
     pub index_path: Option<PathBuf>,
-    /// zstd level while collecting: against a reference 6 is faster than zstd -9 without
-    /// one, because most of a page is found in its last version; compacting comes later.
+    /// zstd level of a page's later versions while collecting: most of them is found in the
+    /// version before, so a higher level takes time and gains little; compacting comes later.
     pub level: i32,
+    /// zstd level of first versions, which have little to lean on and come only once.
+    pub first_level: i32,
     /// A pack is ended when it has grown beyond this, so that a damaged or lost file costs
     /// little and compacting has handy pieces.
     pub pack_bytes: u64,
@@ -29,7 +31,8 @@ impl Default for StoreOptions {
     fn default() -> Self {
         Self {
             index_path: None,
-            level: 6,
+            level: 4,
+            first_level: 9,
             pack_bytes: 64 << 20,
             max_chain: 8,
             steps: Steps::default(),

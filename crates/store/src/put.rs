@@ -82,7 +82,11 @@ impl Store {
             Some(base) => (Reference::Body(base.digest), base.depth + 1, base.bytes),
             None => (Reference::Nothing, 0, Vec::new()),
         };
-        let squeezed = squeeze::compress(&body, self.options.level, &base);
+        let level = match version.previous {
+            Some(_) => self.options.level,
+            None => self.options.first_level,
+        };
+        let squeezed = squeeze::compress(&body, level, &base);
         let (coding, data) = match squeezed.len() < body.len() {
             true => (Coding::Zstd, &squeezed[..]),
             false => (Coding::Plain, &body[..]),

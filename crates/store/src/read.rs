@@ -208,6 +208,7 @@ impl Store {
             .get(start as usize..end as usize)
             .ok_or_else(|| wrong("its chunk is too short"))?
             .to_vec();
+        self.spare.give(raw);
         Ok(Stored {
             place,
             group: head.group,
@@ -224,7 +225,8 @@ impl Store {
             return Ok(raw);
         }
         let (_, payload) = read_chunk(&*self.backend, place, &[ChunkKind::Prefix])?;
-        let raw = prefix::decode(&payload).map_err(|why| damaged("prefix chunk", place, why))?;
+        let raw = prefix::decode(self.spare.take(), &payload)
+            .map_err(|why| damaged("prefix chunk", place, why))?;
         let raw = Arc::new(raw);
         self.frames.put(place, raw.len(), raw.clone());
         Ok(raw)
@@ -261,9 +263,11 @@ impl Store {
                     (None, Some((start, entry))) => (start + entry.stored_bytes) as usize,
                     _ => raw_bytes,
                 };
-                squeeze::decompress_until(data, raw_bytes, until, &reference).map_err(unreadable)?
+                squeeze::decompress_until(self.spare.take(), data, raw_bytes, until, &reference)
+                    .map_err(unreadable)?
             }
         };
+        self.spare.give(reference);
         let raw = Arc::new(raw);
         self.frames.put(place, raw.len(), raw.clone());
         Ok((head, raw))

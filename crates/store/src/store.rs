@@ -11,6 +11,7 @@ use crate::options::StoreOptions;
 use crate::pack::Place;
 use crate::rows::Row;
 use crate::similar::Similar;
+use crate::spare::Spare;
 use crate::{Digest, put};
 
 /// Decoded version records kept in memory.
@@ -26,6 +27,7 @@ pub struct Store {
     /// Raw bytes of bodies and prefix chunks.
     pub(crate) frames: Cache<Vec<u8>>,
     pub(crate) rows: Cache<Vec<Row>>,
+    pub(crate) spare: Spare,
     pub(crate) next_pack: AtomicU64,
     /// Held while compacting, which takes long and lets everybody else go on.
     pub(crate) compacting: Mutex<()>,
@@ -83,6 +85,7 @@ impl Store {
         Ok(Self {
             frames: Cache::new(options.cache_bytes),
             rows: Cache::new(ROWS_CACHE_BYTES.min(options.cache_bytes)),
+            spare: Spare::default(),
             backend,
             options,
             index: Mutex::new(index),

@@ -27,6 +27,8 @@ pub(super) struct FrameWriter<'a, 's> {
     site: u32,
     class: Class,
     report: &'a mut CompactReport,
+    /// Pictures that may still become slow to read.
+    slow_left: &'a mut u64,
     /// The prefix of new frames, and where it lies in the pack that is being written.
     prefix: Arc<Vec<u8>>,
     prefix_at: Option<(u64, u64)>,
@@ -58,6 +60,7 @@ impl<'a, 's> FrameWriter<'a, 's> {
         site: u32,
         class: Class,
         report: &'a mut CompactReport,
+        slow_left: &'a mut u64,
     ) -> Self {
         Self {
             store,
@@ -66,6 +69,7 @@ impl<'a, 's> FrameWriter<'a, 's> {
             site,
             class,
             report,
+            slow_left,
             prefix: Arc::default(),
             prefix_at: None,
             copied_prefixes: BTreeMap::new(),
@@ -196,25 +200,12 @@ impl<'a, 's> FrameWriter<'a, 's> {
     fn add(&mut self, stored: crate::read::Stored) -> Result<(), StoreError> {
         let (mut entry, mut bytes) = (stored.entry, stored.bytes);
         if entry.recoding == 0
-            && let Some(recoding) = Recoding::for_body(&bytes)
-            && (self.options.recode_images || recoding == Recoding::Gzip)
-            && let Some(recoded) = recode::recode(&bytes, recoding, self.options.recode_cap)
+            && let Some((recoding, recoded)) = self.recode(&bytes)
         {
-            let as_it_was = bytes.len();
-            let recoded_entry = BodyEntry {
-                recoding: recoding as u8,
-                stored_bytes: recoded.len() as u64,
-                ..entry.clone()
-            };
-            match recoding {
-                Recoding::Jpeg | Recoding::Gzip => (entry, bytes) = (recoded_entry, recoded),
-                Recoding::Png | Recoding::Gif => {
-                    if self.put_pixels(recoded_entry, &recoded, as_it_was)? {
-                        return Ok(());
-                    }
-                }
-            }
-            self.report.recoded += u64::from(entry.recoding != 0);
+            entry.recoding = recoding as u8;
+            entry.stored_bytes = recoded.len() as u64;
+            bytes = recoded;
+            self.report.recoded += 1;
         }
         if self.is_full(&entry.digest, bytes.len()) {
             self.flush()?;
@@ -222,6 +213,30 @@ impl<'a, 's> FrameWriter<'a, 's> {
         self.frame.raw.extend_from_slice(&bytes);
         self.frame.entries.push(entry);
         Ok(())
+    }
+
+    /// The body in a smaller form, if that is worth the time of those who will read it.
+    fn recode(&mut self, body: &[u8]) -> Option<(Recoding, Vec<u8>)> {
+        let recoding = Recoding::for_body(body)?;
+        if recoding == Recoding::Gzip {
+            // Its plain text is larger, and finds its like in the frame.
+            let recoded = recode::recode(body, recoding, self.options.recode_cap)?;
+            return Some((recoding, recoded));
+        }
+        let slow = recoding.is_slow(body);
+        if !self.options.recode_images || slow && *self.slow_left == 0 {
+            return None;
+        }
+        let recoded = recode::recode(body, recoding, self.options.recode_cap)?;
+        let saved = body.len().checked_sub(recoded.len())?;
+        if saved < body.len() / 32 {
+            return None;
+        }
+        if slow {
+            *self.slow_left -= 1;
+            self.report.slow += 1;
+        }
+        Some((recoding, recoded))
     }
 
     /// Whether the frame ends in front of this body. Versions of a page stay together, because
@@ -240,33 +255,6 @@ impl<'a, 's> FrameWriter<'a, 's> {
             }
             Class::Html | Class::Text => filled + bytes > target * 2 + target / 4,
         }
-    }
-
-    /// Plain pixels are worth it only if they compress to less than the file had. They make a
-    /// frame of their own: no other picture has use for them.
-    fn put_pixels(
-        &mut self,
-        entry: BodyEntry,
-        pixels: &[u8],
-        as_it_was: usize,
-    ) -> Result<bool, StoreError> {
-        let squeezed = squeeze::compress(pixels, self.options.level, b"");
-        if squeezed.len() >= as_it_was - as_it_was / 32 {
-            return Ok(false);
-        }
-        self.report.recoded += 1;
-        self.report.frames_written += 1;
-        self.report.compressed_bytes += pixels.len() as u64;
-        let head = BodiesHead {
-            group: self.site,
-            class: self.class,
-            coding: Coding::Zstd,
-            reference: Reference::Nothing,
-            depth: 0,
-            entries: vec![entry],
-        };
-        self.output.put_bodies(&head, &squeezed)?;
-        Ok(true)
     }
 
     fn flush(&mut self) -> Result<(), StoreError> {

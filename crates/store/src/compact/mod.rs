@@ -38,14 +38,17 @@ const ROWS_IN_CHUNK: usize = 256;
 pub struct CompactOptions {
     /// zstd level; 19 is where the gain per second ends.
     pub level: i32,
-    /// Raw bytes in a frame: larger ones are smaller in sum and slower to read one page from.
+    /// Raw bytes in a frame: larger ones are smaller in sum and slower to read one page from. On
+    /// average half of one is decoded for a page, but most of it is copied from a few places.
     pub frame_bytes: usize,
-    /// The most that the frames of a site share.
+    /// The most that the frames of a site share. It is decoded for every page that is read.
     pub prefix_bytes: usize,
     /// Whether JPEG, PNG and GIF are recoded.
     pub recode_images: bool,
     /// A picture that takes longer to give back stays as it is.
     pub recode_cap: Duration,
+    /// So many versions must be new for one picture to become slow to read.
+    pub versions_per_slow: u64,
     /// Rewrites every site, whether or not it brought something new.
     pub everything: bool,
 }
@@ -54,10 +57,11 @@ impl Default for CompactOptions {
     fn default() -> Self {
         Self {
             level: 19,
-            frame_bytes: 2 << 20,
+            frame_bytes: 4 << 20,
             prefix_bytes: 512 << 10,
             recode_images: true,
             recode_cap: Duration::from_millis(50),
+            versions_per_slow: 110,
             everything: false,
         }
     }
@@ -80,6 +84,8 @@ pub struct CompactReport {
     pub compressed_bytes: u64,
     /// Pictures and the like that were recoded.
     pub recoded: u64,
+    /// Those among them that are slow to read.
+    pub slow: u64,
     /// Packs that hold something unreadable and were therefore kept.
     pub packs_kept_damaged: Vec<String>,
 }
@@ -180,9 +186,11 @@ impl Store {
         let mut damaged = self.gather(sources, &mut order)?;
         let total = order.count()?;
         let mut done = 0;
+        let mut slow_left = order.count_new()? / options.versions_per_slow.max(1);
         for site in order.sites()? {
             for class in [Class::Html, Class::Text, Class::Other] {
-                let mut frames = FrameWriter::new(self, options, output, site, class, report);
+                let mut frames =
+                    FrameWriter::new(self, options, output, site, class, report, &mut slow_left);
                 damaged.extend(frames.write(&mut order, &sources.packs)?);
             }
             done += self.rewrite_rows(&mut order, site, options, output)?;
@@ -200,6 +208,10 @@ impl Store {
     fn gather(&self, sources: &Sources, order: &mut Order) -> Result<BTreeSet<u64>, StoreError> {
         let mut damaged = BTreeSet::new();
         let lengths = self.pack_lengths()?;
+        let collected: BTreeSet<u64> = {
+            let packs = self.index().packs()?;
+            packs.iter().filter(|pack| pack.generation == 0).map(|pack| pack.number).collect()
+        };
         for pack in &sources.packs {
             let Some(length) = lengths.get(pack) else {
                 damaged.insert(*pack);
@@ -222,7 +234,7 @@ impl Store {
                 for row in rows.rows {
                     if self.index().version(row.id)? == Some(place) {
                         let class = self.class_of(&row)?;
-                        order.add(&row, class)?;
+                        order.add(&row, class, collected.contains(pack))?;
                     }
                 }
                 Ok(())

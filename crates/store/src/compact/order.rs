@@ -12,7 +12,7 @@ use crate::rows::{self, Row};
 const TABLES: &str = "
 PRAGMA cache_size = -16000;
 CREATE TABLE items(site INTEGER, class INTEGER, url TEXT, visited INTEGER, id INTEGER,
-  digest BLOB, record BLOB);
+  digest BLOB, record BLOB, new INTEGER);
 CREATE TABLE placed(digest BLOB PRIMARY KEY) WITHOUT ROWID;
 BEGIN;
 ";
@@ -29,10 +29,10 @@ impl Order {
         Ok(Self { connection })
     }
 
-    pub(super) fn add(&self, row: &Row, class: Class) -> Result<(), StoreError> {
+    pub(super) fn add(&self, row: &Row, class: Class, is_new: bool) -> Result<(), StoreError> {
         let record = rows::encode(std::slice::from_ref(row), 0, 1);
         self.connection
-            .prepare_cached("INSERT INTO items VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)")?
+            .prepare_cached("INSERT INTO items VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")?
             .execute(params![
                 row.group,
                 class as u8,
@@ -40,7 +40,8 @@ impl Order {
                 row.visited_at_s,
                 row.id as i64,
                 row.digest.0,
-                record
+                record,
+                is_new
             ])?;
         Ok(())
     }
@@ -55,6 +56,14 @@ impl Order {
     pub(super) fn count(&self) -> Result<u64, StoreError> {
         let count: i64 =
             self.connection.query_row("SELECT count(*) FROM items", [], |row| row.get(0))?;
+        Ok(count as u64)
+    }
+
+    /// Versions that were never compacted.
+    pub(super) fn count_new(&self) -> Result<u64, StoreError> {
+        let count: i64 =
+            self.connection
+                .query_row("SELECT count(*) FROM items WHERE new", [], |row| row.get(0))?;
         Ok(count as u64)
     }
 

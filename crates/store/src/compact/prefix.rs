@@ -112,8 +112,8 @@ pub(super) fn encode(prefix: &[u8], level: i32) -> Vec<u8> {
     out
 }
 
-pub(crate) fn decode(payload: &[u8]) -> Result<Vec<u8>, Malformed> {
+pub(crate) fn decode(buffer: Vec<u8>, payload: &[u8]) -> Result<Vec<u8>, Malformed> {
     let mut reader = Reader::new(payload);
     let length = reader.count(MAX_PREFIX_BYTES)?;
-    squeeze::decompress(reader.rest(), length, b"")
+    squeeze::decompress_into(buffer, reader.rest(), length, b"")
 }

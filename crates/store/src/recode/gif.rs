@@ -6,6 +6,7 @@
 use crate::wire::{Malformed, Reader, put_bytes, put_varint};
 
 use super::MAX_PLAIN_BYTES;
+use super::lzma::{self, Unit};
 
 const MAX_CODES: usize = 4096;
 const MAX_IMAGES: usize = 4096;
@@ -36,12 +37,22 @@ pub(super) fn recode(body: &[u8]) -> Option<Vec<u8>> {
         out.push(*way as u8);
         put_varint(&mut out, pixels.len() as u64);
     }
-    images.iter().for_each(|(_, _, pixels)| out.extend_from_slice(pixels));
+    let pixels: Vec<u8> = images.into_iter().flat_map(|(_, _, pixels)| pixels).collect();
+    lzma::put(&mut out, &pixels, Unit::One)?;
     out.extend_from_slice(&body[from..]);
     Some(out)
 }
 
-pub(super) fn restore(stored: &[u8]) -> Result<Vec<u8>, Malformed> {
+/// How the pixels lie in the stored form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// Plain, as it was written before LZMA was there.
+    Plain,
+    /// Compressed.
+    Squeezed,
+}
+
+pub(super) fn restore(stored: &[u8], form: Form) -> Result<Vec<u8>, Malformed> {
     let mut reader = Reader::new(stored);
     let count = reader.count(MAX_IMAGES)?;
     let mut images = Vec::with_capacity(count);
@@ -51,9 +62,14 @@ pub(super) fn restore(stored: &[u8]) -> Result<Vec<u8>, Malformed> {
         let way = *Way::ALL.get(usize::from(way)).ok_or(Malformed("unknown way of clearing"))?;
         images.push((front, way, reader.count(MAX_PLAIN_BYTES)?));
     }
+    let squeezed = match form {
+        Form::Plain => None,
+        Form::Squeezed => Some(lzma::take(&mut reader)?),
+    };
+    let mut plain = squeezed.as_deref().map(Reader::new);
     let mut body = Vec::new();
     for (front, way, length) in images {
-        let pixels = reader.take(length)?;
+        let pixels = plain.as_mut().unwrap_or(&mut reader).take(length)?;
         body.extend_from_slice(front);
         let width = *front.last().ok_or(Malformed("image without a head"))?;
         if !(1..=8).contains(&width) {
@@ -347,7 +363,8 @@ mod tests {
         #[test]
         fn junk_never_panics(junk: Vec<u8>) {
             let _ = recode(&junk);
-            let _ = restore(&junk);
+            let _ = restore(&junk, Form::Plain);
+            let _ = restore(&junk, Form::Squeezed);
             let _ = unpack(&junk, 8);
         }
     }

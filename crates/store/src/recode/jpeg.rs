@@ -79,3 +79,107 @@ fn segments_apart(body: &[u8]) -> Option<Vec<(usize, usize)>> {
     }
     Some(found)
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Bits as a JPEG scan has them: a byte of ones is followed by a zero.
+    #[derive(Default)]
+    struct Scan {
+        bytes: Vec<u8>,
+        buffer: u32,
+        filled: u32,
+    }
+
+    impl Scan {
+        fn put(&mut self, value: u32, bits: u32) {
+            for bit in (0..bits).rev() {
+                self.buffer = self.buffer << 1 | (value >> bit & 1);
+                self.filled += 1;
+                if self.filled == 8 {
+                    self.bytes.push(self.buffer as u8);
+                    if self.buffer == 0xff {
+                        self.bytes.push(0);
+                    }
+                    (self.buffer, self.filled) = (0, 0);
+                }
+            }
+        }
+
+        fn finish(mut self) -> Vec<u8> {
+            while self.filled > 0 {
+                self.put(1, 1);
+            }
+            self.bytes
+        }
+    }
+
+    fn segment(out: &mut Vec<u8>, marker: u8, data: &[u8]) {
+        out.extend_from_slice(&[0xff, marker]);
+        out.extend_from_slice(&(data.len() as u16 + 2).to_be_bytes());
+        out.extend_from_slice(data);
+    }
+
+    /// A grey picture of 256 by 256, its codes all of three bits, with a note and a profile.
+    fn picture(note: &[u8]) -> Vec<u8> {
+        let mut out = vec![0xff, 0xd8];
+        segment(&mut out, 0xe1, b"Exif\0\0 some camera, some lens, some place");
+        segment(&mut out, 0xfe, note);
+        segment(&mut out, 0xdb, &[&[0][..], &[8; 64]].concat());
+        segment(&mut out, 0xc0, &[8, 1, 0, 1, 0, 1, 1, 0x11, 0]);
+        let lengths = [0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        segment(&mut out, 0xc4, &[&[0x00][..], &lengths, &[0, 1, 2, 3]].concat());
+        segment(&mut out, 0xc4, &[&[0x10][..], &lengths, &[0x00, 0x01, 0x02, 0x11]].concat());
+        segment(&mut out, 0xda, &[1, 1, 0, 0, 63, 0]);
+        let mut scan = Scan::default();
+        for block in 0..32 * 32u32 {
+            // A step of one up or down, one wave, and the end of the block.
+            scan.put(1, 3);
+            scan.put(u32::from(block % 4 < 2), 1);
+            scan.put(1, 3);
+            scan.put(block / 32 % 2, 1);
+            scan.put(0, 3);
+        }
+        out.extend(scan.finish());
+        out.extend_from_slice(&[0xff, 0xd9]);
+        out
+    }
+
+    #[test]
+    fn a_picture_becomes_smaller_and_comes_back_with_all_its_segments() {
+        let body = picture(b"a note that lepton would hide");
+        let stored = recode(&body).expect("a plain baseline picture can be recoded");
+        assert!(stored.len() * 2 < body.len(), "{} of {}", stored.len(), body.len());
+        let shown = |text: &[u8]| stored.windows(text.len()).any(|window| window == text);
+        assert!(shown(b"a note that lepton would hide") && shown(b"some camera"));
+        assert_eq!(restore(&stored), Ok(body));
+    }
+
+    #[test]
+    fn a_picture_cut_short_or_changed_comes_back_or_is_left_alone() {
+        let body = picture(b"note");
+        for damaged in [&body[..body.len() / 2], &body[..40], &body[..body.len() - 2]] {
+            if let Some(stored) = recode(damaged) {
+                // What does not come back is refused by the comparison in `super::recode`.
+                let _ = restore(&stored);
+            }
+            let kept = super::super::recode(
+                damaged,
+                super::super::Recoding::Jpeg,
+                std::time::Duration::from_secs(9),
+            );
+            assert!(kept.is_none_or(|stored| restore(&stored).as_deref() == Ok(damaged)));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn junk_is_refused_without_panic(junk: Vec<u8>) {
+            let _ = segments_apart(&junk);
+            let _ = super::super::restore(&junk, super::super::Recoding::Jpeg as u8);
+        }
+    }
+}

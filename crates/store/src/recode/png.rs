@@ -1,6 +1,8 @@
-//! PNG as its filtered rows and what is needed to deflate them the same way.
+//! PNG as its pixels and what is needed to filter and deflate them the same way.
 
 use super::deflate::{deflate, inflate};
+use super::lzma::{self, Unit};
+use super::rows::{self, Shape};
 use crate::wire::{Malformed, Reader, put_bytes, put_varint};
 
 const MAX_CHUNKS: usize = 1 << 16;
@@ -18,12 +20,51 @@ pub(super) fn recode(body: &[u8]) -> Option<Vec<u8>> {
     out.extend_from_slice(zlib_head);
     put_bytes(&mut out, behind);
     put_bytes(&mut out, &inflated.corrections);
-    put_bytes(&mut out, &inflated.plain);
+    put_pixels(&mut out, picture.front, &inflated.plain)?;
     out.extend_from_slice(picture.back);
     Some(out)
 }
 
-pub(super) fn restore(stored: &[u8]) -> Result<Vec<u8>, Malformed> {
+/// Interlaced pictures keep their filters: their rows have many lengths.
+fn put_pixels(out: &mut Vec<u8>, front: &[u8], filtered: &[u8]) -> Option<()> {
+    let shape = Shape::of_png(front);
+    let unfiltered = shape.and_then(|shape| Some((shape, rows::unfilter(filtered, shape)?)));
+    match unfiltered {
+        Some((shape, unfiltered)) => {
+            out.push(shape.pixel_bytes as u8);
+            put_varint(out, shape.row_bytes as u64);
+            lzma::put(out, &unfiltered, shape.unit())
+        }
+        None => {
+            out.push(0);
+            lzma::put(out, filtered, Unit::Four)
+        }
+    }
+}
+
+fn take_pixels(reader: &mut Reader<'_>) -> Result<Vec<u8>, Malformed> {
+    let pixel_bytes = usize::from(reader.byte()?);
+    if pixel_bytes == 0 {
+        return lzma::take(reader);
+    }
+    let shape = Shape { pixel_bytes, row_bytes: reader.count(super::MAX_PLAIN_BYTES)? };
+    if !shape.is_possible() {
+        return Err(Malformed("shape of a picture"));
+    }
+    let unfiltered = lzma::take(reader)?;
+    rows::filter(&unfiltered, shape).ok_or(Malformed("rows of a picture"))
+}
+
+/// How the rows lie in the stored form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// Plain and filtered, as it was written before pixels were taken out.
+    Filtered,
+    /// As pixels, compressed.
+    Pixels,
+}
+
+pub(super) fn restore(stored: &[u8], form: Form) -> Result<Vec<u8>, Malformed> {
     let mut reader = Reader::new(stored);
     let front = reader.bytes(stored.len())?;
     let count = reader.count(MAX_CHUNKS)?;
@@ -32,8 +73,11 @@ pub(super) fn restore(stored: &[u8]) -> Result<Vec<u8>, Malformed> {
     let zlib_head = reader.take(2)?;
     let behind = reader.bytes(stored.len())?;
     let corrections = reader.bytes(stored.len())?;
-    let plain = reader.bytes(stored.len())?;
-    let stream = [zlib_head, &deflate(plain, corrections)?, behind].concat();
+    let plain = match form {
+        Form::Filtered => reader.bytes(stored.len())?.to_vec(),
+        Form::Pixels => take_pixels(&mut reader)?,
+    };
+    let stream = [zlib_head, &deflate(&plain, corrections)?, behind].concat();
     let mut body = front.to_vec();
     let mut stream = Reader::new(&stream);
     for length in lengths {
