@@ -22,6 +22,8 @@ use crate::{clock, config::Config, exit::usage};
 pub(crate) enum Access {
     /// To write; one process at a time.
     Write,
+    /// To write much at once: quickly now, small by the next `compact`.
+    WriteMuch,
     /// To write anew what the packs say, even where the state is missing.
     Rebuild,
     /// To look at every byte: alone where nobody writes, as a reader otherwise.
@@ -54,7 +56,7 @@ impl Archive {
     pub(crate) fn open(folder: &Path, config: &Config, access: Access) -> anyhow::Result<Self> {
         check_folder(folder, access)?;
         let lock = match access {
-            Access::Write | Access::Rebuild => Some(Lock::hold(folder)?),
+            Access::Write | Access::WriteMuch | Access::Rebuild => Some(Lock::hold(folder)?),
             Access::Check => match Lock::take(folder)? {
                 Taken::Free(mut lock) => lock.write_running().is_ok().then_some(lock),
                 Taken::Held { .. } => None,
@@ -68,7 +70,7 @@ impl Archive {
             put_damaged_state_aside(folder)?;
         }
         let state = SqliteState::open(&folder.join(STATE), config.state.bucket.as_s())?;
-        let store = open_store(folder, lock.is_none())?;
+        let store = open_store(folder, lock.is_none(), access == Access::WriteMuch)?;
         let untold = lock.as_ref().is_some_and(|lock| lock.untold_requests);
         Ok(Self {
             folder: folder.to_owned(),
@@ -107,6 +109,8 @@ impl Drop for Archive {
 const STATE: &str = "state.sqlite";
 const INDEX: &str = "packs.index";
 const PACKS: &str = "packs";
+/// zstd's level for what `compact` will write again.
+const HASTY_LEVEL: i32 = 1;
 
 /// Whether an archive can be opened or begun here.
 fn check_folder(folder: &Path, access: Access) -> anyhow::Result<()> {
@@ -126,7 +130,7 @@ fn check_folder(folder: &Path, access: Access) -> anyhow::Result<()> {
         let reason = "it is missing, but there are packs".to_owned();
         return Err(StateError::Damaged { path: folder.join(STATE), reason }.into());
     }
-    if access != Access::Write {
+    if !matches!(access, Access::Write | Access::WriteMuch) {
         return Err(usage(anyhow::anyhow!(
             "there is no archive in {}; name one with --archive, or begin one with `nenrin collect URL`",
             folder.display()
@@ -155,10 +159,14 @@ fn put_damaged_state_aside(folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn open_store(folder: &Path, read_only: bool) -> anyhow::Result<Store> {
+fn open_store(folder: &Path, read_only: bool, is_hasty: bool) -> anyhow::Result<Store> {
     let packs = LocalFolder::open(folder.join(PACKS)).map_err(nenrin_store::StoreError::from)?;
-    let options =
-        StoreOptions { index_path: Some(folder.join(INDEX)), read_only, ..StoreOptions::default() };
+    let index_path = Some(folder.join(INDEX));
+    let mut options = StoreOptions { index_path, read_only, ..StoreOptions::default() };
+    if is_hasty {
+        options.level = HASTY_LEVEL;
+        options.steps.block_in_space = false;
+    }
     Ok(Store::open(Arc::new(packs), options)?)
 }
 
@@ -168,7 +176,7 @@ fn look_after(folder: &Path) -> anyhow::Result<()> {
     let Taken::Free(lock) = Lock::take(folder)? else { return Ok(()) };
     if lock.was_running || !folder.join(INDEX).exists() {
         // Without room nothing can be brought up, but most can still be read.
-        if let Err(error) = open_store(folder, false) {
+        if let Err(error) = open_store(folder, false, false) {
             tracing::warn!("the index could not be brought up to the packs: {error:#}");
         }
     }

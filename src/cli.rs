@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use nenrin_revisit::PolicySpec;
-use nenrin_state::Removal;
+use nenrin_state::{Removal, ScheduleBy};
 use nenrin_urls::Scope;
 
 use crate::{
     commands::experiments::{BudgetArgs, OrderArgs, RevisitArgs, StructureArgs},
-    spans::{Edge, Span, parse_date},
+    spans::{Bytes, Edge, Span, parse_date},
 };
 
 const EXIT_CODES: &str = "Exit codes: 0 done · 1 some of the work failed (what, is said) · 2 bad \
@@ -39,8 +39,24 @@ pub(crate) struct Cli {
     /// Say more on standard error; twice for everything.
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
+    /// How log lines on standard error are written: text, or json with one document per line.
+    #[arg(
+        long,
+        global = true,
+        env = "NENRIN_LOG_FORMAT",
+        value_name = "FORMAT",
+        default_value = "text"
+    )]
+    pub log_format: LogFormat,
     #[command(subcommand)]
     pub command: Command,
+}
+
+/// How log lines are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum LogFormat {
+    Text,
+    Json,
 }
 
 #[derive(Debug, Subcommand)]
@@ -95,7 +111,10 @@ pub(crate) enum Command {
     Compact,
     /// The effective configuration, with the reason for each default.
     #[command(after_help = example("nenrin config"))]
-    Config,
+    Config {
+        #[command(subcommand)]
+        command: Option<ConfigCommand>,
+    },
     /// The papers' experiments, on the shipped code.
     #[command(subcommand, after_help = example("nenrin lab crawl --servers 200 --pages 50"))]
     Lab(LabCommand),
@@ -256,6 +275,20 @@ pub(crate) struct ConditionArgs {
     /// Do not obey robots.txt, for this reason, which is kept.
     #[arg(long, value_name = "REASON")]
     pub ignore_robots: Option<String>,
+    /// Let sitemaps and feeds add pages and pull changed ones forward.
+    #[arg(long, value_name = "BOOL")]
+    pub signals: Option<bool>,
+    /// Which changes drive the schedule: any, or significant (without counters, dates and the like).
+    #[arg(long, value_name = "CHANGES", value_parser = schedule_by)]
+    pub schedule_by: Option<ScheduleBy>,
+}
+
+fn schedule_by(text: &str) -> Result<ScheduleBy, String> {
+    match text {
+        "any" => Ok(ScheduleBy::Any),
+        "significant" => Ok(ScheduleBy::Significant),
+        _ => Err("write any or significant".to_owned()),
+    }
 }
 
 #[derive(Debug, Args)]
@@ -352,6 +385,22 @@ pub(crate) struct DemoArgs {
 pub(crate) enum ImportCommand {
     /// Takes a folder (a wget or HTTrack mirror, a published site) as one visit of that site.
     Mirror(ImportMirrorArgs),
+    /// Takes in WARC and ARC files (plain, gzip or zstd) and WACZ packages: captures become versions.
+    #[command(visible_alias = "wacz", after_help = example("nenrin import warc crawl-2024.warc.gz"))]
+    Warc(ImportWarcArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ImportWarcArgs {
+    /// WARC, ARC or WACZ files, in any order.
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// The site to which the captures are added; one named after the first file by default.
+    #[arg(long, value_name = "SITE")]
+    pub(crate) site: Option<String>,
+    /// Do not compare captures with the digests that the files give for them.
+    #[arg(long)]
+    pub(crate) trust: bool,
 }
 
 #[derive(Debug, Args)]
@@ -371,6 +420,76 @@ pub(crate) struct ImportMirrorArgs {
 pub(crate) enum ExportCommand {
     /// Rebuilds sites as of a date as a folder of files.
     Mirror(ExportMirrorArgs),
+    /// Writes sites as WARC 1.1 files: every version whole, unchanged visits as revisits.
+    #[command(after_help = example("nenrin export warc --site example.com -o example.warc.gz"))]
+    Warc(ExportWarcArgs),
+    /// Writes sites as one WACZ package with index, pages and their text.
+    #[command(after_help = example("nenrin export wacz --site example.com -o example.wacz"))]
+    Wacz(ExportWaczArgs),
+    /// Writes the CDXJ index of WARC files.
+    #[command(after_help = example("nenrin export cdxj example.warc.gz -o index.cdxj"))]
+    Cdxj(ExportCdxjArgs),
+}
+
+/// What is exported.
+#[derive(Debug, Args)]
+pub(crate) struct SelectionArgs {
+    /// Only this site.
+    #[arg(long, value_name = "SITE")]
+    pub(crate) site: Option<String>,
+    /// Only pages whose URL begins with this.
+    #[arg(long, value_name = "URL")]
+    pub(crate) prefix: Option<String>,
+    /// Visited at or after this date.
+    #[arg(long, value_name = "DATE", value_parser = first_second)]
+    pub(crate) from: Option<i64>,
+    /// Visited at or before this date.
+    #[arg(long, value_name = "DATE", value_parser = last_second)]
+    pub(crate) to: Option<i64>,
+    /// Digests by SHA-1, as older tools expect, instead of SHA-256.
+    #[arg(long)]
+    pub(crate) sha1: bool,
+    /// Begin a new WARC file after this many bytes.
+    #[arg(long, value_name = "BYTES", default_value = "1000000000")]
+    pub(crate) roll: Bytes,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExportWarcArgs {
+    #[command(flatten)]
+    pub(crate) selection: SelectionArgs,
+    /// The file to write: `.warc.gz`, `.warc.zst` or `.warc`.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+    /// Write no content from before --from, and list what is left out in FILE.requires.jsonl.
+    #[arg(long)]
+    pub(crate) references: bool,
+    /// Write an index beside it: FILE.cdxj.
+    #[arg(long)]
+    pub(crate) cdxj: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExportWaczArgs {
+    #[command(flatten)]
+    pub(crate) selection: SelectionArgs,
+    /// The file to write.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+    /// A title for the package; the site's name by default.
+    #[arg(long)]
+    pub(crate) title: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExportCdxjArgs {
+    /// WARC files.
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// The index to write; `.cdx.gz` and `.cdxj.gz` get an `.idx` beside them. Standard output by
+    /// default.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -391,6 +510,21 @@ pub(crate) struct VerifyArgs {
     /// Restore every version and compare it with its digest.
     #[arg(long)]
     pub deep: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Asks for a password, or reads it from standard input, and writes its hash into the
+    /// configuration file, which --config must name.
+    #[command(after_help = example("nenrin --config nenrin.toml config set-password"))]
+    SetPassword(SetPasswordArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SetPasswordArgs {
+    /// A password for people who may read but change nothing.
+    #[arg(long)]
+    pub reader: bool,
 }
 
 #[derive(Debug, Subcommand)]

@@ -23,6 +23,35 @@ pub(crate) struct Config {
     pub fetch: Fetch,
     pub serve: Serve,
     pub state: State,
+    pub disk: Disk,
+    pub webhook: Vec<Webhook>,
+}
+
+/// A program that is told what happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Webhook {
+    pub url: String,
+    /// Both sides know it; every message is signed with it.
+    pub secret: String,
+    /// Which happenings it is told of; all by default.
+    #[serde(default)]
+    pub events: Vec<Happening>,
+    /// Whether it may lie at a private or loopback address.
+    #[serde(default)]
+    pub allow_private: bool,
+}
+
+/// What other programs are told of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Happening {
+    Changed,
+    Failing,
+    Blocked,
+    Quota,
+    Overflow,
+    SignalLost,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -62,12 +91,22 @@ pub(crate) struct Serve {
     pub interface: String,
     pub replay: String,
     pub replay_origin: String,
+    pub password: String,
+    pub reader_password: String,
+    pub public_reading: bool,
+    pub host_names: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct State {
     pub bucket: Span,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Disk {
+    pub min_free: Bytes,
 }
 
 impl Default for Crawl {
@@ -113,6 +152,10 @@ impl Default for Serve {
             interface: "127.0.0.1:8080".to_owned(),
             replay: "127.0.0.1:8081".to_owned(),
             replay_origin: "http://replay.localhost".to_owned(),
+            password: String::new(),
+            reader_password: String::new(),
+            public_reading: false,
+            host_names: Vec::new(),
         }
     }
 }
@@ -120,6 +163,12 @@ impl Default for Serve {
 impl Default for State {
     fn default() -> Self {
         Self { bucket: Span::secs(3600) }
+    }
+}
+
+impl Default for Disk {
+    fn default() -> Self {
+        Self { min_free: Bytes(512 << 20) }
     }
 }
 
@@ -147,6 +196,15 @@ impl Config {
     }
 
     fn check(&self) -> anyhow::Result<()> {
+        for webhook in &self.webhook {
+            nenrin_urls::CanonicalUrl::parse(&webhook.url)
+                .map_err(|error| anyhow::anyhow!("webhook.url `{}`: {error}", webhook.url))?;
+            anyhow::ensure!(
+                webhook.secret.len() >= 16,
+                "webhook.secret of {} has fewer than 16 characters; anyone could guess it",
+                webhook.url
+            );
+        }
         anyhow::ensure!(
             (1..=10_000).contains(&self.crawl.parallel),
             "crawl.parallel is {}; it must lie between 1 and 10000",
@@ -239,6 +297,10 @@ impl Config {
             .as_ref()
             .and_then(|whole| name.split('.').try_fold(whole, |at, part| at.get(part)));
         match found {
+            // A hash on a screen is one that someone may try to break.
+            Some(toml::Value::String(text)) if name.ends_with("password") && !text.is_empty() => {
+                "(set)".to_owned()
+            }
             Some(toml::Value::String(text)) => text.clone(),
             Some(value) => value.to_string(),
             None => String::new(),
@@ -247,7 +309,7 @@ impl Config {
 }
 
 /// Every setting, and the reason for its default.
-const REASONS: [(&str, &str); 21] = [
+const REASONS: &[(&str, &str)] = &[
     (
         "contact",
         "a URL or address where the people behind a server can reach you, sent with every request; empty until you set it",
@@ -311,8 +373,32 @@ const REASONS: [(&str, &str); 21] = [
         "the origin that browsers use for replay: another host name than the interface's, because cookies do not tell ports apart; browsers take every name below `localhost` for this machine",
     ),
     (
+        "serve.password",
+        "the hash of the password that lets a person change things, set by `nenrin config set-password`; on loopback none is needed, beyond it the interface does not start without one",
+    ),
+    (
+        "serve.reader_password",
+        "the hash of a password that lets a person read; none unless you set one",
+    ),
+    (
+        "serve.public_reading",
+        "whether everyone may read where there is a password; what was archived is not yours to show to all",
+    ),
+    (
+        "serve.host_names",
+        "names under which the interface is reached without a password, besides loopback's; others are refused, because any page of the web could reach it by a name of its own",
+    ),
+    (
+        "webhook",
+        "programs that are told what changed, fails, is blocked, or ran into a quota; none unless you name them: [[webhook]] with url, secret, and if you like events and allow_private",
+    ),
+    (
         "state.bucket",
         "resolution of the long-term queue when an archive is created; the papers use a day",
+    ),
+    (
+        "disk.min_free",
+        "`nenrin run` pauses collecting while the archive's disk has less room than this, so that what is under way can still be written; 0 never pauses",
     ),
 ];
 

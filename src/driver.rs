@@ -23,8 +23,8 @@ use std::{
 };
 
 use nenrin_crawl::{
-    Command, Crawl, CrawlOptions, Event, FetchOrder, Fetched, RoundReport, StoreOrder, Ticket,
-    Trouble, read_exchange,
+    Command, Crawl, CrawlOptions, Event, FetchOrder, Fetched, PreviousBody, RoundReport,
+    StoreOrder, Ticket, Trouble, read_exchange,
 };
 use nenrin_fetch::{
     AddressPolicy, Exchange, FetchFailure, FetchRequest, Fetcher, Protocol, Validators,
@@ -36,7 +36,7 @@ use nenrin_store::{NewVersion, Store, StoreError, VersionId};
 use nenrin_urls::CanonicalUrl;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use crate::{archive::Archive, clock};
+use crate::{archive::Archive, clock, config::Config, figures::Figures, room::RoomGuard};
 
 /// Changes put into one transaction at most.
 const COMMIT_BATCH: usize = 1000;
@@ -54,6 +54,9 @@ pub(crate) enum Notice<'a> {
     /// Nothing can be asked for this long: every server left must rest.
     Resting { pause: Duration },
 }
+
+/// How often the room on the disk and the machine's numbers are looked at.
+const LOOK_AROUND: Duration = Duration::from_secs(5);
 
 /// A shorter pause is nothing to tell anyone.
 const TELLING_PAUSE_MS: i64 = 15_000;
@@ -87,6 +90,7 @@ pub(crate) struct UnderWay {
 pub(crate) struct DriverHandle {
     happenings: UnboundedSender<Happening>,
     under_way: Arc<Mutex<BTreeMap<Ticket, UnderWay>>>,
+    figures: Arc<Mutex<Figures>>,
 }
 
 impl DriverHandle {
@@ -100,6 +104,22 @@ impl DriverHandle {
         let _ = self.happenings.send(Happening::SitesChanged);
     }
 
+    /// The configuration was read again: what may change while running, changes.
+    pub(crate) fn reload(&self, config: &Config) -> anyhow::Result<()> {
+        let reload = Reload {
+            fetcher: Fetcher::new(config.fetch_options())?,
+            options: Box::new(config.crawl_options()),
+            min_free_bytes: config.disk.min_free.0,
+        };
+        let _ = self.happenings.send(Happening::Reload(Box::new(reload)));
+        Ok(())
+    }
+
+    /// The driver's numbers.
+    pub(crate) fn figures(&self) -> Figures {
+        self.figures.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Requests under way.
     pub(crate) fn under_way(&self) -> Vec<UnderWay> {
         self.under_way.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
@@ -109,9 +129,18 @@ impl DriverHandle {
 enum Happening {
     Event(Event),
     SitesChanged,
+    Reload(Box<Reload>),
+    LookAround,
     Fetched { ticket: Ticket, fetched: Box<Fetched>, exchange: Option<Box<Exchange>> },
     StoreFailed(StoreError),
     StateFailed(StateError),
+}
+
+/// What may change while running.
+struct Reload {
+    fetcher: Fetcher,
+    options: Box<CrawlOptions>,
+    min_free_bytes: u64,
 }
 
 enum StateJob {
@@ -128,6 +157,7 @@ pub(crate) struct Driver {
     folder: PathBuf,
     machine: Crawl,
     fetcher: Fetcher,
+    store: Arc<Store>,
     happenings: UnboundedReceiver<Happening>,
     sender: UnboundedSender<Happening>,
     under_way: Arc<Mutex<BTreeMap<Ticket, UnderWay>>>,
@@ -138,6 +168,8 @@ pub(crate) struct Driver {
     wake_at_ms: Option<i64>,
     /// Stays set unless every request that was made is told of in the state.
     untold_requests: Arc<AtomicBool>,
+    figures: Arc<Mutex<Figures>>,
+    guard: RoomGuard,
 }
 
 impl Driver {
@@ -163,6 +195,7 @@ impl Driver {
             folder: archive.folder.clone(),
             machine: Crawl::new(options),
             fetcher,
+            store: archive.store.clone(),
             happenings,
             sender,
             under_way: Arc::default(),
@@ -172,12 +205,23 @@ impl Driver {
             workers: vec![state_worker, store_worker],
             wake_at_ms: None,
             untold_requests,
+            figures: Arc::default(),
+            guard: RoomGuard::new(&archive.folder, 0),
         }
+    }
+
+    /// Pauses collecting while there is less room on the disk than this.
+    pub(crate) fn keep_free(&mut self, min_free_bytes: u64) {
+        self.guard.min_free_bytes = min_free_bytes;
     }
 
     /// A way to talk to the driver while it runs.
     pub(crate) fn handle(&self) -> DriverHandle {
-        DriverHandle { happenings: self.sender.clone(), under_way: self.under_way.clone() }
+        DriverHandle {
+            happenings: self.sender.clone(),
+            under_way: self.under_way.clone(),
+            figures: self.figures.clone(),
+        }
     }
 
     /// Runs until `until` holds or `stop` is ready. An error of store or state ends the run, after
@@ -196,6 +240,8 @@ impl Driver {
             Until::Stopped => None,
         };
         self.give_state(StateJob::ReadSites);
+        let mut look_around = tokio::time::interval(LOOK_AROUND);
+        look_around.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             let wake = self.wake_at_ms.map(|at_ms| {
                 Duration::from_millis(u64::try_from(at_ms - clock::now_ms()).unwrap_or(0))
@@ -208,6 +254,7 @@ impl Driver {
                     Happening::Event(Event::Stop)
                 }
                 () = wait_until(given_up), if given_up.is_some() => return self.end(Ended::Stopped),
+                _ = look_around.tick() => Happening::LookAround,
                 Some(happening) = self.happenings.recv() => happening,
                 () = tokio::time::sleep(wake.unwrap_or(Duration::MAX)), if wake.is_some() => {
                     self.wake_at_ms = None;
@@ -225,8 +272,14 @@ impl Driver {
                     self.give_state(StateJob::ReadSites);
                     continue;
                 }
+                Happening::LookAround => match self.look_around() {
+                    Some(event) => event,
+                    None => continue,
+                },
+                Happening::Reload(reload) => self.reload(*reload),
                 Happening::Fetched { ticket, fetched, exchange } => {
                     self.forget_under_way(ticket);
+                    self.count(|figures| figures.answered(fetched.elapsed_ms));
                     if let Some(exchange) = exchange {
                         self.exchanges.insert(ticket, exchange);
                     }
@@ -276,6 +329,7 @@ impl Driver {
             Command::Commit { ticket, change } => {
                 if let (Some(ticket), Change::Visit(visit)) = (ticket, &change) {
                     self.exchanges.remove(&ticket);
+                    self.count(|figures| figures.visited(visit));
                     if let Some(url) = self.machine.committing(ticket) {
                         let (outcome, detail) = (visit.outcome, visit.detail.as_deref());
                         notice(Notice::Visited { url, outcome, detail }, &self.machine);
@@ -291,8 +345,48 @@ impl Driver {
                     notice(Notice::Resting { pause }, &self.machine);
                 }
             }
+            Command::Trapped { server, trap, url } => {
+                tracing::warn!(%server, reason = trap.text(), %url, "links are not followed");
+            }
             Command::RoundFinished(_) | Command::Stopped => {}
         }
+    }
+
+    fn count(&self, count: impl FnOnce(&mut Figures)) {
+        count(&mut self.figures.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Looks after the room on the disk and the numbers.
+    fn look_around(&mut self) -> Option<Event> {
+        let free_bytes = self.guard.free_bytes();
+        let min_free_bytes = self.guard.min_free_bytes;
+        let turned = self.guard.turn(free_bytes);
+        self.count(|figures| {
+            figures.look(&self.machine, clock::now_ms());
+            (figures.free_bytes, figures.min_free_bytes) = (free_bytes, min_free_bytes);
+            figures.waits_for_room = self.guard.is_paused();
+        });
+        match turned? {
+            true => tracing::warn!(
+                free_bytes,
+                min_free_bytes,
+                "there is room again, collecting goes on"
+            ),
+            false => tracing::warn!(
+                free_bytes,
+                min_free_bytes,
+                "too little room on the disk, collecting is paused until there is more"
+            ),
+        }
+        turned.map(Event::Room)
+    }
+
+    fn reload(&mut self, reload: Reload) -> Event {
+        self.fetcher = reload.fetcher;
+        self.guard.min_free_bytes = reload.min_free_bytes;
+        self.count(|figures| figures.reloads += 1);
+        let _ = self.sender.send(Happening::LookAround);
+        Event::Options(reload.options)
     }
 
     fn give_state(&self, job: StateJob) {
@@ -305,7 +399,9 @@ impl Driver {
     }
 
     fn fetch(&mut self, order: FetchOrder) {
+        self.count(|figures| figures.asked(order.purpose));
         let (fetcher, sender) = (self.fetcher.clone(), self.sender.clone());
+        let store = self.store.clone();
         let under_way = UnderWay { url: order.url.clone(), since_ms: clock::now_ms() };
         self.under_way
             .lock()
@@ -327,7 +423,7 @@ impl Driver {
             let began_ms = clock::now_ms();
             let result = fetcher.fetch(&request).await;
             let ticket = order.ticket;
-            let read = tokio::task::spawn_blocking(move || read(&order, result, began_ms));
+            let read = tokio::task::spawn_blocking(move || read(&order, result, began_ms, &store));
             let (fetched, exchange) = read.await.unwrap_or_else(|panic| {
                 let detail = format!("the answer could not be read: {panic}");
                 (failed(0, "internal", detail, false, false), None)
@@ -379,11 +475,18 @@ fn read(
     order: &FetchOrder,
     result: Result<Exchange, FetchFailure>,
     began_ms: i64,
+    store: &Store,
 ) -> (Fetched, Option<Box<Exchange>>) {
     match result {
         Ok(exchange) => {
             let elapsed_ms = i64::try_from(exchange.elapsed.as_millis()).unwrap_or(i64::MAX);
-            let answer = read_exchange(order, &exchange, clock::now_s());
+            // A version that cannot be read is not compared with; `verify` is for that.
+            let previous = || {
+                let version = store.read(VersionId(order.previous?)).ok()?;
+                let response_head = version.head.response_head;
+                Some(PreviousBody { response_head, body: version.body })
+            };
+            let answer = read_exchange(order, &exchange, clock::now_s(), previous);
             (Fetched { elapsed_ms, result: Ok(answer) }, Some(Box::new(exchange)))
         }
         Err(failure) => {
@@ -438,7 +541,7 @@ fn store_batch(
                 Protocol::Http11 => "http/1.1",
                 Protocol::Http2 => "h2",
             },
-            tls: exchange.tls.as_deref(),
+            tls: exchange.tls.as_deref().map(tls_word).as_deref(),
             server_address: Some(exchange.server_address),
             request_head: &exchange.request_head,
             response_head: &exchange.response_head,
@@ -454,6 +557,12 @@ fn store_batch(
     }
     store.sync()?;
     Ok(events)
+}
+
+/// "tls/1.3", as archives write it, for what rustls calls `TLSv1_3`.
+fn tls_word(tls: &str) -> String {
+    let version = tls.strip_prefix("TLSv").map(|version| version.replace('_', "."));
+    version.map_or_else(|| tls.to_owned(), |version| format!("tls/{version}"))
 }
 
 fn serve_state(

@@ -1,7 +1,8 @@
 //! The `nenrin` program: commands, configuration, the driver, and the only clock.
 //!
 //! Read in this order: `cli` (what people type), `commands` (what each does), `archive` (the folder
-//! on disk), `driver` (carries out the machine's commands), `config`, `exit`, `spans`, `table`.
+//! on disk), `driver` (carries out the machine's commands), `figures`, `room`, `config`, `exit`,
+//! `spans`, `table`.
 
 mod archive;
 mod cli;
@@ -10,14 +11,18 @@ mod commands;
 mod config;
 mod driver;
 mod exit;
+mod figures;
+mod room;
 mod spans;
 mod table;
+mod warc;
+mod webhooks;
 
 use clap::Parser;
 
 fn main() -> std::process::ExitCode {
     let cli = cli::Cli::parse();
-    start_log(cli.verbose);
+    start_log(cli.verbose, cli.log_format);
     let exit = commands::run(cli).unwrap_or_else(|error| {
         report(&error);
         exit::code_of(&error)
@@ -38,7 +43,7 @@ fn report(error: &anyhow::Error) {
     }
 }
 
-fn start_log(verbose: u8) {
+fn start_log(verbose: u8, format: cli::LogFormat) {
     let default = match verbose {
         0 => "warn",
         1 => "nenrin=info,warn",
@@ -46,9 +51,11 @@ fn start_log(verbose: u8) {
     };
     let filter = tracing_subscriber::EnvFilter::try_from_env("NENRIN_LOG")
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(default));
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
-        .init();
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    match format {
+        cli::LogFormat::Json => log.json().flatten_event(true).init(),
+        cli::LogFormat::Text => {
+            log.with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr())).init();
+        }
+    }
 }

@@ -38,7 +38,7 @@ pub(super) fn log(context: &Context, args: &LogArgs) -> anyhow::Result<Exit> {
 }
 
 /// Column heads of what a round found.
-pub(super) const ROUND_HEADER: [&str; 9] = [
+pub(super) const ROUND_HEADER: [&str; 10] = [
     "visits",
     "changed",
     "same",
@@ -48,10 +48,11 @@ pub(super) const ROUND_HEADER: [&str; 9] = [
     "failed",
     "received",
     "stored",
+    "traps",
 ];
 
 /// What a round found, in the order of [`ROUND_HEADER`].
-pub(super) fn round_cells(counts: &RoundCounts) -> [String; 9] {
+pub(super) fn round_cells(counts: &RoundCounts) -> [String; 10] {
     [
         counts.visits().to_string(),
         counts.changed.to_string(),
@@ -62,6 +63,7 @@ pub(super) fn round_cells(counts: &RoundCounts) -> [String; 9] {
         counts.failed.to_string(),
         readable_bytes(counts.received_bytes),
         readable_bytes(counts.stored_bytes),
+        counts.trapped.to_string(),
     ]
 }
 
@@ -152,6 +154,7 @@ pub(super) fn pages(context: &Context, args: &PagesArgs) -> anyhow::Result<Exit>
         "page",
         "visits",
         "changes",
+        "significant",
         "last visit (UTC)",
         "outcome",
         "bytes",
@@ -184,7 +187,7 @@ pub(super) fn pages(context: &Context, args: &PagesArgs) -> anyhow::Result<Exit>
 fn page_json(page: &PageRecord, due: &DueReason) -> serde_json::Value {
     json!({
         "url": page.url, "site": page.site, "discovered": rfc3339(page.discovered_s),
-        "visits": page.visits, "changes": page.changes, "visited": page.visited_s.map(rfc3339),
+        "visits": page.visits, "changes": page.changes, "significant": page.significant, "visited": page.visited_s.map(rfc3339),
         "outcome": page.outcome, "failures": page.failures, "bytes": page.bytes,
         "due": page.due_s.map(rfc3339), "why": due.why, "rate_per_day": due.rate_per_day,
         "confidence": due.confidence, "etag": page.etag,
@@ -197,6 +200,7 @@ fn page_row(page: &PageRecord, due: DueReason) -> Vec<String> {
         page.url.to_string(),
         page.visits.to_string(),
         page.changes.to_string(),
+        page.significant.to_string(),
         page.visited_s.map_or("never".into(), readable_date),
         page.outcome.map_or(String::new(), |outcome| outcome.to_string()),
         readable_bytes(page.bytes),
@@ -225,11 +229,13 @@ pub(super) fn versions(context: &Context, args: &VersionsArgs) -> anyhow::Result
             print_json(&json!({
                 "url": url, "at": rfc3339(row.at_s), "timestamp": digits14(row.at_s),
                 "version": row.version, "status": row.status, "mime": row.mime, "bytes": row.bytes,
+                "changed_permille": row.changed_permille, "significant": row.is_significant(),
             }))?;
         }
         return Ok(Exit::Done);
     }
-    let mut table = Table::new(&["received (UTC)", "version", "status", "type", "bytes", "page"]);
+    let mut table =
+        Table::new(&["received (UTC)", "version", "status", "type", "bytes", "changed", "page"]);
     for (url, row) in &versions {
         table.row(vec![
             readable_date(row.at_s),
@@ -237,11 +243,21 @@ pub(super) fn versions(context: &Context, args: &VersionsArgs) -> anyhow::Result
             row.status.to_string(),
             row.mime.clone(),
             readable_bytes(row.bytes),
+            changed_text(row.changed_permille),
             url.to_string(),
         ]);
     }
     table.print()?;
     Ok(Exit::Done)
+}
+
+/// How much of a page changed, for a person.
+fn changed_text(changed_permille: Option<u16>) -> String {
+    match changed_permille {
+        None => "–".to_owned(),
+        Some(0) => "noise".to_owned(),
+        Some(share) => format!("{}.{}%", share / 10, share % 10),
+    }
 }
 
 fn not_archived(state: &dyn State, url: &CanonicalUrl) -> anyhow::Result<anyhow::Error> {

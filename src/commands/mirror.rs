@@ -298,6 +298,7 @@ impl<'a> Importer<'a> {
                 status: 200,
                 mime,
                 bytes: pending.bytes,
+                changed_permille: None,
             }),
             update: PageUpdate {
                 etag: None,
@@ -310,6 +311,7 @@ impl<'a> Importer<'a> {
             },
             discovered: Vec::new(),
             new_tops: Vec::new(),
+            trapped: 0,
         }))
     }
 

@@ -7,19 +7,22 @@ mod demo_site;
 mod diff;
 pub(crate) mod experiments;
 mod lab;
+mod learnt;
 mod look;
 mod mirror;
+mod password;
 mod removal;
 mod run;
 mod serve;
 mod sites;
 mod upkeep;
+mod warc;
 
 use std::path::PathBuf;
 
 use crate::{
     archive::{Access, Archive},
-    cli::{Cli, Command, ExportCommand, ImportCommand},
+    cli::{Cli, Command, ConfigCommand, ExportCommand, ImportCommand},
     config::Config,
     exit::Exit,
 };
@@ -28,6 +31,8 @@ use crate::{
 pub(crate) struct Context {
     pub archive: PathBuf,
     pub config: Config,
+    /// Where the configuration was read from.
+    pub config_file: Option<PathBuf>,
     pub json: bool,
 }
 
@@ -41,7 +46,7 @@ impl Context {
 /// Runs the command line.
 pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
     let config = Config::load(cli.config.as_deref())?;
-    let context = Context { archive: cli.archive, config, json: cli.json };
+    let context = Context { archive: cli.archive, config, config_file: cli.config, json: cli.json };
     match cli.command {
         Command::Run(args) => run::run(&context, &args),
         Command::Demo(args) => demo::demo(&context, &args),
@@ -54,12 +59,19 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Diff(args) => diff::diff(&context, &args),
         Command::Serve(args) => serve::serve(&context, &args),
         Command::Import(ImportCommand::Mirror(args)) => mirror::import(&context, &args),
+        Command::Import(ImportCommand::Warc(args)) => warc::import(&context, &args),
         Command::Export(ExportCommand::Mirror(args)) => mirror::export(&context, &args),
+        Command::Export(ExportCommand::Warc(args)) => warc::export(&context, &args),
+        Command::Export(ExportCommand::Wacz(args)) => warc::package(&context, &args),
+        Command::Export(ExportCommand::Cdxj(args)) => warc::index(&context, &args),
         Command::Compact => upkeep::compact(&context),
         Command::Stats => upkeep::stats(&context),
         Command::Verify(args) => upkeep::verify(&context, &args),
         Command::Reindex => upkeep::reindex(&context),
-        Command::Config => config::config(&context),
+        Command::Config { command: None } => config::config(&context),
+        Command::Config { command: Some(ConfigCommand::SetPassword(args)) } => {
+            password::set(cli.config.as_deref(), &args)
+        }
         Command::Lab(command) => lab::lab(&context, &command),
     }
 }

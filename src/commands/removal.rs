@@ -55,7 +55,7 @@ pub(super) fn restore(context: &Context, args: &SiteRestoreArgs) -> anyhow::Resu
     let archive = context.open(Access::Write)?;
     let site = sites::find(&*archive.state, &args.site)?;
     archive.state.remove_site(site.id, None, reason(&args.reason)?, clock::now_s())?;
-    sites::show(context, &Site { removed: None, ..site })
+    sites::show(context, &*archive.state, &Site { removed: None, ..site })
 }
 
 /// `nenrin site removals`.

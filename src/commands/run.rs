@@ -10,7 +10,8 @@ use nenrin_fetch::{AddressPolicy, Exchange, FetchRequest, Fetcher, RobotsRules};
 use nenrin_state::{Removal, SiteId};
 use nenrin_store::CompactOptions;
 use nenrin_urls::{CanonicalUrl, Scope};
-use nenrin_web::{Control, ControlError, Preview, UnderWay};
+use nenrin_web::{Control, ControlError, Metric, Preview, UnderWay};
+use tokio::signal::unix::{SignalKind, signal};
 
 use super::{
     Context,
@@ -25,6 +26,7 @@ use crate::{
     config::Config,
     driver::{Driver, DriverHandle, Until},
     exit::Exit,
+    webhooks,
 };
 
 /// Links shown by a preview.
@@ -58,7 +60,10 @@ pub(super) async fn run_until(
     stop: impl Future<Output = ()>,
 ) -> anyhow::Result<()> {
     let fetcher = Fetcher::new(context.config.fetch_options())?;
-    let driver = Driver::new(archive, fetcher.clone(), context.config.crawl_options());
+    let mut driver = Driver::new(archive, fetcher.clone(), context.config.crawl_options());
+    driver.keep_free(context.config.disk.min_free.0);
+    reload_when_asked(context, driver.handle())?;
+    let fetcher_for_hooks = fetcher.clone();
     let control = RunControl {
         archive: archive.clone(),
         config: context.config.clone(),
@@ -67,9 +72,34 @@ pub(super) async fn run_until(
         runtime: tokio::runtime::Handle::current(),
         demo: Mutex::new(None),
     };
+    webhooks::start(&context.config.webhook, &fetcher_for_hooks, &archive.state)?;
     let served = Served::start(context, args, archive, Arc::new(control)).await?;
     served.announce(context)?;
     driver.run(Until::Stopped, stop, |_, _| {}).await?;
+    Ok(())
+}
+
+/// Reads the configuration again at every hang-up signal (`kill -HUP`). One that is not right is
+/// told of and changes nothing; where the program listens, and the archive's own settings, hold
+/// until the next start.
+fn reload_when_asked(context: &Context, driver: DriverHandle) -> anyhow::Result<()> {
+    let mut hang_up = signal(SignalKind::hangup())?;
+    let (file, before) = (context.config_file.clone(), context.config.clone());
+    tokio::spawn(async move {
+        while hang_up.recv().await.is_some() {
+            let read = Config::load(file.as_deref()).and_then(|config| {
+                driver.reload(&config)?;
+                Ok(config)
+            });
+            match read {
+                Ok(config) => {
+                    let restart = config.serve != before.serve || config.state != before.state;
+                    tracing::warn!(restart_needed = restart, "the configuration was read again");
+                }
+                Err(error) => tracing::error!("the configuration stays as it was: {error:#}"),
+            }
+        }
+    });
     Ok(())
 }
 
@@ -131,6 +161,10 @@ impl Control for RunControl {
         Ok(())
     }
 
+    fn metrics(&self) -> Vec<Metric> {
+        self.driver.figures().metrics()
+    }
+
     fn start_demo(&self) -> Result<SiteId, ControlError> {
         let mut demo = self.demo.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(site) = *demo {
@@ -142,6 +176,15 @@ impl Control for RunControl {
         self.runtime.spawn(served.live());
         self.driver.sites_changed();
         Ok(site)
+    }
+
+    fn export_warc(
+        &self,
+        site: SiteId,
+        range: (i64, i64),
+        out: Box<dyn std::io::Write + Send>,
+    ) -> Result<(), ControlError> {
+        super::warc::stream(&self.archive, &self.config, site, range, out).map_err(failed)
     }
 
     fn preview(&self, top: &CanonicalUrl, allow_private: bool) -> Result<Preview, ControlError> {
@@ -209,8 +252,11 @@ fn preview(
                 last_modified: None,
                 allow_private: false,
                 known_mark: None,
+                previous: None,
+                fingerprint: false,
+                sitemap: false,
             };
-            let answer = read_exchange(&order, &exchange, clock::now_s());
+            let answer = read_exchange(&order, &exchange, clock::now_s(), || None);
             let tops = [top.clone()];
             links = (answer.links.iter())
                 .filter(|link| Scope::Host.contains(&tops, &link.url))

@@ -4,7 +4,12 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use nenrin_replay::ReplayOptions;
-use nenrin_web::{Control, NotRunningHere, ReplayBase, StoreSummary, WebApp, WebOptions};
+use nenrin_state::SiteId;
+use nenrin_urls::CanonicalUrl;
+use nenrin_web::{
+    Control, ControlError, NotRunningHere, Preview, ReplayBase, StoreSummary, UnderWay, WebApp,
+    WebOptions,
+};
 use tokio::net::TcpListener;
 
 use super::Context;
@@ -12,6 +17,7 @@ use crate::{
     archive::{Access, Archive},
     cli::ServeArgs,
     clock,
+    config::Config,
     exit::{Exit, usage},
     table::say,
 };
@@ -50,7 +56,8 @@ pub(super) fn serve(context: &Context, args: &ServeArgs) -> anyhow::Result<Exit>
     let archive = Arc::new(context.open(Access::Read)?);
     let runtime = runtime()?;
     runtime.block_on(async {
-        let served = Served::start(context, args, &archive, Arc::new(NotRunningHere)).await?;
+        let control = ServeControl { archive: archive.clone(), config: context.config.clone() };
+        let served = Served::start(context, args, &archive, Arc::new(control)).await?;
         served.announce(context)?;
         interrupted().await;
         anyhow::Ok(())
@@ -58,6 +65,49 @@ pub(super) fn serve(context: &Context, args: &ServeArgs) -> anyhow::Result<Exit>
     runtime.shutdown_timeout(Duration::from_secs(1));
     Ok(Exit::Done)
 }
+
+/// What the interface may ask of a process that only serves: nothing but exports.
+struct ServeControl {
+    archive: Arc<Archive>,
+    config: Config,
+}
+
+impl Control for ServeControl {
+    fn collects(&self) -> bool {
+        false
+    }
+
+    fn collect_now(&self, site: SiteId) -> Result<(), ControlError> {
+        NotRunningHere.collect_now(site)
+    }
+
+    fn sites_changed(&self) {}
+
+    fn under_way(&self) -> Vec<UnderWay> {
+        Vec::new()
+    }
+
+    fn start_demo(&self) -> Result<SiteId, ControlError> {
+        NotRunningHere.start_demo()
+    }
+
+    fn export_warc(
+        &self,
+        site: SiteId,
+        range: (i64, i64),
+        out: Box<dyn std::io::Write + Send>,
+    ) -> Result<(), ControlError> {
+        super::warc::stream(&self.archive, &self.config, site, range, out)
+            .map_err(|error| ControlError::Failed { reason: format!("{error:#}") })
+    }
+
+    fn preview(&self, top: &CanonicalUrl, allow_private: bool) -> Result<Preview, ControlError> {
+        NotRunningHere.preview(top, allow_private)
+    }
+}
+
+/// The archive's folder of lab reports.
+const REPORTS: &str = "reports";
 
 /// Interface and replay, being served until the runtime ends.
 pub(super) struct Served {
@@ -74,8 +124,13 @@ impl Served {
         control: Arc<dyn Control>,
     ) -> anyhow::Result<Self> {
         let settings = &context.config.serve;
-        let interface = listen("interface", args.interface.as_deref(), &settings.interface).await?;
-        let replay = listen("replay", args.replay.as_deref(), &settings.replay).await?;
+        let options =
+            WebOptions { reports: Some(archive.folder.join(REPORTS)), ..web_options(settings)? };
+        let wanted = address("interface", args.interface.as_deref(), &settings.interface)?;
+        nenrin_web::may_listen(wanted.ip(), &options).map_err(usage)?;
+        let interface = listen("interface", wanted).await?;
+        let wanted = address("replay", args.replay.as_deref(), &settings.replay)?;
+        let replay = listen("replay", wanted).await?;
         let served = Self { interface: interface.local_addr()?, replay: replay.local_addr()? };
         let origin = replay_origin(&settings.replay_origin, served.replay.port())?;
         let web = nenrin_web::router(WebApp {
@@ -83,7 +138,7 @@ impl Served {
             control,
             store_stats: store_stats(archive),
             replay_base: replay_base(&origin),
-            options: WebOptions::new(secret()?),
+            options,
             now_s: clock::now_s,
         });
         let ports = served.interface.port();
@@ -97,6 +152,8 @@ impl Served {
         };
         let shelf = (archive.state.clone(), archive.store.clone());
         let replayed = nenrin_replay::router(Arc::new(shelf), replay_options);
+        // The brake on guessing passwords goes by the address that someone comes from.
+        let web = web.into_make_service_with_connect_info::<SocketAddr>();
         tokio::spawn(async move { axum::serve(interface, web).await });
         tokio::spawn(async move { axum::serve(replay, replayed).await });
         Ok(served)
@@ -117,16 +174,26 @@ impl Served {
     }
 }
 
-async fn listen(what: &str, given: Option<&str>, configured: &str) -> anyhow::Result<TcpListener> {
+fn address(what: &str, given: Option<&str>, configured: &str) -> anyhow::Result<SocketAddr> {
     let wanted = given.unwrap_or(configured);
-    let address: SocketAddr = wanted.parse().map_err(|_| {
+    wanted.parse().map_err(|_| {
         usage(anyhow::anyhow!("the {what}'s address `{wanted}` is not of the form 127.0.0.1:8080"))
-    })?;
-    if what == "interface" && !address.ip().is_loopback() {
-        return Err(usage(anyhow::anyhow!(
-            "the interface would listen on {address}, beyond this machine, without a password; use a loopback address"
-        )));
-    }
+    })
+}
+
+/// Who may come in.
+fn web_options(settings: &crate::config::Serve) -> anyhow::Result<WebOptions> {
+    let hash = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    Ok(WebOptions {
+        admin_hash: hash(&settings.password),
+        reader_hash: hash(&settings.reader_password),
+        public_reading: settings.public_reading,
+        host_names: settings.host_names.clone(),
+        ..WebOptions::new(secret()?)
+    })
+}
+
+async fn listen(what: &str, address: SocketAddr) -> anyhow::Result<TcpListener> {
     TcpListener::bind(address).await.map_err(|error| {
         usage(anyhow::anyhow!(
             "the {what} cannot listen on {address} ({error}); choose another with --{what} 127.0.0.1:PORT"
@@ -197,10 +264,15 @@ fn store_stats(archive: &Arc<Archive>) -> Arc<dyn Fn() -> StoreSummary + Send + 
 }
 
 fn secret() -> anyhow::Result<[u8; 32]> {
+    random_bytes()
+}
+
+/// Random bytes from the operating system.
+pub(super) fn random_bytes<const N: usize>() -> anyhow::Result<[u8; N]> {
     use std::io::Read;
-    let mut secret = [0; 32];
+    let mut bytes = [0; N];
     std::fs::File::open("/dev/urandom")
-        .and_then(|mut source| source.read_exact(&mut secret))
+        .and_then(|mut source| source.read_exact(&mut bytes))
         .context("the operating system gives no random bytes")?;
-    Ok(secret)
+    Ok(bytes)
 }

@@ -1,9 +1,9 @@
 use nenrin_revisit::{CollectingWindow, RevisitSettings};
-use nenrin_state::{Outlook, RobotsPolicy, Schedule, Site, SiteConditions, State};
+use nenrin_state::{Outlook, RobotsPolicy, Schedule, ScheduleBy, Site, SiteConditions, State};
 use nenrin_urls::{CanonicalUrl, Scope};
 use serde_json::json;
 
-use super::{Context, removal};
+use super::{Context, learnt, removal};
 use crate::{
     archive::{Access, Archive},
     cli::{ConditionArgs, SiteCommand},
@@ -27,7 +27,7 @@ pub(super) fn site(context: &Context, command: SiteCommand) -> anyhow::Result<Ex
                 None => free_name(&*archive.state, &conditions)?,
             };
             let site = archive.state.add_site(&name, &conditions, clock::now_s())?;
-            show(context, &site)
+            show(context, &*archive.state, &site)
         }
         SiteCommand::List => list(context),
         SiteCommand::Show(args) => {
@@ -40,7 +40,7 @@ pub(super) fn site(context: &Context, command: SiteCommand) -> anyhow::Result<Ex
             let mut site = find(&*archive.state, &args.site)?;
             apply(&mut site.conditions, &args.conditions)?;
             archive.state.set_site(site.id, &site.conditions, clock::now_s())?;
-            show(context, &site)
+            show(context, &*archive.state, &site)
         }
         SiteCommand::Pause(args) => pause(context, &args.site, true),
         SiteCommand::Resume(args) => pause(context, &args.site, false),
@@ -57,7 +57,7 @@ fn pause(context: &Context, name: &str, paused: bool) -> anyhow::Result<Exit> {
         removal::refuse_removed(&site)?;
     }
     archive.state.pause_site(site.id, paused)?;
-    show(context, &Site { paused, ..site })
+    show(context, &*archive.state, &Site { paused, ..site })
 }
 
 /// The URLs that were typed; the first that is none ends it.
@@ -94,6 +94,7 @@ pub(super) fn default_conditions(tops: Vec<CanonicalUrl>, config: &Config) -> Si
         delay_ms: None,
         allow_private: false,
         robots: RobotsPolicy::Obey,
+        hints: nenrin_state::SiteHints::default(),
     }
 }
 
@@ -134,6 +135,12 @@ pub(super) fn apply(conditions: &mut SiteConditions, args: &ConditionArgs) -> an
     }
     if let Some(reason) = &args.ignore_robots {
         conditions.robots = RobotsPolicy::Ignore { reason: reason.clone() };
+    }
+    if let Some(signals) = args.signals {
+        conditions.hints.signals = signals;
+    }
+    if let Some(schedule_by) = args.schedule_by {
+        conditions.hints.schedule_by = schedule_by;
     }
     Ok(())
 }
@@ -258,10 +265,12 @@ fn show_schedule(context: &Context, archive: &Archive, site: &Site) -> anyhow::R
     if context.json {
         let mut json = as_json(site);
         json["schedule"] = json!(outlook);
+        json["learnt"] =
+            learnt::of(&*archive.state, site.id)?.iter().map(learnt::Learnt::as_json).collect();
         print_json(&json)?;
         return Ok(Exit::Done);
     }
-    show(context, site)?;
+    show(context, &*archive.state, site)?;
     outlook.iter().flat_map(outlook_lines).try_for_each(say)?;
     Ok(Exit::Done)
 }
@@ -293,9 +302,12 @@ fn outlook_lines(outlook: &Outlook) -> Vec<String> {
     lines
 }
 
-pub(super) fn show(context: &Context, site: &Site) -> anyhow::Result<Exit> {
+pub(super) fn show(context: &Context, state: &dyn State, site: &Site) -> anyhow::Result<Exit> {
+    let learnt = learnt::of(state, site.id)?;
     if context.json {
-        print_json(&as_json(site))?;
+        let mut shown = as_json(site);
+        shown["learnt"] = learnt.iter().map(learnt::Learnt::as_json).collect();
+        print_json(&shown)?;
         return Ok(Exit::Done);
     }
     let conditions = &site.conditions;
@@ -326,8 +338,23 @@ pub(super) fn show(context: &Context, site: &Site) -> anyhow::Result<Exit> {
         ("embeds", if conditions.embeds { "from anywhere" } else { "in scope only" }.to_owned()),
         ("robots.txt", robots),
         ("addresses", if conditions.allow_private { "any" } else { "public" }.to_owned()),
+        (
+            "signals",
+            if conditions.hints.signals { "sitemaps and feeds" } else { "none" }.to_owned(),
+        ),
+        (
+            "changes",
+            match conditions.hints.schedule_by {
+                ScheduleBy::Any => "every byte counts for the schedule",
+                ScheduleBy::Significant => "only significant ones count for the schedule",
+            }
+            .to_owned(),
+        ),
     ] {
         say(format!("  {name:<11}{value}"))?;
+    }
+    for learnt in &learnt {
+        learnt.say()?;
     }
     Ok(Exit::Done)
 }

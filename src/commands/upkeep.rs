@@ -203,6 +203,7 @@ pub(super) fn reindex(context: &Context) -> anyhow::Result<Exit> {
                     status: head.status,
                     mime: mime(&head.response_head),
                     bytes: head.body_bytes,
+                    changed_permille: None,
                 };
                 Ok(archive.state.adopt_version(site, &head.url, &row)?)
             };

@@ -132,7 +132,7 @@ fn the_delay_lies_between_any_two_requests() {
     // The pause holds from one process to the next as well.
     nenrin.collect(&[&site.top()]).expect(0);
     let requests = site.requests();
-    assert_eq!(requests.len(), 14 + 13, "robots.txt is asked for once");
+    assert_eq!(requests.len(), 3 + 2 * 13, "the server is asked about itself once");
     assert!(requests.iter().all(|request| request.beside == 0));
 }
 
@@ -146,7 +146,7 @@ fn a_crawl_delay_in_robots_txt_is_honoured() {
     let nenrin = Nenrin::new();
     nenrin.collect(&[&site.top()]).expect(0);
     let requests = site.requests();
-    assert_eq!(requests.len(), 3);
+    assert_eq!(requests.len(), 5, "robots.txt, the top page, two looks, the page");
     assert_pauses(&requests[1..], Duration::from_secs(1));
 }
 
@@ -164,8 +164,8 @@ fn two_servers_are_asked_side_by_side() {
     assert_eq!(report["rounds"].as_array().unwrap().len(), 2);
     let span = |site: &Site| {
         let requests = site.requests();
-        assert_eq!(requests.len(), 10);
-        (requests[0].began, requests[9].began)
+        assert_eq!(requests.len(), 12);
+        (requests[0].began, requests[11].began)
     };
     let ((began_one, ended_one), (began_two, ended_two)) = (span(&one), span(&two));
     assert!(began_one < ended_two && began_two < ended_one, "the rounds overlap");

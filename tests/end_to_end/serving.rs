@@ -7,7 +7,7 @@ use std::sync::{
 
 use serde_json::Value;
 
-use crate::support::{Nenrin, Reply, Running, Site, get, until};
+use crate::support::{Nenrin, Reply, Running, Site, get, get_with, until};
 
 const ANYWHERE: [&str; 5] = ["--json", "--interface", "127.0.0.1:0", "--replay", "127.0.0.1:0"];
 
@@ -178,6 +178,43 @@ fn finished_rounds(nenrin: &Nenrin) -> usize {
 }
 
 #[test]
+fn webhooks_are_told_what_changed_signed_and_again_after_a_failure() {
+    let tries = Arc::new(AtomicU32::new(0));
+    let counted = tries.clone();
+    let receiver = Site::serve(move |_| match counted.fetch_add(1, Ordering::SeqCst) {
+        0 => Reply::status("500 Internal Server Error").and_close(),
+        _ => Reply::text("thanks").and_close(),
+    });
+    let edition = Arc::new(AtomicU32::new(1));
+    let shown = edition.clone();
+    let site = Site::serve(move |request| match request.path.as_str() {
+        "/" => Reply::html(format!("edition {}", shown.fetch_add(1, Ordering::SeqCst))),
+        _ => Reply::status("404 Not Found"),
+    });
+    let nenrin = Nenrin::new();
+    let add = ["site", "add", &site.top(), "--allow-private", "--delay", "0s", "--period", "3s"];
+    nenrin.run(&add).expect(0);
+    let hook = |secret: &str| {
+        format!(
+            "[[webhook]]\nurl = \"{}\"\nsecret = \"{secret}\"\nallow_private = true\n",
+            receiver.url("/hook")
+        )
+    };
+    let weak = nenrin.file("weak.toml", &hook("short"));
+    nenrin.run(&["--config", &weak, "config"]).expect_said(2, &["webhook.secret"]);
+    let config = nenrin.file("hooks.toml", &hook("a secret of both sides"));
+    let running = nenrin.start(&[&["--config", &config, "run"][..], &ANYWHERE].concat());
+    until("the webhook to be told again", || tries.load(Ordering::SeqCst) >= 2);
+    let told = receiver.requests();
+    assert_eq!(told[0].path, "/hook");
+    assert_eq!(told[0].headers["x-nenrin-delivery"], told[1].headers["x-nenrin-delivery"]);
+    assert!(told[0].headers["x-nenrin-signature"].starts_with("sha256="), "{told:?}");
+    assert_eq!(told[0].headers["content-type"], "application/json");
+    running.signal("TERM");
+    running.finish().expect(0);
+}
+
+#[test]
 fn run_greets_an_empty_archive() {
     let nenrin = Nenrin::new();
     let served = start(&nenrin, "run");
@@ -201,6 +238,39 @@ fn a_port_in_use_is_named_with_the_way_out() {
     }
     nenrin.run(&["run", "--interface", "0.0.0.0:0"]).expect_said(2, &["0.0.0.0", "password"]);
     nenrin.run(&["run", "--interface", "here"]).expect_said(2, &["here", "127.0.0.1:8080"]);
+}
+
+#[test]
+fn beyond_loopback_a_password_is_needed_and_guessing_is_slowed_down() {
+    let nenrin = Nenrin::new();
+    let config = nenrin.file("nenrin.toml", "contact = \"me@example.org\" # kept\n");
+    let set = ["--config", &config, "config", "set-password"];
+    nenrin.run_with_input(&set, "short\n").expect_said(2, &["8 characters"]);
+    nenrin.run_with_input(&set, "a long password\n").expect_said(0, &["serve.password"]);
+    let reader = [&set[..], &["--reader"]].concat();
+    nenrin.run_with_input(&reader, "the readers' password\n").expect(0);
+    let text = std::fs::read_to_string(&config).unwrap();
+    assert!(text.contains("# kept") && text.contains("$argon2id$"), "{text}");
+    nenrin.run(&["--config", &config, "config"]).expect_said(0, &["(set)"]);
+    nenrin.run(&["config", "set-password"]).expect_said(2, &["--config"]);
+
+    let anywhere = ["--interface", "0.0.0.0:0", "--replay", "127.0.0.1:0"];
+    nenrin.run(&[&["run"][..], &anywhere].concat()).expect_said(2, &["password"]);
+    let args = [&["--config", &config, "run", "--json"][..], &anywhere].concat();
+    let running = nenrin.start(&args);
+    let interface = running.first_line()["interface"].as_str().unwrap().to_owned();
+    let interface = interface.replace("0.0.0.0", "127.0.0.1");
+    let (status, _, page) = get(&interface);
+    assert_eq!(status, 200);
+    assert!(page.contains("name=\"password\""), "asked for the password: {page}");
+    let basic = |password: &str| get_with(&format!("{interface}api/v1/sites"), password).0;
+    assert_eq!(basic("a long password"), 200);
+    let refused: Vec<u16> = (0..8).map(|_| basic("a wrong password")).collect();
+    assert!(refused.iter().all(|status| *status == 401), "{refused:?}");
+    // Whoever guessed so often waits now, also with a right one.
+    assert_eq!(basic("the readers' password"), 401);
+    running.signal("TERM");
+    running.finish().expect(0);
 }
 
 #[test]

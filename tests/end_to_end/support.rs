@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    io::Read,
+    io::{Read, Write},
     net::SocketAddr,
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
@@ -134,6 +134,16 @@ impl Nenrin {
     #[track_caller]
     pub(crate) fn run(&self, args: &[&str]) -> Ran {
         self.start(args).finish()
+    }
+
+    /// The same with something to read on standard input.
+    #[track_caller]
+    pub(crate) fn run_with_input(&self, args: &[&str], input: &str) -> Ran {
+        let mut child = self.command(args).stdin(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        let stdout = drain(child.stdout.take().unwrap());
+        let stderr = drain(child.stderr.take().unwrap());
+        Running { child, stdout, stderr }.finish()
     }
 
     /// `collect` of loopback sites, with a JSON summary.
@@ -309,6 +319,13 @@ pub(crate) struct Request {
 }
 
 impl Request {
+    /// Whether it is for robots.txt, for a sitemap by custom, or for a page that does not exist.
+    pub(crate) fn is_about_the_server(&self) -> bool {
+        let name = self.path.trim_start_matches('/');
+        let is_probe = name.len() == 16 && name.bytes().all(|b| b.is_ascii_lowercase());
+        is_probe || matches!(self.path.as_str(), "/robots.txt" | "/sitemap.xml")
+    }
+
     pub(crate) fn is_conditional(&self) -> bool {
         ["if-none-match", "if-modified-since"].iter().any(|name| self.headers.contains_key(*name))
     }
@@ -466,16 +483,16 @@ impl Site {
         std::mem::take(&mut self.log.lock().unwrap())
     }
 
-    /// How often each path was asked for, without robots.txt.
+    /// How often each path was asked for, without what is asked about the server itself.
     pub(crate) fn asked(&self) -> BTreeMap<String, usize> {
         let mut asked = BTreeMap::new();
-        for request in self.requests().into_iter().filter(|r| r.path != "/robots.txt") {
+        for request in self.requests().into_iter().filter(|r| !r.is_about_the_server()) {
             *asked.entry(request.path).or_default() += 1;
         }
         asked
     }
 
-    /// The paths asked for, without robots.txt, in order of the alphabet.
+    /// The paths asked for, without what is asked about the server itself, in order of the alphabet.
     pub(crate) fn paths(&self) -> Vec<String> {
         self.asked().into_keys().collect()
     }
@@ -576,11 +593,32 @@ pub(crate) fn get(url: &str) -> (u16, String, String) {
     panic!("too many redirects, last to {url}");
 }
 
+/// The same with a password, as programs send it.
+#[track_caller]
+pub(crate) fn get_with(url: &str, password: &str) -> (u16, String, String) {
+    const DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let plain = format!("me:{password}");
+    let mut text = String::new();
+    for part in plain.as_bytes().chunks(3) {
+        let bits = part.iter().fold(0_u32, |bits, byte| bits << 8 | u32::from(*byte));
+        let bits = bits << (8 * (3 - part.len()));
+        let digit = |place: usize| char::from(DIGITS[(bits >> (18 - 6 * place)) as usize & 63]);
+        text.extend((0..=part.len()).map(digit));
+    }
+    ask_once(url, &format!("Authorization: Basic {text}\r\n"))
+}
+
 #[track_caller]
 fn get_once(url: &str) -> (u16, String, String) {
+    ask_once(url, "")
+}
+
+#[track_caller]
+fn ask_once(url: &str, headers: &str) -> (u16, String, String) {
     let rest = url.strip_prefix("http://").unwrap();
     let (address, path) = rest.split_once('/').unwrap();
-    let request = format!("GET /{path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    let request =
+        format!("GET /{path} HTTP/1.1\r\nHost: {address}\r\n{headers}Connection: close\r\n\r\n");
     let answer = RUNTIME.block_on(async {
         let mut connection = TcpStream::connect(address).await.unwrap();
         connection.write_all(request.as_bytes()).await.unwrap();

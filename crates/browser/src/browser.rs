@@ -15,7 +15,7 @@ use crate::{LiveWeb, Picture};
 /// How long a page may take.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Full pictures end here: what lies further down of very long pages is not compared.
-const MAX_PICTURE_HEIGHT: u64 = 6000;
+const MAX_PICTURE_HEIGHT: u64 = 4000;
 
 /// What host names lead to, other than loopback addresses and names below `localhost`.
 #[derive(Clone, Copy)]

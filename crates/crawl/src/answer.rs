@@ -2,20 +2,40 @@
 //! a thread.
 
 use nenrin_extract::{
-    ContentKind, ExtractLimits, LinkKind, content_kind, decode_content, page_links,
+    ContentKind, ExtractLimits, LinkKind, challenge, compare, content_kind, decode_content, feed,
+    fingerprint, page_links, sitemap,
 };
-use nenrin_fetch::{Exchange, http_date, retry_after};
+use nenrin_fetch::{Exchange, header_fields, http_date, retry_after};
 use nenrin_state::ContentMark;
 
-use crate::{Answer, FetchOrder, FoundLink, LinkRole, Purpose};
+use crate::{Announcement, Answer, FetchOrder, FoundLink, LinkRole, Purpose, SignalKind};
 
 /// The most that a body may grow to when its content coding is undone.
 const DECODED_MAX_BYTES: usize = 256 << 20;
 /// RFC 9309 asks for at least 500 KiB.
 const ROBOTS_MAX_BYTES: usize = 512 << 10;
+/// A guard's page is small; no more of an error's body is looked at.
+const GUARD_MAX_BYTES: usize = 512 << 10;
+/// Larger bodies are not compared: it would take seconds.
+const COMPARED_MAX_BYTES: usize = 8 << 20;
 
-/// Reads an exchange: headers, mark, links.
-pub fn read_exchange(order: &FetchOrder, exchange: &Exchange, now_s: i64) -> Answer {
+/// The body of a page's last version, as it was received.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PreviousBody {
+    /// The response head that came with it.
+    pub response_head: Vec<u8>,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+/// Reads an exchange: headers, mark, links, and how it differs from the version before, which is
+/// asked for only where it is needed.
+pub fn read_exchange(
+    order: &FetchOrder,
+    exchange: &Exchange,
+    now_s: i64,
+    previous: impl FnOnce() -> Option<PreviousBody>,
+) -> Answer {
     let content_type = exchange.header("content-type");
     let text = |name: &str| exchange.header(name).map(|value| value.to_string());
     let location = exchange.header("location").and_then(|value| order.url.join(&value).ok());
@@ -26,29 +46,119 @@ pub fn read_exchange(order: &FetchOrder, exchange: &Exchange, now_s: i64) -> Ans
         last_modified_s: text("last-modified").and_then(|date| http_date::parse(&date)),
         retry_after_s: retry_after(exchange, now_s),
         mime: mime(content_type.as_deref()),
-        mark: Some(mark(exchange, location.as_ref().map(|url| url.as_str()))),
+        mark: Some(content_mark(
+            exchange.status,
+            &exchange.body,
+            location.as_ref().map(|url| url.as_str()),
+        )),
         body_bytes: exchange.body.len() as u64,
         location,
         ..Answer::default()
     };
     let good = (200..300).contains(&exchange.status);
-    let known =
-        answer.mark.is_some() && answer.mark == order.known_mark && order.asks_conditionally();
-    if !good || known {
+    let same = answer.mark.is_some() && answer.mark == order.known_mark;
+    if good && same && order.asks_conditionally() && !order.fingerprint {
         return answer;
     }
     let encoding = exchange.header("content-encoding");
-    match decode_content(encoding.as_deref(), &exchange.body, DECODED_MAX_BYTES) {
+    let max_bytes = if good { DECODED_MAX_BYTES } else { GUARD_MAX_BYTES };
+    match decode_content(encoding.as_deref(), &exchange.body, max_bytes) {
         Ok(body) if order.purpose == Purpose::Robots => {
-            answer.robots_body = body[..body.len().min(ROBOTS_MAX_BYTES)].to_vec();
+            if good {
+                answer.robots_body = body[..body.len().min(ROBOTS_MAX_BYTES)].to_vec();
+            }
         }
         Ok(body) => {
-            let kind = content_kind(content_type.as_deref(), &order.url, &body);
-            answer.links = links(order, kind, content_type.as_deref(), &body);
+            answer.challenge = guard(exchange, &body);
+            if good && answer.challenge.is_none() {
+                let kind = content_kind(content_type.as_deref(), &order.url, &body);
+                read_body(order, kind, content_type.as_deref(), &body, &mut answer);
+                if !same {
+                    let compared = Compared { order, kind, content_type: content_type.as_deref() };
+                    answer.comparison = compared.with(previous, &body);
+                }
+            }
         }
-        Err(error) => answer.unreadable = Some(error.to_string()),
+        Err(error) if good => answer.unreadable = Some(error.to_string()),
+        Err(_) => {}
     }
     answer
+}
+
+fn guard(exchange: &Exchange, body: &[u8]) -> Option<String> {
+    let fields: Vec<(String, String)> = header_fields(&exchange.response_head)
+        .map(|(name, value)| {
+            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+            (text(name).to_ascii_lowercase(), text(&value))
+        })
+        .collect();
+    let headers: Vec<(&str, &str)> =
+        fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    challenge(exchange.status, &headers, body).map(str::to_owned)
+}
+
+/// Links, announcements and fingerprint of a good answer.
+fn read_body(
+    order: &FetchOrder,
+    kind: ContentKind,
+    content_type: Option<&str>,
+    body: &[u8],
+    answer: &mut Answer,
+) {
+    let text_sitemap = order.sitemap && matches!(kind, ContentKind::Text | ContentKind::Other);
+    if kind == ContentKind::Sitemap || text_sitemap || order.purpose == Purpose::Sitemap {
+        read_sitemap(order, body, answer);
+        return;
+    }
+    if kind == ContentKind::Feed {
+        answer.signal = Some(SignalKind::Feed);
+        let entries = feed(&order.url, content_type, body).entries.into_iter();
+        answer.announced =
+            entries.map(|e| Announcement { url: e.url, modified_s: e.modified_s }).collect();
+    }
+    answer.links = links(order, kind, content_type, body);
+    if order.fingerprint && kind.is_page() {
+        answer.fingerprint = Some(fingerprint(&order.url, kind, content_type, body));
+    }
+}
+
+fn read_sitemap(order: &FetchOrder, body: &[u8], answer: &mut Answer) {
+    let found = sitemap(&order.url, body);
+    if found.entries.is_empty() && found.sitemaps.is_empty() {
+        return;
+    }
+    answer.signal = Some(SignalKind::Sitemap);
+    let further = found.sitemaps.into_iter();
+    answer.links = further.map(|s| FoundLink { url: s.url, role: LinkRole::Sitemap }).collect();
+    for entry in found.entries {
+        answer.links.push(FoundLink { url: entry.url.clone(), role: LinkRole::Listed });
+        answer.announced.push(Announcement { url: entry.url, modified_s: entry.modified_s });
+    }
+}
+
+struct Compared<'a> {
+    order: &'a FetchOrder,
+    kind: ContentKind,
+    content_type: Option<&'a str>,
+}
+
+impl Compared<'_> {
+    fn with(
+        &self,
+        previous: impl FnOnce() -> Option<PreviousBody>,
+        body: &[u8],
+    ) -> Option<Box<nenrin_extract::Comparison>> {
+        let opaque = matches!(self.kind, ContentKind::Image | ContentKind::Other);
+        if self.order.previous.is_none() || opaque || body.len() > COMPARED_MAX_BYTES {
+            return None;
+        }
+        let before = previous()?;
+        let encoding = header_fields(&before.response_head)
+            .find(|(name, _)| name.eq_ignore_ascii_case(b"content-encoding"))
+            .map(|(_, value)| String::from_utf8_lossy(&value).into_owned());
+        let old = decode_content(encoding.as_deref(), &before.body, COMPARED_MAX_BYTES).ok()?;
+        Some(Box::new(compare(self.kind, self.content_type, &old, body)))
+    }
 }
 
 fn links(
@@ -84,12 +194,12 @@ pub fn mime(content_type: Option<&str>) -> String {
 
 /// The content's mark: the first half of the body's digest; a redirect is marked by where it leads
 /// as well, since its body often is empty.
-fn mark(exchange: &Exchange, location: Option<&str>) -> ContentMark {
+pub fn content_mark(status: u16, body: &[u8], location: Option<&str>) -> ContentMark {
     let mut hasher = blake3::Hasher::new();
-    hasher.update(&exchange.body);
-    if let (300..=399, Some(location)) = (exchange.status, location) {
+    hasher.update(body);
+    if let (300..=399, Some(location)) = (status, location) {
         hasher.update(location.as_bytes());
-        hasher.update(&exchange.status.to_le_bytes());
+        hasher.update(&status.to_le_bytes());
     }
     let mut mark = [0; 16];
     mark.copy_from_slice(&hasher.finalize().as_bytes()[..16]);

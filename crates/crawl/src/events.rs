@@ -1,8 +1,12 @@
+use nenrin_extract::{Comparison, Fingerprint};
 use nenrin_state::{
     Change, ContentMark, DueLoad, DuePage, DueQuery, NewPage, PageId, PullForward, Round,
     RoundCounts, ServerId, ServerRecord, Site, SiteId,
 };
-use nenrin_urls::CanonicalUrl;
+use nenrin_urls::{CanonicalUrl, Server};
+use serde::{Deserialize, Serialize};
+
+use crate::Trap;
 
 /// The number of one fetch, and of the content it brought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -77,6 +81,10 @@ pub enum Event {
     Wake,
     /// No new request is to be made; what is under way may end.
     Stop,
+    /// There is room on the disk, or not: without, no new request is made until there is again.
+    Room(bool),
+    /// The options changed; what is under way goes on as it began.
+    Options(Box<crate::CrawlOptions>),
 }
 
 /// What is to be done. The driver answers each with the event named.
@@ -113,6 +121,15 @@ pub enum Command {
     WakeAt(i64),
     /// A round has been finished and committed.
     RoundFinished(RoundReport),
+    /// A link was not followed as it stands, the first of its kind on its server: for a person.
+    Trapped {
+        /// The server whose page has the link.
+        server: Server,
+        /// Why.
+        trap: Trap,
+        /// The link.
+        url: CanonicalUrl,
+    },
     /// After [`Event::Stop`]: nothing is under way any more.
     Stopped,
 }
@@ -124,6 +141,10 @@ pub enum Purpose {
     Page,
     /// A server's robots.txt.
     Robots,
+    /// A page that does not exist, to see what the server shows for it.
+    Probe,
+    /// A sitemap where sitemaps lie by custom.
+    Sitemap,
 }
 
 /// One request to make.
@@ -143,6 +164,12 @@ pub struct FetchOrder {
     pub allow_private: bool,
     /// Mark of the content last seen: the same content need not be read for links.
     pub known_mark: Option<ContentMark>,
+    /// The page's last version, to compare with.
+    pub previous: Option<u64>,
+    /// Whether the answer's fingerprint is wanted.
+    pub fingerprint: bool,
+    /// Whether the page is known to be a sitemap, so that a text of URLs counts as one.
+    pub sitemap: bool,
 }
 
 /// One version to store.
@@ -196,6 +223,35 @@ pub struct Answer {
     pub robots_body: Vec<u8>,
     /// Why the content could not be read for links, if it could not.
     pub unreadable: Option<String>,
+    /// Whose challenge it is, if a guard answered in the page's place.
+    pub challenge: Option<String>,
+    /// What the page says, if it was wanted and is a page for people.
+    pub fingerprint: Option<Fingerprint>,
+    /// How it differs from the version before, if both can be compared.
+    pub comparison: Option<Box<Comparison>>,
+    /// Whether it is a sitemap or a feed.
+    pub signal: Option<SignalKind>,
+    /// The pages that it names then.
+    pub announced: Vec<Announcement>,
+}
+
+/// A source of hints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SignalKind {
+    /// A sitemap.
+    Sitemap,
+    /// RSS, Atom or JSON Feed.
+    Feed,
+}
+
+/// A page that a sitemap or feed names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Announcement {
+    /// The page.
+    pub url: CanonicalUrl,
+    /// When it changed, as is claimed.
+    pub modified_s: Option<i64>,
 }
 
 /// A link on a page.
@@ -216,6 +272,10 @@ pub enum LinkRole {
     Frame,
     /// An image, style, script and so on: part of the page.
     Embed,
+    /// A page that a sitemap names.
+    Listed,
+    /// Another sitemap, in an index of sitemaps.
+    Sitemap,
 }
 
 /// Why a fetch brought nothing.

@@ -4,7 +4,9 @@
 //! - [`Crawl::step`]: an event at a time goes in, commands come out;
 //! - [`Event`] and [`Command`]: what happened, and what is to be done about it;
 //! - [`Answer`]: all that the machine learns of an exchange, made by [`read_exchange`];
-//! - [`verdict`](crate::verdict::verdict): what an answer means for the page.
+//! - [`verdict`](crate::verdict::verdict): what an answer means for the page;
+//! - [`ServerLearning`]: what is learnt of a server: its [`Probe`] (what it shows for pages that do
+//!   not exist), its [`Traps`], and its [`Signals`] with the [`Trust`] that they earned.
 //!
 //! `step` has no clock, no randomness, no I/O and no order that differs between runs. Whoever
 //! drives it (the binary with sockets and threads, the lab with an event queue) carries out the
@@ -14,15 +16,23 @@
 mod answer;
 mod events;
 mod machine;
+mod notes;
 mod options;
+mod probe;
 mod robots;
 mod round;
+mod signals;
+mod traps;
 pub mod verdict;
 
-pub use answer::{mime, read_exchange};
+pub use answer::{PreviousBody, content_mark, mime, read_exchange};
 pub use events::{
-    Answer, Command, Event, FetchOrder, Fetched, FoundLink, LinkRole, Purpose, RoundReport,
-    StoreOrder, Ticket, Trouble,
+    Announcement, Answer, Command, Event, FetchOrder, Fetched, FoundLink, LinkRole, Purpose,
+    RoundReport, SignalKind, StoreOrder, Ticket, Trouble,
 };
 pub use machine::Crawl;
+pub use notes::ServerLearning;
 pub use options::CrawlOptions;
+pub use probe::{Look, Probe};
+pub use signals::{Signals, Source, Trust};
+pub use traps::{Trap, TrapCount, Traps};

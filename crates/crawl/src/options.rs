@@ -37,6 +37,8 @@ pub struct CrawlOptions {
     /// Every server counts as asked at this time at least: set after an unclean stop, when
     /// requests may have been made that no commit tells of.
     pub asked_before_ms: Option<i64>,
+    /// Where the names of probes come from.
+    pub probe_seed: u64,
 }
 
 impl Default for CrawlOptions {
@@ -57,6 +59,7 @@ impl Default for CrawlOptions {
             robots_fresh_s: 86_400,
             robots_stale_s: 30 * 86_400,
             asked_before_ms: None,
+            probe_seed: 0,
         }
     }
 }

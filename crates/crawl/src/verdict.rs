@@ -20,6 +20,12 @@ fn because(outcome: Outcome, detail: impl Into<String>) -> Verdict {
 /// Judges one exchange. An error is a result, never a version: only a good answer or a redirect
 /// with other content than last time is a change.
 pub fn verdict(page: &PageRecord, asked_conditionally: bool, answer: &Answer) -> Verdict {
+    if let Some(guard) = &answer.challenge {
+        return because(
+            Outcome::Refused,
+            format!("a challenge of {guard} came instead of the page"),
+        );
+    }
     match answer.status {
         304 if asked_conditionally => Verdict { outcome: Outcome::NotModified, detail: None },
         304 => because(Outcome::Failed, "the server answered 304 to an unconditional request"),
@@ -72,6 +78,7 @@ mod tests {
             due_s: None,
             visits: 0,
             changes: 0,
+            significant: 0,
             failures: 0,
             etag: None,
             last_modified: None,
@@ -104,6 +111,17 @@ mod tests {
             assert_eq!(verdict(&known, asked, &answer(status, mark)).outcome, expected, "{status}");
         }
         assert_eq!(verdict(&page(None), false, &answer(200, 1)).outcome, Outcome::Changed);
+    }
+
+    #[test]
+    fn a_challenge_is_no_version_whatever_its_status() {
+        for status in [200, 403, 503] {
+            let challenge = Some("cloudflare".to_owned());
+            let challenged = Answer { challenge, ..answer(status, 9) };
+            let found = verdict(&page(Some(1)), false, &challenged);
+            assert_eq!(found.outcome, Outcome::Refused, "{status}");
+            assert!(found.detail.unwrap().contains("cloudflare"));
+        }
     }
 
     #[test]

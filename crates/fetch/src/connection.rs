@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
-use http_body_util::Empty;
+use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
@@ -35,8 +35,8 @@ pub(crate) struct Connection {
 }
 
 enum Sender {
-    Http1 { sender: http1::SendRequest<Empty<Bytes>>, recorder: Recorder },
-    Http2 { sender: http2::SendRequest<Empty<Bytes>> },
+    Http1 { sender: http1::SendRequest<Full<Bytes>>, recorder: Recorder },
+    Http2 { sender: http2::SendRequest<Full<Bytes>> },
 }
 
 /// A failure on a connection.

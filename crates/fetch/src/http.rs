@@ -73,6 +73,7 @@ impl Fetcher {
             url: &request.url,
             headers: request_headers(request, options)?,
             addresses: request.addresses,
+            post: request.post.as_ref(),
             max_body_bytes: request.max_body_bytes.unwrap_or(options.max_body_bytes),
             started: Instant::now(),
         };

@@ -4,7 +4,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::Request;
 use http::header::{self, HeaderMap, HeaderValue};
-use http_body_util::Empty;
+use http_body_util::Full;
 use nenrin_urls::CanonicalUrl;
 use tokio::time::Instant;
 
@@ -16,14 +16,16 @@ pub(crate) struct Prepared<'a> {
     pub(crate) url: &'a CanonicalUrl,
     pub(crate) headers: HeaderMap,
     pub(crate) addresses: AddressPolicy,
+    /// What is sent; without it something is asked for.
+    pub(crate) post: Option<&'a Bytes>,
     pub(crate) max_body_bytes: u64,
     pub(crate) started: Instant,
 }
 
 impl Prepared<'_> {
     /// With the target alone, and the host in a header of its own.
-    pub(crate) fn http1_request(&self) -> Result<Request<Empty<Bytes>>, FetchFailure> {
-        let mut request = get(self.url.path_and_query())?;
+    pub(crate) fn http1_request(&self) -> Result<Request<Full<Bytes>>, FetchFailure> {
+        let mut request = request_to(self.url.path_and_query(), self.post)?;
         let host = HeaderValue::try_from(host_header(self.url)).map_err(unsendable)?;
         request.headers_mut().insert(header::HOST, host);
         request.headers_mut().extend(self.headers.clone());
@@ -31,8 +33,8 @@ impl Prepared<'_> {
     }
 
     /// With the whole URL, from which HTTP/2 makes its own host field.
-    pub(crate) fn http2_request(&self) -> Result<Request<Empty<Bytes>>, FetchFailure> {
-        let mut request = get(self.url.as_str())?;
+    pub(crate) fn http2_request(&self) -> Result<Request<Full<Bytes>>, FetchFailure> {
+        let mut request = request_to(self.url.as_str(), self.post)?;
         *request.headers_mut() = self.headers.clone();
         Ok(request)
     }
@@ -88,8 +90,12 @@ impl Prepared<'_> {
     }
 }
 
-fn get(uri: &str) -> Result<Request<Empty<Bytes>>, FetchFailure> {
-    Request::get(uri).body(Empty::new()).map_err(unsendable)
+fn request_to(uri: &str, post: Option<&Bytes>) -> Result<Request<Full<Bytes>>, FetchFailure> {
+    match post {
+        None => Request::get(uri).body(Full::default()),
+        Some(body) => Request::post(uri).body(Full::new(body.clone())),
+    }
+    .map_err(unsendable)
 }
 
 fn unsendable(error: impl Into<http::Error>) -> FetchFailure {

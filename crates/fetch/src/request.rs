@@ -1,3 +1,4 @@
+use bytes::Bytes;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use nenrin_urls::CanonicalUrl;
 
@@ -17,6 +18,9 @@ pub struct FetchRequest {
     /// More request headers, such as `Cookie`; one that is always sent is replaced by one of the
     /// same name. Headers that frame the message cannot be set.
     pub headers: Vec<(String, String)>,
+    /// What to send by POST; pages are asked for without it. Where the server closed a resting
+    /// connection in the meantime it is sent once more, so it should say who it is.
+    pub post: Option<Bytes>,
 }
 
 impl FetchRequest {
@@ -28,6 +32,7 @@ impl FetchRequest {
             addresses: AddressPolicy::default(),
             max_body_bytes: None,
             headers: Vec::new(),
+            post: None,
         }
     }
 }

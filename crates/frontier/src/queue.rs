@@ -82,6 +82,13 @@ impl<Item> Frontier<Item> {
         }
     }
 
+    /// Takes other politeness; it holds from each server's next request on.
+    pub fn set_politeness(&mut self, politeness: Politeness) {
+        self.politeness = politeness;
+        let servers: Vec<ServerKey> = self.servers.keys().copied().collect();
+        servers.into_iter().for_each(|server| self.list(server));
+    }
+
     /// Whether a server's pace is known.
     pub fn knows(&self, server: ServerKey) -> bool {
         self.servers.contains_key(&server)
@@ -223,6 +230,18 @@ mod tests {
 
     fn frontier() -> Frontier<u32> {
         Frontier::new(Politeness::default())
+    }
+
+    #[test]
+    fn other_politeness_holds_at_once() {
+        let mut frontier = frontier();
+        frontier.push(1, 0, 10);
+        frontier.push(1, 0, 11);
+        assert_eq!(frontier.take(0), Some((1, 10)));
+        frontier.done(1, 0, Feedback::Answered { elapsed_ms: 0 });
+        assert_eq!(frontier.next_ready_ms(), Some(1_000));
+        frontier.set_politeness(Politeness { delay_ms: 5_000, ..Politeness::default() });
+        assert_eq!(frontier.next_ready_ms(), Some(5_000));
     }
 
     #[test]

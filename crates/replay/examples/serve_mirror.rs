@@ -61,6 +61,7 @@ fn a_site(state: &SqliteState) -> Result<SiteId, Failure> {
         delay_ms: None,
         allow_private: true,
         robots: RobotsPolicy::Obey,
+        hints: nenrin_state::SiteHints::default(),
     };
     Ok(state.add_site("mirror", &conditions, FIRST_VISIT_S)?.id)
 }
@@ -165,6 +166,7 @@ fn take_file(
         status: 200,
         mime: mime.to_owned(),
         bytes: body.len() as u64,
+        changed_permille: None,
     };
     state.adopt_version(site, url, &row)?;
     Ok(())

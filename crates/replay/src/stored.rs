@@ -98,6 +98,7 @@ mod tests {
             delay_ms: None,
             allow_private: false,
             robots: RobotsPolicy::Obey,
+            hints: nenrin_state::SiteHints::default(),
         };
         let site = state.add_site("e", &conditions, 0).unwrap();
         let put = store
@@ -123,6 +124,7 @@ mod tests {
             status: 200,
             mime: "text/html".into(),
             bytes: 8,
+            changed_permille: None,
         };
         state.adopt_version(site.id, &url, &row).unwrap();
         let archive = (state, store);

@@ -215,6 +215,15 @@ pub trait State: Send + Sync {
     /// The log of visits, newest first.
     fn visits(&self, filter: VisitFilter) -> Result<Vec<VisitRow>, StateError>;
 
+    /// The visits of a page from one time to another, oldest first. Where it is asked for the first
+    /// time, an index is made; archives that never ask do without its room.
+    fn visits_of(
+        &self,
+        url: &CanonicalUrl,
+        from_s: i64,
+        to_s: i64,
+    ) -> Result<Vec<VisitRow>, StateError>;
+
     /// Shows every version to `look`, in the order of pages and times.
     fn each_version(
         &self,

@@ -28,10 +28,10 @@ pub use overview::{
     DayCounts, DayQuery, LogQuery, PathQuery, SiteServer, SiteSums, TreeEntry, TroubleGroup,
 };
 pub use records::{
-    Change, ContentMark, Discovered, DuePage, NewPage, Outcome, PageId, PageRecord, PageUpdate,
-    PullForward, RobotsCopy, RobotsPolicy, Round, RoundCounts, RoundEnd, Schedule, ServerId,
-    ServerPace, ServerRecord, Site, SiteConditions, SiteCounts, SiteId, StateStats, VersionRow,
-    VisitCommit, VisitRow,
+    Announced, Change, ContentMark, Discovered, DuePage, FoundPages, NewPage, Outcome, PageId,
+    PageRecord, PageUpdate, PullForward, RobotsCopy, RobotsPolicy, Round, RoundCounts, RoundEnd,
+    Schedule, ScheduleBy, ServerId, ServerNote, ServerPace, ServerRecord, Site, SiteConditions,
+    SiteCounts, SiteHints, SiteId, StateStats, VersionRow, VisitCommit, VisitRow,
 };
 pub use removal::{Removal, RemovalRow};
 pub use sqlite::SqliteState;

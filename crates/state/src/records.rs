@@ -1,4 +1,4 @@
-use std::fmt;
+use std::{collections::BTreeMap, fmt};
 
 use nenrin_revisit::{CollectingWindow, Found, KnownPage, RevisitSettings};
 use nenrin_urls::{CanonicalUrl, Scope, Server};
@@ -53,9 +53,11 @@ pub enum Outcome {
     Same,
     /// The server said that nothing changed (304).
     NotModified,
-    /// The server says that there is no such page (404, 410).
+    /// The server says that there is no such page (404, 410), or shows what it shows for pages that
+    /// do not exist.
     Gone,
-    /// Not asked for: robots.txt, scope or address guard forbade it.
+    /// Not got: robots.txt, scope or the address guard forbade it, or a guard's challenge came
+    /// instead of the page.
     Refused,
     /// No usable answer.
     Failed,
@@ -159,6 +161,36 @@ pub struct SiteConditions {
     pub allow_private: bool,
     /// Whether robots.txt is obeyed.
     pub robots: RobotsPolicy,
+    /// What is made of the site's own hints.
+    #[serde(default)]
+    pub hints: SiteHints,
+}
+
+/// What is made of a site's sitemaps and feeds, and of changes that only machines see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SiteHints {
+    /// Whether sitemaps and feeds add pages and pull changed ones forward.
+    pub signals: bool,
+    /// Which changes drive the schedule.
+    pub schedule_by: ScheduleBy,
+}
+
+impl Default for SiteHints {
+    fn default() -> Self {
+        Self { signals: true, schedule_by: ScheduleBy::Any }
+    }
+}
+
+/// Which changes of a page drive its schedule; every version is kept either way.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ScheduleBy {
+    /// Any other byte.
+    #[default]
+    Any,
+    /// Only what a reader would call a change.
+    Significant,
 }
 
 impl SiteConditions {
@@ -175,6 +207,7 @@ impl SiteConditions {
             delay_ms: None,
             allow_private: false,
             robots: RobotsPolicy::Obey,
+            hints: SiteHints::default(),
         }
     }
 }
@@ -251,6 +284,9 @@ pub struct RoundCounts {
     pub received_bytes: u64,
     /// Bytes added to packs.
     pub stored_bytes: u64,
+    /// Links not followed because they look like a trap.
+    #[serde(default)]
+    pub trapped: u64,
 }
 
 impl RoundCounts {
@@ -282,6 +318,7 @@ impl RoundCounts {
         self.failed += other.failed;
         self.received_bytes += other.received_bytes;
         self.stored_bytes += other.stored_bytes;
+        self.trapped += other.trapped;
     }
 }
 
@@ -313,6 +350,8 @@ pub struct ServerRecord {
     pub resting_until_ms: Option<i64>,
     /// Troubles in a row: doubles the rest.
     pub strikes: u32,
+    /// What was learnt of it, by name: JSON that the state only keeps.
+    pub notes: BTreeMap<String, String>,
     /// How far its pages' intervals are stretched because it cannot keep up; 100 is not at all.
     pub stretch_percent: u32,
 }
@@ -354,6 +393,8 @@ pub struct PageRecord {
     pub visits: u32,
     /// Visits that saw new content.
     pub changes: u32,
+    /// Of these, the ones that were not mere noise.
+    pub significant: u32,
     /// Visits in a row that did not see it.
     pub failures: u32,
     /// The validators of the last version.
@@ -456,6 +497,16 @@ pub struct VersionRow {
     pub mime: String,
     /// Size of the body as received.
     pub bytes: u64,
+    /// How much of the content changed against the version before, in thousandths; 0 is noise that
+    /// no reader would call a change. `None` where it was not compared.
+    pub changed_permille: Option<u16>,
+}
+
+impl VersionRow {
+    /// Whether the change to this version is one for readers; what was not compared counts as one.
+    pub fn is_significant(&self) -> bool {
+        self.changed_permille != Some(0)
+    }
 }
 
 /// All that one visit makes true, committed at once.
@@ -489,6 +540,44 @@ pub struct VisitCommit {
     pub discovered: Vec<Discovered>,
     /// Top pages that the site gains (a top page was redirected).
     pub new_tops: Vec<CanonicalUrl>,
+    /// Links of this visit that were not followed because they look like a trap.
+    pub trapped: u64,
+}
+
+/// Something learnt of a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerNote {
+    /// The server.
+    pub server: ServerId,
+    /// What it is about.
+    pub name: String,
+    /// What was learnt, as JSON; empty forgets it.
+    pub value: String,
+}
+
+/// Pages that a believed sitemap or feed says have changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Announced {
+    /// When it was read.
+    pub at_s: i64,
+    /// The pages, and when each is said to have changed. One that is not known, or was visited
+    /// since, is passed over.
+    pub pages: Vec<(CanonicalUrl, i64)>,
+    /// How likely it is right, in percent.
+    pub odds_percent: u8,
+    /// Where it stands, for the person who asks why a page is due.
+    pub why: String,
+}
+
+/// Pages that became known to a site outside a visit: a robots.txt named a sitemap.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundPages {
+    /// The site.
+    pub site: SiteId,
+    /// When.
+    pub at_s: i64,
+    /// The pages.
+    pub pages: Vec<Discovered>,
 }
 
 /// The end of a round.
@@ -507,6 +596,9 @@ pub struct RoundEnd {
 pub enum Change {
     /// A visit was made.
     Visit(Box<VisitCommit>),
+    /// A visit of another collection was taken in. If it lies before the page's last visit, it is
+    /// counted, and what is known of the page stays what the last visit found.
+    Imported(Box<VisitCommit>),
     /// A server was asked for its robots.txt. Without a copy the last good one stays.
     Robots {
         /// The server.
@@ -518,6 +610,12 @@ pub enum Change {
     },
     /// A server was asked for anything.
     Pace(ServerPace),
+    /// Something was learnt of a server.
+    Note(ServerNote),
+    /// Pages became known outside a visit.
+    Found(FoundPages),
+    /// A sitemap or feed brings its pages' next visits nearer, if they have times of their own.
+    Announced(Announced),
     /// A round was finished.
     RoundEnd(RoundEnd),
     /// A page with a time of its own is to be visited at another, without a visit now.

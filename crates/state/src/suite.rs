@@ -35,6 +35,10 @@ macro_rules! contract_suite {
                 urls_with_versions_are_found_by_their_keys
                 a_commit_is_all_or_nothing
                 a_servers_record_comes_back
+                what_was_learnt_of_a_server_comes_back
+                noise_is_counted_apart_from_significant_changes
+                pages_become_known_outside_a_visit
+                an_announcement_brings_pages_nearer_that_were_not_seen_since
                 a_version_from_the_packs_is_adopted_once
                 pages_are_listed_in_portions
                 a_redirected_top_page_adds_a_top_page
@@ -49,6 +53,7 @@ macro_rules! contract_suite {
                 what_is_denied_is_found_no_more_until_it_is_given_back
                 a_page_that_another_site_has_is_not_denied
                 what_was_deleted_stays_deleted
+                an_imported_visit_of_the_past_leaves_what_is_known_last
             );
         }
     };
@@ -109,6 +114,7 @@ fn visit(due: &DuePage, at_s: i64, outcome: Outcome) -> VisitCommit {
         },
         discovered: Vec::new(),
         new_tops: Vec::new(),
+        trapped: 0,
     }
 }
 
@@ -117,7 +123,14 @@ fn found(text: &str, depth: u32) -> Discovered {
 }
 
 fn row(version: u64, at_s: i64) -> VersionRow {
-    VersionRow { at_s, version, status: 200, mime: "text/html".into(), bytes: 100 }
+    VersionRow {
+        at_s,
+        version,
+        status: 200,
+        mime: "text/html".into(),
+        bytes: 100,
+        changed_permille: None,
+    }
 }
 
 /// A site with one top page, in an unfinished round.
@@ -428,6 +441,64 @@ pub fn a_servers_record_comes_back(state: &impl State) {
     assert_eq!(state.servers(&[server.id, crate::ServerId(99)]).unwrap(), vec![server]);
 }
 
+pub fn what_was_learnt_of_a_server_comes_back(state: &impl State) {
+    let (_, due) = begun(state);
+    let server = due.page.id.server();
+    let note = |name: &str, value: &str| {
+        Change::Note(crate::ServerNote { server, name: name.into(), value: value.into() })
+    };
+    let read = || state.servers(&[server]).unwrap().remove(0).notes;
+    state.commit(&[note("a", "{}"), note("b", "[1]"), note("a", "{\"x\":1}")]).unwrap();
+    assert_eq!(
+        read().into_iter().collect::<Vec<_>>(),
+        [("a".to_owned(), "{\"x\":1}".to_owned()), ("b".to_owned(), "[1]".to_owned())]
+    );
+    state.commit(&[note("b", "")]).unwrap();
+    assert_eq!(read().len(), 1);
+}
+
+pub fn noise_is_counted_apart_from_significant_changes(state: &impl State) {
+    let (_, due) = begun(state);
+    let shares = [None, Some(0), Some(250)];
+    for (at_s, changed_permille) in (NOW_S..).zip(shares) {
+        let mut seen = visit(&due, at_s, Outcome::Changed);
+        seen.version = Some(VersionRow { changed_permille, ..row(at_s as u64, at_s) });
+        commit(state, seen);
+    }
+    let page = state.page(&due.page.url).unwrap().unwrap();
+    assert_eq!((page.changes, page.significant), (3, 2));
+    let versions = state.versions(&due.page.url.key(), VersionQuery::default()).unwrap();
+    assert_eq!(versions.iter().map(|(_, row)| row.changed_permille).collect::<Vec<_>>(), shares);
+}
+
+pub fn pages_become_known_outside_a_visit(state: &impl State) {
+    let (round, _) = begun(state);
+    let pages = vec![found("http://e.com/sitemap.xml", 1), found("http://e.com/", 1)];
+    let change = Change::Found(crate::FoundPages { site: round.site, at_s: NOW_S, pages });
+    let new = state.commit(std::slice::from_ref(&change)).unwrap();
+    assert_eq!(new.len(), 1);
+    assert_eq!(new[0].due.page.url, url("http://e.com/sitemap.xml"));
+    assert_eq!(state.commit(&[change]).unwrap(), vec![]);
+}
+
+pub fn an_announcement_brings_pages_nearer_that_were_not_seen_since(state: &impl State) {
+    let (_, due) = begun(state);
+    let mut seen = visit(&due, NOW_S, Outcome::Changed);
+    seen.update.due_s = Some(NOW_S + 1_000_000);
+    commit(state, seen);
+    let announce = |changed_s| {
+        let pages = vec![(due.page.url.clone(), changed_s), (url("http://e.com/none"), changed_s)];
+        let at_s = NOW_S + 1_000;
+        let why = "announced".to_owned();
+        state.commit(&[Change::Announced(crate::Announced { at_s, pages, odds_percent: 100, why })])
+    };
+    let due_s = || state.page(&due.page.url).unwrap().unwrap().due_s;
+    announce(NOW_S - 5).unwrap();
+    assert_eq!(due_s(), Some(NOW_S + 1_000_000));
+    announce(NOW_S + 5).unwrap();
+    assert!(due_s().is_some_and(|due_s| due_s <= NOW_S + 1_000 + 100), "{:?}", due_s());
+}
+
 pub fn a_version_from_the_packs_is_adopted_once(state: &impl State) {
     let site = state.add_site("e", &conditions("http://e.com/"), NOW_S).unwrap();
     let lost = url("http://e.com/lost");
@@ -730,4 +801,32 @@ pub fn what_was_deleted_stays_deleted(state: &impl State) {
     assert_eq!(state.sites().unwrap()[0].counts.versions, 0);
     let error = state.remove_site(site, None, "oh", NOW_S).unwrap_err();
     assert!(matches!(error, StateError::SiteDeleted { .. }), "{error}");
+}
+
+pub fn an_imported_visit_of_the_past_leaves_what_is_known_last(state: &impl State) {
+    let (_, due) = begun(state);
+    let mut last = visit(&due, NOW_S, Outcome::Changed);
+    last.version = Some(row(2, NOW_S));
+    commit(state, last);
+    let known = state.page(&due.page.url).unwrap().unwrap();
+    let mut past = visit(&due, NOW_S - 100, Outcome::Changed);
+    past.version = Some(row(3, NOW_S - 100));
+    past.update.etag = None;
+    past.update.mark = None;
+    state.commit(&[Change::Imported(Box::new(past))]).unwrap();
+    let mut later = visit(&due, NOW_S + 50, Outcome::Same);
+    later.update.etag = Some("later".into());
+    state.commit(&[Change::Imported(Box::new(later))]).unwrap();
+    let page = state.page(&due.page.url).unwrap().unwrap();
+    assert_eq!((page.visits, page.changes, page.version), (3, 2, known.version));
+    assert_eq!((page.mark, page.visited_s), (known.mark, Some(NOW_S + 50)));
+    assert_eq!(page.etag.as_deref(), Some("later"));
+    let times = |from_s, to_s| {
+        let visits = state.visits_of(&due.page.url, from_s, to_s).unwrap();
+        visits.iter().map(|v| (v.at_s - NOW_S, v.outcome)).collect::<Vec<_>>()
+    };
+    let all = [(-100, Outcome::Changed), (0, Outcome::Changed), (50, Outcome::Same)];
+    assert_eq!(times(i64::MIN, i64::MAX), all);
+    assert_eq!(times(NOW_S - 99, NOW_S + 49), all[1..2]);
+    assert_eq!(state.visits_of(&url("http://e.com/none"), 0, i64::MAX).unwrap(), []);
 }

@@ -6,7 +6,6 @@
 
 mod common;
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -30,28 +29,32 @@ fn content() -> Vec<Kept> {
     kept
 }
 
+/// Compressed by the encoder with which the fixtures were made: another's bytes would differ.
 fn gzip(plain: &[u8]) -> Vec<u8> {
-    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::new(6));
-    encoder.write_all(plain).unwrap();
-    encoder.finish().unwrap()
+    let mut member = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
+    member.extend(miniz_oxide::deflate::compress_to_vec(plain, 6));
+    member.extend_from_slice(&crc(plain).to_le_bytes());
+    member.extend_from_slice(&(plain.len() as u32).to_le_bytes());
+    member
+}
+
+fn crc(bytes: &[u8]) -> u32 {
+    let mut crc = flate2::Crc::new();
+    crc.update(bytes);
+    crc.sum()
 }
 
 /// Sixty-four rows of a pattern, as a PNG that need not make sense to a viewer.
 fn png() -> Vec<u8> {
     let rows: Vec<u8> = (0..64 * 65u32).map(|n| ((n % 65) * (n / 65) / 40) as u8).collect();
-    let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::new(9));
-    encoder.write_all(&rows).unwrap();
+    let packed = miniz_oxide::deflate::compress_to_vec_zlib(&rows, 9);
     let mut png = b"\x89PNG\r\n\x1a\n".to_vec();
-    for (kind, data) in
-        [(b"IHDR", vec![0; 13]), (b"IDAT", encoder.finish().unwrap()), (b"IEND", vec![])]
-    {
+    for (kind, data) in [(b"IHDR", vec![0; 13]), (b"IDAT", packed), (b"IEND", vec![])] {
         png.extend_from_slice(&(data.len() as u32).to_be_bytes());
         let mut checked = kind.to_vec();
         checked.extend_from_slice(&data);
         png.extend_from_slice(&checked);
-        let mut crc = flate2::Crc::new();
-        crc.update(&checked);
-        png.extend_from_slice(&crc.sum().to_be_bytes());
+        png.extend_from_slice(&crc(&checked).to_be_bytes());
     }
     png
 }

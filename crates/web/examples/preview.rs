@@ -135,6 +135,7 @@ fn conditions(top: CanonicalUrl, period_s: i64) -> SiteConditions {
         delay_ms: Some(2000),
         allow_private: false,
         robots: RobotsPolicy::Obey,
+        hints: nenrin_state::SiteHints::default(),
     }
 }
 
@@ -260,6 +261,7 @@ fn made_up_visit(
             mime: if due.page.url.path().ends_with(".png") { "image/png" } else { "text/html" }
                 .into(),
             bytes,
+            changed_permille: None,
         }),
         update: PageUpdate {
             etag: None,
@@ -272,5 +274,6 @@ fn made_up_visit(
         },
         discovered,
         new_tops: Vec::new(),
+        trapped: 0,
     }
 }

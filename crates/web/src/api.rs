@@ -3,6 +3,7 @@
 
 mod answers;
 mod document;
+mod export;
 mod routes;
 
 pub(crate) use routes::router;

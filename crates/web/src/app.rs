@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 use nenrin_state::State;
 use nenrin_urls::CanonicalUrl;
@@ -38,6 +38,8 @@ pub struct WebOptions {
     pub host_names: Vec<String>,
     /// Whether the demo site is offered in an empty archive.
     pub offers_demo: bool,
+    /// A folder of lab reports, each a folder with `report.html` and `results.json`.
+    pub reports: Option<PathBuf>,
 }
 
 impl WebOptions {
@@ -50,6 +52,7 @@ impl WebOptions {
             public_reading: false,
             host_names: Vec::new(),
             offers_demo: true,
+            reports: None,
         }
     }
 }

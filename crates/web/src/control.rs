@@ -38,6 +38,18 @@ pub trait Control: Send + Sync {
         Err(ControlError::NotRunningHere)
     }
 
+    /// Writes a site's versions and visits from one time to another as one WARC file (gzip), while
+    /// someone reads it. Takes as long as it takes.
+    fn export_warc(
+        &self,
+        site: SiteId,
+        (from_s, to_s): (i64, i64),
+        out: Box<dyn std::io::Write + Send>,
+    ) -> Result<(), ControlError> {
+        let _ = (site, from_s, to_s, out);
+        Err(ControlError::NotRunningHere)
+    }
+
     /// Looks at a site before it is registered: a few polite requests, with an end.
     fn preview(&self, top: &CanonicalUrl, allow_private: bool) -> Result<Preview, ControlError>;
 }

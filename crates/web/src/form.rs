@@ -282,6 +282,7 @@ fn defaults(tops: Vec<CanonicalUrl>) -> SiteConditions {
         delay_ms: None,
         allow_private: false,
         robots: RobotsPolicy::Obey,
+        hints: nenrin_state::SiteHints::default(),
     }
 }
 

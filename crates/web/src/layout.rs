@@ -16,6 +16,7 @@ pub(crate) enum Menu {
     Sites,
     Add,
     Log,
+    Lab,
     None,
 }
 
@@ -68,6 +69,7 @@ fn menu_links(visitor: &Visitor, menu: Menu) -> Markup {
         nav aria-label=(t("Main menu", "メインメニュー")) {
             a href="/" aria-current=[here(Menu::Sites)] { (t("Sites", "サイト")) }
             a href="/visits" aria-current=[here(Menu::Log)] { (t("Log", "ログ")) }
+            a href="/lab" aria-current=[here(Menu::Lab)] { (t("Lab", "実験")) }
             @if visitor.is_admin() {
                 a href="/sites/new" aria-current=[here(Menu::Add)] { (t("Add a site", "サイトを追加")) }
             }

@@ -13,7 +13,7 @@ use crate::{
     WebApp, WebError, api, assets, feed,
     guard::{self, Fields, Shared, Submitted},
     layout, metrics,
-    pages::{log, login, overview, register, removal, site, site_pages, timeline},
+    pages::{lab, log, login, overview, register, removal, site, site_pages, timeline},
     session::Sessions,
     visitor::Visitor,
 };
@@ -43,6 +43,9 @@ pub fn router(app: WebApp) -> Router {
         .route("/visits", get(show_log))
         .route("/page", get(show_timeline))
         .route("/diff", get(show_diff))
+        .route("/lab", get(show_reports))
+        .route("/lab/{name}", get(show_report))
+        .route("/lab/{name}/results", get(show_results))
         .route("/login", get(show_login).post(log_in))
         .route("/logout", post(log_out))
         .route("/lang", get(choose_language))
@@ -131,8 +134,10 @@ async fn look_at_site(State(shared): Ctx, Path(id): Id, submitted: Submitted) ->
 }
 
 async fn collect_site(State(shared): Ctx, Path(id): Id, submitted: Submitted) -> Response {
-    run(shared, submitted.visitor, move |s, _| site::collect(&s.app, site::find(&s.app, &id)?.id))
-        .await
+    run(shared, submitted.visitor, move |s, _| {
+        site::collect(&s.app, site::kept(site::find(&s.app, &id)?)?.id)
+    })
+    .await
 }
 
 async fn pause_site(State(shared): Ctx, Path(id): Id, submitted: Submitted) -> Response {
@@ -144,7 +149,7 @@ async fn pause_site(State(shared): Ctx, Path(id): Id, submitted: Submitted) -> R
 
 async fn resume_site(State(shared): Ctx, Path(id): Id, submitted: Submitted) -> Response {
     run(shared, submitted.visitor, move |s, _| {
-        site::set_paused(&s.app, site::find(&s.app, &id)?.id, false)
+        site::set_paused(&s.app, site::kept(site::find(&s.app, &id)?)?.id, false)
     })
     .await
 }
@@ -197,6 +202,18 @@ async fn show_timeline(State(shared): Ctx, visitor: Visitor, query: Fields) -> R
 
 async fn show_diff(State(shared): Ctx, visitor: Visitor, query: Fields) -> Response {
     run(shared, visitor, move |_, v| timeline::diff(v, &query)).await
+}
+
+async fn show_reports(State(shared): Ctx, visitor: Visitor) -> Response {
+    run(shared, visitor, |s, v| Ok(lab::list(&s.app, v))).await
+}
+
+async fn show_report(State(shared): Ctx, Path(name): Id, visitor: Visitor) -> Response {
+    run(shared, visitor, move |s, _| lab::report(&s.app, &name)).await
+}
+
+async fn show_results(State(shared): Ctx, Path(name): Id, visitor: Visitor) -> Response {
+    run(shared, visitor, move |s, _| lab::results(&s.app, &name)).await
 }
 
 async fn show_login(visitor: Visitor, query: Fields) -> Response {

@@ -9,7 +9,7 @@ use nenrin_web::{UnderWay, WebOptions, hash_password};
 use serde_json::json;
 use support::{NOW_S, World};
 
-const PAGES: [&str; 10] = [
+const PAGES: [&str; 11] = [
     "/",
     "/sites/new",
     "/sites/1",
@@ -19,6 +19,7 @@ const PAGES: [&str; 10] = [
     "/sites/1/pages?list=1",
     "/visits",
     "/page?url=https%3A%2F%2Fe.com%2F",
+    "/lab",
     "/nothing-here",
 ];
 
@@ -138,6 +139,32 @@ async fn a_hostile_site_runs_nothing() {
     let complaints: Vec<_> =
         browser.complaints().into_iter().filter(|c| !c.contains("status of 404")).collect();
     assert_eq!(complaints, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn lab_reports_are_opened_and_run_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let report = folder.path().join("order-1");
+    std::fs::create_dir(&report).unwrap();
+    let page = "<title>r</title><style>p{color:rgb(1,2,3)}</style><p>The report</p>\
+        <script>document.title='ran'</script><img src=http://127.0.0.1:9/x>";
+    std::fs::write(report.join("report.html"), page).unwrap();
+    std::fs::write(report.join("results.json"), "{\"pages\": 7}").unwrap();
+    let options =
+        WebOptions { reports: Some(folder.path().to_owned()), ..WebOptions::new([7; 32]) };
+    let world = World::with(options, true);
+    let Some(mut browser) = Browser::on(world.router.clone()).await else { return };
+    browser.open("/lab").await;
+    browser.follow("tbody a").await;
+    assert_eq!(browser.path().await, "/lab/order-1");
+    assert!(browser.text().await.contains("The report"));
+    assert_eq!(browser.eval("document.title").await, json!("r"), "no script ran");
+    let colour = browser.eval("getComputedStyle(document.querySelector('p')).color").await;
+    assert_eq!(colour, json!("rgb(1, 2, 3)"), "its own style holds");
+    browser.open("/lab/order-1/results").await;
+    assert!(browser.text().await.contains("7"));
+    browser.open("/lab/..%2forder-1").await;
+    assert!(browser.text().await.contains("no such report"));
 }
 
 #[tokio::test]

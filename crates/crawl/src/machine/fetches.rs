@@ -1,7 +1,7 @@
 //! Fetches: a task is taken up, its answer is judged, and what is new goes to be stored.
 
 use nenrin_frontier::Feedback;
-use nenrin_state::{DuePage, Outcome, RobotsPolicy, ServerId, VersionRow};
+use nenrin_state::{DuePage, Outcome, RobotsPolicy, ServerId};
 
 use super::{Crawl, Task, UnderWay, servers::RobotsAnswer};
 use crate::{
@@ -63,17 +63,26 @@ impl Crawl {
                 }
             }
         }
+        if self.looks_first(now_ms, server, &due, out) {
+            self.push_page(*due);
+            return;
+        }
         let ticket = self.new_ticket();
+        let wanted = self.wanted_of(server, &due);
         // A page that was gone is asked for whole: coming back is a version.
         let has_version = due.page.version.is_some() && due.page.outcome != Some(Outcome::Gone);
+        let conditional = has_version && !wanted.whole;
         let order = FetchOrder {
             ticket,
             purpose: Purpose::Page,
             url: due.page.url.clone(),
-            etag: due.page.etag.clone().filter(|_| has_version),
-            last_modified: due.page.last_modified.clone().filter(|_| has_version),
+            etag: due.page.etag.clone().filter(|_| conditional),
+            last_modified: due.page.last_modified.clone().filter(|_| conditional),
             allow_private,
             known_mark: due.page.mark.filter(|_| has_version),
+            previous: due.page.version,
+            fingerprint: wanted.fingerprint,
+            sitemap: wanted.sitemap,
         };
         let asked_conditionally = order.asks_conditionally();
         self.count_visit(now_ms, due.site);
@@ -96,11 +105,12 @@ impl Crawl {
             UnderWay::Robots { server, hops, allow_private } => {
                 self.robots_fetched(now_ms, server, hops, allow_private, fetched, out);
             }
+            UnderWay::Look(look) => self.looked(now_ms, look, &fetched, out),
             UnderWay::Page { due, asked_ms, asked_conditionally } => {
                 let server = due.page.id.server();
                 self.server_done(now_ms, server, &fetched, out);
                 let verdict = match &fetched.result {
-                    Ok(answer) => self.judge(&due, asked_conditionally, answer),
+                    Ok(answer) => self.judge(now_ms, &due, asked_conditionally, answer, out),
                     Err(trouble) => verdict::trouble(trouble),
                 };
                 self.visited(ticket, asked_ms, *due, verdict, fetched, out);
@@ -113,11 +123,15 @@ impl Crawl {
 
     pub(super) fn judge(
         &mut self,
+        now_ms: i64,
         due: &DuePage,
         asked_conditionally: bool,
         answer: &Answer,
+        out: &mut Vec<Command>,
     ) -> Verdict {
         let found = verdict::verdict(&due.page, asked_conditionally, answer);
+        let found = self.judge_by_probe(due, answer, found, out);
+        self.learn_from(now_ms, due, answer, found.outcome, out);
         let redirect = (300..400).contains(&answer.status) && found.outcome.is_seen();
         let Some(to) = answer.location.as_ref().filter(|_| redirect) else { return found };
         let hops_max = self.options.redirects_max;
@@ -142,21 +156,13 @@ impl Crawl {
         fetched: Fetched,
         out: &mut Vec<Command>,
     ) {
-        let outcome = verdict.outcome;
         let answer = fetched.result.ok();
         let elapsed_ms = fetched.elapsed_ms;
-        let mut visit = self.visit(asked_ms, &due, verdict, answer.as_ref(), elapsed_ms, out);
-        let Some(answer) = answer.filter(|_| outcome == Outcome::Changed) else {
+        let visit = self.visit(asked_ms, &due, verdict, answer.as_ref(), elapsed_ms, out);
+        if visit.version.is_none() {
             self.commit_visit(ticket, due.page.url, Box::new(visit), out);
             return;
-        };
-        visit.version = Some(VersionRow {
-            at_s: visit.at_s,
-            version: 0,
-            status: answer.status,
-            mime: answer.mime,
-            bytes: answer.body_bytes,
-        });
+        }
         out.push(Command::Store(Box::new(StoreOrder {
             ticket,
             url: due.page.url.clone(),

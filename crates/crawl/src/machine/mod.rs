@@ -1,8 +1,10 @@
 //! The crawler as a machine. Its parts: `rounds` (what a round queues), `refresher` (what is due
-//! and queued), `servers` (rules and pace), `fetches` (asking and judging), `visits` (what becomes
-//! true), `schedules` (when to come again, and whether now is a time to collect).
+//! and queued), `servers` (rules and pace), `fetches` (asking and judging), `learning` (what is
+//! learnt of servers), `visits` (what becomes true), `schedules` (when to come again, and whether
+//! now is a time to collect).
 
 mod fetches;
+mod learning;
 mod refresher;
 mod rounds;
 mod schedules;
@@ -17,11 +19,14 @@ use nenrin_state::{DuePage, PageId, ServerId, ServerRecord, Site, SiteId, VisitC
 use nenrin_urls::CanonicalUrl;
 
 use self::{
+    learning::Look,
     refresher::Refresher,
     rounds::next_round_ms,
     schedules::{Door, SiteSchedule},
 };
-use crate::{Command, CrawlOptions, Event, Ticket, robots::Rules, round::RoundState};
+use crate::{
+    Command, CrawlOptions, Event, ServerLearning, Ticket, robots::Rules, round::RoundState,
+};
 
 /// The crawler as a machine: [`Crawl::step`] takes what happened and says what to do.
 ///
@@ -56,6 +61,10 @@ pub struct Crawl {
     last_ticket: u64,
     wake_ms: Option<i64>,
     stopping: bool,
+    /// The disk is too full to go on.
+    no_room: bool,
+    /// Servers of which something was learnt that is not written down yet.
+    unkept: BTreeSet<ServerId>,
 }
 
 #[derive(Debug)]
@@ -64,6 +73,7 @@ struct ServerState {
     rules: Rules,
     /// Since when the rules hold, to know when to ask again.
     rules_checked_s: i64,
+    learnt: ServerLearning,
     /// How far its pages' intervals are stretched.
     overflow: Overflow,
 }
@@ -78,6 +88,7 @@ enum Task {
 enum UnderWay {
     Page { due: Box<DuePage>, asked_ms: i64, asked_conditionally: bool },
     Robots { server: ServerId, hops: u32, allow_private: bool },
+    Look(Look),
     Storing { url: CanonicalUrl, visit: Box<VisitCommit> },
     Committing { url: CanonicalUrl, site: SiteId, page: PageId },
     Pulling { server: ServerId },
@@ -106,6 +117,8 @@ impl Crawl {
             last_ticket: 0,
             wake_ms: None,
             stopping: false,
+            no_room: false,
+            unkept: BTreeSet::new(),
         }
     }
 
@@ -139,7 +152,10 @@ impl Crawl {
             Event::Stop => {
                 self.stopping = true;
                 self.keep_all(&mut out);
+                self.keep_learnt(&mut out);
             }
+            Event::Room(room) => self.no_room = !room,
+            Event::Options(options) => self.take_options(*options),
         }
         self.pump(now_ms, &mut out);
         out
@@ -181,6 +197,9 @@ impl Crawl {
             }
             return;
         }
+        if self.no_room {
+            return;
+        }
         self.watch_doors(now_ms);
         self.begin_due_rounds(now_ms, out);
         self.load_more(out);
@@ -194,6 +213,17 @@ impl Crawl {
         }
         self.end_rounds(now_ms, out);
         self.ask_to_wake(now_ms, out);
+    }
+
+    /// What was learnt of the servers met so far.
+    pub fn learnt(&self) -> impl Iterator<Item = &ServerLearning> {
+        self.servers.values().map(|state| &state.learnt)
+    }
+
+    fn take_options(&mut self, options: CrawlOptions) {
+        self.frontier.set_politeness(options.politeness.clone());
+        let asked_before_ms = self.options.asked_before_ms;
+        self.options = CrawlOptions { asked_before_ms, ..options };
     }
 
     fn new_ticket(&mut self) -> Ticket {

@@ -209,6 +209,8 @@ impl Crawl {
     /// Who has waited longest goes first; within a round, pages nearer to a top page.
     fn priority(&self, due: &DuePage, in_round: bool) -> u64 {
         let since_s = match self.rounds.get(&due.site) {
+            // Sitemaps and feeds go first: what they say decides what is made of the others.
+            Some(round) if in_round && self.is_source(due) => round.round.started_s,
             Some(round) if in_round => round.round.started_s + i64::from(due.depth),
             _ => due.page.due_s.unwrap_or(0),
         };

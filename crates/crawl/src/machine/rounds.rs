@@ -172,6 +172,7 @@ impl Crawl {
         let ended = self.rounds.iter().find(|(_, state)| state.round.id == round);
         let Some(site) = ended.map(|(&site, _)| site) else { return };
         let Some(state) = self.rounds.remove(&site) else { return };
+        self.keep_learnt(out);
         out.push(Command::RoundFinished(RoundReport {
             round,
             site,

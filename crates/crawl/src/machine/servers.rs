@@ -7,7 +7,7 @@ use nenrin_urls::CanonicalUrl;
 
 use super::{Crawl, ServerState, Task, UnderWay};
 use crate::{
-    Answer, Command, CrawlOptions, FetchOrder, Fetched, Purpose, Trouble,
+    Answer, Command, CrawlOptions, FetchOrder, Fetched, Purpose, ServerLearning, Trouble,
     robots::{self, Rules},
     verdict::{self, Verdict},
 };
@@ -30,8 +30,10 @@ impl Crawl {
             let id = record.id;
             let rules_checked_s = now_ms / 1000;
             let overflow = Overflow::new(record.stretch_percent);
+            let learnt = ServerLearning::of(&record.notes);
             let rules = Rules::Unknown;
-            self.servers.insert(id, ServerState { record, rules, rules_checked_s, overflow });
+            let state = ServerState { record, rules, rules_checked_s, learnt, overflow };
+            self.servers.insert(id, state);
             self.refresh_rules(now_ms, id);
         }
     }
@@ -103,6 +105,9 @@ impl Crawl {
             last_modified: None,
             allow_private,
             known_mark: None,
+            previous: None,
+            fingerprint: false,
+            sitemap: false,
         })));
     }
 
@@ -190,6 +195,7 @@ impl Crawl {
             out.push(Command::Commit { ticket: None, change });
         }
         self.refresh_rules(now_ms, server);
+        self.find_named_sitemaps(now_ms, server, out);
         self.fail_first_waiting(now_ms, server, &fetched, out);
         self.server_told(now_ms, server, feedback, out);
         // A server that could not be asked is asked for its rules again after its rest, not after

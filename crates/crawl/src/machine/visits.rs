@@ -1,12 +1,15 @@
 //! Visits: all that one makes true, and what follows once it is committed.
 
 use nenrin_state::{
-    Change, Discovered, DuePage, NewPage, Outcome, PageUpdate, ServerRecord, VisitCommit,
+    Change, Discovered, DuePage, NewPage, Outcome, PageUpdate, ServerRecord, VersionRow,
+    VisitCommit,
 };
 use nenrin_urls::CanonicalUrl;
 
 use super::{Crawl, UnderWay};
-use crate::{Answer, Command, FoundLink, LinkRole, Ticket, verdict::Verdict};
+use crate::{
+    Answer, Command, FoundLink, LinkRole, Ticket, signals::assumed_depth, verdict::Verdict,
+};
 
 impl Crawl {
     pub(super) fn visit(
@@ -21,10 +24,11 @@ impl Crawl {
         let page = &due.page;
         let outcome = verdict.outcome;
         let fresh = answer.filter(|_| matches!(outcome, Outcome::Changed | Outcome::Same));
-        let (discovered, new_tops) = match answer {
+        let (mut discovered, new_tops) = match answer {
             Some(answer) if outcome.is_seen() => self.discovered(due, answer, at_ms / 1000),
             _ => (Vec::new(), Vec::new()),
         };
+        let trapped = self.leave_traps(at_ms / 1000, due, &new_tops, &mut discovered, out);
         let kept = || PageUpdate {
             etag: page.etag.clone(),
             last_modified: page.last_modified.clone(),
@@ -63,8 +67,20 @@ impl Crawl {
             update,
             discovered,
             new_tops,
+            trapped,
         };
-        let changed = visit.outcome == Outcome::Changed;
+        if let (Some(answer), Outcome::Changed) = (answer, outcome) {
+            let comparison = answer.comparison.as_deref();
+            visit.version = Some(VersionRow {
+                at_s: visit.at_s,
+                version: 0,
+                status: answer.status,
+                mime: answer.mime.clone(),
+                bytes: answer.body_bytes,
+                changed_permille: self.changed_permille(due, comparison, out),
+            });
+        }
+        let changed = visit.version.as_ref().is_some_and(|version| self.counts(due, version));
         self.plan_next(due, &mut visit, changed, answer, out);
         visit
     }
@@ -101,11 +117,24 @@ impl Crawl {
                 LinkRole::Page => due.depth < conditions.depth && inside(),
                 LinkRole::Frame => inside(),
                 LinkRole::Embed => conditions.embeds || inside(),
+                LinkRole::Listed => {
+                    let signals = conditions.hints.signals;
+                    signals && assumed_depth(&link.url) <= conditions.depth && inside()
+                }
+                LinkRole::Sitemap => {
+                    let near = link.url.server() == due.page.url.server();
+                    conditions.hints.signals && (near || inside())
+                }
             }
+        };
+        let depth = |link: &FoundLink| match link.role {
+            LinkRole::Page => due.depth + 1,
+            LinkRole::Frame | LinkRole::Embed | LinkRole::Sitemap => due.depth,
+            LinkRole::Listed => assumed_depth(&link.url),
         };
         let found = answer.links.iter().filter(wanted).map(|link| Discovered {
             url: link.url.clone(),
-            depth: due.depth + u32::from(link.role == LinkRole::Page),
+            depth: depth(link),
             hops: 0,
             due_s,
         });
@@ -145,6 +174,7 @@ impl Crawl {
             round.counts.count(visit.outcome);
             round.counts.received_bytes += visit.received_bytes;
             round.counts.stored_bytes += visit.stored_bytes;
+            round.counts.trapped += visit.trapped;
         }
         if let Some(site) = self.sites.get_mut(&visit.site) {
             for top in &visit.new_tops {
@@ -172,6 +202,7 @@ impl Crawl {
             if let Some(site) = self.sites.get_mut(&due.site) {
                 site.counts.pages += 1;
             }
+            self.count_new(now_ms / 1000, &due, out);
             if let Some(round) = self.rounds.get_mut(&due.site) {
                 round.counts.new_pages += 1;
                 self.enqueue(now_ms, due);

@@ -2,11 +2,13 @@
 //!
 //! Read in this order:
 //! - [`run`] and [`CrawlOptions`]: one simulation, from a seed to a [`CrawlReport`];
-//! - [`web`]: the simulated servers, whose pages change and fail by the seed;
+//! - [`web`]: the simulated servers, whose pages change and fail by the seed, and [`oddities`]: what
+//!   is wrong with some of them;
 //! - [`simulation`]: the event queue that carries out the machine's commands;
 //! - [`checkers`]: one law each, watching from outside.
 
 pub mod checkers;
+pub mod oddities;
 pub mod simulation;
 pub mod web;
 

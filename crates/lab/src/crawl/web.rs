@@ -5,6 +5,8 @@ use nenrin_crawl::{Answer, FetchOrder, Fetched, FoundLink, LinkRole, Purpose, Tr
 use nenrin_state::ContentMark;
 use nenrin_urls::{CanonicalUrl, Server};
 
+use super::oddities::{DEAD, TRAP, Truth};
+
 /// The simulated web.
 #[derive(Debug, Clone)]
 pub struct Web {
@@ -18,8 +20,8 @@ pub struct Web {
 pub struct Reply {
     /// What the crawler gets.
     pub fetched: Fetched,
-    /// Which revision of the page it was.
-    pub revision: u64,
+    /// What really stood behind it.
+    pub truth: Truth,
 }
 
 /// A robots.txt shuts this path on every server.
@@ -46,12 +48,30 @@ impl Web {
     }
 
     fn place(url: &CanonicalUrl) -> Option<(u32, u32)> {
-        let server = url.host().strip_prefix('s')?.strip_suffix(".example")?.parse().ok()?;
+        let server = Self::server_of(url)?;
         let page = match url.path() {
             "/" => 0,
+            path if path.starts_with(DEAD) || path.starts_with(TRAP) => return None,
             path => path.rsplit('/').next()?.trim_start_matches('p').parse().ok()?,
         };
         Some((server, page))
+    }
+
+    /// The number of a URL's server.
+    pub fn server_of(url: &CanonicalUrl) -> Option<u32> {
+        url.host().strip_prefix('s')?.strip_suffix(".example")?.parse().ok()
+    }
+
+    /// Whether there is such a page.
+    pub fn exists(&self, url: &CanonicalUrl) -> bool {
+        let inside = |(server, page)| server < self.servers && page < self.pages;
+        url.query().is_none() && Self::place(url).is_some_and(inside)
+    }
+
+    /// The pages of a server that may be asked for.
+    pub(super) fn pages_of(&self, server: u32) -> impl Iterator<Item = CanonicalUrl> {
+        let urls = (0..self.pages).filter_map(move |page| self.url(server, page));
+        urls.filter(|url| self.allows(url))
     }
 
     /// Whether robots.txt lets a page be asked for.
@@ -68,22 +88,40 @@ impl Web {
 
     /// The revision of a page at a time: pages change at rates from twice a day to never.
     pub fn revision(&self, url: &CanonicalUrl, at_s: i64) -> u64 {
-        let Some((server, page)) = Self::place(url) else { return 0 };
+        // A page that comes back has other content than before.
+        let absences = self.absences(url, at_s).0 << 32;
+        match self.rhythm(url) {
+            Some((interval_s, phase_s)) => absences + 1 + ((at_s + phase_s) / interval_s) as u64,
+            None => absences + u64::from(Self::place(url).is_some()),
+        }
+    }
+
+    /// When a page last changed before a time.
+    pub(super) fn changed_s(&self, url: &CanonicalUrl, at_s: i64) -> i64 {
+        match self.rhythm(url) {
+            Some((interval_s, phase_s)) => (at_s + phase_s) / interval_s * interval_s - phase_s,
+            None => 0,
+        }
+    }
+
+    /// Seconds between two changes of a page, and before the first; none if it never changes.
+    fn rhythm(&self, url: &CanonicalUrl) -> Option<(i64, i64)> {
+        let (server, page) = Self::place(url)?;
         let (server, page) = (u64::from(server), u64::from(page));
         let rate = self.draw(&[2, server, page]);
-        // A page that comes back has other content than before.
-        let absences = self.absences(server, page, at_s).0 << 32;
         if rate < 0.3 {
-            return absences + 1;
+            return None;
         }
         let interval_s = (43_200.0 * 1000_f64.powf(rate)) as i64;
         let phase_s = (self.draw(&[3, server, page]) * interval_s as f64) as i64;
-        absences + 1 + ((at_s + phase_s) / interval_s) as u64
+        Some((interval_s, phase_s))
     }
 
     /// How often a page went away so far, and whether it is away: one page in twenty is there for
     /// 40 days and away for 10, again and again. Top pages stay.
-    fn absences(&self, server: u64, page: u64, at_s: i64) -> (u64, bool) {
+    fn absences(&self, url: &CanonicalUrl, at_s: i64) -> (u64, bool) {
+        let Some((server, page)) = Self::place(url) else { return (0, false) };
+        let (server, page) = (u64::from(server), u64::from(page));
         if page == 0 || self.draw(&[9, server, page]) >= 0.05 {
             return (0, false);
         }
@@ -98,20 +136,32 @@ impl Web {
         let elapsed_ms = 20 + (draw * 400.0) as i64;
         if draw < self.faults {
             let fetched = self.fault(attempt, elapsed_ms);
-            return Reply { fetched, revision: 0 };
+            return Reply { fetched, truth: Truth::default() };
         }
-        let revision = self.revision(&order.url, now_ms / 1000);
-        let answer = match (order.purpose, Self::place(&order.url)) {
-            (Purpose::Robots, _) => self.robots(&order.url.server()),
-            (Purpose::Page, Some((server, page)))
-                if self.absences(server.into(), page.into(), now_ms / 1000).1 =>
-            {
-                Answer { status: 404, ..Answer::default() }
-            }
-            (Purpose::Page, Some(place)) => self.page(order, place, revision),
-            (Purpose::Page, None) => Answer { status: 404, ..Answer::default() },
+        let (answer, truth) = self.good(order, now_ms);
+        Reply { fetched: Fetched { elapsed_ms, result: Ok(answer) }, truth }
+    }
+
+    fn good(&self, order: &FetchOrder, now_ms: i64) -> (Answer, Truth) {
+        let not_found = || {
+            let truth = Truth { missing: true, ..Truth::default() };
+            (Answer { status: 404, ..Answer::default() }, truth)
         };
-        Reply { fetched: Fetched { elapsed_ms, result: Ok(answer) }, revision }
+        let Some(server) = Self::server_of(&order.url).filter(|&s| s < self.servers) else {
+            return not_found();
+        };
+        if order.purpose == Purpose::Robots {
+            return (self.robots(&order.url.server(), server), Truth::default());
+        }
+        let exists = self.exists(&order.url) && !self.absences(&order.url, now_ms / 1000).1;
+        if let Some(odd) = self.odd(order, server, exists, now_ms) {
+            return odd;
+        }
+        let Some(place) = Self::place(&order.url).filter(|_| exists) else { return not_found() };
+        let revision = self.revision(&order.url, now_ms / 1000);
+        let mut answer = self.page(order, place, revision);
+        let noise = answer.status == 200 && self.difference(order, server, &mut answer, revision);
+        (answer, Truth { revision, noise, ..Truth::default() })
     }
 
     fn fault(&self, attempt: u64, elapsed_ms: i64) -> Fetched {
@@ -136,10 +186,11 @@ impl Web {
         Fetched { elapsed_ms, result }
     }
 
-    fn robots(&self, server: &Server) -> Answer {
+    fn robots(&self, server: &Server, number: u32) -> Answer {
         let delay_s = self.crawl_delay_ms(server) / 1000;
         let delay = if delay_s > 0 { format!("Crawl-delay: {delay_s}\n") } else { String::new() };
-        let text = format!("User-agent: *\n{delay}Disallow: {SHUT}\n");
+        let sitemap = self.sitemap_line(number);
+        let text = format!("User-agent: *\n{delay}Disallow: {SHUT}\n{sitemap}");
         Answer {
             status: 200,
             mime: "text/plain".to_owned(),
@@ -150,9 +201,6 @@ impl Web {
     }
 
     fn page(&self, order: &FetchOrder, (server, page): (u32, u32), revision: u64) -> Answer {
-        if server >= self.servers || page >= self.pages {
-            return Answer { status: 404, ..Answer::default() };
-        }
         let etag = format!("\"{revision}\"");
         if order.etag.as_deref() == Some(etag.as_str()) {
             return Answer { status: 304, ..Answer::default() };
@@ -164,6 +212,7 @@ impl Web {
             mark: Some(mark(&order.url, revision)),
             body_bytes: 10_000,
             links: self.links(server, page, revision),
+            fingerprint: order.fingerprint.then(|| self.look_of(server, page, revision)),
             ..Answer::default()
         }
     }
@@ -178,11 +227,12 @@ impl Web {
             .chain(around)
             .filter_map(|page| self.url(server, page))
             .chain(self.url(elsewhere, 0))
+            .chain(self.odd_links(server, page))
             .map(|url| FoundLink { url, role: LinkRole::Page })
             .collect()
     }
 
-    fn hash(&self, parts: &[u64]) -> u64 {
+    pub(super) fn hash(&self, parts: &[u64]) -> u64 {
         let mut state = self.seed ^ 0x6e65_6e72_696e;
         for &part in parts {
             state = (state ^ part).wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use nenrin_urls::CanonicalUrl;
 use rusqlite::{OptionalExtension, Transaction, params};
 
-use super::{Refusal, known::Known, overview::DaySums, read, rows, schedule};
+use super::{Refusal, known::Known, learnt, overview::DaySums, read, rows, schedule};
 use crate::{
     Change, Discovered, DuePage, NewPage, Outcome, PageId, RobotsCopy, Round, RoundCounts,
     ServerId, ServerPace, Site, SiteConditions, SiteCounts, SiteId, StateError, VersionRow,
@@ -148,13 +148,22 @@ pub(super) fn commit(
     let mut sums = Sums::default();
     for change in changes {
         match change {
-            Change::Visit(visit) => {
+            Change::Visit(visit) | Change::Imported(visit) => {
+                let is_imported = matches!(change, Change::Imported(_));
+                update_page(t, bucket_s, visit, is_imported)?;
                 new_pages.extend(commit_visit(t, bucket_s, visit, known, &mut sums)?);
             }
             Change::Robots { server, tried_s, copy } => {
                 update_robots(t, *server, *tried_s, copy.as_ref())?;
             }
             Change::Pace(pace) => update_pace(t, pace)?,
+            Change::Note(note) => learnt::write(t, note)?,
+            Change::Announced(announced) => learnt::announced(t, bucket_s, announced)?,
+            Change::Found(found) => {
+                for page in &found.pages {
+                    new_pages.extend(discover(t, bucket_s, found.site, page, found.at_s)?);
+                }
+            }
             Change::Due { page, due_s } => schedule::set_due(t, bucket_s, *page, *due_s)?,
             Change::PullForward(pull) => schedule::pull_forward(t, bucket_s, pull)?,
             Change::Shared { site, bytes } => schedule::keep_shared(t, *site, bytes)?,
@@ -180,7 +189,6 @@ fn commit_visit(
     sums: &mut Sums,
 ) -> Result<Vec<NewPage>, Refusal> {
     let mut new_pages = Vec::new();
-    update_page(t, bucket_s, visit)?;
     if let Some(version) = &visit.version {
         insert_version(t, visit.page, version)?;
     }
@@ -230,11 +238,17 @@ fn commit_visit(
         round.new_pages += new_pages.len() as u64;
         round.received_bytes += visit.received_bytes;
         round.stored_bytes += visit.stored_bytes;
+        round.trapped += visit.trapped;
     }
     Ok(new_pages)
 }
 
-fn update_page(t: &Transaction<'_>, bucket_s: i64, visit: &VisitCommit) -> rusqlite::Result<()> {
+fn update_page(
+    t: &Transaction<'_>,
+    bucket_s: i64,
+    visit: &VisitCommit,
+    is_imported: bool,
+) -> rusqlite::Result<()> {
     let update = &visit.update;
     let (due_before, visited_before, version_before): (Option<i64>, Option<i64>, Option<i64>) = t
         .prepare_cached("SELECT due_s, visited_s, version FROM pages WHERE id = ?1")?
@@ -243,9 +257,12 @@ fn update_page(t: &Transaction<'_>, bucket_s: i64, visit: &VisitCommit) -> rusql
         t.prepare_cached("INSERT OR IGNORE INTO gone VALUES (?1, ?2)")?
             .execute(params![visit.page.0, visit.at_s])?;
     }
+    if is_imported && visited_before.is_some_and(|last_s| visit.at_s < last_s) {
+        return add_to_past(t, visit);
+    }
     t.prepare_cached(
         "UPDATE pages SET visited_s = ?2, outcome = ?3, due_s = ?4, visits = visits + 1,
-            changes = changes + ?5, failures = ?6, etag = ?7, last_modified = ?8, mark = ?9,
+            changes = changes + ?5, significant = significant + ?13, failures = ?6, etag = ?7, last_modified = ?8, mark = ?9,
             bytes = ?10, version = COALESCE(?11, version), history = ?12
          WHERE id = ?1",
     )?
@@ -262,9 +279,24 @@ fn update_page(t: &Transaction<'_>, bucket_s: i64, visit: &VisitCommit) -> rusql
         update.bytes as i64,
         visit.version.as_ref().map(|v| v.version as i64),
         Some(&update.history).filter(|h| !h.is_empty()),
+        u8::from(visit.version.as_ref().is_some_and(VersionRow::is_significant)),
     ])?;
     schedule::forget_pull(t, visit.page)?;
     schedule::move_due(t, bucket_s, visit.page, due_before, update.due_s)
+}
+
+/// A visit before the last one.
+fn add_to_past(t: &Transaction<'_>, visit: &VisitCommit) -> rusqlite::Result<()> {
+    t.prepare_cached(
+        "UPDATE pages SET visits = visits + 1, changes = changes + ?2,
+            version = COALESCE(version, ?3) WHERE id = ?1",
+    )?
+    .execute(params![
+        visit.page.0,
+        u8::from(visit.outcome == Outcome::Changed),
+        visit.version.as_ref().map(|v| v.version as i64),
+    ])?;
+    Ok(())
 }
 
 fn insert_version(t: &Transaction<'_>, page: PageId, row: &VersionRow) -> rusqlite::Result<bool> {
@@ -272,7 +304,7 @@ fn insert_version(t: &Transaction<'_>, page: PageId, row: &VersionRow) -> rusqli
     let inserted = t
         .prepare_cached(
             "INSERT OR IGNORE INTO versions
-             VALUES (?1, ?2, ?3, ?4, (SELECT id FROM mimes WHERE name = ?5), ?6)",
+             VALUES (?1, ?2, ?3, ?4, (SELECT id FROM mimes WHERE name = ?5), ?6, ?7)",
         )?
         .execute(params![
             page.0,
@@ -280,7 +312,8 @@ fn insert_version(t: &Transaction<'_>, page: PageId, row: &VersionRow) -> rusqli
             row.version as i64,
             row.status,
             row.mime,
-            row.bytes as i64
+            row.bytes as i64,
+            row.changed_permille,
         ])?;
     let url = read::page_by_id(t, page)?.url;
     // What was denied stays so, whoever finds it again.

@@ -2,6 +2,7 @@
 
 mod commit;
 mod known;
+mod learnt;
 mod open;
 mod overview;
 mod read;
@@ -11,7 +12,10 @@ mod schedule;
 
 use std::{
     path::{Path, PathBuf},
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use nenrin_urls::{CanonicalUrl, UrlKey};
@@ -33,6 +37,7 @@ pub struct SqliteState {
     known: Mutex<known::Known>,
     /// `None` in memory, where a second connection would see another database.
     reader: Option<Mutex<Connection>>,
+    has_visits_by_page: AtomicBool,
 }
 
 impl SqliteState {
@@ -63,6 +68,7 @@ impl SqliteState {
             writer: Mutex::new(writer),
             known: Mutex::default(),
             reader: reader.map(Mutex::new),
+            has_visits_by_page: AtomicBool::new(false),
         })
     }
 
@@ -274,6 +280,19 @@ impl State for SqliteState {
 
     fn visits(&self, filter: VisitFilter) -> Result<Vec<VisitRow>, StateError> {
         self.read(|c| read::visits(c, filter))
+    }
+
+    fn visits_of(
+        &self,
+        url: &CanonicalUrl,
+        from_s: i64,
+        to_s: i64,
+    ) -> Result<Vec<VisitRow>, StateError> {
+        if !self.has_visits_by_page.load(Ordering::Relaxed) {
+            self.write("written", |t| Ok(t.execute_batch(read::VISITS_BY_PAGE)?))?;
+            self.has_visits_by_page.store(true, Ordering::Relaxed);
+        }
+        self.read(|c| read::visits_of(c, url, from_s, to_s))
     }
 
     fn each_version(

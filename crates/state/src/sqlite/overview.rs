@@ -268,7 +268,7 @@ pub(super) fn newest_versions(
     for page in pages {
         // One page at a time, so that each is read backwards in its own order without sorting.
         let mut query = c.prepare_cached(
-            "SELECT s.name || p.path, v.at_s, v.version, v.status, mimes.name, v.bytes
+            "SELECT s.name || p.path, v.at_s, v.version, v.status, mimes.name, v.bytes, v.permille
              FROM versions v JOIN pages p ON p.id = v.page JOIN servers s ON s.id = p.id >> 39
              JOIN mimes ON mimes.id = v.mime
              WHERE v.page = ?1 AND (v.at_s, v.version) < (?2, ?3)

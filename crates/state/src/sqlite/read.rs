@@ -3,7 +3,7 @@
 use nenrin_urls::{CanonicalUrl, UrlKey};
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::rows;
+use super::{learnt, rows};
 use crate::{
     DuePage, PageFilter, PageId, PageRecord, Round, ServerId, ServerRecord, Site, SiteId,
     StateStats, VersionQuery, VersionRow, VisitFilter, VisitRow,
@@ -20,9 +20,11 @@ pub(super) fn sites(c: &Connection) -> rusqlite::Result<Vec<Site>> {
 pub(super) fn servers(c: &Connection, ids: &[ServerId]) -> rusqlite::Result<Vec<ServerRecord>> {
     let mut query =
         c.prepare_cached(&format!("SELECT {} FROM servers WHERE id = ?1", rows::SERVER))?;
-    ids.iter()
+    let found = ids
+        .iter()
         .filter_map(|id| query.query_row([id.0], rows::server).optional().transpose())
-        .collect()
+        .collect::<rusqlite::Result<Vec<_>>>()?;
+    found.into_iter().map(|record| learnt::with_notes(c, record)).collect()
 }
 
 pub(super) fn load_round(
@@ -115,7 +117,8 @@ pub(super) fn pages(c: &Connection, filter: PageFilter) -> rusqlite::Result<Vec<
 
 /// Versions of one page. They stand in the order of their times already, so that a limit is met
 /// without reading the rest: a page may have a hundred thousand.
-const VERSION: &str = "s.name || p.path, v.at_s, v.version, v.status, mimes.name, v.bytes
+const VERSION: &str =
+    "s.name || p.path, v.at_s, v.version, v.status, mimes.name, v.bytes, v.permille
     FROM versions v CROSS JOIN pages p ON p.id = v.page CROSS JOIN servers s ON s.id = p.id >> 39
     CROSS JOIN mimes ON mimes.id = v.mime
     WHERE v.page = ?1";
@@ -177,7 +180,8 @@ pub(super) fn site_as_of(
     limit: usize,
 ) -> rusqlite::Result<Vec<(PageId, CanonicalUrl, VersionRow)>> {
     c.prepare_cached(
-        "SELECT s.name || p.path, v.at_s, v.version, v.status, mimes.name, v.bytes, m.page
+        "SELECT s.name || p.path, v.at_s, v.version, v.status, mimes.name, v.bytes, v.permille,
+            m.page
          FROM members m JOIN pages p ON p.id = m.page JOIN servers s ON s.id = p.id >> 39
          JOIN versions v ON v.page = m.page AND v.version =
             (SELECT w.version FROM versions w WHERE w.page = m.page AND w.at_s <= ?2
@@ -190,7 +194,7 @@ pub(super) fn site_as_of(
     )?
     .query_map(params![site.0, at_s, after.map_or(-1, |p| p.0), count(limit)], |row| {
         let (url, version) = rows::version(row)?;
-        Ok((PageId(row.get(6)?), url, version))
+        Ok((PageId(row.get(7)?), url, version))
     })?
     .collect()
 }
@@ -200,7 +204,7 @@ pub(super) fn each_version(
     look: &mut dyn FnMut(&CanonicalUrl, &VersionRow),
 ) -> rusqlite::Result<()> {
     let mut query = c.prepare_cached(
-        "SELECT s.name || p.path, v.at_s, v.version, v.status, mimes.name, v.bytes
+        "SELECT s.name || p.path, v.at_s, v.version, v.status, mimes.name, v.bytes, v.permille
          FROM versions v JOIN pages p ON p.id = v.page JOIN servers s ON s.id = p.id >> 39
          JOIN mimes ON mimes.id = v.mime ORDER BY v.page, v.at_s",
     )?;
@@ -251,6 +255,27 @@ pub(super) fn visits(c: &Connection, filter: VisitFilter) -> rusqlite::Result<Ve
         params![filter.before.unwrap_or(i64::MAX), filter.site.map(|s| s.0), count(filter.limit)],
         rows::visit,
     )?
+    .collect()
+}
+
+/// Makes the index that [`visits_of`] needs.
+pub(super) const VISITS_BY_PAGE: &str =
+    "CREATE INDEX IF NOT EXISTS visits_by_page ON visits (page, at_s)";
+
+pub(super) fn visits_of(
+    c: &Connection,
+    url: &CanonicalUrl,
+    from_s: i64,
+    to_s: i64,
+) -> rusqlite::Result<Vec<VisitRow>> {
+    let Some(page) = find_page(c, url)? else { return Ok(Vec::new()) };
+    c.prepare_cached(
+        "SELECT v.id, v.at_s, s.name || p.path, v.site, v.outcome, v.status, v.detail,
+                v.elapsed_ms, v.received_bytes
+         FROM visits v CROSS JOIN pages p ON p.id = v.page CROSS JOIN servers s ON s.id = p.id >> 39
+         WHERE v.page = ?1 AND v.at_s BETWEEN ?2 AND ?3 ORDER BY v.at_s, v.id",
+    )?
+    .query_map(params![page.0, from_s, to_s], rows::visit)?
     .collect()
 }
 

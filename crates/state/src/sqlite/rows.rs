@@ -11,7 +11,7 @@ use crate::{
 /// The columns that [`page`] reads, in its order.
 pub(super) const PAGE: &str = "p.id, s.name || p.path, p.site, p.discovered_s, p.visited_s, \
     p.outcome, p.due_s, p.visits, p.changes, p.failures, p.etag, p.last_modified, p.mark, p.bytes, \
-    p.version, p.history";
+    p.version, p.history, p.significant";
 
 /// The join that [`PAGE`] needs: the server's number stands in the page's.
 pub(super) const PAGE_SERVER: &str = "JOIN servers s ON s.id = p.id >> 39";
@@ -27,6 +27,7 @@ pub(super) fn page(row: &Row<'_>) -> rusqlite::Result<PageRecord> {
         due_s: row.get(6)?,
         visits: row.get(7)?,
         changes: row.get(8)?,
+        significant: row.get(16)?,
         failures: row.get(9)?,
         etag: row.get(10)?,
         last_modified: row.get(11)?,
@@ -41,10 +42,10 @@ pub(super) fn page(row: &Row<'_>) -> rusqlite::Result<PageRecord> {
 pub(super) fn due_page(row: &Row<'_>) -> rusqlite::Result<DuePage> {
     Ok(DuePage {
         page: page(row)?,
-        site: SiteId(row.get(16)?),
-        depth: row.get(17)?,
-        hops: row.get(18)?,
-        pulled: row.get(19)?,
+        site: SiteId(row.get(17)?),
+        depth: row.get(18)?,
+        hops: row.get(19)?,
+        pulled: row.get(20)?,
     })
 }
 
@@ -68,6 +69,7 @@ pub(super) fn server(row: &Row<'_>) -> rusqlite::Result<ServerRecord> {
         asked_ms: row.get(6)?,
         resting_until_ms: row.get(7)?,
         strikes: row.get(8)?,
+        notes: std::collections::BTreeMap::new(),
         stretch_percent: row.get(9)?,
     })
 }
@@ -109,7 +111,7 @@ pub(super) fn round(row: &Row<'_>) -> rusqlite::Result<Round> {
     })
 }
 
-/// URL, then at_s, version, status, mime name, bytes.
+/// URL, then at_s, version, status, mime name, bytes, permille.
 pub(super) fn version(row: &Row<'_>) -> rusqlite::Result<(CanonicalUrl, VersionRow)> {
     let version = VersionRow {
         at_s: row.get(1)?,
@@ -117,6 +119,7 @@ pub(super) fn version(row: &Row<'_>) -> rusqlite::Result<(CanonicalUrl, VersionR
         status: row.get(3)?,
         mime: row.get(4)?,
         bytes: unsigned(row, 5)?,
+        changed_permille: row.get(6)?,
     };
     Ok((url(row, 0)?, version))
 }

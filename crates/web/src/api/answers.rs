@@ -1,7 +1,9 @@
 //! What the API answers, and the schema of each answer.
 
-use nenrin_state::{Outcome, PageId, PageRecord, Site, SiteSums, VersionRow, VisitRow};
-use nenrin_urls::CanonicalUrl;
+use nenrin_state::{
+    Outcome, PageId, PageRecord, ServerRecord, Site, SiteSums, VersionRow, VisitRow,
+};
+use nenrin_urls::{CanonicalUrl, Server};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -36,6 +38,7 @@ pub(super) struct PageAnswer {
     outcome: Option<Outcome>,
     visits: u32,
     changes: u32,
+    significant: u32,
     failures: u32,
     bytes: u64,
 }
@@ -52,6 +55,7 @@ impl From<PageRecord> for PageAnswer {
             outcome: page.outcome,
             visits: page.visits,
             changes: page.changes,
+            significant: page.significant,
             failures: page.failures,
             bytes: page.bytes,
         }
@@ -76,6 +80,35 @@ impl VersionAnswer {
             url,
             version,
         }
+    }
+}
+
+/// What was learnt of a server.
+#[derive(Serialize)]
+pub(super) struct LearntAnswer {
+    server: Server,
+    /// By what it is about: `probe`, `traps`, `signals`.
+    notes: serde_json::Map<String, Value>,
+}
+
+impl LearntAnswer {
+    /// The server's notes without what only the machine can read: claims page by page, counts of
+    /// directories, blocks of pages.
+    pub(super) fn new(record: ServerRecord) -> Self {
+        let mut notes = serde_json::Map::new();
+        for (name, text) in record.notes.into_iter().filter(|(name, _)| name != "noise") {
+            let Ok(mut note) = serde_json::from_str::<Value>(&text) else { continue };
+            if let Value::Object(fields) = &mut note {
+                fields.remove("counted");
+            }
+            if let Some(Value::Object(sources)) = note.get_mut("sources") {
+                for source in sources.values_mut().filter_map(Value::as_object_mut) {
+                    source.remove("claims");
+                }
+            }
+            notes.insert(name, note);
+        }
+        Self { server: record.server, notes }
     }
 }
 
@@ -108,6 +141,10 @@ impl Portion<VisitRow> {
     }
 }
 
+/// The words for what came of a visit.
+pub(super) const OUTCOMES: [&str; 6] =
+    ["changed", "same", "not-modified", "gone", "refused", "failed"];
+
 /// The schemas that the document refers to.
 pub(super) fn schemas() -> Value {
     let whole = json!({"type": "integer", "minimum": 0});
@@ -115,11 +152,14 @@ pub(super) fn schemas() -> Value {
     let maybe_time =
         json!({"type": ["integer", "null"], "description": "seconds since the epoch, UTC"});
     let text = json!({"type": "string"});
-    let outcome = json!({"type": "string", "enum": ["changed", "same", "not-modified", "gone", "refused", "failed"]});
+    let outcome = json!({"type": "string", "enum": OUTCOMES});
     json!({
         "Error": record(&[("error", text.clone())]),
         "Conditions": conditions(),
-        "NewSite": record(&[("name", text.clone()), ("conditions", reference("Conditions"))]),
+        "NewSite": exactly(record(&[
+            ("name", json!({"type": "string", "minLength": 1, "maxLength": 100, "pattern": "^\\S"})),
+            ("conditions", reference("Conditions")),
+        ])),
         "Site": record(&[
             ("id", whole.clone()), ("name", text.clone()), ("conditions", reference("Conditions")),
             ("created_s", time.clone()), ("collected_s", maybe_time.clone()),
@@ -149,8 +189,11 @@ pub(super) fn schemas() -> Value {
             ("id", whole.clone()), ("url", text.clone()), ("site", whole.clone()),
             ("discovered_s", time.clone()), ("visited_s", maybe_time.clone()), ("due_s", maybe_time.clone()),
             ("outcome", json!({"type": ["string", "null"]})), ("visits", whole.clone()),
-            ("changes", whole.clone()), ("failures", whole.clone()), ("bytes", whole.clone()),
+            ("changes", whole.clone()), ("significant", whole.clone()), ("failures", whole.clone()), ("bytes", whole.clone()),
         ]),
+        "Learnt": list(record(&[
+            ("server", text.clone()), ("notes", json!({"type": "object"})),
+        ])),
         "Pages": portion("Page"),
         "Visit": record(&[
             ("id", whole.clone()), ("at_s", time.clone()), ("url", text.clone()), ("site", whole.clone()),
@@ -163,6 +206,10 @@ pub(super) fn schemas() -> Value {
             ("at_s", time.clone()), ("version", whole.clone()), ("status", whole.clone()),
             ("mime", text.clone()), ("bytes", whole.clone()),
             ("replay", json!({"type": "string", "format": "uri"})),
+            ("changed_permille", json!({
+                "type": ["integer", "null"],
+                "description": "share of the content that changed, in thousandths; 0 is noise",
+            })),
         ]),
         "Versions": portion("Version"),
         "Stats": record(&[
@@ -205,13 +252,46 @@ fn conditions() -> Value {
     json!({
         "type": "object",
         "description": "how a site is collected; as in `nenrin site show --json`",
-        "required": ["tops", "scope", "depth", "schedule", "robots"],
+        "required": CONDITIONS_REQUIRED,
+        "additionalProperties": false,
         "properties": {
-            "tops": {"type": "array", "items": {"type": "string", "format": "uri"}},
+            "tops": {
+                "type": "array", "minItems": 1, "maxItems": 1000,
+                "items": {"type": "string", "format": "uri"},
+            },
             "scope": {"type": "string", "enum": ["list", "prefix", "host", "domain", "any"]},
-            "depth": {"type": "integer", "minimum": 1},
+            "depth": {"type": "integer", "minimum": 1, "maximum": u32::MAX},
+            "max_pages": {"type": ["integer", "null"], "minimum": 0, "maximum": i64::MAX},
+            "embeds": {"type": "boolean"},
+            "schedule": {"oneOf": [
+                {"const": "manual"},
+                tagged("rounds", &[("period_s", json!({"type": "integer", "minimum": 1, "maximum": MAX_PERIOD_S}))]),
+            ]},
+            "delay_ms": {"type": ["integer", "null"], "minimum": 0, "maximum": i64::MAX},
+            "allow_private": {"type": "boolean"},
+            "robots": {"oneOf": [
+                {"const": "obey"},
+                tagged("ignore", &[("reason", json!({"type": "string"}))]),
+            ]},
         },
     })
+}
+
+/// A century; longer is a mistake.
+const MAX_PERIOD_S: i64 = 3_155_760_000;
+
+const CONDITIONS_REQUIRED: [&str; 7] =
+    ["tops", "scope", "depth", "embeds", "schedule", "allow_private", "robots"];
+
+/// An object with one property, whose name tells the kind.
+fn tagged(name: &str, properties: &[(&str, Value)]) -> Value {
+    exactly(record(&[(name, exactly(record(properties)))]))
+}
+
+/// Nothing else is understood.
+fn exactly(mut schema: Value) -> Value {
+    schema["additionalProperties"] = json!(false);
+    schema
 }
 
 /// An object with exactly these required properties (more may be added).

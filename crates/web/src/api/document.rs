@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    answers::{reference, schemas},
-    routes::Route,
+    answers::{OUTCOMES, reference, schemas},
+    routes::{MAX_LIMIT, Route},
 };
 
 pub(super) fn document(routes: &[Route]) -> Value {
@@ -48,11 +48,20 @@ fn operation(route: &Route) -> Value {
         });
         responses.insert(status.to_owned(), error);
     }
+    if route.method != "GET" {
+        for (status, description) in
+            [("413", "the body is longer than 256 KiB"), ("415", "not sent as application/json")]
+        {
+            let content = json!({"application/json": {"schema": reference("Error")}});
+            let error = json!({"description": description, "content": content});
+            responses.insert(status.to_owned(), error);
+        }
+    }
     let in_path = route.path.contains("{id}").then(|| {
         json!({"name": "id", "in": "path", "required": true, "schema": {"type": "integer", "minimum": 0}})
     });
     let in_query = route.query.iter().map(|(name, kind, required)| {
-        json!({"name": name, "in": "query", "required": required, "schema": {"type": kind}})
+        json!({"name": name, "in": "query", "required": required, "schema": parameter(name, kind)})
     });
     let mut operation = json!({
         "operationId": route.id,
@@ -60,11 +69,24 @@ fn operation(route: &Route) -> Value {
         "parameters": in_path.into_iter().chain(in_query).collect::<Vec<_>>(),
         "responses": responses,
     });
-    if let Some(body) = route.body {
-        operation["requestBody"] = json!({
-            "required": true,
-            "content": {"application/json": {"schema": reference(body)}},
-        });
+    if route.method != "GET" {
+        // What takes no body is sent as JSON all the same: no foreign page can do that unasked.
+        let schema = route.body.map_or(json!({"type": "object"}), reference);
+        operation["requestBody"] =
+            json!({"required": true, "content": {"application/json": {"schema": schema}}});
     }
     operation
+}
+
+/// What a parameter of the query may be.
+fn parameter(name: &str, kind: &str) -> Value {
+    match (name, kind) {
+        ("limit", _) => json!({"type": kind, "minimum": 1, "maximum": MAX_LIMIT}),
+        ("from" | "to", _) => json!({"type": kind, "format": "date"}),
+        ("outcome", _) => json!({"type": kind, "enum": OUTCOMES}),
+        ("url", _) => json!({"type": kind, "format": "uri", "minLength": 1}),
+        ("site" | "server", _) => json!({"type": kind, "minimum": 0, "maximum": u32::MAX}),
+        (_, "integer") => json!({"type": kind, "minimum": 0, "maximum": i64::MAX}),
+        _ => json!({"type": kind}),
+    }
 }

@@ -13,8 +13,9 @@ use nenrin_urls::CanonicalUrl;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::json;
 
+use super::export;
 use super::{
-    answers::{PageAnswer, Portion, SiteAnswer, StatsAnswer, VersionAnswer},
+    answers::{LearntAnswer, PageAnswer, Portion, SiteAnswer, StatsAnswer, VersionAnswer},
     document::document,
 };
 use crate::{
@@ -25,7 +26,7 @@ use crate::{
 };
 
 const DEFAULT_LIMIT: usize = 100;
-const MAX_LIMIT: usize = 1_000;
+pub(super) const MAX_LIMIT: usize = 1_000;
 const MAX_BODY_BYTES: usize = 256 * 1024;
 
 /// One row of the table that makes both the routes and the document.
@@ -46,11 +47,11 @@ pub(super) struct Route {
 }
 
 /// One request.
-struct Call<'a> {
-    app: &'a WebApp,
+pub(super) struct Call<'a> {
+    pub(super) app: &'a WebApp,
     visitor: &'a Visitor,
     id: Option<String>,
-    query: Fields,
+    pub(super) query: Fields,
     body: Vec<u8>,
 }
 
@@ -134,6 +135,17 @@ const ROUTES: &[Route] = &[
         "Outlook",
         outlook,
     ),
+    Route {
+        answer: None,
+        ..read(
+            "siteExport",
+            "/sites/{id}/export.warc.gz",
+            "The site as one WARC file, streamed; `from` and `to` are dates",
+            &[("from", "string", false), ("to", "string", false)],
+            "",
+            export::export,
+        )
+    },
     read(
         "siteDays",
         "/sites/{id}/days",
@@ -157,6 +169,14 @@ const ROUTES: &[Route] = &[
         &[],
         "Troubles",
         troubles,
+    ),
+    read(
+        "siteLearnt",
+        "/sites/{id}/learnt",
+        "What was learnt of the site's servers: missing pages, traps, sitemaps and feeds",
+        LIST,
+        "Learnt",
+        learnt,
     ),
     read(
         "sitePages",
@@ -255,7 +275,7 @@ fn ok(answer: impl Serialize) -> Result<Response, WebError> {
 }
 
 impl Call<'_> {
-    fn site(&self) -> Result<Site, WebError> {
+    pub(super) fn site(&self) -> Result<Site, WebError> {
         site::find(self.app, self.id.as_deref().unwrap_or_default())
     }
 
@@ -272,7 +292,9 @@ impl Call<'_> {
     }
 
     fn url(&self) -> Result<CanonicalUrl, WebError> {
-        CanonicalUrl::parse_typed(self.query.get("url")).map_err(|e| bad("url", &e.to_string()))
+        let text = self.query.get("url");
+        // Nothing can be archived under what is no URL of the web.
+        CanonicalUrl::parse_typed(text).map_err(|e| WebError::not_found(format!("such page: {e}")))
     }
 
     fn json<T: DeserializeOwned>(&self) -> Result<T, WebError> {
@@ -287,7 +309,7 @@ impl Call<'_> {
     }
 }
 
-fn bad(what: &str, reason: &str) -> WebError {
+pub(super) fn bad(what: &str, reason: &str) -> WebError {
     WebError::BadParameter { what: what.to_owned(), reason: reason.to_owned() }
 }
 
@@ -364,12 +386,13 @@ fn set_site(call: &Call<'_>) -> Result<Response, WebError> {
 }
 
 fn collect(call: &Call<'_>) -> Result<Response, WebError> {
-    call.app.control.collect_now(call.site()?.id)?;
+    call.app.control.collect_now(site::kept(call.site()?)?.id)?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
 fn pause(call: &Call<'_>, paused: bool) -> Result<Response, WebError> {
-    call.app.state.pause_site(call.site()?.id, paused)?;
+    let site = if paused { call.site()? } else { site::kept(call.site()?)? };
+    call.app.state.pause_site(site.id, paused)?;
     call.app.control.sites_changed();
     Ok(StatusCode::NO_CONTENT.into_response())
 }
@@ -392,6 +415,13 @@ fn rounds(call: &Call<'_>) -> Result<Response, WebError> {
 
 fn troubles(call: &Call<'_>) -> Result<Response, WebError> {
     ok(call.app.state.troubles(call.site()?.id, site::TROUBLES_LOOKED_AT)?)
+}
+
+fn learnt(call: &Call<'_>) -> Result<Response, WebError> {
+    let servers = call.app.state.site_servers(call.site()?.id, call.limit()?)?;
+    let ids: Vec<ServerId> = servers.iter().map(|server| server.id).collect();
+    let records = call.app.state.servers(&ids)?;
+    ok(records.into_iter().map(LearntAnswer::new).collect::<Vec<_>>())
 }
 
 fn pages(call: &Call<'_>) -> Result<Response, WebError> {

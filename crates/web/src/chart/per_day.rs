@@ -127,6 +127,11 @@ impl PerDay<'_> {
                         format!("{:.1},{:.1}", self.x(i) + self.width() / 2.0, y(*v, top))
                     })
                     .collect();
+                // A line of one point would be nothing: a newcomer's first day is a dot.
+                if let [only] = series.values.as_slice() {
+                    let x = self.x(0) + self.width() / 2.0;
+                    return html! { circle class=(series.class) cx=(format!("{x:.1}")) cy=(format!("{:.1}", y(*only, top))) r="5" {} };
+                }
                 html! { polyline class=(format!("line {}", series.class)) points=(points.join(" ")) {} }
             }
         }

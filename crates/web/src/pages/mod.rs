@@ -1,6 +1,7 @@
 //! One file for each page that people see.
 
 pub(crate) mod charts;
+pub(crate) mod lab;
 pub(crate) mod log;
 pub(crate) mod login;
 pub(crate) mod overview;

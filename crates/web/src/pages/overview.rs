@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use maud::{Markup, PreEscaped, html};
-use nenrin_state::{Schedule, Site, SiteId, SiteSums};
+use nenrin_state::{Removal, Schedule, Site, SiteId, SiteSums};
 
 use crate::{
     StoreSummary, UnderWay, WebApp, WebError, format,
@@ -265,7 +265,15 @@ fn site_row(visitor: &Visitor, site: &Site, sums: Option<&SiteSums>) -> Markup {
 
 pub(crate) fn state_badge(visitor: &Visitor, site: &Site) -> Markup {
     html! {
-        @if site.paused {
+        @if let Some(removal) = site.removed {
+            span.badge.paused {
+                (match removal {
+                    Removal::Hide => visitor.t("hidden", "非表示"),
+                    Removal::Deny => visitor.t("access denied", "閲覧停止"),
+                    Removal::Delete => visitor.t("deleted", "削除済み"),
+                })
+            }
+        } @else if site.paused {
             span.badge.paused { (visitor.t("paused", "停止中")) }
         } @else if site.collected_s.is_none() {
             span.badge { (visitor.t("new", "新規")) }

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use nenrin_state::{DayQuery, RobotsPolicy, Round, Schedule, Site, SiteId, TroubleGroup};
 
 use crate::{
-    WebApp, WebError,
+    ControlError, WebApp, WebError,
     app::replay_link,
     chart, format,
     guard::Fields,
@@ -26,6 +26,19 @@ pub(crate) fn find(app: &WebApp, id: &str) -> Result<Site, WebError> {
     let number: Option<u32> = id.parse().ok();
     let found = app.state.sites()?.into_iter().find(|site| Some(site.id.0) == number);
     found.ok_or_else(|| WebError::not_found(format!("site number {id}")))
+}
+
+/// The site, if it was not removed: such a one is not collected by accident.
+pub(crate) fn kept(site: Site) -> Result<Site, WebError> {
+    match site.removed {
+        None => Ok(site),
+        Some(_) => Err(ControlError::Failed {
+            reason:
+                "the site was removed; `nenrin site restore` gives it back unless it was deleted"
+                    .to_owned(),
+        }
+        .into()),
+    }
 }
 
 pub(crate) fn site(
@@ -62,7 +75,7 @@ fn heading(app: &WebApp, visitor: &Visitor, site: &Site) -> Markup {
                     p.url.muted { a href=(top.as_str()) rel="noreferrer noopener" { bdi { (format::shown_url(top)) } } }
                 }
             }
-            @if visitor.is_admin() {
+            @if visitor.is_admin() && site.removed.is_none() {
                 div.actions {
                     @if app.control.collects() {
                         (layout::button(visitor, &format!("{base}/collect"), "primary", t("Collect now", "今すぐ収集")))

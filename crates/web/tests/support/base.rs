@@ -38,6 +38,7 @@ pub(crate) fn conditions(top: &str) -> SiteConditions {
         delay_ms: None,
         allow_private: false,
         robots: RobotsPolicy::Obey,
+        hints: nenrin_state::SiteHints::default(),
     }
 }
 
@@ -252,7 +253,14 @@ impl World {
 }
 
 pub(crate) fn version(number: u64, at_s: i64) -> VersionRow {
-    VersionRow { at_s, version: number, status: 200, mime: "text/html".into(), bytes: 1_000 }
+    VersionRow {
+        at_s,
+        version: number,
+        status: 200,
+        mime: "text/html".into(),
+        bytes: 1_000,
+        changed_permille: None,
+    }
 }
 
 pub(crate) fn visit(due: &DuePage, at_s: i64, outcome: Outcome) -> VisitCommit {
@@ -279,6 +287,7 @@ pub(crate) fn visit(due: &DuePage, at_s: i64, outcome: Outcome) -> VisitCommit {
         },
         discovered: Vec::new(),
         new_tops: Vec::new(),
+        trapped: 0,
     }
 }
 

@@ -1,11 +1,13 @@
 //! Checkers: each knows one law and watches the simulation from outside.
 
 mod durability;
+mod judgement;
 mod once;
 mod politeness;
 mod starvation;
 
 pub use durability::Durability;
+pub use judgement::Judgement;
 pub use once::Once;
 pub use politeness::Politeness;
 pub use starvation::Starvation;

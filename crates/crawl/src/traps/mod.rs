@@ -1,0 +1,213 @@
+//! Links that would lead a crawler round for ever, and how many of them a server may have.
+//!
+//! A link is checked before its page becomes known ([`Traps::check`]); pages that became known are
+//! counted ([`Traps::met`]), so that what is bounded is bounded by pages that exist in the archive.
+//! Nothing is dropped silently: every link that is not followed is counted by its [`Trap`].
+
+mod dates;
+mod shape;
+
+use std::collections::BTreeMap;
+
+use nenrin_urls::CanonicalUrl;
+use serde::{Deserialize, Serialize};
+
+use dates::url_date;
+pub(crate) use shape::without_session;
+use shape::{arguments, directory_key, has_repetition, name_set_key, path_key, sorted_key};
+
+/// Browsers and servers agree on about this much; what is longer was put together by a loop.
+const URL_BYTES_MAX: usize = 2_000;
+/// Directories below each other (Heritrix has 20 as well).
+const SEGMENTS_MAX: usize = 20;
+/// Different sets of parameter names of one path: a form with a few switches has a dozen.
+const NAME_SETS_MAX: usize = 24;
+/// Pages of one path with this many parameters or more are bounded, by the number below.
+const SOME_ARGUMENTS: usize = 3;
+const SOME_ARGUMENTS_PAGES_MAX: u32 = 20_000;
+const MANY_ARGUMENTS: usize = 4;
+const MANY_ARGUMENTS_PAGES_MAX: u32 = 2_000;
+/// Pages of one path that differ by a date in the query: a calendar of eight years by day.
+const DATED_QUERIES_MAX: u32 = 3_000;
+/// Dates later than this from now are the far future.
+const FUTURE_S: i64 = 2 * 365 * 86_400;
+/// Pages of one directory with a date in the far future, and with one before 1970.
+const FUTURE_PAGES_MAX: u32 = 24;
+const PAST_PAGES_MAX: u32 = 600;
+/// Paths and directories counted for one server; the least are forgotten first.
+const COUNTED_MAX: usize = 256;
+/// Orders of parameters remembered.
+const ORDERS_MAX: usize = 4_096;
+
+/// Why a link is not followed as it stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Trap {
+    /// The URL is too long.
+    LongUrl,
+    /// Too many directories below each other.
+    DeepPath,
+    /// Directories repeat (`/a/b/a/b/a/b`).
+    RepeatedSegments,
+    /// Too many combinations of parameters of one path, or one that is known in another order.
+    QueryCombinations,
+    /// A calendar that runs into the far future or past.
+    Calendar,
+    /// A session id: the page is taken without it.
+    SessionId,
+}
+
+impl Trap {
+    /// The reason in words.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::LongUrl => "longer than 2000 bytes",
+            Self::DeepPath => "more than 20 directories deep",
+            Self::RepeatedSegments => "directories that repeat",
+            Self::QueryCombinations => "too many combinations of parameters",
+            Self::Calendar => "a calendar without end",
+            Self::SessionId => "session ids, left out of the URL",
+        }
+    }
+}
+
+/// How often a reason was met.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TrapCount {
+    /// Links, each time they were seen.
+    pub links: u64,
+    /// The last of them.
+    pub example: String,
+    /// When it was.
+    pub last_s: i64,
+}
+
+/// What is counted of one path or directory.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+struct Counted {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    name_sets: Vec<u32>,
+    some_arguments: u32,
+    many_arguments: u32,
+    dated: u32,
+    future: u32,
+    past: u32,
+}
+
+impl Counted {
+    fn weight(&self) -> u32 {
+        self.name_sets.len() as u32 + self.some_arguments + self.dated + self.future + self.past
+    }
+}
+
+/// The traps of one server.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Traps {
+    /// Links not followed, by reason.
+    pub refused: BTreeMap<Trap, TrapCount>,
+    counted: BTreeMap<u64, Counted>,
+    /// Parameters in some order → the order that is known. Only a help, so it dies with the process.
+    #[serde(skip)]
+    orders: BTreeMap<u64, u64>,
+}
+
+impl Traps {
+    /// Whether a link may be followed.
+    pub fn check(&self, url: &CanonicalUrl, now_s: i64) -> Result<(), Trap> {
+        if url.as_str().len() > URL_BYTES_MAX {
+            return Err(Trap::LongUrl);
+        }
+        let segments: Vec<&str> = url.path().split('/').filter(|s| !s.is_empty()).collect();
+        if segments.len() > SEGMENTS_MAX {
+            return Err(Trap::DeepPath);
+        }
+        if has_repetition(&segments) {
+            return Err(Trap::RepeatedSegments);
+        }
+        self.check_query(url)?;
+        self.check_date(url, now_s)
+    }
+
+    fn check_query(&self, url: &CanonicalUrl) -> Result<(), Trap> {
+        let arguments = arguments(url);
+        if arguments.is_empty() {
+            return Ok(());
+        }
+        let known_order = self.orders.get(&sorted_key(url, &arguments));
+        if known_order.is_some_and(|&order| order != shape::exact_key(url)) {
+            return Err(Trap::QueryCombinations);
+        }
+        let Some(counted) = self.counted.get(&path_key(url)) else { return Ok(()) };
+        let new_names = !counted.name_sets.contains(&name_set_key(&arguments));
+        let full = new_names && counted.name_sets.len() >= NAME_SETS_MAX
+            || arguments.len() >= MANY_ARGUMENTS
+                && counted.many_arguments >= MANY_ARGUMENTS_PAGES_MAX
+            || arguments.len() >= SOME_ARGUMENTS
+                && counted.some_arguments >= SOME_ARGUMENTS_PAGES_MAX;
+        if full { Err(Trap::QueryCombinations) } else { Ok(()) }
+    }
+
+    fn check_date(&self, url: &CanonicalUrl, now_s: i64) -> Result<(), Trap> {
+        let Some(date) = url_date(url) else { return Ok(()) };
+        let by_path = self.counted.get(&path_key(url));
+        if date.in_query && by_path.is_some_and(|counted| counted.dated >= DATED_QUERIES_MAX) {
+            return Err(Trap::Calendar);
+        }
+        let Some(counted) = self.counted.get(&directory_key(url)) else { return Ok(()) };
+        let endless = date.at_s > now_s + FUTURE_S && counted.future >= FUTURE_PAGES_MAX
+            || date.at_s < 0 && counted.past >= PAST_PAGES_MAX;
+        if endless { Err(Trap::Calendar) } else { Ok(()) }
+    }
+
+    /// Counts a link that was not followed, or not as it stood.
+    pub fn refuse(&mut self, trap: Trap, url: &CanonicalUrl, now_s: i64) -> u64 {
+        let count = self.refused.entry(trap).or_default();
+        count.links += 1;
+        count.last_s = now_s;
+        count.example.clear();
+        count.example.extend(url.as_str().chars().take(300));
+        count.links
+    }
+
+    /// Counts a page that became known; answers whether that teaches something to be kept.
+    pub fn met(&mut self, url: &CanonicalUrl, now_s: i64) -> bool {
+        let arguments = arguments(url);
+        let date = url_date(url);
+        if !arguments.is_empty() {
+            if self.orders.len() >= ORDERS_MAX {
+                self.orders.clear();
+            }
+            self.orders.entry(sorted_key(url, &arguments)).or_insert(shape::exact_key(url));
+            let names = name_set_key(&arguments);
+            let counted = self.counted(path_key(url));
+            if !counted.name_sets.contains(&names) && counted.name_sets.len() < NAME_SETS_MAX {
+                counted.name_sets.push(names);
+            }
+            counted.some_arguments += u32::from(arguments.len() >= SOME_ARGUMENTS);
+            counted.many_arguments += u32::from(arguments.len() >= MANY_ARGUMENTS);
+            counted.dated += u32::from(date.is_some_and(|date| date.in_query));
+        }
+        let far = date.filter(|date| date.at_s > now_s + FUTURE_S || date.at_s < 0);
+        if let Some(date) = far {
+            let counted = self.counted(directory_key(url));
+            counted.future += u32::from(date.at_s >= 0);
+            counted.past += u32::from(date.at_s < 0);
+        }
+        !arguments.is_empty() || far.is_some()
+    }
+
+    fn counted(&mut self, key: u64) -> &mut Counted {
+        if self.counted.len() >= COUNTED_MAX && !self.counted.contains_key(&key) {
+            let least = self.counted.iter().min_by_key(|(_, counted)| counted.weight());
+            if let Some(least) = least.map(|(&key, _)| key) {
+                self.counted.remove(&least);
+            }
+        }
+        self.counted.entry(key).or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,80 @@
+//! What was learnt of servers and of changes: notes, and columns beside pages and versions.
+
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
+
+use super::{read, schedule};
+use crate::{Announced, PullForward, ServerNote, ServerRecord};
+
+const SCHEMA: &str = "
+CREATE TABLE notes (
+    server INTEGER NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL,
+    PRIMARY KEY (server, name)) WITHOUT ROWID;
+ALTER TABLE pages ADD COLUMN significant INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE versions ADD COLUMN permille INTEGER;
+UPDATE pages SET significant = changes;
+";
+
+/// Adds what this file needs to a state that does not have it yet. Changes that were seen before
+/// they were judged count as significant.
+pub(super) fn prepare(c: &Connection) -> rusqlite::Result<()> {
+    let there = c
+        .query_row("SELECT 1 FROM sqlite_master WHERE name = 'notes'", [], |_| Ok(()))
+        .optional()?;
+    if there.is_some() {
+        return Ok(());
+    }
+    let transaction = c.unchecked_transaction()?;
+    transaction.execute_batch(SCHEMA)?;
+    transaction.commit()
+}
+
+/// Keeps a note in the place of the one of that name.
+pub(super) fn write(t: &Transaction<'_>, note: &ServerNote) -> rusqlite::Result<()> {
+    if note.value.is_empty() {
+        t.prepare_cached("DELETE FROM notes WHERE server = ?1 AND name = ?2")?
+            .execute(params![note.server.0, note.name])?;
+        return Ok(());
+    }
+    t.prepare_cached("INSERT OR REPLACE INTO notes VALUES (?1, ?2, ?3)")?.execute(params![
+        note.server.0,
+        note.name,
+        note.value
+    ])?;
+    Ok(())
+}
+
+/// Brings pages nearer that were not visited since they are said to have changed.
+pub(super) fn announced(
+    t: &Transaction<'_>,
+    bucket_s: i64,
+    announced: &Announced,
+) -> rusqlite::Result<()> {
+    for (url, changed_s) in &announced.pages {
+        let Some(page) = read::find_page(t, url)? else { continue };
+        let visited_s: Option<i64> = t
+            .prepare_cached("SELECT visited_s FROM pages WHERE id = ?1")?
+            .query_row([page.0], |row| row.get(0))?;
+        if visited_s.is_some_and(|visited_s| visited_s < *changed_s) {
+            let pull = PullForward {
+                page,
+                to_s: announced.at_s,
+                odds_percent: announced.odds_percent,
+                why: announced.why.clone(),
+            };
+            schedule::pull_forward(t, bucket_s, &pull)?;
+        }
+    }
+    Ok(())
+}
+
+/// The record with the server's notes.
+pub(super) fn with_notes(
+    c: &Connection,
+    mut record: ServerRecord,
+) -> rusqlite::Result<ServerRecord> {
+    let mut query = c.prepare_cached("SELECT name, value FROM notes WHERE server = ?1")?;
+    record.notes = query
+        .query_map([record.id.0], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<rusqlite::Result<_>>()?;
+    Ok(record)
+}

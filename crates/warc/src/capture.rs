@@ -1,0 +1,229 @@
+//! A visit as records: response and request, or revisit.
+
+use std::io::{self, Write};
+use std::net::IpAddr;
+
+use nenrin_urls::CanonicalUrl;
+
+use crate::digest::{DigestAlgorithm, record_id};
+use crate::http::archived_head;
+use crate::writer::{RecordWriter, Written};
+use crate::{Fields, iso_date};
+
+const HTTP_RESPONSE: &str = "application/http; msgtype=response";
+const HTTP_REQUEST: &str = "application/http; msgtype=request";
+const WARC_FIELDS: &str = "application/warc-fields";
+
+/// What a revisit record says of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RevisitProfile {
+    /// The same bytes came again.
+    IdenticalPayload,
+    /// The server said that nothing changed (304).
+    NotModified,
+}
+
+impl RevisitProfile {
+    /// The name that WARC 1.1 gives it.
+    pub fn uri(self) -> &'static str {
+        match self {
+            Self::IdenticalPayload => {
+                "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
+            }
+            Self::NotModified => "http://netpreserve.org/warc/1.1/revisit/server-not-modified",
+        }
+    }
+
+    /// Reads the names of WARC 1.0 and 1.1.
+    pub fn of(uri: &str) -> Option<Self> {
+        if uri.ends_with("/identical-payload-digest") {
+            Some(Self::IdenticalPayload)
+        } else {
+            uri.ends_with("/server-not-modified").then_some(Self::NotModified)
+        }
+    }
+}
+
+/// An exchange to be written as response and request.
+#[derive(Debug, Clone, Copy)]
+pub struct Capture<'a> {
+    /// The page.
+    pub url: &'a CanonicalUrl,
+    /// When it was received.
+    pub at_s: i64,
+    /// A number that tells apart what was received from one page in one second.
+    pub serial: u64,
+    /// Who answered.
+    pub server_address: Option<IpAddr>,
+    /// "http/1.1", "h2"; anything else is not written.
+    pub protocol: &'a str,
+    /// "tls/1.3".
+    pub tls: Option<&'a str>,
+    /// The request as sent; empty if it is not known.
+    pub request_head: &'a [u8],
+    /// The response's head as received.
+    pub response_head: &'a [u8],
+    /// The body without transfer coding.
+    pub body: &'a [u8],
+    /// Why the body is not complete, if it is not.
+    pub truncated: Option<&'a str>,
+}
+
+/// A visit that found what a capture holds.
+#[derive(Debug, Clone, Copy)]
+pub struct Revisit<'a> {
+    /// The page.
+    pub url: &'a CanonicalUrl,
+    /// When it was visited.
+    pub at_s: i64,
+    /// Tells apart visits in one second.
+    pub serial: u64,
+    /// What the visit found out.
+    pub profile: RevisitProfile,
+    /// The page of the capture that holds the content.
+    pub original_url: &'a CanonicalUrl,
+    /// Its date.
+    pub original_at_s: i64,
+    /// Its payload's labelled digest.
+    pub payload_digest: &'a str,
+}
+
+/// The records of a capture but for their bodies and the file they go to: what can be computed
+/// beside the thread that compresses.
+#[derive(Debug, Clone)]
+pub struct CaptureFields {
+    response: Fields,
+    request: Option<Fields>,
+    head: Vec<u8>,
+    payload_digest: String,
+}
+
+impl Capture<'_> {
+    /// Computes digests and fields.
+    pub fn prepare(&self, algorithm: DigestAlgorithm) -> CaptureFields {
+        let head = archived_head(self.response_head, self.body.len()).into_owned();
+        let payload_digest = algorithm.of(&[self.body]);
+        let date = iso_date(self.at_s);
+        let serial = self.serial.to_le_bytes();
+        let id = |kind: &[u8]| {
+            record_id(&[kind, self.url.as_str().as_bytes(), date.as_bytes(), &serial])
+        };
+        let response_id = id(b"response");
+        let mut response = self.fields("response", &response_id, &date);
+        for protocol in [Some(self.protocol), self.tls].into_iter().flatten() {
+            if is_protocol(protocol) {
+                response.push("WARC-Protocol", protocol);
+            }
+        }
+        response.push("WARC-Payload-Digest", payload_digest.clone());
+        response.push("WARC-Block-Digest", algorithm.of(&[&head, self.body]));
+        if let Some(reason) = self.truncated {
+            response.push("WARC-Truncated", reason);
+        }
+        response.push("Content-Type", HTTP_RESPONSE);
+        let request = (!self.request_head.is_empty()).then(|| {
+            let mut request = self.fields("request", &id(b"request"), &date);
+            request.push("WARC-Concurrent-To", response_id);
+            request.push("WARC-Block-Digest", algorithm.of(&[self.request_head]));
+            request.push("Content-Type", HTTP_REQUEST);
+            request
+        });
+        CaptureFields { response, request, head, payload_digest }
+    }
+
+    fn fields(&self, kind: &str, id: &str, date: &str) -> Fields {
+        let mut fields = Fields::default();
+        fields.push("WARC-Type", kind);
+        fields.push("WARC-Record-ID", id);
+        fields.push("WARC-Date", date);
+        fields.push("WARC-Target-URI", self.url.as_str());
+        if let Some(address) = self.server_address {
+            fields.push("WARC-IP-Address", address.to_string());
+        }
+        fields
+    }
+}
+
+impl CaptureFields {
+    /// The payload's labelled digest.
+    pub fn payload_digest(&self) -> &str {
+        &self.payload_digest
+    }
+
+    /// Writes response and request, and returns where the response lies.
+    pub fn write<W: Write>(
+        &self,
+        writer: &mut RecordWriter<W>,
+        warcinfo_id: &str,
+        request_head: &[u8],
+        body: &[u8],
+    ) -> io::Result<Written> {
+        let with_file = |fields: &Fields| {
+            let mut fields = fields.clone();
+            fields.push("WARC-Warcinfo-ID", warcinfo_id);
+            fields
+        };
+        let written = writer.write(&with_file(&self.response), &[&self.head, body])?;
+        if let Some(request) = &self.request {
+            writer.write(&with_file(request), &[request_head])?;
+        }
+        Ok(written)
+    }
+}
+
+impl Revisit<'_> {
+    /// Writes a revisit without a block: of an unchanged visit the heads are not kept.
+    pub fn write<W: Write>(
+        &self,
+        writer: &mut RecordWriter<W>,
+        warcinfo_id: &str,
+        algorithm: DigestAlgorithm,
+    ) -> io::Result<Written> {
+        let date = iso_date(self.at_s);
+        let serial = self.serial.to_le_bytes();
+        let mut fields = Fields::default();
+        fields.push("WARC-Type", "revisit");
+        let parts = [b"revisit", self.url.as_str().as_bytes(), date.as_bytes(), &serial];
+        fields.push("WARC-Record-ID", record_id(&parts));
+        fields.push("WARC-Date", date.as_str());
+        fields.push("WARC-Target-URI", self.url.as_str());
+        fields.push("WARC-Profile", self.profile.uri());
+        fields.push("WARC-Refers-To-Target-URI", self.original_url.as_str());
+        fields.push("WARC-Refers-To-Date", iso_date(self.original_at_s));
+        fields.push("WARC-Payload-Digest", self.payload_digest);
+        fields.push("WARC-Block-Digest", algorithm.of(&[]));
+        fields.push("Content-Type", HTTP_RESPONSE);
+        fields.push("WARC-Warcinfo-ID", warcinfo_id);
+        writer.write(&fields, &[])
+    }
+}
+
+/// Writes the record with which a file begins, and returns its number.
+pub fn write_warcinfo<W: Write>(
+    writer: &mut RecordWriter<W>,
+    file_name: &str,
+    at_s: i64,
+    about: &[(&str, &str)],
+    algorithm: DigestAlgorithm,
+) -> io::Result<String> {
+    let date = iso_date(at_s);
+    let mut block = String::new();
+    for (name, value) in about {
+        block.push_str(&format!("{name}: {}\r\n", value.replace(['\r', '\n'], " ")));
+    }
+    let id = record_id(&[b"warcinfo", file_name.as_bytes(), date.as_bytes(), block.as_bytes()]);
+    let mut fields = Fields::default();
+    fields.push("WARC-Type", "warcinfo");
+    fields.push("WARC-Record-ID", id.as_str());
+    fields.push("WARC-Date", date);
+    fields.push("WARC-Filename", file_name);
+    fields.push("WARC-Block-Digest", algorithm.of(&[block.as_bytes()]));
+    fields.push("Content-Type", WARC_FIELDS);
+    writer.write(&fields, &[block.as_bytes()])?;
+    Ok(id)
+}
+
+/// The protocols that the proposal for WARC-Protocol names.
+fn is_protocol(name: &str) -> bool {
+    ["http/", "h2", "h3", "tls/", "ssl/", "spdy/"].iter().any(|known| name.starts_with(known))
+}

@@ -1,0 +1,31 @@
+use std::io;
+
+/// Why a file could not be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum WarcError {
+    /// The disk or the stream failed; nothing more can be done with this file.
+    #[error("cannot read or write: {0}")]
+    Io(#[from] io::Error),
+    /// One record cannot be read. The reader goes on with the next one that can.
+    #[error("the record at byte {offset} cannot be read: {reason}")]
+    Damaged {
+        /// Where the record begins in the file.
+        offset: u64,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The file is none that can be read here.
+    #[error("{reason}")]
+    NotReadable {
+        /// What it is or lacks.
+        reason: String,
+    },
+}
+
+pub(crate) fn damaged(offset: u64, reason: impl Into<String>) -> WarcError {
+    WarcError::Damaged { offset, reason: reason.into() }
+}
+
+pub(crate) fn not_readable(reason: impl Into<String>) -> WarcError {
+    WarcError::NotReadable { reason: reason.into() }
+}

@@ -1,0 +1,457 @@
+//! Records out of a file, one after the other, whatever happened to it.
+
+use std::io::{Read, Seek};
+
+use crate::error::{WarcError, damaged, not_readable};
+use crate::members::Members;
+use crate::record::{MAX_HEAD_BYTES, Record};
+use crate::{Fields, arc};
+
+/// The word with which every WARC record begins.
+const WARC_WORDS: &[u8] = b"WARC/";
+/// The longest first line of a record.
+const MAX_LINE_BYTES: usize = 64 << 10;
+/// Empty lines before a record that are passed over; two are right.
+const MAX_EMPTY_BYTES: usize = 1024;
+
+/// Which blocks are kept, and up to which length.
+#[derive(Debug, Clone, Copy)]
+pub struct ReadOptions {
+    /// A longer block is passed over, and the record says so.
+    pub max_block_bytes: u64,
+}
+
+impl Default for ReadOptions {
+    fn default() -> Self {
+        Self { max_block_bytes: 64 << 20 }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Format {
+    Warc,
+    Arc,
+}
+
+/// Reads the records of a WARC or ARC file: plain, gzip or zstd, member by member or not.
+///
+/// A record that cannot be read is an error of its own; the next call goes on behind it.
+pub struct RecordReader<R> {
+    members: Members<R>,
+    format: Format,
+    options: ReadOptions,
+    /// Where to search for the next record, after damage.
+    search_from: Option<u64>,
+    line: Vec<u8>,
+}
+
+impl<R: Read + Seek> RecordReader<R> {
+    /// Looks at the beginning of a file.
+    pub fn open(file: R, options: ReadOptions) -> Result<Self, WarcError> {
+        let members = Members::open(file)?;
+        let line = Vec::new();
+        let mut reader = Self { members, format: Format::Warc, options, search_from: None, line };
+        match reader.members.fill() {
+            Ok(first) if first.starts_with(arc::FILE_WORDS) => reader.format = Format::Arc,
+            Ok(first) if first.trim_ascii_start().starts_with(WARC_WORDS) => {}
+            Ok([]) => return Err(not_readable("it is empty")),
+            Ok(_) => {
+                // Perhaps only its first record is damaged.
+                reader.search_from = Some(0);
+                if !reader.find_record()? {
+                    return Err(not_readable("it is no WARC or ARC file"));
+                }
+            }
+            Err(WarcError::Io(error)) => return Err(error.into()),
+            Err(_) => {}
+        }
+        if reader.search_from.is_none() {
+            reader.members.seek(reader.members.first_offset())?;
+        }
+        reader.search_from = None;
+        Ok(reader)
+    }
+
+    /// How far into the file reading has come.
+    pub fn position(&self) -> u64 {
+        self.members.position()
+    }
+
+    /// Goes to a record by the offset that it was read with.
+    pub fn seek(&mut self, offset: u64) -> Result<(), WarcError> {
+        self.search_from = None;
+        self.members.seek(offset)
+    }
+
+    /// The next record; none at the end of the file. After [`WarcError::Damaged`] it can be asked
+    /// again.
+    pub fn next_record(&mut self) -> Result<Option<Record>, WarcError> {
+        if self.search_from.is_some() && !self.find_record()? {
+            return Ok(None);
+        }
+        let (offset, is_first) = self.members.next_offset();
+        match self.read_record(offset) {
+            Ok(Some(mut record)) => {
+                record.offset = if is_first { offset } else { record.offset };
+                Ok(Some(record))
+            }
+            Ok(None) => Ok(None),
+            Err(WarcError::Damaged { reason, .. }) => {
+                if self.search_from.is_none() {
+                    self.search_from = Some(offset + 1);
+                }
+                Err(damaged(offset, reason))
+            }
+            Err(other) => Err(other),
+        }
+    }
+
+    fn read_record(&mut self, offset: u64) -> Result<Option<Record>, WarcError> {
+        let Some(fields) = self.read_head(offset)? else { return Ok(None) };
+        let length: u64 = fields
+            .get("Content-Length")
+            .and_then(|length| length.parse().ok())
+            .ok_or_else(|| damaged(offset, "it has no Content-Length"))?;
+        let mut record = Record::new(offset, fields);
+        record.is_block_left_out = length > self.options.max_block_bytes;
+        self.read_block(&mut record, length)?;
+        self.pass_empty_lines(4)?;
+        let end = self.members.end_member()?;
+        record.length = end.unwrap_or_else(|| self.members.position()).saturating_sub(offset);
+        Ok(Some(record))
+    }
+
+    fn read_head(&mut self, offset: u64) -> Result<Option<Fields>, WarcError> {
+        self.pass_empty_lines(MAX_EMPTY_BYTES)?;
+        self.line.clear();
+        if !self.read_line(MAX_LINE_BYTES, offset)? {
+            return Ok(None);
+        }
+        if self.format == Format::Arc {
+            let fields = arc::parse_line(&self.line);
+            return fields.map(Some).ok_or_else(|| damaged(offset, "no ARC record begins here"));
+        }
+        if !self.line.starts_with(WARC_WORDS) {
+            return Err(damaged(offset, "no record begins here"));
+        }
+        self.line.clear();
+        loop {
+            let before = self.line.len();
+            if !self.read_line(MAX_HEAD_BYTES, offset)? {
+                return Err(damaged(offset, "the file ends inside its head"));
+            }
+            if self.line[before..].trim_ascii().is_empty() {
+                break;
+            }
+        }
+        Fields::parse(&self.line).map(Some).map_err(|reason| damaged(offset, reason))
+    }
+
+    /// Adds a line with its end to `self.line`; false at the end of the file.
+    fn read_line(&mut self, limit: usize, offset: u64) -> Result<bool, WarcError> {
+        let before = self.line.len();
+        loop {
+            let bytes = self.members.fill()?;
+            if bytes.is_empty() {
+                return match self.line.len() - before {
+                    0 => Ok(false),
+                    _ => Err(damaged(offset, "the file ends inside its head")),
+                };
+            }
+            let end = memchr::memchr(b'\n', bytes).map(|at| at + 1);
+            let part = &bytes[..end.unwrap_or(bytes.len())];
+            if self.line.len() + part.len() > limit {
+                return Err(damaged(offset, "its head is too long"));
+            }
+            self.line.extend_from_slice(part);
+            let count = part.len();
+            self.members.take(count);
+            if end.is_some() {
+                return Ok(true);
+            }
+        }
+    }
+
+    fn read_block(&mut self, record: &mut Record, length: u64) -> Result<(), WarcError> {
+        if !record.is_block_left_out {
+            // Most is announced rightly; what is not must not reserve memory.
+            record.block.reserve_exact(length.min(1 << 20) as usize);
+        }
+        let mut left = length;
+        while left > 0 {
+            let is_between = self.members.is_between_members();
+            let bytes = self.members.fill()?;
+            if bytes.is_empty() {
+                return Err(damaged(record.offset, "the file ends inside its block"));
+            }
+            if is_between && bytes.starts_with(WARC_WORDS) {
+                // Its writer was interrupted, and another went on behind it.
+                let next = self.members.member_offset();
+                self.search_from = Some(next);
+                return Err(damaged(record.offset, "its block is shorter than its Content-Length"));
+            }
+            let taken = bytes.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+            if !record.is_block_left_out {
+                record.block.extend_from_slice(&bytes[..taken]);
+            }
+            self.members.take(taken);
+            left -= taken as u64;
+        }
+        Ok(())
+    }
+
+    fn pass_empty_lines(&mut self, mut limit: usize) -> Result<(), WarcError> {
+        while limit > 0 && !self.members.is_between_members() {
+            let bytes = self.members.fill()?;
+            let is_empty = |byte: &&u8| matches!(byte, b'\r' | b'\n');
+            let count = bytes.iter().take(limit).take_while(is_empty).count();
+            let is_done = count < bytes.len() || bytes.is_empty();
+            self.members.take(count);
+            limit -= count;
+            if is_done {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Stands at the next place where a record begins; false if there is none.
+    fn find_record(&mut self) -> Result<bool, WarcError> {
+        let Some(mut from) = self.search_from else { return Ok(true) };
+        let words: &[&[u8]] = match self.format {
+            Format::Warc => &[WARC_WORDS],
+            Format::Arc => &arc::LINE_WORDS,
+        };
+        loop {
+            self.search_from = Some(from);
+            if !self.members.search(from, words)? {
+                return Ok(false);
+            }
+            let at = self.members.position();
+            if self.is_record_here()? {
+                let skipped = u64::from(self.format == Format::Arc && self.members.is_plain());
+                self.members.seek(at + skipped)?;
+                self.search_from = None;
+                return Ok(true);
+            }
+            from = at + 1;
+        }
+    }
+
+    fn is_record_here(&mut self) -> Result<bool, WarcError> {
+        match self.members.fill() {
+            Ok(bytes) => Ok(match self.format {
+                Format::Warc => {
+                    // `WARC/1.0` and the end of the line; anything else only speaks of it.
+                    let is_line_end = matches!(bytes.get(8), Some(b'\r' | b'\n'));
+                    (bytes.starts_with(b"WARC/1.") || bytes.starts_with(b"WARC/0.")) && is_line_end
+                }
+                Format::Arc => {
+                    let bytes = bytes.strip_prefix(b"\n").unwrap_or(bytes);
+                    let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
+                    arc::parse_line(line).is_some()
+                }
+            }),
+            Err(WarcError::Io(error)) => Err(error.into()),
+            Err(_) => Ok(false),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Cursor, Write};
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{Compressed, RecordType, RecordWriter};
+
+    fn write(compressed: Compressed, blocks: &[&[u8]]) -> (Vec<u8>, Vec<crate::Written>) {
+        let mut writer = RecordWriter::new(Vec::new(), compressed).unwrap();
+        let mut places = Vec::new();
+        for (number, block) in blocks.iter().enumerate() {
+            let mut fields = Fields::default();
+            fields.push("WARC-Type", "response");
+            fields.push("WARC-Target-URI", format!("<http://e.com/{number}>"));
+            fields.push("WARC-Date", "2024-03-01T12:00:00Z");
+            places.push(writer.write(&fields, &[block]).unwrap());
+        }
+        (writer.finish().unwrap(), places)
+    }
+
+    fn read(bytes: &[u8]) -> (Vec<Record>, Vec<String>) {
+        let options = ReadOptions { max_block_bytes: 1000 };
+        let mut reader = RecordReader::open(Cursor::new(bytes), options).unwrap();
+        let (mut records, mut damage) = (Vec::new(), Vec::new());
+        loop {
+            match reader.next_record() {
+                Ok(Some(record)) => records.push(record),
+                Ok(None) => return (records, damage),
+                Err(error) => damage.push(error.to_string()),
+            }
+            assert!(damage.len() < 100, "the reader does not come forward");
+        }
+    }
+
+    fn numbers(records: &[Record]) -> String {
+        records
+            .iter()
+            .map(|record| record.target_uri().unwrap().rsplit('/').next().unwrap())
+            .collect()
+    }
+
+    const BLOCKS: [&[u8]; 4] = [b"first", b"", b"third \r\n\r\n WARC/1.1 inside", b"fourth"];
+    const ALL: [Compressed; 3] = [Compressed::Not, Compressed::Gzip, Compressed::Zstd];
+
+    #[test]
+    fn records_come_back_with_their_places() {
+        for compressed in ALL {
+            let (bytes, places) = write(compressed, &BLOCKS);
+            let (records, damage) = read(&bytes);
+            assert!(damage.is_empty(), "{damage:?}");
+            assert_eq!(records.len(), 4);
+            for ((record, place), block) in records.iter().zip(&places).zip(BLOCKS) {
+                assert_eq!((record.offset, record.length), (place.offset, place.length));
+                assert_eq!(record.block, block);
+                assert_eq!(record.kind, RecordType::Response);
+                let mut reader =
+                    RecordReader::open(Cursor::new(&bytes), ReadOptions::default()).unwrap();
+                reader.seek(place.offset).unwrap();
+                assert_eq!(reader.next_record().unwrap().as_ref(), Some(record));
+            }
+        }
+    }
+
+    #[test]
+    fn one_damaged_record_costs_only_itself() {
+        for compressed in ALL {
+            let (whole, places) = write(compressed, &BLOCKS);
+            for (number, place) in places.iter().enumerate() {
+                let mut bytes = whole.clone();
+                // In a plain file only a head can be seen to be damaged.
+                let at = if compressed == Compressed::Not { 1 } else { place.length / 2 };
+                bytes[(place.offset + at) as usize] ^= 0xff;
+                let (records, damage) = read(&bytes);
+                let left: String = (0..4).filter(|n| *n != number).map(|n| n.to_string()).collect();
+                assert_eq!(numbers(&records), left, "{compressed:?} {number} {damage:?}");
+                if number > 0 {
+                    assert_eq!(damage.len(), 1, "{compressed:?} {damage:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_that_ends_early_gives_what_is_whole() {
+        for compressed in ALL {
+            let (whole, places) = write(compressed, &BLOCKS);
+            let cut = places[3].offset + places[3].length - 7;
+            let (records, damage) = read(&whole[..cut as usize]);
+            assert_eq!(numbers(&records), "012", "{compressed:?}");
+            assert_eq!(damage.len(), 1);
+            // Another process went on behind the cut. Of a plain file only digests tell it.
+            if compressed == Compressed::Not {
+                continue;
+            }
+            let joined = [&whole[..cut as usize], &whole].concat();
+            let (records, damage) = read(&joined);
+            assert_eq!(numbers(&records), "0120123", "{compressed:?} {damage:?}");
+        }
+    }
+
+    #[test]
+    fn gzip_over_all_records_at_once_is_read_too() {
+        let (plain, _) = write(Compressed::Not, &BLOCKS);
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(&plain).unwrap();
+        let (records, damage) = read(&encoder.finish().unwrap());
+        assert_eq!((numbers(&records).as_str(), damage.len()), ("0123", 0));
+    }
+
+    #[test]
+    fn zstd_with_a_dictionary_is_read() {
+        let dictionary: Vec<u8> = b"WARC/1.1\r\nWARC-Type: response\r\n".repeat(20);
+        let (plain, _) = write(Compressed::Not, &BLOCKS[..1]);
+        for packed in [dictionary.clone(), zstd::bulk::compress(&dictionary, 3).unwrap()] {
+            let mut bytes = vec![0x5d, 0x2a, 0x4d, 0x18];
+            bytes.extend_from_slice(&(packed.len() as u32).to_le_bytes());
+            bytes.extend_from_slice(&packed);
+            for _ in 0..2 {
+                let mut compressor =
+                    zstd::bulk::Compressor::with_dictionary(3, &dictionary).unwrap();
+                bytes.extend_from_slice(&compressor.compress(&plain).unwrap());
+            }
+            let (records, damage) = read(&bytes);
+            assert_eq!((numbers(&records).as_str(), damage.len()), ("00", 0), "{damage:?}");
+        }
+    }
+
+    #[test]
+    fn arc_files_are_read_plain_and_compressed() {
+        let about =
+            "1 0 InternetArchive\nURL IP-address Archive-date Content-type Archive-length\n";
+        let head = format!("filedesc://x.arc 0.0.0.0 20040101000000 text/plain {}", about.len());
+        let description = &format!("{head}\n{about}\n")[..];
+        let first =
+            "http://e.com/0 10.0.0.1 20040101120000 text/html 24\nHTTP/1.0 200 OK\n\nhello..\n";
+        let second = "http://e.com/1 10.0.0.1 20040101120001 text/html 19\nHTTP/1.0 404 No\n\nxx\n";
+        let parts = [description, first, second];
+        let mut gzipped = Vec::new();
+        for part in parts {
+            let mut encoder =
+                flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+            encoder.write_all(part.as_bytes()).unwrap();
+            gzipped.extend(encoder.finish().unwrap());
+        }
+        for bytes in [parts.concat().into_bytes(), gzipped] {
+            let (records, damage) = read(&bytes);
+            assert!(damage.is_empty(), "{damage:?}");
+            assert_eq!(records[0].kind, RecordType::Warcinfo);
+            assert_eq!(numbers(&records[1..]), "01");
+            assert_eq!(records[1].block, b"HTTP/1.0 200 OK\n\nhello..");
+            assert_eq!(records[1].date_s(), Some(1_072_958_400));
+        }
+    }
+
+    #[test]
+    fn a_block_above_the_limit_is_passed_over() {
+        let long = vec![b'x'; 5000];
+        for compressed in ALL {
+            let (bytes, _) = write(compressed, &[b"a", &long, b"c"]);
+            let (records, damage) = read(&bytes);
+            assert!(damage.is_empty());
+            assert!(records[1].is_block_left_out && records[1].block.is_empty());
+            assert_eq!(records[2].block, b"c");
+        }
+    }
+
+    #[test]
+    fn other_files_are_refused() {
+        for bytes in [&b""[..], b"<html>", b"PK\x03\x04", b"\x1f\x8b"] {
+            let opened = RecordReader::open(Cursor::new(bytes), ReadOptions::default());
+            let read = opened.and_then(|mut reader| reader.next_record());
+            assert!(read.is_err(), "{bytes:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn damage_anywhere_never_panics_and_never_loops(
+            kind in 0_usize..3, at: prop::sample::Index, to: u8, cut: prop::sample::Index,
+        ) {
+            let (mut bytes, _) = write(ALL[kind], &BLOCKS);
+            let at = at.index(bytes.len());
+            bytes[at] = to;
+            bytes.truncate(cut.index(bytes.len()).max(200));
+            let opened = RecordReader::open(Cursor::new(&bytes), ReadOptions::default());
+            if let Ok(mut reader) = opened {
+                let mut steps = 0;
+                while !matches!(reader.next_record(), Ok(None) | Err(WarcError::Io(_))) {
+                    steps += 1;
+                    prop_assert!(steps < 1000);
+                }
+            }
+        }
+    }
+}

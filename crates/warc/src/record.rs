@@ -1,0 +1,156 @@
+use std::fmt;
+
+/// The most bytes of a record's head; one that is longer is damaged or hostile.
+pub(crate) const MAX_HEAD_BYTES: usize = 1 << 20;
+/// The most fields of a record's head.
+const MAX_FIELDS: usize = 1000;
+
+/// What a record is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RecordType {
+    /// About the file.
+    Warcinfo,
+    /// A response, whole.
+    Response,
+    /// The request that led to a response.
+    Request,
+    /// A visit that found what another record holds.
+    Revisit,
+    /// A resource without the protocol that brought it.
+    Resource,
+    /// About another record.
+    Metadata,
+    /// Another form of a record's content.
+    Conversion,
+    /// A later part of a record that was cut in pieces.
+    Continuation,
+    /// None of those that are known.
+    Other,
+}
+
+impl RecordType {
+    const NAMES: [(&str, Self); 8] = [
+        ("warcinfo", Self::Warcinfo),
+        ("response", Self::Response),
+        ("request", Self::Request),
+        ("revisit", Self::Revisit),
+        ("resource", Self::Resource),
+        ("metadata", Self::Metadata),
+        ("conversion", Self::Conversion),
+        ("continuation", Self::Continuation),
+    ];
+
+    fn of(name: &str) -> Self {
+        let found = Self::NAMES.iter().find(|(known, _)| name.eq_ignore_ascii_case(known));
+        found.map_or(Self::Other, |(_, kind)| *kind)
+    }
+}
+
+impl fmt::Display for RecordType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let found = Self::NAMES.iter().find(|(_, kind)| kind == self);
+        f.pad(found.map_or("other", |(name, _)| name))
+    }
+}
+
+/// The named fields of a record's head, in their order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Fields(pub(crate) Vec<(String, String)>);
+
+impl Fields {
+    /// The first value of a field, its name in any case.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.all(name).next()
+    }
+
+    /// All values of a field, in their order.
+    pub fn all(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.0
+            .iter()
+            .filter(move |(found, _)| found.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value.as_str())
+    }
+
+    /// Adds a field at the end.
+    pub fn push(&mut self, name: impl Into<String>, value: impl Into<String>) {
+        self.0.push((name.into(), value.into()));
+    }
+
+    /// Every field, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
+    /// Reads `Name: value` lines, folded ones joined. Fails on what is no field, and on too many.
+    pub(crate) fn parse(text: &[u8]) -> Result<Self, &'static str> {
+        let mut fields: Vec<(String, String)> = Vec::with_capacity(16);
+        for line in text.split(|byte| *byte == b'\n') {
+            let line = line.strip_suffix(b"\r").unwrap_or(line);
+            if line.is_empty() {
+                continue;
+            }
+            if matches!(line[0], b' ' | b'\t') {
+                let Some((_, value)) = fields.last_mut() else {
+                    return Err("its head begins with a continued line");
+                };
+                value.push(' ');
+                value.push_str(&String::from_utf8_lossy(line.trim_ascii()));
+                continue;
+            }
+            let Some(colon) = memchr::memchr(b':', line) else {
+                return Err("a line of its head is no field");
+            };
+            if fields.len() == MAX_FIELDS {
+                return Err("its head has more than 1000 fields");
+            }
+            let name = String::from_utf8_lossy(line[..colon].trim_ascii()).into_owned();
+            let value = String::from_utf8_lossy(line[colon + 1..].trim_ascii()).into_owned();
+            fields.push((name, value));
+        }
+        Ok(Self(fields))
+    }
+}
+
+/// One record as it stands in its file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Record {
+    /// Where it begins in the file: at its gzip member or zstd frame where it has one.
+    pub offset: u64,
+    /// How many bytes of the file it takes.
+    pub length: u64,
+    /// What it is.
+    pub kind: RecordType,
+    /// Its fields.
+    pub fields: Fields,
+    /// Its block, as far as it was asked for.
+    pub block: Vec<u8>,
+    /// The block was left out, because it is longer than the reader's limit or not wanted.
+    pub is_block_left_out: bool,
+}
+
+impl Record {
+    pub(crate) fn new(offset: u64, fields: Fields) -> Self {
+        let kind = RecordType::of(fields.get("WARC-Type").unwrap_or_default());
+        Self { offset, length: 0, kind, fields, block: Vec::new(), is_block_left_out: false }
+    }
+
+    /// The record's own number.
+    pub fn id(&self) -> &str {
+        self.fields.get("WARC-Record-ID").unwrap_or_default()
+    }
+
+    /// What it is about. Angle brackets, which old versions of wget write, are taken off.
+    pub fn target_uri(&self) -> Option<&str> {
+        self.fields.get("WARC-Target-URI").map(bare)
+    }
+
+    /// Its date.
+    pub fn date_s(&self) -> Option<i64> {
+        crate::parse_date(self.fields.get("WARC-Date")?)
+    }
+}
+
+/// A value without the angle brackets around it.
+pub(crate) fn bare(value: &str) -> &str {
+    value.strip_prefix('<').and_then(|rest| rest.strip_suffix('>')).unwrap_or(value)
+}

@@ -1,0 +1,79 @@
+//! A site as a WARC file, written while it is read.
+
+use std::{
+    io::{self, Write},
+    sync::Arc,
+};
+
+use axum::{
+    body::{Body, Bytes},
+    http::{StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use futures_util::stream;
+use tokio::sync::mpsc;
+
+use super::routes::{Call, bad};
+use crate::{WebError, format};
+
+/// Parts of the file that wait for a slow reader.
+const WAITING: usize = 4;
+const PART_BYTES: usize = 256 << 10;
+
+pub(super) fn export(call: &Call<'_>) -> Result<Response, WebError> {
+    let site = call.site()?;
+    let date = |name: &str, end_s: i64| match call.query.some(name) {
+        None => Ok(None),
+        Some(text) => format::parse_date(text)
+            .map(|at_s| Some(at_s + end_s))
+            .ok_or_else(|| bad(name, "is not a date")),
+    };
+    let from_s = date("from", 0)?.unwrap_or(i64::MIN);
+    let to_s = date("to", format::DAY_S - 1)?.unwrap_or(i64::MAX);
+    let (sender, mut parts) = mpsc::channel(WAITING);
+    let control = Arc::clone(&call.app.control);
+    // It may take hours; the threads that answer pages are not for that.
+    std::thread::spawn(move || {
+        let out = Parts { part: Vec::with_capacity(PART_BYTES), sender: sender.clone() };
+        if let Err(error) = control.export_warc(site.id, (from_s, to_s), Box::new(out)) {
+            // A stream that breaks off is the only way left to say that it is not whole.
+            let _ = sender.blocking_send(Err(io::Error::other(error)));
+        }
+    });
+    let name: String = site
+        .name
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || ".-_".contains(c) { c } else { '_' })
+        .collect();
+    let headers = [
+        (header::CONTENT_TYPE, "application/warc".to_owned()),
+        (header::CONTENT_DISPOSITION, format!("attachment; filename=\"{name}.warc.gz\"")),
+    ];
+    let body = Body::from_stream(stream::poll_fn(move |context| parts.poll_recv(context)));
+    Ok((StatusCode::OK, headers, body).into_response())
+}
+
+/// Sends what is written in parts.
+struct Parts {
+    part: Vec<u8>,
+    sender: mpsc::Sender<io::Result<Bytes>>,
+}
+
+impl Write for Parts {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.part.extend_from_slice(bytes);
+        if self.part.len() >= PART_BYTES {
+            self.flush()?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if self.part.is_empty() {
+            return Ok(());
+        }
+        let part = std::mem::replace(&mut self.part, Vec::with_capacity(PART_BYTES));
+        let gone = |_| io::Error::from(io::ErrorKind::BrokenPipe);
+        self.sender.blocking_send(Ok(part.into())).map_err(gone)
+    }
+}

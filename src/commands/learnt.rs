@@ -1,0 +1,111 @@
+//! What was learnt of a site's servers, for a person and for programs.
+
+use nenrin_crawl::{Look, ServerLearning};
+use nenrin_state::{ServerId, SiteId, State};
+use nenrin_urls::Server;
+use serde_json::{Value, json};
+
+use crate::{spans::readable_date, table::say};
+
+/// Servers of one site that are looked at; a site rarely has more than its own and a few that hold
+/// its pictures.
+const SERVERS_SHOWN: usize = 50;
+
+/// What was learnt of one server.
+pub(super) struct Learnt {
+    server: Server,
+    learnt: ServerLearning,
+}
+
+/// What was learnt of a site's servers, where there is anything.
+pub(super) fn of(state: &dyn State, site: SiteId) -> anyhow::Result<Vec<Learnt>> {
+    let servers = state.site_servers(site, SERVERS_SHOWN)?;
+    let ids: Vec<ServerId> = servers.iter().map(|server| server.id).collect();
+    let records = state.servers(&ids)?.into_iter().filter(|record| !record.notes.is_empty());
+    let learnt = |record: nenrin_state::ServerRecord| Learnt {
+        server: record.server,
+        learnt: ServerLearning::of(&record.notes),
+    };
+    Ok(records.map(learnt).collect())
+}
+
+impl Learnt {
+    pub(super) fn as_json(&self) -> Value {
+        let learnt = &self.learnt;
+        let traps = learnt.traps.refused.iter().map(|(trap, count)| {
+            json!({
+                "reason": trap, "text": trap.text(), "links": count.links,
+                "example": count.example, "last_s": count.last_s,
+            })
+        });
+        let signals = learnt.signals.sources.iter().map(|(url, source)| {
+            json!({
+                "url": url, "kind": source.kind, "read_s": source.read_s,
+                "entries": source.entries, "dated": source.dated, "trust": source.trust,
+            })
+        });
+        let (blocks, noisy) = learnt.noise.counts();
+        json!({
+            "server": self.server,
+            "not_found": {
+                "look": look_name(&learnt.probe.look), "asked_s": learnt.probe.asked_s,
+                "worthless": learnt.probe.is_worthless(), "called_gone": learnt.probe.called_gone,
+            },
+            "traps": traps.collect::<Vec<_>>(), "signals": signals.collect::<Vec<_>>(),
+            "blocks": blocks, "noisy_blocks": noisy,
+        })
+    }
+
+    pub(super) fn say(&self) -> std::io::Result<()> {
+        say(format!("  {}", self.server))?;
+        let probe = &self.learnt.probe;
+        if let Some(asked_s) = probe.asked_s {
+            let look = match (&probe.look, probe.is_worthless()) {
+                (_, true) => "like other pages, so nothing is made of it".to_owned(),
+                (Look::Unknown, _) => "with no usable answer".to_owned(),
+                (Look::Honest, _) => "with an error, as it should".to_owned(),
+                (Look::Page(_), _) => {
+                    format!("with a page; {} visits found it in another's place", probe.called_gone)
+                }
+                (Look::Redirect(to), _) => {
+                    format!("by leading to {to}; {} visits were led there", probe.called_gone)
+                }
+            };
+            let asked = readable_date(asked_s);
+            say(format!("    a page that does not exist is answered {look} ({asked})"))?;
+        }
+        for (trap, count) in &self.learnt.traps.refused {
+            let (links, example) = (count.links, &count.example);
+            say(format!("    {links} links not followed: {} (such as {example})", trap.text()))?;
+        }
+        for (url, source) in &self.learnt.signals.sources {
+            let trust = &source.trust;
+            let share = |share: Option<f64>| {
+                share.map_or("unknown".to_owned(), |share| format!("{:.0}%", share * 100.0))
+            };
+            say(format!(
+                "    {url}: {} pages, {} dated; precision {}, recall {}, odds {:.1}{}",
+                source.entries,
+                source.dated,
+                share(trust.precision()),
+                share(trust.recall()),
+                trust.odds(),
+                if trust.is_believed() { ", believed" } else { "" },
+            ))?;
+        }
+        let (blocks, noisy) = self.learnt.noise.counts();
+        if blocks > 0 {
+            say(format!("    {noisy} of {blocks} changing blocks are noise"))?;
+        }
+        Ok(())
+    }
+}
+
+fn look_name(look: &Look) -> &'static str {
+    match look {
+        Look::Unknown => "unknown",
+        Look::Honest => "honest",
+        Look::Page(_) => "page",
+        Look::Redirect(_) => "redirect",
+    }
+}

@@ -1,0 +1,189 @@
+//! The numbers of a driver at work, for Prometheus.
+
+use std::collections::BTreeMap;
+
+use nenrin_crawl::{Crawl, Purpose};
+use nenrin_frontier::FrontierStats;
+use nenrin_state::{Outcome, VisitCommit};
+use nenrin_web::{Labels, Metric, MetricKind};
+
+/// What a driver has done since it began, and how it stood a few seconds ago.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Figures {
+    requests: BTreeMap<&'static str, u64>,
+    request_ms: u64,
+    visits: BTreeMap<Outcome, u64>,
+    received_bytes: u64,
+    stored_bytes: u64,
+    trapped: u64,
+    frontier: FrontierStats,
+    called_gone: u64,
+    believed_signals: u64,
+    /// Room on the archive's disk.
+    pub(crate) free_bytes: Option<u64>,
+    /// Room that must be left.
+    pub(crate) min_free_bytes: u64,
+    /// Whether collecting waits for room.
+    pub(crate) waits_for_room: bool,
+    /// Times that the configuration was read again.
+    pub(crate) reloads: u64,
+}
+
+impl Figures {
+    pub(crate) fn asked(&mut self, purpose: Purpose) {
+        let name = match purpose {
+            Purpose::Page => "page",
+            Purpose::Robots => "robots",
+            Purpose::Probe => "probe",
+            Purpose::Sitemap => "sitemap",
+        };
+        *self.requests.entry(name).or_default() += 1;
+    }
+
+    pub(crate) fn answered(&mut self, elapsed_ms: i64) {
+        self.request_ms += u64::try_from(elapsed_ms).unwrap_or(0);
+    }
+
+    pub(crate) fn visited(&mut self, visit: &VisitCommit) {
+        *self.visits.entry(visit.outcome).or_default() += 1;
+        self.received_bytes += visit.received_bytes;
+        self.stored_bytes += visit.stored_bytes;
+        self.trapped += visit.trapped;
+    }
+
+    /// Takes the machine's own numbers; not for every event, since all servers are looked at.
+    pub(crate) fn look(&mut self, machine: &Crawl, now_ms: i64) {
+        self.frontier = machine.frontier_stats(now_ms);
+        (self.called_gone, self.believed_signals) = (0, 0);
+        for learnt in machine.learnt() {
+            self.called_gone += learnt.probe.called_gone;
+            let believed = |source: &&nenrin_crawl::Source| source.trust.is_believed();
+            self.believed_signals +=
+                learnt.signals.sources.values().filter(believed).count() as u64;
+        }
+    }
+
+    /// The numbers under their names.
+    pub(crate) fn metrics(&self) -> Vec<Metric> {
+        use MetricKind::{Counter, Gauge};
+        let label = |name, value: &str| -> Labels { vec![(name, value.to_owned())] };
+        let requests = self.requests.iter().map(|(p, &n)| (label("purpose", p), n as f64));
+        let visits = self.visits.iter().map(|(o, &n)| (label("outcome", &o.to_string()), n as f64));
+        let servers = [
+            ("known", self.frontier.servers),
+            ("busy", self.frontier.busy),
+            ("resting", self.frontier.resting),
+        ];
+        let servers = servers.map(|(state, n)| (label("state", state), n as f64));
+        let mut all = vec![
+            Metric {
+                name: "nenrin_requests_total",
+                help: "Requests made since the start, by purpose",
+                kind: Counter,
+                samples: requests.collect(),
+            },
+            Metric {
+                name: "nenrin_visits_total",
+                help: "Visits since the start, by what they found",
+                kind: Counter,
+                samples: visits.collect(),
+            },
+            Metric {
+                name: "nenrin_frontier_servers",
+                help: "Servers in the short-term queue",
+                kind: Gauge,
+                samples: servers.to_vec(),
+            },
+        ];
+        let singles: [(&'static str, &'static str, MetricKind, f64); 10] = [
+            (
+                "nenrin_request_seconds_total",
+                "Time that requests took since the start",
+                Counter,
+                self.request_ms as f64 / 1000.0,
+            ),
+            (
+                "nenrin_received_bytes_total",
+                "Bytes of bodies received since the start",
+                Counter,
+                self.received_bytes as f64,
+            ),
+            (
+                "nenrin_stored_bytes_total",
+                "Bytes added to packs since the start",
+                Counter,
+                self.stored_bytes as f64,
+            ),
+            (
+                "nenrin_trapped_links_total",
+                "Links not followed since the start because they look like traps",
+                Counter,
+                self.trapped as f64,
+            ),
+            (
+                "nenrin_frontier_pages",
+                "Pages in the short-term queue",
+                Gauge,
+                self.frontier.queued as f64,
+            ),
+            (
+                "nenrin_soft_404_visits",
+                "Visits called gone because they showed what missing pages show, of the servers met",
+                Gauge,
+                self.called_gone as f64,
+            ),
+            (
+                "nenrin_believed_signals",
+                "Sitemaps and feeds whose dates are believed, of the servers met",
+                Gauge,
+                self.believed_signals as f64,
+            ),
+            (
+                "nenrin_disk_min_free_bytes",
+                "Room that must be left on the archive's disk",
+                Gauge,
+                self.min_free_bytes as f64,
+            ),
+            (
+                "nenrin_collecting_paused",
+                "Whether collecting waits for room on the disk",
+                Gauge,
+                f64::from(u8::from(self.waits_for_room)),
+            ),
+            (
+                "nenrin_config_reloads_total",
+                "Times that the configuration was read again",
+                Counter,
+                self.reloads as f64,
+            ),
+        ];
+        all.extend(
+            singles.map(|(name, help, kind, value)| Metric::single(name, help, kind, value)),
+        );
+        if let Some(free_bytes) = self.free_bytes {
+            all.push(Metric::single(
+                "nenrin_disk_free_bytes",
+                "Room on the archive's disk",
+                Gauge,
+                free_bytes as f64,
+            ));
+        }
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_follow_the_conventions() {
+        let mut figures = Figures { free_bytes: Some(1), ..Figures::default() };
+        figures.asked(Purpose::Probe);
+        for metric in figures.metrics() {
+            assert!(metric.name.starts_with("nenrin_"), "{}", metric.name);
+            let counts = metric.kind == MetricKind::Counter;
+            assert_eq!(metric.name.ends_with("_total"), counts, "{}", metric.name);
+        }
+    }
+}

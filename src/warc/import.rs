@@ -1,0 +1,503 @@
+//! Captures become versions with their dates, whatever the order in which they come.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{atomic::Ordering, mpsc},
+};
+
+use nenrin_crawl::{content_mark, mime};
+use nenrin_state::{
+    Change, ContentMark, Discovered, Outcome, PageId, PageRecord, PageUpdate, SiteId, VersionQuery,
+    VersionRow, VisitCommit,
+};
+use nenrin_store::{Digest, NewVersion, Put, VersionId};
+use nenrin_urls::CanonicalUrl;
+use nenrin_warc::{Record, RevisitProfile, digest_matches, parse_date, split_message, status};
+
+use super::source::{Found, FoundCapture, Room, Source, channel, read_all};
+use crate::archive::Archive;
+
+/// Visits put before they are made durable and committed.
+const BATCH: usize = 1000;
+/// Bytes put before they are made durable and committed.
+const BATCH_BYTES: u64 = 64 << 20;
+/// Versions of a page that are looked at for the original of a revisit without a date.
+const ORIGINALS_MAX: usize = 64;
+/// Troubles that are kept for the answer; all are counted.
+const TROUBLES_KEPT: usize = 10_000;
+
+/// What an import came to.
+#[derive(Debug, Default, serde::Serialize)]
+pub(crate) struct Imported {
+    /// Captures that became versions.
+    pub(crate) versions: u64,
+    /// Revisits that became visits.
+    pub(crate) unchanged: u64,
+    /// What the archive had already.
+    pub(crate) known: u64,
+    pub(crate) body_bytes: u64,
+    pub(crate) stored_bytes: u64,
+    /// Records of kinds that are not imported.
+    pub(crate) skipped: BTreeMap<String, u64>,
+    /// Records that could not be read or resolved.
+    pub(crate) damaged: u64,
+    pub(crate) troubles: Vec<String>,
+}
+
+/// Takes all files in. The site is asked for when the first capture comes; `tell` hears how many
+/// bytes of the files were read.
+pub(crate) fn import(
+    archive: &Archive,
+    sources: &[Source],
+    is_trusting: bool,
+    site: &mut dyn FnMut(&CanonicalUrl) -> anyhow::Result<SiteId>,
+    tell: &mut dyn FnMut(u64),
+) -> anyhow::Result<Imported> {
+    let room = Room::new();
+    let mut importer = Importer {
+        archive,
+        site: None,
+        imported: Imported::default(),
+        revisits: Vec::new(),
+        batch: Batch::default(),
+    };
+    std::thread::scope(|scope| {
+        let (sender, found) = channel();
+        let room = &room;
+        scope.spawn(move || read_all(sources, is_trusting, room, &sender));
+        let taken = importer.take_all(&found, room, site, tell);
+        // Whoever waits for room must not wait for ever.
+        drop(found);
+        taken
+    })?;
+    importer.revisits(sources)?;
+    Ok(importer.imported)
+}
+
+struct Importer<'a> {
+    archive: &'a Archive,
+    site: Option<SiteId>,
+    imported: Imported,
+    /// File and offset of every revisit record.
+    revisits: Vec<(u32, u64)>,
+    batch: Batch,
+}
+
+/// What was put and is not committed yet.
+#[derive(Default)]
+struct Batch {
+    visits: Vec<Pending>,
+    bytes: u64,
+    /// Captures of this batch, which the state does not know yet.
+    captures: BTreeSet<(CanonicalUrl, i64, u16, Digest)>,
+    /// Unchanged visits of this batch.
+    unchanged: BTreeSet<(CanonicalUrl, i64)>,
+    /// The last version of each page.
+    last: BTreeMap<CanonicalUrl, VersionId>,
+}
+
+struct Pending {
+    url: CanonicalUrl,
+    at_s: i64,
+    status: u16,
+    outcome: Outcome,
+    body_bytes: u64,
+    update: PageUpdate,
+    version: Option<(Put, String)>,
+}
+
+impl Importer<'_> {
+    fn take_all(
+        &mut self,
+        found: &mpsc::Receiver<Found>,
+        room: &Room,
+        site: &mut dyn FnMut(&CanonicalUrl) -> anyhow::Result<SiteId>,
+        tell: &mut dyn FnMut(u64),
+    ) -> anyhow::Result<()> {
+        for found in found {
+            match found {
+                Found::Capture(capture) => {
+                    if self.site.is_none() {
+                        self.site = Some(site(&capture.url)?);
+                    }
+                    let taken = self.capture(&capture);
+                    room.give_back(&capture);
+                    taken?;
+                }
+                Found::Revisit { source, offset } => self.revisits.push((source as u32, offset)),
+                Found::Skipped(why) => *self.imported.skipped.entry(why).or_default() += 1,
+                Found::Damaged(what) => self.trouble(what),
+            }
+            tell(room.read_bytes.load(Ordering::Relaxed));
+        }
+        self.commit()
+    }
+
+    fn trouble(&mut self, what: String) {
+        tracing::warn!("not imported: {what}");
+        self.imported.damaged += 1;
+        if self.imported.troubles.len() < TROUBLES_KEPT {
+            self.imported.troubles.push(what);
+        }
+    }
+
+    fn capture(&mut self, capture: &FoundCapture) -> anyhow::Result<()> {
+        let body = capture.body();
+        let page = self.archive.state.page(&capture.url)?;
+        // Only what may be known is worth hashing twice.
+        let may_be_known = page.is_some() || self.batch.last.contains_key(&capture.url);
+        if may_be_known
+            && self.is_known(
+                page.as_ref(),
+                &capture.url,
+                capture.at_s,
+                capture.status,
+                Digest::of(body),
+            )?
+        {
+            self.imported.known += 1;
+            return Ok(());
+        }
+        let previous = self.previous(&capture.url, page.as_ref());
+        self.put(
+            &NewVersion {
+                url: &capture.url,
+                group: self.site.unwrap_or(SiteId(0)).0,
+                visited_at_s: capture.at_s,
+                status: capture.status,
+                protocol: &capture.protocol,
+                tls: capture.tls.as_deref(),
+                server_address: capture.server_address,
+                request_head: &capture.request_head,
+                response_head: &capture.response_head,
+                body,
+                truncated: capture.truncated.as_deref(),
+                previous,
+            },
+            page,
+        )
+    }
+
+    fn previous(&self, url: &CanonicalUrl, page: Option<&PageRecord>) -> Option<VersionId> {
+        let known = || page.and_then(|page| page.version).map(VersionId);
+        self.batch.last.get(url).copied().or_else(known)
+    }
+
+    /// Whether this very capture was stored before.
+    fn is_known(
+        &self,
+        page: Option<&PageRecord>,
+        url: &CanonicalUrl,
+        at_s: i64,
+        status: u16,
+        digest: Digest,
+    ) -> anyhow::Result<bool> {
+        if self.batch.captures.contains(&(url.clone(), at_s, status, digest)) {
+            return Ok(true);
+        }
+        if page.is_none_or(|page| page.version.is_none()) {
+            return Ok(false);
+        }
+        let then = VersionQuery { from_s: at_s, to_s: at_s, limit: usize::MAX };
+        for (found, row) in self.archive.state.versions(&url.key(), then)? {
+            let is_same = found == *url
+                && row.status == status
+                && self.archive.store.head(VersionId(row.version))?.digest == digest;
+            if is_same {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Stores a version and remembers its visit.
+    fn put(&mut self, version: &NewVersion<'_>, page: Option<PageRecord>) -> anyhow::Result<()> {
+        let put = self.archive.store.put(version)?;
+        let header = |name: &str| {
+            nenrin_fetch::header_fields(version.response_head)
+                .find(|(found, _)| found.eq_ignore_ascii_case(name.as_bytes()))
+                .map(|(_, value)| String::from_utf8_lossy(&value).into_owned())
+        };
+        let location = header("location").and_then(|to| version.url.join(&to).ok());
+        let location = location.as_ref().map(|url| url.as_str());
+        let mark = match version.status {
+            300..=399 => content_mark(version.status, version.body, location),
+            _ => mark_of(&put.digest),
+        };
+        let is_same = page.as_ref().is_some_and(|page| {
+            page.mark == Some(mark)
+                && page.visited_s.is_some_and(|last| last <= version.visited_at_s)
+        });
+        let outcome = match version.status {
+            404 | 410 => Outcome::Gone,
+            200..=399 if is_same => Outcome::Same,
+            200..=399 => Outcome::Changed,
+            _ => Outcome::Failed,
+        };
+        let body_bytes = version.body.len() as u64;
+        let update = match outcome {
+            Outcome::Changed | Outcome::Same => PageUpdate {
+                etag: header("etag").filter(|tag| tag.len() <= 256),
+                last_modified: header("last-modified").filter(|date| date.len() <= 64),
+                bytes: body_bytes,
+                ..kept(page.as_ref(), Some(mark))
+            },
+            _ => kept(page.as_ref(), None),
+        };
+        self.imported.versions += 1;
+        self.imported.body_bytes += body_bytes;
+        self.imported.stored_bytes += put.new_bytes;
+        let key = (version.url.clone(), version.visited_at_s, version.status, put.digest);
+        self.batch.captures.insert(key);
+        self.batch.last.insert(version.url.clone(), put.id);
+        self.batch.bytes += body_bytes;
+        self.remember(Pending {
+            url: version.url.clone(),
+            at_s: version.visited_at_s,
+            status: version.status,
+            outcome,
+            body_bytes,
+            update,
+            version: Some((put, mime(header("content-type").as_deref()))),
+        })
+    }
+
+    fn remember(&mut self, pending: Pending) -> anyhow::Result<()> {
+        self.batch.visits.push(pending);
+        match self.batch.visits.len() >= BATCH || self.batch.bytes >= BATCH_BYTES {
+            true => self.commit(),
+            false => Ok(()),
+        }
+    }
+
+    fn commit(&mut self) -> anyhow::Result<()> {
+        let batch = std::mem::take(&mut self.batch);
+        let Some(site) = self.site.filter(|_| !batch.visits.is_empty()) else { return Ok(()) };
+        self.archive.store.sync()?;
+        let found: Vec<Discovered> = batch
+            .visits
+            .iter()
+            .map(|p| Discovered { url: p.url.clone(), depth: 2, hops: 0, due_s: None })
+            .collect();
+        let first_s = batch.visits.iter().map(|p| p.at_s).min().unwrap_or_default();
+        let pages = self.archive.state.make_known(site, &found, first_s)?;
+        let changes: Vec<Change> = batch
+            .visits
+            .into_iter()
+            .zip(pages)
+            .map(|(pending, page)| Change::Imported(Box::new(visit(pending, page, site))))
+            .collect();
+        self.archive.state.commit(&changes)?;
+        Ok(())
+    }
+
+    /// The second pass: every capture is in, so a revisit finds its original wherever it lay.
+    fn revisits(&mut self, sources: &[Source]) -> anyhow::Result<()> {
+        let revisits = std::mem::take(&mut self.revisits);
+        let mut open: Option<(u32, _)> = None;
+        for (source, offset) in revisits {
+            if open.as_ref().is_none_or(|(number, _)| *number != source) {
+                open = Some((source, sources[source as usize].reader()?));
+            }
+            let Some((_, reader)) = &mut open else { continue };
+            reader.seek(offset)?;
+            let Some(record) = reader.next_record()? else { continue };
+            if let Err(reason) = self.revisit(&record)? {
+                let name = sources[source as usize].name();
+                self.trouble(format!("{name}: the revisit at byte {offset}: {reason}"));
+            }
+        }
+        self.commit()
+    }
+
+    fn revisit(&mut self, record: &Record) -> anyhow::Result<Result<(), String>> {
+        let url = record.target_uri().and_then(|uri| CanonicalUrl::parse(uri).ok());
+        let (Some(url), Some(at_s)) = (url, record.date_s()) else {
+            return Ok(Err("it has no URL or date that can be read".to_owned()));
+        };
+        let profile = record.fields.get("WARC-Profile").and_then(RevisitProfile::of);
+        let Some(original) = self.original(record, &url, at_s)? else {
+            return Ok(Err(format!(
+                "what {url} is said to repeat is neither in the files nor in the archive"
+            )));
+        };
+        if self.site.is_none() {
+            self.site = Some(SiteId(original.group));
+        }
+        let page = self.archive.state.page(&url)?;
+        let (outcome, usual) = match profile {
+            Some(RevisitProfile::NotModified) => (Outcome::NotModified, 304),
+            _ => (Outcome::Same, 200),
+        };
+        let current = self.as_of(&url, at_s)?;
+        let is_unchanged = match &current {
+            Some(row) => self.archive.store.head(VersionId(row.version))?.digest == original.digest,
+            None => false,
+        };
+        if let Some(unchanged) = current.filter(|_| is_unchanged) {
+            let is_known = self.batch.unchanged.contains(&(url.clone(), at_s))
+                || unchanged.at_s == at_s
+                || self
+                    .archive
+                    .state
+                    .visits_of(&url, at_s, at_s)?
+                    .iter()
+                    .any(|v| v.outcome.is_seen());
+            if is_known {
+                self.imported.known += 1;
+                return Ok(Ok(()));
+            }
+            self.imported.unchanged += 1;
+            self.batch.unchanged.insert((url.clone(), at_s));
+            let mark = page.as_ref().and_then(|page| page.mark);
+            let pending = Pending {
+                at_s,
+                status: status(&record.block).unwrap_or(usual),
+                outcome,
+                body_bytes: 0,
+                update: PageUpdate { bytes: unchanged.bytes, ..kept(page.as_ref(), mark) },
+                version: None,
+                url,
+            };
+            return self.remember(pending).map(Ok);
+        }
+        self.repeated(record, &url, at_s, page, original).map(Ok)
+    }
+
+    /// A revisit whose page had other content just before, or none: a version of its own with the
+    /// content of the original, which is stored already.
+    fn repeated(
+        &mut self,
+        record: &Record,
+        url: &CanonicalUrl,
+        at_s: i64,
+        page: Option<PageRecord>,
+        original: nenrin_store::VersionHead,
+    ) -> anyhow::Result<()> {
+        let digest = original.digest;
+        let own_status = status(&record.block).filter(|status| *status != 304);
+        let code = own_status.unwrap_or(original.status);
+        if self.is_known(page.as_ref(), url, at_s, code, digest)? {
+            self.imported.known += 1;
+            return Ok(());
+        }
+        let body = self.archive.store.read(original.id)?.body;
+        let head = match own_status {
+            Some(_) => split_message(&record.block).0,
+            None => &original.response_head,
+        };
+        let previous = self.previous(url, page.as_ref());
+        let group = self.site.map_or(original.group, |site| site.0);
+        let version = NewVersion {
+            url,
+            group,
+            visited_at_s: at_s,
+            status: code,
+            protocol: &original.protocol,
+            tls: original.tls.as_deref(),
+            server_address: record.fields.get("WARC-IP-Address").and_then(|a| a.parse().ok()),
+            request_head: b"",
+            response_head: head,
+            body: &body,
+            truncated: original.truncated.as_deref(),
+            previous,
+        };
+        self.put(&version, page)
+    }
+
+    /// The version that a revisit refers to: by URL and date, else the newest before it that has
+    /// the digest.
+    fn original(
+        &self,
+        record: &Record,
+        url: &CanonicalUrl,
+        at_s: i64,
+    ) -> anyhow::Result<Option<nenrin_store::VersionHead>> {
+        let field = |name: &str| record.fields.get(name);
+        let target = field("WARC-Refers-To-Target-URI")
+            .and_then(|uri| CanonicalUrl::parse(uri.trim_matches(['<', '>'])).ok())
+            .unwrap_or_else(|| url.clone());
+        let digest = field("WARC-Payload-Digest");
+        let mut rows = Vec::new();
+        if let Some(date_s) = field("WARC-Refers-To-Date").and_then(parse_date) {
+            let then = VersionQuery { from_s: date_s, to_s: date_s, limit: ORIGINALS_MAX };
+            rows = self.archive.state.versions(&target.key(), then)?;
+            rows.retain(|(found, _)| *found == target);
+            if let [(_, row)] = &rows[..] {
+                return Ok(Some(self.archive.store.head(VersionId(row.version))?));
+            }
+        }
+        if rows.is_empty() {
+            let before = (at_s.saturating_add(1), 0);
+            rows = self.archive.state.newest_versions(&target.key(), before, ORIGINALS_MAX)?;
+            rows.retain(|(found, _)| *found == target);
+        }
+        for (_, row) in rows {
+            let id = VersionId(row.version);
+            let is_it = match digest {
+                None => true,
+                Some(digest) => {
+                    let body = self.archive.store.read(id)?.body;
+                    digest_matches(digest, &body).unwrap_or(true)
+                }
+            };
+            if is_it {
+                return Ok(Some(self.archive.store.head(id)?));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The newest version of exactly this URL at or before a time.
+    fn as_of(&self, url: &CanonicalUrl, at_s: i64) -> anyhow::Result<Option<VersionRow>> {
+        let before = (at_s.saturating_add(1), 0);
+        let rows = self.archive.state.newest_versions(&url.key(), before, ORIGINALS_MAX)?;
+        Ok(rows.into_iter().find(|(found, _)| found == url).map(|(_, row)| row))
+    }
+}
+
+/// The page's record as it was, with another mark if there is one.
+fn kept(page: Option<&PageRecord>, mark: Option<ContentMark>) -> PageUpdate {
+    PageUpdate {
+        etag: page.and_then(|page| page.etag.clone()),
+        last_modified: page.and_then(|page| page.last_modified.clone()),
+        mark: mark.or_else(|| page.and_then(|page| page.mark)),
+        bytes: page.map_or(0, |page| page.bytes),
+        history: page.map(|page| page.history.clone()).unwrap_or_default(),
+        due_s: page.and_then(|page| page.due_s),
+        failures: 0,
+    }
+}
+
+/// The mark of content that is no redirect: the first half of its digest, as a visit makes it.
+fn mark_of(digest: &Digest) -> ContentMark {
+    let mut mark = [0; 16];
+    mark.copy_from_slice(&digest.0[..16]);
+    ContentMark(mark)
+}
+
+fn visit(pending: Pending, page: PageId, site: SiteId) -> VisitCommit {
+    let stored_bytes = pending.version.as_ref().map_or(0, |(put, _)| put.new_bytes);
+    VisitCommit {
+        page,
+        site,
+        round: None,
+        at_s: pending.at_s,
+        outcome: pending.outcome,
+        status: pending.status,
+        detail: None,
+        elapsed_ms: 0,
+        received_bytes: pending.body_bytes,
+        stored_bytes,
+        version: pending.version.map(|(put, mime)| VersionRow {
+            at_s: pending.at_s,
+            version: put.id.0,
+            status: pending.status,
+            mime,
+            bytes: pending.body_bytes,
+        }),
+        update: pending.update,
+        discovered: Vec::new(),
+        new_tops: Vec::new(),
+    }
+}

@@ -1,0 +1,386 @@
+//! The files of an import, read and taken apart on a thread of their own.
+
+use std::{
+    fs::File,
+    io::{self, Read, Seek, SeekFrom},
+    net::IpAddr,
+    path::{Path, PathBuf},
+    sync::{
+        Condvar, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+        mpsc,
+    },
+};
+
+use anyhow::Context as _;
+use nenrin_store::{MAX_HEAD_BYTES, MAX_WORD_BYTES};
+use nenrin_urls::CanonicalUrl;
+use nenrin_warc::{
+    Entry, HttpResponse, Paired, Pairing, ReadOptions, Record, RecordReader, RecordType, Section,
+    WarcError, ZipReader, digest_matches, request_method, split_message,
+};
+
+use crate::exit::usage;
+
+/// Blocks that are longer are reported, not imported: storing needs a body whole.
+const MAX_BLOCK_BYTES: u64 = 64 << 20;
+/// Captures on their way from the reader to the store, in bytes.
+const WAITING_BYTES: u64 = 24 << 20;
+/// Captures on their way, in number.
+const WAITING: usize = 256;
+
+/// A WARC or ARC file, perhaps inside a package.
+pub(crate) struct Source {
+    pub(crate) path: PathBuf,
+    pub(crate) entry: Option<Entry>,
+    pub(crate) bytes: u64,
+}
+
+impl Source {
+    /// The files that a path stands for: itself, or the WARC files of a package.
+    pub(crate) fn of(path: &Path) -> anyhow::Result<Vec<Self>> {
+        let unreadable = || format!("cannot read {}", path.display());
+        let mut file = File::open(path).with_context(unreadable).map_err(usage)?;
+        let bytes = file.metadata().with_context(unreadable)?.len();
+        let mut magic = [0; 4];
+        let length = file.read(&mut magic).with_context(unreadable).map_err(usage)?;
+        if &magic[..length] != b"PK\x03\x04" {
+            return Ok(vec![Self { path: path.to_owned(), entry: None, bytes }]);
+        }
+        let package = ZipReader::open(file).with_context(unreadable).map_err(usage)?;
+        let is_warc = |entry: &&Entry| {
+            let endings = [".warc", ".warc.gz", ".warc.zst", ".arc", ".arc.gz"];
+            entry.name.starts_with("archive/") && endings.iter().any(|e| entry.name.ends_with(e))
+        };
+        let source = |entry: &Entry| -> anyhow::Result<Self> {
+            anyhow::ensure!(
+                entry.is_stored,
+                usage(anyhow::anyhow!(
+                    "{}: {} is compressed a second time; store it without",
+                    path.display(),
+                    entry.name
+                ))
+            );
+            let (path, bytes) = (path.to_owned(), entry.length);
+            Ok(Self { path, entry: Some(entry.clone()), bytes })
+        };
+        let sources: Vec<Self> =
+            package.entries().iter().filter(is_warc).map(source).collect::<anyhow::Result<_>>()?;
+        anyhow::ensure!(
+            !sources.is_empty(),
+            usage(anyhow::anyhow!("{} holds no WARC files below archive/", path.display()))
+        );
+        Ok(sources)
+    }
+
+    pub(crate) fn name(&self) -> String {
+        match &self.entry {
+            Some(entry) => format!("{}:{}", self.path.display(), entry.name),
+            None => self.path.display().to_string(),
+        }
+    }
+
+    pub(crate) fn reader(&self) -> anyhow::Result<RecordReader<Part>> {
+        let file =
+            File::open(&self.path).with_context(|| format!("cannot read {}", self.name()))?;
+        let part = match &self.entry {
+            Some(entry) => Part::Section(Section::new(file, entry)?),
+            None => Part::File(file),
+        };
+        let options = ReadOptions { max_block_bytes: MAX_BLOCK_BYTES };
+        RecordReader::open(part, options).with_context(|| self.name())
+    }
+}
+
+/// A file, or a part of one.
+pub(crate) enum Part {
+    File(File),
+    Section(Section<File>),
+}
+
+impl Read for Part {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::File(file) => file.read(buffer),
+            Self::Section(section) => section.read(buffer),
+        }
+    }
+}
+
+impl Seek for Part {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        match self {
+            Self::File(file) => file.seek(to),
+            Self::Section(section) => section.seek(to),
+        }
+    }
+}
+
+/// What was found in a file.
+pub(crate) enum Found {
+    Capture(Box<FoundCapture>),
+    /// A revisit record, read again once all captures are in.
+    Revisit {
+        source: usize,
+        offset: u64,
+    },
+    /// A record of a kind that is not imported, and why in a word.
+    Skipped(String),
+    /// A record that could not be read.
+    Damaged(String),
+}
+
+/// A response, as the store wants it.
+pub(crate) struct FoundCapture {
+    pub(crate) url: CanonicalUrl,
+    pub(crate) at_s: i64,
+    pub(crate) status: u16,
+    pub(crate) protocol: String,
+    pub(crate) tls: Option<String>,
+    pub(crate) server_address: Option<IpAddr>,
+    pub(crate) request_head: Vec<u8>,
+    pub(crate) response_head: Vec<u8>,
+    /// The record's block, or the body alone where its chunks were undone.
+    bytes: Vec<u8>,
+    body_start: usize,
+    pub(crate) truncated: Option<String>,
+}
+
+impl FoundCapture {
+    pub(crate) fn body(&self) -> &[u8] {
+        &self.bytes[self.body_start..]
+    }
+}
+
+/// Bounds the bytes that wait between two threads.
+pub(crate) struct Room {
+    used: Mutex<u64>,
+    freed: Condvar,
+    /// How far all files together were read.
+    pub(crate) read_bytes: AtomicU64,
+}
+
+impl Room {
+    pub(crate) fn new() -> Self {
+        Self { used: Mutex::new(0), freed: Condvar::new(), read_bytes: AtomicU64::new(0) }
+    }
+
+    fn take(&self, bytes: u64) {
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        while *used > 0 && *used + bytes > WAITING_BYTES {
+            used = self.freed.wait(used).unwrap_or_else(PoisonError::into_inner);
+        }
+        *used += bytes;
+    }
+
+    /// A capture was stored.
+    pub(crate) fn give_back(&self, capture: &FoundCapture) {
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        *used = used.saturating_sub(capture.bytes.len() as u64);
+        self.freed.notify_all();
+    }
+}
+
+/// A channel with room for a few captures.
+pub(crate) fn channel() -> (mpsc::SyncSender<Found>, mpsc::Receiver<Found>) {
+    mpsc::sync_channel(WAITING)
+}
+
+/// Reads every file and sends what it finds. Ends early when nobody listens any more.
+pub(crate) fn read_all(
+    sources: &[Source],
+    is_trusting: bool,
+    room: &Room,
+    found: &mpsc::SyncSender<Found>,
+) {
+    let mut done_bytes = 0;
+    for (number, source) in sources.iter().enumerate() {
+        let reading = Reading { source, number, is_trusting, room, found, done_bytes };
+        let sent = match source.reader() {
+            Ok(reader) => reading.all(reader),
+            Err(error) => reading.send(Found::Damaged(format!("{error:#}"))),
+        };
+        if sent.is_none() {
+            return;
+        }
+        done_bytes += source.bytes;
+        room.read_bytes.store(done_bytes, Ordering::Relaxed);
+    }
+}
+
+struct Reading<'a> {
+    source: &'a Source,
+    number: usize,
+    is_trusting: bool,
+    room: &'a Room,
+    found: &'a mpsc::SyncSender<Found>,
+    done_bytes: u64,
+}
+
+impl Reading<'_> {
+    fn send(&self, found: Found) -> Option<()> {
+        self.found.send(found).ok()
+    }
+
+    fn damaged(&self, offset: u64, reason: &str) -> Option<()> {
+        let name = self.source.name();
+        self.send(Found::Damaged(format!("{name}: the record at byte {offset}: {reason}")))
+    }
+
+    /// None once nobody listens.
+    fn all(&self, mut reader: RecordReader<Part>) -> Option<()> {
+        let mut pairing = Pairing::default();
+        loop {
+            match reader.next_record() {
+                Ok(Some(record)) => {
+                    for paired in pairing.next(record) {
+                        self.paired(paired)?;
+                    }
+                }
+                Ok(None) => break,
+                Err(WarcError::Damaged { offset, reason }) => self.damaged(offset, &reason)?,
+                Err(other) => {
+                    self.send(Found::Damaged(format!("{}: {other}", self.source.name())))?;
+                    break;
+                }
+            }
+            let read_bytes = self.done_bytes + reader.position();
+            self.room.read_bytes.store(read_bytes, Ordering::Relaxed);
+        }
+        pairing.finish().map_or(Some(()), |paired| self.paired(paired))
+    }
+
+    fn paired(&self, paired: Paired) -> Option<()> {
+        let offset = paired.record.offset;
+        match self.judge(paired) {
+            Ok(Some(found)) => {
+                if let Found::Capture(capture) = &found {
+                    self.room.take(capture.bytes.len() as u64);
+                }
+                self.send(found)
+            }
+            Ok(None) => Some(()),
+            Err(reason) => self.damaged(offset, &reason),
+        }
+    }
+
+    fn judge(&self, paired: Paired) -> Result<Option<Found>, String> {
+        let record = paired.record;
+        let skipped = |why: &str| Ok(Some(Found::Skipped(why.to_owned())));
+        match record.kind {
+            RecordType::Warcinfo => return Ok(None),
+            RecordType::Response | RecordType::Revisit | RecordType::Resource => {}
+            other => return skipped(&format!("{other} record")),
+        }
+        let uri = record.target_uri().ok_or("it has no WARC-Target-URI")?;
+        let scheme = uri.split(':').next().unwrap_or_default().to_ascii_lowercase();
+        if scheme != "http" && scheme != "https" {
+            return skipped(&format!("{scheme}: capture"));
+        }
+        let method = paired.request.as_deref().map_or(&b"GET"[..], request_method);
+        if method != b"GET" && record.kind != RecordType::Resource {
+            return skipped(&format!("{} request", String::from_utf8_lossy(method)));
+        }
+        if record.kind == RecordType::Revisit {
+            return Ok(Some(Found::Revisit { source: self.number, offset: record.offset }));
+        }
+        if record.fields.get("WARC-Segment-Number").is_some() {
+            return Err("it is cut into segments".to_owned());
+        }
+        if record.is_block_left_out {
+            return Err(format!("its block is longer than {} MiB", MAX_BLOCK_BYTES >> 20));
+        }
+        let url = CanonicalUrl::parse(uri).map_err(|error| error.to_string())?;
+        let at_s = record.date_s().ok_or("it has no date that can be read")?;
+        let capture = self.capture(record, url, at_s, paired.request)?;
+        Ok(Some(Found::Capture(Box::new(capture))))
+    }
+
+    fn capture(
+        &self,
+        record: Record,
+        url: CanonicalUrl,
+        at_s: i64,
+        request: Option<Vec<u8>>,
+    ) -> Result<FoundCapture, String> {
+        let mut protocol = String::new();
+        let (mut tls, mut truncated) = (None, None);
+        for name in record.fields.all("WARC-Protocol").filter(|n| n.len() <= MAX_WORD_BYTES) {
+            match name.starts_with("tls/") || name.starts_with("ssl/") {
+                true => tls = Some(name.to_owned()),
+                false => protocol = name.to_owned(),
+            }
+        }
+        if let Some(reason) = record.fields.get("WARC-Truncated") {
+            truncated = Some(reason.chars().take(60).collect());
+        }
+        let address = record.fields.get("WARC-IP-Address").and_then(|text| text.parse().ok());
+        if !self.is_trusting {
+            check_digests(&record)?;
+        }
+        let (status, response_head, owned) = if record.kind == RecordType::Resource {
+            "file".clone_into(&mut protocol);
+            (200, resource_head(&record), None)
+        } else {
+            let response = HttpResponse::parse(&record.block).ok_or("it holds no HTTP response")?;
+            let owned = match response.body {
+                std::borrow::Cow::Owned(body) => Some(body),
+                std::borrow::Cow::Borrowed(_) => None,
+            };
+            (response.status, response.head.into_owned(), owned)
+        };
+        let request_head =
+            request.map(|block| split_message(&block).0.to_vec()).unwrap_or_default();
+        if response_head.len() > MAX_HEAD_BYTES || request_head.len() > MAX_HEAD_BYTES {
+            return Err("its HTTP head is too long".to_owned());
+        }
+        let (bytes, body_start) = match owned {
+            Some(body) => (body, 0),
+            None if record.kind == RecordType::Resource => (record.block, 0),
+            None => {
+                let body_start = split_message(&record.block).0.len();
+                (record.block, body_start)
+            }
+        };
+        Ok(FoundCapture {
+            url,
+            at_s,
+            status,
+            protocol,
+            tls,
+            server_address: address,
+            request_head,
+            response_head,
+            bytes,
+            body_start,
+            truncated,
+        })
+    }
+}
+
+/// A resource was saved without the protocol that brought it: it gets the head of a file.
+fn resource_head(record: &Record) -> Vec<u8> {
+    let mime = record.fields.get("Content-Type").unwrap_or("application/octet-stream");
+    let length = record.block.len();
+    format!("HTTP/1.1 200 OK\r\nContent-Type: {mime}\r\nContent-Length: {length}\r\n\r\n").into()
+}
+
+/// A block that is not what its digest says is damaged. Where only the payload has a digest, it may
+/// be over the bytes with or without their chunks: collectors do both.
+fn check_digests(record: &Record) -> Result<(), String> {
+    let digest = |name: &str| record.fields.get(name);
+    if let Some(block) = digest("WARC-Block-Digest") {
+        return match digest_matches(block, &record.block) {
+            Some(false) => Err("its block is not what its digest says".to_owned()),
+            _ => Ok(()),
+        };
+    }
+    let Some(payload) = digest("WARC-Payload-Digest") else { return Ok(()) };
+    let (_, raw) = split_message(&record.block);
+    let is_wrong = |bytes: &[u8]| digest_matches(payload, bytes) == Some(false);
+    let plain = HttpResponse::parse(&record.block);
+    match is_wrong(raw) && plain.is_none_or(|response| is_wrong(&response.body)) {
+        true => Err("its payload is not what its digest says".to_owned()),
+        false => Ok(()),
+    }
+}

@@ -1,0 +1,255 @@
+//! WARC, WACZ and CDXJ: out, in, and judged by the programs of others.
+
+use std::{
+    io::Write,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use nenrin_warc::{Fields, ReadOptions, RecordReader, RecordType};
+use serde_json::Value;
+
+use crate::support::{Nenrin, Reply, Request, Site, get};
+
+const PAGES: usize = 60;
+
+/// A page of a site that has all that a WARC file must bear: content codings, chunks, redirects,
+/// validators, doubled headers, and pages that change at their own pace.
+fn answer(request: &Request, edition: usize) -> Reply {
+    let number = request.path.trim_start_matches("/p").parse::<usize>().ok();
+    match (request.path.as_str(), number) {
+        ("/", _) => {
+            let links: String = (0..PAGES).map(|n| format!("<a href=/p{n}>{n}</a>")).collect();
+            let others =
+                "<a href=/gzip>g</a><a href=/chunks>c</a><a href=/moved>m</a><a href=/none>n</a>";
+            Reply::html(format!("<title>Front {edition}</title>{links}{others}"))
+        }
+        ("/gzip", _) => {
+            let mut encoder =
+                flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::new(6));
+            encoder.write_all(format!("<p>zipped {edition}").repeat(20).as_bytes()).unwrap();
+            Reply::html(encoder.finish().unwrap()).header("Content-Encoding", "gzip")
+        }
+        ("/chunks", _) => Reply::raw(
+            "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nSET-Cookie: a\r\nSet-cookie: b\r\nTransfer-Encoding: chunked\r\n\r\n",
+            "5\r\n<p>in\r\n7\r\n chunks\r\n0\r\n\r\n",
+        ),
+        ("/moved", _) => Reply::redirect("/p1?Q=%C3%A9&b=A"),
+        (_, Some(n)) if n < PAGES => {
+            let changes = if n % 3 == 0 { edition } else { 0 };
+            Reply::html(format!("<p>page {n}, edition {changes}")).validated(request)
+        }
+        (path, _) if path.starts_with("/p1?") => Reply::html("<p>a query"),
+        _ => Reply::status("404 Not Found"),
+    }
+}
+
+/// The site, collected in several rounds that lie in different seconds.
+fn collected(rounds: usize) -> (Nenrin, Site) {
+    let edition = Arc::new(AtomicUsize::new(0));
+    let shown = edition.clone();
+    let site = Site::serve(move |request| answer(request, shown.load(Ordering::SeqCst)));
+    let nenrin = Nenrin::new();
+    for _ in 0..rounds {
+        nenrin.collect(&[&site.top()]).expect(0);
+        edition.fetch_add(1, Ordering::SeqCst);
+        std::thread::sleep(Duration::from_millis(1100));
+    }
+    (nenrin, site)
+}
+
+/// Everything of a record but what names it or its file.
+fn records(path: &Path) -> Vec<(RecordType, Vec<(String, String)>, Vec<u8>)> {
+    let file = std::fs::File::open(path).unwrap();
+    let mut reader = RecordReader::open(file, ReadOptions::default()).unwrap();
+    let mut found = Vec::new();
+    while let Some(record) = reader.next_record().unwrap() {
+        if record.kind == RecordType::Warcinfo {
+            continue;
+        }
+        let kept = |fields: &Fields| {
+            let is_name =
+                |n: &str| ["WARC-Record-ID", "WARC-Warcinfo-ID", "WARC-Concurrent-To"].contains(&n);
+            let kept = fields.iter().filter(|(name, _)| !is_name(name));
+            kept.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+        };
+        found.push((record.kind, kept(&record.fields), record.block));
+    }
+    found
+}
+
+fn export(nenrin: &Nenrin, folder: &Path, name: &str, more: &[&str]) -> (PathBuf, Value) {
+    let path = folder.join(name);
+    let kind = if name.ends_with(".wacz") { "wacz" } else { "warc" };
+    let args = ["--json", "export", kind, "-o", path.to_str().unwrap()];
+    let told = nenrin.run(&[&args[..], more].concat()).expect(0).document();
+    (path, told)
+}
+
+#[test]
+fn an_export_comes_back_as_the_same_records() {
+    let (nenrin, site) = collected(3);
+    let folder = tempfile::tempdir().unwrap();
+    let (first, told) = export(&nenrin, folder.path(), "a.warc.gz", &[]);
+    let written = records(&first);
+    let count = |kind| written.iter().filter(|(found, ..)| *found == kind).count() as u64;
+    assert_eq!(told["responses"], count(RecordType::Response));
+    assert_eq!(told["revisits"], count(RecordType::Revisit));
+    assert_eq!(count(RecordType::Request), count(RecordType::Response));
+    assert!(count(RecordType::Revisit) > 50, "{told}");
+
+    // Heads are what the server sent, apart from what no longer describes the body.
+    let block = |path: &str| {
+        let url = site.url(path);
+        let is_it = |(kind, fields, _): &&(RecordType, Vec<(String, String)>, Vec<u8>)| {
+            *kind == RecordType::Response
+                && fields.iter().any(|(n, v)| n == "WARC-Target-URI" && *v == url)
+        };
+        String::from_utf8_lossy(&written.iter().find(is_it).unwrap().2).into_owned()
+    };
+    let chunked = block("/chunks");
+    assert!(chunked.contains("\r\nSET-Cookie: a\r\nSet-cookie: b\r\n"), "{chunked}");
+    assert!(chunked.contains("\r\nX-Orig-Transfer-Encoding: chunked\r\nContent-Length: 12\r\n"));
+    assert!(chunked.ends_with("\r\n\r\n<p>in chunks"), "{chunked}");
+
+    for (name, kind) in [("b.warc.gz", "warc"), ("b.warc.zst", "warc"), ("b.wacz", "wacz")] {
+        let (file, _) = export(&nenrin, folder.path(), name, &[]);
+        let other = Nenrin::new();
+        let file = file.to_str().unwrap();
+        let told = other.run(&["--json", "import", kind, file]).expect(0).document();
+        assert_eq!(told["versions"], count(RecordType::Response), "{told}");
+        assert_eq!(told["unchanged"], count(RecordType::Revisit), "{told}");
+        let again = other.run(&["--json", "import", kind, file]).expect(0).document();
+        assert_eq!((&again["versions"], &again["unchanged"]), (&0.into(), &0.into()), "{again}");
+        other.assert_sound();
+        assert_eq!(other.cat(&site.url("/gzip")), nenrin.cat(&site.url("/gzip")));
+        let (second, _) = export(&other, folder.path(), &format!("again-{name}.warc.gz"), &[]);
+        assert_eq!(records(&second), written, "{name}");
+    }
+}
+
+#[test]
+fn a_time_range_holds_the_content_that_it_needs() {
+    let (nenrin, site) = collected(3);
+    let folder = tempfile::tempdir().unwrap();
+    let dates = nenrin.versions(&site.top());
+    let from = dates.last().unwrap()["timestamp"].as_str().unwrap().to_owned();
+    let (whole, told) = export(&nenrin, folder.path(), "a.warc.gz", &["--from", &from]);
+    let responses = told["responses"].as_u64().unwrap();
+    assert!(told["revisits"].as_u64().unwrap() > 30 && responses > 60, "{told}");
+    let other = Nenrin::new();
+    other.run(&["import", "warc", whole.to_str().unwrap()]).expect(0);
+    assert_eq!(other.cat(&site.url("/p1")), nenrin.cat(&site.url("/p1")));
+
+    let (cut, told) =
+        export(&nenrin, folder.path(), "b.warc.gz", &["--from", &from, "--references"]);
+    assert!(told["responses"].as_u64().unwrap() < responses, "{told}");
+    let requires = std::fs::read_to_string(folder.path().join("b.warc.gz.requires.jsonl")).unwrap();
+    assert!(requires.lines().count() > 30, "{requires}");
+    let lonely = Nenrin::new();
+    lonely.run(&["import", "warc", cut.to_str().unwrap()]).expect_said(1, &["/p1", "repeat"]);
+    // The order of files is of no importance.
+    let joined = Nenrin::new();
+    let (all, _) = export(&nenrin, folder.path(), "c.warc.gz", &[]);
+    joined.run(&["import", "warc", cut.to_str().unwrap(), all.to_str().unwrap()]).expect(0);
+    let (again, _) = export(&joined, folder.path(), "d.warc.gz", &[]);
+    assert_eq!(records(&again), records(&all));
+}
+
+#[test]
+fn damaged_files_give_what_is_readable_and_say_the_rest() {
+    let (nenrin, _site) = collected(1);
+    let folder = tempfile::tempdir().unwrap();
+    let (path, told) = export(&nenrin, folder.path(), "a.warc.gz", &[]);
+    let mut bytes = std::fs::read(&path).unwrap();
+    let (middle, end) = (bytes.len() / 2, bytes.len() - 20);
+    bytes[middle] ^= 0xff;
+    bytes.truncate(end);
+    std::fs::write(&path, bytes).unwrap();
+    let other = Nenrin::new();
+    let ran = other.run(&["--json", "import", "warc", path.to_str().unwrap()]).expect(1);
+    let imported = ran.document();
+    let versions = imported["versions"].as_u64().unwrap();
+    assert!(versions + 2 >= told["responses"].as_u64().unwrap(), "{imported}");
+    assert_eq!(imported["damaged"], 2, "{imported}");
+    assert!(ran.stderr.contains("at byte"), "{}", ran.stderr);
+    other.assert_sound();
+}
+
+#[test]
+fn a_site_can_be_had_as_a_stream() {
+    let (nenrin, _site) = collected(1);
+    let mut args = vec!["serve", "--json"];
+    args.extend(["--interface", "127.0.0.1:0", "--replay", "127.0.0.1:0"]);
+    let running = nenrin.start(&args);
+    let interface = running.first_line()["interface"].as_str().unwrap().to_owned();
+    let (status, head, body) = get(&format!("{interface}api/v1/sites/1/export.warc.gz"));
+    assert_eq!(status, 200, "{body}");
+    assert!(head.contains("application/warc"), "{head}");
+    assert!(body.len() > 10_000, "{} bytes", body.len());
+    let (status, ..) = get(&format!("{interface}api/v1/sites/99/export.warc.gz"));
+    assert_eq!(status, 404);
+    running.kill();
+}
+
+#[test]
+fn other_programs_accept_what_is_exported() {
+    let (nenrin, _site) = collected(4);
+    judge(&nenrin);
+}
+
+#[test]
+fn other_programs_accept_the_corpus() {
+    let data = std::env::var_os("NENRIN_DATA").map_or_else(
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data"),
+        PathBuf::from,
+    );
+    if !data.join("sites/materialise").exists() {
+        eprintln!("SKIPPED: the corpus is not at {}", data.display());
+        return;
+    }
+    let nenrin = Nenrin::new();
+    for (visit, date) in [("1", "2022-10-02"), ("2", "2023-01-02"), ("3", "2023-04-02")] {
+        let folder = tempfile::tempdir().unwrap();
+        let mirror = folder.path().join("mirror");
+        let made = Command::new(data.join("sites/materialise"))
+            .args(["azhenley", visit, mirror.to_str().unwrap()])
+            .output()
+            .unwrap();
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        let base = "https://www.azhenley.example/";
+        let from = mirror.to_str().unwrap();
+        nenrin.run(&["import", "mirror", from, "--url", base, "--at", date]).expect(0);
+    }
+    judge(&nenrin);
+}
+
+/// Exports all and lets the others look at it.
+fn judge(nenrin: &Nenrin) {
+    let environment = std::env::var_os("NENRIN_JUDGES")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("target/judges"), PathBuf::from);
+    let python = environment.join("bin/python");
+    if !python.exists() {
+        assert!(std::env::var_os("CI").is_none(), "no judges at {}", environment.display());
+        eprintln!("SKIPPED: no judges at {}; scripts/test installs them", environment.display());
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (_, told) = export(nenrin, folder.path(), "export.warc.gz", &["--cdxj"]);
+    export(nenrin, folder.path(), "export.wacz", &[]);
+    let judged = Command::new(python)
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/judge.py"))
+        .args([env!("CARGO_BIN_EXE_nenrin"), nenrin.archive().to_str().unwrap()])
+        .arg(folder.path())
+        .args([told["responses"].to_string(), told["revisits"].to_string()])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&judged.stderr);
+    assert!(judged.status.success(), "{said}");
+    eprintln!("judged: {}", String::from_utf8_lossy(&judged.stdout));
+}
