@@ -32,12 +32,20 @@ fn url(text: &str) -> CanonicalUrl {
 
 impl World {
     fn new(settings: RevisitSettings, change: impl FnOnce(&mut SiteConditions)) -> Self {
+        Self::with(CrawlOptions::default(), settings, change)
+    }
+
+    fn with(
+        options: CrawlOptions,
+        settings: RevisitSettings,
+        change: impl FnOnce(&mut SiteConditions),
+    ) -> Self {
         let state = SqliteState::in_memory(3600).unwrap();
         let mut conditions = SiteConditions::new(vec![url("http://e.com/")]);
         conditions.schedule = Schedule::Continuous(settings);
         change(&mut conditions);
         state.add_site("e", &conditions, BEGIN_MS / 1000).unwrap();
-        let machine = Crawl::new(CrawlOptions::default());
+        let machine = Crawl::new(options);
         let (wake_ms, asked, gone) = (None, Vec::new(), Vec::new());
         let mut world = Self { state, machine, now_ms: BEGIN_MS, wake_ms, asked, gone };
         world.tell_sites();
@@ -189,6 +197,19 @@ fn a_paused_site_rests_and_goes_on_when_resumed() {
     world.tell_sites();
     world.pass(BEGIN_MS + 11 * DAY_MS);
     assert!(world.visits("/").len() >= 2 && world.visits("/a").len() >= 2);
+}
+
+#[test]
+fn the_budget_of_the_archive_bounds_every_day() {
+    let options = CrawlOptions { visits_per_day: Some(3), ..CrawlOptions::default() };
+    let mut world = World::with(options, every("1h"), |_| {});
+    world.pass(BEGIN_MS + 10 * DAY_MS - 1);
+    let mut days = [0; 10];
+    for (at_ms, _) in &world.asked {
+        days[((at_ms - BEGIN_MS) / DAY_MS) as usize] += 1;
+    }
+    assert!(days.iter().all(|&visits| visits <= 3), "{days:?}");
+    assert!(world.visits("/").len() > 5 && world.visits("/a").len() > 5, "{days:?}");
 }
 
 #[test]

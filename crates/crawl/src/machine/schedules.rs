@@ -23,6 +23,9 @@ pub(super) struct SiteSchedule {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Door {
     open: bool,
+    /// Whether these are the site's hours, and since when if they were not before.
+    in_hours: bool,
+    opened_ms: i64,
     until_ms: i64,
 }
 
@@ -43,7 +46,8 @@ impl Crawl {
     /// The sites are as told: schedulers follow.
     pub(super) fn sites_told(&mut self, sites: Vec<Site>, out: &mut Vec<Command>) {
         self.sites = sites.into_iter().map(|site| (site.id, site)).collect();
-        self.doors.clear();
+        self.doors.retain(|site, _| self.sites.contains_key(site));
+        self.doors.values_mut().for_each(|door| door.until_ms = i64::MIN);
         self.doors_until_ms = i64::MIN;
         let bucket_s = self.options.bucket_s;
         let sites = &self.sites;
@@ -122,7 +126,12 @@ impl Crawl {
             if self.doors.get(&site.id).is_some_and(|door| now_ms < door.until_ms) {
                 continue;
             }
-            let door = self.door(now_ms, site);
+            let mut door = self.door(now_ms, site);
+            door.opened_ms = match self.doors.get(&site.id) {
+                None => i64::MIN,
+                Some(before) if before.in_hours => before.opened_ms,
+                Some(_) => now_ms,
+            };
             let before = self.doors.insert(site.id, door);
             opened |= door.open && before.is_some_and(|before| !before.open);
         }
@@ -136,7 +145,9 @@ impl Crawl {
 
     /// A site's door is to be looked at anew.
     fn forget_door(&mut self, site: SiteId) {
-        self.doors.remove(&site);
+        if let Some(door) = self.doors.get_mut(&site) {
+            door.until_ms = i64::MIN;
+        }
         self.doors_until_ms = i64::MIN;
     }
 
@@ -145,14 +156,14 @@ impl Crawl {
         let windows = &site.conditions.windows;
         let turn_ms = next_turn_s(windows, now_s).map_or(i64::MAX, |turn_s| turn_s * 1000);
         let Some(schedule) = self.schedules.get(&site.id) else {
-            return Door { open: is_open(windows, now_s), until_ms: turn_ms };
+            let open = is_open(windows, now_s);
+            return Door { open, in_hours: open, opened_ms: now_ms, until_ms: turn_ms };
         };
         let midnight_ms = (now_s.div_euclid(DAY_S) + 1) * DAY_S * 1000;
-        let open = !site.paused
-            && schedule.ready
-            && is_open(windows, now_s)
-            && !self.is_spent(now_s, schedule);
-        Door { open, until_ms: turn_ms.min(midnight_ms) }
+        let in_hours = !site.paused && is_open(windows, now_s);
+        let open = in_hours && schedule.ready && !self.is_spent(now_s, schedule);
+        let until_ms = turn_ms.min(midnight_ms);
+        Door { open, in_hours, opened_ms: now_ms, until_ms }
     }
 
     /// Whether today's visits are used up.
@@ -186,7 +197,7 @@ impl Crawl {
             self.forget_door(site);
         }
         if self.options.visits_per_day == Some(self.today.1) {
-            self.doors.clear();
+            self.doors.values_mut().for_each(|door| door.until_ms = i64::MIN);
             self.doors_until_ms = i64::MIN;
         }
         self.watch_doors(now_ms);
@@ -248,9 +259,12 @@ impl Crawl {
         self.note_lateness(server, due, visit);
     }
 
-    /// A server whose pages are visited ever later has its intervals stretched.
+    /// A server whose pages are visited late has its intervals stretched. Outside a site's hours,
+    /// pages are late for another reason.
     fn note_lateness(&mut self, server: ServerId, due: &DuePage, visit: &VisitCommit) {
+        let opened_s = self.doors.get(&due.site).map_or(i64::MIN, |door| door.opened_ms / 1000);
         let planned_s = due.page.due_s.filter(|_| due.page.visited_s.is_some() && !due.pulled);
+        let planned_s = planned_s.map(|due_s| due_s.max(opened_s));
         let (Some(due_s), Some(state)) = (planned_s, self.servers.get_mut(&server)) else { return };
         let interval_s = visit.update.due_s.map_or(0, |next_s| next_s - visit.at_s);
         state.overflow.visited(visit.at_s, due_s, interval_s, self.options.bucket_s);
