@@ -62,6 +62,7 @@ pub(crate) struct Fetch {
 pub(crate) struct Serve {
     pub interface: String,
     pub replay: String,
+    pub replay_origin: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -115,7 +116,11 @@ impl Default for Fetch {
 
 impl Default for Serve {
     fn default() -> Self {
-        Self { interface: "127.0.0.1:8080".to_owned(), replay: "127.0.0.1:8081".to_owned() }
+        Self {
+            interface: "127.0.0.1:8080".to_owned(),
+            replay: "127.0.0.1:8081".to_owned(),
+            replay_origin: "http://replay.localhost".to_owned(),
+        }
     }
 }
 
@@ -313,6 +318,10 @@ const REASONS: [(&str, &str); 21] = [
     (
         "serve.replay",
         "where replay listens; another port, so that archived scripts never share the interface's origin",
+    ),
+    (
+        "serve.replay_origin",
+        "the origin that browsers use for replay: another host name than the interface's, because cookies do not tell ports apart; browsers take every name below `localhost` for this machine",
     ),
     (
         "state.bucket",

@@ -293,8 +293,12 @@ fn insert_version(t: &Transaction<'_>, page: PageId, row: &VersionRow) -> rusqli
             row.changed_permille,
         ])?;
     let url = read::page_by_id(t, page)?.url;
-    t.prepare_cached("INSERT OR IGNORE INTO keys VALUES (?1, ?2)")?
-        .execute(params![url.key().as_str(), page.0])?;
+    // What was denied stays so, whoever finds it again.
+    t.prepare_cached(
+        "INSERT OR IGNORE INTO keys SELECT ?1, ?2
+         WHERE NOT EXISTS (SELECT 1 FROM denied WHERE page = ?2)",
+    )?
+    .execute(params![url.key().as_str(), page.0])?;
     Ok(inserted > 0)
 }
 
