@@ -323,8 +323,11 @@ pub fn a_site_may_change_to_schedules_of_pages_and_back(state: &impl State) {
     assert_eq!(due(state, NOW_S + 86_400).len(), 2);
     let other = state.add_site("other", &continuous("http://e.com/"), NOW_S).unwrap();
     state.set_site(page.site, &conditions("http://e.com/"), NOW_S).unwrap();
-    let left = state.load_due(&due_query(NOW_S + 1_000_000)).unwrap().pages;
-    assert_eq!((left.len(), left[0].site), (1, other.id));
+    state.make_known(other.id, &[found("http://e.com/later", 2)], NOW_S + 5_000).unwrap();
+    assert_eq!(state.page(&url("http://e.com/later")).unwrap().unwrap().due_s, Some(NOW_S + 5_000));
+    let left = state.load_due(&due_query(NOW_S + 86_400)).unwrap().pages;
+    assert_eq!(left.len(), 2);
+    assert!(left.iter().all(|due| due.site == other.id));
 }
 
 pub fn what_pages_share_is_kept_with_a_commit(state: &impl State) {
