@@ -53,6 +53,7 @@ fn crawl_once(
         continuous,
         window: None,
         delay_ms: None,
+        oddities: true,
         sabotage: None,
     };
     let began_ms = clock::now_ms();

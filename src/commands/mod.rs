@@ -70,7 +70,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Reindex => upkeep::reindex(&context),
         Command::Config { command: None } => config::config(&context),
         Command::Config { command: Some(ConfigCommand::SetPassword(args)) } => {
-            password::set(cli.config.as_deref(), &args)
+            password::set(context.config_file.as_deref(), &args)
         }
         Command::Lab(command) => lab::lab(&context, &command),
     }

@@ -141,6 +141,10 @@ impl Control for RunControl {
         self.driver.under_way().into_iter().map(shown).collect()
     }
 
+    fn metrics(&self) -> Vec<Metric> {
+        self.driver.figures().metrics()
+    }
+
     fn removals(&self) -> &[Removal] {
         &Removal::ALL
     }
@@ -159,10 +163,6 @@ impl Control for RunControl {
             });
         }
         Ok(())
-    }
-
-    fn metrics(&self) -> Vec<Metric> {
-        self.driver.figures().metrics()
     }
 
     fn start_demo(&self) -> Result<SiteId, ControlError> {

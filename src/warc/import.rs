@@ -495,9 +495,11 @@ fn visit(pending: Pending, page: PageId, site: SiteId) -> VisitCommit {
             status: pending.status,
             mime,
             bytes: pending.body_bytes,
+            changed_permille: None,
         }),
         update: pending.update,
         discovered: Vec::new(),
         new_tops: Vec::new(),
+        trapped: 0,
     }
 }

@@ -40,6 +40,8 @@ pub struct CrawlOptions {
     pub faults: f64,
     /// Crashes of the crawler, at moments taken from the seed.
     pub crashes: u32,
+    /// Whether some servers show missing pages, challenge, trap or lie.
+    pub oddities: bool,
     /// A law to be broken on purpose, to see its checker fail.
     pub sabotage: Option<Sabotage>,
 }
@@ -57,6 +59,7 @@ impl Default for CrawlOptions {
             delay_ms: None,
             faults: 0.02,
             crashes: 20,
+            oddities: true,
             sabotage: None,
         }
     }

@@ -63,6 +63,9 @@ pub struct Truth {
 impl Web {
     /// What is odd about a server.
     pub fn oddity(&self, server: u32) -> Oddity {
+        if !self.odd {
+            return Oddity::None;
+        }
         match (self.draw(&[20, u64::from(server)]) * 100.0) as u32 {
             0..10 => Oddity::SoftPage,
             10..18 => Oddity::SoftRedirect,
@@ -76,6 +79,9 @@ impl Web {
 
     /// What a server's sitemap is worth.
     pub fn honesty(&self, server: u32) -> Honesty {
+        if !self.odd {
+            return Honesty::None;
+        }
         match (self.draw(&[21, u64::from(server)]) * 100.0) as u32 {
             0..25 => Honesty::Honest,
             25..40 => Honesty::Lying,
@@ -220,7 +226,7 @@ impl Web {
     /// Links to pages that do not exist and into traps.
     pub(super) fn odd_links(&self, server: u32, page: u32) -> Vec<CanonicalUrl> {
         let mut links = Vec::new();
-        if page % DEAD_EVERY == 3 {
+        if self.odd && page % DEAD_EVERY == 3 {
             links.push(format!("http://s{server}.example{DEAD}{page}x"));
         }
         if page == 1 && self.oddity(server) == Oddity::Trapped {

@@ -103,7 +103,8 @@ impl Simulation {
     fn new(options: &CrawlOptions) -> Result<Self, LabError> {
         Ok(Self {
             options: options.clone(),
-            web: Web::new(options.seed, options.servers, options.pages, options.faults),
+            web: Web::new(options.seed, options.servers, options.pages, options.faults)
+                .with_oddities(options.oddities),
             state: SqliteState::in_memory(3600)?,
             machine: machine(options, None),
             queue: BTreeMap::new(),
@@ -453,7 +454,8 @@ mod tests {
         let policy = policy.parse().unwrap();
         let settings = RevisitSettings { policy, ..RevisitSettings::default() };
         let time_s = 45 * 86_400;
-        CrawlOptions { continuous: Some(settings), servers: 4, crashes: 6, time_s, ..small() }
+        let small = CrawlOptions { servers: 4, crashes: 6, time_s, oddities: false, ..small() };
+        CrawlOptions { continuous: Some(settings), ..small }
     }
 
     #[test]
@@ -486,7 +488,7 @@ mod tests {
         for (seed, policy) in (1..=10).zip(policies.into_iter().cycle()) {
             let report = run(&CrawlOptions { seed, ..continuous(policy) }).unwrap();
             assert_eq!(report.violations, Vec::<String>::new(), "seed {seed}, {policy}");
-            assert_eq!(report.pages, 80, "seed {seed}, {policy}");
+            assert!(report.pages >= 80, "seed {seed}, {policy}: {report:?}");
             assert!(report.visits > 200, "seed {seed}, {policy}: {report:?}");
             assert!(report.loads > 45 * 24, "seed {seed}, {policy}: {report:?}");
             gone += report.gone;

@@ -14,6 +14,8 @@ pub struct Web {
     servers: u32,
     pages: u32,
     faults: f64,
+    /// Whether some servers are not as they should be.
+    pub(super) odd: bool,
 }
 
 /// What came of a request, and what only the simulation knows of it.
@@ -30,7 +32,12 @@ const SHUT: &str = "/shut";
 impl Web {
     /// A web of that many servers and pages.
     pub fn new(seed: u64, servers: u32, pages: u32, faults: f64) -> Self {
-        Self { seed, servers, pages, faults }
+        Self { seed, servers, pages, faults, odd: true }
+    }
+
+    /// The same web, with odd servers or without.
+    pub fn with_oddities(self, odd: bool) -> Self {
+        Self { odd, ..self }
     }
 
     /// The top page of every server.
