@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use nenrin_revisit::PolicySpec;
+use nenrin_state::Removal;
 use nenrin_urls::Scope;
 
 use crate::{
@@ -68,6 +69,9 @@ pub(crate) enum Command {
     /// Writes a version of a page to standard output, as it was received.
     #[command(after_help = example("nenrin cat https://example.com/ --at 2024-03-01"))]
     Cat(CatArgs),
+    /// What changed between two versions of a page.
+    #[command(after_help = example("nenrin diff https://example.com/ --from 2024-03-01 --to 2024-04-01"))]
+    Diff(DiffArgs),
     /// Serves the interface and replay, without collecting.
     #[command(after_help = example("nenrin serve"))]
     Serve(ServeArgs),
@@ -124,6 +128,13 @@ pub(crate) enum SiteCommand {
     Pause(SiteName),
     /// Goes on collecting a paused site.
     Resume(SiteName),
+    /// Removes a site in one of three ways, each including the ones before it.
+    #[command(after_help = example("nenrin site remove example.com --how hide --reason 'it closed'"))]
+    Remove(SiteRemoveArgs),
+    /// Gives a hidden or denied site back; it stays paused until it is resumed.
+    Restore(SiteRestoreArgs),
+    /// What was removed and given back, when and why.
+    Removals,
 }
 
 #[derive(Debug, Args)]
@@ -152,6 +163,37 @@ pub(crate) struct SiteSetArgs {
     pub site: String,
     #[command(flatten)]
     pub conditions: ConditionArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SiteRemoveArgs {
+    /// The site's name or number.
+    #[arg(value_name = "SITE")]
+    pub site: String,
+    /// hide: out of the lists, no longer collected; deny: nobody can open it any more; delete: its
+    /// content is deleted from storage, for ever.
+    #[arg(long, value_name = "hide|deny|delete", value_parser = removal)]
+    pub how: Removal,
+    /// Why; it is kept.
+    #[arg(long, value_name = "TEXT")]
+    pub reason: String,
+    /// To delete: the site's name once more.
+    #[arg(long, value_name = "SITE")]
+    pub confirm: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SiteRestoreArgs {
+    /// The site's name or number.
+    #[arg(value_name = "SITE")]
+    pub site: String,
+    /// Why; it is kept.
+    #[arg(long, value_name = "TEXT")]
+    pub reason: String,
+}
+
+fn removal(word: &str) -> Result<Removal, String> {
+    Removal::from_word(word).ok_or_else(|| "it is hide, deny or delete".to_owned())
 }
 
 /// The conditions of a site, as far as they are given.
@@ -266,6 +308,22 @@ pub(crate) struct CatArgs {
     /// Undo the content coding (gzip, br, zstd, deflate) instead of writing the body as received.
     #[arg(long)]
     pub decode: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DiffArgs {
+    /// The page.
+    #[arg(value_name = "URL")]
+    pub url: String,
+    /// As of this date; the version before the newest by default.
+    #[arg(long, value_name = "DATE", value_parser = last_second)]
+    pub from: Option<i64>,
+    /// As of this date; now by default.
+    #[arg(long, value_name = "DATE", value_parser = last_second)]
+    pub to: Option<i64>,
+    /// Lines shown around a change.
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub context: usize,
 }
 
 #[derive(Debug, Args)]

@@ -61,6 +61,7 @@ pub(crate) struct Fetch {
 pub(crate) struct Serve {
     pub interface: String,
     pub replay: String,
+    pub replay_origin: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -108,7 +109,11 @@ impl Default for Fetch {
 
 impl Default for Serve {
     fn default() -> Self {
-        Self { interface: "127.0.0.1:8080".to_owned(), replay: "127.0.0.1:8081".to_owned() }
+        Self {
+            interface: "127.0.0.1:8080".to_owned(),
+            replay: "127.0.0.1:8081".to_owned(),
+            replay_origin: "http://replay.localhost".to_owned(),
+        }
     }
 }
 
@@ -242,7 +247,7 @@ impl Config {
 }
 
 /// Every setting, and the reason for its default.
-const REASONS: [(&str, &str); 20] = [
+const REASONS: [(&str, &str); 21] = [
     (
         "contact",
         "a URL or address where the people behind a server can reach you, sent with every request; empty until you set it",
@@ -300,6 +305,10 @@ const REASONS: [(&str, &str); 20] = [
     (
         "serve.replay",
         "where replay listens; another port, so that archived scripts never share the interface's origin",
+    ),
+    (
+        "serve.replay_origin",
+        "the origin that browsers use for replay: another host name than the interface's, because cookies do not tell ports apart; browsers take every name below `localhost` for this machine",
     ),
     (
         "state.bucket",

@@ -52,7 +52,8 @@ pub(crate) fn code_of(error: &anyhow::Error) -> Exit {
                 StateError::Damaged { .. } => Exit::Damaged,
                 StateError::FormatTooNew { .. }
                 | StateError::NoSuchSite { .. }
-                | StateError::SiteExists { .. } => Exit::Usage,
+                | StateError::SiteExists { .. }
+                | StateError::SiteDeleted { .. } => Exit::Usage,
                 StateError::Engine { .. } => Exit::Partly,
             };
         }

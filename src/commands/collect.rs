@@ -11,7 +11,7 @@ use nenrin_state::{Outcome, RoundCounts, Schedule, Site, SiteId, State};
 use nenrin_urls::CanonicalUrl;
 use serde_json::json;
 
-use super::{Context, look, sites};
+use super::{Context, look, removal, sites};
 use crate::{
     archive::{Access, Archive},
     cli::CollectArgs,
@@ -59,6 +59,7 @@ fn register(
     args: &CollectArgs,
 ) -> anyhow::Result<Site> {
     let known = state.sites()?.into_iter().find(|site| site.conditions.tops.contains(url));
+    known.as_ref().map_or(Ok(()), removal::refuse_removed)?;
     let mut conditions = match &known {
         Some(site) => site.conditions.clone(),
         None => {

@@ -52,6 +52,7 @@ fn crawl_once(
         crashes: args.crashes,
         continuous,
         window: None,
+        delay_ms: None,
         sabotage: None,
     };
     let began_ms = clock::now_ms();

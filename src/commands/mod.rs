@@ -4,10 +4,12 @@ mod collect;
 mod config;
 mod demo;
 mod demo_site;
+mod diff;
 pub(crate) mod experiments;
 mod lab;
 mod look;
 mod mirror;
+mod removal;
 mod run;
 mod serve;
 mod sites;
@@ -50,6 +52,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Pages(args) => look::pages(&context, &args),
         Command::Versions(args) => look::versions(&context, &args),
         Command::Cat(args) => look::cat(&context, &args),
+        Command::Diff(args) => diff::diff(&context, &args),
         Command::Serve(args) => serve::serve(&context, &args),
         Command::Import(ImportCommand::Mirror(args)) => mirror::import(&context, &args),
         Command::Import(ImportCommand::Warc(args)) => warc::import(&context, &args),

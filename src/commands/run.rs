@@ -7,13 +7,15 @@ use std::{
 
 use nenrin_crawl::{Event, FetchOrder, Purpose, Ticket, read_exchange};
 use nenrin_fetch::{AddressPolicy, Exchange, FetchRequest, Fetcher, RobotsRules};
-use nenrin_state::SiteId;
+use nenrin_state::{Removal, SiteId};
+use nenrin_store::CompactOptions;
 use nenrin_urls::{CanonicalUrl, Scope};
 use nenrin_web::{Control, ControlError, Preview, UnderWay};
 
 use super::{
     Context,
     demo_site::{self, DemoSite},
+    removal,
     serve::{Served, interrupted, runtime},
 };
 use crate::{
@@ -107,6 +109,26 @@ impl Control for RunControl {
             phase: "receiving",
         };
         self.driver.under_way().into_iter().map(shown).collect()
+    }
+
+    fn removals(&self) -> &[Removal] {
+        &Removal::ALL
+    }
+
+    fn remove(&self, site: SiteId, removal: Removal, reason: &str) -> Result<(), ControlError> {
+        removal::carry_out(&self.archive, site, removal, reason)
+            .map_err(|e| failed(format!("{e:#}")))?;
+        if removal == Removal::Delete {
+            // Takes a while; reading and writing go on meanwhile.
+            let archive = self.archive.clone();
+            self.runtime.spawn_blocking(move || {
+                let done = archive.store.compact(&CompactOptions::default(), &mut |_, _| {});
+                if let Err(error) = done {
+                    tracing::warn!("what was deleted is not reclaimed yet: {error}");
+                }
+            });
+        }
+        Ok(())
     }
 
     fn start_demo(&self) -> Result<SiteId, ControlError> {

@@ -124,11 +124,12 @@ impl Served {
         let interface = listen("interface", args.interface.as_deref(), &settings.interface).await?;
         let replay = listen("replay", args.replay.as_deref(), &settings.replay).await?;
         let served = Self { interface: interface.local_addr()?, replay: replay.local_addr()? };
+        let origin = replay_origin(&settings.replay_origin, served.replay.port())?;
         let web = nenrin_web::router(WebApp {
             state: archive.state.clone(),
             control,
             store_stats: store_stats(archive),
-            replay_base: ReplayBase::Port(served.replay.port()),
+            replay_base: replay_base(&origin),
             options: WebOptions::new(secret()?),
             now_s: clock::now_s,
         });
@@ -137,6 +138,8 @@ impl Served {
             frame_ancestors: ["127.0.0.1", "localhost"]
                 .map(|host| format!("http://{host}:{ports}"))
                 .to_vec(),
+            origin: Some(origin.text),
+            refuses_foreign_names: served.replay.ip().is_loopback(),
             ..ReplayOptions::default()
         };
         let shelf = (archive.state.clone(), archive.store.clone());
@@ -176,6 +179,49 @@ async fn listen(what: &str, given: Option<&str>, configured: &str) -> anyhow::Re
             "the {what} cannot listen on {address} ({error}); choose another with --{what} 127.0.0.1:PORT"
         ))
     })
+}
+
+/// The origin that browsers use for replay.
+struct ReplayOrigin {
+    text: String,
+    /// Its name and port, where only this machine knows the name.
+    local: Option<(String, u16)>,
+}
+
+/// Where the setting names no port it is that on which replay listens.
+fn replay_origin(setting: &str, port: u16) -> anyhow::Result<ReplayOrigin> {
+    let wrong = || {
+        usage(anyhow::anyhow!(
+            "serve.replay_origin `{setting}` is not of the form http://replay.localhost or https://replay.example.org"
+        ))
+    };
+    let (scheme, host) = setting.split_once("://").ok_or_else(wrong)?;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | ':' | '[' | ']');
+    if !matches!(scheme, "http" | "https") || host.is_empty() || !host.chars().all(is_plain) {
+        return Err(wrong());
+    }
+    let (name, named) = match host.rsplit_once(':') {
+        Some((name, digits)) if !digits.contains(']') => {
+            (name, Some(digits.parse::<u16>().map_err(|_| wrong())?))
+        }
+        _ => (host, None),
+    };
+    let is_local = name == "localhost" || name.ends_with(".localhost");
+    Ok(match (is_local, named) {
+        (true, named) => {
+            let port = named.unwrap_or(port);
+            let text = format!("{scheme}://{name}:{port}");
+            ReplayOrigin { text, local: Some((name.to_owned(), port)) }
+        }
+        (false, _) => ReplayOrigin { text: setting.to_owned(), local: None },
+    })
+}
+
+fn replay_base(origin: &ReplayOrigin) -> ReplayBase {
+    match &origin.local {
+        Some((name, port)) => ReplayBase::Local { name: name.clone(), port: *port },
+        None => ReplayBase::Origin(origin.text.clone()),
+    }
 }
 
 /// Sizes for the interface.

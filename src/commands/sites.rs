@@ -3,7 +3,7 @@ use nenrin_state::{Outlook, RobotsPolicy, Schedule, Site, SiteConditions, State}
 use nenrin_urls::{CanonicalUrl, Scope};
 use serde_json::json;
 
-use super::Context;
+use super::{Context, removal};
 use crate::{
     archive::{Access, Archive},
     cli::{ConditionArgs, SiteCommand},
@@ -44,12 +44,18 @@ pub(super) fn site(context: &Context, command: SiteCommand) -> anyhow::Result<Ex
         }
         SiteCommand::Pause(args) => pause(context, &args.site, true),
         SiteCommand::Resume(args) => pause(context, &args.site, false),
+        SiteCommand::Remove(args) => removal::remove(context, &args),
+        SiteCommand::Restore(args) => removal::restore(context, &args),
+        SiteCommand::Removals => removal::list(context),
     }
 }
 
 fn pause(context: &Context, name: &str, paused: bool) -> anyhow::Result<Exit> {
     let archive = context.open(Access::Write)?;
     let site = find(&*archive.state, name)?;
+    if !paused {
+        removal::refuse_removed(&site)?;
+    }
     archive.state.pause_site(site.id, paused)?;
     show(context, &Site { paused, ..site })
 }
@@ -202,7 +208,8 @@ fn hours_text(windows: &[CollectingWindow]) -> String {
 
 fn list(context: &Context) -> anyhow::Result<Exit> {
     let archive = context.open(Access::Read)?;
-    let sites = archive.state.sites()?;
+    let mut sites = archive.state.sites()?;
+    sites.retain(|site| site.removed.is_none());
     if context.json {
         for site in &sites {
             print_json(&as_json(site))?;
@@ -241,7 +248,7 @@ fn as_json(site: &Site) -> serde_json::Value {
     json!({
         "site": site.id, "name": site.name, "conditions": site.conditions,
         "created": rfc3339(site.created_s), "collected": site.collected_s.map(rfc3339),
-        "paused": site.paused, "counts": site.counts,
+        "paused": site.paused, "removed": site.removed, "counts": site.counts,
     })
 }
 
@@ -286,13 +293,17 @@ fn outlook_lines(outlook: &Outlook) -> Vec<String> {
     lines
 }
 
-fn show(context: &Context, site: &Site) -> anyhow::Result<Exit> {
+pub(super) fn show(context: &Context, site: &Site) -> anyhow::Result<Exit> {
     if context.json {
         print_json(&as_json(site))?;
         return Ok(Exit::Done);
     }
     let conditions = &site.conditions;
-    let paused = if site.paused { "  (paused)" } else { "" };
+    let paused = match (site.removed, site.paused) {
+        (Some(removal), _) => format!("  (removed: {})", removal.as_str()),
+        (None, true) => "  (paused)".to_owned(),
+        (None, false) => String::new(),
+    };
     say(format!("site {}: {}{paused}", site.id.0, site.name))?;
     let tops: Vec<&str> = conditions.tops.iter().map(CanonicalUrl::as_str).collect();
     let robots = match &conditions.robots {

@@ -11,6 +11,7 @@ mod bad_input;
 mod bad_servers;
 mod collecting;
 mod continuous;
+mod faithful;
 mod following;
 mod json;
 mod killing;

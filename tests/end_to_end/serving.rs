@@ -93,6 +93,65 @@ fn serve_shows_the_sites_and_any_page_as_of_any_date() {
 }
 
 #[test]
+fn diff_names_the_lines_that_changed() {
+    let (nenrin, site, dates) = two_editions();
+    let text = nenrin.run(&["diff", &site.top()]).expect(0).text();
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines.iter().any(|line| line.starts_with("-edition ")), "{text}");
+    assert!(lines.iter().any(|line| line.starts_with("+edition ")), "{text}");
+    let (first, last) = (&dates[0], dates.last().unwrap());
+    let found = nenrin
+        .run(&["diff", &site.top(), "--from", first, "--to", last, "--json"])
+        .expect(0)
+        .document();
+    let removed = found["removed"].as_array().unwrap();
+    assert!(removed[0].as_str().unwrap().starts_with("edition "), "{found}");
+    assert_eq!(found["same"], false);
+    assert!(found["blocks"]["added"].as_u64().unwrap() > 0, "{found}");
+    nenrin.run(&["diff", &site.top(), "--from", first, "--to", first]).expect_said(0, &["same"]);
+    nenrin.run(&["diff", "http://nowhere.example/"]).expect_said(2, &["no version"]);
+}
+
+#[test]
+fn a_site_is_hidden_denied_given_back_and_deleted_each_with_its_reason() {
+    let (nenrin, site, _) = two_editions();
+    let other = Site::of_pages(&[("/", Reply::html("another site's page"))]);
+    nenrin.collect(&[&other.top()]).expect(0);
+    let name = site.address.to_string();
+    let remove = |how: &str, more: &[&str]| {
+        let args = ["site", "remove", &name, "--how", how, "--reason", "they asked"];
+        nenrin.run(&[&args[..], more].concat())
+    };
+    let listed = || nenrin.run(&["site", "list", "--json"]).expect(0).lines().len();
+    let served = start(&nenrin, "serve");
+    let opened = || get(&format!("{}web/2/{}", served.replay, site.top())).0;
+
+    remove("hide", &[]).expect(0);
+    assert_eq!((listed(), opened()), (1, 200));
+    nenrin.collect(&[&site.top()]).expect_said(2, &["removed (hide)", "restore"]);
+    remove("deny", &[]).expect(0);
+    assert_eq!(opened(), 404);
+    nenrin.run(&["cat", &site.top()]).expect(2);
+    nenrin.run(&["site", "restore", &name, "--reason", "changed their mind"]).expect(0);
+    assert_eq!((listed(), opened()), (2, 200));
+
+    let before = nenrin.pack_bytes();
+    remove("delete", &[]).expect_said(2, &["--confirm"]);
+    remove("delete", &["--confirm", &name]).expect_said(0, &["deleted"]);
+    assert_eq!(opened(), 404);
+    assert!(nenrin.pack_bytes() < before, "room is given back");
+    nenrin.assert_sound();
+    nenrin.run(&["reindex"]).expect(0);
+    nenrin.run(&["versions", &site.top()]).expect(2);
+    assert_eq!(nenrin.cat(&other.top()), b"another site's page");
+    nenrin.run(&["site", "restore", &name, "--reason", "oh"]).expect_said(2, &["deleted"]);
+    let log = nenrin.run(&["site", "removals", "--json"]).expect(0).lines();
+    let what: Vec<String> = log.iter().map(|row| row["removal"].to_string()).collect();
+    assert_eq!(what, ["\"delete\"", "null", "\"deny\"", "\"hide\""]);
+    assert!(log.iter().all(|row| !row["reason"].as_str().unwrap().is_empty()));
+}
+
+#[test]
 fn run_collects_what_is_due_and_ends_well_on_sigterm() {
     let site = Site::serve(|request| match request.path.as_str() {
         "/" => Reply::html("<a href=/a>a</a>"),

@@ -401,6 +401,7 @@ impl Reply {
 pub(crate) struct Site {
     pub(crate) address: SocketAddr,
     log: Arc<Mutex<Vec<Request>>>,
+    listening: tokio::task::JoinHandle<()>,
 }
 
 impl Site {
@@ -422,13 +423,20 @@ impl Site {
             under_way: AtomicUsize::new(0),
             answer: Box::new(answer),
         });
-        RUNTIME.spawn(async move {
+        let listening = RUNTIME.spawn(async move {
             while let Ok((connection, _)) = listener.accept().await {
                 let _ = connection.set_nodelay(true);
                 tokio::spawn(serve_connection(connection, shared.clone()));
             }
         });
-        Self { address, log }
+        Self { address, log, listening }
+    }
+
+    /// Stops listening; returns where nobody is any more.
+    pub(crate) fn close(self) -> SocketAddr {
+        self.listening.abort();
+        until("the server to be gone", || self.listening.is_finished());
+        self.address
     }
 
     /// Serves pages by path; robots.txt and all else is not there.

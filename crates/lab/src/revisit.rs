@@ -10,7 +10,7 @@ mod walk;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use nenrin_revisit::{AutoPolicy, AutoTuning, Budget, Limits, PolicySpec, RevisitPolicy};
+use nenrin_revisit::{Budget, Limits, PolicySpec};
 use serde_json::{Value, json};
 
 pub use self::measure::{Bin, Measures, Month};
@@ -74,15 +74,14 @@ pub fn run(log: &UpdateLog, options: &RevisitOptions) -> Result<Value, LabError>
 pub fn walk(log: &UpdateLog, spec: &PolicySpec, visits: Option<u64>) -> (Vec<Tally>, Option<f64>) {
     let resolution_s = log.window.resolution_s;
     let limits = Limits::experiment(resolution_s);
-    let PolicySpec::Auto { fair, last_modified } = *spec else {
-        let mut policy = spec.build(limits);
+    let mut policy = spec.build(limits);
+    if !matches!(spec, PolicySpec::Auto { .. } | PolicySpec::Budget { .. }) {
         let alone = |page| walk::alone(page, policy.as_mut(), resolution_s);
         return (log.pages.iter().map(alone).collect(), None);
-    };
-    let mut policy = AutoPolicy::new(fair, last_modified, limits, AutoTuning::default());
+    }
     let end_s = (i64::from(log.slots()) + 1) * resolution_s;
     policy.set_budget(visits.map(|visits| Budget { visits: visits as f64, end_s }));
-    let (tallies, bytes) = walk_together(log, &mut policy);
+    let (tallies, bytes) = walk_together(log, policy.as_mut());
     (tallies, Some(bytes))
 }
 

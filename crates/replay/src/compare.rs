@@ -10,7 +10,8 @@ use nenrin_extract::{ContentKind, charset, content_kind, decode_content};
 use nenrin_urls::CanonicalUrl;
 
 use crate::{
-    Capture, ReplayError,
+    Archive, Capture, ReplayError, ReplayOptions,
+    choose::Choice,
     date::{Period, Stamp},
     diff::{self, Side},
     head::Head,
@@ -75,19 +76,100 @@ struct Readable {
     text: String,
 }
 
-fn readable(replay: &Replay, capture: &Capture) -> Result<Readable, ReplayError> {
-    let content = replay.archive.read(capture.version)?;
+impl Readable {
+    fn is_text(&self) -> bool {
+        !matches!(self.kind, ContentKind::Image | ContentKind::Other)
+    }
+
+    /// Lines as readers see them; of what is no page, as they stand.
+    fn lines(&self) -> Vec<String> {
+        match self.kind.is_page() {
+            true => diff::lines(&self.text),
+            false => self.text.lines().map(str::to_owned).collect(),
+        }
+    }
+}
+
+/// A line of text of two versions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Line {
+    /// In both.
+    Same(String),
+    /// In the older one alone.
+    Removed(String),
+    /// In the newer one alone.
+    Added(String),
+}
+
+/// What changed between two versions of a page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PageChanges {
+    /// The version for the first date.
+    pub old: Capture,
+    /// The version for the second.
+    pub new: Capture,
+    /// The text of both, line by line; `None` where one of them is no text.
+    pub lines: Option<Vec<Line>>,
+    /// Blocks that both have.
+    pub blocks_same: usize,
+    /// Blocks that the older one alone has.
+    pub blocks_removed: usize,
+    /// Blocks that the newer one alone has.
+    pub blocks_added: usize,
+}
+
+fn readable(archive: &dyn Archive, capture: &Capture) -> Result<Readable, ReplayError> {
+    let content = archive.read(capture.version)?;
     let head = Head::parse(&content.head.response_head);
     let coding = head.get_str("content-encoding");
     let body = decode_content(coding, &content.body, MAX_COMPARED_BYTES).unwrap_or_default();
     let content_type = head.get_str("content-type");
     let kind = content_kind(content_type, &capture.url, &body);
-    let is_text = !matches!(kind, ContentKind::Image | ContentKind::Other);
-    let text = match is_text {
-        true => charset(content_type, &body).decode(&body).0.into_owned(),
-        false => String::new(),
-    };
-    Ok(Readable { kind, text })
+    let mut found = Readable { kind, text: String::new() };
+    if found.is_text() {
+        found.text = charset(content_type, &body).decode(&body).0.into_owned();
+    }
+    Ok(found)
+}
+
+/// What changed between the versions of a page for two dates; `None` where there is no version.
+pub fn page_changes(
+    archive: &dyn Archive,
+    url: &CanonicalUrl,
+    from_s: i64,
+    to_s: i64,
+) -> Result<Option<PageChanges>, ReplayError> {
+    let options = &ReplayOptions::default();
+    let find = |at_s| Choice { archive, options, url, at_s, modifier: Modifier::Page }.make();
+    let (Some(old), Some(new)) = (find(from_s)?, find(to_s)?) else { return Ok(None) };
+    let (before, after) = (readable(archive, &old)?, readable(archive, &new)?);
+    let lines = (before.is_text() && after.is_text())
+        .then(|| changed_lines(&before.lines(), &after.lines()));
+    let blocks = blocks(archive, &old, &new)?;
+    Ok(Some(PageChanges {
+        old,
+        new,
+        lines,
+        blocks_same: blocks.same,
+        blocks_removed: blocks.removed.len(),
+        blocks_added: blocks.added.len(),
+    }))
+}
+
+fn changed_lines(old: &[String], new: &[String]) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for change in diff::compare(old, new) {
+        match change {
+            diff::Change::Same(range, _) => {
+                lines.extend(old[range].iter().cloned().map(Line::Same));
+            }
+            diff::Change::Changed(removed, added) => {
+                lines.extend(old[removed].iter().cloned().map(Line::Removed));
+                lines.extend(new[added].iter().cloned().map(Line::Added));
+            }
+        }
+    }
+    lines
 }
 
 fn text(
@@ -96,30 +178,27 @@ fn text(
     old: &Capture,
     new: &Capture,
 ) -> Result<Response<Body>, ReplayError> {
-    let lines = |content: &Readable| match content.kind.is_page() {
-        true => diff::lines(&content.text),
-        false => content.text.lines().map(str::to_owned).collect(),
-    };
-    let (before, after) = (readable(replay, old)?, readable(replay, new)?);
+    let archive = &*replay.archive;
+    let (before, after) = (readable(archive, old)?, readable(archive, new)?);
     let diff = Diff {
         url,
         old,
         new,
-        old_lines: &lines(&before),
-        new_lines: &lines(&after),
-        blocks: &blocks(replay, old, new)?,
+        old_lines: &before.lines(),
+        new_lines: &after.lines(),
+        blocks: &blocks(archive, old, new)?,
         is_page: before.kind.is_page() && after.kind.is_page(),
     };
     Ok(own_page(replay, StatusCode::OK, &diff.page()))
 }
 
-fn blocks(replay: &Replay, old: &Capture, new: &Capture) -> Result<Blocks, ReplayError> {
-    let before = replay.archive.blocks(old.version)?;
+fn blocks(archive: &dyn Archive, old: &Capture, new: &Capture) -> Result<Blocks, ReplayError> {
+    let before = archive.blocks(old.version)?;
     let mut unmatched: BTreeMap<[u8; 32], usize> = BTreeMap::new();
     before.iter().for_each(|block| *unmatched.entry(block.digest).or_default() += 1);
     let mut found = Blocks::default();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    for block in replay.archive.blocks(new.version)? {
+    for block in archive.blocks(new.version)? {
         match unmatched.get_mut(&block.digest).filter(|left| **left > 0) {
             Some(left) => {
                 *left -= 1;
@@ -145,7 +224,8 @@ fn rendered(
     new: &Capture,
     side: Side,
 ) -> Result<Response<Body>, ReplayError> {
-    let (before, after) = (readable(replay, old)?, readable(replay, new)?);
+    let archive = &*replay.archive;
+    let (before, after) = (readable(archive, old)?, readable(archive, new)?);
     let (shown, html) = match side {
         Side::Old => (old, diff::marked(&before.text, &after.text, side)),
         Side::New => (new, diff::marked(&after.text, &before.text, side)),

@@ -3,6 +3,7 @@
 //! Read in this order:
 //! - [`Archive`], [`Capture`], [`Content`]: the seam to whatever holds the versions;
 //! - [`router`] and [`ReplayOptions`]: everything that is answered over HTTP;
+//! - [`page_changes`]: what changed between two versions, for programs;
 //! - [`MemoryArchive`]: an archive for tests and demonstrations.
 //!
 //! Inside, a request becomes a target (`target`), a target and a date become a version (`choose`),
@@ -26,6 +27,7 @@ mod memory;
 mod modifier;
 mod options;
 mod pages;
+mod place;
 mod rewrite;
 mod router;
 mod span;
@@ -35,6 +37,7 @@ mod timemap;
 mod web;
 
 pub use archive::{Archive, Capture, Content, ContentBlock, ContentHead};
+pub use compare::{Line, PageChanges, page_changes};
 pub use error::{ArchiveError, ReplayError};
 pub use memory::MemoryArchive;
 pub use options::ReplayOptions;

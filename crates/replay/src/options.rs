@@ -17,6 +17,12 @@ pub struct ReplayOptions {
     /// Origins that may show replayed pages in a frame, besides replay itself:
     /// `http://localhost:8080` for the interface.
     pub frame_ancestors: Vec<String>,
+    /// The origin that replay goes by, such as `http://replay.localhost:8081`: browsers that come
+    /// to a loopback address are led to it, because cookies do not tell ports apart.
+    pub origin: Option<String>,
+    /// Whether host names other than the origin's, loopback's and addresses are refused: pages of
+    /// strangers could reach a loopback port by a name of their own.
+    pub refuses_foreign_names: bool,
 }
 
 impl Default for ReplayOptions {
@@ -28,6 +34,8 @@ impl Default for ReplayOptions {
             max_rewritten_bytes: 64 << 20,
             cache_bytes: 24 << 20,
             frame_ancestors: Vec::new(),
+            origin: None,
+            refuses_foreign_names: false,
         }
     }
 }

@@ -14,7 +14,9 @@ use bytes::Bytes;
 use crate::{
     Archive, ReplayError, ReplayOptions,
     answer::{PageCache, headers::Guard},
-    assets, cdx, compare, pages, span, timemap, web,
+    assets, cdx, compare, pages,
+    place::{self, Place},
+    span, timemap, web,
 };
 
 /// What every request needs.
@@ -88,6 +90,11 @@ fn handle(
                 return not_allowed(&replay);
             }
             let ask = Ask { uri: parts.uri, headers: parts.headers };
+            match place::judge(&replay.options, &ask) {
+                Place::Right => {}
+                Place::Elsewhere(to) => return redirect(StatusCode::TEMPORARY_REDIRECT, &to),
+                Place::Foreign => return misdirected(&replay),
+            }
             let answered = tokio::task::spawn_blocking(move || answered(&replay, &ask, work)).await;
             let answer = answered.unwrap_or_else(|error| {
                 tracing::error!(%error, "an answer was not finished");
@@ -120,6 +127,13 @@ fn not_allowed(replay: &Replay) -> Answer {
     let mut answer = own_page(replay, StatusCode::METHOD_NOT_ALLOWED, &page);
     answer.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
     answer
+}
+
+fn misdirected(replay: &Replay) -> Answer {
+    let sentence = "Replay does not go by this host name; `serve.replay_origin` in the \
+                    configuration says by which it does.";
+    let page = pages::missing::refusal("Not under this name", sentence);
+    own_page(replay, StatusCode::MISDIRECTED_REQUEST, &page)
 }
 
 /// An answer to HEAD tells the length of what GET would send.

@@ -215,11 +215,33 @@ fn finish(
 
 fn missing(replay: &Replay, target: &Target, at_s: Option<i64>) -> Result<Answer, ReplayError> {
     let url = &target.url;
+    if let Some(index) = index_file(replay, target, at_s)? {
+        return Ok(redirect(StatusCode::FOUND, &index));
+    }
     let is_loop = replay.archive.as_of(&url.key(), i64::MAX)?.is_some();
     let nearby = nearby(replay, url)?;
     let page =
         Missing { url, date: at_s.map(|at_s| Stamp(at_s).to_string()), nearby: &nearby, is_loop };
     Ok(own_page(replay, StatusCode::NOT_FOUND, &page.page()))
+}
+
+/// Where the file of a directory's page is replayed: mirrors that were imported from a folder have
+/// the file alone.
+fn index_file(
+    replay: &Replay,
+    target: &Target,
+    at_s: Option<i64>,
+) -> Result<Option<String>, ReplayError> {
+    let path = target.url.path_and_query();
+    if !path.ends_with('/') || path.contains('?') {
+        return Ok(None);
+    }
+    let Ok(file) = target.url.join("index.html") else { return Ok(None) };
+    let found = choose(replay, &file, at_s.unwrap_or(i64::MAX), target.modifier)?;
+    Ok(found.map(|found| {
+        let stamp = Stamp(at_s.unwrap_or(found.at_s));
+        format!("/web/{stamp}{}/{}", target.modifier.as_str(), found.url)
+    }))
 }
 
 /// Archived URLs in the directory of a URL, then anywhere on its host.

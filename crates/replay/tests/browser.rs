@@ -1,10 +1,8 @@
 //! Replay in a real browser: nothing from the live web, and pages as they looked.
 
-#[path = "support/browser.rs"]
-mod driver;
 mod support;
 
-use driver::{Browser, LiveWeb, serve};
+use nenrin_browser::{Browser, LiveWeb, Names, serve};
 use nenrin_replay::MemoryArchive;
 use serde_json::json;
 use support::{HTML, at, served, url};
@@ -51,16 +49,15 @@ fn tricks(port: u16) -> MemoryArchive {
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_from_the_live_web_is_asked_for() {
     let live = LiveWeb::start().await;
-    let Some(mut browser) = Browser::start("tricks", &live).await else { return };
+    let Some(mut browser) = Browser::start(Names::Live(&live)).await else { return };
     browser.wait(300).await;
     let before = live.visits();
-    let port = serve(served(tricks(live.port))).await;
-    let place =
-        format!("http://127.0.0.1:{port}/web/20240115000000/http://tricks.test/dir/page.html");
+    let origin = serve(served(tricks(live.port))).await;
+    let place = format!("{origin}/web/20240115000000/http://tricks.test/dir/page.html");
     // Twice: before and after the worker watches.
     for round in ["without the worker", "with the worker"] {
         browser.open(&place).await;
-        assert!(browser.until("window.tried === true").await, "{round}: the page did not finish");
+        browser.until("window.tried === true").await;
         browser.wait(700).await;
         let found = browser.eval("JSON.stringify(window.results())").await;
         let found: serde_json::Value =
@@ -83,9 +80,7 @@ async fn nothing_from_the_live_web_is_asked_for() {
         browser.eval(&format!("{{ {leave} }}; true")).await;
         let arrived = "location.pathname.startsWith('/web/20240115000000') \
             && location.href.includes('http://cdn.test/next.html') && document.title === 'next'";
-        let has_arrived = browser.until(arrived).await;
-        let now = browser.eval("location.href").await;
-        assert!(has_arrived, "{leave} led to {now}");
+        browser.until(arrived).await;
         assert_eq!(live.visits() - before, 0, "{leave}: {:?}", live.seen());
     }
     browser.open(&place).await;
@@ -95,13 +90,12 @@ async fn nothing_from_the_live_web_is_asked_for() {
     // The counter counts: a page that is not replayed reaches it.
     browser.open("http://control.test/").await;
     assert!(live.visits() > before);
-    browser.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn japanese_pages_look_as_they_did() {
     let live = LiveWeb::start().await;
-    let Some(mut browser) = Browser::start("japanese", &live).await else { return };
+    let Some(mut browser) = Browser::start(Names::Live(&live)).await else { return };
     let text = "日本語の年輪、表示とソース";
     let mut archive = MemoryArchive::new();
     for (label, in_header) in [
@@ -133,7 +127,7 @@ async fn japanese_pages_look_as_they_did() {
             page,
         );
     }
-    let port = serve(served(archive)).await;
+    let origin = serve(served(archive)).await;
     for (label, in_header, expected) in [
         ("Shift_JIS", false, "Shift_JIS"),
         ("x-sjis", true, "Shift_JIS"),
@@ -141,8 +135,7 @@ async fn japanese_pages_look_as_they_did() {
         ("ISO-2022-JP", false, "ISO-2022-JP"),
         ("ISO-2022-JP", true, "ISO-2022-JP"),
     ] {
-        let place =
-            format!("http://127.0.0.1:{port}/web/20240115000000/http://jp.test/{label}{in_header}");
+        let place = format!("{origin}/web/20240115000000/http://jp.test/{label}{in_header}");
         browser.open(&place).await;
         assert_eq!(browser.eval("document.characterSet").await, json!(expected));
         assert_eq!(browser.eval("document.title").await, json!(text), "{label}");
@@ -164,5 +157,4 @@ async fn japanese_pages_look_as_they_did() {
             json!(true)
         );
     }
-    browser.close().await;
 }

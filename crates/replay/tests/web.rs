@@ -223,3 +223,16 @@ fn forms_that_send_data_are_refused() {
     assert_eq!(answer.status, 405);
     assert_eq!(answer.header("allow"), "GET, HEAD");
 }
+
+#[test]
+fn a_directory_without_a_version_leads_to_its_index_file() {
+    let mut archive = MemoryArchive::new();
+    archive.put(&url("http://e.com/a/index.html"), at(10, 0), 200, HTML, "the file");
+    let router = served(archive);
+    let answer = ask(&router, "/web/20240115000000/http://e.com/a/", &[]);
+    assert_eq!(answer.status, 302);
+    assert_eq!(answer.header("location"), "/web/20240115000000/http://e.com/a/index.html");
+    let newest = ask(&router, "/web/http://e.com/a/", &[]);
+    assert_eq!(newest.header("location"), "/web/20240110000000/http://e.com/a/index.html");
+    assert_eq!(ask(&router, "/web/2024/http://e.com/b/", &[]).status, 404);
+}

@@ -1,7 +1,7 @@
 //! A server with more due pages than politeness allows (paper 004): its intervals are stretched
 //! evenly until it keeps up, and restored afterwards.
 
-/// Lateness is looked at once in this many buckets, and that many buckets late is too late.
+/// Lateness is looked at once in this many buckets.
 const LOOK_BUCKETS: i64 = 6;
 /// By how much one step may stretch, and the share that stays when the server keeps up again.
 const STEP: (f64, f64) = (1.1, 4.0);
@@ -13,25 +13,34 @@ const MOST_PERCENT: u32 = 100_000;
 
 /// How far one server's intervals are stretched.
 ///
-/// Pages are taken in the order of their due times. If pages become due r times as fast as they
-/// can be visited, the lateness of the page at the head grows by 1 − 1/r seconds a second: that
-/// shows r, and stretching all intervals by r brings the server into balance. A step shows its
+/// Pages are taken in the order of their due times, so all of a server's pages come equally late,
+/// and those with short intervals suffer most. If pages planned τ apart come L late, they are in
+/// truth τ + L apart: planned (τ + L)/τ times as far apart they would be on time. A step shows its
 /// effect only after a round of intervals, so the next one waits that long.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Overflow {
     percent: u32,
     /// Mean planned interval of the pages visited.
     interval_s: f64,
-    /// When lateness was last looked at, and what it was.
-    looked: Option<(i64, i64)>,
+    /// Lateness since the last look: sum and number.
+    late_s: (f64, u32),
+    looked_s: Option<i64>,
+    /// Mean lateness at the look before.
+    late_before_s: f64,
     hold_until_s: i64,
 }
 
 impl Overflow {
     /// As kept with the server; 100 percent is no stretching.
     pub fn new(percent: u32) -> Self {
-        let percent = percent.clamp(NOT_AT_ALL, MOST_PERCENT);
-        Self { percent, interval_s: 0.0, looked: None, hold_until_s: i64::MIN }
+        Self {
+            percent: percent.clamp(NOT_AT_ALL, MOST_PERCENT),
+            interval_s: 0.0,
+            late_s: (0.0, 0),
+            looked_s: None,
+            late_before_s: 0.0,
+            hold_until_s: i64::MIN,
+        }
     }
 
     /// How far intervals are stretched now.
@@ -49,30 +58,34 @@ impl Overflow {
     pub fn visited(&mut self, now_s: i64, due_s: i64, interval_s: i64, bucket_s: i64) -> bool {
         let newest = if self.interval_s == 0.0 { 1.0 } else { NEWEST };
         self.interval_s += newest * (interval_s as f64 - self.interval_s);
-        let late_s = (now_s - due_s).max(0);
-        let look_s = LOOK_BUCKETS * bucket_s.max(1);
-        let Some((looked_s, late_before_s)) = self.looked else {
-            self.looked = Some((now_s, late_s));
-            return false;
-        };
-        if now_s - looked_s < look_s {
+        self.late_s = (self.late_s.0 + (now_s - due_s).max(0) as f64, self.late_s.1 + 1);
+        let looked_s = *self.looked_s.get_or_insert(now_s);
+        if now_s - looked_s < LOOK_BUCKETS * bucket_s.max(1) {
             return false;
         }
-        self.looked = Some((now_s, late_s));
+        self.looked_s = Some(now_s);
+        let (sum_s, visits) = std::mem::take(&mut self.late_s);
+        let late_s = sum_s / f64::from(visits.max(1));
+        let before_s = std::mem::replace(&mut self.late_before_s, late_s);
         if now_s < self.hold_until_s {
             return false;
         }
-        let before = self.percent;
-        let growth = (late_s - late_before_s) as f64 / (now_s - looked_s) as f64;
-        if late_s > look_s && growth > 0.0 {
-            let step = (1.0 / (1.0 - growth).max(0.1)).clamp(STEP.0, STEP.1);
-            self.set(f64::from(before) * step);
-            self.hold_until_s = now_s + self.interval_s as i64 + late_s;
-        } else if late_s <= bucket_s && before > NOT_AT_ALL {
-            self.set(f64::from(before) * RECOVERY);
-            self.hold_until_s = now_s + self.interval_s as i64 / 2;
+        self.step(now_s, late_s, before_s, bucket_s as f64)
+    }
+
+    /// Pages of one bucket come up to a bucket late by themselves; lateness that shrinks already
+    /// needs no step.
+    fn step(&mut self, now_s: i64, late_s: f64, before_s: f64, bucket_s: f64) -> bool {
+        let percent = self.percent;
+        if late_s > bucket_s && late_s > 0.9 * before_s {
+            let step = (1.0 + late_s / self.interval_s.max(1.0)).clamp(STEP.0, STEP.1);
+            self.set(f64::from(percent) * step);
+            self.hold_until_s = now_s + (self.interval_s * step + late_s) as i64;
+        } else if late_s <= bucket_s && percent > NOT_AT_ALL {
+            self.set(f64::from(percent) * RECOVERY);
+            self.hold_until_s = now_s + (self.interval_s / 2.0) as i64;
         }
-        self.percent != before
+        self.percent != percent
     }
 
     fn set(&mut self, percent: f64) {

@@ -156,6 +156,11 @@ impl RevisitPolicy for SharePolicy {
         Next { due_s: self.limits.due_s(now_s, history.last_visit_s(), interval_s), why }
     }
 
+    fn is_due(&self, now_s: i64, history: &PageHistory, place: Place) -> bool {
+        let Some(last_s) = history.last_visit_s() else { return true };
+        self.next_due(last_s, history, place).due_s <= now_s
+    }
+
     fn meet(&mut self, _now_s: i64, server: u64, path: &str) -> Place {
         self.place(server, path)
     }

@@ -2,8 +2,8 @@ use nenrin_urls::{CanonicalUrl, UrlKey};
 
 use crate::{
     Change, DayCounts, DayQuery, Discovered, DuePage, LogQuery, NewPage, PageId, PageRecord,
-    PathQuery, Round, ServerId, ServerRecord, Site, SiteConditions, SiteId, SiteServer, SiteSums,
-    StateError, StateStats, TreeEntry, TroubleGroup, VersionRow, VisitRow,
+    PathQuery, Removal, RemovalRow, Round, ServerId, ServerRecord, Site, SiteConditions, SiteId,
+    SiteServer, SiteSums, StateError, StateStats, TreeEntry, TroubleGroup, VersionRow, VisitRow,
 };
 
 /// Where a scan of the long-term queue stands: bucket and page taken last.
@@ -106,7 +106,32 @@ pub trait State: Send + Sync {
     /// Pauses or resumes a site.
     fn pause_site(&self, site: SiteId, paused: bool) -> Result<(), StateError>;
 
-    /// Every site, by number.
+    /// Removes a site in one of three ways, or with `None` gives it back, and writes down why. It is
+    /// paused; from [`Removal::Deny`] on, pages that no other site has are found no more, whoever
+    /// visits them again. What was deleted cannot be given back.
+    fn remove_site(
+        &self,
+        site: SiteId,
+        removal: Option<Removal>,
+        reason: &str,
+        now_s: i64,
+    ) -> Result<(), StateError>;
+
+    /// What was removed and given back, newest first.
+    fn removals(&self) -> Result<Vec<RemovalRow>, StateError>;
+
+    /// The versions of some of a site's denied pages, in the order of pages; goes on after a page.
+    fn denied_versions(
+        &self,
+        site: SiteId,
+        after: Option<PageId>,
+        pages: usize,
+    ) -> Result<Vec<(PageId, u64)>, StateError>;
+
+    /// Drops every version of these pages, after the store has forgotten them; returns how many.
+    fn drop_versions(&self, pages: &[PageId]) -> Result<u64, StateError>;
+
+    /// Every site, by number, also those that were removed.
     fn sites(&self) -> Result<Vec<Site>, StateError>;
 
     /// Begins a round of a site, or returns the one that is not finished yet.

@@ -45,6 +45,12 @@ pub enum StateError {
         /// The name.
         name: String,
     },
+    /// What was deleted cannot be given back.
+    #[error("the content of site {name} was deleted; register it anew to collect it again")]
+    SiteDeleted {
+        /// The site's number.
+        name: String,
+    },
     /// The engine failed.
     #[error("the state in {path} could not be {action}")]
     Engine {

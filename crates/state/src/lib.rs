@@ -5,6 +5,7 @@
 //! - [`Site`] and [`SiteConditions`]: what a person registered;
 //! - [`PageRecord`], [`DuePage`]: a page and what is needed to visit it;
 //! - [`Change`], above all [`VisitCommit`]: all that one visit makes true, at once;
+//! - [`Removal`]: the three ways to remove a site;
 //! - [`SqliteState`]: the embedded implementation.
 //!
 //! State holds no content: a version row names a version of the store by its number. State may be
@@ -15,6 +16,7 @@ mod error;
 mod outlook;
 mod overview;
 mod records;
+mod removal;
 mod sqlite;
 #[cfg(any(test, feature = "suite"))]
 pub mod suite;
@@ -31,4 +33,5 @@ pub use records::{
     ServerPace, ServerRecord, Site, SiteConditions, SiteCounts, SiteId, StateStats, VersionRow,
     VisitCommit, VisitRow,
 };
+pub use removal::{Removal, RemovalRow};
 pub use sqlite::SqliteState;

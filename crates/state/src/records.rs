@@ -4,6 +4,8 @@ use nenrin_revisit::{CollectingWindow, Found, KnownPage, RevisitSettings};
 use nenrin_urls::{CanonicalUrl, Scope, Server};
 use serde::{Deserialize, Serialize};
 
+use crate::Removal;
+
 /// The number of a site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -192,6 +194,8 @@ pub struct Site {
     pub collected_s: Option<i64>,
     /// Whether collecting is paused.
     pub paused: bool,
+    /// How it was removed, if it was.
+    pub removed: Option<Removal>,
     /// Running totals.
     pub counts: SiteCounts,
 }

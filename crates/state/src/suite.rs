@@ -6,8 +6,9 @@ use nenrin_urls::{CanonicalUrl, Scope};
 
 use crate::{
     Change, ContentMark, DayQuery, Discovered, DuePage, DueQuery, LogQuery, Outcome, PageFilter,
-    PageUpdate, PathQuery, PullForward, RobotsCopy, RobotsPolicy, RoundEnd, Schedule, ServerPace,
-    SiteConditions, State, StateError, VersionQuery, VersionRow, VisitCommit, VisitFilter,
+    PageUpdate, PathQuery, PullForward, Removal, RobotsCopy, RobotsPolicy, RoundEnd, Schedule,
+    ServerPace, SiteConditions, State, StateError, VersionQuery, VersionRow, VisitCommit,
+    VisitFilter,
 };
 
 /// Declares one test per law of the contract, each on a fresh state.
@@ -45,6 +46,10 @@ macro_rules! contract_suite {
                 versions_are_read_backwards_in_portions
                 pages_are_listed_by_path_and_by_directory
                 an_imported_visit_of_the_past_leaves_what_is_known_last
+                a_hidden_site_is_paused_and_its_versions_are_found
+                what_is_denied_is_found_no_more_until_it_is_given_back
+                a_page_that_another_site_has_is_not_denied
+                what_was_deleted_stays_deleted
             );
         }
     };
@@ -307,8 +312,11 @@ pub fn a_site_may_change_to_schedules_of_pages_and_back(state: &impl State) {
     assert_eq!(due(state, NOW_S + 86_400).len(), 2);
     let other = state.add_site("other", &continuous("http://e.com/"), NOW_S).unwrap();
     state.set_site(page.site, &conditions("http://e.com/"), NOW_S).unwrap();
-    let left = state.load_due(&due_query(NOW_S + 1_000_000)).unwrap().pages;
-    assert_eq!((left.len(), left[0].site), (1, other.id));
+    state.make_known(other.id, &[found("http://e.com/later", 2)], NOW_S + 5_000).unwrap();
+    assert_eq!(state.page(&url("http://e.com/later")).unwrap().unwrap().due_s, Some(NOW_S + 5_000));
+    let left = state.load_due(&due_query(NOW_S + 86_400)).unwrap().pages;
+    assert_eq!(left.len(), 2);
+    assert!(left.iter().all(|due| due.site == other.id));
 }
 
 pub fn what_pages_share_is_kept_with_a_commit(state: &impl State) {
@@ -681,4 +689,74 @@ pub fn an_imported_visit_of_the_past_leaves_what_is_known_last(state: &impl Stat
     assert_eq!(times(i64::MIN, i64::MAX), all);
     assert_eq!(times(NOW_S - 99, NOW_S + 49), all[1..2]);
     assert_eq!(state.visits_of(&url("http://e.com/none"), 0, i64::MAX).unwrap(), []);
+}
+
+/// A site with two pages, one version each.
+fn removable(state: &impl State) -> crate::SiteId {
+    let site = state.add_site("r", &conditions("http://r.com/"), NOW_S).unwrap().id;
+    state.adopt_version(site, &url("http://r.com/"), &row(71, NOW_S)).unwrap();
+    state.adopt_version(site, &url("http://r.com/b"), &row(72, NOW_S)).unwrap();
+    site
+}
+
+fn is_found(state: &impl State, text: &str) -> bool {
+    let key = url(text).key();
+    let found = state.version_as_of(&key, NOW_S).unwrap().is_some();
+    assert_eq!(found, !state.versions(&key, VersionQuery::default()).unwrap().is_empty());
+    assert_eq!(found, !state.newest_versions(&key, (i64::MAX, u64::MAX), 9).unwrap().is_empty());
+    let listed = state.urls(key.as_str(), &format!("{key}~"), 9).unwrap();
+    assert_eq!(found, listed.contains(&url(text)));
+    found
+}
+
+pub fn a_hidden_site_is_paused_and_its_versions_are_found(state: &impl State) {
+    let site = removable(state);
+    state.remove_site(site, Some(Removal::Hide), "dull", NOW_S + 1).unwrap();
+    let found = &state.sites().unwrap()[0];
+    assert_eq!((found.paused, found.removed), (true, Some(Removal::Hide)));
+    assert!(is_found(state, "http://r.com/b"));
+    let log = state.removals().unwrap();
+    assert_eq!((log.len(), log[0].reason.as_str(), log[0].at_s), (1, "dull", NOW_S + 1));
+}
+
+pub fn what_is_denied_is_found_no_more_until_it_is_given_back(state: &impl State) {
+    let site = removable(state);
+    state.remove_site(site, Some(Removal::Deny), "asked to", NOW_S).unwrap();
+    for page in ["http://r.com/", "http://r.com/b"] {
+        assert!(!is_found(state, page));
+    }
+    assert_eq!(state.site_as_of(site, NOW_S, None, 9).unwrap(), []);
+    // Neither a new version nor a rebuilt index opens it again.
+    state.adopt_version(site, &url("http://r.com/b"), &row(73, NOW_S + 9)).unwrap();
+    assert!(!is_found(state, "http://r.com/b"));
+    state.remove_site(site, None, "they changed their mind", NOW_S + 10).unwrap();
+    assert!(is_found(state, "http://r.com/") && is_found(state, "http://r.com/b"));
+    assert_eq!(state.sites().unwrap()[0].removed, None);
+    assert_eq!(state.removals().unwrap().len(), 2);
+}
+
+pub fn a_page_that_another_site_has_is_not_denied(state: &impl State) {
+    let site = removable(state);
+    let other = state.add_site("o", &conditions("http://r.com/b"), NOW_S).unwrap().id;
+    state.remove_site(site, Some(Removal::Deny), "asked to", NOW_S).unwrap();
+    assert!(!is_found(state, "http://r.com/"));
+    assert!(is_found(state, "http://r.com/b"));
+    state.remove_site(other, Some(Removal::Deny), "asked to", NOW_S).unwrap();
+    assert!(!is_found(state, "http://r.com/b"));
+}
+
+pub fn what_was_deleted_stays_deleted(state: &impl State) {
+    let site = removable(state);
+    state.remove_site(site, Some(Removal::Delete), "must go", NOW_S).unwrap();
+    let first = state.denied_versions(site, None, 1).unwrap();
+    let rest = state.denied_versions(site, Some(first[0].0), 9).unwrap();
+    let mut versions: Vec<u64> = first.iter().chain(&rest).map(|(_, version)| *version).collect();
+    versions.sort_unstable();
+    assert_eq!(versions, [71, 72]);
+    let pages: Vec<crate::PageId> = first.iter().chain(&rest).map(|(page, _)| *page).collect();
+    assert_eq!(state.drop_versions(&pages).unwrap(), 2);
+    assert_eq!(state.denied_versions(site, None, 9).unwrap(), []);
+    assert_eq!(state.sites().unwrap()[0].counts.versions, 0);
+    let error = state.remove_site(site, None, "oh", NOW_S).unwrap_err();
+    assert!(matches!(error, StateError::SiteDeleted { .. }), "{error}");
 }

@@ -84,6 +84,14 @@ pub enum ReplayBase {
     Port(u16),
     /// An origin, such as `https://replay.example.org`, without a slash at its end.
     Origin(String),
+    /// A name below `localhost` and a port, for those who come over loopback: browsers take it for
+    /// this machine, and no cookie is shared with the interface. For others another port.
+    Local {
+        /// Such as `replay.localhost`.
+        name: String,
+        /// Where replay listens.
+        port: u16,
+    },
 }
 
 impl ReplayBase {
@@ -91,15 +99,28 @@ impl ReplayBase {
     pub(crate) fn origin(&self, host: &str) -> String {
         match self {
             Self::Origin(origin) => origin.clone(),
-            Self::Port(port) => {
-                let end = match host.rfind(':') {
-                    Some(colon) if !host[colon..].contains(']') => colon,
-                    _ => host.len(),
-                };
-                format!("http://{}:{port}", &host[..end])
+            Self::Local { name, port } if is_loopback(without_port(host)) => {
+                format!("http://{name}:{port}")
+            }
+            Self::Local { port, .. } | Self::Port(port) => {
+                format!("http://{}:{port}", without_port(host))
             }
         }
     }
+}
+
+fn without_port(host: &str) -> &str {
+    match host.rfind(':') {
+        Some(colon) if !host[colon..].contains(']') => &host[..colon],
+        _ => host,
+    }
+}
+
+fn is_loopback(host: &str) -> bool {
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost"
+        || host.ends_with(".localhost")
+        || address.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 /// The page as of a time.
@@ -117,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn replay_is_another_port_of_the_same_host() {
+    fn replay_is_another_origin_than_the_interface() {
         for (host, origin) in [
             ("localhost:8080", "http://localhost:8081"),
             ("localhost", "http://localhost:8081"),
@@ -127,6 +148,11 @@ mod tests {
         ] {
             assert_eq!(ReplayBase::Port(8081).origin(host), origin);
         }
+        let local = ReplayBase::Local { name: "replay.localhost".into(), port: 8081 };
+        for host in ["localhost:8080", "127.0.0.1:8080", "[::1]:8080", "nenrin.localhost"] {
+            assert_eq!(local.origin(host), "http://replay.localhost:8081");
+        }
+        assert_eq!(local.origin("10.0.0.7:8080"), "http://10.0.0.7:8081", "another machine");
         let named = ReplayBase::Origin("https://replay.example.org".into());
         assert_eq!(named.origin("archive.example.org"), "https://replay.example.org");
     }

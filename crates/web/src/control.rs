@@ -1,4 +1,4 @@
-use nenrin_state::SiteId;
+use nenrin_state::{Removal, SiteId};
 use nenrin_urls::CanonicalUrl;
 use serde::Serialize;
 
@@ -52,31 +52,6 @@ pub trait Control: Send + Sync {
 
     /// Looks at a site before it is registered: a few polite requests, with an end.
     fn preview(&self, top: &CanonicalUrl, allow_private: bool) -> Result<Preview, ControlError>;
-}
-
-/// Removing is three different things; each includes the ones before it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Removal {
-    /// Out of the lists; collecting stops; what was kept can still be opened by its address.
-    Hide,
-    /// Nobody can open it any more; it is still stored.
-    Deny,
-    /// Its content is deleted from storage. This cannot be undone.
-    Delete,
-}
-
-impl Removal {
-    /// Every removal, the mildest first.
-    pub const ALL: [Self; 3] = [Self::Hide, Self::Deny, Self::Delete];
-
-    pub(crate) fn code(self) -> &'static str {
-        match self {
-            Self::Hide => "hide",
-            Self::Deny => "deny",
-            Self::Delete => "delete",
-        }
-    }
 }
 
 /// A request that has not ended.

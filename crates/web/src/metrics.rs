@@ -6,6 +6,9 @@ use nenrin_state::Site;
 
 use crate::{WebApp, WebError};
 
+/// Servers counted that cannot keep up.
+const STRETCHED_MAX: usize = 100_000;
+
 /// What kind of figure it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MetricKind {
@@ -47,6 +50,20 @@ pub(crate) fn metrics(app: &WebApp) -> Result<String, WebError> {
         MetricKind::Gauge,
         sites.len() as f64,
     )];
+    let stretched = app.state.stretched(STRETCHED_MAX)?;
+    let most = stretched.iter().map(|(_, percent)| *percent).max().unwrap_or(100);
+    all.push(Metric::single(
+        "nenrin_servers_stretched",
+        "Servers that cannot keep up, whose pages' intervals are stretched",
+        MetricKind::Gauge,
+        stretched.len() as f64,
+    ));
+    all.push(Metric::single(
+        "nenrin_server_stretch_max_ratio",
+        "The factor on the intervals of the server that is stretched most",
+        MetricKind::Gauge,
+        f64::from(most) / 100.0,
+    ));
     for (name, help, kind, of) in SITE_FIGURES {
         let samples = sites.iter().map(|s| (site_label(s.id.0), of(s) as f64)).collect();
         all.push(Metric { name, help, kind, samples });

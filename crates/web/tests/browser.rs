@@ -1,15 +1,13 @@
 //! The interface in a real browser: what a person does, in Chromium.
 
-mod support {
-    mod base;
-    pub(crate) mod browser;
-    pub(crate) use base::*;
-}
+#[path = "support/base.rs"]
+mod support;
 
+use nenrin_browser::Browser;
 use nenrin_state::State;
 use nenrin_web::{UnderWay, WebOptions, hash_password};
 use serde_json::json;
-use support::{NOW_S, World, browser::Browser};
+use support::{NOW_S, World};
 
 const PAGES: [&str; 10] = [
     "/",

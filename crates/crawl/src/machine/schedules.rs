@@ -189,6 +189,7 @@ impl Crawl {
             self.doors.clear();
             self.doors_until_ms = i64::MIN;
         }
+        self.watch_doors(now_ms);
     }
 
     /// Whether a page's visit is not worth it after all: then it gets another time.

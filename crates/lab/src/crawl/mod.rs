@@ -32,6 +32,8 @@ pub struct CrawlOptions {
     pub continuous: Option<RevisitSettings>,
     /// When the sites may be asked.
     pub window: Option<CollectingWindow>,
+    /// The sites' own pause between two requests to a server.
+    pub delay_ms: Option<u64>,
     /// Share of answers that are faults.
     pub faults: f64,
     /// Crashes of the crawler, at moments taken from the seed.
@@ -50,6 +52,7 @@ impl Default for CrawlOptions {
             period_s: 7 * 86_400,
             continuous: None,
             window: None,
+            delay_ms: None,
             faults: 0.02,
             crashes: 20,
             sabotage: None,
@@ -78,6 +81,8 @@ pub struct CrawlReport {
     pub loads: u64,
     /// The most pages in the short-term queue at once.
     pub queued_max: u64,
+    /// How far the intervals of the most stretched server are stretched at the end.
+    pub stretch_percent: u64,
     /// Rounds finished.
     pub rounds: u64,
     /// Crashes lived through.

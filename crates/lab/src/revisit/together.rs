@@ -1,6 +1,6 @@
 //! All pages of a log under one policy that lets them share what they learn.
 
-use nenrin_revisit::{AutoPolicy, PageHistory, Place, RevisitPolicy};
+use nenrin_revisit::{PageHistory, Place, RevisitPolicy};
 
 use super::walk::{Tally, Walk, end_s};
 use crate::updates::UpdateLog;
@@ -14,7 +14,7 @@ struct Traveller<'a> {
 
 /// Follows all pages slot by slot; within a slot, in the log's order. Returns the tallies, and the
 /// bytes per page that a crawler would have to keep at the end.
-pub fn walk_together(log: &UpdateLog, policy: &mut AutoPolicy) -> (Vec<Tally>, f64) {
+pub fn walk_together(log: &UpdateLog, policy: &mut dyn RevisitPolicy) -> (Vec<Tally>, f64) {
     let resolution_s = log.window.resolution_s;
     let mut travellers: Vec<Traveller<'_>> = log
         .pages
@@ -30,7 +30,7 @@ pub fn walk_together(log: &UpdateLog, policy: &mut AutoPolicy) -> (Vec<Tally>, f
         policy.roll(now_s);
         for (page, traveller) in log.pages.iter().zip(&mut travellers) {
             if slot == page.end_slot {
-                policy.forget(&traveller.history);
+                policy.leave(&traveller.history);
             }
             if slot < page.first_slot || slot >= page.end_slot {
                 continue;

@@ -306,8 +306,12 @@ fn insert_version(t: &Transaction<'_>, page: PageId, row: &VersionRow) -> rusqli
             row.bytes as i64
         ])?;
     let url = read::page_by_id(t, page)?.url;
-    t.prepare_cached("INSERT OR IGNORE INTO keys VALUES (?1, ?2)")?
-        .execute(params![url.key().as_str(), page.0])?;
+    // What was denied stays so, whoever finds it again.
+    t.prepare_cached(
+        "INSERT OR IGNORE INTO keys SELECT ?1, ?2
+         WHERE NOT EXISTS (SELECT 1 FROM denied WHERE page = ?2)",
+    )?
+    .execute(params![url.key().as_str(), page.0])?;
     Ok(inserted > 0)
 }
 
@@ -356,14 +360,10 @@ pub(super) fn make_known(
     pages: &[Discovered],
     now_s: i64,
 ) -> rusqlite::Result<Vec<PageId>> {
-    let continuous = read_site(t, site)?.conditions.schedule.continuous().is_some();
     pages
         .iter()
         .map(|found| {
-            // Where pages have times of their own, each needs one.
-            let due_s = found.due_s.or_else(|| continuous.then_some(now_s));
-            let found = Discovered { due_s, ..found.clone() };
-            discover(t, bucket_s, site, &found, now_s)?;
+            discover(t, bucket_s, site, found, now_s)?;
             read::find_page(t, &found.url)?.ok_or(rusqlite::Error::QueryReturnedNoRows)
         })
         .collect()
@@ -400,7 +400,9 @@ fn discover(
                 .execute(params![site.0, page.0, found.depth, found.hops])?;
             t.prepare_cached("UPDATE sites SET pages = pages + 1 WHERE id = ?1")?
                 .execute([site.0])?;
-            if let Some(due_s) = found.due_s {
+            // Where pages have times of their own, each needs one, whoever found it.
+            if found.due_s.is_some() || schedule::is_continuous(t, site)? {
+                let due_s = found.due_s.unwrap_or(now_s);
                 schedule::schedule_page(t, bucket_s, site, page, due_s)?;
             }
             let page = read::page_by_id(t, page)?;

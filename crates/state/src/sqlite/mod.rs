@@ -5,6 +5,7 @@ mod known;
 mod open;
 mod overview;
 mod read;
+mod removal;
 mod rows;
 mod schedule;
 
@@ -21,9 +22,9 @@ use rusqlite::Connection;
 
 use crate::{
     Change, DayCounts, DayQuery, Discovered, DueLoad, DuePage, DueQuery, LogQuery, NewPage,
-    PageFilter, PageId, PageRecord, PathQuery, Round, ServerId, ServerRecord, Site, SiteConditions,
-    SiteId, SiteServer, SiteSums, State, StateError, StateStats, TreeEntry, TroubleGroup,
-    VersionQuery, VersionRow, VisitFilter, VisitRow,
+    PageFilter, PageId, PageRecord, PathQuery, Removal, RemovalRow, Round, ServerId, ServerRecord,
+    Site, SiteConditions, SiteId, SiteServer, SiteSums, State, StateError, StateStats, TreeEntry,
+    TroubleGroup, VersionQuery, VersionRow, VisitFilter, VisitRow,
 };
 
 /// The embedded state. One connection writes, another reads, so that the interface never waits for
@@ -141,6 +142,33 @@ impl State for SqliteState {
 
     fn pause_site(&self, site: SiteId, paused: bool) -> Result<(), StateError> {
         self.write("written", |t| commit::pause_site(t, site, paused))
+    }
+
+    fn remove_site(
+        &self,
+        site: SiteId,
+        removal: Option<Removal>,
+        reason: &str,
+        now_s: i64,
+    ) -> Result<(), StateError> {
+        self.write("written", |t| removal::remove(t, site, removal, reason, now_s))
+    }
+
+    fn removals(&self) -> Result<Vec<RemovalRow>, StateError> {
+        self.read(removal::log)
+    }
+
+    fn denied_versions(
+        &self,
+        site: SiteId,
+        after: Option<PageId>,
+        pages: usize,
+    ) -> Result<Vec<(PageId, u64)>, StateError> {
+        self.read(|c| removal::denied_versions(c, site, after, pages))
+    }
+
+    fn drop_versions(&self, pages: &[PageId]) -> Result<u64, StateError> {
+        self.write("written", |t| Ok(removal::drop_versions(t, pages)?))
     }
 
     fn sites(&self) -> Result<Vec<Site>, StateError> {

@@ -63,6 +63,7 @@ pub(super) fn writer(path: &Path, bucket_s: i64) -> Result<Connection, StateErro
     }
     super::overview::prepare(&connection).map_err(explain)?;
     super::schedule::prepare(&connection).map_err(explain)?;
+    super::removal::prepare(&connection).map_err(explain)?;
     Ok(connection)
 }
 

@@ -183,7 +183,8 @@ pub(super) fn site_as_of(
             (SELECT w.version FROM versions w WHERE w.page = m.page AND w.at_s <= ?2
              ORDER BY w.at_s DESC, w.version DESC LIMIT 1)
          JOIN mimes ON mimes.id = v.mime
-         WHERE m.site = ?1 AND m.page > ?3 AND NOT EXISTS
+         WHERE m.site = ?1 AND m.page > ?3
+         AND NOT EXISTS (SELECT 1 FROM denied d WHERE d.page = m.page) AND NOT EXISTS
             (SELECT 1 FROM gone g WHERE g.page = m.page AND g.at_s > v.at_s AND g.at_s <= ?2)
          ORDER BY m.page LIMIT ?4",
     )?

@@ -4,8 +4,8 @@ use nenrin_urls::{CanonicalUrl, Server};
 use rusqlite::{Row, types::Type};
 
 use crate::{
-    ContentMark, DuePage, Outcome, PageId, PageRecord, RobotsCopy, Round, ServerId, ServerRecord,
-    Site, SiteCounts, SiteId, VersionRow, VisitRow,
+    ContentMark, DuePage, Outcome, PageId, PageRecord, Removal, RobotsCopy, Round, ServerId,
+    ServerRecord, Site, SiteCounts, SiteId, VersionRow, VisitRow,
 };
 
 /// The columns that [`page`] reads, in its order.
@@ -73,7 +73,8 @@ pub(super) fn server(row: &Row<'_>) -> rusqlite::Result<ServerRecord> {
 }
 
 pub(super) const SITE: &str = "id, name, conditions, created_s, collected_s, paused, pages, \
-    visits, versions, troubles, raw_bytes";
+    visits, versions, troubles, raw_bytes, (SELECT r.removal FROM removals r \
+    WHERE r.site = sites.id ORDER BY r.id DESC LIMIT 1)";
 
 pub(super) fn site(row: &Row<'_>) -> rusqlite::Result<Site> {
     let conditions: String = row.get(2)?;
@@ -84,6 +85,7 @@ pub(super) fn site(row: &Row<'_>) -> rusqlite::Result<Site> {
         created_s: row.get(3)?,
         collected_s: row.get(4)?,
         paused: row.get(5)?,
+        removed: row.get::<_, Option<String>>(11)?.as_deref().and_then(Removal::from_word),
         counts: SiteCounts {
             pages: unsigned(row, 6)?,
             visits: unsigned(row, 7)?,

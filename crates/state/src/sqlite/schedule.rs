@@ -55,6 +55,14 @@ pub(super) fn move_due(
     Ok(())
 }
 
+/// Whether the pages of a site have times of their own.
+pub(super) fn is_continuous(t: &Transaction<'_>, site: SiteId) -> rusqlite::Result<bool> {
+    t.prepare_cached(
+        "SELECT json_type(conditions, '$.schedule.continuous') IS NOT NULL FROM sites WHERE id = ?1",
+    )?
+    .query_row([site.0], |row| row.get(0))
+}
+
 /// Gives a page that has no time of its own one, kept by this site.
 pub(super) fn schedule_page(
     t: &Transaction<'_>,

@@ -326,7 +326,8 @@ fn now(call: &Call<'_>) -> Result<Response, WebError> {
 
 fn sites(call: &Call<'_>) -> Result<Response, WebError> {
     let sums = call.app.state.site_sums(i64::MAX)?;
-    let shown = call.app.state.sites()?.into_iter().map(|site| {
+    let listed = call.app.state.sites()?.into_iter().filter(|site| site.removed.is_none());
+    let shown = listed.map(|site| {
         let own = sums.iter().find(|s| s.site == site.id);
         SiteAnswer::new(site, own)
     });

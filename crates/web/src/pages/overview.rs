@@ -26,7 +26,8 @@ pub(crate) fn overview(
     visitor: &Visitor,
     query: &Fields,
 ) -> Result<Response, WebError> {
-    let sites = app.state.sites()?;
+    let mut sites = app.state.sites()?;
+    sites.retain(|site| site.removed.is_none());
     if sites.is_empty() {
         return Ok(greeting(app, visitor));
     }

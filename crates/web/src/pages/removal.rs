@@ -5,10 +5,10 @@ use axum::{
     response::{IntoResponse, Redirect, Response},
 };
 use maud::{Markup, html};
-use nenrin_state::Site;
+use nenrin_state::{Removal, Site};
 
 use crate::{
-    Removal, WebApp, WebError,
+    WebApp, WebError,
     guard::Fields,
     layout::{self, Menu},
     visitor::Visitor,
@@ -89,7 +89,7 @@ fn choice(app: &WebApp, visitor: &Visitor, removal: Removal, chosen: &str) -> Ma
     let possible = app.control.removals().contains(&removal);
     html! {
         label.check {
-            input type="radio" name="removal" value=(removal.code()) checked[chosen == removal.code()] disabled[!possible];
+            input type="radio" name="removal" value=(removal.as_str()) checked[chosen == removal.as_str()] disabled[!possible];
             span {
                 strong { (name) } br;
                 span.muted { (what) @if !possible { " " (t("Not possible in this process.", "このプロセスでは実行できません。")) } }
@@ -105,7 +105,7 @@ pub(crate) fn remove(
     fields: &Fields,
 ) -> Result<Response, WebError> {
     let t = |en, ja| visitor.t(en, ja);
-    let chosen = Removal::ALL.into_iter().find(|removal| removal.code() == fields.get("removal"));
+    let chosen = Removal::ALL.into_iter().find(|removal| removal.as_str() == fields.get("removal"));
     let reason = fields.get("reason").trim();
     let problem = match chosen {
         None => Some(("removal", t("Choose what is meant.", "いずれかを選んでください。"))),

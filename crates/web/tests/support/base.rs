@@ -11,12 +11,12 @@ use axum::{
 };
 use http_body_util::BodyExt;
 use nenrin_state::{
-    Change, ContentMark, Discovered, DuePage, Outcome, PageUpdate, RobotsPolicy, RoundEnd,
+    Change, ContentMark, Discovered, DuePage, Outcome, PageUpdate, Removal, RobotsPolicy, RoundEnd,
     Schedule, Site, SiteConditions, SiteId, SqliteState, State, VersionRow, VisitCommit,
 };
 use nenrin_urls::{CanonicalUrl, Scope};
 use nenrin_web::{
-    Control, ControlError, Preview, Removal, ReplayBase, StoreSummary, UnderWay, WebApp, WebOptions,
+    Control, ControlError, Preview, ReplayBase, StoreSummary, UnderWay, WebApp, WebOptions,
 };
 use tower::ServiceExt;
 

@@ -1,63 +1,69 @@
-//! A headless Chromium, spoken to over its DevTools protocol.
-#![expect(clippy::unwrap_used, reason = "a browser that cannot be driven must fail the test")]
-
 use std::{collections::VecDeque, process::Stdio, time::Duration};
 
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncBufReadExt, BufReader},
-    net::{TcpListener, TcpStream},
+    net::TcpStream,
     process::{Child, Command},
+    time::Instant,
 };
 use tokio_tungstenite::{WebSocketStream, tungstenite::Message};
 
-/// Serves a router on loopback and returns its origin.
-pub(crate) async fn serve(router: axum::Router) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let port = listener.local_addr().unwrap().port();
-    tokio::spawn(async move { axum::serve(listener, router).await });
-    format!("http://127.0.0.1:{port}")
+use crate::{LiveWeb, Picture};
+
+/// How long a page may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Full pictures end here: what lies further down of very long pages is not compared.
+const MAX_PICTURE_HEIGHT: u64 = 6000;
+
+/// What host names lead to, other than loopback addresses and names below `localhost`.
+#[derive(Clone, Copy)]
+pub enum Names<'a> {
+    /// Nowhere.
+    Nothing,
+    /// To a server that counts.
+    Live(&'a LiveWeb),
+    /// To one port on loopback, whatever the name.
+    Port(u16),
 }
 
-pub(crate) struct Browser {
+/// A browser with one page open.
+pub struct Browser {
     _process: Child,
     _profile: tempfile::TempDir,
     socket: WebSocketStream<TcpStream>,
     session: Option<String>,
     next_id: u64,
-    events: VecDeque<Value>,
-    origin: String,
+    /// What the browser told since the last page was opened.
+    pub events: VecDeque<Value>,
+    /// What paths that begin with `/` are opened on.
+    pub origin: String,
 }
 
 impl Browser {
+    /// Starts a browser. `None`, and a loud word, where there is none on this machine.
     #[expect(clippy::print_stderr, reason = "a skipped test must be seen")]
-    /// A browser on a page of the interface. `None`, and a loud word, where there is none.
-    pub(crate) async fn on(router: axum::Router) -> Option<Self> {
-        let named = std::env::var("CHROME").ok();
-        let candidates = ["chromium", "chromium-browser", "google-chrome"];
-        let program = named.as_deref().into_iter().chain(candidates).find(|program| {
-            let mut command = std::process::Command::new(program);
-            command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
-            command.status().is_ok_and(|status| status.success())
-        });
-        let Some(program) = program else {
+    pub async fn start(names: Names<'_>) -> Option<Self> {
+        let Some(program) = program() else {
             eprintln!("SKIPPED: no chromium found (Debian: apt-get install chromium)");
             return None;
         };
+        let target = match names {
+            Names::Nothing => "~NOTFOUND".to_owned(),
+            Names::Live(live) => format!("127.0.0.1:{}", live.port),
+            Names::Port(port) => format!("127.0.0.1:{port}"),
+        };
+        let rules = format!("MAP * {target}, EXCLUDE 127.0.0.1, EXCLUDE *.localhost");
         let profile = tempfile::tempdir().unwrap();
         let mut process = Command::new(program)
             .args(["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--lang=en"])
-            .args([
-                "--disable-background-networking",
-                "--disable-component-update",
-                "--disable-sync",
-            ])
-            .args(["--disable-dev-shm-usage", "--disable-extensions", "--remote-debugging-port=0"])
-            .args([
-                "--window-size=1200,900",
-                "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
-            ])
+            .args(["--disable-background-networking", "--disable-component-update"])
+            .args(["--disable-sync", "--disable-default-apps", "--disable-dev-shm-usage"])
+            .args(["--disable-extensions", "--no-default-browser-check"])
+            .args(["--metrics-recording-only", "--remote-debugging-port=0"])
+            .args(["--window-size=1200,900", "--hide-scrollbars"])
+            .arg(format!("--host-resolver-rules={rules}"))
             .arg(format!("--user-data-dir={}", profile.path().display()))
             .arg("about:blank")
             .stderr(Stdio::piped())
@@ -85,9 +91,16 @@ impl Browser {
             session: None,
             next_id: 0,
             events: VecDeque::new(),
-            origin: serve(router).await,
+            origin: String::new(),
         };
         browser.attach().await;
+        Some(browser)
+    }
+
+    /// A browser for the pages of a router.
+    pub async fn on(router: axum::Router) -> Option<Self> {
+        let mut browser = Self::start(Names::Nothing).await?;
+        browser.origin = crate::serve(router).await;
         Some(browser)
     }
 
@@ -96,12 +109,13 @@ impl Browser {
         let target = json!({"targetId": made["targetId"], "flatten": true});
         let attached = self.call("Target.attachToTarget", target).await;
         self.session = attached["sessionId"].as_str().map(str::to_owned);
-        for domain in ["Page.enable", "Runtime.enable", "Log.enable"] {
+        for domain in ["Page.enable", "Network.enable", "Runtime.enable", "Log.enable"] {
             self.call(domain, json!({})).await;
         }
     }
 
-    pub(crate) async fn call(&mut self, method: &str, params: Value) -> Value {
+    /// Calls a method of the protocol.
+    pub async fn call(&mut self, method: &str, params: Value) -> Value {
         let answer = self.ask(method, params).await;
         assert!(answer["error"].is_null(), "{method}: {}", answer["error"]);
         answer["result"].clone()
@@ -116,7 +130,7 @@ impl Browser {
         }
         self.socket.send(Message::text(message.to_string())).await.unwrap();
         loop {
-            let message = self.receive(Duration::from_secs(30)).await;
+            let message = self.receive(PATIENCE).await;
             let message = message.unwrap_or_else(|| panic!("no answer to {method}"));
             if message["id"] == json!(id) {
                 return message;
@@ -130,15 +144,17 @@ impl Browser {
             match tokio::time::timeout(patience, self.socket.next()).await {
                 Ok(Some(Ok(Message::Text(text)))) => return serde_json::from_str(&text).ok(),
                 Ok(Some(Ok(_))) => {}
-                Ok(Some(Err(_)) | None) | Err(_) => return None,
+                Ok(end @ (Some(Err(_)) | None)) => panic!("the browser is gone: {end:?}"),
+                Err(_) => return None,
             }
         }
     }
 
     async fn loaded(&mut self, what: &str) {
-        for _ in 0..400 {
-            if let Some(at) = self.events.iter().position(|e| e["method"] == "Page.loadEventFired")
-            {
+        let end = Instant::now() + PATIENCE;
+        while Instant::now() < end {
+            let is_loaded = |event: &Value| event["method"] == "Page.loadEventFired";
+            if let Some(at) = self.events.iter().position(is_loaded) {
                 self.events.remove(at);
                 return;
             }
@@ -146,34 +162,37 @@ impl Browser {
                 self.events.push_back(event);
             }
         }
-        panic!("{what} was not loaded in time");
+        let last: Vec<String> = self.events.iter().rev().take(6).map(Value::to_string).collect();
+        panic!("{what} was not loaded in time; last: {last:#?}");
     }
 
-    /// Goes to a page of the interface and waits until it is there.
-    pub(crate) async fn open(&mut self, path: &str) {
-        let url = format!("{}{path}", self.origin);
+    /// Goes to a page and waits until it is loaded.
+    pub async fn open(&mut self, place: &str) {
+        let url = match place.starts_with('/') {
+            true => format!("{}{place}", self.origin),
+            false => place.to_owned(),
+        };
+        self.events.retain(|event| event["method"] != "Page.loadEventFired");
         self.call("Page.navigate", json!({"url": url})).await;
-        self.loaded(path).await;
+        self.loaded(place).await;
     }
 
     /// Clicks on what a selector finds, which leads to another page.
-    pub(crate) async fn follow(&mut self, selector: &str) {
+    pub async fn follow(&mut self, selector: &str) {
         self.events.retain(|event| event["method"] != "Page.loadEventFired");
         self.eval(&format!("document.querySelector({selector:?}).click()")).await;
         self.loaded(selector).await;
     }
 
     /// Types into a field as a person does.
-    pub(crate) async fn fill(&mut self, selector: &str, text: &str) {
-        self.eval(&format!(
-            "(f => {{ f.focus(); f.select(); }})(document.querySelector({selector:?}))"
-        ))
-        .await;
+    pub async fn fill(&mut self, selector: &str, text: &str) {
+        let select = "(f => { f.focus(); f.select(); })";
+        self.eval(&format!("{select}(document.querySelector({selector:?}))")).await;
         self.call("Input.insertText", json!({"text": text})).await;
     }
 
     /// Presses a key.
-    pub(crate) async fn press(&mut self, key: &str, code: u32, text: &str) {
+    pub async fn press(&mut self, key: &str, code: u32, text: &str) {
         for kind in ["keyDown", "keyUp"] {
             let mut event =
                 json!({"type": kind, "key": key, "code": key, "windowsVirtualKeyCode": code});
@@ -184,8 +203,18 @@ impl Browser {
         }
     }
 
+    /// Lets the page do what it does.
+    pub async fn wait(&mut self, milliseconds: u64) {
+        let end = Instant::now() + Duration::from_millis(milliseconds);
+        while let Some(left) = end.checked_duration_since(Instant::now()) {
+            if let Some(event) = self.receive(left).await {
+                self.events.push_back(event);
+            }
+        }
+    }
+
     /// The value of an expression in the page.
-    pub(crate) async fn eval(&mut self, expression: &str) -> Value {
+    pub async fn eval(&mut self, expression: &str) -> Value {
         let params = json!({"expression": expression, "returnByValue": true, "awaitPromise": true});
         let result = self.call("Runtime.evaluate", params).await;
         assert!(result["exceptionDetails"].is_null(), "{expression}: {result}");
@@ -193,7 +222,7 @@ impl Browser {
     }
 
     /// Waits until an expression is true.
-    pub(crate) async fn until(&mut self, expression: &str) {
+    pub async fn until(&mut self, expression: &str) {
         for _ in 0..200 {
             // While one page gives way to the next there is nothing to ask.
             let params = json!({"expression": expression, "returnByValue": true});
@@ -201,23 +230,51 @@ impl Browser {
             if answer["result"]["result"]["value"] == json!(true) {
                 return;
             }
-            if let Some(event) = self.receive(Duration::from_millis(50)).await {
-                self.events.push_back(event);
-            }
+            self.wait(50).await;
         }
-        panic!("never came true: {expression}");
+        let place = self.eval("location.href").await;
+        panic!("never came true on {place}: {expression}");
     }
 
-    pub(crate) async fn text(&mut self) -> String {
+    /// What a reader sees, as text.
+    pub async fn text(&mut self) -> String {
         self.eval("document.body.innerText").await.as_str().unwrap_or_default().to_owned()
     }
 
-    pub(crate) async fn path(&mut self) -> String {
+    /// Path and query of the page.
+    pub async fn path(&mut self) -> String {
         self.eval("location.pathname + location.search").await.as_str().unwrap().to_owned()
     }
 
+    /// A picture of what is shown.
+    pub async fn screenshot(&mut self) -> Picture {
+        let result = self.call("Page.captureScreenshot", json!({"format": "png"})).await;
+        Picture::from_base64(result["data"].as_str().unwrap_or_default())
+    }
+
+    /// A picture of the whole page, down to a bound.
+    pub async fn full_screenshot(&mut self) -> Picture {
+        let measures = self.call("Page.getLayoutMetrics", json!({})).await;
+        let size = |name: &str| measures["cssContentSize"][name].as_f64().unwrap_or(1.0) as u64;
+        let (width, height) = (size("width").clamp(1, 4000), size("height"));
+        let clip = json!({
+            "x": 0, "y": 0, "width": width, "height": height.clamp(1, MAX_PICTURE_HEIGHT),
+            "scale": 1,
+        });
+        let params = json!({"format": "png", "captureBeyondViewport": true, "clip": clip});
+        let result = self.call("Page.captureScreenshot", params).await;
+        Picture::from_base64(result["data"].as_str().unwrap_or_default())
+    }
+
+    /// Shows pages at another size, as a phone or a desk does.
+    pub async fn resize(&mut self, width: u32, height: u32, is_mobile: bool) {
+        let size =
+            json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": is_mobile});
+        self.call("Emulation.setDeviceMetricsOverride", size).await;
+    }
+
     /// What went wrong on the pages seen so far: errors, broken policies, dialogs.
-    pub(crate) fn complaints(&self) -> Vec<String> {
+    pub fn complaints(&self) -> Vec<String> {
         self.events
             .iter()
             .filter(|event| match event["method"].as_str() {
@@ -231,4 +288,14 @@ impl Browser {
             .filter(|text| !text.contains("status of 422") && !text.contains("status of 401"))
             .collect()
     }
+}
+
+fn program() -> Option<String> {
+    let named = std::env::var("CHROME").ok();
+    let candidates = ["chromium", "chromium-browser", "google-chrome", "chrome"];
+    named.into_iter().chain(candidates.map(str::to_owned)).find(|program| {
+        let mut command = std::process::Command::new(program);
+        command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
+        command.status().is_ok_and(|status| status.success())
+    })
 }

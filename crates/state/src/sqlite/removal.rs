@@ -1,0 +1,140 @@
+//! Removing sites: what is hidden, denied and deleted, and who said why.
+//!
+//! Every way to a version begins at the table of keys, so a page is denied by moving its key away.
+
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
+
+use super::{Refusal, commit, read, rows};
+use crate::{PageId, Removal, RemovalRow, SiteId, StateError};
+
+const SCHEMA: &str = "
+CREATE TABLE IF NOT EXISTS removals (
+    id INTEGER PRIMARY KEY, site INTEGER NOT NULL, removal TEXT, reason TEXT NOT NULL,
+    at_s INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS denied (
+    page INTEGER PRIMARY KEY, site INTEGER NOT NULL, key TEXT);
+";
+
+/// Adds the tables of this file to a state that does not have them yet.
+pub(super) fn prepare(c: &Connection) -> rusqlite::Result<()> {
+    c.execute_batch(SCHEMA)
+}
+
+/// Pages of a site that no other site has, unless that one's are denied as well.
+const ALONE: &str = "SELECT m.page FROM members m WHERE m.site = ?1 AND NOT EXISTS
+    (SELECT 1 FROM members o WHERE o.page = m.page AND o.site <> ?1
+     AND COALESCE((SELECT r.removal FROM removals r WHERE r.site = o.site
+                   ORDER BY r.id DESC LIMIT 1), '') NOT IN ('deny', 'delete'))";
+
+fn current(t: &Transaction<'_>, site: SiteId) -> rusqlite::Result<Option<Removal>> {
+    let word: Option<Option<String>> = t
+        .query_row(
+            "SELECT removal FROM removals WHERE site = ?1 ORDER BY id DESC LIMIT 1",
+            [site.0],
+            |row| row.get(0),
+        )
+        .optional()?;
+    Ok(word.flatten().as_deref().and_then(Removal::from_word))
+}
+
+pub(super) fn remove(
+    t: &Transaction<'_>,
+    site: SiteId,
+    removal: Option<Removal>,
+    reason: &str,
+    now_s: i64,
+) -> Result<(), Refusal> {
+    let before = current(t, site)?;
+    if before == Some(Removal::Delete) && removal != Some(Removal::Delete) {
+        return Err(StateError::SiteDeleted { name: site.0.to_string() }.into());
+    }
+    if removal.is_some() {
+        commit::pause_site(t, site, true)?;
+    }
+    t.execute(
+        "INSERT INTO removals (site, removal, reason, at_s) VALUES (?1, ?2, ?3, ?4)",
+        params![site.0, removal.map(Removal::as_str), reason, now_s],
+    )?;
+    if removal >= Some(Removal::Deny) {
+        deny(t, site)?;
+    } else {
+        t.execute(
+            "INSERT OR IGNORE INTO keys SELECT key, page FROM denied
+             WHERE site = ?1 AND key IS NOT NULL",
+            [site.0],
+        )?;
+        t.execute("DELETE FROM denied WHERE site = ?1", [site.0])?;
+    }
+    Ok(())
+}
+
+fn deny(t: &Transaction<'_>, site: SiteId) -> rusqlite::Result<()> {
+    let pages: Vec<i64> = t
+        .prepare(ALONE)?
+        .query_map([site.0], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    let mut take = t.prepare("DELETE FROM keys WHERE key = ?1 AND page = ?2")?;
+    let mut put =
+        t.prepare("INSERT OR IGNORE INTO denied (page, site, key) VALUES (?1, ?2, ?3)")?;
+    for page in pages {
+        let key = read::page_by_id(t, PageId(page))?.url.key();
+        let had_versions = take.execute(params![key.as_str(), page])? > 0;
+        put.execute(params![page, site.0, had_versions.then_some(key.as_str())])?;
+    }
+    Ok(())
+}
+
+pub(super) fn log(c: &Connection) -> rusqlite::Result<Vec<RemovalRow>> {
+    c.prepare_cached("SELECT site, removal, reason, at_s FROM removals ORDER BY id DESC")?
+        .query_map([], |row| {
+            let word: Option<String> = row.get(1)?;
+            Ok(RemovalRow {
+                site: SiteId(row.get(0)?),
+                removal: word.as_deref().and_then(Removal::from_word),
+                reason: row.get(2)?,
+                at_s: row.get(3)?,
+            })
+        })?
+        .collect()
+}
+
+pub(super) fn denied_versions(
+    c: &Connection,
+    site: SiteId,
+    after: Option<PageId>,
+    limit: usize,
+) -> rusqlite::Result<Vec<(PageId, u64)>> {
+    // Whole pages: the versions of one are dropped together.
+    c.prepare_cached(
+        "SELECT v.page, v.version FROM versions v WHERE v.page IN
+            (SELECT d.page FROM denied d WHERE d.site = ?1 AND d.page > ?2
+             AND EXISTS (SELECT 1 FROM versions w WHERE w.page = d.page)
+             ORDER BY d.page LIMIT ?3)
+         ORDER BY v.page",
+    )?
+    .query_map(params![site.0, after.map_or(-1, |page| page.0), read::count(limit)], |row| {
+        Ok((PageId(row.get(0)?), rows::unsigned(row, 1)?))
+    })?
+    .collect()
+}
+
+pub(super) fn drop_versions(t: &Transaction<'_>, pages: &[PageId]) -> rusqlite::Result<u64> {
+    let mut dropped = 0;
+    for page in pages {
+        let count = t.prepare_cached("DELETE FROM versions WHERE page = ?1")?.execute([page.0])?;
+        t.prepare_cached("DELETE FROM gone WHERE page = ?1")?.execute([page.0])?;
+        // Without a version there is nothing that a 304 or an equal body could refer to.
+        t.prepare_cached(
+            "UPDATE pages SET version = NULL, etag = NULL, last_modified = NULL, mark = NULL,
+                bytes = 0 WHERE id = ?1",
+        )?
+        .execute([page.0])?;
+        t.prepare_cached(
+            "UPDATE sites SET versions = MAX(versions - ?2, 0)
+             WHERE id = (SELECT site FROM pages WHERE id = ?1)",
+        )?
+        .execute(params![page.0, count as i64])?;
+        dropped += count as u64;
+    }
+    Ok(dropped)
+}

@@ -1,0 +1,401 @@
+//! Pages in replay beside their originals, in a real browser, with the original's server gone.
+
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use nenrin_browser::{Browser, Names, Picture};
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+
+use crate::support::{Nenrin, Reply, Running, Site};
+
+/// Pictures may differ by this share of their pixels.
+const TOLERANCE: f64 = 0.01;
+/// The page, made for the collector, that leads to every other.
+const LIST: &str = "/_list_of_pages.html";
+
+/// What a browser saw of a page.
+struct Look {
+    /// URLs asked for, and whether each was answered well.
+    asked: Vec<(String, bool)>,
+    picture: Picture,
+    /// The same with scripts turned off, where the page has any.
+    without_scripts: Option<Picture>,
+}
+
+async fn look(browser: &mut Browser, url: &str, has_scripts: bool) -> Look {
+    browser.events.clear();
+    browser.open(url).await;
+    browser.wait(150).await;
+    let asked = requests(browser);
+    let picture = browser.full_screenshot().await;
+    let mut without_scripts = None;
+    if has_scripts {
+        let off = |off: bool| json!({"value": off});
+        browser.call("Emulation.setScriptExecutionDisabled", off(true)).await;
+        browser.open(url).await;
+        browser.wait(100).await;
+        without_scripts = Some(browser.full_screenshot().await);
+        browser.call("Emulation.setScriptExecutionDisabled", off(false)).await;
+    }
+    Look { asked, picture, without_scripts }
+}
+
+fn requests(browser: &Browser) -> Vec<(String, bool)> {
+    let of = |method: &str| {
+        let method = method.to_owned();
+        browser.events.iter().filter(move |event| event["method"] == method.as_str())
+    };
+    let is_of = |event: &Value, id: &Value| event["params"]["requestId"] == *id;
+    of("Network.requestWillBeSent")
+        .map(|event| {
+            let id = &event["params"]["requestId"];
+            let url = event["params"]["request"]["url"].as_str().unwrap_or_default().to_owned();
+            let is_refused = of("Network.responseReceived").any(|answer| {
+                is_of(answer, id) && answer["params"]["response"]["status"].as_u64() >= Some(400)
+            });
+            let is_lost = of("Network.loadingFailed")
+                .any(|failure| is_of(failure, id) && failure["params"]["canceled"] != true);
+            (url, !is_refused && !is_lost)
+        })
+        .filter(|(url, _)| url.starts_with("http") || url.starts_with("ws"))
+        .collect()
+}
+
+/// Serves a folder that can be changed for another, and becomes silent for ever when closed.
+struct Folder {
+    site: Site,
+    folder: Arc<Mutex<PathBuf>>,
+}
+
+impl Folder {
+    fn serve(folder: &Path) -> Self {
+        let folder = Arc::new(Mutex::new(folder.to_owned()));
+        let shown = folder.clone();
+        let site = Site::serve(move |request| file(&shown.lock().unwrap(), &request.path));
+        Self { site, folder }
+    }
+}
+
+fn file(folder: &Path, asked: &str) -> Reply {
+    let path = unescaped(asked.split(['?', '#']).next().unwrap_or_default());
+    if path == LIST {
+        let links: String = html_files(folder)
+            .iter()
+            .map(|path| format!("<a href='{}'>page</a>\n", escaped(path)))
+            .collect();
+        return Reply::html(links);
+    }
+    let mut file = folder.join(path.trim_start_matches('/'));
+    if file.is_dir() && !path.ends_with('/') {
+        return Reply::redirect(&format!("{asked}/"));
+    }
+    if file.is_dir() {
+        file = file.join("index.html");
+    }
+    match std::fs::read(&file) {
+        Ok(body) => Reply::new("200 OK", mime(&file), body),
+        Err(_) => Reply::status("404 Not Found"),
+    }
+}
+
+fn mime(file: &Path) -> &'static str {
+    match file.extension().and_then(|e| e.to_str()).unwrap_or_default() {
+        "html" | "htm" => "text/html",
+        "css" => "text/css",
+        "js" => "text/javascript",
+        "png" => "image/png",
+        "jpg" | "jpeg" => "image/jpeg",
+        "gif" => "image/gif",
+        "svg" => "image/svg+xml",
+        "ico" => "image/x-icon",
+        "xml" => "application/xml",
+        "json" => "application/json",
+        "woff2" => "font/woff2",
+        "woff" => "font/woff",
+        "pdf" => "application/pdf",
+        "txt" | "md" => "text/plain",
+        _ => "application/octet-stream",
+    }
+}
+
+fn unescaped(path: &str) -> String {
+    let bytes = path.as_bytes();
+    let mut plain = Vec::new();
+    let mut at = 0;
+    while at < bytes.len() {
+        let code = path.get(at + 1..at + 3).and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        match (bytes[at], code) {
+            (b'%', Some(byte)) => {
+                plain.push(byte);
+                at += 3;
+            }
+            (byte, _) => {
+                plain.push(byte);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8_lossy(&plain).into_owned()
+}
+
+fn escaped(path: &str) -> String {
+    path.bytes()
+        .map(|byte| match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' => {
+                char::from(byte).to_string()
+            }
+            _ => format!("%{byte:02X}"),
+        })
+        .collect()
+}
+
+/// Paths of the pages below a folder, in order.
+fn html_files(folder: &Path) -> Vec<String> {
+    fn walk(root: &Path, folder: &Path, into: &mut Vec<String>) {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                walk(root, &path, into);
+            } else if path.extension().is_some_and(|e| e == "html" || e == "htm") {
+                into.push(format!("/{}", path.strip_prefix(root).unwrap().display()));
+            }
+        }
+    }
+    let mut files = Vec::new();
+    walk(folder, folder, &mut files);
+    files.sort();
+    files
+}
+
+/// Some of the pages, spread evenly, others for every visit.
+fn sample(pages: &[String], count: usize, visit: usize) -> Vec<String> {
+    let count = count.min(pages.len());
+    (0..count).map(|n| pages[(n * pages.len() / count + visit) % pages.len()].clone()).collect()
+}
+
+/// A page as it was, and when.
+struct Original {
+    url: String,
+    date: String,
+    look: Look,
+    has_scripts: bool,
+}
+
+/// The digits of the date at which the last round ended.
+fn last_round_ended(nenrin: &Nenrin) -> String {
+    let round = &nenrin.run(&["log", "--json", "--limit", "1"]).expect(0).lines()[0];
+    let ended = round["ended"].as_str().unwrap().split('.').next().unwrap();
+    ended.chars().filter(char::is_ascii_digit).take(14).collect()
+}
+
+/// Collects a visit, and looks at the pages of a sample while their server is there.
+fn visit(
+    nenrin: &Nenrin,
+    served: &Folder,
+    runtime: &Runtime,
+    browser: &mut Browser,
+    pages: &[String],
+) -> Vec<Original> {
+    let list = served.site.url(LIST);
+    let ran = nenrin.collect(&[&list, "--embeds", "false"]);
+    assert!(matches!(ran.code, Some(0 | 1)), "{}", ran.said());
+    let date = last_round_ended(nenrin);
+    let folder = served.folder.lock().unwrap().clone();
+    pages
+        .iter()
+        .map(|page| {
+            let bytes = std::fs::read(folder.join(page.trim_start_matches('/'))).unwrap();
+            let text = String::from_utf8_lossy(&bytes).to_lowercase();
+            let has_scripts = text.contains("<script") || text.contains("<noscript");
+            let url = served.site.url(&escaped(page));
+            let look = runtime.block_on(look(browser, &url, has_scripts));
+            Original { url, date: date.clone(), look, has_scripts }
+        })
+        .collect()
+}
+
+/// What is wrong with a replayed page.
+fn faults(original: &Original, replayed: &Look, replay: &str) -> Vec<String> {
+    let mut faults = Vec::new();
+    let went_well: BTreeSet<&str> =
+        original.look.asked.iter().filter(|(_, is_well)| *is_well).map(|(url, _)| &**url).collect();
+    for (url, is_well) in &replayed.asked {
+        let Some(inside) = url.strip_prefix(replay) else {
+            faults.push(format!("asked outside: {url}"));
+            continue;
+        };
+        // What the original did not have either cannot be here.
+        let archived = inside.splitn(3, '/').nth(2).unwrap_or_default();
+        if !is_well && (went_well.contains(archived) || inside.starts_with("_nenrin")) {
+            faults.push(format!("failed: {url}"));
+        }
+    }
+    let pairs = match original.has_scripts {
+        false => vec![(&original.look.picture, &replayed.picture)],
+        true => original.look.without_scripts.iter().zip(&replayed.without_scripts).collect(),
+    };
+    for (before, after) in pairs {
+        let share = before.difference(after);
+        if share > TOLERANCE {
+            faults.push(format!("{:.1}% of the pixels differ", share * 100.0));
+        }
+    }
+    faults
+}
+
+/// Keeps pictures for a person to look at, where `NENRIN_PICTURES` names a folder.
+fn keep(name: &str, number: usize, original: &Look, replayed: &Look) {
+    let Some(folder) = std::env::var_os("NENRIN_PICTURES") else { return };
+    let folder = PathBuf::from(folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    for (look, kind) in [(original, "original"), (replayed, "replay")] {
+        let picture = look.without_scripts.as_ref().unwrap_or(&look.picture);
+        std::fs::write(folder.join(format!("{name}-{number}-{kind}.png")), &picture.png).unwrap();
+    }
+}
+
+fn replay_of(nenrin: &Nenrin) -> (Running, String) {
+    let anywhere = ["serve", "--json", "--interface", "127.0.0.1:0", "--replay", "127.0.0.1:0"];
+    let running = nenrin.start(&anywhere);
+    let replay = running.first_line()["replay"].as_str().unwrap().to_owned();
+    // Where browsers are led to.
+    (running, replay.replace("127.0.0.1", "replay.localhost"))
+}
+
+/// Replays what was seen and returns how many pages were, and all that is wrong.
+fn compared(name: &str, nenrin: &Nenrin, runtime: &Runtime, originals: &[Original]) -> Vec<String> {
+    let (_running, replay) = replay_of(nenrin);
+    // Another browser: nothing of the originals is in its cache, and no connection is left.
+    let mut browser = runtime.block_on(Browser::start(Names::Nothing)).unwrap();
+    let mut wrong = Vec::new();
+    for (number, original) in originals.iter().enumerate() {
+        let place = format!("{replay}web/{}mp_/{}", original.date, original.url);
+        let replayed = runtime.block_on(look(&mut browser, &place, original.has_scripts));
+        keep(name, number, &original.look, &replayed);
+        let found = faults(original, &replayed, &replay);
+        wrong.extend(found.into_iter().map(|fault| format!("{name}-{number} {place}: {fault}")));
+    }
+    wrong
+}
+
+/// One site of the corpus at four visits, seven pages of each.
+#[expect(clippy::print_stderr, reason = "a person runs it and reads how much was seen")]
+fn a_real_site_replays_as_it_was(name: &str) {
+    const VISITS: [usize; 4] = [1, 3, 5, 8];
+    const PAGES: usize = 7;
+    let data = std::env::var_os("NENRIN_DATA").map_or_else(
+        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/data")),
+        PathBuf::from,
+    );
+    let materialise = data.join("sites/materialise");
+    if !materialise.exists() {
+        eprintln!("SKIPPED: no {}; name the data with NENRIN_DATA", materialise.display());
+        return;
+    }
+    let runtime = Runtime::new().unwrap();
+    let Some(mut browser) = runtime.block_on(Browser::start(Names::Nothing)) else { return };
+    let work = tempfile::tempdir().unwrap();
+    let folder = |visit: usize| work.path().join(visit.to_string());
+    for visit in VISITS {
+        let made = Command::new(&materialise)
+            .args([name, &visit.to_string(), folder(visit).to_str().unwrap()])
+            .status();
+        assert!(made.unwrap().success());
+    }
+    let nenrin = Nenrin::new();
+    let served = Folder::serve(&folder(VISITS[0]));
+    let mut originals = Vec::new();
+    for (number, of_visit) in VISITS.into_iter().enumerate() {
+        *served.folder.lock().unwrap() = folder(of_visit);
+        let pages = sample(&html_files(&folder(of_visit)), PAGES, number);
+        originals.extend(visit(&nenrin, &served, &runtime, &mut browser, &pages));
+        // Versions are told apart by seconds.
+        std::thread::sleep(Duration::from_millis(1100));
+    }
+    drop(browser);
+    let gone = served.site.close();
+    let wrong = compared(name, &nenrin, &runtime, &originals);
+    assert!(std::net::TcpStream::connect(gone).is_err(), "the original's server is still there");
+    let without = originals.iter().filter(|original| !original.has_scripts).count();
+    eprintln!("{name}: {} pages, {without} of them without scripts", originals.len());
+    assert!(wrong.is_empty(), "{} faults:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+macro_rules! real_sites {
+    ($($name:ident)*) => {$(
+        #[test]
+        #[ignore = "minutes; run with --run-ignored all (nextest) or --ignored"]
+        fn $name() {
+            a_real_site_replays_as_it_was(stringify!($name));
+        }
+    )*};
+}
+
+mod real_site {
+    use super::a_real_site_replays_as_it_was;
+    real_sites!(azhenley dplyr heise openbsd tromp umio vimdoc zeit);
+}
+
+/// A page in each of the encodings that Japanese pages were written in, with styles, images,
+/// frames and the rest of what a page may hold.
+fn made_site(folder: &Path) {
+    let write = |name: &str, bytes: &[u8]| {
+        let path = folder.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, bytes).unwrap();
+    };
+    for label in ["Shift_JIS", "EUC-JP", "ISO-2022-JP", "UTF-8"] {
+        let encoding = encoding_rs::Encoding::for_label(label.as_bytes()).unwrap();
+        let page = format!(
+            "<html><head><meta http-equiv='Content-Type' content='text/html; charset={label}'>\
+             <link rel=stylesheet href='/s/site.css'><title>年輪</title></head><body>\
+             <h1>年輪、表示とソース</h1><p class=box>能ある鷹は爪を隠す。構造化 {label}</p>\
+             <p><a href='/other.html?q=表'>次のページ</a></p><img src='../i/red.svg' alt='赤い四角'>\
+             </body></html>"
+        );
+        write(&format!("jp/{label}.html"), &encoding.encode(&page).0);
+    }
+    write("s/site.css", b"@import 'more.css'; h1{color:#063} body{background:url(/i/red.svg)}");
+    write("s/more.css", b".box{border:4px solid #c30; padding:1em; background:#fff}");
+    let red = "<svg xmlns='http://www.w3.org/2000/svg' width='40' height='40'>\
+               <rect width='30' height='30' fill='#c30'/></svg>";
+    write("i/red.svg", red.as_bytes());
+    write(
+        "frames.html",
+        b"<frameset cols='40%,*'><frame src='jp/EUC-JP.html'><frame src='/mixed.html'></frameset>",
+    );
+    write(
+        "mixed.html",
+        b"<!doctype html><base href='/s/'><link rel=stylesheet href='site.css'>\
+          <style>div{background:url('../i/red.svg');height:60px}</style><div></div>\
+          <picture><source srcset='/i/red.svg 1x, /i/red.svg?2 2x'><img src='/i/none.png'></picture>\
+          <iframe src='../jp/Shift_JIS.html' width=500 height=200></iframe>\
+          <table background='/i/red.svg' width=200><tr><td>cell</table>\
+          <svg width=60 height=60><image href='/i/red.svg' width=60 height=60 /></svg>\
+          <form action='/search'><input value='typed'></form>",
+    );
+}
+
+#[test]
+fn made_pages_replay_as_they_looked_in_every_encoding() {
+    let runtime = Runtime::new().unwrap();
+    let Some(mut browser) = runtime.block_on(Browser::start(Names::Nothing)) else { return };
+    let work = tempfile::tempdir().unwrap();
+    made_site(work.path());
+    let nenrin = Nenrin::new();
+    let served = Folder::serve(work.path());
+    let pages = html_files(work.path());
+    assert_eq!(pages.len(), 6);
+    let originals = visit(&nenrin, &served, &runtime, &mut browser, &pages);
+    drop(browser);
+    served.site.close();
+    assert!(originals.iter().all(|original| original.look.picture.colours() > 2));
+    let wrong = compared("made", &nenrin, &runtime, &originals);
+    assert!(wrong.is_empty(), "{} faults:\n{}", wrong.len(), wrong.join("\n"));
+}
