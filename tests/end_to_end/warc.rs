@@ -64,7 +64,9 @@ fn collected(rounds: usize) -> (Nenrin, Site) {
 }
 
 /// Everything of a record but what names it or its file.
-fn records(path: &Path) -> Vec<(RecordType, Vec<(String, String)>, Vec<u8>)> {
+type Compared = (RecordType, Vec<(String, String)>, Vec<u8>);
+
+fn records(path: &Path) -> Vec<Compared> {
     let file = std::fs::File::open(path).unwrap();
     let mut reader = RecordReader::open(file, ReadOptions::default()).unwrap();
     let mut found = Vec::new();
@@ -106,7 +108,7 @@ fn an_export_comes_back_as_the_same_records() {
     // Heads are what the server sent, apart from what no longer describes the body.
     let block = |path: &str| {
         let url = site.url(path);
-        let is_it = |(kind, fields, _): &&(RecordType, Vec<(String, String)>, Vec<u8>)| {
+        let is_it = |(kind, fields, _): &&Compared| {
             *kind == RecordType::Response
                 && fields.iter().any(|(n, v)| n == "WARC-Target-URI" && *v == url)
         };
@@ -230,6 +232,7 @@ fn other_programs_accept_the_corpus() {
 }
 
 /// Exports all and lets the others look at it.
+#[expect(clippy::print_stderr, reason = "a judge that was not asked must be noticed")]
 fn judge(nenrin: &Nenrin) {
     let environment = std::env::var_os("NENRIN_JUDGES")
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("target/judges"), PathBuf::from);
