@@ -260,7 +260,7 @@ impl Config {
 }
 
 /// Every setting, and the reason for its default.
-const REASONS: [(&str, &str); 21] = [
+const REASONS: [(&str, &str); 22] = [
     (
         "contact",
         "a URL or address where the people behind a server can reach you, sent with every request; empty until you set it",
