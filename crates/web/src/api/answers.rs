@@ -265,6 +265,7 @@ fn conditions() -> Value {
             "embeds": {"type": "boolean"},
             "schedule": {"oneOf": [
                 {"const": "manual"},
+                exactly(record(&[("continuous", json!({"type": "object"}))])),
                 tagged("rounds", &[("period_s", json!({"type": "integer", "minimum": 1, "maximum": MAX_PERIOD_S}))]),
             ]},
             "delay_ms": {"type": ["integer", "null"], "minimum": 0, "maximum": i64::MAX},
