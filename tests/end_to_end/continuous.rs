@@ -155,8 +155,8 @@ fn a_budget_and_closed_hours_hold_requests_back() {
     std::thread::sleep(Duration::from_millis(2_500));
     running.signal("TERM");
     running.finish().expect(0);
-    // robots.txt is no visit.
-    assert_eq!(world.asked(), 6, "{:?}", world.site.asked());
+    // robots.txt is no visit, nor are the two looks at the server itself.
+    assert_eq!(world.asked(), 8, "{:?}", world.site.asked());
 
     world.nenrin.run(&["site", "set", "1", "--window", "someday"]).expect(2);
     let set = ["site", "set", "1", "--visits-per-day", "0", "--window", "01:00-01:01 UTC"];
