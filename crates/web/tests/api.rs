@@ -136,7 +136,8 @@ async fn every_operation_answers_as_the_document_says() {
             assert!(!response.is_null(), "{id} answers {} undocumented", answer.status);
             let schema = &response["content"]["application/json"]["schema"];
             if schema.is_null() {
-                assert_eq!(answer.body, "", "{id}");
+                let content = if id == "siteExport" { "WARC" } else { "" };
+                assert_eq!(answer.body, content, "{id}");
             } else {
                 let value: Value = serde_json::from_str(&answer.body).unwrap();
                 fits(&document, schema, &value).unwrap_or_else(|e| panic!("{id}: {e}"));

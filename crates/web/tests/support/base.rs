@@ -65,6 +65,15 @@ impl Control for FakeControl {
     fn collect_now(&self, site: SiteId) -> Result<(), ControlError> {
         self.note(format!("collect {}", site.0))
     }
+    fn export_warc(
+        &self,
+        _: SiteId,
+        _: (i64, i64),
+        mut out: Box<dyn std::io::Write + Send>,
+    ) -> Result<(), ControlError> {
+        let told = out.write_all(b"WARC").and_then(|()| out.flush());
+        told.map_err(|error| ControlError::Failed { reason: error.to_string() })
+    }
     fn sites_changed(&self) {
         let _ = self.note("changed".into());
     }
