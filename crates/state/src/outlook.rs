@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::{PageFilter, PageRecord, Site, SiteId, State, StateError};
 
 /// Pages that a forecast is made from at most; the rest is taken to be alike.
-const FORECAST_PAGES: usize = 200_000;
+const FORECAST_PAGES: usize = 20_000;
 const PORTION: usize = 10_000;
 /// Servers named that cannot keep up.
 const STRETCHED_SHOWN: usize = 1_000;
@@ -56,11 +56,16 @@ pub fn outlook(state: &dyn State, site: &Site) -> Result<Option<Outlook>, StateE
         .filter(|(record, _)| servers.iter().any(|server| server.id == record.id))
         .map(|(record, percent)| (record.server.to_string(), percent))
         .collect();
+    let mut forecast = scheduler.forecast(&histories);
+    let alike = site.counts.pages as f64 / histories.len().max(1) as f64;
+    for point in &mut forecast.points {
+        point.visits_per_day *= alike.max(1.0);
+    }
     Ok(Some(Outlook {
         policy: settings.policy.to_string(),
         visits_per_day: settings.visits_per_day,
         paths: settings.paths.iter().map(ToString::to_string).collect(),
-        forecast: scheduler.forecast(&histories),
+        forecast,
         stretched,
     }))
 }

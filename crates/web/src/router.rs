@@ -13,7 +13,7 @@ use crate::{
     WebApp, WebError, api, assets, feed,
     guard::{self, Fields, Shared, Submitted},
     layout, metrics,
-    pages::{lab, log, login, overview, register, removal, site, site_pages, timeline},
+    pages::{lab, log, login, overview, register, removal, schedule, site, site_pages, timeline},
     session::Sessions,
     visitor::Visitor,
 };
@@ -40,6 +40,7 @@ pub fn router(app: WebApp) -> Router {
         .route("/sites/{id}/browse", get(browse_site))
         .route("/sites/{id}/remove", get(ask_removal).post(remove_site))
         .route("/sites/{id}/pages", get(show_site_pages))
+        .route("/sites/{id}/schedule", get(show_schedule))
         .route("/visits", get(show_log))
         .route("/page", get(show_timeline))
         .route("/diff", get(show_diff))
@@ -190,6 +191,10 @@ async fn show_site_pages(
         site_pages::pages(&s.app, v, &site::find(&s.app, &id)?, &query)
     })
     .await
+}
+
+async fn show_schedule(State(shared): Ctx, Path(id): Id, visitor: Visitor) -> Response {
+    run(shared, visitor, move |s, v| schedule::schedule(&s.app, v, &site::find(&s.app, &id)?)).await
 }
 
 async fn show_log(State(shared): Ctx, visitor: Visitor, query: Fields) -> Response {

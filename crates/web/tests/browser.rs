@@ -9,13 +9,14 @@ use nenrin_web::{UnderWay, WebOptions, hash_password};
 use serde_json::json;
 use support::{NOW_S, World};
 
-const PAGES: [&str; 11] = [
+const PAGES: [&str; 12] = [
     "/",
     "/sites/new",
     "/sites/1",
     "/sites/1/edit",
     "/sites/1/remove",
     "/sites/1/pages",
+    "/sites/1/schedule",
     "/sites/1/pages?list=1",
     "/visits",
     "/page?url=https%3A%2F%2Fe.com%2F",

@@ -7,13 +7,13 @@ use axum::{
     body::Body,
     http::{Request, StatusCode, header},
 };
-use nenrin_state::{Outcome, RobotsPolicy, Schedule, SiteId, State};
+use nenrin_state::{Change, Outcome, RobotsPolicy, Schedule, ServerNote, SiteId, State};
 use nenrin_urls::Scope;
 use nenrin_web::{UnderWay, WebOptions};
 use support::{NOW_S, World, site_fields, url};
 
 /// Pages that a person can open in a world that was lived in.
-const PAGES: [&str; 17] = [
+const PAGES: [&str; 18] = [
     "/",
     "/?q=paper&sort=versions&down=1",
     "/now",
@@ -23,6 +23,7 @@ const PAGES: [&str; 17] = [
     "/sites/1/edit",
     "/sites/1/remove",
     "/sites/1/pages",
+    "/sites/1/schedule",
     "/sites/1/pages?prefix=%2Fa%2F",
     "/sites/1/pages?list=1",
     "/visits",
@@ -469,4 +470,27 @@ async fn removing_asks_which_removal_is_meant_and_why() {
     let answer = world.submit("/sites/1/remove", "/sites/1/remove", &fields).await;
     assert_eq!(answer.location(), "/?note=removed");
     assert_eq!(*world.control.asked.lock().unwrap(), ["remove 1 Delete asked to", "changed"]);
+}
+
+#[tokio::test]
+async fn the_schedule_shows_what_is_expected_and_what_was_learnt_as_text() {
+    let world = World::lived_in();
+    let mut conditions = world.state.sites().unwrap()[0].conditions.clone();
+    conditions.schedule = Schedule::Continuous(Default::default());
+    world.state.set_site(SiteId(1), &conditions, NOW_S).unwrap();
+    let server = world.state.site_servers(SiteId(1), 1).unwrap()[0].id;
+    let note = |name: &str, value: &str| {
+        let (name, value) = (name.to_owned(), value.to_owned());
+        Change::Note(ServerNote { server, name, value })
+    };
+    let sources = r#"{"sources": {"https://e.com/<script>.xml": {"entries": 7, "trust": {"precision": 0.25, "odds": 3.0}}}}"#;
+    let traps =
+        r#"{"refused": {"deep-path": {"links": 12, "example": "/<script>/a", "last_s": 0}}}"#;
+    world.state.commit(&[note("signals", sources), note("traps", traps)]).unwrap();
+    let page = world.get("/sites/1/schedule").await;
+    assert_eq!(page.status, StatusCode::OK);
+    for shown in ["auto", "25%", "× 3.0", "deep path", "12", "&lt;script&gt;.xml"] {
+        assert!(page.body.contains(shown), "{shown} in {}", page.body);
+    }
+    assert!(!page.body.contains("<script>"));
 }

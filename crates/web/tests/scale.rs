@@ -88,6 +88,7 @@ async fn ask_for(world: &World) -> Vec<String> {
         "/sites/1",
         "/sites/1/edit",
         "/sites/1/pages",
+        "/sites/1/schedule",
         "/sites/1/pages?list=1",
         "/sites/1/pages?prefix=%2Fd7%2F",
         "/sites/1/pages?list=1&prefix=%2Fd7%2Fp99",

@@ -7,6 +7,7 @@ pub(crate) mod login;
 pub(crate) mod overview;
 pub(crate) mod register;
 pub(crate) mod removal;
+pub(crate) mod schedule;
 pub(crate) mod site;
 pub(crate) mod site_pages;
 pub(crate) mod timeline;

@@ -89,9 +89,27 @@ fn heading(app: &WebApp, visitor: &Visitor, site: &Site) -> Markup {
                 }
             }
         }
+        (tabs(visitor, site, Tab::Summary))
+    }
+}
+
+/// The views of one site.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tab {
+    Summary,
+    Pages,
+    Schedule,
+}
+
+pub(crate) fn tabs(visitor: &Visitor, site: &Site, open: Tab) -> Markup {
+    let t = |en, ja| visitor.t(en, ja);
+    let base = format!("/sites/{}", site.id.0);
+    let here = |tab| (tab == open).then_some("page");
+    html! {
         nav.tabs aria-label=(t("This site", "このサイト")) {
-            a href=(base) aria-current="page" { (t("Summary", "概要")) }
-            a href=(format!("{base}/pages")) { (t("Pages", "ページ")) }
+            a href=(base) aria-current=[here(Tab::Summary)] { (t("Summary", "概要")) }
+            a href=(format!("{base}/pages")) aria-current=[here(Tab::Pages)] { (t("Pages", "ページ")) }
+            a href=(format!("{base}/schedule")) aria-current=[here(Tab::Schedule)] { (t("Schedule", "予定")) }
             a href=(format!("/visits?site={}", site.id.0)) { (t("Log", "ログ")) }
         }
     }

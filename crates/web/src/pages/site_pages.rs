@@ -8,6 +8,7 @@ use crate::{
     WebApp, WebError, format,
     guard::Fields,
     layout::{self, Menu},
+    pages::site,
     visitor::Visitor,
 };
 
@@ -59,15 +60,9 @@ fn prefix(typed: &str) -> String {
 }
 
 fn head(visitor: &Visitor, site: &Site) -> Markup {
-    let t = |en, ja| visitor.t(en, ja);
-    let base = format!("/sites/{}", site.id.0);
     html! {
         div.heading { h1 { bdi { (site.name) } } }
-        nav.tabs aria-label=(t("This site", "このサイト")) {
-            a href=(base) { (t("Summary", "概要")) }
-            a href=(format!("{base}/pages")) aria-current="page" { (t("Pages", "ページ")) }
-            a href=(format!("/visits?site={}", site.id.0)) { (t("Log", "ログ")) }
-        }
+        (site::tabs(visitor, site, site::Tab::Pages))
     }
 }
 

@@ -1,0 +1,193 @@
+//! When a site's pages are visited again, what that is expected to bring, and what was learnt of
+//! its servers on the way.
+
+use axum::response::Response;
+use maud::{Markup, html};
+use nenrin_revisit::ForecastPoint;
+use nenrin_state::{Outlook, ServerId, ServerRecord, Site, outlook};
+use serde_json::Value;
+
+use crate::{
+    WebApp, WebError, format,
+    layout::{self, Menu},
+    pages::site,
+    visitor::Visitor,
+};
+
+const SERVERS_SHOWN: usize = 50;
+const ROWS_SHOWN: usize = 200;
+
+pub(crate) fn schedule(app: &WebApp, visitor: &Visitor, site: &Site) -> Result<Response, WebError> {
+    let servers = app.state.site_servers(site.id, SERVERS_SHOWN)?;
+    let ids: Vec<ServerId> = servers.iter().map(|server| server.id).collect();
+    let records = app.state.servers(&ids)?;
+    let content = html! {
+        div.heading { h1 { bdi { (site.name) } } }
+        (site::tabs(visitor, site, site::Tab::Schedule))
+        (rule(visitor, site))
+        @if let Some(outlook) = outlook(&*app.state, site)? {
+            (forecast(visitor, &outlook))
+            (overflow(visitor, &outlook))
+        }
+        (signals(visitor, &records))
+        (traps(visitor, &records))
+    };
+    let title = format!("{} – {}", visitor.t("Schedule", "予定"), site.name);
+    Ok(layout::page(visitor, Menu::None, &title, content))
+}
+
+fn rule(visitor: &Visitor, site: &Site) -> Markup {
+    let t = |en, ja| visitor.t(en, ja);
+    let conditions = &site.conditions;
+    let settings = conditions.schedule.continuous();
+    html! {
+        section.card {
+            h2 { (t("When pages are visited", "訪問の予定")) }
+            dl.facts {
+                dt { (t("How often", "頻度")) } dd { (site::schedule(visitor, &conditions.schedule)) }
+                @if let Some(settings) = settings {
+                    dt { (t("Budget", "予算")) } dd { @match settings.visits_per_day {
+                        Some(visits) => { (format::number(visits)) (t(" visits a day", " 回/日")) },
+                        None => { (t("none of its own", "なし")) },
+                    } }
+                    @for rule in &settings.paths {
+                        dt { (t("For paths", "パス")) } dd { bdi { (rule) } }
+                    }
+                }
+                @for window in &conditions.windows {
+                    dt { (t("Only during", "収集時間帯")) } dd { bdi { (window) } }
+                }
+            }
+            p.hint { (t("Why a page is due, and how sure its rate is, stands with the page.", "各ページの次回訪問と理由は、ページの一覧にあります。")) }
+        }
+    }
+}
+
+fn forecast(visitor: &Visitor, outlook: &Outlook) -> Markup {
+    let t = |en, ja| visitor.t(en, ja);
+    let name = |point: &ForecastPoint| match point.factor {
+        factor if factor < 1.0 => t("half as many visits", "半分の訪問"),
+        factor if factor > 1.0 => t("twice as many visits", "倍の訪問"),
+        _ => t("as now", "現在"),
+    };
+    html! {
+        section.card {
+            h2 { (t("What to expect", "見込み")) }
+            @if outlook.forecast.pages == 0 {
+                p.muted { (t("No page has been visited twice yet: there is nothing to expect from.", "まだ見込みを立てられません。")) }
+            } @else {
+                div.scroll { table {
+                    thead { tr {
+                        th scope="col" { (t("Spending", "訪問量")) }
+                        th.n scope="col" { (t("Visits a day", "訪問/日")) }
+                        th.n scope="col" { (t("Versions seen", "得られる版")) }
+                    } }
+                    tbody { @for point in &outlook.forecast.points {
+                        tr {
+                            th scope="row" { (name(point)) }
+                            td.n { (format!("{:.1}", point.visits_per_day)) }
+                            td.n { (format!("{:.0}%", point.coverage * 100.0)) }
+                        }
+                    } }
+                } }
+                p.hint { (t("Made from the histories of ", "")) (format::number(outlook.forecast.pages as u64)) (t(" pages.", " ページの履歴によります。")) }
+            }
+        }
+    }
+}
+
+fn overflow(visitor: &Visitor, outlook: &Outlook) -> Markup {
+    let t = |en, ja| visitor.t(en, ja);
+    html! {
+        @if !outlook.stretched.is_empty() {
+            section.card {
+                h2 { (t("Servers that cannot keep up", "間に合わないサーバー")) }
+                p.hint { (t("More pages are due than politeness allows: their intervals are stretched alike until it recovers.", "礼儀を守ると間に合わないため、間隔を一様に延ばしています。")) }
+                ul { @for (server, percent) in &outlook.stretched {
+                    li { bdi { (server) } ": × " (format!("{:.2}", f64::from(*percent) / 100.0)) }
+                } }
+            }
+        }
+    }
+}
+
+/// A sitemap or feed and how right it was, as the crawler noted it.
+struct Source {
+    url: String,
+    note: Value,
+}
+
+fn sources(records: &[ServerRecord]) -> Vec<Source> {
+    let notes = records.iter().filter_map(|record| note(record, "signals"));
+    let named = notes.filter_map(|note| note.get("sources")?.as_object().cloned());
+    named.flatten().take(ROWS_SHOWN).map(|(url, note)| Source { url, note }).collect()
+}
+
+fn note(record: &ServerRecord, name: &str) -> Option<Value> {
+    serde_json::from_str(record.notes.get(name)?).ok()
+}
+
+fn signals(visitor: &Visitor, records: &[ServerRecord]) -> Markup {
+    let t = |en, ja| visitor.t(en, ja);
+    let sources = sources(records);
+    let share = |source: &Source, of: &str| match source.note["trust"][of].as_f64() {
+        Some(share) => format!("{:.0}%", share * 100.0),
+        None => "–".to_owned(),
+    };
+    html! {
+        section.card {
+            h2 { (t("Sitemaps and feeds", "サイトマップとフィード")) }
+            @if sources.is_empty() {
+                p.muted { (t("None has been found.", "見つかっていません。")) }
+            } @else {
+                div.scroll { table {
+                    thead { tr {
+                        th scope="col" { (t("Source", "情報源")) }
+                        th.n scope="col" { (t("Pages", "ページ")) }
+                        th.n scope="col" { (t("Precision", "適合率")) }
+                        th.n scope="col" { (t("Recall", "再現率")) }
+                        th.n scope="col" { (t("Odds", "オッズ")) }
+                    } }
+                    tbody { @for source in &sources {
+                        tr {
+                            td.url { bdi { (source.url) } }
+                            td.n { (format::number(source.note["entries"].as_u64().unwrap_or(0))) }
+                            td.n { (share(source, "precision")) }
+                            td.n { (share(source, "recall")) }
+                            td.n { (source.note["trust"]["odds"].as_f64().map_or("–".to_owned(), |odds| format!("× {odds:.1}"))) }
+                        }
+                    } }
+                } }
+                p.hint { (t("Announced changes that were changes; changes that had been announced; by how much an announcement raises the odds of a change.", "予告のうち実際に変わった割合、変更のうち予告された割合、予告で変更のオッズが何倍になるか。")) }
+            }
+        }
+    }
+}
+
+fn traps(visitor: &Visitor, records: &[ServerRecord]) -> Markup {
+    let t = |en, ja| visitor.t(en, ja);
+    let notes = records.iter().filter_map(|record| note(record, "traps"));
+    let refused = notes.filter_map(|note| note.get("refused")?.as_object().cloned());
+    let refused: Vec<(String, Value)> = refused.flatten().take(ROWS_SHOWN).collect();
+    html! {
+        @if !refused.is_empty() {
+            section.card {
+                h2 { (t("Links not followed", "たどらなかったリンク")) }
+                div.scroll { table {
+                    thead { tr {
+                        th scope="col" { (t("Trap", "理由")) }
+                        th.n scope="col" { (t("Links", "リンク")) }
+                        th scope="col" { (t("For example", "例")) }
+                    } }
+                    tbody { @for (trap, count) in &refused {
+                        tr {
+                            td { (trap.replace('-', " ")) }
+                            td.n { (format::number(count["links"].as_u64().unwrap_or(0))) }
+                            td.url { bdi { (count["example"].as_str().unwrap_or_default()) } }
+                        }
+                    } }
+                } }
+            }
+        }
+    }
+}
