@@ -46,7 +46,9 @@ pub(crate) fn answer(replay: &Replay, ask: &Ask) -> Result<Response<Body>, Repla
         Output::Json => ("text/x-ndjson", query.written(&lines, Line::json)),
         Output::Text => ("text/plain; charset=utf-8", query.written(&lines, Line::text)),
         Output::Link => {
-            let captures: Vec<Capture> = lines.into_iter().map(|line| line.capture).collect();
+            let mut captures: Vec<Capture> = lines.into_iter().map(|line| line.capture).collect();
+            // A map names its first and last version, whatever order was asked for.
+            captures.sort_by_key(|capture| capture.at_s);
             let map = timemap::Map { origin: &origin(ask), url: &query.url, captures: &captures };
             ("application/link-format", map.link())
         }
@@ -297,16 +299,17 @@ impl Query {
         let archive = &*replay.archive;
         let mut lines = Vec::new();
         let with_digest = self.needs_digest();
+        let mut room = MAX_SCANNED;
         for key in self.keys(archive)? {
-            let room = MAX_SCANNED - lines.len();
             for capture in archive.versions(&key, self.from_s, self.to_s, room)? {
+                room = room.saturating_sub(1);
                 let line = Line::new(archive, capture, with_digest)?;
                 if self.filters.iter().all(|filter| filter.lets_pass(&line)) {
                     lines.push(line);
                 }
             }
             let has_all = self.sort == Sort::Time && self.page.is_none() && !self.counts_pages;
-            if lines.len() >= MAX_SCANNED || (has_all && lines.len() >= self.limit) {
+            if room == 0 || (has_all && lines.len() >= self.limit) {
                 break;
             }
         }

@@ -25,29 +25,32 @@ pub(crate) fn origin(ask: &Ask) -> String {
     format!("{scheme}://{host}")
 }
 
-/// Headers of a version: its date, and where the original, the gate and the map are.
+/// Headers of a version: its date, and where the original, the gate and the map are; at the address
+/// that the map names (no modifier) also the versions around it.
 pub(crate) fn version_headers(
+    replay: &Replay,
     ask: &Ask,
     capture: &Capture,
     modifier: Modifier,
     headers: &mut HeaderMap,
-) {
+) -> Result<(), ReplayError> {
     let stamp = Stamp(capture.at_s);
     let origin = origin(ask);
-    let date = stamp.http();
     let url = &capture.url;
     let exact = format!("/web/{stamp}{}/{url}", modifier.as_str());
-    let link = format!(
-        "{}, <{origin}/web/{stamp}/{url}>; rel=\"memento\"; datetime=\"{date}\"",
-        relations(&origin, url)
-    );
+    let versions = match modifier {
+        Modifier::Page => around(replay, &origin, capture)?,
+        _ => memento_link(&origin, capture, "memento"),
+    };
+    let link = format!("{}, {versions}", relations(&origin, url));
     for (name, value) in
-        [("memento-datetime", &date), ("link", &link), ("content-location", &exact)]
+        [("memento-datetime", &stamp.http()), ("link", &link), ("content-location", &exact)]
     {
         if let Ok(value) = HeaderValue::from_str(value) {
             headers.insert(name, value);
         }
     }
+    Ok(())
 }
 
 /// Headers of the gate's answer.
@@ -58,21 +61,40 @@ pub(crate) fn gate_headers(
     headers: &mut HeaderMap,
 ) -> Result<(), ReplayError> {
     let origin = origin(ask);
-    let key = found.url.key();
-    let first = replay.archive.as_of(&key, i64::MIN)?;
-    let last = replay.archive.as_of(&key, i64::MAX)?;
-    let mut link = relations(&origin, &found.url);
-    for (rel, capture) in [("first memento", first), ("last memento", last)] {
-        if let Some(capture) = capture {
-            link.push_str(", ");
-            link.push_str(&memento_link(&origin, &capture, rel));
-        }
-    }
+    let link = format!("{}, {}", relations(&origin, &found.url), around(replay, &origin, found)?);
     headers.insert(header::VARY, HeaderValue::from_static("accept-datetime"));
     if let Ok(link) = HeaderValue::from_str(&link) {
         headers.insert(header::LINK, link);
     }
     Ok(())
+}
+
+/// Links to a version, the ones before and after it, the first and the last; one link for each
+/// version, however many of these it is.
+fn around(replay: &Replay, origin: &str, capture: &Capture) -> Result<String, ReplayError> {
+    let archive = &*replay.archive;
+    let key = capture.url.key();
+    let at_s = capture.at_s;
+    let previous = archive.as_of(&key, at_s.saturating_sub(1))?.filter(|c| c.at_s < at_s);
+    let next = archive.versions(&key, at_s.saturating_add(1), i64::MAX, 1)?.pop();
+    let versions = [
+        ("first ", archive.as_of(&key, i64::MIN)?),
+        ("prev ", previous),
+        ("", Some(capture.clone())),
+        ("next ", next),
+        ("last ", archive.as_of(&key, i64::MAX)?),
+    ];
+    let mut named: Vec<(String, Capture)> = Vec::new();
+    for (rel, version) in versions {
+        let Some(version) = version else { continue };
+        match named.iter_mut().find(|(_, c)| c.version == version.version) {
+            Some((rels, _)) => rels.push_str(rel),
+            None => named.push((rel.to_owned(), version)),
+        }
+    }
+    let links: Vec<String> =
+        named.iter().map(|(rels, c)| memento_link(origin, c, &format!("{rels}memento"))).collect();
+    Ok(links.join(", "))
 }
 
 /// A link to a version, as link formats write it.

@@ -136,7 +136,7 @@ fn show(
     if answer::is_unchanged(&ask.headers, &etag, capture.at_s) {
         let mut answer = Response::new(Body::empty());
         *answer.status_mut() = StatusCode::NOT_MODIFIED;
-        finish(replay, ask, capture, shown, &etag, &mut answer);
+        finish(replay, ask, capture, shown, &etag, &mut answer)?;
         return Ok(answer);
     }
     let prepared = prepared(replay, ask, capture, shown)?;
@@ -152,7 +152,7 @@ fn show(
     let mut answer = Response::new(Body::from(body));
     *answer.status_mut() = status;
     *answer.headers_mut() = headers;
-    finish(replay, ask, capture, shown, &etag, &mut answer);
+    finish(replay, ask, capture, shown, &etag, &mut answer)?;
     Ok(answer)
 }
 
@@ -200,7 +200,7 @@ fn finish(
     shown: Shown,
     etag: &str,
     answer: &mut Answer,
-) {
+) -> Result<(), ReplayError> {
     let headers = answer.headers_mut();
     if let Ok(etag) = HeaderValue::from_str(etag) {
         headers.insert(header::ETAG, etag);
@@ -209,8 +209,9 @@ fn finish(
     let caching = if is_exact { "max-age=3600" } else { "no-cache" };
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(caching));
     headers.insert(header::VARY, HeaderValue::from_static("accept-encoding, sec-fetch-dest"));
-    memento::version_headers(ask, capture, shown.modifier, headers);
+    memento::version_headers(replay, ask, capture, shown.modifier, headers)?;
     replay.guard.archived(headers);
+    Ok(())
 }
 
 fn missing(replay: &Replay, target: &Target, at_s: Option<i64>) -> Result<Answer, ReplayError> {

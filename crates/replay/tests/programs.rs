@@ -33,10 +33,47 @@ fn the_gate_leads_to_the_version_for_a_date() {
     assert_eq!(answer.header("vary"), "accept-datetime");
     let link = answer.header("link");
     assert!(link.contains(&format!("<{PAGE}>; rel=\"original\"")), "{link}");
-    assert!(link.contains(&format!("<http://replay.test/web/20240110000000/{PAGE}>; rel=\"first memento\"; datetime=\"Wed, 10 Jan 2024 00:00:00 GMT\"")), "{link}");
-    assert!(link.contains("rel=\"last memento\""), "{link}");
+    assert!(link.contains(&format!("<http://replay.test/web/20240110000000/{PAGE}>; rel=\"first prev memento\"; datetime=\"Wed, 10 Jan 2024 00:00:00 GMT\"")), "{link}");
+    assert!(link.contains("rel=\"next last memento\""), "{link}");
     let bad = ask(&router, &format!("/web/{PAGE}"), &[("accept-datetime", "yesterday")]);
     assert_eq!(bad.status, 400);
+}
+
+#[test]
+fn the_gate_leads_to_the_first_version_before_all_and_to_the_last_after_all() {
+    let router = served(archive());
+    for (asked, expected) in [
+        ("Mon, 01 Jan 2001 00:00:00 GMT", "20240110000000"),
+        ("Wed, 10 Jan 2024 00:00:00 GMT", "20240110000000"),
+        ("Fri, 19 Jan 2024 23:59:59 GMT", "20240110000000"),
+        ("Sat, 20 Jan 2024 00:00:00 GMT", "20240120000000"),
+        ("Fri, 01 Jan 2100 00:00:00 GMT", "20240130000000"),
+    ] {
+        let answer = ask(&router, &format!("/web/{PAGE}"), &[("accept-datetime", asked)]);
+        assert_eq!(answer.status, 302, "{asked}");
+        assert_eq!(answer.header("location"), format!("/web/{expected}/{PAGE}"), "{asked}");
+    }
+}
+
+#[test]
+fn a_version_names_the_versions_around_it_once_each() {
+    let router = served(archive());
+    for (date, expected) in [
+        ("20240110000000", ["first memento", "next memento", "last memento"].as_slice()),
+        ("20240120000000", &["first prev memento", "memento", "next last memento"]),
+        ("20240130000000", &["first memento", "prev memento", "last memento"]),
+    ] {
+        let answer = ask(&router, &format!("/web/{date}/{PAGE}"), &[]);
+        assert_eq!(answer.status, 200);
+        let link = answer.header("link");
+        let rels: Vec<&str> = link
+            .split("rel=\"")
+            .skip(1)
+            .filter_map(|rest| rest.split('"').next())
+            .filter(|rel| rel.ends_with("memento"))
+            .collect();
+        assert_eq!(rels, expected, "{link}");
+    }
 }
 
 #[test]
@@ -99,7 +136,17 @@ fn the_index_answers_as_other_archives_do() {
         ("url=e.com/p&limit=1", vec!["20240110"]),
         ("url=e.com/p&sort=reverse&limit=2", vec!["20240130", "20240120"]),
         ("url=e.com/p&closest=20240121&limit=2", vec!["20240120", "20240130"]),
+        ("url=e.com/p&closest=20240121&sort=closest&limit=1", vec!["20240120"]),
+        ("url=e.com/p&sort=reverse&from=20240115&to=20240125", vec!["20240120"]),
+        ("url=e.com/p&from=20240111&to=20240119", vec![]),
+        ("url=e.com/p&page=0&pageSize=2", vec!["20240110", "20240120"]),
         ("url=e.com/p&page=1&pageSize=2", vec!["20240130"]),
+        ("url=e.com/p&page=2&pageSize=2", vec![]),
+        ("url=e.com/p&page=0&pageSize=2&sort=reverse", vec!["20240130", "20240120"]),
+        (
+            "url=e.com/p&matchType=exact&filter=mime:html&filter=!=timestamp:20240120000000",
+            vec!["20240110", "20240130"],
+        ),
         ("url=e.com/p*&filter=!status:200", vec!["20240111"]),
         (
             "url=e.com/p&matchType=prefix&filter=~mime:text/.*&limit=9",
@@ -122,7 +169,17 @@ fn the_index_answers_as_other_archives_do() {
         domain,
         ["http://e.com/p", "http://e.com/p/below.png", "http://e.com:8080/", "http://sub.e.com/"]
     );
-    assert!(!urls("url=e.com&matchType=host").contains(&"http://sub.e.com/".to_owned()));
+    let mut named = urls("url=e.com&matchType=domain");
+    named.sort();
+    assert_eq!(named, domain);
+    assert_eq!(urls("url=e.com/p&matchType=exact"), ["http://e.com/p"]);
+    assert_eq!(
+        urls("url=e.com/p&matchType=prefix"),
+        ["http://e.com/p", "http://e.com/p/below.png"]
+    );
+    let mut host = urls("url=e.com&matchType=host");
+    host.sort();
+    assert_eq!(host, ["http://e.com/p", "http://e.com/p/below.png", "http://e.com:8080/"]);
 }
 
 #[test]
@@ -131,6 +188,19 @@ fn the_index_is_written_in_other_forms() {
     let text = |query: &str| ask(&router, &format!("/cdx?url=e.com/p&{query}"), &[]).text();
     assert_eq!(text("output=text&fl=timestamp,status&limit=1"), "20240110000000 200\n");
     assert!(text("limit=1").starts_with("com,e)/p 20240110000000 {\"digest\":"));
+    assert_eq!(
+        text("output=text&fields=status,mime,url&limit=1"),
+        "200 text/html http://e.com/p\n"
+    );
+    assert_eq!(
+        text("output=json&fl=url,status&limit=1"),
+        "{\"status\":\"200\",\"url\":\"http://e.com/p\"}\n"
+    );
+    assert_eq!(
+        text("output=cdxj&fl=status&limit=1"),
+        "com,e)/p 20240110000000 {\"status\":\"200\"}\n"
+    );
+    assert_eq!(text("output=link&sort=reverse"), text("output=link"));
     assert_eq!(text("output=link").matches("memento\"").count(), 3);
     assert_eq!(text("showNumPages=true&pageSize=2"), "{\"blocks\":3,\"pageSize\":2,\"pages\":2}\n");
     for bad in
