@@ -74,7 +74,7 @@ fn forecast(visitor: &Visitor, outlook: &Outlook) -> Markup {
         section.card {
             h2 { (t("What to expect", "見込み")) }
             @if outlook.forecast.pages == 0 {
-                p.muted { (t("No page has been visited twice yet: there is nothing to expect from.", "まだ見込みを立てられません。")) }
+                p.muted { (t("No page has been visited on its own schedule yet: there is nothing to expect from.", "まだ見込みを立てられません。")) }
             } @else {
                 div.scroll { table {
                     thead { tr {
