@@ -49,9 +49,6 @@ pub(crate) enum Happening {
     Changed,
     Failing,
     Blocked,
-    Quota,
-    Overflow,
-    SignalLost,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -390,7 +387,7 @@ const REASONS: &[(&str, &str)] = &[
     ),
     (
         "webhook",
-        "programs that are told what changed, fails, is blocked, or ran into a quota; none unless you name them: [[webhook]] with url, secret, and if you like events and allow_private",
+        "programs that are told what changed, keeps failing or is blocked; none unless you name them: [[webhook]] with url, secret, and if you like events and allow_private",
     ),
     (
         "state.bucket",

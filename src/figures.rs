@@ -95,7 +95,24 @@ impl Figures {
                 samples: servers.to_vec(),
             },
         ];
-        let singles: [(&'static str, &'static str, MetricKind, f64); 10] = [
+        all.extend(
+            self.singles().map(|(name, help, kind, value)| Metric::single(name, help, kind, value)),
+        );
+        if let Some(free_bytes) = self.free_bytes {
+            all.push(Metric::single(
+                "nenrin_disk_free_bytes",
+                "Room on the archive's disk",
+                Gauge,
+                free_bytes as f64,
+            ));
+        }
+        all
+    }
+
+    /// The numbers without labels: name, help, kind, value.
+    fn singles(&self) -> [(&'static str, &'static str, MetricKind, f64); 10] {
+        use MetricKind::{Counter, Gauge};
+        [
             (
                 "nenrin_request_seconds_total",
                 "Time that requests took since the start",
@@ -156,19 +173,7 @@ impl Figures {
                 Counter,
                 self.reloads as f64,
             ),
-        ];
-        all.extend(
-            singles.map(|(name, help, kind, value)| Metric::single(name, help, kind, value)),
-        );
-        if let Some(free_bytes) = self.free_bytes {
-            all.push(Metric::single(
-                "nenrin_disk_free_bytes",
-                "Room on the archive's disk",
-                Gauge,
-                free_bytes as f64,
-            ));
-        }
-        all
+        ]
     }
 }
 

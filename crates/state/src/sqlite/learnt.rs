@@ -1,8 +1,8 @@
 //! What was learnt of servers and of changes: notes, and columns beside pages and versions.
 
-use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use rusqlite::{Connection, Transaction, params};
 
-use super::{read, schedule};
+use super::{open, read, schedule};
 use crate::{Announced, PullForward, ServerNote, ServerRecord};
 
 const SCHEMA: &str = "
@@ -17,15 +17,7 @@ UPDATE pages SET significant = changes;
 /// Adds what this file needs to a state that does not have it yet. Changes that were seen before
 /// they were judged count as significant.
 pub(super) fn prepare(c: &Connection) -> rusqlite::Result<()> {
-    let there = c
-        .query_row("SELECT 1 FROM sqlite_master WHERE name = 'notes'", [], |_| Ok(()))
-        .optional()?;
-    if there.is_some() {
-        return Ok(());
-    }
-    let transaction = c.unchecked_transaction()?;
-    transaction.execute_batch(SCHEMA)?;
-    transaction.commit()
+    open::add_tables(c, "notes", SCHEMA)
 }
 
 /// Keeps a note in the place of the one of that name.

@@ -68,6 +68,17 @@ pub(super) fn writer(path: &Path, bucket_s: i64) -> Result<Connection, StateErro
     Ok(connection)
 }
 
+/// Makes tables that a state of an earlier build does not have yet; `marker` is one of them.
+pub(super) fn add_tables(c: &Connection, marker: &str, schema: &str) -> rusqlite::Result<()> {
+    let query = "SELECT 1 FROM sqlite_master WHERE name = ?1";
+    if c.query_row(query, [marker], |_| Ok(())).optional()?.is_some() {
+        return Ok(());
+    }
+    let transaction = c.unchecked_transaction()?;
+    transaction.execute_batch(schema)?;
+    transaction.commit()
+}
+
 pub(super) fn reader(path: &Path) -> Result<Connection, StateError> {
     let explain = |e| explain(path, "opened", e);
     let connection = Connection::open(path).map_err(explain)?;

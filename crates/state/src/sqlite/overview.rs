@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use nenrin_urls::{Server, UrlKey};
 use rusqlite::{Connection, OptionalExtension, Transaction, params, types::Type};
 
-use super::{read, rows};
+use super::{open, read, rows};
 use crate::{
     DayCounts, DayQuery, LogQuery, Outcome, PageId, PageRecord, PathQuery, ServerId, SiteId,
     SiteServer, SiteSums, TreeEntry, TroubleGroup, VersionRow, VisitCommit, VisitRow,
@@ -36,15 +36,7 @@ INSERT INTO site_sums SELECT site, SUM(received_bytes), 0 FROM visits GROUP BY 1
 
 /// Adds the tables of this file to a state that does not have them yet.
 pub(super) fn prepare(c: &Connection) -> rusqlite::Result<()> {
-    let there = c
-        .query_row("SELECT 1 FROM sqlite_master WHERE name = 'days'", [], |_| Ok(()))
-        .optional()?;
-    if there.is_some() {
-        return Ok(());
-    }
-    let transaction = c.unchecked_transaction()?;
-    transaction.execute_batch(SCHEMA)?;
-    transaction.commit()
+    open::add_tables(c, "days", SCHEMA)
 }
 
 /// Sums of one commit by site and day.
