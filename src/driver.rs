@@ -30,7 +30,8 @@ use nenrin_fetch::{
     AddressPolicy, Exchange, FetchFailure, FetchRequest, Fetcher, Protocol, Validators,
 };
 use nenrin_state::{
-    Change, DayQuery, DueQuery, Outcome, Round, ServerId, SiteId, State, StateError,
+    Change, DayQuery, DuePage, DueQuery, Outcome, Round, ServerId, ServerRecord, SiteId, State,
+    StateError,
 };
 use nenrin_store::{NewVersion, Store, StoreError, VersionId};
 use nenrin_urls::CanonicalUrl;
@@ -586,7 +587,6 @@ fn serve_state(
     jobs: &mpsc::Receiver<StateJob>,
     sender: &UnboundedSender<Happening>,
 ) {
-    let mut servers_told = BTreeSet::new();
     let mut put_back = None;
     while let Some(job) = put_back.take().or_else(|| jobs.recv().ok()) {
         let answer = match job {
@@ -594,10 +594,8 @@ fn serve_state(
                 state.begin_round(site, clock::now_s()).map(Event::RoundBegun)
             }
             StateJob::ReadSites => state.sites().map(Event::Sites),
-            StateJob::LoadRound { round, after, limit } => {
-                load_round(state, &round, after, limit, &mut servers_told)
-            }
-            StateJob::LoadDue(query) => load_due(state, query, &mut servers_told),
+            StateJob::LoadRound { round, after, limit } => load_round(state, &round, after, limit),
+            StateJob::LoadDue(query) => load_due(state, query),
             StateJob::LoadShared(site) => load_shared(state, site),
             StateJob::Commit { ticket, change } => {
                 let mut batch = vec![(ticket, change)];
@@ -611,7 +609,7 @@ fn serve_state(
                         Err(_) => break,
                     }
                 }
-                commit(state, batch, &mut servers_told)
+                commit(state, batch)
             }
         };
         match answer {
@@ -631,21 +629,16 @@ fn load_round(
     round: &Round,
     after: Option<nenrin_state::PageId>,
     limit: usize,
-    told: &mut BTreeSet<ServerId>,
 ) -> Result<Event, StateError> {
     let pages = state.load_round(round, after, limit)?;
-    let servers = untold(pages.iter().map(|due| due.page.id.server()), told);
-    Ok(Event::PagesLoaded { round: round.id, pages, servers: state.servers(&servers)? })
+    let servers = servers_of(state, pages.iter())?;
+    Ok(Event::PagesLoaded { round: round.id, pages, servers })
 }
 
-fn load_due(
-    state: &dyn State,
-    query: DueQuery,
-    told: &mut BTreeSet<ServerId>,
-) -> Result<Event, StateError> {
+fn load_due(state: &dyn State, query: DueQuery) -> Result<Event, StateError> {
     let load = state.load_due(&query)?;
-    let servers = untold(load.pages.iter().map(|due| due.page.id.server()), told);
-    Ok(Event::DueLoaded { query, load, servers: state.servers(&servers)? })
+    let servers = servers_of(state, load.pages.iter())?;
+    Ok(Event::DueLoaded { query, load, servers })
 }
 
 fn load_shared(state: &dyn State, site: SiteId) -> Result<Event, StateError> {
@@ -655,14 +648,10 @@ fn load_shared(state: &dyn State, site: SiteId) -> Result<Event, StateError> {
     Ok(Event::SharedLoaded { site, bytes: state.shared(site)?, visits_today })
 }
 
-fn commit(
-    state: &dyn State,
-    batch: Vec<(Option<Ticket>, Change)>,
-    told: &mut BTreeSet<ServerId>,
-) -> Result<Event, StateError> {
+fn commit(state: &dyn State, batch: Vec<(Option<Ticket>, Change)>) -> Result<Event, StateError> {
     let (tickets, changes): (Vec<_>, Vec<_>) = batch.into_iter().unzip();
     let new_pages = state.commit(&changes)?;
-    let servers = untold(new_pages.iter().map(|new| new.due.page.id.server()), told);
+    let servers = servers_of(state, new_pages.iter().map(|new| &new.due))?;
     let ended = changes.iter().filter_map(|change| match change {
         Change::RoundEnd(end) => Some(end.round),
         _ => None,
@@ -671,11 +660,15 @@ fn commit(
         tickets: tickets.into_iter().flatten().collect(),
         rounds_ended: ended.collect(),
         new_pages,
-        servers: state.servers(&servers)?,
+        servers,
     })
 }
 
-/// Servers whose records the machine has not been given yet.
-fn untold(servers: impl Iterator<Item = ServerId>, told: &mut BTreeSet<ServerId>) -> Vec<ServerId> {
-    servers.filter(|&server| told.insert(server)).collect()
+/// What is known of the servers of some pages: the machine may have left them to the state.
+fn servers_of<'a>(
+    state: &dyn State,
+    pages: impl Iterator<Item = &'a DuePage>,
+) -> Result<Vec<ServerRecord>, StateError> {
+    let servers: BTreeSet<ServerId> = pages.map(|due| due.page.id.server()).collect();
+    state.servers(&servers.into_iter().collect::<Vec<_>>())
 }

@@ -52,6 +52,8 @@ pub struct Crawl {
     today: (i64, u64),
     refresher: Refresher,
     servers: BTreeMap<ServerId, ServerState>,
+    /// The bucket in which servers at rest were last looked for.
+    tidied_bucket: Option<i64>,
     frontier: Frontier<Task>,
     under_way: BTreeMap<Ticket, UnderWay>,
     /// Requests among `under_way`.
@@ -71,8 +73,8 @@ pub struct Crawl {
 struct ServerState {
     record: ServerRecord,
     rules: Rules,
-    /// Since when the rules hold, to know when to ask again.
-    rules_checked_s: i64,
+    /// Until when the rules hold.
+    rules_until_s: i64,
     learnt: ServerLearning,
     /// How far its pages' intervals are stretched.
     overflow: Overflow,
@@ -110,6 +112,7 @@ impl Crawl {
             today: (0, 0),
             refresher: Refresher::default(),
             servers: BTreeMap::new(),
+            tidied_bucket: None,
             frontier,
             under_way: BTreeMap::new(),
             fetching: 0,
@@ -171,6 +174,11 @@ impl Crawl {
         self.frontier.queued()
     }
 
+    /// Servers in memory.
+    pub fn servers_known(&self) -> usize {
+        self.servers.len()
+    }
+
     /// Requests under way.
     pub fn fetching(&self) -> usize {
         self.fetching
@@ -201,6 +209,7 @@ impl Crawl {
             return;
         }
         self.watch_doors(now_ms);
+        self.forget_servers(now_ms);
         self.begin_due_rounds(now_ms, out);
         self.load_more(out);
         self.refresh(now_ms, out);
