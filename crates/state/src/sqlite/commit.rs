@@ -505,7 +505,7 @@ pub(super) fn adopt_version(
     let found = Discovered { url: url.clone(), depth: 1, hops: 0, due_s: None };
     discover(t, bucket_s, site, &found, row.at_s)?;
     let Some(page) = read::find_page(t, url)? else { return Ok(false) };
-    if !insert_version(t, page, row)? {
+    if super::prune::is_pruning(t, row.version)? || !insert_version(t, page, row)? {
         return Ok(false);
     }
     t.prepare_cached(
