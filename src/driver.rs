@@ -37,7 +37,14 @@ use nenrin_store::{NewVersion, Store, StoreError, VersionId};
 use nenrin_urls::CanonicalUrl;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use crate::{archive::Archive, clock, config::Config, figures::Figures, room::RoomGuard};
+use crate::{
+    archive::{Archive, folder_bytes},
+    clock,
+    config::Config,
+    figures::Figures,
+    quota::{QuotaGuard, Quotas},
+    room::RoomGuard,
+};
 
 /// Changes put into one transaction at most.
 const COMMIT_BATCH: usize = 1000;
@@ -112,6 +119,7 @@ impl DriverHandle {
             fetcher: Fetcher::new(config.fetch_options())?,
             options: Box::new(config.crawl_options()),
             min_free_bytes: config.disk.min_free.0,
+            quotas: config.quotas(),
         };
         let _ = self.happenings.send(Happening::Reload(Box::new(reload)));
         Ok(())
@@ -150,6 +158,7 @@ struct Reload {
     fetcher: Fetcher,
     options: Box<CrawlOptions>,
     min_free_bytes: u64,
+    quotas: Quotas,
 }
 
 enum StateJob {
@@ -180,6 +189,9 @@ pub(crate) struct Driver {
     figures: Arc<Mutex<Figures>>,
     store_waiting: Arc<AtomicUsize>,
     guard: RoomGuard,
+    quota: QuotaGuard,
+    /// What the machine was told last.
+    has_room: bool,
 }
 
 impl Driver {
@@ -220,12 +232,19 @@ impl Driver {
             figures: Arc::default(),
             store_waiting,
             guard: RoomGuard::new(&archive.folder, 0),
+            quota: QuotaGuard::default(),
+            has_room: true,
         }
     }
 
     /// Pauses collecting while there is less room on the disk than this.
     pub(crate) fn keep_free(&mut self, min_free_bytes: u64) {
         self.guard.min_free_bytes = min_free_bytes;
+    }
+
+    /// Pauses a site, or all of them, while they take more than this.
+    pub(crate) fn keep_within(&mut self, quotas: Quotas) {
+        self.quota.quotas = quotas;
     }
 
     /// A way to talk to the driver while it runs.
@@ -279,6 +298,8 @@ impl Driver {
                 // Who waits for some rounds does not want the others that happen to be due.
                 Happening::Event(Event::Sites(mut sites)) => {
                     sites.retain(|site| only.as_ref().is_none_or(|only| only.contains(&site.id)));
+                    self.quota.know(&sites);
+                    let _ = self.sender.send(Happening::LookAround);
                     Event::Sites(sites)
                 }
                 Happening::Event(event) => event,
@@ -286,10 +307,15 @@ impl Driver {
                     self.give_state(StateJob::ReadSites);
                     continue;
                 }
-                Happening::LookAround => match self.look_around() {
-                    Some(event) => event,
-                    None => continue,
-                },
+                Happening::LookAround => {
+                    self.look_around();
+                    let reached = self.quota.reached().next().cloned();
+                    // Who waits for rounds is told that they cannot be finished.
+                    match (&until, reached) {
+                        (Until::RoundsFinished(_), Some(reached)) => return self.fail(reached),
+                        _ => continue,
+                    }
+                }
                 Happening::Reload(reload) => self.reload(*reload),
                 Happening::Fetched { ticket, fetched, exchange } => {
                     self.forget_under_way(ticket);
@@ -371,34 +397,68 @@ impl Driver {
         count(&mut self.figures.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Looks after the room on the disk and the numbers.
-    fn look_around(&mut self) -> Option<Event> {
+    /// Looks after the room on the disk, the quotas and the numbers.
+    fn look_around(&mut self) {
         let free_bytes = self.guard.free_bytes();
         let min_free_bytes = self.guard.min_free_bytes;
-        let turned = self.guard.turn(free_bytes);
-        self.count(|figures| {
-            figures.look(&self.machine, clock::now_ms());
-            (figures.free_bytes, figures.min_free_bytes) = (free_bytes, min_free_bytes);
-            figures.waits_for_room = self.guard.is_paused();
-        });
-        match turned? {
-            true => tracing::warn!(
+        match self.guard.turn(free_bytes) {
+            Some(true) => tracing::warn!(
                 free_bytes,
                 min_free_bytes,
                 "there is room again, collecting goes on"
             ),
-            false => tracing::warn!(
+            Some(false) => tracing::warn!(
                 free_bytes,
                 min_free_bytes,
                 "too little room on the disk, collecting is paused until there is more"
             ),
+            None => {}
         }
-        turned.map(Event::Room)
+        if self.quota.is_needed() {
+            self.look_at_quotas();
+        }
+        let has_room = !self.guard.is_paused() && !self.quota.is_archive_full();
+        if std::mem::replace(&mut self.has_room, has_room) != has_room {
+            self.tell_machine(Event::Room(has_room));
+        }
+        self.count(|figures| {
+            figures.look(&self.machine, clock::now_ms());
+            (figures.free_bytes, figures.min_free_bytes) = (free_bytes, min_free_bytes);
+            figures.waits_for_room = !has_room;
+            figures.reached = self.quota.reached().cloned().collect();
+        });
+    }
+
+    fn look_at_quotas(&mut self) {
+        // Files come and go while packs are written again; then the next look tells.
+        let archive_bytes = match self.quota.quotas.archive_bytes {
+            0 => Some(0),
+            _ => folder_bytes(&self.folder).ok(),
+        };
+        let (Some(archive_bytes), Ok(site_bytes)) = (archive_bytes, self.store.site_bytes()) else {
+            return;
+        };
+        let (fresh, over) = self.quota.look(archive_bytes, &site_bytes);
+        for reached in &fresh {
+            tracing::warn!("{reached}; its collecting is paused until there is room");
+        }
+        for reached in &over {
+            let whose = reached.site.as_ref().map_or("the archive", |(_, name)| name);
+            tracing::warn!("{whose} is below its quota again, collecting goes on");
+        }
+        if !(fresh.is_empty() && over.is_empty()) {
+            self.tell_machine(Event::Full(self.quota.full_sites()));
+        }
+    }
+
+    fn tell_machine(&self, event: Event) {
+        let _ = self.sender.send(Happening::Event(event));
     }
 
     fn reload(&mut self, reload: Reload) -> Event {
         self.fetcher = reload.fetcher;
         self.guard.min_free_bytes = reload.min_free_bytes;
+        self.quota.quotas = reload.quotas;
         self.count(|figures| figures.reloads += 1);
         let _ = self.sender.send(Happening::LookAround);
         Event::Options(reload.options)

@@ -17,7 +17,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::{Context, mirror, overlap};
 use crate::{
-    archive::{Access, Archive, cold_store},
+    archive::{Access, Archive, cold_store, folder_bytes},
     config::Config,
     exit::{Exit, usage},
     spans::readable_bytes,
@@ -147,7 +147,7 @@ fn failed(error: anyhow::Error) -> LabError {
 
 /// The URL that a site of the corpus stands for.
 fn base(site: &str) -> anyhow::Result<CanonicalUrl> {
-    Ok(CanonicalUrl::parse(&format!("https://{site}.example/")).map_err(usage)?)
+    CanonicalUrl::parse(&format!("https://{site}.example/")).map_err(usage)
 }
 
 impl ArchiveSubject {
@@ -167,10 +167,13 @@ impl ArchiveSubject {
     }
 
     fn measure(&mut self) -> anyhow::Result<Sizes> {
+        // Journals of the databases are gone when they are closed, as at the end of every command.
+        self.archive = None;
+        let files = folder_bytes(&self.folder)?;
         let archive = self.archive()?;
         let store = archive.store.stats()?;
         let mut sizes = Sizes {
-            files: archive.file_bytes()?,
+            files,
             store: store.stored_bytes,
             content: Split { html: store.html_bytes, other: store.other_bytes },
             ..Sizes::default()

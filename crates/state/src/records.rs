@@ -4,7 +4,7 @@ use nenrin_revisit::{CollectingWindow, Found, KnownPage, RevisitSettings};
 use nenrin_urls::{CanonicalUrl, Scope, Server};
 use serde::{Deserialize, Serialize};
 
-use crate::Removal;
+use crate::{Keeping, Removal};
 
 /// The number of a site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -164,6 +164,9 @@ pub struct SiteConditions {
     /// What is made of the site's own hints.
     #[serde(default)]
     pub hints: SiteHints,
+    /// How much of the site is kept.
+    #[serde(default, skip_serializing_if = "Keeping::is_everything")]
+    pub keeping: Keeping,
 }
 
 /// What is made of a site's sitemaps and feeds, and of changes that only machines see.
@@ -208,6 +211,7 @@ impl SiteConditions {
             allow_private: false,
             robots: RobotsPolicy::Obey,
             hints: SiteHints::default(),
+            keeping: Keeping::default(),
         }
     }
 }

@@ -65,6 +65,8 @@ pub struct Crawl {
     stopping: bool,
     /// The disk is too full to go on.
     no_room: bool,
+    /// Sites that have reached their quota.
+    full: BTreeSet<SiteId>,
     /// Servers of which something was learnt that is not written down yet.
     unkept: BTreeSet<ServerId>,
 }
@@ -121,6 +123,7 @@ impl Crawl {
             wake_ms: None,
             stopping: false,
             no_room: false,
+            full: BTreeSet::new(),
             unkept: BTreeSet::new(),
         }
     }
@@ -158,6 +161,7 @@ impl Crawl {
                 self.keep_learnt(&mut out);
             }
             Event::Room(room) => self.no_room = !room,
+            Event::Full(sites) => self.sites_full(sites),
             Event::Options(options) => self.take_options(*options),
         }
         self.pump(now_ms, &mut out);

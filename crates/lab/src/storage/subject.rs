@@ -16,7 +16,7 @@ pub trait Subject {
     /// Takes a folder as one visit of a site, as `nenrin import mirror` does.
     fn take_in(&mut self, site: &str, folder: &Path, at_s: i64) -> Result<(), LabError>;
 
-    /// What the archive takes now.
+    /// What the archive takes now, once whoever wrote to it has closed it.
     fn sizes(&mut self) -> Result<Sizes, LabError>;
 
     /// Writes everything again, small, as `nenrin compact` does.

@@ -481,7 +481,8 @@ pub(super) fn adopt_version(
     let mut batch = Batch::new(t, bucket_s)?;
     discover(&mut batch, site, &found, row.at_s)?;
     let Some(page) = read::find_page(t, url)? else { return Ok(false) };
-    let is_new = insert_version(&mut batch, page, row)?;
+    let is_new =
+        !super::prune::is_pruning(t, row.version)? && insert_version(&mut batch, page, row)?;
     if is_new {
         t.prepare_cached(
             "UPDATE pages SET version = ?2, bytes = ?3,

@@ -11,6 +11,7 @@ mod migrate;
 mod open;
 mod overview;
 mod portion;
+mod prune;
 mod read;
 mod removal;
 mod rows;
@@ -29,10 +30,10 @@ use nenrin_urls::{CanonicalUrl, UrlKey};
 use rusqlite::Connection;
 
 use crate::{
-    Change, DayCounts, DayQuery, Discovered, DueLoad, DuePage, DueQuery, LogQuery, NewPage,
-    PageFilter, PageId, PageRecord, PathQuery, Removal, RemovalRow, Round, ServerId, ServerRecord,
-    Site, SiteConditions, SiteId, SiteServer, SiteSums, State, StateError, StateStats, TreeEntry,
-    TroubleGroup, VersionQuery, VersionRow, VisitFilter, VisitRow,
+    Change, DayCounts, DayQuery, Discovered, DueLoad, DuePage, DueQuery, KeptVersion, LogQuery,
+    NewPage, PageFilter, PageId, PageRecord, PathQuery, PruneRow, Removal, RemovalRow, Round,
+    ServerId, ServerRecord, Site, SiteConditions, SiteId, SiteServer, SiteSums, State, StateError,
+    StateStats, TreeEntry, TroubleGroup, VersionQuery, VersionRow, VisitFilter, VisitRow,
 };
 
 /// The embedded state. One connection writes, another reads, so that the interface never waits for
@@ -177,6 +178,31 @@ impl State for SqliteState {
 
     fn drop_versions(&self, pages: &[PageId]) -> Result<u64, StateError> {
         self.write("written", |t| Ok(removal::drop_versions(t, pages)?))
+    }
+
+    fn site_versions(
+        &self,
+        site: SiteId,
+        after: Option<PageId>,
+        pages: usize,
+    ) -> Result<Vec<KeptVersion>, StateError> {
+        self.read(|c| prune::site_versions(c, site, after, pages))
+    }
+
+    fn prune(&self, row: &PruneRow, versions: &[KeptVersion]) -> Result<u64, StateError> {
+        self.write("written", |t| Ok(prune::prune(t, row, versions)?))
+    }
+
+    fn pruning(&self, limit: usize) -> Result<Vec<u64>, StateError> {
+        self.read(|c| prune::pruning(c, limit))
+    }
+
+    fn pruned(&self, versions: &[u64]) -> Result<(), StateError> {
+        self.write("written", |t| Ok(prune::pruned(t, versions)?))
+    }
+
+    fn prunes(&self) -> Result<Vec<PruneRow>, StateError> {
+        self.read(prune::log)
     }
 
     fn sites(&self) -> Result<Vec<Site>, StateError> {
