@@ -83,17 +83,29 @@ impl Archive {
 
     /// All bytes of the archive's files.
     pub(crate) fn file_bytes(&self) -> anyhow::Result<u64> {
-        fn sum(folder: &Path) -> std::io::Result<u64> {
-            let mut bytes = 0;
-            for entry in std::fs::read_dir(folder)? {
-                let entry = entry?;
-                let kind = entry.metadata()?;
-                bytes += if kind.is_dir() { sum(&entry.path())? } else { kind.len() };
-            }
-            Ok(bytes)
-        }
-        sum(&self.folder).with_context(|| format!("cannot list {}", self.folder.display()))
+        folder_bytes(&self.folder).with_context(|| format!("cannot list {}", self.folder.display()))
     }
+}
+
+/// All bytes of the files below a folder.
+pub(crate) fn folder_bytes(folder: &Path) -> std::io::Result<u64> {
+    let mut bytes = 0;
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let kind = entry.metadata()?;
+        bytes += if kind.is_dir() { folder_bytes(&entry.path())? } else { kind.len() };
+    }
+    Ok(bytes)
+}
+
+/// The packs of an archive for reading, with no cache of ours: what a page costs that nobody asked for
+/// lately.
+pub(crate) fn cold_store(folder: &Path) -> anyhow::Result<Store> {
+    let packs = LocalFolder::open(folder.join(PACKS)).map_err(nenrin_store::StoreError::from)?;
+    let index_path = Some(folder.join(INDEX));
+    let options =
+        StoreOptions { index_path, read_only: true, cache_bytes: 0, ..StoreOptions::default() };
+    Ok(Store::open(Arc::new(packs), options)?)
 }
 
 impl Drop for Archive {

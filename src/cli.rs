@@ -4,11 +4,14 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use nenrin_revisit::PolicySpec;
-use nenrin_state::{Removal, ScheduleBy};
+use nenrin_state::{Removal, ScheduleBy, Thinning};
 use nenrin_urls::Scope;
 
 use crate::{
-    commands::experiments::{BudgetArgs, OrderArgs, RevisitArgs, StructureArgs},
+    commands::{
+        experiments::{BudgetArgs, OrderArgs, RevisitArgs, StructureArgs},
+        storage::StorageArgs,
+    },
     spans::{Bytes, Edge, Span, parse_date},
 };
 
@@ -109,6 +112,10 @@ pub(crate) enum Command {
     /// Recompresses what was collected, and reclaims what was forgotten.
     #[command(after_help = example("nenrin compact"))]
     Compact,
+    /// Thins out old versions: keeps all for a while, then one per day, week or month. The first and the
+    /// newest version of every page stay.
+    #[command(after_help = example("nenrin prune example.com --keep-all-for 30d --then one-per-day:90d --then one-per-month --dry-run"))]
+    Prune(PruneArgs),
     /// The effective configuration, with the reason for each default.
     #[command(after_help = example("nenrin config"))]
     Config {
@@ -278,6 +285,14 @@ pub(crate) struct ConditionArgs {
     /// Let sitemaps and feeds add pages and pull changed ones forward.
     #[arg(long, value_name = "BOOL")]
     pub signals: Option<bool>,
+    /// Pause the site while its versions take this much in the packs, or more: 10GB, 500MiB; 0 for no
+    /// quota.
+    #[arg(long, value_name = "BYTES")]
+    pub quota: Option<Bytes>,
+    /// Thin out old versions when idle: 30d,day:90d,month keeps all for 30 days, then one per day
+    /// until 90 days old, then one per month; `none` keeps all.
+    #[arg(long, value_name = "RULE")]
+    pub prune: Option<String>,
     /// Which changes drive the schedule: any, or significant (without counters, dates and the like).
     #[arg(long, value_name = "CHANGES", value_parser = schedule_by)]
     pub schedule_by: Option<ScheduleBy>,
@@ -512,6 +527,24 @@ pub(crate) struct VerifyArgs {
     pub deep: bool,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct PruneArgs {
+    /// The site's name or number; every site by default.
+    #[arg(value_name = "SITE")]
+    pub site: Option<String>,
+    /// Versions younger than this all stay. Without it, each site's own rule holds (`site set
+    /// --prune`).
+    #[arg(long, value_name = "D", requires = "then")]
+    pub keep_all_for: Option<Span>,
+    /// What older versions are thinned out to: one-per-day, one-per-week or one-per-month; every one
+    /// but the last with the age until which it holds, one-per-day:90d.
+    #[arg(long, value_name = "ONE-PER", requires = "keep_all_for")]
+    pub then: Vec<Thinning>,
+    /// Only say what would go.
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
     /// Asks for a password, or reads it from standard input, and writes its hash into the
@@ -539,6 +572,9 @@ pub(crate) enum LabCommand {
     Budget(BudgetArgs),
     /// Which parts of a server changed: methods on mirrored folders or made-up servers (paper 000).
     Structure(StructureArgs),
+    /// Every version in almost no space: our archive next to other ways of keeping visits (paper 001).
+    #[command(after_help = example("nenrin lab storage --corpus ./visits --out ./report"))]
+    Storage(StorageArgs),
 }
 
 #[derive(Debug, Args)]
@@ -573,6 +609,13 @@ pub(crate) struct LabCrawlArgs {
     /// Runs this many seeds from --seed on and tells of those that break a law.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seeds: u64,
+    /// A small world for each seed (300 pages on ten servers, a month), collected in the way that
+    /// the seed chooses.
+    #[arg(long, conflicts_with_all = ["servers", "pages", "time", "period", "faults", "crashes", "continuous"])]
+    pub small: bool,
+    /// With --small: seeds that broke a law the last time, tried first and written anew.
+    #[arg(long, value_name = "FILE", requires = "small")]
+    pub failing: Option<PathBuf>,
 }
 
 fn first_second(text: &str) -> Result<i64, String> {

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     exit::usage,
+    quota::Quotas,
     spans::{Bytes, Span},
 };
 
@@ -49,6 +50,7 @@ pub(crate) enum Happening {
     Changed,
     Failing,
     Blocked,
+    Quota,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -104,6 +106,8 @@ pub(crate) struct State {
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Disk {
     pub min_free: Bytes,
+    pub quota: Bytes,
+    pub site_quota: Bytes,
 }
 
 impl Default for Crawl {
@@ -165,7 +169,7 @@ impl Default for State {
 
 impl Default for Disk {
     fn default() -> Self {
-        Self { min_free: Bytes(512 << 20) }
+        Self { min_free: Bytes(512 << 20), quota: Bytes(0), site_quota: Bytes(0) }
     }
 }
 
@@ -252,6 +256,11 @@ impl Config {
             max_body_bytes: self.fetch.max_body.0,
             ..default
         }
+    }
+
+    /// The most that the archive and its sites may take.
+    pub(crate) fn quotas(&self) -> Quotas {
+        Quotas { archive_bytes: self.disk.quota.0, site_bytes: self.disk.site_quota.0 }
     }
 
     /// The machine's part.
@@ -387,7 +396,7 @@ const REASONS: &[(&str, &str)] = &[
     ),
     (
         "webhook",
-        "programs that are told what changed, keeps failing or is blocked; none unless you name them: [[webhook]] with url, secret, and if you like events and allow_private",
+        "programs that are told what changed, keeps failing, is blocked or has reached its quota; none unless you name them: [[webhook]] with url, secret, and if you like events and allow_private",
     ),
     (
         "state.bucket",
@@ -396,6 +405,14 @@ const REASONS: &[(&str, &str)] = &[
     (
         "disk.min_free",
         "`nenrin run` pauses collecting while the archive's disk has less room than this, so that what is under way can still be written; 0 never pauses",
+    ),
+    (
+        "disk.quota",
+        "collecting pauses while all files of the archive take this much or more; 0 is no quota, the disk's own room is the limit",
+    ),
+    (
+        "disk.site_quota",
+        "a site pauses while its versions take this much or more in the packs, unless it has a quota of its own (`site set --quota`); 0 is no quota",
     ),
 ];
 

@@ -16,7 +16,7 @@ use std::{
     path::PathBuf,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
         mpsc,
     },
     time::Duration,
@@ -30,13 +30,21 @@ use nenrin_fetch::{
     AddressPolicy, Exchange, FetchFailure, FetchRequest, Fetcher, Protocol, Validators,
 };
 use nenrin_state::{
-    Change, DayQuery, DueQuery, Outcome, Round, ServerId, SiteId, State, StateError,
+    Change, DayQuery, DuePage, DueQuery, Outcome, Round, ServerId, ServerRecord, SiteId, State,
+    StateError,
 };
 use nenrin_store::{NewVersion, Store, StoreError, VersionId};
 use nenrin_urls::CanonicalUrl;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use crate::{archive::Archive, clock, config::Config, figures::Figures, room::RoomGuard};
+use crate::{
+    archive::{Archive, folder_bytes},
+    clock,
+    config::Config,
+    figures::Figures,
+    quota::{QuotaGuard, Quotas},
+    room::RoomGuard,
+};
 
 /// Changes put into one transaction at most.
 const COMMIT_BATCH: usize = 1000;
@@ -91,6 +99,7 @@ pub(crate) struct DriverHandle {
     happenings: UnboundedSender<Happening>,
     under_way: Arc<Mutex<BTreeMap<Ticket, UnderWay>>>,
     figures: Arc<Mutex<Figures>>,
+    store_waiting: Arc<AtomicUsize>,
 }
 
 impl DriverHandle {
@@ -110,6 +119,7 @@ impl DriverHandle {
             fetcher: Fetcher::new(config.fetch_options())?,
             options: Box::new(config.crawl_options()),
             min_free_bytes: config.disk.min_free.0,
+            quotas: config.quotas(),
         };
         let _ = self.happenings.send(Happening::Reload(Box::new(reload)));
         Ok(())
@@ -117,7 +127,14 @@ impl DriverHandle {
 
     /// The driver's numbers.
     pub(crate) fn figures(&self) -> Figures {
-        self.figures.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let mut figures = self.figures.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        figures.store_waiting = self.store_waiting();
+        figures
+    }
+
+    /// Versions that wait to be stored.
+    pub(crate) fn store_waiting(&self) -> usize {
+        self.store_waiting.load(Ordering::Relaxed)
     }
 
     /// Requests under way.
@@ -141,6 +158,7 @@ struct Reload {
     fetcher: Fetcher,
     options: Box<CrawlOptions>,
     min_free_bytes: u64,
+    quotas: Quotas,
 }
 
 enum StateJob {
@@ -169,7 +187,11 @@ pub(crate) struct Driver {
     /// Stays set unless every request that was made is told of in the state.
     untold_requests: Arc<AtomicBool>,
     figures: Arc<Mutex<Figures>>,
+    store_waiting: Arc<AtomicUsize>,
     guard: RoomGuard,
+    quota: QuotaGuard,
+    /// What the machine was told last.
+    has_room: bool,
 }
 
 impl Driver {
@@ -187,9 +209,11 @@ impl Driver {
             let (state, sender) = (archive.state.clone(), sender.clone());
             std::thread::spawn(move || serve_state(&*state, &state_queue, &sender))
         };
+        let store_waiting = Arc::<AtomicUsize>::default();
         let store_worker = {
             let (store, sender) = (archive.store.clone(), sender.clone());
-            std::thread::spawn(move || serve_store(&store, &store_queue, &sender))
+            let waiting = store_waiting.clone();
+            std::thread::spawn(move || serve_store(&store, &store_queue, &sender, &waiting))
         };
         Self {
             folder: archive.folder.clone(),
@@ -206,7 +230,10 @@ impl Driver {
             wake_at_ms: None,
             untold_requests,
             figures: Arc::default(),
+            store_waiting,
             guard: RoomGuard::new(&archive.folder, 0),
+            quota: QuotaGuard::default(),
+            has_room: true,
         }
     }
 
@@ -215,12 +242,18 @@ impl Driver {
         self.guard.min_free_bytes = min_free_bytes;
     }
 
+    /// Pauses a site, or all of them, while they take more than this.
+    pub(crate) fn keep_within(&mut self, quotas: Quotas) {
+        self.quota.quotas = quotas;
+    }
+
     /// A way to talk to the driver while it runs.
     pub(crate) fn handle(&self) -> DriverHandle {
         DriverHandle {
             happenings: self.sender.clone(),
             under_way: self.under_way.clone(),
             figures: self.figures.clone(),
+            store_waiting: self.store_waiting.clone(),
         }
     }
 
@@ -265,6 +298,8 @@ impl Driver {
                 // Who waits for some rounds does not want the others that happen to be due.
                 Happening::Event(Event::Sites(mut sites)) => {
                     sites.retain(|site| only.as_ref().is_none_or(|only| only.contains(&site.id)));
+                    self.quota.know(&sites);
+                    let _ = self.sender.send(Happening::LookAround);
                     Event::Sites(sites)
                 }
                 Happening::Event(event) => event,
@@ -272,10 +307,15 @@ impl Driver {
                     self.give_state(StateJob::ReadSites);
                     continue;
                 }
-                Happening::LookAround => match self.look_around() {
-                    Some(event) => event,
-                    None => continue,
-                },
+                Happening::LookAround => {
+                    self.look_around();
+                    let reached = self.quota.reached().next().cloned();
+                    // Who waits for rounds is told that they cannot be finished.
+                    match (&until, reached) {
+                        (Until::RoundsFinished(_), Some(reached)) => return self.fail(reached),
+                        _ => continue,
+                    }
+                }
                 Happening::Reload(reload) => self.reload(*reload),
                 Happening::Fetched { ticket, fetched, exchange } => {
                     self.forget_under_way(ticket);
@@ -322,6 +362,7 @@ impl Driver {
             Command::Fetch(order) => self.fetch(*order),
             Command::Store(order) => {
                 if let Some(exchange) = self.exchanges.remove(&order.ticket) {
+                    self.store_waiting.fetch_add(1, Ordering::Relaxed);
                     // A store thread that is gone has reported its failure already.
                     let _ = self.store_jobs.send((*order, exchange));
                 }
@@ -356,34 +397,68 @@ impl Driver {
         count(&mut self.figures.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Looks after the room on the disk and the numbers.
-    fn look_around(&mut self) -> Option<Event> {
+    /// Looks after the room on the disk, the quotas and the numbers.
+    fn look_around(&mut self) {
         let free_bytes = self.guard.free_bytes();
         let min_free_bytes = self.guard.min_free_bytes;
-        let turned = self.guard.turn(free_bytes);
-        self.count(|figures| {
-            figures.look(&self.machine, clock::now_ms());
-            (figures.free_bytes, figures.min_free_bytes) = (free_bytes, min_free_bytes);
-            figures.waits_for_room = self.guard.is_paused();
-        });
-        match turned? {
-            true => tracing::warn!(
+        match self.guard.turn(free_bytes) {
+            Some(true) => tracing::warn!(
                 free_bytes,
                 min_free_bytes,
                 "there is room again, collecting goes on"
             ),
-            false => tracing::warn!(
+            Some(false) => tracing::warn!(
                 free_bytes,
                 min_free_bytes,
                 "too little room on the disk, collecting is paused until there is more"
             ),
+            None => {}
         }
-        turned.map(Event::Room)
+        if self.quota.is_needed() {
+            self.look_at_quotas();
+        }
+        let has_room = !self.guard.is_paused() && !self.quota.is_archive_full();
+        if std::mem::replace(&mut self.has_room, has_room) != has_room {
+            self.tell_machine(Event::Room(has_room));
+        }
+        self.count(|figures| {
+            figures.look(&self.machine, clock::now_ms());
+            (figures.free_bytes, figures.min_free_bytes) = (free_bytes, min_free_bytes);
+            figures.waits_for_room = !has_room;
+            figures.reached = self.quota.reached().cloned().collect();
+        });
+    }
+
+    fn look_at_quotas(&mut self) {
+        // Files come and go while packs are written again; then the next look tells.
+        let archive_bytes = match self.quota.quotas.archive_bytes {
+            0 => Some(0),
+            _ => folder_bytes(&self.folder).ok(),
+        };
+        let (Some(archive_bytes), Ok(site_bytes)) = (archive_bytes, self.store.site_bytes()) else {
+            return;
+        };
+        let (fresh, over) = self.quota.look(archive_bytes, &site_bytes);
+        for reached in &fresh {
+            tracing::warn!("{reached}; its collecting is paused until there is room");
+        }
+        for reached in &over {
+            let whose = reached.site.as_ref().map_or("the archive", |(_, name)| name);
+            tracing::warn!("{whose} is below its quota again, collecting goes on");
+        }
+        if !(fresh.is_empty() && over.is_empty()) {
+            self.tell_machine(Event::Full(self.quota.full_sites()));
+        }
+    }
+
+    fn tell_machine(&self, event: Event) {
+        let _ = self.sender.send(Happening::Event(event));
     }
 
     fn reload(&mut self, reload: Reload) -> Event {
         self.fetcher = reload.fetcher;
         self.guard.min_free_bytes = reload.min_free_bytes;
+        self.quota.quotas = reload.quotas;
         self.count(|figures| figures.reloads += 1);
         let _ = self.sender.send(Happening::LookAround);
         Event::Options(reload.options)
@@ -507,12 +582,14 @@ fn serve_store(
     store: &Store,
     jobs: &mpsc::Receiver<(StoreOrder, Box<Exchange>)>,
     sender: &UnboundedSender<Happening>,
+    waiting: &AtomicUsize,
 ) {
     while let Ok(first) = jobs.recv() {
         let batch: Vec<_> =
             std::iter::once(first).chain(jobs.try_iter().take(STORE_BATCH - 1)).collect();
         match store_batch(store, &batch) {
             Ok(events) => {
+                waiting.fetch_sub(batch.len(), Ordering::Relaxed);
                 for event in events {
                     let _ = sender.send(Happening::Event(event));
                 }
@@ -570,7 +647,6 @@ fn serve_state(
     jobs: &mpsc::Receiver<StateJob>,
     sender: &UnboundedSender<Happening>,
 ) {
-    let mut servers_told = BTreeSet::new();
     let mut put_back = None;
     while let Some(job) = put_back.take().or_else(|| jobs.recv().ok()) {
         let answer = match job {
@@ -578,10 +654,8 @@ fn serve_state(
                 state.begin_round(site, clock::now_s()).map(Event::RoundBegun)
             }
             StateJob::ReadSites => state.sites().map(Event::Sites),
-            StateJob::LoadRound { round, after, limit } => {
-                load_round(state, &round, after, limit, &mut servers_told)
-            }
-            StateJob::LoadDue(query) => load_due(state, query, &mut servers_told),
+            StateJob::LoadRound { round, after, limit } => load_round(state, &round, after, limit),
+            StateJob::LoadDue(query) => load_due(state, query),
             StateJob::LoadShared(site) => load_shared(state, site),
             StateJob::Commit { ticket, change } => {
                 let mut batch = vec![(ticket, change)];
@@ -595,7 +669,7 @@ fn serve_state(
                         Err(_) => break,
                     }
                 }
-                commit(state, batch, &mut servers_told)
+                commit(state, batch)
             }
         };
         match answer {
@@ -615,21 +689,16 @@ fn load_round(
     round: &Round,
     after: Option<nenrin_state::PageId>,
     limit: usize,
-    told: &mut BTreeSet<ServerId>,
 ) -> Result<Event, StateError> {
     let pages = state.load_round(round, after, limit)?;
-    let servers = untold(pages.iter().map(|due| due.page.id.server()), told);
-    Ok(Event::PagesLoaded { round: round.id, pages, servers: state.servers(&servers)? })
+    let servers = servers_of(state, pages.iter())?;
+    Ok(Event::PagesLoaded { round: round.id, pages, servers })
 }
 
-fn load_due(
-    state: &dyn State,
-    query: DueQuery,
-    told: &mut BTreeSet<ServerId>,
-) -> Result<Event, StateError> {
+fn load_due(state: &dyn State, query: DueQuery) -> Result<Event, StateError> {
     let load = state.load_due(&query)?;
-    let servers = untold(load.pages.iter().map(|due| due.page.id.server()), told);
-    Ok(Event::DueLoaded { query, load, servers: state.servers(&servers)? })
+    let servers = servers_of(state, load.pages.iter())?;
+    Ok(Event::DueLoaded { query, load, servers })
 }
 
 fn load_shared(state: &dyn State, site: SiteId) -> Result<Event, StateError> {
@@ -639,14 +708,10 @@ fn load_shared(state: &dyn State, site: SiteId) -> Result<Event, StateError> {
     Ok(Event::SharedLoaded { site, bytes: state.shared(site)?, visits_today })
 }
 
-fn commit(
-    state: &dyn State,
-    batch: Vec<(Option<Ticket>, Change)>,
-    told: &mut BTreeSet<ServerId>,
-) -> Result<Event, StateError> {
+fn commit(state: &dyn State, batch: Vec<(Option<Ticket>, Change)>) -> Result<Event, StateError> {
     let (tickets, changes): (Vec<_>, Vec<_>) = batch.into_iter().unzip();
     let new_pages = state.commit(&changes)?;
-    let servers = untold(new_pages.iter().map(|new| new.due.page.id.server()), told);
+    let servers = servers_of(state, new_pages.iter().map(|new| &new.due))?;
     let ended = changes.iter().filter_map(|change| match change {
         Change::RoundEnd(end) => Some(end.round),
         _ => None,
@@ -655,11 +720,15 @@ fn commit(
         tickets: tickets.into_iter().flatten().collect(),
         rounds_ended: ended.collect(),
         new_pages,
-        servers: state.servers(&servers)?,
+        servers,
     })
 }
 
-/// Servers whose records the machine has not been given yet.
-fn untold(servers: impl Iterator<Item = ServerId>, told: &mut BTreeSet<ServerId>) -> Vec<ServerId> {
-    servers.filter(|&server| told.insert(server)).collect()
+/// What is known of the servers of some pages: the machine may have left them to the state.
+fn servers_of<'a>(
+    state: &dyn State,
+    pages: impl Iterator<Item = &'a DuePage>,
+) -> Result<Vec<ServerRecord>, StateError> {
+    let servers: BTreeSet<ServerId> = pages.map(|due| due.page.id.server()).collect();
+    state.servers(&servers.into_iter().collect::<Vec<_>>())
 }

@@ -43,6 +43,9 @@ pub(crate) fn usage(error: impl Into<anyhow::Error>) -> anyhow::Error {
 /// The exit code that an error stands for.
 pub(crate) fn code_of(error: &anyhow::Error) -> Exit {
     for cause in error.chain() {
+        if cause.is::<crate::quota::Reached>() {
+            return Exit::NoRoom;
+        }
         if cause.is::<UsageError>() || cause.is::<FetchError>() {
             return Exit::Usage;
         }

@@ -7,6 +7,8 @@ use nenrin_frontier::FrontierStats;
 use nenrin_state::{Outcome, VisitCommit};
 use nenrin_web::{Labels, Metric, MetricKind};
 
+use crate::quota::Reached;
+
 /// What a driver has done since it began, and how it stood a few seconds ago.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Figures {
@@ -27,6 +29,10 @@ pub(crate) struct Figures {
     pub(crate) waits_for_room: bool,
     /// Times that the configuration was read again.
     pub(crate) reloads: u64,
+    /// Versions that wait to be stored.
+    pub(crate) store_waiting: usize,
+    /// Quotas that are reached.
+    pub(crate) reached: Vec<Reached>,
 }
 
 impl Figures {
@@ -75,7 +81,17 @@ impl Figures {
             ("resting", self.frontier.resting),
         ];
         let servers = servers.map(|(state, n)| (label("state", state), n as f64));
+        let reached = self.reached.iter().map(|reached| {
+            let whose = reached.site.as_ref().map_or("", |(_, name)| name);
+            (label("site", whose), reached.bytes as f64 / reached.quota_bytes as f64)
+        });
         let mut all = vec![
+            Metric {
+                name: "nenrin_quota_reached",
+                help: "Sites that are paused by their quota, and what part of it they take; without a name, the archive",
+                kind: Gauge,
+                samples: reached.collect(),
+            },
             Metric {
                 name: "nenrin_requests_total",
                 help: "Requests made since the start, by purpose",
@@ -110,7 +126,7 @@ impl Figures {
     }
 
     /// The numbers without labels: name, help, kind, value.
-    fn singles(&self) -> [(&'static str, &'static str, MetricKind, f64); 10] {
+    fn singles(&self) -> [(&'static str, &'static str, MetricKind, f64); 11] {
         use MetricKind::{Counter, Gauge};
         [
             (
@@ -163,9 +179,15 @@ impl Figures {
             ),
             (
                 "nenrin_collecting_paused",
-                "Whether collecting waits for room on the disk",
+                "Whether all collecting waits for room, on the disk or in the archive's quota",
                 Gauge,
                 f64::from(u8::from(self.waits_for_room)),
+            ),
+            (
+                "nenrin_store_waiting",
+                "Versions that wait to be stored",
+                Gauge,
+                self.store_waiting as f64,
             ),
             (
                 "nenrin_config_reloads_total",

@@ -12,6 +12,7 @@ mod config;
 mod driver;
 mod exit;
 mod figures;
+mod quota;
 mod room;
 mod spans;
 mod table;

@@ -69,12 +69,22 @@ impl From<Span> for String {
     }
 }
 
-/// A number of bytes written `500KiB`, `64MiB`, `2GiB`, or plain.
+/// A number of bytes written `500KiB`, `64MiB`, `2GiB`, `10GB`, or plain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Bytes(pub u64);
 
-const SIZES: [(&str, u64); 4] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("", 1)];
+const SIZES: [(&str, u64); 9] = [
+    ("GiB", 1 << 30),
+    ("MiB", 1 << 20),
+    ("KiB", 1 << 10),
+    ("TB", 1_000_000_000_000),
+    ("GB", 1_000_000_000),
+    ("MB", 1_000_000),
+    ("kB", 1_000),
+    ("KB", 1_000),
+    ("", 1),
+];
 
 impl FromStr for Bytes {
     type Err = String;
@@ -82,7 +92,7 @@ impl FromStr for Bytes {
         let text = text.trim();
         let unit_at = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
         let (number, unit) = text.split_at(unit_at);
-        let wrong = || format!("`{text}` is no size; write it like 500KiB, 64MiB or 2GiB");
+        let wrong = || format!("`{text}` is no size; write it like 500KiB, 64MiB, 2GiB or 10GB");
         let number: u64 = number.trim().parse().map_err(|_| wrong())?;
         let (_, size) = SIZES.into_iter().find(|(name, _)| *name == unit).ok_or_else(wrong)?;
         number.checked_mul(size).map(Self).ok_or_else(wrong)

@@ -3,7 +3,11 @@
 //! The log of visits is followed as it grows, so that what is told has been committed. Every message
 //! passes the fetcher and its address guard like any other request.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use nenrin_fetch::{AddressPolicy, FetchRequest, Fetcher};
 use nenrin_state::{Outcome, Site, SiteId, State, VisitFilter, VisitRow};
@@ -15,7 +19,9 @@ use tokio::sync::mpsc;
 use crate::{
     clock,
     config::{Happening, Webhook},
+    driver::DriverHandle,
     exit::usage,
+    quota::Reached,
     spans::rfc3339,
 };
 
@@ -52,6 +58,9 @@ struct Message {
     /// How many visits it is about; at most a hundred pages are named.
     count: usize,
     pages: Vec<Told>,
+    /// In words, where there are no pages to name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detail: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -67,6 +76,7 @@ pub(crate) fn start(
     webhooks: &[Webhook],
     fetcher: &Fetcher,
     state: &Arc<dyn State>,
+    driver: DriverHandle,
 ) -> anyhow::Result<()> {
     let mut queues = Vec::new();
     for webhook in webhooks {
@@ -76,14 +86,14 @@ pub(crate) fn start(
         queues.push((webhook.events.clone(), queue));
     }
     if !queues.is_empty() {
-        tokio::spawn(follow(state.clone(), queues));
+        tokio::spawn(follow(state.clone(), driver, queues));
     }
     Ok(())
 }
 
 type Queue = (Vec<Happening>, mpsc::Sender<Message>);
 
-async fn follow(state: Arc<dyn State>, queues: Vec<Queue>) {
+async fn follow(state: Arc<dyn State>, driver: DriverHandle, queues: Vec<Queue>) {
     let mut watch = Watch::default();
     loop {
         let shared = state.clone();
@@ -93,10 +103,12 @@ async fn follow(state: Arc<dyn State>, queues: Vec<Queue>) {
         });
         let Ok((seen, found)) = looked.await else { return };
         watch = seen;
-        for message in found.unwrap_or_else(|error| {
+        let mut messages = found.unwrap_or_else(|error| {
             tracing::warn!("the log cannot be followed: {error}");
             Vec::new()
-        }) {
+        });
+        messages.extend(watch.quotas(&driver.figures().reached));
+        for message in messages {
             for (events, queue) in &queues {
                 let is_wanted = events.is_empty() || events.contains(&message.event);
                 if is_wanted && queue.try_send(message.clone()).is_err() {
@@ -115,6 +127,8 @@ struct Watch {
     last: Option<i64>,
     /// Bad visits since the last good one, by site and kind.
     bad: BTreeMap<SiteId, (Happening, u32)>,
+    /// Sites whose quota was reached when last looked; `None` is the archive.
+    full: BTreeSet<Option<SiteId>>,
 }
 
 impl Watch {
@@ -138,6 +152,30 @@ impl Watch {
         self.last = Some(newest.id);
         fresh.reverse();
         Ok(self.messages(&fresh, &state.sites()?))
+    }
+
+    /// Quotas that were not reached before.
+    fn quotas(&mut self, reached: &[Reached]) -> Vec<Message> {
+        let site = |reached: &Reached| reached.site.as_ref().map(|(id, _)| *id);
+        let now: BTreeSet<_> = reached.iter().map(site).collect();
+        let before = std::mem::replace(&mut self.full, now);
+        let fresh = reached.iter().filter(|reached| !before.contains(&site(reached)));
+        fresh
+            .map(|reached| {
+                let at_s = clock::now_s();
+                let (site, name) = reached.site.clone().unwrap_or((SiteId(0), String::new()));
+                Message {
+                    event: Happening::Quota,
+                    id: format!("quota-{at_s}-{}", site.0),
+                    at: rfc3339(at_s),
+                    site,
+                    name,
+                    count: 0,
+                    pages: Vec::new(),
+                    detail: Some(reached.to_string()),
+                }
+            })
+            .collect()
     }
 
     /// What visits mean, oldest first: changes together, troubles once until they are over.
@@ -186,6 +224,7 @@ fn message(site: SiteId, event: Happening, visits: &[&VisitRow], sites: &[Site])
         name: sites.iter().find(|s| s.id == site).map_or(String::new(), |s| s.name.clone()),
         count: visits.len(),
         pages: visits.iter().take(MAX_PAGES).map(told).collect(),
+        detail: None,
     }
 }
 
@@ -280,6 +319,23 @@ mod tests {
             hmac_sha256(&[0xaa; 131], b"Test Using Larger Than Block-Size Key - Hash Key First"),
             "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54"
         );
+    }
+
+    #[test]
+    fn a_quota_is_told_once_until_there_is_room_again() {
+        let mut watch = Watch::default();
+        let of = |site: Option<u32>| Reached {
+            site: site.map(|id| (SiteId(id), format!("s{id}"))),
+            bytes: 2_000,
+            quota_bytes: 1_000,
+        };
+        let told = watch.quotas(&[of(None), of(Some(3))]);
+        assert_eq!(told.len(), 2);
+        assert_eq!((told[1].event, told[1].name.as_str()), (Happening::Quota, "s3"));
+        assert!(told[1].detail.as_deref().unwrap().contains("2.00 kB of 1.00 kB"));
+        assert!(watch.quotas(&[of(None), of(Some(3))]).is_empty());
+        assert!(watch.quotas(&[of(None)]).is_empty());
+        assert_eq!(watch.quotas(&[of(None), of(Some(3))]).len(), 1);
     }
 
     #[test]

@@ -109,7 +109,8 @@ pub(super) async fn collect_rounds(
     options.round_patience_ms = Some(PATIENCE_MS);
     options.due_pages = false;
     let fetcher = Fetcher::new(context.config.fetch_options())?;
-    let driver = Driver::new(archive, fetcher, options);
+    let mut driver = Driver::new(archive, fetcher, options);
+    driver.keep_within(context.config.quotas());
     let handle = driver.handle();
     handle.sites_changed();
     for &site in wanted {

@@ -10,11 +10,14 @@ mod lab;
 mod learnt;
 mod look;
 mod mirror;
+mod overlap;
 mod password;
+mod prune;
 mod removal;
 mod run;
 mod serve;
 mod sites;
+pub(crate) mod storage;
 mod upkeep;
 mod warc;
 
@@ -64,6 +67,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Export(ExportCommand::Warc(args)) => warc::export(&context, &args),
         Command::Export(ExportCommand::Wacz(args)) => warc::package(&context, &args),
         Command::Export(ExportCommand::Cdxj(args)) => warc::index(&context, &args),
+        Command::Prune(args) => prune::prune(&context, &args),
         Command::Compact => upkeep::compact(&context),
         Command::Stats => upkeep::stats(&context),
         Command::Verify(args) => upkeep::verify(&context, &args),

@@ -63,17 +63,28 @@ pub(super) fn list(context: &Context) -> anyhow::Result<Exit> {
     let archive = context.open(Access::Read)?;
     let all = archive.state.sites()?;
     let name = |id: SiteId| all.iter().find(|s| s.id == id).map_or("", |s| &s.name);
-    let mut table = Table::new(&["when (UTC)", "site", "what", "why"]);
+    let mut rows = Vec::new();
     for row in archive.state.removals()? {
-        let what = row.removal.map_or("given back", Removal::as_str);
+        let what = row.removal.map_or("given back", Removal::as_str).to_owned();
+        rows.push((row.at_s, row.site, what, row.reason, json!({ "removal": row.removal })));
+    }
+    for row in archive.state.prunes()? {
+        let what = format!("{} versions pruned", row.versions);
+        let about = json!({ "versions_pruned": row.versions, "raw_bytes": row.raw_bytes });
+        rows.push((row.at_s, row.site, what, format!("rule {}", row.rule), about));
+    }
+    // Stable: what was done in one second stays in the order of its log, newest first.
+    rows.sort_by_key(|row| std::cmp::Reverse(row.0));
+    let mut table = Table::new(&["when (UTC)", "site", "what", "why"]);
+    for (at_s, site, what, reason, mut about) in rows {
         if context.json {
-            print_json(&json!({
-                "at": rfc3339(row.at_s), "site": row.site, "name": name(row.site),
-                "removal": row.removal, "reason": row.reason,
-            }))?;
+            about["at"] = json!(rfc3339(at_s));
+            about["site"] = json!(site);
+            about["name"] = json!(name(site));
+            about["reason"] = json!(reason);
+            print_json(&about)?;
         } else {
-            let when = readable_date(row.at_s);
-            table.row(vec![when, name(row.site).to_owned(), what.to_owned(), row.reason]);
+            table.row(vec![readable_date(at_s), name(site).to_owned(), what, reason]);
         }
     }
     if !context.json {

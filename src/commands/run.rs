@@ -16,7 +16,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::{
     Context,
     demo_site::{self, DemoSite},
-    removal,
+    prune, removal,
     serve::{Served, interrupted, runtime},
 };
 use crate::{
@@ -62,6 +62,7 @@ pub(super) async fn run_until(
     let fetcher = Fetcher::new(context.config.fetch_options())?;
     let mut driver = Driver::new(archive, fetcher.clone(), context.config.crawl_options());
     driver.keep_free(context.config.disk.min_free.0);
+    driver.keep_within(context.config.quotas());
     reload_when_asked(context, driver.handle())?;
     let fetcher_for_hooks = fetcher.clone();
     let control = RunControl {
@@ -72,7 +73,9 @@ pub(super) async fn run_until(
         runtime: tokio::runtime::Handle::current(),
         demo: Mutex::new(None),
     };
-    webhooks::start(&context.config.webhook, &fetcher_for_hooks, &archive.state)?;
+    let handle = driver.handle();
+    webhooks::start(&context.config.webhook, &fetcher_for_hooks, &archive.state, handle)?;
+    tokio::spawn(prune::when_idle(archive.clone(), driver.handle()));
     let served = Served::start(context, args, archive, Arc::new(control)).await?;
     served.announce(context)?;
     driver.run(Until::Stopped, stop, |_, _| {}).await?;

@@ -10,6 +10,7 @@ use crate::{
     clock,
     config::Config,
     exit::{Exit, usage},
+    quota::{QuotaGuard, Reached},
     spans::{Span, readable_bytes, readable_date, rfc3339},
     table::{Table, print_json, say},
 };
@@ -95,6 +96,7 @@ pub(super) fn default_conditions(tops: Vec<CanonicalUrl>, config: &Config) -> Si
         allow_private: false,
         robots: RobotsPolicy::Obey,
         hints: nenrin_state::SiteHints::default(),
+        keeping: nenrin_state::Keeping::default(),
     }
 }
 
@@ -141,6 +143,17 @@ pub(super) fn apply(conditions: &mut SiteConditions, args: &ConditionArgs) -> an
     }
     if let Some(schedule_by) = args.schedule_by {
         conditions.hints.schedule_by = schedule_by;
+    }
+    if let Some(quota) = args.quota {
+        conditions.keeping.quota_bytes = Some(quota.0);
+    }
+    match args.prune.as_deref() {
+        None => {}
+        Some("none") => conditions.keeping.prune = None,
+        Some(rule) => {
+            let rule = rule.parse().map_err(|why: String| usage(anyhow::anyhow!(why)))?;
+            conditions.keeping.prune = Some(rule);
+        }
     }
     Ok(())
 }
@@ -217,9 +230,14 @@ fn list(context: &Context) -> anyhow::Result<Exit> {
     let archive = context.open(Access::Read)?;
     let mut sites = archive.state.sites()?;
     sites.retain(|site| site.removed.is_none());
+    let reached = quotas_reached(context, &archive, &sites)?;
     if context.json {
         for site in &sites {
-            print_json(&as_json(site))?;
+            let mut shown = as_json(site);
+            let of_site =
+                |reached: &&Reached| reached.site.as_ref().is_some_and(|s| s.0 == site.id);
+            shown["quota_reached"] = json!(reached.iter().find(of_site).map(ToString::to_string));
+            print_json(&shown)?;
         }
         return Ok(Exit::Done);
     }
@@ -244,11 +262,42 @@ fn list(context: &Context) -> anyhow::Result<Exit> {
             site.counts.versions.to_string(),
             readable_bytes(site.counts.raw_bytes),
             site.collected_s.map_or("never".to_owned(), readable_date),
-            if site.paused { "paused" } else { "" }.to_owned(),
+            why_paused(site, &reached),
         ]);
     }
     table.print()?;
     Ok(Exit::Done)
+}
+
+/// The quotas that are reached now.
+fn quotas_reached(
+    context: &Context,
+    archive: &Archive,
+    sites: &[Site],
+) -> anyhow::Result<Vec<Reached>> {
+    let mut guard = QuotaGuard::new(context.config.quotas());
+    guard.know(sites);
+    if !guard.is_needed() {
+        return Ok(Vec::new());
+    }
+    Ok(guard.look(archive.file_bytes()?, &archive.store.site_bytes()?).0)
+}
+
+/// Why a site is not collected now, if it is not.
+fn why_paused(site: &Site, reached: &[Reached]) -> String {
+    let size = |reached: &Reached| {
+        format!("{} of {}", readable_bytes(reached.bytes), readable_bytes(reached.quota_bytes))
+    };
+    let of_site = reached.iter().find(|r| r.site.as_ref().is_some_and(|(id, _)| *id == site.id));
+    let of_archive = reached.iter().find(|reached| reached.site.is_none());
+    match (site.paused, of_site, of_archive) {
+        (true, _, _) => "paused".to_owned(),
+        (false, Some(reached), _) => format!("paused: quota reached, {}", size(reached)),
+        (false, None, Some(reached)) => {
+            format!("paused: the archive's quota is reached, {}", size(reached))
+        }
+        (false, None, None) => String::new(),
+    }
 }
 
 fn as_json(site: &Site) -> serde_json::Value {
@@ -338,6 +387,21 @@ pub(super) fn show(context: &Context, state: &dyn State, site: &Site) -> anyhow:
         ("embeds", if conditions.embeds { "from anywhere" } else { "in scope only" }.to_owned()),
         ("robots.txt", robots),
         ("addresses", if conditions.allow_private { "any" } else { "public" }.to_owned()),
+        (
+            "quota",
+            match conditions.keeping.quota_bytes {
+                Some(0) => "none".to_owned(),
+                Some(bytes) => readable_bytes(bytes),
+                None => "the archive's".to_owned(),
+            },
+        ),
+        (
+            "pruning",
+            match &conditions.keeping.prune {
+                None => "every version is kept".to_owned(),
+                Some(rule) => rule.to_string(),
+            },
+        ),
         (
             "signals",
             if conditions.hints.signals { "sitemaps and feeds" } else { "none" }.to_owned(),

@@ -16,6 +16,7 @@ mod following;
 mod hostile;
 mod json;
 mod judging;
+mod keeping;
 mod killing;
 mod mirrors;
 mod serving;

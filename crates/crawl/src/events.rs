@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use nenrin_extract::{Comparison, Fingerprint};
 use nenrin_state::{
     Change, ContentMark, DueLoad, DuePage, DueQuery, NewPage, PageId, PullForward, Round,
@@ -39,6 +41,9 @@ pub enum Event {
         /// Their servers.
         servers: Vec<ServerRecord>,
     },
+    /// Sites whose quota is reached: none of their pages is asked for until they are not named any
+    /// more.
+    Full(BTreeSet<SiteId>),
     /// What a site's pages share, and how often they were visited today (UTC).
     SharedLoaded {
         /// The site.

@@ -228,3 +228,19 @@ fn a_site_is_asked_in_its_hours_alone() {
         assert!((day == 1 || day == 3) && (2..4).contains(&hour), "day {day}, hour {hour}");
     }
 }
+
+#[test]
+fn a_site_at_its_quota_rests_and_goes_on_by_itself_when_there_is_room() {
+    let mut world = World::new(every("6h"), |_| {});
+    world.pass(BEGIN_MS + 2 * DAY_MS);
+    let before = world.asked.len();
+    assert!(before > 4);
+    world.happen(Event::Full([SiteId(1)].into()));
+    // Not even who asks for a round gets one.
+    world.happen(Event::CollectNow(SiteId(1)));
+    world.pass(BEGIN_MS + 4 * DAY_MS);
+    assert_eq!(world.asked.len(), before);
+    world.happen(Event::Full([SiteId(7)].into()));
+    world.pass(BEGIN_MS + 6 * DAY_MS);
+    assert!(world.asked.len() >= before + 4, "{:?}", world.asked);
+}

@@ -100,6 +100,15 @@ impl<Item> Frontier<Item> {
         self.list(server);
     }
 
+    /// Forgets a server that has nothing queued and nothing under way; returns whether it did.
+    pub fn forget(&mut self, server: ServerKey) -> bool {
+        let idle = self.servers.get(&server).is_none_or(|queue| !queue.busy && queue.len() == 0);
+        if idle {
+            self.servers.remove(&server);
+        }
+        idle
+    }
+
     /// A server's pace.
     pub fn pace(&self, server: ServerKey) -> Option<&Pace> {
         self.servers.get(&server).map(|queue| &queue.pace)

@@ -151,6 +151,15 @@ mod tests {
     }
 
     #[test]
+    fn a_plot_after_a_table_stands_outside_of_it() {
+        let mut report = sample();
+        report.plot(&Plot::new("Three").series(Series::scatter("t", [(0.0, 1.0)])));
+        let html = report.to_html();
+        assert_eq!(html.matches(html::PLOT_ROW_START.trim()).count(), 2);
+        assert!(html.contains("</table></div>\n<div class=\"plots\">"), "{html}");
+    }
+
+    #[test]
     fn both_files_are_written_and_no_partial_one_stays() {
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().join("deep/er");

@@ -1,9 +1,10 @@
 use nenrin_urls::{CanonicalUrl, UrlKey};
 
 use crate::{
-    Change, DayCounts, DayQuery, Discovered, DuePage, LogQuery, NewPage, PageId, PageRecord,
-    PathQuery, Removal, RemovalRow, Round, ServerId, ServerRecord, Site, SiteConditions, SiteId,
-    SiteServer, SiteSums, StateError, StateStats, TreeEntry, TroubleGroup, VersionRow, VisitRow,
+    Change, DayCounts, DayQuery, Discovered, DuePage, KeptVersion, LogQuery, NewPage, PageId,
+    PageRecord, PathQuery, PruneRow, Removal, RemovalRow, Round, ServerId, ServerRecord, Site,
+    SiteConditions, SiteId, SiteServer, SiteSums, StateError, StateStats, TreeEntry, TroubleGroup,
+    VersionRow, VisitRow,
 };
 
 /// Where a scan of the long-term queue stands: bucket and page taken last.
@@ -130,6 +131,29 @@ pub trait State: Send + Sync {
 
     /// Drops every version of these pages, after the store has forgotten them; returns how many.
     fn drop_versions(&self, pages: &[PageId]) -> Result<u64, StateError>;
+
+    /// The versions of some of a site's own pages, in the order of pages and times; goes on after a
+    /// page. A page that several sites have belongs to the one that found it first.
+    fn site_versions(
+        &self,
+        site: SiteId,
+        after: Option<PageId>,
+        pages: usize,
+    ) -> Result<Vec<KeptVersion>, StateError>;
+
+    /// Drops versions and writes down by which rule; the counts of `row` are set here. They are found
+    /// no more at once and listed by [`State::pruning`] until the store has forgotten them. The one
+    /// that a page's next visit is compared with stays. Returns how many went.
+    fn prune(&self, row: &PruneRow, versions: &[KeptVersion]) -> Result<u64, StateError>;
+
+    /// Versions that were dropped and that the store may not have forgotten yet.
+    fn pruning(&self, limit: usize) -> Result<Vec<u64>, StateError>;
+
+    /// The store has forgotten these, durably.
+    fn pruned(&self, versions: &[u64]) -> Result<(), StateError>;
+
+    /// What was pruned, newest first.
+    fn prunes(&self) -> Result<Vec<PruneRow>, StateError>;
 
     /// Every site, by number, also those that were removed.
     fn sites(&self) -> Result<Vec<Site>, StateError>;

@@ -6,6 +6,7 @@
 //! - [`PageRecord`], [`DuePage`]: a page and what is needed to visit it;
 //! - [`Change`], above all [`VisitCommit`]: all that one visit makes true, at once;
 //! - [`Removal`]: the three ways to remove a site;
+//! - [`Keeping`]: quota and prune rule of a site;
 //! - [`SqliteState`]: the embedded implementation.
 //!
 //! State holds no content: a version row names a version of the store by its number. State may be
@@ -13,6 +14,7 @@
 
 mod contract;
 mod error;
+mod keeping;
 mod outlook;
 mod overview;
 mod records;
@@ -23,6 +25,7 @@ pub mod suite;
 
 pub use contract::{DueCursor, DueLoad, DueQuery, PageFilter, State, VersionQuery, VisitFilter};
 pub use error::StateError;
+pub use keeping::{Keeping, KeptVersion, OnePer, PruneRow, PruneRule, Thinning};
 pub use outlook::{DueReason, Outlook, Reasons, outlook};
 pub use overview::{
     DayCounts, DayQuery, LogQuery, PathQuery, SiteServer, SiteSums, TreeEntry, TroubleGroup,

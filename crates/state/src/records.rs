@@ -4,7 +4,7 @@ use nenrin_revisit::{CollectingWindow, Found, KnownPage, RevisitSettings};
 use nenrin_urls::{CanonicalUrl, Scope, Server};
 use serde::{Deserialize, Serialize};
 
-use crate::Removal;
+use crate::{Keeping, Removal};
 
 /// The number of a site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -164,6 +164,9 @@ pub struct SiteConditions {
     /// What is made of the site's own hints.
     #[serde(default)]
     pub hints: SiteHints,
+    /// How much of the site is kept.
+    #[serde(default, skip_serializing_if = "Keeping::is_everything")]
+    pub keeping: Keeping,
 }
 
 /// What is made of a site's sitemaps and feeds, and of changes that only machines see.
@@ -208,6 +211,7 @@ impl SiteConditions {
             allow_private: false,
             robots: RobotsPolicy::Obey,
             hints: SiteHints::default(),
+            keeping: Keeping::default(),
         }
     }
 }
@@ -412,6 +416,35 @@ pub struct PageRecord {
 }
 
 impl PageRecord {
+    /// A page that became known and was not tried yet.
+    pub(crate) fn unvisited(
+        id: PageId,
+        url: CanonicalUrl,
+        site: SiteId,
+        discovered_s: i64,
+        due_s: Option<i64>,
+    ) -> Self {
+        Self {
+            id,
+            url,
+            site,
+            discovered_s,
+            visited_s: None,
+            outcome: None,
+            due_s,
+            visits: 0,
+            changes: 0,
+            significant: 0,
+            failures: 0,
+            etag: None,
+            last_modified: None,
+            mark: None,
+            bytes: 0,
+            version: None,
+            history: Vec::new(),
+        }
+    }
+
     /// The page as its schedule sees it.
     pub fn known(&self) -> KnownPage<'_> {
         KnownPage {

@@ -6,8 +6,8 @@ use nenrin_urls::{CanonicalUrl, Scope};
 
 use crate::{
     Change, ContentMark, DayQuery, Discovered, DuePage, DueQuery, LogQuery, Outcome, PageFilter,
-    PageUpdate, PathQuery, PullForward, Removal, RobotsCopy, RobotsPolicy, RoundEnd, Schedule,
-    ServerPace, SiteConditions, State, StateError, VersionQuery, VersionRow, VisitCommit,
+    PageUpdate, PathQuery, PruneRow, PullForward, Removal, RobotsCopy, RobotsPolicy, RoundEnd,
+    Schedule, ServerPace, SiteConditions, State, StateError, VersionQuery, VersionRow, VisitCommit,
     VisitFilter,
 };
 
@@ -53,6 +53,7 @@ macro_rules! contract_suite {
                 what_is_denied_is_found_no_more_until_it_is_given_back
                 a_page_that_another_site_has_is_not_denied
                 what_was_deleted_stays_deleted
+                pruned_versions_wait_until_the_store_has_forgotten_them
                 an_imported_visit_of_the_past_leaves_what_is_known_last
             );
         }
@@ -801,6 +802,43 @@ pub fn what_was_deleted_stays_deleted(state: &impl State) {
     assert_eq!(state.sites().unwrap()[0].counts.versions, 0);
     let error = state.remove_site(site, None, "oh", NOW_S).unwrap_err();
     assert!(matches!(error, StateError::SiteDeleted { .. }), "{error}");
+}
+
+pub fn pruned_versions_wait_until_the_store_has_forgotten_them(state: &impl State) {
+    let (_, due) = begun(state);
+    for (version, at_s) in [(1, NOW_S), (2, NOW_S + 10), (3, NOW_S + 20)] {
+        let mut changed = visit(&due, at_s, Outcome::Changed);
+        changed.version = Some(row(version, at_s));
+        commit(state, changed);
+    }
+    let site = due.site;
+    let versions = state.site_versions(site, None, 9).unwrap();
+    assert_eq!(versions.iter().map(|v| v.version).collect::<Vec<_>>(), [1, 2, 3]);
+    assert_eq!(versions.iter().map(|v| v.is_current).collect::<Vec<_>>(), [false, false, true]);
+    assert_eq!(state.site_versions(site, Some(due.page.id), 9).unwrap(), []);
+    let rule = "0d,month".to_owned();
+    let about = PruneRow { site, at_s: NOW_S + 30, rule, versions: 0, raw_bytes: 0 };
+    // The current one stays, whoever asks.
+    assert_eq!(state.prune(&about, &versions[1..]).unwrap(), 1);
+    let key = due.page.url.key();
+    let found = || {
+        let found = state.versions(&key, VersionQuery::default()).unwrap();
+        found.iter().map(|(_, row)| row.version).collect::<Vec<_>>()
+    };
+    assert_eq!(found(), [1, 3]);
+    assert_eq!(state.version_as_of(&key, NOW_S + 15).unwrap().unwrap().1.version, 1);
+    assert_eq!(state.pruning(9).unwrap(), [2]);
+    assert_eq!(state.sites().unwrap()[0].counts.versions, 2);
+    // An index that is rebuilt meanwhile does not bring it back.
+    assert!(!state.adopt_version(site, &due.page.url, &row(2, NOW_S + 10)).unwrap());
+    assert_eq!(found(), [1, 3]);
+    state.pruned(&[2]).unwrap();
+    assert!(state.pruning(9).unwrap().is_empty());
+    assert_eq!(state.prune(&about, &versions[1..2]).unwrap(), 0);
+    let log = state.prunes().unwrap();
+    assert_eq!(log, [PruneRow { versions: 1, raw_bytes: 100, ..about }]);
+    let visits = state.visits_of(&due.page.url, i64::MIN, i64::MAX).unwrap();
+    assert_eq!(visits.len(), 3, "the log of visits stays");
 }
 
 pub fn an_imported_visit_of_the_past_leaves_what_is_known_last(state: &impl State) {

@@ -35,6 +35,7 @@ mod options;
 mod pack;
 mod paper;
 mod put;
+mod quota;
 mod read;
 mod recode;
 mod rows;

@@ -43,6 +43,17 @@ pub struct SiteBytes {
 }
 
 impl SiteBytes {
+    pub(crate) fn of(group: u32, share: &Share) -> Self {
+        Self {
+            group,
+            versions: share.versions,
+            unique_bytes: share.unique_bytes,
+            html_bytes: share.html_bytes,
+            other_bytes: share.text_bytes + share.other_bytes,
+            record_bytes: share.record_bytes,
+        }
+    }
+
     /// All that the site takes in the packs.
     pub fn stored_bytes(&self) -> u64 {
         self.html_bytes + self.other_bytes + self.record_bytes
@@ -65,7 +76,7 @@ impl Store {
             stats.html_bytes += share.html_bytes;
             stats.other_bytes += share.text_bytes + share.other_bytes;
             stats.unique_bytes += share.unique_bytes;
-            stats.sites.push(site(group, &share));
+            stats.sites.push(SiteBytes::of(group, &share));
         }
         stats.stored_bytes = packs_bytes + self.index_file_bytes();
         let content = stats.html_bytes + stats.other_bytes;
@@ -83,16 +94,5 @@ impl Store {
                 std::fs::metadata(name).map_or(0, |metadata| metadata.len())
             })
             .sum()
-    }
-}
-
-fn site(group: u32, share: &Share) -> SiteBytes {
-    SiteBytes {
-        group,
-        versions: share.versions,
-        unique_bytes: share.unique_bytes,
-        html_bytes: share.html_bytes,
-        other_bytes: share.text_bytes + share.other_bytes,
-        record_bytes: share.record_bytes,
     }
 }

@@ -136,6 +136,7 @@ fn conditions(top: CanonicalUrl, period_s: i64) -> SiteConditions {
         allow_private: false,
         robots: RobotsPolicy::Obey,
         hints: nenrin_state::SiteHints::default(),
+        keeping: nenrin_state::Keeping::default(),
     }
 }
 

@@ -283,6 +283,7 @@ fn defaults(tops: Vec<CanonicalUrl>) -> SiteConditions {
         allow_private: false,
         robots: RobotsPolicy::Obey,
         hints: nenrin_state::SiteHints::default(),
+        keeping: nenrin_state::Keeping::default(),
     }
 }
 

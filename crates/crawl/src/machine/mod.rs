@@ -52,6 +52,8 @@ pub struct Crawl {
     today: (i64, u64),
     refresher: Refresher,
     servers: BTreeMap<ServerId, ServerState>,
+    /// The bucket in which servers at rest were last looked for.
+    tidied_bucket: Option<i64>,
     frontier: Frontier<Task>,
     under_way: BTreeMap<Ticket, UnderWay>,
     /// Requests among `under_way`.
@@ -63,6 +65,8 @@ pub struct Crawl {
     stopping: bool,
     /// The disk is too full to go on.
     no_room: bool,
+    /// Sites that have reached their quota.
+    full: BTreeSet<SiteId>,
     /// Servers of which something was learnt that is not written down yet.
     unkept: BTreeSet<ServerId>,
 }
@@ -71,8 +75,8 @@ pub struct Crawl {
 struct ServerState {
     record: ServerRecord,
     rules: Rules,
-    /// Since when the rules hold, to know when to ask again.
-    rules_checked_s: i64,
+    /// Until when the rules hold.
+    rules_until_s: i64,
     learnt: ServerLearning,
     /// How far its pages' intervals are stretched.
     overflow: Overflow,
@@ -110,6 +114,7 @@ impl Crawl {
             today: (0, 0),
             refresher: Refresher::default(),
             servers: BTreeMap::new(),
+            tidied_bucket: None,
             frontier,
             under_way: BTreeMap::new(),
             fetching: 0,
@@ -118,6 +123,7 @@ impl Crawl {
             wake_ms: None,
             stopping: false,
             no_room: false,
+            full: BTreeSet::new(),
             unkept: BTreeSet::new(),
         }
     }
@@ -155,6 +161,7 @@ impl Crawl {
                 self.keep_learnt(&mut out);
             }
             Event::Room(room) => self.no_room = !room,
+            Event::Full(sites) => self.sites_full(sites),
             Event::Options(options) => self.take_options(*options),
         }
         self.pump(now_ms, &mut out);
@@ -169,6 +176,11 @@ impl Crawl {
     /// Pages in the short-term queue.
     pub fn queued(&self) -> usize {
         self.frontier.queued()
+    }
+
+    /// Servers in memory.
+    pub fn servers_known(&self) -> usize {
+        self.servers.len()
     }
 
     /// Requests under way.
@@ -201,6 +213,7 @@ impl Crawl {
             return;
         }
         self.watch_doors(now_ms);
+        self.forget_servers(now_ms);
         self.begin_due_rounds(now_ms, out);
         self.load_more(out);
         self.refresh(now_ms, out);

@@ -43,6 +43,11 @@ impl Refresher {
         self.asked = None;
     }
 
+    /// Whether pages of this server wait to be loaded.
+    pub(super) fn awaits(&self, server: ServerId) -> bool {
+        self.more.contains(&server) || self.hungry.contains(&server)
+    }
+
     /// Whether a page of this server may be due without being queued.
     fn note_more(&mut self, server: ServerId, queue_is_low: bool) {
         self.more.insert(server);

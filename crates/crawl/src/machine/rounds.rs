@@ -30,7 +30,8 @@ impl Crawl {
             .filter(|site| {
                 let due = next_round_ms(site).is_some_and(|due_ms| due_ms <= now_ms);
                 // Who asks for a round now does not mean to wait for the site's hours.
-                (due && self.is_open(site.id)) || self.wanted.contains(&site.id)
+                let is_time = (due && self.is_open(site.id)) || self.wanted.contains(&site.id);
+                is_time && !self.full.contains(&site.id)
             })
             .map(|site| site.id)
             .collect();
@@ -51,7 +52,7 @@ impl Crawl {
     pub(super) fn load_more(&mut self, out: &mut Vec<Command>) {
         for (&site, state) in &mut self.rounds {
             let ready = state.wanted || self.doors.get(&site).is_none_or(Door::is_open);
-            if !ready {
+            if !ready || self.full.contains(&site) {
                 continue;
             }
             let room = self.options.queue_max.saturating_sub(self.frontier.queued());
@@ -154,7 +155,7 @@ impl Crawl {
     /// Whether a page may be asked for at this hour.
     pub(super) fn may_go(&self, due: &DuePage) -> bool {
         let wanted = self.rounds.get(&due.site).is_some_and(|round| round.wanted);
-        wanted || self.is_open(due.site)
+        (wanted && !self.full.contains(&due.site)) || self.is_open(due.site)
     }
 
     pub(super) fn end_rounds(&mut self, now_ms: i64, out: &mut Vec<Command>) {

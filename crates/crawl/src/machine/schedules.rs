@@ -1,7 +1,7 @@
 //! Schedules: each continuous site's page revisit scheduler, its budget, and whether a site may be
 //! collected now.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use nenrin_revisit::{DAY_S, Found, PageRevisitScheduler, is_open, next_turn_s};
 use nenrin_state::{Change, DuePage, Outcome, ServerId, Site, SiteId, VisitCommit};
@@ -143,6 +143,13 @@ impl Crawl {
         }
     }
 
+    /// Other sites than before have reached their quota.
+    pub(super) fn sites_full(&mut self, sites: BTreeSet<SiteId>) {
+        let before = std::mem::replace(&mut self.full, sites);
+        let turned: Vec<SiteId> = before.symmetric_difference(&self.full).copied().collect();
+        turned.into_iter().for_each(|site| self.forget_door(site));
+    }
+
     /// A site's door is to be looked at anew.
     fn forget_door(&mut self, site: SiteId) {
         if let Some(door) = self.doors.get_mut(&site) {
@@ -156,11 +163,12 @@ impl Crawl {
         let windows = &site.conditions.windows;
         let turn_ms = next_turn_s(windows, now_s).map_or(i64::MAX, |turn_s| turn_s * 1000);
         let Some(schedule) = self.schedules.get(&site.id) else {
-            let open = is_open(windows, now_s);
+            let open = is_open(windows, now_s) && !self.full.contains(&site.id);
             return Door { open, in_hours: open, opened_ms: now_ms, until_ms: turn_ms };
         };
         let midnight_ms = (now_s.div_euclid(DAY_S) + 1) * DAY_S * 1000;
-        let in_hours = !site.paused && is_open(windows, now_s);
+        let is_full = self.full.contains(&site.id);
+        let in_hours = !site.paused && !is_full && is_open(windows, now_s);
         let open = in_hours && schedule.ready && !self.is_spent(now_s, schedule);
         let until_ms = turn_ms.min(midnight_ms);
         Door { open, in_hours, opened_ms: now_ms, until_ms }

@@ -2,8 +2,8 @@ use std::fmt::Write as _;
 
 /// Opens a row of plots.
 pub(super) const PLOT_ROW_START: &str = "<div class=\"plots\">\n";
-/// Closes a row of plots.
-pub(super) const PLOT_ROW_END: &str = "</div>\n";
+/// Closes a row of plots; tables end in a division too, so this one is marked.
+pub(super) const PLOT_ROW_END: &str = "</div><!-- plots -->\n";
 
 const STYLE: &str = include_str!("style.css");
 

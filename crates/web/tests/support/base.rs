@@ -39,6 +39,7 @@ pub(crate) fn conditions(top: &str) -> SiteConditions {
         allow_private: false,
         robots: RobotsPolicy::Obey,
         hints: nenrin_state::SiteHints::default(),
+        keeping: nenrin_state::Keeping::default(),
     }
 }
 

@@ -1,0 +1,114 @@
+//! Thinning out: versions leave the index and wait in a list of their own until the store has
+//! forgotten them, so that a crash in between loses neither.
+
+use rusqlite::{Connection, Transaction, params};
+
+use super::{read, rows};
+use crate::{KeptVersion, PageId, PruneRow, SiteId};
+
+const SCHEMA: &str = "
+CREATE TABLE IF NOT EXISTS prunes (
+    id INTEGER PRIMARY KEY, site INTEGER NOT NULL, at_s INTEGER NOT NULL, rule TEXT NOT NULL,
+    versions INTEGER NOT NULL, raw_bytes INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS pruning (version INTEGER PRIMARY KEY);
+";
+
+/// Adds the tables of this file to a state that does not have them yet.
+pub(super) fn prepare(c: &Connection) -> rusqlite::Result<()> {
+    super::open::add_tables(c, "pruning", SCHEMA)
+}
+
+pub(super) fn site_versions(
+    c: &Connection,
+    site: SiteId,
+    after: Option<PageId>,
+    pages: usize,
+) -> rusqlite::Result<Vec<KeptVersion>> {
+    // Whole pages: a rule looks at all versions of one.
+    c.prepare_cached(
+        "SELECT v.page, v.at_s, v.version, v.bytes, v.version = COALESCE(p.version, -1)
+         FROM versions v JOIN pages p ON p.id = v.page WHERE v.page IN
+            (SELECT m.page FROM members m JOIN pages o ON o.id = m.page
+             WHERE m.site = ?1 AND o.site = ?1 AND m.page > ?2
+             AND EXISTS (SELECT 1 FROM versions w WHERE w.page = m.page)
+             ORDER BY m.page LIMIT ?3)
+         ORDER BY v.page, v.at_s, v.version",
+    )?
+    .query_map(params![site.0, after.map_or(-1, |page| page.0), read::count(pages)], |row| {
+        Ok(KeptVersion {
+            page: PageId(row.get(0)?),
+            at_s: row.get(1)?,
+            version: rows::unsigned(row, 2)?,
+            bytes: rows::unsigned(row, 3)?,
+            is_current: row.get(4)?,
+        })
+    })?
+    .collect()
+}
+
+pub(super) fn prune(
+    t: &Transaction<'_>,
+    row: &PruneRow,
+    versions: &[KeptVersion],
+) -> rusqlite::Result<u64> {
+    let mut gone = PruneRow { versions: 0, raw_bytes: 0, ..row.clone() };
+    for version in versions {
+        let number = version.version as i64;
+        // What a page's next visit refers to stays, whoever asks.
+        let count = t
+            .prepare_cached(
+                "DELETE FROM versions WHERE page = ?1 AND at_s = ?2 AND version = ?3
+                 AND NOT EXISTS (SELECT 1 FROM pages WHERE id = ?1 AND version = ?3)",
+            )?
+            .execute(params![version.page.0, version.at_s, number])?;
+        if count > 0 {
+            t.prepare_cached("INSERT OR IGNORE INTO pruning VALUES (?1)")?.execute([number])?;
+            gone.versions += 1;
+            gone.raw_bytes += version.bytes;
+        }
+    }
+    if gone.versions == 0 {
+        return Ok(0);
+    }
+    t.execute(
+        "UPDATE sites SET versions = MAX(versions - ?2, 0) WHERE id = ?1",
+        params![row.site.0, gone.versions as i64],
+    )?;
+    t.execute(
+        "INSERT INTO prunes (site, at_s, rule, versions, raw_bytes) VALUES (?1, ?2, ?3, ?4, ?5)",
+        params![row.site.0, row.at_s, row.rule, gone.versions as i64, gone.raw_bytes as i64],
+    )?;
+    Ok(gone.versions)
+}
+
+pub(super) fn pruning(c: &Connection, limit: usize) -> rusqlite::Result<Vec<u64>> {
+    c.prepare_cached("SELECT version FROM pruning ORDER BY version LIMIT ?1")?
+        .query_map([read::count(limit)], |row| rows::unsigned(row, 0))?
+        .collect()
+}
+
+/// Whether a version was dropped and only waits for the store to forget it.
+pub(super) fn is_pruning(c: &Connection, version: u64) -> rusqlite::Result<bool> {
+    c.prepare_cached("SELECT 1 FROM pruning WHERE version = ?1")?.exists([version as i64])
+}
+
+pub(super) fn pruned(t: &Transaction<'_>, versions: &[u64]) -> rusqlite::Result<()> {
+    let mut done = t.prepare_cached("DELETE FROM pruning WHERE version = ?1")?;
+    versions.iter().try_for_each(|version| done.execute([*version as i64]).map(drop))
+}
+
+pub(super) fn log(c: &Connection) -> rusqlite::Result<Vec<PruneRow>> {
+    c.prepare_cached(
+        "SELECT site, at_s, rule, versions, raw_bytes FROM prunes ORDER BY id DESC LIMIT 10000",
+    )?
+    .query_map([], |row| {
+        Ok(PruneRow {
+            site: SiteId(row.get(0)?),
+            at_s: row.get(1)?,
+            rule: row.get(2)?,
+            versions: rows::unsigned(row, 3)?,
+            raw_bytes: rows::unsigned(row, 4)?,
+        })
+    })?
+    .collect()
+}
