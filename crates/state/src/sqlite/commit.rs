@@ -5,11 +5,17 @@ use std::collections::BTreeMap;
 use nenrin_urls::CanonicalUrl;
 use rusqlite::{OptionalExtension, Transaction, params};
 
-use super::{Refusal, known::Known, learnt, overview::DaySums, read, rows, schedule};
+use super::{
+    Refusal,
+    known::{Known, KnownKey},
+    learnt, links,
+    overview::DaySums,
+    read, rows, schedule,
+};
 use crate::{
-    Change, Discovered, DuePage, NewPage, Outcome, PageId, RobotsCopy, Round, RoundCounts,
-    ServerId, ServerPace, Site, SiteConditions, SiteCounts, SiteId, StateError, VersionRow,
-    VisitCommit,
+    Change, Committed, Discovered, DuePage, NewPage, Outcome, PageId, RobotsCopy, Round,
+    RoundCounts, ServerId, ServerPace, Site, SiteConditions, SiteCounts, SiteId, StateError,
+    VersionRow, VisitCommit,
 };
 
 pub(super) fn add_site(
@@ -143,15 +149,21 @@ pub(super) fn commit(
     bucket_s: i64,
     changes: &[Change],
     known: &Known,
-) -> Result<Vec<NewPage>, Refusal> {
-    let mut new_pages = Vec::new();
+    learnt_known: &mut Vec<(KnownKey, u32, u32)>,
+) -> Result<Committed, Refusal> {
+    let mut committed = Committed::default();
     let mut sums = Sums::default();
     for change in changes {
         match change {
             Change::Visit(visit) | Change::Imported(visit) => {
                 let is_imported = matches!(change, Change::Imported(_));
                 update_page(t, bucket_s, visit, is_imported)?;
-                new_pages.extend(commit_visit(t, bucket_s, visit, known, &mut sums)?);
+                let kept = learnt_known.len();
+                let new_pages = commit_visit(t, bucket_s, visit, known, learnt_known, &mut sums)?;
+                committed.new_pages.extend(new_pages);
+                let places =
+                    links::Places { site: visit.site, known, fresh: &learnt_known[kept..] };
+                committed.linked.extend(links::visited(t, visit, &places)?);
             }
             Change::Robots { server, tried_s, copy } => {
                 update_robots(t, *server, *tried_s, copy.as_ref())?;
@@ -161,11 +173,16 @@ pub(super) fn commit(
             Change::Announced(announced) => learnt::announced(t, bucket_s, announced)?,
             Change::Found(found) => {
                 for page in &found.pages {
-                    new_pages.extend(discover(t, bucket_s, found.site, page, found.at_s)?);
+                    let (new, _) = discover(t, bucket_s, found.site, page, found.at_s)?;
+                    committed.new_pages.extend(new);
                 }
             }
             Change::Due { page, due_s } => schedule::set_due(t, bucket_s, *page, *due_s)?,
             Change::PullForward(pull) => schedule::pull_forward(t, bucket_s, pull)?,
+            Change::Links { page, links: urls } => {
+                committed.linked.extend(links::read_outside(t, *page, urls, known)?);
+            }
+            Change::Order(bytes) => links::keep_order(t, bytes)?,
             Change::Shared { site, bytes } => schedule::keep_shared(t, *site, bytes)?,
             // A round may end in the same commit as its last visits: counts go first.
             Change::RoundEnd(_) => {}
@@ -178,7 +195,7 @@ pub(super) fn commit(
                 .execute(params![end.round, end.at_s])?;
         }
     }
-    Ok(new_pages)
+    Ok(committed)
 }
 
 fn commit_visit(
@@ -186,6 +203,7 @@ fn commit_visit(
     bucket_s: i64,
     visit: &VisitCommit,
     known: &Known,
+    learnt_known: &mut Vec<(KnownKey, u32, u32)>,
     sums: &mut Sums,
 ) -> Result<Vec<NewPage>, Refusal> {
     let mut new_pages = Vec::new();
@@ -210,9 +228,13 @@ fn commit_visit(
         t.prepare_cached("UPDATE members SET round = ?3 WHERE site = ?1 AND page = ?2")?
             .execute(params![visit.site.0, visit.page.0, round])?;
     }
-    let unknown = |found: &&Discovered| !known.contains(visit.site, &found.url, found.depth);
-    for found in visit.discovered.iter().filter(unknown) {
-        new_pages.extend(discover(t, bucket_s, visit.site, found, visit.at_s)?);
+    for found in &visit.discovered {
+        let key = Known::key(visit.site, &found.url);
+        if known.get(&key).is_none_or(|(depth, _)| depth > found.depth) {
+            let (new, nth) = discover(t, bucket_s, visit.site, found, visit.at_s)?;
+            new_pages.extend(new);
+            learnt_known.push((key, found.depth, nth));
+        }
     }
     if !visit.new_tops.is_empty() {
         let mut conditions = read_site(t, visit.site)?.conditions;
@@ -281,6 +303,9 @@ fn update_page(
         Some(&update.history).filter(|h| !h.is_empty()),
         u8::from(visit.version.as_ref().is_some_and(VersionRow::is_significant)),
     ])?;
+    if visited_before.is_none() {
+        schedule::no_longer_new(t, visit.page)?;
+    }
     schedule::forget_pull(t, visit.page)?;
     schedule::move_due(t, bucket_s, visit.page, due_before, update.due_s)
 }
@@ -379,21 +404,22 @@ pub(super) fn make_known(
         .collect()
 }
 
-/// Makes a page known to a site. Returns it when the site did not know it yet.
+/// Makes a page known to a site. Returns it when the site did not know it yet, and its place in the
+/// order of discovery.
 fn discover(
     t: &Transaction<'_>,
     bucket_s: i64,
     site: SiteId,
     found: &Discovered,
     now_s: i64,
-) -> rusqlite::Result<Option<NewPage>> {
-    let page = enter_page(t, bucket_s, site, found, now_s)?;
+) -> rusqlite::Result<(Option<NewPage>, u32)> {
+    let (page, nth) = enter_page(t, bucket_s, site, found, now_s)?;
     let before: Option<u32> = t
         .prepare_cached("SELECT depth FROM members WHERE site = ?1 AND page = ?2")?
         .query_row(params![site.0, page.0], |row| row.get(0))
         .optional()?;
     match before {
-        Some(depth) if depth <= found.depth => Ok(None),
+        Some(depth) if depth <= found.depth => Ok((None, nth)),
         Some(_) => {
             t.prepare_cached(
                 "UPDATE members SET depth = ?3, hops = ?4 WHERE site = ?1 AND page = ?2",
@@ -403,7 +429,7 @@ fn discover(
             // so it is asked for without validators.
             t.prepare_cached("UPDATE pages SET etag = NULL, last_modified = NULL WHERE id = ?1")?
                 .execute([page.0])?;
-            Ok(None)
+            Ok((None, nth))
         }
         None => {
             t.prepare_cached("INSERT INTO members VALUES (?1, ?2, ?3, ?4, NULL)")?
@@ -413,12 +439,12 @@ fn discover(
             // Where pages have times of their own, each needs one, whoever found it.
             if found.due_s.is_some() || schedule::is_continuous(t, site)? {
                 let due_s = found.due_s.unwrap_or(now_s);
-                schedule::schedule_page(t, bucket_s, site, page, due_s)?;
+                schedule::schedule_page(t, bucket_s, site, page, found.depth, due_s)?;
             }
             let page = read::page_by_id(t, page)?;
             let (depth, hops) = (found.depth, found.hops);
             let due = DuePage { page, site, depth, hops, pulled: false };
-            Ok(Some(NewPage { due }))
+            Ok((Some(NewPage { due }), nth))
         }
     }
 }
@@ -429,10 +455,10 @@ fn enter_page(
     site: SiteId,
     found: &Discovered,
     now_s: i64,
-) -> rusqlite::Result<PageId> {
+) -> rusqlite::Result<(PageId, u32)> {
     let server = enter_server(t, &found.url)?;
     if let Some(page) = read::find_on_server(t, server, &found.url)? {
-        return Ok(page);
+        return Ok((page, links::place(t, page)?));
     }
     let first = read::first_number(server, &found.url);
     let taken: Vec<i64> = t
@@ -444,12 +470,16 @@ fn enter_page(
         // error says it, and the commit is given up.
         return Err(rusqlite::Error::StatementChangedRows(0));
     };
+    let nth = links::enter(t, PageId(id))?;
     t.prepare_cached(
-        "INSERT INTO pages (id, path, site, discovered_s, due_s) VALUES (?1, ?2, ?3, ?4, ?5)",
+        "INSERT INTO pages (id, path, site, discovered_s, due_s, nth)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
     )?
-    .execute(params![id, found.url.path_and_query(), site.0, now_s, found.due_s])?;
-    schedule::move_due(t, bucket_s, PageId(id), None, found.due_s)?;
-    Ok(PageId(id))
+    .execute(params![id, found.url.path_and_query(), site.0, now_s, found.due_s, nth])?;
+    if let Some(due_s) = found.due_s {
+        schedule::enter_new(t, bucket_s, PageId(id), found.depth, due_s)?;
+    }
+    Ok((PageId(id), nth))
 }
 
 fn enter_server(t: &Transaction<'_>, url: &CanonicalUrl) -> rusqlite::Result<ServerId> {
@@ -515,6 +545,7 @@ pub(super) fn adopt_version(
             (SELECT 1 FROM versions v WHERE v.page = ?1 AND v.at_s > ?4)",
     )?
     .execute(params![page.0, row.version as i64, row.bytes as i64, row.at_s])?;
+    links::adopted(t, page)?;
     t.prepare_cached(
         "UPDATE sites SET versions = versions + 1, raw_bytes = raw_bytes + ?2 WHERE id = ?1",
     )?

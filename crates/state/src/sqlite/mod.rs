@@ -3,6 +3,7 @@
 mod commit;
 mod known;
 mod learnt;
+mod links;
 mod open;
 mod overview;
 mod read;
@@ -22,10 +23,10 @@ use nenrin_urls::{CanonicalUrl, UrlKey};
 use rusqlite::Connection;
 
 use crate::{
-    Change, DayCounts, DayQuery, Discovered, DueLoad, DuePage, DueQuery, LogQuery, NewPage,
-    PageFilter, PageId, PageRecord, PathQuery, Removal, RemovalRow, Round, ServerId, ServerRecord,
-    Site, SiteConditions, SiteId, SiteServer, SiteSums, State, StateError, StateStats, TreeEntry,
-    TroubleGroup, VersionQuery, VersionRow, VisitFilter, VisitRow,
+    Change, Committed, DayCounts, DayQuery, Discovered, DueLoad, DuePage, DueQuery, FoundPage,
+    LogQuery, PageFilter, PageId, PageLinks, PageRecord, PathQuery, Removal, RemovalRow, Round,
+    ServerId, ServerRecord, Site, SiteConditions, SiteId, SiteServer, SiteSums, State, StateError,
+    StateStats, TreeEntry, TroubleGroup, VersionQuery, VersionRow, VisitFilter, VisitRow,
 };
 
 /// The embedded state. One connection writes, another reads, so that the interface never waits for
@@ -193,6 +194,22 @@ impl State for SqliteState {
         self.read(|c| schedule::load_due(c, self.bucket_s, query))
     }
 
+    fn found(&self, after: u32, limit: usize) -> Result<Vec<FoundPage>, StateError> {
+        self.read(|c| links::found(c, after, limit))
+    }
+
+    fn load_found(&self, places: &[u32]) -> Result<Vec<DuePage>, StateError> {
+        self.read(|c| links::load_found(c, places))
+    }
+
+    fn links(&self, places: &[u32]) -> Result<Vec<PageLinks>, StateError> {
+        self.read(|c| links::links(c, places))
+    }
+
+    fn order(&self) -> Result<Vec<u8>, StateError> {
+        self.read(links::order)
+    }
+
     fn bucket_s(&self) -> i64 {
         self.bucket_s
     }
@@ -213,18 +230,15 @@ impl State for SqliteState {
         self.read(|c| read::servers(c, ids))
     }
 
-    fn commit(&self, changes: &[Change]) -> Result<Vec<NewPage>, StateError> {
+    fn commit(&self, changes: &[Change]) -> Result<Committed, StateError> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let new_pages =
-            self.write("written", |t| commit::commit(t, self.bucket_s, changes, &known))?;
-        for change in changes {
-            if let Change::Visit(visit) = change {
-                for found in &visit.discovered {
-                    known.learn(visit.site, &found.url, found.depth);
-                }
-            }
+        let mut learnt = Vec::new();
+        let committed = self
+            .write("written", |t| commit::commit(t, self.bucket_s, changes, &known, &mut learnt))?;
+        for (key, depth, nth) in learnt {
+            known.learn(key, depth, nth);
         }
-        Ok(new_pages)
+        Ok(committed)
     }
 
     fn make_known(

@@ -65,6 +65,7 @@ pub(super) fn writer(path: &Path, bucket_s: i64) -> Result<Connection, StateErro
     super::learnt::prepare(&connection).map_err(explain)?;
     super::schedule::prepare(&connection).map_err(explain)?;
     super::removal::prepare(&connection).map_err(explain)?;
+    super::links::prepare(&connection).map_err(explain)?;
     Ok(connection)
 }
 

@@ -318,8 +318,20 @@ pub(super) fn check(c: &Connection) -> rusqlite::Result<Vec<String>> {
          "pages belong to no site"),
         ("SELECT COUNT(*) FROM pages p WHERE p.due_s IS NOT NULL
             AND NOT EXISTS (SELECT 1 FROM due d WHERE d.page = p.id
-                AND d.bucket = p.due_s / (SELECT value FROM meta WHERE name = 'bucket_s'))",
+                AND (d.bucket = p.due_s / (SELECT value FROM meta WHERE name = 'bucket_s')
+                    OR p.visited_s IS NULL))",
          "pages have a due time but stand in no bucket"),
+        ("SELECT COUNT(*) FROM pages p WHERE NOT EXISTS
+            (SELECT 1 FROM found f WHERE f.nth = p.nth AND f.page = p.id)",
+         "pages have no place in the order of discovery"),
+        ("SELECT COUNT(*) <> COALESCE(MAX(nth), 0) FROM found",
+         "gap is in the order of discovery"),
+        ("SELECT COUNT(*) FROM pages p JOIN found f ON f.nth = p.nth
+            WHERE (p.visited_s IS NULL) <> (f.reading = 0)",
+         "pages are new in one place and visited in another"),
+        ("SELECT COUNT(*) FROM found f WHERE (f.reading = 3)
+            <> EXISTS (SELECT 1 FROM links l WHERE l.nth = f.nth)",
+         "pages are read for links that are not kept"),
         ("SELECT COUNT(*) FROM pages p LEFT JOIN servers s ON s.id = p.id >> 39 WHERE s.id IS NULL",
          "pages belong to no server"),
     ];

@@ -32,6 +32,10 @@ pub(super) fn prepare(c: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
+/// Where pages stand that a visit found and none has been to yet: a crawl order chooses among
+/// them, and a scan of the buckets of time need not pass them by.
+const NEW_BUCKET: i64 = i64::MAX - 1;
+
 /// Puts a page from one bucket into another.
 pub(super) fn move_due(
     t: &Transaction<'_>,
@@ -45,14 +49,39 @@ pub(super) fn move_due(
         return Ok(());
     }
     if let Some(before_s) = before_s {
-        t.prepare_cached("DELETE FROM due WHERE bucket = ?1 AND page = ?2")?
-            .execute(params![bucket(before_s), page.0])?;
+        leave_bucket(t, bucket(before_s), page)?;
     }
-    if let Some(after_s) = after_s {
-        t.prepare_cached("INSERT OR IGNORE INTO due VALUES (?1, ?2)")?
-            .execute(params![bucket(after_s), page.0])?;
-    }
+    after_s.map_or(Ok(()), |after_s| enter_bucket(t, bucket(after_s), page))
+}
+
+fn enter_bucket(t: &Transaction<'_>, bucket: i64, page: PageId) -> rusqlite::Result<()> {
+    t.prepare_cached("INSERT OR IGNORE INTO due VALUES (?1, ?2)")?
+        .execute(params![bucket, page.0])?;
     Ok(())
+}
+
+fn leave_bucket(t: &Transaction<'_>, bucket: i64, page: PageId) -> rusqlite::Result<()> {
+    t.prepare_cached("DELETE FROM due WHERE bucket = ?1 AND page = ?2")?
+        .execute(params![bucket, page.0])?;
+    Ok(())
+}
+
+/// A page was visited for the first time.
+pub(super) fn no_longer_new(t: &Transaction<'_>, page: PageId) -> rusqlite::Result<()> {
+    leave_bucket(t, NEW_BUCKET, page)
+}
+
+/// A page became known. Top pages have no links to be ordered by, and wait for their time like
+/// known ones.
+pub(super) fn enter_new(
+    t: &Transaction<'_>,
+    bucket_s: i64,
+    page: PageId,
+    depth: u32,
+    due_s: i64,
+) -> rusqlite::Result<()> {
+    let bucket = if depth > 1 { NEW_BUCKET } else { due_s.div_euclid(bucket_s) };
+    enter_bucket(t, bucket, page)
 }
 
 /// Whether the pages of a site have times of their own.
@@ -69,12 +98,21 @@ pub(super) fn schedule_page(
     bucket_s: i64,
     site: SiteId,
     page: PageId,
+    depth: u32,
     due_s: i64,
 ) -> rusqlite::Result<()> {
-    let changed = t
-        .prepare_cached("UPDATE pages SET due_s = ?2, site = ?3 WHERE id = ?1 AND due_s IS NULL")?
-        .execute(params![page.0, due_s, site.0])?;
-    if changed > 0 { move_due(t, bucket_s, page, None, Some(due_s)) } else { Ok(()) }
+    let visited: Option<bool> = t
+        .prepare_cached(
+            "UPDATE pages SET due_s = ?2, site = ?3 WHERE id = ?1 AND due_s IS NULL
+             RETURNING visited_s IS NOT NULL",
+        )?
+        .query_row(params![page.0, due_s, site.0], |row| row.get(0))
+        .optional()?;
+    match visited {
+        Some(true) => move_due(t, bucket_s, page, None, Some(due_s)),
+        Some(false) => enter_new(t, bucket_s, page, depth, due_s),
+        None => Ok(()),
+    }
 }
 
 /// Gives every page of a site a time of its own, where it has none.
@@ -90,9 +128,10 @@ pub(super) fn schedule_site(
         params![site.0, now_s, FIRST_WAIT_S],
     )?;
     t.execute(
-        "INSERT OR IGNORE INTO due SELECT p.due_s / ?2, p.id
+        "INSERT OR IGNORE INTO due
+         SELECT CASE WHEN p.visited_s IS NULL AND m.depth > 1 THEN ?3 ELSE p.due_s / ?2 END, p.id
          FROM members m JOIN pages p ON p.id = m.page WHERE m.site = ?1 AND p.due_s IS NOT NULL",
-        params![site.0, bucket_s],
+        params![site.0, bucket_s, NEW_BUCKET],
     )?;
     Ok(())
 }
@@ -111,6 +150,10 @@ pub(super) fn unschedule_site(
              WHERE m.site = ?1 AND p.site = ?1 AND p.due_s IS NOT NULL)",
         params![site.0, bucket_s],
     )?;
+    t.execute(
+        &format!("DELETE FROM due WHERE bucket = {NEW_BUCKET} AND page IN ({own})"),
+        [site.0],
+    )?;
     t.execute(&format!("UPDATE pages SET due_s = NULL WHERE id IN ({own})"), [site.0])?;
     t.execute("DELETE FROM shared WHERE site = ?1", [site.0])?;
     Ok(())
@@ -123,9 +166,13 @@ pub(super) fn set_due(
     due_s: i64,
 ) -> rusqlite::Result<()> {
     let Some(before_s) = due(t, page)? else { return Ok(()) };
-    t.prepare_cached("UPDATE pages SET due_s = ?2 WHERE id = ?1")?
-        .execute(params![page.0, due_s])?;
-    move_due(t, bucket_s, page, Some(before_s), Some(due_s))
+    let visited: bool = t
+        .prepare_cached(
+            "UPDATE pages SET due_s = ?2 WHERE id = ?1 RETURNING visited_s IS NOT NULL",
+        )?
+        .query_row(params![page.0, due_s], |row| row.get(0))?;
+    // A page that was never visited waits for its turn, not for a time.
+    if visited { move_due(t, bucket_s, page, Some(before_s), Some(due_s)) } else { Ok(()) }
 }
 
 fn due(t: &Transaction<'_>, page: PageId) -> rusqlite::Result<Option<i64>> {
@@ -198,10 +245,11 @@ pub(super) fn load_due(
     bucket_s: i64,
     query: &DueQuery,
 ) -> rusqlite::Result<DueLoad> {
-    let last_bucket = query.until_s.div_euclid(bucket_s);
+    let last_bucket = if query.new { NEW_BUCKET } else { query.until_s.div_euclid(bucket_s) };
     let mut load = DueLoad::default();
     let mut taken: BTreeMap<ServerId, usize> = BTreeMap::new();
-    let mut at: DueCursor = query.after.unwrap_or((i64::MIN, PageId(-1)));
+    let first_bucket = if query.new { NEW_BUCKET } else { i64::MIN };
+    let mut at: DueCursor = query.after.unwrap_or((first_bucket, PageId(-1)));
     while let Some(bucket) = next_bucket(c, at.0, last_bucket)? {
         if bucket != at.0 {
             at = (bucket, PageId(-1));
