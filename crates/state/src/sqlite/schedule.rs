@@ -4,7 +4,11 @@ use std::collections::BTreeMap;
 
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
-use super::{read::count, rows};
+use super::{
+    due::{self, Moves, NEW_BUCKET},
+    read::count,
+    rows,
+};
 use crate::{
     DueCursor, DueLoad, DuePage, DueQuery, PageId, PullForward, ServerId, ServerRecord, SiteId,
 };
@@ -20,68 +24,7 @@ const FIRST_WAIT_S: i64 = 86_400;
 
 /// Adds the tables of this file to a state that does not have them yet.
 pub(super) fn prepare(c: &Connection) -> rusqlite::Result<()> {
-    c.execute_batch(SCHEMA)?;
-    let there = c
-        .prepare("SELECT 1 FROM pragma_table_info('servers') WHERE name = 'stretch_percent'")?
-        .exists([])?;
-    if !there {
-        c.execute_batch(
-            "ALTER TABLE servers ADD COLUMN stretch_percent INTEGER NOT NULL DEFAULT 100",
-        )?;
-    }
-    Ok(())
-}
-
-/// Where pages stand that a visit found and none has been to yet: a crawl order chooses among
-/// them, and a scan of the buckets of time need not pass them by.
-const NEW_BUCKET: i64 = i64::MAX - 1;
-
-/// Puts a page from one bucket into another.
-pub(super) fn move_due(
-    t: &Transaction<'_>,
-    bucket_s: i64,
-    page: PageId,
-    before_s: Option<i64>,
-    after_s: Option<i64>,
-) -> rusqlite::Result<()> {
-    let bucket = |due_s: i64| due_s.div_euclid(bucket_s);
-    if before_s.map(bucket) == after_s.map(bucket) {
-        return Ok(());
-    }
-    if let Some(before_s) = before_s {
-        leave_bucket(t, bucket(before_s), page)?;
-    }
-    after_s.map_or(Ok(()), |after_s| enter_bucket(t, bucket(after_s), page))
-}
-
-fn enter_bucket(t: &Transaction<'_>, bucket: i64, page: PageId) -> rusqlite::Result<()> {
-    t.prepare_cached("INSERT OR IGNORE INTO due VALUES (?1, ?2)")?
-        .execute(params![bucket, page.0])?;
-    Ok(())
-}
-
-fn leave_bucket(t: &Transaction<'_>, bucket: i64, page: PageId) -> rusqlite::Result<()> {
-    t.prepare_cached("DELETE FROM due WHERE bucket = ?1 AND page = ?2")?
-        .execute(params![bucket, page.0])?;
-    Ok(())
-}
-
-/// A page was visited for the first time.
-pub(super) fn no_longer_new(t: &Transaction<'_>, page: PageId) -> rusqlite::Result<()> {
-    leave_bucket(t, NEW_BUCKET, page)
-}
-
-/// A page became known. Top pages have no links to be ordered by, and wait for their time like
-/// known ones.
-pub(super) fn enter_new(
-    t: &Transaction<'_>,
-    bucket_s: i64,
-    page: PageId,
-    depth: u32,
-    due_s: i64,
-) -> rusqlite::Result<()> {
-    let bucket = if depth > 1 { NEW_BUCKET } else { due_s.div_euclid(bucket_s) };
-    enter_bucket(t, bucket, page)
+    c.execute_batch(SCHEMA)
 }
 
 /// Whether the pages of a site have times of their own.
@@ -95,7 +38,7 @@ pub(super) fn is_continuous(t: &Transaction<'_>, site: SiteId) -> rusqlite::Resu
 /// Gives a page that has no time of its own one, kept by this site.
 pub(super) fn schedule_page(
     t: &Transaction<'_>,
-    bucket_s: i64,
+    moves: &mut Moves<'_>,
     site: SiteId,
     page: PageId,
     depth: u32,
@@ -109,8 +52,8 @@ pub(super) fn schedule_page(
         .query_row(params![page.0, due_s, site.0], |row| row.get(0))
         .optional()?;
     match visited {
-        Some(true) => move_due(t, bucket_s, page, None, Some(due_s)),
-        Some(false) => enter_new(t, bucket_s, page, depth, due_s),
+        Some(true) => moves.go(page, None, Some(due_s)),
+        Some(false) => moves.enter_new(page, depth, due_s),
         None => Ok(()),
     }
 }
@@ -118,25 +61,28 @@ pub(super) fn schedule_page(
 /// Gives every page of a site a time of its own, where it has none.
 pub(super) fn schedule_site(
     t: &Transaction<'_>,
-    bucket_s: i64,
+    moves: &mut Moves<'_>,
     site: SiteId,
     now_s: i64,
 ) -> rusqlite::Result<()> {
-    t.execute(
+    let mut update = t.prepare(
         "UPDATE pages SET due_s = MAX(?2, COALESCE(visited_s, 0) + ?3), site = ?1
-         WHERE due_s IS NULL AND id IN (SELECT page FROM members WHERE site = ?1)",
-        params![site.0, now_s, FIRST_WAIT_S],
+         WHERE due_s IS NULL AND id IN (SELECT page FROM members WHERE site = ?1)
+         RETURNING id, due_s, visited_s IS NOT NULL,
+            (SELECT depth FROM members m WHERE m.site = ?1 AND m.page = id)",
     )?;
-    t.execute(
-        "INSERT OR IGNORE INTO due
-         SELECT CASE WHEN p.visited_s IS NULL AND m.depth > 1 THEN ?3 ELSE p.due_s / ?2 END, p.id
-         FROM members m JOIN pages p ON p.id = m.page WHERE m.site = ?1 AND p.due_s IS NOT NULL",
-        params![site.0, bucket_s, NEW_BUCKET],
-    )?;
+    let mut changed = update.query(params![site.0, now_s, FIRST_WAIT_S])?;
+    while let Some(row) = changed.next()? {
+        let (page, due_s) = (PageId(row.get(0)?), row.get(1)?);
+        match row.get(2)? {
+            true => moves.go(page, None, Some(due_s))?,
+            false => moves.enter_new(page, row.get(3)?, due_s)?,
+        }
+    }
     Ok(())
 }
 
-/// Takes the times of a site's pages away.
+/// Takes the times of a site's pages away. Those in heaps are left out when it is laid out.
 pub(super) fn unschedule_site(
     t: &Transaction<'_>,
     bucket_s: i64,
@@ -150,10 +96,8 @@ pub(super) fn unschedule_site(
              WHERE m.site = ?1 AND p.site = ?1 AND p.due_s IS NOT NULL)",
         params![site.0, bucket_s],
     )?;
-    t.execute(
-        &format!("DELETE FROM due WHERE bucket = {NEW_BUCKET} AND page IN ({own})"),
-        [site.0],
-    )?;
+    let new = format!("DELETE FROM due WHERE bucket = {NEW_BUCKET} AND page IN ({own})");
+    t.execute(&new, [site.0])?;
     t.execute(&format!("UPDATE pages SET due_s = NULL WHERE id IN ({own})"), [site.0])?;
     t.execute("DELETE FROM shared WHERE site = ?1", [site.0])?;
     Ok(())
@@ -161,21 +105,18 @@ pub(super) fn unschedule_site(
 
 pub(super) fn set_due(
     t: &Transaction<'_>,
-    bucket_s: i64,
+    moves: &mut Moves<'_>,
     page: PageId,
     due_s: i64,
 ) -> rusqlite::Result<()> {
-    let Some(before_s) = due(t, page)? else { return Ok(()) };
-    let visited: bool = t
-        .prepare_cached(
-            "UPDATE pages SET due_s = ?2 WHERE id = ?1 RETURNING visited_s IS NOT NULL",
-        )?
-        .query_row(params![page.0, due_s], |row| row.get(0))?;
+    let Some(before_s) = due_of(t, page)? else { return Ok(()) };
+    t.prepare_cached("UPDATE pages SET due_s = ?2 WHERE id = ?1")?
+        .execute(params![page.0, due_s])?;
     // A page that was never visited waits for its turn, not for a time.
-    if visited { move_due(t, bucket_s, page, Some(before_s), Some(due_s)) } else { Ok(()) }
+    if due::is_new(t, page)? { Ok(()) } else { moves.go(page, Some(before_s), Some(due_s)) }
 }
 
-fn due(t: &Transaction<'_>, page: PageId) -> rusqlite::Result<Option<i64>> {
+pub(super) fn due_of(t: &Transaction<'_>, page: PageId) -> rusqlite::Result<Option<i64>> {
     let due_s = t
         .prepare_cached("SELECT due_s FROM pages WHERE id = ?1")?
         .query_row([page.0], |row| row.get(0))
@@ -185,15 +126,22 @@ fn due(t: &Transaction<'_>, page: PageId) -> rusqlite::Result<Option<i64>> {
 
 pub(super) fn pull_forward(
     t: &Transaction<'_>,
-    bucket_s: i64,
+    moves: &mut Moves<'_>,
     pull: &PullForward,
 ) -> rusqlite::Result<()> {
-    let Some(due_s) = due(t, pull.page)?.filter(|&due_s| due_s > pull.to_s) else { return Ok(()) };
+    let Some(due_s) = due_of(t, pull.page)?.filter(|&due_s| due_s > pull.to_s) else {
+        return Ok(());
+    };
     let left = 100 - i64::from(pull.odds_percent.min(100));
     let nearer_s = pull.to_s + (due_s - pull.to_s) / 100 * left;
     t.prepare_cached("INSERT OR REPLACE INTO pulled VALUES (?1, ?2)")?
         .execute(params![pull.page.0, pull.why])?;
-    set_due(t, bucket_s, pull.page, nearer_s)
+    set_due(t, moves, pull.page, nearer_s)
+}
+
+/// Whether any page is pulled forward.
+pub(super) fn has_pulls(c: &Connection) -> rusqlite::Result<bool> {
+    c.prepare_cached("SELECT 1 FROM pulled LIMIT 1")?.exists([])
 }
 
 /// A visit was made: the hint has done its work.
@@ -238,17 +186,22 @@ pub(super) fn stretched(
     .collect()
 }
 
-/// Loads due pages bucket by bucket. Once a server has given its share, the scan jumps over the
-/// rest of its pages: their numbers lie together.
+/// Loads due pages bucket by bucket, as far as heaps were laid out. Once a server has given its
+/// share, the scan jumps over the rest of its pages: their numbers lie together.
 pub(super) fn load_due(
     c: &Connection,
     bucket_s: i64,
     query: &DueQuery,
 ) -> rusqlite::Result<DueLoad> {
-    let last_bucket = if query.new { NEW_BUCKET } else { query.until_s.div_euclid(bucket_s) };
+    let (first_bucket, last_bucket) = match query.new {
+        true => (NEW_BUCKET, NEW_BUCKET),
+        false => {
+            let laid_out = due::last_bucket(due::laid_out(c)?).min(NEW_BUCKET - 1);
+            (i64::MIN, query.until_s.div_euclid(bucket_s).min(laid_out))
+        }
+    };
     let mut load = DueLoad::default();
     let mut taken: BTreeMap<ServerId, usize> = BTreeMap::new();
-    let first_bucket = if query.new { NEW_BUCKET } else { i64::MIN };
     let mut at: DueCursor = query.after.unwrap_or((first_bucket, PageId(-1)));
     while let Some(bucket) = next_bucket(c, at.0, last_bucket)? {
         if bucket != at.0 {
