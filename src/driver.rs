@@ -24,14 +24,14 @@ use std::{
 
 use nenrin_crawl::{
     Command, Crawl, CrawlOptions, Event, FetchOrder, Fetched, PreviousBody, RoundReport,
-    StoreOrder, Ticket, Trouble, read_exchange,
+    StoreOrder, Ticket, Trouble, read_exchange, stored_links,
 };
 use nenrin_fetch::{
     AddressPolicy, Exchange, FetchFailure, FetchRequest, Fetcher, Protocol, Validators,
 };
 use nenrin_state::{
-    Change, DayQuery, DuePage, DueQuery, Outcome, Round, ServerId, ServerRecord, SiteId, State,
-    StateError,
+    Change, DayQuery, DuePage, DueQuery, Outcome, PageLinks, Round, ServerId, ServerRecord, SiteId,
+    State, StateError,
 };
 use nenrin_store::{NewVersion, Store, StoreError, VersionId};
 use nenrin_urls::CanonicalUrl;
@@ -166,6 +166,10 @@ enum StateJob {
     LoadRound { round: Round, after: Option<nenrin_state::PageId>, limit: usize },
     LoadDue(DueQuery),
     LoadShared(SiteId),
+    LoadOrder,
+    LoadFound { after: u32, limit: usize },
+    LoadNew(Vec<u32>),
+    LoadLinks(Vec<u32>),
     Commit { ticket: Option<Ticket>, change: Change },
     ReadSites,
 }
@@ -359,6 +363,13 @@ impl Driver {
             }
             Command::LoadDue(query) => self.give_state(StateJob::LoadDue(query)),
             Command::LoadShared(site) => self.give_state(StateJob::LoadShared(site)),
+            Command::LoadOrder => self.give_state(StateJob::LoadOrder),
+            Command::LoadFound { after, limit } => {
+                self.give_state(StateJob::LoadFound { after, limit });
+            }
+            Command::LoadNew(places) => self.give_state(StateJob::LoadNew(places)),
+            Command::LoadLinks(places) => self.give_state(StateJob::LoadLinks(places)),
+            Command::ReadLinks(page) => self.read_links(*page),
             Command::Fetch(order) => self.fetch(*order),
             Command::Store(order) => {
                 if let Some(exchange) = self.exchanges.remove(&order.ticket) {
@@ -505,6 +516,19 @@ impl Driver {
             });
             let _ =
                 sender.send(Happening::Fetched { ticket, fetched: Box::new(fetched), exchange });
+        });
+    }
+
+    /// Reads the links of a stored version: it came from elsewhere, and no visit told them.
+    fn read_links(&self, page: PageLinks) {
+        let (store, sender) = (self.store.clone(), self.sender.clone());
+        tokio::task::spawn_blocking(move || {
+            // A version that cannot be read has no links; `verify` is for that.
+            let links = page.version.and_then(|version| store.read(VersionId(version)).ok());
+            let links = links
+                .map(|version| stored_links(&page.url, &version.head.response_head, &version.body));
+            let (page, links) = (page.page, links.unwrap_or_default());
+            let _ = sender.send(Happening::Event(Event::LinksRead { page, links }));
         });
     }
 
@@ -657,6 +681,12 @@ fn serve_state(
             StateJob::LoadRound { round, after, limit } => load_round(state, &round, after, limit),
             StateJob::LoadDue(query) => load_due(state, query),
             StateJob::LoadShared(site) => load_shared(state, site),
+            StateJob::LoadOrder => state.order().map(Event::OrderLoaded),
+            StateJob::LoadFound { after, limit } => {
+                state.found(after, limit).map(|pages| Event::FoundLoaded { after, pages })
+            }
+            StateJob::LoadNew(places) => load_new(state, places),
+            StateJob::LoadLinks(places) => state.links(&places).map(Event::LinksLoaded),
             StateJob::Commit { ticket, change } => {
                 let mut batch = vec![(ticket, change)];
                 while batch.len() < COMMIT_BATCH {
@@ -701,6 +731,12 @@ fn load_due(state: &dyn State, query: DueQuery) -> Result<Event, StateError> {
     Ok(Event::DueLoaded { query, load, servers })
 }
 
+fn load_new(state: &dyn State, places: Vec<u32>) -> Result<Event, StateError> {
+    let pages = state.load_found(&places)?;
+    let servers = servers_of(state, pages.iter())?;
+    Ok(Event::NewLoaded { places, pages, servers })
+}
+
 fn load_shared(state: &dyn State, site: SiteId) -> Result<Event, StateError> {
     let day = clock::now_s().div_euclid(86_400);
     let today = state.days(DayQuery { site: Some(site), from_day: day, to_day: day })?;
@@ -710,8 +746,8 @@ fn load_shared(state: &dyn State, site: SiteId) -> Result<Event, StateError> {
 
 fn commit(state: &dyn State, batch: Vec<(Option<Ticket>, Change)>) -> Result<Event, StateError> {
     let (tickets, changes): (Vec<_>, Vec<_>) = batch.into_iter().unzip();
-    let new_pages = state.commit(&changes)?;
-    let servers = servers_of(state, new_pages.iter().map(|new| &new.due))?;
+    let committed = state.commit(&changes)?;
+    let servers = servers_of(state, committed.new_pages.iter().map(|new| &new.due))?;
     let ended = changes.iter().filter_map(|change| match change {
         Change::RoundEnd(end) => Some(end.round),
         _ => None,
@@ -719,7 +755,7 @@ fn commit(state: &dyn State, batch: Vec<(Option<Ticket>, Change)>) -> Result<Eve
     Ok(Event::Committed {
         tickets: tickets.into_iter().flatten().collect(),
         rounds_ended: ended.collect(),
-        new_pages,
+        committed,
         servers,
     })
 }

@@ -1,4 +1,5 @@
 use nenrin_frontier::Politeness;
+use nenrin_order::Strategy;
 
 /// How the machine works. Every default has its reason beside it.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,6 +28,8 @@ pub struct CrawlOptions {
     pub bucket_s: i64,
     /// Visits per day to pages with a time of their own, over all sites.
     pub visits_per_day: Option<u64>,
+    /// Which new page of a server goes first; another one holds from the next start on.
+    pub order: Strategy,
     /// How servers are treated.
     pub politeness: Politeness,
     /// A server that must rest longer than this is left for the site's next round. `None` waits.
@@ -57,6 +60,7 @@ impl Default for CrawlOptions {
             due_pages: true,
             bucket_s: 3_600,
             visits_per_day: None,
+            order: Strategy::Auto,
             politeness: Politeness::default(),
             round_patience_ms: None,
             redirects_max: 20,

@@ -126,7 +126,7 @@ fn make_known(
         let begin = Instant::now();
         let new_pages = state.commit(&[change]).unwrap();
         ours += begin.elapsed();
-        bare.insert(&new_pages);
+        bare.insert(&new_pages.new_pages);
         number = end;
     }
     let made = numbers.end - numbers.start;
@@ -151,13 +151,15 @@ fn generated(number: u64, servers: u64) -> Discovered {
     );
     let due_s = BEGIN_S + (mixed(number ^ 0xd0e) % SPREAD_BUCKETS) as i64 * BUCKET_S;
     let url = CanonicalUrl::parse(&text).unwrap();
-    Discovered { url, depth: 3, hops: 0, due_s: Some(due_s) }
+    // A top page stands in a bucket of time at once; others wait for a crawl order.
+    Discovered { url, depth: 1, hops: 0, due_s: Some(due_s) }
 }
 
 fn due_query(bucket: i64, after: Option<nenrin_state::DueCursor>) -> DueQuery {
     DueQuery {
         until_s: BEGIN_S + bucket * BUCKET_S,
         after,
+        new: false,
         server: None,
         without: Vec::new(),
         per_server: PER_SERVER,
@@ -254,6 +256,7 @@ fn visit(
         },
         discovered: Vec::new(),
         new_tops: Vec::new(),
+        links: None,
         trapped: 0,
     }
 }

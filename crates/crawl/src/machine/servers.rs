@@ -180,9 +180,10 @@ impl Crawl {
     pub(super) fn leave(&mut self, server: ServerId) {
         for task in self.frontier.drain(server.0) {
             let Task::Page(due) = task else { continue };
+            self.not_visited(&due);
             let in_round = self.taken.remove(&(due.site, due.page.id)).unwrap_or(false);
             if !in_round {
-                self.refresher.look_again();
+                self.look_again();
             }
             if let Some(round) = self.rounds.get_mut(&due.site).filter(|_| in_round) {
                 round.open -= 1;
@@ -260,6 +261,7 @@ impl Crawl {
             return;
         }
         let Some(Task::Page(due)) = self.frontier.take_from(server.0) else { return };
+        self.unqueued(&due);
         let verdict = match &fetched.result {
             Err(trouble) => verdict::trouble(trouble),
             Ok(answer) => Verdict {

@@ -265,6 +265,27 @@ impl Simulation {
                 let event = Event::SharedLoaded { site, bytes, visits_today };
                 self.later(0, Happening::Event(event));
             }
+            Command::LoadOrder => {
+                let bytes = self.state.order()?;
+                self.later(0, Happening::Event(Event::OrderLoaded(bytes)));
+            }
+            Command::LoadFound { after, limit } => {
+                let pages = self.state.found(after, limit)?;
+                self.later(0, Happening::Event(Event::FoundLoaded { after, pages }));
+            }
+            Command::LoadNew(places) => {
+                let pages = self.state.load_found(&places)?;
+                let servers = self.servers_of(pages.iter())?;
+                self.later(0, Happening::Event(Event::NewLoaded { places, pages, servers }));
+            }
+            Command::LoadLinks(places) => {
+                let links = self.state.links(&places)?;
+                self.later(0, Happening::Event(Event::LinksLoaded(links)));
+            }
+            Command::ReadLinks(page) => {
+                let links = self.web.links_of(&page.url, self.now_ms / 1000);
+                self.later(0, Happening::Event(Event::LinksRead { page: page.page, links }));
+            }
             Command::Fetch(order) => self.fetch(*order),
             Command::Store(order) => {
                 self.next_version += 1;
@@ -363,7 +384,7 @@ impl Simulation {
             _ => None,
         });
         let rounds_ended = ended.collect();
-        let new_pages = self.state.commit(&changes)?;
+        let committed = self.state.commit(&changes)?;
         for change in &changes {
             if let Change::Robots { server, .. } = change {
                 for record in self.state.servers(&[*server])? {
@@ -371,6 +392,7 @@ impl Simulation {
                 }
             }
         }
+        let new_pages = &committed.new_pages;
         self.durability.committed(linked.iter());
         self.durability.committed(new_pages.iter().map(|new| &new.due.page.url));
         let servers = self.servers_of(new_pages.iter().map(|new| &new.due))?;
@@ -378,7 +400,7 @@ impl Simulation {
         for ticket in &tickets {
             self.under_way.remove(ticket);
         }
-        self.step(Event::Committed { tickets, rounds_ended, new_pages, servers })
+        self.step(Event::Committed { tickets, rounds_ended, committed, servers })
     }
 
     fn watch_visit(

@@ -280,6 +280,13 @@ impl Web {
             .collect()
     }
 
+    /// Where the links of a page lead at a time.
+    pub fn links_of(&self, url: &CanonicalUrl, at_s: i64) -> Vec<CanonicalUrl> {
+        let Some((server, page)) = Self::place(url) else { return Vec::new() };
+        let links = self.links(server, page, self.revision(url, at_s));
+        links.into_iter().map(|link| link.url).collect()
+    }
+
     pub(super) fn hash(&self, parts: &[u64]) -> u64 {
         let mut state = self.seed ^ 0x6e65_6e72_696e;
         for &part in parts {
