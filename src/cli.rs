@@ -609,6 +609,13 @@ pub(crate) struct LabCrawlArgs {
     /// Runs this many seeds from --seed on and tells of those that break a law.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seeds: u64,
+    /// A small world for each seed (300 pages on ten servers, a month), collected in the way that
+    /// the seed chooses.
+    #[arg(long, conflicts_with_all = ["servers", "pages", "time", "period", "faults", "crashes", "continuous"])]
+    pub small: bool,
+    /// With --small: seeds that broke a law the last time, tried first and written anew.
+    #[arg(long, value_name = "FILE", requires = "small")]
+    pub failing: Option<PathBuf>,
 }
 
 fn first_second(text: &str) -> Result<i64, String> {

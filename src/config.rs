@@ -6,6 +6,7 @@ use anyhow::Context;
 use nenrin_crawl::CrawlOptions;
 use nenrin_fetch::FetchOptions;
 use nenrin_frontier::Politeness;
+use nenrin_order::{OrderError, Strategy};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -62,6 +63,7 @@ pub(crate) struct Crawl {
     pub redirects: u32,
     pub visits_per_day: u64,
     pub new_percent: u32,
+    pub order: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -118,7 +120,8 @@ impl Default for Crawl {
             period: Span::secs(0),
             redirects: 20,
             visits_per_day: 0,
-            new_percent: 50,
+            new_percent: 0,
+            order: "auto".to_owned(),
         }
     }
 }
@@ -217,9 +220,21 @@ impl Config {
             self.politeness.response_factor
         );
         anyhow::ensure!(
-            (1..=99).contains(&self.crawl.new_percent),
-            "crawl.new_percent is {}; it must lie between 1 and 99",
+            self.crawl.new_percent <= 99,
+            "crawl.new_percent is {}; it must lie between 1 and 99, or be 0 to follow what waits",
             self.crawl.new_percent
+        );
+        let order = self.order();
+        anyhow::ensure!(
+            order.as_ref().is_ok_and(|order| order.can_collect()),
+            "crawl.order is `{}`; it must be one of {}",
+            self.crawl.order,
+            Strategy::ALL
+                .into_iter()
+                .filter(|order| order.can_collect())
+                .map(Strategy::name)
+                .collect::<Vec<_>>()
+                .join(", "),
         );
         anyhow::ensure!(self.crawl.depth >= 1, "crawl.depth is 0; a top page alone has depth 1");
         anyhow::ensure!(
@@ -263,19 +278,24 @@ impl Config {
         Quotas { archive_bytes: self.disk.quota.0, site_bytes: self.disk.site_quota.0 }
     }
 
+    fn order(&self) -> Result<Strategy, OrderError> {
+        self.crawl.order.parse()
+    }
+
     /// The machine's part.
     pub(crate) fn crawl_options(&self) -> CrawlOptions {
         CrawlOptions {
             parallel: self.crawl.parallel,
             redirects_max: self.crawl.redirects,
             visits_per_day: Some(self.crawl.visits_per_day).filter(|&visits| visits > 0),
+            order: self.order().unwrap_or(Strategy::Auto),
             politeness: Politeness {
                 delay_ms: self.politeness.delay.as_ms(),
                 response_factor: self.politeness.response_factor,
                 crawl_delay_max_ms: self.politeness.crawl_delay_max.as_ms(),
                 rest_first_ms: self.politeness.rest_first.as_ms(),
                 rest_max_ms: self.politeness.rest_max.as_ms(),
-                new_percent: self.crawl.new_percent,
+                new_percent: Some(self.crawl.new_percent).filter(|&percent| percent > 0),
                 ..Politeness::default()
             },
             ..CrawlOptions::default()
@@ -338,7 +358,11 @@ const REASONS: &[(&str, &str)] = &[
     ),
     (
         "crawl.new_percent",
-        "share of a server's turns that pages never visited get while known ones are due as well",
+        "share of a server's turns that pages never visited get while known ones are due as well; 0 follows how many of each wait, from 20 to 80",
+    ),
+    (
+        "crawl.order",
+        "which new page of a server is collected first: auto finds the important ones earliest; also bf, blc, ipr-dl1, ipr-pl, ipr-vr, ipr-ar, opic; from the next start on",
     ),
     ("crawl.redirects", "redirects followed in a row; browsers stop at about 20 as well"),
     (

@@ -24,13 +24,14 @@ use std::{
 
 use nenrin_crawl::{
     Command, Crawl, CrawlOptions, Event, FetchOrder, Fetched, PreviousBody, RoundReport,
-    StoreOrder, Ticket, Trouble, read_exchange,
+    StoreOrder, Ticket, Trouble, read_exchange, stored_links,
 };
 use nenrin_fetch::{
     AddressPolicy, Exchange, FetchFailure, FetchRequest, Fetcher, Protocol, Validators,
 };
 use nenrin_state::{
-    Change, DayQuery, DueQuery, Outcome, Round, ServerId, SiteId, State, StateError,
+    Change, DayQuery, DuePage, DueQuery, Outcome, PageLinks, Round, ServerId, ServerRecord, SiteId,
+    State, StateError,
 };
 use nenrin_store::{NewVersion, Store, StoreError, VersionId};
 use nenrin_urls::CanonicalUrl;
@@ -165,6 +166,10 @@ enum StateJob {
     LoadRound { round: Round, after: Option<nenrin_state::PageId>, limit: usize },
     LoadDue(DueQuery),
     LoadShared(SiteId),
+    LoadOrder,
+    LoadFound { after: u32, limit: usize },
+    LoadNew(Vec<u32>),
+    LoadLinks(Vec<u32>),
     Commit { ticket: Option<Ticket>, change: Change },
     ReadSites,
 }
@@ -358,6 +363,13 @@ impl Driver {
             }
             Command::LoadDue(query) => self.give_state(StateJob::LoadDue(query)),
             Command::LoadShared(site) => self.give_state(StateJob::LoadShared(site)),
+            Command::LoadOrder => self.give_state(StateJob::LoadOrder),
+            Command::LoadFound { after, limit } => {
+                self.give_state(StateJob::LoadFound { after, limit });
+            }
+            Command::LoadNew(places) => self.give_state(StateJob::LoadNew(places)),
+            Command::LoadLinks(places) => self.give_state(StateJob::LoadLinks(places)),
+            Command::ReadLinks(page) => self.read_links(*page),
             Command::Fetch(order) => self.fetch(*order),
             Command::Store(order) => {
                 if let Some(exchange) = self.exchanges.remove(&order.ticket) {
@@ -507,6 +519,19 @@ impl Driver {
         });
     }
 
+    /// Reads the links of a stored version: it came from elsewhere, and no visit told them.
+    fn read_links(&self, page: PageLinks) {
+        let (store, sender) = (self.store.clone(), self.sender.clone());
+        tokio::task::spawn_blocking(move || {
+            // A version that cannot be read has no links; `verify` is for that.
+            let links = page.version.and_then(|version| store.read(VersionId(version)).ok());
+            let links = links
+                .map(|version| stored_links(&page.url, &version.head.response_head, &version.body));
+            let (page, links) = (page.page, links.unwrap_or_default());
+            let _ = sender.send(Happening::Event(Event::LinksRead { page, links }));
+        });
+    }
+
     /// Ends well: all that was seen is in the state.
     fn end(self, ended: Ended) -> anyhow::Result<Ended> {
         let quiet = self.under_way.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
@@ -646,7 +671,6 @@ fn serve_state(
     jobs: &mpsc::Receiver<StateJob>,
     sender: &UnboundedSender<Happening>,
 ) {
-    let mut servers_told = BTreeSet::new();
     let mut put_back = None;
     while let Some(job) = put_back.take().or_else(|| jobs.recv().ok()) {
         let answer = match job {
@@ -654,11 +678,15 @@ fn serve_state(
                 state.begin_round(site, clock::now_s()).map(Event::RoundBegun)
             }
             StateJob::ReadSites => state.sites().map(Event::Sites),
-            StateJob::LoadRound { round, after, limit } => {
-                load_round(state, &round, after, limit, &mut servers_told)
-            }
-            StateJob::LoadDue(query) => load_due(state, query, &mut servers_told),
+            StateJob::LoadRound { round, after, limit } => load_round(state, &round, after, limit),
+            StateJob::LoadDue(query) => load_due(state, query),
             StateJob::LoadShared(site) => load_shared(state, site),
+            StateJob::LoadOrder => state.order().map(Event::OrderLoaded),
+            StateJob::LoadFound { after, limit } => {
+                state.found(after, limit).map(|pages| Event::FoundLoaded { after, pages })
+            }
+            StateJob::LoadNew(places) => load_new(state, places),
+            StateJob::LoadLinks(places) => state.links(&places).map(Event::LinksLoaded),
             StateJob::Commit { ticket, change } => {
                 let mut batch = vec![(ticket, change)];
                 while batch.len() < COMMIT_BATCH {
@@ -671,7 +699,7 @@ fn serve_state(
                         Err(_) => break,
                     }
                 }
-                commit(state, batch, &mut servers_told)
+                commit(state, batch)
             }
         };
         match answer {
@@ -691,21 +719,22 @@ fn load_round(
     round: &Round,
     after: Option<nenrin_state::PageId>,
     limit: usize,
-    told: &mut BTreeSet<ServerId>,
 ) -> Result<Event, StateError> {
     let pages = state.load_round(round, after, limit)?;
-    let servers = untold(pages.iter().map(|due| due.page.id.server()), told);
-    Ok(Event::PagesLoaded { round: round.id, pages, servers: state.servers(&servers)? })
+    let servers = servers_of(state, pages.iter())?;
+    Ok(Event::PagesLoaded { round: round.id, pages, servers })
 }
 
-fn load_due(
-    state: &dyn State,
-    query: DueQuery,
-    told: &mut BTreeSet<ServerId>,
-) -> Result<Event, StateError> {
+fn load_due(state: &dyn State, query: DueQuery) -> Result<Event, StateError> {
     let load = state.load_due(&query)?;
-    let servers = untold(load.pages.iter().map(|due| due.page.id.server()), told);
-    Ok(Event::DueLoaded { query, load, servers: state.servers(&servers)? })
+    let servers = servers_of(state, load.pages.iter())?;
+    Ok(Event::DueLoaded { query, load, servers })
+}
+
+fn load_new(state: &dyn State, places: Vec<u32>) -> Result<Event, StateError> {
+    let pages = state.load_found(&places)?;
+    let servers = servers_of(state, pages.iter())?;
+    Ok(Event::NewLoaded { places, pages, servers })
 }
 
 fn load_shared(state: &dyn State, site: SiteId) -> Result<Event, StateError> {
@@ -715,14 +744,10 @@ fn load_shared(state: &dyn State, site: SiteId) -> Result<Event, StateError> {
     Ok(Event::SharedLoaded { site, bytes: state.shared(site)?, visits_today })
 }
 
-fn commit(
-    state: &dyn State,
-    batch: Vec<(Option<Ticket>, Change)>,
-    told: &mut BTreeSet<ServerId>,
-) -> Result<Event, StateError> {
+fn commit(state: &dyn State, batch: Vec<(Option<Ticket>, Change)>) -> Result<Event, StateError> {
     let (tickets, changes): (Vec<_>, Vec<_>) = batch.into_iter().unzip();
-    let new_pages = state.commit(&changes)?;
-    let servers = untold(new_pages.iter().map(|new| new.due.page.id.server()), told);
+    let committed = state.commit(&changes)?;
+    let servers = servers_of(state, committed.new_pages.iter().map(|new| &new.due))?;
     let ended = changes.iter().filter_map(|change| match change {
         Change::RoundEnd(end) => Some(end.round),
         _ => None,
@@ -730,12 +755,16 @@ fn commit(
     Ok(Event::Committed {
         tickets: tickets.into_iter().flatten().collect(),
         rounds_ended: ended.collect(),
-        new_pages,
-        servers: state.servers(&servers)?,
+        committed,
+        servers,
     })
 }
 
-/// Servers whose records the machine has not been given yet.
-fn untold(servers: impl Iterator<Item = ServerId>, told: &mut BTreeSet<ServerId>) -> Vec<ServerId> {
-    servers.filter(|&server| told.insert(server)).collect()
+/// What is known of the servers of some pages: the machine may have left them to the state.
+fn servers_of<'a>(
+    state: &dyn State,
+    pages: impl Iterator<Item = &'a DuePage>,
+) -> Result<Vec<ServerRecord>, StateError> {
+    let servers: BTreeSet<ServerId> = pages.map(|due| due.page.id.server()).collect();
+    state.servers(&servers.into_iter().collect::<Vec<_>>())
 }

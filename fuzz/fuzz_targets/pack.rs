@@ -2,11 +2,13 @@
 //! panic and without wrong bytes.
 #![no_main]
 
+mod foreign;
+
 use std::sync::Arc;
 
 use nenrin_store::{MemoryBackend, Store, StoreOptions, VersionId};
 
-libfuzzer_sys::fuzz_target!(|input: &[u8]| {
+libfuzzer_sys::fuzz_target!(init: foreign::let_decoders_panic(), |input: &[u8]| {
     let mut pack = Vec::new();
     put_chunk(&mut pack, 1, &[1, 0, 1, 1, 0]);
     let mut rest = input;

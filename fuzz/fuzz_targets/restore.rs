@@ -2,6 +2,8 @@
 //! again, and after compacting, which recodes what looks like a picture.
 #![no_main]
 
+mod foreign;
+
 use std::sync::Arc;
 
 use nenrin_store::{CompactOptions, MemoryBackend, NewVersion, Store, StoreOptions, VersionId};
@@ -10,7 +12,7 @@ use nenrin_urls::CanonicalUrl;
 const FRONTS: [&[u8]; 6] =
     [b"", b"<html><p>", b"\xff\xd8\xff\xe0", b"\x89PNG\r\n\x1a\n", b"GIF89a", b"\x1f\x8b\x08\0"];
 
-libfuzzer_sys::fuzz_target!(|input: &[u8]| {
+libfuzzer_sys::fuzz_target!(init: foreign::let_decoders_panic(), |input: &[u8]| {
     let backend = Arc::new(MemoryBackend::default());
     let store = Store::open(backend.clone(), StoreOptions::default()).expect("an empty archive");
     let url = CanonicalUrl::parse("https://example.org/").expect("a url");

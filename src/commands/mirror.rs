@@ -339,6 +339,7 @@ impl<'a> Importer<'a> {
             discovered: Vec::new(),
             new_tops: Vec::new(),
             trapped: 0,
+            links: None,
         }))
     }
 

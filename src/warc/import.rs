@@ -501,5 +501,6 @@ fn visit(pending: Pending, page: PageId, site: SiteId) -> VisitCommit {
         discovered: Vec::new(),
         new_tops: Vec::new(),
         trapped: 0,
+        links: None,
     }
 }

@@ -7,6 +7,7 @@ use nenrin_extract::{
 };
 use nenrin_fetch::{Exchange, header_fields, http_date, retry_after};
 use nenrin_state::ContentMark;
+use nenrin_urls::CanonicalUrl;
 
 use crate::{Announcement, Answer, FetchOrder, FoundLink, LinkRole, Purpose, SignalKind};
 
@@ -172,6 +173,32 @@ fn links(
         return found.links.into_iter().filter(|l| l.kind == LinkKind::Embed).map(role).collect();
     }
     found.links.into_iter().map(role).collect()
+}
+
+/// Where the links of a stored version lead.
+pub fn stored_links(url: &CanonicalUrl, response_head: &[u8], body: &[u8]) -> Vec<CanonicalUrl> {
+    let header = |wanted: &[u8]| {
+        header_fields(response_head)
+            .find(|(name, _)| name.eq_ignore_ascii_case(wanted))
+            .map(|(_, value)| String::from_utf8_lossy(&value).into_owned())
+    };
+    if let Some(to) = header(b"location").and_then(|to| url.join(&to).ok()) {
+        return vec![to];
+    }
+    let encoding = header(b"content-encoding");
+    let Ok(body) = decode_content(encoding.as_deref(), body, DECODED_MAX_BYTES) else {
+        return Vec::new();
+    };
+    let content_type = header(b"content-type");
+    let kind = content_kind(content_type.as_deref(), url, &body);
+    if kind == ContentKind::Sitemap {
+        return Vec::new();
+    }
+    let limits = ExtractLimits::default();
+    let found = page_links(url, kind, content_type.as_deref(), &body, &limits);
+    let follows =
+        |link: &nenrin_extract::Link| !found.robots.nofollow || link.kind == LinkKind::Embed;
+    found.links.iter().filter(|link| follows(link)).map(|link| link.url.clone()).collect()
 }
 
 fn role(link: nenrin_extract::Link) -> FoundLink {

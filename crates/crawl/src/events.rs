@@ -2,8 +2,8 @@ use std::collections::BTreeSet;
 
 use nenrin_extract::{Comparison, Fingerprint};
 use nenrin_state::{
-    Change, ContentMark, DueLoad, DuePage, DueQuery, NewPage, PageId, PullForward, Round,
-    RoundCounts, ServerId, ServerRecord, Site, SiteId,
+    Change, Committed, ContentMark, DueLoad, DuePage, DueQuery, FoundPage, PageId, PageLinks,
+    PullForward, Round, RoundCounts, ServerId, ServerRecord, Site, SiteId,
 };
 use nenrin_urls::{CanonicalUrl, Server};
 use serde::{Deserialize, Serialize};
@@ -53,6 +53,33 @@ pub enum Event {
         /// Visits since midnight.
         visits_today: u64,
     },
+    /// What the crawl order knew when it was last kept; empty if nothing.
+    OrderLoaded(Vec<u8>),
+    /// Pages in the order of discovery.
+    FoundLoaded {
+        /// After this place.
+        after: u32,
+        /// The pages.
+        pages: Vec<FoundPage>,
+    },
+    /// New pages were loaded, as far as they have times of their own.
+    NewLoaded {
+        /// What was asked, by places in the order of discovery.
+        places: Vec<u32>,
+        /// The pages.
+        pages: Vec<DuePage>,
+        /// Their servers.
+        servers: Vec<ServerRecord>,
+    },
+    /// Links of pages were loaded.
+    LinksLoaded(Vec<PageLinks>),
+    /// The links of a stored version were read; none if it cannot be read.
+    LinksRead {
+        /// The page.
+        page: PageId,
+        /// Where they lead.
+        links: Vec<CanonicalUrl>,
+    },
     /// A hint says that a page changed, or will have changed by a time.
     Hint(PullForward),
     /// A fetch has ended.
@@ -77,8 +104,8 @@ pub enum Event {
         tickets: Vec<Ticket>,
         /// The rounds that ended.
         rounds_ended: Vec<i64>,
-        /// Pages that became known.
-        new_pages: Vec<NewPage>,
+        /// Pages and links that became known.
+        committed: Committed,
         /// The servers of those pages.
         servers: Vec<ServerRecord>,
     },
@@ -110,6 +137,21 @@ pub enum Command {
     LoadDue(DueQuery),
     /// Load what a site's pages share → [`Event::SharedLoaded`].
     LoadShared(SiteId),
+    /// Load what the crawl order knew → [`Event::OrderLoaded`].
+    LoadOrder,
+    /// Load pages in the order of discovery → [`Event::FoundLoaded`].
+    LoadFound {
+        /// After this place.
+        after: u32,
+        /// At most this many.
+        limit: usize,
+    },
+    /// Load new pages by their places in the order of discovery → [`Event::NewLoaded`].
+    LoadNew(Vec<u32>),
+    /// Load the links of pages by their places → [`Event::LinksLoaded`].
+    LoadLinks(Vec<u32>),
+    /// Read the links of a page's last version from the store → [`Event::LinksRead`].
+    ReadLinks(Box<PageLinks>),
     /// Make one request → [`Event::Fetched`].
     Fetch(Box<FetchOrder>),
     /// Store the content of a fetch → [`Event::Stored`] once it is durable.

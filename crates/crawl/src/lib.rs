@@ -25,12 +25,12 @@ mod signals;
 mod traps;
 pub mod verdict;
 
-pub use answer::{PreviousBody, content_mark, mime, read_exchange};
+pub use answer::{PreviousBody, content_mark, mime, read_exchange, stored_links};
 pub use events::{
     Announcement, Answer, Command, Event, FetchOrder, Fetched, FoundLink, LinkRole, Purpose,
     RoundReport, SignalKind, StoreOrder, Ticket, Trouble,
 };
-pub use machine::Crawl;
+pub use machine::{Crawl, OrderStats};
 pub use notes::ServerLearning;
 pub use options::CrawlOptions;
 pub use probe::{Look, Probe};

@@ -1,4 +1,5 @@
 use nenrin_frontier::Politeness;
+use nenrin_order::Strategy;
 
 /// How the machine works. Every default has its reason beside it.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,12 +19,17 @@ pub struct CrawlOptions {
     /// Pages of one server held in the short-term queue at once, so that a large server does not
     /// fill it; more are loaded when half of them are done.
     pub server_queue_max: usize,
+    /// Servers that may be at rest in memory; beyond, those that have been for hours are left to
+    /// the state. What is known of one takes a few kilobytes, 30 at most.
+    pub servers_kept: usize,
     /// Whether pages with a time of their own are visited; not by who wants some rounds only.
     pub due_pages: bool,
     /// Width of the long-term queue's buckets, as the state has it.
     pub bucket_s: i64,
     /// Visits per day to pages with a time of their own, over all sites.
     pub visits_per_day: Option<u64>,
+    /// Which new page of a server goes first; another one holds from the next start on.
+    pub order: Strategy,
     /// How servers are treated.
     pub politeness: Politeness,
     /// A server that must rest longer than this is left for the site's next round. `None` waits.
@@ -50,9 +56,11 @@ impl Default for CrawlOptions {
             queue_max: 50_000,
             load_batch: 2_000,
             server_queue_max: 200,
+            servers_kept: 10_000,
             due_pages: true,
             bucket_s: 3_600,
             visits_per_day: None,
+            order: Strategy::Auto,
             politeness: Politeness::default(),
             round_patience_ms: None,
             redirects_max: 20,

@@ -215,6 +215,7 @@ mod tests {
     fn page(path: &str) -> PageRecord {
         PageRecord {
             id: PageId(1),
+            nth: 1,
             url: url(path),
             site: SiteId(1),
             discovered_s: 0,

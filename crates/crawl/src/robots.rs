@@ -33,6 +33,17 @@ pub(crate) fn rules(record: &ServerRecord, now_s: i64, options: &CrawlOptions) -
     }
 }
 
+/// Until when [`rules`] answers the same.
+pub(crate) fn rules_until_s(record: &ServerRecord, now_s: i64, options: &CrawlOptions) -> i64 {
+    let fresh_s = record.robots_tried_s.unwrap_or(now_s).saturating_add(options.robots_fresh_s);
+    match &record.robots {
+        Some(copy) if now_s - copy.good_at_s < options.robots_stale_s => {
+            fresh_s.min(copy.good_at_s.saturating_add(options.robots_stale_s))
+        }
+        _ => fresh_s,
+    }
+}
+
 fn parsed(copy: &RobotsCopy, options: &CrawlOptions) -> RobotsRules {
     match copy.status {
         200..=299 => RobotsRules::parse(&copy.body, &options.agent_token),

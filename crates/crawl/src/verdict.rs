@@ -70,6 +70,7 @@ mod tests {
     fn page(mark: Option<u8>) -> PageRecord {
         PageRecord {
             id: PageId(1),
+            nth: 1,
             url: CanonicalUrl::parse("http://e.com/a").unwrap(),
             site: SiteId(1),
             discovered_s: 0,

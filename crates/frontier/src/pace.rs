@@ -15,8 +15,9 @@ pub struct Politeness {
     pub rest_max_ms: i64,
     /// Troubles are forgotten after this long without a new one.
     pub forgive_after_ms: i64,
-    /// Share of a server's turns that new pages get while known ones wait as well.
-    pub new_percent: u32,
+    /// Share of a server's turns that new pages get while known ones wait as well; `None` goes by
+    /// how many of each wait.
+    pub new_percent: Option<u32>,
 }
 
 impl Default for Politeness {
@@ -29,7 +30,7 @@ impl Default for Politeness {
             rest_first_ms: 60_000,
             rest_max_ms: 86_400_000,
             forgive_after_ms: 1_800_000,
-            new_percent: 50,
+            new_percent: None,
         }
     }
 }

@@ -23,8 +23,10 @@ pub struct Frontier<Item> {
 #[derive(Debug)]
 struct ServerQueue<Item> {
     waiting: BTreeMap<(u64, u64), Item>,
-    /// Items that share the server with those above.
+    /// Items that share the server with those above, by priority and mark.
     waiting_new: BTreeMap<(u64, u64), Item>,
+    /// New items that wait elsewhere for a place above.
+    resting_new: usize,
     /// What new items have saved up, in percent of a turn.
     credit_percent: u32,
     pace: Pace,
@@ -38,15 +40,25 @@ impl<Item> ServerQueue<Item> {
         self.waiting.len() + self.waiting_new.len()
     }
 
+    /// The share of the turns that new items get: as told, or by how many wait.
+    fn new_percent(&self, told: Option<u32>) -> u32 {
+        let new = self.waiting_new.len() + self.resting_new;
+        let by_number = || (100 * new / (new + self.waiting.len()).max(1)) as u32;
+        told.map_or_else(
+            || by_number().clamp(ADAPTIVE_PERCENT.0, ADAPTIVE_PERCENT.1),
+            |percent| percent.min(100),
+        )
+    }
+
     /// The next item: priority 0 before all, otherwise old and new ones by their shares.
-    fn pop(&mut self, new_percent: u32) -> Option<Item> {
+    fn pop(&mut self, new_percent: Option<u32>) -> Option<Item> {
         let urgent = self.waiting.first_key_value().is_some_and(|(place, _)| place.0 == 0);
         let new_turn = match (self.waiting.is_empty(), self.waiting_new.is_empty()) {
             _ if urgent => false,
             (true, _) => true,
             (false, true) => false,
             (false, false) => {
-                self.credit_percent += new_percent.min(100);
+                self.credit_percent += self.new_percent(new_percent);
                 let turn = self.credit_percent >= 100;
                 self.credit_percent %= 100;
                 turn
@@ -56,6 +68,9 @@ impl<Item> ServerQueue<Item> {
         lane.pop_first().map(|(_, item)| item)
     }
 }
+
+/// Neither new nor known items get less than a fifth of the turns, however many wait.
+const ADAPTIVE_PERCENT: (u32, u32) = (20, 80);
 
 /// How full the frontier is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -100,6 +115,15 @@ impl<Item> Frontier<Item> {
         self.list(server);
     }
 
+    /// Forgets a server that has nothing queued and nothing under way; returns whether it did.
+    pub fn forget(&mut self, server: ServerKey) -> bool {
+        let idle = self.servers.get(&server).is_none_or(|queue| !queue.busy && queue.len() == 0);
+        if idle {
+            self.servers.remove(&server);
+        }
+        idle
+    }
+
     /// A server's pace.
     pub fn pace(&self, server: ServerKey) -> Option<&Pace> {
         self.servers.get(&server).map(|queue| &queue.pace)
@@ -115,13 +139,32 @@ impl<Item> Frontier<Item> {
     }
 
     /// Queues a new item: these have their share of the turns ([`Politeness::new_percent`]) while
-    /// others wait, and all turns otherwise.
-    pub fn push_new(&mut self, server: ServerKey, priority: u64, item: Item) {
-        self.sequence += 1;
-        let place = (priority, self.sequence);
-        self.entry(server).waiting_new.insert(place, item);
-        self.queued += 1;
+    /// others wait, and all turns otherwise. Smaller priorities go first, then smaller marks; no
+    /// two items of a server have the same mark.
+    pub fn push_new(&mut self, server: ServerKey, priority: u64, mark: u64, item: Item) {
+        if self.entry(server).waiting_new.insert((priority, mark), item).is_none() {
+            self.queued += 1;
+        }
         self.list(server);
+    }
+
+    /// Gives a new item that is queued another priority.
+    pub fn reprioritise_new(&mut self, server: ServerKey, mark: u64, from: u64, to: u64) {
+        let Some(queue) = self.servers.get_mut(&server) else { return };
+        if let Some(item) = queue.waiting_new.remove(&(from, mark)) {
+            queue.waiting_new.insert((to, mark), item);
+        }
+    }
+
+    /// Says how many new items of a server wait elsewhere: they count for the share that new
+    /// items get.
+    pub fn set_resting_new(&mut self, server: ServerKey, resting: usize) {
+        self.entry(server).resting_new = resting;
+    }
+
+    /// New items queued for one server.
+    pub fn queued_new_for(&self, server: ServerKey) -> usize {
+        self.servers.get(&server).map_or(0, |queue| queue.waiting_new.len())
     }
 
     /// Takes the next item of a server that may be asked now. The server is busy until
@@ -198,6 +241,7 @@ impl<Item> Frontier<Item> {
         self.servers.entry(server).or_insert_with(|| ServerQueue {
             waiting: BTreeMap::new(),
             waiting_new: BTreeMap::new(),
+            resting_new: 0,
             credit_percent: 0,
             pace: Pace::new(),
             busy: false,
@@ -246,10 +290,11 @@ mod tests {
 
     #[test]
     fn new_and_known_items_share_the_turns() {
-        let mut frontier = frontier();
+        let politeness = Politeness { new_percent: Some(50), ..Politeness::default() };
+        let mut frontier = Frontier::new(politeness);
         for n in 0..10 {
             frontier.push(1, 5, n);
-            frontier.push_new(1, 0, 100 + n);
+            frontier.push_new(1, 0, u64::from(n), 100 + n);
         }
         frontier.push(1, 0, 999);
         let order: Vec<u32> = std::iter::from_fn(|| frontier.take_from(1)).collect();
@@ -257,6 +302,32 @@ mod tests {
         assert_eq!(order[1..7].iter().filter(|&&n| n >= 100).count(), 3);
         assert_eq!(order.len(), 21);
         assert_eq!(frontier.queued(), 0);
+    }
+
+    #[test]
+    fn the_share_of_new_items_follows_how_many_wait() {
+        let taken = |known: u32, new: u32, resting: usize| {
+            let mut frontier = frontier();
+            (0..known).for_each(|n| frontier.push(1, 5, n));
+            (0..new).for_each(|n| frontier.push_new(1, 0, u64::from(n), 1_000 + n));
+            frontier.set_resting_new(1, resting);
+            (0..20).filter_map(|_| frontier.take_from(1)).filter(|&n| n >= 1_000).count()
+        };
+        assert_eq!((taken(100, 20, 0), taken(100, 20, 80), taken(100, 20, 9_000)), (4, 10, 16));
+        assert_eq!((taken(0, 20, 0), taken(20, 0, 0)), (20, 0));
+    }
+
+    #[test]
+    fn a_new_item_moves_with_its_priority() {
+        let mut frontier = frontier();
+        for (mark, priority) in [(1, 9), (2, 5), (3, 5)] {
+            frontier.push_new(1, priority, mark, mark as u32);
+        }
+        frontier.reprioritise_new(1, 1, 9, 4);
+        frontier.reprioritise_new(1, 2, 9, 1);
+        frontier.reprioritise_new(1, 3, 5, 6);
+        let order: Vec<u32> = std::iter::from_fn(|| frontier.take_from(1)).collect();
+        assert_eq!(order, [1, 2, 3]);
     }
 
     #[test]

@@ -41,6 +41,8 @@ pub struct AutoOrder {
     waiting: VecDeque<PageIndex>,
     links_collected: u64,
     additions: u64,
+    /// Of all scores.
+    sum: f64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -61,19 +63,7 @@ impl Priority for Worth {
 }
 
 impl AutoOrder {
-    /// Whether a page was collected.
-    #[must_use]
-    pub fn is_collected(&self, page: PageIndex) -> bool {
-        self.queues.note(page).is_some_and(|note| note != TAKEN)
-    }
-
-    /// Bytes held on the heap, for all known pages together.
-    #[must_use]
-    pub fn memory_bytes(&self) -> usize {
-        self.queues.memory_bytes() + self.waiting.capacity() * size_of::<PageIndex>()
-    }
-
-    fn worth(&self, page: PageIndex) -> Worth {
+    fn place_worth(&self, page: PageIndex) -> Worth {
         let bonus = f32::from(self.queues.mark(page)) * (MAX_BONUS / BONUS_STEPS);
         Worth(self.queues.data(page) * (1.0 + bonus))
     }
@@ -95,6 +85,7 @@ impl AutoOrder {
             }
         }
         self.additions += targets.len() as u64;
+        self.sum += f64::from(share) * targets.len() as f64;
     }
 
     /// The page's bonus becomes the mean of what it received with, by weight.
@@ -107,7 +98,7 @@ impl AutoOrder {
         // A share too small to be noticed gives 0/0 on a page without score: no bonus then.
         let mark = (mean / MAX_BONUS * BONUS_STEPS).round().clamp(0.0, BONUS_STEPS) as u8;
         self.queues.set_mark(page, mark);
-        self.queues.reprioritise(page, self.worth(page));
+        self.queues.reprioritise(page, self.place_worth(page));
     }
 
     fn give_collected(&mut self, page: PageIndex, share: f32) {
@@ -140,8 +131,20 @@ impl CrawlOrder for AutoOrder {
 
     fn put_back(&mut self, page: PageIndex) {
         if !self.is_collected(page) {
-            self.queues.put_back(page, self.worth(page));
+            self.queues.put_back(page, self.place_worth(page));
         }
+    }
+
+    fn take(&mut self, page: PageIndex) {
+        self.queues.remove(page);
+    }
+
+    fn server(&self, page: PageIndex) -> ServerIndex {
+        self.queues.server(page)
+    }
+
+    fn waiting(&self, server: ServerIndex) -> usize {
+        self.queues.waiting(server)
     }
 
     fn collected(&mut self, page: PageIndex, targets: &[PageIndex]) {
@@ -153,6 +156,7 @@ impl CrawlOrder for AutoOrder {
         self.queues.set_mark(page, if targets.is_empty() { DANGLING } else { 0 });
         let score = self.queues.data_mut(page);
         *score += 1.0;
+        self.sum += 1.0;
         let amount = *score;
         self.links_collected += targets.len() as u64;
         self.give(amount, targets.len(), targets);
@@ -182,12 +186,40 @@ impl CrawlOrder for AutoOrder {
         self.give(amount, targets.len(), targets);
     }
 
+    fn hand_ons_ahead(&mut self, most: usize) -> Vec<PageIndex> {
+        match self.next_hand_on() {
+            Some(_) => self.waiting.iter().copied().take(most).collect(),
+            None => Vec::new(),
+        }
+    }
+
     fn score(&self, page: PageIndex) -> f64 {
         f64::from(*self.queues.data(page))
     }
 
+    fn worth(&self, page: PageIndex) -> f64 {
+        f64::from(self.place_worth(page).0)
+    }
+
+    fn importance(&self, page: PageIndex) -> Option<f64> {
+        let mean = self.sum / self.queues.len() as f64;
+        (mean > 0.0).then(|| self.score(page) / mean)
+    }
+
+    fn snapshot(&self) -> Option<Vec<u8>> {
+        Some(self.export())
+    }
+
+    fn is_collected(&self, page: PageIndex) -> bool {
+        self.queues.note(page).is_some_and(|note| note != TAKEN)
+    }
+
     fn additions(&self) -> u64 {
         self.additions
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.queues.memory_bytes() + self.waiting.capacity() * size_of::<PageIndex>()
     }
 
     fn known(&self) -> usize {
@@ -269,9 +301,10 @@ impl AutoOrder {
         let note = if state == COLLECTED_STATE { pending.to_bits() } else { TAKEN };
         let page = self.queues.add_unqueued(server, note, score);
         self.queues.set_mark(page, mark);
+        self.sum += f64::from(score);
         match state {
             COLLECTED_STATE => {}
-            QUEUED_STATE | TAKEN_STATE => self.queues.put_back(page, self.worth(page)),
+            QUEUED_STATE | TAKEN_STATE => self.queues.put_back(page, self.place_worth(page)),
             _ => return Err(OrderError::BadSnapshot { reason: "a page has an unknown state" }),
         }
         Ok(())

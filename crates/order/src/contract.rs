@@ -9,6 +9,11 @@ pub struct PageIndex(pub u32);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ServerIndex(pub u32);
 
+impl ServerIndex {
+    /// Servers that an order can tell apart: numbers lie below.
+    pub const LIMIT: u32 = 1 << 24;
+}
+
 /// What an order may know of a page that was just found.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct NewPage {
@@ -45,6 +50,16 @@ pub trait CrawlOrder {
     /// none.
     fn next(&mut self, server: Option<ServerIndex>) -> Option<PageIndex>;
 
+    /// Takes a certain page out of its queue, if it stands there: someone collects it without
+    /// having asked which is best.
+    fn take(&mut self, page: PageIndex);
+
+    /// Whose queue a page joined.
+    fn server(&self, page: PageIndex) -> ServerIndex;
+
+    /// How many pages stand in a server's queue.
+    fn waiting(&self, server: ServerIndex) -> usize;
+
     /// Puts back a page that was taken and could not be collected.
     fn put_back(&mut self, page: PageIndex);
 
@@ -65,11 +80,43 @@ pub trait CrawlOrder {
     /// Hands on the score of the page that [`Self::next_hand_on`] named.
     fn hand_on(&mut self, _page: PageIndex, _targets: &[PageIndex]) {}
 
+    /// The pages that [`Self::next_hand_on`] is likely to name next, the first first and at most
+    /// `most`, so that their links can be fetched together.
+    fn hand_ons_ahead(&mut self, most: usize) -> Vec<PageIndex> {
+        self.next_hand_on().into_iter().take(most).collect()
+    }
+
     /// What the order thinks of a page; larger is better.
     fn score(&self, page: PageIndex) -> f64;
 
+    /// What a page's place in its queue goes by; larger is better.
+    fn worth(&self, page: PageIndex) -> f64 {
+        self.score(page)
+    }
+
+    /// A page's score in proportion to the mean of all known pages, from orders that reckon one.
+    fn importance(&self, _page: PageIndex) -> Option<f64> {
+        None
+    }
+
+    /// Everything the order knows, for [`crate::Strategy::restore`]; `None` from orders that are
+    /// built anew by telling them all pages and links.
+    fn snapshot(&self) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// Whether a page was collected, from orders that have a snapshot.
+    fn is_collected(&self, _page: PageIndex) -> bool {
+        false
+    }
+
     /// How many scores were changed by additions so far: the cost that strategies are compared by.
     fn additions(&self) -> u64;
+
+    /// Bytes held on the heap, from orders that count them.
+    fn memory_bytes(&self) -> usize {
+        0
+    }
 
     /// How many pages are known.
     fn known(&self) -> usize;

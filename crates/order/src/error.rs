@@ -9,14 +9,6 @@ pub enum OrderError {
         /// What is wrong.
         reason: &'static str,
     },
-    /// A page id is not larger than the last: ids must grow with discovery.
-    #[error("page id {id} is not larger than the last known id {last}")]
-    IdNotAscending {
-        /// The id that was to be added.
-        id: u64,
-        /// The last id added.
-        last: u64,
-    },
     /// A strategy's name is not known.
     #[error("unknown strategy {name:?}; known are {known}", known = crate::Strategy::NAMES.join(", "))]
     UnknownStrategy {

@@ -40,6 +40,18 @@ impl CrawlOrder for DepthLimit1 {
         self.queues.put_back(page, *self.queues.data(page));
     }
 
+    fn take(&mut self, page: PageIndex) {
+        self.queues.remove(page);
+    }
+
+    fn server(&self, page: PageIndex) -> ServerIndex {
+        self.queues.server(page)
+    }
+
+    fn waiting(&self, server: ServerIndex) -> usize {
+        self.queues.waiting(server)
+    }
+
     fn collected(&mut self, page: PageIndex, targets: &[PageIndex]) {
         self.queues.remove(page);
         let score = self.queues.data_mut(page);
@@ -198,6 +210,18 @@ impl CrawlOrder for IncrementalPageRank {
 
     fn put_back(&mut self, page: PageIndex) {
         self.queues.put_back(page, *self.queues.data(page));
+    }
+
+    fn take(&mut self, page: PageIndex) {
+        self.queues.remove(page);
+    }
+
+    fn server(&self, page: PageIndex) -> ServerIndex {
+        self.queues.server(page)
+    }
+
+    fn waiting(&self, server: ServerIndex) -> usize {
+        self.queues.waiting(server)
     }
 
     fn collected(&mut self, page: PageIndex, targets: &[PageIndex]) {

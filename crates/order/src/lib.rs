@@ -5,8 +5,7 @@
 //! - [`CrawlOrder`]: the contract that the live frontier and the lab use, with [`NewPage`],
 //!   [`PageIndex`] and [`ServerIndex`];
 //! - [`Strategy`]: the orders by name, from breadth-first to omniscient;
-//! - [`AutoOrder`]: ours, the default, with its snapshot;
-//! - [`PageIds`]: from the page ids of the state to indices and back.
+//! - [`AutoOrder`]: ours, the default, with its snapshot.
 //!
 //! This crate keeps no links and no URLs, reads no clock and no file, and does not decide when a
 //! server may be asked: that is the frontier's.
@@ -15,7 +14,6 @@ mod auto;
 mod contract;
 mod dary;
 mod error;
-mod ids;
 mod incremental;
 mod opic;
 mod page_rank;
@@ -27,5 +25,4 @@ mod strategy;
 pub use auto::AutoOrder;
 pub use contract::{CrawlOrder, NewPage, PageIndex, ServerIndex};
 pub use error::OrderError;
-pub use ids::PageIds;
 pub use strategy::Strategy;

@@ -27,6 +27,18 @@ impl CrawlOrder for Opic {
         self.queues.put_back(page, *self.queues.data(page));
     }
 
+    fn take(&mut self, page: PageIndex) {
+        self.queues.remove(page);
+    }
+
+    fn server(&self, page: PageIndex) -> ServerIndex {
+        self.queues.server(page)
+    }
+
+    fn waiting(&self, server: ServerIndex) -> usize {
+        self.queues.waiting(server)
+    }
+
     fn collected(&mut self, page: PageIndex, targets: &[PageIndex]) {
         self.queues.remove(page);
         let cash = self.score(page);

@@ -58,6 +58,18 @@ impl CrawlOrder for SweptPageRank {
         self.queues.put_back(page, *self.queues.data(page));
     }
 
+    fn take(&mut self, page: PageIndex) {
+        self.queues.remove(page);
+    }
+
+    fn server(&self, page: PageIndex) -> ServerIndex {
+        self.queues.server(page)
+    }
+
+    fn waiting(&self, server: ServerIndex) -> usize {
+        self.queues.waiting(server)
+    }
+
     fn collected(&mut self, page: PageIndex, _targets: &[PageIndex]) {
         self.queues.remove(page);
         self.collected.push(page);

@@ -58,9 +58,9 @@ impl Priority for f64 {
 const NOT_QUEUED: u32 = 1 << 31;
 /// What stands in a note before the owner writes one: the page was taken and not collected yet.
 pub(crate) const TAKEN: u32 = NOT_QUEUED - 1;
-const MARK_SHIFT: u32 = 24;
+const MARK_SHIFT: u32 = ServerIndex::LIMIT.trailing_zeros();
 /// Servers at most; the upper byte of the server's number holds the owner's mark.
-const MAX_SERVERS: u32 = 1 << MARK_SHIFT;
+const MAX_SERVERS: u32 = ServerIndex::LIMIT;
 const NOWHERE: u32 = u32::MAX;
 
 /// A priority queue for each server and one of the servers by their best pages: indexed heaps
@@ -168,6 +168,11 @@ impl<P: Priority, T> ServerQueues<P, T> {
     pub(crate) fn set_mark(&mut self, page: PageIndex, mark: u8) {
         let word = &mut self.pages[page.0 as usize].server_and_mark;
         *word = *word & (MAX_SERVERS - 1) | u32::from(mark) << MARK_SHIFT;
+    }
+
+    /// How many pages stand in a server's queue.
+    pub(crate) fn waiting(&self, server: ServerIndex) -> usize {
+        self.servers.get(server.0 as usize).map_or(0, |server| server.queue.len())
     }
 
     /// How many pages of each server were taken.

@@ -54,6 +54,18 @@ impl CrawlOrder for BreadthFirst {
         self.queues.put_back(page, ());
     }
 
+    fn take(&mut self, page: PageIndex) {
+        self.queues.remove(page);
+    }
+
+    fn server(&self, page: PageIndex) -> ServerIndex {
+        self.queues.server(page)
+    }
+
+    fn waiting(&self, server: ServerIndex) -> usize {
+        self.queues.waiting(server)
+    }
+
     fn collected(&mut self, page: PageIndex, _targets: &[PageIndex]) {
         self.queues.remove(page);
     }
@@ -83,6 +95,18 @@ impl CrawlOrder for BackLinks {
 
     fn put_back(&mut self, page: PageIndex) {
         self.queues.put_back(page, *self.queues.data(page));
+    }
+
+    fn take(&mut self, page: PageIndex) {
+        self.queues.remove(page);
+    }
+
+    fn server(&self, page: PageIndex) -> ServerIndex {
+        self.queues.server(page)
+    }
+
+    fn waiting(&self, server: ServerIndex) -> usize {
+        self.queues.waiting(server)
     }
 
     fn collected(&mut self, page: PageIndex, targets: &[PageIndex]) {
@@ -120,6 +144,18 @@ impl CrawlOrder for Omniscient {
 
     fn put_back(&mut self, page: PageIndex) {
         self.queues.put_back(page, *self.queues.data(page));
+    }
+
+    fn take(&mut self, page: PageIndex) {
+        self.queues.remove(page);
+    }
+
+    fn server(&self, page: PageIndex) -> ServerIndex {
+        self.queues.server(page)
+    }
+
+    fn waiting(&self, server: ServerIndex) -> usize {
+        self.queues.waiting(server)
     }
 
     fn collected(&mut self, page: PageIndex, _targets: &[PageIndex]) {

@@ -67,7 +67,7 @@ impl Strategy {
 
     /// An order of this kind that knows no page yet. `expected_pages` sets how often PR sweeps.
     #[must_use]
-    pub fn build(self, expected_pages: u64) -> Box<dyn CrawlOrder> {
+    pub fn build(self, expected_pages: u64) -> Box<dyn CrawlOrder + Send> {
         let incremental = |cut_off| Box::new(IncrementalPageRank::new(cut_off));
         match self {
             Self::BreadthFirst => Box::new(BreadthFirst::default()),
@@ -80,6 +80,26 @@ impl Strategy {
             Self::Opic => Box::new(Opic::default()),
             Self::Omniscient => Box::new(Omniscient::default()),
             Self::Auto => Box::new(AutoOrder::default()),
+        }
+    }
+}
+
+impl Strategy {
+    /// Whether a crawler can go by it: `pr` must know how many pages there will be, and
+    /// `omniscient` what they are worth.
+    #[must_use]
+    pub fn can_collect(self) -> bool {
+        !matches!(self, Self::PageRank | Self::Omniscient)
+    }
+
+    /// An order that goes on where [`CrawlOrder::snapshot`] was made, if this one can.
+    ///
+    /// # Errors
+    /// [`OrderError::BadSnapshot`] when the bytes were not made by such an order.
+    pub fn restore(self, snapshot: &[u8]) -> Result<Box<dyn CrawlOrder + Send>, OrderError> {
+        match self {
+            Self::Auto => Ok(Box::new(AutoOrder::import(snapshot)?)),
+            _ => Err(OrderError::BadSnapshot { reason: "this order keeps none" }),
         }
     }
 }

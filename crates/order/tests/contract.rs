@@ -1,8 +1,6 @@
 //! What every order must keep, whatever it decides: one suite for all strategies.
 
-use nenrin_order::{
-    AutoOrder, CrawlOrder, NewPage, OrderError, PageIds, PageIndex, ServerIndex, Strategy,
-};
+use nenrin_order::{AutoOrder, CrawlOrder, NewPage, OrderError, PageIndex, ServerIndex, Strategy};
 use proptest::prelude::*;
 use proptest::strategy::Strategy as Generator;
 
@@ -345,13 +343,11 @@ fn servers_of_which_much_was_collected_stand_back() {
 fn a_known_page_takes_at_most_24_bytes() {
     const PAGES: u32 = 300_000;
     const SERVERS: u32 = 5_000;
-    let (mut order, mut ids) = (AutoOrder::default(), PageIds::default());
+    let mut order = AutoOrder::default();
     for page in 0..PAGES {
         let server = ServerIndex(page % SERVERS);
         order.discover(&NewPage { server, ..NewPage::default() });
-        // A few rows of the state belong to other things than pages.
-        ids.push(u64::from(page + page / 10)).unwrap();
     }
-    let bytes = (order.memory_bytes() + ids.memory_bytes()) as f64 / f64::from(PAGES);
+    let bytes = order.memory_bytes() as f64 / f64::from(PAGES);
     assert!(bytes <= 24.0, "{bytes} bytes");
 }

@@ -1,4 +1,5 @@
-//! What the state costs at many URLs: `scale --urls N [--updates N] [--changed PERCENT] [--dir D]`.
+//! What the state costs at many URLs: `scale --urls N [--at M] [--updates N] [--changed PERCENT]
+//! [--together N] [--dir D]`. With `--at` the visits are measured at M URLs as well, on the way to N.
 //!
 //! Generated URLs of one site become known in the crawler's batches, due buckets are loaded in the
 //! refresher's way, and the pages that come are visited in random order. The same rows go in the
@@ -37,7 +38,18 @@ struct Arguments {
     urls: u64,
     updates: u64,
     changed_percent: u64,
+    /// Measure at this many URLs too.
+    at: Option<u64>,
+    /// Pages that become known in a commit.
+    together: u64,
     dir: PathBuf,
+}
+
+impl Arguments {
+    /// The numbers of URLs at which visits are measured.
+    fn stages(&self) -> impl Iterator<Item = u64> {
+        self.at.into_iter().filter(|at| *at < self.urls).chain([self.urls])
+    }
 }
 
 fn main() {
@@ -49,10 +61,14 @@ fn main() {
     let state = SqliteState::open(&path, BUCKET_S).unwrap();
     let site = add_site(&state);
 
-    let url_bytes = make_known(&state, site, &arguments, &mut bare);
-    print_disk("known", &path, arguments.urls, url_bytes);
-    visit_due(&state, site, &arguments, &mut bare);
-    print_disk("after the visits", &path, arguments.urls, url_bytes);
+    let (mut known, mut url_bytes, mut bucket) = (0, 0, 0);
+    for urls in arguments.stages() {
+        url_bytes += make_known(&state, site, known..urls, &arguments, &mut bare);
+        known = urls;
+        print_disk("known", &path, urls, url_bytes);
+        bucket = visit_due(&state, site, bucket, &arguments, &mut bare);
+        print_disk("after the visits", &path, urls, url_bytes);
+    }
     drop(state);
 
     let begin = Instant::now();
@@ -77,6 +93,8 @@ fn arguments() -> Arguments {
         urls,
         updates: number("--updates", urls.min(500_000)).min(urls),
         changed_percent: number("--changed", 20),
+        at: value("--at").map(|n| n.parse().unwrap()),
+        together: number("--together", COMMIT_BATCH as u64).max(1),
         dir: value("--dir").map_or_else(|| std::env::temp_dir().join("nenrin-scale"), Into::into),
     }
 }
@@ -90,26 +108,33 @@ fn add_site(state: &dyn State) -> SiteId {
 }
 
 /// Returns the bytes of the text of all URLs.
-fn make_known(state: &dyn State, site: SiteId, arguments: &Arguments, bare: &mut Bare) -> u64 {
+fn make_known(
+    state: &dyn State,
+    site: SiteId,
+    numbers: std::ops::Range<u64>,
+    arguments: &Arguments,
+    bare: &mut Bare,
+) -> u64 {
     let servers = (arguments.urls / 2000).clamp(10, 5000);
-    let (mut ours, mut url_bytes, mut number) = (Duration::ZERO, 0, 0);
+    let (mut ours, mut url_bytes, mut number) = (Duration::ZERO, 0, numbers.start);
     let bare_before = bare.spent;
-    while number < arguments.urls {
-        let end = (number + COMMIT_BATCH as u64).min(arguments.urls);
+    while number < numbers.end {
+        let end = (number + arguments.together).min(numbers.end);
         let pages: Vec<Discovered> = (number..end).map(|n| generated(n, servers)).collect();
         url_bytes += pages.iter().map(|page| page.url.as_str().len() as u64).sum::<u64>();
         let change = Change::Found(FoundPages { site, at_s: BEGIN_S, pages });
         let begin = Instant::now();
         let new_pages = state.commit(&[change]).unwrap();
         ours += begin.elapsed();
-        bare.insert(&new_pages);
+        bare.insert(&new_pages.new_pages);
         number = end;
     }
+    let made = numbers.end - numbers.start;
     println!(
         "{number} URLs on {servers} servers, {:.1} bytes of text each",
-        url_bytes as f64 / number as f64
+        url_bytes as f64 / made as f64
     );
-    print_rates("made known", number, ours, bare.spent - bare_before);
+    print_rates("made known", made, ours, bare.spent - bare_before);
     url_bytes
 }
 
@@ -126,13 +151,15 @@ fn generated(number: u64, servers: u64) -> Discovered {
     );
     let due_s = BEGIN_S + (mixed(number ^ 0xd0e) % SPREAD_BUCKETS) as i64 * BUCKET_S;
     let url = CanonicalUrl::parse(&text).unwrap();
-    Discovered { url, depth: 3, hops: 0, due_s: Some(due_s) }
+    // A top page stands in a bucket of time at once; others wait for a crawl order.
+    Discovered { url, depth: 1, hops: 0, due_s: Some(due_s) }
 }
 
 fn due_query(bucket: i64, after: Option<nenrin_state::DueCursor>) -> DueQuery {
     DueQuery {
         until_s: BEGIN_S + bucket * BUCKET_S,
         after,
+        new: false,
         server: None,
         without: Vec::new(),
         per_server: PER_SERVER,
@@ -140,10 +167,16 @@ fn due_query(bucket: i64, after: Option<nenrin_state::DueCursor>) -> DueQuery {
     }
 }
 
-/// Hour after hour, loads what is due and visits it.
-fn visit_due(state: &dyn State, site: SiteId, arguments: &Arguments, bare: &mut Bare) {
+/// Hour after hour, loads what is due and visits it. Returns the hour where it stopped.
+fn visit_due(
+    state: &dyn State,
+    site: SiteId,
+    first_bucket: i64,
+    arguments: &Arguments,
+    bare: &mut Bare,
+) -> i64 {
     let (mut loading, mut ours) = (Duration::ZERO, Duration::ZERO);
-    let (mut visited, mut loads, mut bucket, mut after) = (0, 0, 0, None);
+    let (mut visited, mut loads, mut bucket, mut after) = (0, 0, first_bucket, None);
     let bare_before = bare.spent;
     while visited < arguments.updates && bucket <= SPREAD_BUCKETS as i64 {
         let begin = Instant::now();
@@ -176,6 +209,7 @@ fn visit_due(state: &dyn State, site: SiteId, arguments: &Arguments, bare: &mut 
         1000.0 * loading.as_secs_f64() / f64::from(loads)
     );
     print_rates("visits", visited, ours, bare.spent - bare_before);
+    bucket
 }
 
 fn visit(
@@ -222,6 +256,7 @@ fn visit(
         },
         discovered: Vec::new(),
         new_tops: Vec::new(),
+        links: None,
         trapped: 0,
     }
 }

@@ -1,10 +1,10 @@
 use nenrin_urls::{CanonicalUrl, UrlKey};
 
 use crate::{
-    Change, DayCounts, DayQuery, Discovered, DuePage, KeptVersion, LogQuery, NewPage, PageId,
-    PageRecord, PathQuery, PruneRow, Removal, RemovalRow, Round, ServerId, ServerRecord, Site,
-    SiteConditions, SiteId, SiteServer, SiteSums, StateError, StateStats, TreeEntry, TroubleGroup,
-    VersionRow, VisitRow,
+    Change, Committed, DayCounts, DayQuery, Discovered, DuePage, FoundPage, KeptVersion, LogQuery,
+    PageId, PageLinks, PageRecord, PathQuery, PruneRow, Removal, RemovalRow, Round, ServerId,
+    ServerRecord, Site, SiteConditions, SiteId, SiteServer, SiteSums, StateError, StateStats,
+    TreeEntry, TroubleGroup, VersionRow, VisitRow,
 };
 
 /// Where a scan of the long-term queue stands: bucket and page taken last.
@@ -15,6 +15,9 @@ pub type DueCursor = (i64, PageId);
 pub struct DueQuery {
     /// Of every bucket that begins at or before this time.
     pub until_s: i64,
+    /// Instead of pages whose time has come, pages found by a visit that were never visited: these
+    /// stand in no bucket of time, since a crawl order chooses among them.
+    pub new: bool,
     /// Go on after this place.
     pub after: Option<DueCursor>,
     /// Only pages of this server.
@@ -172,6 +175,19 @@ pub trait State: Send + Sync {
     /// Pages whose own time has come: whole buckets, since no order is kept inside one.
     fn load_due(&self, query: &DueQuery) -> Result<DueLoad, StateError>;
 
+    /// Pages by their places in the order of discovery, after a place.
+    fn found(&self, after: u32, limit: usize) -> Result<Vec<FoundPage>, StateError>;
+
+    /// Pages with times of their own by their places in the order of discovery, ready to be
+    /// visited; others are left out.
+    fn load_found(&self, places: &[u32]) -> Result<Vec<DuePage>, StateError>;
+
+    /// The links of some pages, by their places in the order of discovery.
+    fn links(&self, places: &[u32]) -> Result<Vec<PageLinks>, StateError>;
+
+    /// What the crawl order knew, as [`Change::Order`] left it; empty if nothing.
+    fn order(&self) -> Result<Vec<u8>, StateError>;
+
     /// The resolution of the long-term queue.
     fn bucket_s(&self) -> i64;
 
@@ -187,8 +203,8 @@ pub trait State: Send + Sync {
     /// The records of some servers.
     fn servers(&self, ids: &[ServerId]) -> Result<Vec<ServerRecord>, StateError>;
 
-    /// Makes changes true, all at once, and returns the pages that became known by them.
-    fn commit(&self, changes: &[Change]) -> Result<Vec<NewPage>, StateError>;
+    /// Makes changes true, all at once, and returns the pages and links that became known.
+    fn commit(&self, changes: &[Change]) -> Result<Committed, StateError>;
 
     /// Makes pages known to a site outside a visit, and returns their numbers in order.
     fn make_known(

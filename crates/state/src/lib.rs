@@ -31,10 +31,11 @@ pub use overview::{
     DayCounts, DayQuery, LogQuery, PathQuery, SiteServer, SiteSums, TreeEntry, TroubleGroup,
 };
 pub use records::{
-    Announced, Change, ContentMark, Discovered, DuePage, FoundPages, NewPage, Outcome, PageId,
-    PageRecord, PageUpdate, PullForward, RobotsCopy, RobotsPolicy, Round, RoundCounts, RoundEnd,
-    Schedule, ScheduleBy, ServerId, ServerNote, ServerPace, ServerRecord, Site, SiteConditions,
-    SiteCounts, SiteHints, SiteId, StateStats, VersionRow, VisitCommit, VisitRow,
+    Announced, Change, Committed, ContentMark, Discovered, DuePage, FoundPage, FoundPages, Linked,
+    NewPage, Outcome, PageId, PageLinks, PageRecord, PageUpdate, PullForward, Reading, RobotsCopy,
+    RobotsPolicy, Round, RoundCounts, RoundEnd, Schedule, ScheduleBy, ServerId, ServerNote,
+    ServerPace, ServerRecord, Site, SiteConditions, SiteCounts, SiteHints, SiteId, StateStats,
+    VersionRow, VisitCommit, VisitRow,
 };
 pub use removal::{Removal, RemovalRow};
 pub use sqlite::SqliteState;

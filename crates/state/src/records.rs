@@ -380,6 +380,8 @@ pub struct ServerPace {
 pub struct PageRecord {
     /// Its number.
     pub id: PageId,
+    /// Its place in the order of discovery; see [`FoundPage`].
+    pub nth: u32,
     /// Its URL.
     pub url: CanonicalUrl,
     /// The site that keeps its schedule: the one that found it first, or else the first of those
@@ -418,7 +420,7 @@ pub struct PageRecord {
 impl PageRecord {
     /// A page that became known and was not tried yet.
     pub(crate) fn unvisited(
-        id: PageId,
+        (id, nth): (PageId, u32),
         url: CanonicalUrl,
         site: SiteId,
         discovered_s: i64,
@@ -426,6 +428,7 @@ impl PageRecord {
     ) -> Self {
         Self {
             id,
+            nth,
             url,
             site,
             discovered_s,
@@ -575,6 +578,73 @@ pub struct VisitCommit {
     pub new_tops: Vec<CanonicalUrl>,
     /// Links of this visit that were not followed because they look like a trap.
     pub trapped: u64,
+    /// Where the page's links lead, inside the site or not, if the visit could tell. Those that
+    /// lead to known pages are kept, for the crawl order.
+    pub links: Option<Vec<CanonicalUrl>>,
+}
+
+/// A known page by its place in the order of discovery.
+///
+/// Places are counted from 1 without gaps: whoever keeps something for every page in memory needs
+/// no map from page numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FoundPage {
+    /// Its place.
+    pub nth: u32,
+    /// Its server.
+    pub server: ServerId,
+    /// Whether it was visited, and what is known of its links.
+    pub reading: Reading,
+}
+
+/// How far a page has been read for links.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reading {
+    /// It was never visited.
+    New,
+    /// It was visited and nothing was got.
+    Tried,
+    /// It has a version whose links were never read: it came from elsewhere, or an earlier build.
+    Unread,
+    /// Its links are kept.
+    Read,
+}
+
+/// The links of a page, as far as they lead to known pages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PageLinks {
+    /// The page's place in the order of discovery.
+    pub nth: u32,
+    /// The places of the pages that it links to, ascending; `None` if they were never read.
+    pub targets: Option<Vec<u32>>,
+    /// Its last version and URL, to read them from.
+    pub page: PageId,
+    /// The URL.
+    pub url: CanonicalUrl,
+    /// The version, if there is one.
+    pub version: Option<u64>,
+}
+
+/// Links that a commit made known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Linked {
+    /// The page's place in the order of discovery.
+    pub nth: u32,
+    /// The pages that it links to now and did not before, ascending.
+    pub targets: Vec<u32>,
+    /// How many pages it links to.
+    pub links: usize,
+    /// Whether its links were known before.
+    pub again: bool,
+}
+
+/// What a commit made true, for whoever goes on from there.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Committed {
+    /// Pages that became known, or nearer to a top page.
+    pub new_pages: Vec<NewPage>,
+    /// Links that became known.
+    pub linked: Vec<Linked>,
 }
 
 /// Something learnt of a server.
@@ -660,6 +730,15 @@ pub enum Change {
     },
     /// A hint brings a page's next visit nearer, if it has a time of its own.
     PullForward(PullForward),
+    /// The links of a page's last version were read, outside a visit.
+    Links {
+        /// The page.
+        page: PageId,
+        /// Where they lead.
+        links: Vec<CanonicalUrl>,
+    },
+    /// What the crawl order knows, in place of what it knew.
+    Order(Vec<u8>),
     /// What a site's pages share, for its revisit policy.
     Shared {
         /// The site.

@@ -29,6 +29,9 @@ macro_rules! contract_suite {
                 a_large_server_does_not_hide_the_others
                 a_hint_brings_a_page_nearer_until_its_visit
                 a_site_may_change_to_schedules_of_pages_and_back
+                new_pages_wait_apart_from_those_whose_time_has_come
+                links_to_known_pages_are_kept_and_told_once
+                what_a_crawl_order_knows_comes_back
                 what_pages_share_is_kept_with_a_commit
                 a_visit_is_in_the_log_and_in_the_sums
                 versions_are_found_as_of_a_date
@@ -116,6 +119,7 @@ fn visit(due: &DuePage, at_s: i64, outcome: Outcome) -> VisitCommit {
         discovered: Vec::new(),
         new_tops: Vec::new(),
         trapped: 0,
+        links: None,
     }
 }
 
@@ -143,7 +147,7 @@ fn begun(state: &impl State) -> (crate::Round, DuePage) {
 }
 
 fn commit(state: &impl State, visit: VisitCommit) -> Vec<crate::NewPage> {
-    state.commit(&[Change::Visit(Box::new(visit))]).unwrap()
+    state.commit(&[Change::Visit(Box::new(visit))]).unwrap().new_pages
 }
 
 pub fn a_site_makes_its_top_pages_known(state: &impl State) {
@@ -265,7 +269,7 @@ pub fn a_large_server_does_not_hide_the_others(state: &impl State) {
     let many: Vec<_> = (0..30)
         .map(|n| Discovered {
             due_s: Some(NOW_S + n * 600),
-            ..found(&format!("http://large.com/{n}"), 2)
+            ..found(&format!("http://large.com/{n}"), 1)
         })
         .collect();
     state.make_known(large.id, &many, NOW_S).unwrap();
@@ -318,7 +322,7 @@ pub fn a_hint_brings_a_page_nearer_until_its_visit(state: &impl State) {
 pub fn a_site_may_change_to_schedules_of_pages_and_back(state: &impl State) {
     let (_, page) = begun(state);
     commit(state, visit(&page, NOW_S, Outcome::Changed));
-    state.make_known(page.site, &[found("http://e.com/new", 2)], NOW_S).unwrap();
+    state.make_known(page.site, &[found("http://e.com/new", 1)], NOW_S).unwrap();
     assert_eq!(due(state, NOW_S + 1_000_000), vec![]);
     state.set_site(page.site, &continuous("http://e.com/"), NOW_S).unwrap();
     assert_eq!(due(state, NOW_S).len(), 1);
@@ -327,9 +331,91 @@ pub fn a_site_may_change_to_schedules_of_pages_and_back(state: &impl State) {
     state.set_site(page.site, &conditions("http://e.com/"), NOW_S).unwrap();
     state.make_known(other.id, &[found("http://e.com/later", 2)], NOW_S + 5_000).unwrap();
     assert_eq!(state.page(&url("http://e.com/later")).unwrap().unwrap().due_s, Some(NOW_S + 5_000));
-    let left = state.load_due(&due_query(NOW_S + 86_400)).unwrap().pages;
+    let mut left = state.load_due(&due_query(NOW_S + 86_400)).unwrap().pages;
+    left.extend(new_pages(state));
     assert_eq!(left.len(), 2);
     assert!(left.iter().all(|due| due.site == other.id));
+}
+
+fn new_pages(state: &dyn State) -> Vec<DuePage> {
+    state.load_due(&DueQuery { new: true, ..due_query(NOW_S) }).unwrap().pages
+}
+
+pub fn new_pages_wait_apart_from_those_whose_time_has_come(state: &impl State) {
+    let site = state.add_site("e", &continuous("http://e.com/"), NOW_S).unwrap();
+    let top = state.load_due(&due_query(NOW_S)).unwrap().pages.remove(0);
+    let mut first = visit(&top, NOW_S, Outcome::Changed);
+    first.discovered = vec![Discovered { due_s: Some(NOW_S), ..found("http://e.com/a", 2) }];
+    first.update.due_s = Some(NOW_S + 90_000);
+    commit(state, first);
+    assert_eq!(due(state, NOW_S), vec![]);
+    let new = new_pages(state).remove(0);
+    assert_eq!((new.page.url.path(), new.page.nth, new.site), ("/a", 2, site.id));
+    assert_eq!(state.load_found(&[2, 3]).unwrap(), vec![new.clone()]);
+    let without = DueQuery { new: true, without: vec![site.id], ..due_query(NOW_S) };
+    assert_eq!(state.load_due(&without).unwrap().pages, vec![]);
+    // A hint or another time does not take it from among the new ones.
+    state.commit(&[Change::Due { page: new.page.id, due_s: NOW_S + 10_000 }]).unwrap();
+    assert_eq!(due(state, NOW_S + 10_000), vec![]);
+    let mut failed = visit(&new, NOW_S + 1, Outcome::Failed);
+    failed.update.due_s = Some(NOW_S + 20_000);
+    commit(state, failed);
+    assert_eq!(new_pages(state), vec![]);
+    assert_eq!(due(state, NOW_S + 20_000), vec![new.page.id]);
+    state.set_site(site.id, &conditions("http://e.com/"), NOW_S).unwrap();
+    assert_eq!(due(state, NOW_S + 900_000), vec![]);
+}
+
+pub fn links_to_known_pages_are_kept_and_told_once(state: &impl State) {
+    let (_, top) = begun(state);
+    state.add_site("other", &conditions("http://other.com/"), NOW_S).unwrap();
+    let told = |visit: VisitCommit| state.commit(&[Change::Visit(Box::new(visit))]).unwrap().linked;
+    let mut first = visit(&top, NOW_S, Outcome::Changed);
+    first.version = Some(row(1, NOW_S));
+    first.discovered = vec![found("http://e.com/a", 2), found("http://e.com/b", 2)];
+    let urls =
+        ["http://e.com/b", "http://e.com/a", "http://other.com/", "http://x.com/", "http://e.com/"];
+    first.links = Some(urls.iter().map(|text| url(text)).collect());
+    let linked = told(first.clone());
+    let all = vec![2, 3, 4];
+    assert_eq!(
+        linked,
+        vec![crate::Linked { nth: 1, targets: all.clone(), links: 3, again: false }]
+    );
+    assert_eq!(state.links(&[1]).unwrap()[0].targets.as_deref(), Some(&all[..]));
+    assert_eq!(told(first.clone()), vec![]);
+    first.discovered = vec![found("http://e.com/c", 2)];
+    first.links = Some(vec![url("http://e.com/c"), url("http://e.com/a")]);
+    let (targets, links) = (vec![5], 2);
+    assert_eq!(told(first), vec![crate::Linked { nth: 1, targets, links, again: true }]);
+    let unread = &state.links(&[3]).unwrap()[0];
+    assert_eq!((&unread.targets, unread.url.path(), unread.version), (&None, "/a", None));
+    // A page that came from elsewhere is read later.
+    let a = state.load_round(&state.begin_round(top.site, NOW_S).unwrap(), None, 10).unwrap();
+    let a = a.into_iter().find(|due| due.page.nth == 3).unwrap();
+    let mut imported = visit(&a, NOW_S + 5, Outcome::Changed);
+    imported.version = Some(row(2, NOW_S + 5));
+    state.commit(&[Change::Imported(Box::new(imported))]).unwrap();
+    let reading = |nth: u32| state.found(nth - 1, 1).unwrap()[0].reading;
+    assert_eq!(
+        [1, 2, 3].map(reading),
+        [crate::Reading::Read, crate::Reading::New, crate::Reading::Unread]
+    );
+    let links = vec![url("http://e.com/b")];
+    let late = state.commit(&[Change::Links { page: a.page.id, links }]).unwrap().linked;
+    assert_eq!((late[0].nth, &late[0].targets, late[0].again), (3, &vec![4], false));
+    assert_eq!(reading(3), crate::Reading::Read);
+    let places: Vec<u32> = state.found(0, 10).unwrap().iter().map(|page| page.nth).collect();
+    assert_eq!(places, [1, 2, 3, 4, 5]);
+}
+
+pub fn what_a_crawl_order_knows_comes_back(state: &impl State) {
+    assert_eq!(state.order().unwrap(), Vec::<u8>::new());
+    let large: Vec<u8> = (0..700_000_u32).map(|n| (n >> 8) as u8).collect();
+    for bytes in [large, vec![3]] {
+        state.commit(&[Change::Order(bytes.clone())]).unwrap();
+        assert_eq!(state.order().unwrap(), bytes);
+    }
 }
 
 pub fn what_pages_share_is_kept_with_a_commit(state: &impl State) {
@@ -477,9 +563,9 @@ pub fn pages_become_known_outside_a_visit(state: &impl State) {
     let pages = vec![found("http://e.com/sitemap.xml", 1), found("http://e.com/", 1)];
     let change = Change::Found(crate::FoundPages { site: round.site, at_s: NOW_S, pages });
     let new = state.commit(std::slice::from_ref(&change)).unwrap();
-    assert_eq!(new.len(), 1);
-    assert_eq!(new[0].due.page.url, url("http://e.com/sitemap.xml"));
-    assert_eq!(state.commit(&[change]).unwrap(), vec![]);
+    assert_eq!(new.new_pages.len(), 1);
+    assert_eq!(new.new_pages[0].due.page.url, url("http://e.com/sitemap.xml"));
+    assert_eq!(state.commit(&[change]).unwrap().new_pages, vec![]);
 }
 
 pub fn an_announcement_brings_pages_nearer_that_were_not_seen_since(state: &impl State) {

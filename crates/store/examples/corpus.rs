@@ -1,16 +1,20 @@
 //! Puts a corpus of site mirrors through the store and prints what it takes and how fast it is.
 //!
 //! `corpus DIR [--sites a,b] [--work DIR] [--images-as-they-are] [--no-compact] [--speed]
-//! [--steps file|time|space|all|none]`, where DIR/SITE/VISIT/… are the files of each visit.
+//! [--steps file|time|space|all|none] [--restore-only]`, where DIR/SITE/VISIT/… are the files of
+//! each visit. `--restore-only` reads everything out of the archive of an earlier run.
 #![expect(clippy::print_stdout, reason = "this is a report for a person")]
 #![expect(clippy::unwrap_used, reason = "an experiment may stop where it stands")]
 #![expect(clippy::disallowed_methods, reason = "an experiment measures time")]
+
+mod measure;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Instant, UNIX_EPOCH};
 
+use measure::{cpu_s, peak_memory_mb};
 use nenrin_store::{
     Class, CompactOptions, Digest, LocalFolder, NewVersion, PaperBytes, PaperCount, Steps, Store,
     StoreOptions, VersionId,
@@ -21,6 +25,7 @@ use sha2::Digest as _;
 #[derive(Default)]
 struct Totals {
     html_only: bool,
+    no_html: bool,
     paper: BTreeMap<String, PaperCount>,
     paper_html: PaperBytes,
     paper_other: PaperBytes,
@@ -33,6 +38,8 @@ struct Totals {
     changed_html: (f64, u64),
     /// CPU seconds that `zstd -9` took for the same bytes, in turn with the puts.
     changed_html_by_zstd_s: f64,
+    /// One file of each content.
+    unique: BTreeMap<Digest, PathBuf>,
     last: BTreeMap<String, (VersionId, Digest)>,
 }
 
@@ -45,6 +52,20 @@ fn main() {
     };
     let corpus = PathBuf::from(&arguments[0]);
     let work = PathBuf::from(value("--work").unwrap_or_else(|| "corpus-archive".into()));
+    if flag("--restore-only") {
+        let options = options(&work, None);
+        let mut totals = Totals::default();
+        open(&work, &options)
+            .scan(&mut |head| {
+                totals.versions.push(head.id);
+                if memchr::memmem::find(&head.response_head, b"text/html").is_some() {
+                    totals.html_versions.push(head.id);
+                }
+                Ok(())
+            })
+            .unwrap();
+        return restore("as it is", &work, &options, &totals);
+    }
     let _ = std::fs::remove_dir_all(&work);
     let mut sites: Vec<String> = entries(&corpus).iter().map(|path| name(path)).collect();
     if let Some(wanted) = value("--sites") {
@@ -58,7 +79,8 @@ fn main() {
         options.first_level = level.parse().unwrap();
     }
     let store = open(&work, &options);
-    let mut totals = Totals { html_only: flag("--html-only"), ..Totals::default() };
+    let mut totals =
+        Totals { html_only: flag("--html-only"), no_html: flag("--no-html"), ..Totals::default() };
     let begin = (Instant::now(), cpu_s());
     for visit in 1..=8 {
         for (group, site) in sites.iter().enumerate() {
@@ -78,6 +100,10 @@ fn main() {
         );
     }
     println!("put: {:.1} s, {:.1} CPU s", begin.0.elapsed().as_secs_f64(), cpu_s() - begin.1);
+    // As it lies there when the program that collected has ended: the log of the index is part of
+    // the index by then.
+    drop(store);
+    let store = open(&work, &options);
     report("before compact", &store, &totals);
     let (seconds, bytes) = totals.changed_html;
     println!(
@@ -89,6 +115,12 @@ fn main() {
     );
     restore("before compact", &work, &options, &totals);
     if !flag("--no-compact") {
+        // Half of the files before compacting and half behind it, so that both had the same
+        // machine.
+        let (mut zstd_s, mut unique_bytes) = (0.0, 0);
+        if flag("--speed") {
+            by_zstd_19(&totals, 0, &mut zstd_s, &mut unique_bytes);
+        }
         let begin = (Instant::now(), cpu_s());
         let number = |name: &str| value(name).map(|text| text.parse::<usize>().unwrap());
         let defaults = CompactOptions::default();
@@ -96,20 +128,33 @@ fn main() {
             recode_images: !flag("--images-as-they-are"),
             frame_bytes: number("--frame-kb").map_or(defaults.frame_bytes, |kb| kb << 10),
             prefix_bytes: number("--prefix-kb").map_or(defaults.prefix_bytes, |kb| kb << 10),
+            versions_per_slow: number("--versions-per-slow")
+                .map_or(defaults.versions_per_slow, |versions| versions as u64),
             level: number("--compact-level").map_or(defaults.level, |level| level as i32),
             ..defaults
         };
         let done = store.compact(&compact, &mut |_, _| {}).unwrap();
+        let compact_s = cpu_s() - begin.1;
         println!(
             "compact: {:.1} s, {:.1} CPU s, {} frames, {:.1} MB compressed, {} recoded, {} of them slow to read",
             begin.0.elapsed().as_secs_f64(),
-            cpu_s() - begin.1,
+            compact_s,
             done.frames_written,
             mb(done.compressed_bytes),
             done.recoded,
             done.slow
         );
         report("after compact", &store, &totals);
+        if flag("--speed") {
+            by_zstd_19(&totals, 1, &mut zstd_s, &mut unique_bytes);
+            println!(
+                "compact: {:.0} MB of new content at {:.2} MB per CPU s, zstd -19 file by file on the same bytes at {:.2}: {:.2} times",
+                mb(unique_bytes),
+                mb(unique_bytes) / compact_s,
+                mb(unique_bytes) / zstd_s,
+                zstd_s / compact_s
+            );
+        }
         restore("after compact", &work, &options, &totals);
         let sound = store.verify(true, &mut |_, _| {}).unwrap();
         assert!(sound.is_sound(), "{:#?}", sound.damage);
@@ -156,7 +201,7 @@ fn put_visit(
         let url = CanonicalUrl::parse(&format!("https://{site}.example/{path}")).unwrap();
         let media = media_type(&path);
         let is_html = media == "text/html";
-        if totals.html_only && !is_html {
+        if if is_html { totals.no_html } else { totals.html_only } {
             continue;
         }
         let class = if is_html { Class::Html } else { Class::Other };
@@ -166,6 +211,7 @@ fn put_visit(
         } else {
             totals.paper_other.add(&count)
         }
+        totals.unique.entry(Digest::of(&body)).or_insert_with(|| file.clone());
         totals.files += 1;
         totals.raw_bytes += body.len() as u64;
         totals.raw_html_bytes += if is_html { body.len() as u64 } else { 0 };
@@ -246,10 +292,11 @@ fn restore(when: &str, work: &Path, options: &StoreOptions, totals: &Totals) {
     let cold = StoreOptions { cache_bytes: 0, ..options.clone() };
     let store = open(work, &cold);
     for (what, versions) in [("all", &totals.versions), ("html", &totals.html_versions)] {
-        let step = (versions.len() / 800).max(1);
+        if versions.is_empty() {
+            continue;
+        }
         let mut times_ms: Vec<f64> = versions
             .iter()
-            .step_by(step)
             .map(|id| {
                 let begin = cpu_s();
                 store.read(*id).unwrap();
@@ -269,16 +316,26 @@ fn restore(when: &str, work: &Path, options: &StoreOptions, totals: &Totals) {
     }
 }
 
-/// Known content against sha256, changed HTML against zstd -9, all HTML against zstd -19.
+/// Every other file of each content through `zstd -19`.
+fn by_zstd_19(totals: &Totals, which: usize, seconds: &mut f64, bytes: &mut u64) {
+    for file in totals.unique.values().skip(which).step_by(2) {
+        let body = std::fs::read(file).unwrap();
+        let begin = cpu_s();
+        std::hint::black_box(zstd::bulk::compress(&body, 19).unwrap());
+        *seconds += cpu_s() - begin;
+        *bytes += body.len() as u64;
+    }
+}
+
+/// Known content against sha256.
 fn speed(store: &Store, corpus: &Path, sites: &[String]) {
     let mut bodies = Vec::new();
     for site in sites {
         let mut files = Vec::new();
         walk(&corpus.join(site).join("8"), &mut files);
-        let html = |file: &PathBuf| media_type(file.to_str().unwrap()) == "text/html";
-        bodies.extend(files.into_iter().map(|file| (html(&file), std::fs::read(&file).unwrap())));
+        bodies.extend(files.into_iter().map(|file| std::fs::read(file).unwrap()));
     }
-    let all: u64 = bodies.iter().map(|(_, body)| body.len() as u64).sum();
+    let all: u64 = bodies.iter().map(|body| body.len() as u64).sum();
     let url = CanonicalUrl::parse("https://known.example/").unwrap();
     let rate = |what: &str, bytes: u64, work: &mut dyn FnMut()| {
         let begin = cpu_s();
@@ -290,12 +347,12 @@ fn speed(store: &Store, corpus: &Path, sites: &[String]) {
         );
     };
     rate("sha256", all, &mut || {
-        bodies.iter().for_each(|(_, body)| {
+        bodies.iter().for_each(|body| {
             std::hint::black_box(sha2::Sha256::digest(body));
         });
     });
     rate("put of known content", all, &mut || {
-        for (_, body) in &bodies {
+        for body in &bodies {
             let version = NewVersion {
                 url: &url,
                 group: 1,
@@ -314,15 +371,6 @@ fn speed(store: &Store, corpus: &Path, sites: &[String]) {
         }
         store.sync().unwrap();
     });
-    bodies.retain(|(html, _)| *html);
-    let html: u64 = bodies.iter().map(|(_, body)| body.len() as u64).sum();
-    for level in [3, 9, 19] {
-        rate(&format!("zstd -{level}, file by file"), html, &mut || {
-            bodies.iter().for_each(|(_, body)| {
-                std::hint::black_box(zstd::bulk::compress(body, level).unwrap());
-            });
-        });
-    }
 }
 
 fn media_type(path: &str) -> &'static str {
@@ -386,16 +434,4 @@ fn name(path: &Path) -> String {
 
 fn mb(bytes: u64) -> f64 {
     bytes as f64 / 1e6
-}
-
-/// CPU time of this thread.
-fn cpu_s() -> f64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    now.tv_sec as f64 + now.tv_nsec as f64 / 1e9
-}
-
-fn peak_memory_mb() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    line.and_then(|line| line.trim().split(' ').next()?.parse::<u64>().ok()).unwrap_or(0) / 1024
 }

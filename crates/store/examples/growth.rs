@@ -5,8 +5,11 @@
 #![expect(clippy::print_stdout, reason = "this is a report for a person")]
 #![expect(clippy::unwrap_used, reason = "an experiment may stop where it stands")]
 
+mod measure;
+
 use std::sync::Arc;
 
+use measure::{cpu_s, peak_memory_mb};
 use nenrin_store::{CompactOptions, LocalFolder, NewVersion, Store, StoreOptions, VersionId};
 use nenrin_urls::CanonicalUrl;
 
@@ -115,15 +118,4 @@ fn page(number: u64, visit: u64) -> Vec<u8> {
         page.push_str("</p>\n");
     }
     page.into_bytes()
-}
-
-fn cpu_s() -> f64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    now.tv_sec as f64 + now.tv_nsec as f64 / 1e9
-}
-
-fn peak_memory_mb() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    line.and_then(|line| line.trim().split(' ').next()?.parse::<u64>().ok()).unwrap_or(0) / 1024
 }

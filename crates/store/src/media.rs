@@ -5,7 +5,8 @@
 pub enum Class {
     /// Cut at tags, compared with earlier versions and with pages of the same site.
     Html = 0,
-    /// CSS, JavaScript, JSON, XML, SVG, feeds, plain text.
+    /// CSS, JavaScript, JSON, XML, SVG, feeds, plain text; and WOFF fonts, whose versions have
+    /// most of their deflated tables in common.
     Text = 1,
     /// Images, archives and all the rest.
     Other = 2,
@@ -23,17 +24,16 @@ impl Class {
 
     /// Judges by Content-Type, and by a look at the bytes when there is none.
     pub(crate) fn judge(response_head: &[u8], body: &[u8]) -> Self {
-        match header(response_head, b"content-type") {
-            Some(value) => Self::of_media_type(value),
-            None => Self::sniff(body),
+        if body.starts_with(b"wOFF") {
+            return Self::Text;
         }
-    }
-
-    fn of_media_type(value: &[u8]) -> Self {
+        let value = header(response_head, b"content-type").unwrap_or_default();
         let essence = value.split(|b| *b == b';').next().unwrap_or_default().trim_ascii();
         let essence = essence.to_ascii_lowercase();
         let ends = |tail: &[u8]| essence.ends_with(tail);
         match &essence[..] {
+            // Nobody knew.
+            b"" | b"application/octet-stream" => Self::sniff(body),
             b"text/html" | b"application/xhtml+xml" => Self::Html,
             _ if essence.starts_with(b"text/") => Self::Text,
             _ if ends(b"json") || ends(b"xml") || ends(b"javascript") => Self::Text,
@@ -75,6 +75,10 @@ mod tests {
             Class::Html
         );
         assert_eq!(
+            judge(&format!("{ok}Content-Type: application/octet-stream\r\n\r\n"), b"diff a b"),
+            Class::Text
+        );
+        assert_eq!(
             judge(&format!("{ok}content-TYPE:application/rss+xml\r\n\r\n"), b""),
             Class::Text
         );
@@ -82,6 +86,7 @@ mod tests {
         assert_eq!(judge(ok, b"\n <!DOCTYPE HTML>"), Class::Html);
         assert_eq!(judge(ok, b"body { }"), Class::Text);
         assert_eq!(judge(ok, b"\x89PNG\x00"), Class::Other);
+        assert_eq!(judge(&format!("{ok}Content-Type: font/woff\r\n\r\n"), b"wOFF"), Class::Text);
         assert_eq!(judge("", b""), Class::Other);
     }
 }

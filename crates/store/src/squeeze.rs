@@ -1,5 +1,7 @@
 //! zstd with a reference: the only place that knows the compressor.
 
+use std::cell::RefCell;
+
 use zstd::zstd_safe::{CCtx, CParameter, DCtx, DParameter, InBuffer, OutBuffer};
 
 use crate::wire::Malformed;
@@ -9,6 +11,12 @@ const LONG_DISTANCE_FROM_BYTES: usize = 1 << 20;
 
 /// Enough for the head of any zstd frame; from then on zstd says what it wants next.
 const FRAME_HEAD_BYTES: usize = 18;
+
+thread_local! {
+    /// Making a context takes as long as decompressing fifty kilobytes. Only one that refers to
+    /// nothing can be used again: a reference would have to outlive it.
+    static CONTEXT: RefCell<DCtx<'static>> = RefCell::new(DCtx::create());
+}
 
 /// Compresses `raw` at `level`; `reference` must be given again to get it back.
 pub(crate) fn compress(raw: &[u8], level: i32, reference: &[u8]) -> Vec<u8> {
@@ -50,14 +58,16 @@ pub(crate) fn decompress_into(
     raw_bytes: usize,
     reference: &[u8],
 ) -> Result<Vec<u8>, Malformed> {
-    let mut context = DCtx::create();
-    if !reference.is_empty() {
-        context.ref_prefix(reference).map_err(|_| Malformed("reference not usable"))?;
-    }
     out.clear();
     out.reserve(raw_bytes);
-    let written =
-        context.decompress(&mut out, data).map_err(|_| Malformed("zstd frame not readable"))?;
+    let unreadable = |_| Malformed("zstd frame not readable");
+    let written = if reference.is_empty() {
+        CONTEXT.with_borrow_mut(|context| context.decompress(&mut out, data)).map_err(unreadable)?
+    } else {
+        let mut context = DCtx::create();
+        context.ref_prefix(reference).map_err(|_| Malformed("reference not usable"))?;
+        context.decompress(&mut out, data).map_err(unreadable)?
+    };
     if written == raw_bytes { Ok(out) } else { Err(Malformed("zstd frame has another length")) }
 }
 

@@ -183,7 +183,11 @@ fn fill(state: &SqliteState) -> Result<(), Box<dyn std::error::Error>> {
                     &mut dice,
                 );
                 due.extend(
-                    state.commit(&[Change::Visit(Box::new(visit))])?.into_iter().map(|n| n.due),
+                    state
+                        .commit(&[Change::Visit(Box::new(visit))])?
+                        .new_pages
+                        .into_iter()
+                        .map(|n| n.due),
                 );
                 visits += 1;
                 if visits > 60 {
@@ -276,5 +280,6 @@ fn made_up_visit(
         discovered,
         new_tops: Vec::new(),
         trapped: 0,
+        links: None,
     }
 }

@@ -220,5 +220,6 @@ fn visit(
         discovered: Vec::new(),
         new_tops: Vec::new(),
         trapped: 0,
+        links: None,
     }))
 }

@@ -18,7 +18,10 @@ impl Crawl {
         out: &mut Vec<Command>,
     ) {
         match task {
-            Task::Page(due) => self.start_page(now_ms, server, due, out),
+            Task::Page(due) => {
+                self.unqueued(&due);
+                self.start_page(now_ms, server, due, out);
+            }
             Task::Robots { url, hops, allow_private } => {
                 self.start_robots(server, url, hops, allow_private, out);
             }
@@ -35,6 +38,7 @@ impl Crawl {
         let Some(site) = self.sites.get(&due.site) else {
             self.frontier.done(server.0, now_ms, Feedback::NotAsked);
             self.taken.remove(&(due.site, due.page.id));
+            self.not_visited(&due);
             return;
         };
         if !self.may_go(&due) {

@@ -1,10 +1,11 @@
 //! The crawler as a machine. Its parts: `rounds` (what a round queues), `refresher` (what is due
 //! and queued), `servers` (rules and pace), `fetches` (asking and judging), `learning` (what is
-//! learnt of servers), `visits` (what becomes true), `schedules` (when to come again, and whether
+//! learnt of servers), `ordering` (which new page first), `visits` (what becomes true), `schedules` (when to come again, and whether
 //! now is a time to collect).
 
 mod fetches;
 mod learning;
+mod ordering;
 mod refresher;
 mod rounds;
 mod schedules;
@@ -20,6 +21,7 @@ use nenrin_urls::CanonicalUrl;
 
 use self::{
     learning::Look,
+    ordering::Ordering,
     refresher::Refresher,
     rounds::next_round_ms,
     schedules::{Door, SiteSchedule},
@@ -27,6 +29,8 @@ use self::{
 use crate::{
     Command, CrawlOptions, Event, ServerLearning, Ticket, robots::Rules, round::RoundState,
 };
+
+pub use self::ordering::OrderStats;
 
 /// The crawler as a machine: [`Crawl::step`] takes what happened and says what to do.
 ///
@@ -51,7 +55,10 @@ pub struct Crawl {
     /// The day, and the visits to pages with times of their own in it.
     today: (i64, u64),
     refresher: Refresher,
+    ordering: Ordering,
     servers: BTreeMap<ServerId, ServerState>,
+    /// The bucket in which servers at rest were last looked for.
+    tidied_bucket: Option<i64>,
     frontier: Frontier<Task>,
     under_way: BTreeMap<Ticket, UnderWay>,
     /// Requests among `under_way`.
@@ -73,8 +80,8 @@ pub struct Crawl {
 struct ServerState {
     record: ServerRecord,
     rules: Rules,
-    /// Since when the rules hold, to know when to ask again.
-    rules_checked_s: i64,
+    /// Until when the rules hold.
+    rules_until_s: i64,
     learnt: ServerLearning,
     /// How far its pages' intervals are stretched.
     overflow: Overflow,
@@ -100,6 +107,7 @@ impl Crawl {
     /// A machine that knows no site yet; the first event is [`Event::Sites`].
     pub fn new(options: CrawlOptions) -> Self {
         let frontier = Frontier::new(options.politeness.clone());
+        let ordering = Ordering::new(options.order);
         Self {
             options,
             sites: BTreeMap::new(),
@@ -111,7 +119,9 @@ impl Crawl {
             doors_until_ms: i64::MIN,
             today: (0, 0),
             refresher: Refresher::default(),
+            ordering,
             servers: BTreeMap::new(),
+            tidied_bucket: None,
             frontier,
             under_way: BTreeMap::new(),
             fetching: 0,
@@ -129,13 +139,23 @@ impl Crawl {
     pub fn step(&mut self, now_ms: i64, event: Event) -> Vec<Command> {
         let mut out = Vec::new();
         match event {
-            Event::Sites(sites) => self.sites_told(sites, &mut out),
+            Event::Sites(sites) => {
+                self.sites_told(sites, &mut out);
+                self.tell_order_of_pages(&mut out);
+            }
             Event::SharedLoaded { site, bytes, visits_today } => {
                 self.shared_loaded(now_ms, site, &bytes, visits_today);
             }
             Event::DueLoaded { query, load, servers } => {
                 self.due_loaded(now_ms, &query, load, servers, &mut out);
             }
+            Event::OrderLoaded(bytes) => self.order_loaded(&bytes, &mut out),
+            Event::FoundLoaded { after, pages } => self.found_loaded(after, &pages, &mut out),
+            Event::NewLoaded { places, pages, servers } => {
+                self.new_loaded(now_ms, &places, pages, servers, &mut out);
+            }
+            Event::LinksLoaded(pages) => self.links_loaded(pages),
+            Event::LinksRead { page, links } => self.links_read(page, links, &mut out),
             Event::Hint(pull) => self.pull_forward(pull, &mut out),
             Event::CollectNow(site) => {
                 self.wanted.insert(site);
@@ -148,14 +168,15 @@ impl Crawl {
             Event::Stored { ticket, version, stored_bytes } => {
                 self.stored(ticket, version, stored_bytes, &mut out);
             }
-            Event::Committed { tickets, rounds_ended, new_pages, servers } => {
-                self.committed(now_ms, &tickets, &rounds_ended, new_pages, servers, &mut out);
+            Event::Committed { tickets, rounds_ended, committed, servers } => {
+                self.committed(now_ms, &tickets, &rounds_ended, committed, servers, &mut out);
             }
             Event::Wake => self.wake_ms = None,
             Event::Stop => {
                 self.stopping = true;
                 self.keep_all(&mut out);
                 self.keep_learnt(&mut out);
+                self.keep_order(&mut out);
             }
             Event::Room(room) => self.no_room = !room,
             Event::Full(sites) => self.sites_full(sites),
@@ -173,6 +194,11 @@ impl Crawl {
     /// Pages in the short-term queue.
     pub fn queued(&self) -> usize {
         self.frontier.queued()
+    }
+
+    /// Servers in memory.
+    pub fn servers_known(&self) -> usize {
+        self.servers.len()
     }
 
     /// Requests under way.
@@ -205,9 +231,12 @@ impl Crawl {
             return;
         }
         self.watch_doors(now_ms);
+        self.forget_servers(now_ms);
         self.begin_due_rounds(now_ms, out);
         self.load_more(out);
         self.refresh(now_ms, out);
+        self.advance_order(out);
+        self.feed_new(now_ms, BTreeMap::new(), out);
         while self.fetching < self.options.parallel
             && self.under_way.len() < self.options.parallel + self.options.unstored_max
         {
@@ -227,7 +256,8 @@ impl Crawl {
     fn take_options(&mut self, options: CrawlOptions) {
         self.frontier.set_politeness(options.politeness.clone());
         let asked_before_ms = self.options.asked_before_ms;
-        self.options = CrawlOptions { asked_before_ms, ..options };
+        let order = self.options.order;
+        self.options = CrawlOptions { asked_before_ms, order, ..options };
     }
 
     fn new_ticket(&mut self) -> Ticket {

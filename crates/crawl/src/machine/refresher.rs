@@ -43,6 +43,11 @@ impl Refresher {
         self.asked = None;
     }
 
+    /// Whether pages of this server wait to be loaded.
+    pub(super) fn awaits(&self, server: ServerId) -> bool {
+        self.more.contains(&server) || self.hungry.contains(&server)
+    }
+
     /// Whether a page of this server may be due without being queued.
     fn note_more(&mut self, server: ServerId, queue_is_low: bool) {
         self.more.insert(server);
@@ -69,7 +74,8 @@ impl Crawl {
             room -= limit;
             let (until_s, after) = (scan.until_bucket * self.options.bucket_s, scan.after);
             let without = self.closed_sites();
-            let query = DueQuery { until_s, after, server: None, without, per_server, limit };
+            let query =
+                DueQuery { until_s, new: false, after, server: None, without, per_server, limit };
             self.refresher.asked = Some(query.clone());
             out.push(Command::LoadDue(query));
         }
@@ -82,6 +88,7 @@ impl Crawl {
             let limit = per_server + self.frontier.queued_for(server.0) + self.under_way.len();
             out.push(Command::LoadDue(DueQuery {
                 until_s,
+                new: false,
                 after: None,
                 server: Some(server),
                 without: self.closed_sites(),
@@ -109,6 +116,7 @@ impl Crawl {
     ) {
         self.meet_servers(now_ms, servers);
         match query.server {
+            Some(server) if query.new => self.any_new_loaded(server, !load.pages.is_empty()),
             None => self.scan_goes_on(query, &load),
             Some(server) if load.next.is_none() && load.more.is_empty() => {
                 self.refresher.more.remove(&server);
@@ -118,7 +126,7 @@ impl Crawl {
         for due in load.pages {
             self.enqueue_due(now_ms, due, out);
         }
-        for server in load.more {
+        for server in load.more.into_iter().filter(|_| !query.new) {
             self.more_of(server);
         }
     }
@@ -144,13 +152,15 @@ impl Crawl {
         if self.taken.contains_key(&place) || !self.is_open(due.site) {
             return;
         }
+        let is_new = due.page.visited_s.is_none();
         let full = self.frontier.queued() >= self.options.queue_max
-            || self.frontier.queued_for(server.0) >= 2 * self.options.server_queue_max;
+            || (!is_new && self.frontier.queued_for(server.0) >= 2 * self.options.server_queue_max);
         if full {
+            self.not_visited(&due);
             self.more_of(server);
             return;
         }
-        if self.put_off(now_ms, &due, out) {
+        if !is_new && self.put_off(now_ms, &due, out) {
             return;
         }
         self.taken.insert(place, false);
@@ -169,6 +179,7 @@ impl Crawl {
         if self.refresher.more.contains(&server) && self.queue_is_low(server) {
             self.refresher.hungry.insert(server);
         }
+        self.new_pages_shrank(server);
     }
 
     fn queue_is_low(&self, server: ServerId) -> bool {
@@ -192,18 +203,17 @@ impl Crawl {
         wanted.then(|| (self.bucket(now_ms) + 1) * 1000 * self.options.bucket_s.max(1))
     }
 
-    /// Puts a page into its server's queue. A page that has never been visited stands among the new
-    /// ones if its site lets each page have its own time; a crawl order may set their priority.
+    /// Puts a page into its server's queue. A page that was never visited stands among the new
+    /// ones, by the crawl order; but a round begins with its top pages, sitemaps and feeds.
     pub(super) fn push_page(&mut self, due: DuePage) {
-        let server = due.page.id.server().0;
         let in_round = self.taken.get(&(due.site, due.page.id)).copied().unwrap_or(false);
-        let new = !in_round && due.page.visited_s.is_none();
-        let priority = if new { new_page_priority(&due) } else { self.priority(&due, in_round) };
-        let task = Task::Page(Box::new(due));
-        match new {
-            true => self.frontier.push_new(server, priority, task),
-            false => self.frontier.push(server, priority, task),
+        let begins_round = in_round && (due.depth <= 1 || self.is_source(&due));
+        if due.page.visited_s.is_none() && !begins_round {
+            return self.push_new(due);
         }
+        let server = due.page.id.server().0;
+        let priority = self.priority(&due, in_round);
+        self.frontier.push(server, priority, Task::Page(Box::new(due)));
     }
 
     /// Who has waited longest goes first; within a round, pages nearer to a top page.
@@ -216,9 +226,4 @@ impl Crawl {
         };
         since_s.max(1).unsigned_abs()
     }
-}
-
-/// Pages nearer to a top page first.
-fn new_page_priority(due: &DuePage) -> u64 {
-    u64::from(due.depth)
 }

@@ -144,6 +144,7 @@ impl Crawl {
 
     /// A page whose site has closed goes back to rest: it stays due in the state.
     pub(super) fn put_to_rest(&mut self, due: &DuePage) {
+        self.not_visited(due);
         let in_round = self.taken.remove(&(due.site, due.page.id)).unwrap_or(false);
         if let Some(round) = self.rounds.get_mut(&due.site).filter(|_| in_round) {
             round.open -= 1;

@@ -63,7 +63,7 @@ impl Crawl {
                 SiteSchedule { scheduler, ready: false, today: (0, 0) }
             });
         }
-        self.refresher.look_again();
+        self.look_again();
     }
 
     pub(super) fn shared_loaded(
@@ -82,8 +82,14 @@ impl Crawl {
         let so_far = if self.today.0 == day { self.today.1 } else { 0 };
         self.today = (day, so_far + visits_today);
         self.forget_door(site);
-        self.refresher.look_again();
+        self.look_again();
         self.share_budget();
+    }
+
+    /// Pages that rest may be visited now: they are looked for again.
+    pub(super) fn look_again(&mut self) {
+        self.refresher.look_again();
+        self.new_pages_look_again();
     }
 
     /// Divides the archive's budget among the sites without their own, by what their pages ask for.
@@ -138,7 +144,7 @@ impl Crawl {
         let until_ms = self.doors.values().map(|door| door.until_ms);
         self.doors_until_ms = until_ms.min().unwrap_or(i64::MAX);
         if opened {
-            self.refresher.look_again();
+            self.look_again();
             self.share_budget();
         }
     }

@@ -12,6 +12,9 @@ use crate::{
     verdict::{self, Verdict},
 };
 
+/// A server that was not asked for this long is at rest: all that is known of it is committed.
+const AT_REST_MS: i64 = 2 * 3_600_000;
+
 /// robots.txt goes before any page of its server.
 const ROBOTS_PRIORITY: u64 = 0;
 
@@ -28,13 +31,40 @@ impl Crawl {
             pace.trouble_ms = record.asked_ms.filter(|_| record.strikes > 0);
             self.frontier.set_pace(record.id.0, pace);
             let id = record.id;
-            let rules_checked_s = now_ms / 1000;
+            let rules_until_s = i64::MIN;
             let overflow = Overflow::new(record.stretch_percent);
             let learnt = ServerLearning::of(&record.notes);
             let rules = Rules::Unknown;
-            let state = ServerState { record, rules, rules_checked_s, learnt, overflow };
+            let state = ServerState { record, rules, rules_until_s, learnt, overflow };
             self.servers.insert(id, state);
             self.refresh_rules(now_ms, id);
+        }
+    }
+
+    /// Once in a bucket, leaves servers at rest to the state if there are many: their pages bring
+    /// them along when their time comes.
+    pub(super) fn forget_servers(&mut self, now_ms: i64) {
+        let bucket = self.bucket(now_ms);
+        if self.servers.len() <= self.options.servers_kept || self.tidied_bucket == Some(bucket) {
+            return;
+        }
+        self.tidied_bucket = Some(bucket);
+        let at_rest = |server: &ServerId| {
+            let pace = self.frontier.pace(server.0);
+            let quiet_ms = |pace: &Pace| {
+                let last_ms = pace.asked_ms.max(pace.resting_until_ms);
+                last_ms.map_or(0, |last_ms| now_ms - last_ms)
+            };
+            pace.is_some_and(|pace| quiet_ms(pace) >= AT_REST_MS)
+                && !self.unkept.contains(server)
+                && !self.refresher.awaits(*server)
+        };
+        let resting: Vec<ServerId> = self.servers.keys().copied().filter(at_rest).collect();
+        let surplus = self.servers.len() - self.options.servers_kept;
+        for server in resting.into_iter().take(surplus) {
+            if self.frontier.forget(server.0) {
+                self.servers.remove(&server);
+            }
         }
     }
 
@@ -42,7 +72,7 @@ impl Crawl {
     pub(super) fn refresh_rules(&mut self, now_ms: i64, server: ServerId) {
         let Some(state) = self.servers.get_mut(&server) else { return };
         state.rules = robots::rules(&state.record, now_ms / 1000, &self.options);
-        state.rules_checked_s = now_ms / 1000;
+        state.rules_until_s = robots::rules_until_s(&state.record, now_ms / 1000, &self.options);
         let crawl_delay_ms = match &state.rules {
             Rules::Known(rules) => rules.crawl_delay().map(|delay| delay.as_millis() as i64),
             _ => None,
@@ -62,7 +92,7 @@ impl Crawl {
         url: &CanonicalUrl,
     ) -> RobotsAnswer {
         let now_s = now_ms / 1000;
-        let old = |s: &ServerState| now_s - s.rules_checked_s >= self.options.robots_fresh_s;
+        let old = |s: &ServerState| now_s >= s.rules_until_s;
         if self.servers.get(&server).is_some_and(old) {
             self.refresh_rules(now_ms, server);
         }
@@ -150,9 +180,10 @@ impl Crawl {
     pub(super) fn leave(&mut self, server: ServerId) {
         for task in self.frontier.drain(server.0) {
             let Task::Page(due) = task else { continue };
+            self.not_visited(&due);
             let in_round = self.taken.remove(&(due.site, due.page.id)).unwrap_or(false);
             if !in_round {
-                self.refresher.look_again();
+                self.look_again();
             }
             if let Some(round) = self.rounds.get_mut(&due.site).filter(|_| in_round) {
                 round.open -= 1;
@@ -190,7 +221,13 @@ impl Crawl {
         }
         let feedback = robots_feedback(&fetched);
         let answered = matches!(feedback, Feedback::Answered { .. });
-        if answered {
+        let has_good = self.servers.get(&server).is_some_and(|state| {
+            let good_s = state.record.robots.as_ref().map(|copy| copy.good_at_s);
+            good_s.is_some_and(|good_s| now_s - good_s < self.options.robots_stale_s)
+        });
+        // Without an answer the last good copy serves for another day, as long as it may.
+        let settled = answered || has_good;
+        if settled {
             let change = Change::Robots { server, tried_s: now_s, copy };
             out.push(Command::Commit { ticket: None, change });
         }
@@ -198,10 +235,11 @@ impl Crawl {
         self.find_named_sitemaps(now_ms, server, out);
         self.fail_first_waiting(now_ms, server, &fetched, out);
         self.server_told(now_ms, server, feedback, out);
-        // A server that could not be asked is asked for its rules again after its rest, not after
-        // a day; nor does the state remember the attempt, or the next process would wait a day.
+        // Without any copy a server that could not be asked is asked for its rules again after its
+        // rest, not after a day; nor does the state remember the attempt, or the next process
+        // would wait a day.
         if let Some(state) = self.servers.get_mut(&server)
-            && !answered
+            && !settled
         {
             state.record.robots_tried_s = None;
             state.rules = Rules::Unknown;
@@ -223,6 +261,7 @@ impl Crawl {
             return;
         }
         let Some(Task::Page(due)) = self.frontier.take_from(server.0) else { return };
+        self.unqueued(&due);
         let verdict = match &fetched.result {
             Err(trouble) => verdict::trouble(trouble),
             Ok(answer) => Verdict {

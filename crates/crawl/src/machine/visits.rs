@@ -1,15 +1,21 @@
 //! Visits: all that one makes true, and what follows once it is committed.
 
+use std::collections::BTreeMap;
+
 use nenrin_state::{
-    Change, Discovered, DuePage, NewPage, Outcome, PageUpdate, ServerRecord, VersionRow,
+    Change, Committed, Discovered, DuePage, NewPage, Outcome, PageUpdate, ServerRecord, VersionRow,
     VisitCommit,
 };
 use nenrin_urls::CanonicalUrl;
 
 use super::{Crawl, UnderWay};
 use crate::{
-    Answer, Command, FoundLink, LinkRole, Ticket, signals::assumed_depth, verdict::Verdict,
+    Answer, Command, FoundLink, LinkRole, SignalKind, Ticket, signals::assumed_depth,
+    verdict::Verdict,
 };
+
+/// Links of one page that a crawl order is told of; some pages are nothing but links.
+const LINKS_MAX: usize = 2_000;
 
 impl Crawl {
     pub(super) fn visit(
@@ -68,6 +74,7 @@ impl Crawl {
             discovered,
             new_tops,
             trapped,
+            links: answer.filter(|_| outcome == Outcome::Changed).map(links_of),
         };
         if let (Some(answer), Outcome::Changed) = (answer, outcome) {
             let comparison = answer.comparison.as_deref();
@@ -138,7 +145,11 @@ impl Crawl {
             hops: 0,
             due_s,
         });
-        (found.collect(), Vec::new())
+        let mut found: Vec<Discovered> = found.collect();
+        // Pages of other hosts become known first: their hosts are hardly known yet (paper 003).
+        let host = due.page.url.host();
+        found.sort_by_key(|page| page.url.host() == host);
+        (found, Vec::new())
     }
 
     pub(super) fn stored(
@@ -193,12 +204,14 @@ impl Crawl {
         now_ms: i64,
         tickets: &[Ticket],
         rounds_ended: &[i64],
-        new_pages: Vec<NewPage>,
+        committed: Committed,
         servers: Vec<ServerRecord>,
         out: &mut Vec<Command>,
     ) {
         self.meet_servers(now_ms, servers);
-        for NewPage { due } in new_pages {
+        let mut fresh = BTreeMap::new();
+        for NewPage { due } in committed.new_pages {
+            self.order_page(&due, out);
             if let Some(site) = self.sites.get_mut(&due.site) {
                 site.counts.pages += 1;
             }
@@ -209,9 +222,15 @@ impl Crawl {
             } else if self.options.due_pages
                 && due.page.due_s.is_some_and(|due_s| due_s <= now_ms / 1000)
             {
-                self.enqueue_due(now_ms, due, out);
+                if due.depth > 1 && due.page.visited_s.is_none() {
+                    fresh.insert(due.page.nth, due);
+                } else {
+                    self.enqueue_due(now_ms, due, out);
+                }
             }
         }
+        committed.linked.iter().for_each(|linked| self.order_links(linked));
+        self.feed_new(now_ms, fresh, out);
         for ticket in tickets {
             match self.under_way.remove(ticket) {
                 Some(UnderWay::Committing { site, page, .. }) => {
@@ -227,5 +246,14 @@ impl Crawl {
         for &round in rounds_ended {
             self.round_ended(round, out);
         }
+    }
+}
+
+/// Where a page's links lead, for the crawl order. A sitemap names pages without choosing.
+fn links_of(answer: &Answer) -> Vec<CanonicalUrl> {
+    match (&answer.location, answer.signal) {
+        (Some(to), _) if (300..400).contains(&answer.status) => vec![to.clone()],
+        (_, Some(SignalKind::Sitemap)) => Vec::new(),
+        _ => answer.links.iter().take(LINKS_MAX).map(|link| link.url.clone()).collect(),
     }
 }

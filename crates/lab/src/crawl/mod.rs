@@ -5,10 +5,12 @@
 //! - [`web`]: the simulated servers, whose pages change and fail by the seed, and [`oddities`]: what
 //!   is wrong with some of them;
 //! - [`simulation`]: the event queue that carries out the machine's commands;
-//! - [`checkers`]: one law each, watching from outside.
+//! - [`checkers`]: one law each, watching from outside;
+//! - [`seeds`]: thousands of small worlds, one after the other.
 
 pub mod checkers;
 pub mod oddities;
+pub mod seeds;
 pub mod simulation;
 pub mod web;
 
@@ -42,6 +44,10 @@ pub struct CrawlOptions {
     pub crashes: u32,
     /// Whether some servers show missing pages, challenge, trap or lie.
     pub oddities: bool,
+    /// Whether rules appear and vanish in robots.txt files, or the files cannot be had.
+    pub robots_changes: bool,
+    /// Servers that the crawler may keep in memory at rest, if not its own default.
+    pub servers_kept: Option<usize>,
     /// A law to be broken on purpose, to see its checker fail.
     pub sabotage: Option<Sabotage>,
 }
@@ -60,6 +66,8 @@ impl Default for CrawlOptions {
             faults: 0.02,
             crashes: 20,
             oddities: true,
+            robots_changes: true,
+            servers_kept: None,
             sabotage: None,
         }
     }

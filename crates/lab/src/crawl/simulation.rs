@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use nenrin_crawl::{Command, Crawl, Event, FetchOrder, Ticket};
+use nenrin_crawl::{Answer, Command, Crawl, Event, FetchOrder, Ticket};
 use nenrin_state::{
     Change, DayQuery, DuePage, DueQuery, Outcome, Schedule, ServerId, SiteConditions, SqliteState,
     State,
@@ -14,7 +14,7 @@ use crate::LabError;
 
 use super::{
     CrawlOptions, CrawlReport,
-    checkers::{Durability, Judgement, Once, Politeness, Starvation},
+    checkers::{Durability, Judgement, Once, Politeness, Robots, Starvation},
     oddities::Truth,
     web::{Reply, Web},
 };
@@ -40,6 +40,8 @@ pub enum Sabotage {
     BlindToLooks,
     /// Some pages are never loaded from the long-term queue.
     LeakyBuckets,
+    /// The machine takes every robots.txt for one that allows everything.
+    DeafToRobots,
 }
 
 struct Simulation {
@@ -51,9 +53,9 @@ struct Simulation {
     sequence: u64,
     now_ms: i64,
     under_way: BTreeMap<Ticket, (FetchOrder, Truth)>,
-    servers_told: BTreeSet<ServerId>,
     trace: blake3::Hasher,
     politeness: Politeness,
+    robots: Robots,
     durability: Durability,
     once: Once,
     judgement: Judgement,
@@ -104,16 +106,17 @@ impl Simulation {
         Ok(Self {
             options: options.clone(),
             web: Web::new(options.seed, options.servers, options.pages, options.faults)
-                .with_oddities(options.oddities),
+                .with_oddities(options.oddities)
+                .with_moods(options.robots_changes),
             state: SqliteState::in_memory(3600)?,
             machine: machine(options, None),
             queue: BTreeMap::new(),
             sequence: 0,
             now_ms: BEGIN_MS,
             under_way: BTreeMap::new(),
-            servers_told: BTreeSet::new(),
             trace: blake3::Hasher::new(),
             politeness: Politeness::default(),
+            robots: Robots::default(),
             durability: Durability::default(),
             once: Once::default(),
             judgement: Judgement::default(),
@@ -216,8 +219,8 @@ impl Simulation {
         self.life += 1;
         self.wake_ms = None;
         self.under_way.clear();
-        self.servers_told.clear();
         self.politeness.crashed(self.now_ms);
+        self.robots.crashed();
         self.machine = machine(&self.options, Some(self.now_ms));
         self.start();
     }
@@ -248,7 +251,7 @@ impl Simulation {
             }
             Command::LoadRound { round, after, limit } => {
                 let pages = self.state.load_round(&round, after, limit)?;
-                let servers = self.untold(pages.iter())?;
+                let servers = self.servers_of(pages.iter())?;
                 let event = Event::PagesLoaded { round: round.id, pages, servers };
                 self.later(0, Happening::Event(event));
             }
@@ -261,6 +264,27 @@ impl Simulation {
                 let bytes = self.state.shared(site)?;
                 let event = Event::SharedLoaded { site, bytes, visits_today };
                 self.later(0, Happening::Event(event));
+            }
+            Command::LoadOrder => {
+                let bytes = self.state.order()?;
+                self.later(0, Happening::Event(Event::OrderLoaded(bytes)));
+            }
+            Command::LoadFound { after, limit } => {
+                let pages = self.state.found(after, limit)?;
+                self.later(0, Happening::Event(Event::FoundLoaded { after, pages }));
+            }
+            Command::LoadNew(places) => {
+                let pages = self.state.load_found(&places)?;
+                let servers = self.servers_of(pages.iter())?;
+                self.later(0, Happening::Event(Event::NewLoaded { places, pages, servers }));
+            }
+            Command::LoadLinks(places) => {
+                let links = self.state.links(&places)?;
+                self.later(0, Happening::Event(Event::LinksLoaded(links)));
+            }
+            Command::ReadLinks(page) => {
+                let links = self.web.links_of(&page.url, self.now_ms / 1000);
+                self.later(0, Happening::Event(Event::LinksRead { page: page.page, links }));
             }
             Command::Fetch(order) => self.fetch(*order),
             Command::Store(order) => {
@@ -288,7 +312,7 @@ impl Simulation {
             load.pages.retain(|due| !due.page.url.path().ends_with('3'));
         }
         self.report.loads += 1;
-        let servers = self.untold(load.pages.iter())?;
+        let servers = self.servers_of(load.pages.iter())?;
         self.later(0, Happening::Event(Event::DueLoaded { query, load, servers }));
         Ok(())
     }
@@ -296,15 +320,17 @@ impl Simulation {
     fn fetch(&mut self, order: FetchOrder) {
         self.report.fetches += 1;
         let server = order.url.server();
-        let crawl_delay_ms = self.web.crawl_delay_ms(&server);
+        let crawl_delay_ms = self.robots.pause_ms(&server);
         // A crawl-delay binds once the robots.txt that tells it has been read.
         let knows = order.purpose != nenrin_crawl::Purpose::Robots;
         let own_ms = self.options.delay_ms.map_or(1_000, |ms| ms as i64);
         let pause_ms = if knows { crawl_delay_ms.max(own_ms) } else { own_ms };
         let in_hours =
             self.options.window.as_ref().is_none_or(|window| window.is_open(self.now_ms / 1000));
-        let allowed = (self.web.allows(&order.url) && in_hours) || !knows;
-        self.politeness.asked(self.now_ms, &server, pause_ms, allowed);
+        self.politeness.asked(self.now_ms, &server, pause_ms, in_hours || !knows);
+        if knows {
+            self.robots.asked(self.now_ms / 1000, &order.url);
+        }
         self.note("fetch", order.url.as_str());
         let reply = self.web.answer(&order, self.now_ms, self.report.fetches);
         let (ticket, elapsed_ms) = (order.ticket, reply.fetched.elapsed_ms);
@@ -314,6 +340,14 @@ impl Simulation {
 
     fn answered(&mut self, ticket: Ticket, mut reply: Reply) {
         let Some((order, _)) = self.under_way.get(&ticket) else { return };
+        if order.purpose == nenrin_crawl::Purpose::Robots {
+            let (now_s, server) = (self.now_ms / 1000, order.url.server());
+            self.robots.answered(now_s, &server, &reply.fetched.result);
+            if self.options.sabotage == Some(Sabotage::DeafToRobots) {
+                let answer = Answer { status: 404, ..Answer::default() };
+                reply.fetched.result = Ok(answer);
+            }
+        }
         let answer = reply.fetched.result.as_mut().ok();
         let retry_after_s = answer.as_ref().and_then(|answer| answer.retry_after_s);
         self.politeness.answered(self.now_ms, &order.url.server(), retry_after_s);
@@ -350,15 +384,23 @@ impl Simulation {
             _ => None,
         });
         let rounds_ended = ended.collect();
-        let new_pages = self.state.commit(&changes)?;
+        let committed = self.state.commit(&changes)?;
+        for change in &changes {
+            if let Change::Robots { server, .. } = change {
+                for record in self.state.servers(&[*server])? {
+                    self.robots.committed(&record.server);
+                }
+            }
+        }
+        let new_pages = &committed.new_pages;
         self.durability.committed(linked.iter());
         self.durability.committed(new_pages.iter().map(|new| &new.due.page.url));
-        let servers = self.untold(new_pages.iter().map(|new| &new.due))?;
+        let servers = self.servers_of(new_pages.iter().map(|new| &new.due))?;
         let tickets: Vec<Ticket> = tickets.into_iter().flatten().collect();
         for ticket in &tickets {
             self.under_way.remove(ticket);
         }
-        self.step(Event::Committed { tickets, rounds_ended, new_pages, servers })
+        self.step(Event::Committed { tickets, rounds_ended, committed, servers })
     }
 
     fn watch_visit(
@@ -384,15 +426,12 @@ impl Simulation {
         self.note("visit", &told);
     }
 
-    fn untold<'a>(
-        &mut self,
+    fn servers_of<'a>(
+        &self,
         pages: impl Iterator<Item = &'a DuePage>,
     ) -> Result<Vec<nenrin_state::ServerRecord>, LabError> {
-        let ids: Vec<ServerId> = pages
-            .map(|due| due.page.id.server())
-            .filter(|&server| self.servers_told.insert(server))
-            .collect();
-        Ok(self.state.servers(&ids)?)
+        let ids: BTreeSet<ServerId> = pages.map(|due| due.page.id.server()).collect();
+        Ok(self.state.servers(&ids.into_iter().collect::<Vec<_>>())?)
     }
 
     fn note(&mut self, what: &str, detail: &str) {
@@ -407,7 +446,7 @@ impl Simulation {
         self.judgement.check(&self.web, &self.state)?;
         let mut starvation = Starvation::default();
         if self.options.continuous.is_some() {
-            starvation.check(&self.state, self.now_ms / 1000)?;
+            starvation.check(&self.web, &self.state, self.now_ms / 1000)?;
         }
         self.report.pages = self.state.stats()?.pages;
         let stretched = self.state.stretched(1)?.first().map_or(100, |(_, percent)| *percent);
@@ -415,6 +454,7 @@ impl Simulation {
         self.report.trace = self.trace.finalize().to_hex()[..32].to_owned();
         let checked = [
             self.politeness.findings,
+            self.robots.findings,
             self.durability.findings,
             self.once.findings,
             self.judgement.findings,
@@ -429,6 +469,9 @@ impl Simulation {
 fn machine(options: &CrawlOptions, asked_before_ms: Option<i64>) -> Crawl {
     let mut machine =
         nenrin_crawl::CrawlOptions { asked_before_ms, ..nenrin_crawl::CrawlOptions::default() };
+    if let Some(servers) = options.servers_kept {
+        machine.servers_kept = servers;
+    }
     if options.sabotage == Some(Sabotage::HurriedPolitely) {
         machine.politeness.delay_ms -= 1_000;
     }
@@ -544,6 +587,7 @@ mod tests {
             (Sabotage::ForgetfulCommit, "is lost"),
             (Sabotage::BlindToSameness, "same content"),
             (Sabotage::LeakyBuckets, "has been due"),
+            (Sabotage::DeafToRobots, "the robots.txt in force forbids it"),
         ] {
             let rounds = CrawlOptions { continuous: None, ..continuous("auto") };
             for options in [rounds, continuous("auto")] {

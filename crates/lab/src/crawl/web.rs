@@ -16,6 +16,23 @@ pub struct Web {
     faults: f64,
     /// Whether some servers are not as they should be.
     pub(super) odd: bool,
+    /// Whether some servers' robots.txt is another now and then, or none.
+    moody: bool,
+}
+
+/// What a server has in the place of its robots.txt for some days.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RobotsMood {
+    /// Its usual rules.
+    Usual,
+    /// More rules.
+    Strict,
+    /// None.
+    Absent,
+    /// An error of the server.
+    Broken,
+    /// Nobody answers for it.
+    Silent,
 }
 
 /// What came of a request, and what only the simulation knows of it.
@@ -32,12 +49,34 @@ const SHUT: &str = "/shut";
 impl Web {
     /// A web of that many servers and pages.
     pub fn new(seed: u64, servers: u32, pages: u32, faults: f64) -> Self {
-        Self { seed, servers, pages, faults, odd: true }
+        Self { seed, servers, pages, faults, odd: true, moody: true }
     }
 
     /// The same web, with odd servers or without.
     pub fn with_oddities(self, odd: bool) -> Self {
         Self { odd, ..self }
+    }
+
+    /// The same web, with robots.txt files that change or without.
+    pub fn with_moods(self, moody: bool) -> Self {
+        Self { moody, ..self }
+    }
+
+    /// What a server has for a robots.txt at a time: half of them change their minds every five
+    /// days.
+    pub fn robots_mood(&self, server: u32, at_s: i64) -> RobotsMood {
+        let server = u64::from(server);
+        if !self.moody || self.draw(&[40, server]) < 0.5 {
+            return RobotsMood::Usual;
+        }
+        let turn = at_s.max(0).unsigned_abs() / (5 * 86_400);
+        match (self.draw(&[41, server, turn]) * 100.0) as u32 {
+            0..40 => RobotsMood::Usual,
+            40..60 => RobotsMood::Strict,
+            60..75 => RobotsMood::Absent,
+            75..88 => RobotsMood::Broken,
+            _ => RobotsMood::Silent,
+        }
     }
 
     /// The top page of every server.
@@ -145,6 +184,12 @@ impl Web {
             let fetched = self.fault(attempt, elapsed_ms);
             return Reply { fetched, truth: Truth::default() };
         }
+        if order.purpose == Purpose::Robots
+            && let Some(server) = Self::server_of(&order.url)
+        {
+            let result = self.robots(&order.url.server(), server, now_ms / 1000);
+            return Reply { fetched: Fetched { elapsed_ms, result }, truth: Truth::default() };
+        }
         let (answer, truth) = self.good(order, now_ms);
         Reply { fetched: Fetched { elapsed_ms, result: Ok(answer) }, truth }
     }
@@ -157,9 +202,6 @@ impl Web {
         let Some(server) = Self::server_of(&order.url).filter(|&s| s < self.servers) else {
             return not_found();
         };
-        if order.purpose == Purpose::Robots {
-            return (self.robots(&order.url.server(), server), Truth::default());
-        }
         let exists = self.exists(&order.url) && !self.absences(&order.url, now_ms / 1000).1;
         if let Some(odd) = self.odd(order, server, exists, now_ms) {
             return odd;
@@ -172,20 +214,12 @@ impl Web {
     }
 
     fn fault(&self, attempt: u64, elapsed_ms: i64) -> Fetched {
-        let trouble = |kind: &str, of_server| {
-            Err(Trouble {
-                kind: kind.to_owned(),
-                detail: "simulated".to_owned(),
-                of_server,
-                refused: false,
-            })
-        };
         let status =
             |status, retry_after_s| Ok(Answer { status, retry_after_s, ..Answer::default() });
         let result = match self.pick(&[5, attempt], 6) {
-            0 => trouble("timeout", true),
-            1 => trouble("connect", true),
-            2 => trouble("body-cut", false),
+            0 => Err(trouble("timeout", true)),
+            1 => Err(trouble("connect", true)),
+            2 => Err(trouble("body-cut", false)),
             3 => status(500, None),
             4 => status(429, Some(120)),
             _ => status(503, None),
@@ -193,18 +227,25 @@ impl Web {
         Fetched { elapsed_ms, result }
     }
 
-    fn robots(&self, server: &Server, number: u32) -> Answer {
+    fn robots(&self, server: &Server, number: u32, at_s: i64) -> Result<Answer, Trouble> {
+        let more = match self.robots_mood(number, at_s) {
+            RobotsMood::Usual => "",
+            RobotsMood::Strict => "Disallow: /d1/\nDisallow: /d3/\n",
+            RobotsMood::Absent => return Ok(Answer { status: 404, ..Answer::default() }),
+            RobotsMood::Broken => return Ok(Answer { status: 500, ..Answer::default() }),
+            RobotsMood::Silent => return Err(trouble("timeout", true)),
+        };
         let delay_s = self.crawl_delay_ms(server) / 1000;
         let delay = if delay_s > 0 { format!("Crawl-delay: {delay_s}\n") } else { String::new() };
         let sitemap = self.sitemap_line(number);
-        let text = format!("User-agent: *\n{delay}Disallow: {SHUT}\n{sitemap}");
-        Answer {
+        let text = format!("User-agent: *\n{delay}Disallow: {SHUT}\n{more}{sitemap}");
+        Ok(Answer {
             status: 200,
             mime: "text/plain".to_owned(),
             body_bytes: text.len() as u64,
             robots_body: text.into_bytes(),
             ..Answer::default()
-        }
+        })
     }
 
     fn page(&self, order: &FetchOrder, (server, page): (u32, u32), revision: u64) -> Answer {
@@ -239,6 +280,13 @@ impl Web {
             .collect()
     }
 
+    /// Where the links of a page lead at a time.
+    pub fn links_of(&self, url: &CanonicalUrl, at_s: i64) -> Vec<CanonicalUrl> {
+        let Some((server, page)) = Self::place(url) else { return Vec::new() };
+        let links = self.links(server, page, self.revision(url, at_s));
+        links.into_iter().map(|link| link.url).collect()
+    }
+
     pub(super) fn hash(&self, parts: &[u64]) -> u64 {
         let mut state = self.seed ^ 0x6e65_6e72_696e;
         for &part in parts {
@@ -258,6 +306,11 @@ impl Web {
     fn pick(&self, parts: &[u64], below: u32) -> u32 {
         (self.hash(parts) % u64::from(below.max(1))) as u32
     }
+}
+
+fn trouble(kind: &str, of_server: bool) -> Trouble {
+    let detail = "simulated".to_owned();
+    Trouble { kind: kind.to_owned(), detail, of_server, refused: false }
 }
 
 /// The mark of a page's content at a revision.

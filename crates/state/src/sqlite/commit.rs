@@ -4,12 +4,17 @@ use nenrin_urls::CanonicalUrl;
 use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::{
-    Refusal, bags, batch::Batch, known::Known, learnt, portion::Logged, read, rows, schedule,
-    validators,
+    Refusal, bags,
+    batch::Batch,
+    due,
+    known::{Known, KnownKey},
+    learnt, links,
+    portion::Logged,
+    read, rows, schedule, validators,
 };
 use crate::{
-    Change, Discovered, DuePage, NewPage, Outcome, PageId, PageRecord, RobotsCopy, Round,
-    RoundCounts, ServerId, ServerPace, Site, SiteConditions, SiteId, StateError, VersionRow,
+    Change, Committed, Discovered, DuePage, NewPage, Outcome, PageId, PageRecord, RobotsCopy,
+    Round, RoundCounts, ServerId, ServerPace, Site, SiteConditions, SiteId, StateError, VersionRow,
     VisitCommit,
 };
 
@@ -150,8 +155,9 @@ pub(super) fn commit(
     bucket_s: i64,
     changes: &[Change],
     known: &Known,
-) -> Result<Vec<NewPage>, Refusal> {
-    let mut new_pages = Vec::new();
+    fresh: &mut Vec<(KnownKey, u32, u32)>,
+) -> Result<Committed, Refusal> {
+    let mut committed = Committed::default();
     let mut batch = Batch::new(t, bucket_s)?;
     let b = &mut batch;
     for change in changes {
@@ -159,7 +165,10 @@ pub(super) fn commit(
             Change::Visit(visit) | Change::Imported(visit) => {
                 let is_imported = matches!(change, Change::Imported(_));
                 update_page(b, visit, is_imported)?;
-                new_pages.extend(commit_visit(b, visit, known)?);
+                let before = fresh.len();
+                committed.new_pages.extend(commit_visit(b, visit, known, fresh)?);
+                let places = links::Places { site: visit.site, known, fresh: &fresh[before..] };
+                committed.linked.extend(links::visited(t, visit, &places)?);
             }
             Change::Robots { server, tried_s, copy } => {
                 update_robots(t, *server, *tried_s, copy.as_ref())?;
@@ -169,11 +178,16 @@ pub(super) fn commit(
             Change::Announced(announced) => learnt::announced(b, announced)?,
             Change::Found(found) => {
                 for page in &found.pages {
-                    new_pages.extend(discover(b, found.site, page, found.at_s)?);
+                    let (new, _) = discover(b, found.site, page, found.at_s)?;
+                    committed.new_pages.extend(new);
                 }
             }
             Change::Due { page, due_s } => schedule::set_due(t, &mut b.moves, *page, *due_s)?,
             Change::PullForward(pull) => b.pull_forward(pull)?,
+            Change::Links { page, links: urls } => {
+                committed.linked.extend(links::read_outside(t, *page, urls, known)?);
+            }
+            Change::Order(bytes) => links::keep_order(t, bytes)?,
             Change::Shared { site, bytes } => schedule::keep_shared(t, *site, bytes)?,
             // A round may end in the same commit as its last visits: counts go first.
             Change::RoundEnd(_) => {}
@@ -186,13 +200,14 @@ pub(super) fn commit(
                 .execute(params![end.round, end.at_s])?;
         }
     }
-    Ok(new_pages)
+    Ok(committed)
 }
 
 fn commit_visit(
     b: &mut Batch<'_>,
     visit: &VisitCommit,
     known: &Known,
+    fresh: &mut Vec<(KnownKey, u32, u32)>,
 ) -> Result<Vec<NewPage>, Refusal> {
     let mut new_pages = Vec::new();
     if let Some(version) = &visit.version {
@@ -203,9 +218,13 @@ fn commit_visit(
         b.t.prepare_cached("UPDATE members SET round = ?3 WHERE site = ?1 AND page = ?2")?
             .execute(params![visit.site.0, visit.page.0, round])?;
     }
-    let unknown = |found: &&Discovered| !known.contains(visit.site, &found.url, found.depth);
-    for found in visit.discovered.iter().filter(unknown) {
-        new_pages.extend(discover(b, visit.site, found, visit.at_s)?);
+    for found in &visit.discovered {
+        let key = Known::key(visit.site, &found.url);
+        if known.get(&key).is_none_or(|(depth, _)| depth > found.depth) {
+            let (new, nth) = discover(b, visit.site, found, visit.at_s)?;
+            new_pages.extend(new);
+            fresh.push((key, found.depth, nth));
+        }
     }
     if !visit.new_tops.is_empty() {
         let mut conditions = read_site(b.t, visit.site)?.conditions;
@@ -255,7 +274,10 @@ fn update_page(b: &mut Batch<'_>, visit: &VisitCommit, is_imported: bool) -> rus
         u8::from(visit.version.as_ref().is_some_and(VersionRow::is_significant)),
     ])?;
     b.forget_pull(visit.page)?;
-    b.moves.go(visit.page, due_before, update.due_s)
+    match visited_before {
+        Some(_) => b.moves.go(visit.page, due_before, update.due_s),
+        None => b.moves.first_visited(visit.page, due_before, update.due_s),
+    }
 }
 
 /// A visit before the last one.
@@ -354,13 +376,14 @@ pub(super) fn make_known(
     Ok(numbers)
 }
 
-/// Makes a page known to a site. Returns it when the site did not know it yet.
+/// Makes a page known to a site. Returns it when the site did not know it yet, and its place in the
+/// order of discovery.
 fn discover(
     b: &mut Batch<'_>,
     site: SiteId,
     found: &Discovered,
     now_s: i64,
-) -> rusqlite::Result<Option<NewPage>> {
+) -> rusqlite::Result<(Option<NewPage>, u32)> {
     let t = b.t;
     let server = b.server(&found.url)?;
     // Where pages have times of their own, each needs one, whoever found it.
@@ -373,34 +396,39 @@ fn discover(
     let page = match place {
         Place::Known(page) => {
             if is_known_to_site(t, site, page, found)? {
-                return Ok(None);
+                return Ok((None, links::place(t, page)?));
             }
             enter_member(b, site, page, found)?;
             if let Some(due_s) = due_s {
-                schedule::schedule_page(t, &mut b.moves, site, page, due_s)?;
+                schedule::schedule_page(t, &mut b.moves, site, page, found.depth, due_s)?;
             }
             read::page_by_id(t, page)?
         }
         Place::Free(page) => {
+            let nth = links::enter(t, page)?;
             t.prepare_cached(
-                "INSERT INTO pages (id, path, site, discovered_s, due_s)
-                 VALUES (?1, ?2, ?3, ?4, ?5)",
+                "INSERT INTO pages (id, path, site, discovered_s, due_s, nth)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
             )?
             .execute(params![
                 page.0,
                 found.url.path_and_query(),
                 site.0,
                 now_s,
-                due_s
+                due_s,
+                nth
             ])?;
-            b.moves.go(page, None, due_s)?;
+            if let Some(due_s) = due_s {
+                b.moves.enter_new(page, found.depth, due_s)?;
+            }
             b.entered.path(page, found.url.path_and_query());
             enter_member(b, site, page, found)?;
-            PageRecord::unvisited(page, found.url.clone(), site, now_s, due_s)
+            PageRecord::unvisited((page, nth), found.url.clone(), site, now_s, due_s)
         }
     };
     let (depth, hops) = (found.depth, found.hops);
-    Ok(Some(NewPage { due: DuePage { page, site, depth, hops, pulled: false } }))
+    let nth = page.nth;
+    Ok((Some(NewPage { due: DuePage { page, site, depth, hops, pulled: false } }), nth))
 }
 
 fn enter_member(
@@ -481,8 +509,8 @@ pub(super) fn adopt_version(
     let mut batch = Batch::new(t, bucket_s)?;
     discover(&mut batch, site, &found, row.at_s)?;
     let Some(page) = read::find_page(t, url)? else { return Ok(false) };
-    let is_pruning = super::prune::is_pruning(t, row.version)?;
-    let is_new = !is_pruning && insert_version(&mut batch, page, row)?;
+    let is_new =
+        !super::prune::is_pruning(t, row.version)? && insert_version(&mut batch, page, row)?;
     if is_new {
         t.prepare_cached(
             "UPDATE pages SET version = ?2, bytes = ?3,
@@ -492,6 +520,11 @@ pub(super) fn adopt_version(
                 (SELECT 1 FROM versions v WHERE v.page = ?1 AND v.at_s > ?4)",
         )?
         .execute(params![page.0, row.version as i64, row.bytes as i64, row.at_s])?;
+        links::adopted(t, page)?;
+        if due::is_new(t, page)? {
+            let due_s = schedule::due_of(t, page)?;
+            batch.moves.first_visited(page, due_s, due_s)?;
+        }
         batch.sums.count_adopted(site, row);
     }
     batch.finish()?;

@@ -56,6 +56,16 @@ pub(super) fn last_bucket(heap: i64) -> i64 {
     heap.saturating_add(1).saturating_mul(HEAP_BUCKETS).saturating_sub(1)
 }
 
+/// Where pages stand that a visit found and none has been to yet: a crawl order chooses among
+/// them, and a scan of the buckets of time need not pass them by.
+pub(super) const NEW_BUCKET: i64 = i64::MAX - 1;
+
+/// Whether a page waits among the new ones.
+pub(super) fn is_new(c: &Connection, page: PageId) -> rusqlite::Result<bool> {
+    c.prepare_cached("SELECT 1 FROM due WHERE bucket = ?1 AND page = ?2")?
+        .exists([NEW_BUCKET, page.0])
+}
+
 /// Pages on their way into buckets and heaps.
 pub(super) struct Moves<'t> {
     t: &'t Transaction<'t>,
@@ -100,6 +110,37 @@ impl<'t> Moves<'t> {
             self.heaps.entry(to).or_default().push(page);
         }
         Ok(())
+    }
+
+    /// A page with a time of its own became known. Top pages have no links to be ordered by, and
+    /// wait for their time like known ones.
+    pub(super) fn enter_new(
+        &mut self,
+        page: PageId,
+        depth: u32,
+        due_s: i64,
+    ) -> rusqlite::Result<()> {
+        if depth <= 1 {
+            return self.go(page, None, Some(due_s));
+        }
+        self.t
+            .prepare_cached("INSERT OR IGNORE INTO due VALUES (?1, ?2)")?
+            .execute([NEW_BUCKET, page.0])?;
+        Ok(())
+    }
+
+    /// A page was visited for the first time; `due_before` is the time it had until then.
+    pub(super) fn first_visited(
+        &mut self,
+        page: PageId,
+        due_before: Option<i64>,
+        due_s: Option<i64>,
+    ) -> rusqlite::Result<()> {
+        let left = self
+            .t
+            .prepare_cached("DELETE FROM due WHERE bucket = ?1 AND page = ?2")?
+            .execute([NEW_BUCKET, page.0])?;
+        self.go(page, due_before.filter(|_| left == 0), due_s)
     }
 
     /// How many pages wait to be written to heaps.
@@ -198,7 +239,11 @@ pub(super) fn lost(c: &Connection, bucket_s: i64) -> rusqlite::Result<u64> {
     let laid_out = laid_out(c)?;
     let mut in_bucket = c.prepare("SELECT 1 FROM due WHERE bucket = ?1 AND page = ?2")?;
     let mut lost = 0;
-    let mut all = c.prepare("SELECT id, due_s FROM pages WHERE due_s IS NOT NULL")?;
+    let new = format!(
+        "SELECT id, due_s FROM pages p WHERE due_s IS NOT NULL AND NOT (visited_s IS NULL
+            AND EXISTS (SELECT 1 FROM due d WHERE d.bucket = {NEW_BUCKET} AND d.page = p.id))"
+    );
+    let mut all = c.prepare(&new)?;
     let mut rows = all.query([])?;
     while let Some(row) = rows.next()? {
         let (page, due_s): (i64, i64) = (row.get(0)?, row.get(1)?);

@@ -12,12 +12,16 @@ use crate::SiteId;
 /// Entries kept; when there are more, all are forgotten and learnt anew.
 const ENTRIES_MAX: usize = 1_000_000;
 
-/// Pages known to a site at a depth or nearer. A cache: forgetting costs only time.
+/// Site and URL, hashed.
+pub(super) type KnownKey = [u8; 16];
+
+/// Pages known to a site at a depth or nearer, and their places in the order of discovery. A
+/// cache: forgetting costs only time.
 #[derive(Debug, Default)]
-pub(super) struct Known(HashMap<[u8; 16], u32>);
+pub(super) struct Known(HashMap<KnownKey, (u32, u32)>);
 
 impl Known {
-    fn key(site: SiteId, url: &CanonicalUrl) -> [u8; 16] {
+    pub(super) fn key(site: SiteId, url: &CanonicalUrl) -> KnownKey {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&site.0.to_le_bytes());
         hasher.update(url.as_str().as_bytes());
@@ -26,17 +30,17 @@ impl Known {
         key
     }
 
-    /// Whether the site knows the page at this depth or nearer.
-    pub(super) fn contains(&self, site: SiteId, url: &CanonicalUrl, depth: u32) -> bool {
-        self.0.get(&Self::key(site, url)).is_some_and(|&known| known <= depth)
+    /// Depth and place of a page that the site knows.
+    pub(super) fn get(&self, key: &KnownKey) -> Option<(u32, u32)> {
+        self.0.get(key).copied()
     }
 
     /// Remembers what a commit made true.
-    pub(super) fn learn(&mut self, site: SiteId, url: &CanonicalUrl, depth: u32) {
+    pub(super) fn learn(&mut self, key: KnownKey, depth: u32, nth: u32) {
         if self.0.len() >= ENTRIES_MAX {
             self.0.clear();
         }
-        let known = self.0.entry(Self::key(site, url)).or_insert(depth);
-        *known = depth.min(*known);
+        let known = self.0.entry(key).or_insert((depth, nth));
+        known.0 = depth.min(known.0);
     }
 }

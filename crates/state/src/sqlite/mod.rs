@@ -6,6 +6,7 @@ mod commit;
 mod due;
 mod known;
 mod learnt;
+mod links;
 mod log;
 mod migrate;
 mod open;
@@ -30,10 +31,11 @@ use nenrin_urls::{CanonicalUrl, UrlKey};
 use rusqlite::Connection;
 
 use crate::{
-    Change, DayCounts, DayQuery, Discovered, DueLoad, DuePage, DueQuery, KeptVersion, LogQuery,
-    NewPage, PageFilter, PageId, PageRecord, PathQuery, PruneRow, Removal, RemovalRow, Round,
-    ServerId, ServerRecord, Site, SiteConditions, SiteId, SiteServer, SiteSums, State, StateError,
-    StateStats, TreeEntry, TroubleGroup, VersionQuery, VersionRow, VisitFilter, VisitRow,
+    Change, Committed, DayCounts, DayQuery, Discovered, DueLoad, DuePage, DueQuery, FoundPage,
+    KeptVersion, LogQuery, PageFilter, PageId, PageLinks, PageRecord, PathQuery, PruneRow, Removal,
+    RemovalRow, Round, ServerId, ServerRecord, Site, SiteConditions, SiteId, SiteServer, SiteSums,
+    State, StateError, StateStats, TreeEntry, TroubleGroup, VersionQuery, VersionRow, VisitFilter,
+    VisitRow,
 };
 
 /// The embedded state. One connection writes, another reads, so that the interface never waits for
@@ -227,12 +229,28 @@ impl State for SqliteState {
         loop {
             let (load, laid_out) = self
                 .read(|c| Ok((schedule::load_due(c, self.bucket_s, query)?, due::laid_out(c)?)))?;
-            if load.next.is_some() || laid_out >= last_heap {
+            if query.new || load.next.is_some() || laid_out >= last_heap {
                 return Ok(load);
             }
             // All that stands in buckets was seen, and there is room for more.
             while !self.write("written", |t| Ok(due::lay_out(t, self.bucket_s, last_heap)?))? {}
         }
+    }
+
+    fn found(&self, after: u32, limit: usize) -> Result<Vec<FoundPage>, StateError> {
+        self.read(|c| links::found(c, after, limit))
+    }
+
+    fn load_found(&self, places: &[u32]) -> Result<Vec<DuePage>, StateError> {
+        self.read(|c| links::load_found(c, places))
+    }
+
+    fn links(&self, places: &[u32]) -> Result<Vec<PageLinks>, StateError> {
+        self.read(|c| links::links(c, places))
+    }
+
+    fn order(&self) -> Result<Vec<u8>, StateError> {
+        self.read(links::order)
     }
 
     fn bucket_s(&self) -> i64 {
@@ -255,18 +273,15 @@ impl State for SqliteState {
         self.read(|c| read::servers(c, ids))
     }
 
-    fn commit(&self, changes: &[Change]) -> Result<Vec<NewPage>, StateError> {
+    fn commit(&self, changes: &[Change]) -> Result<Committed, StateError> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let new_pages =
-            self.write("written", |t| commit::commit(t, self.bucket_s, changes, &known))?;
-        for change in changes {
-            if let Change::Visit(visit) = change {
-                for found in &visit.discovered {
-                    known.learn(visit.site, &found.url, found.depth);
-                }
-            }
+        let mut fresh = Vec::new();
+        let committed = self
+            .write("written", |t| commit::commit(t, self.bucket_s, changes, &known, &mut fresh))?;
+        for (key, depth, nth) in fresh {
+            known.learn(key, depth, nth);
         }
-        Ok(new_pages)
+        Ok(committed)
     }
 
     fn make_known(
@@ -506,7 +521,7 @@ mod tests {
             let site = state.add_site("e", &SiteConditions::new(vec![top]), 0).unwrap().id;
             let found: Vec<Discovered> = (0..12)
                 .map(|n| CanonicalUrl::parse(&format!("http://e.com/{n}")).unwrap())
-                .map(|url| Discovered { url, depth: 2, hops: 0, due_s: Some(0) })
+                .map(|url| Discovered { url, depth: 1, hops: 0, due_s: Some(0) })
                 .collect();
             let pages = state.make_known(site, &found, 0).unwrap();
             let mut due_s = [0; 12];

@@ -69,6 +69,7 @@ pub(super) fn writer(path: &Path, bucket_s: i64) -> Result<Connection, StateErro
     super::schedule::prepare(&connection).map_err(explain)?;
     super::removal::prepare(&connection).map_err(explain)?;
     super::prune::prepare(&connection).map_err(explain)?;
+    super::links::prepare(&connection).map_err(explain)?;
     Ok(connection)
 }
 
@@ -97,6 +98,8 @@ fn prepare(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "cache_size", -32_000)?;
+    // A busy commit writes more than the engine's 1,000 pages: several share one checkpoint.
+    connection.pragma_update(None, "wal_autocheckpoint", 4_000)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     Ok(())
 }

@@ -281,6 +281,17 @@ pub(super) fn check(c: &Connection, bucket_s: i64) -> rusqlite::Result<Vec<Strin
          "pages belong to no site"),
         ("SELECT COUNT(*) FROM pages p LEFT JOIN servers s ON s.id = p.id >> 39 WHERE s.id IS NULL",
          "pages belong to no server"),
+        ("SELECT COUNT(*) FROM pages p WHERE NOT EXISTS
+            (SELECT 1 FROM found f WHERE f.nth = p.nth AND f.page = p.id)",
+         "pages have no place in the order of discovery"),
+        ("SELECT COUNT(*) <> COALESCE(MAX(nth), 0) FROM found",
+         "gap is in the order of discovery"),
+        ("SELECT COUNT(*) FROM pages p JOIN found f ON f.nth = p.nth
+            WHERE (p.visited_s IS NULL) <> (f.reading = 0)",
+         "pages are new in one place and visited in another"),
+        ("SELECT COUNT(*) FROM found f WHERE (f.reading = 3)
+            <> EXISTS (SELECT 1 FROM links l WHERE l.nth = f.nth)",
+         "pages are read for links that are not kept"),
     ];
     for (sql, what) in laws {
         let found: i64 = c.query_row(sql, [], |row| row.get(0))?;

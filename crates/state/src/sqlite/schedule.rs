@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use super::{
-    due::{self, Moves},
+    due::{self, Moves, NEW_BUCKET},
     read::count,
     rows,
 };
@@ -41,12 +41,21 @@ pub(super) fn schedule_page(
     moves: &mut Moves<'_>,
     site: SiteId,
     page: PageId,
+    depth: u32,
     due_s: i64,
 ) -> rusqlite::Result<()> {
-    let changed = t
-        .prepare_cached("UPDATE pages SET due_s = ?2, site = ?3 WHERE id = ?1 AND due_s IS NULL")?
-        .execute(params![page.0, due_s, site.0])?;
-    if changed > 0 { moves.go(page, None, Some(due_s)) } else { Ok(()) }
+    let visited: Option<bool> = t
+        .prepare_cached(
+            "UPDATE pages SET due_s = ?2, site = ?3 WHERE id = ?1 AND due_s IS NULL
+             RETURNING visited_s IS NOT NULL",
+        )?
+        .query_row(params![page.0, due_s, site.0], |row| row.get(0))
+        .optional()?;
+    match visited {
+        Some(true) => moves.go(page, None, Some(due_s)),
+        Some(false) => moves.enter_new(page, depth, due_s),
+        None => Ok(()),
+    }
 }
 
 /// Gives every page of a site a time of its own, where it has none.
@@ -59,11 +68,16 @@ pub(super) fn schedule_site(
     let mut update = t.prepare(
         "UPDATE pages SET due_s = MAX(?2, COALESCE(visited_s, 0) + ?3), site = ?1
          WHERE due_s IS NULL AND id IN (SELECT page FROM members WHERE site = ?1)
-         RETURNING id, due_s",
+         RETURNING id, due_s, visited_s IS NOT NULL,
+            (SELECT depth FROM members m WHERE m.site = ?1 AND m.page = id)",
     )?;
     let mut changed = update.query(params![site.0, now_s, FIRST_WAIT_S])?;
     while let Some(row) = changed.next()? {
-        moves.go(PageId(row.get(0)?), None, row.get(1)?)?;
+        let (page, due_s) = (PageId(row.get(0)?), row.get(1)?);
+        match row.get(2)? {
+            true => moves.go(page, None, Some(due_s))?,
+            false => moves.enter_new(page, row.get(3)?, due_s)?,
+        }
     }
     Ok(())
 }
@@ -82,6 +96,8 @@ pub(super) fn unschedule_site(
              WHERE m.site = ?1 AND p.site = ?1 AND p.due_s IS NOT NULL)",
         params![site.0, bucket_s],
     )?;
+    let new = format!("DELETE FROM due WHERE bucket = {NEW_BUCKET} AND page IN ({own})");
+    t.execute(&new, [site.0])?;
     t.execute(&format!("UPDATE pages SET due_s = NULL WHERE id IN ({own})"), [site.0])?;
     t.execute("DELETE FROM shared WHERE site = ?1", [site.0])?;
     Ok(())
@@ -96,10 +112,11 @@ pub(super) fn set_due(
     let Some(before_s) = due_of(t, page)? else { return Ok(()) };
     t.prepare_cached("UPDATE pages SET due_s = ?2 WHERE id = ?1")?
         .execute(params![page.0, due_s])?;
-    moves.go(page, Some(before_s), Some(due_s))
+    // A page that was never visited waits for its turn, not for a time.
+    if due::is_new(t, page)? { Ok(()) } else { moves.go(page, Some(before_s), Some(due_s)) }
 }
 
-fn due_of(t: &Transaction<'_>, page: PageId) -> rusqlite::Result<Option<i64>> {
+pub(super) fn due_of(t: &Transaction<'_>, page: PageId) -> rusqlite::Result<Option<i64>> {
     let due_s = t
         .prepare_cached("SELECT due_s FROM pages WHERE id = ?1")?
         .query_row([page.0], |row| row.get(0))
@@ -176,10 +193,16 @@ pub(super) fn load_due(
     bucket_s: i64,
     query: &DueQuery,
 ) -> rusqlite::Result<DueLoad> {
-    let last_bucket = query.until_s.div_euclid(bucket_s).min(due::last_bucket(due::laid_out(c)?));
+    let (first_bucket, last_bucket) = match query.new {
+        true => (NEW_BUCKET, NEW_BUCKET),
+        false => {
+            let laid_out = due::last_bucket(due::laid_out(c)?).min(NEW_BUCKET - 1);
+            (i64::MIN, query.until_s.div_euclid(bucket_s).min(laid_out))
+        }
+    };
     let mut load = DueLoad::default();
     let mut taken: BTreeMap<ServerId, usize> = BTreeMap::new();
-    let mut at: DueCursor = query.after.unwrap_or((i64::MIN, PageId(-1)));
+    let mut at: DueCursor = query.after.unwrap_or((first_bucket, PageId(-1)));
     while let Some(bucket) = next_bucket(c, at.0, last_bucket)? {
         if bucket != at.0 {
             at = (bucket, PageId(-1));

@@ -27,8 +27,8 @@ pub(super) struct FrameWriter<'a, 's> {
     site: u32,
     class: Class,
     report: &'a mut CompactReport,
-    /// Pictures that may still become slow to read.
-    slow_left: &'a mut u64,
+    /// Pictures that may become slow to read.
+    may_be_slow: &'a BTreeSet<Digest>,
     /// The prefix of new frames, and where it lies in the pack that is being written.
     prefix: Arc<Vec<u8>>,
     prefix_at: Option<(u64, u64)>,
@@ -60,7 +60,7 @@ impl<'a, 's> FrameWriter<'a, 's> {
         site: u32,
         class: Class,
         report: &'a mut CompactReport,
-        slow_left: &'a mut u64,
+        may_be_slow: &'a BTreeSet<Digest>,
     ) -> Self {
         Self {
             store,
@@ -69,7 +69,7 @@ impl<'a, 's> FrameWriter<'a, 's> {
             site,
             class,
             report,
-            slow_left,
+            may_be_slow,
             prefix: Arc::default(),
             prefix_at: None,
             copied_prefixes: BTreeMap::new(),
@@ -200,7 +200,7 @@ impl<'a, 's> FrameWriter<'a, 's> {
     fn add(&mut self, stored: crate::read::Stored) -> Result<(), StoreError> {
         let (mut entry, mut bytes) = (stored.entry, stored.bytes);
         if entry.recoding == 0
-            && let Some((recoding, recoded)) = self.recode(&bytes)
+            && let Some((recoding, recoded)) = self.recode(&entry.digest, &bytes)
         {
             entry.recoding = recoding as u8;
             entry.stored_bytes = recoded.len() as u64;
@@ -216,7 +216,7 @@ impl<'a, 's> FrameWriter<'a, 's> {
     }
 
     /// The body in a smaller form, if that is worth the time of those who will read it.
-    fn recode(&mut self, body: &[u8]) -> Option<(Recoding, Vec<u8>)> {
+    fn recode(&mut self, digest: &Digest, body: &[u8]) -> Option<(Recoding, Vec<u8>)> {
         let recoding = Recoding::for_body(body)?;
         if recoding == Recoding::Gzip {
             // Its plain text is larger, and finds its like in the frame.
@@ -224,7 +224,7 @@ impl<'a, 's> FrameWriter<'a, 's> {
             return Some((recoding, recoded));
         }
         let slow = recoding.is_slow(body);
-        if !self.options.recode_images || slow && *self.slow_left == 0 {
+        if !self.options.recode_images || slow && !self.may_be_slow.contains(digest) {
             return None;
         }
         let recoded = recode::recode(body, recoding, self.options.recode_cap)?;
@@ -233,7 +233,6 @@ impl<'a, 's> FrameWriter<'a, 's> {
             return None;
         }
         if slow {
-            *self.slow_left -= 1;
             self.report.slow += 1;
         }
         Some((recoding, recoded))

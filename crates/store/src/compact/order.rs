@@ -59,6 +59,22 @@ impl Order {
         Ok(count as u64)
     }
 
+    /// Visits bodies that were never compacted, in the order of their digests.
+    pub(super) fn new_bodies(
+        &self,
+        class: Class,
+        visit: &mut dyn FnMut(Digest) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let mut statement = self.connection.prepare_cached(
+            "SELECT DISTINCT digest FROM items WHERE new AND class = ?1 ORDER BY digest",
+        )?;
+        let mut rows = statement.query([class as u8])?;
+        while let Some(row) = rows.next()? {
+            visit(Digest(row.get(0)?))?;
+        }
+        Ok(())
+    }
+
     /// Versions that were never compacted.
     pub(super) fn count_new(&self) -> Result<u64, StoreError> {
         let count: i64 =

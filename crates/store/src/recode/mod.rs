@@ -22,13 +22,13 @@ const MIN_BYTES: usize = 128;
 const MAX_BYTES: usize = 8 << 20;
 /// What may come out of a body, so that a bomb stays a body.
 const MAX_PLAIN_BYTES: usize = 32 << 20;
-/// A JPEG above this takes some five milliseconds to give back. Bytes decide, not the clock, so
+/// A JPEG above this takes four or five milliseconds to give back. Bytes decide, not the clock, so
 /// that an archive comes out the same on a busy machine.
-const SLOW_JPEG_BYTES: usize = 48 << 10;
+const SLOW_JPEG_BYTES: usize = 40 << 10;
 /// And so does a PNG with this many bytes of pixels.
-const SLOW_PNG_PIXEL_BYTES: usize = 768 << 10;
+const SLOW_PNG_PIXEL_BYTES: usize = 512 << 10;
 /// Redoing LZW is quicker, so a GIF is judged as it is.
-const SLOW_GIF_BYTES: usize = 128 << 10;
+const SLOW_GIF_BYTES: usize = 64 << 10;
 
 /// How a body was rewritten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +40,9 @@ pub(crate) enum Recoding {
     GifPixels = 3,
     Gzip = 4,
     Png = 5,
-    Gif = 6,
+    /// Only read: pixels by LZMA, the table cleared in one of three ways.
+    GifWays = 6,
+    Gif = 7,
 }
 
 impl Recoding {
@@ -51,7 +53,8 @@ impl Recoding {
             3 => Self::GifPixels,
             4 => Self::Gzip,
             5 => Self::Png,
-            6 => Self::Gif,
+            6 => Self::GifWays,
+            7 => Self::Gif,
             _ => return None,
         })
     }
@@ -63,8 +66,18 @@ impl Recoding {
             Self::Png | Self::PngRows => {
                 rows::pixel_bytes(body).is_none_or(|bytes| bytes > SLOW_PNG_PIXEL_BYTES)
             }
-            Self::Gif | Self::GifPixels => body.len() > SLOW_GIF_BYTES,
+            Self::Gif | Self::GifPixels | Self::GifWays => body.len() > SLOW_GIF_BYTES,
             Self::Gzip => false,
+        }
+    }
+
+    /// About what it will save, to choose between bodies that are slow to give back.
+    pub(crate) fn expected_saving(self, body: &[u8]) -> usize {
+        match self {
+            Self::Jpeg => body.len() / 5,
+            Self::Png | Self::PngRows => body.len() / 2,
+            Self::Gif | Self::GifPixels | Self::GifWays => body.len() / 3,
+            Self::Gzip => 0,
         }
     }
 
@@ -91,7 +104,7 @@ pub(crate) fn recode(body: &[u8], recoding: Recoding, cap: Duration) -> Option<V
             Recoding::Png => png::recode(body),
             Recoding::Gif => gif::recode(body),
             Recoding::Gzip => deflate::recode_gzip(body),
-            Recoding::PngRows | Recoding::GifPixels => None,
+            Recoding::PngRows | Recoding::GifPixels | Recoding::GifWays => None,
         }?;
         let begin = spent();
         let undone = undo(&bytes, recoding)?;
@@ -136,9 +149,10 @@ fn undo(stored: &[u8], recoding: Recoding) -> Option<Vec<u8>> {
     match recoding {
         Recoding::Jpeg => jpeg::restore(stored),
         Recoding::PngRows => png::restore(stored, png::Form::Filtered),
-        Recoding::GifPixels => gif::restore(stored, gif::Form::Plain),
+        Recoding::GifPixels => gif::restore(stored, gif::Form::PlainWays),
+        Recoding::GifWays => gif::restore(stored, gif::Form::Ways),
         Recoding::Png => png::restore(stored, png::Form::Pixels),
-        Recoding::Gif => gif::restore(stored, gif::Form::Squeezed),
+        Recoding::Gif => gif::restore(stored, gif::Form::Clears),
         Recoding::Gzip => deflate::restore_gzip(stored),
     }
     .ok()

@@ -298,6 +298,7 @@ pub(crate) fn visit(due: &DuePage, at_s: i64, outcome: Outcome) -> VisitCommit {
         discovered: Vec::new(),
         new_tops: Vec::new(),
         trapped: 0,
+        links: None,
     }
 }
 

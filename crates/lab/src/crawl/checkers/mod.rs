@@ -4,12 +4,14 @@ mod durability;
 mod judgement;
 mod once;
 mod politeness;
+mod robots;
 mod starvation;
 
 pub use durability::Durability;
 pub use judgement::Judgement;
 pub use once::Once;
 pub use politeness::Politeness;
+pub use robots::Robots;
 pub use starvation::Starvation;
 
 /// Violations kept in words; beyond, they only repeat.

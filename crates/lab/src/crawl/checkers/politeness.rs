@@ -4,8 +4,8 @@ use nenrin_urls::Server;
 
 use super::Findings;
 
-/// The law: a server has one request at a time, and none sooner than it allows after the last; a
-/// page that robots.txt forbids is never asked for.
+/// The law: a server has one request at a time, none sooner than it allows after the last, and none
+/// outside the site's hours.
 #[derive(Debug, Default)]
 pub struct Politeness {
     servers: BTreeMap<Server, Seen>,
@@ -22,7 +22,7 @@ struct Seen {
 
 impl Politeness {
     /// A request goes out. `pause_ms` is what the server asks for between two.
-    pub fn asked(&mut self, now_ms: i64, server: &Server, pause_ms: i64, allowed: bool) {
+    pub fn asked(&mut self, now_ms: i64, server: &Server, pause_ms: i64, in_hours: bool) {
         let seen = self.servers.entry(server.clone()).or_default();
         seen.under_way += 1;
         if seen.under_way > 1 {
@@ -40,9 +40,9 @@ impl Politeness {
             let early_ms = seen.leave_alone_until_ms - now_ms;
             self.findings.note(|| format!("{server}: asked {early_ms} ms before its Retry-After"));
         }
-        if !allowed {
+        if !in_hours {
             self.findings.note(|| {
-                format!("{server}: asked for a page that robots.txt or the site's hours forbid")
+                format!("{server}: asked for a page out of the site's hours, at {now_ms} ms")
             });
         }
     }

@@ -1,11 +1,14 @@
 use nenrin_state::{PageFilter, State, StateError};
+use nenrin_urls::CanonicalUrl;
 
 use super::Findings;
+use crate::crawl::web::{RobotsMood, Web};
 
 /// How long a page may wait beyond its time: the longest rest of a server, and a day.
 const PATIENCE_S: i64 = 2 * 86_400;
 
-/// The law: where pages have times of their own, every page has one, and none waits for ever.
+/// The law: where pages have times of their own, every page has one, and none waits for ever. A page
+/// waits rightly while its server's robots.txt cannot be had.
 #[derive(Debug, Default)]
 pub struct Starvation {
     /// What was broken.
@@ -14,7 +17,7 @@ pub struct Starvation {
 
 impl Starvation {
     /// Looks at every page at the end.
-    pub fn check(&mut self, state: &dyn State, now_s: i64) -> Result<(), StateError> {
+    pub fn check(&mut self, web: &Web, state: &dyn State, now_s: i64) -> Result<(), StateError> {
         let mut after = None;
         loop {
             let pages = state.pages(PageFilter { site: None, after, limit: 10_000 })?;
@@ -23,12 +26,24 @@ impl Starvation {
             for page in &pages {
                 match page.due_s {
                     None => self.findings.note(|| format!("{} is never due again", page.url)),
-                    Some(due_s) if due_s + PATIENCE_S < now_s => self
-                        .findings
-                        .note(|| format!("{} has been due for {} s", page.url, now_s - due_s)),
+                    Some(due_s) if since_s(web, &page.url, due_s, now_s) + PATIENCE_S < now_s => {
+                        self.findings
+                            .note(|| format!("{} has been due for {} s", page.url, now_s - due_s))
+                    }
                     Some(_) => {}
                 }
             }
         }
     }
+}
+
+/// Since when a page that is due could have been asked for.
+fn since_s(web: &Web, url: &CanonicalUrl, due_s: i64, now_s: i64) -> i64 {
+    const STEP_S: i64 = 6 * 3_600;
+    let Some(server) = Web::server_of(url) else { return due_s };
+    let cannot_be_had = |at_s: &i64| {
+        matches!(web.robots_mood(server, *at_s), RobotsMood::Broken | RobotsMood::Silent)
+    };
+    let times = std::iter::successors(Some(now_s), |at_s| Some(at_s - STEP_S));
+    times.take_while(|at_s| *at_s > due_s).find(cannot_be_had).unwrap_or(due_s)
 }

@@ -1,0 +1,196 @@
+//! The machine over a real state in memory, with servers that answer at once.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use nenrin_crawl::{
+    Answer, Command, Crawl, CrawlOptions, Event, FetchOrder, Fetched, FoundLink, LinkRole, Purpose,
+};
+use nenrin_revisit::RevisitSettings;
+use nenrin_state::{ContentMark, PageRecord, Schedule, SiteConditions, SqliteState, State};
+use nenrin_urls::CanonicalUrl;
+
+pub(crate) const BEGIN_MS: i64 = 1_704_067_200_000;
+pub(crate) const HOUR_MS: i64 = 3_600_000;
+pub(crate) const DAY_MS: i64 = 24 * HOUR_MS;
+
+pub(crate) struct World {
+    pub(crate) state: SqliteState,
+    pub(crate) machine: Crawl,
+    pub(crate) now_ms: i64,
+    wake_ms: Option<i64>,
+    /// Pages asked for, with their times.
+    pub(crate) asked: Vec<(i64, String)>,
+    pub(crate) gone: Vec<String>,
+    /// Where the pages of each path link to.
+    pub(crate) links: BTreeMap<String, Vec<String>>,
+    /// Stored versions read for links.
+    pub(crate) links_read: usize,
+}
+
+pub(crate) fn url(text: &str) -> CanonicalUrl {
+    CanonicalUrl::parse(text).unwrap()
+}
+
+#[allow(dead_code, reason = "each test file needs its own part of the world")]
+impl World {
+    pub(crate) fn new(settings: RevisitSettings, change: impl FnOnce(&mut SiteConditions)) -> Self {
+        Self::with(CrawlOptions::default(), settings, change)
+    }
+
+    pub(crate) fn with(
+        options: CrawlOptions,
+        settings: RevisitSettings,
+        change: impl FnOnce(&mut SiteConditions),
+    ) -> Self {
+        let state = SqliteState::in_memory(3600).unwrap();
+        let mut conditions = SiteConditions::new(vec![url("http://e.com/")]);
+        conditions.schedule = Schedule::Continuous(settings);
+        change(&mut conditions);
+        state.add_site("e", &conditions, BEGIN_MS / 1000).unwrap();
+        let machine = Crawl::new(options);
+        let links = BTreeMap::from([("/".to_owned(), vec!["/a".to_owned()])]);
+        let mut world = Self {
+            state,
+            machine,
+            now_ms: BEGIN_MS,
+            wake_ms: None,
+            asked: Vec::new(),
+            gone: Vec::new(),
+            links,
+            links_read: 0,
+        };
+        world.tell_sites();
+        world
+    }
+
+    /// Another process takes over, after a graceful stop or not.
+    pub(crate) fn restart(&mut self, graceful: bool) {
+        if graceful {
+            self.happen(Event::Stop);
+        }
+        self.machine = Crawl::new(CrawlOptions::default());
+        self.tell_sites();
+    }
+
+    pub(crate) fn tell_sites(&mut self) {
+        let sites = self.state.sites().unwrap();
+        self.happen(Event::Sites(sites));
+    }
+
+    /// Gives an event and everything that follows from it at once.
+    pub(crate) fn happen(&mut self, event: Event) {
+        let mut events = VecDeque::from([event]);
+        while let Some(event) = events.pop_front() {
+            for command in self.machine.step(self.now_ms, event) {
+                events.extend(self.carry_out(command));
+            }
+        }
+    }
+
+    fn carry_out(&mut self, command: Command) -> Option<Event> {
+        match command {
+            Command::LoadShared(site) => {
+                let bytes = self.state.shared(site).unwrap();
+                Some(Event::SharedLoaded { site, bytes, visits_today: 0 })
+            }
+            Command::LoadDue(query) => {
+                let load = self.state.load_due(&query).unwrap();
+                let ids: Vec<_> = load.pages.iter().map(|due| due.page.id.server()).collect();
+                let servers = self.state.servers(&ids).unwrap();
+                Some(Event::DueLoaded { query, load, servers })
+            }
+            Command::BeginRound(site) => {
+                let round = self.state.begin_round(site, self.now_ms / 1000).unwrap();
+                Some(Event::RoundBegun(round))
+            }
+            Command::LoadRound { round, after, limit } => {
+                let pages = self.state.load_round(&round, after, limit).unwrap();
+                let ids: Vec<_> = pages.iter().map(|due| due.page.id.server()).collect();
+                let servers = self.state.servers(&ids).unwrap();
+                Some(Event::PagesLoaded { round: round.id, pages, servers })
+            }
+            Command::LoadOrder => Some(Event::OrderLoaded(self.state.order().unwrap())),
+            Command::LoadFound { after, limit } => {
+                let pages = self.state.found(after, limit).unwrap();
+                Some(Event::FoundLoaded { after, pages })
+            }
+            Command::LoadNew(places) => {
+                let pages = self.state.load_found(&places).unwrap();
+                let ids: Vec<_> = pages.iter().map(|due| due.page.id.server()).collect();
+                let servers = self.state.servers(&ids).unwrap();
+                Some(Event::NewLoaded { places, pages, servers })
+            }
+            Command::LoadLinks(places) => {
+                Some(Event::LinksLoaded(self.state.links(&places).unwrap()))
+            }
+            Command::ReadLinks(page) => {
+                self.links_read += 1;
+                let links = self.links(page.url.path());
+                Some(Event::LinksRead { page: page.page, links })
+            }
+            Command::Fetch(order) => {
+                let result = Ok(self.answer(&order));
+                let fetched = Box::new(Fetched { elapsed_ms: 10, result });
+                Some(Event::Fetched { ticket: order.ticket, fetched })
+            }
+            Command::Store(order) => {
+                Some(Event::Stored { ticket: order.ticket, version: 1, stored_bytes: 1 })
+            }
+            Command::Commit { ticket, change } => {
+                let committed = self.state.commit(&[change]).unwrap();
+                let new_pages = committed.new_pages.iter();
+                let ids: Vec<_> = new_pages.map(|new| new.due.page.id.server()).collect();
+                let servers = self.state.servers(&ids).unwrap();
+                let tickets = ticket.into_iter().collect();
+                Some(Event::Committed { tickets, rounds_ended: Vec::new(), committed, servers })
+            }
+            Command::WakeAt(at_ms) => {
+                self.wake_ms = Some(at_ms);
+                None
+            }
+            _ => None,
+        }
+    }
+
+    fn links(&self, path: &str) -> Vec<CanonicalUrl> {
+        let paths = self.links.get(path).into_iter().flatten();
+        paths.map(|path| url(&format!("http://e.com{path}"))).collect()
+    }
+
+    fn answer(&mut self, order: &FetchOrder) -> Answer {
+        if order.purpose == Purpose::Robots {
+            return Answer { status: 404, ..Answer::default() };
+        }
+        let path = order.url.path().to_owned();
+        if order.purpose == Purpose::Page {
+            self.asked.push((self.now_ms, path.clone()));
+        }
+        if self.gone.contains(&path) {
+            return Answer { status: 404, ..Answer::default() };
+        }
+        let link = |url| FoundLink { url, role: LinkRole::Page };
+        let links = self.links(&path).into_iter().map(link).collect();
+        let mark = Some(ContentMark([path.len() as u8; 16]));
+        Answer { status: 200, mark, links, ..Answer::default() }
+    }
+
+    /// Lets the time pass until `until_ms`, waking the machine whenever it asked for it.
+    pub(crate) fn pass(&mut self, until_ms: i64) {
+        while let Some(at_ms) = self.wake_ms.take().filter(|&at_ms| at_ms <= until_ms) {
+            self.now_ms = self.now_ms.max(at_ms);
+            self.happen(Event::Wake);
+        }
+        self.wake_ms = self.wake_ms.or(Some(until_ms));
+        self.now_ms = until_ms;
+        self.happen(Event::Wake);
+    }
+
+    pub(crate) fn page(&self, path: &str) -> PageRecord {
+        self.state.page(&url(&format!("http://e.com{path}"))).unwrap().unwrap()
+    }
+
+    pub(crate) fn visits(&self, path: &str) -> Vec<i64> {
+        let of = |(at_ms, asked): &(i64, String)| (asked == path).then_some(*at_ms - BEGIN_MS);
+        self.asked.iter().filter_map(of).collect()
+    }
+}

@@ -1,0 +1,114 @@
+use std::collections::BTreeMap;
+
+use nenrin_crawl::{Answer, Trouble};
+use nenrin_urls::{CanonicalUrl, Server};
+
+use super::Findings;
+
+/// A robots.txt serves at most this long before it is asked for again (RFC 9309), and the page whose
+/// turn it was may be under way meanwhile.
+const FRESH_S: i64 = 86_400;
+/// The last good one serves this long where it cannot be asked for again.
+const STALE_S: i64 = 30 * 86_400;
+
+/// The law: a page is asked for only after its server's robots.txt was asked for within a day, and
+/// never what the last good answer forbids; where that is older than 30 days, or there is none,
+/// nothing is asked for. It reads the answers itself, in the few forms that the simulated web has.
+#[derive(Debug, Default)]
+pub struct Robots {
+    servers: BTreeMap<Server, Heard>,
+    /// What was broken.
+    pub findings: Findings,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Heard {
+    now: Known,
+    /// What is committed, and so what a crawler that died goes on with.
+    kept: Known,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Known {
+    asked_s: Option<i64>,
+    good: Option<Rules>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Rules {
+    at_s: i64,
+    shut: Vec<String>,
+    delay_ms: i64,
+}
+
+impl Robots {
+    /// A server answered when it was asked for its robots.txt.
+    pub fn answered(&mut self, now_s: i64, server: &Server, result: &Result<Answer, Trouble>) {
+        let heard = self.servers.entry(server.clone()).or_default();
+        heard.now.asked_s = Some(now_s);
+        let Ok(answer) = result else { return };
+        match answer.status {
+            200..=299 => heard.now.good = Some(Rules::read(now_s, &answer.robots_body)),
+            429 | 500.. => {}
+            _ => heard.now.good = Some(Rules { at_s: now_s, ..Rules::default() }),
+        }
+    }
+
+    /// What was heard of a server's robots.txt is committed.
+    pub fn committed(&mut self, server: &Server) {
+        if let Some(heard) = self.servers.get_mut(server) {
+            heard.kept = heard.now.clone();
+        }
+    }
+
+    /// The crawler died: it knows what was committed.
+    pub fn crashed(&mut self) {
+        for heard in self.servers.values_mut() {
+            heard.now = heard.kept.clone();
+        }
+    }
+
+    /// The pause that the rules in force ask for.
+    pub fn pause_ms(&self, server: &Server) -> i64 {
+        let rules = self.servers.get(server).and_then(|heard| heard.now.good.as_ref());
+        rules.map_or(0, |rules| rules.delay_ms)
+    }
+
+    /// A page is asked for.
+    pub fn asked(&mut self, now_s: i64, url: &CanonicalUrl) {
+        let known = self.servers.get(&url.server()).map(|heard| &heard.now);
+        let broken = match known {
+            Some(Known { asked_s: Some(asked_s), .. }) if now_s - asked_s > FRESH_S => {
+                Some("by rules older than a day")
+            }
+            Some(Known { good: Some(rules), .. }) if now_s - rules.at_s > STALE_S => {
+                Some("by a robots.txt older than 30 days")
+            }
+            Some(Known { good: Some(rules), .. }) => {
+                let path = url.path_and_query();
+                let is_shut = rules.shut.iter().any(|shut| path.starts_with(shut.as_str()));
+                is_shut.then_some("though the robots.txt in force forbids it")
+            }
+            _ => Some("before its robots.txt was read"),
+        };
+        if let Some(broken) = broken {
+            self.findings.note(|| format!("{url} was asked for at {now_s} s {broken}"));
+        }
+    }
+}
+
+impl Rules {
+    fn read(at_s: i64, body: &[u8]) -> Self {
+        let mut rules = Self { at_s, ..Self::default() };
+        for line in String::from_utf8_lossy(body).lines() {
+            match line.split_once(": ") {
+                Some(("Disallow", path)) => rules.shut.push(path.to_owned()),
+                Some(("Crawl-delay", seconds)) => {
+                    rules.delay_ms = seconds.parse::<i64>().unwrap_or(0) * 1000;
+                }
+                _ => {}
+            }
+        }
+        rules
+    }
+}

@@ -1,0 +1,144 @@
+//! Many small worlds, one for each seed: those that broke a law are kept in a file and tried first
+//! the next time.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::Path,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use nenrin_revisit::RevisitSettings;
+use serde::Serialize;
+
+use super::{CrawlOptions, run};
+use crate::LabError;
+
+/// Policies of the worlds whose pages have times of their own.
+const POLICIES: [&str; 5] =
+    ["auto", "mle.mix(0.1-10,2nd=7d)", "aimd(d=1d,r=0.5)", "every(3d)", "nutch(7d)"];
+
+/// What many seeds came to.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct SeedsReport {
+    /// Worlds simulated.
+    pub worlds: u64,
+    /// Requests made in them.
+    pub fetches: u64,
+    /// Visits committed in them.
+    pub visits: u64,
+    /// Crashes lived through.
+    pub crashes: u64,
+    /// Seeds that broke a law, with the laws.
+    pub failing: Vec<(u64, Vec<String>)>,
+}
+
+/// A small world: 300 pages on ten servers, for a month, with faults, odd servers, changing
+/// robots.txt files and crashes. The seed also chooses how it is collected.
+pub fn small_world(seed: u64) -> CrawlOptions {
+    let policy = POLICIES[(seed / 2) as usize % POLICIES.len()];
+    let usual = RevisitSettings::default();
+    let continuous = seed.is_multiple_of(2).then(|| RevisitSettings {
+        policy: policy.parse().unwrap_or(usual.policy),
+        visits_per_day: (seed % 7 == 3).then_some(20),
+        ..usual
+    });
+    CrawlOptions {
+        seed,
+        servers: 10,
+        pages: 30,
+        time_s: 30 * 86_400,
+        period_s: 3 * 86_400,
+        continuous,
+        window: None,
+        delay_ms: (seed % 11 == 5).then_some(30_000),
+        faults: 0.02,
+        crashes: 6,
+        oddities: true,
+        robots_changes: true,
+        servers_kept: Some((seed % 10) as usize),
+        sabotage: None,
+    }
+}
+
+/// Simulates `count` small worlds from `first` on, and before them those that failed the last time.
+/// `failing` names them, a number a line; it is rewritten with those that fail now.
+pub fn run_seeds(
+    first: u64,
+    count: u64,
+    threads: usize,
+    failing: Option<&Path>,
+) -> Result<SeedsReport, LabError> {
+    let kept = failing.map(read_kept).transpose()?.unwrap_or_default();
+    let rest = (first..first.saturating_add(count)).filter(|seed| !kept.contains(seed));
+    let seeds: Vec<u64> = kept.iter().copied().chain(rest).collect();
+    let report = Mutex::new(SeedsReport::default());
+    let next = AtomicUsize::new(0);
+    let work = || -> Result<(), LabError> {
+        while let Some(&seed) = seeds.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let world = run(&small_world(seed))?;
+            let mut report = report.lock().unwrap_or_else(PoisonError::into_inner);
+            report.worlds += 1;
+            report.fetches += world.fetches;
+            report.visits += world.visits;
+            report.crashes += world.crashes;
+            if !world.violations.is_empty() {
+                report.failing.push((seed, world.violations));
+            }
+        }
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        let others: Vec<_> = (1..threads.max(1)).map(|_| scope.spawn(work)).collect();
+        let mut done = work();
+        for other in others {
+            done = done.and(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        done
+    })?;
+    let mut report = report.into_inner().unwrap_or_else(PoisonError::into_inner);
+    report.failing.sort_unstable();
+    if let Some(path) = failing {
+        write_kept(path, &report)?;
+    }
+    Ok(report)
+}
+
+fn read_kept(path: &Path) -> Result<BTreeSet<u64>, LabError> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(text.split_whitespace().filter_map(|seed| seed.parse().ok()).collect()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(BTreeSet::new()),
+        Err(error) => Err(LabError::file("read", path)(error)),
+    }
+}
+
+fn write_kept(path: &Path, report: &SeedsReport) -> Result<(), LabError> {
+    let text: String = report.failing.iter().map(|(seed, _)| format!("{seed}\n")).collect();
+    fs::write(path, text).map_err(LabError::file("write", path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dozens_of_small_worlds_keep_every_law() {
+        let report = run_seeds(1, 40, 2, None).unwrap();
+        assert_eq!(report.failing, Vec::new());
+        assert_eq!(report.worlds, 40);
+        assert!(report.visits > 40 * 300, "{report:?}");
+    }
+
+    #[test]
+    fn seeds_that_failed_are_tried_again_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("failing");
+        fs::write(&path, "3\n900\n").unwrap();
+        let report = run_seeds(1, 3, 1, Some(&path)).unwrap();
+        assert_eq!((report.worlds, report.failing), (4, Vec::new()));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "");
+    }
+}

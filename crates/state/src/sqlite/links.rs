@@ -1,0 +1,281 @@
+//! Pages in the order of their discovery, and the links between them: what a crawl order needs to
+//! be told again after a restart, and where it looks up the links of pages that hand on.
+
+use nenrin_urls::CanonicalUrl;
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
+
+use super::{
+    known::{Known, KnownKey},
+    open, read, rows,
+};
+use crate::{DuePage, FoundPage, Linked, Outcome, PageId, PageLinks, Reading, SiteId, VisitCommit};
+
+/// Pages get their places by the time of their discovery; what has a version was not read yet.
+const SCHEMA: &str = "
+CREATE TABLE found (nth INTEGER PRIMARY KEY, page INTEGER NOT NULL, reading INTEGER NOT NULL);
+CREATE TABLE links (nth INTEGER PRIMARY KEY, targets BLOB NOT NULL);
+CREATE TABLE crawl_order (part INTEGER PRIMARY KEY, bytes BLOB NOT NULL);
+ALTER TABLE pages ADD COLUMN nth INTEGER NOT NULL DEFAULT 0;
+INSERT INTO found (page, reading)
+    SELECT id, CASE WHEN version IS NOT NULL THEN 2 WHEN visited_s IS NOT NULL THEN 1 ELSE 0 END
+    FROM pages ORDER BY discovered_s, id;
+CREATE TEMP TABLE places (page INTEGER PRIMARY KEY, nth INTEGER NOT NULL);
+INSERT INTO places SELECT page, nth FROM found;
+UPDATE pages SET nth = (SELECT nth FROM places WHERE places.page = pages.id);
+DROP TABLE places;
+";
+
+/// Links of one page that are kept; some pages are nothing but links.
+const TARGETS_MAX: usize = 2_000;
+/// A snapshot of the crawl order is kept in parts of this size.
+const PART_BYTES: usize = 256 << 10;
+
+/// Adds what this file needs to a state that does not have it yet.
+pub(super) fn prepare(c: &Connection) -> rusqlite::Result<()> {
+    open::add_tables(c, "found", SCHEMA)
+}
+
+fn number(reading: Reading) -> u8 {
+    match reading {
+        Reading::New => 0,
+        Reading::Tried => 1,
+        Reading::Unread => 2,
+        Reading::Read => 3,
+    }
+}
+
+fn reading(number: u8) -> Reading {
+    match number {
+        0 => Reading::New,
+        1 => Reading::Tried,
+        2 => Reading::Unread,
+        _ => Reading::Read,
+    }
+}
+
+/// Gives a page that just became known its place.
+pub(super) fn enter(t: &Transaction<'_>, page: PageId) -> rusqlite::Result<u32> {
+    t.prepare_cached("INSERT INTO found (page, reading) VALUES (?1, 0)")?.execute([page.0])?;
+    let nth = t.last_insert_rowid();
+    u32::try_from(nth).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(0, nth))
+}
+
+/// A known page's place.
+pub(super) fn place(c: &Connection, page: PageId) -> rusqlite::Result<u32> {
+    c.prepare_cached("SELECT nth FROM pages WHERE id = ?1")?.query_row([page.0], |row| row.get(0))
+}
+
+fn place_of_url(c: &Connection, url: &CanonicalUrl) -> rusqlite::Result<Option<u32>> {
+    read::find_page(c, url)?.map(|page| place(c, page)).transpose()
+}
+
+fn set_reading(t: &Transaction<'_>, nth: u32, to: Reading) -> rusqlite::Result<()> {
+    t.prepare_cached("UPDATE found SET reading = ?2 WHERE nth = ?1 AND reading < ?2")?
+        .execute(params![nth, number(to)])?;
+    Ok(())
+}
+
+/// Where a visit's links are looked up: what is known of the site, and what the visit added.
+pub(super) struct Places<'a> {
+    pub(super) site: SiteId,
+    pub(super) known: &'a Known,
+    pub(super) fresh: &'a [(KnownKey, u32, u32)],
+}
+
+impl Places<'_> {
+    fn get(&self, c: &Connection, url: &CanonicalUrl) -> rusqlite::Result<Option<u32>> {
+        let key = Known::key(self.site, url);
+        if let Some((_, nth)) = self.known.get(&key) {
+            return Ok(Some(nth));
+        }
+        match self.fresh.iter().find(|(fresh, ..)| *fresh == key) {
+            Some((.., nth)) => Ok(Some(*nth)),
+            None => place_of_url(c, url),
+        }
+    }
+}
+
+/// A visit was made: its page is no longer new, and its links are kept if it could tell them.
+pub(super) fn visited(
+    t: &Transaction<'_>,
+    visit: &VisitCommit,
+    places: &Places<'_>,
+) -> rusqlite::Result<Option<Linked>> {
+    let nth = place(t, visit.page)?;
+    match &visit.links {
+        Some(urls) => keep(t, nth, urls, |url| places.get(t, url)),
+        None => {
+            let got = visit.version.is_some() || visit.outcome == Outcome::Changed;
+            set_reading(t, nth, if got { Reading::Unread } else { Reading::Tried })?;
+            Ok(None)
+        }
+    }
+}
+
+/// The links of a page were read outside a visit.
+pub(super) fn read_outside(
+    t: &Transaction<'_>,
+    page: PageId,
+    urls: &[CanonicalUrl],
+    known: &Known,
+) -> rusqlite::Result<Option<Linked>> {
+    let record = read::page_by_id(t, page)?;
+    let places = Places { site: record.site, known, fresh: &[] };
+    keep(t, record.nth, urls, |url| places.get(t, url))
+}
+
+/// A version was adopted from the packs.
+pub(super) fn adopted(t: &Transaction<'_>, page: PageId) -> rusqlite::Result<()> {
+    set_reading(t, place(t, page)?, Reading::Unread)
+}
+
+fn keep(
+    t: &Transaction<'_>,
+    nth: u32,
+    urls: &[CanonicalUrl],
+    place: impl Fn(&CanonicalUrl) -> rusqlite::Result<Option<u32>>,
+) -> rusqlite::Result<Option<Linked>> {
+    let found: rusqlite::Result<Vec<Option<u32>>> =
+        urls.iter().take(TARGETS_MAX).map(place).collect();
+    let mut targets: Vec<u32> = found?.into_iter().flatten().filter(|&to| to != nth).collect();
+    targets.sort_unstable();
+    targets.dedup();
+    let before = targets_of(t, nth)?;
+    let links = targets.len();
+    let again = before.is_some();
+    let before = before.unwrap_or_default();
+    if again && before == targets {
+        return Ok(None);
+    }
+    t.prepare_cached("INSERT OR REPLACE INTO links VALUES (?1, ?2)")?
+        .execute(params![nth, packed(&targets)])?;
+    set_reading(t, nth, Reading::Read)?;
+    targets.retain(|target| before.binary_search(target).is_err());
+    Ok(Some(Linked { nth, targets, links, again }))
+}
+
+fn targets_of(c: &Connection, nth: u32) -> rusqlite::Result<Option<Vec<u32>>> {
+    c.prepare_cached("SELECT targets FROM links WHERE nth = ?1")?
+        .query_row([nth], |row| Ok(unpacked(row.get_ref(0)?.as_blob()?)))
+        .optional()
+}
+
+pub(super) fn found(c: &Connection, after: u32, limit: usize) -> rusqlite::Result<Vec<FoundPage>> {
+    c.prepare_cached("SELECT nth, page, reading FROM found WHERE nth > ?1 ORDER BY nth LIMIT ?2")?
+        .query_map(params![after, read::count(limit)], |row| {
+            let server = PageId(row.get(1)?).server();
+            Ok(FoundPage { nth: row.get(0)?, server, reading: reading(row.get(2)?) })
+        })?
+        .collect()
+}
+
+pub(super) fn load_found(c: &Connection, places: &[u32]) -> rusqlite::Result<Vec<DuePage>> {
+    let mut query = c.prepare_cached(&format!(
+        "SELECT {}, p.site, m.depth, m.hops, EXISTS (SELECT 1 FROM pulled u WHERE u.page = p.id)
+         FROM found f CROSS JOIN pages p ON p.id = f.page {}
+         JOIN members m ON m.site = p.site AND m.page = p.id
+         WHERE f.nth = ?1 AND p.due_s IS NOT NULL",
+        rows::PAGE,
+        rows::PAGE_SERVER
+    ))?;
+    places
+        .iter()
+        .filter_map(|nth| query.query_row([nth], rows::due_page).optional().transpose())
+        .collect()
+}
+
+pub(super) fn links(c: &Connection, places: &[u32]) -> rusqlite::Result<Vec<PageLinks>> {
+    let mut query = c.prepare_cached(&format!(
+        "SELECT p.id, s.name || p.path, p.version FROM found f CROSS JOIN pages p ON p.id = f.page {}
+         WHERE f.nth = ?1",
+        rows::PAGE_SERVER
+    ))?;
+    let mut all = Vec::with_capacity(places.len());
+    for &nth in places {
+        let targets = targets_of(c, nth)?;
+        let page = query.query_row([nth], |row| {
+            let version = row.get::<_, Option<i64>>(2)?.map(|version| version as u64);
+            Ok(PageLinks {
+                nth,
+                targets,
+                page: PageId(row.get(0)?),
+                url: rows::url(row, 1)?,
+                version,
+            })
+        });
+        all.extend(page.optional()?);
+    }
+    Ok(all)
+}
+
+pub(super) fn keep_order(t: &Transaction<'_>, bytes: &[u8]) -> rusqlite::Result<()> {
+    t.execute("DELETE FROM crawl_order", [])?;
+    let mut insert = t.prepare_cached("INSERT INTO crawl_order (bytes) VALUES (?1)")?;
+    bytes.chunks(PART_BYTES).try_for_each(|part| insert.execute([part]).map(|_| ()))
+}
+
+pub(super) fn order(c: &Connection) -> rusqlite::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut query = c.prepare_cached("SELECT bytes FROM crawl_order ORDER BY part")?;
+    let mut parts = query.query([])?;
+    while let Some(part) = parts.next()? {
+        bytes.extend_from_slice(part.get_ref(0)?.as_blob()?);
+    }
+    Ok(bytes)
+}
+
+/// Ascending numbers as differences, seven bits to a byte, the lowest first.
+fn packed(targets: &[u32]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(targets.len() * 2);
+    let mut last = 0;
+    for &target in targets {
+        let mut rest = target - last;
+        while rest >= 0x80 {
+            bytes.push(rest as u8 | 0x80);
+            rest >>= 7;
+        }
+        bytes.push(rest as u8);
+        last = target;
+    }
+    bytes
+}
+
+/// The numbers back; what cannot be one ends the list.
+fn unpacked(bytes: &[u8]) -> Vec<u32> {
+    let mut targets = Vec::with_capacity(bytes.len().min(TARGETS_MAX));
+    let (mut last, mut rest, mut shift) = (0_u32, 0_u64, 0);
+    for &byte in bytes {
+        rest |= u64::from(byte & 0x7f) << shift;
+        shift += 7;
+        if byte & 0x80 == 0 {
+            let Some(next) = u32::try_from(rest).ok().and_then(|rest| last.checked_add(rest))
+            else {
+                break;
+            };
+            targets.push(next);
+            (last, rest, shift) = (next, 0, 0);
+        } else if shift > 28 {
+            break;
+        }
+    }
+    targets
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn links_come_back_as_they_were(targets in prop::collection::btree_set(1_u32.., 0..50)) {
+            let targets: Vec<u32> = targets.into_iter().collect();
+            prop_assert_eq!(unpacked(&packed(&targets)), targets);
+        }
+
+        #[test]
+        fn no_bytes_are_too_strange(bytes in prop::collection::vec(any::<u8>(), 0..50)) {
+            prop_assert!(unpacked(&bytes).is_sorted());
+        }
+    }
+}
