@@ -445,8 +445,9 @@ impl Simulation {
         self.durability.check(&self.state)?;
         self.judgement.check(&self.web, &self.state)?;
         let mut starvation = Starvation::default();
-        if self.options.continuous.is_some() {
-            starvation.check(&self.web, &self.state, self.now_ms / 1000)?;
+        if let Some(settings) = &self.options.continuous {
+            let visits = settings.visits_per_day;
+            starvation.check(&self.web, &self.state, visits, self.now_ms / 1000)?;
         }
         self.report.pages = self.state.stats()?.pages;
         let stretched = self.state.stretched(1)?.first().map_or(100, |(_, percent)| *percent);
@@ -550,6 +551,15 @@ mod tests {
     }
 
     #[test]
+    fn a_budget_that_is_too_small_is_no_fault_of_the_server() {
+        let mut options = continuous("every(1d)");
+        options.continuous.as_mut().unwrap().visits_per_day = Some(5);
+        options.robots_changes = false;
+        let report = run(&CrawlOptions { servers: 2, faults: 0.0, ..options }).unwrap();
+        assert!(report.stretch_percent <= 150, "{report:?}");
+    }
+
+    #[test]
     fn a_server_that_cannot_keep_up_is_stretched_and_no_page_starves() {
         let overloaded = CrawlOptions {
             servers: 1,
@@ -558,6 +568,7 @@ mod tests {
             time_s: 12 * 86_400,
             crashes: 2,
             faults: 0.0,
+            robots_changes: false,
             ..continuous("every(1h)")
         };
         let report = run(&overloaded).unwrap();
