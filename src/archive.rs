@@ -96,6 +96,16 @@ impl Archive {
     }
 }
 
+/// The packs of an archive for reading, with no cache of ours: what a page costs that nobody asked for
+/// lately.
+pub(crate) fn cold_store(folder: &Path) -> anyhow::Result<Store> {
+    let packs = LocalFolder::open(folder.join(PACKS)).map_err(nenrin_store::StoreError::from)?;
+    let index_path = Some(folder.join(INDEX));
+    let options =
+        StoreOptions { index_path, read_only: true, cache_bytes: 0, ..StoreOptions::default() };
+    Ok(Store::open(Arc::new(packs), options)?)
+}
+
 impl Drop for Archive {
     fn drop(&mut self) {
         // A lock file that still says "running" only costs the next start a pause per server.

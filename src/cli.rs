@@ -8,7 +8,10 @@ use nenrin_state::{Removal, ScheduleBy};
 use nenrin_urls::Scope;
 
 use crate::{
-    commands::experiments::{BudgetArgs, OrderArgs, RevisitArgs, StructureArgs},
+    commands::{
+        experiments::{BudgetArgs, OrderArgs, RevisitArgs, StructureArgs},
+        storage::StorageArgs,
+    },
     spans::{Bytes, Edge, Span, parse_date},
 };
 
@@ -539,6 +542,9 @@ pub(crate) enum LabCommand {
     Budget(BudgetArgs),
     /// Which parts of a server changed: methods on mirrored folders or made-up servers (paper 000).
     Structure(StructureArgs),
+    /// Every version in almost no space: our archive next to other ways of keeping visits (paper 001).
+    #[command(after_help = example("nenrin lab storage --corpus ./visits --out ./report"))]
+    Storage(StorageArgs),
 }
 
 #[derive(Debug, Args)]

@@ -16,7 +16,7 @@ use std::{
     path::PathBuf,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
         mpsc,
     },
     time::Duration,
@@ -91,6 +91,7 @@ pub(crate) struct DriverHandle {
     happenings: UnboundedSender<Happening>,
     under_way: Arc<Mutex<BTreeMap<Ticket, UnderWay>>>,
     figures: Arc<Mutex<Figures>>,
+    store_waiting: Arc<AtomicUsize>,
 }
 
 impl DriverHandle {
@@ -117,7 +118,14 @@ impl DriverHandle {
 
     /// The driver's numbers.
     pub(crate) fn figures(&self) -> Figures {
-        self.figures.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let mut figures = self.figures.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        figures.store_waiting = self.store_waiting();
+        figures
+    }
+
+    /// Versions that wait to be stored.
+    pub(crate) fn store_waiting(&self) -> usize {
+        self.store_waiting.load(Ordering::Relaxed)
     }
 
     /// Requests under way.
@@ -169,6 +177,7 @@ pub(crate) struct Driver {
     /// Stays set unless every request that was made is told of in the state.
     untold_requests: Arc<AtomicBool>,
     figures: Arc<Mutex<Figures>>,
+    store_waiting: Arc<AtomicUsize>,
     guard: RoomGuard,
 }
 
@@ -187,9 +196,11 @@ impl Driver {
             let (state, sender) = (archive.state.clone(), sender.clone());
             std::thread::spawn(move || serve_state(&*state, &state_queue, &sender))
         };
+        let store_waiting = Arc::<AtomicUsize>::default();
         let store_worker = {
             let (store, sender) = (archive.store.clone(), sender.clone());
-            std::thread::spawn(move || serve_store(&store, &store_queue, &sender))
+            let waiting = store_waiting.clone();
+            std::thread::spawn(move || serve_store(&store, &store_queue, &sender, &waiting))
         };
         Self {
             folder: archive.folder.clone(),
@@ -206,6 +217,7 @@ impl Driver {
             wake_at_ms: None,
             untold_requests,
             figures: Arc::default(),
+            store_waiting,
             guard: RoomGuard::new(&archive.folder, 0),
         }
     }
@@ -221,6 +233,7 @@ impl Driver {
             happenings: self.sender.clone(),
             under_way: self.under_way.clone(),
             figures: self.figures.clone(),
+            store_waiting: self.store_waiting.clone(),
         }
     }
 
@@ -322,6 +335,7 @@ impl Driver {
             Command::Fetch(order) => self.fetch(*order),
             Command::Store(order) => {
                 if let Some(exchange) = self.exchanges.remove(&order.ticket) {
+                    self.store_waiting.fetch_add(1, Ordering::Relaxed);
                     // A store thread that is gone has reported its failure already.
                     let _ = self.store_jobs.send((*order, exchange));
                 }
@@ -507,12 +521,14 @@ fn serve_store(
     store: &Store,
     jobs: &mpsc::Receiver<(StoreOrder, Box<Exchange>)>,
     sender: &UnboundedSender<Happening>,
+    waiting: &AtomicUsize,
 ) {
     while let Ok(first) = jobs.recv() {
         let batch: Vec<_> =
             std::iter::once(first).chain(jobs.try_iter().take(STORE_BATCH - 1)).collect();
         match store_batch(store, &batch) {
             Ok(events) => {
+                waiting.fetch_sub(batch.len(), Ordering::Relaxed);
                 for event in events {
                     let _ = sender.send(Happening::Event(event));
                 }

@@ -27,6 +27,8 @@ pub(crate) struct Figures {
     pub(crate) waits_for_room: bool,
     /// Times that the configuration was read again.
     pub(crate) reloads: u64,
+    /// Versions that wait to be stored.
+    pub(crate) store_waiting: usize,
 }
 
 impl Figures {
@@ -110,7 +112,7 @@ impl Figures {
     }
 
     /// The numbers without labels: name, help, kind, value.
-    fn singles(&self) -> [(&'static str, &'static str, MetricKind, f64); 10] {
+    fn singles(&self) -> [(&'static str, &'static str, MetricKind, f64); 11] {
         use MetricKind::{Counter, Gauge};
         [
             (
@@ -166,6 +168,12 @@ impl Figures {
                 "Whether collecting waits for room on the disk",
                 Gauge,
                 f64::from(u8::from(self.waits_for_room)),
+            ),
+            (
+                "nenrin_store_waiting",
+                "Versions that wait to be stored",
+                Gauge,
+                self.store_waiting as f64,
             ),
             (
                 "nenrin_config_reloads_total",

@@ -1,6 +1,6 @@
 use nenrin_revisit::RevisitSettings;
 
-use super::{Context, experiments};
+use super::{Context, experiments, storage};
 use crate::{
     cli::{LabCommand, LabCrawlArgs},
     clock,
@@ -15,6 +15,7 @@ pub(super) fn lab(context: &Context, command: &LabCommand) -> anyhow::Result<Exi
         LabCommand::Order(args) => experiments::run_order(context, args),
         LabCommand::Revisit(args) => experiments::run_revisit(context, args),
         LabCommand::Budget(args) => experiments::run_budget(context, args),
+        LabCommand::Storage(args) => storage::run(context, args),
         LabCommand::Structure(args) => experiments::run_structure(context, args),
     }
 }

@@ -24,6 +24,7 @@ use crate::{
     archive::{Access, Archive},
     cli::{ExportMirrorArgs, ImportMirrorArgs},
     clock,
+    config::Config,
     exit::{Exit, usage},
     spans::{readable_bytes, readable_date},
     table::{print_json, say},
@@ -43,6 +44,37 @@ struct MirrorFile {
     modified_s: i64,
 }
 
+/// What a visit that was taken in came to.
+pub(super) struct TakenIn {
+    pub(super) files: usize,
+    /// What could not be imported, and why.
+    pub(super) refused: Vec<String>,
+    pub(super) counts: RoundCounts,
+}
+
+/// Takes a folder as one visit of the site whose top page is the base.
+pub(super) fn take_in(
+    archive: &Archive,
+    config: &Config,
+    (folder, base): (&Path, &CanonicalUrl),
+    at_s: i64,
+    progress: &ProgressBar,
+) -> anyhow::Result<TakenIn> {
+    let (files, refused) = list(folder, base)?;
+    if files.is_empty() {
+        return Err(usage(anyhow::anyhow!("{} holds no files to import", folder.display())));
+    }
+    let site = register(config, &*archive.state, base)?;
+    progress.set_length(files.len() as u64);
+    let mut importer = Importer::new(archive, site, at_s)?;
+    for file in &files {
+        importer.file(file)?;
+        progress.inc(1);
+    }
+    let counts = importer.finish()?;
+    Ok(TakenIn { files: files.len(), refused, counts })
+}
+
 /// `nenrin import mirror`.
 pub(crate) fn import(context: &Context, args: &ImportMirrorArgs) -> anyhow::Result<Exit> {
     let base = CanonicalUrl::parse_typed(&args.url).map_err(usage)?;
@@ -50,33 +82,23 @@ pub(crate) fn import(context: &Context, args: &ImportMirrorArgs) -> anyhow::Resu
         args.folder.is_dir(),
         usage(anyhow::anyhow!("{} is not a folder", args.folder.display()))
     );
-    let (files, refused) = list(&args.folder, &base)?;
-    if files.is_empty() {
-        return Err(usage(anyhow::anyhow!("{} holds no files to import", args.folder.display())));
-    }
     let archive = context.open(Access::Write)?;
-    let site = register(context, &*archive.state, &base)?;
     let began_ms = clock::now_ms();
-    let bar = bar(context, files.len() as u64);
-    let mut importer = Importer::new(&archive, site, args.at)?;
-    for file in &files {
-        importer.file(file)?;
-        bar.inc(1);
-    }
-    let counts = importer.finish()?;
+    let bar = bar(context, 0);
+    let taken = take_in(&archive, &context.config, (&args.folder, &base), args.at, &bar)?;
     bar.finish_and_clear();
     let elapsed_ms = clock::now_ms() - began_ms;
+    let TakenIn { files, refused, counts } = taken;
     for path in &refused {
         tracing::warn!("not imported: {path}");
     }
     if context.json {
         print_json(&json!({
-            "files": files.len(), "not_imported": refused, "counts": counts, "elapsed_ms": elapsed_ms,
+            "files": files, "not_imported": refused, "counts": counts, "elapsed_ms": elapsed_ms,
         }))?;
     } else {
         say(format!(
-            "{} files as of {}: {} changed, {} same, {} gone; {} read, {} stored, in {:.1} s",
-            files.len(),
+            "{files} files as of {}: {} changed, {} same, {} gone; {} read, {} stored, in {:.1} s",
             readable_date(args.at),
             counts.changed,
             counts.same,
@@ -98,11 +120,11 @@ fn bar(context: &Context, length: u64) -> ProgressBar {
 }
 
 /// The site whose top page is the base, or a new one that is not collected by itself.
-fn register(context: &Context, state: &dyn State, base: &CanonicalUrl) -> anyhow::Result<Site> {
+fn register(config: &Config, state: &dyn State, base: &CanonicalUrl) -> anyhow::Result<Site> {
     if let Some(site) = state.sites()?.into_iter().find(|s| s.conditions.tops.contains(base)) {
         return Ok(site);
     }
-    let mut conditions = sites::default_conditions(vec![base.clone()], &context.config);
+    let mut conditions = sites::default_conditions(vec![base.clone()], config);
     conditions.schedule = Schedule::Manual;
     let name = sites::free_name(state, &conditions)?;
     Ok(state.add_site(&name, &conditions, clock::now_s())?)
@@ -135,6 +157,11 @@ fn list(folder: &Path, base: &CanonicalUrl) -> anyhow::Result<(Vec<MirrorFile>, 
     files.sort_by(|a, b| a.path.cmp(&b.path));
     refused.sort();
     Ok((files, refused))
+}
+
+/// The URLs of the files below a folder.
+pub(super) fn urls(folder: &Path, base: &CanonicalUrl) -> anyhow::Result<Vec<CanonicalUrl>> {
+    Ok(list(folder, base)?.0.into_iter().map(|file| file.url).collect())
 }
 
 fn modified_s(metadata: &fs::Metadata) -> i64 {
@@ -348,7 +375,7 @@ impl<'a> Importer<'a> {
 }
 
 /// The content type that servers commonly send for a file of this name.
-fn mime_by_name(path: &Path) -> &'static str {
+pub(super) fn mime_by_name(path: &Path) -> &'static str {
     let extension = path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase());
     match extension.as_deref().unwrap_or_default() {
         "html" | "htm" | "shtml" => "text/html",
@@ -383,6 +410,52 @@ fn mime_by_name(path: &Path) -> &'static str {
     }
 }
 
+/// What was written out.
+#[derive(Default)]
+pub(super) struct WrittenOut {
+    files: u64,
+    bytes: u64,
+    /// URLs that make no file name.
+    pub(super) skipped: Vec<String>,
+}
+
+/// Writes sites as of a date as files below a folder; several with a folder for each server.
+pub(super) fn write_out(
+    archive: &Archive,
+    sites: &[Site],
+    at_s: i64,
+    (output, many_servers): (&Path, bool),
+    progress: &ProgressBar,
+) -> anyhow::Result<WrittenOut> {
+    fs::create_dir_all(output).with_context(|| format!("cannot create {}", output.display()))?;
+    let mut written = WrittenOut::default();
+    for site in sites {
+        let base = site.conditions.tops.first();
+        let mut after = None;
+        loop {
+            let portion = archive.state.site_as_of(site.id, at_s, after, PORTION)?;
+            let Some(last) = portion.last() else { break };
+            after = Some(last.0);
+            for (_, url, row) in &portion {
+                progress.inc(1);
+                if !(200..300).contains(&row.status) {
+                    continue;
+                }
+                let Some(relative) = path_of(url, base, many_servers) else {
+                    written.skipped.push(url.to_string());
+                    continue;
+                };
+                let version = archive.store.read(VersionId(row.version))?;
+                let target = output.join(relative);
+                write_file(&target, &version.body, last_modified(&version.head.response_head))?;
+                written.files += 1;
+                written.bytes += version.body.len() as u64;
+            }
+        }
+    }
+    Ok(written)
+}
+
 /// `nenrin export mirror`.
 pub(crate) fn export(context: &Context, args: &ExportMirrorArgs) -> anyhow::Result<Exit> {
     let archive = context.open(Access::Read)?;
@@ -391,35 +464,10 @@ pub(crate) fn export(context: &Context, args: &ExportMirrorArgs) -> anyhow::Resu
         None => archive.state.sites()?,
     };
     let many_servers = args.site.is_none() && sites.len() > 1;
-    fs::create_dir_all(&args.output)
-        .with_context(|| format!("cannot create {}", args.output.display()))?;
-    let (mut files, mut bytes, mut skipped) = (0_u64, 0_u64, Vec::new());
     let bar = bar(context, sites.iter().map(|site| site.counts.pages).sum());
-    for site in &sites {
-        let base = site.conditions.tops.first();
-        let mut after = None;
-        loop {
-            let portion = archive.state.site_as_of(site.id, args.at, after, PORTION)?;
-            let Some(last) = portion.last() else { break };
-            after = Some(last.0);
-            for (_, url, row) in &portion {
-                bar.inc(1);
-                if !(200..300).contains(&row.status) {
-                    continue;
-                }
-                let Some(relative) = path_of(url, base, many_servers) else {
-                    skipped.push(url.to_string());
-                    continue;
-                };
-                let version = archive.store.read(VersionId(row.version))?;
-                let target = args.output.join(relative);
-                write_file(&target, &version.body, last_modified(&version.head.response_head))?;
-                files += 1;
-                bytes += version.body.len() as u64;
-            }
-        }
-    }
+    let written = write_out(&archive, &sites, args.at, (&args.output, many_servers), &bar)?;
     bar.finish_and_clear();
+    let WrittenOut { files, bytes, skipped } = written;
     if context.json {
         print_json(&json!({"files": files, "bytes": bytes, "not_exported": skipped}))?;
     } else {
@@ -444,7 +492,11 @@ fn last_modified(head: &[u8]) -> Option<i64> {
 
 /// Where a page is written: its path below the site's folder; pages of other servers below a
 /// folder named after the server. Nothing ever leaves the output folder.
-fn path_of(url: &CanonicalUrl, base: Option<&CanonicalUrl>, many_servers: bool) -> Option<PathBuf> {
+pub(super) fn path_of(
+    url: &CanonicalUrl,
+    base: Option<&CanonicalUrl>,
+    many_servers: bool,
+) -> Option<PathBuf> {
     let inside = base.is_some_and(|base| {
         base.server() == url.server() && url.path().starts_with(base.directory())
     });

@@ -10,11 +10,13 @@ mod lab;
 mod learnt;
 mod look;
 mod mirror;
+mod overlap;
 mod password;
 mod removal;
 mod run;
 mod serve;
 mod sites;
+pub(crate) mod storage;
 mod upkeep;
 mod warc;
 

@@ -10,6 +10,7 @@
 //! - [`structure`]: which parts of a server changed, paper 000's tables and figures and `auto`;
 //! - [`revisit`]: which schedule sees the most versions (paper 004);
 //! - [`budget`]: how a fixed number of visits is best shared out (paper 002);
+//! - [`storage`]: what visits take in our archive and in others (paper 001);
 //! - [`LabError`]: what can go wrong in an experiment.
 //!
 //! The lab prints nothing and reads no arguments: the binary's `lab` command does. Nothing in the
@@ -22,6 +23,7 @@ mod error;
 pub mod order;
 pub mod report;
 pub mod revisit;
+pub mod storage;
 pub mod structure;
 pub mod updates;
 

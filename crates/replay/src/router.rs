@@ -25,6 +25,13 @@ pub(crate) struct Replay {
     pub(crate) options: ReplayOptions,
     pub(crate) guard: Guard,
     pub(crate) cache: PageCache,
+    /// Places for answers being made. Making one is work for a processor and takes a few megabytes:
+    /// more at once than there are processors would take memory and gain nothing.
+    makers: tokio::sync::Semaphore,
+}
+
+fn makers() -> usize {
+    std::thread::available_parallelism().map_or(2, std::num::NonZero::get).max(2)
 }
 
 /// A request, as far as it matters.
@@ -56,6 +63,7 @@ pub fn router(archive: Arc<dyn Archive>, options: ReplayOptions) -> Router {
         archive,
         guard: Guard::new(&options),
         cache: PageCache::new(options.cache_bytes),
+        makers: tokio::sync::Semaphore::new(makers()),
         options,
     });
     Router::new()
@@ -95,6 +103,9 @@ fn handle(
                 Place::Elsewhere(to) => return redirect(StatusCode::TEMPORARY_REDIRECT, &to),
                 Place::Foreign => return misdirected(&replay),
             }
+            let making = replay.clone();
+            // The semaphore is never closed, so that the permit is always got.
+            let _place = making.makers.acquire().await;
             let answered = tokio::task::spawn_blocking(move || answered(&replay, &ask, work)).await;
             let answer = answered.unwrap_or_else(|error| {
                 tracing::error!(%error, "an answer was not finished");

@@ -155,7 +155,9 @@ fn visit_due(state: &dyn State, site: SiteId, arguments: &Arguments, bare: &mut 
         for batch in pages.chunks(COMMIT_BATCH) {
             let changes: Vec<Change> = batch
                 .iter()
-                .map(|due| Change::Visit(Box::new(visit(due, site, bucket, arguments))))
+                .zip(visited..)
+                .map(|(due, number)| visit(due, site, bucket, arguments, number))
+                .map(|visit| Change::Visit(Box::new(visit)))
                 .collect();
             let begin = Instant::now();
             state.commit(&changes).unwrap();
@@ -176,7 +178,13 @@ fn visit_due(state: &dyn State, site: SiteId, arguments: &Arguments, bare: &mut 
     print_rates("visits", visited, ours, bare.spent - bare_before);
 }
 
-fn visit(due: &DuePage, site: SiteId, bucket: i64, arguments: &Arguments) -> VisitCommit {
+fn visit(
+    due: &DuePage,
+    site: SiteId,
+    bucket: i64,
+    arguments: &Arguments,
+    number: u64,
+) -> VisitCommit {
     let random = mixed(due.page.id.0 as u64 ^ 0xabc);
     let at_s = BEGIN_S + bucket * BUCKET_S + (random % 3600) as i64;
     let changed = random % 100 < arguments.changed_percent;
@@ -196,7 +204,8 @@ fn visit(due: &DuePage, site: SiteId, bucket: i64, arguments: &Arguments) -> Vis
         stored_bytes: if changed { 1_000 } else { 0 },
         version: changed.then(|| VersionRow {
             at_s,
-            version: random >> 20,
+            // The store counts them.
+            version: number + 1,
             status: 200,
             mime: "text/html".into(),
             bytes: 20_000,

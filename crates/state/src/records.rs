@@ -412,6 +412,35 @@ pub struct PageRecord {
 }
 
 impl PageRecord {
+    /// A page that became known and was not tried yet.
+    pub(crate) fn unvisited(
+        id: PageId,
+        url: CanonicalUrl,
+        site: SiteId,
+        discovered_s: i64,
+        due_s: Option<i64>,
+    ) -> Self {
+        Self {
+            id,
+            url,
+            site,
+            discovered_s,
+            visited_s: None,
+            outcome: None,
+            due_s,
+            visits: 0,
+            changes: 0,
+            significant: 0,
+            failures: 0,
+            etag: None,
+            last_modified: None,
+            mark: None,
+            bytes: 0,
+            version: None,
+            history: Vec::new(),
+        }
+    }
+
     /// The page as its schedule sees it.
     pub fn known(&self) -> KnownPage<'_> {
         KnownPage {

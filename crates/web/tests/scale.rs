@@ -1,7 +1,7 @@
 //! A million pages and ten million visits: every page of the interface answers within 200 ms.
 //!
 //! `cargo test -p nenrin-web --test scale -- --ignored --nocapture`; `NENRIN_SCALE_PAGES` makes it
-//! smaller. The rows are written past the contract, because ten million commits would take hours.
+//! smaller.
 #![expect(clippy::unwrap_used, reason = "what cannot be set up must fail the test")]
 
 #[path = "support/base.rs"]
@@ -9,13 +9,18 @@ mod support;
 
 use std::{sync::Arc, time::Instant};
 
-use nenrin_state::{SqliteState, State};
+use nenrin_state::{
+    Change, Discovered, Outcome, PageId, PageUpdate, SiteId, SqliteState, State, VersionRow,
+    VisitCommit,
+};
 use nenrin_web::{ReplayBase, StoreSummary, WebApp, WebOptions};
-use support::{FakeControl, NOW_S, World, conditions};
+use support::{FakeControl, NOW_S, World, conditions, url};
 
 const LIMIT_MS: f64 = 200.0;
 const SITES: i64 = 200;
 const DAYS: i64 = 730;
+/// Pages and visits in a commit.
+const TOGETHER: usize = 20_000;
 
 /// A small generator: the same data every time.
 struct Dice(u64);
@@ -44,9 +49,9 @@ async fn a_million_pages_and_ten_million_visits_answer_within_200_ms() {
             )
             .unwrap();
     }
-    drop(state);
     let begun = clock();
-    fill(&path, pages).unwrap();
+    fill(&state, pages);
+    drop(state);
     eprintln!(
         "{pages} pages, {} visits written in {:.0} s",
         10 * pages,
@@ -136,86 +141,84 @@ fn over(state: Arc<SqliteState>) -> World {
 }
 
 /// Half of everything belongs to the first site, the rest is spread over the others.
-fn fill(path: &std::path::Path, pages: i64) -> rusqlite::Result<()> {
-    let mut db = rusqlite::Connection::open(path)?;
-    db.pragma_update(None, "synchronous", "OFF")?;
-    db.pragma_update(None, "cache_size", -400_000)?;
-    let indexes: Vec<(String, String)> = db
-        .prepare("SELECT name, sql FROM sqlite_master WHERE type = 'index' AND tbl_name IN ('visits', 'pages') AND sql IS NOT NULL")?
-        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
-        .collect::<rusqlite::Result<_>>()?;
-    for (name, _) in &indexes {
-        db.execute_batch(&format!("DROP INDEX {name}"))?;
-    }
-    let t = db.transaction()?;
+fn fill(state: &SqliteState, pages: i64) {
     let mut dice = Dice(1);
-    let mut known: Vec<(i64, i64)> = Vec::with_capacity(pages as usize);
-    known.extend(
-        t.prepare("SELECT id, site FROM pages")?
-            .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
-            .collect::<rusqlite::Result<Vec<_>>>()?,
-    );
-    {
-        let mut page = t.prepare(
-            "INSERT OR IGNORE INTO pages (id, path, site, discovered_s, visited_s, outcome, visits, changes, bytes)
-             VALUES (?1, ?2, ?3, ?4, ?5, 1, 10, ?6, 20000)",
-        )?;
-        let mut member = t.prepare("INSERT OR IGNORE INTO members VALUES (?1, ?2, 3, 0, NULL)")?;
-        for n in 0..pages {
-            let site = if n % 2 == 0 { 1 } else { 2 + n % (SITES - 1) };
-            let id = (site << 39) + dice.below(1 << 31) * 256 + n % 256;
-            let path = format!("/d{}/p{n}.html", n % 97);
-            page.execute((
-                id,
-                path,
-                site,
-                NOW_S - DAYS * 86_400,
-                NOW_S - dice.below(86_400),
-                dice.below(9),
-            ))?;
-            member.execute((site, id))?;
-            known.push((id, site));
+    let mut known: Vec<(PageId, SiteId)> = Vec::with_capacity(pages as usize);
+    for site in 1..=SITES {
+        let own = |n: &i64| if n % 2 == 0 { site == 1 } else { site == 2 + n % (SITES - 1) };
+        let found: Vec<Discovered> = (0..pages)
+            .filter(own)
+            .map(|n| url(&format!("https://s{site}.example/d{}/p{n}.html", n % 97)))
+            .map(|url| Discovered { url, depth: 3, hops: 0, due_s: None })
+            .collect();
+        let site = SiteId(site as u32);
+        for together in found.chunks(TOGETHER) {
+            let numbers = state.make_known(site, together, NOW_S - DAYS * 86_400).unwrap();
+            known.extend(numbers.into_iter().map(|page| (page, site)));
         }
     }
-    {
-        let mut visit = t.prepare(
-            "INSERT INTO visits (at_s, page, site, outcome, status, elapsed_ms, received_bytes, detail)
-             VALUES (?1, ?2, ?3, ?4, 200, 120, 20000, ?5)",
-        )?;
-        let visits = 10 * pages;
-        for n in 0..visits {
-            let (page, site) = known[dice.below(known.len() as i64) as usize];
-            let outcome = [0, 1, 1, 2, 2, 2, 2, 2, 2, 2][dice.below(10) as usize];
-            let outcome = if dice.below(50) == 0 { 3 + dice.below(3) } else { outcome };
-            let at_s = NOW_S - DAYS * 86_400 + n * DAYS * 86_400 / visits;
-            let detail = (outcome >= 3).then(|| format!("cause {}", dice.below(12)));
-            visit.execute((at_s, page, site, outcome, detail))?;
+    let visits = 10 * pages;
+    let mut changes = Vec::new();
+    for n in 0..visits {
+        let (page, site) = known[dice.below(known.len() as i64) as usize];
+        let outcome = [0, 1, 1, 2, 2, 2, 2, 2, 2, 2][dice.below(10) as usize];
+        let outcome = if dice.below(50) == 0 { 3 + dice.below(3) } else { outcome };
+        let at_s = NOW_S - DAYS * 86_400 + n * DAYS * 86_400 / visits;
+        let detail = (outcome >= 3).then(|| format!("cause {}", dice.below(12)));
+        changes.push(visit(page, site, at_s, Outcome::ALL[outcome as usize], detail, n as u64));
+        if changes.len() == TOGETHER || n + 1 == visits {
+            state.commit(&changes).unwrap();
+            changes.clear();
         }
     }
-    t.execute_batch(
-        "INSERT OR IGNORE INTO mimes (name) VALUES ('text/html');
-         INSERT OR IGNORE INTO versions SELECT page, at_s, id, 200, 1, 20000 FROM visits WHERE outcome = 0;
-         UPDATE sites SET collected_s = 1699990000,
-            pages = (SELECT COUNT(*) FROM members WHERE members.site = sites.id);
-         INSERT INTO days SELECT 0, at_s / 86400, COUNT(*), SUM(outcome = 0), SUM(outcome >= 4),
-            SUM(received_bytes), SUM(received_bytes), COUNT(*) * 900 FROM visits GROUP BY 2;
-         INSERT INTO days SELECT site, at_s / 86400, COUNT(*), SUM(outcome = 0), SUM(outcome >= 4),
-            SUM(received_bytes), SUM(received_bytes), COUNT(*) * 900 FROM visits GROUP BY 1, 2;
-         INSERT INTO site_sums SELECT site, SUM(received_bytes), COUNT(*) * 900 FROM visits GROUP BY 1;",
-    )?;
     // Ten thousand versions of one page.
-    let top: i64 =
-        t.query_row("SELECT id FROM pages WHERE path = '/' AND site = 1", [], |row| row.get(0))?;
-    t.execute(
-        "INSERT OR IGNORE INTO versions
-         WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 9999)
-         SELECT ?1, ?2 + i * 6000, 900000000 + i, 200, 1, 20000 FROM n",
-        (top, NOW_S - DAYS * 86_400),
-    )?;
-    t.execute("INSERT OR IGNORE INTO keys VALUES ('example,s1)/', ?1)", [top])?;
-    t.commit()?;
-    for (_, sql) in &indexes {
-        db.execute_batch(sql)?;
-    }
-    Ok(())
+    let top = state.page(&url("https://s1.example/")).unwrap().unwrap();
+    let begin_s = NOW_S - DAYS * 86_400;
+    let versions = (0..10_000)
+        .map(|n| (begin_s + n * 6_000, 900_000_000 + n as u64))
+        .map(|(at_s, number)| visit(top.id, SiteId(1), at_s, Outcome::Changed, None, number));
+    state.commit(&versions.collect::<Vec<_>>()).unwrap();
+}
+
+fn visit(
+    page: PageId,
+    site: SiteId,
+    at_s: i64,
+    outcome: Outcome,
+    detail: Option<String>,
+    number: u64,
+) -> Change {
+    let version = (outcome == Outcome::Changed).then(|| VersionRow {
+        at_s,
+        version: number,
+        status: 200,
+        mime: "text/html".into(),
+        bytes: 20_000,
+        changed_permille: None,
+    });
+    Change::Visit(Box::new(VisitCommit {
+        page,
+        site,
+        round: None,
+        at_s,
+        outcome,
+        status: 200,
+        detail,
+        elapsed_ms: 120,
+        received_bytes: 20_000,
+        stored_bytes: 900,
+        version,
+        update: PageUpdate {
+            etag: None,
+            last_modified: None,
+            mark: None,
+            bytes: 20_000,
+            history: Vec::new(),
+            due_s: None,
+            failures: 0,
+        },
+        discovered: Vec::new(),
+        new_tops: Vec::new(),
+        trapped: 0,
+    }))
 }

@@ -1,14 +1,15 @@
 //! Writing: every function runs inside one transaction.
 
-use std::collections::BTreeMap;
-
 use nenrin_urls::CanonicalUrl;
 use rusqlite::{OptionalExtension, Transaction, params};
 
-use super::{Refusal, known::Known, learnt, overview::DaySums, read, rows, schedule};
+use super::{
+    Refusal, bags, batch::Batch, known::Known, learnt, portion::Logged, read, rows, schedule,
+    validators,
+};
 use crate::{
-    Change, Discovered, DuePage, NewPage, Outcome, PageId, RobotsCopy, Round, RoundCounts,
-    ServerId, ServerPace, Site, SiteConditions, SiteCounts, SiteId, StateError, VersionRow,
+    Change, Discovered, DuePage, NewPage, Outcome, PageId, PageRecord, RobotsCopy, Round,
+    RoundCounts, ServerId, ServerPace, Site, SiteConditions, SiteId, StateError, VersionRow,
     VisitCommit,
 };
 
@@ -29,7 +30,9 @@ pub(super) fn add_site(
         params![name, written(conditions), now_s],
     )?;
     let site = SiteId(t.last_insert_rowid() as u32);
-    enter_tops(t, bucket_s, site, conditions, now_s)?;
+    let mut batch = Batch::new(t, bucket_s)?;
+    enter_tops(&mut batch, site, conditions, now_s)?;
+    batch.finish()?;
     Ok(read_site(t, site)?)
 }
 
@@ -40,22 +43,35 @@ pub(super) fn set_site(
     conditions: &SiteConditions,
     now_s: i64,
 ) -> Result<(), Refusal> {
+    let mut batch = Batch::new(t, bucket_s)?;
+    change_site(&mut batch, site, conditions, now_s)?;
+    Ok(batch.finish()?)
+}
+
+fn change_site(
+    b: &mut Batch<'_>,
+    site: SiteId,
+    conditions: &SiteConditions,
+    now_s: i64,
+) -> Result<(), Refusal> {
+    let t = b.t;
     let before = read_site(t, site).optional()?;
     let changed = t.execute(
         "UPDATE sites SET conditions = ?2 WHERE id = ?1",
         params![site.0, written(conditions)],
     )?;
     known_site(changed, site)?;
-    enter_tops(t, bucket_s, site, conditions, now_s)?;
+    b.forget_schedules();
+    enter_tops(b, site, conditions, now_s)?;
     let was = before.is_some_and(|site| site.conditions.schedule.continuous().is_some());
     match (was, conditions.schedule.continuous().is_some()) {
-        (false, true) => schedule::schedule_site(t, bucket_s, site, now_s)?,
+        (false, true) => schedule::schedule_site(t, &mut b.moves, site, now_s)?,
         (true, false) => {
-            schedule::unschedule_site(t, bucket_s, site)?;
+            schedule::unschedule_site(t, b.bucket_s, site)?;
             // Pages that other sites know as well keep a time of their own there.
             for other in read::sites(t)? {
                 if other.conditions.schedule.continuous().is_some() {
-                    schedule::schedule_site(t, bucket_s, other.id, now_s)?;
+                    schedule::schedule_site(t, &mut b.moves, other.id, now_s)?;
                 }
             }
         }
@@ -83,8 +99,7 @@ fn written(conditions: &SiteConditions) -> String {
 }
 
 fn enter_tops(
-    t: &Transaction<'_>,
-    bucket_s: i64,
+    b: &mut Batch<'_>,
     site: SiteId,
     conditions: &SiteConditions,
     now_s: i64,
@@ -92,7 +107,7 @@ fn enter_tops(
     let due_s = conditions.schedule.continuous().map(|_| now_s);
     for top in &conditions.tops {
         let found = Discovered { url: top.clone(), depth: 1, hops: 0, due_s };
-        discover(t, bucket_s, site, &found, now_s)?;
+        discover(b, site, &found, now_s)?;
     }
     Ok(())
 }
@@ -126,16 +141,8 @@ pub(super) fn begin_round(t: &Transaction<'_>, site: SiteId, now_s: i64) -> Resu
     Ok(Round { id: t.last_insert_rowid(), site, started_s: now_s, ended_s: None, counts })
 }
 
-fn counts_text(counts: &RoundCounts) -> String {
+pub(super) fn counts_text(counts: &RoundCounts) -> String {
     serde_json::to_string(counts).unwrap_or_default()
-}
-
-/// Sums over one commit, written once at its end.
-#[derive(Default)]
-struct Sums {
-    sites: BTreeMap<SiteId, SiteCounts>,
-    rounds: BTreeMap<i64, RoundCounts>,
-    days: DaySums,
 }
 
 pub(super) fn commit(
@@ -145,33 +152,34 @@ pub(super) fn commit(
     known: &Known,
 ) -> Result<Vec<NewPage>, Refusal> {
     let mut new_pages = Vec::new();
-    let mut sums = Sums::default();
+    let mut batch = Batch::new(t, bucket_s)?;
+    let b = &mut batch;
     for change in changes {
         match change {
             Change::Visit(visit) | Change::Imported(visit) => {
                 let is_imported = matches!(change, Change::Imported(_));
-                update_page(t, bucket_s, visit, is_imported)?;
-                new_pages.extend(commit_visit(t, bucket_s, visit, known, &mut sums)?);
+                update_page(b, visit, is_imported)?;
+                new_pages.extend(commit_visit(b, visit, known)?);
             }
             Change::Robots { server, tried_s, copy } => {
                 update_robots(t, *server, *tried_s, copy.as_ref())?;
             }
             Change::Pace(pace) => update_pace(t, pace)?,
             Change::Note(note) => learnt::write(t, note)?,
-            Change::Announced(announced) => learnt::announced(t, bucket_s, announced)?,
+            Change::Announced(announced) => learnt::announced(b, announced)?,
             Change::Found(found) => {
                 for page in &found.pages {
-                    new_pages.extend(discover(t, bucket_s, found.site, page, found.at_s)?);
+                    new_pages.extend(discover(b, found.site, page, found.at_s)?);
                 }
             }
-            Change::Due { page, due_s } => schedule::set_due(t, bucket_s, *page, *due_s)?,
-            Change::PullForward(pull) => schedule::pull_forward(t, bucket_s, pull)?,
+            Change::Due { page, due_s } => schedule::set_due(t, &mut b.moves, *page, *due_s)?,
+            Change::PullForward(pull) => b.pull_forward(pull)?,
             Change::Shared { site, bytes } => schedule::keep_shared(t, *site, bytes)?,
             // A round may end in the same commit as its last visits: counts go first.
             Change::RoundEnd(_) => {}
         }
     }
-    add_sums(t, &sums)?;
+    batch.finish()?;
     for change in changes {
         if let Change::RoundEnd(end) = change {
             t.prepare_cached("UPDATE rounds SET ended_s = ?2 WHERE id = ?1 AND ended_s IS NULL")?
@@ -182,74 +190,38 @@ pub(super) fn commit(
 }
 
 fn commit_visit(
-    t: &Transaction<'_>,
-    bucket_s: i64,
+    b: &mut Batch<'_>,
     visit: &VisitCommit,
     known: &Known,
-    sums: &mut Sums,
 ) -> Result<Vec<NewPage>, Refusal> {
     let mut new_pages = Vec::new();
     if let Some(version) = &visit.version {
-        insert_version(t, visit.page, version)?;
+        insert_version(b, visit.page, version)?;
     }
-    t.prepare_cached(
-        "INSERT INTO visits (at_s, page, site, outcome, status, elapsed_ms, received_bytes, detail)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-    )?
-    .execute(params![
-        visit.at_s,
-        visit.page.0,
-        visit.site.0,
-        rows::outcome_number(visit.outcome),
-        visit.status,
-        visit.elapsed_ms,
-        visit.received_bytes as i64,
-        visit.detail,
-    ])?;
+    b.visits.push(Logged::new(visit));
     if let Some(round) = visit.round {
-        t.prepare_cached("UPDATE members SET round = ?3 WHERE site = ?1 AND page = ?2")?
+        b.t.prepare_cached("UPDATE members SET round = ?3 WHERE site = ?1 AND page = ?2")?
             .execute(params![visit.site.0, visit.page.0, round])?;
     }
     let unknown = |found: &&Discovered| !known.contains(visit.site, &found.url, found.depth);
     for found in visit.discovered.iter().filter(unknown) {
-        new_pages.extend(discover(t, bucket_s, visit.site, found, visit.at_s)?);
+        new_pages.extend(discover(b, visit.site, found, visit.at_s)?);
     }
     if !visit.new_tops.is_empty() {
-        let mut conditions = read_site(t, visit.site)?.conditions;
+        let mut conditions = read_site(b.t, visit.site)?.conditions;
         for top in &visit.new_tops {
             if !conditions.tops.contains(top) {
                 conditions.tops.push(top.clone());
             }
         }
-        set_site(t, bucket_s, visit.site, &conditions, visit.at_s)?;
+        change_site(b, visit.site, &conditions, visit.at_s)?;
     }
-
-    sums.days.count_visit(visit);
-    let site = sums.sites.entry(visit.site).or_default();
-    site.visits += 1;
-    site.versions += u64::from(visit.version.is_some());
-    site.troubles += u64::from(matches!(visit.outcome, Outcome::Failed | Outcome::Refused));
-    if visit.outcome.is_seen() {
-        site.raw_bytes += visit.update.bytes;
-    }
-    if let Some(round) = visit.round {
-        let round = sums.rounds.entry(round).or_default();
-        round.count(visit.outcome);
-        round.new_pages += new_pages.len() as u64;
-        round.received_bytes += visit.received_bytes;
-        round.stored_bytes += visit.stored_bytes;
-        round.trapped += visit.trapped;
-    }
+    b.sums.count_visit(visit, new_pages.len() as u64);
     Ok(new_pages)
 }
 
-fn update_page(
-    t: &Transaction<'_>,
-    bucket_s: i64,
-    visit: &VisitCommit,
-    is_imported: bool,
-) -> rusqlite::Result<()> {
-    let update = &visit.update;
+fn update_page(b: &mut Batch<'_>, visit: &VisitCommit, is_imported: bool) -> rusqlite::Result<()> {
+    let (t, update) = (b.t, &visit.update);
     let (due_before, visited_before, version_before): (Option<i64>, Option<i64>, Option<i64>) = t
         .prepare_cached("SELECT due_s, visited_s, version FROM pages WHERE id = ?1")?
         .query_row([visit.page.0], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
@@ -262,8 +234,9 @@ fn update_page(
     }
     t.prepare_cached(
         "UPDATE pages SET visited_s = ?2, outcome = ?3, due_s = ?4, visits = visits + 1,
-            changes = changes + ?5, significant = significant + ?13, failures = ?6, etag = ?7, last_modified = ?8, mark = ?9,
-            bytes = ?10, version = COALESCE(?11, version), history = ?12
+            changes = changes + ?5, significant = significant + ?13, failures = ?6, etag = ?7,
+            last_modified = ?8, mark = ?9, bytes = ?10, version = COALESCE(?11, version),
+            history = ?12
          WHERE id = ?1",
     )?
     .execute(params![
@@ -273,16 +246,16 @@ fn update_page(
         update.due_s,
         u8::from(visit.outcome == Outcome::Changed),
         update.failures,
-        update.etag,
-        update.last_modified,
+        validators::etag_value(update.etag.as_deref()),
+        validators::date_value(update.last_modified.as_deref()),
         update.mark.map(|mark| mark.0),
         update.bytes as i64,
         visit.version.as_ref().map(|v| v.version as i64),
         Some(&update.history).filter(|h| !h.is_empty()),
         u8::from(visit.version.as_ref().is_some_and(VersionRow::is_significant)),
     ])?;
-    schedule::forget_pull(t, visit.page)?;
-    schedule::move_due(t, bucket_s, visit.page, due_before, update.due_s)
+    b.forget_pull(visit.page)?;
+    b.moves.go(visit.page, due_before, update.due_s)
 }
 
 /// A visit before the last one.
@@ -299,29 +272,29 @@ fn add_to_past(t: &Transaction<'_>, visit: &VisitCommit) -> rusqlite::Result<()>
     Ok(())
 }
 
-fn insert_version(t: &Transaction<'_>, page: PageId, row: &VersionRow) -> rusqlite::Result<bool> {
-    t.prepare_cached("INSERT OR IGNORE INTO mimes (name) VALUES (?1)")?.execute([&row.mime])?;
-    let inserted = t
-        .prepare_cached(
-            "INSERT OR IGNORE INTO versions
-             VALUES (?1, ?2, ?3, ?4, (SELECT id FROM mimes WHERE name = ?5), ?6, ?7)",
-        )?
-        .execute(params![
+fn insert_version(b: &mut Batch<'_>, page: PageId, row: &VersionRow) -> rusqlite::Result<bool> {
+    let mime = b.mime(&row.mime)?;
+    let is_first =
+        !b.t.prepare_cached("SELECT 1 FROM versions WHERE page = ?1 LIMIT 1")?.exists([page.0])?;
+    let inserted =
+        b.t.prepare_cached("INSERT OR IGNORE INTO versions VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?
+            .execute(params![
             page.0,
             row.at_s,
             row.version as i64,
             row.status,
-            row.mime,
+            mime,
             row.bytes as i64,
             row.changed_permille,
         ])?;
-    let url = read::page_by_id(t, page)?.url;
     // What was denied stays so, whoever finds it again.
-    t.prepare_cached(
-        "INSERT OR IGNORE INTO keys SELECT ?1, ?2
-         WHERE NOT EXISTS (SELECT 1 FROM denied WHERE page = ?2)",
-    )?
-    .execute(params![url.key().as_str(), page.0])?;
+    let is_denied = || b.t.prepare_cached("SELECT 1 FROM denied WHERE page = ?1")?.exists([page.0]);
+    if is_first
+        && !is_denied()?
+        && let Some(url) = bags::url(b.t, page)?
+    {
+        b.entered.key(page, &url.key());
+    }
     Ok(inserted > 0)
 }
 
@@ -370,129 +343,131 @@ pub(super) fn make_known(
     pages: &[Discovered],
     now_s: i64,
 ) -> rusqlite::Result<Vec<PageId>> {
-    pages
-        .iter()
-        .map(|found| {
-            discover(t, bucket_s, site, found, now_s)?;
-            read::find_page(t, &found.url)?.ok_or(rusqlite::Error::QueryReturnedNoRows)
-        })
-        .collect()
+    let mut batch = Batch::new(t, bucket_s)?;
+    let mut numbers = Vec::with_capacity(pages.len());
+    for found in pages {
+        discover(&mut batch, site, found, now_s)?;
+        let page = read::find_page(t, &found.url)?;
+        numbers.push(page.ok_or(rusqlite::Error::QueryReturnedNoRows)?);
+    }
+    batch.finish()?;
+    Ok(numbers)
 }
 
 /// Makes a page known to a site. Returns it when the site did not know it yet.
 fn discover(
-    t: &Transaction<'_>,
-    bucket_s: i64,
+    b: &mut Batch<'_>,
     site: SiteId,
     found: &Discovered,
     now_s: i64,
 ) -> rusqlite::Result<Option<NewPage>> {
-    let page = enter_page(t, bucket_s, site, found, now_s)?;
+    let t = b.t;
+    let server = b.server(&found.url)?;
+    // Where pages have times of their own, each needs one, whoever found it.
+    let due_s = match found.due_s {
+        Some(due_s) => Some(due_s),
+        None => b.is_continuous(site)?.then_some(now_s),
+    };
+    let first = read::first_number(server, &found.url);
+    let place = place(t, first, found.url.path_and_query())?;
+    let page = match place {
+        Place::Known(page) => {
+            if is_known_to_site(t, site, page, found)? {
+                return Ok(None);
+            }
+            enter_member(b, site, page, found)?;
+            if let Some(due_s) = due_s {
+                schedule::schedule_page(t, &mut b.moves, site, page, due_s)?;
+            }
+            read::page_by_id(t, page)?
+        }
+        Place::Free(page) => {
+            t.prepare_cached(
+                "INSERT INTO pages (id, path, site, discovered_s, due_s)
+                 VALUES (?1, ?2, ?3, ?4, ?5)",
+            )?
+            .execute(params![
+                page.0,
+                found.url.path_and_query(),
+                site.0,
+                now_s,
+                due_s
+            ])?;
+            b.moves.go(page, None, due_s)?;
+            b.entered.path(page, found.url.path_and_query());
+            enter_member(b, site, page, found)?;
+            PageRecord::unvisited(page, found.url.clone(), site, now_s, due_s)
+        }
+    };
+    let (depth, hops) = (found.depth, found.hops);
+    Ok(Some(NewPage { due: DuePage { page, site, depth, hops, pulled: false } }))
+}
+
+fn enter_member(
+    b: &mut Batch<'_>,
+    site: SiteId,
+    page: PageId,
+    found: &Discovered,
+) -> rusqlite::Result<()> {
+    b.t.prepare_cached("INSERT INTO members VALUES (?1, ?2, ?3, ?4, NULL)")?.execute(params![
+        site.0,
+        page.0,
+        found.depth,
+        found.hops
+    ])?;
+    b.sums.count_page(site);
+    Ok(())
+}
+
+/// Whether a site knows a page already; a shorter way to it is noted.
+fn is_known_to_site(
+    t: &Transaction<'_>,
+    site: SiteId,
+    page: PageId,
+    found: &Discovered,
+) -> rusqlite::Result<bool> {
     let before: Option<u32> = t
         .prepare_cached("SELECT depth FROM members WHERE site = ?1 AND page = ?2")?
         .query_row(params![site.0, page.0], |row| row.get(0))
         .optional()?;
-    match before {
-        Some(depth) if depth <= found.depth => Ok(None),
-        Some(_) => {
-            t.prepare_cached(
-                "UPDATE members SET depth = ?3, hops = ?4 WHERE site = ?1 AND page = ?2",
-            )?
+    let Some(depth) = before else { return Ok(false) };
+    if found.depth < depth {
+        t.prepare_cached("UPDATE members SET depth = ?3, hops = ?4 WHERE site = ?1 AND page = ?2")?
             .execute(params![site.0, page.0, found.depth, found.hops])?;
-            // Its links may lie inside the site's depth now: the next visit must bring the body,
-            // so it is asked for without validators.
-            t.prepare_cached("UPDATE pages SET etag = NULL, last_modified = NULL WHERE id = ?1")?
-                .execute([page.0])?;
-            Ok(None)
-        }
-        None => {
-            t.prepare_cached("INSERT INTO members VALUES (?1, ?2, ?3, ?4, NULL)")?
-                .execute(params![site.0, page.0, found.depth, found.hops])?;
-            t.prepare_cached("UPDATE sites SET pages = pages + 1 WHERE id = ?1")?
-                .execute([site.0])?;
-            // Where pages have times of their own, each needs one, whoever found it.
-            if found.due_s.is_some() || schedule::is_continuous(t, site)? {
-                let due_s = found.due_s.unwrap_or(now_s);
-                schedule::schedule_page(t, bucket_s, site, page, due_s)?;
-            }
-            let page = read::page_by_id(t, page)?;
-            let (depth, hops) = (found.depth, found.hops);
-            let due = DuePage { page, site, depth, hops, pulled: false };
-            Ok(Some(NewPage { due }))
-        }
+        // Its links may lie inside the site's depth now: the next visit must bring the body,
+        // so it is asked for without validators.
+        t.prepare_cached("UPDATE pages SET etag = NULL, last_modified = NULL WHERE id = ?1")?
+            .execute([page.0])?;
     }
+    Ok(true)
 }
 
-fn enter_page(
-    t: &Transaction<'_>,
-    bucket_s: i64,
-    site: SiteId,
-    found: &Discovered,
-    now_s: i64,
-) -> rusqlite::Result<PageId> {
-    let server = enter_server(t, &found.url)?;
-    if let Some(page) = read::find_on_server(t, server, &found.url)? {
-        return Ok(page);
+/// Where a path has its number.
+enum Place {
+    Known(PageId),
+    Free(PageId),
+}
+
+fn place(t: &Transaction<'_>, first: i64, path: &str) -> rusqlite::Result<Place> {
+    let mut query = t.prepare_cached("SELECT id, path FROM pages WHERE id >= ?1 AND id < ?2")?;
+    let mut neighbours = query.query([first, first + read::PROBES])?;
+    let mut free = first;
+    while let Some(row) = neighbours.next()? {
+        let id: i64 = row.get(0)?;
+        if row.get_ref(1)?.as_str()? == path {
+            return Ok(Place::Known(PageId(id)));
+        }
+        // They come in order, so the first gap is passed only once it was found.
+        if id == free {
+            free += 1;
+        }
     }
-    let first = read::first_number(server, &found.url);
-    let taken: Vec<i64> = t
-        .prepare_cached("SELECT id FROM pages WHERE id >= ?1 AND id < ?1 + ?2")?
-        .query_map(params![first, read::PROBES], |row| row.get(0))?
-        .collect::<rusqlite::Result<_>>()?;
-    let Some(id) = (first..first + read::PROBES).find(|id| !taken.contains(id)) else {
+    if free >= first + read::PROBES {
         // Eight pages of one server within eight of 2^39 numbers: the engine's own constraint
         // error says it, and the commit is given up.
         return Err(rusqlite::Error::StatementChangedRows(0));
-    };
-    t.prepare_cached(
-        "INSERT INTO pages (id, path, site, discovered_s, due_s) VALUES (?1, ?2, ?3, ?4, ?5)",
-    )?
-    .execute(params![id, found.url.path_and_query(), site.0, now_s, found.due_s])?;
-    schedule::move_due(t, bucket_s, PageId(id), None, found.due_s)?;
-    Ok(PageId(id))
-}
-
-fn enter_server(t: &Transaction<'_>, url: &CanonicalUrl) -> rusqlite::Result<ServerId> {
-    let server = url.server();
-    let known: Option<u32> = t
-        .prepare_cached("SELECT id FROM servers WHERE name = ?1")?
-        .query_row([server.as_str()], |row| row.get(0))
-        .optional()?;
-    match known {
-        Some(id) => Ok(ServerId(id)),
-        None => {
-            t.prepare_cached("INSERT INTO servers (name) VALUES (?1)")?
-                .execute([server.as_str()])?;
-            Ok(ServerId(t.last_insert_rowid() as u32))
-        }
     }
-}
-
-fn add_sums(t: &Transaction<'_>, sums: &Sums) -> rusqlite::Result<()> {
-    sums.days.write(t)?;
-    for (site, counts) in &sums.sites {
-        t.prepare_cached(
-            "UPDATE sites SET visits = visits + ?2, versions = versions + ?3,
-                troubles = troubles + ?4, raw_bytes = raw_bytes + ?5 WHERE id = ?1",
-        )?
-        .execute(params![
-            site.0,
-            counts.visits as i64,
-            counts.versions as i64,
-            counts.troubles as i64,
-            counts.raw_bytes as i64
-        ])?;
-    }
-    for (round, counts) in &sums.rounds {
-        let text: String = t
-            .prepare_cached("SELECT counts FROM rounds WHERE id = ?1")?
-            .query_row([round], |row| row.get(0))?;
-        let mut total: RoundCounts = serde_json::from_str(&text).unwrap_or_default();
-        total.add(counts);
-        t.prepare_cached("UPDATE rounds SET counts = ?2 WHERE id = ?1")?
-            .execute(params![round, counts_text(&total)])?;
-    }
-    Ok(())
+    Ok(Place::Free(PageId(free)))
 }
 
 pub(super) fn adopt_version(
@@ -503,24 +478,21 @@ pub(super) fn adopt_version(
     row: &VersionRow,
 ) -> Result<bool, Refusal> {
     let found = Discovered { url: url.clone(), depth: 1, hops: 0, due_s: None };
-    discover(t, bucket_s, site, &found, row.at_s)?;
+    let mut batch = Batch::new(t, bucket_s)?;
+    discover(&mut batch, site, &found, row.at_s)?;
     let Some(page) = read::find_page(t, url)? else { return Ok(false) };
-    if !insert_version(t, page, row)? {
-        return Ok(false);
+    let is_new = insert_version(&mut batch, page, row)?;
+    if is_new {
+        t.prepare_cached(
+            "UPDATE pages SET version = ?2, bytes = ?3,
+                visited_s = MAX(COALESCE(visited_s, ?4), ?4), visits = MAX(visits, 1),
+                outcome = COALESCE(outcome, 0)
+             WHERE id = ?1 AND NOT EXISTS
+                (SELECT 1 FROM versions v WHERE v.page = ?1 AND v.at_s > ?4)",
+        )?
+        .execute(params![page.0, row.version as i64, row.bytes as i64, row.at_s])?;
+        batch.sums.count_adopted(site, row);
     }
-    t.prepare_cached(
-        "UPDATE pages SET version = ?2, bytes = ?3, visited_s = MAX(COALESCE(visited_s, ?4), ?4),
-            visits = MAX(visits, 1), outcome = COALESCE(outcome, 0)
-         WHERE id = ?1 AND NOT EXISTS
-            (SELECT 1 FROM versions v WHERE v.page = ?1 AND v.at_s > ?4)",
-    )?
-    .execute(params![page.0, row.version as i64, row.bytes as i64, row.at_s])?;
-    t.prepare_cached(
-        "UPDATE sites SET versions = versions + 1, raw_bytes = raw_bytes + ?2 WHERE id = ?1",
-    )?
-    .execute(params![site.0, row.bytes as i64])?;
-    let mut days = DaySums::default();
-    days.count_adopted(site, row);
-    days.write(t)?;
-    Ok(true)
+    batch.finish()?;
+    Ok(is_new)
 }

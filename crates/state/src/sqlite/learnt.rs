@@ -2,20 +2,16 @@
 
 use rusqlite::{Connection, Transaction, params};
 
-use super::{open, read, schedule};
+use super::{batch::Batch, open, read};
 use crate::{Announced, PullForward, ServerNote, ServerRecord};
 
 const SCHEMA: &str = "
 CREATE TABLE notes (
     server INTEGER NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL,
     PRIMARY KEY (server, name)) WITHOUT ROWID;
-ALTER TABLE pages ADD COLUMN significant INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE versions ADD COLUMN permille INTEGER;
-UPDATE pages SET significant = changes;
 ";
 
-/// Adds what this file needs to a state that does not have it yet. Changes that were seen before
-/// they were judged count as significant.
+/// Adds what this file needs to a state that does not have it yet.
 pub(super) fn prepare(c: &Connection) -> rusqlite::Result<()> {
     open::add_tables(c, "notes", SCHEMA)
 }
@@ -36,11 +32,8 @@ pub(super) fn write(t: &Transaction<'_>, note: &ServerNote) -> rusqlite::Result<
 }
 
 /// Brings pages nearer that were not visited since they are said to have changed.
-pub(super) fn announced(
-    t: &Transaction<'_>,
-    bucket_s: i64,
-    announced: &Announced,
-) -> rusqlite::Result<()> {
+pub(super) fn announced(b: &mut Batch<'_>, announced: &Announced) -> rusqlite::Result<()> {
+    let t = b.t;
     for (url, changed_s) in &announced.pages {
         let Some(page) = read::find_page(t, url)? else { continue };
         let visited_s: Option<i64> = t
@@ -53,7 +46,7 @@ pub(super) fn announced(
                 odds_percent: announced.odds_percent,
                 why: announced.why.clone(),
             };
-            schedule::pull_forward(t, bucket_s, &pull)?;
+            b.pull_forward(&pull)?;
         }
     }
     Ok(())

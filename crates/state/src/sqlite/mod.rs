@@ -1,14 +1,21 @@
 //! The embedded state: one SQLite file in WAL mode, synced at every commit.
 
+mod bags;
+mod batch;
 mod commit;
+mod due;
 mod known;
 mod learnt;
+mod log;
+mod migrate;
 mod open;
 mod overview;
+mod portion;
 mod read;
 mod removal;
 mod rows;
 mod schedule;
+mod validators;
 
 use std::{
     path::{Path, PathBuf},
@@ -190,7 +197,16 @@ impl State for SqliteState {
     }
 
     fn load_due(&self, query: &DueQuery) -> Result<DueLoad, StateError> {
-        self.read(|c| schedule::load_due(c, self.bucket_s, query))
+        let last_heap = due::heap(self.bucket_s, query.until_s);
+        loop {
+            let (load, laid_out) = self
+                .read(|c| Ok((schedule::load_due(c, self.bucket_s, query)?, due::laid_out(c)?)))?;
+            if load.next.is_some() || laid_out >= last_heap {
+                return Ok(load);
+            }
+            // All that stands in buckets was seen, and there is room for more.
+            while !self.write("written", |t| Ok(due::lay_out(t, self.bucket_s, last_heap)?))? {}
+        }
     }
 
     fn bucket_s(&self) -> i64 {
@@ -279,7 +295,8 @@ impl State for SqliteState {
     }
 
     fn visits(&self, filter: VisitFilter) -> Result<Vec<VisitRow>, StateError> {
-        self.read(|c| read::visits(c, filter))
+        let VisitFilter { site, before, limit } = filter;
+        self.read(|c| log::log(c, LogQuery { site, outcome: None, before, limit }))
     }
 
     fn visits_of(
@@ -289,10 +306,10 @@ impl State for SqliteState {
         to_s: i64,
     ) -> Result<Vec<VisitRow>, StateError> {
         if !self.has_visits_by_page.load(Ordering::Relaxed) {
-            self.write("written", |t| Ok(t.execute_batch(read::VISITS_BY_PAGE)?))?;
+            self.write("written", |t| Ok(log::index_pages(t)?))?;
             self.has_visits_by_page.store(true, Ordering::Relaxed);
         }
-        self.read(|c| read::visits_of(c, url, from_s, to_s))
+        self.read(|c| log::visits_of(c, url, from_s, to_s))
     }
 
     fn each_version(
@@ -307,7 +324,7 @@ impl State for SqliteState {
     }
 
     fn check(&self) -> Result<Vec<String>, StateError> {
-        self.read(read::check)
+        self.read(|c| read::check(c, self.bucket_s))
     }
 
     fn tidy_up(&self) -> Result<(), StateError> {
@@ -335,11 +352,11 @@ impl State for SqliteState {
     }
 
     fn visit_log(&self, query: LogQuery) -> Result<Vec<VisitRow>, StateError> {
-        self.read(|c| overview::log(c, query))
+        self.read(|c| log::log(c, query))
     }
 
     fn troubles(&self, site: SiteId, looked_at: usize) -> Result<Vec<TroubleGroup>, StateError> {
-        self.read(|c| overview::troubles(c, site, looked_at))
+        self.read(|c| log::troubles(c, site, looked_at))
     }
 
     fn newest_versions(
@@ -397,6 +414,93 @@ mod tests {
         Connection::open(&path).unwrap().pragma_update(None, "user_version", 999).unwrap();
         let error = SqliteState::open(&path, 3600).err().unwrap();
         assert!(matches!(error, StateError::FormatTooNew { found: 999, .. }), "{error}");
+    }
+
+    proptest::proptest! {
+        #![proptest_config(proptest::prelude::ProptestConfig::with_cases(16))]
+
+        /// Many more pages than a bag holds, so that bags are divided again and again.
+        #[test]
+        fn pages_and_keys_are_listed_in_order_however_they_came(
+            paths in proptest::collection::vec("/[a-c]{0,3}/?[0-9]{0,3}", 1..400),
+            together in 1_usize..200,
+        ) {
+            let state = SqliteState::in_memory(3600).unwrap();
+            let top = CanonicalUrl::parse("http://e.com/").unwrap();
+            let site = state.add_site("e", &SiteConditions::new(vec![top.clone()]), 0).unwrap().id;
+            let mut urls = std::collections::BTreeSet::from([top]);
+            for group in paths.chunks(together) {
+                let found: Vec<Discovered> = group
+                    .iter()
+                    .map(|path| CanonicalUrl::parse(&format!("http://e.com{path}")).unwrap())
+                    .map(|url| Discovered { url, depth: 2, hops: 0, due_s: None })
+                    .collect();
+                state.make_known(site, &found, 0).unwrap();
+                urls.extend(found.into_iter().map(|found| found.url));
+            }
+            let mut expected: Vec<&str> = urls.iter().map(CanonicalUrl::path_and_query).collect();
+            expected.sort_unstable();
+            let server = state.site_servers(site, 1).unwrap()[0].id;
+            let mut query =
+                PathQuery { site, server, prefix: "/".into(), after: None, limit: together };
+            let mut listed: Vec<String> = Vec::new();
+            loop {
+                let portion = state.pages_by_path(&query).unwrap();
+                let Some(last) = portion.last() else { break };
+                query.after = Some(last.url.path_and_query().to_owned());
+                listed.extend(portion.iter().map(|page| page.url.path_and_query().to_owned()));
+            }
+            proptest::prop_assert_eq!(listed, expected);
+
+            for (number, url) in urls.iter().enumerate() {
+                let version = number as u64;
+                let row = VersionRow {
+                    at_s: 9, version, status: 200, mime: "a/b".into(), bytes: 1,
+                    changed_permille: None,
+                };
+                state.adopt_version(site, url, &row).unwrap();
+            }
+            let mut keys: Vec<UrlKey> = urls.iter().map(CanonicalUrl::key).collect();
+            keys.sort_unstable();
+            let found = state.urls("", "~", usize::MAX).unwrap();
+            proptest::prop_assert_eq!(found.iter().map(CanonicalUrl::key).collect::<Vec<_>>(), keys);
+            for url in &urls {
+                let versions = state.versions(&url.key(), VersionQuery::default()).unwrap();
+                proptest::prop_assert!(versions.iter().any(|(of, _)| of == url));
+            }
+        }
+
+        /// Times are set near and far, again and again, while the queue is laid out.
+        #[test]
+        fn a_page_is_due_when_its_record_says_so_and_only_then(
+            steps in proptest::collection::vec((0_usize..12, 0_i64..40, 0_i64..10), 1..120),
+        ) {
+            let state = SqliteState::in_memory(3600).unwrap();
+            let top = CanonicalUrl::parse("http://e.com/").unwrap();
+            let site = state.add_site("e", &SiteConditions::new(vec![top]), 0).unwrap().id;
+            let found: Vec<Discovered> = (0..12)
+                .map(|n| CanonicalUrl::parse(&format!("http://e.com/{n}")).unwrap())
+                .map(|url| Discovered { url, depth: 2, hops: 0, due_s: Some(0) })
+                .collect();
+            let pages = state.make_known(site, &found, 0).unwrap();
+            let mut due_s = [0; 12];
+            let mut now_s = 0;
+            for (page, hours, pass_hours) in steps {
+                now_s += pass_hours * 3600;
+                due_s[page] = now_s + hours * 3600;
+                state.commit(&[Change::Due { page: pages[page], due_s: due_s[page] }]).unwrap();
+                let query =
+                    DueQuery { until_s: now_s, per_server: 99, limit: 99, ..DueQuery::default() };
+                let load = state.load_due(&query).unwrap();
+                let mut loaded: Vec<PageId> = load.pages.iter().map(|due| due.page.id).collect();
+                loaded.sort_unstable();
+                let mut expected: Vec<PageId> =
+                    (0..12).filter(|&n| due_s[n] <= now_s).map(|n| pages[n]).collect();
+                expected.sort_unstable();
+                proptest::prop_assert_eq!(loaded, expected);
+            }
+            proptest::prop_assert_eq!(state.check().unwrap(), Vec::<String>::new());
+        }
     }
 
     #[test]

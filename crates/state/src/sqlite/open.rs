@@ -4,9 +4,10 @@ use std::path::Path;
 
 use rusqlite::{Connection, ErrorCode, OptionalExtension};
 
+use super::{bags, due, log, migrate};
 use crate::StateError;
 
-const FORMAT: i64 = 1;
+const FORMAT: i64 = 2;
 
 const SCHEMA: &str = "
 CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -19,13 +20,8 @@ CREATE TABLE sites (
 CREATE TABLE servers (
     id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,
     robots_good_s INTEGER, robots_status INTEGER, robots_body BLOB, robots_tried_s INTEGER,
-    asked_ms INTEGER, resting_until_ms INTEGER, strikes INTEGER NOT NULL DEFAULT 0);
-CREATE TABLE pages (
-    id INTEGER PRIMARY KEY, path TEXT NOT NULL, site INTEGER NOT NULL,
-    discovered_s INTEGER NOT NULL, visited_s INTEGER, outcome INTEGER, due_s INTEGER,
-    visits INTEGER NOT NULL DEFAULT 0, changes INTEGER NOT NULL DEFAULT 0,
-    failures INTEGER NOT NULL DEFAULT 0, etag TEXT, last_modified TEXT, mark BLOB,
-    bytes INTEGER NOT NULL DEFAULT 0, version INTEGER, history BLOB);
+    asked_ms INTEGER, resting_until_ms INTEGER, strikes INTEGER NOT NULL DEFAULT 0,
+    stretch_percent INTEGER NOT NULL DEFAULT 100);
 CREATE TABLE members (
     site INTEGER NOT NULL, page INTEGER NOT NULL, depth INTEGER NOT NULL, hops INTEGER NOT NULL,
     round INTEGER, PRIMARY KEY (site, page)) WITHOUT ROWID;
@@ -34,18 +30,24 @@ CREATE TABLE due (
 CREATE TABLE mimes (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
 CREATE TABLE versions (
     page INTEGER NOT NULL, at_s INTEGER NOT NULL, version INTEGER NOT NULL,
-    status INTEGER NOT NULL, mime INTEGER NOT NULL, bytes INTEGER NOT NULL,
+    status INTEGER NOT NULL, mime INTEGER NOT NULL, bytes INTEGER NOT NULL, permille INTEGER,
     PRIMARY KEY (page, at_s, version)) WITHOUT ROWID;
 CREATE TABLE gone (page INTEGER NOT NULL, at_s INTEGER NOT NULL, PRIMARY KEY (page, at_s)) WITHOUT ROWID;
-CREATE TABLE keys (key TEXT NOT NULL, page INTEGER NOT NULL, PRIMARY KEY (key, page)) WITHOUT ROWID;
-CREATE TABLE visits (
-    id INTEGER PRIMARY KEY, at_s INTEGER NOT NULL, page INTEGER NOT NULL, site INTEGER NOT NULL,
-    outcome INTEGER NOT NULL, status INTEGER NOT NULL, elapsed_ms INTEGER NOT NULL,
-    received_bytes INTEGER NOT NULL, detail TEXT);
 CREATE TABLE rounds (
     id INTEGER PRIMARY KEY, site INTEGER NOT NULL, started_s INTEGER NOT NULL, ended_s INTEGER,
     counts TEXT NOT NULL);
 CREATE INDEX rounds_by_site ON rounds (site, id);
+";
+
+/// Validators have no declared type: each value is kept in the shortest form it has.
+pub(super) const PAGES: &str = "
+CREATE TABLE pages (
+    id INTEGER PRIMARY KEY, path TEXT NOT NULL, site INTEGER NOT NULL,
+    discovered_s INTEGER NOT NULL, visited_s INTEGER, outcome INTEGER, due_s INTEGER,
+    visits INTEGER NOT NULL DEFAULT 0, changes INTEGER NOT NULL DEFAULT 0,
+    significant INTEGER NOT NULL DEFAULT 0, failures INTEGER NOT NULL DEFAULT 0,
+    etag, last_modified, mark BLOB, bytes INTEGER NOT NULL DEFAULT 0, version INTEGER,
+    history BLOB);
 ";
 
 pub(super) fn writer(path: &Path, bucket_s: i64) -> Result<Connection, StateError> {
@@ -56,6 +58,7 @@ pub(super) fn writer(path: &Path, bucket_s: i64) -> Result<Connection, StateErro
         connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(explain)?;
     match found {
         0 => create(&connection, bucket_s).map_err(explain)?,
+        1 => rebuild(&connection).map_err(explain)?,
         FORMAT => {}
         found => {
             return Err(StateError::FormatTooNew { path: path.to_owned(), found, known: FORMAT });
@@ -89,7 +92,7 @@ pub(super) fn reader(path: &Path) -> Result<Connection, StateError> {
 
 fn prepare(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(std::time::Duration::from_secs(10))?;
-    connection.set_prepared_statement_cache_capacity(64);
+    connection.set_prepared_statement_cache_capacity(128);
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "cache_size", -32_000)?;
@@ -99,8 +102,18 @@ fn prepare(connection: &Connection) -> rusqlite::Result<()> {
 
 fn create(connection: &Connection, bucket_s: i64) -> rusqlite::Result<()> {
     let transaction = connection.unchecked_transaction()?;
-    transaction.execute_batch(SCHEMA)?;
+    for schema in [SCHEMA, PAGES, bags::SCHEMA, due::SCHEMA, log::SCHEMA] {
+        transaction.execute_batch(schema)?;
+    }
     transaction.execute("INSERT INTO meta VALUES ('bucket_s', ?1)", [bucket_s.max(1)])?;
+    transaction.pragma_update(None, "user_version", FORMAT)?;
+    transaction.commit()
+}
+
+/// Brings a state of format 1 to this one.
+fn rebuild(connection: &Connection) -> rusqlite::Result<()> {
+    let transaction = connection.unchecked_transaction()?;
+    migrate::from_format_1(&transaction, bucket_s(&transaction)?)?;
     transaction.pragma_update(None, "user_version", FORMAT)?;
     transaction.commit()
 }

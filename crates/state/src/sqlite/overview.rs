@@ -6,10 +6,13 @@ use std::collections::BTreeMap;
 use nenrin_urls::{Server, UrlKey};
 use rusqlite::{Connection, OptionalExtension, Transaction, params, types::Type};
 
-use super::{open, read, rows};
+use super::{
+    bags::{self, List, Walk},
+    open, read, rows,
+};
 use crate::{
-    DayCounts, DayQuery, LogQuery, Outcome, PageId, PageRecord, PathQuery, ServerId, SiteId,
-    SiteServer, SiteSums, TreeEntry, TroubleGroup, VersionRow, VisitCommit, VisitRow,
+    DayCounts, DayQuery, Outcome, PageId, PageRecord, PathQuery, ServerId, SiteId, SiteServer,
+    SiteSums, TreeEntry, VersionRow, VisitCommit,
 };
 
 const DAY_S: i64 = 86_400;
@@ -24,14 +27,6 @@ CREATE TABLE days (
     stored_bytes INTEGER NOT NULL, PRIMARY KEY (site, day)) WITHOUT ROWID;
 CREATE TABLE site_sums (
     site INTEGER PRIMARY KEY, received_bytes INTEGER NOT NULL, stored_bytes INTEGER NOT NULL);
-CREATE INDEX visits_by_site ON visits (site, outcome, id);
-CREATE INDEX troubles_by_outcome ON visits (outcome, id) WHERE outcome >= 3;
-CREATE INDEX pages_by_path ON pages (id >> 39, path);
-INSERT INTO days SELECT 0, at_s / 86400, COUNT(*), SUM(outcome = 0), SUM(outcome >= 4),
-    SUM(received_bytes), SUM(received_bytes), 0 FROM visits GROUP BY 2;
-INSERT INTO days SELECT site, at_s / 86400, COUNT(*), SUM(outcome = 0), SUM(outcome >= 4),
-    SUM(received_bytes), SUM(received_bytes), 0 FROM visits GROUP BY 1, 2;
-INSERT INTO site_sums SELECT site, SUM(received_bytes), 0 FROM visits GROUP BY 1;
 ";
 
 /// Adds the tables of this file to a state that does not have them yet.
@@ -156,108 +151,14 @@ pub(super) fn site_sums(c: &Connection, since_day: i64) -> rusqlite::Result<Vec<
     .collect()
 }
 
-const VISIT: &str = "SELECT v.id, v.at_s, s.name || p.path, v.site, v.outcome, v.status, v.detail,
-        v.elapsed_ms, v.received_bytes
-     FROM visits v JOIN pages p ON p.id = v.page JOIN servers s ON s.id = p.id >> 39";
-
-pub(super) fn log(c: &Connection, query: LogQuery) -> rusqlite::Result<Vec<VisitRow>> {
-    let before = query.before.unwrap_or(i64::MAX);
-    let limit = read::count(query.limit);
-    match (query.site, query.outcome) {
-        (None, None) => c
-            .prepare_cached(&format!("{VISIT} WHERE v.id < ?1 ORDER BY v.id DESC LIMIT ?2"))?
-            .query_map(params![before, limit], rows::visit)?
-            .collect(),
-        // Troubles have an index; the other outcomes are common enough to be met on the way back.
-        (None, Some(outcome)) => {
-            let number = rows::outcome_number(outcome);
-            let wanted = if number >= 3 {
-                format!("v.outcome = {number} AND v.outcome >= 3")
-            } else {
-                format!("+v.outcome = {number}")
-            };
-            c.prepare_cached(&format!(
-                "{VISIT} WHERE {wanted} AND v.id < ?1 ORDER BY v.id DESC LIMIT ?2"
-            ))?
-            .query_map(params![before, limit], rows::visit)?
-            .collect()
-        }
-        (Some(site), Some(outcome)) => site_log(c, site, outcome, before, limit),
-        (Some(site), None) => {
-            let mut merged = Vec::new();
-            for outcome in Outcome::ALL {
-                merged.extend(site_log(c, site, outcome, before, limit)?);
-            }
-            merged.sort_by_key(|visit| std::cmp::Reverse(visit.id));
-            merged.truncate(query.limit);
-            Ok(merged)
-        }
-    }
-}
-
-fn site_log(
-    c: &Connection,
-    site: SiteId,
-    outcome: Outcome,
-    before: i64,
-    limit: i64,
-) -> rusqlite::Result<Vec<VisitRow>> {
-    c.prepare_cached(&format!(
-        "{VISIT} WHERE v.site = ?1 AND v.outcome = ?2 AND v.id < ?3 ORDER BY v.id DESC LIMIT ?4"
-    ))?
-    .query_map(params![site.0, rows::outcome_number(outcome), before, limit], rows::visit)?
-    .collect()
-}
-
-pub(super) fn troubles(
-    c: &Connection,
-    site: SiteId,
-    looked_at: usize,
-) -> rusqlite::Result<Vec<TroubleGroup>> {
-    type Cause = (u8, u16, Option<String>);
-    let mut groups: BTreeMap<Cause, (u64, i64, i64)> = BTreeMap::new();
-    for outcome in [Outcome::Gone, Outcome::Refused, Outcome::Failed] {
-        let number = rows::outcome_number(outcome);
-        let mut query = c.prepare_cached(
-            "SELECT status, detail, at_s, page FROM visits
-             WHERE site = ?1 AND outcome = ?2 ORDER BY id DESC LIMIT ?3",
-        )?;
-        let mut found = query.query(params![site.0, number, read::count(looked_at)])?;
-        while let Some(row) = found.next()? {
-            let cause = (number, row.get(0)?, row.get(1)?);
-            let first = (0, row.get(2)?, row.get(3)?);
-            groups.entry(cause).or_insert(first).0 += 1;
-        }
-    }
-    let mut groups = groups
-        .into_iter()
-        .map(|((number, status, detail), (count, last_s, page))| {
-            Ok(TroubleGroup {
-                outcome: Outcome::ALL[usize::from(number)],
-                status,
-                detail,
-                count,
-                last_s,
-                last_url: read::page_by_id(c, PageId(page))?.url,
-            })
-        })
-        .collect::<rusqlite::Result<Vec<_>>>()?;
-    groups.sort_by_key(|group| std::cmp::Reverse((group.count, group.last_s)));
-    Ok(groups)
-}
-
 pub(super) fn newest_versions(
     c: &Connection,
     key: &UrlKey,
     before: (i64, u64),
     limit: usize,
 ) -> rusqlite::Result<Vec<(nenrin_urls::CanonicalUrl, VersionRow)>> {
-    let pages: Vec<i64> = c
-        .prepare_cached("SELECT page FROM keys WHERE key = ?1")?
-        .query_map([key.as_str()], |row| row.get(0))?
-        .collect::<rusqlite::Result<_>>()?;
     let mut merged = Vec::new();
-    for page in pages {
+    for page in bags::pages_of_key(c, key)? {
         // One page at a time, so that each is read backwards in its own order without sorting.
         let mut query = c.prepare_cached(
             "SELECT s.name || p.path, v.at_s, v.version, v.status, mimes.name, v.bytes, v.permille
@@ -267,8 +168,8 @@ pub(super) fn newest_versions(
              ORDER BY v.at_s DESC, v.version DESC LIMIT ?4",
         )?;
         let version = i64::try_from(before.1).unwrap_or(i64::MAX);
-        let found =
-            query.query_map(params![page, before.0, version, read::count(limit)], rows::version)?;
+        let found = query
+            .query_map(params![page.0, before.0, version, read::count(limit)], rows::version)?;
         for version in found {
             merged.push(version?);
         }
@@ -284,14 +185,19 @@ pub(super) fn version_days(
     from_day: i64,
     to_day: i64,
 ) -> rusqlite::Result<Vec<(i64, u64)>> {
-    c.prepare_cached(
-        "SELECT v.at_s / 86400, COUNT(*) FROM keys k JOIN versions v ON v.page = k.page
-         WHERE k.key = ?1 AND v.at_s >= ?2 AND v.at_s < ?3 GROUP BY 1 ORDER BY 1",
-    )?
-    .query_map(params![key.as_str(), from_day * DAY_S, (to_day + 1) * DAY_S], |row| {
-        Ok((row.get(0)?, rows::unsigned(row, 1)?))
-    })?
-    .collect()
+    let mut days = BTreeMap::new();
+    let mut query = c.prepare_cached(
+        "SELECT at_s / 86400, COUNT(*) FROM versions
+         WHERE page = ?1 AND at_s >= ?2 AND at_s < ?3 GROUP BY 1",
+    )?;
+    for page in bags::pages_of_key(c, key)? {
+        let bounds = params![page.0, from_day * DAY_S, (to_day + 1) * DAY_S];
+        let mut found = query.query(bounds)?;
+        while let Some(row) = found.next()? {
+            *days.entry(row.get(0)?).or_default() += rows::unsigned(row, 1)?;
+        }
+    }
+    Ok(days.into_iter().collect())
 }
 
 pub(super) fn site_servers(
@@ -321,51 +227,76 @@ pub(super) fn pages_by_path(
     c: &Connection,
     query: &PathQuery,
 ) -> rusqlite::Result<Vec<PageRecord>> {
-    // One lower bound, the higher of two: given both, the engine would begin its search at the
-    // prefix every time and read through all that was listed already.
-    let prefix = query.prefix.as_str();
-    let (bound, from) = match query.after.as_deref().filter(|after| *after >= prefix) {
-        Some(after) => (">", after),
-        None => (">=", prefix),
-    };
-    c.prepare_cached(&format!(
-        "SELECT {} FROM pages p {}
-         WHERE p.id >> 39 = ?1 AND p.path {bound} ?2 AND p.path < ?3
-            AND EXISTS (SELECT 1 FROM members m WHERE m.site = ?4 AND m.page = p.id)
-         ORDER BY p.path LIMIT ?5",
-        rows::PAGE,
-        rows::PAGE_SERVER
-    ))?
-    .query_map(
-        params![query.server.0, from, past(prefix), query.site.0, read::count(query.limit)],
-        rows::page,
-    )?
-    .collect()
+    let mut found = Vec::new();
+    let mut paths = Paths::new(c, query)?;
+    while found.len() < query.limit
+        && let Some((_, page)) = paths.step()?
+    {
+        found.push(read::page_by_id(c, page)?);
+    }
+    Ok(found)
 }
 
 pub(super) fn directory(c: &Connection, query: &PathQuery) -> rusqlite::Result<Vec<TreeEntry>> {
     let mut entries: Vec<TreeEntry> = Vec::new();
-    let mut at = query.clone();
-    at.limit = 1;
-    while entries.len() < query.limit {
-        let Some(page) = pages_by_path(c, &at)?.pop() else { break };
-        let path = page.url.path_and_query().to_owned();
+    let mut paths = Paths::new(c, query)?;
+    while entries.len() < query.limit
+        && let Some((path, page)) = paths.step()?
+    {
         let below = path.get(query.prefix.len()..).unwrap_or_default();
         let plain = below.find('?').unwrap_or(below.len());
         match below[..plain].find('/') {
             // A directory: one entry, and the scan goes on behind all that lies in it.
             Some(slash) => {
                 let name = path[..=query.prefix.len() + slash].to_owned();
-                at.after = Some(past(&name));
-                entries.push(TreeEntry { page: (name == path).then_some(page), path: name });
+                paths.walk.seek(&past(&name))?;
+                let page = (name == path).then(|| read::page_by_id(c, page)).transpose()?;
+                entries.push(TreeEntry { page, path: name });
             }
             None => {
-                at.after = Some(path.clone());
-                entries.push(TreeEntry { path, page: Some(page) });
+                let page = Some(read::page_by_id(c, page)?);
+                entries.push(TreeEntry { path, page });
             }
         }
     }
     Ok(entries)
+}
+
+/// The paths of a site on one server from a place on.
+struct Paths<'c> {
+    c: &'c Connection,
+    site: SiteId,
+    walk: Walk<'c>,
+    end: String,
+}
+
+impl<'c> Paths<'c> {
+    fn new(c: &'c Connection, query: &PathQuery) -> rusqlite::Result<Self> {
+        let prefix = query.prefix.as_str();
+        let from = match query.after.as_deref().filter(|after| *after >= prefix) {
+            // The least text that is greater.
+            Some(after) => format!("{after}\0"),
+            None => prefix.to_owned(),
+        };
+        let walk = Walk::from(c, List::Paths(query.server), &from)?;
+        Ok(Self { c, site: query.site, walk, end: past(prefix) })
+    }
+
+    fn step(&mut self) -> rusqlite::Result<Option<(String, PageId)>> {
+        while let Some((path, page)) = self.walk.step()? {
+            if path >= self.end {
+                break;
+            }
+            let is_member = self
+                .c
+                .prepare_cached("SELECT 1 FROM members WHERE site = ?1 AND page = ?2")?
+                .exists(params![self.site.0, page.0])?;
+            if is_member {
+                return Ok(Some((path, page)));
+            }
+        }
+        Ok(None)
+    }
 }
 
 /// The least text that is greater than every URL path with this prefix: paths are ASCII.

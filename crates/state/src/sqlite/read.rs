@@ -3,10 +3,13 @@
 use nenrin_urls::{CanonicalUrl, UrlKey};
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{learnt, rows};
+use super::{
+    bags::{self, List, Walk},
+    due, learnt, rows,
+};
 use crate::{
     DuePage, PageFilter, PageId, PageRecord, Round, ServerId, ServerRecord, Site, SiteId,
-    StateStats, VersionQuery, VersionRow, VisitFilter, VisitRow,
+    StateStats, VersionQuery, VersionRow,
 };
 
 /// Neighbouring numbers tried for pages whose hashes collide.
@@ -123,13 +126,6 @@ const VERSION: &str =
     CROSS JOIN mimes ON mimes.id = v.mime
     WHERE v.page = ?1";
 
-/// The pages that share a key; hardly ever more than a few.
-fn pages_of_key(c: &Connection, key: &UrlKey) -> rusqlite::Result<Vec<i64>> {
-    c.prepare_cached("SELECT page FROM keys WHERE key = ?1")?
-        .query_map([key.as_str()], |row| row.get(0))?
-        .collect()
-}
-
 pub(super) fn versions(
     c: &Connection,
     key: &UrlKey,
@@ -139,8 +135,8 @@ pub(super) fn versions(
         "SELECT {VERSION} AND v.at_s BETWEEN ?2 AND ?3 ORDER BY v.at_s, v.version LIMIT ?4"
     ))?;
     let mut found = Vec::new();
-    for page in pages_of_key(c, key)? {
-        let bounds = params![page, query.from_s, query.to_s, count(query.limit)];
+    for page in bags::pages_of_key(c, key)? {
+        let bounds = params![page.0, query.from_s, query.to_s, count(query.limit)];
         for row in select.query_map(bounds, rows::version)? {
             found.push(row?);
         }
@@ -155,12 +151,12 @@ pub(super) fn version_as_of(
     key: &UrlKey,
     at_s: i64,
 ) -> rusqlite::Result<Option<(CanonicalUrl, VersionRow)>> {
-    let pages = pages_of_key(c, key)?;
+    let pages = bags::pages_of_key(c, key)?;
     let pick = |order: &str| -> rusqlite::Result<Vec<(CanonicalUrl, VersionRow)>> {
         let mut select =
             c.prepare_cached(&format!("SELECT {VERSION} AND v.at_s {order} LIMIT 1"))?;
-        let pick = |page: &i64| {
-            select.query_row(params![page, at_s], rows::version).optional().transpose()
+        let pick = |page: &PageId| {
+            select.query_row(params![page.0, at_s], rows::version).optional().transpose()
         };
         pages.iter().filter_map(pick).collect()
     };
@@ -221,13 +217,15 @@ pub(super) fn urls(
     to: &str,
     limit: usize,
 ) -> rusqlite::Result<Vec<CanonicalUrl>> {
-    c.prepare_cached(
-        "SELECT s.name || p.path
-         FROM keys k JOIN pages p ON p.id = k.page JOIN servers s ON s.id = p.id >> 39
-         WHERE k.key >= ?1 AND k.key < ?2 ORDER BY k.key, k.page LIMIT ?3",
-    )?
-    .query_map(params![from, to, count(limit)], |row| rows::url(row, 0))?
-    .collect()
+    let mut found = Vec::new();
+    let mut walk = Walk::from(c, List::Keys, from)?;
+    while found.len() < limit
+        && let Some((key, page)) = walk.step()?
+        && key.as_str() < to
+    {
+        found.extend(bags::url(c, page)?);
+    }
+    Ok(found)
 }
 
 pub(super) fn rounds(
@@ -241,41 +239,6 @@ pub(super) fn rounds(
         rows::ROUND
     ))?
     .query_map(params![site.map(|s| s.0), count(limit)], rows::round)?
-    .collect()
-}
-
-pub(super) fn visits(c: &Connection, filter: VisitFilter) -> rusqlite::Result<Vec<VisitRow>> {
-    c.prepare_cached(
-        "SELECT v.id, v.at_s, s.name || p.path, v.site, v.outcome, v.status, v.detail,
-                v.elapsed_ms, v.received_bytes
-         FROM visits v JOIN pages p ON p.id = v.page JOIN servers s ON s.id = p.id >> 39
-         WHERE v.id < ?1 AND (?2 IS NULL OR v.site = ?2) ORDER BY v.id DESC LIMIT ?3",
-    )?
-    .query_map(
-        params![filter.before.unwrap_or(i64::MAX), filter.site.map(|s| s.0), count(filter.limit)],
-        rows::visit,
-    )?
-    .collect()
-}
-
-/// Makes the index that [`visits_of`] needs.
-pub(super) const VISITS_BY_PAGE: &str =
-    "CREATE INDEX IF NOT EXISTS visits_by_page ON visits (page, at_s)";
-
-pub(super) fn visits_of(
-    c: &Connection,
-    url: &CanonicalUrl,
-    from_s: i64,
-    to_s: i64,
-) -> rusqlite::Result<Vec<VisitRow>> {
-    let Some(page) = find_page(c, url)? else { return Ok(Vec::new()) };
-    c.prepare_cached(
-        "SELECT v.id, v.at_s, s.name || p.path, v.site, v.outcome, v.status, v.detail,
-                v.elapsed_ms, v.received_bytes
-         FROM visits v CROSS JOIN pages p ON p.id = v.page CROSS JOIN servers s ON s.id = p.id >> 39
-         WHERE v.page = ?1 AND v.at_s BETWEEN ?2 AND ?3 ORDER BY v.at_s, v.id",
-    )?
-    .query_map(params![page.0, from_s, to_s], rows::visit)?
     .collect()
 }
 
@@ -301,7 +264,7 @@ pub(super) fn stats(c: &Connection) -> rusqlite::Result<StateStats> {
     Ok(stats)
 }
 
-pub(super) fn check(c: &Connection) -> rusqlite::Result<Vec<String>> {
+pub(super) fn check(c: &Connection, bucket_s: i64) -> rusqlite::Result<Vec<String>> {
     let mut wrong = Vec::new();
     let found: String = c.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
     if found != "ok" {
@@ -316,10 +279,6 @@ pub(super) fn check(c: &Connection) -> rusqlite::Result<Vec<String>> {
         ("SELECT COUNT(*) FROM pages p WHERE NOT EXISTS
             (SELECT 1 FROM members m WHERE m.page = p.id AND m.site = p.site)",
          "pages belong to no site"),
-        ("SELECT COUNT(*) FROM pages p WHERE p.due_s IS NOT NULL
-            AND NOT EXISTS (SELECT 1 FROM due d WHERE d.page = p.id
-                AND d.bucket = p.due_s / (SELECT value FROM meta WHERE name = 'bucket_s'))",
-         "pages have a due time but stand in no bucket"),
         ("SELECT COUNT(*) FROM pages p LEFT JOIN servers s ON s.id = p.id >> 39 WHERE s.id IS NULL",
          "pages belong to no server"),
     ];
@@ -328,6 +287,10 @@ pub(super) fn check(c: &Connection) -> rusqlite::Result<Vec<String>> {
         if found > 0 {
             wrong.push(format!("{found} {what}"));
         }
+    }
+    let lost = due::lost(c, bucket_s)?;
+    if lost > 0 {
+        wrong.push(format!("{lost} pages have a due time but stand in no bucket"));
     }
     Ok(wrong)
 }

@@ -1,10 +1,14 @@
 //! Removing sites: what is hidden, denied and deleted, and who said why.
 //!
-//! Every way to a version begins at the table of keys, so a page is denied by moving its key away.
+//! Every way to a version begins at the list of keys, so a page is denied by taking it out there.
 
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
-use super::{Refusal, commit, read, rows};
+use super::{
+    Refusal,
+    bags::{self, Entered},
+    commit, read, rows,
+};
 use crate::{PageId, Removal, RemovalRow, SiteId, StateError};
 
 const SCHEMA: &str = "
@@ -12,7 +16,7 @@ CREATE TABLE IF NOT EXISTS removals (
     id INTEGER PRIMARY KEY, site INTEGER NOT NULL, removal TEXT, reason TEXT NOT NULL,
     at_s INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS denied (
-    page INTEGER PRIMARY KEY, site INTEGER NOT NULL, key TEXT);
+    page INTEGER PRIMARY KEY, site INTEGER NOT NULL);
 ";
 
 /// Adds the tables of this file to a state that does not have them yet.
@@ -58,12 +62,7 @@ pub(super) fn remove(
     if removal >= Some(Removal::Deny) {
         deny(t, site)?;
     } else {
-        t.execute(
-            "INSERT OR IGNORE INTO keys SELECT key, page FROM denied
-             WHERE site = ?1 AND key IS NOT NULL",
-            [site.0],
-        )?;
-        t.execute("DELETE FROM denied WHERE site = ?1", [site.0])?;
+        allow(t, site)?;
     }
     Ok(())
 }
@@ -73,14 +72,33 @@ fn deny(t: &Transaction<'_>, site: SiteId) -> rusqlite::Result<()> {
         .prepare(ALONE)?
         .query_map([site.0], |row| row.get(0))?
         .collect::<rusqlite::Result<_>>()?;
-    let mut take = t.prepare("DELETE FROM keys WHERE key = ?1 AND page = ?2")?;
-    let mut put =
-        t.prepare("INSERT OR IGNORE INTO denied (page, site, key) VALUES (?1, ?2, ?3)")?;
+    let mut put = t.prepare("INSERT OR IGNORE INTO denied (page, site) VALUES (?1, ?2)")?;
     for page in pages {
-        let key = read::page_by_id(t, PageId(page))?.url.key();
-        let had_versions = take.execute(params![key.as_str(), page])? > 0;
-        put.execute(params![page, site.0, had_versions.then_some(key.as_str())])?;
+        if let Some(url) = bags::url(t, PageId(page))? {
+            bags::take_key(t, &url.key(), PageId(page))?;
+        }
+        put.execute(params![page, site.0])?;
     }
+    Ok(())
+}
+
+/// Gives back what was denied: whatever has versions is found by its key again.
+fn allow(t: &Transaction<'_>, site: SiteId) -> rusqlite::Result<()> {
+    let pages: Vec<i64> = t
+        .prepare(
+            "SELECT d.page FROM denied d WHERE d.site = ?1
+             AND EXISTS (SELECT 1 FROM versions v WHERE v.page = d.page)",
+        )?
+        .query_map([site.0], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    let mut entered = Entered::default();
+    for page in pages {
+        if let Some(url) = bags::url(t, PageId(page))? {
+            entered.key(PageId(page), &url.key());
+        }
+    }
+    entered.write(t)?;
+    t.execute("DELETE FROM denied WHERE site = ?1", [site.0])?;
     Ok(())
 }
 

@@ -3,9 +3,10 @@
 use nenrin_urls::{CanonicalUrl, Server};
 use rusqlite::{Row, types::Type};
 
+use super::validators;
 use crate::{
     ContentMark, DuePage, Outcome, PageId, PageRecord, Removal, RobotsCopy, Round, ServerId,
-    ServerRecord, Site, SiteCounts, SiteId, VersionRow, VisitRow,
+    ServerRecord, Site, SiteCounts, SiteId, VersionRow,
 };
 
 /// The columns that [`page`] reads, in its order.
@@ -29,8 +30,8 @@ pub(super) fn page(row: &Row<'_>) -> rusqlite::Result<PageRecord> {
         changes: row.get(8)?,
         significant: row.get(16)?,
         failures: row.get(9)?,
-        etag: row.get(10)?,
-        last_modified: row.get(11)?,
+        etag: validators::etag(row, 10)?,
+        last_modified: validators::date(row, 11)?,
         mark: row.get::<_, Option<[u8; 16]>>(12)?.map(ContentMark),
         bytes: unsigned(row, 13)?,
         version: row.get::<_, Option<i64>>(14)?.map(|v| v as u64),
@@ -124,26 +125,11 @@ pub(super) fn version(row: &Row<'_>) -> rusqlite::Result<(CanonicalUrl, VersionR
     Ok((url(row, 0)?, version))
 }
 
-/// id, at_s, URL, site, outcome, status, detail, elapsed_ms, received_bytes.
-pub(super) fn visit(row: &Row<'_>) -> rusqlite::Result<VisitRow> {
-    Ok(VisitRow {
-        id: row.get(0)?,
-        at_s: row.get(1)?,
-        url: url(row, 2)?,
-        site: SiteId(row.get(3)?),
-        outcome: outcome(4, row.get(4)?)?,
-        status: row.get(5)?,
-        detail: row.get(6)?,
-        elapsed_ms: row.get(7)?,
-        received_bytes: unsigned(row, 8)?,
-    })
-}
-
 pub(super) fn outcome_number(outcome: Outcome) -> u8 {
     Outcome::ALL.iter().position(|&o| o == outcome).unwrap_or(0) as u8
 }
 
-fn outcome(column: usize, number: u8) -> rusqlite::Result<Outcome> {
+pub(super) fn outcome(column: usize, number: u8) -> rusqlite::Result<Outcome> {
     Outcome::ALL
         .get(usize::from(number))
         .copied()

@@ -4,7 +4,11 @@ use std::collections::BTreeMap;
 
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
-use super::{read::count, rows};
+use super::{
+    due::{self, Moves},
+    read::count,
+    rows,
+};
 use crate::{
     DueCursor, DueLoad, DuePage, DueQuery, PageId, PullForward, ServerId, ServerRecord, SiteId,
 };
@@ -20,39 +24,7 @@ const FIRST_WAIT_S: i64 = 86_400;
 
 /// Adds the tables of this file to a state that does not have them yet.
 pub(super) fn prepare(c: &Connection) -> rusqlite::Result<()> {
-    c.execute_batch(SCHEMA)?;
-    let there = c
-        .prepare("SELECT 1 FROM pragma_table_info('servers') WHERE name = 'stretch_percent'")?
-        .exists([])?;
-    if !there {
-        c.execute_batch(
-            "ALTER TABLE servers ADD COLUMN stretch_percent INTEGER NOT NULL DEFAULT 100",
-        )?;
-    }
-    Ok(())
-}
-
-/// Puts a page from one bucket into another.
-pub(super) fn move_due(
-    t: &Transaction<'_>,
-    bucket_s: i64,
-    page: PageId,
-    before_s: Option<i64>,
-    after_s: Option<i64>,
-) -> rusqlite::Result<()> {
-    let bucket = |due_s: i64| due_s.div_euclid(bucket_s);
-    if before_s.map(bucket) == after_s.map(bucket) {
-        return Ok(());
-    }
-    if let Some(before_s) = before_s {
-        t.prepare_cached("DELETE FROM due WHERE bucket = ?1 AND page = ?2")?
-            .execute(params![bucket(before_s), page.0])?;
-    }
-    if let Some(after_s) = after_s {
-        t.prepare_cached("INSERT OR IGNORE INTO due VALUES (?1, ?2)")?
-            .execute(params![bucket(after_s), page.0])?;
-    }
-    Ok(())
+    c.execute_batch(SCHEMA)
 }
 
 /// Whether the pages of a site have times of their own.
@@ -66,7 +38,7 @@ pub(super) fn is_continuous(t: &Transaction<'_>, site: SiteId) -> rusqlite::Resu
 /// Gives a page that has no time of its own one, kept by this site.
 pub(super) fn schedule_page(
     t: &Transaction<'_>,
-    bucket_s: i64,
+    moves: &mut Moves<'_>,
     site: SiteId,
     page: PageId,
     due_s: i64,
@@ -74,30 +46,29 @@ pub(super) fn schedule_page(
     let changed = t
         .prepare_cached("UPDATE pages SET due_s = ?2, site = ?3 WHERE id = ?1 AND due_s IS NULL")?
         .execute(params![page.0, due_s, site.0])?;
-    if changed > 0 { move_due(t, bucket_s, page, None, Some(due_s)) } else { Ok(()) }
+    if changed > 0 { moves.go(page, None, Some(due_s)) } else { Ok(()) }
 }
 
 /// Gives every page of a site a time of its own, where it has none.
 pub(super) fn schedule_site(
     t: &Transaction<'_>,
-    bucket_s: i64,
+    moves: &mut Moves<'_>,
     site: SiteId,
     now_s: i64,
 ) -> rusqlite::Result<()> {
-    t.execute(
+    let mut update = t.prepare(
         "UPDATE pages SET due_s = MAX(?2, COALESCE(visited_s, 0) + ?3), site = ?1
-         WHERE due_s IS NULL AND id IN (SELECT page FROM members WHERE site = ?1)",
-        params![site.0, now_s, FIRST_WAIT_S],
+         WHERE due_s IS NULL AND id IN (SELECT page FROM members WHERE site = ?1)
+         RETURNING id, due_s",
     )?;
-    t.execute(
-        "INSERT OR IGNORE INTO due SELECT p.due_s / ?2, p.id
-         FROM members m JOIN pages p ON p.id = m.page WHERE m.site = ?1 AND p.due_s IS NOT NULL",
-        params![site.0, bucket_s],
-    )?;
+    let mut changed = update.query(params![site.0, now_s, FIRST_WAIT_S])?;
+    while let Some(row) = changed.next()? {
+        moves.go(PageId(row.get(0)?), None, row.get(1)?)?;
+    }
     Ok(())
 }
 
-/// Takes the times of a site's pages away.
+/// Takes the times of a site's pages away. Those in heaps are left out when it is laid out.
 pub(super) fn unschedule_site(
     t: &Transaction<'_>,
     bucket_s: i64,
@@ -118,17 +89,17 @@ pub(super) fn unschedule_site(
 
 pub(super) fn set_due(
     t: &Transaction<'_>,
-    bucket_s: i64,
+    moves: &mut Moves<'_>,
     page: PageId,
     due_s: i64,
 ) -> rusqlite::Result<()> {
-    let Some(before_s) = due(t, page)? else { return Ok(()) };
+    let Some(before_s) = due_of(t, page)? else { return Ok(()) };
     t.prepare_cached("UPDATE pages SET due_s = ?2 WHERE id = ?1")?
         .execute(params![page.0, due_s])?;
-    move_due(t, bucket_s, page, Some(before_s), Some(due_s))
+    moves.go(page, Some(before_s), Some(due_s))
 }
 
-fn due(t: &Transaction<'_>, page: PageId) -> rusqlite::Result<Option<i64>> {
+fn due_of(t: &Transaction<'_>, page: PageId) -> rusqlite::Result<Option<i64>> {
     let due_s = t
         .prepare_cached("SELECT due_s FROM pages WHERE id = ?1")?
         .query_row([page.0], |row| row.get(0))
@@ -138,15 +109,22 @@ fn due(t: &Transaction<'_>, page: PageId) -> rusqlite::Result<Option<i64>> {
 
 pub(super) fn pull_forward(
     t: &Transaction<'_>,
-    bucket_s: i64,
+    moves: &mut Moves<'_>,
     pull: &PullForward,
 ) -> rusqlite::Result<()> {
-    let Some(due_s) = due(t, pull.page)?.filter(|&due_s| due_s > pull.to_s) else { return Ok(()) };
+    let Some(due_s) = due_of(t, pull.page)?.filter(|&due_s| due_s > pull.to_s) else {
+        return Ok(());
+    };
     let left = 100 - i64::from(pull.odds_percent.min(100));
     let nearer_s = pull.to_s + (due_s - pull.to_s) / 100 * left;
     t.prepare_cached("INSERT OR REPLACE INTO pulled VALUES (?1, ?2)")?
         .execute(params![pull.page.0, pull.why])?;
-    set_due(t, bucket_s, pull.page, nearer_s)
+    set_due(t, moves, pull.page, nearer_s)
+}
+
+/// Whether any page is pulled forward.
+pub(super) fn has_pulls(c: &Connection) -> rusqlite::Result<bool> {
+    c.prepare_cached("SELECT 1 FROM pulled LIMIT 1")?.exists([])
 }
 
 /// A visit was made: the hint has done its work.
@@ -191,14 +169,14 @@ pub(super) fn stretched(
     .collect()
 }
 
-/// Loads due pages bucket by bucket. Once a server has given its share, the scan jumps over the
-/// rest of its pages: their numbers lie together.
+/// Loads due pages bucket by bucket, as far as heaps were laid out. Once a server has given its
+/// share, the scan jumps over the rest of its pages: their numbers lie together.
 pub(super) fn load_due(
     c: &Connection,
     bucket_s: i64,
     query: &DueQuery,
 ) -> rusqlite::Result<DueLoad> {
-    let last_bucket = query.until_s.div_euclid(bucket_s);
+    let last_bucket = query.until_s.div_euclid(bucket_s).min(due::last_bucket(due::laid_out(c)?));
     let mut load = DueLoad::default();
     let mut taken: BTreeMap<ServerId, usize> = BTreeMap::new();
     let mut at: DueCursor = query.after.unwrap_or((i64::MIN, PageId(-1)));

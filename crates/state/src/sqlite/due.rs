@@ -1,0 +1,214 @@
+//! Where pages with times of their own stand: in buckets, as far as the queue was laid out, and
+//! beyond that in heaps.
+//!
+//! A heap is a day of buckets (24 of them) to which pages are only ever added, so that setting a
+//! thousand pages' times touches a few dozen places instead of a thousand. When its time comes the
+//! heap is laid out into buckets. The page's own record says when it is due: a page that was given
+//! another time meanwhile is left out then.
+
+use std::collections::BTreeMap;
+
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
+
+use crate::PageId;
+
+pub(super) const SCHEMA: &str = "
+CREATE TABLE heaps (
+    heap INTEGER NOT NULL, part INTEGER NOT NULL, pages BLOB NOT NULL,
+    PRIMARY KEY (heap, part)) WITHOUT ROWID;
+";
+
+const HEAP_BUCKETS: i64 = 24;
+const NUMBER_BYTES: usize = 8;
+/// Bytes of a part of a heap: eight to a page of the database, and none outgrows its cell.
+const PART_BYTES: usize = 60 * NUMBER_BYTES;
+/// Parts laid out in one transaction, so that commits get their turn.
+const PARTS_TOGETHER: i64 = 500;
+
+/// The heap of a time.
+pub(super) fn heap(bucket_s: i64, due_s: i64) -> i64 {
+    due_s.div_euclid(bucket_s.saturating_mul(HEAP_BUCKETS))
+}
+
+/// The last heap that was laid out.
+pub(super) fn laid_out(c: &Connection) -> rusqlite::Result<i64> {
+    Ok(noted(c, LAID_OUT)?.unwrap_or(i64::MIN))
+}
+
+const LAID_OUT: &str = "laid_out";
+/// The heap of which a part stands in buckets and the rest does not yet.
+const LAYING_OUT: &str = "laying_out";
+
+fn noted(c: &Connection, name: &str) -> rusqlite::Result<Option<i64>> {
+    c.prepare_cached("SELECT value FROM meta WHERE name = ?1")?
+        .query_row([name], |row| row.get(0))
+        .optional()
+}
+
+fn note(t: &Transaction<'_>, name: &str, heap: i64) -> rusqlite::Result<()> {
+    t.prepare_cached("INSERT OR REPLACE INTO meta VALUES (?1, ?2)")?
+        .execute(params![name, heap])?;
+    Ok(())
+}
+
+/// The last bucket of a heap.
+pub(super) fn last_bucket(heap: i64) -> i64 {
+    heap.saturating_add(1).saturating_mul(HEAP_BUCKETS).saturating_sub(1)
+}
+
+/// Pages on their way into buckets and heaps.
+pub(super) struct Moves<'t> {
+    t: &'t Transaction<'t>,
+    bucket_s: i64,
+    laid_out: i64,
+    laying_out: Option<i64>,
+    heaps: BTreeMap<i64, Vec<PageId>>,
+}
+
+impl<'t> Moves<'t> {
+    pub(super) fn new(t: &'t Transaction<'t>, bucket_s: i64) -> rusqlite::Result<Self> {
+        let (laid_out, laying_out) = (laid_out(t)?, noted(t, LAYING_OUT)?);
+        Ok(Self { t, bucket_s, laid_out, laying_out, heaps: BTreeMap::new() })
+    }
+
+    /// Gives a page another time.
+    pub(super) fn go(
+        &mut self,
+        page: PageId,
+        before_s: Option<i64>,
+        after_s: Option<i64>,
+    ) -> rusqlite::Result<()> {
+        let bucket = |due_s: i64| due_s.div_euclid(self.bucket_s);
+        if before_s.map(bucket) == after_s.map(bucket) {
+            return Ok(());
+        }
+        let heap_of = |due_s: i64| heap(self.bucket_s, due_s);
+        let (from, to) = (before_s.map(heap_of), after_s.map(heap_of));
+        if let (Some(before_s), Some(from)) = (before_s, from)
+            && (from <= self.laid_out || Some(from) == self.laying_out)
+        {
+            self.t
+                .prepare_cached("DELETE FROM due WHERE bucket = ?1 AND page = ?2")?
+                .execute(params![bucket(before_s), page.0])?;
+        }
+        let (Some(after_s), Some(to)) = (after_s, to) else { return Ok(()) };
+        if to <= self.laid_out {
+            self.t
+                .prepare_cached("INSERT OR IGNORE INTO due VALUES (?1, ?2)")?
+                .execute(params![bucket(after_s), page.0])?;
+        } else if from != Some(to) {
+            self.heaps.entry(to).or_default().push(page);
+        }
+        Ok(())
+    }
+
+    /// How many pages wait to be written to heaps.
+    pub(super) fn waiting(&self) -> usize {
+        self.heaps.values().map(Vec::len).sum()
+    }
+
+    /// Writes what goes to heaps.
+    pub(super) fn finish(&mut self) -> rusqlite::Result<()> {
+        for (heap, pages) in std::mem::take(&mut self.heaps) {
+            let numbers: Vec<u8> = pages.iter().flat_map(|page| page.0.to_le_bytes()).collect();
+            add(self.t, heap, &numbers)?;
+        }
+        Ok(())
+    }
+}
+
+fn add(t: &Transaction<'_>, heap: i64, numbers: &[u8]) -> rusqlite::Result<()> {
+    let last: Option<(i64, Vec<u8>)> = t
+        .prepare_cached("SELECT part, pages FROM heaps WHERE heap = ?1 ORDER BY part DESC LIMIT 1")?
+        .query_row([heap], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    let (mut part, mut pages) = last.unwrap_or_default();
+    if pages.len() >= PART_BYTES {
+        (part, pages) = (part + 1, Vec::new());
+    }
+    let mut rest = numbers;
+    while !rest.is_empty() {
+        let (here, later) = rest.split_at(rest.len().min(PART_BYTES - pages.len()));
+        pages.extend_from_slice(here);
+        t.prepare_cached("INSERT OR REPLACE INTO heaps VALUES (?1, ?2, ?3)")?
+            .execute(params![heap, part, pages])?;
+        (part, rest) = (part + 1, later);
+        pages.clear();
+    }
+    Ok(())
+}
+
+/// Lays out some of the earliest heap at or before `last`. Returns whether that heap, or every heap
+/// when there is none, stands in buckets now.
+pub(super) fn lay_out(t: &Transaction<'_>, bucket_s: i64, last: i64) -> rusqlite::Result<bool> {
+    let first: Option<i64> = t
+        .prepare_cached("SELECT MIN(heap) FROM heaps WHERE heap <= ?1")?
+        .query_row([last], |row| row.get(0))?;
+    let Some(heap) = first else { return set_laid_out(t, last) };
+    let parts: Vec<(i64, Vec<u8>)> = t
+        .prepare_cached("SELECT part, pages FROM heaps WHERE heap = ?1 ORDER BY part LIMIT ?2")?
+        .query_map([heap, PARTS_TOGETHER], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<rusqlite::Result<_>>()?;
+    let mut places = Vec::new();
+    let mut due = t.prepare_cached("SELECT due_s FROM pages WHERE id = ?1")?;
+    for page in parts.iter().flat_map(|(_, pages)| numbers(pages)) {
+        let due_s: Option<Option<i64>> = due.query_row([page], |row| row.get(0)).optional()?;
+        if let Some(due_s) = due_s.flatten().filter(|&due_s| self::heap(bucket_s, due_s) == heap) {
+            places.push((due_s.div_euclid(bucket_s), page));
+        }
+    }
+    places.sort_unstable();
+    let mut insert = t.prepare_cached("INSERT OR IGNORE INTO due VALUES (?1, ?2)")?;
+    for (bucket, page) in places {
+        insert.execute([bucket, page])?;
+    }
+    let end = parts.last().map_or(0, |(part, _)| *part);
+    t.prepare_cached("DELETE FROM heaps WHERE heap = ?1 AND part <= ?2")?.execute([heap, end])?;
+    if (parts.len() as i64) < PARTS_TOGETHER {
+        return set_laid_out(t, heap);
+    }
+    note(t, LAYING_OUT, heap)?;
+    Ok(false)
+}
+
+fn set_laid_out(t: &Transaction<'_>, heap: i64) -> rusqlite::Result<bool> {
+    note(t, LAID_OUT, heap.max(laid_out(t)?))?;
+    Ok(true)
+}
+
+fn numbers(pages: &[u8]) -> impl Iterator<Item = i64> {
+    pages.chunks_exact(NUMBER_BYTES).map(|bytes| {
+        let mut number = [0; NUMBER_BYTES];
+        number.copy_from_slice(bytes);
+        i64::from_le_bytes(number)
+    })
+}
+
+/// How many pages have a due time and stand neither in its bucket nor in its heap.
+pub(super) fn lost(c: &Connection, bucket_s: i64) -> rusqlite::Result<u64> {
+    let mut heaped = Vec::new();
+    let mut parts = c.prepare("SELECT heap, pages FROM heaps")?;
+    let mut rows = parts.query([])?;
+    while let Some(row) = rows.next()? {
+        let heap: i64 = row.get(0)?;
+        let pages = row.get_ref(1)?.as_blob().unwrap_or_default();
+        heaped.extend(numbers(pages).map(|page| (page, heap)));
+    }
+    heaped.sort_unstable();
+    let laid_out = laid_out(c)?;
+    let mut in_bucket = c.prepare("SELECT 1 FROM due WHERE bucket = ?1 AND page = ?2")?;
+    let mut lost = 0;
+    let mut all = c.prepare("SELECT id, due_s FROM pages WHERE due_s IS NOT NULL")?;
+    let mut rows = all.query([])?;
+    while let Some(row) = rows.next()? {
+        let (page, due_s): (i64, i64) = (row.get(0)?, row.get(1)?);
+        let heap = heap(bucket_s, due_s);
+        let stands = if heap <= laid_out {
+            in_bucket.exists([due_s.div_euclid(bucket_s), page])?
+        } else {
+            heaped.binary_search(&(page, heap)).is_ok()
+        };
+        lost += u64::from(!stands);
+    }
+    Ok(lost)
+}

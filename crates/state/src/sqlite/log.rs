@@ -1,0 +1,300 @@
+//! The log of visits: portions of consecutive visits, and which sites and outcomes each holds.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use nenrin_urls::CanonicalUrl;
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, params, types::Type};
+
+use super::{
+    bags,
+    portion::{self, Logged, Portion},
+    read, rows,
+};
+use crate::{LogQuery, Outcome, PageId, SiteId, TroubleGroup, VisitCommit, VisitRow};
+
+pub(super) const SCHEMA: &str = "
+CREATE TABLE visits (first INTEGER PRIMARY KEY, visits BLOB NOT NULL);
+CREATE TABLE visits_by_site (
+    site INTEGER NOT NULL, portion INTEGER NOT NULL, outcomes INTEGER NOT NULL,
+    PRIMARY KEY (site, portion)) WITHOUT ROWID;
+";
+
+/// The number under which the portions with troubles of any site stand; sites are numbered from 1.
+const ALL_SITES: u32 = 0;
+
+/// Outcomes rare enough to be looked for: gone, refused, failed.
+const TROUBLES: u8 = 0b11_1000;
+
+/// Pairs that are sorted together where the index of pages is made.
+const PAIRS_MAX: usize = 1_000_000;
+
+impl Logged {
+    pub(super) fn new(visit: &VisitCommit) -> Self {
+        Self {
+            at_s: visit.at_s,
+            page: visit.page,
+            site: visit.site,
+            outcome: visit.outcome,
+            status: visit.status,
+            elapsed_ms: visit.elapsed_ms,
+            received_bytes: visit.received_bytes,
+            detail: visit.detail.clone(),
+        }
+    }
+}
+
+fn bit(outcome: Outcome) -> u8 {
+    1 << rows::outcome_number(outcome)
+}
+
+/// Writes visits at the end of the log.
+pub(super) struct Writer<'t> {
+    t: &'t Transaction<'t>,
+    open: Portion,
+    outcomes: BTreeMap<(u32, i64), u8>,
+    /// Where the index of pages is kept: what is to be entered there.
+    by_page: Option<BTreeSet<(i64, i64)>>,
+}
+
+impl<'t> Writer<'t> {
+    pub(super) fn new(t: &'t Transaction<'t>) -> rusqlite::Result<Self> {
+        let last = t
+            .prepare_cached("SELECT first, visits FROM visits ORDER BY first DESC LIMIT 1")?
+            .query_row([], |row| {
+                Portion::resume(row.get(0)?, row.get(1)?).ok_or_else(|| damaged(row))
+            })
+            .optional()?;
+        let open = last.unwrap_or_else(|| Portion::begin(1));
+        let by_page = has_pages(t)?.then(BTreeSet::new);
+        Ok(Self { t, open, outcomes: BTreeMap::new(), by_page })
+    }
+
+    pub(super) fn push(&mut self, visit: &Logged) -> rusqlite::Result<()> {
+        if !self.open.push(visit) {
+            self.close(self.open.id + self.open.count)?;
+            self.open.push(visit);
+        }
+        let portion = self.open.id;
+        let bit = bit(visit.outcome);
+        *self.outcomes.entry((visit.site.0, portion)).or_default() |= bit;
+        if bit & TROUBLES != 0 {
+            *self.outcomes.entry((ALL_SITES, portion)).or_default() |= bit;
+        }
+        if let Some(pairs) = &mut self.by_page {
+            pairs.insert((visit.page.0, portion));
+        }
+        Ok(())
+    }
+
+    /// Goes on with this number, as the log of an earlier format has it.
+    pub(super) fn skip_to(&mut self, id: i64) -> rusqlite::Result<()> {
+        if self.open.id + self.open.count != id { self.close(id) } else { Ok(()) }
+    }
+
+    fn close(&mut self, next: i64) -> rusqlite::Result<()> {
+        let full = std::mem::replace(&mut self.open, Portion::begin(next));
+        self.write(&full)
+    }
+
+    fn write(&self, portion: &Portion) -> rusqlite::Result<()> {
+        if portion.count > 0 {
+            self.t
+                .prepare_cached("INSERT OR REPLACE INTO visits VALUES (?1, ?2)")?
+                .execute(params![portion.id, portion.bytes])?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn finish(self) -> rusqlite::Result<()> {
+        self.write(&self.open)?;
+        let mut insert = self.t.prepare_cached(
+            "INSERT INTO visits_by_site VALUES (?1, ?2, ?3)
+             ON CONFLICT DO UPDATE SET outcomes = outcomes | ?3",
+        )?;
+        for ((site, portion), outcomes) in &self.outcomes {
+            insert.execute(params![site, portion, outcomes])?;
+        }
+        if let Some(pairs) = &self.by_page {
+            enter_pages(self.t, pairs.iter())?;
+        }
+        Ok(())
+    }
+}
+
+fn has_pages(c: &Connection) -> rusqlite::Result<bool> {
+    c.prepare_cached("SELECT 1 FROM sqlite_master WHERE name = 'visits_by_page'")?.exists([])
+}
+
+fn enter_pages<'a>(
+    t: &Transaction<'_>,
+    pairs: impl Iterator<Item = &'a (i64, i64)>,
+) -> rusqlite::Result<()> {
+    let mut insert = t.prepare_cached("INSERT OR IGNORE INTO visits_by_page VALUES (?1, ?2)")?;
+    for (page, portion) in pairs {
+        insert.execute([page, portion])?;
+    }
+    Ok(())
+}
+
+/// Makes the index that [`visits_of`] needs, unless it is there.
+pub(super) fn index_pages(t: &Transaction<'_>) -> rusqlite::Result<()> {
+    if has_pages(t)? {
+        return Ok(());
+    }
+    t.execute_batch(
+        "CREATE TABLE visits_by_page (
+            page INTEGER NOT NULL, portion INTEGER NOT NULL,
+            PRIMARY KEY (page, portion)) WITHOUT ROWID",
+    )?;
+    let mut pairs = BTreeSet::new();
+    let mut all = t.prepare("SELECT first, visits FROM visits")?;
+    let mut portions = all.query([])?;
+    while let Some(row) = portions.next()? {
+        let (first, visits) = portion(row)?;
+        pairs.extend(visits.iter().map(|visit| (visit.page.0, first)));
+        if pairs.len() >= PAIRS_MAX {
+            enter_pages(t, pairs.iter())?;
+            pairs.clear();
+        }
+    }
+    enter_pages(t, pairs.iter())
+}
+
+fn portion(row: &Row<'_>) -> rusqlite::Result<(i64, Vec<Logged>)> {
+    let bytes = row.get_ref(1)?.as_blob().map_err(|_| damaged(row))?;
+    Ok((row.get(0)?, portion::read(bytes).ok_or_else(|| damaged(row))?))
+}
+
+fn damaged(row: &Row<'_>) -> rusqlite::Error {
+    let first: i64 = row.get(0).unwrap_or_default();
+    let what = format!("the log's portion from visit {first} on is damaged");
+    rusqlite::Error::FromSqlConversionFailure(1, Type::Blob, what.into())
+}
+
+/// Shows the visits that a query is for, newest first, until `look` has seen enough.
+fn backwards(
+    c: &Connection,
+    query: LogQuery,
+    look: &mut dyn FnMut(i64, Logged) -> bool,
+) -> rusqlite::Result<()> {
+    let before = query.before.unwrap_or(i64::MAX);
+    let wanted = query.outcome.map_or(u8::MAX, bit);
+    let listed = match query.site {
+        Some(site) => Some(site.0),
+        // The other outcomes are common enough to be met on the way back.
+        None => (wanted & !TROUBLES == 0).then_some(ALL_SITES),
+    };
+    let mut select = c.prepare_cached(match listed {
+        Some(_) => {
+            "SELECT v.first, v.visits FROM visits_by_site b CROSS JOIN visits v ON v.first = b.portion
+             WHERE b.portion < ?1 AND b.site = ?2 AND b.outcomes & ?3 ORDER BY b.portion DESC"
+        }
+        None => {
+            "SELECT first, visits FROM visits
+             WHERE first < ?1 AND ?2 IS NULL AND ?3 ORDER BY first DESC"
+        }
+    })?;
+    let mut portions = select.query(params![before, listed, wanted])?;
+    while let Some(row) = portions.next()? {
+        let (first, visits) = portion(row)?;
+        for (nth, visit) in visits.into_iter().enumerate().rev() {
+            let id = first + nth as i64;
+            let is_meant = id < before
+                && query.site.is_none_or(|site| site == visit.site)
+                && bit(visit.outcome) & wanted != 0;
+            if is_meant && !look(id, visit) {
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn log(c: &Connection, query: LogQuery) -> rusqlite::Result<Vec<VisitRow>> {
+    let mut found = Vec::new();
+    if query.limit > 0 {
+        backwards(c, query, &mut |id, visit| {
+            found.push((id, visit));
+            found.len() < query.limit
+        })?;
+    }
+    with_urls(c, found)
+}
+
+fn with_urls(c: &Connection, visits: Vec<(i64, Logged)>) -> rusqlite::Result<Vec<VisitRow>> {
+    let row = |(id, visit): (i64, Logged)| {
+        Ok(VisitRow {
+            id,
+            at_s: visit.at_s,
+            url: bags::url(c, visit.page)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?,
+            site: visit.site,
+            outcome: visit.outcome,
+            status: visit.status,
+            detail: visit.detail,
+            elapsed_ms: visit.elapsed_ms,
+            received_bytes: visit.received_bytes,
+        })
+    };
+    visits.into_iter().map(row).collect()
+}
+
+pub(super) fn visits_of(
+    c: &Connection,
+    url: &CanonicalUrl,
+    from_s: i64,
+    to_s: i64,
+) -> rusqlite::Result<Vec<VisitRow>> {
+    let Some(page) = read::find_page(c, url)? else { return Ok(Vec::new()) };
+    let mut found = Vec::new();
+    let mut select = c.prepare_cached(
+        "SELECT v.first, v.visits FROM visits_by_page b CROSS JOIN visits v ON v.first = b.portion
+         WHERE b.page = ?1 ORDER BY b.portion",
+    )?;
+    let mut portions = select.query([page.0])?;
+    while let Some(row) = portions.next()? {
+        let (first, visits) = portion(row)?;
+        let is_meant = |(_, visit): &(i64, Logged)| {
+            visit.page == page && (from_s..=to_s).contains(&visit.at_s)
+        };
+        found.extend((first..).zip(visits).filter(is_meant));
+    }
+    found.sort_by_key(|(id, visit)| (visit.at_s, *id));
+    with_urls(c, found)
+}
+
+pub(super) fn troubles(
+    c: &Connection,
+    site: SiteId,
+    looked_at: usize,
+) -> rusqlite::Result<Vec<TroubleGroup>> {
+    type Cause = (u8, u16, Option<String>);
+    let mut groups: BTreeMap<Cause, (u64, i64, PageId)> = BTreeMap::new();
+    for outcome in [Outcome::Gone, Outcome::Refused, Outcome::Failed] {
+        let query = LogQuery { site: Some(site), outcome: Some(outcome), ..LogQuery::default() };
+        let mut left = looked_at;
+        if left == 0 {
+            break;
+        }
+        backwards(c, query, &mut |_, visit| {
+            let cause = (rows::outcome_number(outcome), visit.status, visit.detail);
+            groups.entry(cause).or_insert((0, visit.at_s, visit.page)).0 += 1;
+            left -= 1;
+            left > 0
+        })?;
+    }
+    let mut groups = groups
+        .into_iter()
+        .map(|((number, status, detail), (count, last_s, page))| {
+            Ok(TroubleGroup {
+                outcome: Outcome::ALL[usize::from(number)],
+                status,
+                detail,
+                count,
+                last_s,
+                last_url: bags::url(c, page)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?,
+            })
+        })
+        .collect::<rusqlite::Result<Vec<_>>>()?;
+    groups.sort_by_key(|group| std::cmp::Reverse((group.count, group.last_s)));
+    Ok(groups)
+}
