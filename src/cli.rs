@@ -579,6 +579,10 @@ pub(crate) struct LabCrawlArgs {
     /// Runs this many seeds from --seed on and tells of those that break a law.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seeds: u64,
+    /// Instead: compares crawl orders by what they collect early, on a web where some pages are
+    /// linked to more often than others.
+    #[arg(long, value_name = "ORDER", num_args = 1.., requires = "continuous")]
+    pub orders: Vec<nenrin_order::Strategy>,
 }
 
 fn first_second(text: &str) -> Result<i64, String> {

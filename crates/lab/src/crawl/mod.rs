@@ -5,16 +5,20 @@
 //! - [`web`]: the simulated servers, whose pages change and fail by the seed, and [`oddities`]: what
 //!   is wrong with some of them;
 //! - [`simulation`]: the event queue that carries out the machine's commands;
-//! - [`checkers`]: one law each, watching from outside.
+//! - [`checkers`]: one law each, watching from outside;
+//! - [`compare_orders`]: which share of the importance was collected early, by crawl order.
 
 pub mod checkers;
 pub mod oddities;
+pub mod ordering;
 pub mod simulation;
 pub mod web;
 
+use nenrin_order::Strategy;
 use nenrin_revisit::{CollectingWindow, RevisitSettings};
 use serde::Serialize;
 
+pub use ordering::{OrderOutcome, compare_orders};
 pub use simulation::{Sabotage, run};
 
 /// One simulation.
@@ -42,6 +46,10 @@ pub struct CrawlOptions {
     pub crashes: u32,
     /// Whether some servers show missing pages, challenge, trap or lie.
     pub oddities: bool,
+    /// Which new page goes first.
+    pub order: Strategy,
+    /// Whether some pages are linked to much more often than others, wherever they lie.
+    pub favourites: bool,
     /// A law to be broken on purpose, to see its checker fail.
     pub sabotage: Option<Sabotage>,
 }
@@ -60,6 +68,8 @@ impl Default for CrawlOptions {
             faults: 0.02,
             crashes: 20,
             oddities: true,
+            order: Strategy::Auto,
+            favourites: false,
             sabotage: None,
         }
     }
