@@ -122,7 +122,6 @@ mod tests {
                 // One page in a hundred is away in these days.
                 assert!(outcome.collected * 10 > outcome.pages * 9, "{outcome:?}");
             }
-            eprintln!("{outcomes:?}");
             assert!(auto.b > bf.b && auto.c < bf.c, "{outcomes:?}");
         }
     }
