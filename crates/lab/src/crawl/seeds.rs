@@ -60,7 +60,7 @@ pub fn small_world(seed: u64) -> CrawlOptions {
         oddities: true,
         robots_changes: true,
         servers_kept: Some((seed % 10) as usize),
-        sabotage: None,
+        ..CrawlOptions::default()
     }
 }
 

@@ -61,6 +61,8 @@ struct Simulation {
     judgement: Judgement,
     report: CrawlReport,
     next_version: u64,
+    /// Pages in the order of their first versions.
+    collected: Vec<CanonicalUrl>,
     /// When the machine wants to be called.
     wake_ms: Option<i64>,
     /// Grows with every crash, so that what was pending before is not delivered after.
@@ -82,6 +84,13 @@ enum Happening {
 
 /// Runs one simulation.
 pub fn run(options: &CrawlOptions) -> Result<CrawlReport, LabError> {
+    run_collected(options).map(|(report, _)| report)
+}
+
+/// Runs one simulation and tells in which order pages were first collected.
+pub(super) fn run_collected(
+    options: &CrawlOptions,
+) -> Result<(CrawlReport, Vec<CanonicalUrl>), LabError> {
     if options.servers == 0 || options.pages == 0 || options.time_s <= 0 || options.period_s <= 0 {
         let problem = "must all be above 0".to_owned();
         return Err(LabError::Setting { setting: "servers, pages, time and period", problem });
@@ -98,7 +107,8 @@ pub fn run(options: &CrawlOptions) -> Result<CrawlReport, LabError> {
         simulation.now_ms = at_ms;
         simulation.happen(pending)?;
     }
-    simulation.finish()
+    let collected = std::mem::take(&mut simulation.collected);
+    Ok((simulation.finish()?, collected))
 }
 
 impl Simulation {
@@ -107,7 +117,8 @@ impl Simulation {
             options: options.clone(),
             web: Web::new(options.seed, options.servers, options.pages, options.faults)
                 .with_oddities(options.oddities)
-                .with_moods(options.robots_changes),
+                .with_moods(options.robots_changes)
+                .with_favourites(options.favourites),
             state: SqliteState::in_memory(3600)?,
             machine: machine(options, None),
             queue: BTreeMap::new(),
@@ -137,6 +148,7 @@ impl Simulation {
                 violations: Vec::new(),
             },
             next_version: 0,
+            collected: Vec::new(),
             wake_ms: None,
             life: 0,
         })
@@ -419,6 +431,9 @@ impl Simulation {
         if let Some((order, truth)) = ticket.and_then(|t| self.under_way.get(&t)) {
             if visit.version.is_some() {
                 self.once.committed(&order.url, truth.revision);
+                if order.previous.is_none() {
+                    self.collected.push(order.url.clone());
+                }
             }
             self.judgement.visited(&self.web, &order.url, visit, *truth);
         }
@@ -469,7 +484,7 @@ impl Simulation {
 
 fn machine(options: &CrawlOptions, asked_before_ms: Option<i64>) -> Crawl {
     let mut machine =
-        nenrin_crawl::CrawlOptions { asked_before_ms, ..nenrin_crawl::CrawlOptions::default() };
+        nenrin_crawl::CrawlOptions { asked_before_ms, order: options.order, ..Default::default() };
     if let Some(servers) = options.servers_kept {
         machine.servers_kept = servers;
     }
