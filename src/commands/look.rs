@@ -158,6 +158,7 @@ pub(super) fn pages(context: &Context, args: &PagesArgs) -> anyhow::Result<Exit>
         "last visit (UTC)",
         "outcome",
         "bytes",
+        "importance",
         "per day",
         "sure",
         "due (UTC)",
@@ -191,6 +192,7 @@ fn page_json(page: &PageRecord, due: &DueReason) -> serde_json::Value {
         "outcome": page.outcome, "failures": page.failures, "bytes": page.bytes,
         "due": page.due_s.map(rfc3339), "why": due.why, "rate_per_day": due.rate_per_day,
         "confidence": due.confidence, "etag": page.etag,
+        "importance": (page.importance_percent > 0).then(|| f64::from(page.importance_percent) / 100.0),
         "last_modified": page.last_modified,
     })
 }
@@ -204,6 +206,10 @@ fn page_row(page: &PageRecord, due: DueReason) -> Vec<String> {
         page.visited_s.map_or("never".into(), readable_date),
         page.outcome.map_or(String::new(), |outcome| outcome.to_string()),
         readable_bytes(page.bytes),
+        match page.importance_percent {
+            0 => String::new(),
+            percent => format!("{:.2}", f64::from(percent) / 100.0),
+        },
         due.rate_per_day.map_or(String::new(), |rate| format!("{rate:.3}")),
         due.confidence.map_or(String::new(), |sure| format!("{:.0}%", sure * 100.0)),
         page.due_s.map_or(String::new(), readable_date),

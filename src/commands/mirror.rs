@@ -340,6 +340,7 @@ impl<'a> Importer<'a> {
             new_tops: Vec::new(),
             trapped: 0,
             links: None,
+            importance_percent: None,
         }))
     }
 

@@ -620,5 +620,6 @@ fn visit(pending: Pending, page: PageId, site: SiteId) -> VisitCommit {
         new_tops: Vec::new(),
         trapped: 0,
         links: None,
+        importance_percent: None,
     }
 }

@@ -216,6 +216,7 @@ mod tests {
         PageRecord {
             id: PageId(1),
             nth: 1,
+            importance_percent: 0,
             url: url(path),
             site: SiteId(1),
             discovered_s: 0,

@@ -71,6 +71,7 @@ mod tests {
         PageRecord {
             id: PageId(1),
             nth: 1,
+            importance_percent: 0,
             url: CanonicalUrl::parse("http://e.com/a").unwrap(),
             site: SiteId(1),
             discovered_s: 0,

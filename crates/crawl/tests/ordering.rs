@@ -133,6 +133,7 @@ fn pages_that_came_from_elsewhere_are_read_for_links() {
         new_tops: Vec::new(),
         trapped: 0,
         links: None,
+        importance_percent: None,
     };
     world.state.commit(&[Change::Imported(Box::new(imported))]).unwrap();
     let nth = world.page("/p20").nth;

@@ -65,19 +65,21 @@ pub struct Weights {
     pub by_name: f64,
     /// Of pages without Last-Modified, whose versions only a timely visit can date.
     pub without_last_modified: f64,
+    /// The power of its importance that a page weighs by; 0 leaves importance out.
+    pub by_importance: f64,
 }
 
 impl Default for Weights {
     /// All pages alike.
     fn default() -> Self {
-        Self { by_extension: 1.0, by_name: 1.0, without_last_modified: 1.0 }
+        Self { by_extension: 1.0, by_name: 1.0, without_last_modified: 1.0, by_importance: 0.0 }
     }
 }
 
 impl FromStr for Weights {
     type Err = RevisitError;
 
-    /// Reads `ext=0.25,name=2,no-lm=4`; what is not named weighs 1.
+    /// Reads `ext=0.25,name=2,no-lm=4,importance=1`; what is not named changes nothing.
     fn from_str(text: &str) -> Result<Self, RevisitError> {
         let bad = || RevisitError::BadWeights { text: text.to_owned() };
         let mut weights = Self::default();
@@ -91,6 +93,7 @@ impl FromStr for Weights {
                 "ext" => weights.by_extension = value,
                 "name" => weights.by_name = value,
                 "no-lm" => weights.without_last_modified = value,
+                "importance" => weights.by_importance = value,
                 _ => return Err(bad()),
             }
         }
@@ -99,6 +102,11 @@ impl FromStr for Weights {
 }
 
 impl Weights {
+    /// The weight of a page's importance, in percent of the mean.
+    pub fn importance(&self, percent: u32) -> f64 {
+        (f64::from(percent.max(1)) / 100.0).powf(self.by_importance)
+    }
+
     /// The weight of a page; `importance` is 1 for the average page.
     pub fn of(&self, path: &str, has_last_modified: bool, importance: f64) -> f64 {
         let name = path.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
@@ -147,7 +155,13 @@ mod tests {
 
     #[test]
     fn weights_multiply() {
-        let weights = Weights { by_extension: 0.25, by_name: 2.0, without_last_modified: 4.0 };
+        let weights = Weights {
+            by_extension: 0.25,
+            by_name: 2.0,
+            without_last_modified: 4.0,
+            by_importance: 0.5,
+        };
+        assert_eq!((weights.importance(400), Weights::default().importance(400)), (2.0, 1.0));
         assert_eq!(weights.of("a/b/photo.JPG", true, 1.0), 0.25);
         assert_eq!(weights.of("a/index.html", false, 1.0), 8.0);
         assert_eq!(weights.of("a/", true, 3.0), 6.0);
@@ -159,7 +173,7 @@ mod tests {
         let weights: Weights = "ext=0.25, no-lm=4".parse().unwrap();
         assert_eq!(
             weights,
-            Weights { by_extension: 0.25, by_name: 1.0, without_last_modified: 4.0 }
+            Weights { by_extension: 0.25, without_last_modified: 4.0, ..Weights::default() }
         );
         for text in ["ext", "ext=0", "ext=x", "size=2"] {
             assert!(text.parse::<Weights>().is_err(), "{text}");

@@ -22,12 +22,19 @@ pub struct Observation {
     pub last_modified_s: Option<i64>,
     /// Where the page stands among its neighbours; policies without shared clocks ignore it.
     pub place: Place,
+    /// The page's importance in percent of the mean; policies that do not weigh ignore it.
+    pub importance_percent: u32,
 }
 
 impl Observation {
     /// A visit that saw other content than the one before.
     pub fn changed() -> Self {
-        Self { outcome: Outcome::Changed, last_modified_s: None, place: Place::default() }
+        Self {
+            outcome: Outcome::Changed,
+            last_modified_s: None,
+            place: Place::default(),
+            importance_percent: 100,
+        }
     }
 
     /// A visit that saw the same content, or 304.
@@ -43,6 +50,11 @@ impl Observation {
     /// The same observation with the answer's Last-Modified.
     pub fn with_last_modified(self, last_modified_s: Option<i64>) -> Self {
         Self { last_modified_s, ..self }
+    }
+
+    /// The same observation of a page that important.
+    pub fn with_importance(self, importance_percent: u32) -> Self {
+        Self { importance_percent, ..self }
     }
 
     /// The same observation of a page at `place`.

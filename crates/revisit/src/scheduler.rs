@@ -43,6 +43,8 @@ pub struct KnownPage<'a> {
     pub found: Option<Found>,
     /// Visits in a row that did not see the page.
     pub failures: u32,
+    /// Its importance in percent of the mean of all pages; 100 if none is known.
+    pub importance_percent: u32,
 }
 
 /// What a visit leads to.
@@ -183,6 +185,7 @@ impl PageRevisitScheduler {
             _ => self.policy.place(page.server, page.path),
         };
         let seen = observation.with_last_modified(last_modified_s).at(place);
+        let seen = seen.with_importance(page.importance_percent);
         let next = self.policy.next(now_s, &mut history, seen);
         self.unkept += 1;
         let due_s = self.bounded_s(now_s, next.due_s, page.path, stretch);
@@ -319,6 +322,7 @@ mod tests {
             history: planned.map_or(&[], |planned| &planned.history),
             found: planned.map(|_| found),
             failures: planned.map_or(0, |planned| planned.failures),
+            importance_percent: 100,
         }
     }
 

@@ -128,7 +128,9 @@ impl RevisitPolicy for SharePolicy {
             Some(_) => 1.0,
             None => self.weights.without_last_modified,
         };
-        let root = (Self::rate(&sums) * weight_of(seen.place) * without).sqrt();
+        let weight =
+            weight_of(seen.place) * without * self.weights.importance(seen.importance_percent);
+        let root = (Self::rate(&sums) * weight).sqrt();
         let root = (sums.changes > 0).then(|| Coded::new(root as f32)).filter(|root| root.0 > 0);
         history.learnt = Learnt::Share(sums, root);
         self.count_page(history, 1.0);

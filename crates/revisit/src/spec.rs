@@ -169,6 +169,9 @@ impl fmt::Display for PolicySpec {
                 for (name, weight) in named.into_iter().filter(|(_, weight)| *weight != 1.0) {
                     write!(f, ",{name}={weight}")?;
                 }
+                if weights.by_importance != 0.0 {
+                    write!(f, ",importance={}", weights.by_importance)?;
+                }
                 write!(f, ")")
             }
         }
@@ -307,6 +310,9 @@ fn budget(call: &Call<'_>) -> Result<PolicySpec, RevisitError> {
             Some(("no-lm", text)) => {
                 weights.without_last_modified = BUDGET.number("weight", text)?;
             }
+            Some(("importance", text)) => {
+                weights.by_importance = BUDGET.number("power", text)?;
+            }
             _ => return Err(BUDGET.error(format!("'{argument}' is unknown"))),
         }
     }
@@ -413,6 +419,7 @@ mod tests {
             "auto(fair=0.5,lm)",
             "budget(learn=40d,least=90d)",
             "budget(learn=10d,least=90d,ext=0.25,no-lm=4)",
+            "budget(learn=10d,least=90d,importance=0.5)",
         ] {
             let spec: PolicySpec = name.parse().unwrap();
             assert_eq!(spec.to_string(), name);

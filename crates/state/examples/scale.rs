@@ -277,6 +277,7 @@ fn visit(
         discovered: Vec::new(),
         new_tops: Vec::new(),
         links: None,
+        importance_percent: None,
         trapped: 0,
     }
 }

@@ -389,6 +389,9 @@ pub struct PageRecord {
     pub site: SiteId,
     /// When it became known.
     pub discovered_s: i64,
+    /// How important the crawl order thought it at its last visit, in percent of the mean of all
+    /// known pages; 0 if nobody said.
+    pub importance_percent: u32,
     /// When it was last tried.
     pub visited_s: Option<i64>,
     /// What the last visit found.
@@ -432,6 +435,7 @@ impl PageRecord {
             url,
             site,
             discovered_s,
+            importance_percent: 0,
             visited_s: None,
             outcome: None,
             due_s,
@@ -456,6 +460,11 @@ impl PageRecord {
             history: &self.history,
             found: self.outcome.map(Outcome::found),
             failures: self.failures,
+            importance_percent: if self.importance_percent == 0 {
+                100
+            } else {
+                self.importance_percent
+            },
         }
     }
 }
@@ -581,6 +590,9 @@ pub struct VisitCommit {
     /// Where the page's links lead, inside the site or not, if the visit could tell. Those that
     /// lead to known pages are kept, for the crawl order.
     pub links: Option<Vec<CanonicalUrl>>,
+    /// How important the crawl order thinks the page, in percent of the mean; `None` leaves what
+    /// is known.
+    pub importance_percent: Option<u32>,
 }
 
 /// A known page by its place in the order of discovery.

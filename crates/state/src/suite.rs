@@ -120,6 +120,7 @@ fn visit(due: &DuePage, at_s: i64, outcome: Outcome) -> VisitCommit {
         new_tops: Vec::new(),
         trapped: 0,
         links: None,
+        importance_percent: None,
     }
 }
 
@@ -554,6 +555,13 @@ pub fn noise_is_counted_apart_from_significant_changes(state: &impl State) {
     }
     let page = state.page(&due.page.url).unwrap().unwrap();
     assert_eq!((page.changes, page.significant), (3, 2));
+    assert_eq!((page.importance_percent, page.known().importance_percent), (0, 100));
+    let mut weighed = visit(&due, NOW_S + 50, Outcome::Same);
+    weighed.importance_percent = Some(250);
+    commit(state, weighed);
+    commit(state, visit(&due, NOW_S + 60, Outcome::Same));
+    let page = state.page(&due.page.url).unwrap().unwrap();
+    assert_eq!(page.known().importance_percent, 250);
     let versions = state.versions(&due.page.url.key(), VersionQuery::default()).unwrap();
     assert_eq!(versions.iter().map(|(_, row)| row.changed_permille).collect::<Vec<_>>(), shares);
 }

@@ -281,5 +281,6 @@ fn made_up_visit(
         new_tops: Vec::new(),
         trapped: 0,
         links: None,
+        importance_percent: None,
     }
 }

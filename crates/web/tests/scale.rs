@@ -221,5 +221,6 @@ fn visit(
         new_tops: Vec::new(),
         trapped: 0,
         links: None,
+        importance_percent: None,
     }))
 }

@@ -229,6 +229,13 @@ impl Crawl {
         }
     }
 
+    /// How important the crawl order thinks a page, in percent of the mean of all known pages.
+    pub(super) fn importance_percent(&self, nth: u32) -> Option<u32> {
+        let index = self.ordering.index(nth)?;
+        let importance = self.ordering.order.importance(index)?;
+        Some((importance * 100.0).round().clamp(1.0, 1e9) as u32)
+    }
+
     /// Loads what the order knew, or looks for pages that it was not told of.
     pub(super) fn tell_order_of_pages(&mut self, out: &mut Vec<Command>) {
         match self.ordering.telling {

@@ -254,6 +254,8 @@ impl Crawl {
     ) {
         let server = due.page.id.server();
         let stretch = self.stretch(server);
+        let mut known = due.page.known();
+        known.importance_percent = visit.importance_percent.unwrap_or(known.importance_percent);
         let Some(schedule) = self.schedules.get_mut(&due.site) else { return };
         let found = match visit.outcome {
             Outcome::Changed | Outcome::Same | Outcome::NotModified if changed => Found::Changed,
@@ -261,13 +263,8 @@ impl Crawl {
             missed => missed.found(),
         };
         let last_modified_s = answer.and_then(|answer| answer.last_modified_s);
-        let planned = schedule.scheduler.visited(
-            visit.at_s,
-            &due.page.known(),
-            found,
-            last_modified_s,
-            stretch,
-        );
+        let planned =
+            schedule.scheduler.visited(visit.at_s, &known, found, last_modified_s, stretch);
         visit.update.due_s = Some(planned.due_s);
         visit.update.history = planned.history;
         visit.update.failures = planned.failures;

@@ -74,6 +74,7 @@ impl Crawl {
             discovered,
             new_tops,
             trapped,
+            importance_percent: self.importance_percent(page.nth),
             links: answer.filter(|_| outcome == Outcome::Changed).map(links_of),
         };
         if let (Some(answer), Outcome::Changed) = (answer, outcome) {

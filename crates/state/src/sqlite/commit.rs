@@ -255,7 +255,7 @@ fn update_page(b: &mut Batch<'_>, visit: &VisitCommit, is_imported: bool) -> rus
         "UPDATE pages SET visited_s = ?2, outcome = ?3, due_s = ?4, visits = visits + 1,
             changes = changes + ?5, significant = significant + ?13, failures = ?6, etag = ?7,
             last_modified = ?8, mark = ?9, bytes = ?10, version = COALESCE(?11, version),
-            history = ?12
+            history = ?12, importance = COALESCE(?14, importance)
          WHERE id = ?1",
     )?
     .execute(params![
@@ -272,6 +272,7 @@ fn update_page(b: &mut Batch<'_>, visit: &VisitCommit, is_imported: bool) -> rus
         visit.version.as_ref().map(|v| v.version as i64),
         Some(&update.history).filter(|h| !h.is_empty()),
         u8::from(visit.version.as_ref().is_some_and(VersionRow::is_significant)),
+        visit.importance_percent,
     ])?;
     b.forget_pull(visit.page)?;
     match visited_before {

@@ -12,7 +12,7 @@ use crate::{
 /// The columns that [`page`] reads, in its order.
 pub(super) const PAGE: &str = "p.id, s.name || p.path, p.site, p.discovered_s, p.visited_s, \
     p.outcome, p.due_s, p.visits, p.changes, p.failures, p.etag, p.last_modified, p.mark, p.bytes, \
-    p.version, p.history, p.significant, p.nth";
+    p.version, p.history, p.significant, p.nth, p.importance";
 
 /// The join that [`PAGE`] needs: the server's number stands in the page's.
 pub(super) const PAGE_SERVER: &str = "JOIN servers s ON s.id = p.id >> 39";
@@ -30,6 +30,7 @@ pub(super) fn page(row: &Row<'_>) -> rusqlite::Result<PageRecord> {
         changes: row.get(8)?,
         significant: row.get(16)?,
         nth: row.get(17)?,
+        importance_percent: row.get(18)?,
         failures: row.get(9)?,
         etag: validators::etag(row, 10)?,
         last_modified: validators::date(row, 11)?,
@@ -44,10 +45,10 @@ pub(super) fn page(row: &Row<'_>) -> rusqlite::Result<PageRecord> {
 pub(super) fn due_page(row: &Row<'_>) -> rusqlite::Result<DuePage> {
     Ok(DuePage {
         page: page(row)?,
-        site: SiteId(row.get(18)?),
-        depth: row.get(19)?,
-        hops: row.get(20)?,
-        pulled: row.get(21)?,
+        site: SiteId(row.get(19)?),
+        depth: row.get(20)?,
+        hops: row.get(21)?,
+        pulled: row.get(22)?,
     })
 }
 

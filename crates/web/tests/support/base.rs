@@ -299,6 +299,7 @@ pub(crate) fn visit(due: &DuePage, at_s: i64, outcome: Outcome) -> VisitCommit {
         new_tops: Vec::new(),
         trapped: 0,
         links: None,
+        importance_percent: None,
     }
 }
 
