@@ -181,7 +181,10 @@ async fn a_site_is_removed_and_given_back() {
     browser.follow("a[href='/sites/1/remove']").await;
     browser.follow("form.sheet button.danger").await;
     assert!(browser.text().await.contains("Choose what is meant"));
+    browser.eval("document.querySelector('[name=removal][value=delete]').click()").await;
+    assert!(is_shown(&mut browser, "#confirm").await);
     browser.eval("document.querySelector('[name=removal][value=hide]').click()").await;
+    assert!(!is_shown(&mut browser, "#confirm").await, "only deleting asks for the name");
     browser.fill("#reason", "it closed").await;
     browser.follow("form.sheet button.danger").await;
     assert_eq!(browser.path().await, "/?note=removed");
@@ -221,7 +224,7 @@ async fn a_date_leads_to_replay_and_two_versions_to_their_difference() {
     let text = browser.text().await;
     assert!(text.contains("/diff/20231104221320/20231105221320/https://e.com/"), "{text}");
     browser.open("/page?url=https%3A%2F%2Fe.com%2F").await;
-    browser.follow("tbody tr td:last-child a").await;
+    browser.follow("tbody td a").await;
     browser.until("document.body.innerText.includes('REPLAY /web/')").await;
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }

@@ -106,14 +106,14 @@ pub(crate) fn incidents(visitor: &Visitor, all: &[Incident], site: Option<SiteId
     html! {
         @if !shown.is_empty() {
             section.notice.bad aria-label=(visitor.t("Needs attention", "確認が必要です")) {
-                ul.plain { @for one in shown {
+                ul.plain.incidents { @for one in shown {
                     li {
-                        @if let Some(site) = one.site {
-                            a href=(format!("/sites/{}", site.0)) { bdi { (one.name) } } ": "
+                        @if let Some(own) = one.site.filter(|own| site != Some(*own)) {
+                            a href=(format!("/sites/{}", own.0)) { bdi { (one.name) } } ": "
                         }
                         strong { (layout::incident_words(visitor, one.event).1) }
                         @if !one.detail.is_empty() { " – " bdi { (one.detail) } }
-                        " " span.muted { (format::time(one.at_s)) }
+                        div.hint { (format::time(one.at_s)) }
                     }
                 } }
             }

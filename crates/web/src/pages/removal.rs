@@ -51,7 +51,7 @@ pub(crate) fn ask(
                     input #reason name="reason" value=(typed.get("reason")) autocomplete="off" aria-describedby="reason-error";
                     @if let Some(text) = wrong("reason") { p.error #reason-error role="alert" { (text) } }
                 }
-                div.field.wrong[wrong("confirm").is_some()] {
+                div.field.wrong[wrong("confirm").is_some()] data-only-for="removal" data-only-value="delete" {
                     label for="confirm" { (t("To delete from storage, type the site's name", "保存領域から消すには、サイト名を入力してください")) }
                     input #confirm name="confirm" value=(typed.get("confirm")) autocomplete="off" aria-describedby="confirm-error";
                     @if let Some(text) = wrong("confirm") { p.error #confirm-error role="alert" { (text) } }
