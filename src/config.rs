@@ -52,6 +52,8 @@ pub(crate) enum Happening {
     Failing,
     Blocked,
     Quota,
+    Overflow,
+    SignalLost,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -420,7 +422,7 @@ const REASONS: &[(&str, &str)] = &[
     ),
     (
         "webhook",
-        "programs that are told what changed, keeps failing, is blocked or has reached its quota; none unless you name them: [[webhook]] with url, secret, and if you like events and allow_private",
+        "programs that are told what changed, keeps failing, is blocked, has reached its quota, cannot keep up, or lost its sitemap or feed; none unless you name them: [[webhook]] with url, secret, and if you like events and allow_private",
     ),
     (
         "state.bucket",

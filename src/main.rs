@@ -17,6 +17,7 @@ mod room;
 mod spans;
 mod table;
 mod warc;
+mod watch;
 mod webhooks;
 
 use clap::Parser;

@@ -12,6 +12,7 @@ mod look;
 mod mirror;
 mod overlap;
 mod password;
+mod preview;
 mod prune;
 mod removal;
 mod run;

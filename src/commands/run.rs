@@ -5,32 +5,29 @@ use std::{
     time::Duration,
 };
 
-use nenrin_crawl::{Event, FetchOrder, Purpose, Ticket, read_exchange};
-use nenrin_fetch::{AddressPolicy, Exchange, FetchRequest, Fetcher, RobotsRules};
+use nenrin_crawl::Event;
+use nenrin_fetch::Fetcher;
 use nenrin_state::{Removal, SiteId};
 use nenrin_store::CompactOptions;
-use nenrin_urls::{CanonicalUrl, Scope};
-use nenrin_web::{Control, ControlError, Metric, Preview, UnderWay};
+use nenrin_urls::CanonicalUrl;
+use nenrin_web::{Control, ControlError, Incident, Metric, Preview, UnderWay};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{
     Context,
     demo_site::{self, DemoSite},
-    prune, removal,
+    preview, prune, removal,
     serve::{Served, interrupted, runtime},
 };
 use crate::{
     archive::{Access, Archive},
     cli::ServeArgs,
-    clock,
     config::Config,
     driver::{Driver, DriverHandle, Until},
     exit::Exit,
+    watch::Incidents,
     webhooks,
 };
-
-/// Links shown by a preview.
-const PREVIEW_LINKS: usize = 20;
 
 /// `nenrin run`.
 pub(super) fn run(context: &Context, args: &ServeArgs) -> anyhow::Result<Exit> {
@@ -64,7 +61,8 @@ pub(super) async fn run_until(
     driver.keep_free(context.config.disk.min_free.0);
     driver.keep_within(context.config.quotas());
     reload_when_asked(context, driver.handle())?;
-    let fetcher_for_hooks = fetcher.clone();
+    let (hooks, handle) = (&context.config.webhook, driver.handle());
+    let incidents = webhooks::start(hooks, &fetcher, &archive.state, handle)?;
     let control = RunControl {
         archive: archive.clone(),
         config: context.config.clone(),
@@ -72,9 +70,8 @@ pub(super) async fn run_until(
         fetcher,
         runtime: tokio::runtime::Handle::current(),
         demo: Mutex::new(None),
+        incidents,
     };
-    let handle = driver.handle();
-    webhooks::start(&context.config.webhook, &fetcher_for_hooks, &archive.state, handle)?;
     tokio::spawn(prune::when_idle(archive.clone(), driver.handle()));
     let served = Served::start(context, args, archive, Arc::new(control)).await?;
     served.announce(context)?;
@@ -114,6 +111,7 @@ struct RunControl {
     fetcher: Fetcher,
     runtime: tokio::runtime::Handle,
     demo: Mutex<Option<SiteId>>,
+    incidents: Incidents,
 }
 
 fn failed(error: impl std::fmt::Display) -> ControlError {
@@ -142,6 +140,10 @@ impl Control for RunControl {
             phase: "receiving",
         };
         self.driver.under_way().into_iter().map(shown).collect()
+    }
+
+    fn incidents(&self) -> Vec<Incident> {
+        self.incidents.all()
     }
 
     fn metrics(&self) -> Vec<Metric> {
@@ -191,97 +193,6 @@ impl Control for RunControl {
     }
 
     fn preview(&self, top: &CanonicalUrl, allow_private: bool) -> Result<Preview, ControlError> {
-        let looked = async {
-            let robots_url = top.server().url("/robots.txt").map_err(failed)?;
-            let robots = self.look(&robots_url, allow_private).await;
-            let page = self.look(top, allow_private).await;
-            Ok(preview(top, robots, page))
-        };
-        self.runtime.block_on(looked)
-    }
-}
-
-impl RunControl {
-    async fn look(&self, url: &CanonicalUrl, allow_private: bool) -> Result<Exchange, String> {
-        let addresses =
-            if allow_private { AddressPolicy::AllowPrivate } else { AddressPolicy::Public };
-        let request = FetchRequest { addresses, ..FetchRequest::new(url.clone()) };
-        let limit = tokio::time::timeout(Duration::from_secs(20), self.fetcher.fetch(&request));
-        match limit.await {
-            Ok(result) => result.map_err(|failure| failure.to_string()),
-            Err(_) => Err("no answer within 20 seconds".to_owned()),
-        }
-    }
-}
-
-fn preview(
-    top: &CanonicalUrl,
-    robots: Result<Exchange, String>,
-    page: Result<Exchange, String>,
-) -> Preview {
-    let rules = match &robots {
-        Ok(exchange) if exchange.status == 200 => RobotsRules::parse(&exchange.body, "nenrin"),
-        Ok(exchange) if exchange.status < 500 => RobotsRules::allow_all(),
-        _ => RobotsRules::disallow_all(),
-    };
-    let verdict = rules.allows(top.path_and_query());
-    let robots_text = match (&robots, verdict.allowed) {
-        (Err(why), _) => format!("could not be fetched ({why}): nothing would be collected"),
-        (Ok(exchange), _) if exchange.status >= 500 => {
-            format!("answers with status {}: nothing would be collected", exchange.status)
-        }
-        (Ok(exchange), _) if exchange.status != 200 => {
-            "there is none: all may be collected".to_owned()
-        }
-        (Ok(_), true) => "allows the top page".to_owned(),
-        (Ok(_), false) => "forbids the top page".to_owned(),
-    };
-    let sitemaps =
-        top.server().url("/robots.txt").map(|url| rules.sitemaps(&url)).unwrap_or_default();
-    let sitemap = match sitemaps.as_slice() {
-        [] => "none is named in robots.txt".to_owned(),
-        [only] => format!("{only}"),
-        [first, rest @ ..] => format!("{first} and {} more", rest.len()),
-    };
-    let mut links = Vec::new();
-    let top_text = match page {
-        Err(why) => why,
-        Ok(exchange) => {
-            let order = FetchOrder {
-                ticket: Ticket(0),
-                purpose: Purpose::Page,
-                url: top.clone(),
-                etag: None,
-                last_modified: None,
-                allow_private: false,
-                known_mark: None,
-                previous: None,
-                fingerprint: false,
-                sitemap: false,
-            };
-            let answer = read_exchange(&order, &exchange, clock::now_s(), || None);
-            let tops = [top.clone()];
-            links = (answer.links.iter())
-                .filter(|link| Scope::Host.contains(&tops, &link.url))
-                .map(|link| link.url.to_string())
-                .collect();
-            match answer.location {
-                Some(to) => format!("status {}, leads to {to}", answer.status),
-                None => format!(
-                    "status {}, {}, {} bytes",
-                    answer.status, answer.mime, answer.body_bytes
-                ),
-            }
-        }
-    };
-    let found = links.len() as u64;
-    links.truncate(PREVIEW_LINKS);
-    Preview {
-        top: top_text,
-        robots: robots_text,
-        sitemap,
-        links,
-        estimated_pages: (found > 0).then_some(found + 1),
-        estimated_bytes: None,
+        self.runtime.block_on(preview::look(&self.fetcher, top, allow_private)).map_err(failed)
     }
 }

@@ -67,10 +67,11 @@ fn a_hostile_site_shows_nothing_but_text() {
     let pages: Vec<String> = nenrin.last_visits().into_keys().collect();
     assert!(pages.len() >= 4, "{pages:?}");
     let (_running, interface, replay) = start(&nenrin);
-    let mut places: Vec<String> = ["", "sites/1", "sites/1/edit", "sites/1/pages", "visits"]
-        .iter()
-        .map(|path| format!("{interface}{path}"))
-        .collect();
+    let mut places: Vec<String> =
+        ["", "sites/1", "sites/1/edit", "sites/1/pages", "sites/1/schedule", "visits"]
+            .iter()
+            .map(|path| format!("{interface}{path}"))
+            .collect();
     places.push(format!("{interface}sites/1/pages?list=1"));
     places.push(format!("{replay}web/*/{}*", site.top()));
     for page in &pages {

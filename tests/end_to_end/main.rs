@@ -19,6 +19,7 @@ mod judging;
 mod keeping;
 mod killing;
 mod mirrors;
+mod newcomer;
 mod serving;
 mod support;
 mod trouble;

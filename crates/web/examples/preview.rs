@@ -7,13 +7,13 @@ use std::{
 };
 
 use nenrin_state::{
-    Change, ContentMark, Discovered, DuePage, Outcome, PageUpdate, RobotsPolicy, RoundEnd,
+    Change, ContentMark, Discovered, DuePage, Outcome, PageUpdate, Removal, RobotsPolicy, RoundEnd,
     Schedule, SiteConditions, SiteId, SqliteState, State, VersionRow, VisitCommit,
 };
 use nenrin_urls::{CanonicalUrl, Scope};
 use nenrin_web::{
-    Control, ControlError, Preview, ReplayBase, StoreSummary, UnderWay, WebApp, WebOptions,
-    hash_password,
+    Control, ControlError, Incident, IncidentKind, Preview, ReplayBase, StoreSummary, UnderWay,
+    WebApp, WebOptions, hash_password,
 };
 
 #[expect(clippy::disallowed_methods, reason = "a program's edge: the only clock of the example")]
@@ -98,6 +98,41 @@ impl Control for Pretend {
                 one("https://docs.example.net/reference/index.html", "storing", 1),
             ],
         }
+    }
+
+    fn incidents(&self) -> Vec<Incident> {
+        let one = |event, id: u32, name: &str, detail: &str| Incident {
+            id: id.to_string(),
+            event,
+            at_s: now_s() - 3600 * i64::from(id),
+            over_s: None,
+            site: Some(SiteId(id)),
+            name: name.to_owned(),
+            detail: detail.to_owned(),
+        };
+        vec![
+            one(
+                IncidentKind::SignalLost,
+                1,
+                "The Morning Paper",
+                "https://news.example.org/sitemap.xml does not answer any more",
+            ),
+            one(
+                IncidentKind::Overflow,
+                2,
+                "blog.example.com",
+                "https://blog.example.com cannot keep up: intervals × 1.60",
+            ),
+        ]
+    }
+
+    fn removals(&self) -> &[Removal] {
+        &Removal::ALL
+    }
+
+    fn remove(&self, site: SiteId, removal: Removal, reason: &str) -> Result<(), ControlError> {
+        let removed = self.state.remove_site(site, Some(removal), reason, now_s());
+        removed.map_err(|error| ControlError::Failed { reason: error.to_string() })
     }
 
     fn start_demo(&self) -> Result<SiteId, ControlError> {

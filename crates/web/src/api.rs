@@ -2,6 +2,7 @@
 //! same table as the routes: a route without a description cannot exist.
 
 mod answers;
+mod conditions;
 mod document;
 mod export;
 mod routes;

@@ -71,7 +71,10 @@ impl WebError {
             Self::Forged | Self::NotAllowed => StatusCode::FORBIDDEN,
             Self::BadForm | Self::BadParameter { .. } => StatusCode::BAD_REQUEST,
             Self::ForeignHost { .. } => StatusCode::MISDIRECTED_REQUEST,
-            Self::Control(_) | Self::State(StateError::SiteExists { .. }) => StatusCode::CONFLICT,
+            Self::Control(_)
+            | Self::State(StateError::SiteExists { .. } | StateError::SiteDeleted { .. }) => {
+                StatusCode::CONFLICT
+            }
             Self::State(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::PasswordHash { .. } | Self::NeedsPassword { .. } => {
                 StatusCode::INTERNAL_SERVER_ERROR

@@ -1,4 +1,4 @@
-//! The newest changes as an Atom feed (RFC 4287).
+//! The newest changes and incidents as an Atom feed (RFC 4287).
 
 use axum::{
     http::header,
@@ -7,7 +7,12 @@ use axum::{
 use nenrin_state::{LogQuery, Outcome, Site, SiteId, VisitRow};
 
 use crate::{
-    WebApp, WebError, app::replay_link, format, guard::Fields, layout::page_link, visitor::Visitor,
+    Incident, WebApp, WebError,
+    app::replay_link,
+    format,
+    guard::Fields,
+    layout::{self, page_link},
+    visitor::Visitor,
 };
 
 const ENTRIES: usize = 50;
@@ -21,43 +26,77 @@ pub(crate) fn feed(
     let site: Option<SiteId> = query.number("site").map(SiteId);
     let log = LogQuery { site, outcome: Some(Outcome::Changed), before: None, limit: ENTRIES };
     let changes = app.state.visit_log(log)?;
+    let mut incidents = app.control.incidents();
+    incidents.retain(|incident| site.is_none() || incident.site == site);
     let sites = app.state.sites()?;
     let name = |id| sites.iter().find(|s: &&Site| s.id == id).map_or("", |s| s.name.as_str());
     let title = match site {
         None => visitor.t("Changes · Nenrin", "変更 · Nenrin").to_owned(),
         Some(id) => format!("{} · Nenrin", name(id)),
     };
-    let updated_s = changes.first().map_or(0, |visit| visit.at_s);
+    let mut entries: Vec<(i64, String)> = Vec::new();
+    for change in &changes {
+        entries.push((change.at_s, change_entry(visitor, origin, name(change.site), change)));
+    }
+    for incident in incidents.iter().take(ENTRIES) {
+        entries.push((incident.at_s, incident_entry(visitor, origin, incident)));
+    }
+    entries.sort_by_key(|(at_s, _)| std::cmp::Reverse(*at_s));
+    entries.truncate(ENTRIES);
+    let updated_s = entries.first().map_or(0, |(at_s, _)| *at_s);
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n");
     out.push_str("<feed xmlns=\"http://www.w3.org/2005/Atom\">\n");
     element(&mut out, "title", &title);
     element(&mut out, "id", &format!("{origin}{}", visitor.here));
     element(&mut out, "updated", &format::rfc3339(updated_s));
-    out.push_str(&format!(
-        "<link rel=\"self\" href=\"{}\"/>\n",
-        escaped(&format!("{origin}{}", visitor.here))
-    ));
+    link(&mut out, "self", &format!("{origin}{}", visitor.here));
     out.push_str("<author><name>Nenrin</name></author>\n");
-    for change in &changes {
-        entry(&mut out, visitor, origin, name(change.site), change);
-    }
+    entries.iter().for_each(|(_, entry)| out.push_str(entry));
     out.push_str("</feed>\n");
     Ok(([(header::CONTENT_TYPE, "application/atom+xml; charset=utf-8")], out).into_response())
 }
 
-fn entry(out: &mut String, visitor: &Visitor, origin: &str, site: &str, change: &VisitRow) {
-    out.push_str("<entry>\n");
-    element(out, "title", &format::shown_url(&change.url));
+fn change_entry(visitor: &Visitor, origin: &str, site: &str, change: &VisitRow) -> String {
+    let mut out = String::from("<entry>\n");
+    element(&mut out, "title", &format::shown_url(&change.url));
     // The place in the log never changes, whatever name the archive is reached by.
-    element(out, "id", &format!("urn:nenrin:visit:{}", change.id));
-    element(out, "updated", &format::rfc3339(change.at_s));
-    let replay = replay_link(&visitor.replay, change.at_s, &change.url);
-    let page = format!("{origin}{}", page_link(&change.url));
-    out.push_str(&format!("<link rel=\"alternate\" href=\"{}\"/>\n", escaped(&replay)));
-    out.push_str(&format!("<link rel=\"related\" href=\"{}\"/>\n", escaped(&page)));
+    element(&mut out, "id", &format!("urn:nenrin:visit:{}", change.id));
+    element(&mut out, "updated", &format::rfc3339(change.at_s));
+    category(&mut out, "changed");
+    link(&mut out, "alternate", &replay_link(&visitor.replay, change.at_s, &change.url));
+    link(&mut out, "related", &format!("{origin}{}", page_link(&change.url)));
     let size = format::bytes(change.received_bytes);
-    element(out, "summary", &format!("{site}: {} ({size})", visitor.t("changed", "変更あり")));
+    element(&mut out, "summary", &format!("{site}: {} ({size})", visitor.t("changed", "変更あり")));
     out.push_str("</entry>\n");
+    out
+}
+
+fn incident_entry(visitor: &Visitor, origin: &str, incident: &Incident) -> String {
+    let (word, what) = layout::incident_words(visitor, incident.event);
+    let name = if incident.name.is_empty() {
+        visitor.t("The archive", "アーカイブ")
+    } else {
+        incident.name.as_str()
+    };
+    let path = incident.site.map_or("/".to_owned(), |site| format!("/sites/{}", site.0));
+    let mut out = String::from("<entry>\n");
+    element(&mut out, "title", &format!("{name}: {what}"));
+    element(&mut out, "id", &format!("urn:nenrin:incident:{}", incident.id));
+    element(&mut out, "updated", &format::rfc3339(incident.at_s));
+    category(&mut out, word);
+    link(&mut out, "alternate", &format!("{origin}{path}"));
+    element(&mut out, "summary", &incident.detail);
+    out.push_str("</entry>\n");
+    out
+}
+
+fn link(out: &mut String, relation: &str, target: &str) {
+    out.push_str(&format!("<link rel=\"{relation}\" href=\"{}\"/>\n", escaped(target)));
+}
+
+/// By which readers of the feed can filter: the word that webhooks use.
+fn category(out: &mut String, word: &str) {
+    out.push_str(&format!("<category term=\"{word}\"/>\n"));
 }
 
 fn element(out: &mut String, name: &str, text: &str) {

@@ -1,25 +1,37 @@
 //! The form of a site's conditions: what was typed, what it means, and what is wrong with it.
 
-use std::collections::BTreeMap;
+mod check;
+mod keeping;
+mod revisit;
 
-use nenrin_revisit::RevisitSettings;
-use nenrin_state::{RobotsPolicy, Schedule, SiteConditions};
+use nenrin_revisit::{CollectingWindow, RevisitSettings};
+use nenrin_state::{RobotsPolicy, Schedule, ScheduleBy, SiteConditions, SiteHints};
 use nenrin_urls::{CanonicalUrl, Scope};
 
+use self::{check::Check, revisit::lines};
+pub(crate) use self::{
+    check::Wrong,
+    revisit::{MAX_INTERVAL_S, POLICIES},
+};
 use crate::{format, guard::Fields, lang::Lang};
 
 /// Depth of a new site: enough for nearly all of a site that is linked from its top page.
 const DEFAULT_DEPTH: u32 = 8;
 const MAX_DEPTH: u32 = 1_000;
-const MAX_TOPS: usize = 200;
+pub(crate) const MAX_TOPS: usize = 200;
 const MAX_NAME_CHARS: usize = 100;
+pub(crate) const MAX_REASON_CHARS: usize = 1_000;
+pub(crate) const MAX_PATH_RULES: usize = 100;
+pub(crate) const MAX_WINDOWS: usize = 50;
 /// Rounds that follow closer than this would be a load to any server.
 const MIN_PERIOD_S: i64 = 60;
 const MAX_PERIOD_S: i64 = 10 * 365 * format::DAY_S;
 const MAX_DELAY_MS: u64 = 3_600_000;
 
 /// No period: every page has its own schedule.
-const CONTINUOUS: &str = "continuous";
+pub(crate) const CONTINUOUS: &str = "continuous";
+/// None of what is offered: it is typed.
+pub(crate) const OTHER: &str = "other";
 
 /// The periods offered; others are typed.
 pub(crate) const PERIODS: [(&str, &str, &str); 7] = [
@@ -40,6 +52,17 @@ pub(crate) struct SiteForm {
     pub(crate) name: String,
     pub(crate) period: String,
     pub(crate) other_period: String,
+    pub(crate) policy: String,
+    pub(crate) policy_text: String,
+    pub(crate) visits_per_day: String,
+    pub(crate) min: String,
+    pub(crate) max: String,
+    pub(crate) paths: String,
+    pub(crate) windows: String,
+    pub(crate) signals: bool,
+    pub(crate) schedule_by: String,
+    pub(crate) quota: String,
+    pub(crate) prune: String,
     pub(crate) scope: String,
     pub(crate) depth: String,
     pub(crate) max_pages: String,
@@ -50,9 +73,6 @@ pub(crate) struct SiteForm {
     pub(crate) allow_private: bool,
 }
 
-/// What is wrong, by field.
-pub(crate) type Wrong = BTreeMap<&'static str, String>;
-
 impl SiteForm {
     /// A new site, with the defaults.
     pub(crate) fn fresh() -> Self {
@@ -62,6 +82,17 @@ impl SiteForm {
             name: String::new(),
             period: CONTINUOUS.into(),
             other_period: String::new(),
+            policy: "auto".into(),
+            policy_text: String::new(),
+            visits_per_day: String::new(),
+            min: String::new(),
+            max: format::duration(RevisitSettings::default().max_s),
+            paths: String::new(),
+            windows: String::new(),
+            signals: true,
+            schedule_by: "any".into(),
+            quota: String::new(),
+            prune: String::new(),
             scope: Scope::Host.to_string(),
             depth: DEFAULT_DEPTH.to_string(),
             max_pages: String::new(),
@@ -83,8 +114,15 @@ impl SiteForm {
         match &conditions.schedule {
             Schedule::Manual => form.period = "manual".into(),
             Schedule::Rounds { period_s } => form.set_period(*period_s),
-            Schedule::Continuous(_) => form.period = CONTINUOUS.into(),
+            Schedule::Continuous(settings) => form.set_revisit(settings),
         }
+        form.set_keeping(&conditions.keeping);
+        form.windows = lines(&conditions.windows);
+        form.signals = conditions.hints.signals;
+        form.schedule_by = match conditions.hints.schedule_by {
+            ScheduleBy::Any => "any".into(),
+            ScheduleBy::Significant => "significant".into(),
+        };
         form.scope = conditions.scope.to_string();
         form.depth = conditions.depth.to_string();
         form.max_pages = conditions.max_pages.map(|n| n.to_string()).unwrap_or_default();
@@ -103,7 +141,7 @@ impl SiteForm {
         if PERIODS.iter().any(|(value, ..)| *value == text) {
             self.period = text;
         } else {
-            self.period = "other".into();
+            self.period = OTHER.into();
             self.other_period = text;
         }
     }
@@ -117,6 +155,17 @@ impl SiteForm {
             name: text("name"),
             period: text("period"),
             other_period: text("other_period"),
+            policy: text("policy"),
+            policy_text: text("policy_text"),
+            visits_per_day: text("visits_per_day"),
+            min: text("min"),
+            max: text("max"),
+            paths: text("paths"),
+            windows: text("windows"),
+            signals: !fields.get("signals").is_empty(),
+            schedule_by: text("schedule_by"),
+            quota: text("quota"),
+            prune: text("prune"),
             scope: text("scope"),
             depth: text("depth"),
             max_pages: text("max_pages"),
@@ -128,42 +177,52 @@ impl SiteForm {
         }
     }
 
-    /// The conditions, or what is wrong with which field. Conditions that the form does not show
-    /// are taken from `before`.
-    pub(crate) fn read(
-        &self,
-        lang: Lang,
-        before: Option<&SiteConditions>,
-    ) -> Result<(String, SiteConditions), Wrong> {
-        let mut check = Check { lang, wrong: Wrong::new() };
+    /// The site's name and conditions, or what is wrong with which field.
+    pub(crate) fn read(&self, lang: Lang) -> Result<(String, SiteConditions), Wrong> {
+        let mut check = Check::new(lang);
         let tops = self.tops(&mut check);
         let name = self.site_name(&mut check, tops.first());
-        let schedule = self.schedule(&mut check, before.map(|before| &before.schedule));
-        let scope = self.scope.parse().unwrap_or_else(|_| {
-            check.say("scope", "choose one of these", "いずれかを選んでください");
-            Scope::Host
-        });
-        let depth = check.number("depth", &self.depth, 1, u64::from(MAX_DEPTH)).unwrap_or(1) as u32;
-        let max_pages = match self.max_pages.trim() {
-            "" => None,
-            text => check.number("max_pages", text, 1, u64::MAX / 4),
-        };
-        let delay_ms = self.delay_ms(&mut check);
-        let robots = self.robots(&mut check);
-        if !check.wrong.is_empty() {
-            return Err(check.wrong);
+        if !self.allow_private && tops.iter().any(is_own_network) {
+            check.say(
+                "allow_private",
+                "the address lies on this computer or in your own network: tick this to allow it",
+                "このコンピューターまたは自分のネットワーク内のアドレスです。許可するには選択してください",
+            );
         }
-        let mut conditions = before.cloned().unwrap_or_else(|| defaults(tops.clone()));
-        conditions.tops = tops;
-        conditions.scope = scope;
-        conditions.depth = depth;
-        conditions.max_pages = max_pages;
-        conditions.embeds = self.embeds;
-        conditions.schedule = schedule;
-        conditions.delay_ms = delay_ms;
-        conditions.allow_private = self.allow_private;
-        conditions.robots = robots;
-        Ok((name, conditions))
+        let conditions = SiteConditions {
+            tops,
+            scope: self.scope(&mut check),
+            depth: check.number("depth", &self.depth, 1, u64::from(MAX_DEPTH)).unwrap_or(1) as u32,
+            max_pages: check.maybe_number("max_pages", &self.max_pages, 1, u64::MAX / 4),
+            embeds: self.embeds,
+            schedule: self.schedule(&mut check),
+            windows: check.lines::<CollectingWindow>("windows", &self.windows, MAX_WINDOWS),
+            delay_ms: self.delay_ms(&mut check),
+            allow_private: self.allow_private,
+            robots: self.robots(&mut check),
+            hints: self.hints(&mut check),
+            keeping: self.keeping(&mut check),
+        };
+        if check.wrong.is_empty() { Ok((name, conditions)) } else { Err(check.wrong) }
+    }
+
+    fn scope(&self, check: &mut Check) -> Scope {
+        self.scope.parse().unwrap_or_else(|_| {
+            check.say_choose("scope");
+            Scope::Host
+        })
+    }
+
+    fn hints(&self, check: &mut Check) -> SiteHints {
+        let schedule_by = match self.schedule_by.as_str() {
+            "any" => ScheduleBy::Any,
+            "significant" => ScheduleBy::Significant,
+            _ => {
+                check.say_choose("schedule_by");
+                ScheduleBy::Any
+            }
+        };
+        SiteHints { signals: self.signals, schedule_by }
     }
 
     fn tops(&self, check: &mut Check) -> Vec<CanonicalUrl> {
@@ -203,15 +262,11 @@ impl SiteForm {
         if name.is_empty() { top.map(default_name).unwrap_or_default() } else { name.to_owned() }
     }
 
-    fn schedule(&self, check: &mut Check, before: Option<&Schedule>) -> Schedule {
+    fn schedule(&self, check: &mut Check) -> Schedule {
         let (field, text) = match self.period.as_str() {
-            // Its policy and bounds are not shown here, so they stay as they are.
-            CONTINUOUS => {
-                let settings = before.and_then(Schedule::continuous).cloned();
-                return Schedule::Continuous(settings.unwrap_or_default());
-            }
+            CONTINUOUS => return Schedule::Continuous(self.revisit(check)),
             "manual" => return Schedule::Manual,
-            "other" => ("other_period", self.other_period.as_str()),
+            OTHER => ("other_period", self.other_period.as_str()),
             period => ("period", period),
         };
         match format::parse_duration(text) {
@@ -252,7 +307,7 @@ impl SiteForm {
         let reason = self.robots_reason.trim();
         match self.robots.as_str() {
             "obey" => RobotsPolicy::Obey,
-            "ignore" if reason.is_empty() || reason.chars().count() > 1_000 => {
+            "ignore" if reason.is_empty() || reason.chars().count() > MAX_REASON_CHARS => {
                 check.say(
                     "robots_reason",
                     "say who allowed it or why it is right; it is kept with the site",
@@ -262,28 +317,21 @@ impl SiteForm {
             }
             "ignore" => RobotsPolicy::Ignore { reason: reason.to_owned() },
             _ => {
-                check.say("robots", "choose one of these", "いずれかを選んでください");
+                check.say_choose("robots");
                 RobotsPolicy::Obey
             }
         }
     }
 }
 
-/// The conditions of a new site.
-fn defaults(tops: Vec<CanonicalUrl>) -> SiteConditions {
-    SiteConditions {
-        tops,
-        scope: Scope::Host,
-        depth: DEFAULT_DEPTH,
-        max_pages: None,
-        embeds: true,
-        schedule: Schedule::Continuous(RevisitSettings::default()),
-        windows: Vec::new(),
-        delay_ms: None,
-        allow_private: false,
-        robots: RobotsPolicy::Obey,
-        hints: nenrin_state::SiteHints::default(),
-        keeping: nenrin_state::Keeping::default(),
+/// Whether an address says itself that it is none of the public web; names that resolve to such
+/// addresses are the fetcher's business.
+fn is_own_network(url: &CanonicalUrl) -> bool {
+    match url.as_url().host() {
+        Some(url::Host::Ipv4(ip)) => ip.is_loopback() || ip.is_private() || ip.is_link_local(),
+        Some(url::Host::Ipv6(ip)) => ip.is_loopback() || ip.is_unique_local(),
+        Some(url::Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        None => false,
     }
 }
 
@@ -302,37 +350,6 @@ fn delay_text(ms: u64) -> String {
     if ms.is_multiple_of(1000) { format::duration((ms / 1000) as i64) } else { format!("{ms}ms") }
 }
 
-/// Collects what is wrong.
-struct Check {
-    lang: Lang,
-    wrong: Wrong,
-}
-
-impl Check {
-    fn say(&mut self, field: &'static str, en: &str, ja: &str) {
-        self.wrong.entry(field).or_insert_with(|| self.lang.t(en, ja).to_owned());
-    }
-
-    fn number(&mut self, field: &'static str, text: &str, low: u64, high: u64) -> Option<u64> {
-        let number = text.trim().parse().ok().filter(|n| (low..=high).contains(n));
-        if number.is_none() {
-            let (en, ja) = if high > 1_000_000 {
-                (
-                    format!("write a whole number of at least {low}"),
-                    format!("{low}以上の整数を入力してください"),
-                )
-            } else {
-                (
-                    format!("write a whole number from {low} to {high}"),
-                    format!("{low}から{high}までの整数を入力してください"),
-                )
-            };
-            self.say(field, &en, &ja);
-        }
-        number
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -346,7 +363,7 @@ mod tests {
 
     #[test]
     fn an_address_is_enough() {
-        let (name, conditions) = typed(|_| {}).read(Lang::En, None).unwrap();
+        let (name, conditions) = typed(|_| {}).read(Lang::En).unwrap();
         assert_eq!(name, "example.org");
         assert_eq!(conditions.tops[0].as_str(), "https://example.org/");
         assert_eq!(conditions.schedule, Schedule::Continuous(RevisitSettings::default()));
@@ -354,7 +371,7 @@ mod tests {
 
     #[test]
     fn a_form_made_from_conditions_reads_as_the_same_conditions() {
-        let (_, mut conditions) = typed(|_| {}).read(Lang::En, None).unwrap();
+        let (_, mut conditions) = typed(|_| {}).read(Lang::En).unwrap();
         conditions.tops.push(CanonicalUrl::parse("http://b.org/x").unwrap());
         conditions.scope = Scope::Domain;
         conditions.depth = 3;
@@ -364,8 +381,67 @@ mod tests {
         conditions.delay_ms = Some(1500);
         conditions.allow_private = true;
         conditions.robots = RobotsPolicy::Ignore { reason: "our own".into() };
+        conditions.windows = vec!["mon-fri 22:00-06:00 Asia/Tokyo".parse().unwrap()];
+        conditions.hints = SiteHints { signals: false, schedule_by: ScheduleBy::Significant };
+        conditions.keeping.quota_bytes = Some(0);
+        conditions.keeping.prune = Some("30d,day:90d,month".parse().unwrap());
         let form = SiteForm::of("n", &conditions);
-        assert_eq!(form.read(Lang::En, None).unwrap(), ("n".to_owned(), conditions));
+        assert_eq!(form.read(Lang::En).unwrap(), ("n".to_owned(), conditions));
+    }
+
+    #[test]
+    fn pages_schedules_come_back_from_the_form_as_they_were() {
+        let (_, mut conditions) = typed(|_| {}).read(Lang::En).unwrap();
+        for policy in ["auto(fair=0.5)", "aimd(d=1/2d,r=0.5)", "every(7d)", "every(3d)"] {
+            conditions.schedule = Schedule::Continuous(RevisitSettings {
+                policy: policy.parse().unwrap(),
+                min_s: Some(5_400),
+                max_s: 90 * format::DAY_S,
+                paths: vec![
+                    "/news/* min=1h max=1d".parse().unwrap(),
+                    "/old/ min=30d".parse().unwrap(),
+                ],
+                visits_per_day: Some(5_000),
+            });
+            let form = SiteForm::of("n", &conditions);
+            assert_eq!(form.read(Lang::En).unwrap().1, conditions, "{policy}");
+        }
+    }
+
+    #[test]
+    fn wrong_schedules_are_named_line_by_line() {
+        let form = typed(|f| {
+            f.policy = OTHER.into();
+            f.policy_text = "weekly".into();
+            f.visits_per_day = "0".into();
+            f.min = "2d".into();
+            f.max = "1d".into();
+            f.paths = "/a min=1h\n\nnews soon".into();
+            f.windows = "fri 22:00-06:00 Mars/Olympus".into();
+            f.schedule_by = "mood".into();
+            f.quota = "much".into();
+            f.prune = "30d".into();
+        });
+        let wrong = form.read(Lang::En).unwrap_err();
+        let fields: Vec<_> = wrong.keys().copied().collect();
+        assert_eq!(
+            fields,
+            [
+                "max",
+                "paths",
+                "policy_text",
+                "prune",
+                "quota",
+                "schedule_by",
+                "visits_per_day",
+                "windows"
+            ]
+        );
+        assert!(wrong["paths"].starts_with("line 3: "), "{}", wrong["paths"]);
+        assert!(wrong["windows"].contains("Mars/Olympus"), "{}", wrong["windows"]);
+        // What is not asked for with rounds cannot be wrong there.
+        let rounds = SiteForm { period: "1d".into(), ..form };
+        assert_eq!(rounds.read(Lang::Ja).unwrap_err().len(), 4);
     }
 
     #[test]
@@ -382,7 +458,7 @@ mod tests {
             f.delay = "2 days".into();
             f.robots = "ignore".into();
         });
-        let wrong = form.read(Lang::En, None).unwrap_err();
+        let wrong = form.read(Lang::En).unwrap_err();
         let fields: Vec<_> = wrong.keys().copied().collect();
         assert_eq!(
             fields,
@@ -402,15 +478,25 @@ mod tests {
 
     #[test]
     fn a_single_word_is_not_taken_for_a_host() {
-        assert!(typed(|f| f.url = "example".into()).read(Lang::En, None).is_err());
-        assert!(typed(|f| f.url = "http://localhost:8000".into()).read(Lang::En, None).is_ok());
-        assert!(typed(|f| f.url = "http://[::1]/".into()).read(Lang::En, None).is_ok());
-        assert!(typed(|f| f.url = "   ".into()).read(Lang::Ja, None).is_err());
+        assert!(typed(|f| f.url = "example".into()).read(Lang::En).is_err());
+        assert!(typed(|f| f.url = "http://intranet:8000/".into()).read(Lang::En).is_ok());
+        assert!(typed(|f| f.url = "   ".into()).read(Lang::Ja).is_err());
+    }
+
+    #[test]
+    fn an_address_of_ones_own_network_needs_leave() {
+        for own in ["http://localhost:8000", "http://[::1]/", "127.0.0.1:81", "http://10.1.2.3/"] {
+            let form = typed(|f| f.url = own.into());
+            let wrong = form.read(Lang::En).unwrap_err();
+            assert_eq!(wrong.keys().collect::<Vec<_>>(), [&"allow_private"], "{own}");
+            assert!(SiteForm { allow_private: true, ..form }.read(Lang::En).is_ok(), "{own}");
+        }
+        assert!(typed(|f| f.url = "http://93.184.216.34/".into()).read(Lang::En).is_ok());
     }
 
     proptest::proptest! {
         #[test]
-        fn any_text_in_any_field_is_answered(texts in proptest::collection::vec("\\PC{0,30}", 8)) {
+        fn any_text_in_any_field_is_answered(texts in proptest::collection::vec("\\PC{0,30}", 14)) {
             let form = typed(|f| {
                 f.url = texts[0].clone();
                 f.more_tops = texts[1].clone();
@@ -421,8 +507,16 @@ mod tests {
                 f.delay = texts[5].clone();
                 f.max_pages = texts[6].clone();
                 f.robots = texts[7].clone();
+                f.paths = texts[8].clone();
+                f.windows = texts[9].clone();
+                f.min = texts[10].clone();
+                f.max = texts[11].clone();
+                f.policy_text = texts[12].clone();
+                f.visits_per_day = texts[13].clone();
+                f.policy = OTHER.into();
             });
-            let _ = form.read(Lang::Ja, None);
+            let _ = form.read(Lang::Ja);
+            let _ = SiteForm { period: CONTINUOUS.into(), ..form }.read(Lang::Ja);
         }
     }
 }

@@ -115,6 +115,12 @@ pub(crate) fn month(lang: Lang, day: i64) -> String {
     lang.t(&strftime(day * DAY_S, "%b"), &strftime(day * DAY_S, "%-m月")).to_owned()
 }
 
+/// Months since the year 0.
+pub(crate) fn month_number(day: i64) -> i64 {
+    let date = timestamp(day * DAY_S).to_zoned(TimeZone::UTC);
+    i64::from(date.year()) * 12 + i64::from(date.month()) - 1
+}
+
 /// The day of the month.
 pub(crate) fn day_of_month(day: i64) -> i64 {
     strftime(day * DAY_S, "%-d").parse().unwrap_or(1)

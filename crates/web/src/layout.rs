@@ -5,7 +5,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use nenrin_state::Outcome;
 use nenrin_urls::CanonicalUrl;
 
-use crate::{WebError, app::replay_link, format, visitor::Visitor};
+use crate::{IncidentKind, WebError, app::replay_link, format, visitor::Visitor};
 
 /// Rings of a tree: the mark of the program.
 pub(crate) const LOGO: &str = include_str!("../assets/logo.svg");
@@ -153,6 +153,25 @@ pub(crate) fn outcome_word(visitor: &Visitor, outcome: Outcome) -> &'static str 
         Outcome::Failed => ("failed", "失敗"),
     };
     visitor.lang.t(en, ja)
+}
+
+/// An incident's word for programs, and what it is called.
+pub(crate) fn incident_words(
+    visitor: &Visitor,
+    event: IncidentKind,
+) -> (&'static str, &'static str) {
+    let (word, en, ja) = match event {
+        IncidentKind::Failing => ("failing", "visits keep failing", "訪問の失敗が続いています"),
+        IncidentKind::Blocked => ("blocked", "visits are turned away", "訪問が拒否されています"),
+        IncidentKind::Quota => ("quota", "quota reached", "容量の上限に達しました"),
+        IncidentKind::Overflow => {
+            ("overflow", "a server cannot keep up", "サーバーが間に合いません")
+        }
+        IncidentKind::SignalLost => {
+            ("signal-lost", "a sitemap or feed was lost", "サイトマップかフィードが失われました")
+        }
+    };
+    (word, visitor.lang.t(en, ja))
 }
 
 /// The page of a URL in this interface.

@@ -13,7 +13,10 @@ use crate::{
     WebApp, WebError, api, assets, feed,
     guard::{self, Fields, Shared, Submitted},
     layout, metrics,
-    pages::{lab, log, login, overview, register, removal, schedule, site, site_pages, timeline},
+    pages::{
+        lab, log, login, overview, register, removal, removals, schedule, site, site_pages,
+        timeline,
+    },
     session::Sessions,
     visitor::Visitor,
 };
@@ -39,6 +42,8 @@ pub fn router(app: WebApp) -> Router {
         .route("/sites/{id}/resume", post(resume_site))
         .route("/sites/{id}/browse", get(browse_site))
         .route("/sites/{id}/remove", get(ask_removal).post(remove_site))
+        .route("/sites/{id}/restore", get(ask_restore).post(restore_site))
+        .route("/removals", get(show_removals))
         .route("/sites/{id}/pages", get(show_site_pages))
         .route("/sites/{id}/schedule", get(show_schedule))
         .route("/visits", get(show_log))
@@ -170,6 +175,26 @@ async fn remove_site(State(shared): Ctx, Path(id): Id, submitted: Submitted) -> 
         removal::remove(&s.app, v, &site::find(&s.app, &id)?, &fields)
     })
     .await
+}
+
+async fn ask_restore(State(shared): Ctx, Path(id): Id, visitor: Visitor) -> Response {
+    run(shared, visitor, move |s, v| {
+        admin(v)?;
+        Ok(removals::ask(v, &site::find(&s.app, &id)?, "", None))
+    })
+    .await
+}
+
+async fn restore_site(State(shared): Ctx, Path(id): Id, submitted: Submitted) -> Response {
+    let fields = submitted.fields;
+    run(shared, submitted.visitor, move |s, v| {
+        removals::restore(&s.app, v, &site::find(&s.app, &id)?, &fields)
+    })
+    .await
+}
+
+async fn show_removals(State(shared): Ctx, visitor: Visitor) -> Response {
+    run(shared, visitor, |s, v| removals::list(&s.app, v)).await
 }
 
 async fn browse_site(

@@ -8,7 +8,8 @@ use axum::{
     body::Body,
     http::{Request, StatusCode, header},
 };
-use nenrin_state::State as _;
+use nenrin_state::{Removal, SiteId, State as _};
+use nenrin_web::Incident;
 use serde_json::{Value, json};
 use support::{Answer, World, conditions};
 
@@ -105,12 +106,29 @@ fn the_checker_can_refuse() {
     assert!(fits(&document, &record, &json!({})).is_err());
 }
 
+/// Conditions that say something about everything.
+fn full_conditions() -> Value {
+    let mut all = json!(conditions("https://e.com/"));
+    all["schedule"] = json!({"continuous": {
+        "policy": "auto(fair=0.5)", "min_s": 3600, "max_s": 8_640_000, "visits_per_day": 500,
+        "paths": ["/news/* min=1h max=1d"],
+    }});
+    all["windows"] = json!(["sat,sun 22:00-06:00 Asia/Tokyo"]);
+    all["hints"] = json!({"signals": false, "schedule_by": "significant"});
+    all["keeping"] = json!({"quota_bytes": 1_000_000, "prune": "30d,day:90d,month"});
+    all["robots"] = json!({"ignore": {"reason": "our own site"}});
+    all
+}
+
 /// A request that must succeed for every operation of the document.
 fn example(id: &str) -> (&'static str, Value) {
     let new = json!({"name": "new", "conditions": conditions("https://new.org/")});
     match id {
         "addSite" => ("", new),
-        "setSite" => ("", json!(conditions("https://e.com/"))),
+        "setSite" => ("", full_conditions()),
+        "previewSite" => ("", json!({"url": "https://e.com/", "allow_private": true})),
+        "removeSite" => ("", json!({"how": "hide", "reason": "it closed"})),
+        "restoreSite" => ("", json!({"reason": "it opened again"})),
         "page" => ("?url=https://e.com/", Value::Null),
         "versions" => ("?url=https://e.com/&limit=1", Value::Null),
         "visits" => ("?site=1&outcome=failed&limit=5", Value::Null),
@@ -130,6 +148,9 @@ async fn every_operation_answers_as_the_document_says() {
             let id = operation["operationId"].as_str().unwrap();
             let (query, body) = example(id);
             let uri = format!("{}{query}", path.replace("{id}", "1"));
+            // Only what was removed can be given back, and the other way round.
+            let removed = (id == "restoreSite").then_some(Removal::Hide);
+            world.state.remove_site(SiteId(1), removed, "a test", support::NOW_S).unwrap();
             let answer = world.json(&method.to_uppercase(), &uri, &body).await;
             let response = &operation["responses"][answer.status.as_str()];
             assert!(answer.status.is_success(), "{id}: {} {}", answer.status, answer.body);
@@ -145,7 +166,7 @@ async fn every_operation_answers_as_the_document_says() {
             seen += 1;
         }
     }
-    assert!(seen >= 16, "only {seen} operations");
+    assert!(seen >= 24, "only {seen} operations");
 }
 
 #[tokio::test]
@@ -182,6 +203,43 @@ async fn every_operation_refuses_as_the_document_says() {
             }
         }
     }
+}
+
+#[tokio::test]
+async fn conditions_come_back_as_they_were_sent_and_bad_ones_change_nothing() {
+    let world = World::lived_in();
+    let sent = full_conditions();
+    let answer = world.json("PUT", "/api/v1/sites/1", &sent).await;
+    assert_eq!(answer.status, StatusCode::OK, "{}", answer.body);
+    let shown: Value = serde_json::from_str(&world.get("/api/v1/sites/1").await.body).unwrap();
+    assert_eq!(shown["conditions"], sent);
+    for (pointer, bad) in [
+        ("/depth", json!(0)),
+        ("/schedule/continuous/visits_per_day", json!(0)),
+        ("/schedule/continuous/policy", json!("weekly")),
+        ("/schedule/continuous/paths", json!(["news soon"])),
+        ("/windows", json!(["fri 22:00-06:00 Mars/Olympus"])),
+        ("/robots/ignore/reason", json!(" ")),
+    ] {
+        let mut conditions = sent.clone();
+        *conditions.pointer_mut(pointer).unwrap() = bad;
+        let answer = world.json("PUT", "/api/v1/sites/1", &conditions).await;
+        assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{pointer}");
+        let error: Value = serde_json::from_str(&answer.body).unwrap();
+        assert!(error["error"].as_str().unwrap().len() > 20, "{error}");
+    }
+    assert_eq!(json!(world.state.sites().unwrap()[0].conditions), sent);
+}
+
+#[tokio::test]
+async fn deleting_asks_for_the_name_once_more() {
+    let world = World::lived_in();
+    let path = "/api/v1/sites/1/remove";
+    let mut wanted = json!({"how": "delete", "reason": "asked to"});
+    assert_eq!(world.json("POST", path, &wanted).await.status, StatusCode::BAD_REQUEST);
+    wanted["confirm"] = json!("paper");
+    assert_eq!(world.json("POST", path, &wanted).await.status, StatusCode::NO_CONTENT);
+    assert_eq!(*world.control.asked.lock().unwrap(), ["remove 1 Delete asked to", "changed"]);
 }
 
 #[tokio::test]
@@ -274,6 +332,35 @@ async fn the_feed_tells_changes_and_escapes_what_came_from_the_web() {
         opened,
         answer.body.matches("</entry>").count() + answer.body.matches("</feed>").count()
     );
+}
+
+#[tokio::test]
+async fn incidents_are_in_the_feed_on_the_pages_and_in_the_api() {
+    let world = World::lived_in();
+    world.control.incidents.lock().unwrap().push(support::incident());
+    let feed = world.get("/feed.atom").await.body;
+    assert_eq!(feed.matches("<entry>").count(), 3);
+    let newest = feed.split("<entry>").nth(1).unwrap();
+    assert!(newest.contains("urn:nenrin:incident:7-1"), "the newest comes first");
+    assert!(feed.contains("<category term=\"signal-lost\"/>"));
+    assert!(feed.contains("a sitemap or feed was lost") && !feed.contains("<script>"));
+    assert!(!world.get("/feed.atom?site=2").await.body.contains("incident"));
+    for page in ["/", "/sites/1"] {
+        let body = world.get(page).await.body;
+        assert!(body.contains("a sitemap or feed was lost"), "{page}");
+        assert!(body.contains("&lt;script&gt;alert(5)"), "{page}");
+    }
+    let over = Incident { over_s: Some(support::NOW_S), ..support::incident() };
+    let other = world.control.incidents.lock().unwrap().pop();
+    world.control.incidents.lock().unwrap().push(over);
+    assert!(!world.get("/").await.body.contains("was lost"), "it is over");
+    assert!(world.get("/feed.atom").await.body.contains("was lost"), "but it happened");
+    world.control.incidents.lock().unwrap().extend(other);
+    let told: Value = serde_json::from_str(&world.get("/api/v1/incidents").await.body).unwrap();
+    assert_eq!(told[0]["event"], "signal-lost");
+    let document = world.document().await;
+    let schema = json!({"$ref": "#/components/schemas/Incidents"});
+    fits(&document, &schema, &told).unwrap();
 }
 
 #[tokio::test]

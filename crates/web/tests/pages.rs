@@ -7,13 +7,15 @@ use axum::{
     body::Body,
     http::{Request, StatusCode, header},
 };
-use nenrin_state::{Change, Outcome, RobotsPolicy, Schedule, ServerNote, SiteId, State};
+use nenrin_state::{
+    Change, Outcome, Removal, RobotsPolicy, Schedule, ScheduleBy, ServerNote, SiteId, State,
+};
 use nenrin_urls::Scope;
 use nenrin_web::{UnderWay, WebOptions};
 use support::{NOW_S, World, site_fields, url};
 
 /// Pages that a person can open in a world that was lived in.
-const PAGES: [&str; 18] = [
+const PAGES: [&str; 21] = [
     "/",
     "/?q=paper&sort=versions&down=1",
     "/now",
@@ -22,6 +24,9 @@ const PAGES: [&str; 18] = [
     "/sites/1?note=paused",
     "/sites/1/edit",
     "/sites/1/remove",
+    "/sites/1/restore",
+    "/removals",
+    "/lab",
     "/sites/1/pages",
     "/sites/1/schedule",
     "/sites/1/pages?prefix=%2Fa%2F",
@@ -34,7 +39,7 @@ const PAGES: [&str; 18] = [
     "/assets/style.css",
 ];
 
-const FORMS: [&str; 11] = [
+const FORMS: [&str; 12] = [
     "/demo",
     "/sites",
     "/sites/new/look",
@@ -44,6 +49,7 @@ const FORMS: [&str; 11] = [
     "/sites/1/pause",
     "/sites/1/resume",
     "/sites/1/remove",
+    "/sites/1/restore",
     "/login",
     "/logout",
 ];
@@ -115,12 +121,39 @@ async fn bad_input_gets_its_message_beside_the_field_and_loses_nothing() {
             "max_pages" => field.1 = "-3",
             "robots" => field.1 = "ignore",
             "scope" => field.1 = "prefix",
+            "period" => field.1 = "continuous",
+            "policy" => field.1 = "other",
+            "policy_text" => field.1 = "weekly<",
+            "visits_per_day" => field.1 = "many",
+            "min" => field.1 = "short",
+            "max" => field.1 = "long",
+            "paths" => field.1 = "/a min=1h\nnews",
+            "windows" => field.1 = "\nat night",
+            "schedule_by" => field.1 = "mood",
+            "quota" => field.1 = "much",
+            "prune" => field.1 = "some",
             _ => {}
         }
     }
     let answer = world.submit("/sites/new", "/sites", &fields).await;
     assert_eq!(answer.status, StatusCode::UNPROCESSABLE_ENTITY);
-    for field in ["url", "depth", "delay", "more_tops", "max_pages", "robots_reason"] {
+    for field in [
+        "url",
+        "depth",
+        "delay",
+        "more_tops",
+        "max_pages",
+        "robots_reason",
+        "policy_text",
+        "visits_per_day",
+        "min",
+        "max",
+        "paths",
+        "windows",
+        "schedule_by",
+        "quota",
+        "prune",
+    ] {
         assert!(answer.body.contains(&format!("id=\"{field}-error\"")), "{field}");
     }
     for kept in [
@@ -130,6 +163,16 @@ async fn bad_input_gets_its_message_beside_the_field_and_loses_nothing() {
         "ok.org\nnot a url</textarea>",
         "value=\"prefix\" selected",
         "value=\"ignore\" selected",
+        "value=\"other\" selected",
+        "value=\"weekly&lt;\"",
+        "value=\"many\"",
+        "value=\"short\"",
+        "value=\"long\"",
+        "value=\"much\"",
+        "value=\"some\"",
+        "/a min=1h\nnews</textarea>",
+        // What a browser does not show of it is the first line break, so there are two.
+        ">\n\nat night</textarea>",
     ] {
         assert!(answer.body.contains(kept), "{kept} lost in {}", answer.body);
     }
@@ -170,9 +213,12 @@ async fn conditions_are_changed_and_come_back() {
             "scope" => field.1 = "domain",
             "robots" => field.1 = "ignore",
             "robots_reason" => field.1 = "our own site",
+            "windows" => field.1 = "mon-fri 22:00-06:00 Asia/Tokyo\nsat,sun",
+            "schedule_by" => field.1 = "significant",
             _ => {}
         }
     }
+    fields.retain(|(name, _)| *name != "signals");
     let answer = world.submit("/sites/1/edit", "/sites/1", &fields).await;
     assert_eq!(answer.location(), "/sites/1?note=saved");
     let site = world.state.sites().unwrap().remove(0);
@@ -180,8 +226,39 @@ async fn conditions_are_changed_and_come_back() {
     assert_eq!(site.conditions.schedule, Schedule::Rounds { period_s: 129_600 });
     assert_eq!(site.conditions.scope, Scope::Domain);
     assert_eq!(site.conditions.robots, RobotsPolicy::Ignore { reason: "our own site".into() });
+    assert_eq!(site.conditions.windows.len(), 2);
+    assert!(!site.conditions.hints.signals);
+    assert_eq!(site.conditions.hints.schedule_by, ScheduleBy::Significant);
     let form = world.get("/sites/1/edit").await.body;
     assert!(form.contains("value=\"36h\"") && form.contains("value=\"our own site\""));
+    let page = world.get("/sites/1").await.body;
+    assert!(page.contains("22:00-06:00 Asia/Tokyo") && page.contains("only significant changes"));
+}
+
+#[tokio::test]
+async fn pages_own_schedules_are_set_in_the_form_and_kept_when_it_is_saved_again() {
+    let world = World::lived_in();
+    let mut fields = site_fields("https://e.com/", "ignored");
+    for field in &mut fields {
+        match field.0 {
+            "period" => field.1 = "continuous",
+            "policy" => field.1 = "every(7d)",
+            "visits_per_day" => field.1 = "500",
+            "min" => field.1 = "2h",
+            "max" => field.1 = "90d",
+            "paths" => field.1 = "/news/* min=1h max=1d\r\n/old/ min=30d",
+            _ => {}
+        }
+    }
+    world.submit("/sites/1/edit", "/sites/1", &fields).await.location();
+    let conditions = world.state.sites().unwrap().remove(0).conditions;
+    let settings = conditions.schedule.continuous().unwrap();
+    assert_eq!(settings.policy.to_string(), "every(7d)");
+    assert_eq!((settings.min_s, settings.max_s), (Some(7_200), 90 * 86_400));
+    assert_eq!((settings.visits_per_day, settings.paths.len()), (Some(500), 2));
+    let form = world.get("/sites/1/edit").await.body;
+    assert!(form.contains("value=\"every(7d)\" selected"));
+    assert!(form.contains("/news/* min=1h max=1d\n/old/ min=30d</textarea>"));
 }
 
 #[tokio::test]
@@ -470,6 +547,32 @@ async fn removing_asks_which_removal_is_meant_and_why() {
     let answer = world.submit("/sites/1/remove", "/sites/1/remove", &fields).await;
     assert_eq!(answer.location(), "/?note=removed");
     assert_eq!(*world.control.asked.lock().unwrap(), ["remove 1 Delete asked to", "changed"]);
+}
+
+#[tokio::test]
+async fn what_was_removed_is_listed_with_its_reason_and_given_back() {
+    let world = World::lived_in();
+    let body = world.get("/removals").await.body;
+    assert!(body.contains("No site is removed"), "{body}");
+    world.state.remove_site(SiteId(1), Some(Removal::Deny), "<asked>", NOW_S).unwrap();
+    let overview = world.get("/").await.body;
+    assert!(overview.contains("href=\"/removals\""), "the way back is in sight: {overview}");
+    let list = world.get("/removals").await.body;
+    assert!(list.contains("&lt;asked&gt;") && list.contains("href=\"/sites/1/restore\""));
+    let answer = world.submit("/sites/1/restore", "/sites/1/restore", &[("reason", "  ")]).await;
+    assert_eq!(answer.status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert!(answer.body.contains("reason-error"));
+    let fields = [("reason", "it was a mistake")];
+    let answer = world.submit("/sites/1/restore", "/sites/1/restore", &fields).await;
+    assert_eq!(answer.location(), "/sites/1?note=restored");
+    assert_eq!(world.state.sites().unwrap()[0].removed, None);
+    assert!(world.get("/removals").await.body.contains("it was a mistake"));
+    let again = world.submit("/sites/1/restore", "/sites/1/restore", &fields).await;
+    assert_eq!(again.status, StatusCode::NOT_FOUND, "nothing is left to undo");
+    world.state.remove_site(SiteId(1), Some(Removal::Delete), "gone", NOW_S).unwrap();
+    assert!(!world.get("/removals").await.body.contains("/restore\""), "deleted for good");
+    let late = world.submit("/sites/1/restore", "/sites/1/restore", &fields).await;
+    assert_eq!(late.status, StatusCode::CONFLICT);
 }
 
 #[tokio::test]

@@ -1,13 +1,15 @@
 //! What the API answers, and the schema of each answer.
 
 use nenrin_state::{
-    Outcome, PageId, PageRecord, ServerRecord, Site, SiteSums, VersionRow, VisitRow,
+    Outcome, PageId, PageRecord, Removal, RemovalRow, ServerRecord, Site, SiteSums, VersionRow,
+    VisitRow,
 };
 use nenrin_urls::{CanonicalUrl, Server};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::{StoreSummary, app::replay_link, format};
+use super::conditions;
+use crate::{StoreSummary, app::replay_link, form::MAX_REASON_CHARS, format};
 
 /// A site and what it has cost.
 #[derive(Serialize)]
@@ -112,6 +114,30 @@ impl LearntAnswer {
     }
 }
 
+/// A removal as it was done, or undone.
+#[derive(Serialize)]
+pub(super) struct RemovalAnswer {
+    site: u32,
+    name: String,
+    /// `null` where the site was given back.
+    how: Option<Removal>,
+    reason: String,
+    at_s: i64,
+}
+
+impl RemovalAnswer {
+    pub(super) fn new(row: RemovalRow, sites: &[Site]) -> Self {
+        let name = sites.iter().find(|site| site.id == row.site).map(|site| site.name.clone());
+        Self {
+            site: row.site.0,
+            name: name.unwrap_or_default(),
+            how: row.removal,
+            reason: row.reason,
+            at_s: row.at_s,
+        }
+    }
+}
+
 /// Totals of the archive.
 #[derive(Serialize)]
 pub(super) struct StatsAnswer {
@@ -145,6 +171,9 @@ impl Portion<VisitRow> {
 pub(super) const OUTCOMES: [&str; 6] =
     ["changed", "same", "not-modified", "gone", "refused", "failed"];
 
+/// The words for what can happen to a site besides a change.
+const INCIDENTS: [&str; 5] = ["failing", "blocked", "quota", "overflow", "signal-lost"];
+
 /// The schemas that the document refers to.
 pub(super) fn schemas() -> Value {
     let whole = json!({"type": "integer", "minimum": 0});
@@ -153,9 +182,11 @@ pub(super) fn schemas() -> Value {
         json!({"type": ["integer", "null"], "description": "seconds since the epoch, UTC"});
     let text = json!({"type": "string"});
     let outcome = json!({"type": "string", "enum": OUTCOMES});
+    let reason =
+        json!({"type": "string", "minLength": 1, "maxLength": MAX_REASON_CHARS, "pattern": "\\S"});
     json!({
         "Error": record(&[("error", text.clone())]),
-        "Conditions": conditions(),
+        "Conditions": conditions::schema(),
         "NewSite": exactly(record(&[
             ("name", json!({"type": "string", "minLength": 1, "maxLength": 100, "pattern": "^\\S"})),
             ("conditions", reference("Conditions")),
@@ -167,6 +198,41 @@ pub(super) fn schemas() -> Value {
             ("received_bytes", whole.clone()), ("stored_bytes", whole.clone()),
         ]),
         "Sites": list(reference("Site")),
+        "Look": exactly(json!({
+            "type": "object", "required": ["url"],
+            "properties": {
+                "url": {"type": "string", "format": "uri"},
+                "allow_private": {"type": "boolean", "default": false},
+            },
+        })),
+        "Preview": record(&[
+            ("top", text.clone()), ("robots", text.clone()), ("sitemap", text.clone()),
+            ("links", list(text.clone())),
+            ("estimated_pages", json!({"type": ["integer", "null"]})),
+            ("estimated_bytes", json!({"type": ["integer", "null"]})),
+        ]),
+        "RemovalWanted": exactly(json!({
+            "type": "object", "required": ["how", "reason"],
+            "properties": {
+                "how": {"type": "string", "enum": Removal::ALL.map(Removal::as_str)},
+                "reason": reason.clone(),
+                "confirm": {"type": ["string", "null"], "description": "to delete: the site's name"},
+            },
+        })),
+        "Reason": exactly(record(&[("reason", reason)])),
+        "Removal": record(&[
+            ("site", whole.clone()), ("name", text.clone()), ("how", json!({"type": ["string", "null"]})),
+            ("reason", text.clone()), ("at_s", time.clone()),
+        ]),
+        "Incident": record(&[
+            ("id", text.clone()),
+            ("event", json!({"type": "string", "enum": INCIDENTS})),
+            ("at_s", time.clone()), ("over_s", maybe_time.clone()),
+            ("site", json!({"type": ["integer", "null"]})),
+            ("name", text.clone()), ("detail", text.clone()),
+        ]),
+        "Incidents": list(reference("Incident")),
+        "Removals": list(reference("Removal")),
         "Outlook": outlook(),
         "Day": record(&[
             ("day", json!({"type": "integer", "description": "days since the epoch, UTC"})),
@@ -248,55 +314,14 @@ fn outlook() -> Value {
     record(&[("outlook", schema)])
 }
 
-fn conditions() -> Value {
-    json!({
-        "type": "object",
-        "description": "how a site is collected; as in `nenrin site show --json`",
-        "required": CONDITIONS_REQUIRED,
-        "additionalProperties": false,
-        "properties": {
-            "tops": {
-                "type": "array", "minItems": 1, "maxItems": 1000,
-                "items": {"type": "string", "format": "uri"},
-            },
-            "scope": {"type": "string", "enum": ["list", "prefix", "host", "domain", "any"]},
-            "depth": {"type": "integer", "minimum": 1, "maximum": u32::MAX},
-            "max_pages": {"type": ["integer", "null"], "minimum": 0, "maximum": i64::MAX},
-            "embeds": {"type": "boolean"},
-            "schedule": {"oneOf": [
-                {"const": "manual"},
-                exactly(record(&[("continuous", json!({"type": "object"}))])),
-                tagged("rounds", &[("period_s", json!({"type": "integer", "minimum": 1, "maximum": MAX_PERIOD_S}))]),
-            ]},
-            "delay_ms": {"type": ["integer", "null"], "minimum": 0, "maximum": i64::MAX},
-            "allow_private": {"type": "boolean"},
-            "robots": {"oneOf": [
-                {"const": "obey"},
-                tagged("ignore", &[("reason", json!({"type": "string"}))]),
-            ]},
-        },
-    })
-}
-
-/// A century; longer is a mistake.
-const MAX_PERIOD_S: i64 = 3_155_760_000;
-
-const CONDITIONS_REQUIRED: [&str; 7] =
-    ["tops", "scope", "depth", "embeds", "schedule", "allow_private", "robots"];
-
-/// An object with one property, whose name tells the kind.
-fn tagged(name: &str, properties: &[(&str, Value)]) -> Value {
-    exactly(record(&[(name, exactly(record(properties)))]))
-}
-
 /// Nothing else is understood.
-fn exactly(mut schema: Value) -> Value {
+pub(super) fn exactly(mut schema: Value) -> Value {
     schema["additionalProperties"] = json!(false);
     schema
 }
 
 /// An object with exactly these required properties (more may be added).
-fn record(properties: &[(&str, Value)]) -> Value {
+pub(super) fn record(properties: &[(&str, Value)]) -> Value {
     let names: Vec<&str> = properties.iter().map(|(name, _)| *name).collect();
     let properties: serde_json::Map<String, Value> =
         properties.iter().map(|(name, schema)| ((*name).to_owned(), schema.clone())).collect();

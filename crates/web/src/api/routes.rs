@@ -8,20 +8,25 @@ use axum::{
     response::{IntoResponse, Response},
     routing::{MethodFilter, on},
 };
-use nenrin_state::{DayQuery, LogQuery, PathQuery, ServerId, Site, SiteConditions, SiteId};
+use nenrin_state::{
+    DayQuery, LogQuery, PathQuery, Removal, ServerId, Site, SiteConditions, SiteId,
+};
 use nenrin_urls::CanonicalUrl;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::json;
 
 use super::export;
 use super::{
-    answers::{LearntAnswer, PageAnswer, Portion, SiteAnswer, StatsAnswer, VersionAnswer},
+    answers::{
+        LearntAnswer, PageAnswer, Portion, RemovalAnswer, SiteAnswer, StatsAnswer, VersionAnswer,
+    },
+    conditions,
     document::document,
 };
 use crate::{
     WebApp, WebError, format,
     guard::{Fields, Shared},
-    pages::{log, site},
+    pages::{log, removal, removals, site},
     visitor::Visitor,
 };
 
@@ -124,6 +129,41 @@ const ROUTES: &[Route] = &[
         answer: Some("Site"),
         run: set_site,
     },
+    Route {
+        id: "previewSite",
+        method: "POST",
+        path: "/preview",
+        summary: "A first look at a site that is not registered: a few polite requests",
+        query: &[],
+        body: Some("Look"),
+        status: 200,
+        answer: Some("Preview"),
+        run: preview,
+    },
+    Route {
+        body: Some("RemovalWanted"),
+        ..act("removeSite", "/sites/{id}/remove", "Removes a site in one of three ways", remove)
+    },
+    Route {
+        body: Some("Reason"),
+        ..act("restoreSite", "/sites/{id}/restore", "Gives a hidden or denied site back", restore)
+    },
+    read(
+        "incidents",
+        "/incidents",
+        "What people should know of, newest first, since the program was started",
+        &[],
+        "Incidents",
+        incidents,
+    ),
+    read(
+        "removals",
+        "/removals",
+        "What was removed and given back, and why",
+        &[],
+        "Removals",
+        removals,
+    ),
     act("collectSite", "/sites/{id}/collect", "Begins a round now", collect),
     act("pauseSite", "/sites/{id}/pause", "Pauses collecting", |call| pause(call, true)),
     act("resumeSite", "/sites/{id}/resume", "Resumes collecting", |call| pause(call, false)),
@@ -334,6 +374,10 @@ fn now(call: &Call<'_>) -> Result<Response, WebError> {
     ok(call.app.control.under_way())
 }
 
+fn incidents(call: &Call<'_>) -> Result<Response, WebError> {
+    ok(call.app.control.incidents())
+}
+
 fn sites(call: &Call<'_>) -> Result<Response, WebError> {
     let sums = call.app.state.site_sums(i64::MAX)?;
     let listed = call.app.state.sites()?.into_iter().filter(|site| site.removed.is_none());
@@ -354,12 +398,10 @@ struct NewSite {
 fn add_site(call: &Call<'_>) -> Result<Response, WebError> {
     let new: NewSite = call.json()?;
     let name = new.name.trim();
-    if name.is_empty() || name.chars().count() > 100 || new.conditions.tops.is_empty() {
-        return Err(bad(
-            "the body",
-            "a site needs a name of at most 100 characters and a top page",
-        ));
+    if name.is_empty() || name.chars().count() > 100 {
+        return Err(bad("the body", "a site needs a name of at most 100 characters"));
     }
+    conditions::check(&new.conditions)?;
     let site = call.app.state.add_site(name, &new.conditions, call.visitor.now_s)?;
     call.app.control.sites_changed();
     Ok((StatusCode::CREATED, Json(call.shown(site.id)?)).into_response())
@@ -377,12 +419,66 @@ fn outlook(call: &Call<'_>) -> Result<Response, WebError> {
 fn set_site(call: &Call<'_>) -> Result<Response, WebError> {
     let site = call.site()?;
     let conditions: SiteConditions = call.json()?;
-    if conditions.tops.is_empty() {
-        return Err(bad("the body", "a site needs a top page"));
-    }
+    conditions::check(&conditions)?;
     call.app.state.set_site(site.id, &conditions, call.visitor.now_s)?;
     call.app.control.sites_changed();
     ok(call.shown(site.id)?)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Look {
+    url: CanonicalUrl,
+    #[serde(default)]
+    allow_private: bool,
+}
+
+fn preview(call: &Call<'_>) -> Result<Response, WebError> {
+    let look: Look = call.json()?;
+    ok(call.app.control.preview(&look.url, look.allow_private)?)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RemovalWanted {
+    how: Removal,
+    reason: String,
+    /// To delete: the site's name once more.
+    confirm: Option<String>,
+}
+
+fn remove(call: &Call<'_>) -> Result<Response, WebError> {
+    let site = call.site()?;
+    let wanted: RemovalWanted = call.json()?;
+    let reason = removal::reason(&wanted.reason).ok_or_else(|| bad("reason", NO_REASON))?;
+    if wanted.how == Removal::Delete && wanted.confirm.as_ref() != Some(&site.name) {
+        return Err(bad("confirm", "must be the site's name: deleting cannot be undone"));
+    }
+    call.app.control.remove(site.id, wanted.how, reason)?;
+    call.app.control.sites_changed();
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Reason {
+    reason: String,
+}
+
+fn restore(call: &Call<'_>) -> Result<Response, WebError> {
+    let site = call.site()?;
+    let wanted: Reason = call.json()?;
+    let reason = removal::reason(&wanted.reason).ok_or_else(|| bad("reason", NO_REASON))?;
+    removals::give_back(call.app, &site, reason, call.visitor.now_s)?;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+const NO_REASON: &str = "needs 1 to 1000 characters";
+
+fn removals(call: &Call<'_>) -> Result<Response, WebError> {
+    let sites = call.app.state.sites()?;
+    let rows = call.app.state.removals()?;
+    ok(rows.into_iter().map(|row| RemovalAnswer::new(row, &sites)).collect::<Vec<_>>())
 }
 
 fn collect(call: &Call<'_>) -> Result<Response, WebError> {

@@ -4,6 +4,8 @@ use super::ticks;
 use crate::{format, visitor::Visitor};
 
 const WIDTH: f64 = 720.0;
+/// What the name of a month takes, with room beside it.
+const LABEL_WIDTH: f64 = 52.0;
 const HEIGHT: f64 = 190.0;
 const LEFT: f64 = 52.0;
 const TOP: f64 = 8.0;
@@ -97,12 +99,18 @@ impl PerDay<'_> {
             let begins = i > 0 && month != last_month;
             last_month.clone_from(&month);
             let x = self.x(i);
-            let fits = dates.last().is_none_or(|(last, _)| x - last > 52.0) && x < WIDTH - 30.0;
-            if begins && fits {
+            if begins && self.is_labelled(self.day(i)) && x < WIDTH - 30.0 {
                 dates.push((x, month));
             }
         }
         dates
+    }
+
+    /// Every month, every second, every third …, as there is room.
+    fn is_labelled(&self, day: i64) -> bool {
+        let month_width = self.width() * 30.4 / self.step_days as f64;
+        let every = (LABEL_WIDTH / month_width.max(1.0)).ceil().max(1.0) as i64;
+        format::month_number(day) % every == 0
     }
 
     fn drawn(&self, series: &Series<'_>, top: u64) -> Markup {

@@ -7,7 +7,7 @@ use maud::{Markup, PreEscaped, html};
 use nenrin_state::{Removal, Schedule, Site, SiteId, SiteSums};
 
 use crate::{
-    StoreSummary, UnderWay, WebApp, WebError, format,
+    Incident, StoreSummary, UnderWay, WebApp, WebError, format,
     guard::Fields,
     layout::{self, Menu, tile},
     pages::{charts, site},
@@ -18,6 +18,8 @@ use crate::{
 const SITES_SHOWN: usize = 200;
 /// What "recent" means in the table.
 const RECENT_DAYS: i64 = 30;
+/// Incidents that are pointed out.
+const INCIDENTS_SHOWN: usize = 5;
 /// Requests shown of those under way.
 const UNDER_WAY_SHOWN: usize = 12;
 
@@ -27,9 +29,11 @@ pub(crate) fn overview(
     query: &Fields,
 ) -> Result<Response, WebError> {
     let mut sites = app.state.sites()?;
+    let known = sites.len();
     sites.retain(|site| site.removed.is_none());
+    let removed = known - sites.len();
     if sites.is_empty() {
-        return Ok(greeting(app, visitor));
+        return Ok(greeting(app, visitor, removed));
     }
     let since_day = visitor.now_s.div_euclid(format::DAY_S) - RECENT_DAYS + 1;
     let sums: BTreeMap<SiteId, SiteSums> =
@@ -44,9 +48,11 @@ pub(crate) fn overview(
             }
         }
         (layout::note(site::note(visitor, query.get("note"))))
+        (incidents(visitor, &app.control.incidents(), None))
         (totals(visitor, &sites, &store))
         (live(visitor, app, "/now"))
         (site_table(visitor, &sites, &sums, query))
+        (removed_link(visitor, removed))
         section.card.charts {
             (charts::over_time(app, visitor, None)?)
             (charts::saving(visitor, &store))
@@ -56,7 +62,7 @@ pub(crate) fn overview(
 }
 
 /// An empty archive greets the newcomer.
-fn greeting(app: &WebApp, visitor: &Visitor) -> Response {
+fn greeting(app: &WebApp, visitor: &Visitor, removed: usize) -> Response {
     let t = |en, ja| visitor.t(en, ja);
     let content = html! {
         section.hero {
@@ -86,8 +92,42 @@ fn greeting(app: &WebApp, visitor: &Visitor) -> Response {
             li { strong { (t("Nenrin collects", "自動で収集")) } (t("Politely, one request at a time, for ever.", "礼儀正しく、一度に一つずつ、ずっと。")) }
             li { strong { (t("Look back", "過去を見る")) } (t("Any page as of any date, and what changed.", "任意の日付のページと、その変化を。")) }
         }
+        (removed_link(visitor, removed))
     };
     layout::page(visitor, Menu::Sites, t("Welcome", "ようこそ"), content)
+}
+
+/// What people should know of and is not over.
+pub(crate) fn incidents(visitor: &Visitor, all: &[Incident], site: Option<SiteId>) -> Markup {
+    let is_meant = |one: &&Incident| {
+        one.over_s.is_none() && (site.is_none() || one.site.is_none() || one.site == site)
+    };
+    let shown: Vec<&Incident> = all.iter().filter(is_meant).take(INCIDENTS_SHOWN).collect();
+    html! {
+        @if !shown.is_empty() {
+            section.notice.bad aria-label=(visitor.t("Needs attention", "確認が必要です")) {
+                ul.plain.incidents { @for one in shown {
+                    li {
+                        @if let Some(own) = one.site.filter(|own| site != Some(*own)) {
+                            a href=(format!("/sites/{}", own.0)) { bdi { (one.name) } } ": "
+                        }
+                        strong { (layout::incident_words(visitor, one.event).1) }
+                        @if !one.detail.is_empty() { " – " bdi { (one.detail) } }
+                        div.hint { (format::time(one.at_s)) }
+                    }
+                } }
+            }
+        }
+    }
+}
+
+/// The way to what is no longer listed.
+fn removed_link(visitor: &Visitor, removed: usize) -> Markup {
+    html! {
+        @if removed > 0 {
+            p.hint { a href="/removals" { (visitor.t("Removed sites", "削除したサイト")) " (" (removed) ")" } }
+        }
+    }
 }
 
 fn totals(visitor: &Visitor, sites: &[Site], store: &StoreSummary) -> Markup {

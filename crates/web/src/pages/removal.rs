@@ -9,12 +9,21 @@ use nenrin_state::{Removal, Site};
 
 use crate::{
     WebApp, WebError,
+    form::MAX_REASON_CHARS,
     guard::Fields,
     layout::{self, Menu},
     visitor::Visitor,
 };
 
-const MAX_REASON_CHARS: usize = 1_000;
+/// The reason that was typed, if it is one.
+pub(crate) fn reason(typed: &str) -> Option<&str> {
+    let reason = typed.trim();
+    (!reason.is_empty() && reason.chars().count() <= MAX_REASON_CHARS).then_some(reason)
+}
+
+pub(crate) fn say_why(visitor: &Visitor) -> &'static str {
+    visitor.lang.t("Say why; it is kept.", "理由を書いてください(記録されます)。")
+}
 
 pub(crate) fn ask(
     app: &WebApp,
@@ -42,7 +51,7 @@ pub(crate) fn ask(
                     input #reason name="reason" value=(typed.get("reason")) autocomplete="off" aria-describedby="reason-error";
                     @if let Some(text) = wrong("reason") { p.error #reason-error role="alert" { (text) } }
                 }
-                div.field.wrong[wrong("confirm").is_some()] {
+                div.field.wrong[wrong("confirm").is_some()] data-only-for="removal" data-only-value="delete" {
                     label for="confirm" { (t("To delete from storage, type the site's name", "保存領域から消すには、サイト名を入力してください")) }
                     input #confirm name="confirm" value=(typed.get("confirm")) autocomplete="off" aria-describedby="confirm-error";
                     @if let Some(text) = wrong("confirm") { p.error #confirm-error role="alert" { (text) } }
@@ -106,23 +115,21 @@ pub(crate) fn remove(
 ) -> Result<Response, WebError> {
     let t = |en, ja| visitor.t(en, ja);
     let chosen = Removal::ALL.into_iter().find(|removal| removal.as_str() == fields.get("removal"));
-    let reason = fields.get("reason").trim();
+    let reason = reason(fields.get("reason"));
     let problem = match chosen {
         None => Some(("removal", t("Choose what is meant.", "いずれかを選んでください。"))),
-        Some(_) if reason.is_empty() || reason.chars().count() > MAX_REASON_CHARS => {
-            Some(("reason", t("Say why; it is kept.", "理由を書いてください(記録されます)。")))
-        }
+        Some(_) if reason.is_none() => Some(("reason", say_why(visitor))),
         Some(Removal::Delete) if fields.get("confirm").trim() != site.name => {
             Some(("confirm", t("This is not the site's name.", "サイト名が一致しません。")))
         }
         Some(_) => None,
     };
-    match (problem, chosen) {
-        (None, Some(removal)) => {
+    match (problem, chosen, reason) {
+        (None, Some(removal), Some(reason)) => {
             app.control.remove(site.id, removal, reason)?;
             app.control.sites_changed();
             Ok(Redirect::to("/?note=removed").into_response())
         }
-        (problem, _) => Ok(ask(app, visitor, site, fields, problem)),
+        (problem, ..) => Ok(ask(app, visitor, site, fields, problem)),
     }
 }

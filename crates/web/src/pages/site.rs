@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
-use nenrin_state::{DayQuery, RobotsPolicy, Round, Schedule, Site, SiteId, TroubleGroup};
+use nenrin_state::{
+    DayQuery, RobotsPolicy, Round, Schedule, ScheduleBy, Site, SiteId, TroubleGroup,
+};
 
 use crate::{
     ControlError, WebApp, WebError,
@@ -12,7 +14,7 @@ use crate::{
     chart, format,
     guard::Fields,
     layout::{self, Menu, tile},
-    pages::{charts, overview},
+    pages::{charts, overview, removals},
     visitor::Visitor,
 };
 
@@ -33,9 +35,8 @@ pub(crate) fn kept(site: Site) -> Result<Site, WebError> {
     match site.removed {
         None => Ok(site),
         Some(_) => Err(ControlError::Failed {
-            reason:
-                "the site was removed; `nenrin site restore` gives it back unless it was deleted"
-                    .to_owned(),
+            reason: "the site was removed; “Removed sites” gives it back unless it was deleted"
+                .to_owned(),
         }
         .into()),
     }
@@ -50,6 +51,7 @@ pub(crate) fn site(
     let content = html! {
         (heading(app, visitor, site))
         (layout::note(note(visitor, query.get("note"))))
+        (overview::incidents(visitor, &app.control.incidents(), Some(site.id)))
         (figures(app, visitor, site)?)
         (browse(visitor, site))
         (calendar(app, visitor, site)?)
@@ -75,6 +77,7 @@ fn heading(app: &WebApp, visitor: &Visitor, site: &Site) -> Markup {
                     p.url.muted { a href=(top.as_str()) rel="noreferrer noopener" { bdi { (format::shown_url(top)) } } }
                 }
             }
+            @if site.removed.is_some() { div.actions { (removals::restore_link(visitor, site)) } }
             @if visitor.is_admin() && site.removed.is_none() {
                 div.actions {
                     @if app.control.collects() {
@@ -129,6 +132,10 @@ pub(crate) fn note<'a>(visitor: &Visitor, code: &str) -> Option<&'a str> {
         "paused" => ("Collecting is paused.", "収集を停止しました。"),
         "resumed" => ("Collecting goes on.", "収集を再開しました。"),
         "removed" => ("Done. The removal was logged.", "削除を実行し、記録しました。"),
+        "restored" => (
+            "The site was given back. It is paused until you resume it.",
+            "サイトを元に戻しました。再開するまで停止しています。",
+        ),
         "demo" => (
             "The demo site is running and changes every few seconds. Reload this page in a moment to see its versions.",
             "デモサイトが動き始めました。数秒ごとに変化します。しばらくしてから再読み込みしてください。",
@@ -312,15 +319,27 @@ fn conditions(visitor: &Visitor, site: &Site) -> Markup {
                 dt { (t("How often", "頻度")) } dd { (schedule(visitor, &conditions.schedule)) }
                 dt { (t("Scope", "範囲")) } dd { (conditions.scope) ", " (t("depth ", "深さ ")) (conditions.depth) }
                 @if let Some(most) = conditions.max_pages { dt { (t("Most pages", "最大ページ数")) } dd { (format::number(most)) } }
+                @for window in &conditions.windows { dt { (t("Only during", "収集時間帯")) } dd { bdi { (window) } } }
+                @if !conditions.embeds { dt { (t("Images and styles", "画像・スタイル")) } dd { (t("only within the scope", "範囲内のみ")) } }
+                @if !conditions.hints.signals { dt { (t("Sitemaps and feeds", "サイトマップとフィード")) } dd { (t("not used", "使わない")) } }
+                @if conditions.hints.schedule_by == ScheduleBy::Significant {
+                    dt { (t("What counts as a change", "変更とみなすもの")) } dd { (t("only significant changes", "意味のある変更だけ")) }
+                }
                 @if let Some(ms) = conditions.delay_ms { dt { (t("Pause between requests", "要求の間隔")) } dd { (ms) " ms" } }
                 dt { "robots.txt" } dd { @match &conditions.robots {
                     RobotsPolicy::Obey => { (t("obeyed", "従う")) },
                     RobotsPolicy::Ignore { reason } => { (t("not asked: ", "確認しない:")) bdi { (reason) } },
                 } }
                 @if conditions.allow_private { dt { (t("Private addresses", "プライベートアドレス")) } dd { (t("allowed", "許可")) } }
+                @if let Some(bytes) = conditions.keeping.quota_bytes.filter(|bytes| *bytes > 0) {
+                    dt { (t("Most room on the disk", "使用容量の上限")) } dd { (format::bytes(bytes)) }
+                }
+                @if let Some(rule) = &conditions.keeping.prune {
+                    dt { (t("Old versions", "古い版")) } dd { (t("thinned out: ", "間引き:")) (rule) }
+                }
                 dt { (t("Registered", "登録")) } dd { (format::time(site.created_s)) }
             }
-            @if visitor.is_admin() {
+            @if visitor.is_admin() && site.removed.is_none() {
                 p.hint { a href=(format!("/sites/{}/remove", site.id.0)) { (t("Remove this site…", "このサイトを削除…")) } }
             }
         }

@@ -132,10 +132,10 @@ fn table(visitor: &Visitor, url: &CanonicalUrl, versions: &[(CanonicalUrl, Versi
                             th scope="col" { (t("From", "比較元")) }
                             th scope="col" { (t("To", "比較先")) }
                             th scope="col" { (t("Received", "受信日時")) }
+                            th scope="col" { (t("Look", "表示")) }
                             th scope="col" { (t("Status", "状態")) }
                             th scope="col" { (t("Type", "種類")) }
                             th.n scope="col" { (t("Size", "サイズ")) }
-                            th scope="col" { (t("Look", "表示")) }
                         } }
                         tbody {
                             @for (i, (exact, version)) in shown.iter().enumerate() {
@@ -166,15 +166,15 @@ fn version_row(
             td { input type="radio" name="from" value=(version.at_s) checked[i == 1] aria-label=(t("compare from this version", "この版から比較")); }
             td { input type="radio" name="to" value=(version.at_s) checked[i == 0] aria-label=(t("compare to this version", "この版と比較")); }
             td { (format::time(version.at_s)) @if exact != url { div.url.muted { bdi { (format::shown_url(exact)) } } } }
-            td { (version.status) }
-            td { bdi { (version.mime) } }
-            td.n { (format::bytes(version.bytes)) }
             td {
                 (layout::replay(visitor, version.at_s, exact, html! { (t("open", "開く")) }))
                 @if let Some(previous) = previous {
                     " · " a href=(diff_link(&visitor.replay, previous.at_s, version.at_s, url)) { (t("what changed", "差分")) }
                 }
             }
+            td { (version.status) }
+            td { bdi { (version.mime) } }
+            td.n { (format::bytes(version.bytes)) }
         }
     }
 }

@@ -16,7 +16,8 @@ use nenrin_state::{
 };
 use nenrin_urls::{CanonicalUrl, Scope};
 use nenrin_web::{
-    Control, ControlError, Preview, ReplayBase, StoreSummary, UnderWay, WebApp, WebOptions,
+    Control, ControlError, Incident, IncidentKind, Preview, ReplayBase, StoreSummary, UnderWay,
+    WebApp, WebOptions,
 };
 use tower::ServiceExt;
 
@@ -48,6 +49,7 @@ pub(crate) fn conditions(top: &str) -> SiteConditions {
 pub(crate) struct FakeControl {
     pub(crate) asked: Mutex<Vec<String>>,
     pub(crate) under_way: Mutex<Vec<UnderWay>>,
+    pub(crate) incidents: Mutex<Vec<Incident>>,
     pub(crate) removals: Vec<Removal>,
     pub(crate) idle: bool,
 }
@@ -80,6 +82,9 @@ impl Control for FakeControl {
     }
     fn under_way(&self) -> Vec<UnderWay> {
         self.under_way.lock().unwrap().clone()
+    }
+    fn incidents(&self) -> Vec<Incident> {
+        self.incidents.lock().unwrap().clone()
     }
     fn start_demo(&self) -> Result<SiteId, ControlError> {
         self.note("demo".into())?;
@@ -140,6 +145,11 @@ impl World {
     }
 
     pub(crate) fn with(options: WebOptions, idle: bool) -> Self {
+        Self::beside(ReplayBase::Port(8081), options, idle)
+    }
+
+    /// With replay elsewhere.
+    pub(crate) fn beside(replay_base: ReplayBase, options: WebOptions, idle: bool) -> Self {
         let state = Arc::new(SqliteState::in_memory(3600).unwrap());
         let control = Arc::new(FakeControl {
             idle,
@@ -156,7 +166,7 @@ impl World {
                 other_bytes: 500,
                 index_bytes: 100,
             }),
-            replay_base: ReplayBase::Port(8081),
+            replay_base,
             options,
             now_s: || NOW_S,
         };
@@ -262,6 +272,19 @@ impl World {
     }
 }
 
+/// A lost sitemap of the first site, with a hostile detail.
+pub(crate) fn incident() -> Incident {
+    Incident {
+        id: "7-1".into(),
+        event: IncidentKind::SignalLost,
+        at_s: NOW_S - 60,
+        over_s: None,
+        site: Some(SiteId(1)),
+        name: "paper".into(),
+        detail: "https://e.com/sitemap.xml <script>alert(5)</script>".into(),
+    }
+}
+
 pub(crate) fn version(number: u64, at_s: i64) -> VersionRow {
     VersionRow {
         at_s,
@@ -318,5 +341,16 @@ pub(crate) fn site_fields<'a>(address: &'a str, name: &'a str) -> Vec<(&'a str, 
         ("robots", "obey"),
         ("robots_reason", ""),
         ("embeds", "1"),
+        ("signals", "1"),
+        ("policy", "auto"),
+        ("policy_text", ""),
+        ("visits_per_day", ""),
+        ("min", ""),
+        ("max", "365d"),
+        ("paths", ""),
+        ("windows", ""),
+        ("schedule_by", "any"),
+        ("quota", ""),
+        ("prune", ""),
     ]
 }

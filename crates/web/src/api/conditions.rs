@@ -1,0 +1,214 @@
+//! A site's conditions in the API: their schema, and the bounds that their types do not keep.
+
+use nenrin_revisit::RevisitSettings;
+use nenrin_state::{RobotsPolicy, Schedule, SiteConditions};
+use serde_json::{Value, json};
+
+use super::{
+    answers::{exactly, record},
+    routes::bad,
+};
+use crate::{
+    WebError,
+    form::{MAX_INTERVAL_S, MAX_PATH_RULES, MAX_REASON_CHARS, MAX_WINDOWS},
+};
+
+/// A top page that redirects adds its target, so there may be more than a form takes.
+const MAX_TOPS: usize = 1_000;
+/// A century; longer is a mistake.
+const MAX_PERIOD_S: i64 = 3_155_760_000;
+
+const REQUIRED: [&str; 7] =
+    ["tops", "scope", "depth", "embeds", "schedule", "allow_private", "robots"];
+
+/// Whether conditions that can be read are also within bounds.
+pub(super) fn check(conditions: &SiteConditions) -> Result<(), WebError> {
+    let problem = if conditions.tops.is_empty() || conditions.tops.len() > MAX_TOPS {
+        Some("`tops` needs 1 to 1000 top pages")
+    } else if conditions.depth == 0 {
+        Some("`depth` counts from 1, the top page")
+    } else if conditions.windows.len() > MAX_WINDOWS {
+        Some("`windows` has more than 50")
+    } else if is_bad_reason(&conditions.robots) {
+        Some("`robots.ignore.reason` needs 1 to 1000 characters")
+    } else {
+        bad_schedule(&conditions.schedule)
+    };
+    problem.map_or(Ok(()), |problem| Err(bad("the body", problem)))
+}
+
+fn is_bad_reason(robots: &RobotsPolicy) -> bool {
+    match robots {
+        RobotsPolicy::Obey => false,
+        RobotsPolicy::Ignore { reason } => {
+            reason.trim().is_empty() || reason.chars().count() > MAX_REASON_CHARS
+        }
+    }
+}
+
+fn bad_schedule(schedule: &Schedule) -> Option<&'static str> {
+    match schedule {
+        Schedule::Manual => None,
+        Schedule::Rounds { period_s } => (!(1..=MAX_PERIOD_S).contains(period_s))
+            .then_some("`schedule.rounds.period_s` is not between 1 second and a century"),
+        Schedule::Continuous(settings) => bad_settings(settings),
+    }
+}
+
+fn bad_settings(settings: &RevisitSettings) -> Option<&'static str> {
+    let least_s = settings.min_s.unwrap_or(0);
+    if !(0..=MAX_INTERVAL_S).contains(&least_s) || !(1..=MAX_INTERVAL_S).contains(&settings.max_s) {
+        Some("`min_s` and `max_s` are not between 1 second and a century")
+    } else if settings.paths.len() > MAX_PATH_RULES {
+        Some("`paths` has more than 100 rules")
+    } else if settings.visits_per_day == Some(0) {
+        Some("`visits_per_day` is 0; pause the site, or leave it out for no limit")
+    } else {
+        None
+    }
+}
+
+/// The schema of what [`check`] accepts.
+pub(super) fn schema() -> Value {
+    json!({
+        "type": "object",
+        "description": "how a site is collected; as in `nenrin site show --json`",
+        "required": REQUIRED,
+        "additionalProperties": false,
+        "properties": {
+            "tops": {
+                "type": "array", "minItems": 1, "maxItems": MAX_TOPS,
+                "items": {"type": "string", "format": "uri"},
+            },
+            "scope": {"type": "string", "enum": ["list", "prefix", "host", "domain", "any"]},
+            "depth": {"type": "integer", "minimum": 1, "maximum": u32::MAX},
+            "max_pages": {"type": ["integer", "null"], "minimum": 0, "maximum": i64::MAX},
+            "embeds": {"type": "boolean"},
+            "schedule": {"oneOf": [
+                {"const": "manual"},
+                exactly(record(&[("continuous", continuous())])),
+                tagged("rounds", &[("period_s", json!({"type": "integer", "minimum": 1, "maximum": MAX_PERIOD_S}))]),
+            ]},
+            "windows": {
+                "type": "array", "maxItems": MAX_WINDOWS,
+                "description": "when the site may be asked; without any, at any time",
+                "items": window(),
+            },
+            "delay_ms": {"type": ["integer", "null"], "minimum": 0, "maximum": i64::MAX},
+            "allow_private": {"type": "boolean"},
+            "robots": {"oneOf": [
+                {"const": "obey"},
+                tagged("ignore", &[("reason", json!({"type": "string", "minLength": 1, "maxLength": MAX_REASON_CHARS, "pattern": "\\S"}))]),
+            ]},
+            "hints": {
+                "type": "object", "additionalProperties": false,
+                "properties": {
+                    "signals": {
+                        "type": "boolean", "default": true,
+                        "description": "sitemaps and feeds add pages and pull changed ones forward",
+                    },
+                    "schedule_by": {
+                        "type": "string", "enum": ["any", "significant"], "default": "any",
+                        "description": "which changes drive the schedule",
+                    },
+                },
+            },
+            "keeping": {
+                "type": "object", "additionalProperties": false,
+                "properties": {
+                    "quota_bytes": {
+                        "type": ["integer", "null"], "minimum": 0, "maximum": i64::MAX,
+                        "description": "collecting pauses while the site takes this much; 0 is no quota, null the archive's",
+                    },
+                    "prune": {
+                        "type": ["string", "null"], "examples": ["30d,day:90d,month"],
+                        "description": "how old versions are thinned out; null keeps all",
+                    },
+                },
+            },
+        },
+    })
+}
+
+/// How pages are revisited, each on its own schedule.
+fn continuous() -> Value {
+    let rule = json!({
+        "type": "string", "examples": ["/news/* min=1h max=1d", "/old/ min=30d"],
+    });
+    json!({
+        "type": "object", "additionalProperties": false,
+        "properties": {
+            "policy": {
+                "type": "string", "default": "auto",
+                "description": "written as in `nenrin site set --policy`; docs/revisit.md has them all",
+                "examples": ["auto", "auto(fair=0.5)", "every(7d)", "budget(learn=40d,least=90d)"],
+            },
+            "min_s": {"type": ["integer", "null"], "minimum": 0, "maximum": MAX_INTERVAL_S},
+            "max_s": {"type": "integer", "minimum": 1, "maximum": MAX_INTERVAL_S, "default": 31_536_000},
+            "paths": {
+                "type": "array", "maxItems": MAX_PATH_RULES, "items": rule,
+                "description": "other bounds for some paths; the first that fits holds",
+            },
+            "visits_per_day": {"type": ["integer", "null"], "minimum": 1, "maximum": i64::MAX},
+        },
+    })
+}
+
+fn window() -> Value {
+    json!({
+        "type": "string",
+        "examples": ["mon-fri 22:00-06:00 Asia/Tokyo", "sat,sun", "03:00-05:00"],
+    })
+}
+
+/// An object with one property, whose name tells the kind.
+fn tagged(name: &str, properties: &[(&str, Value)]) -> Value {
+    exactly(record(&[(name, exactly(record(properties)))]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Conditions that hold, with one part replaced.
+    fn with(part: &str, value: Value) -> Option<SiteConditions> {
+        let mut conditions = json!({
+            "tops": ["https://e.com/"], "scope": "host", "depth": 8, "max_pages": null, "embeds": true,
+            "schedule": "manual", "delay_ms": null, "allow_private": false, "robots": "obey",
+        });
+        conditions[part] = value;
+        serde_json::from_value(conditions).ok()
+    }
+
+    fn is_accepted(part: &str, value: Value) -> bool {
+        with(part, value).is_some_and(|conditions| check(&conditions).is_ok())
+    }
+
+    #[test]
+    fn what_is_in_bounds_is_accepted_and_the_rest_is_not() {
+        for (part, value, accepted) in [
+            ("depth", json!(1), true),
+            ("depth", json!(0), false),
+            ("tops", json!([]), false),
+            ("schedule", json!({"rounds": {"period_s": 1}}), true),
+            ("schedule", json!({"rounds": {"period_s": 0}}), false),
+            ("schedule", json!({"continuous": {}}), true),
+            ("schedule", json!({"continuous": {"policy": "every(7d)", "visits_per_day": 9}}), true),
+            ("schedule", json!({"continuous": {"visits_per_day": 0}}), false),
+            ("schedule", json!({"continuous": {"max_s": 0}}), false),
+            ("schedule", json!({"continuous": {"min_s": -1}}), false),
+            ("schedule", json!({"continuous": {"paths": ["/a min=1h"]}}), true),
+            ("schedule", json!({"continuous": {"paths": ["soon"]}}), false),
+            ("windows", json!(["mon-fri 22:00-06:00 Asia/Tokyo"]), true),
+            ("windows", json!(vec!["daily"; MAX_WINDOWS + 1]), false),
+            ("robots", json!({"ignore": {"reason": "ours"}}), true),
+            ("robots", json!({"ignore": {"reason": "  "}}), false),
+            ("hints", json!({"signals": false, "schedule_by": "significant"}), true),
+            ("hints", json!({"schedule_by": "mood"}), false),
+            ("keeping", json!({"quota_bytes": 5, "prune": "30d,month"}), true),
+            ("keeping", json!({"prune": "30d"}), false),
+        ] {
+            assert_eq!(is_accepted(part, value.clone()), accepted, "{part}: {value}");
+        }
+    }
+}

@@ -1,0 +1,87 @@
+use std::collections::BTreeMap;
+
+use crate::lang::Lang;
+
+/// What is wrong, by field.
+pub(crate) type Wrong = BTreeMap<&'static str, String>;
+
+/// Collects what is wrong; of each field the first thing.
+pub(super) struct Check {
+    pub(super) lang: Lang,
+    pub(super) wrong: Wrong,
+}
+
+impl Check {
+    pub(super) fn new(lang: Lang) -> Self {
+        Self { lang, wrong: Wrong::new() }
+    }
+
+    pub(super) fn say(&mut self, field: &'static str, en: &str, ja: &str) {
+        self.wrong.entry(field).or_insert_with(|| self.lang.t(en, ja).to_owned());
+    }
+
+    /// None of the choices that were offered.
+    pub(super) fn say_choose(&mut self, field: &'static str) {
+        self.say(field, "choose one of these", "いずれかを選んでください");
+    }
+
+    pub(super) fn number(
+        &mut self,
+        field: &'static str,
+        text: &str,
+        low: u64,
+        high: u64,
+    ) -> Option<u64> {
+        let number = text.trim().parse().ok().filter(|n| (low..=high).contains(n));
+        if number.is_none() {
+            let (en, ja) = if high > 1_000_000 {
+                (
+                    format!("write a whole number of at least {low}"),
+                    format!("{low}以上の整数を入力してください"),
+                )
+            } else {
+                (
+                    format!("write a whole number from {low} to {high}"),
+                    format!("{low}から{high}までの整数を入力してください"),
+                )
+            };
+            self.say(field, &en, &ja);
+        }
+        number
+    }
+
+    /// A number that may be left out.
+    pub(super) fn maybe_number(
+        &mut self,
+        field: &'static str,
+        text: &str,
+        low: u64,
+        high: u64,
+    ) -> Option<u64> {
+        if text.trim().is_empty() { None } else { self.number(field, text, low, high) }
+    }
+
+    /// One thing in every line that is not empty; the first wrong line is named.
+    pub(super) fn lines<T: std::str::FromStr<Err: std::fmt::Display>>(
+        &mut self,
+        field: &'static str,
+        text: &str,
+        most: usize,
+    ) -> Vec<T> {
+        let mut read = Vec::new();
+        for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+            match line.trim().parse() {
+                Ok(one) => read.push(one),
+                Err(error) => self.say(
+                    field,
+                    &format!("line {}: {error}", at + 1),
+                    &format!("{}行目:{error}", at + 1),
+                ),
+            }
+        }
+        if read.len() > most {
+            self.say(field, &format!("at most {most} lines"), &format!("{most}行までです"));
+        }
+        read
+    }
+}

@@ -1,0 +1,151 @@
+//! The form of a site's conditions as it is shown: its frame, and what a first look found.
+
+use axum::response::Response;
+use maud::{Markup, html};
+use nenrin_state::Site;
+
+use crate::{
+    Preview,
+    form::{SiteForm, Wrong},
+    format,
+    layout::{self, Menu},
+    visitor::Visitor,
+};
+
+/// The form as it is shown.
+pub(super) struct Sheet<'a> {
+    pub(super) visitor: &'a Visitor,
+    pub(super) form: &'a SiteForm,
+    pub(super) wrong: &'a Wrong,
+    /// The site that is changed, `None` for a new one.
+    pub(super) site: Option<&'a Site>,
+    pub(super) look: Option<Result<Preview, String>>,
+}
+
+/// Fields that are not folded away.
+const SIMPLE: [&str; 3] = ["url", "period", "other_period"];
+
+impl Sheet<'_> {
+    pub(super) fn t<'a>(&self, en: &'a str, ja: &'a str) -> &'a str {
+        self.visitor.t(en, ja)
+    }
+
+    pub(super) fn show(&self) -> Response {
+        let title = match self.site {
+            None => self.t("Add a site", "サイトを追加").to_owned(),
+            Some(site) => format!("{} – {}", self.t("Conditions", "収集条件"), site.name),
+        };
+        let action = self.site.map_or("/sites".to_owned(), |site| format!("/sites/{}", site.id.0));
+        let content = html! {
+            section.narrow {
+                h1 { (title) }
+                @if self.site.is_none() {
+                    p.lead {
+                        (self.t(
+                            "An address is enough. Nenrin visits the pages it finds there, keeps every version, and comes again.",
+                            "アドレスだけで始められます。見つけたページを訪れ、すべての版を保存し、また訪れます。",
+                        ))
+                    }
+                }
+                @if !self.wrong.is_empty() {
+                    p.notice.bad role="alert" {
+                        (self.t("Nothing was saved yet: please look at the marked fields.", "まだ保存されていません。印の付いた項目を確認してください。"))
+                    }
+                }
+                form.sheet method="post" action=(action) novalidate {
+                    (layout::token(self.visitor))
+                    (self.simple_fields())
+                    details.fold open[self.is_unfolded()] {
+                        summary { (self.t("More conditions", "詳しい条件")) span.muted { (self.t("all have sensible defaults", "既定値のままで構いません")) } }
+                        (self.folded_fields())
+                    }
+                    div.actions {
+                        button.primary { (match self.site {
+                            None => self.t("Add and collect", "追加して収集を始める"),
+                            Some(_) => self.t("Save", "保存"),
+                        }) }
+                        button formaction=(format!("{}/look", if self.site.is_some() { action.as_str() } else { "/sites/new" })) {
+                            (self.t("Look first", "下見する"))
+                        }
+                        a href=(self.site.map_or("/".to_owned(), |_| action.clone())) { (self.t("Cancel", "やめる")) }
+                    }
+                }
+                (self.first_look())
+            }
+        };
+        let menu = if self.site.is_none() { Menu::Add } else { Menu::None };
+        let mut response = layout::page(self.visitor, menu, &title, content);
+        if !self.wrong.is_empty() {
+            *response.status_mut() = axum::http::StatusCode::UNPROCESSABLE_ENTITY;
+        }
+        response
+    }
+
+    fn is_unfolded(&self) -> bool {
+        self.site.is_some()
+            || self.form.allow_private
+            || self.wrong.keys().any(|field| !SIMPLE.contains(field))
+    }
+
+    /// A label, its input, a hint and what is wrong, tied together for screen readers.
+    pub(super) fn field(&self, name: &str, label: &str, hint: &str, input: Markup) -> Markup {
+        let wrong = self.wrong.get(name);
+        html! {
+            div.field.wrong[wrong.is_some()] {
+                label for=(name) { (label) }
+                (input)
+                @if let Some(wrong) = wrong { p.error id=(format!("{name}-error")) { (layout::capitalised(wrong)) } }
+                @if !hint.is_empty() { p.hint id=(format!("{name}-hint")) { (hint) } }
+            }
+        }
+    }
+
+    pub(super) fn described(&self, name: &str) -> String {
+        format!("{name}-error {name}-hint")
+    }
+
+    pub(super) fn text(
+        &self,
+        name: &str,
+        label: &str,
+        hint: &str,
+        value: &str,
+        placeholder: &str,
+    ) -> Markup {
+        let input = html! {
+            input #(name) name=(name) value=(value) placeholder=(placeholder) autocomplete="off"
+                spellcheck="false" aria-describedby=(self.described(name))
+                aria-invalid=[self.wrong.contains_key(name).then_some("true")]
+                autofocus[name == "url" && self.site.is_none()];
+        };
+        self.field(name, label, hint, input)
+    }
+
+    fn first_look(&self) -> Markup {
+        let t = |en, ja| self.t(en, ja);
+        html! {
+            @match &self.look {
+                None => {}
+                Some(Err(reason)) => p.notice.bad role="alert" { (layout::capitalised(reason)) },
+                Some(Ok(found)) => section.card aria-live="polite" {
+                    h2 { (t("A first look", "下見の結果")) }
+                    dl.facts {
+                        dt { (t("Top page", "トップページ")) } dd { (found.top) }
+                        dt { "robots.txt" } dd { (found.robots) }
+                        dt { (t("Sitemap", "サイトマップ")) } dd { (found.sitemap) }
+                        @if let Some(pages) = found.estimated_pages {
+                            dt { (t("Pages, roughly", "推定ページ数")) } dd { (format::number(pages)) }
+                        }
+                        @if let Some(bytes) = found.estimated_bytes {
+                            dt { (t("Received in one round, roughly", "1巡の受信量(概算)")) } dd { (format::bytes(bytes)) }
+                        }
+                    }
+                    @if !found.links.is_empty() {
+                        h3 { (t("First links", "最初のリンク")) }
+                        ul.plain { @for link in found.links.iter().take(20) { li.url { bdi { (format::shown_text(link)) } } } }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! The fields of a site's conditions: the simple ones first, the others in groups, each with its
+//! default and the reason for it.
+
+use maud::{Markup, html};
+
+use super::sheet::Sheet;
+use crate::{
+    form::{CONTINUOUS, OTHER, PERIODS, POLICIES},
+    layout,
+};
+
+/// A value, and what it is called in English and in Japanese.
+type Choice = (&'static str, &'static str, &'static str);
+
+const SCOPES: [Choice; 5] = [
+    ("host", "everything on this host (usual)", "このホストのすべて(標準)"),
+    ("prefix", "only below this directory", "このディレクトリの下だけ"),
+    ("domain", "all hosts of this domain", "このドメインの全ホスト"),
+    ("list", "only the top pages themselves", "トップページ自身だけ"),
+    ("any", "anything that is linked", "リンク先すべて"),
+];
+
+const SCHEDULE_BY: [Choice; 2] = [
+    ("any", "any other byte (usual)", "1バイトでも違えば変更(標準)"),
+    ("significant", "only what a reader would call a change", "読者にとって意味のある変更だけ"),
+];
+
+const ROBOTS: [Choice; 2] = [
+    ("obey", "obey (usual)", "従う(標準)"),
+    ("ignore", "do not ask, for a reason", "理由があって確認しない"),
+];
+
+impl Sheet<'_> {
+    pub(super) fn simple_fields(&self) -> Markup {
+        let form = self.form;
+        html! {
+            (self.text("url", self.t("Address", "アドレス"),
+                self.t("Where collecting begins: a top page.", "収集を始めるトップページです。"),
+                &form.url, "https://example.org/"))
+            (self.field("period", self.t("How often", "頻度"),
+                self.t("Each page on its own finds the most versions for the same visits.", "ページごとの自動調整が、同じ訪問数で最も多くの版を得ます。"), html! {
+                select #period name="period" aria-describedby=(self.described("period")) {
+                    @for (value, en, ja) in PERIODS {
+                        option value=(value) selected[form.period == value] { (self.t(en, ja)) }
+                    }
+                    option value=(OTHER) selected[form.period == OTHER] { (self.t("another period…", "その他の間隔…")) }
+                }
+            }))
+            div data-only-for="period" data-only-value=(OTHER) {
+                (self.text("other_period", self.t("Period", "間隔"),
+                    self.t("Only with “another period”: 15m, 12h, 7d …", "「その他の間隔」のとき:15m、12h、7d など"),
+                    &form.other_period, "36h"))
+            }
+        }
+    }
+
+    pub(super) fn folded_fields(&self) -> Markup {
+        html! {
+            (self.group(self.t("What is collected", "収集するもの"), self.extent()))
+            div data-only-for="period" data-only-value=(CONTINUOUS) {
+                (self.group(self.t("When pages are visited again", "再訪問の間隔"), self.revisits()))
+            }
+            (self.group(self.t("How the site is asked", "サイトへの接し方"), self.manners()))
+            (self.group(self.t("How much is kept", "保存する量"), self.keeping()))
+        }
+    }
+
+    fn group(&self, legend: &str, fields: Markup) -> Markup {
+        html! { fieldset.group { legend { (legend) } (fields) } }
+    }
+
+    fn select(
+        &self,
+        name: &str,
+        label: &str,
+        hint: &str,
+        value: &str,
+        choices: &[Choice],
+    ) -> Markup {
+        let input = html! {
+            select #(name) name=(name) aria-describedby=(self.described(name))
+                aria-invalid=[self.wrong.contains_key(name).then_some("true")] {
+                @for (choice, en, ja) in choices {
+                    option value=(choice) selected[value == *choice] { (self.t(en, ja)) }
+                }
+            }
+        };
+        self.field(name, label, hint, input)
+    }
+
+    fn area(&self, name: &str, label: &str, hint: &str, value: &str, placeholder: &str) -> Markup {
+        let input = html! {
+            // A line break right after the tag would not be part of the value.
+            textarea #(name) name=(name) rows="3" spellcheck="false" placeholder=(placeholder)
+                aria-describedby=(self.described(name))
+                aria-invalid=[self.wrong.contains_key(name).then_some("true")] { "\n" (value) }
+        };
+        self.field(name, label, hint, input)
+    }
+
+    fn keeping(&self) -> Markup {
+        let form = self.form;
+        html! {
+            (self.text("quota", self.t("Most room on the disk", "使用容量の上限"),
+                self.t("Collecting pauses while the site takes this much. Empty: the archive's setting (none unless set); 0: none.", "この容量を使っている間は収集を停止します。空欄:アーカイブの設定(既定は上限なし)。0:上限なし"), &form.quota, "10GB"))
+            (self.text("prune", self.t("Thin out old versions", "古い版の間引き"),
+                self.t("Empty: every version is kept, which is what an archive is for. 30d,day:90d,month keeps all for 30 days, then one a day until 90 days old, then one a month; the first and the newest always stay.", "空欄:すべての版を残します(アーカイブの本来の目的です)。30d,day:90d,month は、30日間はすべて、90日までは1日1版、以後は月1版を残します。最初と最新の版は常に残ります。"),
+                &form.prune, "30d,day:90d,month"))
+        }
+    }
+
+    fn extent(&self) -> Markup {
+        let form = self.form;
+        html! {
+            @if self.site.is_none() {
+                (self.text("name", self.t("Name", "名前"),
+                    self.t("Left empty, the host's name is taken.", "空欄のときはホスト名になります。"), &form.name, ""))
+            }
+            (self.select("scope", self.t("What belongs to the site", "サイトの範囲"),
+                self.t("Pages outside are not followed. One host is what most people call a site.", "範囲外のページはたどりません。多くの場合、1つのホストが1つのサイトです。"),
+                &form.scope, &SCOPES))
+            (self.area("more_tops", self.t("More top pages", "その他のトップページ"),
+                self.t("One address per line, for what the first page does not link to.", "1行に1つのアドレス。最初のページからリンクされていないもの用です。"),
+                &form.more_tops, "https://example.org/news/"))
+            div.row {
+                (self.text("depth", self.t("Depth", "深さ"),
+                    self.t("Links followed; a top page is 1. 8 reaches nearly all of a site.", "たどるリンクの数。トップページが1。8でほぼ全体に届きます。"), &form.depth, ""))
+                (self.text("max_pages", self.t("Most pages in a round", "1巡の最大ページ数"),
+                    self.t("Empty: no limit; traps are recognised all the same.", "空欄:制限なし。罠は別に検出します。"), &form.max_pages, ""))
+            }
+            (self.checkbox("embeds", form.embeds,
+                self.t("Images, styles and scripts of a page are collected wherever they lie", "ページの画像・スタイル・スクリプトはどこにあっても収集する"),
+                self.t("Usual: without them old pages look broken.", "標準。無いと古いページが崩れて見えます。")))
+            (self.checkbox("signals", form.signals,
+                self.t("Sitemaps and feeds add pages and pull changed ones forward", "サイトマップとフィードでページを補い、変更されたものを早く訪れる"),
+                self.t("Usual: each is trusted only as far as it was right before.", "標準。過去に正しかった程度だけ信用します。")))
+        }
+    }
+
+    fn revisits(&self) -> Markup {
+        let form = self.form;
+        html! {
+            (self.select("policy", self.t("Rule", "規則"),
+                self.t("The usual one learns from every visit and from neighbouring pages.", "標準の規則は、訪問のたびに近隣のページからも学びます。"),
+                &form.policy, &POLICIES))
+            div data-only-for="policy" data-only-value=(OTHER) {
+                (self.text("policy_text", self.t("The rule, written out", "規則の書式"),
+                    self.t("Only with “another rule”: auto(fair=1), mle.exact(0.5-2,2nd=7d), every(12h) …", "「その他の規則」のとき:auto(fair=1)、mle.exact(0.5-2,2nd=7d)、every(12h) など"),
+                    &form.policy_text, "every(12h)"))
+            }
+            div.row {
+                (self.text("visits_per_day", self.t("Visits a day, at most", "1日の訪問数の上限"),
+                    self.t("Empty: a share of the archive's budget, if it has one.", "空欄:アーカイブ全体の予算から配分"), &form.visits_per_day, "5000"))
+                (self.text("min", self.t("Shortest wait", "最短の間隔"),
+                    self.t("Empty: an hour, or what `state.bucket` says.", "空欄:1時間(state.bucket の値)"), &form.min, "1h"))
+                (self.text("max", self.t("Longest wait", "最長の間隔"),
+                    self.t("365d: a page never looked at again is lost.", "365d:二度と見ないページは失われます。"), &form.max, "365d"))
+            }
+            (self.area("paths", self.t("Other waits for some paths", "パスごとの間隔"),
+                self.t("One rule per line, the first that fits holds; * is anything, $ the end. Empty: the same for all.", "1行に1つの規則。最初に合うものが有効です。* は任意、$ は末尾。空欄:全ページ共通"),
+                &form.paths, "/news/* min=1h max=1d"))
+            (self.select("schedule_by", self.t("What counts as a change", "変更とみなすもの"),
+                self.t("Every version is kept either way; this only drives the waits. Significant ignores counters, dates and the like.", "どちらでもすべての版を保存します。間隔の調整にだけ使われます。"),
+                &form.schedule_by, &SCHEDULE_BY))
+        }
+    }
+
+    fn manners(&self) -> Markup {
+        let form = self.form;
+        html! {
+            (self.text("delay", self.t("Pause between requests", "要求の間隔"),
+                self.t("Per server, at least. Empty: the archive's (1s unless set), more where the server is slow or asks for it.", "サーバーごとの最小値。空欄:アーカイブの設定(既定は1s)。サーバーが遅いか求める場合は長くなります。"), &form.delay, "2s"))
+            (self.area("windows", self.t("Only during these hours", "収集する時間帯"),
+                self.t("One per line: days, hours, time zone, each may be left out. Empty: at any time, since requests are spread thinly anyway.", "1行に1つ:曜日、時刻、タイムゾーン(いずれも省略可)。空欄:いつでも(要求はもともと分散されます)"),
+                &form.windows, "mon-fri 22:00-06:00 Asia/Tokyo"))
+            (self.select("robots", "robots.txt",
+                self.t("The site's own wishes, asked for before anything else.", "サイト自身の希望です。最初に確認します。"),
+                &form.robots, &ROBOTS))
+            div data-only-for="robots" data-only-value="ignore" {
+                (self.text("robots_reason", self.t("The reason", "理由"),
+                    self.t("Only when robots.txt is not asked for.", "robots.txt を確認しない場合のみ"), &form.robots_reason, ""))
+            }
+            (self.checkbox("allow_private", form.allow_private,
+                self.t("May ask private and loopback addresses (for sites of your own network)", "プライベートアドレスへの接続を許す(自分のネットワーク内のサイト用)"),
+                self.t("Not usual: a link of a foreign site could otherwise reach into your network.", "標準では許しません。外部のリンクから内部に届くのを防ぎます。")))
+        }
+    }
+
+    fn checkbox(&self, name: &str, checked: bool, label: &str, hint: &str) -> Markup {
+        let wrong = self.wrong.get(name);
+        html! {
+            div.tick.wrong[wrong.is_some()] {
+                label.check {
+                    input #(name) type="checkbox" name=(name) value="1" checked[checked] aria-describedby=(self.described(name));
+                    span { (label) }
+                }
+                @if let Some(wrong) = wrong { p.error id=(format!("{name}-error")) { (layout::capitalised(wrong)) } }
+                p.hint id=(format!("{name}-hint")) { (hint) }
+            }
+        }
+    }
+}
