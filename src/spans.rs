@@ -226,10 +226,13 @@ mod tests {
 
     #[test]
     fn sizes_are_read_and_written() {
-        for text in ["500KiB", "64MiB", "2GiB", "1000"] {
+        for text in ["500KiB", "64MiB", "2GiB", "10GB", "1kB", "1001"] {
             assert_eq!(text.parse::<Bytes>().unwrap().to_string(), text);
         }
-        assert!("1MB".parse::<Bytes>().is_err());
+        assert_eq!("1MB".parse::<Bytes>().unwrap().0, 1_000_000);
+        for text in ["", "MB", "1XB", "-1MB", "99999999999TB"] {
+            assert!(text.parse::<Bytes>().is_err(), "{text}");
+        }
         assert_eq!(readable_bytes(999), "999 B");
         assert_eq!(readable_bytes(12_345_678), "12.3 MB");
         assert_eq!(readable_bytes(1_000), "1.00 kB");

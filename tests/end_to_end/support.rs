@@ -31,6 +31,7 @@ const REQUEST_MAX_BYTES: usize = 64 << 10;
 pub(crate) struct Nenrin {
     folder: tempfile::TempDir,
     archive: PathBuf,
+    config: Option<String>,
 }
 
 /// What the program answered.
@@ -88,12 +89,18 @@ impl Nenrin {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let archive = folder.path().join("archive");
-        Self { folder, archive }
+        Self { folder, archive, config: None }
     }
 
     /// The same with an archive elsewhere.
     pub(crate) fn with_archive(archive: PathBuf) -> Self {
         Self { archive, ..Self::new() }
+    }
+
+    /// The same with a configuration for every command.
+    pub(crate) fn with_config(mut self, text: &str) -> Self {
+        self.config = Some(self.file("nenrin.toml", text));
+        self
     }
 
     pub(crate) fn archive(&self) -> &Path {
@@ -119,6 +126,9 @@ impl Nenrin {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
+        if let Some(config) = &self.config {
+            command.env("NENRIN_CONFIG", config);
+        }
         command
     }
 

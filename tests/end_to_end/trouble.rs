@@ -39,6 +39,12 @@ impl Drop for SmallDisk {
     }
 }
 
+/// An archive on a disk that is smaller than what is left free by default.
+fn small(disk: &SmallDisk) -> Nenrin {
+    let config = "[disk]\nmin_free = \"0\"\n";
+    Nenrin::with_archive(disk.path().join("archive")).with_config(config)
+}
+
 /// Bytes that do not compress, different for each seed.
 fn noise(seed: u64, length: usize) -> Vec<u8> {
     let mut bytes = vec![0; length];
@@ -52,7 +58,7 @@ fn a_full_disk_ends_collecting_and_harms_nothing() {
         eprintln!("SKIPPED: a full disk needs the right to mount a tmpfs");
         return;
     };
-    let kept = Kept::within(Nenrin::with_archive(disk.path().join("archive")));
+    let kept = Kept::within(small(&disk));
     let ballast = disk.path().join("ballast");
     std::fs::write(&ballast, noise(0, 8 << 20)).unwrap();
     let site = Site::serve(|request| match request.path.trim_start_matches('/').parse() {

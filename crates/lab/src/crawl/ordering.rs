@@ -105,6 +105,7 @@ mod tests {
             time_s: 86_400,
             faults: 0.0,
             crashes: 0,
+            robots_changes: false,
             continuous: Some(RevisitSettings { policy, ..RevisitSettings::default() }),
             ..CrawlOptions::default()
         }

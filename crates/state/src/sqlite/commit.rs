@@ -463,12 +463,23 @@ fn is_known_to_site(
     if found.depth < depth {
         t.prepare_cached("UPDATE members SET depth = ?3, hops = ?4 WHERE site = ?1 AND page = ?2")?
             .execute(params![site.0, page.0, found.depth, found.hops])?;
-        // Its links may lie inside the site's depth now: the next visit must bring the body,
+        // Links below it may lie inside the site's depth now: the next visit must bring the body,
         // so it is asked for without validators.
-        t.prepare_cached("UPDATE pages SET etag = NULL, last_modified = NULL WHERE id = ?1")?
-            .execute([page.0])?;
+        if depth + LEVELS_BELOW > depth_limit(t, site)? {
+            t.prepare_cached("UPDATE pages SET etag = NULL, last_modified = NULL WHERE id = ?1")?
+                .execute([page.0])?;
+        }
     }
     Ok(true)
+}
+
+/// No site has more levels than these below a page that is found on two ways: with so many left
+/// before the site's limit, nothing below the page was cut off.
+const LEVELS_BELOW: u32 = 32;
+
+fn depth_limit(t: &Transaction<'_>, site: SiteId) -> rusqlite::Result<u32> {
+    t.prepare_cached("SELECT json_extract(conditions, '$.depth') FROM sites WHERE id = ?1")?
+        .query_row([site.0], |row| row.get(0))
 }
 
 /// Where a path has its number.
