@@ -177,6 +177,7 @@ fn open_store(folder: &Path, read_only: bool, is_hasty: bool) -> anyhow::Result<
     let mut options = StoreOptions { index_path, read_only, ..StoreOptions::default() };
     if is_hasty {
         options.level = HASTY_LEVEL;
+        options.first_level = HASTY_LEVEL;
         options.steps.block_in_space = false;
     }
     Ok(Store::open(Arc::new(packs), options)?)

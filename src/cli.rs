@@ -616,6 +616,10 @@ pub(crate) struct LabCrawlArgs {
     /// With --small: seeds that broke a law the last time, tried first and written anew.
     #[arg(long, value_name = "FILE", requires = "small")]
     pub failing: Option<PathBuf>,
+    /// Instead: compares crawl orders by what they collect early, on a web where some pages are
+    /// linked to more often than others.
+    #[arg(long, value_name = "ORDER", num_args = 1.., requires = "continuous")]
+    pub orders: Vec<nenrin_order::Strategy>,
 }
 
 fn first_second(text: &str) -> Result<i64, String> {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use nenrin_crawl::{Crawl, Purpose};
+use nenrin_crawl::{Crawl, OrderStats, Purpose};
 use nenrin_frontier::FrontierStats;
 use nenrin_state::{Outcome, VisitCommit};
 use nenrin_web::{Labels, Metric, MetricKind};
@@ -19,6 +19,7 @@ pub(crate) struct Figures {
     stored_bytes: u64,
     trapped: u64,
     frontier: FrontierStats,
+    order: OrderStats,
     called_gone: u64,
     believed_signals: u64,
     /// Room on the archive's disk.
@@ -60,6 +61,7 @@ impl Figures {
     /// Takes the machine's own numbers; not for every event, since all servers are looked at.
     pub(crate) fn look(&mut self, machine: &Crawl, now_ms: i64) {
         self.frontier = machine.frontier_stats(now_ms);
+        self.order = machine.order_stats();
         (self.called_gone, self.believed_signals) = (0, 0);
         for learnt in machine.learnt() {
             self.called_gone += learnt.probe.called_gone;
@@ -126,7 +128,7 @@ impl Figures {
     }
 
     /// The numbers without labels: name, help, kind, value.
-    fn singles(&self) -> [(&'static str, &'static str, MetricKind, f64); 11] {
+    fn singles(&self) -> [(&'static str, &'static str, MetricKind, f64); 15] {
         use MetricKind::{Counter, Gauge};
         [
             (
@@ -158,6 +160,30 @@ impl Figures {
                 "Pages in the short-term queue",
                 Gauge,
                 self.frontier.queued as f64,
+            ),
+            (
+                "nenrin_order_pages",
+                "Pages that the crawl order knows",
+                Gauge,
+                self.order.pages as f64,
+            ),
+            (
+                "nenrin_order_untold_pages",
+                "Collected pages whose links the crawl order has still to be told",
+                Gauge,
+                self.order.untold as f64,
+            ),
+            (
+                "nenrin_order_additions_total",
+                "Additions to scores by the crawl order since the start",
+                Counter,
+                self.order.additions as f64,
+            ),
+            (
+                "nenrin_order_memory_bytes",
+                "Memory of the crawl order for all known pages",
+                Gauge,
+                self.order.memory_bytes as f64,
             ),
             (
                 "nenrin_soft_404_visits",

@@ -18,6 +18,7 @@ use crate::{
     clock,
     driver::{Driver, Ended, Notice, Until},
     exit::Exit,
+    room::RoomGuard,
     table::{Table, print_json, say},
 };
 
@@ -99,6 +100,22 @@ impl Collected {
     }
 }
 
+/// A round that would pause at once does not begin: who waits for it is told why.
+fn room_to_begin(archive: &Archive, min_free_bytes: u64) -> std::io::Result<()> {
+    let mut guard = RoomGuard::new(&archive.folder, min_free_bytes);
+    match guard.turn(guard.free_bytes()) {
+        Some(false) => {
+            let folder = archive.folder.display();
+            let told = format!(
+                "fewer than {min_free_bytes} bytes are free on the disk of {folder}: make room, \
+                 or lower disk.min_free"
+            );
+            Err(std::io::Error::new(std::io::ErrorKind::StorageFull, told))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Collects one round of each site.
 pub(super) async fn collect_rounds(
     context: &Context,
@@ -109,7 +126,10 @@ pub(super) async fn collect_rounds(
     options.round_patience_ms = Some(PATIENCE_MS);
     options.due_pages = false;
     let fetcher = Fetcher::new(context.config.fetch_options())?;
+    let min_free_bytes = context.config.disk.min_free.0;
+    room_to_begin(archive, min_free_bytes)?;
     let mut driver = Driver::new(archive, fetcher, options);
+    driver.keep_free(min_free_bytes);
     driver.keep_within(context.config.quotas());
     let handle = driver.handle();
     handle.sites_changed();

@@ -1,4 +1,5 @@
 use nenrin_lab::crawl::seeds;
+use nenrin_order::Strategy;
 use nenrin_revisit::RevisitSettings;
 
 use super::{Context, experiments, storage};
@@ -6,7 +7,7 @@ use crate::{
     cli::{LabCommand, LabCrawlArgs},
     clock,
     exit::{Exit, usage},
-    table::{print_json, say},
+    table::{Table, print_json, say},
 };
 
 /// `nenrin lab …`.
@@ -63,6 +64,39 @@ fn crawl(context: &Context, args: &LabCrawlArgs) -> anyhow::Result<Exit> {
     Ok(exit)
 }
 
+/// The same simulation by each crawl order.
+fn compare_orders(
+    context: &Context,
+    options: &nenrin_lab::crawl::CrawlOptions,
+    orders: &[Strategy],
+) -> anyhow::Result<Exit> {
+    let bad = orders.iter().find(|order| !order.can_collect());
+    if let Some(order) = bad {
+        return Err(usage(anyhow::anyhow!("a crawler cannot go by the order {order}")));
+    }
+    let outcomes = nenrin_lab::crawl::compare_orders(options, orders).map_err(usage)?;
+    let broken = outcomes.iter().any(|outcome| !outcome.violations.is_empty());
+    if context.json {
+        print_json(&outcomes)?;
+    } else {
+        let header =
+            ["order", "A: top 1% at 10%", "B: sum at 30%", "C", "collected", "laws broken"];
+        let mut table = Table::new(&header);
+        for outcome in &outcomes {
+            table.row(vec![
+                outcome.order.to_owned(),
+                format!("{:.3}", outcome.a),
+                format!("{:.3}", outcome.b),
+                format!("{:.4}", outcome.c),
+                format!("{} of {}", outcome.collected, outcome.pages),
+                outcome.violations.len().to_string(),
+            ]);
+        }
+        table.print()?;
+    }
+    Ok(if broken { Exit::Partly } else { Exit::Done })
+}
+
 /// One simulation; a quiet one only tells of broken laws.
 fn crawl_once(
     context: &Context,
@@ -84,13 +118,11 @@ fn crawl_once(
         faults: args.faults,
         crashes: args.crashes,
         continuous,
-        window: None,
-        delay_ms: None,
-        oddities: true,
-        robots_changes: true,
-        servers_kept: None,
-        sabotage: None,
+        ..nenrin_lab::crawl::CrawlOptions::default()
     };
+    if !args.orders.is_empty() {
+        return compare_orders(context, &options, &args.orders);
+    }
     let began_ms = clock::now_ms();
     let report = nenrin_lab::crawl::run(&options).map_err(usage)?;
     let elapsed_s = (clock::now_ms() - began_ms) as f64 / 1000.0;

@@ -1,8 +1,9 @@
 //! Captures become versions with their dates, whatever the order in which they come.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::{atomic::Ordering, mpsc},
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::{OnceLock, atomic::Ordering, mpsc},
 };
 
 use nenrin_crawl::{content_mark, mime};
@@ -14,13 +15,20 @@ use nenrin_store::{Digest, NewVersion, Put, VersionId};
 use nenrin_urls::CanonicalUrl;
 use nenrin_warc::{Record, RevisitProfile, digest_matches, parse_date, split_message, status};
 
-use super::source::{Found, FoundCapture, Room, Source, channel, read_all};
+use super::source::{Found, FoundCapture, RawCapture, Room, Source, Taking, read_all};
 use crate::archive::Archive;
 
 /// Visits put before they are made durable and committed.
 const BATCH: usize = 1000;
 /// Bytes put before they are made durable and committed.
 const BATCH_BYTES: u64 = 64 << 20;
+/// Captures and answers that wait between two threads.
+const WAITING: usize = 256;
+/// Threads that check, compress and store captures.
+const STORERS_MAX: usize = 8;
+/// Visits that may be on their way to their commit: a batch that is filled, one that is being
+/// committed, and what waits or is in the hands of a storer.
+const UNCOMMITTED_MAX: usize = 2 * BATCH + WAITING + STORERS_MAX;
 /// Versions of a page that are looked at for the original of a revisit without a date.
 const ORIGINALS_MAX: usize = 64;
 /// Troubles that are kept for the answer; all are counted.
@@ -46,54 +54,123 @@ pub(crate) struct Imported {
 
 /// Takes all files in. The site is asked for when the first capture comes; `tell` hears how many
 /// bytes of the files were read.
+///
+/// One thread reads, some check, compress and store, and this one commits. All captures of a URL go
+/// through the same thread, so that each finds the one before it.
 pub(crate) fn import(
     archive: &Archive,
     sources: &[Source],
     is_trusting: bool,
-    site: &mut dyn FnMut(&CanonicalUrl) -> anyhow::Result<SiteId>,
+    site: &mut (dyn FnMut(&CanonicalUrl) -> anyhow::Result<SiteId> + Send),
     tell: &mut dyn FnMut(u64),
 ) -> anyhow::Result<Imported> {
     let room = Room::new();
-    let mut importer = Importer {
-        archive,
-        site: None,
-        imported: Imported::default(),
-        revisits: Vec::new(),
-        batch: Batch::default(),
-    };
+    let the_site = OnceLock::new();
+    let mut importer = Importer::new(archive);
     std::thread::scope(|scope| {
-        let (sender, found) = channel();
-        let room = &room;
-        scope.spawn(move || read_all(sources, is_trusting, room, &sender));
-        let taken = importer.take_all(&found, room, site, tell);
-        // Whoever waits for room must not wait for ever.
-        drop(found);
+        let (sender, told) = mpsc::sync_channel(WAITING);
+        let (room, the_site) = (&room, &the_site);
+        let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
+        let mut storers = Vec::new();
+        for _ in 0..cores.min(STORERS_MAX) {
+            let (captures, waiting) = mpsc::sync_channel::<Box<RawCapture>>(WAITING);
+            storers.push(captures);
+            let told = sender.clone();
+            scope.spawn(move || {
+                let mut storer = Storer::new(archive);
+                for capture in waiting {
+                    let Some(&site) = the_site.get() else { return };
+                    let bytes = capture.bytes();
+                    let outcome = match capture.open(sources, is_trusting) {
+                        Ok(capture) => storer.capture(site, &capture),
+                        Err(damage) => Ok(Told::Found(Found::Damaged(damage))),
+                    };
+                    room.give_back(bytes);
+                    if told.send(outcome).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        scope.spawn(move || {
+            let mut dealing = Dealing { site, the_site, storers, told: sender };
+            read_all(sources, room, &mut dealing);
+        });
+        let taken = importer.take_all(the_site, told, room, tell);
+        room.close();
         taken
     })?;
     importer.revisits(sources)?;
     Ok(importer.imported)
 }
 
-struct Importer<'a> {
-    archive: &'a Archive,
-    site: Option<SiteId>,
-    imported: Imported,
-    /// File and offset of every revisit record.
-    revisits: Vec<(u32, u64)>,
-    batch: Batch,
+/// What the committing thread hears.
+enum Told {
+    Visit(Box<Pending>),
+    /// The archive had it already.
+    Known,
+    Found(Found),
 }
 
-/// What was put and is not committed yet.
+/// Deals captures out among the storers, by URL.
+struct Dealing<'a> {
+    site: &'a mut (dyn FnMut(&CanonicalUrl) -> anyhow::Result<SiteId> + Send),
+    the_site: &'a OnceLock<SiteId>,
+    storers: Vec<mpsc::SyncSender<Box<RawCapture>>>,
+    told: mpsc::SyncSender<anyhow::Result<Told>>,
+}
+
+impl Taking for Dealing<'_> {
+    fn capture(&mut self, capture: Box<RawCapture>) -> Option<()> {
+        if self.the_site.get().is_none() {
+            match (self.site)(&capture.url) {
+                Ok(site) => drop(self.the_site.set(site)),
+                Err(error) => {
+                    // Nothing can be taken in: the error is the last word.
+                    let _unheard = self.told.send(Err(error));
+                    return None;
+                }
+            }
+        }
+        let mut hasher = DefaultHasher::new();
+        capture.url.as_str().hash(&mut hasher);
+        let storer = hasher.finish() as usize % self.storers.len();
+        self.storers[storer].send(capture).ok()
+    }
+
+    fn other(&mut self, found: Found) -> Option<()> {
+        self.told.send(Ok(Told::Found(found))).ok()
+    }
+}
+
+/// What was stored and may not be committed yet.
 #[derive(Default)]
-struct Batch {
-    visits: Vec<Pending>,
-    bytes: u64,
-    /// Captures of this batch, which the state does not know yet.
+struct Recent {
+    order: VecDeque<(CanonicalUrl, i64, u16, Digest)>,
     captures: BTreeSet<(CanonicalUrl, i64, u16, Digest)>,
-    /// Unchanged visits of this batch.
-    unchanged: BTreeSet<(CanonicalUrl, i64)>,
     /// The last version of each page.
     last: BTreeMap<CanonicalUrl, VersionId>,
+}
+
+impl Recent {
+    fn remember(&mut self, capture: (CanonicalUrl, i64, u16, Digest), version: VersionId) {
+        self.last.insert(capture.0.clone(), version);
+        self.order.push_back(capture.clone());
+        self.captures.insert(capture);
+        if self.order.len() > UNCOMMITTED_MAX
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.captures.remove(&oldest);
+            if !self.has(&oldest.0) {
+                self.last.remove(&oldest.0);
+            }
+        }
+    }
+
+    fn has(&self, url: &CanonicalUrl) -> bool {
+        let first = (url.clone(), i64::MIN, 0, Digest([0; 32]));
+        self.captures.range(first..).next().is_some_and(|capture| capture.0 == *url)
+    }
 }
 
 struct Pending {
@@ -106,46 +183,22 @@ struct Pending {
     version: Option<(Put, String)>,
 }
 
-impl Importer<'_> {
-    fn take_all(
-        &mut self,
-        found: &mpsc::Receiver<Found>,
-        room: &Room,
-        site: &mut dyn FnMut(&CanonicalUrl) -> anyhow::Result<SiteId>,
-        tell: &mut dyn FnMut(u64),
-    ) -> anyhow::Result<()> {
-        for found in found {
-            match found {
-                Found::Capture(capture) => {
-                    if self.site.is_none() {
-                        self.site = Some(site(&capture.url)?);
-                    }
-                    let taken = self.capture(&capture);
-                    room.give_back(&capture);
-                    taken?;
-                }
-                Found::Revisit { source, offset } => self.revisits.push((source as u32, offset)),
-                Found::Skipped(why) => *self.imported.skipped.entry(why).or_default() += 1,
-                Found::Damaged(what) => self.trouble(what),
-            }
-            tell(room.read_bytes.load(Ordering::Relaxed));
-        }
-        self.commit()
+/// Checks captures against what the archive has, and stores those that are new.
+struct Storer<'a> {
+    archive: &'a Archive,
+    recent: Recent,
+}
+
+impl<'a> Storer<'a> {
+    fn new(archive: &'a Archive) -> Self {
+        Self { archive, recent: Recent::default() }
     }
 
-    fn trouble(&mut self, what: String) {
-        tracing::warn!("not imported: {what}");
-        self.imported.damaged += 1;
-        if self.imported.troubles.len() < TROUBLES_KEPT {
-            self.imported.troubles.push(what);
-        }
-    }
-
-    fn capture(&mut self, capture: &FoundCapture) -> anyhow::Result<()> {
+    fn capture(&mut self, site: SiteId, capture: &FoundCapture) -> anyhow::Result<Told> {
         let body = capture.body();
         let page = self.archive.state.page(&capture.url)?;
         // Only what may be known is worth hashing twice.
-        let may_be_known = page.is_some() || self.batch.last.contains_key(&capture.url);
+        let may_be_known = page.is_some() || self.recent.last.contains_key(&capture.url);
         if may_be_known
             && self.is_known(
                 page.as_ref(),
@@ -155,32 +208,29 @@ impl Importer<'_> {
                 Digest::of(body),
             )?
         {
-            self.imported.known += 1;
-            return Ok(());
+            return Ok(Told::Known);
         }
         let previous = self.previous(&capture.url, page.as_ref());
-        self.put(
-            &NewVersion {
-                url: &capture.url,
-                group: self.site.unwrap_or(SiteId(0)).0,
-                visited_at_s: capture.at_s,
-                status: capture.status,
-                protocol: &capture.protocol,
-                tls: capture.tls.as_deref(),
-                server_address: capture.server_address,
-                request_head: &capture.request_head,
-                response_head: &capture.response_head,
-                body,
-                truncated: capture.truncated.as_deref(),
-                previous,
-            },
-            page,
-        )
+        let version = NewVersion {
+            url: &capture.url,
+            group: site.0,
+            visited_at_s: capture.at_s,
+            status: capture.status,
+            protocol: &capture.protocol,
+            tls: capture.tls.as_deref(),
+            server_address: capture.server_address,
+            request_head: &capture.request_head,
+            response_head: &capture.response_head,
+            body,
+            truncated: capture.truncated.as_deref(),
+            previous,
+        };
+        Ok(Told::Visit(Box::new(self.put(&version, page)?)))
     }
 
     fn previous(&self, url: &CanonicalUrl, page: Option<&PageRecord>) -> Option<VersionId> {
         let known = || page.and_then(|page| page.version).map(VersionId);
-        self.batch.last.get(url).copied().or_else(known)
+        self.recent.last.get(url).copied().or_else(known)
     }
 
     /// Whether this very capture was stored before.
@@ -192,7 +242,7 @@ impl Importer<'_> {
         status: u16,
         digest: Digest,
     ) -> anyhow::Result<bool> {
-        if self.batch.captures.contains(&(url.clone(), at_s, status, digest)) {
+        if self.recent.captures.contains(&(url.clone(), at_s, status, digest)) {
             return Ok(true);
         }
         if page.is_none_or(|page| page.version.is_none()) {
@@ -210,8 +260,12 @@ impl Importer<'_> {
         Ok(false)
     }
 
-    /// Stores a version and remembers its visit.
-    fn put(&mut self, version: &NewVersion<'_>, page: Option<PageRecord>) -> anyhow::Result<()> {
+    /// Stores a version.
+    fn put(
+        &mut self,
+        version: &NewVersion<'_>,
+        page: Option<PageRecord>,
+    ) -> anyhow::Result<Pending> {
         let put = self.archive.store.put(version)?;
         let header = |name: &str| {
             nenrin_fetch::header_fields(version.response_head)
@@ -244,14 +298,9 @@ impl Importer<'_> {
             },
             _ => kept(page.as_ref(), None),
         };
-        self.imported.versions += 1;
-        self.imported.body_bytes += body_bytes;
-        self.imported.stored_bytes += put.new_bytes;
         let key = (version.url.clone(), version.visited_at_s, version.status, put.digest);
-        self.batch.captures.insert(key);
-        self.batch.last.insert(version.url.clone(), put.id);
-        self.batch.bytes += body_bytes;
-        self.remember(Pending {
+        self.recent.remember(key, put.id);
+        Ok(Pending {
             url: version.url.clone(),
             at_s: version.visited_at_s,
             status: version.status,
@@ -261,28 +310,96 @@ impl Importer<'_> {
             version: Some((put, mime(header("content-type").as_deref()))),
         })
     }
+}
+
+struct Importer<'a> {
+    archive: &'a Archive,
+    site: Option<SiteId>,
+    imported: Imported,
+    /// File and offset of every revisit record.
+    revisits: Vec<(u32, u64)>,
+    /// Stores the versions that revisits stand for.
+    storer: Storer<'a>,
+    visits: Vec<Pending>,
+    visits_bytes: u64,
+    /// Unchanged visits that are not committed yet.
+    unchanged: BTreeSet<(CanonicalUrl, i64)>,
+}
+
+impl<'a> Importer<'a> {
+    fn new(archive: &'a Archive) -> Self {
+        Self {
+            archive,
+            site: None,
+            imported: Imported::default(),
+            revisits: Vec::new(),
+            storer: Storer::new(archive),
+            visits: Vec::new(),
+            visits_bytes: 0,
+            unchanged: BTreeSet::new(),
+        }
+    }
+
+    fn take_all(
+        &mut self,
+        the_site: &OnceLock<SiteId>,
+        told: mpsc::Receiver<anyhow::Result<Told>>,
+        room: &Room,
+        tell: &mut dyn FnMut(u64),
+    ) -> anyhow::Result<()> {
+        for told in told {
+            self.site = the_site.get().copied();
+            match told? {
+                Told::Visit(pending) => self.remember(*pending)?,
+                Told::Known => self.imported.known += 1,
+                Told::Found(Found::Revisit { source, offset }) => {
+                    self.revisits.push((source as u32, offset));
+                }
+                Told::Found(Found::Skipped(why)) => {
+                    *self.imported.skipped.entry(why).or_default() += 1;
+                }
+                Told::Found(Found::Damaged(what)) => self.trouble(what),
+            }
+            tell(room.read_bytes.load(Ordering::Relaxed));
+        }
+        self.commit()
+    }
+
+    fn trouble(&mut self, what: String) {
+        tracing::warn!("not imported: {what}");
+        self.imported.damaged += 1;
+        if self.imported.troubles.len() < TROUBLES_KEPT {
+            self.imported.troubles.push(what);
+        }
+    }
 
     fn remember(&mut self, pending: Pending) -> anyhow::Result<()> {
-        self.batch.visits.push(pending);
-        match self.batch.visits.len() >= BATCH || self.batch.bytes >= BATCH_BYTES {
+        if let Some((put, _)) = &pending.version {
+            self.imported.versions += 1;
+            self.imported.body_bytes += pending.body_bytes;
+            self.imported.stored_bytes += put.new_bytes;
+        }
+        self.visits_bytes += pending.body_bytes;
+        self.visits.push(pending);
+        match self.visits.len() >= BATCH || self.visits_bytes >= BATCH_BYTES {
             true => self.commit(),
             false => Ok(()),
         }
     }
 
     fn commit(&mut self) -> anyhow::Result<()> {
-        let batch = std::mem::take(&mut self.batch);
-        let Some(site) = self.site.filter(|_| !batch.visits.is_empty()) else { return Ok(()) };
+        let visits = std::mem::take(&mut self.visits);
+        self.visits_bytes = 0;
+        self.unchanged.clear();
+        let Some(site) = self.site.filter(|_| !visits.is_empty()) else { return Ok(()) };
         self.archive.store.sync()?;
-        let found: Vec<Discovered> = batch
-            .visits
+        let found: Vec<Discovered> = visits
             .iter()
             .map(|p| Discovered { url: p.url.clone(), depth: 2, hops: 0, due_s: None })
             .collect();
-        let first_s = batch.visits.iter().map(|p| p.at_s).min().unwrap_or_default();
+        let first_s = visits.iter().map(|p| p.at_s).min().unwrap_or_default();
         let pages = self.archive.state.make_known(site, &found, first_s)?;
-        let changes: Vec<Change> = batch
-            .visits
+        let changes: Vec<Change> = visits
             .into_iter()
             .zip(pages)
             .map(|(pending, page)| Change::Imported(Box::new(visit(pending, page, site))))
@@ -335,7 +452,7 @@ impl Importer<'_> {
             None => false,
         };
         if let Some(unchanged) = current.filter(|_| is_unchanged) {
-            let is_known = self.batch.unchanged.contains(&(url.clone(), at_s))
+            let is_known = self.unchanged.contains(&(url.clone(), at_s))
                 || unchanged.at_s == at_s
                 || self
                     .archive
@@ -348,7 +465,7 @@ impl Importer<'_> {
                 return Ok(Ok(()));
             }
             self.imported.unchanged += 1;
-            self.batch.unchanged.insert((url.clone(), at_s));
+            self.unchanged.insert((url.clone(), at_s));
             let mark = page.as_ref().and_then(|page| page.mark);
             let pending = Pending {
                 at_s,
@@ -377,7 +494,7 @@ impl Importer<'_> {
         let digest = original.digest;
         let own_status = status(&record.block).filter(|status| *status != 304);
         let code = own_status.unwrap_or(original.status);
-        if self.is_known(page.as_ref(), url, at_s, code, digest)? {
+        if self.storer.is_known(page.as_ref(), url, at_s, code, digest)? {
             self.imported.known += 1;
             return Ok(());
         }
@@ -386,7 +503,7 @@ impl Importer<'_> {
             Some(_) => split_message(&record.block).0,
             None => &original.response_head,
         };
-        let previous = self.previous(url, page.as_ref());
+        let previous = self.storer.previous(url, page.as_ref());
         let group = self.site.map_or(original.group, |site| site.0);
         let version = NewVersion {
             url,
@@ -402,7 +519,8 @@ impl Importer<'_> {
             truncated: original.truncated.as_deref(),
             previous,
         };
-        self.put(&version, page)
+        let pending = self.storer.put(&version, page)?;
+        self.remember(pending)
     }
 
     /// The version that a revisit refers to: by URL and date, else the newest before it that has

@@ -1,4 +1,5 @@
-//! The files of an import, read and taken apart on a thread of their own.
+//! The files of an import: one thread reads them, and hands every capture to the thread that stores
+//! all captures of its URL.
 
 use std::{
     fs::File,
@@ -6,9 +7,8 @@ use std::{
     net::IpAddr,
     path::{Path, PathBuf},
     sync::{
-        Condvar, Mutex, PoisonError,
+        Condvar, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
-        mpsc,
     },
 };
 
@@ -26,8 +26,6 @@ use crate::exit::usage;
 const MAX_BLOCK_BYTES: u64 = 64 << 20;
 /// Captures on their way from the reader to the store, in bytes.
 const WAITING_BYTES: u64 = 24 << 20;
-/// Captures on their way, in number.
-const WAITING: usize = 256;
 
 /// A WARC or ARC file, perhaps inside a package.
 pub(crate) struct Source {
@@ -80,6 +78,10 @@ impl Source {
         }
     }
 
+    fn damage(&self, offset: u64, reason: &str) -> String {
+        format!("{}: the record at byte {offset}: {reason}", self.name())
+    }
+
     pub(crate) fn reader(&self) -> anyhow::Result<RecordReader<Part>> {
         let file =
             File::open(&self.path).with_context(|| format!("cannot read {}", self.name()))?;
@@ -116,193 +118,43 @@ impl Seek for Part {
     }
 }
 
-/// What was found in a file.
+/// What was found in a file beside captures.
 pub(crate) enum Found {
-    Capture(Box<FoundCapture>),
     /// A revisit record, read again once all captures are in.
-    Revisit {
-        source: usize,
-        offset: u64,
-    },
+    Revisit { source: usize, offset: u64 },
     /// A record of a kind that is not imported, and why in a word.
     Skipped(String),
     /// A record that could not be read.
     Damaged(String),
 }
 
-/// A response, as the store wants it.
-pub(crate) struct FoundCapture {
+/// A response as it was read, not looked at yet.
+pub(crate) struct RawCapture {
     pub(crate) url: CanonicalUrl,
-    pub(crate) at_s: i64,
-    pub(crate) status: u16,
-    pub(crate) protocol: String,
-    pub(crate) tls: Option<String>,
-    pub(crate) server_address: Option<IpAddr>,
-    pub(crate) request_head: Vec<u8>,
-    pub(crate) response_head: Vec<u8>,
-    /// The record's block, or the body alone where its chunks were undone.
-    bytes: Vec<u8>,
-    body_start: usize,
-    pub(crate) truncated: Option<String>,
+    at_s: i64,
+    source: usize,
+    record: Record,
+    request: Option<Vec<u8>>,
 }
 
-impl FoundCapture {
-    pub(crate) fn body(&self) -> &[u8] {
-        &self.bytes[self.body_start..]
-    }
-}
-
-/// Bounds the bytes that wait between two threads.
-pub(crate) struct Room {
-    used: Mutex<u64>,
-    freed: Condvar,
-    /// How far all files together were read.
-    pub(crate) read_bytes: AtomicU64,
-}
-
-impl Room {
-    pub(crate) fn new() -> Self {
-        Self { used: Mutex::new(0), freed: Condvar::new(), read_bytes: AtomicU64::new(0) }
+impl RawCapture {
+    /// Bytes that it holds.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.record.block.len() as u64
     }
 
-    fn take(&self, bytes: u64) {
-        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        while *used > 0 && *used + bytes > WAITING_BYTES {
-            used = self.freed.wait(used).unwrap_or_else(PoisonError::into_inner);
-        }
-        *used += bytes;
-    }
-
-    /// A capture was stored.
-    pub(crate) fn give_back(&self, capture: &FoundCapture) {
-        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        *used = used.saturating_sub(capture.bytes.len() as u64);
-        self.freed.notify_all();
-    }
-}
-
-/// A channel with room for a few captures.
-pub(crate) fn channel() -> (mpsc::SyncSender<Found>, mpsc::Receiver<Found>) {
-    mpsc::sync_channel(WAITING)
-}
-
-/// Reads every file and sends what it finds. Ends early when nobody listens any more.
-pub(crate) fn read_all(
-    sources: &[Source],
-    is_trusting: bool,
-    room: &Room,
-    found: &mpsc::SyncSender<Found>,
-) {
-    let mut done_bytes = 0;
-    for (number, source) in sources.iter().enumerate() {
-        let reading = Reading { source, number, is_trusting, room, found, done_bytes };
-        let sent = match source.reader() {
-            Ok(reader) => reading.all(reader),
-            Err(error) => reading.send(Found::Damaged(format!("{error:#}"))),
-        };
-        if sent.is_none() {
-            return;
-        }
-        done_bytes += source.bytes;
-        room.read_bytes.store(done_bytes, Ordering::Relaxed);
-    }
-}
-
-struct Reading<'a> {
-    source: &'a Source,
-    number: usize,
-    is_trusting: bool,
-    room: &'a Room,
-    found: &'a mpsc::SyncSender<Found>,
-    done_bytes: u64,
-}
-
-impl Reading<'_> {
-    fn send(&self, found: Found) -> Option<()> {
-        self.found.send(found).ok()
-    }
-
-    fn damaged(&self, offset: u64, reason: &str) -> Option<()> {
-        let name = self.source.name();
-        self.send(Found::Damaged(format!("{name}: the record at byte {offset}: {reason}")))
-    }
-
-    /// None once nobody listens.
-    fn all(&self, mut reader: RecordReader<Part>) -> Option<()> {
-        let mut pairing = Pairing::default();
-        loop {
-            match reader.next_record() {
-                Ok(Some(record)) => {
-                    for paired in pairing.next(record) {
-                        self.paired(paired)?;
-                    }
-                }
-                Ok(None) => break,
-                Err(WarcError::Damaged { offset, reason }) => self.damaged(offset, &reason)?,
-                Err(other) => {
-                    self.send(Found::Damaged(format!("{}: {other}", self.source.name())))?;
-                    break;
-                }
-            }
-            let read_bytes = self.done_bytes + reader.position();
-            self.room.read_bytes.store(read_bytes, Ordering::Relaxed);
-        }
-        pairing.finish().map_or(Some(()), |paired| self.paired(paired))
-    }
-
-    fn paired(&self, paired: Paired) -> Option<()> {
-        let offset = paired.record.offset;
-        match self.judge(paired) {
-            Ok(Some(found)) => {
-                if let Found::Capture(capture) = &found {
-                    self.room.take(capture.bytes.len() as u64);
-                }
-                self.send(found)
-            }
-            Ok(None) => Some(()),
-            Err(reason) => self.damaged(offset, &reason),
-        }
-    }
-
-    fn judge(&self, paired: Paired) -> Result<Option<Found>, String> {
-        let record = paired.record;
-        let skipped = |why: &str| Ok(Some(Found::Skipped(why.to_owned())));
-        match record.kind {
-            RecordType::Warcinfo => return Ok(None),
-            RecordType::Response | RecordType::Revisit | RecordType::Resource => {}
-            other => return skipped(&format!("{other} record")),
-        }
-        let uri = record.target_uri().ok_or("it has no WARC-Target-URI")?;
-        let scheme = uri.split(':').next().unwrap_or_default().to_ascii_lowercase();
-        if scheme != "http" && scheme != "https" {
-            return skipped(&format!("{scheme}: capture"));
-        }
-        let method = paired.request.as_deref().map_or(&b"GET"[..], request_method);
-        if method != b"GET" && record.kind != RecordType::Resource {
-            return skipped(&format!("{} request", String::from_utf8_lossy(method)));
-        }
-        if record.kind == RecordType::Revisit {
-            return Ok(Some(Found::Revisit { source: self.number, offset: record.offset }));
-        }
-        if record.fields.get("WARC-Segment-Number").is_some() {
-            return Err("it is cut into segments".to_owned());
-        }
-        if record.is_block_left_out {
-            return Err(format!("its block is longer than {} MiB", MAX_BLOCK_BYTES >> 20));
-        }
-        let url = CanonicalUrl::parse(uri).map_err(|error| error.to_string())?;
-        let at_s = record.date_s().ok_or("it has no date that can be read")?;
-        let capture = self.capture(record, url, at_s, paired.request)?;
-        Ok(Some(Found::Capture(Box::new(capture))))
-    }
-
-    fn capture(
-        &self,
-        record: Record,
-        url: CanonicalUrl,
-        at_s: i64,
-        request: Option<Vec<u8>>,
+    /// Checks it and takes it apart; refuses it in words that name the file and the place.
+    pub(crate) fn open(
+        self,
+        sources: &[Source],
+        is_trusting: bool,
     ) -> Result<FoundCapture, String> {
+        let (source, offset) = (self.source, self.record.offset);
+        self.take_apart(is_trusting).map_err(|reason| sources[source].damage(offset, &reason))
+    }
+
+    fn take_apart(self, is_trusting: bool) -> Result<FoundCapture, String> {
+        let Self { url, at_s, record, request, .. } = self;
         let mut protocol = String::new();
         let (mut tls, mut truncated) = (None, None);
         for name in record.fields.all("WARC-Protocol").filter(|n| n.len() <= MAX_WORD_BYTES) {
@@ -315,7 +167,7 @@ impl Reading<'_> {
             truncated = Some(reason.chars().take(60).collect());
         }
         let address = record.fields.get("WARC-IP-Address").and_then(|text| text.parse().ok());
-        if !self.is_trusting {
+        if !is_trusting {
             check_digests(&record)?;
         }
         let (status, response_head, owned) = if record.kind == RecordType::Resource {
@@ -355,6 +207,184 @@ impl Reading<'_> {
             body_start,
             truncated,
         })
+    }
+}
+
+/// A response, as the store wants it.
+pub(crate) struct FoundCapture {
+    pub(crate) url: CanonicalUrl,
+    pub(crate) at_s: i64,
+    pub(crate) status: u16,
+    pub(crate) protocol: String,
+    pub(crate) tls: Option<String>,
+    pub(crate) server_address: Option<IpAddr>,
+    pub(crate) request_head: Vec<u8>,
+    pub(crate) response_head: Vec<u8>,
+    /// The record's block, or the body alone where its chunks were undone.
+    bytes: Vec<u8>,
+    body_start: usize,
+    pub(crate) truncated: Option<String>,
+}
+
+impl FoundCapture {
+    pub(crate) fn body(&self) -> &[u8] {
+        &self.bytes[self.body_start..]
+    }
+}
+
+/// Bounds the bytes that wait between threads.
+pub(crate) struct Room {
+    /// Bytes in use; none once the room is closed.
+    used: Mutex<Option<u64>>,
+    freed: Condvar,
+    /// How far all files together were read.
+    pub(crate) read_bytes: AtomicU64,
+}
+
+impl Room {
+    pub(crate) fn new() -> Self {
+        Self { used: Mutex::new(Some(0)), freed: Condvar::new(), read_bytes: AtomicU64::new(0) }
+    }
+
+    fn used(&self) -> MutexGuard<'_, Option<u64>> {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for room; none once the room is closed.
+    fn take(&self, bytes: u64) -> Option<()> {
+        let is_full =
+            |used: &mut Option<u64>| used.is_some_and(|n| n > 0 && n + bytes > WAITING_BYTES);
+        let waited = self.freed.wait_while(self.used(), is_full);
+        let mut used = waited.unwrap_or_else(PoisonError::into_inner);
+        *used.as_mut()? += bytes;
+        Some(())
+    }
+
+    /// A capture of so many bytes was stored.
+    pub(crate) fn give_back(&self, bytes: u64) {
+        if let Some(used) = self.used().as_mut() {
+            *used = used.saturating_sub(bytes);
+        }
+        self.freed.notify_all();
+    }
+
+    /// Nothing more is wanted: whoever waits must not wait for ever.
+    pub(crate) fn close(&self) {
+        *self.used() = None;
+        self.freed.notify_all();
+    }
+}
+
+/// Who takes what is found; None once nobody wants any more.
+pub(crate) trait Taking {
+    fn capture(&mut self, capture: Box<RawCapture>) -> Option<()>;
+    fn other(&mut self, found: Found) -> Option<()>;
+}
+
+/// Reads every file and hands on what it finds. Ends early when nobody wants it any more.
+pub(crate) fn read_all(sources: &[Source], room: &Room, taking: &mut dyn Taking) {
+    let mut done_bytes = 0;
+    for (number, source) in sources.iter().enumerate() {
+        let mut reading = Reading { source, number, room, taking, done_bytes };
+        let sent = match source.reader() {
+            Ok(reader) => reading.all(reader),
+            Err(error) => reading.taking.other(Found::Damaged(format!("{error:#}"))),
+        };
+        if sent.is_none() {
+            return;
+        }
+        done_bytes += source.bytes;
+        room.read_bytes.store(done_bytes, Ordering::Relaxed);
+    }
+}
+
+enum Judged {
+    Capture(Box<RawCapture>),
+    Other(Found),
+    Nothing,
+}
+
+struct Reading<'a> {
+    source: &'a Source,
+    number: usize,
+    room: &'a Room,
+    taking: &'a mut dyn Taking,
+    done_bytes: u64,
+}
+
+impl Reading<'_> {
+    fn damaged(&mut self, offset: u64, reason: &str) -> Option<()> {
+        self.taking.other(Found::Damaged(self.source.damage(offset, reason)))
+    }
+
+    /// None once nobody wants more.
+    fn all(&mut self, mut reader: RecordReader<Part>) -> Option<()> {
+        let mut pairing = Pairing::default();
+        loop {
+            match reader.next_record() {
+                Ok(Some(record)) => {
+                    for paired in pairing.next(record) {
+                        self.paired(paired)?;
+                    }
+                }
+                Ok(None) => break,
+                Err(WarcError::Damaged { offset, reason }) => self.damaged(offset, &reason)?,
+                Err(other) => {
+                    self.taking
+                        .other(Found::Damaged(format!("{}: {other}", self.source.name())))?;
+                    break;
+                }
+            }
+            let read_bytes = self.done_bytes + reader.position();
+            self.room.read_bytes.store(read_bytes, Ordering::Relaxed);
+        }
+        pairing.finish().map_or(Some(()), |paired| self.paired(paired))
+    }
+
+    fn paired(&mut self, paired: Paired) -> Option<()> {
+        let offset = paired.record.offset;
+        match self.judge(paired) {
+            Ok(Judged::Capture(capture)) => {
+                self.room.take(capture.bytes())?;
+                self.taking.capture(capture)
+            }
+            Ok(Judged::Other(found)) => self.taking.other(found),
+            Ok(Judged::Nothing) => Some(()),
+            Err(reason) => self.damaged(offset, &reason),
+        }
+    }
+
+    fn judge(&self, paired: Paired) -> Result<Judged, String> {
+        let record = paired.record;
+        let skipped = |why: &str| Ok(Judged::Other(Found::Skipped(why.to_owned())));
+        match record.kind {
+            RecordType::Warcinfo => return Ok(Judged::Nothing),
+            RecordType::Response | RecordType::Revisit | RecordType::Resource => {}
+            other => return skipped(&format!("{other} record")),
+        }
+        let uri = record.target_uri().ok_or("it has no WARC-Target-URI")?;
+        let scheme = uri.split(':').next().unwrap_or_default().to_ascii_lowercase();
+        if scheme != "http" && scheme != "https" {
+            return skipped(&format!("{scheme}: capture"));
+        }
+        let method = paired.request.as_deref().map_or(&b"GET"[..], request_method);
+        if method != b"GET" && record.kind != RecordType::Resource {
+            return skipped(&format!("{} request", String::from_utf8_lossy(method)));
+        }
+        if record.kind == RecordType::Revisit {
+            let (source, offset) = (self.number, record.offset);
+            return Ok(Judged::Other(Found::Revisit { source, offset }));
+        }
+        if record.fields.get("WARC-Segment-Number").is_some() {
+            return Err("it is cut into segments".to_owned());
+        }
+        if record.is_block_left_out {
+            return Err(format!("its block is longer than {} MiB", MAX_BLOCK_BYTES >> 20));
+        }
+        let url = CanonicalUrl::parse(uri).map_err(|error| error.to_string())?;
+        let at_s = record.date_s().ok_or("it has no date that can be read")?;
+        let (source, request) = (self.number, paired.request);
+        Ok(Judged::Capture(Box::new(RawCapture { url, at_s, source, record, request })))
     }
 }
 

@@ -1,5 +1,5 @@
 //! What the state costs at many URLs: `scale --urls N [--at M] [--updates N] [--changed PERCENT]
-//! [--together N] [--dir D]`. With `--at` the visits are measured at M URLs as well, on the way to N.
+//! [--together N] [--dir D]`, or `scale --open FILE` of a state that there is. With `--at` the visits are measured at M URLs as well, on the way to N.
 //!
 //! Generated URLs of one site become known in the crawler's batches, due buckets are loaded in the
 //! refresher's way, and the pages that come are visited in random order. The same rows go in the
@@ -53,6 +53,9 @@ impl Arguments {
 }
 
 fn main() {
+    if let Some(path) = value_of("--open") {
+        return print_opened(Path::new(&path));
+    }
     let arguments = arguments();
     let _ = std::fs::remove_dir_all(&arguments.dir);
     std::fs::create_dir_all(&arguments.dir).unwrap();
@@ -81,12 +84,29 @@ fn main() {
     std::fs::remove_dir_all(&arguments.dir).unwrap();
 }
 
+/// Opens a state, which brings it to the present format, and tells what it takes.
+fn print_opened(path: &Path) {
+    let begin = Instant::now();
+    let state = SqliteState::open(path, BUCKET_S).unwrap();
+    println!("opened: {:.3} s", begin.elapsed().as_secs_f64());
+    state.tidy_up().unwrap();
+    let (stats, wrong) = (state.stats().unwrap(), state.check().unwrap());
+    println!(
+        "{} pages, {} visits, {} versions; wrong: {wrong:?}",
+        stats.pages, stats.visits, stats.versions
+    );
+    drop(state);
+    println!("{} bytes", std::fs::metadata(path).unwrap().len());
+    print_tables(path, stats.pages);
+}
+
+fn value_of(name: &str) -> Option<String> {
+    let mut given = std::env::args().skip_while(|argument| argument != name);
+    given.nth(1)
+}
+
 fn arguments() -> Arguments {
-    let given: Vec<String> = std::env::args().skip(1).collect();
-    let value = |name: &str| {
-        let at = given.iter().position(|argument| argument == name)?;
-        given.get(at + 1).cloned()
-    };
+    let value = value_of;
     let number = |name: &str, default: u64| value(name).map_or(default, |n| n.parse().unwrap());
     let urls = number("--urls", 1_000_000);
     Arguments {

@@ -11,7 +11,6 @@ use crate::error::{BackendError, StoreError, from_backend};
 use crate::index::{Index, PackRecord, Share};
 use crate::pack::{Found, PackEnd, PackHead, Place, damaged, pack_name, pack_number, walk};
 use crate::put::{OpenPack, bodies_share, rows_shares};
-use crate::similar::Similar;
 use crate::store::Writer;
 use crate::{forget, rows};
 
@@ -58,7 +57,6 @@ pub(crate) fn catch_up(
         next_version: index.next_version()?,
         shares: BTreeMap::new(),
         failed: false,
-        similar: Similar::default(),
         references: None,
     };
     Ok((writer, next_pack))

@@ -34,15 +34,29 @@ pub(crate) struct OpenPack {
 impl Store {
     /// Stores a version. It can be read at once here; it is durable after the next
     /// [`sync`](Self::sync).
+    ///
+    /// Several threads may put at once: each compresses its own body, and they take turns only to
+    /// write.
     pub fn put(&self, version: &NewVersion<'_>) -> Result<Put, StoreError> {
         check_limits(version)?;
         let digest = Digest::of(version.body);
+        let squeezed = match self.is_known(&digest)? {
+            true => None,
+            false => Some(self.squeeze(version, digest)?),
+        };
         let mut writer = self.writer();
         writer.check()?;
-        let known = self.options.steps.file && self.find_body(&digest)?.is_some();
-        let body_bytes = match known {
-            true => writer.build_upon(digest),
-            false => self.put_body(&mut writer, version, digest)?,
+        // What was known may have been compacted away since, and what was not may have come.
+        let known = self.is_known(&digest)?;
+        let body_bytes = match (known, squeezed) {
+            (true, _) => writer.build_upon(digest),
+            (false, Some(squeezed)) if self.is_base_there(&squeezed)? => {
+                self.put_body(&mut writer, digest, squeezed)?
+            }
+            (false, _) => {
+                let alone = self.squeeze_against(version, digest, version.body.into(), None);
+                self.put_body(&mut writer, digest, alone)?
+            }
         };
         let id = writer.next_version;
         writer.next_version += 1;
@@ -68,16 +82,33 @@ impl Store {
         self.sync_writer(&mut writer)
     }
 
-    /// Compresses a body that is new and appends it.
-    fn put_body(
-        &self,
-        writer: &mut Writer,
-        version: &NewVersion<'_>,
-        digest: Digest,
-    ) -> Result<u64, StoreError> {
+    fn is_known(&self, digest: &Digest) -> Result<bool, StoreError> {
+        Ok(self.options.steps.file && self.find_body(digest)?.is_some())
+    }
+
+    fn is_base_there(&self, squeezed: &Squeezed) -> Result<bool, StoreError> {
+        match &squeezed.head.reference {
+            Reference::Body(base) => Ok(self.find_body(base)?.is_some()),
+            _ => Ok(true),
+        }
+    }
+
+    /// Compresses a body that is new.
+    fn squeeze(&self, version: &NewVersion<'_>, digest: Digest) -> Result<Squeezed, StoreError> {
         let class = Class::judge(version.response_head, version.body);
         let body = self.prepare(version.body, class);
-        let base = self.choose_base(writer, version, class, &body, digest)?;
+        let base = self.choose_base(version, class, &body, digest)?;
+        Ok(self.squeeze_against(version, digest, body, base))
+    }
+
+    fn squeeze_against(
+        &self,
+        version: &NewVersion<'_>,
+        digest: Digest,
+        body: Cow<'_, [u8]>,
+        base: Option<Base>,
+    ) -> Squeezed {
+        let class = Class::judge(version.response_head, version.body);
         let (reference, depth, base) = match base {
             Some(base) => (Reference::Body(base.digest), base.depth + 1, base.bytes),
             None => (Reference::Nothing, 0, Vec::new()),
@@ -87,30 +118,35 @@ impl Store {
             None => self.options.first_level,
         };
         let squeezed = squeeze::compress(&body, level, &base);
-        let (coding, data) = match squeezed.len() < body.len() {
-            true => (Coding::Zstd, &squeezed[..]),
-            false => (Coding::Plain, &body[..]),
+        let (coding, data, reference, depth) = match squeezed.len() < body.len() {
+            true => (Coding::Zstd, &squeezed[..], reference, depth),
+            false => (Coding::Plain, &body[..], Reference::Nothing, 0),
         };
         let recoded = matches!(body, Cow::Owned(_));
-        let entry = BodyEntry {
+        let entries = vec![BodyEntry {
             digest,
             body_bytes: version.body.len() as u64,
             recoding: if recoded { Recoding::Gzip as u8 } else { 0 },
             stored_bytes: body.len() as u64,
-        };
-        let entries = vec![entry];
-        let (reference, depth) = match coding {
-            Coding::Zstd => (reference, depth),
-            Coding::Plain => (Reference::Nothing, 0),
-        };
-        if let Reference::Body(base) = &reference {
+        }];
+        let head = BodiesHead { group: version.group, class, coding, reference, depth, entries };
+        let payload = head.encode(data);
+        Squeezed { head, payload }
+    }
+
+    /// Appends a body that is new.
+    fn put_body(
+        &self,
+        writer: &mut Writer,
+        digest: Digest,
+        Squeezed { head, payload }: Squeezed,
+    ) -> Result<u64, StoreError> {
+        if let Reference::Body(base) = &head.reference {
             writer.build_upon(*base);
         }
-        let group = version.group;
-        let head = BodiesHead { group, class, coding, reference, depth, entries };
-        let place = self.append(writer, ChunkKind::Bodies, &head.encode(data))?;
+        let place = self.append(writer, ChunkKind::Bodies, &payload)?;
         let written = writer.open.as_ref().map_or(0, |open| open.length - place.offset);
-        writer.shares.entry(version.group).or_default().add(&bodies_share(&head, written));
+        writer.shares.entry(head.group).or_default().add(&bodies_share(&head, written));
         let mut pending = self.pending.write().unwrap_or_else(PoisonError::into_inner);
         pending.bodies.insert(digest, place);
         Ok(written)
@@ -130,7 +166,6 @@ impl Store {
     /// site that resembles it most.
     fn choose_base(
         &self,
-        writer: &mut Writer,
         version: &NewVersion<'_>,
         class: Class,
         body: &[u8],
@@ -149,12 +184,16 @@ impl Store {
         }
         if steps.block_in_space {
             let sketch = similar::sketch(body);
-            if base.is_none()
-                && let Some(found) = writer.similar.find(version.group, &sketch)
-            {
+            let found = {
+                let mut similar = self.similar.lock().unwrap_or_else(PoisonError::into_inner);
+                let wanted = base.is_none();
+                let found = wanted.then(|| similar.find(version.group, &sketch)).flatten();
+                similar.remember(version.group, &sketch, digest);
+                found
+            };
+            if let Some(found) = found {
                 base = self.base(found)?;
             }
-            writer.similar.remember(version.group, &sketch, digest);
         }
         Ok(base)
     }
@@ -288,6 +327,12 @@ impl Store {
         *pending = Pending::default();
         Ok(())
     }
+}
+
+/// A body that was compressed and is not written yet.
+struct Squeezed {
+    head: BodiesHead,
+    payload: Vec<u8>,
 }
 
 /// A body to compress against.

@@ -1,4 +1,4 @@
-use crate::error::{StoreError, from_backend};
+use crate::error::StoreError;
 use crate::stats::SiteBytes;
 use crate::store::Store;
 
@@ -8,11 +8,5 @@ impl Store {
     pub fn site_bytes(&self) -> Result<Vec<SiteBytes>, StoreError> {
         let shares = self.index().shares()?;
         Ok(shares.iter().map(|(group, share)| SiteBytes::of(*group, share)).collect())
-    }
-
-    /// All bytes of the packs.
-    pub fn pack_bytes(&self) -> Result<u64, StoreError> {
-        let packs = self.backend.list().map_err(from_backend)?;
-        Ok(packs.into_iter().map(|(_, length)| length).sum())
     }
 }

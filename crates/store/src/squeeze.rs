@@ -16,29 +16,58 @@ thread_local! {
     /// Making a context takes as long as decompressing fifty kilobytes. Only one that refers to
     /// nothing can be used again: a reference would have to outlive it.
     static CONTEXT: RefCell<DCtx<'static>> = RefCell::new(DCtx::create());
+    /// The same for compressing, with the room for what comes out.
+    static COMPRESSING: RefCell<(CCtx<'static>, Vec<u8>)> =
+        RefCell::new((CCtx::create(), Vec::new()));
 }
+
+/// Larger buffers are given back.
+const KEPT_BUFFER_BYTES: usize = 4 << 20;
+/// Above this, a context holds too much memory to be kept.
+const KEPT_LEVEL_MAX: i32 = 9;
 
 /// Compresses `raw` at `level`; `reference` must be given again to get it back.
 pub(crate) fn compress(raw: &[u8], level: i32, reference: &[u8]) -> Vec<u8> {
-    let reach = raw.len() + reference.len();
-    let mut context = CCtx::create();
-    let mut out = Vec::with_capacity(zstd::zstd_safe::compress_bound(raw.len()));
+    if !reference.is_empty() || level > KEPT_LEVEL_MAX {
+        let mut out = Vec::new();
+        compress_with(&mut CCtx::create(), &mut out, raw, level, reference);
+        return out;
+    }
+    COMPRESSING.with_borrow_mut(|(context, out)| {
+        compress_with(context, out, raw, level, b"");
+        let data = out.clone();
+        if out.capacity() > KEPT_BUFFER_BYTES {
+            *out = Vec::new();
+        }
+        data
+    })
+}
+
+fn compress_with<'a>(
+    context: &mut CCtx<'a>,
+    out: &mut Vec<u8>,
+    raw: &[u8],
+    level: i32,
+    reference: &'a [u8],
+) {
+    out.clear();
+    out.reserve(zstd::zstd_safe::compress_bound(raw.len()));
     let result = (|| {
         context.set_parameter(CParameter::CompressionLevel(level))?;
         // The length is in the directory, the checksum in the chunk: the frame repeats neither.
         context.set_parameter(CParameter::ContentSizeFlag(false))?;
         context.set_parameter(CParameter::ChecksumFlag(false))?;
         if !reference.is_empty() {
+            let reach = raw.len() + reference.len();
             let window_log = (usize::BITS - reach.leading_zeros()).clamp(10, 27);
             context.set_parameter(CParameter::WindowLog(window_log))?;
             let far = reach > LONG_DISTANCE_FROM_BYTES;
             context.set_parameter(CParameter::EnableLongDistanceMatching(far))?;
             context.ref_prefix(reference)?;
         }
-        context.compress2(&mut out, raw)
+        context.compress2(out, raw)
     })();
     assert!(result.is_ok(), "zstd compresses any bytes into a buffer of its own bound");
-    out
 }
 
 /// The `raw_bytes` bytes that were compressed against `reference`.

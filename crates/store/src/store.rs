@@ -28,6 +28,8 @@ pub struct Store {
     pub(crate) frames: Cache<Vec<u8>>,
     pub(crate) rows: Cache<Vec<Row>>,
     pub(crate) spare: Spare,
+    /// Pages seen lately, for finding one that resembles a new page.
+    pub(crate) similar: Mutex<Similar>,
     pub(crate) next_pack: AtomicU64,
     /// Held while compacting, which takes long and lets everybody else go on.
     pub(crate) compacting: Mutex<()>,
@@ -45,8 +47,6 @@ pub(crate) struct Pending {
 pub(crate) struct Writer {
     pub(crate) open: Option<put::OpenPack>,
     pub(crate) next_version: u64,
-    /// Pages seen lately, for finding one that resembles a new page.
-    pub(crate) similar: Similar,
     /// While compacting: the stored bodies that were built upon meanwhile, which must not go.
     pub(crate) references: Option<BTreeSet<Digest>>,
     /// What the open pack holds by site, as far as the index does not know it yet.
@@ -62,7 +62,6 @@ impl Writer {
         Self {
             open: None,
             next_version: 0,
-            similar: Similar::default(),
             references: None,
             shares: BTreeMap::new(),
             failed: true,
@@ -86,6 +85,7 @@ impl Store {
             frames: Cache::new(options.cache_bytes),
             rows: Cache::new(ROWS_CACHE_BYTES.min(options.cache_bytes)),
             spare: Spare::default(),
+            similar: Mutex::default(),
             backend,
             options,
             index: Mutex::new(index),

@@ -507,6 +507,7 @@ impl Crawl {
         }
         let mut places = Vec::new();
         while places.len() < NEW_PAGES
+            && self.ordering.loading.len() < NEW_PAGES
             && self.frontier.queued() + places.len() < self.options.queue_max
             && let Some(server) = self.ordering.hungry.pop_first()
         {

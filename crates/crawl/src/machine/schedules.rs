@@ -17,6 +17,8 @@ pub(super) struct SiteSchedule {
     ready: bool,
     /// The day and the visits made in it.
     today: (i64, u64),
+    /// When a day's visits were last used up.
+    spent_s: Option<i64>,
 }
 
 /// Whether a site may be collected, and until when that holds.
@@ -60,7 +62,7 @@ impl Crawl {
             self.schedules.entry(site.id).or_insert_with(|| {
                 out.push(Command::LoadShared(site.id));
                 let scheduler = PageRevisitScheduler::new(settings.clone(), bucket_s);
-                SiteSchedule { scheduler, ready: false, today: (0, 0) }
+                SiteSchedule { scheduler, ready: false, today: (0, 0), spent_s: None }
             });
         }
         self.look_again();
@@ -208,9 +210,12 @@ impl Crawl {
             *today = if today.0 == day { (day, today.1 + 1) } else { (day, 1) };
         }
         if schedule.scheduler.settings().visits_per_day == Some(schedule.today.1) {
+            schedule.spent_s = Some(now_ms / 1000);
             self.forget_door(site);
         }
         if self.options.visits_per_day == Some(self.today.1) {
+            let all = self.schedules.values_mut();
+            all.for_each(|schedule| schedule.spent_s = Some(now_ms / 1000));
             self.doors.values_mut().for_each(|door| door.until_ms = i64::MIN);
             self.doors_until_ms = i64::MIN;
         }
@@ -274,8 +279,13 @@ impl Crawl {
     }
 
     /// A server whose pages are visited late has its intervals stretched. Outside a site's hours,
-    /// pages are late for another reason.
+    /// and where a day's visits were used up since a page was due, pages are late for another
+    /// reason.
     fn note_lateness(&mut self, server: ServerId, due: &DuePage, visit: &VisitCommit) {
+        let spent_s = self.schedules.get(&due.site).and_then(|schedule| schedule.spent_s);
+        if spent_s.is_some_and(|spent_s| due.page.due_s.is_some_and(|due_s| due_s <= spent_s)) {
+            return;
+        }
         let opened_s = self.doors.get(&due.site).map_or(i64::MIN, |door| door.opened_ms / 1000);
         let planned_s = due.page.due_s.filter(|_| due.page.visited_s.is_some() && !due.pulled);
         let planned_s = planned_s.map(|due_s| due_s.max(opened_s));

@@ -7,16 +7,20 @@
 //! - [`simulation`]: the event queue that carries out the machine's commands;
 //! - [`checkers`]: one law each, watching from outside;
 //! - [`seeds`]: thousands of small worlds, one after the other.
+//! - [`compare_orders`]: which share of the importance was collected early, by crawl order.
 
 pub mod checkers;
 pub mod oddities;
+pub mod ordering;
 pub mod seeds;
 pub mod simulation;
 pub mod web;
 
+use nenrin_order::Strategy;
 use nenrin_revisit::{CollectingWindow, RevisitSettings};
 use serde::Serialize;
 
+pub use ordering::{OrderOutcome, compare_orders};
 pub use simulation::{Sabotage, run};
 
 /// One simulation.
@@ -48,6 +52,10 @@ pub struct CrawlOptions {
     pub robots_changes: bool,
     /// Servers that the crawler may keep in memory at rest, if not its own default.
     pub servers_kept: Option<usize>,
+    /// Which new page goes first.
+    pub order: Strategy,
+    /// Whether some pages are linked to much more often than others, wherever they lie.
+    pub favourites: bool,
     /// A law to be broken on purpose, to see its checker fail.
     pub sabotage: Option<Sabotage>,
 }
@@ -68,6 +76,8 @@ impl Default for CrawlOptions {
             oddities: true,
             robots_changes: true,
             servers_kept: None,
+            order: Strategy::Auto,
+            favourites: false,
             sabotage: None,
         }
     }

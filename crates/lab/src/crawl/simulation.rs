@@ -61,6 +61,8 @@ struct Simulation {
     judgement: Judgement,
     report: CrawlReport,
     next_version: u64,
+    /// Pages in the order of their first versions.
+    collected: Vec<CanonicalUrl>,
     /// When the machine wants to be called.
     wake_ms: Option<i64>,
     /// Grows with every crash, so that what was pending before is not delivered after.
@@ -82,6 +84,13 @@ enum Happening {
 
 /// Runs one simulation.
 pub fn run(options: &CrawlOptions) -> Result<CrawlReport, LabError> {
+    run_collected(options).map(|(report, _)| report)
+}
+
+/// Runs one simulation and tells in which order pages were first collected.
+pub(super) fn run_collected(
+    options: &CrawlOptions,
+) -> Result<(CrawlReport, Vec<CanonicalUrl>), LabError> {
     if options.servers == 0 || options.pages == 0 || options.time_s <= 0 || options.period_s <= 0 {
         let problem = "must all be above 0".to_owned();
         return Err(LabError::Setting { setting: "servers, pages, time and period", problem });
@@ -98,7 +107,8 @@ pub fn run(options: &CrawlOptions) -> Result<CrawlReport, LabError> {
         simulation.now_ms = at_ms;
         simulation.happen(pending)?;
     }
-    simulation.finish()
+    let collected = std::mem::take(&mut simulation.collected);
+    Ok((simulation.finish()?, collected))
 }
 
 impl Simulation {
@@ -107,7 +117,8 @@ impl Simulation {
             options: options.clone(),
             web: Web::new(options.seed, options.servers, options.pages, options.faults)
                 .with_oddities(options.oddities)
-                .with_moods(options.robots_changes),
+                .with_moods(options.robots_changes)
+                .with_favourites(options.favourites),
             state: SqliteState::in_memory(3600)?,
             machine: machine(options, None),
             queue: BTreeMap::new(),
@@ -137,6 +148,7 @@ impl Simulation {
                 violations: Vec::new(),
             },
             next_version: 0,
+            collected: Vec::new(),
             wake_ms: None,
             life: 0,
         })
@@ -419,6 +431,9 @@ impl Simulation {
         if let Some((order, truth)) = ticket.and_then(|t| self.under_way.get(&t)) {
             if visit.version.is_some() {
                 self.once.committed(&order.url, truth.revision);
+                if order.previous.is_none() {
+                    self.collected.push(order.url.clone());
+                }
             }
             self.judgement.visited(&self.web, &order.url, visit, *truth);
         }
@@ -445,8 +460,9 @@ impl Simulation {
         self.durability.check(&self.state)?;
         self.judgement.check(&self.web, &self.state)?;
         let mut starvation = Starvation::default();
-        if self.options.continuous.is_some() {
-            starvation.check(&self.web, &self.state, self.now_ms / 1000)?;
+        if let Some(settings) = &self.options.continuous {
+            let visits = settings.visits_per_day;
+            starvation.check(&self.web, &self.state, visits, self.now_ms / 1000)?;
         }
         self.report.pages = self.state.stats()?.pages;
         let stretched = self.state.stretched(1)?.first().map_or(100, |(_, percent)| *percent);
@@ -468,7 +484,7 @@ impl Simulation {
 
 fn machine(options: &CrawlOptions, asked_before_ms: Option<i64>) -> Crawl {
     let mut machine =
-        nenrin_crawl::CrawlOptions { asked_before_ms, ..nenrin_crawl::CrawlOptions::default() };
+        nenrin_crawl::CrawlOptions { asked_before_ms, order: options.order, ..Default::default() };
     if let Some(servers) = options.servers_kept {
         machine.servers_kept = servers;
     }
@@ -550,6 +566,15 @@ mod tests {
     }
 
     #[test]
+    fn a_budget_that_is_too_small_is_no_fault_of_the_server() {
+        let mut options = continuous("every(1d)");
+        options.continuous.as_mut().unwrap().visits_per_day = Some(5);
+        options.robots_changes = false;
+        let report = run(&CrawlOptions { servers: 2, faults: 0.0, ..options }).unwrap();
+        assert!(report.stretch_percent <= 150, "{report:?}");
+    }
+
+    #[test]
     fn a_server_that_cannot_keep_up_is_stretched_and_no_page_starves() {
         let overloaded = CrawlOptions {
             servers: 1,
@@ -558,6 +583,7 @@ mod tests {
             time_s: 12 * 86_400,
             crashes: 2,
             faults: 0.0,
+            robots_changes: false,
             ..continuous("every(1h)")
         };
         let report = run(&overloaded).unwrap();

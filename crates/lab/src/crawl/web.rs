@@ -16,6 +16,8 @@ pub struct Web {
     faults: f64,
     /// Whether some servers are not as they should be.
     pub(super) odd: bool,
+    /// Whether links go to some pages much more often than to others.
+    favourites: bool,
     /// Whether some servers' robots.txt is another now and then, or none.
     moody: bool,
 }
@@ -45,11 +47,15 @@ pub struct Reply {
 
 /// A robots.txt shuts this path on every server.
 const SHUT: &str = "/shut";
+/// Links to popular pages on each page.
+const FAVOURITES: u64 = 6;
+/// A prime, so that ranks spread over a server's pages.
+const SCATTER: u64 = 7_919;
 
 impl Web {
     /// A web of that many servers and pages.
     pub fn new(seed: u64, servers: u32, pages: u32, faults: f64) -> Self {
-        Self { seed, servers, pages, faults, odd: true, moody: true }
+        Self { seed, servers, pages, faults, odd: true, moody: true, favourites: false }
     }
 
     /// The same web, with odd servers or without.
@@ -77,6 +83,11 @@ impl Web {
             75..88 => RobotsMood::Broken,
             _ => RobotsMood::Silent,
         }
+    }
+
+    /// The same web, with pages that many link to or without.
+    pub fn with_favourites(self, favourites: bool) -> Self {
+        Self { favourites, ..self }
     }
 
     /// The top page of every server.
@@ -269,6 +280,15 @@ impl Web {
     fn links(&self, server: u32, page: u32, revision: u64) -> Vec<FoundLink> {
         let (s, p) = (u64::from(server), u64::from(page));
         let below = [2 * page + 1, 2 * page + 2].into_iter().filter(|&child| child < self.pages);
+        let link = |url| FoundLink { url, role: LinkRole::Page };
+        if self.favourites {
+            let around = (0..FAVOURITES).map(|n| (server, self.favourite(server, &[11, s, p, n])));
+            let elsewhere = self.skewed(&[12, s, p], self.servers);
+            let there = (elsewhere, self.favourite(elsewhere, &[13, s, p]));
+            let below = below.map(|page| (server, page));
+            let all = below.chain(around).chain([there]);
+            return all.filter_map(|(server, page)| self.url(server, page)).map(link).collect();
+        }
         let around = (0..3).map(|n| self.pick(&[6, s, p, revision, n], self.pages));
         let elsewhere = self.pick(&[7, s, p], self.servers);
         below
@@ -276,8 +296,26 @@ impl Web {
             .filter_map(|page| self.url(server, page))
             .chain(self.url(elsewhere, 0))
             .chain(self.odd_links(server, page))
-            .map(|url| FoundLink { url, role: LinkRole::Page })
+            .map(link)
             .collect()
+    }
+
+    /// A number below a bound, small ones much more often than large ones.
+    fn skewed(&self, parts: &[u64], below: u32) -> u32 {
+        ((self.draw(parts).powi(3) * f64::from(below)) as u32).min(below.saturating_sub(1))
+    }
+
+    /// A page of a server by how popular it is; where it lies says nothing of that.
+    fn favourite(&self, server: u32, parts: &[u64]) -> u32 {
+        let rank = u64::from(self.skewed(parts, self.pages));
+        let begin = self.hash(&[14, u64::from(server)]) % u64::from(self.pages);
+        ((rank * SCATTER + begin) % u64::from(self.pages)) as u32
+    }
+
+    /// Number of a URL's page among all, server by server; `None` for what may not be asked for.
+    pub(super) fn number(&self, url: &CanonicalUrl) -> Option<u32> {
+        let (server, page) = Self::place(url).filter(|_| self.exists(url) && self.allows(url))?;
+        Some(server * self.pages + page)
     }
 
     /// Where the links of a page lead at a time.

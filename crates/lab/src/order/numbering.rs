@@ -1,5 +1,3 @@
-use super::synthetic::mix;
-
 const UNKNOWN: u32 = u32::MAX;
 
 /// From the pages of a graph to their discovery numbers.
@@ -31,7 +29,7 @@ impl Numbering for ByPageId {
 }
 
 /// Numbers in a hash table by the 64-bit fingerprint of the URL, as a crawler must look them up
-/// for every link. A synthetic page has no URL; its fingerprint is its id with scattered bits.
+/// for every link. The text of a URL is hashed each time, by the hash that the state uses.
 pub(super) struct ByFingerprint {
     /// Open addressing: the upper half of the fingerprint and the number, in one word, so that a
     /// look-up costs one cache miss.
@@ -46,7 +44,7 @@ impl ByFingerprint {
 
     /// The slot that holds the page, or the empty one where it would stand.
     fn slot(&self, id: u32) -> usize {
-        let (fingerprint, mask) = (mix(u64::from(id) + 1), self.slots.len() - 1);
+        let (fingerprint, mask) = (fingerprint(id), self.slots.len() - 1);
         let mut slot = fingerprint as usize & mask;
         loop {
             let (upper, number) = self.slots[slot];
@@ -58,6 +56,27 @@ impl ByFingerprint {
     }
 }
 
+/// The URL of a page that has none: the length of real ones, and its id in two places of the text.
+const URL: [u8; 72] = *b"https://www.site-00000.example/section-17/2011/07/minutes-0000000000.htm";
+const SERVER_END: usize = 22;
+const PAGE_END: usize = 68;
+
+fn fingerprint(id: u32) -> u64 {
+    let mut url = URL;
+    write_digits(&mut url[SERVER_END - 5..SERVER_END], id / 100 % 100_000);
+    write_digits(&mut url[PAGE_END - 10..PAGE_END], id);
+    let mut first = [0; 8];
+    first.copy_from_slice(&blake3::hash(&url).as_bytes()[..8]);
+    u64::from_le_bytes(first)
+}
+
+fn write_digits(places: &mut [u8], mut number: u32) {
+    for place in places.iter_mut().rev() {
+        *place = b'0' + (number % 10) as u8;
+        number /= 10;
+    }
+}
+
 impl Numbering for ByFingerprint {
     fn number(&self, id: u32) -> Option<u32> {
         let (_, number) = self.slots[self.slot(id)];
@@ -66,13 +85,19 @@ impl Numbering for ByFingerprint {
 
     fn set(&mut self, id: u32, number: u32) {
         let slot = self.slot(id);
-        self.slots[slot] = ((mix(u64::from(id) + 1) >> 32) as u32, number);
+        self.slots[slot] = ((fingerprint(id) >> 32) as u32, number);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_page_has_a_url_of_its_own() {
+        let all: std::collections::BTreeSet<u64> = (0..20_000).map(fingerprint).collect();
+        assert_eq!(all.len(), 20_000);
+    }
 
     #[test]
     fn both_numberings_agree() {

@@ -201,7 +201,7 @@ impl Random {
 }
 
 /// Scatters the bits of a number over 64.
-pub(super) fn mix(number: u64) -> u64 {
+fn mix(number: u64) -> u64 {
     let mut bits = number;
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -22,13 +22,13 @@ const MIN_BYTES: usize = 128;
 const MAX_BYTES: usize = 8 << 20;
 /// What may come out of a body, so that a bomb stays a body.
 const MAX_PLAIN_BYTES: usize = 32 << 20;
-/// A JPEG above this takes four or five milliseconds to give back. Bytes decide, not the clock, so
+/// A JPEG above this takes some five milliseconds to give back. Bytes decide, not the clock, so
 /// that an archive comes out the same on a busy machine.
-const SLOW_JPEG_BYTES: usize = 40 << 10;
+const SLOW_JPEG_BYTES: usize = 48 << 10;
 /// And so does a PNG with this many bytes of pixels.
-const SLOW_PNG_PIXEL_BYTES: usize = 512 << 10;
+const SLOW_PNG_PIXEL_BYTES: usize = 768 << 10;
 /// Redoing LZW is quicker, so a GIF is judged as it is.
-const SLOW_GIF_BYTES: usize = 64 << 10;
+const SLOW_GIF_BYTES: usize = 128 << 10;
 
 /// How a body was rewritten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,6 +14,8 @@ use crate::crawl::{
 const TRAP_PAGES_MAX: usize = 200;
 /// Visits that must have been compared before a sitemap is held to its honesty.
 const COMPARED_MIN: u32 = 60;
+/// Changes that it must have told of in time: one that is itself read rarely misses most of them.
+const RIGHT_MIN: u32 = 10;
 
 /// The law: what is not the page is no version of it. A page that does not exist is never taken once
 /// the server's look for such pages is known; a real page is never called gone; a challenge is a
@@ -108,7 +110,6 @@ impl Judgement {
     fn check_sitemap(&mut self, web: &Web, number: u32, learnt: &ServerLearning) {
         for source in learnt.signals.sources.values() {
             let trust = source.trust;
-            let changes = trust.right + trust.missed;
             match web.honesty(number) {
                 Honesty::Lying if trust.is_believed() => {
                     self.findings
@@ -116,7 +117,7 @@ impl Judgement {
                 }
                 Honesty::Honest
                     if trust.compared() >= COMPARED_MIN
-                        && changes >= 10
+                        && trust.right >= RIGHT_MIN
                         && !trust.is_believed() =>
                 {
                     self.findings.note(|| {

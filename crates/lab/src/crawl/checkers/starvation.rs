@@ -8,7 +8,7 @@ use crate::crawl::web::{RobotsMood, Web};
 const PATIENCE_S: i64 = 2 * 86_400;
 
 /// The law: where pages have times of their own, every page has one, and none waits for ever. A page
-/// waits rightly while its server's robots.txt cannot be had.
+/// waits rightly while its server's robots.txt cannot be had, or for its turn in a day's visits.
 #[derive(Debug, Default)]
 pub struct Starvation {
     /// What was broken.
@@ -17,7 +17,17 @@ pub struct Starvation {
 
 impl Starvation {
     /// Looks at every page at the end.
-    pub fn check(&mut self, web: &Web, state: &dyn State, now_s: i64) -> Result<(), StateError> {
+    pub fn check(
+        &mut self,
+        web: &Web,
+        state: &dyn State,
+        visits_per_day: Option<u64>,
+        now_s: i64,
+    ) -> Result<(), StateError> {
+        // Where visits are counted, all pages of a site may have to wait for one another.
+        let most = state.sites()?.iter().map(|site| site.counts.pages).max().unwrap_or(0);
+        let days = visits_per_day.map_or(0, |visits| most.div_ceil(visits.max(1)));
+        let patience_s = PATIENCE_S + days as i64 * 86_400;
         let mut after = None;
         loop {
             let pages = state.pages(PageFilter { site: None, after, limit: 10_000 })?;
@@ -26,7 +36,7 @@ impl Starvation {
             for page in &pages {
                 match page.due_s {
                     None => self.findings.note(|| format!("{} is never due again", page.url)),
-                    Some(due_s) if since_s(web, &page.url, due_s, now_s) + PATIENCE_S < now_s => {
+                    Some(due_s) if since_s(web, &page.url, due_s, now_s) + patience_s < now_s => {
                         self.findings
                             .note(|| format!("{} has been due for {} s", page.url, now_s - due_s))
                     }
