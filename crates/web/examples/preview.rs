@@ -126,6 +126,16 @@ impl Control for Pretend {
         ]
     }
 
+    fn export_warc(
+        &self,
+        _: SiteId,
+        _: (i64, i64),
+        mut out: Box<dyn std::io::Write + Send>,
+    ) -> Result<(), ControlError> {
+        let written = out.write_all(b"nothing was collected").and_then(|()| out.flush());
+        written.map_err(|error| ControlError::Failed { reason: error.to_string() })
+    }
+
     fn removals(&self) -> &[Removal] {
         &Removal::ALL
     }

@@ -285,6 +285,11 @@ impl Fields {
         self.0.get(name).map(String::as_str).unwrap_or_default()
     }
 
+    /// The value as it was sent, if it was.
+    pub(crate) fn given(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+
     /// The value without spaces around it, `None` where nothing is left.
     pub(crate) fn some(&self, name: &str) -> Option<&str> {
         Some(self.get(name).trim()).filter(|value| !value.is_empty())

@@ -232,6 +232,35 @@ async fn conditions_come_back_as_they_were_sent_and_bad_ones_change_nothing() {
 }
 
 #[tokio::test]
+async fn what_the_document_does_not_allow_is_refused() {
+    let world = World::lived_in();
+    for bad in [
+        "/api/v1/visits?limit=0",
+        "/api/v1/visits?limit=1001",
+        "/api/v1/visits?limit=",
+        "/api/v1/visits?outcome=",
+        "/api/v1/visits?before=-1",
+        "/api/v1/sites/1/days?to=",
+        "/api/v1/sites/1/export.warc.gz?from=soon",
+        "/api/v1/versions?url=https://e.com/&url=https://e.com/",
+    ] {
+        assert_eq!(world.get(bad).await.status, StatusCode::BAD_REQUEST, "{bad}");
+    }
+    let mut listed = full_conditions();
+    listed["keeping"] = json!([null, null]);
+    let answer = world.json("PUT", "/api/v1/sites/1", &listed).await;
+    assert_eq!(answer.status, StatusCode::BAD_REQUEST, "a list is no object");
+    let pause = "/api/v1/sites/1/pause";
+    for (body, status) in [
+        (json!([null]), StatusCode::BAD_REQUEST),
+        (json!({}), StatusCode::NO_CONTENT),
+        (Value::Null, StatusCode::NO_CONTENT),
+    ] {
+        assert_eq!(world.json("POST", pause, &body).await.status, status, "{body}");
+    }
+}
+
+#[tokio::test]
 async fn deleting_asks_for_the_name_once_more() {
     let world = World::lived_in();
     let path = "/api/v1/sites/1/remove";

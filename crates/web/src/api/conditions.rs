@@ -27,6 +27,8 @@ pub(super) fn check(conditions: &SiteConditions) -> Result<(), WebError> {
         Some("`tops` needs 1 to 1000 top pages")
     } else if conditions.depth == 0 {
         Some("`depth` counts from 1, the top page")
+    } else if is_too_large(conditions) {
+        Some("a number is larger than 2^63 - 1")
     } else if conditions.windows.len() > MAX_WINDOWS {
         Some("`windows` has more than 50")
     } else if is_bad_reason(&conditions.robots) {
@@ -35,6 +37,14 @@ pub(super) fn check(conditions: &SiteConditions) -> Result<(), WebError> {
         bad_schedule(&conditions.schedule)
     };
     problem.map_or(Ok(()), |problem| Err(bad("the body", problem)))
+}
+
+/// What the state cannot keep as a number.
+fn is_too_large(conditions: &SiteConditions) -> bool {
+    let budget = conditions.schedule.continuous().and_then(|settings| settings.visits_per_day);
+    let numbers =
+        [conditions.max_pages, conditions.delay_ms, conditions.keeping.quota_bytes, budget];
+    numbers.into_iter().flatten().any(|number| i64::try_from(number).is_err())
 }
 
 fn is_bad_reason(robots: &RobotsPolicy) -> bool {
@@ -189,6 +199,8 @@ mod tests {
         for (part, value, accepted) in [
             ("depth", json!(1), true),
             ("depth", json!(0), false),
+            ("max_pages", json!(u64::MAX), false),
+            ("delay_ms", json!(i64::MAX), true),
             ("tops", json!([]), false),
             ("schedule", json!({"rounds": {"period_s": 1}}), true),
             ("schedule", json!({"rounds": {"period_s": 0}}), false),

@@ -71,9 +71,10 @@ fn operation(route: &Route) -> Value {
     });
     if route.method != "GET" {
         // What takes no body is sent as JSON all the same: no foreign page can do that unasked.
-        let schema = route.body.map_or(json!({"type": "object"}), reference);
+        let schema = route.body.map_or(json!({"type": ["object", "null"]}), reference);
+        let required = route.body.is_some();
         operation["requestBody"] =
-            json!({"required": true, "content": {"application/json": {"schema": schema}}});
+            json!({"required": required, "content": {"application/json": {"schema": schema}}});
     }
     operation
 }
@@ -84,7 +85,7 @@ fn parameter(name: &str, kind: &str) -> Value {
         ("limit", _) => json!({"type": kind, "minimum": 1, "maximum": MAX_LIMIT}),
         ("from" | "to", _) => json!({"type": kind, "format": "date"}),
         ("outcome", _) => json!({"type": kind, "enum": OUTCOMES}),
-        ("url", _) => json!({"type": kind, "format": "uri", "minLength": 1}),
+        ("url", _) => json!({"type": kind, "minLength": 1, "examples": ["https://example.org/"]}),
         ("site" | "server", _) => json!({"type": kind, "minimum": 0, "maximum": u32::MAX}),
         (_, "integer") => json!({"type": kind, "minimum": 0, "maximum": i64::MAX}),
         _ => json!({"type": kind}),

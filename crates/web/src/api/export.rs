@@ -13,7 +13,7 @@ use axum::{
 use futures_util::stream;
 use tokio::sync::mpsc;
 
-use super::routes::{Call, bad};
+use super::routes::Call;
 use crate::{WebError, format};
 
 /// Parts of the file that wait for a slow reader.
@@ -22,14 +22,9 @@ const PART_BYTES: usize = 256 << 10;
 
 pub(super) fn export(call: &Call<'_>) -> Result<Response, WebError> {
     let site = call.site()?;
-    let date = |name: &str, end_s: i64| match call.query.some(name) {
-        None => Ok(None),
-        Some(text) => format::parse_date(text)
-            .map(|at_s| Some(at_s + end_s))
-            .ok_or_else(|| bad(name, "is not a date")),
-    };
-    let from_s = date("from", 0)?.unwrap_or(i64::MIN);
-    let to_s = date("to", format::DAY_S - 1)?.unwrap_or(i64::MAX);
+    // Whole days, the last one included.
+    let from_s = call.day("from")?.map_or(i64::MIN, |day| day * format::DAY_S);
+    let to_s = call.day("to")?.map_or(i64::MAX, |day| (day + 1) * format::DAY_S - 1);
     let (sender, mut parts) = mpsc::channel(WAITING);
     let control = Arc::clone(&call.app.control);
     // It may take hours; the threads that answer pages are not for that.

@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use axum::{
     Json, Router,
@@ -13,7 +13,8 @@ use nenrin_state::{
 };
 use nenrin_urls::CanonicalUrl;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use serde_json::json;
+use serde_json::{Value, json};
+use url::form_urlencoded;
 
 use super::export;
 use super::{
@@ -297,6 +298,12 @@ async fn answer(
     let Ok(body) = to_bytes(body, MAX_BODY_BYTES).await else {
         return refuse(StatusCode::PAYLOAD_TOO_LARGE, "the body is longer than 256 KiB");
     };
+    if route.method != "GET" && route.body.is_none() && !is_nothing(&body) {
+        return refuse(StatusCode::BAD_REQUEST, "the body must be empty or an object");
+    }
+    if let Some(name) = repeated(parts.uri.query().unwrap_or_default()) {
+        return refuse(StatusCode::BAD_REQUEST, &format!("`{name}` is given more than once"));
+    }
     let id = path.iter().next().map(|(_, id)| id.to_owned());
     let query = Fields::parse(parts.uri.query().unwrap_or_default().as_bytes());
     let task = tokio::task::spawn_blocking(move || {
@@ -304,6 +311,30 @@ async fn answer(
         (route.run)(&call).unwrap_or_else(|error| refuse(error.status(), &error.to_string()))
     });
     task.await.unwrap_or_else(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response())
+}
+
+/// Whether a body says nothing: what is done needs none.
+fn is_nothing(body: &[u8]) -> bool {
+    body.is_empty() || matches!(serde_json::from_slice(body), Ok(Value::Object(_) | Value::Null))
+}
+
+/// Whether a list stands where none belongs: serde would take its items for the fields of a struct.
+fn has_list_for_object(value: &Value) -> bool {
+    const LISTS: [&str; 3] = ["tops", "windows", "paths"];
+    match value {
+        Value::Array(_) => true,
+        Value::Object(fields) => fields
+            .iter()
+            .any(|(name, field)| !LISTS.contains(&name.as_str()) && has_list_for_object(field)),
+        _ => false,
+    }
+}
+
+/// A parameter that is there twice: nobody knows which one is meant.
+fn repeated(query: &str) -> Option<String> {
+    let mut seen = BTreeSet::new();
+    let names = form_urlencoded::parse(query.as_bytes()).map(|(name, _)| name.into_owned());
+    names.take(256).find(|name| !seen.insert(name.clone()))
 }
 
 fn refuse(status: StatusCode, reason: &str) -> Response {
@@ -320,14 +351,26 @@ impl Call<'_> {
     }
 
     fn limit(&self) -> Result<usize, WebError> {
-        Ok(self.number("limit")?.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT))
+        let limit = self.number("limit")?.unwrap_or(DEFAULT_LIMIT);
+        let is_fitting = (1..=MAX_LIMIT).contains(&limit);
+        if is_fitting { Ok(limit) } else { Err(bad("limit", "is not between 1 and 1000")) }
     }
 
     /// A number that may be missing but not wrong.
     fn number<T: std::str::FromStr>(&self, name: &str) -> Result<Option<T>, WebError> {
-        match self.query.some(name) {
+        match self.query.given(name) {
             None => Ok(None),
             Some(text) => text.parse().map(Some).map_err(|_| bad(name, "is not a fitting number")),
+        }
+    }
+
+    /// The day of a date, counted since the epoch.
+    pub(super) fn day(&self, name: &str) -> Result<Option<i64>, WebError> {
+        match self.query.given(name) {
+            None => Ok(None),
+            Some(text) => format::parse_date(text)
+                .map(|at_s| Some(at_s.div_euclid(format::DAY_S)))
+                .ok_or_else(|| bad(name, "is not a date")),
         }
     }
 
@@ -338,7 +381,12 @@ impl Call<'_> {
     }
 
     fn json<T: DeserializeOwned>(&self) -> Result<T, WebError> {
-        serde_json::from_slice(&self.body).map_err(|e| bad("the body", &e.to_string()))
+        let value: Value =
+            serde_json::from_slice(&self.body).map_err(|e| bad("the body", &e.to_string()))?;
+        if has_list_for_object(&value) {
+            return Err(bad("the body", "has a list where an object belongs"));
+        }
+        serde_json::from_value(value).map_err(|e| bad("the body", &e.to_string()))
     }
 
     fn shown(&self, site: SiteId) -> Result<SiteAnswer, WebError> {
@@ -495,13 +543,8 @@ fn pause(call: &Call<'_>, paused: bool) -> Result<Response, WebError> {
 
 fn days(call: &Call<'_>) -> Result<Response, WebError> {
     let today = call.visitor.now_s.div_euclid(format::DAY_S);
-    let day = |name, default| match call.query.some(name) {
-        None => Ok(default),
-        Some(text) => format::parse_date(text)
-            .map(|s| s.div_euclid(format::DAY_S))
-            .ok_or_else(|| bad(name, "is not a date")),
-    };
-    let (from_day, to_day) = (day("from", today - 89)?, day("to", today)?);
+    let from_day = call.day("from")?.unwrap_or(today - 89);
+    let to_day = call.day("to")?.unwrap_or(today);
     ok(call.app.state.days(DayQuery { site: Some(call.site()?.id), from_day, to_day })?)
 }
 
@@ -542,16 +585,15 @@ fn pages(call: &Call<'_>) -> Result<Response, WebError> {
 
 fn visits(call: &Call<'_>) -> Result<Response, WebError> {
     let limit = call.limit()?;
-    let outcome = match call.query.some("outcome") {
+    let outcome = match call.query.given("outcome") {
         None => None,
         Some(text) => Some(log::outcome(text).ok_or_else(|| bad("outcome", "is not an outcome"))?),
     };
-    let query = LogQuery {
-        site: call.number("site")?.map(SiteId),
-        outcome,
-        before: call.number("before")?,
-        limit,
-    };
+    let before = call.number("before")?;
+    if before.is_some_and(|before: i64| before < 0) {
+        return Err(bad("before", "is not a place in this list"));
+    }
+    let query = LogQuery { site: call.number("site")?.map(SiteId), outcome, before, limit };
     ok(Portion::of_visits(call.app.state.visit_log(query)?, limit))
 }
 
