@@ -18,6 +18,7 @@ mod run;
 mod serve;
 mod sites;
 pub(crate) mod storage;
+mod structure;
 mod upkeep;
 mod warc;
 

@@ -284,6 +284,7 @@ fn defaults(tops: Vec<CanonicalUrl>) -> SiteConditions {
         robots: RobotsPolicy::Obey,
         hints: nenrin_state::SiteHints::default(),
         keeping: nenrin_state::Keeping::default(),
+        rounds_by: nenrin_structure::RoundsBy::default(),
     }
 }
 

@@ -10,4 +10,5 @@ pub(crate) mod removal;
 pub(crate) mod schedule;
 pub(crate) mod site;
 pub(crate) mod site_pages;
+pub(crate) mod structure;
 pub(crate) mod timeline;

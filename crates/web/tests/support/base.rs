@@ -39,7 +39,7 @@ pub(crate) fn conditions(top: &str) -> SiteConditions {
         allow_private: false,
         robots: RobotsPolicy::Obey,
         hints: nenrin_state::SiteHints::default(),
-        keeping: nenrin_state::Keeping::default(),
+        ..SiteConditions::new(Vec::new())
     }
 }
 
@@ -201,7 +201,7 @@ impl World {
             }
             state.commit(&[Change::Visit(Box::new(one))]).unwrap();
         }
-        let end = RoundEnd { round: round.id, site: site.id, at_s: start_s + 60 };
+        let end = RoundEnd { round: round.id, site: site.id, at_s: start_s + 60, skips: None };
         state.commit(&[Change::RoundEnd(end)]).unwrap();
         site
     }
