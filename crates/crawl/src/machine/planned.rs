@@ -7,9 +7,7 @@ use nenrin_fetch::http_date;
 use nenrin_state::{
     Change, DuePage, KeptStructure, MappedPage, PageId, ServerRecord, SiteId, SitePages,
 };
-use nenrin_structure::{
-    AutoOptions, Evidence, Hint, MappedSite, RoundsBy, SharedBeliefs, SitePlan,
-};
+use nenrin_structure::{AutoOptions, Evidence, Hint, MappedSite, SharedBeliefs, SitePlan};
 use nenrin_urls::{CanonicalUrl, Server};
 
 use super::{Crawl, rounds::gone_rest_s};
@@ -49,11 +47,10 @@ impl Crawl {
         }
     }
 
-    /// Sitemaps and feeds of a site that are to be heard before a plan is made.
+    /// Sitemaps and feeds of a site that are to be heard before a plan is made. Every round visits them,
+    /// whichever way it chooses: how far they can be believed is measured on what they say now.
     fn sources(&self, site: SiteId, map: &SitePages, round: i64) -> BTreeSet<PageId> {
-        let conditions = self.sites.get(&site).map(|site| &site.conditions);
-        let heard = conditions
-            .is_some_and(|known| known.rounds_by == RoundsBy::Auto && known.hints.signals);
+        let heard = self.sites.get(&site).is_some_and(|site| site.conditions.hints.signals);
         let untried = |page: &&MappedPage| heard && page.round != Some(round);
         let is_source = |page: &&MappedPage| {
             let state = self.servers.get(&page.id.server());

@@ -53,7 +53,7 @@ pub fn small_world(seed: u64) -> CrawlOptions {
         pages: 30,
         time_s: 30 * 86_400,
         period_s: 3 * 86_400,
-        rounds_by: RoundsBy::ALL[(seed / 2) as usize % RoundsBy::ALL.len()],
+        rounds_by: RoundsBy::All,
         continuous,
         window: None,
         delay_ms: (seed % 11 == 5).then_some(30_000),
