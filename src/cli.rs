@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use nenrin_revisit::PolicySpec;
 use nenrin_state::{Removal, ScheduleBy, Thinning};
+use nenrin_structure::RoundsBy;
 use nenrin_urls::Scope;
 
 use crate::{
@@ -148,6 +149,9 @@ pub(crate) enum SiteCommand {
     List,
     /// One site and its conditions.
     Show(SiteName),
+    /// A site's structure: tops, members and families, what changed together, what the last round
+    /// left out and why.
+    Structure(SiteName),
     /// Changes a site's conditions.
     Set(SiteSetArgs),
     /// Stops collecting a site until it is resumed.
@@ -296,6 +300,9 @@ pub(crate) struct ConditionArgs {
     /// Which changes drive the schedule: any, or significant (without counters, dates and the like).
     #[arg(long, value_name = "CHANGES", value_parser = schedule_by)]
     pub schedule_by: Option<ScheduleBy>,
+    /// Which pages a round visits: all, structure(A), structure(B), structure(C) or structure(auto).
+    #[arg(long, value_name = "METHOD", conflicts_with_all = ["continuous", "policy"])]
+    pub rounds_by: Option<RoundsBy>,
 }
 
 fn schedule_by(text: &str) -> Result<ScheduleBy, String> {
@@ -600,6 +607,9 @@ pub(crate) struct LabCrawlArgs {
     /// Crashes of the crawler, at random moments.
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub crashes: u32,
+    /// Which pages a round visits: all, structure(A), structure(B), structure(C) or structure(auto).
+    #[arg(long, value_name = "METHOD", default_value_t, conflicts_with = "continuous")]
+    pub rounds_by: RoundsBy,
     /// Visit every page on its own schedule by this policy, instead of in rounds.
     #[arg(long, value_name = "POLICY", num_args = 0..=1, default_missing_value = "auto")]
     pub continuous: Option<PolicySpec>,

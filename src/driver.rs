@@ -164,6 +164,8 @@ struct Reload {
 enum StateJob {
     BeginRound(SiteId),
     LoadRound { round: Round, after: Option<nenrin_state::PageId>, limit: usize },
+    LoadMap(Round),
+    LoadPages { round: Round, pages: Vec<nenrin_state::PageId> },
     LoadDue(DueQuery),
     LoadShared(SiteId),
     LoadOrder,
@@ -360,6 +362,10 @@ impl Driver {
             Command::BeginRound(site) => self.give_state(StateJob::BeginRound(site)),
             Command::LoadRound { round, after, limit } => {
                 self.give_state(StateJob::LoadRound { round, after, limit });
+            }
+            Command::LoadMap(round) => self.give_state(StateJob::LoadMap(round)),
+            Command::LoadPages { round, pages } => {
+                self.give_state(StateJob::LoadPages { round, pages });
             }
             Command::LoadDue(query) => self.give_state(StateJob::LoadDue(query)),
             Command::LoadShared(site) => self.give_state(StateJob::LoadShared(site)),
@@ -680,6 +686,8 @@ fn serve_state(
             StateJob::ReadSites => state.sites().map(Event::Sites),
             StateJob::LoadRound { round, after, limit } => load_round(state, &round, after, limit),
             StateJob::LoadDue(query) => load_due(state, query),
+            StateJob::LoadMap(round) => load_map(state, &round),
+            StateJob::LoadPages { round, pages } => load_pages(state, &round, pages),
             StateJob::LoadShared(site) => load_shared(state, site),
             StateJob::LoadOrder => state.order().map(Event::OrderLoaded),
             StateJob::LoadFound { after, limit } => {
@@ -723,6 +731,22 @@ fn load_round(
     let pages = state.load_round(round, after, limit)?;
     let servers = servers_of(state, pages.iter())?;
     Ok(Event::PagesLoaded { round: round.id, pages, servers })
+}
+
+fn load_map(state: &dyn State, round: &Round) -> Result<Event, StateError> {
+    let map = Box::new(state.site_pages(round.site)?);
+    let servers = state.servers(&map.server_ids())?;
+    Ok(Event::MapLoaded { round: round.id, map, servers })
+}
+
+fn load_pages(
+    state: &dyn State,
+    round: &Round,
+    asked: Vec<nenrin_state::PageId>,
+) -> Result<Event, StateError> {
+    let pages = state.load_pages(round, &asked)?;
+    let servers = servers_of(state, pages.iter())?;
+    Ok(Event::ChosenLoaded { round: round.id, asked, pages, servers })
 }
 
 fn load_due(state: &dyn State, query: DueQuery) -> Result<Event, StateError> {

@@ -139,6 +139,7 @@ mod tests {
             conditions,
             created_s: 0,
             collected_s: None,
+            round_open: false,
             paused: false,
             removed: None,
             counts: SiteCounts::default(),

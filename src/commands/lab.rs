@@ -117,6 +117,7 @@ fn crawl_once(
         period_s: args.period.as_s(),
         faults: args.faults,
         crashes: args.crashes,
+        rounds_by: args.rounds_by,
         continuous,
         ..nenrin_lab::crawl::CrawlOptions::default()
     };
@@ -146,6 +147,7 @@ fn crawl_once(
         ("pages", report.pages),
         ("gone", report.gone),
         ("rounds", report.rounds),
+        ("skipped", report.skipped),
         ("loads", report.loads),
         ("queued", report.queued_max),
         ("crashes", report.crashes),

@@ -38,7 +38,7 @@ pub(super) fn log(context: &Context, args: &LogArgs) -> anyhow::Result<Exit> {
 }
 
 /// Column heads of what a round found.
-pub(super) const ROUND_HEADER: [&str; 10] = [
+pub(super) const ROUND_HEADER: [&str; 11] = [
     "visits",
     "changed",
     "same",
@@ -49,10 +49,11 @@ pub(super) const ROUND_HEADER: [&str; 10] = [
     "received",
     "stored",
     "traps",
+    "skipped",
 ];
 
 /// What a round found, in the order of [`ROUND_HEADER`].
-pub(super) fn round_cells(counts: &RoundCounts) -> [String; 10] {
+pub(super) fn round_cells(counts: &RoundCounts) -> [String; 11] {
     [
         counts.visits().to_string(),
         counts.changed.to_string(),
@@ -64,6 +65,7 @@ pub(super) fn round_cells(counts: &RoundCounts) -> [String; 10] {
         readable_bytes(counts.received_bytes),
         readable_bytes(counts.stored_bytes),
         counts.trapped.to_string(),
+        counts.skipped.to_string(),
     ]
 }
 

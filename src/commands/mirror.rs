@@ -370,7 +370,8 @@ impl<'a> Importer<'a> {
             }
             self.commit()?;
         }
-        let end = RoundEnd { round: self.round.id, site: self.site.id, at_s: self.at_s };
+        let end =
+            RoundEnd { round: self.round.id, site: self.site.id, at_s: self.at_s, skips: None };
         self.archive.state.commit(&[Change::RoundEnd(end)])?;
         Ok(self.counts)
     }

@@ -19,6 +19,7 @@ mod run;
 mod serve;
 mod sites;
 pub(crate) mod storage;
+mod structure;
 mod upkeep;
 mod warc;
 

@@ -1,9 +1,10 @@
 use nenrin_revisit::{CollectingWindow, RevisitSettings};
 use nenrin_state::{Outlook, RobotsPolicy, Schedule, ScheduleBy, Site, SiteConditions, State};
+use nenrin_structure::RoundsBy;
 use nenrin_urls::{CanonicalUrl, Scope};
 use serde_json::json;
 
-use super::{Context, learnt, removal};
+use super::{Context, learnt, removal, structure};
 use crate::{
     archive::{Access, Archive},
     cli::{ConditionArgs, SiteCommand},
@@ -35,6 +36,11 @@ pub(super) fn site(context: &Context, command: SiteCommand) -> anyhow::Result<Ex
             let archive = context.open(Access::Read)?;
             let site = find(&*archive.state, &args.site)?;
             show_schedule(context, &archive, &site)
+        }
+        SiteCommand::Structure(args) => {
+            let archive = context.open(Access::Read)?;
+            let site = find(&*archive.state, &args.site)?;
+            structure::show(context, &*archive.state, &site)
         }
         SiteCommand::Set(args) => {
             let archive = context.open(Access::Write)?;
@@ -97,6 +103,7 @@ pub(super) fn default_conditions(tops: Vec<CanonicalUrl>, config: &Config) -> Si
         robots: RobotsPolicy::Obey,
         hints: nenrin_state::SiteHints::default(),
         keeping: nenrin_state::Keeping::default(),
+        rounds_by: RoundsBy::default(),
     }
 }
 
@@ -154,6 +161,9 @@ pub(super) fn apply(conditions: &mut SiteConditions, args: &ConditionArgs) -> an
             let rule = rule.parse().map_err(|why: String| usage(anyhow::anyhow!(why)))?;
             conditions.keeping.prune = Some(rule);
         }
+    }
+    if let Some(rounds_by) = args.rounds_by {
+        conditions.rounds_by = rounds_by;
     }
     Ok(())
 }
@@ -216,6 +226,13 @@ fn schedule_text(schedule: &Schedule) -> String {
         Schedule::Manual => "when asked".to_owned(),
         Schedule::Rounds { period_s } => format!("every {}", Span::secs(*period_s as u64)),
         Schedule::Continuous(settings) => format!("page by page, {}", settings.policy),
+    }
+}
+
+fn rounds_text(by: RoundsBy) -> String {
+    match by {
+        RoundsBy::All => "visit every page".to_owned(),
+        by => format!("choose pages by {by}"),
     }
 }
 
@@ -376,6 +393,7 @@ pub(super) fn show(context: &Context, state: &dyn State, site: &Site) -> anyhow:
         ("scope", conditions.scope.to_string()),
         ("depth", conditions.depth.to_string()),
         ("collected", schedule_text(&conditions.schedule)),
+        ("rounds", rounds_text(conditions.rounds_by)),
         ("hours", hours_text(&conditions.windows)),
         ("page limit", conditions.max_pages.map_or("none".to_owned(), |n| n.to_string())),
         (

@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use nenrin_extract::{Comparison, Fingerprint};
 use nenrin_state::{
     Change, Committed, ContentMark, DueLoad, DuePage, DueQuery, FoundPage, PageId, PageLinks,
-    PullForward, Round, RoundCounts, ServerId, ServerRecord, Site, SiteId,
+    PullForward, Round, RoundCounts, ServerId, ServerRecord, Site, SiteId, SitePages,
 };
 use nenrin_urls::{CanonicalUrl, Server};
 use serde::{Deserialize, Serialize};
@@ -27,6 +27,26 @@ pub enum Event {
     PagesLoaded {
         /// The round they belong to.
         round: i64,
+        /// The pages.
+        pages: Vec<DuePage>,
+        /// Their servers.
+        servers: Vec<ServerRecord>,
+    },
+    /// The map of a site came, for a round that chooses its pages.
+    MapLoaded {
+        /// The round.
+        round: i64,
+        /// The site's pages and links.
+        map: Box<SitePages>,
+        /// The servers of the pages.
+        servers: Vec<ServerRecord>,
+    },
+    /// Pages that a round chose were loaded, as far as they were not tried in it yet.
+    ChosenLoaded {
+        /// The round.
+        round: i64,
+        /// The pages asked for.
+        asked: Vec<PageId>,
         /// The pages.
         pages: Vec<DuePage>,
         /// Their servers.
@@ -132,6 +152,15 @@ pub enum Command {
         after: Option<PageId>,
         /// At most this many.
         limit: usize,
+    },
+    /// Load the map of a round's site → [`Event::MapLoaded`].
+    LoadMap(Round),
+    /// Load pages that a round chose → [`Event::ChosenLoaded`].
+    LoadPages {
+        /// The round.
+        round: Round,
+        /// The pages.
+        pages: Vec<PageId>,
     },
     /// Load pages whose time has come → [`Event::DueLoaded`].
     LoadDue(DueQuery),

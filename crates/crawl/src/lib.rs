@@ -18,6 +18,7 @@ mod events;
 mod machine;
 mod notes;
 mod options;
+mod planned;
 mod probe;
 mod robots;
 mod round;

@@ -22,6 +22,9 @@ pub struct CrawlOptions {
     /// Servers that may be at rest in memory; beyond, those that have been for hours are left to
     /// the state. What is known of one takes a few kilobytes, 30 at most.
     pub servers_kept: usize,
+    /// Pages of one server that a round which chooses its pages has under way: one is asked for while
+    /// the last is stored, and more would be chosen without knowing what those showed.
+    pub round_ahead: usize,
     /// Whether pages with a time of their own are visited; not by who wants some rounds only.
     pub due_pages: bool,
     /// Width of the long-term queue's buckets, as the state has it.
@@ -57,6 +60,7 @@ impl Default for CrawlOptions {
             load_batch: 2_000,
             server_queue_max: 200,
             servers_kept: 10_000,
+            round_ahead: 2,
             due_pages: true,
             bucket_s: 3_600,
             visits_per_day: None,

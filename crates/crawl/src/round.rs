@@ -1,7 +1,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use nenrin_state::{PageId, Round, RoundCounts, ServerId};
+use nenrin_structure::Seen;
 use nenrin_urls::CanonicalUrl;
+
+use crate::planned::Planned;
 
 /// Redirects remembered to recognise loops.
 const REDIRECTS_KEPT: usize = 100_000;
@@ -22,6 +25,8 @@ pub(crate) struct RoundState {
     /// Pages left for the next round.
     pub(crate) left: BTreeMap<ServerId, BTreeSet<PageId>>,
     pub(crate) scan: Scan,
+    /// How it chooses its pages, if it does and its map is known.
+    pub(crate) planned: Option<Planned>,
     /// The end has been sent to be committed.
     pub(crate) ending: bool,
     redirects: BTreeMap<CanonicalUrl, CanonicalUrl>,
@@ -30,6 +35,8 @@ pub(crate) struct RoundState {
 /// Where the scan over the site's pages stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scan {
+    /// The site's map is to be loaded first.
+    Unmapped,
     /// To go on after this page.
     At(Option<PageId>),
     /// A load is under way.
@@ -39,7 +46,7 @@ pub(crate) enum Scan {
 }
 
 impl RoundState {
-    pub(crate) fn new(round: Round, wanted: bool) -> Self {
+    pub(crate) fn new(round: Round, wanted: bool, chooses: bool) -> Self {
         let taken = round.counts.visits();
         Self {
             round,
@@ -49,22 +56,35 @@ impl RoundState {
             taken,
             page_limit_reached: false,
             left: BTreeMap::new(),
-            scan: Scan::At(None),
+            scan: if chooses { Scan::Unmapped } else { Scan::At(None) },
+            planned: None,
             ending: false,
             redirects: BTreeMap::new(),
         }
     }
 
-    /// Pages were found that are not queued: another scan must find them.
-    pub(crate) fn scan_again(&mut self) {
-        if let Scan::Done { again } = &mut self.scan {
-            *again = true;
+    /// A page has no place in the queue now: it must be found again.
+    pub(crate) fn not_queued(&mut self, page: PageId) {
+        match (&mut self.planned, &mut self.scan) {
+            (Some(planned), _) => planned.owe(page),
+            (None, Scan::Done { again }) => *again = true,
+            _ => {}
+        }
+    }
+
+    /// What a visit of this round showed, or that there will be none.
+    pub(crate) fn told(&mut self, page: PageId, seen: Seen) {
+        if let Some(planned) = &mut self.planned {
+            planned.told(page, seen);
         }
     }
 
     /// Whether nothing is left to do.
     pub(crate) fn is_over(&self) -> bool {
-        self.open == 0 && matches!(self.scan, Scan::Done { again: false })
+        let chosen = |planned: &Planned| planned.is_over(self.page_limit_reached);
+        self.open == 0
+            && matches!(self.scan, Scan::Done { again: false })
+            && self.planned.as_ref().is_none_or(chosen)
     }
 
     /// Remembers a redirect and tells the loop that it closes, if it closes one.

@@ -62,7 +62,7 @@ fn a_site(state: &SqliteState) -> Result<SiteId, Failure> {
         allow_private: true,
         robots: RobotsPolicy::Obey,
         hints: nenrin_state::SiteHints::default(),
-        keeping: nenrin_state::Keeping::default(),
+        ..SiteConditions::new(Vec::new())
     };
     Ok(state.add_site("mirror", &conditions, FIRST_VISIT_S)?.id)
 }

@@ -99,7 +99,7 @@ mod tests {
             allow_private: false,
             robots: RobotsPolicy::Obey,
             hints: nenrin_state::SiteHints::default(),
-            keeping: nenrin_state::Keeping::default(),
+            ..SiteConditions::new(Vec::new())
         };
         let site = state.add_site("e", &conditions, 0).unwrap();
         let put = store

@@ -3,8 +3,8 @@ use nenrin_urls::{CanonicalUrl, UrlKey};
 use crate::{
     Change, Committed, DayCounts, DayQuery, Discovered, DuePage, FoundPage, KeptVersion, LogQuery,
     PageId, PageLinks, PageRecord, PathQuery, PruneRow, Removal, RemovalRow, Round, ServerId,
-    ServerRecord, Site, SiteConditions, SiteId, SiteServer, SiteSums, StateError, StateStats,
-    TreeEntry, TroubleGroup, VersionRow, VisitRow,
+    ServerRecord, Site, SiteConditions, SiteId, SitePages, SiteServer, SiteSums, Skips, StateError,
+    StateStats, TreeEntry, TroubleGroup, VersionRow, VisitRow,
 };
 
 /// Where a scan of the long-term queue stands: bucket and page taken last.
@@ -187,6 +187,18 @@ pub trait State: Send + Sync {
 
     /// What the crawl order knew, as [`Change::Order`] left it; empty if nothing.
     fn order(&self) -> Result<Vec<u8>, StateError>;
+
+    /// The pages and links of a site, for a round that chooses. Those that were removed are left out.
+    fn site_pages(&self, site: SiteId) -> Result<SitePages, StateError>;
+
+    /// Pages of a site by their numbers, as far as they were not tried in this round yet.
+    fn load_pages(&self, round: &Round, pages: &[PageId]) -> Result<Vec<DuePage>, StateError>;
+
+    /// The pages that a finished round left out, if it chose.
+    fn skips(&self, round: i64) -> Result<Option<Skips>, StateError>;
+
+    /// The URL of a page by its number.
+    fn url_of(&self, page: PageId) -> Result<Option<CanonicalUrl>, StateError>;
 
     /// The resolution of the long-term queue.
     fn bucket_s(&self) -> i64;

@@ -20,6 +20,8 @@ mod overview;
 mod records;
 mod removal;
 mod sqlite;
+mod structure;
+mod structure_view;
 #[cfg(any(test, feature = "suite"))]
 pub mod suite;
 
@@ -39,3 +41,5 @@ pub use records::{
 };
 pub use removal::{Removal, RemovalRow};
 pub use sqlite::SqliteState;
+pub use structure::{KeptStructure, MappedPage, SitePages, Skips};
+pub use structure_view::{ChosenRound, SiteStructure, SkippedPages, site_structure};

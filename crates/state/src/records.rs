@@ -1,10 +1,11 @@
 use std::{collections::BTreeMap, fmt};
 
 use nenrin_revisit::{CollectingWindow, Found, KnownPage, RevisitSettings};
+use nenrin_structure::RoundsBy;
 use nenrin_urls::{CanonicalUrl, Scope, Server};
 use serde::{Deserialize, Serialize};
 
-use crate::{Keeping, Removal};
+use crate::{Keeping, KeptStructure, Removal, Skips};
 
 /// The number of a site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -167,6 +168,13 @@ pub struct SiteConditions {
     /// How much of the site is kept.
     #[serde(default, skip_serializing_if = "Keeping::is_everything")]
     pub keeping: Keeping,
+    /// Which pages a round visits.
+    #[serde(default, skip_serializing_if = "is_all")]
+    pub rounds_by: RoundsBy,
+}
+
+fn is_all(by: &RoundsBy) -> bool {
+    !by.chooses()
 }
 
 /// What is made of a site's sitemaps and feeds, and of changes that only machines see.
@@ -212,6 +220,7 @@ impl SiteConditions {
             robots: RobotsPolicy::Obey,
             hints: SiteHints::default(),
             keeping: Keeping::default(),
+            rounds_by: RoundsBy::default(),
         }
     }
 }
@@ -229,6 +238,9 @@ pub struct Site {
     pub created_s: i64,
     /// When its last round began.
     pub collected_s: Option<i64>,
+    /// Whether that round is not finished: under way, or cut short with its process.
+    #[serde(skip)]
+    pub round_open: bool,
     /// Whether collecting is paused.
     pub paused: bool,
     /// How it was removed, if it was.
@@ -291,6 +303,9 @@ pub struct RoundCounts {
     /// Links not followed because they look like a trap.
     #[serde(default)]
     pub trapped: u64,
+    /// Pages that were not worth a visit in a round that chooses.
+    #[serde(default)]
+    pub skipped: u64,
 }
 
 impl RoundCounts {
@@ -323,6 +338,7 @@ impl RoundCounts {
         self.received_bytes += other.received_bytes;
         self.stored_bytes += other.stored_bytes;
         self.trapped += other.trapped;
+        self.skipped += other.skipped;
     }
 }
 
@@ -704,6 +720,8 @@ pub struct RoundEnd {
     pub site: SiteId,
     /// When.
     pub at_s: i64,
+    /// The pages that it left out, if it chose.
+    pub skips: Option<Skips>,
 }
 
 /// One element of a commit.
@@ -751,6 +769,8 @@ pub enum Change {
     },
     /// What the crawl order knows, in place of what it knew.
     Order(Vec<u8>),
+    /// What rounds learnt of a site's structure.
+    Structure(KeptStructure),
     /// What a site's pages share, for its revisit policy.
     Shared {
         /// The site.

@@ -32,6 +32,7 @@ macro_rules! contract_suite {
                 new_pages_wait_apart_from_those_whose_time_has_come
                 links_to_known_pages_are_kept_and_told_once
                 what_a_crawl_order_knows_comes_back
+                a_sites_map_has_its_pages_links_and_what_rounds_left
                 what_pages_share_is_kept_with_a_commit
                 a_visit_is_in_the_log_and_in_the_sums
                 versions_are_found_as_of_a_date
@@ -173,7 +174,7 @@ pub fn a_round_goes_on_until_it_is_ended(state: &impl State) {
     let mut first = visit(&due, NOW_S + 1, Outcome::Changed);
     first.round = Some(round.id);
     first.discovered = vec![found("http://e.com/x", 2)];
-    let end = RoundEnd { round: round.id, site: round.site, at_s: NOW_S + 5 };
+    let end = RoundEnd { round: round.id, site: round.site, at_s: NOW_S + 5, skips: None };
     commit(state, first);
     let left = state.load_round(&round, None, 10).unwrap();
     assert_eq!(left.iter().map(|d| d.page.url.as_str()).collect::<Vec<_>>(), ["http://e.com/x"]);
@@ -408,6 +409,48 @@ pub fn links_to_known_pages_are_kept_and_told_once(state: &impl State) {
     assert_eq!(reading(3), crate::Reading::Read);
     let places: Vec<u32> = state.found(0, 10).unwrap().iter().map(|page| page.nth).collect();
     assert_eq!(places, [1, 2, 3, 4, 5]);
+}
+
+pub fn a_sites_map_has_its_pages_links_and_what_rounds_left(state: &impl State) {
+    let (round, top) = begun(state);
+    state.add_site("other", &conditions("http://other.com/"), NOW_S).unwrap();
+    let mut first = visit(&top, NOW_S, Outcome::Changed);
+    first.round = Some(round.id);
+    first.discovered = vec![found("http://e.com/a?b", 2), found("http://e.com/c", 2)];
+    let links = ["http://e.com/c", "http://other.com/", "http://e.com/a?b"];
+    first.links = Some(links.iter().map(|text| url(text)).collect());
+    commit(state, first);
+    let map = state.site_pages(round.site).unwrap();
+    let paths: Vec<&str> = map.pages.iter().map(|page| page.path.as_str()).collect();
+    assert_eq!(paths, ["/", "/a?b", "/c"]);
+    assert_eq!((&map.links, &map.tops), (&vec![(0, vec![1, 2])], &vec![0]));
+    assert_eq!((map.pages[0].round, map.pages[0].visits), (Some(round.id), 1));
+    assert_eq!((map.pages[1].round, map.pages[1].visited_s), (None, None));
+    assert_eq!(map.rounds_s, [NOW_S]);
+    assert!(map.kept.is_empty() && map.kept_of_all.is_empty());
+    let pages: Vec<crate::PageId> = map.pages.iter().map(|page| page.id).collect();
+    let untried = state.load_pages(&round, &pages).unwrap();
+    assert_eq!(untried.iter().map(|due| due.page.id).collect::<Vec<_>>(), pages[1..]);
+    assert_eq!(state.url_of(pages[1]).unwrap(), Some(url("http://e.com/a?b")));
+    assert!(state.sites().unwrap()[0].round_open);
+    assert_eq!(state.skips(round.id).unwrap(), None);
+
+    let why = nenrin_structure::Why::TopSame;
+    let left = nenrin_structure::LeftOut { why, pages: 2, examples: vec![pages[1].0] };
+    let skips = crate::Skips { reasons: vec![left] };
+    let end =
+        RoundEnd { round: round.id, site: round.site, at_s: NOW_S + 5, skips: Some(skips.clone()) };
+    let kept = |site, bytes: &[u8]| {
+        Change::Structure(crate::KeptStructure { site, bytes: bytes.to_vec() })
+    };
+    let changes = [kept(Some(round.site), b"of e"), kept(None, b"of all"), Change::RoundEnd(end)];
+    state.commit(&changes).unwrap();
+    let map = state.site_pages(round.site).unwrap();
+    assert_eq!((&map.kept[..], &map.kept_of_all[..]), (&b"of e"[..], &b"of all"[..]));
+    assert_eq!(state.skips(round.id).unwrap(), Some(skips));
+    let row = &state.rounds(Some(round.site), 1).unwrap()[0];
+    assert_eq!((row.counts.skipped, row.counts.visits()), (2, 1));
+    assert!(!state.sites().unwrap()[0].round_open);
 }
 
 pub fn what_a_crawl_order_knows_comes_back(state: &impl State) {
@@ -671,7 +714,7 @@ pub fn a_round_begun_in_the_second_of_the_last_visits_every_page(state: &impl St
     let (round, due) = begun(state);
     let mut only = visit(&due, NOW_S, Outcome::Changed);
     only.round = Some(round.id);
-    let end = RoundEnd { round: round.id, site: round.site, at_s: NOW_S };
+    let end = RoundEnd { round: round.id, site: round.site, at_s: NOW_S, skips: None };
     state.commit(&[Change::Visit(Box::new(only)), Change::RoundEnd(end)]).unwrap();
     let next = state.begin_round(round.site, NOW_S).unwrap();
     assert_eq!(state.load_round(&next, None, 10).unwrap().len(), 1);

@@ -17,6 +17,15 @@ pub enum StructureError {
         /// The limit.
         limit: u32,
     },
+    /// A name that no way of choosing pages has.
+    #[error(
+        "rounds can't be made by {name}: all, structure(A), structure(B), structure(C) or \
+         structure(auto)"
+    )]
+    UnknownRoundsBy {
+        /// What was asked for.
+        name: String,
+    },
     /// Kept beliefs that are damaged or from another version.
     #[error("kept beliefs of server {server} cannot be read ({what}): forget them and learn anew")]
     DamagedBeliefs {

@@ -181,7 +181,7 @@ fn conditions(top: CanonicalUrl, period_s: i64) -> SiteConditions {
         allow_private: false,
         robots: RobotsPolicy::Obey,
         hints: nenrin_state::SiteHints::default(),
-        keeping: nenrin_state::Keeping::default(),
+        ..SiteConditions::new(Vec::new())
     }
 }
 
@@ -239,7 +239,7 @@ fn fill(state: &SqliteState) -> Result<(), Box<dyn std::error::Error>> {
                     break;
                 }
             }
-            let end = RoundEnd { round: round.id, site: site.id, at_s };
+            let end = RoundEnd { round: round.id, site: site.id, at_s, skips: None };
             state.commit(&[Change::RoundEnd(end)])?;
             at_s = round.started_s + period_s;
         }

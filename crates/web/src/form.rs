@@ -6,6 +6,7 @@ mod revisit;
 
 use nenrin_revisit::{CollectingWindow, RevisitSettings};
 use nenrin_state::{RobotsPolicy, Schedule, ScheduleBy, SiteConditions, SiteHints};
+use nenrin_structure::RoundsBy;
 use nenrin_urls::{CanonicalUrl, Scope};
 
 use self::{check::Check, revisit::lines};
@@ -61,6 +62,7 @@ pub(crate) struct SiteForm {
     pub(crate) windows: String,
     pub(crate) signals: bool,
     pub(crate) schedule_by: String,
+    pub(crate) rounds_by: String,
     pub(crate) quota: String,
     pub(crate) prune: String,
     pub(crate) scope: String,
@@ -91,6 +93,7 @@ impl SiteForm {
             windows: String::new(),
             signals: true,
             schedule_by: "any".into(),
+            rounds_by: RoundsBy::default().to_string(),
             quota: String::new(),
             prune: String::new(),
             scope: Scope::Host.to_string(),
@@ -123,6 +126,7 @@ impl SiteForm {
             ScheduleBy::Any => "any".into(),
             ScheduleBy::Significant => "significant".into(),
         };
+        form.rounds_by = conditions.rounds_by.to_string();
         form.scope = conditions.scope.to_string();
         form.depth = conditions.depth.to_string();
         form.max_pages = conditions.max_pages.map(|n| n.to_string()).unwrap_or_default();
@@ -164,6 +168,7 @@ impl SiteForm {
             windows: text("windows"),
             signals: !fields.get("signals").is_empty(),
             schedule_by: text("schedule_by"),
+            rounds_by: text("rounds_by"),
             quota: text("quota"),
             prune: text("prune"),
             scope: text("scope"),
@@ -202,6 +207,7 @@ impl SiteForm {
             robots: self.robots(&mut check),
             hints: self.hints(&mut check),
             keeping: self.keeping(&mut check),
+            rounds_by: self.rounds_by(&mut check),
         };
         if check.wrong.is_empty() { Ok((name, conditions)) } else { Err(check.wrong) }
     }
@@ -210,6 +216,13 @@ impl SiteForm {
         self.scope.parse().unwrap_or_else(|_| {
             check.say_choose("scope");
             Scope::Host
+        })
+    }
+
+    fn rounds_by(&self, check: &mut Check) -> RoundsBy {
+        self.rounds_by.parse().unwrap_or_else(|_| {
+            check.say_choose("rounds_by");
+            RoundsBy::default()
         })
     }
 
@@ -384,6 +397,7 @@ mod tests {
         conditions.windows = vec!["mon-fri 22:00-06:00 Asia/Tokyo".parse().unwrap()];
         conditions.hints = SiteHints { signals: false, schedule_by: ScheduleBy::Significant };
         conditions.keeping.quota_bytes = Some(0);
+        conditions.rounds_by = RoundsBy::C;
         conditions.keeping.prune = Some("30d,day:90d,month".parse().unwrap());
         let form = SiteForm::of("n", &conditions);
         assert_eq!(form.read(Lang::En).unwrap(), ("n".to_owned(), conditions));
@@ -419,6 +433,7 @@ mod tests {
             f.paths = "/a min=1h\n\nnews soon".into();
             f.windows = "fri 22:00-06:00 Mars/Olympus".into();
             f.schedule_by = "mood".into();
+            f.rounds_by = "luck".into();
             f.quota = "much".into();
             f.prune = "30d".into();
         });
@@ -432,6 +447,7 @@ mod tests {
                 "policy_text",
                 "prune",
                 "quota",
+                "rounds_by",
                 "schedule_by",
                 "visits_per_day",
                 "windows"

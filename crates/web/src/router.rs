@@ -15,7 +15,7 @@ use crate::{
     layout, metrics,
     pages::{
         lab, log, login, overview, register, removal, removals, schedule, site, site_pages,
-        timeline,
+        structure, timeline,
     },
     session::Sessions,
     visitor::Visitor,
@@ -46,6 +46,7 @@ pub fn router(app: WebApp) -> Router {
         .route("/removals", get(show_removals))
         .route("/sites/{id}/pages", get(show_site_pages))
         .route("/sites/{id}/schedule", get(show_schedule))
+        .route("/sites/{id}/structure", get(show_structure))
         .route("/visits", get(show_log))
         .route("/page", get(show_timeline))
         .route("/diff", get(show_diff))
@@ -220,6 +221,11 @@ async fn show_site_pages(
 
 async fn show_schedule(State(shared): Ctx, Path(id): Id, visitor: Visitor) -> Response {
     run(shared, visitor, move |s, v| schedule::schedule(&s.app, v, &site::find(&s.app, &id)?)).await
+}
+
+async fn show_structure(State(shared): Ctx, Path(id): Id, visitor: Visitor) -> Response {
+    run(shared, visitor, move |s, v| structure::structure(&s.app, v, &site::find(&s.app, &id)?))
+        .await
 }
 
 async fn show_log(State(shared): Ctx, visitor: Visitor, query: Fields) -> Response {

@@ -295,8 +295,8 @@ impl Crawl {
     }
 
     /// Whether a new version counts for the page's schedule.
-    pub(super) fn counts(&self, due: &DuePage, version: &VersionRow) -> bool {
-        let hints = self.sites.get(&due.site).map(|site| site.conditions.hints).unwrap_or_default();
+    pub(super) fn counts(&self, site: SiteId, version: &VersionRow) -> bool {
+        let hints = self.sites.get(&site).map(|site| site.conditions.hints).unwrap_or_default();
         hints.schedule_by == ScheduleBy::Any || version.is_significant()
     }
 

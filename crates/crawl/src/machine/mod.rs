@@ -1,4 +1,5 @@
-//! The crawler as a machine. Its parts: `rounds` (what a round queues), `refresher` (what is due
+//! The crawler as a machine. Its parts: `rounds` (what a round queues), `planned` (rounds that choose
+//! their pages), `refresher` (what is due
 //! and queued), `servers` (rules and pace), `fetches` (asking and judging), `learning` (what is
 //! learnt of servers), `ordering` (which new page first), `visits` (what becomes true), `schedules` (when to come again, and whether
 //! now is a time to collect).
@@ -6,6 +7,7 @@
 mod fetches;
 mod learning;
 mod ordering;
+mod planned;
 mod refresher;
 mod rounds;
 mod schedules;
@@ -17,6 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use nenrin_frontier::{Frontier, FrontierStats};
 use nenrin_revisit::Overflow;
 use nenrin_state::{DuePage, PageId, ServerId, ServerRecord, Site, SiteId, VisitCommit};
+use nenrin_structure::Seen;
 use nenrin_urls::CanonicalUrl;
 
 use self::{
@@ -99,7 +102,7 @@ enum UnderWay {
     Robots { server: ServerId, hops: u32, allow_private: bool },
     Look(Look),
     Storing { url: CanonicalUrl, visit: Box<VisitCommit> },
-    Committing { url: CanonicalUrl, site: SiteId, page: PageId },
+    Committing { url: CanonicalUrl, site: SiteId, page: PageId, seen: Seen },
     Pulling { server: ServerId },
 }
 
@@ -163,6 +166,12 @@ impl Crawl {
             Event::RoundBegun(round) => self.round_begun(round),
             Event::PagesLoaded { round, pages, servers } => {
                 self.pages_loaded(now_ms, round, pages, servers);
+            }
+            Event::MapLoaded { round, map, servers } => {
+                self.map_loaded(now_ms, round, *map, servers);
+            }
+            Event::ChosenLoaded { round, asked, pages, servers } => {
+                self.chosen_loaded(now_ms, round, &asked, pages, servers);
             }
             Event::Fetched { ticket, fetched } => self.fetched(now_ms, ticket, *fetched, &mut out),
             Event::Stored { ticket, version, stored_bytes } => {
@@ -233,7 +242,7 @@ impl Crawl {
         self.watch_doors(now_ms);
         self.forget_servers(now_ms);
         self.begin_due_rounds(now_ms, out);
-        self.load_more(out);
+        self.load_more(now_ms, out);
         self.refresh(now_ms, out);
         self.advance_order(out);
         self.feed_new(now_ms, BTreeMap::new(), out);

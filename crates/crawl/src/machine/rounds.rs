@@ -5,7 +5,9 @@ use nenrin_state::{
     Change, DuePage, Outcome, Round, RoundEnd, Schedule, ServerRecord, Site, SiteId,
 };
 
-use super::{Crawl, Door, SiteSchedule, servers::gives_up};
+use nenrin_structure::Seen;
+
+use super::{Crawl, Door, SiteSchedule, planned::end_choice, servers::gives_up};
 use crate::{
     Command, RoundReport,
     round::{RoundState, Scan},
@@ -45,11 +47,14 @@ impl Crawl {
         let wanted = self.wanted.remove(&round.site);
         if let Some(site) = self.sites.get_mut(&round.site) {
             site.collected_s = Some(round.started_s);
-            self.rounds.entry(round.site).or_insert_with(|| RoundState::new(round, wanted));
+            let chooses = site.conditions.rounds_by.chooses();
+            let begin = || RoundState::new(round.clone(), wanted, chooses);
+            self.rounds.entry(round.site).or_insert_with(begin);
         }
     }
 
-    pub(super) fn load_more(&mut self, out: &mut Vec<Command>) {
+    pub(super) fn load_more(&mut self, now_ms: i64, out: &mut Vec<Command>) {
+        let mut choosing = Vec::new();
         for (&site, state) in &mut self.rounds {
             let ready = state.wanted || self.doors.get(&site).is_none_or(Door::is_open);
             if !ready || self.full.contains(&site) {
@@ -57,7 +62,15 @@ impl Crawl {
             }
             let room = self.options.queue_max.saturating_sub(self.frontier.queued());
             if room < self.options.load_batch {
-                return;
+                break;
+            }
+            if state.planned.is_some() {
+                choosing.push(site);
+                continue;
+            }
+            if state.scan == Scan::Unmapped {
+                state.scan = Scan::Loading;
+                out.push(Command::LoadMap(state.round.clone()));
             }
             if state.scan == (Scan::Done { again: true }) {
                 state.scan = Scan::At(None);
@@ -69,6 +82,9 @@ impl Crawl {
                 let (round, limit) = (state.round.clone(), self.options.load_batch);
                 out.push(Command::LoadRound { round, after, limit });
             }
+        }
+        for site in choosing {
+            self.load_chosen(now_ms, site, out);
         }
     }
 
@@ -106,6 +122,7 @@ impl Crawl {
             return;
         }
         if rests_while_gone(site, &due, round.wanted, now_ms) {
+            round.told(due.page.id, Seen::Failed);
             return;
         }
         if site.conditions.max_pages.is_some_and(|max| round.taken >= max) {
@@ -114,12 +131,13 @@ impl Crawl {
             return;
         }
         if self.frontier.queued() >= self.options.queue_max {
-            round.scan_again();
+            round.not_queued(due.page.id);
             return;
         }
         let server = due.page.id.server();
         if gives_up(&self.options, self.frontier.pace(server.0), now_ms) {
             round.left.entry(server).or_default().insert(due.page.id);
+            round.told(due.page.id, Seen::Failed);
             return;
         }
         self.taken.insert(place, true);
@@ -149,7 +167,7 @@ impl Crawl {
         if let Some(round) = self.rounds.get_mut(&due.site).filter(|_| in_round) {
             round.open -= 1;
             round.taken -= 1;
-            round.scan_again();
+            round.not_queued(due.page.id);
         }
     }
 
@@ -163,8 +181,9 @@ impl Crawl {
         for state in self.rounds.values_mut() {
             if state.is_over() && !state.ending {
                 state.ending = true;
-                let end =
-                    RoundEnd { round: state.round.id, site: state.round.site, at_s: now_ms / 1000 };
+                let skips = end_choice(state, out);
+                let (round, site) = (state.round.id, state.round.site);
+                let end = RoundEnd { round, site, at_s: now_ms / 1000, skips };
                 out.push(Command::Commit { ticket: None, change: Change::RoundEnd(end) });
             }
         }
@@ -174,6 +193,9 @@ impl Crawl {
         let ended = self.rounds.iter().find(|(_, state)| state.round.id == round);
         let Some(site) = ended.map(|(&site, _)| site) else { return };
         let Some(state) = self.rounds.remove(&site) else { return };
+        if let Some(site) = self.sites.get_mut(&site) {
+            site.round_open = false;
+        }
         self.keep_learnt(out);
         out.push(Command::RoundFinished(RoundReport {
             round,
@@ -187,19 +209,29 @@ impl Crawl {
 
 /// A page that was found gone several times in a row is left out of some rounds, ever more of them.
 fn rests_while_gone(site: &Site, due: &DuePage, wanted: bool, now_ms: i64) -> bool {
-    let Schedule::Rounds { period_s } = site.conditions.schedule else { return false };
     let page = &due.page;
-    let (Some(visited_s), Some(Outcome::Gone)) = (page.visited_s, page.outcome) else {
-        return false;
-    };
-    let rounds = (1_i64 << page.failures.saturating_sub(1).min(16)) - 1;
-    let rest_s = rounds.saturating_mul(period_s).min(GONE_REST_MAX_S);
-    !wanted && page.failures > 1 && now_ms / 1000 < visited_s + rest_s
+    let rest_s = gone_rest_s(&site.conditions.schedule, page.outcome, page.failures);
+    let rests = |(rest_s, visited_s): (i64, i64)| now_ms / 1000 < visited_s + rest_s;
+    !wanted && rest_s.zip(page.visited_s).is_some_and(rests)
 }
 
-/// When a site's next round is due, if it is collected in rounds and not paused.
+/// How long a page that was found gone several times in a row is left alone.
+pub(super) fn gone_rest_s(
+    schedule: &Schedule,
+    outcome: Option<Outcome>,
+    failures: u32,
+) -> Option<i64> {
+    let Schedule::Rounds { period_s } = *schedule else { return None };
+    let rounds = (1_i64 << failures.saturating_sub(1).min(16)) - 1;
+    let rests = outcome == Some(Outcome::Gone) && failures > 1;
+    rests.then(|| rounds.saturating_mul(period_s).min(GONE_REST_MAX_S))
+}
+
+/// When a site's next round is due, if it is collected in rounds and not paused. One that was cut
+/// short goes on at once.
 pub(super) fn next_round_ms(site: &Site) -> Option<i64> {
     let Schedule::Rounds { period_s } = site.conditions.schedule else { return None };
-    let due_s = site.collected_s.map_or(i64::MIN / 2000, |last_s| last_s + period_s);
+    let last_s = site.collected_s.filter(|_| !site.round_open);
+    let due_s = last_s.map_or(i64::MIN / 2000, |last_s| last_s + period_s);
     (!site.paused).then(|| due_s * 1000)
 }

@@ -3,6 +3,7 @@
 use nenrin_frontier::{Feedback, Pace};
 use nenrin_revisit::Overflow;
 use nenrin_state::{Change, Outcome, ServerId, ServerPace, ServerRecord};
+use nenrin_structure::Seen;
 use nenrin_urls::CanonicalUrl;
 
 use super::{Crawl, ServerState, Task, UnderWay};
@@ -189,6 +190,7 @@ impl Crawl {
                 round.open -= 1;
                 round.taken -= 1;
                 round.left.entry(server).or_default().insert(due.page.id);
+                round.told(due.page.id, Seen::Failed);
             }
         }
     }

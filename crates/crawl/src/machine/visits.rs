@@ -10,7 +10,7 @@ use nenrin_urls::CanonicalUrl;
 
 use super::{Crawl, UnderWay};
 use crate::{
-    Answer, Command, FoundLink, LinkRole, SignalKind, Ticket, signals::assumed_depth,
+    Answer, Command, FoundLink, LinkRole, SignalKind, Ticket, planned, signals::assumed_depth,
     verdict::Verdict,
 };
 
@@ -88,7 +88,7 @@ impl Crawl {
                 changed_permille: self.changed_permille(due, comparison, out),
             });
         }
-        let changed = visit.version.as_ref().is_some_and(|version| self.counts(due, version));
+        let changed = visit.version.as_ref().is_some_and(|version| self.counts(due.site, version));
         self.plan_next(due, &mut visit, changed, answer, out);
         visit
     }
@@ -195,7 +195,9 @@ impl Crawl {
                 }
             }
         }
-        let under_way = UnderWay::Committing { url, site: visit.site, page: visit.page };
+        let counts = visit.version.as_ref().is_none_or(|row| self.counts(visit.site, row));
+        let seen = planned::seen(visit.outcome, visit.update.failures, counts);
+        let under_way = UnderWay::Committing { url, site: visit.site, page: visit.page, seen };
         self.under_way.insert(ticket, under_way);
         out.push(Command::Commit { ticket: Some(ticket), change: Change::Visit(visit) });
     }
@@ -234,10 +236,11 @@ impl Crawl {
         self.feed_new(now_ms, fresh, out);
         for ticket in tickets {
             match self.under_way.remove(ticket) {
-                Some(UnderWay::Committing { site, page, .. }) => {
+                Some(UnderWay::Committing { site, page, seen, .. }) => {
                     let in_round = self.taken.remove(&(site, page)).unwrap_or(false);
                     if let Some(round) = self.rounds.get_mut(&site).filter(|_| in_round) {
                         round.open -= 1;
+                        round.told(page, seen);
                     }
                 }
                 Some(UnderWay::Pulling { server }) => self.more_of(server),

@@ -144,6 +144,16 @@ impl Signals {
     }
 }
 
+impl Signals {
+    /// What believed sources say of a page since its last visit: that it changed, or that it did not.
+    pub fn says(&self, url: &CanonicalUrl, last_visit_s: i64) -> Option<bool> {
+        let page = page_key(url);
+        let believed = self.sources.values().filter(|source| source.trust.is_believed());
+        let claimed_s = believed.filter_map(|source| source.claim(page)).max();
+        claimed_s.map(|claimed_s| claimed_s > last_visit_s)
+    }
+}
+
 impl Source {
     fn claim(&self, page: u64) -> Option<i64> {
         let at = self.claims.binary_search_by_key(&page, |claim| claim.0).ok()?;

@@ -6,7 +6,7 @@ use nenrin_crawl::{
     Answer, Command, Crawl, CrawlOptions, Event, FetchOrder, Fetched, FoundLink, LinkRole, Purpose,
 };
 use nenrin_revisit::RevisitSettings;
-use nenrin_state::{ContentMark, PageRecord, Schedule, SiteConditions, SqliteState, State};
+use nenrin_state::{Change, ContentMark, PageRecord, Schedule, SiteConditions, SqliteState, State};
 use nenrin_urls::CanonicalUrl;
 
 pub(crate) const BEGIN_MS: i64 = 1_704_067_200_000;
@@ -23,6 +23,8 @@ pub(crate) struct World {
     pub(crate) gone: Vec<String>,
     /// Where the pages of each path link to.
     pub(crate) links: BTreeMap<String, Vec<String>>,
+    /// How often the pages of each path changed.
+    pub(crate) revisions: BTreeMap<String, u8>,
     /// Stored versions read for links.
     pub(crate) links_read: usize,
 }
@@ -57,6 +59,7 @@ impl World {
             asked: Vec::new(),
             gone: Vec::new(),
             links,
+            revisions: BTreeMap::new(),
             links_read: 0,
         };
         world.tell_sites();
@@ -109,6 +112,17 @@ impl World {
                 let servers = self.state.servers(&ids).unwrap();
                 Some(Event::PagesLoaded { round: round.id, pages, servers })
             }
+            Command::LoadMap(round) => {
+                let map = Box::new(self.state.site_pages(round.site).unwrap());
+                let servers = self.state.servers(&map.server_ids()).unwrap();
+                Some(Event::MapLoaded { round: round.id, map, servers })
+            }
+            Command::LoadPages { round, pages: asked } => {
+                let pages = self.state.load_pages(&round, &asked).unwrap();
+                let ids: Vec<_> = pages.iter().map(|due| due.page.id.server()).collect();
+                let servers = self.state.servers(&ids).unwrap();
+                Some(Event::ChosenLoaded { round: round.id, asked, pages, servers })
+            }
             Command::LoadOrder => Some(Event::OrderLoaded(self.state.order().unwrap())),
             Command::LoadFound { after, limit } => {
                 let pages = self.state.found(after, limit).unwrap();
@@ -137,12 +151,16 @@ impl World {
                 Some(Event::Stored { ticket: order.ticket, version: 1, stored_bytes: 1 })
             }
             Command::Commit { ticket, change } => {
+                let rounds_ended = match &change {
+                    Change::RoundEnd(end) => vec![end.round],
+                    _ => Vec::new(),
+                };
                 let committed = self.state.commit(&[change]).unwrap();
                 let new_pages = committed.new_pages.iter();
                 let ids: Vec<_> = new_pages.map(|new| new.due.page.id.server()).collect();
                 let servers = self.state.servers(&ids).unwrap();
                 let tickets = ticket.into_iter().collect();
-                Some(Event::Committed { tickets, rounds_ended: Vec::new(), committed, servers })
+                Some(Event::Committed { tickets, rounds_ended, committed, servers })
             }
             Command::WakeAt(at_ms) => {
                 self.wake_ms = Some(at_ms);
@@ -170,7 +188,9 @@ impl World {
         }
         let link = |url| FoundLink { url, role: LinkRole::Page };
         let links = self.links(&path).into_iter().map(link).collect();
-        let mark = Some(ContentMark([path.len() as u8; 16]));
+        let mut mark = [path.len() as u8; 16];
+        mark[0] = self.revisions.get(&path).copied().unwrap_or(0);
+        let mark = Some(ContentMark(mark));
         Answer { status: 200, mark, links, ..Answer::default() }
     }
 

@@ -18,6 +18,7 @@ pub mod web;
 
 use nenrin_order::Strategy;
 use nenrin_revisit::{CollectingWindow, RevisitSettings};
+use nenrin_structure::RoundsBy;
 use serde::Serialize;
 
 pub use ordering::{OrderOutcome, compare_orders};
@@ -36,6 +37,8 @@ pub struct CrawlOptions {
     pub time_s: i64,
     /// From the beginning of a round to the next, for sites that are collected in rounds.
     pub period_s: i64,
+    /// Which pages a round visits.
+    pub rounds_by: RoundsBy,
     /// How pages are revisited where each has its own schedule; `None` collects in rounds.
     pub continuous: Option<RevisitSettings>,
     /// When the sites may be asked.
@@ -68,6 +71,7 @@ impl Default for CrawlOptions {
             pages: 50,
             time_s: 365 * 86_400,
             period_s: 7 * 86_400,
+            rounds_by: RoundsBy::All,
             continuous: None,
             window: None,
             delay_ms: None,
@@ -108,6 +112,8 @@ pub struct CrawlReport {
     pub stretch_percent: u64,
     /// Rounds finished.
     pub rounds: u64,
+    /// Pages that they left out.
+    pub skipped: u64,
     /// Crashes lived through.
     pub crashes: u64,
     /// Digest of the whole trace: the same seed gives the same.

@@ -12,6 +12,7 @@ use std::{
 };
 
 use nenrin_revisit::RevisitSettings;
+use nenrin_structure::RoundsBy;
 use serde::Serialize;
 
 use super::{CrawlOptions, run};
@@ -52,6 +53,7 @@ pub fn small_world(seed: u64) -> CrawlOptions {
         pages: 30,
         time_s: 30 * 86_400,
         period_s: 3 * 86_400,
+        rounds_by: RoundsBy::All,
         continuous,
         window: None,
         delay_ms: (seed % 11 == 5).then_some(30_000),

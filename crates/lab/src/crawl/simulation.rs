@@ -143,6 +143,7 @@ impl Simulation {
                 queued_max: 0,
                 stretch_percent: 100,
                 rounds: 0,
+                skipped: 0,
                 crashes: 0,
                 trace: String::new(),
                 violations: Vec::new(),
@@ -163,7 +164,8 @@ impl Simulation {
             let windows = self.options.window.iter().cloned().collect();
             let new = SiteConditions::new(vec![top.clone()]);
             let delay_ms = self.options.delay_ms;
-            let conditions = SiteConditions { schedule, windows, delay_ms, ..new };
+            let rounds_by = self.options.rounds_by;
+            let conditions = SiteConditions { schedule, windows, delay_ms, rounds_by, ..new };
             self.state.add_site(top.host(), &conditions, BEGIN_MS / 1000)?;
             self.durability.committed(std::iter::once(&top));
         }
@@ -267,6 +269,18 @@ impl Simulation {
                 let event = Event::PagesLoaded { round: round.id, pages, servers };
                 self.later(0, Happening::Event(event));
             }
+            Command::LoadMap(round) => {
+                let map = Box::new(self.state.site_pages(round.site)?);
+                let servers = self.state.servers(&map.server_ids())?;
+                let event = Event::MapLoaded { round: round.id, map, servers };
+                self.later(0, Happening::Event(event));
+            }
+            Command::LoadPages { round, pages: asked } => {
+                let pages = self.state.load_pages(&round, &asked)?;
+                let servers = self.servers_of(pages.iter())?;
+                let event = Event::ChosenLoaded { round: round.id, asked, pages, servers };
+                self.later(0, Happening::Event(event));
+            }
             Command::LoadDue(query) => self.load_due(query)?,
             Command::LoadShared(site) => {
                 let day = self.now_ms / 86_400_000;
@@ -311,6 +325,7 @@ impl Simulation {
             }
             Command::RoundFinished(report) => {
                 self.report.rounds += 1;
+                self.report.skipped += report.counts.skipped;
                 self.note("round", &format!("{} {:?}", report.round, report.counts));
             }
             Command::Commit { .. } | Command::Stopped | Command::Trapped { .. } => {}
@@ -498,6 +513,7 @@ fn machine(options: &CrawlOptions, asked_before_ms: Option<i64>) -> Crawl {
 mod tests {
     use super::*;
     use nenrin_revisit::RevisitSettings;
+    use nenrin_structure::RoundsBy;
 
     fn small() -> CrawlOptions {
         CrawlOptions {
@@ -536,6 +552,18 @@ mod tests {
             assert!(report.rounds >= 10 * 8, "seed {seed}: {report:?}");
             assert!(report.versions > 200, "seed {seed}: {report:?}");
             assert_eq!(report.crashes, 10);
+        }
+    }
+
+    #[test]
+    fn no_law_is_broken_when_rounds_choose_their_pages() {
+        for (seed, rounds_by) in (1..).zip(RoundsBy::ALL) {
+            let options = CrawlOptions { seed, rounds_by, ..small() };
+            let report = run(&options).unwrap();
+            assert_eq!(report.violations, Vec::<String>::new(), "{rounds_by}");
+            assert_eq!(report, run(&options).unwrap(), "{rounds_by}");
+            assert!(report.pages >= 200 && report.rounds >= 10 * 8, "{rounds_by}: {report:?}");
+            assert_eq!(report.skipped > 0, rounds_by.chooses(), "{rounds_by}: {report:?}");
         }
     }
 

@@ -10,7 +10,7 @@ use super::{
     known::{Known, KnownKey},
     learnt, links,
     portion::Logged,
-    read, rows, schedule, validators,
+    read, rows, schedule, structure, validators,
 };
 use crate::{
     Change, Committed, Discovered, DuePage, NewPage, Outcome, PageId, PageRecord, RobotsCopy,
@@ -188,6 +188,7 @@ pub(super) fn commit(
                 committed.linked.extend(links::read_outside(t, *page, urls, known)?);
             }
             Change::Order(bytes) => links::keep_order(t, bytes)?,
+            Change::Structure(kept) => structure::keep(t, kept)?,
             Change::Shared { site, bytes } => schedule::keep_shared(t, *site, bytes)?,
             // A round may end in the same commit as its last visits: counts go first.
             Change::RoundEnd(_) => {}
@@ -198,6 +199,7 @@ pub(super) fn commit(
         if let Change::RoundEnd(end) = change {
             t.prepare_cached("UPDATE rounds SET ended_s = ?2 WHERE id = ?1 AND ended_s IS NULL")?
                 .execute(params![end.round, end.at_s])?;
+            structure::skipped(t, end)?;
         }
     }
     Ok(committed)

@@ -242,7 +242,7 @@ fn packed(targets: &[u32]) -> Vec<u8> {
 }
 
 /// The numbers back; what cannot be one ends the list.
-fn unpacked(bytes: &[u8]) -> Vec<u32> {
+pub(super) fn unpacked(bytes: &[u8]) -> Vec<u32> {
     let mut targets = Vec::with_capacity(bytes.len().min(TARGETS_MAX));
     let (mut last, mut rest, mut shift) = (0_u32, 0_u64, 0);
     for &byte in bytes {

@@ -17,6 +17,7 @@ mod read;
 mod removal;
 mod rows;
 mod schedule;
+mod structure;
 mod validators;
 
 use std::{
@@ -33,9 +34,9 @@ use rusqlite::Connection;
 use crate::{
     Change, Committed, DayCounts, DayQuery, Discovered, DueLoad, DuePage, DueQuery, FoundPage,
     KeptVersion, LogQuery, PageFilter, PageId, PageLinks, PageRecord, PathQuery, PruneRow, Removal,
-    RemovalRow, Round, ServerId, ServerRecord, Site, SiteConditions, SiteId, SiteServer, SiteSums,
-    State, StateError, StateStats, TreeEntry, TroubleGroup, VersionQuery, VersionRow, VisitFilter,
-    VisitRow,
+    RemovalRow, Round, ServerId, ServerRecord, Site, SiteConditions, SiteId, SitePages, SiteServer,
+    SiteSums, Skips, State, StateError, StateStats, TreeEntry, TroubleGroup, VersionQuery,
+    VersionRow, VisitFilter, VisitRow,
 };
 
 /// The embedded state. One connection writes, another reads, so that the interface never waits for
@@ -251,6 +252,22 @@ impl State for SqliteState {
 
     fn order(&self) -> Result<Vec<u8>, StateError> {
         self.read(links::order)
+    }
+
+    fn site_pages(&self, site: SiteId) -> Result<SitePages, StateError> {
+        self.read(|c| structure::site_pages(c, site))
+    }
+
+    fn load_pages(&self, round: &Round, pages: &[PageId]) -> Result<Vec<DuePage>, StateError> {
+        self.read(|c| structure::load_pages(c, round, pages))
+    }
+
+    fn skips(&self, round: i64) -> Result<Option<Skips>, StateError> {
+        self.read(|c| structure::skips(c, round))
+    }
+
+    fn url_of(&self, page: PageId) -> Result<Option<CanonicalUrl>, StateError> {
+        self.read(|c| structure::url_of(c, page))
     }
 
     fn bucket_s(&self) -> i64 {

@@ -70,6 +70,7 @@ pub(super) fn writer(path: &Path, bucket_s: i64) -> Result<Connection, StateErro
     super::removal::prepare(&connection).map_err(explain)?;
     super::prune::prepare(&connection).map_err(explain)?;
     super::links::prepare(&connection).map_err(explain)?;
+    super::structure::prepare(&connection).map_err(explain)?;
     Ok(connection)
 }
 

@@ -79,7 +79,8 @@ pub(super) fn server(row: &Row<'_>) -> rusqlite::Result<ServerRecord> {
 
 pub(super) const SITE: &str = "id, name, conditions, created_s, collected_s, paused, pages, \
     visits, versions, troubles, raw_bytes, (SELECT r.removal FROM removals r \
-    WHERE r.site = sites.id ORDER BY r.id DESC LIMIT 1)";
+    WHERE r.site = sites.id ORDER BY r.id DESC LIMIT 1), COALESCE((SELECT u.ended_s IS NULL \
+    FROM rounds u WHERE u.site = sites.id ORDER BY u.id DESC LIMIT 1), 0)";
 
 pub(super) fn site(row: &Row<'_>) -> rusqlite::Result<Site> {
     let conditions: String = row.get(2)?;
@@ -89,6 +90,7 @@ pub(super) fn site(row: &Row<'_>) -> rusqlite::Result<Site> {
         conditions: serde_json::from_str(&conditions).map_err(|e| unreadable(2, e))?,
         created_s: row.get(3)?,
         collected_s: row.get(4)?,
+        round_open: row.get(12)?,
         paused: row.get(5)?,
         removed: row.get::<_, Option<String>>(11)?.as_deref().and_then(Removal::from_word),
         counts: SiteCounts {
@@ -145,6 +147,14 @@ pub(super) fn url(row: &Row<'_>, column: usize) -> rusqlite::Result<CanonicalUrl
 
 pub(super) fn unsigned(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
     Ok(row.get::<_, i64>(column)? as u64)
+}
+
+/// A record that is kept as JSON.
+pub(super) fn json<T: serde::de::DeserializeOwned>(
+    text: &str,
+    column: usize,
+) -> rusqlite::Result<T> {
+    serde_json::from_str(text).map_err(|e| unreadable(column, e))
 }
 
 fn unreadable(

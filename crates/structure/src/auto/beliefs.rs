@@ -163,6 +163,25 @@ impl Beliefs {
         self.spreads[level as usize].learnt_variance(options.spread_prior_rounds)
     }
 
+    /// How far the pages of the server, of a directory, a family and a template were seen to shift
+    /// together, as variances; 0 where nothing was learnt.
+    #[must_use]
+    pub fn learnt_shifts(
+        &self,
+        options: &AutoOptions,
+    ) -> std::collections::BTreeMap<&'static str, f64> {
+        let levels = [
+            ("server", Level::Server),
+            ("directory", Level::Directory),
+            ("family", Level::Family),
+            ("template", Level::Template),
+        ];
+        levels
+            .into_iter()
+            .map(|(name, level)| (name, self.learnt_shift_variance(level, options)))
+            .collect()
+    }
+
     /// A round has passed: what was known is a little less sure.
     pub(crate) fn drift(&mut self, options: &AutoOptions) {
         let drift = options.drift as f32;

@@ -31,6 +31,8 @@ pub struct GatedPlan {
     top_of: Vec<(u32, u32)>,
     checked: Vec<bool>,
     opened: Vec<bool>,
+    /// Pages of checked sites, to tell why a page was left out.
+    in_checked: Vec<bool>,
     /// Pages whose links have already led to the sites below.
     led_down: Vec<bool>,
     tops: VecDeque<u32>,
@@ -73,6 +75,7 @@ impl GatedPlan {
             top_of,
             checked: vec![false; split.len()],
             opened: vec![false; split.len()],
+            in_checked: vec![false; pages],
             led_down: vec![false; pages],
             tops: VecDeque::new(),
             members: VecDeque::new(),
@@ -103,6 +106,9 @@ impl GatedPlan {
                 continue;
             }
             let split = Arc::clone(&self.split);
+            for page in split.pages(site) {
+                self.in_checked[page as usize] = true;
+            }
             for top in split.tops(site) {
                 enqueue(&mut self.states, &mut self.tops, top.0);
             }
@@ -189,16 +195,8 @@ impl RoundPlan for GatedPlan {
         match self.states[at] {
             State::Asked | State::Told(_) => Skipped::No,
             State::Queued => Skipped::NoBudget,
-            State::Unasked => {
-                let looked_at = |site: usize| {
-                    self.checked[site] && self.split.pages(site).any(|p| p == page.page.0)
-                };
-                if self.upper.is_none() || (0..self.split.len()).any(looked_at) {
-                    Skipped::TopSame
-                } else {
-                    Skipped::UpperSame
-                }
-            }
+            State::Unasked if self.upper.is_none() || self.in_checked[at] => Skipped::TopSame,
+            State::Unasked => Skipped::UpperSame,
         }
     }
 }

@@ -234,6 +234,7 @@ pub(super) fn schemas() -> Value {
         "Incidents": list(reference("Incident")),
         "Removals": list(reference("Removal")),
         "Outlook": outlook(),
+        "Structure": structure(),
         "Day": record(&[
             ("day", json!({"type": "integer", "description": "days since the epoch, UTC"})),
             ("visits", whole.clone()), ("versions", whole.clone()), ("troubles", whole.clone()),
@@ -312,6 +313,58 @@ fn outlook() -> Value {
     schema["type"] = json!(["object", "null"]);
     schema["required"] = json!([]);
     record(&[("outlook", schema)])
+}
+
+fn structure() -> Value {
+    let whole = json!({"type": "integer"});
+    let text = json!({"type": "string"});
+    let pair =
+        json!({"type": "array", "items": whole, "description": "seen, and changed of these"});
+    let site = record(&[
+        ("tops", list(text.clone())),
+        ("depth", whole.clone()),
+        ("members", list(text.clone())),
+        ("member_count", whole.clone()),
+        ("top_seen", whole.clone()),
+        ("top_changed", whole.clone()),
+        ("under_changed", pair.clone()),
+        ("under_same", pair),
+    ]);
+    let together = ["rounds", "all", "some", "seen", "changed"].map(|name| (name, whole.clone()));
+    let family = record(&[
+        ("family", text.clone()),
+        ("pages", whole.clone()),
+        ("together", record(&together)),
+    ]);
+    let mut view = record(&[
+        ("pages", whole.clone()),
+        ("links", whole.clone()),
+        ("rounds", whole.clone()),
+        ("method", text.clone()),
+        ("site_count", whole.clone()),
+        ("sites", list(site)),
+        ("family_count", whole.clone()),
+        ("families", list(family)),
+        ("learnt_shifts", json!({"type": "object"})),
+    ]);
+    let reason = record(&[
+        ("why", text.clone()),
+        ("pages", whole.clone()),
+        ("examples", list(text.clone())),
+    ]);
+    let mut round = record(&[
+        ("round", whole.clone()),
+        ("started_s", whole.clone()),
+        ("visits", whole.clone()),
+        ("changed", whole.clone()),
+        ("skipped", whole),
+        ("reasons", list(reason)),
+    ]);
+    for schema in [&mut view, &mut round] {
+        schema["type"] = json!(["object", "null"]);
+        schema["required"] = json!([]);
+    }
+    record(&[("rounds_by", text), ("structure", view), ("last_round", round)])
 }
 
 /// Nothing else is understood.

@@ -2,6 +2,7 @@
 
 use nenrin_revisit::RevisitSettings;
 use nenrin_state::{RobotsPolicy, Schedule, SiteConditions};
+use nenrin_structure::RoundsBy;
 use serde_json::{Value, json};
 
 use super::{
@@ -122,6 +123,10 @@ pub(super) fn schema() -> Value {
                         "description": "which changes drive the schedule",
                     },
                 },
+            },
+            "rounds_by": {
+                "type": "string", "enum": RoundsBy::ALL.map(RoundsBy::name), "default": "all",
+                "description": "which pages a round visits",
             },
             "keeping": {
                 "type": "object", "additionalProperties": false,

@@ -176,6 +176,14 @@ const ROUTES: &[Route] = &[
         "Outlook",
         outlook,
     ),
+    read(
+        "siteStructure",
+        "/sites/{id}/structure",
+        "What its rounds know of its structure: tops, members and families, how often they changed together, and what the last round left out and why",
+        &[],
+        "Structure",
+        structure,
+    ),
     Route {
         answer: None,
         ..read(
@@ -462,6 +470,10 @@ fn one_site(call: &Call<'_>) -> Result<Response, WebError> {
 fn outlook(call: &Call<'_>) -> Result<Response, WebError> {
     let outlook = nenrin_state::outlook(&*call.app.state, &call.site()?)?;
     ok(serde_json::json!({ "outlook": outlook }))
+}
+
+fn structure(call: &Call<'_>) -> Result<Response, WebError> {
+    ok(nenrin_state::site_structure(&*call.app.state, &call.site()?)?)
 }
 
 fn set_site(call: &Call<'_>) -> Result<Response, WebError> {

@@ -13,4 +13,5 @@ mod sheet;
 mod sheet_fields;
 pub(crate) mod site;
 pub(crate) mod site_pages;
+pub(crate) mod structure;
 pub(crate) mod timeline;

@@ -25,6 +25,26 @@ const SCHEDULE_BY: [Choice; 2] = [
     ("significant", "only what a reader would call a change", "読者にとって意味のある変更だけ"),
 ];
 
+const ROUNDS_BY: [Choice; 5] = [
+    ("all", "every page (usual)", "全ページ(標準)"),
+    (
+        "structure(auto)",
+        "the pages likely to have changed, as learnt",
+        "学習により変わっていそうなページ",
+    ),
+    (
+        "structure(A)",
+        "by directory: its first pages, the rest if one changed",
+        "ディレクトリ別:先頭が変われば残りも",
+    ),
+    (
+        "structure(B)",
+        "by links: tops, and what they link to if they changed",
+        "リンク別:トップが変わればその先も",
+    ),
+    ("structure(C)", "as by links, only below what changed", "リンク別で、変わったものの下だけ"),
+];
+
 const ROBOTS: [Choice; 2] = [
     ("obey", "obey (usual)", "従う(標準)"),
     ("ignore", "do not ask, for a reason", "理由があって確認しない"),
@@ -128,6 +148,9 @@ impl Sheet<'_> {
                 (self.text("max_pages", self.t("Most pages in a round", "1巡の最大ページ数"),
                     self.t("Empty: no limit; traps are recognised all the same.", "空欄:制限なし。罠は別に検出します。"), &form.max_pages, ""))
             }
+            (self.select("rounds_by", self.t("Pages of a round", "1巡で訪れるページ"),
+                self.t("Only for sites collected in rounds; the first round always takes all.", "定期収集のサイトのみ。最初の1巡は必ず全ページです。"),
+                &form.rounds_by, &ROUNDS_BY))
             (self.checkbox("embeds", form.embeds,
                 self.t("Images, styles and scripts of a page are collected wherever they lie", "ページの画像・スタイル・スクリプトはどこにあっても収集する"),
                 self.t("Usual: without them old pages look broken.", "標準。無いと古いページが崩れて見えます。")))

@@ -102,6 +102,7 @@ pub(crate) enum Tab {
     Summary,
     Pages,
     Schedule,
+    Structure,
 }
 
 pub(crate) fn tabs(visitor: &Visitor, site: &Site, open: Tab) -> Markup {
@@ -113,6 +114,7 @@ pub(crate) fn tabs(visitor: &Visitor, site: &Site, open: Tab) -> Markup {
             a href=(base) aria-current=[here(Tab::Summary)] { (t("Summary", "概要")) }
             a href=(format!("{base}/pages")) aria-current=[here(Tab::Pages)] { (t("Pages", "ページ")) }
             a href=(format!("{base}/schedule")) aria-current=[here(Tab::Schedule)] { (t("Schedule", "予定")) }
+            a href=(format!("{base}/structure")) aria-current=[here(Tab::Structure)] { (t("Structure", "構造")) }
             a href=(format!("/visits?site={}", site.id.0)) { (t("Log", "ログ")) }
         }
     }

@@ -40,7 +40,7 @@ pub(crate) fn conditions(top: &str) -> SiteConditions {
         allow_private: false,
         robots: RobotsPolicy::Obey,
         hints: nenrin_state::SiteHints::default(),
-        keeping: nenrin_state::Keeping::default(),
+        ..SiteConditions::new(Vec::new())
     }
 }
 
@@ -211,7 +211,7 @@ impl World {
             }
             state.commit(&[Change::Visit(Box::new(one))]).unwrap();
         }
-        let end = RoundEnd { round: round.id, site: site.id, at_s: start_s + 60 };
+        let end = RoundEnd { round: round.id, site: site.id, at_s: start_s + 60, skips: None };
         state.commit(&[Change::RoundEnd(end)]).unwrap();
         site
     }
@@ -350,6 +350,7 @@ pub(crate) fn site_fields<'a>(address: &'a str, name: &'a str) -> Vec<(&'a str, 
         ("paths", ""),
         ("windows", ""),
         ("schedule_by", "any"),
+        ("rounds_by", "all"),
         ("quota", ""),
         ("prune", ""),
     ]

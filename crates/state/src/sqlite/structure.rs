@@ -1,0 +1,171 @@
+//! Maps of sites for rounds that choose their pages, and what those rounds leave.
+
+use std::collections::BTreeMap;
+
+use nenrin_urls::CanonicalUrl;
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
+
+use super::{links, read, rows, validators};
+use crate::{
+    DuePage, KeptStructure, MappedPage, PageId, Round, RoundCounts, RoundEnd, ServerId, SiteId,
+    SitePages, Skips,
+};
+
+const SCHEMA: &str = "
+CREATE TABLE IF NOT EXISTS structure (site INTEGER PRIMARY KEY, state BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS skips (round INTEGER PRIMARY KEY, reasons TEXT NOT NULL);
+";
+/// Beginnings of rounds that a map tells; a page unseen for longer is simply long unseen.
+const ROUNDS_TOLD: usize = 64;
+
+/// Adds the tables of this file to a state that does not have them yet.
+pub(super) fn prepare(c: &Connection) -> rusqlite::Result<()> {
+    c.execute_batch(SCHEMA)
+}
+
+fn number(site: Option<SiteId>) -> u32 {
+    site.map_or(0, |site| site.0)
+}
+
+pub(super) fn keep(t: &Transaction<'_>, kept: &KeptStructure) -> rusqlite::Result<()> {
+    t.prepare_cached("INSERT OR REPLACE INTO structure VALUES (?1, ?2)")?
+        .execute(params![number(kept.site), kept.bytes])?;
+    Ok(())
+}
+
+fn kept(c: &Connection, site: Option<SiteId>) -> rusqlite::Result<Vec<u8>> {
+    let found = c
+        .prepare_cached("SELECT state FROM structure WHERE site = ?1")?
+        .query_row([number(site)], |row| row.get(0))
+        .optional()?;
+    Ok(found.unwrap_or_default())
+}
+
+/// The pages that a round left out are counted in its row.
+pub(super) fn skipped(t: &Transaction<'_>, end: &RoundEnd) -> rusqlite::Result<()> {
+    let Some(skips) = &end.skips else { return Ok(()) };
+    let text: String =
+        t.query_row("SELECT counts FROM rounds WHERE id = ?1", [end.round], |row| row.get(0))?;
+    let mut counts: RoundCounts = rows::json(&text, 0)?;
+    counts.skipped = skips.pages();
+    t.execute(
+        "UPDATE rounds SET counts = ?2 WHERE id = ?1",
+        params![end.round, super::commit::counts_text(&counts)],
+    )?;
+    // Reasons are plain data, which always has a JSON form.
+    let reasons = serde_json::to_string(skips).unwrap_or_default();
+    t.execute("INSERT OR REPLACE INTO skips VALUES (?1, ?2)", params![end.round, reasons])?;
+    Ok(())
+}
+
+pub(super) fn skips(c: &Connection, round: i64) -> rusqlite::Result<Option<Skips>> {
+    let text: Option<String> = c
+        .prepare_cached("SELECT reasons FROM skips WHERE round = ?1")?
+        .query_row([round], |row| row.get(0))
+        .optional()?;
+    text.map(|text| rows::json(&text, 0)).transpose()
+}
+
+pub(super) fn url_of(c: &Connection, page: PageId) -> rusqlite::Result<Option<CanonicalUrl>> {
+    c.prepare_cached(
+        "SELECT s.name || p.path FROM pages p JOIN servers s ON s.id = p.id >> 39 WHERE p.id = ?1",
+    )?
+    .query_row([page.0], |row| rows::url(row, 0))
+    .optional()
+}
+
+pub(super) fn site_pages(c: &Connection, site: SiteId) -> rusqlite::Result<SitePages> {
+    let (order, pages): (Vec<u32>, Vec<MappedPage>) = pages(c, site)?.into_iter().unzip();
+    let place: BTreeMap<u32, u32> = order.into_iter().zip(0u32..).collect();
+    let mut known_tops = Vec::new();
+    let tops = read::sites(c)?.into_iter().find(|known| known.id == site);
+    for top in tops.iter().flat_map(|site| &site.conditions.tops) {
+        let Some(page) = read::find_page(c, top)? else { continue };
+        known_tops.extend(place.get(&links::place(c, page)?).copied());
+    }
+    let mut rounds_s: Vec<i64> =
+        read::rounds(c, Some(site), ROUNDS_TOLD)?.iter().map(|round| round.started_s).collect();
+    rounds_s.reverse();
+    let mut ids: Vec<ServerId> = pages.iter().map(|page| page.id.server()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let servers = read::servers(c, &ids)?.into_iter().map(|record| (record.id, record.server));
+    Ok(SitePages {
+        servers: servers.collect(),
+        links: links_of(c, site, &place)?,
+        pages,
+        tops: known_tops,
+        rounds_s,
+        kept: kept(c, Some(site))?,
+        kept_of_all: kept(c, None)?,
+    })
+}
+
+/// The pages of a site with their places in the order of discovery.
+fn pages(c: &Connection, site: SiteId) -> rusqlite::Result<Vec<(u32, MappedPage)>> {
+    c.prepare_cached(
+        "SELECT p.id, p.path, p.visited_s, p.outcome, p.visits, p.failures, p.last_modified, m.round,
+            p.nth
+         FROM members m JOIN pages p ON p.id = m.page
+         WHERE m.site = ?1 AND NOT EXISTS (SELECT 1 FROM denied d WHERE d.page = p.id)
+         ORDER BY p.nth",
+    )?
+    .query_map([site.0], |row| {
+        let page = MappedPage {
+            id: PageId(row.get(0)?),
+            path: row.get(1)?,
+            visited_s: row.get(2)?,
+            outcome: row.get::<_, Option<u8>>(3)?.map(|n| rows::outcome(3, n)).transpose()?,
+            visits: row.get(4)?,
+            failures: row.get(5)?,
+            last_modified: validators::date(row, 6)?,
+            round: row.get(7)?,
+        };
+        Ok((row.get(8)?, page))
+    })?
+    .collect()
+}
+
+/// Pages of a site by their numbers, as far as they were not tried in this round.
+pub(super) fn load_pages(
+    c: &Connection,
+    round: &Round,
+    pages: &[PageId],
+) -> rusqlite::Result<Vec<DuePage>> {
+    let mut query = c.prepare_cached(&format!(
+        "SELECT {}, m.site, m.depth, m.hops, 0
+         FROM members m JOIN pages p ON p.id = m.page {}
+         WHERE m.site = ?1 AND m.page = ?2 AND (m.round IS NULL OR m.round < ?3)",
+        rows::PAGE,
+        rows::PAGE_SERVER
+    ))?;
+    pages
+        .iter()
+        .filter_map(|page| {
+            let bounds = params![round.site.0, page.0, round.id];
+            query.query_row(bounds, rows::due_page).optional().transpose()
+        })
+        .collect()
+}
+
+/// Links between pages of a site, by their places in its map.
+fn links_of(
+    c: &Connection,
+    site: SiteId,
+    place: &BTreeMap<u32, u32>,
+) -> rusqlite::Result<Vec<(u32, Vec<u32>)>> {
+    let mut query = c.prepare_cached(
+        "SELECT p.nth, l.targets FROM members m JOIN pages p ON p.id = m.page
+         JOIN links l ON l.nth = p.nth WHERE m.site = ?1 ORDER BY p.nth",
+    )?;
+    let mut found = query.query([site.0])?;
+    let mut all = Vec::new();
+    while let Some(row) = found.next()? {
+        let nth: u32 = row.get(0)?;
+        let Some(&from) = place.get(&nth) else { continue };
+        let targets = links::unpacked(row.get_ref(1)?.as_blob()?);
+        let inside = targets.iter().filter_map(|nth| place.get(nth).copied());
+        all.push((from, inside.collect()));
+    }
+    Ok(all)
+}

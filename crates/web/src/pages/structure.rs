@@ -1,0 +1,186 @@
+//! A site's structure: tops with their members, families, what changed together, and what the last
+//! round left out.
+
+use axum::response::Response;
+use maud::{Markup, html};
+use nenrin_state::{ChosenRound, Site, site_structure};
+use nenrin_structure::{FamilyView, RoundsBy, StructureView, TopsView, Why};
+
+use crate::{
+    WebApp, WebError, format,
+    layout::{self, Menu},
+    pages::site,
+    visitor::Visitor,
+};
+
+pub(crate) fn structure(
+    app: &WebApp,
+    visitor: &Visitor,
+    site: &Site,
+) -> Result<Response, WebError> {
+    let known = site_structure(&*app.state, site)?;
+    let content = html! {
+        div.heading { h1 { bdi { (site.name) } } }
+        (site::tabs(visitor, site, site::Tab::Structure))
+        (last_round(visitor, known.rounds_by, known.last_round.as_ref()))
+        @if let Some(view) = &known.structure {
+            (tops(visitor, view))
+            (families(visitor, view))
+        }
+    };
+    let title = format!("{} – {}", visitor.t("Structure", "構造"), site.name);
+    Ok(layout::page(visitor, Menu::None, &title, content))
+}
+
+fn last_round(visitor: &Visitor, by: RoundsBy, round: Option<&ChosenRound>) -> Markup {
+    let t = |en, ja| visitor.t(en, ja);
+    html! {
+        section.card {
+            h2 { (t("What the last round left out", "前回の収集で省いたページ")) }
+            p { (t("A round visits: ", "1回の収集で訪問するページ:")) (choice(visitor, by)) }
+            @if let Some(round) = round {
+                p {
+                    (format::number(round.visits)) (t(" visits, ", " 回訪問、"))
+                    (format::number(round.changed)) (t(" changed, ", " 件変更、"))
+                    (format::number(round.skipped)) (t(" pages left out.", " ページ省略。"))
+                }
+                @if !round.reasons.is_empty() {
+                    div.scroll { table {
+                        thead { tr {
+                            th scope="col" { (t("Why", "理由")) }
+                            th.n scope="col" { (t("Pages", "ページ")) }
+                            th scope="col" { (t("For example", "例")) }
+                        } }
+                        tbody { @for reason in &round.reasons {
+                            tr {
+                                th scope="row" { (why(visitor, reason.why)) }
+                                td.n { (format::number(reason.pages)) }
+                                td { @for url in &reason.examples { div { bdi { (url) } } } }
+                            }
+                        } }
+                    } }
+                }
+            } @else {
+                p.muted { (t("No round has chosen its pages yet.", "ページを選ぶ収集はまだ行われていません。")) }
+            }
+        }
+    }
+}
+
+fn choice<'a>(visitor: &Visitor, by: RoundsBy) -> &'a str {
+    match by {
+        RoundsBy::All => visitor.t("every page", "すべてのページ"),
+        RoundsBy::A => visitor.t(
+            "directories whose shallowest pages changed (method A)",
+            "最も浅いページが変わったディレクトリ(方式A)",
+        ),
+        RoundsBy::B => visitor.t(
+            "pages below changed top pages (method B)",
+            "変わったトップページの下のページ(方式B)",
+        ),
+        RoundsBy::C => visitor.t(
+            "as method B, below changed sites only (method C)",
+            "方式Bのうち、変わった上位サイトの下だけ(方式C)",
+        ),
+        RoundsBy::Auto => {
+            visitor.t("the pages likeliest to have changed", "変わった見込みの高いページ")
+        }
+    }
+}
+
+fn why<'a>(visitor: &Visitor, why: Why) -> &'a str {
+    match why {
+        Why::TopSame => visitor.t("no top of theirs changed", "トップページが変わっていない"),
+        Why::UpperSame => visitor.t("no site above changed", "上位のサイトが変わっていない"),
+        Why::Unlikely => visitor.t("unlikely to have changed", "変わった見込みが低い"),
+        Why::NoBudget => visitor.t("the limit was reached", "上限に達した"),
+        Why::Gone => visitor.t("gone, looked for less often", "なくなった(時々確かめる)"),
+        Why::NotReached => visitor.t("not reached by links", "リンクで届かない"),
+    }
+}
+
+fn tops(visitor: &Visitor, view: &StructureView) -> Markup {
+    let t = |en, ja| visitor.t(en, ja);
+    html! {
+        section.card {
+            h2 { (t("Tops and their members", "トップページと配下")) }
+            p.hint {
+                (format::number(view.pages as u64)) (t(" pages, ", " ページ、"))
+                (format::number(view.links as u64)) (t(" links. How often members changed is counted over the last eight rounds that chose their pages, and of those seen alone.", " リンク。変更の回数は、ページを選んだ最近8回の収集で、訪問したものだけを数えます。"))
+            }
+            div.scroll { table {
+                thead { tr {
+                    th.n scope="col" { (t("Depth", "深さ")) }
+                    th scope="col" { (t("Top", "トップ")) }
+                    th.n scope="col" { (t("Members", "配下")) }
+                    th.n scope="col" { (t("Top changed", "トップの変更")) }
+                    th.n scope="col" { (t("Members then", "その時の配下")) }
+                    th.n scope="col" { (t("Otherwise", "それ以外")) }
+                } }
+                tbody { @for site in &view.sites { (top(visitor, site)) } }
+            } }
+            @if view.site_count > view.sites.len() {
+                p.muted { (t("The largest of ", "全")) (format::number(view.site_count as u64)) (t(" are shown.", " 件のうち大きいものです。")) }
+            }
+        }
+    }
+}
+
+fn top(visitor: &Visitor, site: &TopsView) -> Markup {
+    let of = |seen: u32, changed: u32| {
+        if seen == 0 { "–".to_owned() } else { format!("{changed}/{seen}") }
+    };
+    html! {
+        tr {
+            td.n { (site.depth) }
+            th scope="row" {
+                @for path in &site.tops { div { bdi { (path) } } }
+                @if !site.members.is_empty() {
+                    details {
+                        summary { (visitor.t("members", "配下")) }
+                        @for path in &site.members { div { bdi { (path) } } }
+                        @if site.member_count > site.members.len() { div { "…" } }
+                    }
+                }
+            }
+            td.n { (format::number(site.member_count as u64)) }
+            td.n { (of(site.top_seen, site.top_changed)) }
+            td.n { (of(site.under_changed.0, site.under_changed.1)) }
+            td.n { (of(site.under_same.0, site.under_same.1)) }
+        }
+    }
+}
+
+fn families(visitor: &Visitor, view: &StructureView) -> Markup {
+    let t = |en, ja| visitor.t(en, ja);
+    let none = |family: &FamilyView| {
+        let together = family.together;
+        together.rounds - together.all - together.some
+    };
+    html! {
+        @if !view.families.is_empty() {
+            section.card {
+                h2 { (t("Families", "同種のページ")) }
+                p.hint { (t("Pages whose paths differ in numbers alone, and the rounds in which all, some or none of those seen had changed.", "番号だけが異なるページと、訪問したもののすべて・一部・なしが変わった収集の回数です。")) }
+                div.scroll { table {
+                    thead { tr {
+                        th scope="col" { (t("Family", "種類")) }
+                        th.n scope="col" { (t("Pages", "ページ")) }
+                        th.n scope="col" { (t("All changed", "すべて変更")) }
+                        th.n scope="col" { (t("Some", "一部")) }
+                        th.n scope="col" { (t("None", "なし")) }
+                    } }
+                    tbody { @for family in &view.families {
+                        tr {
+                            th scope="row" { bdi { (family.family) } }
+                            td.n { (format::number(family.pages as u64)) }
+                            td.n { (family.together.all) }
+                            td.n { (family.together.some) }
+                            td.n { (none(family)) }
+                        }
+                    } }
+                } }
+            }
+        }
+    }
+}
