@@ -95,7 +95,9 @@ fn survive(kills: u64) {
     world.nenrin.assert_sound();
     world.assert_polite();
 
+    let asked = world.asked();
     let running = world.run();
+    until("the first request", || world.asked() > asked);
     let known = || world.versions().len() == PAGES;
     until("every page to be known", known);
     let often = |world: &World| {

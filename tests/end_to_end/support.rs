@@ -521,11 +521,11 @@ async fn serve_connection(mut connection: TcpStream, shared: Arc<Shared>) {
         let reply = (shared.answer)(&request);
         let began = request.began;
         shared.log.lock().unwrap().push(request);
-        let sent = send(&mut connection, &reply).await;
+        let (sent, ended) = send(&mut connection, &reply).await;
         shared.under_way.fetch_sub(1, Ordering::SeqCst);
         let mut log = shared.log.lock().unwrap();
         if let Some(request) = log.iter_mut().rev().find(|request| request.began == began) {
-            request.ended = Some(Instant::now());
+            request.ended = Some(ended);
         }
         drop(log);
         if !sent {
@@ -556,30 +556,34 @@ async fn read_request(connection: &mut TcpStream, buffer: &mut Vec<u8>) -> Optio
 }
 
 /// Sends the answer; false when the connection can't be used again.
-async fn send(connection: &mut TcpStream, reply: &Reply) -> bool {
+/// Whether another request may follow, and when the last bytes were handed over: the other side may
+/// have them before a busy machine comes back here.
+async fn send(connection: &mut TcpStream, reply: &Reply) -> (bool, Instant) {
     if reply.silent {
         // Until the other side has enough.
         let _ = connection.read_u8().await;
-        return false;
+        return (false, Instant::now());
     }
     if !reply.wait.is_zero() {
         tokio::time::sleep(reply.wait).await;
     }
     let mut first = reply.head.clone();
     first.extend_from_slice(&reply.body);
+    let mut ended = Instant::now();
     if connection.write_all(&first).await.is_err() {
-        return false;
+        return (false, ended);
     }
-    let Some((part, times, pause)) = &reply.then else { return !reply.closes };
+    let Some((part, times, pause)) = &reply.then else { return (!reply.closes, ended) };
     for _ in 0..*times {
         if !pause.is_zero() {
             tokio::time::sleep(*pause).await;
         }
+        ended = Instant::now();
         if connection.write_all(part).await.is_err() {
-            return false;
+            return (false, ended);
         }
     }
-    true
+    (true, ended)
 }
 
 // A reader of pages.

@@ -457,7 +457,7 @@ mod tests {
         assert!(wrong["windows"].contains("Mars/Olympus"), "{}", wrong["windows"]);
         // What is not asked for with rounds cannot be wrong there.
         let rounds = SiteForm { period: "1d".into(), ..form };
-        assert_eq!(rounds.read(Lang::Ja).unwrap_err().len(), 4);
+        assert_eq!(rounds.read(Lang::Ja).unwrap_err().len(), 5);
     }
 
     #[test]

@@ -32,6 +32,7 @@ const TRIED: &[(&str, &str)] = &[
     ("/removals", "a site is removed and given back"),
     ("/sites/{id}/pages", "pages are walked through as a tree and as a list"),
     ("/sites/{id}/schedule", "the tabs of a site"),
+    ("/sites/{id}/structure", "the tabs of a site"),
     ("/visits", "browser.rs: a filter"),
     ("/page", "a date leads to replay and two versions to their difference"),
     ("/diff", "a date leads to replay and two versions to their difference"),
@@ -253,6 +254,7 @@ async fn the_tabs_of_a_site_lead_round_and_sites_are_sorted_and_searched() {
     for (tab, path) in [
         ("pages", "/sites/1/pages"),
         ("schedule", "/sites/1/schedule"),
+        ("structure", "/sites/1/structure"),
         ("site=1", "/visits?site=1"),
     ] {
         browser.open("/sites/1").await;

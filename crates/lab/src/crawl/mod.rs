@@ -98,6 +98,8 @@ pub struct CrawlReport {
     pub events: u64,
     /// Visits committed.
     pub visits: u64,
+    /// Requests for pages.
+    pub asked: u64,
     /// Versions committed.
     pub versions: u64,
     /// Pages known at the end.
