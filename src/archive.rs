@@ -121,6 +121,8 @@ impl Drop for Archive {
 const STATE: &str = "state.sqlite";
 const INDEX: &str = "packs.index";
 const PACKS: &str = "packs";
+/// Decoded content kept for readers.
+const READERS_CACHE_BYTES: usize = 24 << 20;
 /// zstd's level for what `compact` will write again.
 const HASTY_LEVEL: i32 = 1;
 
@@ -175,6 +177,10 @@ fn open_store(folder: &Path, read_only: bool, is_hasty: bool) -> anyhow::Result<
     let packs = LocalFolder::open(folder.join(PACKS)).map_err(nenrin_store::StoreError::from)?;
     let index_path = Some(folder.join(INDEX));
     let mut options = StoreOptions { index_path, read_only, ..StoreOptions::default() };
+    if read_only {
+        // Replay keeps the pages that it made: what they were made from is rarely wanted again.
+        options.cache_bytes = READERS_CACHE_BYTES;
+    }
     if is_hasty {
         options.level = HASTY_LEVEL;
         options.first_level = HASTY_LEVEL;

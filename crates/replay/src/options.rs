@@ -32,7 +32,7 @@ impl Default for ReplayOptions {
             good_span_s: 30 * 86_400,
             wide_span_s: 30 * 86_400,
             max_rewritten_bytes: 64 << 20,
-            cache_bytes: 16 << 20,
+            cache_bytes: 32 << 20,
             frame_ancestors: Vec::new(),
             origin: None,
             refuses_foreign_names: false,

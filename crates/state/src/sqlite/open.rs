@@ -96,6 +96,9 @@ pub(super) fn reader(path: &Path) -> Result<Connection, StateError> {
 fn prepare(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(std::time::Duration::from_secs(10))?;
     connection.set_prepared_statement_cache_capacity(128);
+    // Otherwise the engine plans a statement anew for every other value that it is asked with,
+    // which took longer than the answer.
+    connection.set_db_config(rusqlite::config::DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "cache_size", -32_000)?;
