@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use nenrin_revisit::PolicySpec;
-use nenrin_state::{Removal, ScheduleBy, Thinning};
+use nenrin_state::{Bytes, Removal, ScheduleBy, Thinning};
 use nenrin_structure::RoundsBy;
 use nenrin_urls::Scope;
 
@@ -13,7 +13,7 @@ use crate::{
         experiments::{BudgetArgs, OrderArgs, RevisitArgs, StructureArgs},
         storage::StorageArgs,
     },
-    spans::{Bytes, Edge, Span, parse_date},
+    spans::{Edge, Span, parse_date},
 };
 
 const EXIT_CODES: &str = "Exit codes: 0 done · 1 some of the work failed (what, is said) · 2 bad \

@@ -9,11 +9,9 @@ use nenrin_frontier::Politeness;
 use nenrin_order::{OrderError, Strategy};
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    exit::usage,
-    quota::Quotas,
-    spans::{Bytes, Span},
-};
+use nenrin_state::Bytes;
+
+use crate::{exit::usage, quota::Quotas, spans::Span};
 
 /// The effective configuration.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

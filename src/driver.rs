@@ -11,6 +11,9 @@
 //!
 //! The queues cannot grow: the machine has at most `parallel + unstored_max` visits under way.
 
+mod state_thread;
+mod store_thread;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::PathBuf,
@@ -26,17 +29,16 @@ use nenrin_crawl::{
     Command, Crawl, CrawlOptions, Event, FetchOrder, Fetched, PreviousBody, RoundReport,
     StoreOrder, Ticket, Trouble, read_exchange, stored_links,
 };
-use nenrin_fetch::{
-    AddressPolicy, Exchange, FetchFailure, FetchRequest, Fetcher, Protocol, Validators,
-};
-use nenrin_state::{
-    Change, DayQuery, DuePage, DueQuery, Outcome, PageLinks, Round, ServerId, ServerRecord, SiteId,
-    State, StateError,
-};
-use nenrin_store::{NewVersion, Store, StoreError, VersionId};
+use nenrin_fetch::{AddressPolicy, Exchange, FetchFailure, FetchRequest, Fetcher, Validators};
+use nenrin_state::{Change, Outcome, PageLinks, SiteId, StateError};
+use nenrin_store::{Store, StoreError, VersionId};
 use nenrin_urls::CanonicalUrl;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
+use self::{
+    state_thread::{StateJob, serve_state},
+    store_thread::serve_store,
+};
 use crate::{
     archive::{Archive, folder_bytes},
     clock,
@@ -46,10 +48,6 @@ use crate::{
     room::RoomGuard,
 };
 
-/// Changes put into one transaction at most.
-const COMMIT_BATCH: usize = 1000;
-/// Versions put before one sync at most.
-const STORE_BATCH: usize = 256;
 /// Requests under way are waited for this long after a stop.
 const STOP_PATIENCE: Duration = Duration::from_secs(10);
 
@@ -159,21 +157,6 @@ struct Reload {
     options: Box<CrawlOptions>,
     min_free_bytes: u64,
     quotas: Quotas,
-}
-
-enum StateJob {
-    BeginRound(SiteId),
-    LoadRound { round: Round, after: Option<nenrin_state::PageId>, limit: usize },
-    LoadMap(Round),
-    LoadPages { round: Round, pages: Vec<nenrin_state::PageId> },
-    LoadDue(DueQuery),
-    LoadShared(SiteId),
-    LoadOrder,
-    LoadFound { after: u32, limit: usize },
-    LoadNew(Vec<u32>),
-    LoadLinks(Vec<u32>),
-    Commit { ticket: Option<Ticket>, change: Change },
-    ReadSites,
 }
 
 /// The driver, ready to run.
@@ -606,189 +589,4 @@ fn read(
 fn failed(elapsed_ms: i64, kind: &str, detail: String, of_server: bool, refused: bool) -> Fetched {
     let kind = kind.to_owned();
     Fetched { elapsed_ms, result: Err(Trouble { kind, detail, of_server, refused }) }
-}
-
-fn serve_store(
-    store: &Store,
-    jobs: &mpsc::Receiver<(StoreOrder, Box<Exchange>)>,
-    sender: &UnboundedSender<Happening>,
-    waiting: &AtomicUsize,
-) {
-    while let Ok(first) = jobs.recv() {
-        let batch: Vec<_> =
-            std::iter::once(first).chain(jobs.try_iter().take(STORE_BATCH - 1)).collect();
-        match store_batch(store, &batch) {
-            Ok(events) => {
-                waiting.fetch_sub(batch.len(), Ordering::Relaxed);
-                for event in events {
-                    let _ = sender.send(Happening::Event(event));
-                }
-            }
-            Err(error) => {
-                let _ = sender.send(Happening::StoreFailed(error));
-                return;
-            }
-        }
-    }
-}
-
-fn store_batch(
-    store: &Store,
-    batch: &[(StoreOrder, Box<Exchange>)],
-) -> Result<Vec<Event>, StoreError> {
-    let mut events = Vec::with_capacity(batch.len());
-    for (order, exchange) in batch {
-        let put = store.put(&NewVersion {
-            url: &order.url,
-            group: order.site.0,
-            visited_at_s: order.visited_at_s,
-            status: exchange.status,
-            protocol: match exchange.protocol {
-                Protocol::Http10 => "http/1.0",
-                Protocol::Http11 => "http/1.1",
-                Protocol::Http2 => "h2",
-            },
-            tls: exchange.tls.as_deref().map(tls_word).as_deref(),
-            server_address: Some(exchange.server_address),
-            request_head: &exchange.request_head,
-            response_head: &exchange.response_head,
-            body: &exchange.body,
-            truncated: None,
-            previous: order.previous.map(VersionId),
-        })?;
-        events.push(Event::Stored {
-            ticket: order.ticket,
-            version: put.id.0,
-            stored_bytes: put.new_bytes,
-        });
-    }
-    store.sync()?;
-    Ok(events)
-}
-
-/// "tls/1.3", as archives write it, for what rustls calls `TLSv1_3`.
-fn tls_word(tls: &str) -> String {
-    let version = tls.strip_prefix("TLSv").map(|version| version.replace('_', "."));
-    version.map_or_else(|| tls.to_owned(), |version| format!("tls/{version}"))
-}
-
-fn serve_state(
-    state: &dyn State,
-    jobs: &mpsc::Receiver<StateJob>,
-    sender: &UnboundedSender<Happening>,
-) {
-    let mut put_back = None;
-    while let Some(job) = put_back.take().or_else(|| jobs.recv().ok()) {
-        let answer = match job {
-            StateJob::BeginRound(site) => {
-                state.begin_round(site, clock::now_s()).map(Event::RoundBegun)
-            }
-            StateJob::ReadSites => state.sites().map(Event::Sites),
-            StateJob::LoadRound { round, after, limit } => load_round(state, &round, after, limit),
-            StateJob::LoadDue(query) => load_due(state, query),
-            StateJob::LoadMap(round) => load_map(state, &round),
-            StateJob::LoadPages { round, pages } => load_pages(state, &round, pages),
-            StateJob::LoadShared(site) => load_shared(state, site),
-            StateJob::LoadOrder => state.order().map(Event::OrderLoaded),
-            StateJob::LoadFound { after, limit } => {
-                state.found(after, limit).map(|pages| Event::FoundLoaded { after, pages })
-            }
-            StateJob::LoadNew(places) => load_new(state, places),
-            StateJob::LoadLinks(places) => state.links(&places).map(Event::LinksLoaded),
-            StateJob::Commit { ticket, change } => {
-                let mut batch = vec![(ticket, change)];
-                while batch.len() < COMMIT_BATCH {
-                    match jobs.try_recv() {
-                        Ok(StateJob::Commit { ticket, change }) => batch.push((ticket, change)),
-                        Ok(other) => {
-                            put_back = Some(other);
-                            break;
-                        }
-                        Err(_) => break,
-                    }
-                }
-                commit(state, batch)
-            }
-        };
-        match answer {
-            Ok(event) => {
-                let _ = sender.send(Happening::Event(event));
-            }
-            Err(error) => {
-                let _ = sender.send(Happening::StateFailed(error));
-                return;
-            }
-        }
-    }
-}
-
-fn load_round(
-    state: &dyn State,
-    round: &Round,
-    after: Option<nenrin_state::PageId>,
-    limit: usize,
-) -> Result<Event, StateError> {
-    let pages = state.load_round(round, after, limit)?;
-    let servers = servers_of(state, pages.iter())?;
-    Ok(Event::PagesLoaded { round: round.id, pages, servers })
-}
-
-fn load_map(state: &dyn State, round: &Round) -> Result<Event, StateError> {
-    let map = Box::new(state.site_pages(round.site)?);
-    let servers = state.servers(&map.server_ids())?;
-    Ok(Event::MapLoaded { round: round.id, map, servers })
-}
-
-fn load_pages(
-    state: &dyn State,
-    round: &Round,
-    asked: Vec<nenrin_state::PageId>,
-) -> Result<Event, StateError> {
-    let pages = state.load_pages(round, &asked)?;
-    let servers = servers_of(state, pages.iter())?;
-    Ok(Event::ChosenLoaded { round: round.id, asked, pages, servers })
-}
-
-fn load_due(state: &dyn State, query: DueQuery) -> Result<Event, StateError> {
-    let load = state.load_due(&query)?;
-    let servers = servers_of(state, load.pages.iter())?;
-    Ok(Event::DueLoaded { query, load, servers })
-}
-
-fn load_new(state: &dyn State, places: Vec<u32>) -> Result<Event, StateError> {
-    let pages = state.load_found(&places)?;
-    let servers = servers_of(state, pages.iter())?;
-    Ok(Event::NewLoaded { places, pages, servers })
-}
-
-fn load_shared(state: &dyn State, site: SiteId) -> Result<Event, StateError> {
-    let day = clock::now_s().div_euclid(86_400);
-    let today = state.days(DayQuery { site: Some(site), from_day: day, to_day: day })?;
-    let visits_today = today.iter().map(|counts| counts.visits).sum();
-    Ok(Event::SharedLoaded { site, bytes: state.shared(site)?, visits_today })
-}
-
-fn commit(state: &dyn State, batch: Vec<(Option<Ticket>, Change)>) -> Result<Event, StateError> {
-    let (tickets, changes): (Vec<_>, Vec<_>) = batch.into_iter().unzip();
-    let committed = state.commit(&changes)?;
-    let servers = servers_of(state, committed.new_pages.iter().map(|new| &new.due))?;
-    let ended = changes.iter().filter_map(|change| match change {
-        Change::RoundEnd(end) => Some(end.round),
-        _ => None,
-    });
-    Ok(Event::Committed {
-        tickets: tickets.into_iter().flatten().collect(),
-        rounds_ended: ended.collect(),
-        committed,
-        servers,
-    })
-}
-
-/// What is known of the servers of some pages: the machine may have left them to the state.
-fn servers_of<'a>(
-    state: &dyn State,
-    pages: impl Iterator<Item = &'a DuePage>,
-) -> Result<Vec<ServerRecord>, StateError> {
-    let servers: BTreeSet<ServerId> = pages.map(|due| due.page.id.server()).collect();
-    state.servers(&servers.into_iter().collect::<Vec<_>>())
 }

@@ -12,6 +12,7 @@
 //! State holds no content: a version row names a version of the store by its number. State may be
 //! lost; the version index is rebuilt from packs. It knows no clock: times are arguments.
 
+mod bytes;
 mod contract;
 mod error;
 mod keeping;
@@ -25,6 +26,7 @@ mod structure_view;
 #[cfg(any(test, feature = "suite"))]
 pub mod suite;
 
+pub use bytes::Bytes;
 pub use contract::{DueCursor, DueLoad, DueQuery, PageFilter, State, VersionQuery, VisitFilter};
 pub use error::StateError;
 pub use keeping::{Keeping, KeptVersion, OnePer, PruneRow, PruneRule, Thinning};
