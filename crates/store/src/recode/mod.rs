@@ -96,6 +96,11 @@ impl Recoding {
     }
 }
 
+/// Whether a picture became so much smaller that its readers may wait for it.
+pub(crate) fn is_worth_it(body: &[u8], recoded: &[u8]) -> bool {
+    body.len().checked_sub(recoded.len()).is_some_and(|saved| saved >= body.len() / 32)
+}
+
 /// Rewrites a body, if it can be undone exactly and within `cap`.
 pub(crate) fn recode(body: &[u8], recoding: Recoding, cap: Duration) -> Option<Vec<u8>> {
     let work = || {
