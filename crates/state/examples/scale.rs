@@ -278,6 +278,7 @@ fn visit(
         new_tops: Vec::new(),
         links: None,
         importance_percent: None,
+        estimate: None,
         trapped: 0,
     }
 }

@@ -277,7 +277,7 @@ async fn the_tabs_of_a_site_lead_round_and_sites_are_sorted_and_searched() {
 #[tokio::test]
 async fn what_is_for_programs_opens_in_a_browser_too() {
     let world = World::lived_in();
-    world.control.incidents.lock().unwrap().push(support::incident());
+    world.state.keep_incidents(&[support::incident()]).unwrap();
     let Some(mut browser) = Browser::on(world.router.clone()).await else { return };
     browser.open("/metrics").await;
     assert!(browser.text().await.contains("nenrin_sites 1"));

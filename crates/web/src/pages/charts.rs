@@ -1,11 +1,12 @@
 //! What people would rather see than read: activity, space, saving, how often pages change.
 
 use maud::{Markup, html};
-use nenrin_state::{DayCounts, DayQuery, PageFilter, PageRecord, SiteId};
+use nenrin_revisit::ForecastPoint;
+use nenrin_state::{DayCounts, DayQuery, OrderCurve, PageFilter, PageRecord, SiteId};
 
 use crate::{
     StoreSummary, WebApp, WebError,
-    chart::{Column, Marks, PerDay, Series, columns},
+    chart::{self, Column, Curve, Curves, Marks, PerDay, Series, columns},
     format,
     visitor::Visitor,
 };
@@ -19,6 +20,8 @@ const MAX_POINTS: i64 = 366;
 /// Pages looked at for the distribution of change intervals. Pages are numbered by a hash of their
 /// path, so the first ones of a server are a fair sample of it.
 const SAMPLE: usize = 2_000;
+/// With fewer pages than this an order says nothing.
+const ORDER_PAGES_MIN: u64 = 10;
 
 /// Activity and space, of one site or of all.
 pub(crate) fn over_time(
@@ -127,6 +130,80 @@ pub(crate) fn saving(visitor: &Visitor, store: &StoreSummary) -> Markup {
     ]
     .map(|(name, value, class)| Column { name, value, shown: format::bytes(value), class });
     columns(t("What was saved", "節約"), &bars)
+}
+
+/// How well the order of collecting found the important pages first, of one site or of all.
+pub(crate) fn order(
+    app: &WebApp,
+    visitor: &Visitor,
+    site: Option<SiteId>,
+) -> Result<Markup, WebError> {
+    let t = |en, ja| visitor.t(en, ja);
+    let curve = app.state.order_curve(site)?;
+    let pages: u64 = curve.collected.iter().map(|group| group.pages).sum();
+    if pages < ORDER_PAGES_MIN {
+        return Ok(html! {});
+    }
+    let collected = OrderCurve::points(&curve.collected);
+    let best = OrderCurve::points(&curve.best);
+    let rows = [0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75].map(|share| {
+        let at = |points| OrderCurve::share_at(points, share);
+        (share, vec![at(&collected), at(&best), share])
+    });
+    let tenth = (OrderCurve::share_at(&collected, 0.1), OrderCurve::share_at(&best, 0.1));
+    let curves = Curves {
+        visitor,
+        title: t("Important pages first", "重要なページから"),
+        axes: (t("pages collected", "収集したページ"), t("their importance", "その重要度")),
+        most: 1.0,
+        show: chart::percent,
+        curves: vec![
+            Curve { name: t("as collected", "実際の順"), class: "c-ours", points: collected },
+            Curve { name: t("best possible", "最良の順"), class: "c-best", points: best },
+            Curve {
+                name: t("by chance", "無作為"),
+                class: "c-chance",
+                points: vec![(0.0, 0.0), (1.0, 1.0)],
+            },
+        ],
+        rows: rows.to_vec(),
+    };
+    Ok(html! {
+        (curves.draw())
+        p.hint {
+            (t("The first tenth of the pages collected holds ", "最初に収集した1割のページが、重要度の "))
+            (chart::percent(tenth.0))
+            (t(" of the importance of all ", " を占めます(全 "))
+            (format::number(pages))
+            (t(" pages; the best order would have had ", " ページ。最良の順なら "))
+            (chart::percent(tenth.1))
+            (t(". Importance is what is thought of the pages now, from the links found.", ")。重要度は、これまでに見つかったリンクによる現在の評価です。"))
+        }
+    })
+}
+
+/// The share of versions that is got against the visits spent.
+pub(crate) fn forecast(visitor: &Visitor, points: &[ForecastPoint]) -> Markup {
+    let t = |en, ja| visitor.t(en, ja);
+    let at: Vec<(f64, f64)> = std::iter::once((0.0, 0.0))
+        .chain(points.iter().map(|point| (point.visits_per_day, point.coverage)))
+        .collect();
+    let most = at.iter().map(|point| point.0).fold(0.0, f64::max);
+    if most <= 0.0 {
+        return html! {};
+    }
+    Curves {
+        visitor,
+        title: t("Versions seen against visits", "訪問数と得られる版"),
+        axes: (t("visits a day", "訪問/日"), t("versions seen", "得られる版")),
+        most,
+        show: |visits| format!("{visits:.1}"),
+        rows: at.iter().map(|(visits, coverage)| (*visits, vec![*coverage])).collect(),
+        curves: vec![Curve {
+            name: t("versions seen", "得られる版"), class: "c-ours", points: at
+        }],
+    }
+    .draw()
 }
 
 /// How often the pages of a site change.

@@ -51,13 +51,14 @@ pub(crate) fn site(
     let content = html! {
         (heading(app, visitor, site))
         (layout::note(note(visitor, query.get("note"))))
-        (overview::incidents(visitor, &app.control.incidents(), Some(site.id)))
+        (overview::incidents(visitor, &app.state.incidents()?, Some(site.id)))
         (figures(app, visitor, site)?)
         (browse(visitor, site))
         (calendar(app, visitor, site)?)
         section.card.charts {
             (charts::over_time(app, visitor, Some(site.id))?)
             (charts::intervals(app, visitor, site.id)?)
+            (charts::order(app, visitor, Some(site.id))?)
         }
         (rounds(visitor, &app.state.rounds(Some(site.id), ROUNDS_SHOWN)?))
         (troubles(visitor, site, &app.state.troubles(site.id, TROUBLES_LOOKED_AT)?))
@@ -152,6 +153,8 @@ fn figures(app: &WebApp, visitor: &Visitor, site: &Site) -> Result<Markup, WebEr
     let sums = app.state.site_sums(i64::MAX)?.into_iter().find(|s| s.site == site.id);
     let stored = sums.map_or(0, |s| s.stored_bytes);
     let counts = &site.counts;
+    let worth = nenrin_state::shown_worth(&*app.state)?;
+    let own = worth.iter().find(|own| own.site == site.id);
     Ok(html! {
         dl.tiles {
             (tile(t("Pages", "ページ"), html! { (format::number(counts.pages)) }, html! {}))
@@ -162,6 +165,11 @@ fn figures(app: &WebApp, visitor: &Visitor, site: &Site) -> Result<Markup, WebEr
                 (t("for ", "元の容量 ")) (format::bytes(counts.raw_bytes))
                 @if let Some(saved) = format::saving(counts.raw_bytes, stored) { ", −" (saved) }
             }))
+            @if let Some((own, share)) = own.and_then(|own| Some((own, own.share_of(&worth)?))) {
+                (tile(t("Importance", "重要度"), html! { (format::share(share)) }, html! {
+                    (t("of the archive; as much as ", "アーカイブ全体比。平均的なページ ")) (format::number(own.importance().round() as u64)) (t(" average pages", " 件分"))
+                }))
+            }
             (tile(t("Last round", "前回の収集"), html! { span.small { (format::maybe_time(site.collected_s)) } }, html! {
                 (t("next: ", "次回:")) (overview::next_round(visitor, site))
             }))
