@@ -2,9 +2,10 @@ use nenrin_urls::{CanonicalUrl, UrlKey};
 
 use crate::{
     Change, Committed, DayCounts, DayQuery, Discovered, DuePage, FoundPage, Incident, KeptVersion,
-    LogQuery, OrderCurve, PageId, PageLinks, PageRecord, PathQuery, PruneRow, Removal, RemovalRow,
-    Round, ServerId, ServerRecord, Site, SiteConditions, SiteId, SitePages, SiteServer, SiteSums,
-    SiteWorth, Skips, StateError, StateStats, TreeEntry, TroubleGroup, VersionRow, VisitRow,
+    KindSums, LogQuery, OrderCurve, PageId, PageLinks, PageRecord, PathQuery, PruneRow, Removal,
+    RemovalRow, Round, ServerId, ServerRecord, Site, SiteConditions, SiteId, SitePages, SiteServer,
+    SiteSums, SiteWorth, Skips, StateError, StateStats, TreeEntry, TroubleGroup, VersionRow,
+    VisitRow,
 };
 
 /// Where a scan of the long-term queue stands: bucket and page taken last.
@@ -322,6 +323,9 @@ pub trait State: Send + Sync {
 
     /// What each site has cost and how it grew since a day; sites never visited are left out.
     fn site_sums(&self, since_day: i64) -> Result<Vec<SiteSums>, StateError>;
+
+    /// What versions of each kind took, of a site or of all; kinds without a version are left out.
+    fn kind_sums(&self, site: Option<SiteId>) -> Result<Vec<KindSums>, StateError>;
 
     /// The log of visits by site and outcome, newest first.
     fn visit_log(&self, query: LogQuery) -> Result<Vec<VisitRow>, StateError>;

@@ -35,7 +35,8 @@ pub use incident::{Incident, IncidentKind};
 pub use keeping::{Keeping, KeptVersion, OnePer, PruneRow, PruneRule, Thinning};
 pub use outlook::{DueReason, Outlook, Reasons, outlook};
 pub use overview::{
-    DayCounts, DayQuery, LogQuery, PathQuery, SiteServer, SiteSums, TreeEntry, TroubleGroup,
+    BodyKind, DayCounts, DayQuery, KindSums, LogQuery, PathQuery, SiteServer, SiteSums, TreeEntry,
+    TroubleGroup,
 };
 pub use records::{
     Announced, Change, Committed, ContentMark, Discovered, DuePage, FoundPage, FoundPages, Linked,

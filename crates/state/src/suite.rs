@@ -5,10 +5,10 @@
 use nenrin_urls::{CanonicalUrl, Scope};
 
 use crate::{
-    Change, ContentMark, DayQuery, Discovered, DuePage, DueQuery, Estimate, Incident, IncidentKind,
-    LogQuery, OrderCurve, Outcome, PageFilter, PageUpdate, PathQuery, PruneRow, PullForward,
-    Removal, RobotsCopy, RobotsPolicy, RoundEnd, Schedule, ServerPace, SiteConditions, SiteId,
-    State, StateError, VersionQuery, VersionRow, VisitCommit, VisitFilter,
+    BodyKind, Change, ContentMark, DayQuery, Discovered, DuePage, DueQuery, Estimate, Incident,
+    IncidentKind, KindSums, LogQuery, OrderCurve, Outcome, PageFilter, PageUpdate, PathQuery,
+    PruneRow, PullForward, Removal, RobotsCopy, RobotsPolicy, RoundEnd, Schedule, ServerPace,
+    SiteConditions, SiteId, State, StateError, VersionQuery, VersionRow, VisitCommit, VisitFilter,
 };
 
 /// Declares one test per law of the contract, each on a fresh state.
@@ -49,6 +49,7 @@ macro_rules! contract_suite {
                 a_site_as_of_a_date_leaves_out_what_was_gone
                 a_round_begun_in_the_second_of_the_last_visits_every_page
                 days_sum_up_what_was_committed
+                versions_are_summed_up_by_kind
                 the_log_answers_every_filter_in_portions
                 troubles_are_grouped_by_cause
                 versions_are_read_backwards_in_portions
@@ -1102,4 +1103,24 @@ pub fn the_newest_incidents_are_kept_until_they_are_over(state: &impl State) {
     let kept = state.incidents().unwrap();
     assert_eq!((kept.len(), kept[0].over_s), (Incident::KEPT, Some(NOW_S + 900)));
     assert_eq!((kept[199].id.as_str(), kept[199].over_s), ("i-3", None));
+}
+
+pub fn versions_are_summed_up_by_kind(state: &impl State) {
+    let (round, due) = begun(state);
+    for (at_s, mime) in (NOW_S..).zip(["text/html", "image/png", "text/html; charset=utf-8"]) {
+        let mut seen = visit(&due, at_s, Outcome::Changed);
+        seen.version = Some(VersionRow { mime: mime.into(), ..row(at_s as u64, at_s) });
+        commit(state, seen);
+    }
+    commit(state, visit(&due, NOW_S + 9, Outcome::Same));
+    let of = |kind, versions| KindSums {
+        kind,
+        versions,
+        received_bytes: 100 * versions,
+        stored_bytes: 40 * versions,
+    };
+    let sums = state.kind_sums(Some(round.site)).unwrap();
+    assert_eq!(sums, [of(BodyKind::Html, 2), of(BodyKind::Image, 1)]);
+    assert_eq!(state.kind_sums(None).unwrap(), sums);
+    assert_eq!(state.kind_sums(Some(SiteId(9))).unwrap(), []);
 }

@@ -7,7 +7,7 @@ mod curve;
 mod per_day;
 
 pub(crate) use calendar::{calendar, first_day};
-pub(crate) use columns::{Column, columns};
+pub(crate) use columns::{Column, Key, columns};
 pub(crate) use curve::{Curve, Curves, percent};
 pub(crate) use per_day::{Marks, PerDay, Series};
 

@@ -159,6 +159,10 @@ async fn every_mistake_stands_beside_its_field() {
         assert!(browser.eval(&gap).await.as_f64().unwrap().abs() < 20.0, "{field}");
     }
     assert!(!world.control.asked.lock().unwrap().contains(&"changed".to_owned()));
+    browser.open("/sites/1/browse?at=yesterday").await;
+    assert_eq!(browser.path().await, "/sites/1?at=yesterday");
+    assert!(is_shown(&mut browser, "#at-error").await);
+    assert_eq!(browser.eval("document.querySelector('#at').value").await, json!("yesterday"));
 }
 
 #[tokio::test]

@@ -35,10 +35,10 @@ use rusqlite::Connection;
 
 use crate::{
     Change, Committed, DayCounts, DayQuery, Discovered, DueLoad, DuePage, DueQuery, FoundPage,
-    Incident, KeptVersion, LogQuery, OrderCurve, PageFilter, PageId, PageLinks, PageRecord,
-    PathQuery, PruneRow, Removal, RemovalRow, Round, ServerId, ServerRecord, Site, SiteConditions,
-    SiteId, SitePages, SiteServer, SiteSums, SiteWorth, Skips, State, StateError, StateStats,
-    TreeEntry, TroubleGroup, VersionQuery, VersionRow, VisitFilter, VisitRow,
+    Incident, KeptVersion, KindSums, LogQuery, OrderCurve, PageFilter, PageId, PageLinks,
+    PageRecord, PathQuery, PruneRow, Removal, RemovalRow, Round, ServerId, ServerRecord, Site,
+    SiteConditions, SiteId, SitePages, SiteServer, SiteSums, SiteWorth, Skips, State, StateError,
+    StateStats, TreeEntry, TroubleGroup, VersionQuery, VersionRow, VisitFilter, VisitRow,
 };
 
 /// The embedded state. One connection writes, another reads, so that the interface never waits for
@@ -429,6 +429,10 @@ impl State for SqliteState {
 
     fn site_sums(&self, since_day: i64) -> Result<Vec<SiteSums>, StateError> {
         self.read(|c| overview::site_sums(c, since_day))
+    }
+
+    fn kind_sums(&self, site: Option<SiteId>) -> Result<Vec<KindSums>, StateError> {
+        self.read(|c| overview::kind_sums(c, site))
     }
 
     fn visit_log(&self, query: LogQuery) -> Result<Vec<VisitRow>, StateError> {

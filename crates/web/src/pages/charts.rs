@@ -2,11 +2,13 @@
 
 use maud::{Markup, html};
 use nenrin_revisit::ForecastPoint;
-use nenrin_state::{DayCounts, DayQuery, OrderCurve, PageFilter, PageRecord, SiteId};
+use nenrin_state::{
+    BodyKind, DayCounts, DayQuery, KindSums, OrderCurve, PageFilter, PageRecord, SiteId,
+};
 
 use crate::{
     StoreSummary, WebApp, WebError,
-    chart::{self, Column, Curve, Curves, Marks, PerDay, Series, columns},
+    chart::{self, Column, Curve, Curves, Key, Marks, PerDay, Series, columns},
     format,
     visitor::Visitor,
 };
@@ -128,8 +130,55 @@ pub(crate) fn saving(visitor: &Visitor, store: &StoreSummary) -> Markup {
         (t("stored: other files", "保存：その他"), store.other_bytes, "c-stored"),
         (t("stored: indexes", "保存：索引"), store.index_bytes, "c-stored"),
     ]
-    .map(|(name, value, class)| Column { name, value, shown: format::bytes(value), class });
-    columns(t("What was saved", "節約"), &bars)
+    .map(|(name, value, class)| Column {
+        name,
+        value,
+        shown: format::bytes(value),
+        class,
+        part: None,
+    });
+    columns(t("What was saved", "節約"), &[], &bars)
+}
+
+/// What versions of each kind were as received, and what they take.
+pub(crate) fn saving_by_kind(
+    app: &WebApp,
+    visitor: &Visitor,
+    site: Option<SiteId>,
+) -> Result<Markup, WebError> {
+    let t = |en, ja| visitor.t(en, ja);
+    let sums = app.state.kind_sums(site)?;
+    let name = |kind| match kind {
+        BodyKind::Html => "HTML",
+        BodyKind::Text => t("styles, scripts, text", "スタイル・スクリプト・テキスト"),
+        BodyKind::Image => t("images", "画像"),
+        BodyKind::Document => t("documents", "文書"),
+        BodyKind::Media => t("sound and film", "音声・動画"),
+        BodyKind::Other => t("other files", "その他"),
+    };
+    let bar = |sum: &KindSums| {
+        let saved = format::saving(sum.received_bytes, sum.stored_bytes);
+        Column {
+            name: name(sum.kind),
+            value: sum.received_bytes,
+            shown: format!(
+                "{} → {}{}",
+                format::bytes(sum.received_bytes),
+                format::bytes(sum.stored_bytes),
+                saved.map_or(String::new(), |saved| format!(" (−{saved})"))
+            ),
+            class: "c-received",
+            part: Some((sum.stored_bytes, "c-stored")),
+        }
+    };
+    let bars: Vec<Column<'_>> = sums.iter().map(bar).collect();
+    let keys = [
+        Key { name: t("received", "受信"), class: "c-received" },
+        Key { name: t("stored", "保存"), class: "c-stored" },
+    ];
+    Ok(
+        html! { @if !bars.is_empty() { (columns(t("Saving by type", "種類別の節約"), &keys, &bars)) } },
+    )
 }
 
 /// How well the order of collecting found the important pages first, of one site or of all.
@@ -234,11 +283,12 @@ pub(crate) fn intervals(app: &WebApp, visitor: &Visitor, site: SiteId) -> Result
             value,
             shown: format::number(value),
             class: "c-versions",
+            part: None,
         })
         .collect();
     Ok(html! {
         @if judged > 0 {
-            (columns(t("How often pages change", "ページの変更頻度"), &bars))
+            (columns(t("How often pages change", "ページの変更頻度"), &[], &bars))
             p.hint {
                 @if pages.len() == SAMPLE { (t("A sample of 2,000 pages. ", "2,000ページの標本。")) }
                 (t("Only pages visited more than once are counted.", "2回以上訪問したページのみを数えています。"))

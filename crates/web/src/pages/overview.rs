@@ -56,6 +56,7 @@ pub(crate) fn overview(
         section.card.charts {
             (charts::over_time(app, visitor, None)?)
             (charts::saving(visitor, &store))
+            (charts::saving_by_kind(app, visitor, None)?)
             (charts::order(app, visitor, None)?)
         }
     };

@@ -68,7 +68,7 @@ fn rule(app: &WebApp, visitor: &Visitor, site: &Site) -> Result<Markup, WebError
                     }
                 }
             }
-            p.hint { (t("Why a page is due, and how sure its rate is, stands with the page.", "各ページの次回訪問と理由は、そのページにあります。")) }
+            @if settings.is_some() { p.hint { (t("Why a page is due, and how sure its rate is, stands with the page.", "各ページの次回訪問と理由は、そのページにあります。")) } }
         }
     })
 }

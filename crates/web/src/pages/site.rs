@@ -53,10 +53,11 @@ pub(crate) fn site(
         (layout::note(note(visitor, query.get("note"))))
         (overview::incidents(visitor, &app.state.incidents()?, Some(site.id)))
         (figures(app, visitor, site)?)
-        (browse(visitor, site))
+        (browse(visitor, site, query.some("at")))
         (calendar(app, visitor, site)?)
         section.card.charts {
             (charts::over_time(app, visitor, Some(site.id))?)
+            (charts::saving_by_kind(app, visitor, Some(site.id))?)
             (charts::intervals(app, visitor, site.id)?)
             (charts::order(app, visitor, Some(site.id))?)
         }
@@ -177,7 +178,8 @@ fn figures(app: &WebApp, visitor: &Visitor, site: &Site) -> Result<Markup, WebEr
     })
 }
 
-fn browse(visitor: &Visitor, site: &Site) -> Markup {
+/// `typed` is a date that was not understood.
+fn browse(visitor: &Visitor, site: &Site, typed: Option<&str>) -> Markup {
     let t = |en, ja| visitor.t(en, ja);
     let today = format::date(visitor.now_s);
     html! {
@@ -188,7 +190,15 @@ fn browse(visitor: &Visitor, site: &Site) -> Markup {
             } @else {
                 form method="get" action=(format!("/sites/{}/browse", site.id.0)) {
                     label.sr for="at" { (t("Date", "日付")) }
-                    input #at type="date" name="at" value=(today) max=(today) min=(format::date(site.created_s.min(visitor.now_s)));
+                    @if let Some(typed) = typed {
+                        // A field for dates would not show what is none.
+                        div.field.wrong {
+                            input #at name="at" value=(typed) aria-describedby="at-error" aria-invalid="true";
+                            p.error #at-error role="alert" { (t("write a date like ", "日付は次のように入力してください:")) (today) }
+                        }
+                    } @else {
+                        input #at type="date" name="at" required value=(today) max=(today) min=(format::date(site.created_s.min(visitor.now_s)));
+                    }
                     button.primary { (t("Open as of this date", "この日付で開く")) }
                     @if let Some(top) = site.conditions.tops.first() {
                         a href=(layout::page_link(top)) { (t("Versions of the top page", "トップページの版")) }
@@ -205,8 +215,11 @@ pub(crate) fn open_as_of(
     site: &Site,
     query: &Fields,
 ) -> Result<Response, WebError> {
-    let at_s = format::parse_date(query.get("at"))
-        .ok_or_else(|| WebError::not_found(format!("date `{}`", query.get("at"))))?;
+    let typed = query.get("at");
+    let Some(at_s) = format::parse_date(typed) else {
+        let back = format!("/sites/{}?at={}#at", site.id.0, format::encoded(typed));
+        return Ok(Redirect::to(&back).into_response());
+    };
     let top = site.conditions.tops.first().ok_or_else(|| WebError::not_found("top page"))?;
     Ok(Redirect::to(&replay_link(&visitor.replay, at_s, top)).into_response())
 }
