@@ -621,5 +621,6 @@ fn visit(pending: Pending, page: PageId, site: SiteId) -> VisitCommit {
         trapped: 0,
         links: None,
         importance_percent: None,
+        estimate: None,
     }
 }

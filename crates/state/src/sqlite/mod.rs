@@ -4,6 +4,7 @@ mod bags;
 mod batch;
 mod commit;
 mod due;
+mod incidents;
 mod known;
 mod learnt;
 mod links;
@@ -19,6 +20,7 @@ mod rows;
 mod schedule;
 mod structure;
 mod validators;
+mod worth;
 
 use std::{
     path::{Path, PathBuf},
@@ -33,10 +35,10 @@ use rusqlite::Connection;
 
 use crate::{
     Change, Committed, DayCounts, DayQuery, Discovered, DueLoad, DuePage, DueQuery, FoundPage,
-    KeptVersion, LogQuery, PageFilter, PageId, PageLinks, PageRecord, PathQuery, PruneRow, Removal,
-    RemovalRow, Round, ServerId, ServerRecord, Site, SiteConditions, SiteId, SitePages, SiteServer,
-    SiteSums, Skips, State, StateError, StateStats, TreeEntry, TroubleGroup, VersionQuery,
-    VersionRow, VisitFilter, VisitRow,
+    Incident, KeptVersion, KindSums, LogQuery, OrderCurve, PageFilter, PageId, PageLinks,
+    PageRecord, PathQuery, PruneRow, Removal, RemovalRow, Round, ServerId, ServerRecord, Site,
+    SiteConditions, SiteId, SitePages, SiteServer, SiteSums, SiteWorth, Skips, State, StateError,
+    StateStats, TreeEntry, TroubleGroup, VersionQuery, VersionRow, VisitFilter, VisitRow,
 };
 
 /// The embedded state. One connection writes, another reads, so that the interface never waits for
@@ -250,6 +252,26 @@ impl State for SqliteState {
         self.read(|c| links::links(c, places))
     }
 
+    fn keep_incidents(&self, incidents: &[Incident]) -> Result<(), StateError> {
+        self.write("written", |t| Ok(incidents::keep(t, incidents)?))
+    }
+
+    fn end_incidents(&self, ids: &[String], now_s: i64) -> Result<(), StateError> {
+        self.write("written", |t| Ok(incidents::end(t, ids, now_s)?))
+    }
+
+    fn incidents(&self) -> Result<Vec<Incident>, StateError> {
+        self.read(incidents::all)
+    }
+
+    fn site_worth(&self) -> Result<Vec<SiteWorth>, StateError> {
+        self.read(worth::site_worth)
+    }
+
+    fn order_curve(&self, site: Option<SiteId>) -> Result<OrderCurve, StateError> {
+        self.read(|c| worth::order_curve(c, site))
+    }
+
     fn order(&self) -> Result<Vec<u8>, StateError> {
         self.read(links::order)
     }
@@ -411,6 +433,10 @@ impl State for SqliteState {
 
     fn site_sums(&self, since_day: i64) -> Result<Vec<SiteSums>, StateError> {
         self.read(|c| overview::site_sums(c, since_day))
+    }
+
+    fn kind_sums(&self, site: Option<SiteId>) -> Result<Vec<KindSums>, StateError> {
+        self.read(|c| overview::kind_sums(c, site))
     }
 
     fn visit_log(&self, query: LogQuery) -> Result<Vec<VisitRow>, StateError> {
