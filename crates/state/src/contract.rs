@@ -282,6 +282,9 @@ pub trait State: Send + Sync {
     /// The collection log, newest round first.
     fn rounds(&self, site: Option<SiteId>, limit: usize) -> Result<Vec<Round>, StateError>;
 
+    /// Whether a round of the site began after one time and at or before another.
+    fn round_began(&self, site: SiteId, after_s: i64, until_s: i64) -> Result<bool, StateError>;
+
     /// The log of visits, newest first.
     fn visits(&self, filter: VisitFilter) -> Result<Vec<VisitRow>, StateError>;
 

@@ -193,6 +193,9 @@ pub fn a_round_goes_on_until_it_is_ended(state: &impl State) {
     assert_ne!(next.id, round.id);
     assert_eq!(state.load_round(&next, None, 10).unwrap().len(), 2);
     assert_eq!(state.sites().unwrap()[0].collected_s, Some(NOW_S + 100));
+    let began = |after_s, until_s| state.round_began(round.site, after_s, until_s).unwrap();
+    assert!(began(NOW_S - 1, NOW_S) && began(NOW_S + 99, NOW_S + 100));
+    assert!(!began(NOW_S, NOW_S + 99) && !began(NOW_S + 100, NOW_S + 200));
 }
 
 pub fn a_page_found_twice_is_known_once(state: &impl State) {

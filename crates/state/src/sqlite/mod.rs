@@ -374,6 +374,10 @@ impl State for SqliteState {
         self.read(|c| read::rounds(c, site, limit))
     }
 
+    fn round_began(&self, site: SiteId, after_s: i64, until_s: i64) -> Result<bool, StateError> {
+        self.read(|c| read::round_began(c, site, after_s, until_s))
+    }
+
     fn visits(&self, filter: VisitFilter) -> Result<Vec<VisitRow>, StateError> {
         let VisitFilter { site, before, limit } = filter;
         self.read(|c| log::log(c, LogQuery { site, outcome: None, before, limit }))

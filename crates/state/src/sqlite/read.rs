@@ -242,6 +242,18 @@ pub(super) fn rounds(
     .collect()
 }
 
+pub(super) fn round_began(
+    c: &Connection,
+    site: SiteId,
+    after_s: i64,
+    until_s: i64,
+) -> rusqlite::Result<bool> {
+    c.prepare_cached(
+        "SELECT EXISTS (SELECT 1 FROM rounds WHERE site = ?1 AND started_s > ?2 AND started_s <= ?3)",
+    )?
+    .query_row(params![site.0, after_s, until_s], |row| row.get(0))
+}
+
 pub(super) fn stats(c: &Connection) -> rusqlite::Result<StateStats> {
     let mut stats = c.query_row(
         "SELECT COUNT(*), TOTAL(visits), TOTAL(versions), TOTAL(raw_bytes) FROM sites",
