@@ -226,6 +226,15 @@ fn what_a_page_turns_out_to_be_worth_reaches_the_state_without_a_visit() {
 }
 
 #[test]
+fn at_the_end_of_a_round_the_state_knows_what_pages_turned_out_to_be_worth() {
+    let mut world = world(true);
+    world.pass(BEGIN_MS + HOUR_MS);
+    assert!(world.state.rounds(None, 1).unwrap()[0].ended_s.is_some());
+    let top = world.page("/");
+    assert!(top.importance_percent < 75, "nothing links to it: {}", top.importance_percent);
+}
+
+#[test]
 fn rates_are_told_by_policies_that_estimate_them() {
     let mut world = World::new(RevisitSettings::default(), |_| {});
     world.links.insert("/".to_owned(), paths(0..4));

@@ -538,6 +538,9 @@ async fn what_is_not_there_is_said() {
     for path in ["/nothing", "/sites/99", "/sites/x", "/sites/1/nothing", "/assets/../Cargo.toml"] {
         assert_eq!(world.get(path).await.status, StatusCode::NOT_FOUND, "{path}");
     }
+    assert!(world.get("/sites/99").await.body.contains("There is no site number 99."));
+    let in_japanese = world.get_as("/sites/99", "nenrin_lang=ja").await.body;
+    assert!(in_japanese.contains("お探しのものは") && in_japanese.contains("site number 99"));
 }
 
 #[tokio::test]

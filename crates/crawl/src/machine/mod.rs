@@ -186,7 +186,7 @@ impl Crawl {
                 self.stopping = true;
                 self.keep_all(&mut out);
                 self.keep_learnt(&mut out);
-                self.weigh_all(&mut out);
+                self.weigh_all(usize::MAX, &mut out);
                 self.keep_order(&mut out);
             }
             Event::Room(room) => self.no_room = !room,

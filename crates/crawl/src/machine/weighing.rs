@@ -13,7 +13,7 @@ use crate::Command;
 /// Pages looked at for each page collected.
 const LOOKS: usize = 16;
 /// Looks at once, so that no step takes long.
-const LOOKS_MAX: usize = 4_096;
+pub(super) const LOOKS_MAX: usize = 4_096;
 /// Pages told at once.
 const TOLD_TOGETHER: usize = 64;
 /// Pages told at the end, at most.
@@ -115,10 +115,10 @@ impl Crawl {
         }
     }
 
-    /// Before the end: looks at every page once.
-    pub(super) fn weigh_all(&mut self, out: &mut Vec<Command>) {
+    /// Before an end: looks at every page once, or at some of them, and tells what was noted.
+    pub(super) fn weigh_all(&mut self, looks_max: usize, out: &mut Vec<Command>) {
         let ordering = &mut self.ordering;
-        for _ in 0..ordering.known() {
+        for _ in 0..looks_max.min(ordering.known() as usize) {
             if ordering.weighing.changed.len() >= TOLD_LAST {
                 break;
             }

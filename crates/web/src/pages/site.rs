@@ -172,7 +172,7 @@ fn figures(app: &WebApp, visitor: &Visitor, site: &Site) -> Result<Markup, WebEr
                 }))
             }
             (tile(t("Last round", "前回の収集"), html! { span.small { (format::maybe_time(site.collected_s)) } }, html! {
-                (t("next: ", "次回:")) (overview::next_round(visitor, site))
+                span.nw { (t("next: ", "次回:")) } (overview::next_round(visitor, site))
             }))
         }
     })

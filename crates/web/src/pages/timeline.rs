@@ -82,7 +82,7 @@ fn figures(visitor: &Visitor, page: Option<&PageRecord>) -> Markup {
         @if let Some(page) = page {
             dl.tiles {
                 (tile(t("Visits", "訪問"), html! { (format::number(u64::from(page.visits))) }, html! {
-                    (t("last: ", "最終:")) (format::maybe_time(page.visited_s))
+                    span.nw { (t("last: ", "最終:")) } (format::maybe_time(page.visited_s))
                 }))
                 (tile(t("Changes seen", "検出した変更"), html! { (format::number(u64::from(page.changes))) }, html! {
                     @if let Some(interval_s) = mean_interval_s(page) {
