@@ -20,6 +20,9 @@ pub struct StoreOptions {
     pub steps: Steps,
     /// A gzipped page that takes longer to give back is kept as it is.
     pub recode_cap: Duration,
+    /// Bodies that come compressed are stored as they come, where nothing better is known for
+    /// them: quick, and `compact` makes them small.
+    pub keeps_packed: bool,
     /// Decoded content kept in memory for readers.
     pub cache_bytes: usize,
     /// Only read, while another process may be writing: nothing is recovered or brought up to
@@ -37,6 +40,7 @@ impl Default for StoreOptions {
             max_chain: 8,
             steps: Steps::default(),
             recode_cap: Duration::from_millis(50),
+            keeps_packed: false,
             cache_bytes: 32 << 20,
             read_only: false,
         }
