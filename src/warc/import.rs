@@ -709,5 +709,6 @@ fn visit(pending: Pending, site: SiteId) -> VisitCommit {
         trapped: 0,
         links: None,
         importance_percent: None,
+        estimate: None,
     }
 }

@@ -78,6 +78,7 @@ fn main() {
     if let Some(level) = value("--first-level") {
         options.first_level = level.parse().unwrap();
     }
+    options.recode_gifs = !flag("--images-as-they-are");
     let store = open(&work, &options);
     let mut totals =
         Totals { html_only: flag("--html-only"), no_html: flag("--no-html"), ..Totals::default() };

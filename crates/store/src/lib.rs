@@ -60,6 +60,7 @@ pub use heads::MAX_HEAD_BYTES;
 pub use media::Class;
 pub use options::{Steps, StoreOptions};
 pub use paper::{PaperBytes, PaperCount};
+pub use recode::panic_is_expected;
 pub use rows::MAX_WORD_BYTES;
 pub use stats::{SiteBytes, StoreStats};
 pub use store::Store;

@@ -147,10 +147,10 @@ impl Store {
     ) -> Result<Squeezed, StoreError> {
         let class = Class::judge(version.response_head, version.body);
         let body = self.prepare(version.body, class);
-        let base = self.choose_base(version, class, &body, digest)?;
+        let base = self.choose_base(version, class, &body.bytes, digest)?;
         if self.options.keeps_packed
             && base.is_none()
-            && matches!(body, Cow::Borrowed(_))
+            && body.recoding.is_none()
             && let Some(packed) = self.as_it_comes(version, class, digest, packing)
         {
             return Ok(packed);
@@ -162,7 +162,7 @@ impl Store {
         &self,
         version: &NewVersion<'_>,
         digest: Digest,
-        body: Cow<'_, [u8]>,
+        Prepared { bytes: body, recoding }: Prepared<'_>,
         base: Option<Base>,
     ) -> Squeezed {
         let class = Class::judge(version.response_head, version.body);
@@ -179,11 +179,10 @@ impl Store {
             true => (Coding::Zstd, &squeezed[..], reference, depth),
             false => (Coding::Plain, &body[..], Reference::Nothing, 0),
         };
-        let recoded = matches!(body, Cow::Owned(_));
         let entries = vec![BodyEntry {
             digest,
             body_bytes: version.body.len() as u64,
-            recoding: if recoded { Recoding::Gzip as u8 } else { 0 },
+            recoding: recoding.map_or(0, |recoding| recoding as u8),
             stored_bytes: body.len() as u64,
         }];
         let head = BodiesHead { group: version.group, class, coding, reference, depth, entries };
@@ -238,14 +237,21 @@ impl Store {
         Ok(written)
     }
 
-    /// A gzipped page is taken apart, so that it can be compared with other pages.
-    fn prepare<'b>(&self, body: &'b [u8], class: Class) -> Cow<'b, [u8]> {
-        let is_text = class != Class::Other;
-        let recoding = Recoding::for_body(body).filter(|recoding| *recoding == Recoding::Gzip);
-        recoding
-            .filter(|_| is_text)
-            .and_then(|recoding| recode::recode(body, recoding, self.options.recode_cap))
-            .map_or(Cow::Borrowed(body), Cow::Owned)
+    /// A gzipped page is taken apart, so that it can be compared with other pages, and a GIF is
+    /// coded anew, which is quick; other pictures wait for `compact`.
+    fn prepare<'b>(&self, body: &'b [u8], class: Class) -> Prepared<'b> {
+        let recoded = Recoding::for_body(body).and_then(|recoding| {
+            let wanted = match recoding {
+                Recoding::Gzip => class != Class::Other,
+                Recoding::Gif => self.options.recode_gifs && !recoding.is_slow(body),
+                _ => false,
+            };
+            let bytes =
+                wanted.then(|| recode::recode(body, recoding, self.options.recode_cap))??;
+            let smaller = recoding == Recoding::Gzip || recode::is_worth_it(body, &bytes);
+            smaller.then_some(Prepared { bytes: bytes.into(), recoding: Some(recoding) })
+        });
+        recoded.unwrap_or_else(|| body.into())
     }
 
     /// What the new body is compressed against: the page's last version, or else the page of the
@@ -442,6 +448,18 @@ impl Squeezed {
         head.put(&mut chunk);
         data.iter().for_each(|part| chunk.extend_from_slice(part));
         Self { head, chunk }
+    }
+}
+
+/// A body as it goes into its chunk.
+struct Prepared<'b> {
+    bytes: Cow<'b, [u8]>,
+    recoding: Option<Recoding>,
+}
+
+impl<'b> From<&'b [u8]> for Prepared<'b> {
+    fn from(body: &'b [u8]) -> Self {
+        Self { bytes: body.into(), recoding: None }
     }
 }
 

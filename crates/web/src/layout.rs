@@ -2,10 +2,10 @@
 
 use axum::response::{Html, IntoResponse, Response};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use nenrin_state::Outcome;
+use nenrin_state::{IncidentKind, Outcome};
 use nenrin_urls::CanonicalUrl;
 
-use crate::{IncidentKind, WebError, app::replay_link, format, visitor::Visitor};
+use crate::{WebError, app::replay_link, format, visitor::Visitor};
 
 /// Rings of a tree: the mark of the program.
 pub(crate) const LOGO: &str = include_str!("../assets/logo.svg");

@@ -4,6 +4,7 @@ mod bags;
 mod batch;
 mod commit;
 mod due;
+mod incidents;
 mod known;
 mod learnt;
 mod links;
@@ -20,6 +21,7 @@ mod schedule;
 mod structure;
 mod taken;
 mod validators;
+mod worth;
 
 use std::{
     path::{Path, PathBuf},
@@ -34,10 +36,11 @@ use rusqlite::Connection;
 
 use crate::{
     Change, Committed, DayCounts, DayQuery, Discovered, DueLoad, DuePage, DueQuery, FoundPage,
-    KeptVersion, LogQuery, PageFilter, PageId, PageLinks, PageRecord, PathQuery, PruneRow, Removal,
-    RemovalRow, Round, ServerId, ServerRecord, Site, SiteConditions, SiteId, SitePages, SiteServer,
-    SiteSums, Skips, State, StateError, StateStats, TreeEntry, TroubleGroup, VersionQuery,
-    VersionRow, VisitCommit, VisitFilter, VisitRow,
+    Incident, KeptVersion, KindSums, LogQuery, OrderCurve, PageFilter, PageId, PageLinks,
+    PageRecord, PathQuery, PruneRow, Removal, RemovalRow, Round, ServerId, ServerRecord, Site,
+    SiteConditions, SiteId, SitePages, SiteServer, SiteSums, SiteWorth, Skips, State, StateError,
+    StateStats, TreeEntry, TroubleGroup, VersionQuery, VersionRow, VisitCommit, VisitFilter,
+    VisitRow,
 };
 
 /// The embedded state. One connection writes, another reads, so that the interface never waits for
@@ -251,6 +254,26 @@ impl State for SqliteState {
         self.read(|c| links::links(c, places))
     }
 
+    fn keep_incidents(&self, incidents: &[Incident]) -> Result<(), StateError> {
+        self.write("written", |t| Ok(incidents::keep(t, incidents)?))
+    }
+
+    fn end_incidents(&self, ids: &[String], now_s: i64) -> Result<(), StateError> {
+        self.write("written", |t| Ok(incidents::end(t, ids, now_s)?))
+    }
+
+    fn incidents(&self) -> Result<Vec<Incident>, StateError> {
+        self.read(incidents::all)
+    }
+
+    fn site_worth(&self) -> Result<Vec<SiteWorth>, StateError> {
+        self.read(worth::site_worth)
+    }
+
+    fn order_curve(&self, site: Option<SiteId>) -> Result<OrderCurve, StateError> {
+        self.read(|c| worth::order_curve(c, site))
+    }
+
     fn order(&self) -> Result<Vec<u8>, StateError> {
         self.read(links::order)
     }
@@ -377,6 +400,10 @@ impl State for SqliteState {
         self.read(|c| read::rounds(c, site, limit))
     }
 
+    fn round_began(&self, site: SiteId, after_s: i64, until_s: i64) -> Result<bool, StateError> {
+        self.read(|c| read::round_began(c, site, after_s, until_s))
+    }
+
     fn visits(&self, filter: VisitFilter) -> Result<Vec<VisitRow>, StateError> {
         let VisitFilter { site, before, limit } = filter;
         self.read(|c| log::log(c, LogQuery { site, outcome: None, before, limit }))
@@ -432,6 +459,10 @@ impl State for SqliteState {
 
     fn site_sums(&self, since_day: i64) -> Result<Vec<SiteSums>, StateError> {
         self.read(|c| overview::site_sums(c, since_day))
+    }
+
+    fn kind_sums(&self, site: Option<SiteId>) -> Result<Vec<KindSums>, StateError> {
+        self.read(|c| overview::kind_sums(c, site))
     }
 
     fn visit_log(&self, query: LogQuery) -> Result<Vec<VisitRow>, StateError> {
