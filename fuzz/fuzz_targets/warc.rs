@@ -7,7 +7,7 @@ use std::io::Cursor;
 use nenrin_warc::{CdxLine, Pairing, ReadOptions, RecordReader, WarcError};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let options = ReadOptions { max_block_bytes: 1 << 16 };
+    let options = ReadOptions { max_block_bytes: 1 << 16, packed_from_bytes: Some(64) };
     let Ok(mut reader) = RecordReader::open(Cursor::new(bytes), options) else { return };
     let mut pairing = Pairing::default();
     let mut steps = 0;

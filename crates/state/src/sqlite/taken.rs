@@ -13,6 +13,8 @@ pub(super) fn is_plain(visit: &VisitCommit) -> bool {
         && visit.links.is_none()
         && visit.discovered.is_empty()
         && visit.new_tops.is_empty()
+        && visit.importance_percent.is_none()
+        && visit.estimate.is_none()
 }
 
 /// Enters a page that nobody knows under its number, with its first visit.
@@ -26,10 +28,8 @@ pub(super) fn enter(
     let nth = links::enter(b.t, page, links::without_links(visit))?;
     b.t.prepare_cached(
         "INSERT INTO pages (id, path, site, discovered_s, due_s, nth, visited_s, outcome, visits,
-            changes, significant, failures, etag, last_modified, mark, bytes, version, history,
-            importance)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 1, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17,
-            COALESCE(?18, 0))",
+            changes, significant, failures, etag, last_modified, mark, bytes, version, history)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 1, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
     )?
     .execute(params![
         page.0,
@@ -49,7 +49,6 @@ pub(super) fn enter(
         update.bytes as i64,
         visit.version.as_ref().map(|v| v.version as i64),
         Some(&update.history).filter(|h| !h.is_empty()),
-        visit.importance_percent,
     ])?;
     b.moves.go(page, None, update.due_s)?;
     b.entered.path(page, path);
