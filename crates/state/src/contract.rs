@@ -5,7 +5,7 @@ use crate::{
     KindSums, LogQuery, OrderCurve, PageId, PageLinks, PageRecord, PathQuery, PruneRow, Removal,
     RemovalRow, Round, ServerId, ServerRecord, Site, SiteConditions, SiteId, SitePages, SiteServer,
     SiteSums, SiteWorth, Skips, StateError, StateStats, TreeEntry, TroubleGroup, VersionRow,
-    VisitRow,
+    VisitCommit, VisitRow,
 };
 
 /// Where a scan of the long-term queue stands: bucket and page taken last.
@@ -244,8 +244,17 @@ pub trait State: Send + Sync {
         now_s: i64,
     ) -> Result<Vec<PageId>, StateError>;
 
+    /// Takes in visits of another collection, each with its page, which becomes known to the site
+    /// of the visit where it was not: all at once. Which page a visit names does not matter. Else
+    /// it is as with [`make_known`](Self::make_known) and [`Change::Imported`].
+    fn take_in(&self, visits: Vec<(Discovered, VisitCommit)>, now_s: i64)
+    -> Result<(), StateError>;
+
     /// What is known of a URL.
     fn page(&self, url: &CanonicalUrl) -> Result<Option<PageRecord>, StateError>;
+
+    /// As [`page`](Self::page), of several URLs at one moment, in their order.
+    fn pages_of(&self, urls: &[&CanonicalUrl]) -> Result<Vec<Option<PageRecord>>, StateError>;
 
     /// A page of the list of pages, with the depth in the site where one is asked for.
     fn pages(&self, filter: PageFilter) -> Result<Vec<PageRecord>, StateError>;

@@ -59,6 +59,7 @@ macro_rules! contract_suite {
                 a_page_that_another_site_has_is_not_denied
                 what_was_deleted_stays_deleted
                 pruned_versions_wait_until_the_store_has_forgotten_them
+                visits_taken_in_are_as_if_their_pages_were_known_before
                 an_imported_visit_of_the_past_leaves_what_is_known_last
                 rates_and_importance_are_summed_up_per_site
                 the_order_of_collecting_is_held_against_the_best
@@ -984,6 +985,77 @@ pub fn pruned_versions_wait_until_the_store_has_forgotten_them(state: &impl Stat
     assert_eq!(log, [PruneRow { versions: 1, raw_bytes: 100, ..about }]);
     let visits = state.visits_of(&due.page.url, i64::MIN, i64::MAX).unwrap();
     assert_eq!(visits.len(), 3, "the log of visits stays");
+}
+
+pub fn visits_taken_in_are_as_if_their_pages_were_known_before(state: &impl State) {
+    let (_, due) = begun(state);
+    let known = due.page.url.clone();
+    let mut visits = Vec::new();
+    for (nth, outcome) in [Outcome::Changed, Outcome::Gone, Outcome::Failed].into_iter().enumerate()
+    {
+        for server in ["http://one.com/", "http://two.com/"] {
+            let mut visit = visit(&due, NOW_S + nth as i64, outcome);
+            let number = 10 + visits.len() as u64;
+            visit.round = None;
+            visit.links = None;
+            visit.version = (nth < 2).then(|| row(number, NOW_S + nth as i64));
+            visit.update.due_s = (nth == 0).then_some(NOW_S + 50_000);
+            visits.push((found(&format!("{server}{nth}"), 2), visit));
+        }
+    }
+    // One page twice, a known one, and one of the past.
+    let again = visits[0].1.clone();
+    visits.push((found("http://one.com/0", 2), VisitCommit { at_s: NOW_S + 9, ..again.clone() }));
+    visits.push((found(known.as_str(), 2), VisitCommit { at_s: NOW_S - 9, ..again.clone() }));
+    // The same by way of the other contract, on servers of other names.
+    let others: Vec<Discovered> = visits
+        .iter()
+        .map(|(found, _)| {
+            let url = found.url.as_str().replace(".com/", ".org/");
+            Discovered { url: CanonicalUrl::parse(&url).unwrap(), ..found.clone() }
+        })
+        .collect();
+    let numbers = state.make_known(due.site, &others, NOW_S).unwrap();
+    let changes: Vec<Change> = visits
+        .iter()
+        .zip(numbers)
+        .map(|((_, visit), page)| Change::Imported(Box::new(VisitCommit { page, ..visit.clone() })))
+        .collect();
+    state.commit(&changes).unwrap();
+    let urls: Vec<CanonicalUrl> = visits.iter().map(|(found, _)| found.url.clone()).collect();
+    let pages_before = state.sites().unwrap()[0].counts.pages;
+    state.take_in(visits, NOW_S).unwrap();
+    assert_eq!(state.sites().unwrap()[0].counts.pages, pages_before + 6);
+    for (taken, other) in urls.iter().zip(&others) {
+        let all = VersionQuery { from_s: i64::MIN, to_s: i64::MAX, limit: 9 };
+        let versions = |url: &CanonicalUrl| -> Vec<VersionRow> {
+            state.versions(&url.key(), all).unwrap().into_iter().map(|(_, row)| row).collect()
+        };
+        let visits = |url: &CanonicalUrl| -> Vec<(i64, Outcome)> {
+            let visits = state.visits_of(url, i64::MIN, i64::MAX).unwrap();
+            visits.iter().map(|visit| (visit.at_s, visit.outcome)).collect()
+        };
+        assert_eq!(versions(taken), versions(&other.url), "{taken}");
+        assert_eq!(visits(taken), visits(&other.url), "{taken}");
+        if *taken == known {
+            continue;
+        }
+        let page = state.page(taken).unwrap().unwrap();
+        let other = state.page(&other.url).unwrap().unwrap();
+        let (id, url, nth) = (page.id, page.url.clone(), page.nth);
+        assert_eq!(page, crate::PageRecord { id, url, nth, ..other.clone() });
+        let reading = |nth: u32| state.found(nth - 1, 1).unwrap()[0].reading;
+        assert_eq!(reading(page.nth), reading(other.nth));
+    }
+    let url_of_none = url("http://one.com/none");
+    let together: Vec<&CanonicalUrl> = urls.iter().chain([&url_of_none]).collect();
+    let one_by_one: Vec<_> = together.iter().map(|url| state.page(url).unwrap()).collect();
+    assert_eq!(state.pages_of(&together).unwrap(), one_by_one);
+    let server = state.page(&urls[0]).unwrap().unwrap().id.server();
+    let (site, prefix) = (due.site, "/".to_owned());
+    let paths = PathQuery { site, server, prefix, after: None, limit: 9 };
+    assert_eq!(state.pages_by_path(&paths).unwrap().len(), 3);
+    assert_eq!(state.check().unwrap(), Vec::<String>::new());
 }
 
 pub fn an_imported_visit_of_the_past_leaves_what_is_known_last(state: &impl State) {

@@ -23,6 +23,9 @@ pub struct StoreOptions {
     pub recode_gifs: bool,
     /// A gzipped page or a GIF that takes longer to give back is kept as it is.
     pub recode_cap: Duration,
+    /// Bodies that come compressed are stored as they come, where nothing better is known for
+    /// them: quick, and `compact` makes them small.
+    pub keeps_packed: bool,
     /// Decoded content kept in memory for readers.
     pub cache_bytes: usize,
     /// Only read, while another process may be writing: nothing is recovered or brought up to
@@ -41,6 +44,7 @@ impl Default for StoreOptions {
             steps: Steps::default(),
             recode_gifs: true,
             recode_cap: Duration::from_millis(50),
+            keeps_packed: false,
             cache_bytes: 32 << 20,
             read_only: false,
         }

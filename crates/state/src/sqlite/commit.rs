@@ -10,13 +10,13 @@ use super::{
     known::{Known, KnownKey},
     learnt, links,
     portion::Logged,
-    read, rows, schedule, structure, validators,
+    read, rows, schedule, structure, taken, validators,
     worth::{self, Part},
 };
 use crate::{
-    Change, Committed, Discovered, DuePage, NewPage, Outcome, PageId, PageRecord, RobotsCopy,
-    Round, RoundCounts, ServerId, ServerPace, Site, SiteConditions, SiteId, StateError, VersionRow,
-    VisitCommit,
+    Change, Committed, Discovered, DuePage, NewPage, Outcome, PageId, PageRecord, Reading,
+    RobotsCopy, Round, RoundCounts, ServerId, ServerPace, Site, SiteConditions, SiteId, StateError,
+    VersionRow, VisitCommit,
 };
 
 pub(super) fn add_site(
@@ -207,6 +207,39 @@ pub(super) fn commit(
     Ok(committed)
 }
 
+/// Visits of another collection, with pages that may be new.
+pub(super) fn take_in(
+    t: &Transaction<'_>,
+    bucket_s: i64,
+    visits: Vec<(Discovered, VisitCommit)>,
+    now_s: i64,
+    known: &Known,
+    fresh: &mut Vec<(KnownKey, u32, u32)>,
+) -> Result<(), Refusal> {
+    let mut batch = Batch::new(t, bucket_s)?;
+    let b = &mut batch;
+    for (found, mut visit) in visits {
+        let server = b.server(&found.url)?;
+        let first = read::first_number(server, &found.url);
+        match place(t, first, found.url.path_and_query())? {
+            Place::Free(page) if taken::is_plain(&visit) => {
+                visit.page = page;
+                taken::enter(b, &found, &visit, now_s)?;
+            }
+            Place::Known(page) | Place::Free(page) => {
+                discover(b, visit.site, &found, now_s)?;
+                visit.page = page;
+                update_page(b, &visit, true)?;
+                let before = fresh.len();
+                commit_visit(b, &visit, known, fresh)?;
+                let places = links::Places { site: visit.site, known, fresh: &fresh[before..] };
+                links::visited(t, &visit, &places)?;
+            }
+        }
+    }
+    Ok(batch.finish()?)
+}
+
 fn commit_visit(
     b: &mut Batch<'_>,
     visit: &VisitCommit,
@@ -337,17 +370,7 @@ fn insert_version(b: &mut Batch<'_>, page: PageId, row: &VersionRow) -> rusqlite
     let mime = b.mime(&row.mime)?;
     let is_first =
         !b.t.prepare_cached("SELECT 1 FROM versions WHERE page = ?1 LIMIT 1")?.exists([page.0])?;
-    let inserted =
-        b.t.prepare_cached("INSERT OR IGNORE INTO versions VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?
-            .execute(params![
-            page.0,
-            row.at_s,
-            row.version as i64,
-            row.status,
-            mime,
-            row.bytes as i64,
-            row.changed_permille,
-        ])?;
+    let inserted = enter_version(b.t, page, row, mime)?;
     // What was denied stays so, whoever finds it again.
     let is_denied = || b.t.prepare_cached("SELECT 1 FROM denied WHERE page = ?1")?.exists([page.0]);
     if is_first
@@ -357,6 +380,25 @@ fn insert_version(b: &mut Batch<'_>, page: PageId, row: &VersionRow) -> rusqlite
         b.entered.key(page, &url.key());
     }
     Ok(inserted > 0)
+}
+
+pub(super) fn enter_version(
+    t: &Transaction<'_>,
+    page: PageId,
+    row: &VersionRow,
+    mime: i64,
+) -> rusqlite::Result<usize> {
+    t.prepare_cached("INSERT OR IGNORE INTO versions VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?.execute(
+        params![
+            page.0,
+            row.at_s,
+            row.version as i64,
+            row.status,
+            mime,
+            row.bytes as i64,
+            row.changed_permille,
+        ],
+    )
 }
 
 fn update_robots(
@@ -444,7 +486,7 @@ fn discover(
             read::page_by_id(t, page)?
         }
         Place::Free(page) => {
-            let nth = links::enter(t, page)?;
+            let nth = links::enter(t, page, Reading::New)?;
             t.prepare_cached(
                 "INSERT INTO pages (id, path, site, discovered_s, due_s, nth)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
@@ -470,7 +512,7 @@ fn discover(
     Ok((Some(NewPage { due: DuePage { page, site, depth, hops, pulled: false } }), nth))
 }
 
-fn enter_member(
+pub(super) fn enter_member(
     b: &mut Batch<'_>,
     site: SiteId,
     page: PageId,

@@ -19,6 +19,7 @@ mod removal;
 mod rows;
 mod schedule;
 mod structure;
+mod taken;
 mod validators;
 mod worth;
 
@@ -38,7 +39,8 @@ use crate::{
     Incident, KeptVersion, KindSums, LogQuery, OrderCurve, PageFilter, PageId, PageLinks,
     PageRecord, PathQuery, PruneRow, Removal, RemovalRow, Round, ServerId, ServerRecord, Site,
     SiteConditions, SiteId, SitePages, SiteServer, SiteSums, SiteWorth, Skips, State, StateError,
-    StateStats, TreeEntry, TroubleGroup, VersionQuery, VersionRow, VisitFilter, VisitRow,
+    StateStats, TreeEntry, TroubleGroup, VersionQuery, VersionRow, VisitCommit, VisitFilter,
+    VisitRow,
 };
 
 /// The embedded state. One connection writes, another reads, so that the interface never waits for
@@ -332,8 +334,32 @@ impl State for SqliteState {
         self.write("written", |t| Ok(commit::make_known(t, self.bucket_s, site, pages, now_s)?))
     }
 
+    fn take_in(
+        &self,
+        visits: Vec<(Discovered, VisitCommit)>,
+        now_s: i64,
+    ) -> Result<(), StateError> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut fresh = Vec::new();
+        self.write("written", |t| {
+            commit::take_in(t, self.bucket_s, visits, now_s, &known, &mut fresh)
+        })?;
+        for (key, depth, nth) in fresh {
+            known.learn(key, depth, nth);
+        }
+        Ok(())
+    }
+
     fn page(&self, url: &CanonicalUrl) -> Result<Option<PageRecord>, StateError> {
         self.read(|c| read::page(c, url))
+    }
+
+    fn pages_of(&self, urls: &[&CanonicalUrl]) -> Result<Vec<Option<PageRecord>>, StateError> {
+        self.read(|c| {
+            // One look at the database instead of two for each.
+            let t = c.unchecked_transaction()?;
+            urls.iter().map(|url| read::page(&t, url)).collect()
+        })
     }
 
     fn pages(&self, filter: PageFilter) -> Result<Vec<PageRecord>, StateError> {
