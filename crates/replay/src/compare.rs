@@ -19,6 +19,7 @@ use crate::{
     pages::{
         banner,
         diff::{Blocks, Diff, side_by_side},
+        lang::Lang,
         missing::refusal,
     },
     rewrite::{self, Links},
@@ -54,9 +55,10 @@ pub(crate) fn answer(replay: &Replay, ask: &Ask) -> Result<Response<Body>, Repla
         let page = refusal("Nothing to compare", "No visit has stored a version of this page.");
         return Ok(own_page(replay, StatusCode::NOT_FOUND, &page));
     };
+    let lang = Lang::preferred(&ask.headers);
     match view {
-        View::Text => text(replay, &url, &old, &new),
-        View::Sides => Ok(own_page(replay, StatusCode::OK, &side_by_side(&url, &old, &new))),
+        View::Text => text(replay, lang, &url, &old, &new),
+        View::Sides => Ok(own_page(replay, StatusCode::OK, &side_by_side(lang, &url, &old, &new))),
         View::Rendered(side) => rendered(replay, &old, &new, side),
     }
 }
@@ -174,6 +176,7 @@ fn changed_lines(old: &[String], new: &[String]) -> Vec<Line> {
 
 fn text(
     replay: &Replay,
+    lang: Lang,
     url: &CanonicalUrl,
     old: &Capture,
     new: &Capture,
@@ -181,6 +184,7 @@ fn text(
     let archive = &*replay.archive;
     let (before, after) = (readable(archive, old)?, readable(archive, new)?);
     let diff = Diff {
+        lang,
         url,
         old,
         new,

@@ -236,6 +236,9 @@ fn differences_are_shown_as_text_by_blocks_and_as_rendered() {
     let text = ask(&router, &format!("/diff/20240110/20240120/{PAGE}"), &[]).text();
     assert!(text.contains("<del>one</del>") && text.contains("<ins>two</ins>"), "{text}");
     assert!(text.contains("1 blocks (11 bytes) are the same"), "{text}");
+    let japanese = [("accept-language", "ja,en;q=0.5")];
+    let text = ask(&router, &format!("/diff/20240110/20240120/{PAGE}"), &japanese).text();
+    assert!(text.contains("<html lang=\"ja\">") && text.contains("変更点"), "{text}");
     let sides = ask(&router, &format!("/diff/side/20240110/20240120/{PAGE}"), &[]).text();
     assert!(sides.contains(&format!("src=\"/diff/old/20240110000000/20240120000000/{PAGE}\"")));
     let mut archive = MemoryArchive::new();

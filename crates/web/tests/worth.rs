@@ -5,7 +5,7 @@
 mod support;
 
 use nenrin_browser::Browser;
-use nenrin_revisit::PageHistory;
+use nenrin_revisit::{Found, PageRevisitScheduler, RevisitSettings};
 use nenrin_state::{
     Change, Discovered, Estimate, NewPage, Outcome, Schedule, SiteConditions, SiteId, State,
 };
@@ -28,6 +28,7 @@ fn world() -> World {
     };
     let found = (1..20).map(found).collect();
     let mut pages = vec![NewPage { due: top.clone() }];
+    let mut scheduler = PageRevisitScheduler::new(RevisitSettings::default(), 3_600);
     for n in 0..20_usize {
         let at_s = NOW_S - 8_000 + n as i64;
         let mut seen = visit(&pages[n].due, at_s, Outcome::Changed);
@@ -35,7 +36,8 @@ fn world() -> World {
         seen.importance_percent = Some(if n == 2 { 2_100 } else { 100 });
         seen.estimate = Some(Estimate::new(0.25, 0.5));
         seen.update.due_s = Some(NOW_S + 86_400);
-        seen.update.history = PageHistory::default().to_bytes();
+        let known = pages[n].due.page.known();
+        seen.update.history = scheduler.visited(at_s, &known, Found::Changed, None, 1.0).history;
         if n == 0 {
             seen.discovered = Vec::clone(&found);
         }
@@ -65,6 +67,7 @@ async fn importance_and_rates_are_shown_with_pages_and_sites() {
     }
     let schedule = world.get("/sites/1/schedule").await.body;
     assert!(schedule.contains("0.25 per page and day on average, sure to 50%"), "{schedule}");
+    assert!(schedule.contains("Versions seen against visits"), "{schedule}");
 }
 
 #[tokio::test]
@@ -121,6 +124,9 @@ async fn the_chart_of_the_order_and_its_numbers_are_seen_in_a_browser() {
         );
         assert_eq!(browser.eval(&row).await, json!("20%60%60%20%"), "{path}");
     }
+    browser.open("/sites/1/schedule").await;
+    let dots = "[...document.querySelectorAll('figure.chart circle title')].map(t => t.textContent.split('\\n').length)";
+    assert_eq!(browser.eval(dots).await, json!([3, 3, 3, 3]), "what a dot means is said");
     browser.open("/page?url=https%3A%2F%2Fe.com%2Fp2").await;
     assert!(browser.text().await.contains("21"));
     browser.resize(390, 800, true).await;

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use nenrin_urls::CanonicalUrl;
 
-use super::layout;
+use super::{lang::Lang, layout_in};
 use crate::{
     Capture,
     date::Stamp,
@@ -30,6 +30,7 @@ pub(crate) struct Blocks {
 
 /// Two versions to be shown.
 pub(crate) struct Diff<'a> {
+    pub(crate) lang: Lang,
     pub(crate) url: &'a CanonicalUrl,
     pub(crate) old: &'a Capture,
     pub(crate) new: &'a Capture,
@@ -47,27 +48,42 @@ impl Diff<'_> {
         let count = |lines: &dyn Fn(&Change) -> usize| changes.iter().map(lines).sum::<usize>();
         let removed = count(&|c| if let Change::Changed(a, _) = c { a.len() } else { 0 });
         let added = count(&|c| if let Change::Changed(_, b) = c { b.len() } else { 0 });
+        let t = |en, ja| self.lang.t(en, ja);
         let content = html! {
-            h1 { "What changed" }
+            h1 { (t("What changed", "変更点")) }
             p.url { (self.url) }
             p {
                 a href={ "/web/" (from) "/" (self.old.url) } { (from.plain()) } " \u{2192} "
                 a href={ "/web/" (to) "/" (self.new.url) } { (to.plain()) } " (UTC), "
-                a href={ "/web/*/" (self.url) } { "all versions" }
-                @if self.is_page { ", " a href={ "/diff/side/" (from) "/" (to) "/" (self.url) } { "side by side as rendered" } }
+                a href={ "/web/*/" (self.url) } { (t("all versions", "すべての版")) }
+                @if self.is_page { ", " a href={ "/diff/side/" (from) "/" (to) "/" (self.url) } { (t("side by side as rendered", "表示を並べて比較")) } }
             }
             @if self.old.version == self.new.version {
-                p { "Both dates have the same version." }
+                p { (t("Both dates have the same version.", "どちらの日付も同じ版です。")) }
             } @else {
-                p { (removed) " lines removed, " (added) " added; "
-                    (self.blocks.same) " blocks (" (self.blocks.same_bytes) " bytes) are the same, "
-                    (self.blocks.removed.len()) " are gone, " (self.blocks.added.len()) " are new." }
-                @if removed + added == 0 { p { "No difference in the text that readers see." } }
+                p { (self.summary(removed, added)) }
+                @if removed + added == 0 { p { (t("No difference in the text that readers see.", "読者が目にする文章に違いはありません。")) } }
                 table.diff { (self.rows(&changes)) }
                 (self.block_list())
             }
         };
-        layout("What changed", &content)
+        layout_in(self.lang, t("What changed", "変更点"), &content)
+    }
+
+    fn summary(&self, removed: usize, added: usize) -> String {
+        let blocks = self.blocks;
+        let (same, bytes) = (blocks.same, blocks.same_bytes);
+        let (gone, new) = (blocks.removed.len(), blocks.added.len());
+        match self.lang {
+            Lang::En => format!(
+                "{removed} lines removed, {added} added; {same} blocks ({bytes} bytes) are the same, \
+                 {gone} are gone, {new} are new."
+            ),
+            Lang::Ja => format!(
+                "削除 {removed} 行、追加 {added} 行。ブロックは {same} 個({bytes} バイト)が同じ、\
+                 {gone} 個が削除、{new} 個が追加。"
+            ),
+        }
     }
 
     fn rows(&self, changes: &[Change]) -> Markup {
@@ -80,7 +96,7 @@ impl Diff<'_> {
                             @let (head, tail) = context(new.len(), i == 0, i + 1 == changes.len());
                             @for line in &self.new_lines[new.start..new.start + head] { (same_row(line)) }
                             @if head + tail < new.len() {
-                                tr.gap { td colspan="2" { (new.len() - head - tail) " lines the same" } }
+                                tr.gap { td colspan="2" { (self.left_out(new.len() - head - tail)) } }
                             }
                             @for line in &self.new_lines[new.end - tail..new.end] { (same_row(line)) }
                         }
@@ -93,7 +109,15 @@ impl Diff<'_> {
                     }
                 }
             }
-            @if shown >= MAX_SHOWN { tr.gap { td colspan="2" { "more changes are not shown" } } }
+            @if shown >= MAX_SHOWN { tr.gap { td colspan="2" { (self.lang.t("more changes are not shown", "以降の変更は表示していません")) } } }
+        }
+    }
+
+    fn left_out(&self, lines: usize) -> String {
+        match (self.lang, lines) {
+            (Lang::En, 1) => "1 line the same".to_owned(),
+            (Lang::En, lines) => format!("{lines} lines the same"),
+            (Lang::Ja, lines) => format!("同じ {lines} 行"),
         }
     }
 
@@ -107,7 +131,7 @@ impl Diff<'_> {
         };
         html! {
             details {
-                summary { "Blocks of the source that changed" }
+                summary { (self.lang.t("Blocks of the source that changed", "変更されたソースのブロック")) }
                 div.blocks {
                     div { (list(&self.blocks.removed, "old")) }
                     div { (list(&self.blocks.added, "new")) }
@@ -157,17 +181,18 @@ fn changed_row(old: Option<&String>, new: Option<&String>) -> Markup {
 }
 
 /// Both versions as rendered, in two frames.
-pub(crate) fn side_by_side(url: &CanonicalUrl, old: &Capture, new: &Capture) -> Markup {
+pub(crate) fn side_by_side(lang: Lang, url: &CanonicalUrl, old: &Capture, new: &Capture) -> Markup {
+    let t = |en, ja| lang.t(en, ja);
     let (from, to) = (Stamp(old.at_s), Stamp(new.at_s));
     let content = html! {
-        h1 { "Side by side" }
+        h1 { (t("Side by side", "並べて表示")) }
         p.url { (url) }
-        p { a href={ "/diff/" (from) "/" (to) "/" (url) } { "As text" } ", "
-            a href={ "/web/*/" (url) } { "all versions" } }
+        p { a href={ "/diff/" (from) "/" (to) "/" (url) } { (t("As text", "文章で比較")) } ", "
+            a href={ "/web/*/" (url) } { (t("all versions", "すべての版")) } }
         div.sides {
-            section { h2 { (from.plain()) } iframe title="older version" src={ "/diff/old/" (from) "/" (to) "/" (url) } {} }
-            section { h2 { (to.plain()) } iframe title="newer version" src={ "/diff/new/" (from) "/" (to) "/" (url) } {} }
+            section { h2 { (from.plain()) } iframe title=(t("older version", "古い版")) src={ "/diff/old/" (from) "/" (to) "/" (url) } {} }
+            section { h2 { (to.plain()) } iframe title=(t("newer version", "新しい版")) src={ "/diff/new/" (from) "/" (to) "/" (url) } {} }
         }
     };
-    layout("Side by side", &content)
+    layout_in(lang, t("Side by side", "並べて表示"), &content)
 }

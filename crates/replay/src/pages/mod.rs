@@ -3,7 +3,8 @@
 pub(crate) mod banner;
 pub(crate) mod calendar;
 pub(crate) mod diff;
+pub(crate) mod lang;
 mod layout;
 pub(crate) mod missing;
 
-pub(crate) use layout::layout;
+pub(crate) use layout::{layout, layout_in};

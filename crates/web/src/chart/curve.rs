@@ -81,7 +81,8 @@ impl Curves<'_> {
             .collect();
         html! {
             polyline class=(line_class(curve)) points=(points.join(" ")) {}
-            @if (3..=DOTS_MAX).contains(&curve.points.len()) {
+            // Several curves with dots would hide each other.
+            @if self.curves.len() == 1 && curve.points.len() <= DOTS_MAX {
                 @for (amount, share) in &curve.points {
                     circle class=(curve.class) cx=(format!("{:.1}", self.x(*amount))) cy=(format!("{:.1}", y(*share))) r="4" {
                         title { (curve.name) "\n" (self.axes.0) ": " ((self.show)(*amount)) "\n" (self.axes.1) ": " (percent(*share)) }
