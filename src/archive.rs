@@ -185,6 +185,7 @@ fn open_store(folder: &Path, read_only: bool, is_hasty: bool) -> anyhow::Result<
         options.level = HASTY_LEVEL;
         options.first_level = HASTY_LEVEL;
         options.steps.block_in_space = false;
+        options.keeps_packed = true;
     }
     Ok(Store::open(Arc::new(packs), options)?)
 }

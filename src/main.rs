@@ -25,6 +25,7 @@ use clap::Parser;
 fn main() -> std::process::ExitCode {
     let cli = cli::Cli::parse();
     start_log(cli.verbose, cli.log_format);
+    leave_out_expected_panics();
     let exit = commands::run(cli).unwrap_or_else(|error| {
         report(&error);
         exit::code_of(&error)
@@ -43,6 +44,16 @@ fn report(error: &anyhow::Error) {
     if !broken_pipe {
         eprintln!("nenrin: {error:#}");
     }
+}
+
+/// A picture that a decoder stumbles over is stored as it is: nothing to tell anyone about.
+fn leave_out_expected_panics() {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if !nenrin_store::panic_is_expected() {
+            usual(panic);
+        }
+    }));
 }
 
 fn start_log(verbose: u8, format: cli::LogFormat) {

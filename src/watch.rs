@@ -3,17 +3,17 @@
 //! The log of visits is followed as it grows, so that what is told has been committed.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
-    sync::{Arc, Mutex, PoisonError},
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
     time::Duration,
 };
 
 use nenrin_state::{
-    Outcome, ServerId, ServerRecord, Site, SiteId, State, StateError, VisitFilter, VisitRow,
+    Incident, IncidentKind, Outcome, ServerId, ServerRecord, Site, SiteId, State, StateError,
+    VisitFilter, VisitRow,
 };
 use nenrin_urls::CanonicalUrl;
-use nenrin_web::{Incident, IncidentKind};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::{clock, config::Happening, driver::DriverHandle, quota::Reached, spans::rfc3339};
 
@@ -33,8 +33,8 @@ const SERVERS_LOOKED_AT: usize = 1_000;
 /// Pages that were not seen, of which is looked up in one look whether they are sitemaps or feeds.
 const MAX_LOOKUPS: usize = 200;
 const MAX_SILENT: usize = 1_000;
-/// Incidents that are remembered.
-const MAX_INCIDENTS: usize = 200;
+/// Looks until the room that sites take has been measured for sure.
+const LOOKS_TO_MEASURE: u64 = 5;
 
 /// A message as it is sent.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -63,33 +63,8 @@ pub(crate) struct Told {
     detail: Option<String>,
 }
 
-/// What people should know of, newest first.
-#[derive(Clone, Default)]
-pub(crate) struct Incidents(Arc<Mutex<VecDeque<Incident>>>);
-
-impl Incidents {
-    pub(crate) fn all(&self) -> Vec<Incident> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
-    }
-
-    fn remember(&self, message: &Message) {
-        let Some(incident) = incident(message) else { return };
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.push_front(incident);
-        all.truncate(MAX_INCIDENTS);
-    }
-
-    /// Some are over.
-    fn end(&self, ids: &[String], now_s: i64) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        for incident in all.iter_mut().filter(|incident| ids.contains(&incident.id)) {
-            incident.over_s = Some(now_s);
-        }
-    }
-}
-
 /// The message as an incident, unless it is a mere change.
-fn incident(message: &Message) -> Option<Incident> {
+fn incident(message: &Message, cause: String) -> Option<Incident> {
     let event = match message.event {
         Happening::Changed => return None,
         Happening::Failing => IncidentKind::Failing,
@@ -113,22 +88,26 @@ fn incident(message: &Message) -> Option<Incident> {
         site: Some(message.site).filter(|site| site.0 > 0),
         name: message.name.clone(),
         detail: detail.unwrap_or_default(),
+        cause,
     })
 }
 
-/// Looks every two seconds what has happened, remembers incidents, and hands all of it to `tell`.
+/// Looks every two seconds what has happened, keeps incidents in the state, and hands all of it to
+/// `tell`.
 pub(crate) async fn follow(
     state: Arc<dyn State>,
     driver: DriverHandle,
-    incidents: Incidents,
     mut tell: impl FnMut(&Message) + Send,
 ) {
-    let mut watch = Watch::default();
+    let mut watch = Watch::after(&*state).unwrap_or_else(|error| {
+        tracing::warn!("incidents before the start cannot be read: {error}");
+        Watch::default()
+    });
     loop {
         let shared = state.clone();
         let reached = driver.figures().reached;
         let looked = tokio::task::spawn_blocking(move || {
-            let found = watch.look(&*shared, &reached);
+            let found = watch.look_and_keep(&*shared, &reached);
             (watch, found)
         });
         let Ok((seen, found)) = looked.await else { return };
@@ -137,12 +116,7 @@ pub(crate) async fn follow(
             tracing::warn!("the log cannot be followed: {error}");
             Vec::new()
         });
-        for message in &messages {
-            incidents.remember(message);
-            tell(message);
-        }
-        let ended = std::mem::take(&mut watch.ended);
-        incidents.end(&ended, clock::now_s());
+        messages.iter().for_each(&mut tell);
         tokio::time::sleep(PAUSE).await;
     }
 }
@@ -161,6 +135,8 @@ struct Watch {
     /// Sitemaps and feeds that did not answer, and how often in a row.
     silent: BTreeMap<CanonicalUrl, u32>,
     looks: u64,
+    /// Looks to come in which a quota counts as reached because it was before the start.
+    unmeasured: u64,
     /// What is not over yet, and the messages that told of it.
     open: BTreeMap<Cause, Vec<String>>,
     /// Messages about what is over now.
@@ -168,7 +144,8 @@ struct Watch {
 }
 
 /// What an incident is about, to know it again when it is over.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 enum Cause {
     Visits(SiteId),
     Quota(Option<SiteId>),
@@ -177,9 +154,66 @@ enum Cause {
 }
 
 impl Watch {
+    /// Goes on where an earlier process stopped: what was not over then is not told again, and its
+    /// end is noticed.
+    fn after(state: &dyn State) -> Result<Self, StateError> {
+        let mut watch = Self { unmeasured: LOOKS_TO_MEASURE, ..Self::default() };
+        for one in state.incidents()?.into_iter().filter(|one| one.over_s.is_none()) {
+            let Ok(cause) = serde_json::from_str(&one.cause) else { continue };
+            match &cause {
+                Cause::Visits(site) => {
+                    let kind = match one.event {
+                        IncidentKind::Blocked => Happening::Blocked,
+                        _ => Happening::Failing,
+                    };
+                    watch.bad.insert(*site, (kind, TROUBLE));
+                }
+                Cause::Quota(site) => {
+                    watch.full.insert(*site);
+                }
+                Cause::Server(server) => {
+                    watch.slow.insert(*server);
+                }
+                Cause::Source(url) => {
+                    watch.silent.insert(url.clone(), TROUBLE);
+                }
+            }
+            watch.open.entry(cause).or_default().push(one.id);
+        }
+        Ok(watch)
+    }
+
+    /// What has happened since the last look; the state knows of incidents before anyone is told.
+    fn look_and_keep(
+        &mut self,
+        state: &dyn State,
+        reached: &[Reached],
+    ) -> Result<Vec<Message>, StateError> {
+        let messages = self.look(state, reached)?;
+        let incidents: Vec<Incident> = messages
+            .iter()
+            .filter_map(|message| incident(message, self.cause_of(&message.id)))
+            .collect();
+        if !incidents.is_empty() {
+            state.keep_incidents(&incidents)?;
+        }
+        let ended = std::mem::take(&mut self.ended);
+        if !ended.is_empty() {
+            state.end_incidents(&ended, clock::now_s())?;
+        }
+        Ok(messages)
+    }
+
+    /// The cause of an open incident, as it is kept.
+    fn cause_of(&self, id: &String) -> String {
+        let open = self.open.iter().find(|(_, ids)| ids.contains(id));
+        open.and_then(|(cause, _)| serde_json::to_string(cause).ok()).unwrap_or_default()
+    }
+
     /// What has happened since the last look.
     fn look(&mut self, state: &dyn State, reached: &[Reached]) -> Result<Vec<Message>, StateError> {
         let mut messages = self.quotas(reached);
+        self.unmeasured = self.unmeasured.saturating_sub(1);
         if self.looks.is_multiple_of(LOOKS_PER_OVERFLOW) {
             messages.extend(self.overflow(state)?);
         }
@@ -287,7 +321,10 @@ impl Watch {
     /// Quotas that were not reached before.
     fn quotas(&mut self, reached: &[Reached]) -> Vec<Message> {
         let site = |reached: &Reached| reached.site.as_ref().map(|(id, _)| *id);
-        let now: BTreeSet<_> = reached.iter().map(site).collect();
+        let mut now: BTreeSet<_> = reached.iter().map(site).collect();
+        if self.unmeasured > 0 {
+            now.extend(&self.full);
+        }
         let before = std::mem::replace(&mut self.full, now);
         for over in before.difference(&self.full.clone()) {
             self.end(&Cause::Quota(*over));
@@ -473,19 +510,16 @@ mod tests {
     }
 
     #[test]
-    fn incidents_are_remembered_and_it_is_said_when_they_are_over() {
-        let incidents = Incidents::default();
+    fn a_change_is_no_incident() {
         let mut watch = Watch::default();
         let failed = |id| visit(id, Outcome::Failed, 500);
         let told = watch
             .messages(&[visit(1, Outcome::Changed, 200), failed(2), failed(3), failed(4)], &[]);
-        told.iter().for_each(|message| incidents.remember(message));
-        let all = incidents.all();
-        assert_eq!(all.len(), 1, "a change is no incident");
+        let all: Vec<Incident> =
+            told.iter().filter_map(|message| incident(message, String::new())).collect();
+        assert_eq!((told.len(), all.len()), (2, 1));
         assert_eq!((all[0].event, all[0].over_s), (IncidentKind::Failing, None));
         assert_eq!(all[0].detail, "http://e.com/4: HTTP 500");
-        incidents.end(&["4-1".to_owned()], 9);
-        assert_eq!(incidents.all()[0].over_s, Some(9));
     }
 
     /// A state with a site, its page and its sitemap, which was read.
@@ -549,5 +583,30 @@ mod tests {
         assert!(told(100).is_empty());
         assert_eq!(told(130).len(), 1);
         assert_eq!(watch.ended, [first[0].id.clone()]);
+    }
+    #[test]
+    fn incidents_outlive_the_process_and_their_end_is_noticed() {
+        let (state, sitemap) = state_with_sitemap();
+        let mut watch = Watch::default();
+        let failed: Vec<VisitRow> = (5..8).map(|id| visit(id, Outcome::Failed, 403)).collect();
+        let lost = [VisitRow { url: sitemap.clone(), ..visit(9, Outcome::Gone, 404) }];
+        let mut messages = watch.messages(&failed, &[]);
+        messages.extend(watch.signals(&state, &lost, &[]).unwrap());
+        let kept: Vec<Incident> =
+            messages.iter().filter_map(|one| incident(one, watch.cause_of(&one.id))).collect();
+        state.keep_incidents(&kept).unwrap();
+        drop(watch);
+
+        let mut next = Watch::after(&state).unwrap();
+        assert_eq!(next.messages(&failed, &[]).len(), 0, "it was told before the restart");
+        assert_eq!(next.signals(&state, &lost, &[]).unwrap().len(), 0);
+        next.messages(&[visit(20, Outcome::Same, 200)], &[]);
+        let answers = [VisitRow { url: sitemap, ..visit(21, Outcome::Same, 200) }];
+        next.signals(&state, &answers, &[]).unwrap();
+        next.look_and_keep(&state, &[]).unwrap();
+        let all = state.incidents().unwrap();
+        assert_eq!((all.len(), all[1].event), (2, IncidentKind::Blocked));
+        assert!(all.iter().all(|one| one.over_s.is_some()), "{all:?}");
+        assert!(Watch::after(&state).unwrap().open.is_empty());
     }
 }

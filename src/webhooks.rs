@@ -13,7 +13,7 @@ use crate::{
     config::{Happening, Webhook},
     driver::DriverHandle,
     exit::usage,
-    watch::{self, Incidents, Message},
+    watch::{self, Message},
 };
 
 /// Messages waiting for one receiver; when it is full, new ones are dropped and that is logged.
@@ -34,7 +34,7 @@ pub(crate) fn start(
     fetcher: &Fetcher,
     state: &Arc<dyn State>,
     driver: DriverHandle,
-) -> anyhow::Result<Incidents> {
+) -> anyhow::Result<()> {
     let mut queues = Vec::new();
     for webhook in webhooks {
         let url = CanonicalUrl::parse(&webhook.url).map_err(usage)?;
@@ -42,10 +42,9 @@ pub(crate) fn start(
         tokio::spawn(deliver(webhook.clone(), url, fetcher.clone(), waiting));
         queues.push((webhook.events.clone(), queue));
     }
-    let incidents = Incidents::default();
     let tell = move |message: &Message| queues.iter().for_each(|queue| pass(queue, message));
-    tokio::spawn(watch::follow(state.clone(), driver, incidents.clone(), tell));
-    Ok(incidents)
+    tokio::spawn(watch::follow(state.clone(), driver, tell));
+    Ok(())
 }
 
 type Queue = (Vec<Happening>, mpsc::Sender<Message>);

@@ -194,7 +194,7 @@ fn page_json(page: &PageRecord, due: &DueReason) -> serde_json::Value {
         "outcome": page.outcome, "failures": page.failures, "bytes": page.bytes,
         "due": page.due_s.map(rfc3339), "why": due.why, "rate_per_day": due.rate_per_day,
         "confidence": due.confidence, "etag": page.etag,
-        "importance": (page.importance_percent > 0).then(|| f64::from(page.importance_percent) / 100.0),
+        "importance": page.importance(),
         "last_modified": page.last_modified,
     })
 }
@@ -208,10 +208,7 @@ fn page_row(page: &PageRecord, due: DueReason) -> Vec<String> {
         page.visited_s.map_or("never".into(), readable_date),
         page.outcome.map_or(String::new(), |outcome| outcome.to_string()),
         readable_bytes(page.bytes),
-        match page.importance_percent {
-            0 => String::new(),
-            percent => format!("{:.2}", f64::from(percent) / 100.0),
-        },
+        page.importance().map_or(String::new(), |importance| format!("{importance:.2}")),
         due.rate_per_day.map_or(String::new(), |rate| format!("{rate:.3}")),
         due.confidence.map_or(String::new(), |sure| format!("{:.0}%", sure * 100.0)),
         page.due_s.map_or(String::new(), readable_date),

@@ -341,6 +341,7 @@ impl<'a> Importer<'a> {
             trapped: 0,
             links: None,
             importance_percent: None,
+            estimate: None,
         }))
     }
 

@@ -10,7 +10,7 @@ use nenrin_fetch::Fetcher;
 use nenrin_state::{Removal, SiteId};
 use nenrin_store::CompactOptions;
 use nenrin_urls::CanonicalUrl;
-use nenrin_web::{Control, ControlError, Incident, Metric, Preview, UnderWay};
+use nenrin_web::{Control, ControlError, Metric, Preview, UnderWay};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{
@@ -25,7 +25,6 @@ use crate::{
     config::Config,
     driver::{Driver, DriverHandle, Until},
     exit::Exit,
-    watch::Incidents,
     webhooks,
 };
 
@@ -62,7 +61,7 @@ pub(super) async fn run_until(
     driver.keep_within(context.config.quotas());
     reload_when_asked(context, driver.handle())?;
     let (hooks, handle) = (&context.config.webhook, driver.handle());
-    let incidents = webhooks::start(hooks, &fetcher, &archive.state, handle)?;
+    webhooks::start(hooks, &fetcher, &archive.state, handle)?;
     let control = RunControl {
         archive: archive.clone(),
         config: context.config.clone(),
@@ -70,7 +69,6 @@ pub(super) async fn run_until(
         fetcher,
         runtime: tokio::runtime::Handle::current(),
         demo: Mutex::new(None),
-        incidents,
     };
     tokio::spawn(prune::when_idle(archive.clone(), driver.handle()));
     let served = Served::start(context, args, archive, Arc::new(control)).await?;
@@ -111,7 +109,6 @@ struct RunControl {
     fetcher: Fetcher,
     runtime: tokio::runtime::Handle,
     demo: Mutex<Option<SiteId>>,
-    incidents: Incidents,
 }
 
 fn failed(error: impl std::fmt::Display) -> ControlError {
@@ -140,10 +137,6 @@ impl Control for RunControl {
             phase: "receiving",
         };
         self.driver.under_way().into_iter().map(shown).collect()
-    }
-
-    fn incidents(&self) -> Vec<Incident> {
-        self.incidents.all()
     }
 
     fn metrics(&self) -> Vec<Metric> {

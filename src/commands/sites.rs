@@ -1,5 +1,7 @@
 use nenrin_revisit::{CollectingWindow, RevisitSettings};
-use nenrin_state::{Outlook, RobotsPolicy, Schedule, ScheduleBy, Site, SiteConditions, State};
+use nenrin_state::{
+    Outlook, RobotsPolicy, Schedule, ScheduleBy, Site, SiteConditions, SiteWorth, State,
+};
 use nenrin_structure::RoundsBy;
 use nenrin_urls::{CanonicalUrl, Scope};
 use serde_json::json;
@@ -331,14 +333,56 @@ fn show_schedule(context: &Context, archive: &Archive, site: &Site) -> anyhow::R
     if context.json {
         let mut json = as_json(site);
         json["schedule"] = json!(outlook);
+        json["worth"] = worth_json(&*archive.state, site)?;
         json["learnt"] =
             learnt::of(&*archive.state, site.id)?.iter().map(learnt::Learnt::as_json).collect();
         print_json(&json)?;
         return Ok(Exit::Done);
     }
     show(context, &*archive.state, site)?;
+    worth_lines(&*archive.state, site)?.into_iter().try_for_each(say)?;
     outlook.iter().flat_map(outlook_lines).try_for_each(say)?;
     Ok(Exit::Done)
+}
+
+/// What a site's pages are worth and how often they change, and the site's part of the importance.
+fn worth(state: &dyn State, site: &Site) -> anyhow::Result<Option<(SiteWorth, Option<f64>)>> {
+    let all = nenrin_state::shown_worth(state)?;
+    let own = all.iter().find(|worth| worth.site == site.id);
+    Ok(own.map(|own| (*own, own.share_of(&all))))
+}
+
+fn worth_json(state: &dyn State, site: &Site) -> anyhow::Result<serde_json::Value> {
+    Ok(worth(state, site)?.map_or(serde_json::Value::Null, |(worth, share)| {
+        json!({
+            "importance": worth.importance(), "importance_share": share,
+            "weighed_pages": worth.weighed_pages, "estimated_pages": worth.estimated_pages,
+            "rate_per_day": worth.mean_rate_per_day(), "confidence": worth.mean_confidence(),
+            "significant_versions": worth.significant_versions,
+        })
+    }))
+}
+
+fn worth_lines(state: &dyn State, site: &Site) -> anyhow::Result<Vec<String>> {
+    let Some((worth, share)) = worth(state, site)? else { return Ok(Vec::new()) };
+    let mut lines = Vec::new();
+    if let Some(share) = share {
+        lines.push(format!(
+            "  {:<11}{:.1}% of the archive's, as much as {:.0} average pages",
+            "importance",
+            share * 100.0,
+            worth.importance()
+        ));
+    }
+    if let (Some(rate), Some(sure)) = (worth.mean_rate_per_day(), worth.mean_confidence()) {
+        lines.push(format!(
+            "  {:<11}{rate:.3} changes per page and day, {:.0}% sure, from {} pages",
+            "rate",
+            sure * 100.0,
+            worth.estimated_pages
+        ));
+    }
+    Ok(lines)
 }
 
 /// What a schedule is expected to bring, for people.

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::mpsc};
 
 use anyhow::Context as _;
 use nenrin_extract::{content_kind, decode_content, visible_text};
-use nenrin_state::{Outcome, PageFilter, SiteId, VersionQuery, VersionRow, VisitRow};
+use nenrin_state::{PageFilter, SiteId, VersionQuery, VersionRow, VisitRow};
 use nenrin_store::{VersionHead, VersionId};
 use nenrin_urls::CanonicalUrl;
 use nenrin_warc::{
@@ -13,7 +13,7 @@ use nenrin_warc::{
     iso_date,
 };
 
-use super::output::Output;
+use super::{output::Output, unchanged::revisits};
 use crate::archive::Archive;
 
 /// Pages read from the state at once.
@@ -224,18 +224,9 @@ impl Walk<'_> {
         let visits = self.archive.state.visits_of(url, from_s, self.selection.to_s)?;
         let mut events: Vec<Event<'u>> = Vec::new();
         let mut needed: Option<&VersionRow> = None;
-        for visit in visits {
-            let profile = match visit.outcome {
-                Outcome::Same => RevisitProfile::IdenticalPayload,
-                Outcome::NotModified => RevisitProfile::NotModified,
-                _ => continue,
-            };
+        for (visit, profile) in revisits(visits, rows) {
             let known = rows.partition_point(|row| row.at_s <= visit.at_s);
-            // A visit that has a version of its own is that version.
             let Some(row) = known.checked_sub(1).map(|at| &rows[at]) else { continue };
-            if row.at_s == visit.at_s {
-                continue;
-            }
             if row.at_s < from_s {
                 needed = Some(row);
             }

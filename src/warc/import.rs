@@ -8,27 +8,37 @@ use std::{
 
 use nenrin_crawl::{content_mark, mime};
 use nenrin_state::{
-    Change, ContentMark, Discovered, Outcome, PageId, PageRecord, PageUpdate, SiteId, VersionQuery,
-    VersionRow, VisitCommit,
+    ContentMark, Discovered, Outcome, PageId, PageRecord, PageUpdate, SiteId, VersionQuery,
+    VersionRow, VisitCommit, VisitRow,
 };
-use nenrin_store::{Digest, NewVersion, Put, VersionId};
+use nenrin_store::{Digest, NewVersion, Packing, Put, VersionId};
 use nenrin_urls::CanonicalUrl;
 use nenrin_warc::{Record, RevisitProfile, digest_matches, parse_date, split_message, status};
 
-use super::source::{Found, FoundCapture, RawCapture, Room, Source, Taking, read_all};
+use super::{
+    source::{Found, FoundCapture, RawCapture, Room, Source, Taking, read_all},
+    unchanged::revisits,
+};
 use crate::archive::Archive;
 
-/// Visits put before they are made durable and committed.
-const BATCH: usize = 1000;
-/// Bytes put before they are made durable and committed.
-const BATCH_BYTES: u64 = 64 << 20;
-/// Captures and answers that wait between two threads.
-const WAITING: usize = 256;
+/// Visits put before they are made durable and committed: pages have their records all over the
+/// state, so that a commit of few writes as much as one of many. More than the store lets wait
+/// would be of no use.
+const BATCH: usize = 3500;
+/// Bytes put before they are made durable and committed: what is done again after an interruption.
+const BATCH_BYTES: u64 = 192 << 20;
+/// Captures, or answers to them, that go to another thread together: waking it for each takes as
+/// long as storing a small one.
+const TOGETHER: usize = 8;
+/// And what they may weigh.
+const TOGETHER_BYTES: u64 = 256 << 10;
+/// As many of those wait between two threads.
+const WAITING: usize = 32;
 /// Threads that check, compress and store captures.
 const STORERS_MAX: usize = 8;
 /// Visits that may be on their way to their commit: a batch that is filled, one that is being
 /// committed, and what waits or is in the hands of a storer.
-const UNCOMMITTED_MAX: usize = 2 * BATCH + WAITING + STORERS_MAX;
+const UNCOMMITTED_MAX: usize = 2 * BATCH + (WAITING + STORERS_MAX) * TOGETHER;
 /// Versions of a page that are looked at for the original of a revisit without a date.
 const ORIGINALS_MAX: usize = 64;
 /// Troubles that are kept for the answer; all are counted.
@@ -73,20 +83,17 @@ pub(crate) fn import(
         let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
         let mut storers = Vec::new();
         for _ in 0..cores.min(STORERS_MAX) {
-            let (captures, waiting) = mpsc::sync_channel::<Box<RawCapture>>(WAITING);
-            storers.push(captures);
+            let (captures, waiting) = mpsc::sync_channel::<Vec<RawCapture>>(WAITING);
+            storers.push(Hand { captures, held: Vec::new(), held_bytes: 0 });
             let told = sender.clone();
             scope.spawn(move || {
                 let mut storer = Storer::new(archive);
-                for capture in waiting {
+                for captures in waiting {
                     let Some(&site) = the_site.get() else { return };
-                    let bytes = capture.bytes();
-                    let outcome = match capture.open(sources, is_trusting) {
-                        Ok(capture) => storer.capture(site, &capture),
-                        Err(damage) => Ok(Told::Found(Found::Damaged(damage))),
-                    };
-                    room.give_back(bytes);
-                    if told.send(outcome).is_err() {
+                    let outcomes = storer.captures(site, captures, room, |capture| {
+                        capture.open(sources, is_trusting)
+                    });
+                    if told.send(outcomes).is_err() {
                         return;
                     }
                 }
@@ -116,18 +123,42 @@ enum Told {
 struct Dealing<'a> {
     site: &'a mut (dyn FnMut(&CanonicalUrl) -> anyhow::Result<SiteId> + Send),
     the_site: &'a OnceLock<SiteId>,
-    storers: Vec<mpsc::SyncSender<Box<RawCapture>>>,
-    told: mpsc::SyncSender<anyhow::Result<Told>>,
+    storers: Vec<Hand>,
+    told: mpsc::SyncSender<Vec<anyhow::Result<Told>>>,
+}
+
+/// What goes to one storer.
+struct Hand {
+    captures: mpsc::SyncSender<Vec<RawCapture>>,
+    held: Vec<RawCapture>,
+    held_bytes: u64,
+}
+
+impl Hand {
+    fn add(&mut self, capture: RawCapture) -> Option<()> {
+        self.held_bytes += capture.bytes();
+        self.held.push(capture);
+        match self.held.len() >= TOGETHER || self.held_bytes >= TOGETHER_BYTES {
+            true => self.deal(),
+            false => Some(()),
+        }
+    }
+
+    fn deal(&mut self) -> Option<()> {
+        self.held_bytes = 0;
+        let held = std::mem::take(&mut self.held);
+        if held.is_empty() { Some(()) } else { self.captures.send(held).ok() }
+    }
 }
 
 impl Taking for Dealing<'_> {
-    fn capture(&mut self, capture: Box<RawCapture>) -> Option<()> {
+    fn capture(&mut self, capture: RawCapture) -> Option<()> {
         if self.the_site.get().is_none() {
             match (self.site)(&capture.url) {
                 Ok(site) => drop(self.the_site.set(site)),
                 Err(error) => {
                     // Nothing can be taken in: the error is the last word.
-                    let _unheard = self.told.send(Err(error));
+                    let _unheard = self.told.send(vec![Err(error)]);
                     return None;
                 }
             }
@@ -135,41 +166,55 @@ impl Taking for Dealing<'_> {
         let mut hasher = DefaultHasher::new();
         capture.url.as_str().hash(&mut hasher);
         let storer = hasher.finish() as usize % self.storers.len();
-        self.storers[storer].send(capture).ok()
+        self.storers[storer].add(capture)
     }
 
     fn other(&mut self, found: Found) -> Option<()> {
-        self.told.send(Ok(Told::Found(found))).ok()
+        self.told.send(vec![Ok(Told::Found(found))]).ok()
+    }
+
+    fn hold_nothing(&mut self) -> Option<()> {
+        self.storers.iter_mut().try_for_each(Hand::deal)
     }
 }
+
+/// A URL, hashed: comparing and keeping millions of them would take longer.
+type UrlMark = [u8; 16];
+
+fn url_mark(url: &CanonicalUrl) -> UrlMark {
+    mark_of(&Digest::of(url.as_str().as_bytes())).0
+}
+
+/// A capture: URL, time, status and content.
+type CaptureMark = (UrlMark, i64, u16, Digest);
 
 /// What was stored and may not be committed yet.
 #[derive(Default)]
 struct Recent {
-    order: VecDeque<(CanonicalUrl, i64, u16, Digest)>,
-    captures: BTreeSet<(CanonicalUrl, i64, u16, Digest)>,
+    order: VecDeque<CaptureMark>,
+    captures: BTreeSet<CaptureMark>,
     /// The last version of each page.
-    last: BTreeMap<CanonicalUrl, VersionId>,
+    last: BTreeMap<UrlMark, VersionId>,
 }
 
 impl Recent {
-    fn remember(&mut self, capture: (CanonicalUrl, i64, u16, Digest), version: VersionId) {
-        self.last.insert(capture.0.clone(), version);
-        self.order.push_back(capture.clone());
+    fn remember(&mut self, capture: CaptureMark, version: VersionId) {
+        self.last.insert(capture.0, version);
+        self.order.push_back(capture);
         self.captures.insert(capture);
         if self.order.len() > UNCOMMITTED_MAX
             && let Some(oldest) = self.order.pop_front()
         {
             self.captures.remove(&oldest);
-            if !self.has(&oldest.0) {
+            if !self.has(oldest.0) {
                 self.last.remove(&oldest.0);
             }
         }
     }
 
-    fn has(&self, url: &CanonicalUrl) -> bool {
-        let first = (url.clone(), i64::MIN, 0, Digest([0; 32]));
-        self.captures.range(first..).next().is_some_and(|capture| capture.0 == *url)
+    fn has(&self, url: UrlMark) -> bool {
+        let first = (url, i64::MIN, 0, Digest([0; 32]));
+        self.captures.range(first..).next().is_some_and(|capture| capture.0 == url)
     }
 }
 
@@ -194,11 +239,46 @@ impl<'a> Storer<'a> {
         Self { archive, recent: Recent::default() }
     }
 
-    fn capture(&mut self, site: SiteId, capture: &FoundCapture) -> anyhow::Result<Told> {
+    /// Opens and stores captures that came together.
+    fn captures(
+        &mut self,
+        site: SiteId,
+        captures: Vec<RawCapture>,
+        room: &Room,
+        open: impl Fn(RawCapture) -> Result<FoundCapture, String>,
+    ) -> Vec<anyhow::Result<Told>> {
+        let urls: Vec<&CanonicalUrl> = captures.iter().map(|capture| &capture.url).collect();
+        let pages = match self.archive.state.pages_of(&urls) {
+            Ok(pages) => pages,
+            Err(error) => return vec![Err(error.into())],
+        };
+        let mut buffers = Vec::with_capacity(2 * captures.len());
+        let mut outcomes = Vec::with_capacity(captures.len());
+        for (capture, page) in captures.into_iter().zip(pages) {
+            let bytes = capture.bytes();
+            outcomes.push(match open(capture) {
+                Ok(capture) => {
+                    let outcome = self.capture(site, &capture, page);
+                    buffers.extend(capture.into_buffers());
+                    outcome
+                }
+                Err(damage) => Ok(Told::Found(Found::Damaged(damage))),
+            });
+            room.give_back(bytes);
+        }
+        room.give_buffers(buffers);
+        outcomes
+    }
+
+    fn capture(
+        &mut self,
+        site: SiteId,
+        capture: &FoundCapture,
+        page: Option<PageRecord>,
+    ) -> anyhow::Result<Told> {
         let body = capture.body();
-        let page = self.archive.state.page(&capture.url)?;
         // Only what may be known is worth hashing twice.
-        let may_be_known = page.is_some() || self.recent.last.contains_key(&capture.url);
+        let may_be_known = page.is_some() || self.recent.last.contains_key(&url_mark(&capture.url));
         if may_be_known
             && self.is_known(
                 page.as_ref(),
@@ -225,12 +305,12 @@ impl<'a> Storer<'a> {
             truncated: capture.truncated.as_deref(),
             previous,
         };
-        Ok(Told::Visit(Box::new(self.put(&version, page)?)))
+        Ok(Told::Visit(Box::new(self.put(&version, capture.packing(), page)?)))
     }
 
     fn previous(&self, url: &CanonicalUrl, page: Option<&PageRecord>) -> Option<VersionId> {
         let known = || page.and_then(|page| page.version).map(VersionId);
-        self.recent.last.get(url).copied().or_else(known)
+        self.recent.last.get(&url_mark(url)).copied().or_else(known)
     }
 
     /// Whether this very capture was stored before.
@@ -242,7 +322,7 @@ impl<'a> Storer<'a> {
         status: u16,
         digest: Digest,
     ) -> anyhow::Result<bool> {
-        if self.recent.captures.contains(&(url.clone(), at_s, status, digest)) {
+        if self.recent.captures.contains(&(url_mark(url), at_s, status, digest)) {
             return Ok(true);
         }
         if page.is_none_or(|page| page.version.is_none()) {
@@ -264,9 +344,10 @@ impl<'a> Storer<'a> {
     fn put(
         &mut self,
         version: &NewVersion<'_>,
+        packing: Packing<'_>,
         page: Option<PageRecord>,
     ) -> anyhow::Result<Pending> {
-        let put = self.archive.store.put(version)?;
+        let put = self.archive.store.put_packed(version, packing)?;
         let header = |name: &str| {
             nenrin_fetch::header_fields(version.response_head)
                 .find(|(found, _)| found.eq_ignore_ascii_case(name.as_bytes()))
@@ -298,7 +379,7 @@ impl<'a> Storer<'a> {
             },
             _ => kept(page.as_ref(), None),
         };
-        let key = (version.url.clone(), version.visited_at_s, version.status, put.digest);
+        let key = (url_mark(version.url), version.visited_at_s, version.status, put.digest);
         self.recent.remember(key, put.id);
         Ok(Pending {
             url: version.url.clone(),
@@ -343,26 +424,31 @@ impl<'a> Importer<'a> {
     fn take_all(
         &mut self,
         the_site: &OnceLock<SiteId>,
-        told: mpsc::Receiver<anyhow::Result<Told>>,
+        told: mpsc::Receiver<Vec<anyhow::Result<Told>>>,
         room: &Room,
         tell: &mut dyn FnMut(u64),
     ) -> anyhow::Result<()> {
         for told in told {
             self.site = the_site.get().copied();
-            match told? {
-                Told::Visit(pending) => self.remember(*pending)?,
-                Told::Known => self.imported.known += 1,
-                Told::Found(Found::Revisit { source, offset }) => {
-                    self.revisits.push((source as u32, offset));
-                }
-                Told::Found(Found::Skipped(why)) => {
-                    *self.imported.skipped.entry(why).or_default() += 1;
-                }
-                Told::Found(Found::Damaged(what)) => self.trouble(what),
-            }
+            told.into_iter().try_for_each(|told| self.hear(told?))?;
             tell(room.read_bytes.load(Ordering::Relaxed));
         }
         self.commit()
+    }
+
+    fn hear(&mut self, told: Told) -> anyhow::Result<()> {
+        match told {
+            Told::Visit(pending) => return self.remember(*pending),
+            Told::Known => self.imported.known += 1,
+            Told::Found(Found::Revisit { source, offset }) => {
+                self.revisits.push((source as u32, offset));
+            }
+            Told::Found(Found::Skipped(why)) => {
+                *self.imported.skipped.entry(why).or_default() += 1;
+            }
+            Told::Found(Found::Damaged(what)) => self.trouble(what),
+        }
+        Ok(())
     }
 
     fn trouble(&mut self, what: String) {
@@ -393,18 +479,12 @@ impl<'a> Importer<'a> {
         self.unchanged.clear();
         let Some(site) = self.site.filter(|_| !visits.is_empty()) else { return Ok(()) };
         self.archive.store.sync()?;
-        let found: Vec<Discovered> = visits
-            .iter()
-            .map(|p| Discovered { url: p.url.clone(), depth: 2, hops: 0, due_s: None })
-            .collect();
         let first_s = visits.iter().map(|p| p.at_s).min().unwrap_or_default();
-        let pages = self.archive.state.make_known(site, &found, first_s)?;
-        let changes: Vec<Change> = visits
-            .into_iter()
-            .zip(pages)
-            .map(|(pending, page)| Change::Imported(Box::new(visit(pending, page, site))))
-            .collect();
-        self.archive.state.commit(&changes)?;
+        let taken = visits.into_iter().map(|pending| {
+            let url = pending.url.clone();
+            (Discovered { url, depth: 2, hops: 0, due_s: None }, visit(pending, site))
+        });
+        self.archive.state.take_in(taken.collect(), first_s)?;
         Ok(())
     }
 
@@ -453,13 +533,7 @@ impl<'a> Importer<'a> {
         };
         if let Some(unchanged) = current.filter(|_| is_unchanged) {
             let is_known = self.unchanged.contains(&(url.clone(), at_s))
-                || unchanged.at_s == at_s
-                || self
-                    .archive
-                    .state
-                    .visits_of(&url, at_s, at_s)?
-                    .iter()
-                    .any(|v| v.outcome.is_seen());
+                || !self.unchanged_at(&url, at_s)?.is_empty();
             if is_known {
                 self.imported.known += 1;
                 return Ok(Ok(()));
@@ -519,7 +593,7 @@ impl<'a> Importer<'a> {
             truncated: original.truncated.as_deref(),
             previous,
         };
-        let pending = self.storer.put(&version, page)?;
+        let pending = self.storer.put(&version, Packing::Unknown, page)?;
         self.remember(pending)
     }
 
@@ -566,6 +640,19 @@ impl<'a> Importer<'a> {
         Ok(None)
     }
 
+    /// The visits of exactly this second that found nothing new.
+    fn unchanged_at(
+        &self,
+        url: &CanonicalUrl,
+        at_s: i64,
+    ) -> anyhow::Result<Vec<(VisitRow, RevisitProfile)>> {
+        let then = VersionQuery { from_s: at_s, to_s: at_s, limit: usize::MAX };
+        let versions = self.archive.state.versions(&url.key(), then)?;
+        let own = versions.into_iter().filter(|(found, _)| found == url);
+        let versions: Vec<VersionRow> = own.map(|(_, row)| row).collect();
+        Ok(revisits(self.archive.state.visits_of(url, at_s, at_s)?, &versions))
+    }
+
     /// The newest version of exactly this URL at or before a time.
     fn as_of(&self, url: &CanonicalUrl, at_s: i64) -> anyhow::Result<Option<VersionRow>> {
         let before = (at_s.saturating_add(1), 0);
@@ -594,10 +681,11 @@ fn mark_of(digest: &Digest) -> ContentMark {
     ContentMark(mark)
 }
 
-fn visit(pending: Pending, page: PageId, site: SiteId) -> VisitCommit {
+fn visit(pending: Pending, site: SiteId) -> VisitCommit {
     let stored_bytes = pending.version.as_ref().map_or(0, |(put, _)| put.new_bytes);
     VisitCommit {
-        page,
+        // The state knows it better.
+        page: PageId(0),
         site,
         round: None,
         at_s: pending.at_s,
@@ -621,5 +709,6 @@ fn visit(pending: Pending, page: PageId, site: SiteId) -> VisitCommit {
         trapped: 0,
         links: None,
         importance_percent: None,
+        estimate: None,
     }
 }

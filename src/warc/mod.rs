@@ -5,3 +5,4 @@ pub(crate) mod export;
 pub(crate) mod import;
 pub(crate) mod output;
 pub(crate) mod source;
+pub(crate) mod unchanged;

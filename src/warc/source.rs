@@ -13,19 +13,21 @@ use std::{
 };
 
 use anyhow::Context as _;
-use nenrin_store::{MAX_HEAD_BYTES, MAX_WORD_BYTES};
+use nenrin_store::{Deflated, MAX_HEAD_BYTES, MAX_WORD_BYTES, Packing};
 use nenrin_urls::CanonicalUrl;
 use nenrin_warc::{
-    Entry, HttpResponse, Paired, Pairing, ReadOptions, Record, RecordReader, RecordType, Section,
-    WarcError, ZipReader, digest_matches, request_method, split_message,
+    Entry, HttpResponse, Packed, Paired, Pairing, ReadOptions, Record, RecordReader, RecordType,
+    Section, WarcError, ZipReader, digest_matches, request_method, split_message,
 };
 
 use crate::exit::usage;
 
 /// Blocks that are longer are reported, not imported: storing needs a body whole.
 const MAX_BLOCK_BYTES: u64 = 64 << 20;
+/// Shorter blocks are compressed again: it takes no time, and what stands around them takes room.
+const PACKED_FROM_BYTES: usize = 4 << 10;
 /// Captures on their way from the reader to the store, in bytes.
-const WAITING_BYTES: u64 = 24 << 20;
+const WAITING_BYTES: u64 = 48 << 20;
 
 /// A WARC or ARC file, perhaps inside a package.
 pub(crate) struct Source {
@@ -89,7 +91,10 @@ impl Source {
             Some(entry) => Part::Section(Section::new(file, entry)?),
             None => Part::File(file),
         };
-        let options = ReadOptions { max_block_bytes: MAX_BLOCK_BYTES };
+        let options = ReadOptions {
+            max_block_bytes: MAX_BLOCK_BYTES,
+            packed_from_bytes: Some(PACKED_FROM_BYTES),
+        };
         RecordReader::open(part, options).with_context(|| self.name())
     }
 }
@@ -186,6 +191,11 @@ impl RawCapture {
         if response_head.len() > MAX_HEAD_BYTES || request_head.len() > MAX_HEAD_BYTES {
             return Err("its HTTP head is too long".to_owned());
         }
+        // Deflated bytes hold the block as it stands in the file.
+        let packed = match (&owned, record.packed) {
+            (Some(_), Some(Packed::Deflated(_))) => None,
+            (_, packed) => packed,
+        };
         let (bytes, body_start) = match owned {
             Some(body) => (body, 0),
             None if record.kind == RecordType::Resource => (record.block, 0),
@@ -205,6 +215,7 @@ impl RawCapture {
             response_head,
             bytes,
             body_start,
+            packed,
             truncated,
         })
     }
@@ -223,12 +234,35 @@ pub(crate) struct FoundCapture {
     /// The record's block, or the body alone where its chunks were undone.
     bytes: Vec<u8>,
     body_start: usize,
+    packed: Option<Packed>,
     pub(crate) truncated: Option<String>,
 }
 
 impl FoundCapture {
     pub(crate) fn body(&self) -> &[u8] {
         &self.bytes[self.body_start..]
+    }
+
+    /// What can be used again.
+    pub(crate) fn into_buffers(self) -> impl Iterator<Item = Vec<u8>> {
+        let deflated = match self.packed {
+            Some(Packed::Deflated(deflated)) => Some(deflated.data),
+            _ => None,
+        };
+        [Some(self.bytes), deflated].into_iter().flatten()
+    }
+
+    /// How the body lay in its file.
+    pub(crate) fn packing(&self) -> Packing<'_> {
+        match &self.packed {
+            None => Packing::Unknown,
+            Some(Packed::Dense) => Packing::Dense,
+            Some(Packed::Deflated(deflated)) => Packing::Deflated(Deflated {
+                data: &deflated.data,
+                front_bytes: deflated.front_bytes + self.body_start,
+                behind_bytes: deflated.behind_bytes,
+            }),
+        }
     }
 }
 
@@ -237,23 +271,40 @@ pub(crate) struct Room {
     /// Bytes in use; none once the room is closed.
     used: Mutex<Option<u64>>,
     freed: Condvar,
+    /// Buffers of captures that were stored.
+    spare: Mutex<Vec<Vec<u8>>>,
     /// How far all files together were read.
     pub(crate) read_bytes: AtomicU64,
 }
 
 impl Room {
     pub(crate) fn new() -> Self {
-        Self { used: Mutex::new(Some(0)), freed: Condvar::new(), read_bytes: AtomicU64::new(0) }
+        Self {
+            used: Mutex::new(Some(0)),
+            freed: Condvar::new(),
+            spare: Mutex::default(),
+            read_bytes: AtomicU64::new(0),
+        }
     }
 
     fn used(&self) -> MutexGuard<'_, Option<u64>> {
         self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Takes room if there is any; none once the room is closed.
+    fn try_take(&self, bytes: u64) -> Option<bool> {
+        let mut used = self.used();
+        let used = used.as_mut()?;
+        let has_room = !is_full(*used, bytes);
+        if has_room {
+            *used += bytes;
+        }
+        Some(has_room)
+    }
+
     /// Waits for room; none once the room is closed.
     fn take(&self, bytes: u64) -> Option<()> {
-        let is_full =
-            |used: &mut Option<u64>| used.is_some_and(|n| n > 0 && n + bytes > WAITING_BYTES);
+        let is_full = |used: &mut Option<u64>| used.is_some_and(|used| is_full(used, bytes));
         let waited = self.freed.wait_while(self.used(), is_full);
         let mut used = waited.unwrap_or_else(PoisonError::into_inner);
         *used.as_mut()? += bytes;
@@ -268,6 +319,15 @@ impl Room {
         self.freed.notify_all();
     }
 
+    /// Buffers that the reader may fill again.
+    pub(crate) fn give_buffers(&self, buffers: Vec<Vec<u8>>) {
+        *self.spare.lock().unwrap_or_else(PoisonError::into_inner) = buffers;
+    }
+
+    fn take_buffers(&self) -> Vec<Vec<u8>> {
+        std::mem::take(&mut *self.spare.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// Nothing more is wanted: whoever waits must not wait for ever.
     pub(crate) fn close(&self) {
         *self.used() = None;
@@ -275,10 +335,17 @@ impl Room {
     }
 }
 
+/// Whether there is no room for more; a capture that is larger than the room goes alone.
+fn is_full(used: u64, bytes: u64) -> bool {
+    used > 0 && used + bytes > WAITING_BYTES
+}
+
 /// Who takes what is found; None once nobody wants any more.
 pub(crate) trait Taking {
-    fn capture(&mut self, capture: Box<RawCapture>) -> Option<()>;
+    fn capture(&mut self, capture: RawCapture) -> Option<()>;
     fn other(&mut self, found: Found) -> Option<()>;
+    /// Hands on what it may have held back.
+    fn hold_nothing(&mut self) -> Option<()>;
 }
 
 /// Reads every file and hands on what it finds. Ends early when nobody wants it any more.
@@ -290,7 +357,7 @@ pub(crate) fn read_all(sources: &[Source], room: &Room, taking: &mut dyn Taking)
             Ok(reader) => reading.all(reader),
             Err(error) => reading.taking.other(Found::Damaged(format!("{error:#}"))),
         };
-        if sent.is_none() {
+        if sent.and_then(|()| taking.hold_nothing()).is_none() {
             return;
         }
         done_bytes += source.bytes;
@@ -335,6 +402,7 @@ impl Reading<'_> {
                     break;
                 }
             }
+            reader.reuse(self.room.take_buffers());
             let read_bytes = self.done_bytes + reader.position();
             self.room.read_bytes.store(read_bytes, Ordering::Relaxed);
         }
@@ -345,8 +413,12 @@ impl Reading<'_> {
         let offset = paired.record.offset;
         match self.judge(paired) {
             Ok(Judged::Capture(capture)) => {
-                self.room.take(capture.bytes())?;
-                self.taking.capture(capture)
+                if !self.room.try_take(capture.bytes())? {
+                    // What waits for room must not wait for itself.
+                    self.taking.hold_nothing()?;
+                    self.room.take(capture.bytes())?;
+                }
+                self.taking.capture(*capture)
             }
             Ok(Judged::Other(found)) => self.taking.other(found),
             Ok(Judged::Nothing) => Some(()),

@@ -11,7 +11,9 @@ use std::{
     time::Duration,
 };
 
-use nenrin_warc::{Fields, ReadOptions, RecordReader, RecordType};
+use nenrin_warc::{
+    Compressed, Fields, ReadOptions, RecordReader, RecordType, RecordWriter, RevisitProfile,
+};
 use serde_json::Value;
 
 use crate::support::{Nenrin, Reply, Request, Site, get};
@@ -132,6 +134,38 @@ fn an_export_comes_back_as_the_same_records() {
         assert_eq!(other.cat(&site.url("/gzip")), nenrin.cat(&site.url("/gzip")));
         let (second, _) = export(&other, folder.path(), &format!("again-{name}.warc.gz"), &[]);
         assert_eq!(records(&second), written, "{name}");
+    }
+}
+
+#[test]
+fn a_visit_in_the_second_of_a_version_is_not_lost() {
+    let (url, date) = ("http://e.com/twice", "2024-03-01T12:00:00Z");
+    let head = |kind: &str| {
+        let mut fields = Fields::default();
+        fields.push("WARC-Type", kind);
+        fields.push("WARC-Record-ID", format!("<urn:uuid:{kind}>"));
+        fields.push("WARC-Target-URI", url);
+        fields.push("WARC-Date", date);
+        fields
+    };
+    let mut revisit = head("revisit");
+    revisit.push("WARC-Profile", RevisitProfile::IdenticalPayload.uri());
+    revisit.push("WARC-Refers-To-Target-URI", url);
+    revisit.push("WARC-Refers-To-Date", date);
+    let mut writer = RecordWriter::new(Vec::new(), Compressed::Gzip).unwrap();
+    let response = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<p>once";
+    writer.write(&head("response"), &[response]).unwrap();
+    writer.write(&revisit, &[]).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("twice.warc.gz");
+    std::fs::write(&file, writer.finish().unwrap()).unwrap();
+    let nenrin = Nenrin::new();
+    for expected in [1, 0] {
+        let args = ["--json", "import", "warc", file.to_str().unwrap()];
+        let told = nenrin.run(&args).expect(0).document();
+        assert_eq!((&told["versions"], &told["unchanged"]), (&expected.into(), &expected.into()));
+        let (_, told) = export(&nenrin, folder.path(), "out.warc.gz", &[]);
+        assert_eq!((&told["responses"], &told["revisits"]), (&1.into(), &1.into()), "{told}");
     }
 }
 

@@ -217,6 +217,7 @@ mod tests {
             id: PageId(1),
             nth: 1,
             importance_percent: 0,
+            estimate: None,
             url: url(path),
             site: SiteId(1),
             discovered_s: 0,

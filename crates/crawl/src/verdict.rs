@@ -72,6 +72,7 @@ mod tests {
             id: PageId(1),
             nth: 1,
             importance_percent: 0,
+            estimate: None,
             url: CanonicalUrl::parse("http://e.com/a").unwrap(),
             site: SiteId(1),
             discovered_s: 0,

@@ -134,6 +134,7 @@ fn pages_that_came_from_elsewhere_are_read_for_links() {
         trapped: 0,
         links: None,
         importance_percent: None,
+        estimate: None,
     };
     world.state.commit(&[Change::Imported(Box::new(imported))]).unwrap();
     let nth = world.page("/p20").nth;
@@ -199,4 +200,47 @@ fn a_known_page_takes_at_most_24_bytes_in_the_live_crawler() {
     let bytes = stats.memory_bytes as f64 / f64::from(PAGES);
     eprintln!("{bytes:.2} bytes for each known page");
     assert!((12.0..=24.0).contains(&bytes), "{bytes} bytes");
+}
+
+#[test]
+fn what_a_page_turns_out_to_be_worth_reaches_the_state_without_a_visit() {
+    let mut world = world(false);
+    world.pass(BEGIN_MS + HOUR_MS);
+    let visits_before = world.asked.len();
+    let (top, last) = (world.page("/"), world.page("/p39"));
+    assert_eq!(top.importance_percent, 100, "it was the only known page");
+    world.restart(true);
+    assert_eq!(world.asked.len(), visits_before);
+    let now = world.page("/p39").importance_percent;
+    assert!(now * 10 > last.importance_percent * 13, "{last:?} {now}");
+    let top = world.page("/");
+    assert!(top.importance_percent < 75, "nothing links to it: {}", top.importance_percent);
+    let worth = world.state.site_worth().unwrap()[0];
+    assert_eq!((worth.weighed_pages, worth.mean_rate_per_day()), (41, None));
+    assert!((25.0..60.0).contains(&worth.importance()), "{worth:?}");
+    let curve = world.state.order_curve(Some(SiteId(1))).unwrap();
+    let pages: u64 = curve.collected.iter().map(|group| group.pages).sum();
+    assert_eq!(pages, 41);
+    assert_eq!(curve.collected[0].importance_percent, u64::from(top.importance_percent));
+    assert_eq!(world.state.check().unwrap(), Vec::<String>::new());
+}
+
+#[test]
+fn at_the_end_of_a_round_the_state_knows_what_pages_turned_out_to_be_worth() {
+    let mut world = world(true);
+    world.pass(BEGIN_MS + HOUR_MS);
+    assert!(world.state.rounds(None, 1).unwrap()[0].ended_s.is_some());
+    let top = world.page("/");
+    assert!(top.importance_percent < 75, "nothing links to it: {}", top.importance_percent);
+}
+
+#[test]
+fn rates_are_told_by_policies_that_estimate_them() {
+    let mut world = World::new(RevisitSettings::default(), |_| {});
+    world.links.insert("/".to_owned(), paths(0..4));
+    world.pass(BEGIN_MS + HOUR_MS);
+    let worth = world.state.site_worth().unwrap()[0];
+    assert_eq!(worth.estimated_pages, 5);
+    assert!(worth.mean_rate_per_day().is_some_and(|rate| rate > 0.0), "{worth:?}");
+    assert!(worth.mean_confidence().is_some_and(|sure| sure < 1.0), "{worth:?}");
 }

@@ -43,6 +43,7 @@ pub struct AutoOrder {
     additions: u64,
     /// Of all scores.
     sum: f64,
+    pages_collected: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -157,6 +158,7 @@ impl CrawlOrder for AutoOrder {
         let score = self.queues.data_mut(page);
         *score += 1.0;
         self.sum += 1.0;
+        self.pages_collected += 1;
         let amount = *score;
         self.links_collected += targets.len() as u64;
         self.give(amount, targets.len(), targets);
@@ -202,8 +204,12 @@ impl CrawlOrder for AutoOrder {
     }
 
     fn importance(&self, page: PageIndex) -> Option<f64> {
-        let mean = self.sum / self.queues.len() as f64;
-        (mean > 0.0).then(|| self.score(page) / mean)
+        // A page gets a score of 1 of its own when it is collected; counting it before as well makes
+        // pages comparable whether they were collected or not.
+        let uncollected = self.queues.len() - self.pages_collected;
+        let mean = (self.sum + uncollected as f64) / self.queues.len() as f64;
+        let own = if self.is_collected(page) { 0.0 } else { 1.0 };
+        Some((self.score(page) + own) / mean)
     }
 
     fn snapshot(&self) -> Option<Vec<u8>> {
@@ -303,10 +309,32 @@ impl AutoOrder {
         self.queues.set_mark(page, mark);
         self.sum += f64::from(score);
         match state {
-            COLLECTED_STATE => {}
+            COLLECTED_STATE => self.pages_collected += 1,
             QUEUED_STATE | TAKEN_STATE => self.queues.put_back(page, self.place_worth(page)),
             _ => return Err(OrderError::BadSnapshot { reason: "a page has an unknown state" }),
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn importance_does_not_jump_when_a_page_is_collected_and_survives_a_restart() {
+        let mut order = AutoOrder::default();
+        let new = NewPage { server: ServerIndex(0), slashes: 0, url_bytes: 0, importance: 0.0 };
+        let pages: Vec<PageIndex> = (0..4).map(|_| order.discover(&new)).collect();
+        assert!(pages.iter().all(|page| order.importance(*page) == Some(1.0)));
+        order.collected(pages[0], &pages[1..2]);
+        let before = order.importance(pages[1]).unwrap();
+        assert!(before > 1.3 && order.importance(pages[2]).unwrap() < 1.0, "{before}");
+        order.collected(pages[1], &[]);
+        assert_eq!(order.importance(pages[1]), Some(before));
+        let mean: f64 = pages.iter().filter_map(|page| order.importance(*page)).sum();
+        assert!((mean - 4.0).abs() < 1e-6, "{mean}");
+        let again = AutoOrder::import(&order.export()).unwrap();
+        assert_eq!(again.importance(pages[1]), order.importance(pages[1]));
     }
 }

@@ -94,7 +94,8 @@ pub trait CrawlOrder {
         self.score(page)
     }
 
-    /// A page's score in proportion to the mean of all known pages, from orders that reckon one.
+    /// A page's score in proportion to the mean of all known pages, from orders that reckon one. What
+    /// a page gets by being collected itself makes no difference.
     fn importance(&self, _page: PageIndex) -> Option<f64> {
         None
     }

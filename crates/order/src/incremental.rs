@@ -1,7 +1,7 @@
 use std::collections::VecDeque;
 
-use crate::queues::ServerQueues;
-use crate::{CrawlOrder, NewPage, PageIndex, ServerIndex};
+use crate::queues::{ServerQueues, by_queues};
+use crate::{CrawlOrder, NewPage, PageIndex};
 
 /// What stands in the note of a page that was collected.
 const COLLECTED: u32 = 0;
@@ -28,28 +28,10 @@ impl DepthLimit1 {
 }
 
 impl CrawlOrder for DepthLimit1 {
+    by_queues!();
+
     fn discover(&mut self, page: &NewPage) -> PageIndex {
         self.queues.insert(page.server, 0.0, 0.0)
-    }
-
-    fn next(&mut self, server: Option<ServerIndex>) -> Option<PageIndex> {
-        self.queues.pop(server)
-    }
-
-    fn put_back(&mut self, page: PageIndex) {
-        self.queues.put_back(page, *self.queues.data(page));
-    }
-
-    fn take(&mut self, page: PageIndex) {
-        self.queues.remove(page);
-    }
-
-    fn server(&self, page: PageIndex) -> ServerIndex {
-        self.queues.server(page)
-    }
-
-    fn waiting(&self, server: ServerIndex) -> usize {
-        self.queues.waiting(server)
     }
 
     fn collected(&mut self, page: PageIndex, targets: &[PageIndex]) {
@@ -71,10 +53,6 @@ impl CrawlOrder for DepthLimit1 {
 
     fn additions(&self) -> u64 {
         self.additions
-    }
-
-    fn known(&self) -> usize {
-        self.queues.len()
     }
 }
 
@@ -198,30 +176,12 @@ impl IncrementalPageRank {
 }
 
 impl CrawlOrder for IncrementalPageRank {
+    by_queues!();
+
     fn discover(&mut self, page: &NewPage) -> PageIndex {
         self.pending.push(0.0);
         self.is_marked.push(false);
         self.queues.insert(page.server, 0.0, 0.0)
-    }
-
-    fn next(&mut self, server: Option<ServerIndex>) -> Option<PageIndex> {
-        self.queues.pop(server)
-    }
-
-    fn put_back(&mut self, page: PageIndex) {
-        self.queues.put_back(page, *self.queues.data(page));
-    }
-
-    fn take(&mut self, page: PageIndex) {
-        self.queues.remove(page);
-    }
-
-    fn server(&self, page: PageIndex) -> ServerIndex {
-        self.queues.server(page)
-    }
-
-    fn waiting(&self, server: ServerIndex) -> usize {
-        self.queues.waiting(server)
     }
 
     fn collected(&mut self, page: PageIndex, targets: &[PageIndex]) {
@@ -272,9 +232,5 @@ impl CrawlOrder for IncrementalPageRank {
 
     fn additions(&self) -> u64 {
         self.additions
-    }
-
-    fn known(&self) -> usize {
-        self.queues.len()
     }
 }

@@ -1,5 +1,5 @@
-use crate::queues::ServerQueues;
-use crate::{CrawlOrder, NewPage, PageIndex, ServerIndex};
+use crate::queues::{ServerQueues, by_queues};
+use crate::{CrawlOrder, NewPage, PageIndex};
 
 /// On-line page importance computation (Abiteboul, Preda, Cobéna 2003), greedy by cash: a collected
 /// page hands all its cash to its targets, one without links to all known pages.
@@ -14,29 +14,11 @@ pub(crate) struct Opic {
 }
 
 impl CrawlOrder for Opic {
+    by_queues!();
+
     fn discover(&mut self, page: &NewPage) -> PageIndex {
         let cash = if self.queues.len() == 0 { 1.0 } else { -self.given_to_all };
         self.queues.insert(page.server, cash, cash)
-    }
-
-    fn next(&mut self, server: Option<ServerIndex>) -> Option<PageIndex> {
-        self.queues.pop(server)
-    }
-
-    fn put_back(&mut self, page: PageIndex) {
-        self.queues.put_back(page, *self.queues.data(page));
-    }
-
-    fn take(&mut self, page: PageIndex) {
-        self.queues.remove(page);
-    }
-
-    fn server(&self, page: PageIndex) -> ServerIndex {
-        self.queues.server(page)
-    }
-
-    fn waiting(&self, server: ServerIndex) -> usize {
-        self.queues.waiting(server)
     }
 
     fn collected(&mut self, page: PageIndex, targets: &[PageIndex]) {
@@ -62,9 +44,5 @@ impl CrawlOrder for Opic {
 
     fn additions(&self) -> u64 {
         self.additions
-    }
-
-    fn known(&self) -> usize {
-        self.queues.len()
     }
 }

@@ -1,5 +1,5 @@
-use crate::queues::ServerQueues;
-use crate::{CrawlOrder, NewPage, PageIndex, ServerIndex};
+use crate::queues::{ServerQueues, by_queues};
+use crate::{CrawlOrder, NewPage, PageIndex};
 
 const DAMPING: f64 = 0.85;
 const JUMP: f64 = 1.0 - DAMPING;
@@ -45,29 +45,11 @@ impl SweptPageRank {
 }
 
 impl CrawlOrder for SweptPageRank {
+    by_queues!();
+
     fn discover(&mut self, page: &NewPage) -> PageIndex {
         self.incoming.push(0.0);
         self.queues.insert(page.server, JUMP, JUMP)
-    }
-
-    fn next(&mut self, server: Option<ServerIndex>) -> Option<PageIndex> {
-        self.queues.pop(server)
-    }
-
-    fn put_back(&mut self, page: PageIndex) {
-        self.queues.put_back(page, *self.queues.data(page));
-    }
-
-    fn take(&mut self, page: PageIndex) {
-        self.queues.remove(page);
-    }
-
-    fn server(&self, page: PageIndex) -> ServerIndex {
-        self.queues.server(page)
-    }
-
-    fn waiting(&self, server: ServerIndex) -> usize {
-        self.queues.waiting(server)
     }
 
     fn collected(&mut self, page: PageIndex, _targets: &[PageIndex]) {
@@ -104,9 +86,5 @@ impl CrawlOrder for SweptPageRank {
 
     fn additions(&self) -> u64 {
         self.additions
-    }
-
-    fn known(&self) -> usize {
-        self.queues.len()
     }
 }

@@ -375,3 +375,33 @@ impl<P: Priority, T> ServerQueues<P, T> {
 fn queue_is_sparse<E>(queue: &Vec<E>) -> bool {
     queue.capacity() > 64 && queue.len() < queue.capacity() / 4
 }
+/// The part of [`crate::CrawlOrder`] that is the same for all orders whose queues stand in a field
+/// `queues` with what each page is ranked by as its data.
+macro_rules! by_queues {
+    () => {
+        fn next(&mut self, server: Option<$crate::ServerIndex>) -> Option<$crate::PageIndex> {
+            self.queues.pop(server)
+        }
+
+        fn take(&mut self, page: $crate::PageIndex) {
+            self.queues.remove(page);
+        }
+
+        fn put_back(&mut self, page: $crate::PageIndex) {
+            self.queues.put_back(page, *self.queues.data(page));
+        }
+
+        fn server(&self, page: $crate::PageIndex) -> $crate::ServerIndex {
+            self.queues.server(page)
+        }
+
+        fn waiting(&self, server: $crate::ServerIndex) -> usize {
+            self.queues.waiting(server)
+        }
+
+        fn known(&self) -> usize {
+            self.queues.len()
+        }
+    };
+}
+pub(crate) use by_queues;

@@ -1,7 +1,7 @@
 //! Orders that look at no scores of other pages: breadth-first, back links, omniscient.
 
-use crate::queues::{Priority, ServerQueues};
-use crate::{CrawlOrder, NewPage, PageIndex, ServerIndex};
+use crate::queues::{Priority, ServerQueues, by_queues};
+use crate::{CrawlOrder, NewPage, PageIndex};
 
 /// Breadth-first: pages in the order of discovery.
 #[derive(Debug, Default)]
@@ -42,28 +42,10 @@ impl Priority for BackLinkCount {
 }
 
 impl CrawlOrder for BreadthFirst {
+    by_queues!();
+
     fn discover(&mut self, page: &NewPage) -> PageIndex {
         self.queues.insert(page.server, (), ())
-    }
-
-    fn next(&mut self, server: Option<ServerIndex>) -> Option<PageIndex> {
-        self.queues.pop(server)
-    }
-
-    fn put_back(&mut self, page: PageIndex) {
-        self.queues.put_back(page, ());
-    }
-
-    fn take(&mut self, page: PageIndex) {
-        self.queues.remove(page);
-    }
-
-    fn server(&self, page: PageIndex) -> ServerIndex {
-        self.queues.server(page)
-    }
-
-    fn waiting(&self, server: ServerIndex) -> usize {
-        self.queues.waiting(server)
     }
 
     fn collected(&mut self, page: PageIndex, _targets: &[PageIndex]) {
@@ -77,36 +59,14 @@ impl CrawlOrder for BreadthFirst {
     fn additions(&self) -> u64 {
         0
     }
-
-    fn known(&self) -> usize {
-        self.queues.len()
-    }
 }
 
 impl CrawlOrder for BackLinks {
+    by_queues!();
+
     fn discover(&mut self, page: &NewPage) -> PageIndex {
         let count = BackLinkCount { links: 0, slashes: page.slashes, url_bytes: page.url_bytes };
         self.queues.insert(page.server, count, count)
-    }
-
-    fn next(&mut self, server: Option<ServerIndex>) -> Option<PageIndex> {
-        self.queues.pop(server)
-    }
-
-    fn put_back(&mut self, page: PageIndex) {
-        self.queues.put_back(page, *self.queues.data(page));
-    }
-
-    fn take(&mut self, page: PageIndex) {
-        self.queues.remove(page);
-    }
-
-    fn server(&self, page: PageIndex) -> ServerIndex {
-        self.queues.server(page)
-    }
-
-    fn waiting(&self, server: ServerIndex) -> usize {
-        self.queues.waiting(server)
     }
 
     fn collected(&mut self, page: PageIndex, targets: &[PageIndex]) {
@@ -127,35 +87,13 @@ impl CrawlOrder for BackLinks {
     fn additions(&self) -> u64 {
         self.additions
     }
-
-    fn known(&self) -> usize {
-        self.queues.len()
-    }
 }
 
 impl CrawlOrder for Omniscient {
+    by_queues!();
+
     fn discover(&mut self, page: &NewPage) -> PageIndex {
         self.queues.insert(page.server, page.importance, page.importance)
-    }
-
-    fn next(&mut self, server: Option<ServerIndex>) -> Option<PageIndex> {
-        self.queues.pop(server)
-    }
-
-    fn put_back(&mut self, page: PageIndex) {
-        self.queues.put_back(page, *self.queues.data(page));
-    }
-
-    fn take(&mut self, page: PageIndex) {
-        self.queues.remove(page);
-    }
-
-    fn server(&self, page: PageIndex) -> ServerIndex {
-        self.queues.server(page)
-    }
-
-    fn waiting(&self, server: ServerIndex) -> usize {
-        self.queues.waiting(server)
     }
 
     fn collected(&mut self, page: PageIndex, _targets: &[PageIndex]) {
@@ -168,9 +106,5 @@ impl CrawlOrder for Omniscient {
 
     fn additions(&self) -> u64 {
         0
-    }
-
-    fn known(&self) -> usize {
-        self.queues.len()
     }
 }

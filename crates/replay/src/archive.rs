@@ -69,6 +69,15 @@ pub trait Archive: Send + Sync {
     /// years is still what the page was at this time.
     fn last_seen_s(&self, url: &CanonicalUrl) -> Result<Option<i64>, ArchiveError>;
 
+    /// Whether everything was visited anew, the URL with it: a round of its site began after one
+    /// time and at or before another.
+    fn round_began(
+        &self,
+        url: &CanonicalUrl,
+        after_s: i64,
+        until_s: i64,
+    ) -> Result<bool, ArchiveError>;
+
     /// URLs with versions whose keys lie from `from` to before `to`, in the order of their keys, at
     /// most `limit`.
     fn urls(&self, from: &str, to: &str, limit: usize) -> Result<Vec<CanonicalUrl>, ArchiveError>;

@@ -33,7 +33,8 @@ impl Choice<'_> {
     }
 
     /// The parts of a page are received after it, when a collector follows its links: a version
-    /// that came soon after the date, and nearer to it than the one before, belongs to the page.
+    /// that came soon after the date, and nearer to it than the one before, belongs to the page;
+    /// but not if it was found by another round, which began later.
     fn soon_after(&self, key: &UrlKey, first: &Capture) -> Result<Option<Capture>, ArchiveError> {
         let age_s = self.at_s.saturating_sub(first.at_s);
         let reach_s = self.options.part_grace_s.min(age_s.saturating_sub(1));
@@ -42,7 +43,10 @@ impl Choice<'_> {
         }
         let until_s = self.at_s.saturating_add(reach_s);
         let next = self.archive.versions(key, self.at_s + 1, until_s, 1)?;
-        Ok(next.into_iter().find(|c| is_good(c) && same_page(&c.url, self.url)))
+        let next = next.into_iter().find(|c| is_good(c) && same_page(&c.url, self.url));
+        let Some(next) = next else { return Ok(None) };
+        let is_of_another_round = self.archive.round_began(&next.url, self.at_s, next.at_s)?;
+        Ok((!is_of_another_round).then_some(next))
     }
 
     fn search(&self, key: &UrlKey, first: Capture) -> Result<Option<Capture>, ArchiveError> {
@@ -154,6 +158,15 @@ mod tests {
         assert_eq!(chosen(&archive, A, 5 * DAY, Modifier::Style).unwrap().1, 5 * DAY + 60);
         assert_eq!(chosen(&archive, A, 5 * DAY, Modifier::Page).unwrap().1, DAY);
         assert_eq!(chosen(&archive, A, 3 * DAY, Modifier::Style).unwrap().1, DAY);
+    }
+
+    #[test]
+    fn a_part_that_the_next_round_found_changed_stays_what_it_was() {
+        let mut archive = archive(&[(A, DAY, 200, ""), (A, 5 * DAY + 60, 200, "")]);
+        archive.begin_round(5 * DAY);
+        assert_eq!(chosen(&archive, A, 5 * DAY, Modifier::Style).unwrap().1, 5 * DAY + 60);
+        archive.begin_round(5 * DAY + 50);
+        assert_eq!(chosen(&archive, A, 5 * DAY, Modifier::Style).unwrap().1, DAY);
     }
 
     #[test]

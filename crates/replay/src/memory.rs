@@ -13,6 +13,7 @@ pub struct MemoryArchive {
     captures: BTreeMap<UrlKey, Vec<Capture>>,
     contents: Vec<Content>,
     seen_s: BTreeMap<CanonicalUrl, i64>,
+    rounds_s: Vec<i64>,
 }
 
 impl MemoryArchive {
@@ -56,6 +57,11 @@ impl MemoryArchive {
         *last = at_s.max(*last);
     }
 
+    /// Notes that a round began, in which every URL is visited.
+    pub fn begin_round(&mut self, at_s: i64) {
+        self.rounds_s.push(at_s);
+    }
+
     fn content(&self, version: u64) -> Result<&Content, ArchiveError> {
         usize::try_from(version)
             .ok()
@@ -97,6 +103,15 @@ impl Archive for MemoryArchive {
 
     fn last_seen_s(&self, url: &CanonicalUrl) -> Result<Option<i64>, ArchiveError> {
         Ok(self.seen_s.get(url).copied())
+    }
+
+    fn round_began(
+        &self,
+        _: &CanonicalUrl,
+        after_s: i64,
+        until_s: i64,
+    ) -> Result<bool, ArchiveError> {
+        Ok(self.rounds_s.iter().any(|at_s| (after_s + 1..=until_s).contains(at_s)))
     }
 
     fn urls(&self, from: &str, to: &str, limit: usize) -> Result<Vec<CanonicalUrl>, ArchiveError> {

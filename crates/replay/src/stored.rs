@@ -48,6 +48,17 @@ impl Archive for (Arc<dyn State>, Arc<Store>) {
         Ok(seen.and_then(|page| page.visited_s))
     }
 
+    fn round_began(
+        &self,
+        url: &CanonicalUrl,
+        after_s: i64,
+        until_s: i64,
+    ) -> Result<bool, ArchiveError> {
+        let page = self.0.page(url).map_err(|e| ArchiveError::new("look up a page", e))?;
+        page.map_or(Ok(false), |page| self.0.round_began(page.site, after_s, until_s))
+            .map_err(|e| ArchiveError::new("look up a round", e))
+    }
+
     fn urls(&self, from: &str, to: &str, limit: usize) -> Result<Vec<CanonicalUrl>, ArchiveError> {
         self.0.urls(from, to, limit).map_err(|e| ArchiveError::new("list URLs", e))
     }

@@ -56,7 +56,7 @@ pub struct KnownPage<'a> {
 }
 
 /// What a visit leads to.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Planned {
     /// When to come again.
     pub due_s: i64,
@@ -64,6 +64,8 @@ pub struct Planned {
     pub history: Vec<u8>,
     /// Visits in a row that did not see the page.
     pub failures: u32,
+    /// Changes per day and how sure that is, from 0 to 1, where the policy estimates them.
+    pub rate: Option<(f64, f64)>,
 }
 
 /// Why a page is due when it is.
@@ -226,7 +228,8 @@ impl PageRevisitScheduler {
         let next = self.policy.next(now_s, &mut history, seen);
         self.unkept += 1;
         let due_s = self.bounded_s(now_s, next.due_s, page.path, stretch);
-        Planned { due_s, history: history.to_bytes(), failures: 0 }
+        let rate = next.why.rate_per_day.map(|rate| (rate, next.why.confidence));
+        Planned { due_s, history: history.to_bytes(), failures: 0, rate }
     }
 
     /// What a visit tells of the pages around it; to be called before [`Self::visited`] takes it in.
@@ -302,7 +305,7 @@ impl PageRevisitScheduler {
         let doubled_s = first_s.saturating_mul(1 << (failures - 1).min(30));
         let (min_s, max_s) = self.settings.bounds_s(self.resolution_s, page.path);
         let due_s = now_s + doubled_s.min(longest_s).clamp(min_s, max_s);
-        Planned { due_s, history: page.history.to_vec(), failures }
+        Planned { due_s, history: page.history.to_vec(), failures, rate: None }
     }
 
     fn bounded_s(&self, now_s: i64, due_s: i64, path: &str, stretch: f64) -> i64 {

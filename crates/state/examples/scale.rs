@@ -15,8 +15,8 @@ use std::{
 
 use nenrin_revisit::RevisitSettings;
 use nenrin_state::{
-    Change, ContentMark, Discovered, DuePage, DueQuery, FoundPages, NewPage, Outcome, PageUpdate,
-    Schedule, SiteConditions, SiteId, SqliteState, State, VersionRow, VisitCommit,
+    Change, ContentMark, Discovered, DuePage, DueQuery, Estimate, FoundPages, NewPage, Outcome,
+    PageUpdate, Schedule, SiteConditions, SiteId, SqliteState, State, VersionRow, VisitCommit,
 };
 use nenrin_urls::CanonicalUrl;
 use rusqlite::{Connection, params};
@@ -277,7 +277,8 @@ fn visit(
         discovered: Vec::new(),
         new_tops: Vec::new(),
         links: None,
-        importance_percent: None,
+        importance_percent: Some(40 + (at_s % 200) as u32),
+        estimate: Some(Estimate::new(0.02, 0.4)),
         trapped: 0,
     }
 }

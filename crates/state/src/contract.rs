@@ -1,10 +1,11 @@
 use nenrin_urls::{CanonicalUrl, UrlKey};
 
 use crate::{
-    Change, Committed, DayCounts, DayQuery, Discovered, DuePage, FoundPage, KeptVersion, LogQuery,
-    PageId, PageLinks, PageRecord, PathQuery, PruneRow, Removal, RemovalRow, Round, ServerId,
-    ServerRecord, Site, SiteConditions, SiteId, SitePages, SiteServer, SiteSums, Skips, StateError,
-    StateStats, TreeEntry, TroubleGroup, VersionRow, VisitRow,
+    Change, Committed, DayCounts, DayQuery, Discovered, DuePage, FoundPage, Incident, KeptVersion,
+    KindSums, LogQuery, OrderCurve, PageId, PageLinks, PageRecord, PathQuery, PruneRow, Removal,
+    RemovalRow, Round, ServerId, ServerRecord, Site, SiteConditions, SiteId, SitePages, SiteServer,
+    SiteSums, SiteWorth, Skips, StateError, StateStats, TreeEntry, TroubleGroup, VersionRow,
+    VisitCommit, VisitRow,
 };
 
 /// Where a scan of the long-term queue stands: bucket and page taken last.
@@ -185,6 +186,23 @@ pub trait State: Send + Sync {
     /// The links of some pages, by their places in the order of discovery.
     fn links(&self, places: &[u32]) -> Result<Vec<PageLinks>, StateError>;
 
+    /// Keeps incidents, oldest first. The newest [`Incident::KEPT`] stay.
+    fn keep_incidents(&self, incidents: &[Incident]) -> Result<(), StateError>;
+
+    /// Some incidents are over.
+    fn end_incidents(&self, ids: &[String], now_s: i64) -> Result<(), StateError>;
+
+    /// What people should know of, newest first.
+    fn incidents(&self) -> Result<Vec<Incident>, StateError>;
+
+    /// What the pages of each site are worth together and how often they change: sums that are
+    /// kept with every commit. Sites without a visited page may be left out.
+    fn site_worth(&self) -> Result<Vec<SiteWorth>, StateError>;
+
+    /// How the importance of the pages of a site, or of all, is spread over the order in which they
+    /// got their first versions.
+    fn order_curve(&self, site: Option<SiteId>) -> Result<OrderCurve, StateError>;
+
     /// What the crawl order knew, as [`Change::Order`] left it; empty if nothing.
     fn order(&self) -> Result<Vec<u8>, StateError>;
 
@@ -226,8 +244,17 @@ pub trait State: Send + Sync {
         now_s: i64,
     ) -> Result<Vec<PageId>, StateError>;
 
+    /// Takes in visits of another collection, each with its page, which becomes known to the site
+    /// of the visit where it was not: all at once. Which page a visit names does not matter. Else
+    /// it is as with [`make_known`](Self::make_known) and [`Change::Imported`].
+    fn take_in(&self, visits: Vec<(Discovered, VisitCommit)>, now_s: i64)
+    -> Result<(), StateError>;
+
     /// What is known of a URL.
     fn page(&self, url: &CanonicalUrl) -> Result<Option<PageRecord>, StateError>;
+
+    /// As [`page`](Self::page), of several URLs at one moment, in their order.
+    fn pages_of(&self, urls: &[&CanonicalUrl]) -> Result<Vec<Option<PageRecord>>, StateError>;
 
     /// A page of the list of pages, with the depth in the site where one is asked for.
     fn pages(&self, filter: PageFilter) -> Result<Vec<PageRecord>, StateError>;
@@ -263,6 +290,9 @@ pub trait State: Send + Sync {
 
     /// The collection log, newest round first.
     fn rounds(&self, site: Option<SiteId>, limit: usize) -> Result<Vec<Round>, StateError>;
+
+    /// Whether a round of the site began after one time and at or before another.
+    fn round_began(&self, site: SiteId, after_s: i64, until_s: i64) -> Result<bool, StateError>;
 
     /// The log of visits, newest first.
     fn visits(&self, filter: VisitFilter) -> Result<Vec<VisitRow>, StateError>;
@@ -305,6 +335,9 @@ pub trait State: Send + Sync {
 
     /// What each site has cost and how it grew since a day; sites never visited are left out.
     fn site_sums(&self, since_day: i64) -> Result<Vec<SiteSums>, StateError>;
+
+    /// What versions of each kind took, of a site or of all; kinds without a version are left out.
+    fn kind_sums(&self, site: Option<SiteId>) -> Result<Vec<KindSums>, StateError>;
 
     /// The log of visits by site and outcome, newest first.
     fn visit_log(&self, query: LogQuery) -> Result<Vec<VisitRow>, StateError>;

@@ -15,6 +15,7 @@
 mod bytes;
 mod contract;
 mod error;
+mod incident;
 mod keeping;
 mod outlook;
 mod overview;
@@ -25,14 +26,17 @@ mod structure;
 mod structure_view;
 #[cfg(any(test, feature = "suite"))]
 pub mod suite;
+mod worth;
 
 pub use bytes::Bytes;
 pub use contract::{DueCursor, DueLoad, DueQuery, PageFilter, State, VersionQuery, VisitFilter};
 pub use error::StateError;
+pub use incident::{Incident, IncidentKind};
 pub use keeping::{Keeping, KeptVersion, OnePer, PruneRow, PruneRule, Thinning};
 pub use outlook::{DueReason, Outlook, Reasons, outlook};
 pub use overview::{
-    DayCounts, DayQuery, LogQuery, PathQuery, SiteServer, SiteSums, TreeEntry, TroubleGroup,
+    BodyKind, DayCounts, DayQuery, KindSums, LogQuery, PathQuery, SiteServer, SiteSums, TreeEntry,
+    TroubleGroup,
 };
 pub use records::{
     Announced, Change, Committed, ContentMark, Discovered, DuePage, FoundPage, FoundPages, Linked,
@@ -45,3 +49,4 @@ pub use removal::{Removal, RemovalRow};
 pub use sqlite::SqliteState;
 pub use structure::{KeptStructure, MappedPage, SitePages, Skips};
 pub use structure_view::{ChosenRound, SiteStructure, SkippedPages, site_structure};
+pub use worth::{Estimate, OrderCurve, SiteWorth, WorthGroup, shown_worth};

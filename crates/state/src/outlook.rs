@@ -99,6 +99,17 @@ impl<'a> Reasons<'a> {
         Ok(Self { state, schedulers })
     }
 
+    /// With the scheduler of one site.
+    pub fn of_site(state: &'a dyn State, site: SiteId) -> Result<Self, StateError> {
+        let mut schedulers = BTreeMap::new();
+        if let Some(site) = state.sites()?.into_iter().find(|one| one.id == site)
+            && let Some(scheduler) = scheduler(state, &site)?
+        {
+            schedulers.insert(site.id, scheduler);
+        }
+        Ok(Self { state, schedulers })
+    }
+
     /// Why a page is due when it is.
     pub fn of(&self, page: &PageRecord) -> Result<DueReason, StateError> {
         let own = self.schedulers.get(&page.site).filter(|_| page.due_s.is_some());

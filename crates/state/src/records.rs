@@ -5,7 +5,7 @@ use nenrin_structure::RoundsBy;
 use nenrin_urls::{CanonicalUrl, Scope, Server};
 use serde::{Deserialize, Serialize};
 
-use crate::{Keeping, KeptStructure, Removal, Skips};
+use crate::{Estimate, Keeping, KeptStructure, Removal, Skips};
 
 /// The number of a site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -408,6 +408,8 @@ pub struct PageRecord {
     /// How important the crawl order thought it at its last visit, in percent of the mean of all
     /// known pages; 0 if nobody said.
     pub importance_percent: u32,
+    /// What its schedule believed of it after its last visit.
+    pub estimate: Option<Estimate>,
     /// When it was last tried.
     pub visited_s: Option<i64>,
     /// What the last visit found.
@@ -452,6 +454,7 @@ impl PageRecord {
             site,
             discovered_s,
             importance_percent: 0,
+            estimate: None,
             visited_s: None,
             outcome: None,
             due_s,
@@ -466,6 +469,11 @@ impl PageRecord {
             version: None,
             history: Vec::new(),
         }
+    }
+
+    /// Its importance, if it is known; the average known page has 1.
+    pub fn importance(&self) -> Option<f64> {
+        (self.importance_percent > 0).then(|| f64::from(self.importance_percent) / 100.0)
     }
 
     /// The page as its schedule sees it.
@@ -609,6 +617,9 @@ pub struct VisitCommit {
     /// How important the crawl order thinks the page, in percent of the mean; `None` leaves what
     /// is known.
     pub importance_percent: Option<u32>,
+    /// What the page's schedule believes of it now; `None` leaves what is known. A page that is gone
+    /// has no rate.
+    pub estimate: Option<Estimate>,
 }
 
 /// A known page by its place in the order of discovery.
@@ -767,6 +778,9 @@ pub enum Change {
         /// Where they lead.
         links: Vec<CanonicalUrl>,
     },
+    /// The crawl order thinks otherwise of some pages than when they were last visited: places in
+    /// the order of discovery and importance in percent of the mean.
+    Weighed(Vec<(u32, u32)>),
     /// What the crawl order knows, in place of what it knew.
     Order(Vec<u8>),
     /// What rounds learnt of a site's structure.

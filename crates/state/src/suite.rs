@@ -5,10 +5,10 @@
 use nenrin_urls::{CanonicalUrl, Scope};
 
 use crate::{
-    Change, ContentMark, DayQuery, Discovered, DuePage, DueQuery, LogQuery, Outcome, PageFilter,
-    PageUpdate, PathQuery, PruneRow, PullForward, Removal, RobotsCopy, RobotsPolicy, RoundEnd,
-    Schedule, ServerPace, SiteConditions, State, StateError, VersionQuery, VersionRow, VisitCommit,
-    VisitFilter,
+    BodyKind, Change, ContentMark, DayQuery, Discovered, DuePage, DueQuery, Estimate, Incident,
+    IncidentKind, KindSums, LogQuery, OrderCurve, Outcome, PageFilter, PageUpdate, PathQuery,
+    PruneRow, PullForward, Removal, RobotsCopy, RobotsPolicy, RoundEnd, Schedule, ServerPace,
+    SiteConditions, SiteId, State, StateError, VersionQuery, VersionRow, VisitCommit, VisitFilter,
 };
 
 /// Declares one test per law of the contract, each on a fresh state.
@@ -49,6 +49,7 @@ macro_rules! contract_suite {
                 a_site_as_of_a_date_leaves_out_what_was_gone
                 a_round_begun_in_the_second_of_the_last_visits_every_page
                 days_sum_up_what_was_committed
+                versions_are_summed_up_by_kind
                 the_log_answers_every_filter_in_portions
                 troubles_are_grouped_by_cause
                 versions_are_read_backwards_in_portions
@@ -58,7 +59,11 @@ macro_rules! contract_suite {
                 a_page_that_another_site_has_is_not_denied
                 what_was_deleted_stays_deleted
                 pruned_versions_wait_until_the_store_has_forgotten_them
+                visits_taken_in_are_as_if_their_pages_were_known_before
                 an_imported_visit_of_the_past_leaves_what_is_known_last
+                rates_and_importance_are_summed_up_per_site
+                the_order_of_collecting_is_held_against_the_best
+                the_newest_incidents_are_kept_until_they_are_over
             );
         }
     };
@@ -122,6 +127,7 @@ fn visit(due: &DuePage, at_s: i64, outcome: Outcome) -> VisitCommit {
         trapped: 0,
         links: None,
         importance_percent: None,
+        estimate: None,
     }
 }
 
@@ -188,6 +194,9 @@ pub fn a_round_goes_on_until_it_is_ended(state: &impl State) {
     assert_ne!(next.id, round.id);
     assert_eq!(state.load_round(&next, None, 10).unwrap().len(), 2);
     assert_eq!(state.sites().unwrap()[0].collected_s, Some(NOW_S + 100));
+    let began = |after_s, until_s| state.round_began(round.site, after_s, until_s).unwrap();
+    assert!(began(NOW_S - 1, NOW_S) && began(NOW_S + 99, NOW_S + 100));
+    assert!(!began(NOW_S, NOW_S + 99) && !began(NOW_S + 100, NOW_S + 200));
 }
 
 pub fn a_page_found_twice_is_known_once(state: &impl State) {
@@ -978,6 +987,77 @@ pub fn pruned_versions_wait_until_the_store_has_forgotten_them(state: &impl Stat
     assert_eq!(visits.len(), 3, "the log of visits stays");
 }
 
+pub fn visits_taken_in_are_as_if_their_pages_were_known_before(state: &impl State) {
+    let (_, due) = begun(state);
+    let known = due.page.url.clone();
+    let mut visits = Vec::new();
+    for (nth, outcome) in [Outcome::Changed, Outcome::Gone, Outcome::Failed].into_iter().enumerate()
+    {
+        for server in ["http://one.com/", "http://two.com/"] {
+            let mut visit = visit(&due, NOW_S + nth as i64, outcome);
+            let number = 10 + visits.len() as u64;
+            visit.round = None;
+            visit.links = None;
+            visit.version = (nth < 2).then(|| row(number, NOW_S + nth as i64));
+            visit.update.due_s = (nth == 0).then_some(NOW_S + 50_000);
+            visits.push((found(&format!("{server}{nth}"), 2), visit));
+        }
+    }
+    // One page twice, a known one, and one of the past.
+    let again = visits[0].1.clone();
+    visits.push((found("http://one.com/0", 2), VisitCommit { at_s: NOW_S + 9, ..again.clone() }));
+    visits.push((found(known.as_str(), 2), VisitCommit { at_s: NOW_S - 9, ..again.clone() }));
+    // The same by way of the other contract, on servers of other names.
+    let others: Vec<Discovered> = visits
+        .iter()
+        .map(|(found, _)| {
+            let url = found.url.as_str().replace(".com/", ".org/");
+            Discovered { url: CanonicalUrl::parse(&url).unwrap(), ..found.clone() }
+        })
+        .collect();
+    let numbers = state.make_known(due.site, &others, NOW_S).unwrap();
+    let changes: Vec<Change> = visits
+        .iter()
+        .zip(numbers)
+        .map(|((_, visit), page)| Change::Imported(Box::new(VisitCommit { page, ..visit.clone() })))
+        .collect();
+    state.commit(&changes).unwrap();
+    let urls: Vec<CanonicalUrl> = visits.iter().map(|(found, _)| found.url.clone()).collect();
+    let pages_before = state.sites().unwrap()[0].counts.pages;
+    state.take_in(visits, NOW_S).unwrap();
+    assert_eq!(state.sites().unwrap()[0].counts.pages, pages_before + 6);
+    for (taken, other) in urls.iter().zip(&others) {
+        let all = VersionQuery { from_s: i64::MIN, to_s: i64::MAX, limit: 9 };
+        let versions = |url: &CanonicalUrl| -> Vec<VersionRow> {
+            state.versions(&url.key(), all).unwrap().into_iter().map(|(_, row)| row).collect()
+        };
+        let visits = |url: &CanonicalUrl| -> Vec<(i64, Outcome)> {
+            let visits = state.visits_of(url, i64::MIN, i64::MAX).unwrap();
+            visits.iter().map(|visit| (visit.at_s, visit.outcome)).collect()
+        };
+        assert_eq!(versions(taken), versions(&other.url), "{taken}");
+        assert_eq!(visits(taken), visits(&other.url), "{taken}");
+        if *taken == known {
+            continue;
+        }
+        let page = state.page(taken).unwrap().unwrap();
+        let other = state.page(&other.url).unwrap().unwrap();
+        let (id, url, nth) = (page.id, page.url.clone(), page.nth);
+        assert_eq!(page, crate::PageRecord { id, url, nth, ..other.clone() });
+        let reading = |nth: u32| state.found(nth - 1, 1).unwrap()[0].reading;
+        assert_eq!(reading(page.nth), reading(other.nth));
+    }
+    let url_of_none = url("http://one.com/none");
+    let together: Vec<&CanonicalUrl> = urls.iter().chain([&url_of_none]).collect();
+    let one_by_one: Vec<_> = together.iter().map(|url| state.page(url).unwrap()).collect();
+    assert_eq!(state.pages_of(&together).unwrap(), one_by_one);
+    let server = state.page(&urls[0]).unwrap().unwrap().id.server();
+    let (site, prefix) = (due.site, "/".to_owned());
+    let paths = PathQuery { site, server, prefix, after: None, limit: 9 };
+    assert_eq!(state.pages_by_path(&paths).unwrap().len(), 3);
+    assert_eq!(state.check().unwrap(), Vec::<String>::new());
+}
+
 pub fn an_imported_visit_of_the_past_leaves_what_is_known_last(state: &impl State) {
     let (_, due) = begun(state);
     let mut last = visit(&due, NOW_S, Outcome::Changed);
@@ -1004,4 +1084,118 @@ pub fn an_imported_visit_of_the_past_leaves_what_is_known_last(state: &impl Stat
     assert_eq!(times(i64::MIN, i64::MAX), all);
     assert_eq!(times(NOW_S - 99, NOW_S + 49), all[1..2]);
     assert_eq!(state.visits_of(&url("http://e.com/none"), 0, i64::MAX).unwrap(), []);
+}
+
+pub fn rates_and_importance_are_summed_up_per_site(state: &impl State) {
+    let (round, top) = begun(state);
+    let seen = |due: &DuePage, at_s, importance_percent, rate, sure| VisitCommit {
+        importance_percent: Some(importance_percent),
+        estimate: Some(Estimate::new(rate, sure)),
+        version: Some(row(at_s as u64, at_s)),
+        ..visit(due, at_s, Outcome::Changed)
+    };
+    let mut first = seen(&top, NOW_S, 300, 1.0, 0.2);
+    first.discovered = vec![found("http://e.com/a", 2)];
+    let a = commit(state, first).remove(0).due;
+    commit(state, seen(&a, NOW_S + 1, 50, 0.5, 0.6));
+    let worth = state.site_worth().unwrap().remove(0);
+    assert_eq!((worth.site, worth.estimated_pages, worth.weighed_pages), (round.site, 2, 2));
+    assert_eq!(worth.mean_rate_per_day(), Some(0.75));
+    assert_eq!((worth.mean_confidence(), worth.importance()), (Some(0.4), 3.5));
+    assert_eq!(worth.significant_versions, 2);
+
+    commit(state, seen(&top, NOW_S + 2, 200, 0.25, 1.0));
+    commit(state, visit(&top, NOW_S + 3, Outcome::Failed));
+    commit(state, visit(&a, NOW_S + 4, Outcome::Gone));
+    state.commit(&[Change::Weighed(vec![(a.page.nth, 150), (999, 1)])]).unwrap();
+    let worth = state.site_worth().unwrap();
+    assert_eq!(worth[0].mean_rate_per_day(), Some(0.25), "what is gone has no rate");
+    assert_eq!((worth[0].importance(), worth[0].share_of(&worth)), (3.5, Some(1.0)));
+    let page = state.page(&a.page.url).unwrap().unwrap();
+    assert_eq!(page.importance_percent, 150);
+
+    // The schedule of a page that a second site knows as well may go over to that site.
+    let mut continuous = conditions("http://e.com/a");
+    continuous.schedule = Schedule::Continuous(Default::default());
+    let second = state.add_site("second", &continuous, NOW_S).unwrap().id;
+    let worth = state.site_worth().unwrap();
+    let sums: Vec<_> = worth.iter().map(|site| (site.site, site.importance())).collect();
+    assert_eq!(sums, [(round.site, 2.0), (second, 1.5)]);
+    state.set_site(round.site, &continuous, NOW_S).unwrap();
+    assert_eq!(state.check().unwrap(), Vec::<String>::new());
+}
+
+pub fn the_order_of_collecting_is_held_against_the_best(state: &impl State) {
+    let (round, top) = begun(state);
+    let mut first = visit(&top, NOW_S, Outcome::Changed);
+    first.version = Some(row(1, NOW_S));
+    first.importance_percent = Some(100);
+    first.discovered = (0..3).map(|n| found(&format!("http://e.com/{n}"), 2)).collect();
+    let pages = commit(state, first);
+    assert_eq!(state.order_curve(None).unwrap().collected.len(), 1);
+    for (page, importance_percent) in pages.iter().zip([100, 700, 100]) {
+        let at_s = NOW_S + i64::from(page.due.page.nth);
+        let mut seen = visit(&page.due, at_s, Outcome::Changed);
+        seen.version = Some(row(at_s as u64, at_s));
+        seen.importance_percent = Some(importance_percent);
+        commit(state, seen);
+    }
+    let shares = |groups: &[crate::WorthGroup]| OrderCurve::points(groups);
+    let curve = state.order_curve(Some(round.site)).unwrap();
+    assert_eq!(curve, state.order_curve(None).unwrap());
+    assert_eq!(
+        shares(&curve.collected),
+        [(0.0, 0.0), (0.25, 0.1), (0.5, 0.2), (0.75, 0.9), (1.0, 1.0)]
+    );
+    assert_eq!(shares(&curve.best), [(0.0, 0.0), (0.25, 0.7), (1.0, 1.0)]);
+    // A page keeps its place, whatever is thought of it later.
+    state.commit(&[Change::Weighed(vec![(top.page.nth, 1_000)])]).unwrap();
+    let curve = state.order_curve(Some(round.site)).unwrap();
+    assert_eq!(curve.collected[0].importance_percent, 1_000);
+    assert_eq!(curve.best[0].importance_percent, 1_000);
+    let pages: u64 = curve.best.iter().map(|group| group.pages).sum();
+    assert_eq!(pages, 4);
+    assert_eq!(state.order_curve(Some(SiteId(9))).unwrap(), OrderCurve::default());
+}
+
+pub fn the_newest_incidents_are_kept_until_they_are_over(state: &impl State) {
+    let incident = |n: i64| Incident {
+        id: format!("i-{n}"),
+        event: IncidentKind::SignalLost,
+        at_s: NOW_S + n,
+        over_s: None,
+        site: (n % 2 == 0).then_some(SiteId(1)),
+        name: "e".into(),
+        detail: "<b>".into(),
+        cause: "why".into(),
+    };
+    let all: Vec<Incident> = (0..203).map(incident).collect();
+    state.keep_incidents(&all[..2]).unwrap();
+    assert_eq!(state.incidents().unwrap(), [incident(1), incident(0)]);
+    state.keep_incidents(&all[2..]).unwrap();
+    state.end_incidents(&["i-202".into(), "nobody".into()], NOW_S + 900).unwrap();
+    state.end_incidents(&["i-202".into()], NOW_S + 999).unwrap();
+    let kept = state.incidents().unwrap();
+    assert_eq!((kept.len(), kept[0].over_s), (Incident::KEPT, Some(NOW_S + 900)));
+    assert_eq!((kept[199].id.as_str(), kept[199].over_s), ("i-3", None));
+}
+
+pub fn versions_are_summed_up_by_kind(state: &impl State) {
+    let (round, due) = begun(state);
+    for (at_s, mime) in (NOW_S..).zip(["text/html", "image/png", "text/html; charset=utf-8"]) {
+        let mut seen = visit(&due, at_s, Outcome::Changed);
+        seen.version = Some(VersionRow { mime: mime.into(), ..row(at_s as u64, at_s) });
+        commit(state, seen);
+    }
+    commit(state, visit(&due, NOW_S + 9, Outcome::Same));
+    let of = |kind, versions| KindSums {
+        kind,
+        versions,
+        received_bytes: 100 * versions,
+        stored_bytes: 40 * versions,
+    };
+    let sums = state.kind_sums(Some(round.site)).unwrap();
+    assert_eq!(sums, [of(BodyKind::Html, 2), of(BodyKind::Image, 1)]);
+    assert_eq!(state.kind_sums(None).unwrap(), sums);
+    assert_eq!(state.kind_sums(Some(SiteId(9))).unwrap(), []);
 }

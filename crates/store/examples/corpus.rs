@@ -43,48 +43,115 @@ struct Totals {
     last: BTreeMap<String, (VersionId, Digest)>,
 }
 
+/// What was typed.
+struct Arguments(Vec<String>);
+
+impl Arguments {
+    fn flag(&self, name: &str) -> bool {
+        self.0.iter().any(|argument| argument == name)
+    }
+
+    fn value(&self, name: &str) -> Option<&str> {
+        let at = self.0.iter().position(|argument| argument == name)?;
+        self.0.get(at + 1).map(String::as_str)
+    }
+
+    fn number<N: std::str::FromStr<Err = std::num::ParseIntError>>(&self, name: &str) -> Option<N> {
+        self.value(name).map(|text| text.parse().unwrap())
+    }
+
+    fn store_options(&self, work: &Path) -> StoreOptions {
+        let defaults = options(work, self.value("--steps"));
+        StoreOptions {
+            level: self.number("--level").unwrap_or(defaults.level),
+            first_level: self.number("--first-level").unwrap_or(defaults.first_level),
+            recode_gifs: !self.flag("--images-as-they-are"),
+            ..defaults
+        }
+    }
+
+    fn compact_options(&self) -> CompactOptions {
+        let defaults = CompactOptions::default();
+        let kb = |name: &str| self.number::<usize>(name).map(|kb| kb << 10);
+        CompactOptions {
+            recode_images: !self.flag("--images-as-they-are"),
+            frame_bytes: kb("--frame-kb").unwrap_or(defaults.frame_bytes),
+            prefix_bytes: kb("--prefix-kb").unwrap_or(defaults.prefix_bytes),
+            versions_per_slow: self
+                .number("--versions-per-slow")
+                .unwrap_or(defaults.versions_per_slow),
+            level: self.number("--compact-level").unwrap_or(defaults.level),
+            ..defaults
+        }
+    }
+}
+
 fn main() {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let flag = |name: &str| arguments.iter().any(|argument| argument == name);
-    let value = |name: &str| {
-        let at = arguments.iter().position(|argument| argument == name)?;
-        arguments.get(at + 1).cloned()
-    };
-    let corpus = PathBuf::from(&arguments[0]);
-    let work = PathBuf::from(value("--work").unwrap_or_else(|| "corpus-archive".into()));
-    if flag("--restore-only") {
-        let options = options(&work, None);
-        let mut totals = Totals::default();
-        open(&work, &options)
-            .scan(&mut |head| {
-                totals.versions.push(head.id);
-                if memchr::memmem::find(&head.response_head, b"text/html").is_some() {
-                    totals.html_versions.push(head.id);
-                }
-                Ok(())
-            })
-            .unwrap();
-        return restore("as it is", &work, &options, &totals);
+    let arguments = Arguments(std::env::args().skip(1).collect());
+    let corpus = PathBuf::from(&arguments.0[0]);
+    let work = PathBuf::from(arguments.value("--work").unwrap_or("corpus-archive"));
+    if arguments.flag("--restore-only") {
+        return restore_only(&work);
     }
     let _ = std::fs::remove_dir_all(&work);
     let mut sites: Vec<String> = entries(&corpus).iter().map(|path| name(path)).collect();
-    if let Some(wanted) = value("--sites") {
+    if let Some(wanted) = arguments.value("--sites") {
         sites.retain(|site| wanted.split(',').any(|wanted| wanted == site));
     }
-    let mut options = options(&work, value("--steps").as_deref());
-    if let Some(level) = value("--level") {
-        options.level = level.parse().unwrap();
-    }
-    if let Some(level) = value("--first-level") {
-        options.first_level = level.parse().unwrap();
-    }
+    let options = arguments.store_options(&work);
+    let mut totals = Totals {
+        html_only: arguments.flag("--html-only"),
+        no_html: arguments.flag("--no-html"),
+        ..Totals::default()
+    };
+    put_everything(&open(&work, &options), &corpus, &sites, &mut totals);
+    // As it lies there when the program that collected has ended: the log of the index is part of
+    // the index by then.
     let store = open(&work, &options);
-    let mut totals =
-        Totals { html_only: flag("--html-only"), no_html: flag("--no-html"), ..Totals::default() };
+    report("before compact", &store, &totals);
+    let (seconds, bytes) = totals.changed_html;
+    println!(
+        "changed HTML: {:.0} MB at {:.1} MB per CPU s, zstd -9 on the same bytes at {:.1}: {:.2} times",
+        mb(bytes),
+        mb(bytes) / seconds,
+        mb(bytes) / totals.changed_html_by_zstd_s,
+        totals.changed_html_by_zstd_s / seconds
+    );
+    restore("before compact", &work, &options, &totals);
+    if !arguments.flag("--no-compact") {
+        compact(&store, &arguments, &totals);
+        restore("after compact", &work, &options, &totals);
+        let sound = store.verify(true, &mut |_, _| {}).unwrap();
+        assert!(sound.is_sound(), "{:#?}", sound.damage);
+        println!("verify: {} versions sound", sound.versions);
+    }
+    if arguments.flag("--speed") {
+        speed(&store, &corpus, &sites);
+    }
+    println!("peak memory {} MB", peak_memory_mb());
+}
+
+/// Reads everything out of the archive of an earlier run.
+fn restore_only(work: &Path) {
+    let options = options(work, None);
+    let mut totals = Totals::default();
+    open(work, &options)
+        .scan(&mut |head| {
+            totals.versions.push(head.id);
+            if memchr::memmem::find(&head.response_head, b"text/html").is_some() {
+                totals.html_versions.push(head.id);
+            }
+            Ok(())
+        })
+        .unwrap();
+    restore("as it is", work, &options, &totals);
+}
+
+fn put_everything(store: &Store, corpus: &Path, sites: &[String], totals: &mut Totals) {
     let begin = (Instant::now(), cpu_s());
     for visit in 1..=8 {
         for (group, site) in sites.iter().enumerate() {
-            put_visit(&store, &corpus, site, group as u32 + 1, visit, &mut totals);
+            put_visit(store, corpus, site, group as u32 + 1, visit, totals);
         }
         store.sync().unwrap();
     }
@@ -100,70 +167,37 @@ fn main() {
         );
     }
     println!("put: {:.1} s, {:.1} CPU s", begin.0.elapsed().as_secs_f64(), cpu_s() - begin.1);
-    // As it lies there when the program that collected has ended: the log of the index is part of
-    // the index by then.
-    drop(store);
-    let store = open(&work, &options);
-    report("before compact", &store, &totals);
-    let (seconds, bytes) = totals.changed_html;
+}
+
+fn compact(store: &Store, arguments: &Arguments, totals: &Totals) {
+    // Half of the files before compacting and half behind it, so that both had the same machine.
+    let (mut zstd_s, mut unique_bytes) = (0.0, 0);
+    if arguments.flag("--speed") {
+        by_zstd_19(totals, 0, &mut zstd_s, &mut unique_bytes);
+    }
+    let begin = (Instant::now(), cpu_s());
+    let done = store.compact(&arguments.compact_options(), &mut |_, _| {}).unwrap();
+    let compact_s = cpu_s() - begin.1;
     println!(
-        "changed HTML: {:.0} MB at {:.1} MB per CPU s, zstd -9 on the same bytes at {:.1}: {:.2} times",
-        mb(bytes),
-        mb(bytes) / seconds,
-        mb(bytes) / totals.changed_html_by_zstd_s,
-        totals.changed_html_by_zstd_s / seconds
+        "compact: {:.1} s, {:.1} CPU s, {} frames, {:.1} MB compressed, {} recoded, {} of them slow to read",
+        begin.0.elapsed().as_secs_f64(),
+        compact_s,
+        done.frames_written,
+        mb(done.compressed_bytes),
+        done.recoded,
+        done.slow
     );
-    restore("before compact", &work, &options, &totals);
-    if !flag("--no-compact") {
-        // Half of the files before compacting and half behind it, so that both had the same
-        // machine.
-        let (mut zstd_s, mut unique_bytes) = (0.0, 0);
-        if flag("--speed") {
-            by_zstd_19(&totals, 0, &mut zstd_s, &mut unique_bytes);
-        }
-        let begin = (Instant::now(), cpu_s());
-        let number = |name: &str| value(name).map(|text| text.parse::<usize>().unwrap());
-        let defaults = CompactOptions::default();
-        let compact = CompactOptions {
-            recode_images: !flag("--images-as-they-are"),
-            frame_bytes: number("--frame-kb").map_or(defaults.frame_bytes, |kb| kb << 10),
-            prefix_bytes: number("--prefix-kb").map_or(defaults.prefix_bytes, |kb| kb << 10),
-            versions_per_slow: number("--versions-per-slow")
-                .map_or(defaults.versions_per_slow, |versions| versions as u64),
-            level: number("--compact-level").map_or(defaults.level, |level| level as i32),
-            ..defaults
-        };
-        let done = store.compact(&compact, &mut |_, _| {}).unwrap();
-        let compact_s = cpu_s() - begin.1;
+    report("after compact", store, totals);
+    if arguments.flag("--speed") {
+        by_zstd_19(totals, 1, &mut zstd_s, &mut unique_bytes);
         println!(
-            "compact: {:.1} s, {:.1} CPU s, {} frames, {:.1} MB compressed, {} recoded, {} of them slow to read",
-            begin.0.elapsed().as_secs_f64(),
-            compact_s,
-            done.frames_written,
-            mb(done.compressed_bytes),
-            done.recoded,
-            done.slow
+            "compact: {:.0} MB of new content at {:.2} MB per CPU s, zstd -19 file by file on the same bytes at {:.2}: {:.2} times",
+            mb(unique_bytes),
+            mb(unique_bytes) / compact_s,
+            mb(unique_bytes) / zstd_s,
+            zstd_s / compact_s
         );
-        report("after compact", &store, &totals);
-        if flag("--speed") {
-            by_zstd_19(&totals, 1, &mut zstd_s, &mut unique_bytes);
-            println!(
-                "compact: {:.0} MB of new content at {:.2} MB per CPU s, zstd -19 file by file on the same bytes at {:.2}: {:.2} times",
-                mb(unique_bytes),
-                mb(unique_bytes) / compact_s,
-                mb(unique_bytes) / zstd_s,
-                zstd_s / compact_s
-            );
-        }
-        restore("after compact", &work, &options, &totals);
-        let sound = store.verify(true, &mut |_, _| {}).unwrap();
-        assert!(sound.is_sound(), "{:#?}", sound.damage);
-        println!("verify: {} versions sound", sound.versions);
     }
-    if flag("--speed") {
-        speed(&store, &corpus, &sites);
-    }
-    println!("peak memory {} MB", peak_memory_mb());
 }
 
 fn options(work: &Path, steps: Option<&str>) -> StoreOptions {

@@ -37,6 +37,8 @@ pub(crate) struct BodyEntry {
 pub(crate) enum Coding {
     Plain = 0,
     Zstd = 1,
+    /// A single body as somebody else compressed it: see [`crate::deflated`].
+    Deflate = 2,
 }
 
 /// What zstd was given as a prefix.
@@ -60,8 +62,20 @@ impl BodiesHead {
     }
 
     pub(crate) fn encode(&self, data: &[u8]) -> Vec<u8> {
-        let mut out = Vec::with_capacity(48 * self.entries.len() + data.len() + 48);
-        put_varint(&mut out, u64::from(self.group));
+        let mut out = Vec::with_capacity(self.max_bytes() + data.len());
+        self.put(&mut out);
+        out.extend_from_slice(data);
+        out
+    }
+
+    /// No head is longer when it is encoded.
+    pub(crate) fn max_bytes(&self) -> usize {
+        48 * self.entries.len() + 48
+    }
+
+    /// Everything but the data, which follows.
+    pub(crate) fn put(&self, out: &mut Vec<u8>) {
+        put_varint(out, u64::from(self.group));
         out.extend_from_slice(&[self.class as u8, self.coding as u8, self.depth]);
         match &self.reference {
             Reference::Nothing => out.push(0),
@@ -71,20 +85,18 @@ impl BodiesHead {
             }
             Reference::Chunk(offset) => {
                 out.push(2);
-                put_varint(&mut out, *offset);
+                put_varint(out, *offset);
             }
         }
-        put_varint(&mut out, self.entries.len() as u64);
+        put_varint(out, self.entries.len() as u64);
         for entry in &self.entries {
             out.extend_from_slice(&entry.digest.0);
-            put_varint(&mut out, entry.body_bytes);
+            put_varint(out, entry.body_bytes);
             out.push(entry.recoding);
             if entry.recoding != 0 {
-                put_varint(&mut out, entry.stored_bytes);
+                put_varint(out, entry.stored_bytes);
             }
         }
-        out.extend_from_slice(data);
-        out
     }
 
     /// The head, and the compressed bytes behind it. With less than the whole payload it still
@@ -96,6 +108,7 @@ impl BodiesHead {
         let coding = match reader.byte()? {
             0 => Coding::Plain,
             1 => Coding::Zstd,
+            2 => Coding::Deflate,
             _ => return Err(Malformed("unknown coding")),
         };
         let depth = reader.byte()?;

@@ -71,14 +71,21 @@ impl ChunkHead {
 
 /// The whole chunk, ready to be appended at `offset` of pack `pack`.
 pub(crate) fn seal_chunk(kind: ChunkKind, pack: u64, offset: u64, payload: &[u8]) -> Vec<u8> {
+    let mut chunk = Vec::with_capacity(CHUNK_HEAD_BYTES + payload.len());
+    chunk.extend_from_slice(&[0; CHUNK_HEAD_BYTES]);
+    chunk.extend_from_slice(payload);
+    seal_in_place(kind, pack, offset, &mut chunk);
+    chunk
+}
+
+/// Fills in the head of a chunk whose payload stands behind the room for it.
+pub(crate) fn seal_in_place(kind: ChunkKind, pack: u64, offset: u64, chunk: &mut [u8]) {
+    let (head, payload) = chunk.split_at_mut(CHUNK_HEAD_BYTES);
     assert!(payload.len() <= MAX_PAYLOAD_BYTES, "callers bound what goes into a chunk");
-    let mut out = Vec::with_capacity(CHUNK_HEAD_BYTES + payload.len());
-    out.extend_from_slice(&CHUNK_MAGIC);
-    out.extend_from_slice(&[kind as u8, 0, 0, 0]);
-    out.extend_from_slice(&(payload.len() as u32).to_le_bytes());
-    out.extend_from_slice(&checksum(kind, pack, offset, payload));
-    out.extend_from_slice(payload);
-    out
+    head[..4].copy_from_slice(&CHUNK_MAGIC);
+    head[4..8].copy_from_slice(&[kind as u8, 0, 0, 0]);
+    head[8..12].copy_from_slice(&(payload.len() as u32).to_le_bytes());
+    head[12..].copy_from_slice(&checksum(kind, pack, offset, payload));
 }
 
 fn checksum(kind: ChunkKind, pack: u64, offset: u64, payload: &[u8]) -> [u8; 8] {

@@ -28,6 +28,8 @@ CREATE TABLE forgotten(id INTEGER PRIMARY KEY, site INTEGER NOT NULL);
 
 pub(crate) struct Index {
     connection: Connection,
+    /// How often it was changed here.
+    changes: u64,
 }
 
 /// What the index knows of a pack.
@@ -85,14 +87,25 @@ impl Index {
     fn adopt(connection: Connection) -> Result<Option<Self>, StoreError> {
         set_up(&connection)?;
         let format: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
-        Ok((format == INDEX_FORMAT).then_some(Self { connection }))
+        Ok((format == INDEX_FORMAT).then_some(Self { connection, changes: 0 }))
     }
 
     fn create(connection: Connection) -> Result<Self, StoreError> {
         set_up(&connection)?;
         connection.execute_batch(TABLES)?;
         connection.pragma_update(None, "user_version", INDEX_FORMAT)?;
-        Ok(Self { connection })
+        Ok(Self { connection, changes: 0 })
+    }
+
+    /// As long as this stays the same, whoever asks again gets the same answers.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    /// Another index takes the place of this one.
+    pub(crate) fn replace(&mut self, other: Self) {
+        let changes = self.changes + 1;
+        *self = Self { changes, ..other };
     }
 
     /// Where bodies whose digest begins like this one may lie.
@@ -207,6 +220,7 @@ impl Index {
         &mut self,
         change: impl FnOnce(&mut Change<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
+        self.changes += 1;
         let mut batch = Change { transaction: self.connection.transaction()? };
         let value = change(&mut batch)?;
         batch.transaction.commit()?;
@@ -233,9 +247,17 @@ impl Change<'_> {
         place: Place,
         holds: Holds<'_>,
     ) -> Result<(), StoreError> {
+        let mut slot = digest.key();
+        let is_free = self
+            .transaction
+            .prepare_cached("INSERT OR IGNORE INTO bodies(slot, place) VALUES(?1, ?2)")?
+            .execute(params![slot, place.to_number()])?
+            > 0;
+        if is_free {
+            return Ok(());
+        }
         let mut find =
             self.transaction.prepare_cached("SELECT place FROM bodies WHERE slot = ?1")?;
-        let mut slot = digest.key();
         loop {
             let known: Option<i64> = find.query_row([slot], |row| row.get(0)).optional()?;
             match known.map(Place::from_number) {

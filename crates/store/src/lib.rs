@@ -4,7 +4,7 @@
 //! Read in this order:
 //! - [`Store`]: put, sync, read; forget, verify, compact, stats;
 //! - [`NewVersion`], [`VersionId`], [`VersionHead`], [`Version`]: what goes in and comes out;
-//! - [`Digest`]: the identity of a body;
+//! - [`Digest`]: the identity of a body; [`Packing`]: a body that comes compressed;
 //! - [`ContentBackend`]: where packs lie, with [`LocalFolder`], [`MemoryBackend`] and
 //!   [`FaultyBackend`];
 //! - `pack`, `chunk`, `bodies`, `rows`: the format, described in `docs/format.md`;
@@ -24,6 +24,7 @@ mod catch_up;
 mod chunk;
 mod compact;
 mod cut;
+mod deflated;
 mod digest;
 mod error;
 mod forget;
@@ -52,12 +53,14 @@ pub use backend::{ContentBackend, FaultPlan, FaultyBackend, LocalFolder, MemoryB
 pub use bodies::MAX_BODY_BYTES;
 pub use compact::{CompactOptions, CompactReport};
 pub use cut::cut;
+pub use deflated::{Deflated, Packing};
 pub use digest::Digest;
 pub use error::{BackendError, StoreError};
 pub use heads::MAX_HEAD_BYTES;
 pub use media::Class;
 pub use options::{Steps, StoreOptions};
 pub use paper::{PaperBytes, PaperCount};
+pub use recode::panic_is_expected;
 pub use rows::MAX_WORD_BYTES;
 pub use stats::{SiteBytes, StoreStats};
 pub use store::Store;

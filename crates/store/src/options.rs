@@ -18,8 +18,14 @@ pub struct StoreOptions {
     pub max_chain: u8,
     /// Which similarities are looked for.
     pub steps: Steps,
-    /// A gzipped page that takes longer to give back is kept as it is.
+    /// Whether GIFs are coded anew while collecting. Other pictures wait for `compact`, since
+    /// they take more time.
+    pub recode_gifs: bool,
+    /// A gzipped page or a GIF that takes longer to give back is kept as it is.
     pub recode_cap: Duration,
+    /// Bodies that come compressed are stored as they come, where nothing better is known for
+    /// them: quick, and `compact` makes them small.
+    pub keeps_packed: bool,
     /// Decoded content kept in memory for readers.
     pub cache_bytes: usize,
     /// Only read, while another process may be writing: nothing is recovered or brought up to
@@ -32,11 +38,13 @@ impl Default for StoreOptions {
         Self {
             index_path: None,
             level: 4,
-            first_level: 9,
+            first_level: 10,
             pack_bytes: 64 << 20,
             max_chain: 8,
             steps: Steps::default(),
+            recode_gifs: true,
             recode_cap: Duration::from_millis(50),
+            keeps_packed: false,
             cache_bytes: 32 << 20,
             read_only: false,
         }

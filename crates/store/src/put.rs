@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use crate::bodies::{BodiesHead, BodyEntry, Coding, MAX_BODY_BYTES, Reference};
-use crate::chunk::{ChunkKind, seal_chunk};
+use crate::chunk::{CHUNK_HEAD_BYTES, ChunkKind, seal_chunk, seal_in_place};
 use crate::error::{BackendError, StoreError, from_backend};
 use crate::heads::MAX_HEAD_BYTES;
 use crate::index::{PackRecord, Share};
@@ -14,10 +14,13 @@ use crate::pack::{PackEnd, PackHead, Place, pack_name};
 use crate::recode::{self, Recoding};
 use crate::rows::{self, MAX_ROWS, MAX_WORD_BYTES, Row};
 use crate::store::{Pending, Store, Writer};
-use crate::{Digest, NewVersion, Put, VersionId, similar, squeeze};
+use crate::{Digest, NewVersion, Packing, Put, VersionId, similar, squeeze};
 
 /// Records that may wait in memory before a sync is made without being asked for.
 const MAX_PENDING_BYTES: usize = 8 << 20;
+
+/// From so many bytes on that are not durable yet, a sync lets others write while it waits.
+const SYNCED_AHEAD_FROM_BYTES: u64 = 4 << 20;
 
 /// Below this a reference saves nothing, above it costs too much memory.
 const MIN_DELTA_BYTES: usize = 64;
@@ -38,16 +41,32 @@ impl Store {
     /// Several threads may put at once: each compresses its own body, and they take turns only to
     /// write.
     pub fn put(&self, version: &NewVersion<'_>) -> Result<Put, StoreError> {
+        self.put_packed(version, Packing::Unknown)
+    }
+
+    /// As [`put`](Self::put), for a body of which it is known how it can be compressed. That is
+    /// used only by a store that [`keeps`](crate::StoreOptions::keeps_packed) it.
+    pub fn put_packed(
+        &self,
+        version: &NewVersion<'_>,
+        packing: Packing<'_>,
+    ) -> Result<Put, StoreError> {
         check_limits(version)?;
         let digest = Digest::of(version.body);
-        let squeezed = match self.is_known(&digest)? {
+        let looked_at = self.index().changes();
+        let was_known = self.is_known(&digest)?;
+        let squeezed = match was_known {
             true => None,
-            false => Some(self.squeeze(version, digest)?),
+            false => Some(self.squeeze(version, digest, packing)?),
         };
         let mut writer = self.writer();
         writer.check()?;
         // What was known may have been compacted away since, and what was not may have come.
-        let known = self.is_known(&digest)?;
+        let is_as_it_was = self.index().changes() == looked_at;
+        let known = match is_as_it_was {
+            true => was_known || self.is_pending(&digest),
+            false => self.is_known(&digest)?,
+        };
         let body_bytes = match (known, squeezed) {
             (true, _) => writer.build_upon(digest),
             (false, Some(squeezed)) if self.is_base_there(&squeezed)? => {
@@ -77,13 +96,39 @@ impl Store {
 
     /// Makes everything that was put before durable.
     pub fn sync(&self) -> Result<(), StoreError> {
+        self.sync_ahead()?;
         let mut writer = self.writer();
         writer.check()?;
         self.sync_writer(&mut writer)
     }
 
+    /// Makes most of what was put durable while others go on writing, if it is much.
+    fn sync_ahead(&self) -> Result<(), StoreError> {
+        let much = {
+            let writer = self.writer();
+            writer.check()?;
+            let is_much =
+                |open: &&OpenPack| open.length - open.durable_bytes >= SYNCED_AHEAD_FROM_BYTES;
+            writer.open.as_ref().filter(is_much).map(|open| open.number)
+        };
+        let Some(number) = much.filter(|_| self.backend.can_grow()) else { return Ok(()) };
+        match self.backend.sync(&pack_name(number)) {
+            // It may have been ended and compacted away since.
+            Ok(()) | Err(BackendError::NotFound { .. }) => Ok(()),
+            Err(error) => {
+                self.writer().failed = true;
+                Err(from_backend(error))
+            }
+        }
+    }
+
     fn is_known(&self, digest: &Digest) -> Result<bool, StoreError> {
         Ok(self.options.steps.file && self.find_body(digest)?.is_some())
+    }
+
+    fn is_pending(&self, digest: &Digest) -> bool {
+        let pending = self.pending.read().unwrap_or_else(PoisonError::into_inner);
+        self.options.steps.file && pending.bodies.contains_key(digest)
     }
 
     fn is_base_there(&self, squeezed: &Squeezed) -> Result<bool, StoreError> {
@@ -94,10 +139,22 @@ impl Store {
     }
 
     /// Compresses a body that is new.
-    fn squeeze(&self, version: &NewVersion<'_>, digest: Digest) -> Result<Squeezed, StoreError> {
+    fn squeeze(
+        &self,
+        version: &NewVersion<'_>,
+        digest: Digest,
+        packing: Packing<'_>,
+    ) -> Result<Squeezed, StoreError> {
         let class = Class::judge(version.response_head, version.body);
         let body = self.prepare(version.body, class);
-        let base = self.choose_base(version, class, &body, digest)?;
+        let base = self.choose_base(version, class, &body.bytes, digest)?;
+        if self.options.keeps_packed
+            && base.is_none()
+            && body.recoding.is_none()
+            && let Some(packed) = self.as_it_comes(version, class, digest, packing)
+        {
+            return Ok(packed);
+        }
         Ok(self.squeeze_against(version, digest, body, base))
     }
 
@@ -105,7 +162,7 @@ impl Store {
         &self,
         version: &NewVersion<'_>,
         digest: Digest,
-        body: Cow<'_, [u8]>,
+        Prepared { bytes: body, recoding }: Prepared<'_>,
         base: Option<Base>,
     ) -> Squeezed {
         let class = Class::judge(version.response_head, version.body);
@@ -122,16 +179,43 @@ impl Store {
             true => (Coding::Zstd, &squeezed[..], reference, depth),
             false => (Coding::Plain, &body[..], Reference::Nothing, 0),
         };
-        let recoded = matches!(body, Cow::Owned(_));
         let entries = vec![BodyEntry {
             digest,
             body_bytes: version.body.len() as u64,
-            recoding: if recoded { Recoding::Gzip as u8 } else { 0 },
+            recoding: recoding.map_or(0, |recoding| recoding as u8),
             stored_bytes: body.len() as u64,
         }];
         let head = BodiesHead { group: version.group, class, coding, reference, depth, entries };
-        let payload = head.encode(data);
-        Squeezed { head, payload }
+        Squeezed::new(self.spare.take(), head, &[data])
+    }
+
+    /// A body in the form in which it came, if that is worth keeping.
+    fn as_it_comes(
+        &self,
+        version: &NewVersion<'_>,
+        class: Class,
+        digest: Digest,
+        packing: Packing<'_>,
+    ) -> Option<Squeezed> {
+        let body_bytes = version.body.len();
+        let (coding, around) = match &packing {
+            Packing::Unknown => return None,
+            Packing::Dense => (Coding::Plain, Vec::new()),
+            Packing::Deflated(deflated) if deflated.is_worth_keeping(body_bytes) => {
+                (Coding::Deflate, deflated.around())
+            }
+            Packing::Deflated(_) => return None,
+        };
+        let data = match packing {
+            Packing::Deflated(deflated) => deflated.data,
+            _ => version.body,
+        };
+        let stored_bytes = body_bytes as u64;
+        let entries =
+            vec![BodyEntry { digest, body_bytes: stored_bytes, recoding: 0, stored_bytes }];
+        let (reference, depth) = (Reference::Nothing, 0);
+        let head = BodiesHead { group: version.group, class, coding, reference, depth, entries };
+        Some(Squeezed::new(self.spare.take(), head, &[&around, data]))
     }
 
     /// Appends a body that is new.
@@ -139,12 +223,13 @@ impl Store {
         &self,
         writer: &mut Writer,
         digest: Digest,
-        Squeezed { head, payload }: Squeezed,
+        Squeezed { head, mut chunk }: Squeezed,
     ) -> Result<u64, StoreError> {
         if let Reference::Body(base) = &head.reference {
             writer.build_upon(*base);
         }
-        let place = self.append(writer, ChunkKind::Bodies, &payload)?;
+        let place = self.append_chunk(writer, ChunkKind::Bodies, &mut chunk)?;
+        self.spare.give_back(chunk);
         let written = writer.open.as_ref().map_or(0, |open| open.length - place.offset);
         writer.shares.entry(head.group).or_default().add(&bodies_share(&head, written));
         let mut pending = self.pending.write().unwrap_or_else(PoisonError::into_inner);
@@ -152,14 +237,21 @@ impl Store {
         Ok(written)
     }
 
-    /// A gzipped page is taken apart, so that it can be compared with other pages.
-    fn prepare<'b>(&self, body: &'b [u8], class: Class) -> Cow<'b, [u8]> {
-        let is_text = class != Class::Other;
-        let recoding = Recoding::for_body(body).filter(|recoding| *recoding == Recoding::Gzip);
-        recoding
-            .filter(|_| is_text)
-            .and_then(|recoding| recode::recode(body, recoding, self.options.recode_cap))
-            .map_or(Cow::Borrowed(body), Cow::Owned)
+    /// A gzipped page is taken apart, so that it can be compared with other pages, and a GIF is
+    /// coded anew, which is quick; other pictures wait for `compact`.
+    fn prepare<'b>(&self, body: &'b [u8], class: Class) -> Prepared<'b> {
+        let recoded = Recoding::for_body(body).and_then(|recoding| {
+            let wanted = match recoding {
+                Recoding::Gzip => class != Class::Other,
+                Recoding::Gif => self.options.recode_gifs && !recoding.is_slow(body),
+                _ => false,
+            };
+            let bytes =
+                wanted.then(|| recode::recode(body, recoding, self.options.recode_cap))??;
+            let smaller = recoding == Recoding::Gzip || recode::is_worth_it(body, &bytes);
+            smaller.then_some(Prepared { bytes: bytes.into(), recoding: Some(recoding) })
+        });
+        recoded.unwrap_or_else(|| body.into())
     }
 
     /// What the new body is compressed against: the page's last version, or else the page of the
@@ -213,13 +305,23 @@ impl Store {
         kind: ChunkKind,
         payload: &[u8],
     ) -> Result<Place, StoreError> {
+        self.append_chunk(writer, kind, &mut [&[0; CHUNK_HEAD_BYTES], payload].concat())
+    }
+
+    /// As [`append`](Self::append), for a payload with room for the chunk's head in front of it.
+    fn append_chunk(
+        &self,
+        writer: &mut Writer,
+        kind: ChunkKind,
+        chunk: &mut [u8],
+    ) -> Result<Place, StoreError> {
         if writer.open.is_none() {
             writer.open = Some(self.begin_pack(writer)?);
         }
         let Some(open) = &mut writer.open else { unreachable!("a pack was just begun") };
         let place = Place { pack: open.number, offset: open.length };
-        let chunk = seal_chunk(kind, place.pack, place.offset, payload);
-        self.backend.append(&pack_name(open.number), open.length, &chunk).map_err(from_backend)?;
+        seal_in_place(kind, place.pack, place.offset, chunk);
+        self.backend.append(&pack_name(open.number), open.length, chunk).map_err(from_backend)?;
         open.length += chunk.len() as u64;
         Ok(place)
     }
@@ -332,7 +434,33 @@ impl Store {
 /// A body that was compressed and is not written yet.
 struct Squeezed {
     head: BodiesHead,
-    payload: Vec<u8>,
+    /// Head and data, with room in front for the chunk's own head.
+    chunk: Vec<u8>,
+}
+
+impl Squeezed {
+    /// In a buffer that may have been used before.
+    fn new(mut chunk: Vec<u8>, head: BodiesHead, data: &[&[u8]]) -> Self {
+        let data_bytes = data.iter().map(|part| part.len()).sum::<usize>();
+        chunk.clear();
+        chunk.reserve(CHUNK_HEAD_BYTES + head.max_bytes() + data_bytes);
+        chunk.extend_from_slice(&[0; CHUNK_HEAD_BYTES]);
+        head.put(&mut chunk);
+        data.iter().for_each(|part| chunk.extend_from_slice(part));
+        Self { head, chunk }
+    }
+}
+
+/// A body as it goes into its chunk.
+struct Prepared<'b> {
+    bytes: Cow<'b, [u8]>,
+    recoding: Option<Recoding>,
+}
+
+impl<'b> From<&'b [u8]> for Prepared<'b> {
+    fn from(body: &'b [u8]) -> Self {
+        Self { bytes: body.into(), recoding: None }
+    }
 }
 
 /// A body to compress against.

@@ -15,7 +15,7 @@ use crate::recode::{self, Recoding};
 use crate::rows::{self, Row};
 use crate::store::Store;
 use crate::wire::Malformed;
-use crate::{Block, Digest, Version, VersionHead, VersionId, squeeze};
+use crate::{Block, Digest, Version, VersionHead, VersionId, deflated, squeeze};
 
 /// Chunks that may have to be read for one body. Writers stay far below; a loop in damaged or
 /// hostile packs ends here.
@@ -256,6 +256,9 @@ impl Store {
         let reference = self.reference(place, &head.reference, chain)?;
         let raw = match head.coding {
             Coding::Plain => data.to_vec(),
+            Coding::Deflate => {
+                deflated::inflate(data, head.raw_bytes() as usize).map_err(unreadable)?
+            }
             Coding::Zstd => {
                 let raw_bytes = head.raw_bytes() as usize;
                 // Who comes for a second page of a frame will come for more.

@@ -20,7 +20,13 @@ impl Spare {
 
     /// Takes a buffer back, unless somebody still reads it.
     pub(crate) fn give(&self, buffer: Arc<Vec<u8>>) {
-        let Ok(buffer) = Arc::try_unwrap(buffer) else { return };
+        if let Ok(buffer) = Arc::try_unwrap(buffer) {
+            self.give_back(buffer);
+        }
+    }
+
+    /// Takes a buffer back that nobody else has.
+    pub(crate) fn give_back(&self, buffer: Vec<u8>) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.len() < MAX_BUFFERS && buffer.capacity() <= MAX_BUFFER_BYTES {
             kept.push(buffer);

@@ -104,10 +104,10 @@ impl Store {
         let mut index = self.index();
         if let Some(path) = &self.options.index_path {
             // The open connection must be gone before its file is.
-            *index = Index::open(None)?.0;
+            index.replace(Index::open(None)?.0);
             index::remove(path)?;
         }
-        *index = Index::open(self.options.index_path.as_deref())?.0;
+        index.replace(Index::open(self.options.index_path.as_deref())?.0);
         let (caught_up, next_pack) = catch_up::catch_up(&*self.backend, &mut index)?;
         *writer = caught_up;
         self.next_pack.fetch_max(next_pack, Ordering::Relaxed);

@@ -10,7 +10,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use common::{Kept, assert_sound, html, open, options};
-use nenrin_store::{CompactOptions, ContentBackend, MemoryBackend, Store, StoreOptions, VersionId};
+use nenrin_store::{
+    CompactOptions, ContentBackend, Deflated, MemoryBackend, Packing, Store, StoreOptions,
+    VersionId,
+};
 
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
@@ -84,11 +87,15 @@ fn gif() -> Vec<u8> {
     gif
 }
 
+/// Puts all of it, the first versions as an import gives them: deflated behind other bytes.
 fn fill(store: &Store) -> Vec<(VersionId, Kept)> {
     let mut kept: Vec<(VersionId, Kept)> = Vec::new();
     for page in content() {
         let previous = kept.iter().rev().find(|(_, k)| k.url == page.url).map(|(id, _)| *id);
-        kept.push((page.put(store, previous).unwrap().id, page));
+        let record = [&b"the head of a record\r\n\r\n"[..], &page.body, b"\r\n\r\n"].concat();
+        let data = &miniz_oxide::deflate::compress_to_vec(&record, 6)[..];
+        let packing = Packing::Deflated(Deflated { data, front_bytes: 24, behind_bytes: 4 });
+        kept.push((page.put_packed(store, previous, packing).unwrap().id, page));
         if kept.len().is_multiple_of(6) {
             store.sync().unwrap();
         }
@@ -122,8 +129,8 @@ fn save(name: &str, backend: &MemoryBackend) {
 #[ignore = "writes the fixtures of the present format"]
 fn write_fixtures() {
     let collected = Arc::new(MemoryBackend::default());
-    fill(&open(&collected));
-    save("format-2/collected", &collected);
+    fill(&open_hasty(&collected));
+    save("format-3/imported", &collected);
     let packs = load("format-1/collected").list().unwrap();
     let (first, length) = packs[0].clone();
     let damage = |name: &str, change: &dyn Fn(&MemoryBackend)| {
@@ -147,7 +154,11 @@ fn write_fixtures() {
     });
     let store = open(&collected);
     store.compact(&small(), &mut |_, _| {}).unwrap();
-    save("format-2/compacted", &collected);
+    save("format-3/compacted", &collected);
+}
+
+fn open_hasty(backend: &Arc<MemoryBackend>) -> Store {
+    Store::open(backend.clone(), StoreOptions { keeps_packed: true, ..options() }).unwrap()
 }
 
 fn small() -> CompactOptions {
@@ -156,9 +167,14 @@ fn small() -> CompactOptions {
 
 #[test]
 fn archives_of_every_format_are_read_exactly() {
-    for name in
-        ["format-1/collected", "format-1/compacted", "format-2/collected", "format-2/compacted"]
-    {
+    for name in [
+        "format-1/collected",
+        "format-1/compacted",
+        "format-2/collected",
+        "format-2/compacted",
+        "format-3/imported",
+        "format-3/compacted",
+    ] {
         let store = open(&load(name));
         for (at, page) in content().iter().enumerate() {
             page.check(&store, VersionId(at as u64 + 1));
@@ -169,15 +185,49 @@ fn archives_of_every_format_are_read_exactly() {
 }
 
 #[test]
+fn what_comes_deflated_is_kept_so_only_by_a_hasty_store() {
+    let body_in = |store: &Store, page: &Kept, packing| {
+        let put = page.put_packed(store, None, packing).unwrap();
+        page.check(store, put.id);
+        put.new_bytes
+    };
+    let page = Kept::page(1, 1, html(1, 1).repeat(4));
+    let data = &miniz_oxide::deflate::compress_to_vec(&page.body, 0)[..];
+    assert!(data.len() > page.body.len());
+    let packed = &miniz_oxide::deflate::compress_to_vec(&page.body, 1)[..];
+    let deflated = |data| Packing::Deflated(Deflated { data, front_bytes: 0, behind_bytes: 0 });
+    let fresh = || open(&Arc::new(MemoryBackend::default()));
+    let hasty = || open_hasty(&Arc::new(MemoryBackend::default()));
+    let usual = page.put(&fresh(), None).unwrap().new_bytes;
+    assert_eq!(body_in(&fresh(), &page, deflated(packed)), usual);
+    assert_eq!(body_in(&hasty(), &page, deflated(data)), usual, "deflating made it longer");
+    let kept = body_in(&hasty(), &page, deflated(packed));
+    assert!(kept > usual && kept as usize > packed.len(), "{kept} {usual}");
+    assert!(body_in(&hasty(), &page, Packing::Dense) as usize > page.body.len());
+    assert_eq!(body_in(&fresh(), &page, Packing::Dense), usual);
+}
+
+#[test]
 fn pictures_and_gzipped_pages_are_recoded_and_come_back() {
-    let backend = Arc::new(MemoryBackend::default());
-    let store = open(&backend);
-    let kept = fill(&store);
-    let report = store.compact(&small(), &mut |_, _| {}).unwrap();
+    let filled = |recode_gifs: bool| {
+        let backend = Arc::new(MemoryBackend::default());
+        let options = StoreOptions { recode_gifs, ..options() };
+        let store = Store::open(backend, options).unwrap();
+        let kept = fill(&store);
+        (store, kept)
+    };
+    let ((store, kept), (later, _)) = (filled(true), filled(false));
+    let bytes = |store: &Store| store.stats().unwrap().stored_bytes;
+    assert!(bytes(&store) < bytes(&later), "a GIF is coded anew when it is put");
+    kept.iter().for_each(|(id, page)| page.check(&store, *id));
     // The gzipped page was taken apart when it was put; of the two pictures the PNG is too small
     // to gain.
-    assert_eq!(report.recoded, 1, "{report:?}");
-    kept.iter().for_each(|(id, page)| page.check(&store, *id));
+    for (store, recoded) in [(&store, 0), (&later, 1)] {
+        let report = store.compact(&small(), &mut |_, _| {}).unwrap();
+        assert_eq!(report.recoded, recoded, "{report:?}");
+        kept.iter().for_each(|(id, page)| page.check(store, *id));
+    }
+    assert_eq!(bytes(&store), bytes(&later), "compacted, both are the same");
     let blocks = store.blocks(kept[24].0).unwrap();
     let plain: Vec<u8> = blocks.into_iter().flat_map(|block| block.bytes).collect();
     assert!(plain == html(1, 5), "blocks of a gzipped page are those of the page");

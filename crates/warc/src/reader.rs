@@ -4,7 +4,7 @@ use std::io::{Read, Seek};
 
 use crate::error::{WarcError, damaged, not_readable};
 use crate::members::Members;
-use crate::record::{MAX_HEAD_BYTES, Record};
+use crate::record::{Deflated, MAX_HEAD_BYTES, Packed, Record};
 use crate::{Fields, arc};
 
 /// The word with which every WARC record begins.
@@ -13,17 +13,26 @@ const WARC_WORDS: &[u8] = b"WARC/";
 const MAX_LINE_BYTES: usize = 64 << 10;
 /// Empty lines before a record that are passed over; two are right.
 const MAX_EMPTY_BYTES: usize = 1024;
+/// Buffers that are kept for blocks, and how long they are.
+const SPARE_MAX: usize = 64;
+const SPARE_MIN_BYTES: usize = 4 << 10;
+const SPARE_MAX_BYTES: usize = 256 << 10;
+/// What lost less than one part in so many is dense. Pictures lose less than half of that.
+const DENSE_PART: usize = 32;
 
 /// Which blocks are kept, and up to which length.
 #[derive(Debug, Clone, Copy)]
 pub struct ReadOptions {
     /// A longer block is passed over, and the record says so.
     pub max_block_bytes: u64,
+    /// From this length on, a block comes with what its gzip member made of it. None for whoever
+    /// has no use for that.
+    pub packed_from_bytes: Option<usize>,
 }
 
 impl Default for ReadOptions {
     fn default() -> Self {
-        Self { max_block_bytes: 64 << 20 }
+        Self { max_block_bytes: 64 << 20, packed_from_bytes: None }
     }
 }
 
@@ -43,14 +52,17 @@ pub struct RecordReader<R> {
     /// Where to search for the next record, after damage.
     search_from: Option<u64>,
     line: Vec<u8>,
+    /// For the next blocks.
+    spare: Vec<Vec<u8>>,
 }
 
 impl<R: Read + Seek> RecordReader<R> {
     /// Looks at the beginning of a file.
     pub fn open(file: R, options: ReadOptions) -> Result<Self, WarcError> {
         let members = Members::open(file)?;
-        let line = Vec::new();
-        let mut reader = Self { members, format: Format::Warc, options, search_from: None, line };
+        let (line, spare) = (Vec::new(), Vec::new());
+        let mut reader =
+            Self { members, format: Format::Warc, options, search_from: None, line, spare };
         match reader.members.fill() {
             Ok(first) if first.starts_with(arc::FILE_WORDS) => reader.format = Format::Arc,
             Ok(first) if first.trim_ascii_start().starts_with(WARC_WORDS) => {}
@@ -70,6 +82,24 @@ impl<R: Read + Seek> RecordReader<R> {
         }
         reader.search_from = None;
         Ok(reader)
+    }
+
+    /// Gives back the buffers of blocks that are not needed any more, to be filled again: handing
+    /// out memory takes longer than filling it.
+    pub fn reuse(&mut self, buffers: impl IntoIterator<Item = Vec<u8>>) {
+        let room = SPARE_MAX.saturating_sub(self.spare.len());
+        let is_handy =
+            |buffer: &Vec<u8>| (SPARE_MIN_BYTES..=SPARE_MAX_BYTES).contains(&buffer.capacity());
+        self.spare.extend(buffers.into_iter().filter(is_handy).take(room));
+    }
+
+    /// An empty buffer for so many bytes.
+    fn buffer(&mut self, bytes: usize) -> Vec<u8> {
+        let used = if bytes >= SPARE_MIN_BYTES { self.spare.pop() } else { None };
+        let mut buffer = used.unwrap_or_default();
+        buffer.clear();
+        buffer.reserve_exact(bytes);
+        buffer
     }
 
     /// How far into the file reading has come.
@@ -107,6 +137,7 @@ impl<R: Read + Seek> RecordReader<R> {
     }
 
     fn read_record(&mut self, offset: u64) -> Result<Option<Record>, WarcError> {
+        let begins_member = self.members.is_between_members();
         let Some(fields) = self.read_head(offset)? else { return Ok(None) };
         let length: u64 = fields
             .get("Content-Length")
@@ -114,11 +145,32 @@ impl<R: Read + Seek> RecordReader<R> {
             .ok_or_else(|| damaged(offset, "it has no Content-Length"))?;
         let mut record = Record::new(offset, fields);
         record.is_block_left_out = length > self.options.max_block_bytes;
+        let head_bytes = self.members.passed_bytes();
         self.read_block(&mut record, length)?;
         self.pass_empty_lines(4)?;
         let end = self.members.end_member()?;
+        if begins_member && !record.is_block_left_out {
+            record.packed = self.packed(head_bytes, record.block.len());
+        }
         record.length = end.unwrap_or_else(|| self.members.position()).saturating_sub(offset);
         Ok(Some(record))
+    }
+
+    /// The member that was just passed, if nothing is left in it behind this block.
+    fn packed(&mut self, front_bytes: usize, block_bytes: usize) -> Option<Packed> {
+        let is_wanted = self.options.packed_from_bytes.is_some_and(|from| block_bytes >= from);
+        if !is_wanted || !self.members.is_between_members() {
+            return None;
+        }
+        let (packed_bytes, length) =
+            self.members.deflated().map(|(d, length)| (d.len(), length))?;
+        let behind_bytes = length.checked_sub(front_bytes + block_bytes)?;
+        if packed_bytes >= length - length / DENSE_PART {
+            return Some(Packed::Dense);
+        }
+        let mut data = self.buffer(packed_bytes);
+        data.extend_from_slice(self.members.deflated()?.0);
+        Some(Packed::Deflated(Deflated { data, front_bytes, behind_bytes }))
     }
 
     fn read_head(&mut self, offset: u64) -> Result<Option<Fields>, WarcError> {
@@ -175,7 +227,7 @@ impl<R: Read + Seek> RecordReader<R> {
     fn read_block(&mut self, record: &mut Record, length: u64) -> Result<(), WarcError> {
         if !record.is_block_left_out {
             // Most is announced rightly; what is not must not reserve memory.
-            record.block.reserve_exact(length.min(1 << 20) as usize);
+            record.block = self.buffer(length.min(1 << 20) as usize);
         }
         let mut left = length;
         while left > 0 {
@@ -280,9 +332,10 @@ mod tests {
         (writer.finish().unwrap(), places)
     }
 
+    const OPTIONS: ReadOptions = ReadOptions { max_block_bytes: 1000, packed_from_bytes: Some(0) };
+
     fn read(bytes: &[u8]) -> (Vec<Record>, Vec<String>) {
-        let options = ReadOptions { max_block_bytes: 1000 };
-        let mut reader = RecordReader::open(Cursor::new(bytes), options).unwrap();
+        let mut reader = RecordReader::open(Cursor::new(bytes), OPTIONS).unwrap();
         let (mut records, mut damage) = (Vec::new(), Vec::new());
         loop {
             match reader.next_record() {
@@ -315,12 +368,93 @@ mod tests {
                 assert_eq!((record.offset, record.length), (place.offset, place.length));
                 assert_eq!(record.block, block);
                 assert_eq!(record.kind, RecordType::Response);
-                let mut reader =
-                    RecordReader::open(Cursor::new(&bytes), ReadOptions::default()).unwrap();
+                let mut reader = RecordReader::open(Cursor::new(&bytes), OPTIONS).unwrap();
                 reader.seek(place.offset).unwrap();
                 assert_eq!(reader.next_record().unwrap().as_ref(), Some(record));
             }
         }
+    }
+
+    #[test]
+    fn deflated_records_hold_their_blocks() {
+        let page = b"<p>the same words again and again</p>".repeat(20);
+        let (bytes, _) = write(Compressed::Gzip, &[&page, b"short", &page]);
+        for packed_from_bytes in [None, Some(100)] {
+            let options = ReadOptions { packed_from_bytes, ..ReadOptions::default() };
+            let mut reader = RecordReader::open(Cursor::new(&bytes), options).unwrap();
+            for number in 0..3 {
+                let record = reader.next_record().unwrap().unwrap();
+                let is_wanted = packed_from_bytes.is_some() && number != 1;
+                assert_eq!(record.packed.is_some(), is_wanted, "{number}");
+                let Some(Packed::Deflated(deflated)) = record.packed else { continue };
+                let mut plain = vec![0; deflated.front_bytes + page.len() + deflated.behind_bytes];
+                let length = libdeflater::Decompressor::new()
+                    .deflate_decompress(&deflated.data, &mut plain)
+                    .unwrap();
+                assert_eq!(length, plain.len());
+                assert_eq!(plain[deflated.front_bytes..][..page.len()], record.block);
+                assert_eq!(&plain[length - deflated.behind_bytes..], b"\r\n\r\n");
+            }
+        }
+    }
+
+    #[test]
+    fn buffers_that_come_back_are_filled_anew() {
+        let blocks = [vec![b'a'; 9000], vec![b'b'; 5000], vec![b'c'; 70_000]];
+        let blocks: Vec<&[u8]> = blocks.iter().map(Vec::as_slice).collect();
+        for compressed in ALL {
+            let (bytes, _) = write(compressed, &blocks);
+            let mut reader =
+                RecordReader::open(Cursor::new(&bytes), ReadOptions::default()).unwrap();
+            for block in &blocks {
+                let record = reader.next_record().unwrap().unwrap();
+                assert!(record.block == *block, "{compressed:?}");
+                reader.reuse([record.block, Vec::new(), vec![1; SPARE_MAX_BYTES + 1]]);
+                assert_eq!(reader.spare.len(), 1);
+            }
+        }
+    }
+
+    #[test]
+    fn records_that_share_a_member_are_not_deflated_ones() {
+        let page = b"<p>the same words again and again</p>".repeat(20);
+        let (plain, _) = write(Compressed::Not, &[&page, &page]);
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(&plain).unwrap();
+        let (records, _) = read(&encoder.finish().unwrap());
+        assert_eq!(records.len(), 2);
+        assert!(records.iter().all(|record| record.packed.is_none()));
+    }
+
+    #[test]
+    fn members_of_any_length_are_read_whichever_way_they_are_decoded() {
+        let noise = |length: usize| -> Vec<u8> {
+            let mut state = 7_u64;
+            let mut next = || {
+                state ^= state << 13;
+                state ^= state >> 7;
+                state ^= state << 17;
+                state as u8
+            };
+            (0..length).map(|_| next()).collect()
+        };
+        // Longer than what is at hand, longer than what is decoded at once, and next to both.
+        let blocks = [noise(3 << 20), vec![b'a'; 3 << 20], noise(400_000), noise(540_000), vec![]];
+        let blocks: Vec<&[u8]> = blocks.iter().map(Vec::as_slice).collect();
+        let (bytes, places) = write(Compressed::Gzip, &blocks);
+        let options = ReadOptions { packed_from_bytes: Some(100), ..ReadOptions::default() };
+        let mut reader = RecordReader::open(Cursor::new(&bytes), options).unwrap();
+        for (block, place) in blocks.iter().zip(&places) {
+            let record = reader.next_record().unwrap().unwrap();
+            assert_eq!((record.offset, record.length), (place.offset, place.length));
+            assert!(record.block == *block);
+            match block.len() {
+                400_000 => assert_eq!(record.packed, Some(Packed::Dense)),
+                540_000 => {}
+                _ => assert_eq!(record.packed, None, "too long or empty"),
+            }
+        }
+        assert!(reader.next_record().unwrap().is_none());
     }
 
     #[test]

@@ -4,6 +4,8 @@ use std::fmt;
 pub(crate) const MAX_HEAD_BYTES: usize = 1 << 20;
 /// The most fields of a record's head.
 const MAX_FIELDS: usize = 1000;
+/// Room for as many as most heads have.
+const USUAL_FIELDS: usize = 16;
 
 /// What a record is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -55,7 +57,12 @@ impl fmt::Display for RecordType {
 
 /// The named fields of a record's head, in their order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Fields(pub(crate) Vec<(String, String)>);
+pub struct Fields {
+    /// Names and values, one behind the other: a file has millions of them.
+    text: String,
+    /// Where each name and each value ends.
+    ends: Vec<(usize, usize)>,
+}
 
 impl Fields {
     /// The first value of a field, its name in any case.
@@ -65,49 +72,64 @@ impl Fields {
 
     /// All values of a field, in their order.
     pub fn all(&self, name: &str) -> impl Iterator<Item = &str> {
-        self.0
-            .iter()
+        self.iter()
             .filter(move |(found, _)| found.eq_ignore_ascii_case(name))
-            .map(|(_, value)| value.as_str())
+            .map(|(_, value)| value)
     }
 
     /// Adds a field at the end.
-    pub fn push(&mut self, name: impl Into<String>, value: impl Into<String>) {
-        self.0.push((name.into(), value.into()));
+    pub fn push(&mut self, name: impl AsRef<str>, value: impl AsRef<str>) {
+        self.text.push_str(name.as_ref());
+        let name_end = self.text.len();
+        self.text.push_str(value.as_ref());
+        self.ends.push((name_end, self.text.len()));
     }
 
     /// Every field, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+        let mut start = 0;
+        self.ends.iter().map(move |&(name_end, end)| {
+            let field = (&self.text[start..name_end], &self.text[name_end..end]);
+            start = end;
+            field
+        })
+    }
+
+    /// Adds to the value of the last field; false if there is none.
+    fn go_on(&mut self, more: &str) -> bool {
+        let Some((_, end)) = self.ends.last_mut() else { return false };
+        self.text.push(' ');
+        self.text.push_str(more);
+        *end = self.text.len();
+        true
     }
 
     /// Reads `Name: value` lines, folded ones joined. Fails on what is no field, and on too many.
     pub(crate) fn parse(text: &[u8]) -> Result<Self, &'static str> {
-        let mut fields: Vec<(String, String)> = Vec::with_capacity(16);
+        let (text_bytes, count) = (text.len(), USUAL_FIELDS);
+        let mut fields =
+            Self { text: String::with_capacity(text_bytes), ends: Vec::with_capacity(count) };
         for line in text.split(|byte| *byte == b'\n') {
             let line = line.strip_suffix(b"\r").unwrap_or(line);
             if line.is_empty() {
                 continue;
             }
             if matches!(line[0], b' ' | b'\t') {
-                let Some((_, value)) = fields.last_mut() else {
+                if !fields.go_on(&String::from_utf8_lossy(line.trim_ascii())) {
                     return Err("its head begins with a continued line");
-                };
-                value.push(' ');
-                value.push_str(&String::from_utf8_lossy(line.trim_ascii()));
+                }
                 continue;
             }
             let Some(colon) = memchr::memchr(b':', line) else {
                 return Err("a line of its head is no field");
             };
-            if fields.len() == MAX_FIELDS {
+            if fields.ends.len() == MAX_FIELDS {
                 return Err("its head has more than 1000 fields");
             }
-            let name = String::from_utf8_lossy(line[..colon].trim_ascii()).into_owned();
-            let value = String::from_utf8_lossy(line[colon + 1..].trim_ascii()).into_owned();
-            fields.push((name, value));
+            let name = String::from_utf8_lossy(line[..colon].trim_ascii());
+            fields.push(name, String::from_utf8_lossy(line[colon + 1..].trim_ascii()));
         }
-        Ok(Self(fields))
+        Ok(fields)
     }
 }
 
@@ -126,12 +148,42 @@ pub struct Record {
     pub block: Vec<u8>,
     /// The block was left out, because it is longer than the reader's limit or not wanted.
     pub is_block_left_out: bool,
+    /// How its gzip member holds it, if that was asked for and there is one for it alone.
+    pub packed: Option<Packed>,
+}
+
+/// What a gzip member made of a record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Packed {
+    /// Hardly less than it was before: trying again would be in vain.
+    Dense,
+    /// Deflated bytes.
+    Deflated(Deflated),
+}
+
+/// A record as it is compressed in its file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Deflated {
+    /// Deflated bytes, without head and trailer of their gzip member.
+    pub data: Vec<u8>,
+    /// What they hold in front of the record's block: its head.
+    pub front_bytes: usize,
+    /// What they hold behind it: empty lines.
+    pub behind_bytes: usize,
 }
 
 impl Record {
     pub(crate) fn new(offset: u64, fields: Fields) -> Self {
         let kind = RecordType::of(fields.get("WARC-Type").unwrap_or_default());
-        Self { offset, length: 0, kind, fields, block: Vec::new(), is_block_left_out: false }
+        Self {
+            offset,
+            length: 0,
+            kind,
+            fields,
+            block: Vec::new(),
+            is_block_left_out: false,
+            packed: None,
+        }
     }
 
     /// The record's own number.

@@ -7,10 +7,11 @@ function localTimes(root) {
     const at = new Date(time.dateTime);
     if (Number.isNaN(at.getTime())) continue;
     time.title = time.dateTime;
-    time.textContent = at.toLocaleString(document.documentElement.lang, {
-      year: "numeric", month: "2-digit", day: "2-digit",
-      hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23",
-    });
+    const two = (number) => String(number).padStart(2, "0");
+    const day = [at.getFullYear(), two(at.getMonth() + 1), two(at.getDate())].join("-");
+    const parts = [at.getHours(), at.getMinutes()];
+    if (!time.classList.contains("short")) parts.push(at.getSeconds());
+    time.textContent = `${day} ${parts.map(two).join(":")}`;
   }
 }
 

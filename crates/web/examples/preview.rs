@@ -7,13 +7,14 @@ use std::{
 };
 
 use nenrin_state::{
-    Change, ContentMark, Discovered, DuePage, Outcome, PageUpdate, Removal, RobotsPolicy, RoundEnd,
-    Schedule, SiteConditions, SiteId, SqliteState, State, VersionRow, VisitCommit,
+    Change, ContentMark, Discovered, DuePage, Estimate, Incident, IncidentKind, Outcome,
+    PageUpdate, Removal, RobotsPolicy, RoundEnd, Schedule, SiteConditions, SiteId, SqliteState,
+    State, VersionRow, VisitCommit,
 };
 use nenrin_urls::{CanonicalUrl, Scope};
 use nenrin_web::{
-    Control, ControlError, Incident, IncidentKind, Preview, ReplayBase, StoreSummary, UnderWay,
-    WebApp, WebOptions, hash_password,
+    Control, ControlError, Preview, ReplayBase, StoreSummary, UnderWay, WebApp, WebOptions,
+    hash_password,
 };
 
 #[expect(clippy::disallowed_methods, reason = "a program's edge: the only clock of the example")]
@@ -98,32 +99,6 @@ impl Control for Pretend {
                 one("https://docs.example.net/reference/index.html", "storing", 1),
             ],
         }
-    }
-
-    fn incidents(&self) -> Vec<Incident> {
-        let one = |event, id: u32, name: &str, detail: &str| Incident {
-            id: id.to_string(),
-            event,
-            at_s: now_s() - 3600 * i64::from(id),
-            over_s: None,
-            site: Some(SiteId(id)),
-            name: name.to_owned(),
-            detail: detail.to_owned(),
-        };
-        vec![
-            one(
-                IncidentKind::SignalLost,
-                1,
-                "The Morning Paper",
-                "https://news.example.org/sitemap.xml does not answer any more",
-            ),
-            one(
-                IncidentKind::Overflow,
-                2,
-                "blog.example.com",
-                "https://blog.example.com cannot keep up: intervals × 1.60",
-            ),
-        ]
     }
 
     fn export_warc(
@@ -245,6 +220,7 @@ fn fill(state: &SqliteState) -> Result<(), Box<dyn std::error::Error>> {
         }
     }
     state.pause_site(SiteId(3), true)?;
+    state.keep_incidents(&incidents())?;
     Ok(())
 }
 
@@ -326,6 +302,35 @@ fn made_up_visit(
         new_tops: Vec::new(),
         trapped: 0,
         links: None,
-        importance_percent: None,
+        importance_percent: Some((1_200 / due.depth.pow(2) + 10 + dice.below(60) as u32).max(1)),
+        estimate: Some(Estimate::new(chance as f64 / 100.0, 0.6)),
     }
+}
+
+/// What people should know of.
+fn incidents() -> Vec<Incident> {
+    let one = |event, id: u32, name: &str, detail: &str| Incident {
+        id: id.to_string(),
+        event,
+        at_s: now_s() - 3600 * i64::from(id),
+        over_s: None,
+        site: Some(SiteId(id)),
+        name: name.to_owned(),
+        detail: detail.to_owned(),
+        cause: String::new(),
+    };
+    vec![
+        one(
+            IncidentKind::SignalLost,
+            1,
+            "The Morning Paper",
+            "https://news.example.org/sitemap.xml does not answer any more",
+        ),
+        one(
+            IncidentKind::Overflow,
+            2,
+            "blog.example.com",
+            "https://blog.example.com cannot keep up: intervals × 1.60",
+        ),
+    ]
 }

@@ -3,10 +3,12 @@
 
 mod calendar;
 mod columns;
+mod curve;
 mod per_day;
 
 pub(crate) use calendar::{calendar, first_day};
-pub(crate) use columns::{Column, columns};
+pub(crate) use columns::{Column, Key, columns};
+pub(crate) use curve::{Curve, Curves, percent};
 pub(crate) use per_day::{Marks, PerDay, Series};
 
 /// Round numbers from 0 to at least `most`, a few of them.

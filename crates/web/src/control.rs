@@ -22,11 +22,6 @@ pub trait Control: Send + Sync {
     /// Starts the demo website and registers it.
     fn start_demo(&self) -> Result<SiteId, ControlError>;
 
-    /// What people should know of, newest first, as far back as this process remembers.
-    fn incidents(&self) -> Vec<Incident> {
-        Vec::new()
-    }
-
     /// Figures of its own for `/metrics`.
     fn metrics(&self) -> Vec<Metric> {
         Vec::new()
@@ -70,42 +65,6 @@ pub struct UnderWay {
     pub since_s: i64,
     /// What is happening: `connecting`, `receiving`, `storing`.
     pub phase: &'static str,
-}
-
-/// Something that people should know of: no page changed, but a site is not collected as it should
-/// be.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Incident {
-    /// The same wherever it is told.
-    pub id: String,
-    /// What happened.
-    pub event: IncidentKind,
-    /// When.
-    pub at_s: i64,
-    /// Since when it is over, if it is.
-    pub over_s: Option<i64>,
-    /// The site; `None` where the whole archive is meant.
-    pub site: Option<SiteId>,
-    /// Its name.
-    pub name: String,
-    /// More about it, in words. It may hold what came from the web.
-    pub detail: String,
-}
-
-/// What can happen to a site, besides a change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum IncidentKind {
-    /// Several visits in a row failed.
-    Failing,
-    /// Several visits in a row were turned away.
-    Blocked,
-    /// Collecting paused because the site or the archive takes all the room it may.
-    Quota,
-    /// A server cannot keep up: its pages wait longer than their schedules say.
-    Overflow,
-    /// A sitemap or feed that was followed does not answer any more.
-    SignalLost,
 }
 
 /// What a first look at a site found.

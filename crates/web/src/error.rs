@@ -63,6 +63,36 @@ impl WebError {
         Self::NotFound { what: what.into() }
     }
 
+    /// What happened, for a reader of Japanese; the message itself tells the details.
+    pub(crate) fn in_japanese(&self) -> &'static str {
+        match self {
+            Self::NotFound { .. } | Self::State(StateError::NoSuchSite { .. }) => {
+                "お探しのものは、このアーカイブにありません。"
+            }
+            Self::Forged => {
+                "フォームの有効期限が切れました。前のページに戻り、再読み込みしてからやり直してください。"
+            }
+            Self::BadForm => "フォームが大きすぎるか、フォームではありません。",
+            Self::BadParameter { .. } => "指定された値を読み取れません。",
+            Self::NotAllowed => {
+                "管理者だけが実行できます。管理者のパスワードでログインしてください。"
+            }
+            Self::ForeignHost { .. } => {
+                "この名前では利用できません。設定の host_names に追加してください。"
+            }
+            Self::Control(_)
+            | Self::State(StateError::SiteExists { .. } | StateError::SiteDeleted { .. }) => {
+                "現在の状態では実行できません。"
+            }
+            Self::State(_) => {
+                "アーカイブの状態を読み書きできませんでした。しばらくしてからやり直してください。"
+            }
+            Self::PasswordHash { .. } | Self::NeedsPassword { .. } => {
+                "パスワードの設定に問題があります。"
+            }
+        }
+    }
+
     pub(crate) fn status(&self) -> StatusCode {
         match self {
             Self::NotFound { .. } | Self::State(StateError::NoSuchSite { .. }) => {

@@ -4,10 +4,10 @@ use axum::{
     http::header,
     response::{IntoResponse, Response},
 };
-use nenrin_state::{LogQuery, Outcome, Site, SiteId, VisitRow};
+use nenrin_state::{Incident, LogQuery, Outcome, Site, SiteId, VisitRow};
 
 use crate::{
-    Incident, WebApp, WebError,
+    WebApp, WebError,
     app::replay_link,
     format,
     guard::Fields,
@@ -26,7 +26,7 @@ pub(crate) fn feed(
     let site: Option<SiteId> = query.number("site").map(SiteId);
     let log = LogQuery { site, outcome: Some(Outcome::Changed), before: None, limit: ENTRIES };
     let changes = app.state.visit_log(log)?;
-    let mut incidents = app.control.incidents();
+    let mut incidents = app.state.incidents()?;
     incidents.retain(|incident| site.is_none() || incident.site == site);
     let sites = app.state.sites()?;
     let name = |id| sites.iter().find(|s: &&Site| s.id == id).map_or("", |s| s.name.as_str());

@@ -257,7 +257,8 @@ impl SiteForm {
                 Ok(url) if !tops.contains(&url) => tops.push(url),
                 Ok(_) => {}
                 Err(error) => {
-                    check.wrong.entry(field).or_insert_with(|| error.to_string());
+                    let ja = format!("アドレスとして読めません:{error}");
+                    check.say(field, &error.to_string(), &ja);
                 }
             }
         }

@@ -48,6 +48,31 @@ pub(crate) fn saving(raw: u64, stored: u64) -> Option<String> {
     Some(format!("{:.1} %", 100.0 * (1.0 - stored as f64 / raw as f64)))
 }
 
+/// A share from 0 to 1; a small one keeps a digit that tells it from nothing.
+pub(crate) fn share(share: f64) -> String {
+    match share * 100.0 {
+        percent if percent > 0.0 && percent < 0.05 => "< 0.1 %".to_owned(),
+        percent => format!("{percent:.1} %"),
+    }
+}
+
+/// A page's importance: how many times that of the average page.
+pub(crate) fn importance(importance: f64) -> String {
+    match importance {
+        small if small < 10.0 => format!("{small:.2}"),
+        large => number(large.round() as u64),
+    }
+}
+
+/// Changes per day with as many digits as tell something.
+pub(crate) fn rate(per_day: f64) -> String {
+    match per_day {
+        seldom if seldom < 0.01 => format!("{seldom:.4}"),
+        often if often >= 10.0 => format!("{often:.0}"),
+        between => format!("{between:.2}"),
+    }
+}
+
 /// A duration in its largest fitting unit, as the configuration writes it.
 pub(crate) fn duration(seconds: i64) -> String {
     for (unit_s, unit) in [(DAY_S, "d"), (3600, "h"), (60, "m")] {
@@ -138,10 +163,17 @@ pub(crate) fn time(at_s: i64) -> Markup {
     }
 }
 
-/// A time that may not have come.
+/// A time to the minute, where seconds would only take room.
+pub(crate) fn short_time(at_s: i64) -> Markup {
+    html! {
+        time.short datetime=(rfc3339(at_s)) { (strftime(at_s, "%Y-%m-%d %H:%M")) " UTC" }
+    }
+}
+
+/// A time that may not have come, to the minute.
 pub(crate) fn maybe_time(at_s: Option<i64>) -> Markup {
     match at_s {
-        Some(at_s) => time(at_s),
+        Some(at_s) => short_time(at_s),
         None => html! { span.muted { "–" } },
     }
 }

@@ -2,10 +2,10 @@
 
 use axum::response::{Html, IntoResponse, Response};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use nenrin_state::Outcome;
+use nenrin_state::{IncidentKind, Outcome};
 use nenrin_urls::CanonicalUrl;
 
-use crate::{IncidentKind, WebError, app::replay_link, format, visitor::Visitor};
+use crate::{WebError, app::replay_link, format, lang::Lang, visitor::Visitor};
 
 /// Rings of a tree: the mark of the program.
 pub(crate) const LOGO: &str = include_str!("../assets/logo.svg");
@@ -119,7 +119,10 @@ pub(crate) fn error(visitor: &Visitor, error: &WebError) -> Response {
     let content = html! {
         section.card.narrow {
             h1 { (title) }
-            p role="alert" { (capitalised(&error.to_string())) "." }
+            @if visitor.lang == Lang::Ja { p role="alert" { (error.in_japanese()) } }
+            p lang="en" class=[(visitor.lang == Lang::Ja).then_some("hint")] role=[(visitor.lang == Lang::En).then_some("alert")] {
+                (capitalised(&error.to_string())) "."
+            }
             p { a.button href="/" { (t("To the overview", "一覧へ戻る")) } }
         }
     };

@@ -29,9 +29,7 @@ mod session;
 mod visitor;
 
 pub use app::{ReplayBase, StoreSummary, WebApp, WebOptions};
-pub use control::{
-    Control, ControlError, Incident, IncidentKind, NotRunningHere, Preview, UnderWay,
-};
+pub use control::{Control, ControlError, NotRunningHere, Preview, UnderWay};
 pub use error::WebError;
 pub use metrics::{Labels, Metric, MetricKind};
 pub use router::router;

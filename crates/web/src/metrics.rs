@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use nenrin_state::Site;
+use nenrin_state::{ScheduleBy, Site, SiteWorth, shown_worth};
 
 use crate::{WebApp, WebError};
 
@@ -82,6 +82,7 @@ pub(crate) fn metrics(app: &WebApp) -> Result<String, WebError> {
         kind: MetricKind::Counter,
         samples: received,
     });
+    all.extend(worth_figures(&sites, &shown_worth(&*app.state)?));
     all.push(store_bytes(app));
     all.push(Metric::single(
         "nenrin_fetches_under_way",
@@ -119,6 +120,75 @@ const SITE_FIGURES: [SiteFigure; 6] = [
         u64::from(s.paused)
     }),
 ];
+
+type WorthFigure =
+    (&'static str, &'static str, MetricKind, fn(&SiteWorth, &[SiteWorth]) -> Option<f64>);
+
+const WORTH_FIGURES: [WorthFigure; 6] = [
+    (
+        "nenrin_site_estimated_pages",
+        "Pages of a site whose rate of change is estimated",
+        MetricKind::Gauge,
+        |w, _| Some(w.estimated_pages as f64),
+    ),
+    (
+        "nenrin_site_page_change_rate_per_day",
+        "Estimated changes per day of a site's pages, on average",
+        MetricKind::Gauge,
+        |w, _| w.mean_rate_per_day(),
+    ),
+    (
+        "nenrin_site_page_change_confidence_ratio",
+        "How well the rates of a site's pages are known, on average: 0 not at all, 1 beyond doubt",
+        MetricKind::Gauge,
+        |w, _| w.mean_confidence(),
+    ),
+    (
+        "nenrin_site_significant_versions_total",
+        "Versions kept of a site whose change was more than noise",
+        MetricKind::Counter,
+        |w, _| Some(w.significant_versions as f64),
+    ),
+    (
+        "nenrin_site_importance",
+        "Importance of a site's pages together; the average known page has 1",
+        MetricKind::Gauge,
+        |w, _| Some(w.importance()),
+    ),
+    (
+        "nenrin_site_importance_ratio",
+        "A site's part of the importance of all pages",
+        MetricKind::Gauge,
+        SiteWorth::share_of,
+    ),
+];
+
+/// Rates, what they come from, and importance: from sums per site, never from pages.
+fn worth_figures(sites: &[Site], worth: &[SiteWorth]) -> Vec<Metric> {
+    let figure = |(name, help, kind, of): WorthFigure| {
+        let sample = |w: &SiteWorth| of(w, worth).map(|value| (site_label(w.site.0), value));
+        Metric { name, help, kind, samples: worth.iter().filter_map(sample).collect() }
+    };
+    let mut all: Vec<Metric> = WORTH_FIGURES.into_iter().map(figure).collect();
+    all.push(Metric {
+        name: "nenrin_site_schedule_info",
+        help: "What a site's rates are for: its policy, and the changes that it counts",
+        kind: MetricKind::Gauge,
+        samples: sites.iter().filter_map(schedule_info).collect(),
+    });
+    all
+}
+
+fn schedule_info(site: &Site) -> Option<(Labels, f64)> {
+    let settings = site.conditions.schedule.continuous()?;
+    let by = match site.conditions.hints.schedule_by {
+        ScheduleBy::Any => "any",
+        ScheduleBy::Significant => "significant",
+    };
+    let mut labels = site_label(site.id.0);
+    labels.extend([("policy", settings.policy.to_string()), ("changes", by.to_owned())]);
+    Some((labels, 1.0))
+}
 
 fn site_label(site: u32) -> Labels {
     vec![("site", site.to_string())]

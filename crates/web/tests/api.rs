@@ -8,8 +8,7 @@ use axum::{
     body::Body,
     http::{Request, StatusCode, header},
 };
-use nenrin_state::{Removal, SiteId, State as _};
-use nenrin_web::Incident;
+use nenrin_state::{Incident, Removal, SiteId, State as _};
 use serde_json::{Value, json};
 use support::{Answer, World, conditions};
 
@@ -366,7 +365,7 @@ async fn the_feed_tells_changes_and_escapes_what_came_from_the_web() {
 #[tokio::test]
 async fn incidents_are_in_the_feed_on_the_pages_and_in_the_api() {
     let world = World::lived_in();
-    world.control.incidents.lock().unwrap().push(support::incident());
+    world.state.keep_incidents(&[support::incident()]).unwrap();
     let feed = world.get("/feed.atom").await.body;
     assert_eq!(feed.matches("<entry>").count(), 3);
     let newest = feed.split("<entry>").nth(1).unwrap();
@@ -379,14 +378,14 @@ async fn incidents_are_in_the_feed_on_the_pages_and_in_the_api() {
         assert!(body.contains("a sitemap or feed was lost"), "{page}");
         assert!(body.contains("&lt;script&gt;alert(5)"), "{page}");
     }
-    let over = Incident { over_s: Some(support::NOW_S), ..support::incident() };
-    let other = world.control.incidents.lock().unwrap().pop();
-    world.control.incidents.lock().unwrap().push(over);
+    world.state.end_incidents(&[support::incident().id], support::NOW_S).unwrap();
     assert!(!world.get("/").await.body.contains("was lost"), "it is over");
     assert!(world.get("/feed.atom").await.body.contains("was lost"), "but it happened");
-    world.control.incidents.lock().unwrap().extend(other);
+    let other = Incident { id: "8-1".into(), ..support::incident() };
+    world.state.keep_incidents(&[other]).unwrap();
     let told: Value = serde_json::from_str(&world.get("/api/v1/incidents").await.body).unwrap();
-    assert_eq!(told[0]["event"], "signal-lost");
+    assert_eq!((&told[0]["event"], &told[0]["over_s"]), (&json!("signal-lost"), &Value::Null));
+    assert_eq!(told[1]["over_s"], support::NOW_S);
     let document = world.document().await;
     let schema = json!({"$ref": "#/components/schemas/Incidents"});
     fits(&document, &schema, &told).unwrap();

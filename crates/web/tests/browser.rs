@@ -262,8 +262,10 @@ async fn times_are_told_in_the_readers_zone() {
     let Some(mut browser) = Browser::on(world.router.clone()).await else { return };
     browser.call("Emulation.setTimezoneOverride", json!({"timezoneId": "Asia/Tokyo"})).await;
     browser.open("/sites/1").await;
-    let shown = browser.eval("document.querySelector('time').textContent").await;
-    assert!(shown.as_str().unwrap().contains("07:13:20"), "{shown}");
+    let shown = browser.eval("document.querySelector('time:not(.short)').textContent").await;
+    assert!(shown.as_str().unwrap().ends_with(" 07:13:20"), "{shown}");
+    let short = browser.eval("document.querySelector('time.short').textContent").await;
+    assert!(short.as_str().unwrap().ends_with(" 07:13"), "{short}");
 }
 
 #[tokio::test]

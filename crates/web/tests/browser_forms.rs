@@ -159,6 +159,10 @@ async fn every_mistake_stands_beside_its_field() {
         assert!(browser.eval(&gap).await.as_f64().unwrap().abs() < 20.0, "{field}");
     }
     assert!(!world.control.asked.lock().unwrap().contains(&"changed".to_owned()));
+    browser.open("/sites/1/browse?at=yesterday").await;
+    assert_eq!(browser.path().await, "/sites/1?at=yesterday");
+    assert!(is_shown(&mut browser, "#at-error").await);
+    assert_eq!(browser.eval("document.querySelector('#at').value").await, json!("yesterday"));
 }
 
 #[tokio::test]
@@ -277,7 +281,7 @@ async fn the_tabs_of_a_site_lead_round_and_sites_are_sorted_and_searched() {
 #[tokio::test]
 async fn what_is_for_programs_opens_in_a_browser_too() {
     let world = World::lived_in();
-    world.control.incidents.lock().unwrap().push(support::incident());
+    world.state.keep_incidents(&[support::incident()]).unwrap();
     let Some(mut browser) = Browser::on(world.router.clone()).await else { return };
     browser.open("/metrics").await;
     assert!(browser.text().await.contains("nenrin_sites 1"));

@@ -181,6 +181,47 @@ async fn bad_input_gets_its_message_beside_the_field_and_loses_nothing() {
 }
 
 #[tokio::test]
+async fn a_choice_that_was_not_offered_is_said_beside_its_field() {
+    let world = World::lived_in();
+    let choices =
+        ["period", "scope", "robots", "rounds_by", "schedule_by", "policy", "other_period", "name"];
+    for choice in choices {
+        let mut fields = site_fields("https://g.com/", "new");
+        let long = "n".repeat(101);
+        let wrong = if choice == "name" { long.as_str() } else { "<mood>" };
+        for field in &mut fields {
+            match field.0 {
+                "period" if choice == "other_period" => field.1 = "other",
+                "period" if choice == "policy" => field.1 = "continuous",
+                name if name == choice => field.1 = wrong,
+                _ => {}
+            }
+        }
+        for (form, path) in [("/sites/new", "/sites"), ("/sites/1/edit", "/sites/1")] {
+            if (form, choice) == ("/sites/1/edit", "name") {
+                continue;
+            }
+            let answer = world.submit(form, path, &fields).await;
+            assert_eq!(answer.status, StatusCode::UNPROCESSABLE_ENTITY, "{choice} {form}");
+            let error = format!("id=\"{choice}-error\"");
+            assert!(answer.body.contains(&error), "{choice} in {}", answer.body);
+            assert!(answer.body.contains("value=\"https://g.com/\""), "{choice}");
+        }
+    }
+    assert_eq!(world.state.sites().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_date_that_is_none_is_said_beside_its_field_and_kept() {
+    let world = World::lived_in();
+    let answer = world.get("/sites/1/browse?at=yester%22day").await;
+    assert_eq!(answer.location(), "/sites/1?at=yester%22day#at");
+    let page = world.get("/sites/1?at=yester%22day").await.body;
+    assert!(page.contains("id=\"at-error\"") && page.contains("value=\"yester&quot;day\""));
+    assert!(!world.get("/sites/1").await.body.contains("at-error"));
+}
+
+#[tokio::test]
 async fn a_taken_name_is_said_beside_the_name() {
     let world = World::lived_in();
     let answer = world.submit("/sites/new", "/sites", &site_fields("example.org", "paper")).await;
@@ -400,7 +441,7 @@ async fn browsing_leads_to_the_top_page_as_of_the_date() {
     assert_eq!(answer.location(), "http://localhost:8081/web/20231110235959/https://e.com/");
     for bad in ["", "yesterday", "2023-99-99"] {
         let answer = world.get(&format!("/sites/1/browse?at={bad}")).await;
-        assert_eq!(answer.status, StatusCode::NOT_FOUND);
+        assert_eq!(answer.location(), format!("/sites/1?at={bad}#at"));
     }
 }
 
@@ -497,6 +538,9 @@ async fn what_is_not_there_is_said() {
     for path in ["/nothing", "/sites/99", "/sites/x", "/sites/1/nothing", "/assets/../Cargo.toml"] {
         assert_eq!(world.get(path).await.status, StatusCode::NOT_FOUND, "{path}");
     }
+    assert!(world.get("/sites/99").await.body.contains("There is no site number 99."));
+    let in_japanese = world.get_as("/sites/99", "nenrin_lang=ja").await.body;
+    assert!(in_japanese.contains("お探しのものは") && in_japanese.contains("site number 99"));
 }
 
 #[tokio::test]

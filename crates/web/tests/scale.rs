@@ -10,8 +10,8 @@ mod support;
 use std::{sync::Arc, time::Instant};
 
 use nenrin_state::{
-    Change, Discovered, Outcome, PageId, PageUpdate, SiteId, SqliteState, State, VersionRow,
-    VisitCommit,
+    Change, Discovered, Estimate, Outcome, PageId, PageUpdate, SiteId, SqliteState, State,
+    VersionRow, VisitCommit,
 };
 use nenrin_web::{ReplayBase, StoreSummary, WebApp, WebOptions};
 use support::{FakeControl, NOW_S, World, conditions, url};
@@ -117,6 +117,9 @@ async fn ask_for(world: &World) -> Vec<String> {
         "/api/v1/visits?limit=1000",
         "/api/v1/sites/1/pages?limit=1000",
         "/api/v1/sites/1/troubles",
+        "/api/v1/sites/1/order",
+        "/api/v1/order",
+        "/api/v1/incidents",
         "/api/v1/versions?url=https://s1.example/",
     ]
     .map(str::to_owned)
@@ -221,6 +224,7 @@ fn visit(
         new_tops: Vec::new(),
         trapped: 0,
         links: None,
-        importance_percent: None,
+        importance_percent: Some(1 + (number % 97) as u32 * 7),
+        estimate: Some(Estimate::new(0.01, 0.4)),
     }))
 }

@@ -14,6 +14,7 @@ mod rounds;
 mod schedules;
 mod servers;
 mod visits;
+mod weighing;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -189,6 +190,7 @@ impl Crawl {
                 self.stopping = true;
                 self.keep_all(&mut out);
                 self.keep_learnt(&mut out);
+                self.weigh_all(usize::MAX, &mut out);
                 self.keep_order(&mut out);
             }
             Event::Room(room) => self.no_room = !room,

@@ -14,7 +14,7 @@ use nenrin_state::{
 };
 use nenrin_urls::CanonicalUrl;
 
-use super::{Crawl, Task};
+use super::{Crawl, Task, weighing::Weighing};
 use crate::Command;
 
 /// Known pages compared with the state at once.
@@ -35,7 +35,7 @@ const KEEP_PAGES: usize = 1_000;
 /// The crawl order and how far it has been told.
 pub(super) struct Ordering {
     strategy: Strategy,
-    order: Box<dyn CrawlOrder + Send>,
+    pub(super) order: Box<dyn CrawlOrder + Send>,
     /// A bit for each page that the order was told of as collected.
     collected: Vec<u64>,
     telling: Telling,
@@ -62,6 +62,7 @@ pub(super) struct Ordering {
     /// Servers with so many of these that others were looked for, and none found.
     barren: BTreeSet<ServerId>,
     unkept: usize,
+    pub(super) weighing: Weighing,
 }
 
 /// How far the crawl order has been told, and what it holds.
@@ -118,20 +119,21 @@ impl Ordering {
             aside: BTreeMap::new(),
             barren: BTreeSet::new(),
             unkept: 0,
+            weighing: Weighing::default(),
         }
     }
 
-    fn known(&self) -> u32 {
+    pub(super) fn known(&self) -> u32 {
         self.order.known() as u32
     }
 
     /// The order's number of a page, if it was told of it.
-    fn index(&self, nth: u32) -> Option<PageIndex> {
+    pub(super) fn index(&self, nth: u32) -> Option<PageIndex> {
         let index = nth.checked_sub(1)?;
         (index < self.known()).then_some(PageIndex(index))
     }
 
-    fn is_collected(&self, page: PageIndex) -> bool {
+    pub(super) fn is_collected(&self, page: PageIndex) -> bool {
         let word = self.collected.get(page.0 as usize / 64);
         word.is_some_and(|word| word >> (page.0 % 64) & 1 == 1)
     }
@@ -188,6 +190,7 @@ impl Ordering {
         self.collected.capacity() * size_of::<u64>()
             + self.untold.capacity() * size_of::<u32>()
             + self.unread.capacity() * size_of::<PageLinks>()
+            + self.weighing.memory_bytes()
     }
 
     fn is_current(&self) -> bool {
@@ -227,13 +230,6 @@ impl Crawl {
             memory_bytes: (ordering.order.memory_bytes() + ordering.bookkeeping_bytes()) as u64,
             is_current: ordering.is_current(),
         }
-    }
-
-    /// How important the crawl order thinks a page, in percent of the mean of all known pages.
-    pub(super) fn importance_percent(&self, nth: u32) -> Option<u32> {
-        let index = self.ordering.index(nth)?;
-        let importance = self.ordering.order.importance(index)?;
-        Some((importance * 100.0).round().clamp(1.0, 1e9) as u32)
     }
 
     /// Loads what the order knew, or looks for pages that it was not told of.
@@ -333,6 +329,7 @@ impl Crawl {
     /// Links became known by a commit.
     pub(super) fn order_links(&mut self, linked: &Linked) {
         let ordering = &mut self.ordering;
+        ordering.weighing.collected();
         let page = ordering.index(linked.nth).filter(|_| ordering.is_current());
         let targets = ordering.indices(&linked.targets);
         match page {
@@ -398,7 +395,9 @@ impl Crawl {
             ordering.is_reading = true;
             out.push(Command::ReadLinks(Box::new(page)));
         }
-        if ordering.is_worth_keeping() {
+        let is_worth_keeping = ordering.is_worth_keeping();
+        self.weigh_again(out);
+        if is_worth_keeping {
             self.keep_order(out);
         }
     }

@@ -7,7 +7,9 @@ use nenrin_state::{
 
 use nenrin_structure::Seen;
 
-use super::{Crawl, Door, SiteSchedule, planned::end_choice, servers::gives_up};
+use super::{
+    Crawl, Door, SiteSchedule, planned::end_choice, servers::gives_up, weighing::LOOKS_MAX,
+};
 use crate::{
     Command, RoundReport,
     round::{RoundState, Scan},
@@ -178,14 +180,20 @@ impl Crawl {
     }
 
     pub(super) fn end_rounds(&mut self, now_ms: i64, out: &mut Vec<Command>) {
+        let mut is_any_over = false;
         for state in self.rounds.values_mut() {
             if state.is_over() && !state.ending {
                 state.ending = true;
+                is_any_over = true;
                 let skips = end_choice(state, out);
                 let (round, site) = (state.round.id, state.round.site);
                 let end = RoundEnd { round, site, at_s: now_ms / 1000, skips };
                 out.push(Command::Commit { ticket: None, change: Change::RoundEnd(end) });
             }
+        }
+        // Whoever waits for the round may end right after it.
+        if is_any_over {
+            self.weigh_all(LOOKS_MAX, out);
         }
     }
 

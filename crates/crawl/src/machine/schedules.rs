@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use nenrin_revisit::{DAY_S, Found, PageRevisitScheduler, is_open, next_turn_s};
-use nenrin_state::{Change, DuePage, Outcome, ServerId, Site, SiteId, VisitCommit};
+use nenrin_state::{Change, DuePage, Estimate, Outcome, ServerId, Site, SiteId, VisitCommit};
 
 use super::Crawl;
 use crate::{Answer, Command};
@@ -269,6 +269,7 @@ impl Crawl {
         visit.update.due_s = Some(planned.due_s);
         visit.update.history = planned.history;
         visit.update.failures = planned.failures;
+        visit.estimate = planned.rate.map(|(rate, confidence)| Estimate::new(rate, confidence));
         if let Some(bytes) = schedule.scheduler.keep() {
             let change = Change::Shared { site: due.site, bytes };
             out.push(Command::Commit { ticket: None, change });

@@ -74,7 +74,8 @@ impl Crawl {
             discovered,
             new_tops,
             trapped,
-            importance_percent: self.importance_percent(page.nth),
+            importance_percent: self.weigh(page.nth),
+            estimate: None,
             links: answer.filter(|_| outcome == Outcome::Changed).map(links_of),
         };
         if let (Some(answer), Outcome::Changed) = (answer, outcome) {

@@ -11,6 +11,7 @@ use std::{
     },
 };
 
+use nenrin_order::Strategy;
 use nenrin_revisit::RevisitSettings;
 use nenrin_structure::RoundsBy;
 use serde::Serialize;
@@ -21,6 +22,11 @@ use crate::LabError;
 /// Policies of the worlds whose pages have times of their own.
 const POLICIES: [&str; 5] =
     ["auto", "mle.mix(0.1-10,2nd=7d)", "aimd(d=1d,r=0.5)", "every(3d)", "nutch(7d)"];
+
+/// Orders in which new pages are collected.
+const ORDERS: [Strategy; 3] = [Strategy::Auto, Strategy::BreadthFirst, Strategy::IprDl1];
+
+const NIGHTS: &str = "22:00-06:00 Asia/Tokyo";
 
 /// What many seeds came to.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -53,15 +59,16 @@ pub fn small_world(seed: u64) -> CrawlOptions {
         pages: 30,
         time_s: 30 * 86_400,
         period_s: 3 * 86_400,
-        rounds_by: RoundsBy::All,
+        rounds_by: RoundsBy::ALL[(seed / 2) as usize % RoundsBy::ALL.len()],
         continuous,
-        window: None,
+        window: if seed % 13 == 4 { NIGHTS.parse().ok() } else { None },
         delay_ms: (seed % 11 == 5).then_some(30_000),
         faults: 0.02,
         crashes: 6,
         oddities: true,
         robots_changes: true,
         servers_kept: Some((seed % 10) as usize),
+        order: ORDERS[(seed / 3) as usize % ORDERS.len()],
         ..CrawlOptions::default()
     }
 }
@@ -134,6 +141,18 @@ mod tests {
         assert_eq!(report.failing, Vec::new());
         assert_eq!(report.worlds, seeds);
         assert!(report.visits > seeds * 300, "{report:?}");
+    }
+
+    #[test]
+    fn every_way_of_collecting_has_its_worlds() {
+        let worlds: Vec<CrawlOptions> = (1..=100).map(small_world).collect();
+        assert!(worlds.iter().any(|world| world.window.is_some()));
+        for by in RoundsBy::ALL {
+            assert!(worlds.iter().any(|world| world.rounds_by == by && world.continuous.is_none()));
+        }
+        for order in ORDERS {
+            assert!(worlds.iter().any(|world| world.order == order));
+        }
     }
 
     #[test]

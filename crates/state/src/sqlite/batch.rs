@@ -7,7 +7,7 @@ use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::{
     bags::Entered, commit::counts_text, due::Moves, log, overview::DaySums, portion::Logged,
-    schedule,
+    schedule, worth::WorthSums,
 };
 use crate::{
     Outcome, PageId, PullForward, RoundCounts, ServerId, SiteCounts, SiteId, VersionRow,
@@ -128,6 +128,7 @@ pub(super) struct Sums {
     sites: BTreeMap<SiteId, SiteCounts>,
     rounds: BTreeMap<i64, RoundCounts>,
     days: DaySums,
+    pub(super) worth: WorthSums,
 }
 
 impl Sums {
@@ -137,6 +138,9 @@ impl Sums {
 
     pub(super) fn count_visit(&mut self, visit: &VisitCommit, new_pages: u64) {
         self.days.count_visit(visit);
+        if visit.version.as_ref().is_some_and(VersionRow::is_significant) {
+            self.worth.count_significant(visit.site);
+        }
         let site = self.sites.entry(visit.site).or_default();
         site.visits += 1;
         site.versions += u64::from(visit.version.is_some());
@@ -156,6 +160,9 @@ impl Sums {
 
     pub(super) fn count_adopted(&mut self, site: SiteId, row: &VersionRow) {
         self.days.count_adopted(site, row);
+        if row.is_significant() {
+            self.worth.count_significant(site);
+        }
         let site = self.sites.entry(site).or_default();
         site.versions += 1;
         site.raw_bytes += row.bytes;
@@ -163,6 +170,7 @@ impl Sums {
 
     fn write(&self, t: &Transaction<'_>) -> rusqlite::Result<()> {
         self.days.write(t)?;
+        self.worth.write(t)?;
         for (site, counts) in &self.sites {
             t.prepare_cached(
                 "UPDATE sites SET pages = pages + ?2, visits = visits + ?3,

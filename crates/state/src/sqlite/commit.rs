@@ -10,12 +10,13 @@ use super::{
     known::{Known, KnownKey},
     learnt, links,
     portion::Logged,
-    read, rows, schedule, structure, validators,
+    read, rows, schedule, structure, taken, validators,
+    worth::{self, Part},
 };
 use crate::{
-    Change, Committed, Discovered, DuePage, NewPage, Outcome, PageId, PageRecord, RobotsCopy,
-    Round, RoundCounts, ServerId, ServerPace, Site, SiteConditions, SiteId, StateError, VersionRow,
-    VisitCommit,
+    Change, Committed, Discovered, DuePage, NewPage, Outcome, PageId, PageRecord, Reading,
+    RobotsCopy, Round, RoundCounts, ServerId, ServerPace, Site, SiteConditions, SiteId, StateError,
+    VersionRow, VisitCommit,
 };
 
 pub(super) fn add_site(
@@ -70,13 +71,13 @@ fn change_site(
     enter_tops(b, site, conditions, now_s)?;
     let was = before.is_some_and(|site| site.conditions.schedule.continuous().is_some());
     match (was, conditions.schedule.continuous().is_some()) {
-        (false, true) => schedule::schedule_site(t, &mut b.moves, site, now_s)?,
+        (false, true) => schedule::schedule_site(b, site, now_s)?,
         (true, false) => {
             schedule::unschedule_site(t, b.bucket_s, site)?;
             // Pages that other sites know as well keep a time of their own there.
             for other in read::sites(t)? {
                 if other.conditions.schedule.continuous().is_some() {
-                    schedule::schedule_site(t, &mut b.moves, other.id, now_s)?;
+                    schedule::schedule_site(b, other.id, now_s)?;
                 }
             }
         }
@@ -187,6 +188,7 @@ pub(super) fn commit(
             Change::Links { page, links: urls } => {
                 committed.linked.extend(links::read_outside(t, *page, urls, known)?);
             }
+            Change::Weighed(pages) => worth::weigh(t, &mut b.sums.worth, pages)?,
             Change::Order(bytes) => links::keep_order(t, bytes)?,
             Change::Structure(kept) => structure::keep(t, kept)?,
             Change::Shared { site, bytes } => schedule::keep_shared(t, *site, bytes)?,
@@ -203,6 +205,39 @@ pub(super) fn commit(
         }
     }
     Ok(committed)
+}
+
+/// Visits of another collection, with pages that may be new.
+pub(super) fn take_in(
+    t: &Transaction<'_>,
+    bucket_s: i64,
+    visits: Vec<(Discovered, VisitCommit)>,
+    now_s: i64,
+    known: &Known,
+    fresh: &mut Vec<(KnownKey, u32, u32)>,
+) -> Result<(), Refusal> {
+    let mut batch = Batch::new(t, bucket_s)?;
+    let b = &mut batch;
+    for (found, mut visit) in visits {
+        let server = b.server(&found.url)?;
+        let first = read::first_number(server, &found.url);
+        match place(t, first, found.url.path_and_query())? {
+            Place::Free(page) if taken::is_plain(&visit) => {
+                visit.page = page;
+                taken::enter(b, &found, &visit, now_s)?;
+            }
+            Place::Known(page) | Place::Free(page) => {
+                discover(b, visit.site, &found, now_s)?;
+                visit.page = page;
+                update_page(b, &visit, true)?;
+                let before = fresh.len();
+                commit_visit(b, &visit, known, fresh)?;
+                let places = links::Places { site: visit.site, known, fresh: &fresh[before..] };
+                links::visited(t, &visit, &places)?;
+            }
+        }
+    }
+    Ok(batch.finish()?)
 }
 
 fn commit_visit(
@@ -241,11 +276,20 @@ fn commit_visit(
     Ok(new_pages)
 }
 
+/// What a visit's commit must know of its page, then the columns of its [`Part`].
+const BEFORE: &str = "SELECT due_s, visited_s, version, site, importance, rate, sure, turn
+    FROM pages WHERE id = ?1";
+
 fn update_page(b: &mut Batch<'_>, visit: &VisitCommit, is_imported: bool) -> rusqlite::Result<()> {
     let (t, update) = (b.t, &visit.update);
-    let (due_before, visited_before, version_before): (Option<i64>, Option<i64>, Option<i64>) = t
-        .prepare_cached("SELECT due_s, visited_s, version FROM pages WHERE id = ?1")?
-        .query_row([visit.page.0], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    let (due_before, visited_before, version_before, worth): (
+        Option<i64>,
+        Option<i64>,
+        Option<i64>,
+        Part,
+    ) = t.prepare_cached(BEFORE)?.query_row([visit.page.0], |row| {
+        Ok((row.get(0)?, row.get(1)?, row.get(2)?, Part::read(row, 3)?))
+    })?;
     if visit.outcome == Outcome::Gone && version_before.is_some() {
         t.prepare_cached("INSERT OR IGNORE INTO gone VALUES (?1, ?2)")?
             .execute(params![visit.page.0, visit.at_s])?;
@@ -253,11 +297,13 @@ fn update_page(b: &mut Batch<'_>, visit: &VisitCommit, is_imported: bool) -> rus
     if is_imported && visited_before.is_some_and(|last_s| visit.at_s < last_s) {
         return add_to_past(t, visit);
     }
+    let now = worth_now(b, visit, worth, is_imported)?;
+    b.sums.worth.replace(&worth, &now);
     t.prepare_cached(
         "UPDATE pages SET visited_s = ?2, outcome = ?3, due_s = ?4, visits = visits + 1,
             changes = changes + ?5, significant = significant + ?13, failures = ?6, etag = ?7,
             last_modified = ?8, mark = ?9, bytes = ?10, version = COALESCE(?11, version),
-            history = ?12, importance = COALESCE(?14, importance)
+            history = ?12, importance = ?14, rate = ?15, sure = ?16, turn = ?17
          WHERE id = ?1",
     )?
     .execute(params![
@@ -274,13 +320,36 @@ fn update_page(b: &mut Batch<'_>, visit: &VisitCommit, is_imported: bool) -> rus
         visit.version.as_ref().map(|v| v.version as i64),
         Some(&update.history).filter(|h| !h.is_empty()),
         u8::from(visit.version.as_ref().is_some_and(VersionRow::is_significant)),
-        visit.importance_percent,
+        now.importance_percent,
+        now.estimate.map(|estimate| estimate.rate_micros),
+        now.estimate.map(|estimate| estimate.confidence_percent),
+        now.turn,
     ])?;
     b.forget_pull(visit.page)?;
     match visited_before {
         Some(_) => b.moves.go(visit.page, due_before, update.due_s),
         None => b.moves.first_visited(visit.page, due_before, update.due_s),
     }
+}
+
+/// A page's part in the sums after a visit.
+fn worth_now(
+    b: &mut Batch<'_>,
+    visit: &VisitCommit,
+    before: Part,
+    is_imported: bool,
+) -> rusqlite::Result<Part> {
+    // What is imported was collected in an order that nobody here chose.
+    let is_first = before.turn == 0 && visit.version.is_some() && !is_imported;
+    Ok(Part {
+        site: before.site,
+        importance_percent: visit.importance_percent.unwrap_or(before.importance_percent),
+        estimate: match visit.outcome {
+            Outcome::Gone => None,
+            _ => visit.estimate.or(before.estimate),
+        },
+        turn: if is_first { b.sums.worth.next_turn(b.t, before.site)? } else { before.turn },
+    })
 }
 
 /// A visit before the last one.
@@ -301,17 +370,7 @@ fn insert_version(b: &mut Batch<'_>, page: PageId, row: &VersionRow) -> rusqlite
     let mime = b.mime(&row.mime)?;
     let is_first =
         !b.t.prepare_cached("SELECT 1 FROM versions WHERE page = ?1 LIMIT 1")?.exists([page.0])?;
-    let inserted =
-        b.t.prepare_cached("INSERT OR IGNORE INTO versions VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?
-            .execute(params![
-            page.0,
-            row.at_s,
-            row.version as i64,
-            row.status,
-            mime,
-            row.bytes as i64,
-            row.changed_permille,
-        ])?;
+    let inserted = enter_version(b.t, page, row, mime)?;
     // What was denied stays so, whoever finds it again.
     let is_denied = || b.t.prepare_cached("SELECT 1 FROM denied WHERE page = ?1")?.exists([page.0]);
     if is_first
@@ -321,6 +380,25 @@ fn insert_version(b: &mut Batch<'_>, page: PageId, row: &VersionRow) -> rusqlite
         b.entered.key(page, &url.key());
     }
     Ok(inserted > 0)
+}
+
+pub(super) fn enter_version(
+    t: &Transaction<'_>,
+    page: PageId,
+    row: &VersionRow,
+    mime: i64,
+) -> rusqlite::Result<usize> {
+    t.prepare_cached("INSERT OR IGNORE INTO versions VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?.execute(
+        params![
+            page.0,
+            row.at_s,
+            row.version as i64,
+            row.status,
+            mime,
+            row.bytes as i64,
+            row.changed_permille,
+        ],
+    )
 }
 
 fn update_robots(
@@ -403,12 +481,12 @@ fn discover(
             }
             enter_member(b, site, page, found)?;
             if let Some(due_s) = due_s {
-                schedule::schedule_page(t, &mut b.moves, site, page, found.depth, due_s)?;
+                schedule::schedule_page(b, site, page, found.depth, due_s)?;
             }
             read::page_by_id(t, page)?
         }
         Place::Free(page) => {
-            let nth = links::enter(t, page)?;
+            let nth = links::enter(t, page, Reading::New)?;
             t.prepare_cached(
                 "INSERT INTO pages (id, path, site, discovered_s, due_s, nth)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
@@ -434,7 +512,7 @@ fn discover(
     Ok((Some(NewPage { due: DuePage { page, site, depth, hops, pulled: false } }), nth))
 }
 
-fn enter_member(
+pub(super) fn enter_member(
     b: &mut Batch<'_>,
     site: SiteId,
     page: PageId,

@@ -55,8 +55,9 @@ fn reading(number: u8) -> Reading {
 }
 
 /// Gives a page that just became known its place.
-pub(super) fn enter(t: &Transaction<'_>, page: PageId) -> rusqlite::Result<u32> {
-    t.prepare_cached("INSERT INTO found (page, reading) VALUES (?1, 0)")?.execute([page.0])?;
+pub(super) fn enter(t: &Transaction<'_>, page: PageId, reading: Reading) -> rusqlite::Result<u32> {
+    t.prepare_cached("INSERT INTO found (page, reading) VALUES (?1, ?2)")?
+        .execute(params![page.0, number(reading)])?;
     let nth = t.last_insert_rowid();
     u32::try_from(nth).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(0, nth))
 }
@@ -106,10 +107,17 @@ pub(super) fn visited(
     match &visit.links {
         Some(urls) => keep(t, nth, urls, |url| places.get(t, url)),
         None => {
-            let got = visit.version.is_some() || visit.outcome == Outcome::Changed;
-            set_reading(t, nth, if got { Reading::Unread } else { Reading::Tried })?;
+            set_reading(t, nth, without_links(visit))?;
             Ok(None)
         }
+    }
+}
+
+/// What a visit that could not tell its links leaves its page as.
+pub(super) fn without_links(visit: &VisitCommit) -> Reading {
+    match visit.version.is_some() || visit.outcome == Outcome::Changed {
+        true => Reading::Unread,
+        false => Reading::Tried,
     }
 }
 

@@ -4,6 +4,7 @@ mod bags;
 mod batch;
 mod commit;
 mod due;
+mod incidents;
 mod known;
 mod learnt;
 mod links;
@@ -18,7 +19,9 @@ mod removal;
 mod rows;
 mod schedule;
 mod structure;
+mod taken;
 mod validators;
+mod worth;
 
 use std::{
     path::{Path, PathBuf},
@@ -33,10 +36,11 @@ use rusqlite::Connection;
 
 use crate::{
     Change, Committed, DayCounts, DayQuery, Discovered, DueLoad, DuePage, DueQuery, FoundPage,
-    KeptVersion, LogQuery, PageFilter, PageId, PageLinks, PageRecord, PathQuery, PruneRow, Removal,
-    RemovalRow, Round, ServerId, ServerRecord, Site, SiteConditions, SiteId, SitePages, SiteServer,
-    SiteSums, Skips, State, StateError, StateStats, TreeEntry, TroubleGroup, VersionQuery,
-    VersionRow, VisitFilter, VisitRow,
+    Incident, KeptVersion, KindSums, LogQuery, OrderCurve, PageFilter, PageId, PageLinks,
+    PageRecord, PathQuery, PruneRow, Removal, RemovalRow, Round, ServerId, ServerRecord, Site,
+    SiteConditions, SiteId, SitePages, SiteServer, SiteSums, SiteWorth, Skips, State, StateError,
+    StateStats, TreeEntry, TroubleGroup, VersionQuery, VersionRow, VisitCommit, VisitFilter,
+    VisitRow,
 };
 
 /// The embedded state. One connection writes, another reads, so that the interface never waits for
@@ -250,6 +254,26 @@ impl State for SqliteState {
         self.read(|c| links::links(c, places))
     }
 
+    fn keep_incidents(&self, incidents: &[Incident]) -> Result<(), StateError> {
+        self.write("written", |t| Ok(incidents::keep(t, incidents)?))
+    }
+
+    fn end_incidents(&self, ids: &[String], now_s: i64) -> Result<(), StateError> {
+        self.write("written", |t| Ok(incidents::end(t, ids, now_s)?))
+    }
+
+    fn incidents(&self) -> Result<Vec<Incident>, StateError> {
+        self.read(incidents::all)
+    }
+
+    fn site_worth(&self) -> Result<Vec<SiteWorth>, StateError> {
+        self.read(worth::site_worth)
+    }
+
+    fn order_curve(&self, site: Option<SiteId>) -> Result<OrderCurve, StateError> {
+        self.read(|c| worth::order_curve(c, site))
+    }
+
     fn order(&self) -> Result<Vec<u8>, StateError> {
         self.read(links::order)
     }
@@ -310,8 +334,32 @@ impl State for SqliteState {
         self.write("written", |t| Ok(commit::make_known(t, self.bucket_s, site, pages, now_s)?))
     }
 
+    fn take_in(
+        &self,
+        visits: Vec<(Discovered, VisitCommit)>,
+        now_s: i64,
+    ) -> Result<(), StateError> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut fresh = Vec::new();
+        self.write("written", |t| {
+            commit::take_in(t, self.bucket_s, visits, now_s, &known, &mut fresh)
+        })?;
+        for (key, depth, nth) in fresh {
+            known.learn(key, depth, nth);
+        }
+        Ok(())
+    }
+
     fn page(&self, url: &CanonicalUrl) -> Result<Option<PageRecord>, StateError> {
         self.read(|c| read::page(c, url))
+    }
+
+    fn pages_of(&self, urls: &[&CanonicalUrl]) -> Result<Vec<Option<PageRecord>>, StateError> {
+        self.read(|c| {
+            // One look at the database instead of two for each.
+            let t = c.unchecked_transaction()?;
+            urls.iter().map(|url| read::page(&t, url)).collect()
+        })
     }
 
     fn pages(&self, filter: PageFilter) -> Result<Vec<PageRecord>, StateError> {
@@ -350,6 +398,10 @@ impl State for SqliteState {
 
     fn rounds(&self, site: Option<SiteId>, limit: usize) -> Result<Vec<Round>, StateError> {
         self.read(|c| read::rounds(c, site, limit))
+    }
+
+    fn round_began(&self, site: SiteId, after_s: i64, until_s: i64) -> Result<bool, StateError> {
+        self.read(|c| read::round_began(c, site, after_s, until_s))
     }
 
     fn visits(&self, filter: VisitFilter) -> Result<Vec<VisitRow>, StateError> {
@@ -407,6 +459,10 @@ impl State for SqliteState {
 
     fn site_sums(&self, since_day: i64) -> Result<Vec<SiteSums>, StateError> {
         self.read(|c| overview::site_sums(c, since_day))
+    }
+
+    fn kind_sums(&self, site: Option<SiteId>) -> Result<Vec<KindSums>, StateError> {
+        self.read(|c| overview::kind_sums(c, site))
     }
 
     fn visit_log(&self, query: LogQuery) -> Result<Vec<VisitRow>, StateError> {

@@ -71,6 +71,8 @@ pub(super) fn writer(path: &Path, bucket_s: i64) -> Result<Connection, StateErro
     super::prune::prepare(&connection).map_err(explain)?;
     super::links::prepare(&connection).map_err(explain)?;
     super::structure::prepare(&connection).map_err(explain)?;
+    super::incidents::prepare(&connection).map_err(explain)?;
+    super::worth::prepare(&connection).map_err(explain)?;
     Ok(connection)
 }
 

@@ -11,8 +11,8 @@ use super::{
     open, read, rows,
 };
 use crate::{
-    DayCounts, DayQuery, Outcome, PageId, PageRecord, PathQuery, ServerId, SiteId, SiteServer,
-    SiteSums, TreeEntry, VersionRow, VisitCommit,
+    BodyKind, DayCounts, DayQuery, KindSums, Outcome, PageId, PageRecord, PathQuery, ServerId,
+    SiteId, SiteServer, SiteSums, TreeEntry, VersionRow, VisitCommit,
 };
 
 const DAY_S: i64 = 86_400;
@@ -29,14 +29,25 @@ CREATE TABLE site_sums (
     site INTEGER PRIMARY KEY, received_bytes INTEGER NOT NULL, stored_bytes INTEGER NOT NULL);
 ";
 
+const KINDS: &str = "
+CREATE TABLE kind_sums (
+    site INTEGER NOT NULL, kind INTEGER NOT NULL, versions INTEGER NOT NULL,
+    received_bytes INTEGER NOT NULL, stored_bytes INTEGER NOT NULL,
+    PRIMARY KEY (site, kind)) WITHOUT ROWID;
+";
+
 /// Adds the tables of this file to a state that does not have them yet.
 pub(super) fn prepare(c: &Connection) -> rusqlite::Result<()> {
-    open::add_tables(c, "days", SCHEMA)
+    open::add_tables(c, "days", SCHEMA)?;
+    open::add_tables(c, "kind_sums", KINDS)
 }
 
-/// Sums of one commit by site and day.
+/// Sums of one commit by site and day, and by site and kind.
 #[derive(Default)]
-pub(super) struct DaySums(BTreeMap<(u32, i64), DayCounts>);
+pub(super) struct DaySums {
+    days: BTreeMap<(u32, i64), DayCounts>,
+    kinds: BTreeMap<(u32, BodyKind), (i64, i64, i64)>,
+}
 
 impl DaySums {
     pub(super) fn count_visit(&mut self, visit: &VisitCommit) {
@@ -55,6 +66,16 @@ impl DaySums {
                 stored_bytes: visit.stored_bytes,
             },
         );
+        if let Some(version) = &visit.version {
+            for site in [ALL_SITES, visit.site.0] {
+                let sum = self.kinds.entry((site, BodyKind::of(&version.mime))).or_default();
+                *sum = (
+                    sum.0 + 1,
+                    sum.1 + visit.received_bytes as i64,
+                    sum.2 + visit.stored_bytes as i64,
+                );
+            }
+        }
     }
 
     pub(super) fn count_adopted(&mut self, site: SiteId, row: &VersionRow) {
@@ -64,7 +85,7 @@ impl DaySums {
 
     fn add(&mut self, site: SiteId, at_s: i64, counts: DayCounts) {
         for site in [ALL_SITES, site.0] {
-            let sum = self.0.entry((site, at_s.div_euclid(DAY_S))).or_default();
+            let sum = self.days.entry((site, at_s.div_euclid(DAY_S))).or_default();
             sum.visits += counts.visits;
             sum.versions += counts.versions;
             sum.troubles += counts.troubles;
@@ -75,7 +96,15 @@ impl DaySums {
     }
 
     pub(super) fn write(&self, t: &Transaction<'_>) -> rusqlite::Result<()> {
-        for (&(site, day), sum) in &self.0 {
+        for (&(site, kind), sum) in &self.kinds {
+            t.prepare_cached(
+                "INSERT INTO kind_sums VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO UPDATE SET
+                    versions = versions + ?3, received_bytes = received_bytes + ?4,
+                    stored_bytes = stored_bytes + ?5",
+            )?
+            .execute(params![site, kind as u8, sum.0, sum.1, sum.2])?;
+        }
+        for (&(site, day), sum) in &self.days {
             t.prepare_cached(
                 "INSERT INTO days VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
                  ON CONFLICT DO UPDATE SET visits = visits + ?3, versions = versions + ?4,
@@ -128,6 +157,25 @@ pub(super) fn days(c: &Connection, query: DayQuery) -> rusqlite::Result<Vec<DayC
         },
     )?
     .collect()
+}
+
+pub(super) fn kind_sums(c: &Connection, site: Option<SiteId>) -> rusqlite::Result<Vec<KindSums>> {
+    let mut query = c.prepare_cached(
+        "SELECT kind, versions, received_bytes, stored_bytes FROM kind_sums WHERE site = ?1
+         ORDER BY kind",
+    )?;
+    let mut found = query.query([site.map_or(ALL_SITES, |site| site.0)])?;
+    let mut sums = Vec::new();
+    while let Some(row) = found.next()? {
+        let kind = BodyKind::ALL.get(usize::from(row.get::<_, u8>(0)?)).copied();
+        sums.push(KindSums {
+            kind: kind.unwrap_or(BodyKind::Other),
+            versions: rows::unsigned(row, 1)?,
+            received_bytes: rows::unsigned(row, 2)?,
+            stored_bytes: rows::unsigned(row, 3)?,
+        });
+    }
+    Ok(sums)
 }
 
 pub(super) fn site_sums(c: &Connection, since_day: i64) -> rusqlite::Result<Vec<SiteSums>> {

@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{
     bags::{self, List, Walk},
-    due, learnt, rows,
+    due, learnt, rows, worth,
 };
 use crate::{
     DuePage, PageFilter, PageId, PageRecord, Round, ServerId, ServerRecord, Site, SiteId,
@@ -242,6 +242,18 @@ pub(super) fn rounds(
     .collect()
 }
 
+pub(super) fn round_began(
+    c: &Connection,
+    site: SiteId,
+    after_s: i64,
+    until_s: i64,
+) -> rusqlite::Result<bool> {
+    c.prepare_cached(
+        "SELECT EXISTS (SELECT 1 FROM rounds WHERE site = ?1 AND started_s > ?2 AND started_s <= ?3)",
+    )?
+    .query_row(params![site.0, after_s, until_s], |row| row.get(0))
+}
+
 pub(super) fn stats(c: &Connection) -> rusqlite::Result<StateStats> {
     let mut stats = c.query_row(
         "SELECT COUNT(*), TOTAL(visits), TOTAL(versions), TOTAL(raw_bytes) FROM sites",
@@ -292,6 +304,7 @@ pub(super) fn check(c: &Connection, bucket_s: i64) -> rusqlite::Result<Vec<Strin
         ("SELECT COUNT(*) FROM found f WHERE (f.reading = 3)
             <> EXISTS (SELECT 1 FROM links l WHERE l.nth = f.nth)",
          "pages are read for links that are not kept"),
+        (worth::LAW, "sites have sums of rates and importance that are not their pages'"),
     ];
     for (sql, what) in laws {
         let found: i64 = c.query_row(sql, [], |row| row.get(0))?;

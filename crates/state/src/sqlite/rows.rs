@@ -5,14 +5,15 @@ use rusqlite::{Row, types::Type};
 
 use super::validators;
 use crate::{
-    ContentMark, DuePage, Outcome, PageId, PageRecord, Removal, RobotsCopy, Round, ServerId,
-    ServerRecord, Site, SiteCounts, SiteId, VersionRow,
+    ContentMark, DuePage, Estimate, Outcome, PageId, PageRecord, Removal, RobotsCopy, Round,
+    ServerId, ServerRecord, Site, SiteCounts, SiteId, VersionRow,
 };
 
 /// The columns that [`page`] reads, in its order.
 pub(super) const PAGE: &str = "p.id, s.name || p.path, p.site, p.discovered_s, p.visited_s, \
     p.outcome, p.due_s, p.visits, p.changes, p.failures, p.etag, p.last_modified, p.mark, p.bytes, \
-    p.version, p.history, p.significant, p.nth, p.importance";
+    p.version, p.history, p.significant, p.nth, p.importance, \
+    p.rate, p.sure";
 
 /// The join that [`PAGE`] needs: the server's number stands in the page's.
 pub(super) const PAGE_SERVER: &str = "JOIN servers s ON s.id = p.id >> 39";
@@ -31,6 +32,7 @@ pub(super) fn page(row: &Row<'_>) -> rusqlite::Result<PageRecord> {
         significant: row.get(16)?,
         nth: row.get(17)?,
         importance_percent: row.get(18)?,
+        estimate: estimate(row, 19)?,
         failures: row.get(9)?,
         etag: validators::etag(row, 10)?,
         last_modified: validators::date(row, 11)?,
@@ -41,14 +43,20 @@ pub(super) fn page(row: &Row<'_>) -> rusqlite::Result<PageRecord> {
     })
 }
 
+/// A rate and how sure it is.
+pub(super) fn estimate(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<Estimate>> {
+    let (rate, sure): (Option<u32>, Option<u8>) = (row.get(at)?, row.get(at + 1)?);
+    Ok(rate.map(|rate_micros| Estimate { rate_micros, confidence_percent: sure.unwrap_or(0) }))
+}
+
 /// [`PAGE`], then site, depth, hops and whether it was pulled forward.
 pub(super) fn due_page(row: &Row<'_>) -> rusqlite::Result<DuePage> {
     Ok(DuePage {
         page: page(row)?,
-        site: SiteId(row.get(19)?),
-        depth: row.get(20)?,
-        hops: row.get(21)?,
-        pulled: row.get(22)?,
+        site: SiteId(row.get(21)?),
+        depth: row.get(22)?,
+        hops: row.get(23)?,
+        pulled: row.get(24)?,
     })
 }
 

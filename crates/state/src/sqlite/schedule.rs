@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use super::{
+    batch::Batch,
     due::{self, Moves, NEW_BUCKET},
     read::count,
     rows,
+    worth::{self, Part},
 };
 use crate::{
     DueCursor, DueLoad, DuePage, DueQuery, PageId, PullForward, ServerId, ServerRecord, SiteId,
@@ -37,13 +39,14 @@ pub(super) fn is_continuous(t: &Transaction<'_>, site: SiteId) -> rusqlite::Resu
 
 /// Gives a page that has no time of its own one, kept by this site.
 pub(super) fn schedule_page(
-    t: &Transaction<'_>,
-    moves: &mut Moves<'_>,
+    b: &mut Batch<'_>,
     site: SiteId,
     page: PageId,
     depth: u32,
     due_s: i64,
 ) -> rusqlite::Result<()> {
+    let t = b.t;
+    let before = worth::part(t, page)?;
     let visited: Option<bool> = t
         .prepare_cached(
             "UPDATE pages SET due_s = ?2, site = ?3 WHERE id = ?1 AND due_s IS NULL
@@ -51,20 +54,26 @@ pub(super) fn schedule_page(
         )?
         .query_row(params![page.0, due_s, site.0], |row| row.get(0))
         .optional()?;
-    match visited {
-        Some(true) => moves.go(page, None, Some(due_s)),
-        Some(false) => moves.enter_new(page, depth, due_s),
-        None => Ok(()),
+    let Some(is_visited) = visited else { return Ok(()) };
+    b.sums.worth.replace(&before, &Part { site, ..before });
+    match is_visited {
+        true => b.moves.go(page, None, Some(due_s)),
+        false => b.moves.enter_new(page, depth, due_s),
     }
 }
 
 /// Gives every page of a site a time of its own, where it has none.
-pub(super) fn schedule_site(
-    t: &Transaction<'_>,
-    moves: &mut Moves<'_>,
-    site: SiteId,
-    now_s: i64,
-) -> rusqlite::Result<()> {
+pub(super) fn schedule_site(b: &mut Batch<'_>, site: SiteId, now_s: i64) -> rusqlite::Result<()> {
+    let t = b.t;
+    let mut others = t.prepare(&format!(
+        "SELECT {} FROM pages WHERE due_s IS NULL AND site <> ?1
+            AND id IN (SELECT page FROM members WHERE site = ?1)",
+        Part::COLUMNS
+    ))?;
+    for before in others.query_map([site.0], |row| Part::read(row, 0))? {
+        let before = before?;
+        b.sums.worth.replace(&before, &Part { site, ..before });
+    }
     let mut update = t.prepare(
         "UPDATE pages SET due_s = MAX(?2, COALESCE(visited_s, 0) + ?3), site = ?1
          WHERE due_s IS NULL AND id IN (SELECT page FROM members WHERE site = ?1)
@@ -75,8 +84,8 @@ pub(super) fn schedule_site(
     while let Some(row) = changed.next()? {
         let (page, due_s) = (PageId(row.get(0)?), row.get(1)?);
         match row.get(2)? {
-            true => moves.go(page, None, Some(due_s))?,
-            false => moves.enter_new(page, row.get(3)?, due_s)?,
+            true => b.moves.go(page, None, Some(due_s))?,
+            false => b.moves.enter_new(page, row.get(3)?, due_s)?,
         }
     }
     Ok(())

@@ -228,8 +228,7 @@ impl<'a, 's> FrameWriter<'a, 's> {
             return None;
         }
         let recoded = recode::recode(body, recoding, self.options.recode_cap)?;
-        let saved = body.len().checked_sub(recoded.len())?;
-        if saved < body.len() / 32 {
+        if !recode::is_worth_it(body, &recoded) {
             return None;
         }
         if slow {

@@ -4,16 +4,18 @@
 //! decoders are foreign code on hostile input: their panics are caught and mean "as it was".
 
 mod deflate;
+mod foreign;
 mod gif;
 mod jpeg;
 mod lzma;
 mod png;
 mod rows;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 pub(crate) use self::deflate::gzip_plain;
+use self::foreign::guarded;
+pub use self::foreign::panic_is_expected;
 use crate::wire::Malformed;
 
 /// Smaller bodies gain too little.
@@ -96,6 +98,11 @@ impl Recoding {
     }
 }
 
+/// Whether a picture became so much smaller that its readers may wait for it.
+pub(crate) fn is_worth_it(body: &[u8], recoded: &[u8]) -> bool {
+    body.len().checked_sub(recoded.len()).is_some_and(|saved| saved >= body.len() / 32)
+}
+
 /// Rewrites a body, if it can be undone exactly and within `cap`.
 pub(crate) fn recode(body: &[u8], recoding: Recoding, cap: Duration) -> Option<Vec<u8>> {
     let work = || {
@@ -117,7 +124,7 @@ pub(crate) fn recode(body: &[u8], recoding: Recoding, cap: Duration) -> Option<V
         }
         (undone == body && undo_took <= cap).then_some(bytes)
     };
-    catch_unwind(AssertUnwindSafe(work)).ok().flatten()
+    guarded(work)
 }
 
 /// The time that this thread has worked. It decides about space, never about content.
@@ -139,10 +146,7 @@ fn spent() -> Duration {
 /// The body again. `code` is what the directory of the chunk says.
 pub(crate) fn restore(stored: &[u8], code: u8) -> Result<Vec<u8>, Malformed> {
     let recoding = Recoding::from_byte(code).ok_or(Malformed("unknown recoding"))?;
-    catch_unwind(AssertUnwindSafe(|| undo(stored, recoding)))
-        .ok()
-        .flatten()
-        .ok_or(Malformed("recoding cannot be undone"))
+    guarded(|| undo(stored, recoding)).ok_or(Malformed("recoding cannot be undone"))
 }
 
 fn undo(stored: &[u8], recoding: Recoding) -> Option<Vec<u8>> {

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use nenrin_store::{ContentBackend, NewVersion, Put, Store, StoreError, StoreOptions, VersionId};
+use nenrin_store::{
+    ContentBackend, NewVersion, Packing, Put, Store, StoreError, StoreOptions, VersionId,
+};
 use nenrin_urls::CanonicalUrl;
 
 /// One version as a test remembers it.
@@ -35,8 +37,17 @@ impl Kept {
         store: &Store,
         previous: Option<VersionId>,
     ) -> Result<Put, StoreError> {
+        self.put_packed(store, previous, Packing::Unknown)
+    }
+
+    pub(crate) fn put_packed(
+        &self,
+        store: &Store,
+        previous: Option<VersionId>,
+        packing: Packing<'_>,
+    ) -> Result<Put, StoreError> {
         let url = CanonicalUrl::parse(&self.url).unwrap();
-        store.put(&NewVersion {
+        let version = NewVersion {
             url: &url,
             group: self.group,
             visited_at_s: self.visited_at_s,
@@ -49,7 +60,8 @@ impl Kept {
             body: &self.body,
             truncated: None,
             previous,
-        })
+        };
+        store.put_packed(&version, packing)
     }
 
     pub(crate) fn check(&self, store: &Store, id: VersionId) {

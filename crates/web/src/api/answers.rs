@@ -1,8 +1,8 @@
 //! What the API answers, and the schema of each answer.
 
 use nenrin_state::{
-    Outcome, PageId, PageRecord, Removal, RemovalRow, ServerRecord, Site, SiteSums, VersionRow,
-    VisitRow,
+    Estimate, IncidentKind, OrderCurve, Outcome, PageId, PageRecord, Removal, RemovalRow,
+    ServerRecord, Site, SiteSums, SiteWorth, VersionRow, VisitRow,
 };
 use nenrin_urls::{CanonicalUrl, Server};
 use serde::Serialize;
@@ -18,13 +18,52 @@ pub(super) struct SiteAnswer {
     pub(super) site: Site,
     pub(super) received_bytes: u64,
     pub(super) stored_bytes: u64,
+    /// Of all its pages; the average known page has 1.
+    importance: f64,
+    /// Its part of the importance of all sites' pages.
+    importance_share: Option<f64>,
+    /// Estimated changes per day of its pages, on average.
+    rate_per_day: Option<f64>,
+    confidence: Option<f64>,
+}
+
+/// What is summed up of sites.
+pub(super) struct Sums {
+    pub(super) cost: Vec<SiteSums>,
+    pub(super) worth: Vec<SiteWorth>,
 }
 
 impl SiteAnswer {
-    pub(super) fn new(site: Site, sums: Option<&SiteSums>) -> Self {
-        let (received_bytes, stored_bytes) =
-            sums.map_or((0, 0), |sums| (sums.received_bytes, sums.stored_bytes));
-        Self { site, received_bytes, stored_bytes }
+    pub(super) fn new(site: Site, sums: &Sums) -> Self {
+        let cost = sums.cost.iter().find(|sums| sums.site == site.id);
+        let worth = sums.worth.iter().find(|sums| sums.site == site.id);
+        Self {
+            site,
+            received_bytes: cost.map_or(0, |sums| sums.received_bytes),
+            stored_bytes: cost.map_or(0, |sums| sums.stored_bytes),
+            importance: worth.map_or(0.0, SiteWorth::importance),
+            importance_share: worth.and_then(|own| own.share_of(&sums.worth)),
+            rate_per_day: worth.and_then(SiteWorth::mean_rate_per_day),
+            confidence: worth.and_then(SiteWorth::mean_confidence),
+        }
+    }
+}
+
+/// How well the order of collecting found the important pages first.
+#[derive(Serialize)]
+pub(super) struct OrderAnswer {
+    pages: u64,
+    collected: Vec<(f64, f64)>,
+    best: Vec<(f64, f64)>,
+}
+
+impl From<OrderCurve> for OrderAnswer {
+    fn from(curve: OrderCurve) -> Self {
+        Self {
+            pages: curve.collected.iter().map(|group| group.pages).sum(),
+            collected: OrderCurve::points(&curve.collected),
+            best: OrderCurve::points(&curve.best),
+        }
     }
 }
 
@@ -43,10 +82,16 @@ pub(super) struct PageAnswer {
     significant: u32,
     failures: u32,
     bytes: u64,
+    /// The average known page has 1.
+    importance: Option<f64>,
+    /// Estimated changes per day, after the last visit.
+    rate_per_day: Option<f64>,
+    confidence: Option<f64>,
 }
 
 impl From<PageRecord> for PageAnswer {
     fn from(page: PageRecord) -> Self {
+        let importance = page.importance();
         Self {
             id: page.id,
             url: page.url,
@@ -60,6 +105,9 @@ impl From<PageRecord> for PageAnswer {
             significant: page.significant,
             failures: page.failures,
             bytes: page.bytes,
+            importance,
+            rate_per_day: page.estimate.map(Estimate::rate_per_day),
+            confidence: page.estimate.map(Estimate::confidence),
         }
     }
 }
@@ -172,7 +220,9 @@ pub(super) const OUTCOMES: [&str; 6] =
     ["changed", "same", "not-modified", "gone", "refused", "failed"];
 
 /// The words for what can happen to a site besides a change.
-const INCIDENTS: [&str; 5] = ["failing", "blocked", "quota", "overflow", "signal-lost"];
+fn incident_words() -> [&'static str; IncidentKind::ALL.len()] {
+    IncidentKind::ALL.map(IncidentKind::as_str)
+}
 
 /// The schemas that the document refers to.
 pub(super) fn schemas() -> Value {
@@ -182,6 +232,14 @@ pub(super) fn schemas() -> Value {
         json!({"type": ["integer", "null"], "description": "seconds since the epoch, UTC"});
     let text = json!({"type": "string"});
     let outcome = json!({"type": "string", "enum": OUTCOMES});
+    let importance =
+        json!({"type": ["number", "null"], "description": "the average known page has 1"});
+    let rate = json!({"type": ["number", "null"], "description": "estimated changes per day"});
+    let share = json!({"type": ["number", "null"], "minimum": 0, "maximum": 1});
+    let point = json!({
+        "type": "array", "items": {"type": "number"},
+        "description": "share of the pages, share of their importance",
+    });
     let reason =
         json!({"type": "string", "minLength": 1, "maxLength": MAX_REASON_CHARS, "pattern": "\\S"});
     json!({
@@ -196,6 +254,8 @@ pub(super) fn schemas() -> Value {
             ("created_s", time.clone()), ("collected_s", maybe_time.clone()),
             ("paused", json!({"type": "boolean"})), ("counts", json!({"type": "object"})),
             ("received_bytes", whole.clone()), ("stored_bytes", whole.clone()),
+            ("importance", json!({"type": "number", "description": "of all its pages; the average known page has 1"})),
+            ("importance_share", share.clone()), ("rate_per_day", rate.clone()), ("confidence", share.clone()),
         ]),
         "Sites": list(reference("Site")),
         "Look": exactly(json!({
@@ -226,7 +286,7 @@ pub(super) fn schemas() -> Value {
         ]),
         "Incident": record(&[
             ("id", text.clone()),
-            ("event", json!({"type": "string", "enum": INCIDENTS})),
+            ("event", json!({"type": "string", "enum": incident_words()})),
             ("at_s", time.clone()), ("over_s", maybe_time.clone()),
             ("site", json!({"type": ["integer", "null"]})),
             ("name", text.clone()), ("detail", text.clone()),
@@ -257,6 +317,10 @@ pub(super) fn schemas() -> Value {
             ("discovered_s", time.clone()), ("visited_s", maybe_time.clone()), ("due_s", maybe_time.clone()),
             ("outcome", json!({"type": ["string", "null"]})), ("visits", whole.clone()),
             ("changes", whole.clone()), ("significant", whole.clone()), ("failures", whole.clone()), ("bytes", whole.clone()),
+            ("importance", importance.clone()), ("rate_per_day", rate.clone()), ("confidence", share.clone()),
+        ]),
+        "Order": record(&[
+            ("pages", whole.clone()), ("collected", list(point.clone())), ("best", list(point)),
         ]),
         "Learnt": list(record(&[
             ("server", text.clone()), ("notes", json!({"type": "object"})),

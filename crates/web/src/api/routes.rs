@@ -19,7 +19,8 @@ use url::form_urlencoded;
 use super::export;
 use super::{
     answers::{
-        LearntAnswer, PageAnswer, Portion, RemovalAnswer, SiteAnswer, StatsAnswer, VersionAnswer,
+        LearntAnswer, OrderAnswer, PageAnswer, Portion, RemovalAnswer, SiteAnswer, StatsAnswer,
+        Sums, VersionAnswer,
     },
     conditions,
     document::document,
@@ -150,9 +151,25 @@ const ROUTES: &[Route] = &[
         ..act("restoreSite", "/sites/{id}/restore", "Gives a hidden or denied site back", restore)
     },
     read(
+        "order",
+        "/order",
+        "How much of the importance the first pages collected hold, and the most they could",
+        &[],
+        "Order",
+        order,
+    ),
+    read(
+        "siteOrder",
+        "/sites/{id}/order",
+        "The same of one site's pages",
+        &[],
+        "Order",
+        site_order,
+    ),
+    read(
         "incidents",
         "/incidents",
-        "What people should know of, newest first, since the program was started",
+        "What people should know of, newest first",
         &[],
         "Incidents",
         incidents,
@@ -399,9 +416,12 @@ impl Call<'_> {
 
     fn shown(&self, site: SiteId) -> Result<SiteAnswer, WebError> {
         let site = site::find(self.app, &site.0.to_string())?;
-        let sums = self.app.state.site_sums(i64::MAX)?;
-        let sums = sums.iter().find(|s| s.site == site.id);
-        Ok(SiteAnswer::new(site, sums))
+        Ok(SiteAnswer::new(site, &self.sums()?))
+    }
+
+    fn sums(&self) -> Result<Sums, WebError> {
+        let state = &self.app.state;
+        Ok(Sums { cost: state.site_sums(i64::MAX)?, worth: nenrin_state::shown_worth(&**state)? })
     }
 }
 
@@ -430,18 +450,18 @@ fn now(call: &Call<'_>) -> Result<Response, WebError> {
     ok(call.app.control.under_way())
 }
 
+fn order(call: &Call<'_>) -> Result<Response, WebError> {
+    ok(OrderAnswer::from(call.app.state.order_curve(None)?))
+}
+
 fn incidents(call: &Call<'_>) -> Result<Response, WebError> {
-    ok(call.app.control.incidents())
+    ok(call.app.state.incidents()?)
 }
 
 fn sites(call: &Call<'_>) -> Result<Response, WebError> {
-    let sums = call.app.state.site_sums(i64::MAX)?;
+    let sums = call.sums()?;
     let listed = call.app.state.sites()?.into_iter().filter(|site| site.removed.is_none());
-    let shown = listed.map(|site| {
-        let own = sums.iter().find(|s| s.site == site.id);
-        SiteAnswer::new(site, own)
-    });
-    ok(shown.collect::<Vec<_>>())
+    ok(listed.map(|site| SiteAnswer::new(site, &sums)).collect::<Vec<_>>())
 }
 
 #[derive(Deserialize)]
@@ -470,6 +490,10 @@ fn one_site(call: &Call<'_>) -> Result<Response, WebError> {
 fn outlook(call: &Call<'_>) -> Result<Response, WebError> {
     let outlook = nenrin_state::outlook(&*call.app.state, &call.site()?)?;
     ok(serde_json::json!({ "outlook": outlook }))
+}
+
+fn site_order(call: &Call<'_>) -> Result<Response, WebError> {
+    ok(OrderAnswer::from(call.app.state.order_curve(Some(call.site()?.id))?))
 }
 
 fn structure(call: &Call<'_>) -> Result<Response, WebError> {

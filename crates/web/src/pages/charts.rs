@@ -1,11 +1,14 @@
 //! What people would rather see than read: activity, space, saving, how often pages change.
 
 use maud::{Markup, html};
-use nenrin_state::{DayCounts, DayQuery, PageFilter, PageRecord, SiteId};
+use nenrin_revisit::ForecastPoint;
+use nenrin_state::{
+    BodyKind, DayCounts, DayQuery, KindSums, OrderCurve, PageFilter, PageRecord, SiteId,
+};
 
 use crate::{
     StoreSummary, WebApp, WebError,
-    chart::{Column, Marks, PerDay, Series, columns},
+    chart::{self, Column, Curve, Curves, Key, Marks, PerDay, Series, columns},
     format,
     visitor::Visitor,
 };
@@ -19,6 +22,8 @@ const MAX_POINTS: i64 = 366;
 /// Pages looked at for the distribution of change intervals. Pages are numbered by a hash of their
 /// path, so the first ones of a server are a fair sample of it.
 const SAMPLE: usize = 2_000;
+/// With fewer pages than this an order says nothing.
+const ORDER_PAGES_MIN: u64 = 10;
 
 /// Activity and space, of one site or of all.
 pub(crate) fn over_time(
@@ -125,8 +130,129 @@ pub(crate) fn saving(visitor: &Visitor, store: &StoreSummary) -> Markup {
         (t("stored: other files", "保存：その他"), store.other_bytes, "c-stored"),
         (t("stored: indexes", "保存：索引"), store.index_bytes, "c-stored"),
     ]
-    .map(|(name, value, class)| Column { name, value, shown: format::bytes(value), class });
-    columns(t("What was saved", "節約"), &bars)
+    .map(|(name, value, class)| Column {
+        name,
+        value,
+        shown: format::bytes(value),
+        class,
+        part: None,
+    });
+    columns(t("What was saved", "節約"), &[], &bars)
+}
+
+/// What versions of each kind were as received, and what they take.
+pub(crate) fn saving_by_kind(
+    app: &WebApp,
+    visitor: &Visitor,
+    site: Option<SiteId>,
+) -> Result<Markup, WebError> {
+    let t = |en, ja| visitor.t(en, ja);
+    let sums = app.state.kind_sums(site)?;
+    let name = |kind| match kind {
+        BodyKind::Html => "HTML",
+        BodyKind::Text => t("styles, scripts, text", "スタイル・スクリプト・テキスト"),
+        BodyKind::Image => t("images", "画像"),
+        BodyKind::Document => t("documents", "文書"),
+        BodyKind::Media => t("sound and film", "音声・動画"),
+        BodyKind::Other => t("other files", "その他"),
+    };
+    let bar = |sum: &KindSums| {
+        let saved = format::saving(sum.received_bytes, sum.stored_bytes);
+        Column {
+            name: name(sum.kind),
+            value: sum.received_bytes,
+            shown: format!(
+                "{} → {}{}",
+                format::bytes(sum.received_bytes),
+                format::bytes(sum.stored_bytes),
+                saved.map_or(String::new(), |saved| format!(" (−{saved})"))
+            ),
+            class: "c-received",
+            part: Some((sum.stored_bytes, "c-stored")),
+        }
+    };
+    let bars: Vec<Column<'_>> = sums.iter().map(bar).collect();
+    let keys = [
+        Key { name: t("received", "受信"), class: "c-received" },
+        Key { name: t("stored", "保存"), class: "c-stored" },
+    ];
+    Ok(
+        html! { @if !bars.is_empty() { (columns(t("Saving by type", "種類別の節約"), &keys, &bars)) } },
+    )
+}
+
+/// How well the order of collecting found the important pages first, of one site or of all.
+pub(crate) fn order(
+    app: &WebApp,
+    visitor: &Visitor,
+    site: Option<SiteId>,
+) -> Result<Markup, WebError> {
+    let t = |en, ja| visitor.t(en, ja);
+    let curve = app.state.order_curve(site)?;
+    let pages: u64 = curve.collected.iter().map(|group| group.pages).sum();
+    if pages < ORDER_PAGES_MIN {
+        return Ok(html! {});
+    }
+    let collected = OrderCurve::points(&curve.collected);
+    let best = OrderCurve::points(&curve.best);
+    let rows = [0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75].map(|share| {
+        let at = |points| OrderCurve::share_at(points, share);
+        (share, vec![at(&collected), at(&best), share])
+    });
+    let tenth = (OrderCurve::share_at(&collected, 0.1), OrderCurve::share_at(&best, 0.1));
+    let curves = Curves {
+        visitor,
+        title: t("Important pages first", "重要なページから"),
+        axes: (t("pages collected", "収集したページ"), t("their importance", "その重要度")),
+        most: 1.0,
+        show: chart::percent,
+        curves: vec![
+            Curve { name: t("as collected", "実際の順"), class: "c-ours", points: collected },
+            Curve { name: t("best possible", "最良の順"), class: "c-best", points: best },
+            Curve {
+                name: t("by chance", "無作為"),
+                class: "c-chance",
+                points: vec![(0.0, 0.0), (1.0, 1.0)],
+            },
+        ],
+        rows: rows.to_vec(),
+    };
+    Ok(html! {
+        (curves.draw())
+        p.hint {
+            (t("The first tenth of the pages collected holds ", "最初に収集した1割のページが、重要度の "))
+            (chart::percent(tenth.0))
+            (t(" of the importance of all ", " を占めます(全 "))
+            (format::number(pages))
+            (t(" pages; the best order would have had ", " ページ。最良の順なら "))
+            (chart::percent(tenth.1))
+            (t(". Importance is what is thought of the pages now, from the links found.", ")。重要度は、これまでに見つかったリンクによる現在の評価です。"))
+        }
+    })
+}
+
+/// The share of versions that is got against the visits spent.
+pub(crate) fn forecast(visitor: &Visitor, points: &[ForecastPoint]) -> Markup {
+    let t = |en, ja| visitor.t(en, ja);
+    let at: Vec<(f64, f64)> = std::iter::once((0.0, 0.0))
+        .chain(points.iter().map(|point| (point.visits_per_day, point.coverage)))
+        .collect();
+    let most = at.iter().map(|point| point.0).fold(0.0, f64::max);
+    if most <= 0.0 {
+        return html! {};
+    }
+    Curves {
+        visitor,
+        title: t("Versions seen against visits", "訪問数と得られる版"),
+        axes: (t("visits a day", "訪問/日"), t("versions seen", "得られる版")),
+        most,
+        show: |visits| format!("{visits:.1}"),
+        rows: at.iter().map(|(visits, coverage)| (*visits, vec![*coverage])).collect(),
+        curves: vec![Curve {
+            name: t("versions seen", "得られる版"), class: "c-ours", points: at
+        }],
+    }
+    .draw()
 }
 
 /// How often the pages of a site change.
@@ -157,11 +283,12 @@ pub(crate) fn intervals(app: &WebApp, visitor: &Visitor, site: SiteId) -> Result
             value,
             shown: format::number(value),
             class: "c-versions",
+            part: None,
         })
         .collect();
     Ok(html! {
         @if judged > 0 {
-            (columns(t("How often pages change", "ページの変更頻度"), &bars))
+            (columns(t("How often pages change", "ページの変更頻度"), &[], &bars))
             p.hint {
                 @if pages.len() == SAMPLE { (t("A sample of 2,000 pages. ", "2,000ページの標本。")) }
                 (t("Only pages visited more than once are counted.", "2回以上訪問したページのみを数えています。"))

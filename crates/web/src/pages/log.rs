@@ -110,7 +110,7 @@ fn table(visitor: &Visitor, sites: &[Site], visits: &[VisitRow]) -> Markup {
                                 div.muted.cause { (site::cause(visit.status, visit.detail.as_deref())) }
                             }
                         }
-                        td { a href=(format!("/sites/{}", visit.site.0)) { bdi { (name(visit.site).unwrap_or("?")) } } }
+                        td.site { a href=(format!("/sites/{}", visit.site.0)) { bdi { (name(visit.site).unwrap_or("?")) } } }
                         td.n { (format::number(u64::from(visit.elapsed_ms))) " ms" }
                         td.n { (format::bytes(visit.received_bytes)) }
                     }

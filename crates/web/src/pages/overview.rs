@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use maud::{Markup, PreEscaped, html};
-use nenrin_state::{Removal, Schedule, Site, SiteId, SiteSums};
+use nenrin_state::{Incident, Removal, Schedule, Site, SiteId, SiteSums, SiteWorth};
 
 use crate::{
-    Incident, StoreSummary, UnderWay, WebApp, WebError, format,
+    StoreSummary, UnderWay, WebApp, WebError, format,
     guard::Fields,
     layout::{self, Menu, tile},
     pages::{charts, site},
@@ -36,7 +36,7 @@ pub(crate) fn overview(
         return Ok(greeting(app, visitor, removed));
     }
     let since_day = visitor.now_s.div_euclid(format::DAY_S) - RECENT_DAYS + 1;
-    let sums: BTreeMap<SiteId, SiteSums> =
+    let cost: BTreeMap<SiteId, SiteSums> =
         app.state.site_sums(since_day)?.into_iter().map(|s| (s.site, s)).collect();
     let store = (app.store_stats)();
     let title = visitor.t("Sites", "サイト");
@@ -48,14 +48,16 @@ pub(crate) fn overview(
             }
         }
         (layout::note(site::note(visitor, query.get("note"))))
-        (incidents(visitor, &app.control.incidents(), None))
+        (incidents(visitor, &app.state.incidents()?, None))
         (totals(visitor, &sites, &store))
         (live(visitor, app, "/now"))
-        (site_table(visitor, &sites, &sums, query))
+        (site_table(visitor, &sites, &Sums { cost, worth: nenrin_state::shown_worth(&*app.state)? }, query))
         (removed_link(visitor, removed))
         section.card.charts {
             (charts::over_time(app, visitor, None)?)
             (charts::saving(visitor, &store))
+            (charts::saving_by_kind(app, visitor, None)?)
+            (charts::order(app, visitor, None)?)
         }
     };
     Ok(layout::page(visitor, Menu::Sites, title, content))
@@ -206,22 +208,34 @@ pub(crate) fn start_demo(app: &WebApp) -> Result<Response, WebError> {
     Ok(Redirect::to(&format!("/sites/{}?note=demo", site.0)).into_response())
 }
 
+/// What is summed up of sites.
+struct Sums {
+    cost: BTreeMap<SiteId, SiteSums>,
+    worth: Vec<SiteWorth>,
+}
+
+impl Sums {
+    fn cost(&self, site: &Site) -> Option<&SiteSums> {
+        self.cost.get(&site.id)
+    }
+
+    fn worth(&self, site: &Site) -> Option<&SiteWorth> {
+        self.worth.iter().find(|worth| worth.site == site.id)
+    }
+}
+
 /// The columns a table can be sorted by.
-const COLUMNS: [(&str, &str, &str); 6] = [
+const COLUMNS: [(&str, &str, &str); 7] = [
     ("name", "Site", "サイト"),
     ("pages", "Pages", "ページ"),
     ("versions", "Versions", "版"),
+    ("importance", "Importance", "重要度"),
     ("visited", "Last round", "前回の収集"),
     ("troubles", "Troubles, 30 days", "問題(30日)"),
     ("stored", "Stored", "保存量"),
 ];
 
-fn site_table(
-    visitor: &Visitor,
-    sites: &[Site],
-    sums: &BTreeMap<SiteId, SiteSums>,
-    query: &Fields,
-) -> Markup {
+fn site_table(visitor: &Visitor, sites: &[Site], sums: &Sums, query: &Fields) -> Markup {
     let t = |en, ja| visitor.t(en, ja);
     let search = query.get("q").trim().to_lowercase();
     let sort = query.some("sort").unwrap_or("name");
@@ -247,7 +261,7 @@ fn site_table(
                     th scope="col" { (t("Next", "次回")) }
                 } }
                 tbody {
-                    @for site in rows.iter().take(SITES_SHOWN) { (site_row(visitor, site, sums.get(&site.id))) }
+                    @for site in rows.iter().take(SITES_SHOWN) { (site_row(visitor, site, sums)) }
                 }
             }
         }
@@ -264,11 +278,14 @@ fn matches(site: &Site, search: &str) -> bool {
         || site.conditions.tops.iter().any(|top| top.as_str().contains(search))
 }
 
-fn sort_sites(rows: &mut [&Site], sums: &BTreeMap<SiteId, SiteSums>, sort: &str, down: bool) {
-    let of = |site: &Site| sums.get(&site.id);
+fn sort_sites(rows: &mut [&Site], sums: &Sums, sort: &str, down: bool) {
+    let of = |site: &Site| sums.cost(site);
     match sort {
         "pages" => rows.sort_by_key(|s| s.counts.pages),
         "versions" => rows.sort_by_key(|s| s.counts.versions),
+        "importance" => {
+            rows.sort_by_key(|s| sums.worth(s).map(|worth| worth.importance_percent));
+        }
         "visited" => rows.sort_by_key(|s| s.collected_s),
         "troubles" => rows.sort_by_key(|s| of(s).map(|sums| sums.recent_troubles)),
         "stored" => rows.sort_by_key(|s| of(s).map(|sums| sums.stored_bytes)),
@@ -279,9 +296,10 @@ fn sort_sites(rows: &mut [&Site], sums: &BTreeMap<SiteId, SiteSums>, sort: &str,
     }
 }
 
-fn site_row(visitor: &Visitor, site: &Site, sums: Option<&SiteSums>) -> Markup {
-    let stored = sums.map_or(0, |s| s.stored_bytes);
-    let troubles = sums.map_or(0, |s| s.recent_troubles);
+fn site_row(visitor: &Visitor, site: &Site, sums: &Sums) -> Markup {
+    let stored = sums.cost(site).map_or(0, |s| s.stored_bytes);
+    let troubles = sums.cost(site).map_or(0, |s| s.recent_troubles);
+    let importance = sums.worth(site).and_then(|worth| worth.share_of(&sums.worth));
     html! {
         tr {
             th scope="row" {
@@ -290,6 +308,7 @@ fn site_row(visitor: &Visitor, site: &Site, sums: Option<&SiteSums>) -> Markup {
             }
             td.n { (format::number(site.counts.pages)) }
             td.n { (format::number(site.counts.versions)) }
+            td.n { (importance.map_or("–".to_owned(), format::share)) }
             td { (format::maybe_time(site.collected_s)) }
             td.n { @if troubles > 0 { a.bad href=(format!("/visits?site={}&outcome=failed", site.id.0)) { (format::number(troubles)) } } @else { "0" } }
             td.n {
@@ -332,7 +351,7 @@ pub(crate) fn next_round(visitor: &Visitor, site: &Site) -> Markup {
             (Schedule::Rounds { .. }, None) => { (t("now", "まもなく")) },
             (Schedule::Rounds { period_s }, Some(last_s)) => {
                 @let next_s = last_s.saturating_add(*period_s);
-                @if next_s <= visitor.now_s { (t("now", "まもなく")) } @else { (format::time(next_s)) }
+                @if next_s <= visitor.now_s { (t("now", "まもなく")) } @else { (format::short_time(next_s)) }
             },
         }
     }

@@ -8,9 +8,9 @@ use nenrin_state::{Outlook, ServerId, ServerRecord, Site, outlook};
 use serde_json::Value;
 
 use crate::{
-    WebApp, WebError, format,
+    WebApp, WebError, chart, format,
     layout::{self, Menu},
-    pages::site,
+    pages::{charts, site},
     visitor::Visitor,
 };
 
@@ -24,7 +24,7 @@ pub(crate) fn schedule(app: &WebApp, visitor: &Visitor, site: &Site) -> Result<R
     let content = html! {
         div.heading { h1 { bdi { (site.name) } } }
         (site::tabs(visitor, site, site::Tab::Schedule))
-        (rule(visitor, site))
+        (rule(app, visitor, site)?)
         @if let Some(outlook) = outlook(&*app.state, site)? {
             (forecast(visitor, &outlook))
             (overflow(visitor, &outlook))
@@ -36,11 +36,15 @@ pub(crate) fn schedule(app: &WebApp, visitor: &Visitor, site: &Site) -> Result<R
     Ok(layout::page(visitor, Menu::None, &title, content))
 }
 
-fn rule(visitor: &Visitor, site: &Site) -> Markup {
+fn rule(app: &WebApp, visitor: &Visitor, site: &Site) -> Result<Markup, WebError> {
     let t = |en, ja| visitor.t(en, ja);
     let conditions = &site.conditions;
     let settings = conditions.schedule.continuous();
-    html! {
+    let worth = app.state.site_worth()?.into_iter().find(|worth| worth.site == site.id);
+    let rate = worth.filter(|_| settings.is_some()).and_then(|worth| {
+        Some((worth.estimated_pages, worth.mean_rate_per_day()?, worth.mean_confidence()?))
+    });
+    Ok(html! {
         section.card {
             h2 { (t("When pages are visited", "訪問の予定")) }
             dl.facts {
@@ -57,10 +61,16 @@ fn rule(visitor: &Visitor, site: &Site) -> Markup {
                 @for window in &conditions.windows {
                     dt { (t("Only during", "収集時間帯")) } dd { bdi { (window) } }
                 }
+                @if let Some((pages, rate, confidence)) = rate {
+                    dt { (t("Estimated changes", "変更の推定")) } dd {
+                        (format::rate(rate)) (t(" per page and day on average, sure to ", " 回/日(ページ平均)、確信度 ")) (chart::percent(confidence))
+                        (t(", from ", "、")) (format::number(pages)) (t(" pages", " ページから"))
+                    }
+                }
             }
-            p.hint { (t("Why a page is due, and how sure its rate is, stands with the page.", "各ページの次回訪問と理由は、ページの一覧にあります。")) }
+            @if settings.is_some() { p.hint { (t("Why a page is due, and how sure its rate is, stands with the page.", "各ページの次回訪問と理由は、そのページにあります。")) } }
         }
-    }
+    })
 }
 
 fn forecast(visitor: &Visitor, outlook: &Outlook) -> Markup {
@@ -90,6 +100,7 @@ fn forecast(visitor: &Visitor, outlook: &Outlook) -> Markup {
                         }
                     } }
                 } }
+                (charts::forecast(visitor, &outlook.forecast.points))
                 p.hint { (t("Made from the histories of ", "")) (format::number(outlook.forecast.pages as u64)) (t(" pages.", " ページの履歴によります。")) }
             }
         }

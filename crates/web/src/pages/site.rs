@@ -51,13 +51,15 @@ pub(crate) fn site(
     let content = html! {
         (heading(app, visitor, site))
         (layout::note(note(visitor, query.get("note"))))
-        (overview::incidents(visitor, &app.control.incidents(), Some(site.id)))
+        (overview::incidents(visitor, &app.state.incidents()?, Some(site.id)))
         (figures(app, visitor, site)?)
-        (browse(visitor, site))
+        (browse(visitor, site, query.some("at")))
         (calendar(app, visitor, site)?)
         section.card.charts {
             (charts::over_time(app, visitor, Some(site.id))?)
+            (charts::saving_by_kind(app, visitor, Some(site.id))?)
             (charts::intervals(app, visitor, site.id)?)
+            (charts::order(app, visitor, Some(site.id))?)
         }
         (rounds(visitor, &app.state.rounds(Some(site.id), ROUNDS_SHOWN)?))
         (troubles(visitor, site, &app.state.troubles(site.id, TROUBLES_LOOKED_AT)?))
@@ -152,6 +154,8 @@ fn figures(app: &WebApp, visitor: &Visitor, site: &Site) -> Result<Markup, WebEr
     let sums = app.state.site_sums(i64::MAX)?.into_iter().find(|s| s.site == site.id);
     let stored = sums.map_or(0, |s| s.stored_bytes);
     let counts = &site.counts;
+    let worth = nenrin_state::shown_worth(&*app.state)?;
+    let own = worth.iter().find(|own| own.site == site.id);
     Ok(html! {
         dl.tiles {
             (tile(t("Pages", "ページ"), html! { (format::number(counts.pages)) }, html! {}))
@@ -162,14 +166,20 @@ fn figures(app: &WebApp, visitor: &Visitor, site: &Site) -> Result<Markup, WebEr
                 (t("for ", "元の容量 ")) (format::bytes(counts.raw_bytes))
                 @if let Some(saved) = format::saving(counts.raw_bytes, stored) { ", −" (saved) }
             }))
+            @if let Some((own, share)) = own.and_then(|own| Some((own, own.share_of(&worth)?))) {
+                (tile(t("Importance", "重要度"), html! { (format::share(share)) }, html! {
+                    (t("of the archive; as much as ", "アーカイブ全体比。平均的なページ ")) (format::number(own.importance().round() as u64)) (t(" average pages", " 件分"))
+                }))
+            }
             (tile(t("Last round", "前回の収集"), html! { span.small { (format::maybe_time(site.collected_s)) } }, html! {
-                (t("next: ", "次回:")) (overview::next_round(visitor, site))
+                span.nw { (t("next: ", "次回:")) } (overview::next_round(visitor, site))
             }))
         }
     })
 }
 
-fn browse(visitor: &Visitor, site: &Site) -> Markup {
+/// `typed` is a date that was not understood.
+fn browse(visitor: &Visitor, site: &Site, typed: Option<&str>) -> Markup {
     let t = |en, ja| visitor.t(en, ja);
     let today = format::date(visitor.now_s);
     html! {
@@ -180,7 +190,15 @@ fn browse(visitor: &Visitor, site: &Site) -> Markup {
             } @else {
                 form method="get" action=(format!("/sites/{}/browse", site.id.0)) {
                     label.sr for="at" { (t("Date", "日付")) }
-                    input #at type="date" name="at" value=(today) max=(today) min=(format::date(site.created_s.min(visitor.now_s)));
+                    @if let Some(typed) = typed {
+                        // A field for dates would not show what is none.
+                        div.field.wrong {
+                            input #at name="at" value=(typed) aria-describedby="at-error" aria-invalid="true";
+                            p.error #at-error role="alert" { (t("write a date like ", "日付は次のように入力してください:")) (today) }
+                        }
+                    } @else {
+                        input #at type="date" name="at" required value=(today) max=(today) min=(format::date(site.created_s.min(visitor.now_s)));
+                    }
                     button.primary { (t("Open as of this date", "この日付で開く")) }
                     @if let Some(top) = site.conditions.tops.first() {
                         a href=(layout::page_link(top)) { (t("Versions of the top page", "トップページの版")) }
@@ -197,8 +215,11 @@ pub(crate) fn open_as_of(
     site: &Site,
     query: &Fields,
 ) -> Result<Response, WebError> {
-    let at_s = format::parse_date(query.get("at"))
-        .ok_or_else(|| WebError::not_found(format!("date `{}`", query.get("at"))))?;
+    let typed = query.get("at");
+    let Some(at_s) = format::parse_date(typed) else {
+        let back = format!("/sites/{}?at={}#at", site.id.0, format::encoded(typed));
+        return Ok(Redirect::to(&back).into_response());
+    };
     let top = site.conditions.tops.first().ok_or_else(|| WebError::not_found("top page"))?;
     Ok(Redirect::to(&replay_link(&visitor.replay, at_s, top)).into_response())
 }

@@ -149,6 +149,8 @@ impl Place<'_> {
                     th scope="col" { (t("Last found", "最新の結果")) }
                     th.n scope="col" { (t("Visits", "訪問")) }
                     th.n scope="col" { (t("Changes", "変更")) }
+                    th.n scope="col" title=(t("how many times that of the average page", "平均的なページの何倍か")) { (t("Importance", "重要度")) }
+                    th.n scope="col" title=(t("estimated changes per day", "1日あたりの変更回数の推定")) { (t("Changes a day", "変更/日")) }
                     th.n scope="col" { (t("Size", "サイズ")) }
                     th scope="col" { (t("Last visit", "最終訪問")) }
                 } }
@@ -180,11 +182,15 @@ impl Place<'_> {
                     }
                 }
                 @match &entry.page {
-                    None => td colspan="5" {},
+                    None => td colspan="7" {},
                     Some(page) => {
                         td { @if let Some(outcome) = page.outcome { (layout::outcome(self.visitor, outcome)) } @else { span.muted { (self.visitor.t("not visited yet", "未訪問")) } } }
                         td.n { (format::number(u64::from(page.visits))) }
                         td.n { (format::number(u64::from(page.changes))) }
+                        td.n { @if let Some(importance) = page.importance() { (format::importance(importance)) } }
+                        td.n { @if let Some(estimate) = page.estimate {
+                            span title=(format!("{} {}%", self.visitor.t("sure to", "確信度"), estimate.confidence_percent)) { (format::rate(estimate.rate_per_day())) }
+                        } }
                         td.n { @if page.visits > 0 { (format::bytes(page.bytes)) } }
                         td { (format::maybe_time(page.visited_s)) }
                     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
-use nenrin_state::{PageRecord, VersionRow};
+use nenrin_state::{PageRecord, Reasons, VersionRow};
 use nenrin_urls::CanonicalUrl;
 
 use crate::{
@@ -56,6 +56,7 @@ pub(crate) fn timeline(
             }
         }
         (figures(visitor, page.as_ref()))
+        @if let Some(page) = &page { (schedule(app, visitor, page)?) }
         (year(app, visitor, &url)?)
         (table(visitor, &url, &versions))
         p.paging {
@@ -81,7 +82,7 @@ fn figures(visitor: &Visitor, page: Option<&PageRecord>) -> Markup {
         @if let Some(page) = page {
             dl.tiles {
                 (tile(t("Visits", "訪問"), html! { (format::number(u64::from(page.visits))) }, html! {
-                    (t("last: ", "最終:")) (format::maybe_time(page.visited_s))
+                    span.nw { (t("last: ", "最終:")) } (format::maybe_time(page.visited_s))
                 }))
                 (tile(t("Changes seen", "検出した変更"), html! { (format::number(u64::from(page.changes))) }, html! {
                     @if let Some(interval_s) = mean_interval_s(page) {
@@ -91,12 +92,37 @@ fn figures(visitor: &Visitor, page: Option<&PageRecord>) -> Markup {
                 (tile(t("Last found", "最新の結果"), html! {
                     @if let Some(outcome) = page.outcome { span.small { (layout::outcome(visitor, outcome)) } } @else { "–" }
                 }, html! { @if page.failures > 0 { (page.failures) (t(" failed in a row", " 回連続で失敗")) } }))
-                (tile(t("Size", "サイズ"), html! { (format::bytes(page.bytes)) }, html! {
-                    @if let Some(due_s) = page.due_s { (t("next visit: ", "次回:")) (format::time(due_s)) }
-                }))
+                @if let Some(importance) = page.importance() {
+                    (tile(t("Importance", "重要度"), html! { (format::importance(importance)) }, html! {
+                        (t("times the average page", "倍(平均的なページ比)"))
+                    }))
+                }
+                (tile(t("Size", "サイズ"), html! { (format::bytes(page.bytes)) }, html! {}))
             }
         }
     }
+}
+
+/// When the page is visited again, and why then.
+fn schedule(app: &WebApp, visitor: &Visitor, page: &PageRecord) -> Result<Markup, WebError> {
+    let Some(due_s) = page.due_s else { return Ok(html! {}) };
+    let t = |en, ja| visitor.t(en, ja);
+    let reason = Reasons::of_site(&*app.state, page.site)?.of(page)?;
+    Ok(html! {
+        section.card {
+            h2 { (t("Schedule", "予定")) }
+            dl.facts {
+                dt { (t("Next visit", "次回の訪問")) } dd { (format::time(due_s)) }
+                @if let Some(rate) = reason.rate_per_day {
+                    dt { (t("Estimated changes", "変更の推定")) } dd {
+                        (format::rate(rate)) (t(" a day", " 回/日"))
+                        @if let Some(sure) = reason.confidence { ", " (t("sure to ", "確信度 ")) (chart::percent(sure)) }
+                    }
+                }
+                dt { (t("Why then", "その理由")) } dd lang="en" { bdi { (reason.why) } }
+            }
+        }
+    })
 }
 
 fn year(app: &WebApp, visitor: &Visitor, url: &CanonicalUrl) -> Result<Markup, WebError> {

@@ -11,13 +11,13 @@ use axum::{
 };
 use http_body_util::BodyExt;
 use nenrin_state::{
-    Change, ContentMark, Discovered, DuePage, Outcome, PageUpdate, Removal, RobotsPolicy, RoundEnd,
-    Schedule, Site, SiteConditions, SiteId, SqliteState, State, VersionRow, VisitCommit,
+    Change, ContentMark, Discovered, DuePage, Incident, IncidentKind, Outcome, PageUpdate, Removal,
+    RobotsPolicy, RoundEnd, Schedule, Site, SiteConditions, SiteId, SqliteState, State, VersionRow,
+    VisitCommit,
 };
 use nenrin_urls::{CanonicalUrl, Scope};
 use nenrin_web::{
-    Control, ControlError, Incident, IncidentKind, Preview, ReplayBase, StoreSummary, UnderWay,
-    WebApp, WebOptions,
+    Control, ControlError, Preview, ReplayBase, StoreSummary, UnderWay, WebApp, WebOptions,
 };
 use tower::ServiceExt;
 
@@ -49,7 +49,6 @@ pub(crate) fn conditions(top: &str) -> SiteConditions {
 pub(crate) struct FakeControl {
     pub(crate) asked: Mutex<Vec<String>>,
     pub(crate) under_way: Mutex<Vec<UnderWay>>,
-    pub(crate) incidents: Mutex<Vec<Incident>>,
     pub(crate) removals: Vec<Removal>,
     pub(crate) idle: bool,
 }
@@ -82,9 +81,6 @@ impl Control for FakeControl {
     }
     fn under_way(&self) -> Vec<UnderWay> {
         self.under_way.lock().unwrap().clone()
-    }
-    fn incidents(&self) -> Vec<Incident> {
-        self.incidents.lock().unwrap().clone()
     }
     fn start_demo(&self) -> Result<SiteId, ControlError> {
         self.note("demo".into())?;
@@ -282,6 +278,7 @@ pub(crate) fn incident() -> Incident {
         site: Some(SiteId(1)),
         name: "paper".into(),
         detail: "https://e.com/sitemap.xml <script>alert(5)</script>".into(),
+        cause: String::new(),
     }
 }
 
@@ -323,6 +320,7 @@ pub(crate) fn visit(due: &DuePage, at_s: i64, outcome: Outcome) -> VisitCommit {
         trapped: 0,
         links: None,
         importance_percent: None,
+        estimate: None,
     }
 }
 
