@@ -358,6 +358,7 @@ impl Driver {
             }
             Command::LoadNew(places) => self.give_state(StateJob::LoadNew(places)),
             Command::LoadLinks(places) => self.give_state(StateJob::LoadLinks(places)),
+            Command::LoadNear(query) => self.give_state(StateJob::LoadNear(query)),
             Command::ReadLinks(page) => self.read_links(*page),
             Command::Fetch(order) => self.fetch(*order),
             Command::Store(order) => {

@@ -161,6 +161,10 @@ pub(crate) struct RevisitArgs {
     /// Visits in all, for policies that take a budget.
     #[arg(long, value_name = "N")]
     visits: Option<u64>,
+    /// Looks at pages only when their planned times come, as the crawler does, and tries each policy
+    /// without and with pages that change together pulling each other forward; without a budget.
+    #[arg(long, conflicts_with = "visits")]
+    as_crawled: bool,
     /// Writes report.html and results.json there.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -293,6 +297,7 @@ pub(crate) fn run_revisit(context: &Context, args: &RevisitArgs) -> anyhow::Resu
     let options = RevisitOptions {
         policies: args.policies.clone(),
         visits: args.visits,
+        as_crawled: args.as_crawled,
         out: args.out.clone(),
     };
     tell(context, &revisit::run(&log, &options).map_err(wrong)?, args.out.as_deref())

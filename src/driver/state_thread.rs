@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, sync::mpsc};
 
-use nenrin_crawl::{Event, Ticket};
+use nenrin_crawl::{Event, NearQuery, Ticket, load_near};
 use nenrin_state::{
     Change, DayQuery, DuePage, DueQuery, Round, ServerId, ServerRecord, SiteId, State, StateError,
 };
@@ -26,6 +26,7 @@ pub(super) enum StateJob {
     LoadFound { after: u32, limit: usize },
     LoadNew(Vec<u32>),
     LoadLinks(Vec<u32>),
+    LoadNear(Box<NearQuery>),
     Commit { ticket: Option<Ticket>, change: Change },
     ReadSites,
 }
@@ -53,6 +54,9 @@ pub(super) fn serve_state(
             }
             StateJob::LoadNew(places) => load_new(state, places),
             StateJob::LoadLinks(places) => state.links(&places).map(Event::LinksLoaded),
+            StateJob::LoadNear(query) => {
+                load_near(state, &query).map(|pages| Event::NearLoaded { query, pages })
+            }
             StateJob::Commit { ticket, change } => {
                 let mut batch = vec![(ticket, change)];
                 while batch.len() < COMMIT_BATCH {

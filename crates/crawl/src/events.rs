@@ -3,12 +3,12 @@ use std::collections::BTreeSet;
 use nenrin_extract::{Comparison, Fingerprint};
 use nenrin_state::{
     Change, Committed, ContentMark, DueLoad, DuePage, DueQuery, FoundPage, PageId, PageLinks,
-    PullForward, Round, RoundCounts, ServerId, ServerRecord, Site, SiteId, SitePages,
+    PageRecord, PullForward, Round, RoundCounts, ServerId, ServerRecord, Site, SiteId, SitePages,
 };
 use nenrin_urls::{CanonicalUrl, Server};
 use serde::{Deserialize, Serialize};
 
-use crate::Trap;
+use crate::{NearQuery, Trap};
 
 /// The number of one fetch, and of the content it brought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -100,6 +100,13 @@ pub enum Event {
         /// Where they lead.
         links: Vec<CanonicalUrl>,
     },
+    /// Pages near one that changed were loaded.
+    NearLoaded {
+        /// What was asked.
+        query: Box<NearQuery>,
+        /// The pages.
+        pages: Vec<PageRecord>,
+    },
     /// A hint says that a page changed, or will have changed by a time.
     Hint(PullForward),
     /// A fetch has ended.
@@ -179,6 +186,8 @@ pub enum Command {
     LoadNew(Vec<u32>),
     /// Load the links of pages by their places → [`Event::LinksLoaded`].
     LoadLinks(Vec<u32>),
+    /// Load pages near one that changed ([`load_near`](crate::load_near)) → [`Event::NearLoaded`].
+    LoadNear(Box<NearQuery>),
     /// Read the links of a page's last version from the store → [`Event::LinksRead`].
     ReadLinks(Box<PageLinks>),
     /// Make one request → [`Event::Fetched`].

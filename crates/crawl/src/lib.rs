@@ -16,6 +16,7 @@
 mod answer;
 mod events;
 mod machine;
+mod near;
 mod notes;
 mod options;
 mod planned;
@@ -32,6 +33,7 @@ pub use events::{
     RoundReport, SignalKind, StoreOrder, Ticket, Trouble,
 };
 pub use machine::{Crawl, OrderStats};
+pub use near::{NearQuery, load_near};
 pub use notes::ServerLearning;
 pub use options::CrawlOptions;
 pub use probe::{Look, Probe};

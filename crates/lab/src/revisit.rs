@@ -4,6 +4,7 @@
 
 mod figures;
 mod measure;
+mod scheduled;
 mod together;
 mod walk;
 
@@ -14,6 +15,7 @@ use nenrin_revisit::{Budget, Limits, PolicySpec};
 use serde_json::{Value, json};
 
 pub use self::measure::{Bin, Measures, Month};
+pub use self::scheduled::{Pulls, walk_scheduled};
 pub use self::together::walk_together;
 pub use self::walk::{Tally, Walk};
 
@@ -27,6 +29,9 @@ pub struct RevisitOptions {
     pub policies: Vec<PolicySpec>,
     /// Visits in all for policies that take a budget.
     pub visits: Option<u64>,
+    /// Whether pages are looked at only when their planned times come, as in the crawler; then each
+    /// policy is tried without and with pages that change together pulling each other forward.
+    pub as_crawled: bool,
     /// Where `report.html` and `results.json` go, if anywhere.
     pub out: Option<PathBuf>,
 }
@@ -38,6 +43,8 @@ pub(crate) struct Outcome {
     pub(crate) by_category: BTreeMap<&'static str, Measures>,
     /// Bytes kept per page, shared clocks included.
     pub(crate) state_bytes: Option<f64>,
+    /// What pulling pages forward did, if it was tried.
+    pub(crate) pulls: Option<Pulls>,
 }
 
 /// Runs every policy over the log and returns the results as `results.json` holds them.
@@ -49,10 +56,13 @@ pub fn run(log: &UpdateLog, options: &RevisitOptions) -> Result<Value, LabError>
     let outcomes: Vec<Outcome> = options
         .policies
         .iter()
-        .map(|spec| {
-            let (tallies, state_bytes) = walk(log, spec, options.visits);
-            let outcome = measure(log, &categories, spec.to_string(), &tallies);
-            Outcome { state_bytes, ..outcome }
+        .flat_map(|spec| match options.as_crawled {
+            true => as_crawled(log, &categories, spec),
+            false => {
+                let (tallies, state_bytes) = walk(log, spec, options.visits);
+                let outcome = measure(log, &categories, spec.to_string(), &tallies);
+                vec![Outcome { state_bytes, ..outcome }]
+            }
         })
         .collect();
     let results = json!({
@@ -67,6 +77,19 @@ pub fn run(log: &UpdateLog, options: &RevisitOptions) -> Result<Value, LabError>
         figures::report(log, &outcomes).write(out, &results)?;
     }
     Ok(results)
+}
+
+/// A policy as the crawler has it, without and with pages that change together.
+fn as_crawled(
+    log: &UpdateLog,
+    categories: &BTreeMap<u32, &'static str>,
+    spec: &PolicySpec,
+) -> Vec<Outcome> {
+    let (alone, _) = walk_scheduled(log, spec, false);
+    let (together, pulls) = walk_scheduled(log, spec, true);
+    let pulled = measure(log, categories, format!("{spec}, together"), &together);
+    let alone = measure(log, categories, format!("{spec}, as crawled"), &alone);
+    vec![alone, Outcome { pulls: Some(pulls), ..pulled }]
 }
 
 /// Runs a policy over every page of the log and returns each page's tally; for `auto` also the
@@ -100,7 +123,7 @@ fn measure(
         (category, Measures::of_pages(log.window.resolution_s, inside))
     };
     let by_category = names.into_iter().map(of_category).collect();
-    Outcome { name, all: Measures::of(log, tallies), by_category, state_bytes: None }
+    Outcome { name, all: Measures::of(log, tallies), by_category, state_bytes: None, pulls: None }
 }
 
 impl Outcome {
@@ -109,6 +132,14 @@ impl Outcome {
         value["name"] = json!(self.name);
         if let Some(bytes) = self.state_bytes {
             value["state_bytes_per_page"] = json!(bytes);
+        }
+        if let Some(pulls) = self.pulls {
+            value["pulled"] = json!({
+                "visits": pulls.visits,
+                "hits": pulls.hits,
+                "candidates": pulls.candidates,
+                "circles": pulls.circles,
+            });
         }
         value["by_interval"] = self.all.by_interval.iter().map(bin_json).collect();
         value["by_month"] = self.all.by_month.iter().map(month_json).collect();

@@ -38,6 +38,7 @@ fn options(policies: &[&str]) -> RevisitOptions {
     RevisitOptions {
         policies: policies.iter().map(|name| name.parse().unwrap()).collect(),
         visits: None,
+        as_crawled: false,
         out: None,
     }
 }

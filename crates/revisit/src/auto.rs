@@ -344,6 +344,11 @@ impl RevisitPolicy for AutoPolicy {
                     >= self.needed(history, belief, place)
     }
 
+    fn chance_worth(&self, history: &PageHistory, place: Place) -> Option<f64> {
+        let Learnt::Belief(belief) = &history.learnt else { return None };
+        Some(1.0 - f64::from(-self.needed(history, belief, place)).exp())
+    }
+
     fn explain(&self, now_s: i64, history: &PageHistory, place: Place) -> Explanation {
         let next = self.next_due(now_s, history, place);
         let mut explanation = Explanation::of(&next);
@@ -353,8 +358,7 @@ impl RevisitPolicy for AutoPolicy {
         explanation.rate_range = Some(self.grid.range(&weights));
         explanation.chance_changed =
             Some(1.0 - f64::from(-self.expected(now_s, history, belief, place)).exp());
-        explanation.chance_worth =
-            Some(1.0 - f64::from(-self.needed(history, belief, place)).exp());
+        explanation.chance_worth = self.chance_worth(history, place);
         explanation.neighbourhood = Some(Neighbourhood {
             pages: self.clocks.neighbours(place),
             clock_days: f64::from(passed.clock),

@@ -1,10 +1,10 @@
 //! What is kept of a page's visits.
 
-use crate::RevisitError;
 use crate::auto::{Belief, Coded, Likelihood};
 use crate::gaps::ChangedGaps;
 use crate::observation::{Observation, Outcome};
 use crate::varint::{Reader, put};
+use crate::{DAY_S, RevisitError};
 
 /// What a page's visits have taught, in a few bytes.
 ///
@@ -58,6 +58,9 @@ pub(crate) struct Gap {
     pub(crate) changed: bool,
 }
 
+/// Visits that what is usual counts for.
+const USUAL_VISITS: f64 = 2.0;
+
 const TAG_NOTHING: u64 = 0;
 const TAG_SUMS: u64 = 1;
 const TAG_GAPS: u64 = 2;
@@ -78,6 +81,23 @@ impl PageHistory {
     /// The last visit that taught something.
     pub fn last_visit_s(&self) -> Option<i64> {
         (self.visits > 0).then_some(self.last_visit_s)
+    }
+
+    /// The chance, by the page's own past, that it changes within a time; `None` before it was seen
+    /// twice. Its rate leans on the usual one of its site, by as much as two visits tell: pages that
+    /// were just seen changed are mostly not as fast as that one gap suggests.
+    pub(crate) fn chance_within(&self, gap_s: i64, usual_per_s: f64) -> Option<f64> {
+        let gaps = self.visits.checked_sub(1).filter(|&gaps| gaps > 0)?;
+        if let Learnt::Belief(belief) = &self.learnt {
+            let days = gap_s as f64 / DAY_S as f64;
+            return Some(1.0 - (-f64::from(belief.rate.value()) * days).exp());
+        }
+        let mean_s = self.sums().map(|sums| sums.all_s as f64 / f64::from(gaps));
+        let mean_s = mean_s.filter(|mean_s| *mean_s > 0.0).unwrap_or(gap_s as f64);
+        let usually_same = (-usual_per_s * mean_s).exp();
+        let same = f64::from(gaps - self.changes.min(gaps)) + USUAL_VISITS * usually_same;
+        let same = same / (f64::from(gaps) + USUAL_VISITS);
+        Some(1.0 - same.powf(gap_s as f64 / mean_s.max(1.0)))
     }
 
     /// Takes a visit into what every policy keeps and returns the gap it closed.

@@ -10,6 +10,7 @@
 //!   by moving the price of a visit; [`Forecast`] says what other budgets would bring;
 //! - [`allocate`]: paper 002's division of a fixed number of visits by [`Claim`]s and [`Weights`];
 //! - [`Signal`]: hints from feeds, sitemaps and pushes;
+//! - [`Companions`]: which pages tend to change together, by [`Circle`]s, learnt from every visit;
 //! - [`RevisitSettings`]: how one site's pages are revisited, with [`PathInterval`]s and a budget,
 //!   and [`CollectingWindow`]: when the site may be asked at all;
 //! - [`PageRevisitScheduler`]: paper 004's part of that name, what the crawler calls after a visit;
@@ -20,6 +21,7 @@
 
 mod auto;
 mod budget;
+mod companions;
 mod duration;
 mod error;
 mod fixed;
@@ -44,6 +46,7 @@ pub use auto::{
     AutoPolicy, AutoTuning, Budget, ChangeClocks, ClockTuning, Forecast, ForecastPoint,
 };
 pub use budget::{Allocation, Claim, VisitBounds, Weights, allocate};
+pub use companions::{Circle, Companions, Seen};
 pub use duration::{format_duration, parse_duration};
 pub use error::RevisitError;
 pub use history::PageHistory;

@@ -32,6 +32,11 @@ pub trait RevisitPolicy: Send {
         Explanation::of(&self.next_due(now_s, history, place))
     }
 
+    /// The chance at which a visit is worth its price, if the policy has one.
+    fn chance_worth(&self, _history: &PageHistory, _place: Place) -> Option<f64> {
+        None
+    }
+
     /// When to come after a hint from elsewhere, if that is sooner than planned.
     fn signalled(
         &self,

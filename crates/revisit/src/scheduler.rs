@@ -1,8 +1,9 @@
 //! Paper 004's page revisit scheduler: from a visit to the time of the next.
 
+use crate::varint::{Reader, put};
 use crate::{
-    Budget, DAY_S, Explanation, Forecast, Limits, Observation, PageHistory, Place, RevisitError,
-    RevisitPolicy, RevisitSettings, format_duration,
+    Budget, Circle, Companions, DAY_S, Explanation, Forecast, Limits, Observation, PageHistory,
+    Place, RevisitError, RevisitPolicy, RevisitSettings, Seen, format_duration,
 };
 
 /// A budget per day is spent over this many days and then renewed, so that the price of a visit
@@ -14,6 +15,13 @@ const REFUSED_S: (i64, i64) = (DAY_S, 30 * DAY_S);
 const FAILED_S: (i64, i64) = (3_600, 7 * DAY_S);
 /// Fewer visits than this never make it worth writing what the pages share.
 const KEEP_VISITS: u64 = 16;
+/// By how much the chance that a page did not change must fall for its neighbours to count.
+const NEWS: f64 = 0.7;
+/// Groups of pages that change together which are written for a visit: one takes some twenty bytes.
+const GROUPS_A_VISIT: usize = 16;
+/// Bytes that begin so hold the policy's memory and what changes together; others, of an earlier
+/// version, the policy's alone.
+const BOTH: [u8; 4] = *b"\xffNC1";
 
 /// What a visit found, as far as the schedule cares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,6 +94,7 @@ pub struct PageRevisitScheduler {
     settings: RevisitSettings,
     resolution_s: i64,
     policy: Box<dyn RevisitPolicy>,
+    companions: Companions,
     visits_per_day: Option<f64>,
     rolled_day: Option<i64>,
     /// Visits learnt from since the shared state was last kept.
@@ -109,7 +118,16 @@ impl PageRevisitScheduler {
         };
         let visits_per_day = settings.visits_per_day.map(|visits| visits as f64);
         let policy = settings.policy.build(limits);
-        Self { settings, resolution_s, policy, visits_per_day, rolled_day: None, unkept: 0 }
+        let companions = Companions::default();
+        Self {
+            settings,
+            resolution_s,
+            policy,
+            companions,
+            visits_per_day,
+            rolled_day: None,
+            unkept: 0,
+        }
     }
 
     /// The settings it works by.
@@ -119,20 +137,39 @@ impl PageRevisitScheduler {
 
     /// Takes what [`PageRevisitScheduler::keep`] gave an earlier process.
     pub fn restore(&mut self, shared: &[u8]) -> Result<(), RevisitError> {
-        if shared.is_empty() { Ok(()) } else { self.policy.restore(shared) }
+        let Some(both) = shared.strip_prefix(&BOTH) else {
+            return if shared.is_empty() { Ok(()) } else { self.policy.restore(shared) };
+        };
+        let damaged = || RevisitError::BadShared { what: "memory of a schedule" };
+        let mut reader = Reader::new(both);
+        let of_policy = reader.varint().and_then(|bytes| usize::try_from(bytes).ok());
+        let (policy, companions) = of_policy
+            .and_then(|bytes| both.get(reader.at..)?.split_at_checked(bytes))
+            .ok_or_else(damaged)?;
+        self.companions = Companions::from_bytes(companions)?;
+        if policy.is_empty() { Ok(()) } else { self.policy.restore(policy) }
     }
 
     /// What the pages share, when enough was learnt since it was last kept: after as many visits
     /// as it has groups, so that a visit pays for about one group.
     pub fn keep(&mut self) -> Option<Vec<u8>> {
-        let enough = KEEP_VISITS.max(self.policy.shared_groups() as u64);
+        let groups = self.policy.shared_groups() + self.companions.groups() / GROUPS_A_VISIT;
+        let enough = KEEP_VISITS.max(groups as u64);
         if self.unkept < enough { None } else { self.keep_now() }
     }
 
     /// What the pages share, if anything was learnt since it was last kept.
     pub fn keep_now(&mut self) -> Option<Vec<u8>> {
         let learnt = std::mem::take(&mut self.unkept) > 0;
-        Some(self.policy.shared_state()).filter(|shared| learnt && !shared.is_empty())
+        let (policy, companions) = (self.policy.shared_state(), self.companions.to_bytes());
+        if !learnt || policy.is_empty() && companions.is_empty() {
+            return None;
+        }
+        let mut both = BOTH.to_vec();
+        put(&mut both, policy.len() as u64);
+        both.extend_from_slice(&policy);
+        both.extend_from_slice(&companions);
+        Some(both)
     }
 
     /// A share of a larger budget, for a site without its own.
@@ -193,6 +230,65 @@ impl PageRevisitScheduler {
         let due_s = self.bounded_s(now_s, next.due_s, page.path, stretch);
         let rate = next.why.rate_per_day.map(|rate| (rate, next.why.confidence));
         Planned { due_s, history: history.to_bytes(), failures: 0, rate }
+    }
+
+    /// What a visit tells of the pages around it; to be called before [`Self::visited`] takes it in.
+    /// Answers the circles of a changed page in which others are likelier to have changed for it.
+    ///
+    /// `links` are the pages of its server that it links to, as [`Companions::key`] numbers them;
+    /// `planned` is whether the schedule chose the time, and not a signal.
+    pub fn tell(
+        &mut self,
+        now_s: i64,
+        page: &KnownPage<'_>,
+        found: Found,
+        planned: bool,
+        links: &[u32],
+    ) -> Vec<Circle> {
+        let history = read(page.history);
+        let Some(from_s) = history.last_visit_s().filter(|&from_s| from_s < now_s) else {
+            return Vec::new();
+        };
+        let changed = found == Found::Changed;
+        let was_seen = matches!(page.found, Some(Found::Changed | Found::Same));
+        let usual = self.companions.usual_rate_per_s();
+        let own = history.chance_within(now_s - from_s, usual);
+        let Some(chance) = own.filter(|_| was_seen) else {
+            return Vec::new();
+        };
+        if !matches!(found, Found::Changed | Found::Same) {
+            return Vec::new();
+        }
+        let KnownPage { server, path, .. } = *page;
+        let to_s = now_s;
+        self.companions.seen(&Seen { server, path, from_s, to_s, chance, changed, planned, links })
+    }
+
+    /// The chance that a page changed, if what its circles showed since its last visit makes a visit
+    /// worth its price now.
+    pub fn is_told(&self, now_s: i64, page: &KnownPage<'_>) -> Option<f64> {
+        if !matches!(page.found, Some(Found::Changed | Found::Same)) {
+            return None;
+        }
+        let history = read(page.history);
+        let last_s = history.last_visit_s()?;
+        let (min_s, _) = self.settings.bounds_s(self.resolution_s, page.path);
+        if now_s - last_s < min_s {
+            return None;
+        }
+        let place = self.policy.place(page.server, page.path);
+        let own = history.chance_within(now_s - last_s, self.companions.usual_rate_per_s())?;
+        let price = self.policy.chance_worth(&history, place);
+        let price = price.unwrap_or_else(|| self.companions.usual_hit_share());
+        let chance = self.companions.chance(page.server, page.path, (last_s, now_s), own)?;
+        // What its own past alone makes worth a visit is the policy's to plan.
+        let is_news = 1.0 - chance <= NEWS * (1.0 - own);
+        (is_news && price <= chance).then_some(chance)
+    }
+
+    /// What tends to change together.
+    pub fn companions(&self) -> &Companions {
+        &self.companions
     }
 
     /// The page was not seen: that teaches nothing, and the wait doubles.

@@ -2,10 +2,11 @@
 //! their pages), `refresher` (what is due
 //! and queued), `servers` (rules and pace), `fetches` (asking and judging), `learning` (what is
 //! learnt of servers), `ordering` (which new page first), `visits` (what becomes true), `schedules` (when to come again, and whether
-//! now is a time to collect).
+//! now is a time to collect), `near` (what changes together).
 
 mod fetches;
 mod learning;
+mod near;
 mod ordering;
 mod planned;
 mod refresher;
@@ -160,6 +161,9 @@ impl Crawl {
             }
             Event::LinksLoaded(pages) => self.links_loaded(pages),
             Event::LinksRead { page, links } => self.links_read(page, links, &mut out),
+            Event::NearLoaded { query, pages } => {
+                self.near_loaded(now_ms, &query, pages, &mut out);
+            }
             Event::Hint(pull) => self.pull_forward(pull, &mut out),
             Event::CollectNow(site) => {
                 self.wanted.insert(site);

@@ -12,7 +12,7 @@ use crate::{Answer, Command};
 /// A continuous site.
 #[derive(Debug)]
 pub(super) struct SiteSchedule {
-    scheduler: PageRevisitScheduler,
+    pub(super) scheduler: PageRevisitScheduler,
     /// Its pages' shared memory was loaded.
     ready: bool,
     /// The day and the visits made in it.
@@ -256,12 +256,13 @@ impl Crawl {
         let stretch = self.stretch(server);
         let mut known = due.page.known();
         known.importance_percent = visit.importance_percent.unwrap_or(known.importance_percent);
-        let Some(schedule) = self.schedules.get_mut(&due.site) else { return };
         let found = match visit.outcome {
             Outcome::Changed | Outcome::Same | Outcome::NotModified if changed => Found::Changed,
             Outcome::Changed | Outcome::Same | Outcome::NotModified => Found::Same,
             missed => missed.found(),
         };
+        self.tell_companions(due, visit, found, answer, out);
+        let Some(schedule) = self.schedules.get_mut(&due.site) else { return };
         let last_modified_s = answer.and_then(|answer| answer.last_modified_s);
         let planned =
             schedule.scheduler.visited(visit.at_s, &known, found, last_modified_s, stretch);

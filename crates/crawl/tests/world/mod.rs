@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use nenrin_crawl::{
     Answer, Command, Crawl, CrawlOptions, Event, FetchOrder, Fetched, FoundLink, LinkRole, Purpose,
+    load_near,
 };
 use nenrin_revisit::RevisitSettings;
 use nenrin_state::{Change, ContentMark, PageRecord, Schedule, SiteConditions, SqliteState, State};
@@ -27,6 +28,8 @@ pub(crate) struct World {
     pub(crate) revisions: BTreeMap<String, u8>,
     /// Stored versions read for links.
     pub(crate) links_read: usize,
+    /// How often pages near a changed one were asked for.
+    pub(crate) looked_near: usize,
 }
 
 pub(crate) fn url(text: &str) -> CanonicalUrl {
@@ -61,6 +64,7 @@ impl World {
             links,
             revisions: BTreeMap::new(),
             links_read: 0,
+            looked_near: 0,
         };
         world.tell_sites();
         world
@@ -136,6 +140,11 @@ impl World {
             }
             Command::LoadLinks(places) => {
                 Some(Event::LinksLoaded(self.state.links(&places).unwrap()))
+            }
+            Command::LoadNear(query) => {
+                self.looked_near += 1;
+                let pages = load_near(&self.state, &query).unwrap();
+                Some(Event::NearLoaded { query, pages })
             }
             Command::ReadLinks(page) => {
                 self.links_read += 1;

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use nenrin_crawl::{Answer, Command, Crawl, Event, FetchOrder, Ticket};
+use nenrin_crawl::{Answer, Command, Crawl, Event, FetchOrder, Ticket, load_near};
 use nenrin_state::{
     Change, DayQuery, DuePage, DueQuery, Outcome, Schedule, ServerId, SiteConditions, SqliteState,
     State,
@@ -308,6 +308,10 @@ impl Simulation {
             Command::LoadLinks(places) => {
                 let links = self.state.links(&places)?;
                 self.later(0, Happening::Event(Event::LinksLoaded(links)));
+            }
+            Command::LoadNear(query) => {
+                let pages = load_near(&self.state, &query)?;
+                self.later(0, Happening::Event(Event::NearLoaded { query, pages }));
             }
             Command::ReadLinks(page) => {
                 let links = self.web.links_of(&page.url, self.now_ms / 1000);
