@@ -165,11 +165,11 @@ pub(super) fn commit(
         match change {
             Change::Visit(visit) | Change::Imported(visit) => {
                 let is_imported = matches!(change, Change::Imported(_));
-                update_page(b, visit, is_imported)?;
+                let page = update_page(b, visit, is_imported)?;
                 let before = fresh.len();
                 committed.new_pages.extend(commit_visit(b, visit, known, fresh)?);
                 let places = links::Places { site: visit.site, known, fresh: &fresh[before..] };
-                committed.linked.extend(links::visited(t, visit, &places)?);
+                committed.linked.extend(links::visited(t, page, visit, &places)?);
             }
             Change::Robots { server, tried_s, copy } => {
                 update_robots(t, *server, *tried_s, copy.as_ref())?;
@@ -229,11 +229,11 @@ pub(super) fn take_in(
             Place::Known(page) | Place::Free(page) => {
                 discover(b, visit.site, &found, now_s)?;
                 visit.page = page;
-                update_page(b, &visit, true)?;
+                let known_as = update_page(b, &visit, true)?;
                 let before = fresh.len();
                 commit_visit(b, &visit, known, fresh)?;
                 let places = links::Places { site: visit.site, known, fresh: &fresh[before..] };
-                links::visited(t, &visit, &places)?;
+                links::visited(t, known_as, &visit, &places)?;
             }
         }
     }
@@ -277,25 +277,48 @@ fn commit_visit(
 }
 
 /// What a visit's commit must know of its page, then the columns of its [`Part`].
-const BEFORE: &str = "SELECT due_s, visited_s, version, site, importance, rate, sure, turn
+const BEFORE: &str = "SELECT due_s, visited_s, version, nth, site, importance, rate, sure, turn
     FROM pages WHERE id = ?1";
 
-fn update_page(b: &mut Batch<'_>, visit: &VisitCommit, is_imported: bool) -> rusqlite::Result<()> {
+/// A page as a visit's commit finds it.
+struct Before {
+    due_s: Option<i64>,
+    visited_s: Option<i64>,
+    has_version: bool,
+    nth: u32,
+    worth: Part,
+}
+
+impl Before {
+    fn load(t: &Transaction<'_>, page: PageId) -> rusqlite::Result<Self> {
+        t.prepare_cached(BEFORE)?.query_row([page.0], |row| {
+            Ok(Self {
+                due_s: row.get(0)?,
+                visited_s: row.get(1)?,
+                has_version: row.get::<_, Option<i64>>(2)?.is_some(),
+                nth: row.get(3)?,
+                worth: Part::read(row, 4)?,
+            })
+        })
+    }
+}
+
+fn update_page(
+    b: &mut Batch<'_>,
+    visit: &VisitCommit,
+    is_imported: bool,
+) -> rusqlite::Result<links::VisitedPage> {
     let (t, update) = (b.t, &visit.update);
-    let (due_before, visited_before, version_before, worth): (
-        Option<i64>,
-        Option<i64>,
-        Option<i64>,
-        Part,
-    ) = t.prepare_cached(BEFORE)?.query_row([visit.page.0], |row| {
-        Ok((row.get(0)?, row.get(1)?, row.get(2)?, Part::read(row, 3)?))
-    })?;
-    if visit.outcome == Outcome::Gone && version_before.is_some() {
+    let Before { due_s: due_before, visited_s: visited_before, has_version, nth, worth } =
+        Before::load(t, visit.page)?;
+    let page = links::VisitedPage { nth, is_new: visited_before.is_none() };
+    if visit.outcome == Outcome::Gone && has_version {
         t.prepare_cached("INSERT OR IGNORE INTO gone VALUES (?1, ?2)")?
             .execute(params![visit.page.0, visit.at_s])?;
     }
     if is_imported && visited_before.is_some_and(|last_s| visit.at_s < last_s) {
-        return add_to_past(t, visit);
+        add_to_past(t, visit)?;
+        return Ok(page);
     }
     let now = worth_now(b, visit, worth, is_imported)?;
     b.sums.worth.replace(&worth, &now);
@@ -327,9 +350,10 @@ fn update_page(b: &mut Batch<'_>, visit: &VisitCommit, is_imported: bool) -> rus
     ])?;
     b.forget_pull(visit.page)?;
     match visited_before {
-        Some(_) => b.moves.go(visit.page, due_before, update.due_s),
-        None => b.moves.first_visited(visit.page, due_before, update.due_s),
+        Some(_) => b.moves.go(visit.page, due_before, update.due_s)?,
+        None => b.moves.first_visited(visit.page, due_before, update.due_s)?,
     }
+    Ok(page)
 }
 
 /// A page's part in the sums after a visit.

@@ -97,20 +97,29 @@ impl Places<'_> {
     }
 }
 
+/// A page that was visited: its place, and whether it had been visited before.
+#[derive(Clone, Copy)]
+pub(super) struct VisitedPage {
+    pub(super) nth: u32,
+    pub(super) is_new: bool,
+}
+
 /// A visit was made: its page is no longer new, and its links are kept if it could tell them.
 pub(super) fn visited(
     t: &Transaction<'_>,
+    VisitedPage { nth, is_new }: VisitedPage,
     visit: &VisitCommit,
     places: &Places<'_>,
 ) -> rusqlite::Result<Option<Linked>> {
-    let nth = place(t, visit.page)?;
-    match &visit.links {
-        Some(urls) => keep(t, nth, urls, |url| places.get(t, url)),
-        None => {
-            set_reading(t, nth, without_links(visit))?;
-            Ok(None)
-        }
+    if let Some(urls) = &visit.links {
+        return keep(t, nth, urls, |url| places.get(t, url));
     }
+    let reading = without_links(visit);
+    // A page that was visited before was tried then at the latest.
+    if is_new || reading != Reading::Tried {
+        set_reading(t, nth, reading)?;
+    }
+    Ok(None)
 }
 
 /// What a visit that could not tell its links leaves its page as.
