@@ -404,6 +404,11 @@ impl RevisitPolicy for AutoPolicy {
         self.price.budget()
     }
 
+    fn ask_when_planned(&mut self) {
+        self.tuning.clocks.at_once = false;
+        self.clocks.follow_daily();
+    }
+
     fn leave(&mut self, history: &PageHistory) {
         if let Learnt::Belief(belief) = &history.learnt {
             self.price.need -= self.need(belief);

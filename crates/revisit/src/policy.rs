@@ -67,6 +67,9 @@ pub trait RevisitPolicy: Send {
         None
     }
 
+    /// Pages are asked about when their planned times come, and not all of them every slot.
+    fn ask_when_planned(&mut self) {}
+
     /// The page is gone: its share of the budget is free.
     fn leave(&mut self, _history: &PageHistory) {}
 

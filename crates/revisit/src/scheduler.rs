@@ -115,7 +115,8 @@ impl PageRevisitScheduler {
             ceiling_s: ceilings.chain([settings.max_s, resolution_s]).max().unwrap_or(DAY_S),
         };
         let visits_per_day = settings.visits_per_day.map(|visits| visits as f64);
-        let policy = settings.policy.build(limits);
+        let mut policy = settings.policy.build(limits);
+        policy.ask_when_planned();
         let companions = Companions::default();
         Self {
             settings,

@@ -171,10 +171,17 @@ impl Clock {
         }
     }
 
-    /// Adds to an open day, whose pace follows.
-    pub(crate) fn add(&mut self, day: usize, more: &DaySums, pace: impl Fn(&DaySums) -> DayPace) {
+    /// Adds to an open day; its pace follows if it is to.
+    pub(crate) fn add(
+        &mut self,
+        day: usize,
+        more: &DaySums,
+        pace: Option<impl Fn(&DaySums) -> DayPace>,
+    ) {
         self.sums[day].add(more);
-        self.paces[day] = pace(&self.sums[day]);
+        if let Some(pace) = pace {
+            self.paces[day] = pace(&self.sums[day]);
+        }
     }
 
     pub(crate) fn write(&self, bytes: &mut Vec<u8>) {

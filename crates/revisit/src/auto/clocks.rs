@@ -37,6 +37,10 @@ pub struct ClockTuning {
     pub name_power: f32,
     /// Days after which the rates seen count half.
     pub forget_days: f32,
+    /// Whether clocks follow every visit at once, and not at the day's end. That pays where every
+    /// page is asked about every day, and not where pages are looked at when their planned times
+    /// come.
+    pub at_once: bool,
 }
 
 impl Default for ClockTuning {
@@ -51,6 +55,7 @@ impl Default for ClockTuning {
             prior_pages: [10.0, 15.0, 20.0],
             name_power: 1.0,
             forget_days: 60.0,
+            at_once: true,
         }
     }
 }
@@ -293,6 +298,11 @@ impl ChangeClocks {
         }
     }
 
+    /// Follows only at the day's end from now on.
+    pub(crate) fn follow_daily(&mut self) {
+        self.tuning.at_once = false;
+    }
+
     /// Adds to the days of a group and of all above it, and lets their paces follow at once: what
     /// the first visits of a day show holds for the pages that are still to be visited. Groups beside
     /// them follow with the day's end.
@@ -308,7 +318,7 @@ impl ChangeClocks {
                 true => server_pace(&tuning, mean, sums),
                 false => group_pace(&tuning, above[day], sums),
             };
-            clock.add(day, sums, pace);
+            clock.add(day, sums, tuning.at_once.then_some(pace));
         }
         *clock.paces()
     }
