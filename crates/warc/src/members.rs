@@ -90,7 +90,7 @@ impl Gzip {
         let next = memchr::memmem::find(rest, &GZIP_MAGIC);
         let end = next.or(is_all.then_some(rest.len()))?.checked_sub(TRAILER_BYTES)?;
         let length = self.at_once.deflate_decompress(&rest[..end], output).ok()?;
-        let trailer = trailer(crc32fast::hash(&output[..length]), length as u32);
+        let trailer = trailer(libdeflater::crc32(&output[..length]), length as u32);
         rest[end..].starts_with(&trailer).then_some((end, length))
     }
 
@@ -268,6 +268,10 @@ impl<R: Read + Seek> Members<R> {
         matches!(self.coding, Coding::Plain)
     }
 
+    pub(crate) fn is_gzip(&self) -> bool {
+        matches!(self.coding, Coding::Gzip(_))
+    }
+
     /// Where the member begins that is being decoded, or was last.
     pub(crate) fn member_offset(&self) -> u64 {
         self.member_offset
@@ -307,11 +311,10 @@ impl<R: Read + Seek> Members<R> {
             }
             match &mut self.coding {
                 Coding::Plain => return Ok(true),
-                Coding::Gzip(gzip) => {
+                Coding::Gzip(_) => {
                     if !rest.starts_with(&GZIP_MAGIC) {
                         return Err(damaged(offset, "no gzip member begins here"));
                     }
-                    gzip.reset();
                     self.want(AT_ONCE_BYTES)?;
                     let head = Gzip::head_bytes(self.rest())
                         .ok_or_else(|| damaged(offset, "the head of its gzip member is damaged"))?;
@@ -347,7 +350,10 @@ impl<R: Read + Seek> Members<R> {
         // Less would be at hand only at the end of the file; a head may have been passed.
         let is_all = rest.len() < AT_ONCE_BYTES - MAX_GZIP_HEAD_BYTES;
         let decoded = gzip.decode_at_once(rest, is_all, &mut self.output);
-        let Some((packed_bytes, length)) = decoded else { return false };
+        let Some((packed_bytes, length)) = decoded else {
+            gzip.reset();
+            return false;
+        };
         self.deflated = Some(self.input_start..self.input_start + packed_bytes);
         self.consume(packed_bytes + TRAILER_BYTES);
         (self.output_start, self.output_end) = (0, length);
@@ -419,10 +425,17 @@ impl<R: Read + Seek> Members<R> {
 
     /// Goes on at another place of the file, where a member or a plain record begins.
     pub(crate) fn seek(&mut self, position: u64) -> Result<(), WarcError> {
-        self.file.seek(SeekFrom::Start(position))?;
+        let input_offset = self.position - self.input_start as u64;
+        match position.checked_sub(input_offset) {
+            // It is at hand.
+            Some(at) if at <= self.input_end as u64 => self.input_start = at as usize,
+            _ => {
+                self.file.seek(SeekFrom::Start(position))?;
+                (self.input_start, self.input_end) = (0, 0);
+            }
+        }
         self.position = position;
         self.deflated = None;
-        (self.input_start, self.input_end) = (0, 0);
         (self.output_start, self.output_end) = (0, 0);
         self.is_inside = false;
         if let Coding::Zstd { decoder: old, dictionary } = &mut self.coding {
@@ -431,9 +444,19 @@ impl<R: Read + Seek> Members<R> {
         Ok(())
     }
 
-    /// Searches from a place on for where a member may begin, or in a plain file a line that begins
-    /// with one of the words. Stands there when it returns true, and at the end when false.
-    pub(crate) fn search(&mut self, from: u64, words: &[&[u8]]) -> Result<bool, WarcError> {
+    /// Searches from a place on, and not from `before` on, for where a record begins: a member, or
+    /// in a plain file one of the words, of which `is_record` knows the first bytes. Stands there
+    /// when it returns true.
+    ///
+    /// Whatever the file holds, its bytes are read once.
+    pub(crate) fn search(
+        &mut self,
+        from: u64,
+        before: u64,
+        words: &[&[u8]],
+        first_bytes: usize,
+        is_record: &dyn Fn(&[u8]) -> bool,
+    ) -> Result<bool, WarcError> {
         self.seek(from)?;
         let magics: &[&[u8]] = match self.coding {
             Coding::Plain => words,
@@ -441,22 +464,65 @@ impl<R: Read + Seek> Members<R> {
             Coding::Zstd { .. } => &[&ZSTD_MAGIC],
         };
         let longest = magics.iter().map(|magic| magic.len()).max().unwrap_or(1);
+        let mut first = vec![0; first_bytes];
         loop {
             self.want(INPUT_BYTES / 2)?;
-            let rest = &self.input[self.input_start..self.input_end];
-            let found = magics.iter().filter_map(|magic| memchr::memmem::find(rest, magic)).min();
-            if let Some(at) = found {
-                self.consume(at);
-                return Ok(true);
-            }
-            if rest.len() < longest {
-                self.consume(self.input_end - self.input_start);
+            let rest = self.rest();
+            let Some(at) = find_any(rest, magics) else {
+                if rest.len() < longest || self.position >= before {
+                    self.consume(rest.len());
+                    return Ok(false);
+                }
+                self.consume(rest.len() - (longest - 1));
+                continue;
+            };
+            self.consume(at);
+            if self.position >= before {
                 return Ok(false);
             }
-            let passed = rest.len() - (longest - 1);
-            self.consume(passed);
+            if is_record(self.decode_first(&mut first)) {
+                if matches!(self.coding, Coding::Zstd { .. }) {
+                    self.seek(self.position)?;
+                }
+                return Ok(true);
+            }
+            self.consume(1);
         }
     }
+
+    /// The first bytes of what may be a member, without passing over it.
+    fn decode_first<'a>(&'a mut self, first: &'a mut [u8]) -> &'a [u8] {
+        let rest = &self.input[self.input_start..self.input_end];
+        let length = match &mut self.coding {
+            Coding::Plain => return &rest[..rest.len().min(first.len())],
+            Coding::Gzip(gzip) => {
+                gzip.reset();
+                Gzip::head_bytes(rest)
+                    .and_then(|head| {
+                        let rest = &rest[head..];
+                        gzip.inflate.decompress(rest, first, FlushDecompress::None).ok()
+                    })
+                    .map_or(0, |_| gzip.inflate.total_out() as usize)
+            }
+            Coding::Zstd { decoder, .. } => {
+                let mut to = OutBuffer::around(&mut *first);
+                let is_begun = decoder.reinit().is_ok()
+                    && decoder.run(&mut InBuffer::around(rest), &mut to).is_ok();
+                if is_begun { to.pos() } else { 0 }
+            }
+        };
+        &first[..length]
+    }
+}
+
+/// Where the first of some words lies; all of them begin with the same byte.
+fn find_any(bytes: &[u8], words: &[&[u8]]) -> Option<usize> {
+    if let [word] = words {
+        return memchr::memmem::find(bytes, word);
+    }
+    let begin = words.first()?.first()?;
+    memchr::memchr_iter(*begin, bytes)
+        .find(|at| words.iter().any(|word| bytes[*at..].starts_with(word)))
 }
 
 fn decoder(dictionary: &[u8]) -> Result<Box<Decoder<'static>>, WarcError> {

@@ -13,6 +13,10 @@ const WARC_WORDS: &[u8] = b"WARC/";
 const MAX_LINE_BYTES: usize = 64 << 10;
 /// Empty lines before a record that are passed over; two are right.
 const MAX_EMPTY_BYTES: usize = 1024;
+/// As much of what may be a member is decoded to see whether a record begins there: a line that
+/// says so, or one with a URL.
+const FIRST_WARC_BYTES: usize = 16;
+const FIRST_ARC_BYTES: usize = 8 << 10;
 /// Buffers that are kept for blocks, and how long they are.
 const SPARE_MAX: usize = 64;
 const SPARE_MIN_BYTES: usize = 4 << 10;
@@ -267,47 +271,66 @@ impl<R: Read + Seek> RecordReader<R> {
         Ok(())
     }
 
-    /// Stands at the next place where a record begins; false if there is none.
-    fn find_record(&mut self) -> Result<bool, WarcError> {
-        let Some(mut from) = self.search_from else { return Ok(true) };
-        let words: &[&[u8]] = match self.format {
-            Format::Warc => &[WARC_WORDS],
-            Format::Arc => &arc::LINE_WORDS,
-        };
-        loop {
-            self.search_from = Some(from);
-            if !self.members.search(from, words)? {
-                return Ok(false);
-            }
-            let at = self.members.position();
-            if self.is_record_here()? {
-                let skipped = u64::from(self.format == Format::Arc && self.members.is_plain());
-                self.members.seek(at + skipped)?;
-                self.search_from = None;
-                return Ok(true);
-            }
-            from = at + 1;
+    /// Whether the file is a row of gzip members. Those of a long file can be read from several
+    /// places at once.
+    pub fn has_gzip_members(&self) -> bool {
+        self.members.is_gzip()
+    }
+
+    /// Stands at the first record that begins in a part of the file, and tells where. What looks
+    /// like one may lie inside of another's block: only reading on from the beginning proves it.
+    pub fn seek_first(&mut self, from: u64, before: u64) -> Result<Option<u64>, WarcError> {
+        self.search_from = None;
+        let is_found = self.find_record_in(from, before)?;
+        Ok(is_found.then(|| self.members.position()))
+    }
+
+    /// Where the next record can be reached, behind damage that was met. At the end of the file it
+    /// is its length, or more.
+    pub fn next_offset(&mut self) -> Result<u64, WarcError> {
+        match self.find_record()? {
+            true => Ok(self.members.next_offset().0),
+            false => Ok(u64::MAX),
         }
     }
 
-    fn is_record_here(&mut self) -> Result<bool, WarcError> {
-        match self.members.fill() {
-            Ok(bytes) => Ok(match self.format {
-                Format::Warc => {
-                    // `WARC/1.0` and the end of the line; anything else only speaks of it.
-                    let is_line_end = matches!(bytes.get(8), Some(b'\r' | b'\n'));
-                    (bytes.starts_with(b"WARC/1.") || bytes.starts_with(b"WARC/0.")) && is_line_end
+    /// Stands at the next place where a record begins; false if there is none.
+    fn find_record(&mut self) -> Result<bool, WarcError> {
+        let Some(from) = self.search_from else { return Ok(true) };
+        let is_found = self.find_record_in(from, u64::MAX)?;
+        self.search_from = if is_found { None } else { Some(self.members.position()) };
+        Ok(is_found)
+    }
+
+    fn find_record_in(&mut self, from: u64, before: u64) -> Result<bool, WarcError> {
+        let members = &mut self.members;
+        match self.format {
+            Format::Warc => {
+                members.search(from, before, &[WARC_WORDS], FIRST_WARC_BYTES, &begins_warc)
+            }
+            Format::Arc => {
+                let words = &arc::LINE_WORDS;
+                let is_found = members.search(from, before, words, FIRST_ARC_BYTES, &begins_arc)?;
+                if is_found && self.members.is_plain() {
+                    // The end of the line before was searched for too.
+                    self.members.seek(self.members.position() + 1)?;
                 }
-                Format::Arc => {
-                    let bytes = bytes.strip_prefix(b"\n").unwrap_or(bytes);
-                    let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
-                    arc::parse_line(line).is_some()
-                }
-            }),
-            Err(WarcError::Io(error)) => Err(error.into()),
-            Err(_) => Ok(false),
+                Ok(is_found)
+            }
         }
     }
+}
+
+/// `WARC/1.0` and the end of the line; anything else only speaks of it.
+fn begins_warc(bytes: &[u8]) -> bool {
+    let is_line_end = matches!(bytes.get(8), Some(b'\r' | b'\n'));
+    (bytes.starts_with(b"WARC/1.") || bytes.starts_with(b"WARC/0.")) && is_line_end
+}
+
+fn begins_arc(bytes: &[u8]) -> bool {
+    let bytes = bytes.strip_prefix(b"\n").unwrap_or(bytes);
+    let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    arc::parse_line(line).is_some()
 }
 
 #[cfg(test)]
