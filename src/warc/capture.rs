@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use nenrin_store::{Deflated, Digest, MAX_HEAD_BYTES, MAX_WORD_BYTES, Packing};
 use nenrin_urls::CanonicalUrl;
-use nenrin_warc::{HttpResponse, Packed, Record, RecordType, digest_matches, split_message};
+use nenrin_warc::{Block, HttpResponse, Packed, Record, RecordType, digest_matches, split_message};
 
 use super::source::Source;
 
@@ -40,11 +40,11 @@ impl Examined {
 
     /// Bytes that it holds.
     pub(crate) fn bytes(&self) -> u64 {
-        let bytes = match &self.contents {
-            Some(Ok(contents)) => contents.bytes.len(),
-            _ => self.record.block.len(),
+        let contents_bytes = match &self.contents {
+            Some(Ok(contents)) => contents.bytes(),
+            _ => 0,
         };
-        bytes as u64
+        (self.record.memory_bytes() + contents_bytes) as u64
     }
 }
 
@@ -53,7 +53,7 @@ struct Contents {
     status: u16,
     response_head: Vec<u8>,
     /// The record's block, or the body alone where its chunks were undone.
-    bytes: Vec<u8>,
+    bytes: Block,
     body_start: usize,
     packed: Option<Packed>,
     digest: Digest,
@@ -84,9 +84,20 @@ impl Contents {
             (Some(_), Some(Packed::Deflated(_))) => None,
             (_, packed) => packed,
         };
-        let bytes = without_chunks.unwrap_or_else(|| std::mem::take(&mut record.block));
+        let bytes = match without_chunks {
+            Some(body) => body.into(),
+            None => std::mem::take(&mut record.block),
+        };
         let digest = Digest::of(&bytes[body_start..]);
         Ok(Self { status, response_head, bytes, body_start, packed, digest })
+    }
+
+    fn bytes(&self) -> usize {
+        let packed_bytes = match &self.packed {
+            Some(Packed::Deflated(deflated)) => deflated.data.len(),
+            _ => 0,
+        };
+        self.response_head.len() + self.bytes.len() + packed_bytes
     }
 }
 
@@ -97,10 +108,15 @@ pub(crate) struct RawCapture {
     /// The number of its file.
     pub(crate) source: usize,
     pub(crate) examined: Examined,
-    pub(crate) request: Option<Vec<u8>>,
+    pub(crate) request: Option<Block>,
 }
 
 impl RawCapture {
+    /// Bytes that it holds.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.examined.bytes() + self.request.as_ref().map_or(0, |request| request.len() as u64)
+    }
+
     /// Checks it and takes it apart; refuses it in words that name the file and the place.
     pub(crate) fn open(
         self,
@@ -181,7 +197,7 @@ impl FoundCapture {
             Some(Packed::Deflated(deflated)) => Some(deflated.data),
             _ => None,
         };
-        [Some(self.contents.bytes), deflated].into_iter().flatten()
+        [Some(self.contents.bytes.into_buffer()), deflated].into_iter().flatten()
     }
 
     /// How the body lay in its file.

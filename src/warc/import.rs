@@ -14,6 +14,7 @@ use super::{
     reading::{Found, Taking, read_all},
     room::Room,
     source::Source,
+    spawn,
     storer::{Pending, Storer, Told},
 };
 use crate::archive::Archive;
@@ -22,6 +23,9 @@ use crate::archive::Archive;
 /// state, so that a commit of few writes as much as one of many. More than the store lets wait
 /// would be of no use.
 const BATCH: usize = 3500;
+/// Toward the end of the files commits are smaller, so that little is left to do when all is read;
+/// but not smaller than this.
+const BATCH_MIN: usize = 500;
 /// Bytes put before they are made durable and committed: what is done again after an interruption.
 const BATCH_BYTES: u64 = 192 << 20;
 /// Captures, or answers to them, that go to another thread together: waking it for each takes as
@@ -41,6 +45,8 @@ pub(super) const UNCOMMITTED_MAX: usize = 2 * BATCH + (TOLD_WAITING + STORERS_MA
 /// When so many bytes are stored, the disk may begin to write them: the next commit waits for the
 /// less.
 const AHEAD_BYTES: u64 = 16 << 20;
+/// Kinds of records that are not imported, by name.
+const KINDS_KEPT: usize = 100;
 /// Troubles that are kept for the answer; all are counted.
 const TROUBLES_KEPT: usize = 10_000;
 
@@ -88,7 +94,7 @@ pub(crate) fn import(
             let (captures, waiting) = mpsc::sync_channel::<Vec<RawCapture>>(WAITING);
             storers.push(Hand { captures, held: Vec::new(), held_bytes: 0 });
             let told = sender.clone();
-            scope.spawn(move || {
+            spawn(scope, "warc store", move || {
                 let mut storer = Storer::new(archive);
                 for captures in waiting {
                     let Some(&site) = the_site.get() else { return };
@@ -101,14 +107,15 @@ pub(crate) fn import(
                 }
             });
         }
-        scope.spawn(move || {
+        spawn(scope, "warc deal", move || {
             let mut dealing = Dealing { site, the_site, storers, told: sender };
             read_all(sources, room, (threads, is_trusting), &mut dealing);
         });
         let (ahead, wanted) = mpsc::sync_channel(1);
-        scope.spawn(move || make_durable_ahead(archive, wanted));
+        spawn(scope, "warc sync", move || make_durable_ahead(archive, wanted));
         importer.ahead = Some(ahead);
-        let taken = importer.take_all(the_site, told, room, tell);
+        let all_bytes = sources.iter().map(|source| source.bytes).sum();
+        let taken = importer.take_all(the_site, told, (room, all_bytes), tell);
         importer.ahead = None;
         room.close();
         taken
@@ -145,7 +152,7 @@ struct Hand {
 
 impl Hand {
     fn add(&mut self, capture: RawCapture) -> Option<()> {
-        self.held_bytes += capture.examined.bytes();
+        self.held_bytes += capture.bytes();
         self.held.push(capture);
         match self.held.len() >= TOGETHER || self.held_bytes >= TOGETHER_BYTES {
             true => self.deal(),
@@ -198,6 +205,8 @@ pub(super) struct Importer<'a> {
     pub(super) storer: Storer<'a>,
     visits: Vec<Pending>,
     visits_bytes: u64,
+    /// So many are committed together.
+    batch_visits: usize,
     /// Unchanged visits that are not committed yet.
     pub(super) unchanged: BTreeSet<(CanonicalUrl, i64)>,
     /// Asks for what is stored to be made durable.
@@ -216,6 +225,7 @@ impl<'a> Importer<'a> {
             storer: Storer::new(archive),
             visits: Vec::new(),
             visits_bytes: 0,
+            batch_visits: BATCH,
             unchanged: BTreeSet::new(),
             ahead: None,
             ahead_bytes: 0,
@@ -226,13 +236,15 @@ impl<'a> Importer<'a> {
         &mut self,
         the_site: &OnceLock<SiteId>,
         told: mpsc::Receiver<Vec<anyhow::Result<Told>>>,
-        room: &Room,
+        (room, all_bytes): (&Room, u64),
         tell: &mut dyn FnMut(u64),
     ) -> anyhow::Result<()> {
         for told in told {
             self.site = the_site.get().copied();
             told.into_iter().try_for_each(|told| self.hear(told?))?;
-            tell(room.read_bytes());
+            let read_bytes = room.read_bytes();
+            self.batch_visits = batch_visits(self.imported.versions, read_bytes, all_bytes);
+            tell(read_bytes);
         }
         self.commit()
     }
@@ -245,7 +257,10 @@ impl<'a> Importer<'a> {
                 self.revisits.push((source as u32, offset));
             }
             Told::Found(Found::Skipped(why)) => {
-                *self.imported.skipped.entry(why).or_default() += 1;
+                let is_new = !self.imported.skipped.contains_key(&why);
+                let is_many = self.imported.skipped.len() >= KINDS_KEPT;
+                let kind = if is_new && is_many { "another".to_owned() } else { why };
+                *self.imported.skipped.entry(kind).or_default() += 1;
             }
             Told::Found(Found::Damaged(what)) => self.trouble(what),
         }
@@ -274,7 +289,7 @@ impl<'a> Importer<'a> {
         }
         self.visits_bytes += pending.body_bytes;
         self.visits.push(pending);
-        match self.visits.len() >= BATCH || self.visits_bytes >= BATCH_BYTES {
+        match self.visits.len() >= self.batch_visits || self.visits_bytes >= BATCH_BYTES {
             true => self.commit(),
             false => Ok(()),
         }
@@ -294,6 +309,13 @@ impl<'a> Importer<'a> {
         self.archive.state.take_in(taken.collect(), first_s)?;
         Ok(())
     }
+}
+
+/// At most half of the visits that seem to be left.
+fn batch_visits(done: u64, read_bytes: u64, all_bytes: u64) -> usize {
+    let left_bytes = u128::from(all_bytes.saturating_sub(read_bytes));
+    let left = u128::from(done) * left_bytes / u128::from(read_bytes.max(1));
+    usize::try_from(left / 2).unwrap_or(BATCH).clamp(BATCH_MIN, BATCH)
 }
 
 fn visit(pending: Pending, site: SiteId) -> VisitCommit {
@@ -325,5 +347,19 @@ fn visit(pending: Pending, site: SiteId) -> VisitCommit {
         links: None,
         importance_percent: None,
         estimate: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commits_get_smaller_toward_the_end() {
+        assert_eq!(batch_visits(1000, 1 << 20, 1 << 30), BATCH);
+        assert_eq!(batch_visits(30_000, 900, 1000), 1666);
+        assert_eq!(batch_visits(30_000, 1000, 1000), BATCH_MIN);
+        assert_eq!(batch_visits(0, 0, u64::MAX), BATCH_MIN);
+        assert_eq!(batch_visits(u64::MAX, 1, u64::MAX), BATCH);
     }
 }

@@ -16,3 +16,15 @@ pub(crate) mod source;
 mod storer;
 mod stretches;
 pub(crate) mod unchanged;
+
+/// Starts a thread under a name, by which tools tell apart what takes the time.
+fn spawn<'scope>(
+    scope: &'scope std::thread::Scope<'scope, '_>,
+    name: &str,
+    work: impl FnOnce() + Send + 'scope,
+) {
+    let named = std::thread::Builder::new().name(name.to_owned());
+    if let Err(error) = named.spawn_scoped(scope, work) {
+        panic!("the system gives no thread: {error}");
+    }
+}

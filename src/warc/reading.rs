@@ -11,6 +11,9 @@ use super::{
     stretches::{Read, Reading, STRETCH_BYTES},
 };
 
+/// As much of what stands before the colon of a URL is told.
+const MAX_SCHEME_CHARS: usize = 20;
+
 /// What was found in a file beside captures.
 pub(crate) enum Found {
     /// A revisit record, read again once all captures are in.
@@ -95,7 +98,7 @@ impl Judging<'_> {
         let offset = paired.record.record.offset;
         match self.judge(paired) {
             Ok(Judged::Capture(capture)) => {
-                let bytes = capture.examined.bytes();
+                let bytes = capture.bytes();
                 if !self.room.try_take(bytes)? {
                     // What waits for room must not wait for itself.
                     self.taking.hold_nothing()?;
@@ -118,14 +121,16 @@ impl Judging<'_> {
             other => return skipped(&format!("{other} record")),
         }
         let uri = record.target_uri().ok_or("it has no WARC-Target-URI")?;
-        let scheme = uri.split(':').next().unwrap_or_default().to_ascii_lowercase();
+        let scheme: String =
+            uri.chars().take(MAX_SCHEME_CHARS).take_while(|letter| *letter != ':').collect();
+        let scheme = scheme.to_ascii_lowercase();
         if scheme != "http" && scheme != "https" {
             return skipped(&format!("{scheme}: capture"));
         }
         let request = paired.request.as_ref().map(|request| &request.record.block[..]);
-        let method = request.map_or(&b"GET"[..], request_method);
-        if method != b"GET" && record.kind != RecordType::Resource {
-            return skipped(&format!("{} request", String::from_utf8_lossy(method)));
+        let method = request.map_or("GET", request_method);
+        if method != "GET" && record.kind != RecordType::Resource {
+            return skipped(&format!("{method} request"));
         }
         if record.kind == RecordType::Revisit {
             let (source, offset) = (self.number, record.offset);

@@ -15,6 +15,10 @@ use super::{
 };
 use crate::archive::Archive;
 
+/// Versions of one page in one second that a capture is compared with; nobody who collects makes so
+/// many, and whoever does must not make each cost more than the one before.
+const SAME_SECOND_MAX: usize = 1000;
+
 /// What the committing thread hears.
 pub(crate) enum Told {
     Visit(Box<Pending>),
@@ -61,7 +65,7 @@ impl<'a> Storer<'a> {
         let mut buffers = Vec::with_capacity(2 * captures.len());
         let mut outcomes = Vec::with_capacity(captures.len());
         for (capture, page) in captures.into_iter().zip(pages) {
-            let bytes = capture.examined.bytes();
+            let bytes = capture.bytes();
             outcomes.push(match open(capture) {
                 Ok(capture) => {
                     let outcome = self.capture(site, &capture, page);
@@ -136,7 +140,7 @@ impl<'a> Storer<'a> {
         if page.is_none_or(|page| page.version.is_none()) {
             return Ok(false);
         }
-        let then = VersionQuery { from_s: at_s, to_s: at_s, limit: usize::MAX };
+        let then = VersionQuery { from_s: at_s, to_s: at_s, limit: SAME_SECOND_MAX };
         for (found, row) in self.archive.state.versions(&url.key(), then)? {
             let is_same = found == *url
                 && row.status == status

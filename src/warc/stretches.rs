@@ -16,6 +16,7 @@ use super::{
     capture::Examined,
     room::{LaneIn, LaneOut, Room, lane},
     source::{Part, Source},
+    spawn,
 };
 
 /// How much of a file one thread reads at a time.
@@ -93,7 +94,7 @@ impl Reading<'_> {
             let waiting = std::sync::Arc::new(Mutex::new(waiting));
             for _ in 0..self.threads {
                 let waiting = waiting.clone();
-                scope.spawn(move || self.work(&waiting));
+                spawn(scope, "warc read", move || self.work(&waiting));
             }
             drop(waiting);
             let mut stretches = self.stretches(first);
@@ -184,6 +185,7 @@ impl Reading<'_> {
         examine: &dyn Fn(Record) -> Examined,
         tell: &mut dyn FnMut(Told) -> Option<()>,
     ) -> Option<()> {
+        reader.read_up_to(stretch.to);
         let begin = match stretch.is_exact {
             true => reader.seek(stretch.from).map(|()| Some(stretch.from)),
             false => reader.seek_first(stretch.from, stretch.to),

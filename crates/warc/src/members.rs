@@ -22,6 +22,9 @@ const MAX_DICTIONARY_BYTES: usize = 16 << 20;
 /// What a frame may ask for as its window: 128 MiB, the largest that zstd's own tool takes unasked.
 const MAX_WINDOW_LOG: u32 = 27;
 
+/// What ends a record, behind its block.
+const END_BYTES_MAX: usize = 16;
+
 /// The extra field alone may have 64 KiB; names are short.
 const MAX_GZIP_HEAD_BYTES: usize = 72 << 10;
 
@@ -79,23 +82,35 @@ impl Gzip {
     }
 
     /// Decodes a member whose head was passed, from where it ends if the next one begins where it
-    /// seems to: the length of its deflated bytes, and of what they hold. None if it is not at
-    /// hand, too long, or damaged in any way: the slow way says which.
+    /// seems to: the length of its deflated bytes, and of what they hold, which fills the output.
+    /// None if it is not at hand, too long, or damaged in any way: the slow way says which.
     fn decode_at_once(
         &mut self,
         rest: &[u8],
         is_all: bool,
-        output: &mut [u8],
+        output: &mut Vec<u8>,
     ) -> Option<(usize, usize)> {
         let next = memchr::memmem::find(rest, &GZIP_MAGIC);
         let end = next.or(is_all.then_some(rest.len()))?.checked_sub(TRAILER_BYTES)?;
-        let length = self.at_once.deflate_decompress(&rest[..end], output).ok()?;
-        let trailer = trailer(libdeflater::crc32(&output[..length]), length as u32);
-        rest[end..].starts_with(&trailer).then_some((end, length))
+        let announced = rest[end + 4..].first_chunk().map(|length| u32::from_le_bytes(*length))?;
+        let length = usize::try_from(announced).ok().filter(|length| *length <= OUTPUT_BYTES)?;
+        make_long(output, length);
+        let found = self.at_once.deflate_decompress(&rest[..end], &mut output[..length]).ok()?;
+        let trailer = trailer(libdeflater::crc32(&output[..found]), found as u32);
+        (found == length && rest[end..].starts_with(&trailer)).then_some((end, length))
     }
 
     fn trailer(&self) -> [u8; TRAILER_BYTES] {
         trailer(self.checksum.clone().finalize(), self.length)
+    }
+}
+
+/// Makes a buffer so long, or leaves it longer. What it holds does not matter.
+fn make_long(buffer: &mut Vec<u8>, length: usize) {
+    if buffer.capacity() < length {
+        *buffer = vec![0; length];
+    } else if buffer.len() < length {
+        buffer.resize(length, 0);
     }
 }
 
@@ -124,8 +139,11 @@ pub(crate) struct Members<R> {
     output: Vec<u8>,
     output_start: usize,
     output_end: usize,
-    /// Where in `input` the deflated bytes lie of a member that was decoded at once.
-    deflated: Option<Range<usize>>,
+    /// Where in `input` the deflated bytes lie of a member that was decoded at once, and how many
+    /// bytes they hold.
+    deflated: Option<(Range<usize>, usize)>,
+    /// Nothing behind this offset is wanted.
+    read_to: u64,
 }
 
 impl<R: Read + Seek> Members<R> {
@@ -146,6 +164,7 @@ impl<R: Read + Seek> Members<R> {
             output_start: 0,
             output_end: 0,
             deflated: None,
+            read_to: u64::MAX,
         };
         members.want(8)?;
         let first = members.rest();
@@ -157,9 +176,6 @@ impl<R: Read + Seek> Members<R> {
             members.first_offset = members.position;
         } else if first.starts_with(&ZSTD_MAGIC) {
             members.coding = Coding::Zstd { decoder: decoder(b"")?, dictionary: Vec::new() };
-        }
-        if !matches!(members.coding, Coding::Plain) {
-            members.output = vec![0; OUTPUT_BYTES];
         }
         Ok(members)
     }
@@ -208,8 +224,10 @@ impl<R: Read + Seek> Members<R> {
         self.input.copy_within(self.input_start..self.input_end, 0);
         self.input_end -= self.input_start;
         self.input_start = 0;
+        let wanted = self.read_to.saturating_sub(self.position);
+        let end = usize::try_from(wanted).unwrap_or(usize::MAX).clamp(count, self.input.len());
         while self.input_end < count {
-            match self.file.read(&mut self.input[self.input_end..]) {
+            match self.file.read(&mut self.input[self.input_end..end]) {
                 Ok(0) => break,
                 Ok(read) => self.input_end += read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -217,6 +235,11 @@ impl<R: Read + Seek> Members<R> {
             }
         }
         Ok(())
+    }
+
+    /// No member that begins at this offset or behind it is wanted.
+    pub(crate) fn read_up_to(&mut self, before: u64) {
+        self.read_to = before.saturating_add(AT_ONCE_BYTES as u64);
     }
 
     /// How far into the file reading has come.
@@ -354,7 +377,7 @@ impl<R: Read + Seek> Members<R> {
             gzip.reset();
             return false;
         };
-        self.deflated = Some(self.input_start..self.input_start + packed_bytes);
+        self.deflated = Some((self.input_start..self.input_start + packed_bytes, length));
         self.consume(packed_bytes + TRAILER_BYTES);
         (self.output_start, self.output_end) = (0, length);
         true
@@ -363,12 +386,36 @@ impl<R: Read + Seek> Members<R> {
     /// The deflated bytes of the member that was last begun, and how many bytes they hold, if it
     /// was decoded at once.
     pub(crate) fn deflated(&self) -> Option<(&[u8], usize)> {
-        self.deflated.clone().map(|range| (&self.input[range], self.output_end))
+        self.deflated.clone().map(|(range, length)| (&self.input[range], length))
+    }
+
+    /// Gives away the buffer with the next `length` bytes, and where in it they lie, if they are
+    /// the rest of a member that was decoded at once but for a few. Another buffer takes its place.
+    pub(crate) fn take_whole(
+        &mut self,
+        length: usize,
+        other: &mut dyn FnMut() -> Vec<u8>,
+    ) -> Option<(Vec<u8>, Range<usize>)> {
+        let end = self.output_start.checked_add(length)?;
+        let left = self.output_end.checked_sub(end)?;
+        // A long buffer is not given away for a short block.
+        let is_fitting = self.output.capacity() / 4 <= length;
+        if self.deflated.is_none() || left > END_BYTES_MAX || !is_fitting {
+            return None;
+        }
+        let mut fresh = other();
+        make_long(&mut fresh, left);
+        fresh[..left].copy_from_slice(&self.output[end..self.output_end]);
+        let begin = self.output_start;
+        let given = std::mem::replace(&mut self.output, fresh);
+        (self.output_start, self.output_end) = (0, left);
+        Some((given, begin..end))
     }
 
     /// Decodes some of the member.
     fn decode(&mut self) -> Result<(), WarcError> {
         self.want(1)?;
+        make_long(&mut self.output, OUTPUT_BYTES);
         let offset = self.member_offset;
         let input = &self.input[self.input_start..self.input_end];
         if input.is_empty() {

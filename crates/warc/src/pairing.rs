@@ -106,7 +106,7 @@ mod tests {
         if !other.is_empty() {
             fields.push("WARC-Concurrent-To", other);
         }
-        Record { block: id.into(), ..Record::new(0, fields) }
+        Record { block: id.as_bytes().to_vec().into(), ..Record::new(0, fields) }
     }
 
     fn paired(records: Vec<Record>) -> Vec<(String, Option<String>)> {
@@ -114,7 +114,7 @@ mod tests {
         let mut ready: Vec<Paired> =
             records.into_iter().flat_map(|record| pairing.next(record)).collect();
         ready.extend(pairing.finish());
-        let text = |request: Record| String::from_utf8(request.block).unwrap();
+        let text = |request: Record| String::from_utf8(request.block.to_vec()).unwrap();
         ready.into_iter().map(|p| (p.record.id().to_owned(), p.request.map(text))).collect()
     }
 

@@ -4,7 +4,7 @@ use std::io::{Read, Seek};
 
 use crate::error::{WarcError, damaged, not_readable};
 use crate::members::Members;
-use crate::record::{Deflated, MAX_HEAD_BYTES, Packed, Record};
+use crate::record::{Block, Deflated, MAX_HEAD_BYTES, Packed, Record};
 use crate::{Fields, arc};
 
 /// The word with which every WARC record begins.
@@ -99,8 +99,8 @@ impl<R: Read + Seek> RecordReader<R> {
 
     /// An empty buffer for so many bytes.
     fn buffer(&mut self, bytes: usize) -> Vec<u8> {
-        let used = if bytes >= SPARE_MIN_BYTES { self.spare.pop() } else { None };
-        let mut buffer = used.unwrap_or_default();
+        let is_fitting = |buffer: &mut Vec<u8>| buffer.capacity() / 4 <= bytes;
+        let mut buffer = self.spare.pop_if(is_fitting).unwrap_or_default();
         buffer.clear();
         buffer.reserve_exact(bytes);
         buffer
@@ -109,6 +109,11 @@ impl<R: Read + Seek> RecordReader<R> {
     /// How far into the file reading has come.
     pub fn position(&self) -> u64 {
         self.members.position()
+    }
+
+    /// Whoever wants only records that begin before an offset need not read much beyond it.
+    pub fn read_up_to(&mut self, before: u64) {
+        self.members.read_up_to(before);
     }
 
     /// Goes to a record by the offset that it was read with.
@@ -229,9 +234,14 @@ impl<R: Read + Seek> RecordReader<R> {
     }
 
     fn read_block(&mut self, record: &mut Record, length: u64) -> Result<(), WarcError> {
+        let mut block = Vec::new();
         if !record.is_block_left_out {
+            if let Some(block) = self.take_block(length) {
+                record.block = block;
+                return Ok(());
+            }
             // Most is announced rightly; what is not must not reserve memory.
-            record.block = self.buffer(length.min(1 << 20) as usize);
+            block = self.buffer(length.min(1 << 20) as usize);
         }
         let mut left = length;
         while left > 0 {
@@ -248,12 +258,22 @@ impl<R: Read + Seek> RecordReader<R> {
             }
             let taken = bytes.len().min(usize::try_from(left).unwrap_or(usize::MAX));
             if !record.is_block_left_out {
-                record.block.extend_from_slice(&bytes[..taken]);
+                block.extend_from_slice(&bytes[..taken]);
             }
             self.members.take(taken);
             left -= taken as u64;
         }
+        record.block = block.into();
         Ok(())
+    }
+
+    /// A block that lies decoded in memory is not copied.
+    fn take_block(&mut self, length: u64) -> Option<Block> {
+        let length = usize::try_from(length).ok().filter(|length| *length >= SPARE_MIN_BYTES)?;
+        let spare = &mut self.spare;
+        let (buffer, range) =
+            self.members.take_whole(length, &mut || spare.pop().unwrap_or_default())?;
+        Some(Block::within(buffer, range))
     }
 
     fn pass_empty_lines(&mut self, mut limit: usize) -> Result<(), WarcError> {
@@ -389,7 +409,7 @@ mod tests {
             assert_eq!(records.len(), 4);
             for ((record, place), block) in records.iter().zip(&places).zip(BLOCKS) {
                 assert_eq!((record.offset, record.length), (place.offset, place.length));
-                assert_eq!(record.block, block);
+                assert_eq!(*record.block, *block);
                 assert_eq!(record.kind, RecordType::Response);
                 let mut reader = RecordReader::open(Cursor::new(&bytes), OPTIONS).unwrap();
                 reader.seek(place.offset).unwrap();
@@ -415,7 +435,7 @@ mod tests {
                     .deflate_decompress(&deflated.data, &mut plain)
                     .unwrap();
                 assert_eq!(length, plain.len());
-                assert_eq!(plain[deflated.front_bytes..][..page.len()], record.block);
+                assert_eq!(plain[deflated.front_bytes..][..page.len()], *record.block);
                 assert_eq!(&plain[length - deflated.behind_bytes..], b"\r\n\r\n");
             }
         }
@@ -431,8 +451,12 @@ mod tests {
                 RecordReader::open(Cursor::new(&bytes), ReadOptions::default()).unwrap();
             for block in &blocks {
                 let record = reader.next_record().unwrap().unwrap();
-                assert!(record.block == *block, "{compressed:?}");
-                reader.reuse([record.block, Vec::new(), vec![1; SPARE_MAX_BYTES + 1]]);
+                assert!(*record.block == **block, "{compressed:?}");
+                reader.reuse([
+                    record.block.into_buffer(),
+                    Vec::new(),
+                    vec![1; SPARE_MAX_BYTES + 1],
+                ]);
                 assert_eq!(reader.spare.len(), 1);
             }
         }
@@ -470,7 +494,7 @@ mod tests {
         for (block, place) in blocks.iter().zip(&places) {
             let record = reader.next_record().unwrap().unwrap();
             assert_eq!((record.offset, record.length), (place.offset, place.length));
-            assert!(record.block == *block);
+            assert!(*record.block == **block);
             match block.len() {
                 400_000 => assert_eq!(record.packed, Some(Packed::Dense)),
                 540_000 => {}
@@ -566,7 +590,7 @@ mod tests {
             assert!(damage.is_empty(), "{damage:?}");
             assert_eq!(records[0].kind, RecordType::Warcinfo);
             assert_eq!(numbers(&records[1..]), "01");
-            assert_eq!(records[1].block, b"HTTP/1.0 200 OK\n\nhello..");
+            assert_eq!(*records[1].block, *b"HTTP/1.0 200 OK\n\nhello..");
             assert_eq!(records[1].date_s(), Some(1_072_958_400));
         }
     }
@@ -579,7 +603,7 @@ mod tests {
             let (records, damage) = read(&bytes);
             assert!(damage.is_empty());
             assert!(records[1].is_block_left_out && records[1].block.is_empty());
-            assert_eq!(records[2].block, b"c");
+            assert_eq!(*records[2].block, *b"c");
         }
     }
 

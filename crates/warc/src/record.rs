@@ -1,4 +1,5 @@
 use std::fmt;
+use std::ops::{Deref, Range};
 
 /// The most bytes of a record's head; one that is longer is damaged or hostile.
 pub(crate) const MAX_HEAD_BYTES: usize = 1 << 20;
@@ -145,12 +146,55 @@ pub struct Record {
     /// Its fields.
     pub fields: Fields,
     /// Its block, as far as it was asked for.
-    pub block: Vec<u8>,
+    pub block: Block,
     /// The block was left out, because it is longer than the reader's limit or not wanted.
     pub is_block_left_out: bool,
     /// How its gzip member holds it, if that was asked for and there is one for it alone.
     pub packed: Option<Packed>,
 }
+
+/// A record's block: bytes, perhaps with the record's head in front of them in memory and what
+/// ends it behind, where a gzip member was decoded as a whole.
+#[derive(Debug, Clone, Default)]
+pub struct Block {
+    buffer: Vec<u8>,
+    range: Range<usize>,
+}
+
+impl Block {
+    /// A part of a buffer.
+    pub(crate) fn within(buffer: Vec<u8>, range: Range<usize>) -> Self {
+        assert!(range.start <= range.end && range.end <= buffer.len(), "a block is in its buffer");
+        Self { buffer, range }
+    }
+
+    /// Gives up the memory that it lies in, to be used again.
+    pub fn into_buffer(self) -> Vec<u8> {
+        self.buffer
+    }
+}
+
+impl From<Vec<u8>> for Block {
+    fn from(buffer: Vec<u8>) -> Self {
+        Self { range: 0..buffer.len(), buffer }
+    }
+}
+
+impl Deref for Block {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.buffer[self.range.clone()]
+    }
+}
+
+impl PartialEq for Block {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for Block {}
 
 /// What a gzip member made of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -180,10 +224,19 @@ impl Record {
             length: 0,
             kind,
             fields,
-            block: Vec::new(),
+            block: Block::default(),
             is_block_left_out: false,
             packed: None,
         }
+    }
+
+    /// Bytes of memory that it takes, more or less: its block, what its member made of it, its head.
+    pub fn memory_bytes(&self) -> usize {
+        let packed_bytes = match &self.packed {
+            Some(Packed::Deflated(deflated)) => deflated.data.len(),
+            _ => 0,
+        };
+        self.block.len() + packed_bytes + self.fields.text.len()
     }
 
     /// The record's own number.
