@@ -38,7 +38,7 @@ impl Examined {
         Self { record, contents: None }
     }
 
-    /// Bytes that it holds.
+    /// Bytes of memory that it takes.
     pub(crate) fn bytes(&self) -> u64 {
         let contents_bytes = match &self.contents {
             Some(Ok(contents)) => contents.bytes(),
@@ -93,11 +93,8 @@ impl Contents {
     }
 
     fn bytes(&self) -> usize {
-        let packed_bytes = match &self.packed {
-            Some(Packed::Deflated(deflated)) => deflated.data.len(),
-            _ => 0,
-        };
-        self.response_head.len() + self.bytes.len() + packed_bytes
+        let packed_bytes = self.packed.as_ref().map_or(0, Packed::memory_bytes);
+        self.response_head.len() + self.bytes.memory_bytes() + packed_bytes
     }
 }
 
@@ -112,9 +109,9 @@ pub(crate) struct RawCapture {
 }
 
 impl RawCapture {
-    /// Bytes that it holds.
+    /// Bytes of memory that it takes.
     pub(crate) fn bytes(&self) -> u64 {
-        self.examined.bytes() + self.request.as_ref().map_or(0, |request| request.len() as u64)
+        self.examined.bytes() + self.request.as_ref().map_or(0, Block::memory_bytes) as u64
     }
 
     /// Checks it and takes it apart; refuses it in words that name the file and the place.

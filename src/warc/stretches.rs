@@ -20,7 +20,7 @@ use super::{
 };
 
 /// How much of a file one thread reads at a time.
-pub(crate) const STRETCH_BYTES: u64 = 4 << 20;
+pub(crate) const STRETCH_BYTES: u64 = 2 << 20;
 /// What may be read of a stretch before its turn comes.
 const AHEAD_BYTES: u64 = 8 << 20;
 /// Records that go to another thread together, and what they may weigh.
@@ -238,9 +238,11 @@ impl Told {
 mod tests {
     use std::io::Write;
 
+    use nenrin_urls::CanonicalUrl;
     use nenrin_warc::{Compressed, Fields, RecordWriter};
 
     use super::*;
+    use crate::warc::capture::RawCapture;
 
     /// Bytes that no compressor makes shorter.
     fn noise(seed: u64, length: usize) -> Vec<u8> {
@@ -277,9 +279,11 @@ mod tests {
         let read = reading.all(source.reader().unwrap(), &mut |read| {
             found.push(match read {
                 Ok(examined) => {
-                    let record = &examined.record;
-                    let url = record.target_uri().unwrap_or_default();
-                    format!("{url} at {}: {} bytes", record.offset, examined.bytes())
+                    let (offset, length) = (examined.record.offset, examined.record.length);
+                    let url = CanonicalUrl::parse(examined.record.target_uri().unwrap()).unwrap();
+                    let raw = RawCapture { url, at_s: 0, source: 0, examined, request: None };
+                    let capture = raw.open(&sources, false).unwrap();
+                    format!("{} at {offset}: {length} bytes, {}", capture.url, capture.digest())
                 }
                 Err(error) => error.to_string(),
             });

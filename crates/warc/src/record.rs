@@ -168,6 +168,11 @@ impl Block {
         Self { buffer, range }
     }
 
+    /// Bytes of memory that it lies in.
+    pub fn memory_bytes(&self) -> usize {
+        self.buffer.capacity()
+    }
+
     /// Gives up the memory that it lies in, to be used again.
     pub fn into_buffer(self) -> Vec<u8> {
         self.buffer
@@ -205,6 +210,16 @@ pub enum Packed {
     Deflated(Deflated),
 }
 
+impl Packed {
+    /// Bytes of memory that it takes.
+    pub fn memory_bytes(&self) -> usize {
+        match self {
+            Self::Dense => 0,
+            Self::Deflated(deflated) => deflated.data.capacity(),
+        }
+    }
+}
+
 /// A record as it is compressed in its file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Deflated {
@@ -232,11 +247,8 @@ impl Record {
 
     /// Bytes of memory that it takes, more or less: its block, what its member made of it, its head.
     pub fn memory_bytes(&self) -> usize {
-        let packed_bytes = match &self.packed {
-            Some(Packed::Deflated(deflated)) => deflated.data.len(),
-            _ => 0,
-        };
-        self.block.len() + packed_bytes + self.fields.text.len()
+        let packed_bytes = self.packed.as_ref().map_or(0, Packed::memory_bytes);
+        self.block.memory_bytes() + packed_bytes + self.fields.text.len()
     }
 
     /// The record's own number.
