@@ -30,13 +30,13 @@ const BATCH_MIN: usize = 500;
 const BATCH_BYTES: u64 = 192 << 20;
 /// Captures, or answers to them, that go to another thread together: waking it for each takes as
 /// long as storing a small one.
-const TOGETHER: usize = 8;
+const TOGETHER: usize = 24;
 /// And what they may weigh.
-const TOGETHER_BYTES: u64 = 256 << 10;
+const TOGETHER_BYTES: u64 = 1 << 20;
 /// As many of those may wait for a storer, which waits now and then while others write.
-const WAITING: usize = 512;
+const WAITING: usize = 128;
 /// And so many for the commit: storing goes on while one is made.
-const TOLD_WAITING: usize = 512;
+const TOLD_WAITING: usize = 128;
 /// Threads that check, compress and store captures.
 const STORERS_MAX: usize = 8;
 /// Visits that may be on their way to their commit: a batch that is filled, one that is being

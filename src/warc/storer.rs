@@ -64,8 +64,8 @@ impl<'a> Storer<'a> {
         };
         let mut buffers = Vec::with_capacity(2 * captures.len());
         let mut outcomes = Vec::with_capacity(captures.len());
+        let bytes = captures.iter().map(RawCapture::bytes).sum();
         for (capture, page) in captures.into_iter().zip(pages) {
-            let bytes = capture.bytes();
             outcomes.push(match open(capture) {
                 Ok(capture) => {
                     let outcome = self.capture(site, &capture, page);
@@ -74,8 +74,8 @@ impl<'a> Storer<'a> {
                 }
                 Err(damage) => Ok(Told::Found(Found::Damaged(damage))),
             });
-            room.give_back(bytes);
         }
+        room.give_back(bytes);
         room.give_buffers(buffers);
         outcomes
     }

@@ -11,10 +11,12 @@ use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
 
 use crate::error::{WarcError, damaged, not_readable};
 
-const INPUT_BYTES: usize = 2 << 20;
+const INPUT_BYTES: usize = 3 << 20;
 /// What is decoded between two looks; also the longest content of a gzip member that is decoded at
 /// once.
 const OUTPUT_BYTES: usize = 1 << 20;
+/// What is read at least: a member that goes on behind what is wanted is not read byte by byte.
+const READ_MIN_BYTES: usize = 256 << 10;
 /// Undecoded bytes at hand when a gzip member begins: a shorter one is decoded at once.
 const AT_ONCE_BYTES: usize = 512 << 10;
 /// A dictionary in front of a zstd file; larger ones are hostile.
@@ -225,7 +227,8 @@ impl<R: Read + Seek> Members<R> {
         self.input_end -= self.input_start;
         self.input_start = 0;
         let wanted = self.read_to.saturating_sub(self.position);
-        let end = usize::try_from(wanted).unwrap_or(usize::MAX).clamp(count, self.input.len());
+        let least = count.max(READ_MIN_BYTES);
+        let end = usize::try_from(wanted).unwrap_or(usize::MAX).clamp(least, self.input.len());
         while self.input_end < count {
             match self.file.read(&mut self.input[self.input_end..end]) {
                 Ok(0) => break,

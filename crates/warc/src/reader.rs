@@ -18,7 +18,7 @@ const MAX_EMPTY_BYTES: usize = 1024;
 const FIRST_WARC_BYTES: usize = 16;
 const FIRST_ARC_BYTES: usize = 8 << 10;
 /// Buffers that are kept for blocks, and how long they are.
-const SPARE_MAX: usize = 64;
+const SPARE_MAX: usize = 24;
 const SPARE_MIN_BYTES: usize = 4 << 10;
 const SPARE_MAX_BYTES: usize = 256 << 10;
 /// What lost less than one part in so many is dense. Pictures lose less than half of that.
@@ -502,6 +502,44 @@ mod tests {
             }
         }
         assert!(reader.next_record().unwrap().is_none());
+    }
+
+    /// Counts how often it is read from.
+    struct Counted<'a>(Cursor<&'a [u8]>, &'a std::cell::Cell<usize>);
+
+    impl Read for Counted<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            self.1.set(self.1.get() + 1);
+            self.0.read(buffer)
+        }
+    }
+
+    impl Seek for Counted<'_> {
+        fn seek(&mut self, to: std::io::SeekFrom) -> std::io::Result<u64> {
+            self.0.seek(to)
+        }
+    }
+
+    #[test]
+    fn a_record_that_goes_on_behind_what_is_wanted_is_read_in_large_pieces() {
+        let mut state = 7_u64;
+        let long: Vec<u8> = std::iter::repeat_with(|| {
+            state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+            (state >> 56) as u8
+        })
+        .take(5 << 20)
+        .collect();
+        for compressed in ALL {
+            let (bytes, _) = write(compressed, &[b"a", &long, b"c"]);
+            let reads = std::cell::Cell::new(0);
+            let file = Counted(Cursor::new(&bytes), &reads);
+            let mut reader = RecordReader::open(file, ReadOptions::default()).unwrap();
+            reader.read_up_to(300);
+            for block in [b"a", &long[..], b"c"] {
+                assert!(*reader.next_record().unwrap().unwrap().block == *block, "{compressed:?}");
+            }
+            assert!(reads.get() < 60, "{compressed:?}: {} reads", reads.get());
+        }
     }
 
     #[test]

@@ -110,25 +110,24 @@ impl Fields {
         let (text_bytes, count) = (text.len(), USUAL_FIELDS);
         let mut fields =
             Self { text: String::with_capacity(text_bytes), ends: Vec::with_capacity(count) };
-        for line in text.split(|byte| *byte == b'\n') {
-            let line = line.strip_suffix(b"\r").unwrap_or(line);
+        for line in String::from_utf8_lossy(text).split('\n') {
+            let line = line.strip_suffix('\r').unwrap_or(line);
             if line.is_empty() {
                 continue;
             }
-            if matches!(line[0], b' ' | b'\t') {
-                if !fields.go_on(&String::from_utf8_lossy(line.trim_ascii())) {
+            if line.starts_with([' ', '\t']) {
+                if !fields.go_on(line.trim_ascii()) {
                     return Err("its head begins with a continued line");
                 }
                 continue;
             }
-            let Some(colon) = memchr::memchr(b':', line) else {
+            let Some((name, value)) = line.split_once(':') else {
                 return Err("a line of its head is no field");
             };
             if fields.ends.len() == MAX_FIELDS {
                 return Err("its head has more than 1000 fields");
             }
-            let name = String::from_utf8_lossy(line[..colon].trim_ascii());
-            fields.push(name, String::from_utf8_lossy(line[colon + 1..].trim_ascii()));
+            fields.push(name.trim_ascii(), value.trim_ascii());
         }
         Ok(fields)
     }
