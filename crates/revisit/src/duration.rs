@@ -30,6 +30,15 @@ pub fn format_duration(seconds: i64) -> String {
     format!("{seconds}s")
 }
 
+/// Writes a duration to two or three figures, for people: 128 hours are `5.3d`.
+pub(crate) fn rounded_duration(seconds: i64) -> String {
+    let unit = UNITS.into_iter().find(|(_, unit_s)| seconds >= 2 * unit_s);
+    let Some((name, unit_s)) = unit else { return format_duration(seconds) };
+    let tenths = (seconds as f64 / unit_s as f64 * 10.0).round() / 10.0;
+    let digits = usize::from(tenths.fract() != 0.0 && tenths < 100.0);
+    format!("{tenths:.digits$}{name}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -46,6 +55,21 @@ mod tests {
     fn what_is_no_duration_is_refused() {
         for text in ["", "d", "7", "-1d", "NaNd", "infd", "1e30d", "7 d", "7日"] {
             assert!(parse_duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn people_are_told_a_few_figures() {
+        for (seconds, told) in [
+            (0, "0s"),
+            (86_400, "24h"),
+            (128 * 3_600, "5.3d"),
+            (604_800, "7d"),
+            (31_536_000, "365d"),
+            (5_400, "90m"),
+            (100, "100s"),
+        ] {
+            assert_eq!(rounded_duration(seconds), told);
         }
     }
 

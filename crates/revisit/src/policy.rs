@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::{
     Budget, Forecast, Observation, PageHistory, Place, PolicySpec, RevisitError, Signal,
-    format_duration,
+    duration::rounded_duration, format_duration,
 };
 
 /// Decides when a page is visited again.
@@ -256,11 +256,11 @@ impl Rule {
 
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: every {}", self.rule.text(), format_duration(self.interval_s))?;
+        write!(f, "{}: every {}", self.rule.text(), rounded_duration(self.interval_s))?;
         if let Some(rate) = self.rate_per_day {
             write!(f, ", {rate:.3} changes/day ({:.0}% sure)", self.confidence * 100.0)?;
         }
-        if let Some(neighbours) = self.neighbours {
+        if let Some(neighbours) = self.neighbours.filter(|share| *share >= 0.005) {
             write!(f, ", {:.0}% of it from neighbours", neighbours * 100.0)?;
         }
         Ok(())

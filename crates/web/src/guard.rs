@@ -13,14 +13,13 @@ use axum::{
     middleware::Next,
     response::{IntoResponse, Redirect, Response},
 };
+use nenrin_lang::Lang;
 use url::form_urlencoded;
 
 use crate::{
-    Role, WebApp, WebError, format,
-    lang::Lang,
-    layout,
+    Role, WebApp, WebError, format, layout,
     session::Sessions,
-    visitor::{LANG_COOKIE, SESSION_COOKIE, Visitor, cookie, is_session_id, token},
+    visitor::{SESSION_COOKIE, Visitor, cookie, is_session_id, token},
 };
 
 /// No form of ours is larger.
@@ -130,9 +129,7 @@ fn welcome(shared: &Shared, request: &Request, program: Option<String>) -> (Visi
         None if options.public_reading => Some(Role::Reader),
         role => role,
     };
-    let lang = cookie(cookies, LANG_COOKIE)
-        .and_then(Lang::from_code)
-        .unwrap_or_else(|| Lang::preferred(text(header::ACCEPT_LANGUAGE)));
+    let lang = Lang::of_request(cookies, text(header::ACCEPT_LANGUAGE));
     let visitor = Visitor {
         lang,
         role,

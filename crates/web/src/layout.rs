@@ -2,10 +2,11 @@
 
 use axum::response::{Html, IntoResponse, Response};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use nenrin_lang::Lang;
 use nenrin_state::{IncidentKind, Outcome};
 use nenrin_urls::CanonicalUrl;
 
-use crate::{WebError, app::replay_link, format, lang::Lang, visitor::Visitor};
+use crate::{WebError, app::replay_link, format, visitor::Visitor};
 
 /// Rings of a tree: the mark of the program.
 pub(crate) const LOGO: &str = include_str!("../assets/logo.svg");
@@ -120,8 +121,8 @@ pub(crate) fn error(visitor: &Visitor, error: &WebError) -> Response {
         section.card.narrow {
             h1 { (title) }
             @if visitor.lang == Lang::Ja { p role="alert" { (error.in_japanese()) } }
-            p lang="en" class=[(visitor.lang == Lang::Ja).then_some("hint")] role=[(visitor.lang == Lang::En).then_some("alert")] {
-                (capitalised(&error.to_string())) "."
+            p class=[(visitor.lang == Lang::Ja).then_some("hint")] role=[(visitor.lang == Lang::En).then_some("alert")] {
+                (capitalised(&visitor.lang.told(&error.to_string()))) (t(".", "。"))
             }
             p { a.button href="/" { (t("To the overview", "一覧へ戻る")) } }
         }
@@ -184,7 +185,7 @@ pub(crate) fn page_link(url: &CanonicalUrl) -> String {
 
 /// A URL that leads to its page in this interface.
 pub(crate) fn url(url: &CanonicalUrl) -> Markup {
-    html! { a.url href=(page_link(url)) { bdi { (format::shown_url(url)) } } }
+    html! { a.url href=(page_link(url)) { bdi { (url.shown()) } } }
 }
 
 /// A link that opens the page as it was.

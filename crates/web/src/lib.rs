@@ -20,7 +20,6 @@ mod feed;
 mod form;
 mod format;
 mod guard;
-mod lang;
 mod layout;
 mod metrics;
 mod pages;

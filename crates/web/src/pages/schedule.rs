@@ -63,8 +63,8 @@ fn rule(app: &WebApp, visitor: &Visitor, site: &Site) -> Result<Markup, WebError
                 }
                 @if let Some((pages, rate, confidence)) = rate {
                     dt { (t("Estimated changes", "変更の推定")) } dd {
-                        (format::rate(rate)) (t(" per page and day on average, sure to ", " 回/日(ページ平均)、確信度 ")) (chart::percent(confidence))
-                        (t(", from ", "、")) (format::number(pages)) (t(" pages", " ページから"))
+                        (format::rate(rate)) (t(" per page and day on average, ", " 回/日（ページ平均）、確信度 ")) (chart::percent(confidence))
+                        (t(" sure, from ", "、")) (format::number(pages)) (t(" pages", " ページから"))
                     }
                 }
             }
@@ -175,6 +175,22 @@ fn signals(visitor: &Visitor, records: &[ServerRecord]) -> Markup {
     }
 }
 
+/// What the crawler calls a trap, in words.
+fn trap_words<'a>(visitor: &Visitor, trap: &'a str) -> &'a str {
+    let t = |en, ja| visitor.lang.t(en, ja);
+    match trap {
+        "long-url" => t("URLs longer than 2000 bytes", "2000 バイトを超える URL"),
+        "deep-path" => t("more than 20 directories deep", "20 段を超えるディレクトリ"),
+        "repeated-segments" => t("directories that repeat", "ディレクトリの繰り返し"),
+        "query-combinations" => {
+            t("too many combinations of parameters", "パラメーターの組み合わせが多すぎる")
+        }
+        "calendar" => t("a calendar without end", "終わりのないカレンダー"),
+        "session-id" => t("session ids, left out of the URL", "セッションID（URL から除いて収集）"),
+        other => other,
+    }
+}
+
 fn traps(visitor: &Visitor, records: &[ServerRecord]) -> Markup {
     let t = |en, ja| visitor.t(en, ja);
     let notes = records.iter().filter_map(|record| note(record, "traps"));
@@ -192,7 +208,7 @@ fn traps(visitor: &Visitor, records: &[ServerRecord]) -> Markup {
                     } }
                     tbody { @for (trap, count) in &refused {
                         tr {
-                            td { (trap.replace('-', " ")) }
+                            td { (trap_words(visitor, trap)) }
                             td.n { (format::number(count["links"].as_u64().unwrap_or(0))) }
                             td.url { bdi { (count["example"].as_str().unwrap_or_default()) } }
                         }

@@ -37,7 +37,7 @@ fn last_round(visitor: &Visitor, by: RoundsBy, round: Option<&ChosenRound>) -> M
     html! {
         section.card {
             h2 { (t("What the last round left out", "前回の収集で省いたページ")) }
-            p { (t("A round visits: ", "1回の収集で訪問するページ:")) (choice(visitor, by)) }
+            p { (t("A round visits: ", "1回の収集で訪問するページ：")) (choice(visitor, by)) }
             @if let Some(round) = round {
                 p {
                     (format::number(round.visits)) (t(" visits, ", " 回訪問、"))
@@ -72,15 +72,15 @@ fn choice<'a>(visitor: &Visitor, by: RoundsBy) -> &'a str {
         RoundsBy::All => visitor.t("every page", "すべてのページ"),
         RoundsBy::A => visitor.t(
             "directories whose shallowest pages changed (method A)",
-            "最も浅いページが変わったディレクトリ(方式A)",
+            "最も浅いページが変わったディレクトリ（方式A）",
         ),
         RoundsBy::B => visitor.t(
             "pages below changed top pages (method B)",
-            "変わったトップページの下のページ(方式B)",
+            "変わったトップページの下のページ（方式B）",
         ),
         RoundsBy::C => visitor.t(
             "as method B, below changed sites only (method C)",
-            "方式Bのうち、変わった上位サイトの下だけ(方式C)",
+            "方式Bのうち、変わった上位サイトの下だけ（方式C）",
         ),
         RoundsBy::Auto => {
             visitor.t("the pages likeliest to have changed", "変わった見込みの高いページ")
@@ -94,7 +94,7 @@ fn why<'a>(visitor: &Visitor, why: Why) -> &'a str {
         Why::UpperSame => visitor.t("no site above changed", "上位のサイトが変わっていない"),
         Why::Unlikely => visitor.t("unlikely to have changed", "変わった見込みが低い"),
         Why::NoBudget => visitor.t("the limit was reached", "上限に達した"),
-        Why::Gone => visitor.t("gone, looked for less often", "なくなった(時々確かめる)"),
+        Why::Gone => visitor.t("gone, looked for less often", "なくなった（時々確かめる）"),
         Why::NotReached => visitor.t("not reached by links", "リンクで届かない"),
     }
 }
