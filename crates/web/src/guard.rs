@@ -14,10 +14,12 @@ use axum::{
     response::{IntoResponse, Redirect, Response},
 };
 use nenrin_lang::Lang;
+use nenrin_state::{Outlook, SiteStructure};
 use url::form_urlencoded;
 
 use crate::{
     Role, WebApp, WebError, format, layout,
+    reckoned::Reckoned,
     session::Sessions,
     visitor::{SESSION_COOKIE, Visitor, cookie, is_session_id, token},
 };
@@ -29,6 +31,8 @@ const MAX_FORM_BYTES: usize = 256 * 1024;
 pub(crate) struct Shared {
     pub(crate) app: WebApp,
     pub(crate) sessions: Sessions,
+    pub(crate) structures: Arc<Reckoned<SiteStructure>>,
+    pub(crate) outlooks: Arc<Reckoned<Option<Outlook>>>,
 }
 
 /// Paths that are shown before anyone has logged in.

@@ -23,6 +23,7 @@ mod guard;
 mod layout;
 mod metrics;
 mod pages;
+mod reckoned;
 mod router;
 mod session;
 mod visitor;

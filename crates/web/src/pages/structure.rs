@@ -1,32 +1,46 @@
 //! A site's structure: tops with their members, families, what changed together, and what the last
 //! round left out.
 
-use axum::response::Response;
+use axum::response::{Html, IntoResponse, Response};
 use maud::{Markup, html};
 use nenrin_state::{ChosenRound, Site, site_structure};
 use nenrin_structure::{FamilyView, RoundsBy, StructureView, TopsView, Why};
 
 use crate::{
-    WebApp, WebError, format,
+    WebError, format,
+    guard::{Fields, Shared},
     layout::{self, Menu},
     pages::site,
     visitor::Visitor,
 };
 
 pub(crate) fn structure(
-    app: &WebApp,
+    shared: &Shared,
     visitor: &Visitor,
     site: &Site,
+    query: &Fields,
 ) -> Result<Response, WebError> {
-    let known = site_structure(&*app.state, site)?;
+    let (state, own) = (shared.app.state.clone(), site.clone());
+    let reckon = move || site_structure(&*state, &own);
+    let known = shared.structures.of(site.id, shared.app.now_s, reckon)?;
+    let part = html! {
+        @if let Some((at_s, known)) = &known {
+            (last_round(visitor, known.rounds_by, known.last_round.as_ref()))
+            @if let Some(view) = &known.structure {
+                (tops(visitor, view))
+                (families(visitor, view))
+            }
+            (layout::reckoned_at(visitor, *at_s))
+        } @else { (layout::being_reckoned(visitor)) }
+    };
+    if query.get("part") == "structure" {
+        return Ok(Html(part.into_string()).into_response());
+    }
+    let live = known.is_none().then(|| format!("/sites/{}/structure?part=structure", site.id.0));
     let content = html! {
         div.heading { h1 { bdi { (site.name) } } }
         (site::tabs(visitor, site, site::Tab::Structure))
-        (last_round(visitor, known.rounds_by, known.last_round.as_ref()))
-        @if let Some(view) = &known.structure {
-            (tops(visitor, view))
-            (families(visitor, view))
-        }
+        div data-live=[live] data-every="2" { (part) }
     };
     let title = format!("{} – {}", visitor.t("Structure", "構造"), site.name);
     Ok(layout::page(visitor, Menu::None, &title, content))
