@@ -145,8 +145,12 @@ pub(crate) const PHRASES: &[Phrase] = &[
     ),
     ("pulled forward by {}; else {t}", "{0} により前倒し。通常は：{1}"),
     (
-        "{t}: every {d}, {} changes/day ({}% sure), {}% of it from neighbours",
-        "{0}（{1}ごと）。変更は1日 {2} 回の見込み（確信度 {3}%）、うち {4}% は近くのページからの推定",
+        "{!}, sooner for what its neighbours showed ({}%)",
+        "{0}。近くのページの変化により早めます（{1}%）",
+    ),
+    (
+        "{!}, later since its neighbours were quiet ({}%)",
+        "{0}。近くのページに変化がないため遅らせます（{1}%）",
     ),
     (
         "{!}: every {d}, {} changes/day ({}% sure)",

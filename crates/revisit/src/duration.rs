@@ -1,6 +1,6 @@
 //! Durations as people write them: `90s`, `15m`, `12h`, `7d`.
 
-use crate::RevisitError;
+use crate::{DAY_S, RevisitError};
 
 const UNITS: [(char, i64); 4] = [('d', 86_400), ('h', 3_600), ('m', 60), ('s', 1)];
 
@@ -30,13 +30,16 @@ pub fn format_duration(seconds: i64) -> String {
     format!("{seconds}s")
 }
 
-/// Writes a duration to two or three figures, for people: 128 hours are `5.3d`.
-pub(crate) fn rounded_duration(seconds: i64) -> String {
-    let unit = UNITS.into_iter().find(|(_, unit_s)| seconds >= 2 * unit_s);
-    let Some((name, unit_s)) = unit else { return format_duration(seconds) };
-    let tenths = (seconds as f64 / unit_s as f64 * 10.0).round() / 10.0;
-    let digits = usize::from(tenths.fract() != 0.0 && tenths < 100.0);
-    format!("{tenths:.digits$}{name}")
+/// A duration for people, to a tenth of its unit: `3.1d` rather than `4483m`.
+pub(crate) fn about(seconds: i64) -> String {
+    let (unit_s, unit) = match seconds {
+        ..120 => (1.0, 's'),
+        120..7_200 => (60.0, 'm'),
+        7_200..172_800 => (3_600.0, 'h'),
+        _ => (DAY_S as f64, 'd'),
+    };
+    let tenths = (seconds as f64 / unit_s * 10.0).round() / 10.0;
+    format!("{tenths}{unit}")
 }
 
 #[cfg(test)]
@@ -52,24 +55,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_duration_is_refused() {
-        for text in ["", "d", "7", "-1d", "NaNd", "infd", "1e30d", "7 d", "7日"] {
-            assert!(parse_duration(text).is_err(), "{text}");
-        }
+    fn people_are_told_durations_to_a_tenth() {
+        let told = [30, 119, 600, 7_199, 10_000, 100_000, 268_980, 8_640_000].map(about);
+        assert_eq!(told, ["30s", "119s", "10m", "120m", "2.8h", "27.8h", "3.1d", "100d"]);
     }
 
     #[test]
-    fn people_are_told_a_few_figures() {
-        for (seconds, told) in [
-            (0, "0s"),
-            (86_400, "24h"),
-            (128 * 3_600, "5.3d"),
-            (604_800, "7d"),
-            (31_536_000, "365d"),
-            (5_400, "90m"),
-            (100, "100s"),
-        ] {
-            assert_eq!(rounded_duration(seconds), told);
+    fn what_is_no_duration_is_refused() {
+        for text in ["", "d", "7", "-1d", "NaNd", "infd", "1e30d", "7 d", "7日"] {
+            assert!(parse_duration(text).is_err(), "{text}");
         }
     }
 

@@ -77,7 +77,10 @@ fn why_a_page_is_due() {
         Rule::Signal,
     ] {
         assert_told(&format!("{}: every 7d", rule.text()));
-        assert_told(&format!("{}: every 5.3d, 0.140 changes/day (22% sure)", rule.text()));
+        let why = format!("{}: every 5.3d, 0.140 changes/day (22% sure)", rule.text());
+        assert_told(&why);
+        assert_told(&format!("{why}, sooner for what its neighbours showed (12%)"));
+        assert_told(&format!("{why}, later since its neighbours were quiet (3%)"));
     }
     for why in [Why::New, Why::Refused, Why::Gone { times: 2 }, Why::Failed { times: 3 }] {
         assert_told(&why.to_string());

@@ -171,8 +171,10 @@ impl Clock {
         }
     }
 
-    pub(crate) fn sums_mut(&mut self, at: usize) -> &mut DaySums {
-        &mut self.sums[at]
+    /// Adds to an open day, whose pace follows.
+    pub(crate) fn add(&mut self, day: usize, more: &DaySums, pace: impl Fn(&DaySums) -> DayPace) {
+        self.sums[day].add(more);
+        self.paces[day] = pace(&self.sums[day]);
     }
 
     pub(crate) fn write(&self, bytes: &mut Vec<u8>) {
