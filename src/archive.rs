@@ -13,7 +13,7 @@ use std::{
 
 use anyhow::Context;
 use nenrin_state::{SqliteState, State, StateError};
-use nenrin_store::{LocalFolder, Store, StoreOptions};
+use nenrin_store::{ContentBackend, GatheringBackend, LocalFolder, Store, StoreOptions};
 
 use crate::{clock, config::Config, exit::usage};
 
@@ -125,6 +125,8 @@ const PACKS: &str = "packs";
 const READERS_CACHE_BYTES: usize = 24 << 20;
 /// zstd's level for what `compact` will write again.
 const HASTY_LEVEL: i32 = 1;
+/// And written in pieces of this size.
+const HASTY_WRITE_BYTES: usize = 512 << 10;
 
 /// Whether an archive can be opened or begun here.
 fn check_folder(folder: &Path, access: Access) -> anyhow::Result<()> {
@@ -175,6 +177,7 @@ fn put_damaged_state_aside(folder: &Path) -> anyhow::Result<()> {
 
 fn open_store(folder: &Path, read_only: bool, is_hasty: bool) -> anyhow::Result<Store> {
     let packs = LocalFolder::open(folder.join(PACKS)).map_err(nenrin_store::StoreError::from)?;
+    let mut packs: Arc<dyn ContentBackend> = Arc::new(packs);
     let index_path = Some(folder.join(INDEX));
     let mut options = StoreOptions { index_path, read_only, ..StoreOptions::default() };
     if read_only {
@@ -186,8 +189,9 @@ fn open_store(folder: &Path, read_only: bool, is_hasty: bool) -> anyhow::Result<
         options.first_level = HASTY_LEVEL;
         options.steps.block_in_space = false;
         options.keeps_packed = true;
+        packs = Arc::new(GatheringBackend::new(packs, HASTY_WRITE_BYTES));
     }
-    Ok(Store::open(Arc::new(packs), options)?)
+    Ok(Store::open(packs, options)?)
 }
 
 /// Before reading: brings the index up to the packs where a crash left it behind or someone

@@ -40,11 +40,13 @@ fn allowed() -> BTreeMap<&'static str, Vec<&'static str>> {
     let joined: Vec<&str> = deciders.into_iter().chain(parts).collect();
     allowed.insert("crawl", joined.clone());
     let readers =
-        vec!["urls", "store", "state", "extract", "warc", "revisit", "order", "structure"];
+        vec!["lang", "urls", "store", "state", "extract", "warc", "revisit", "order", "structure"];
     allowed.insert("replay", readers.clone());
     allowed.insert("web", readers);
     let everything: Vec<&str> = joined.iter().copied().chain(["crawl", "replay", "web"]).collect();
     allowed.insert("lab", everything.clone());
+    // Only what shows pages to people has words in two languages.
+    allowed.insert("lang", vec![]);
     // It drives a browser in tests; nothing of the product may know it.
     allowed.insert("browser", vec![]);
     allowed

@@ -162,9 +162,17 @@ pub(crate) struct RevisitArgs {
     #[arg(long, value_name = "N")]
     visits: Option<u64>,
     /// Looks at pages only when their planned times come, as the crawler does, and tries each policy
-    /// without and with pages that change together pulling each other forward; without a budget.
+    /// without and with pages that change together pulling each other forward.
     #[arg(long, conflicts_with = "visits")]
     as_crawled: bool,
+    /// With --as-crawled, each source may make as many visits per day as this policy made on it.
+    #[arg(long, value_name = "P", requires = "as_crawled")]
+    visits_of: Option<PolicySpec>,
+    /// Cross-validates over sources, dealt into N parts: constants are chosen on the other parts.
+    /// `auto` is held against every other policy at its visits; with --as-crawled, every policy with
+    /// what changes together against itself without.
+    #[arg(long, value_name = "N", conflicts_with_all = ["visits", "visits_of", "out"])]
+    folds: Option<usize>,
     /// Writes report.html and results.json there.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -301,6 +309,8 @@ pub(crate) fn run_revisit(context: &Context, args: &RevisitArgs) -> anyhow::Resu
         policies: args.policies.clone(),
         visits: args.visits,
         as_crawled: args.as_crawled,
+        folds: args.folds,
+        visits_of: args.visits_of,
         out: args.out.clone(),
     };
     tell(context, &revisit::run(&log, &options).map_err(wrong)?, args.out.as_deref())

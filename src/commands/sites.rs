@@ -394,9 +394,13 @@ fn outlook_lines(outlook: &Outlook) -> Vec<String> {
         row("paths", rule.clone());
     }
     for point in outlook.forecast.points {
+        let has_budget = outlook.visits_per_day.is_some();
         let what = match point.factor {
-            factor if factor < 1.0 => "half of it",
-            factor if factor > 1.0 => "twice as much",
+            factor if factor < 1.0 && has_budget => "half the budget",
+            factor if factor < 1.0 => "half as many visits",
+            factor if factor > 1.0 && has_budget => "twice the budget",
+            factor if factor > 1.0 => "twice as many visits",
+            _ if has_budget => "this budget",
             _ => "as now",
         };
         let (visits, coverage) = (point.visits_per_day, point.coverage * 100.0);

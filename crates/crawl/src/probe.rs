@@ -26,7 +26,8 @@ const JUDGED_MAX: u32 = 64;
 /// - a top page is never judged, nor is a page whose content did not change since it was taken;
 /// - when the top page itself looks like the probe, every page does (a shell that scripts fill),
 ///   and the probe says nothing;
-/// - the same holds when four in five of the pages that were not gone before look like it.
+/// - the same holds when four in five of the pages that were not gone before look like it; pages
+///   that stayed as they were count among the others.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Probe {
@@ -116,16 +117,12 @@ impl Probe {
     pub fn judge(&mut self, page: &PageRecord, answer: &Answer) -> Option<String> {
         let gone_before = page.outcome == Some(Outcome::Gone);
         if page.version.is_some() && !gone_before && page.mark == answer.mark {
+            self.stayed();
             return None;
         }
         let alike = self.resembles(answer.fingerprint.as_ref(), answer.location.as_ref());
-        if !gone_before && (answer.fingerprint.is_some() || answer.location.is_some()) {
-            self.judged += 1;
-            self.alike += u32::from(alike);
-            if self.judged >= JUDGED_MAX {
-                self.judged /= 2;
-                self.alike /= 2;
-            }
+        if !gone_before && self.can_compare(answer) {
+            self.count(alike);
         }
         if !alike || self.is_worthless() {
             return None;
@@ -139,6 +136,33 @@ impl Probe {
                 "soft 404: looks like what the server shows for pages that do not exist".to_owned()
             }
         })
+    }
+
+    /// A page stayed as it was: the server tells it from one that does not exist. Counted only
+    /// against pages that looked like the probe, so that nothing is written of servers without.
+    pub fn stayed(&mut self) {
+        if self.alike > 0 {
+            self.count(false);
+        }
+    }
+
+    /// Whether an answer says if it looks like the probe. No fingerprint is taken of pages where a
+    /// redirect is the look, and a page that leads nowhere is not alike.
+    fn can_compare(&self, answer: &Answer) -> bool {
+        match self.look {
+            Look::Redirect(_) => true,
+            Look::Page(_) => answer.fingerprint.is_some() || answer.location.is_some(),
+            Look::Unknown | Look::Honest => false,
+        }
+    }
+
+    fn count(&mut self, alike: bool) {
+        self.judged += 1;
+        self.alike += u32::from(alike);
+        if self.judged >= JUDGED_MAX {
+            self.judged /= 2;
+            self.alike /= 2;
+        }
     }
 
     /// Whether the probe tells nothing because good pages look like it too.
@@ -322,6 +346,28 @@ mod tests {
             assert_eq!(probe.judge(&page(&path), &shown(&path, &article(n))), None);
         }
         assert!(probe.judge(&page("/x"), &shown("/x", SORRY)).is_some());
+    }
+
+    #[test]
+    fn good_pages_speak_for_a_probe_that_leads_elsewhere() {
+        let mut probe = probed(moved("/"));
+        let plain = Answer { status: 200, ..Answer::default() };
+        for n in 0..10 {
+            assert_eq!(probe.judge(&page(&format!("/good{n}")), &plain), None);
+        }
+        for n in 0..30 {
+            assert!(probe.judge(&page(&format!("/{n}")), &moved("/")).is_some(), "{n}");
+        }
+    }
+
+    #[test]
+    fn pages_that_stay_as_they_were_speak_for_the_probe() {
+        let mut probe = probed(shown("/qwertzuiopasdfgh", SORRY));
+        for n in 0..500 {
+            let path = format!("/{n}");
+            assert!(probe.judge(&page(&path), &shown(&path, SORRY)).is_some(), "{n}");
+            probe.stayed();
+        }
     }
 
     #[test]

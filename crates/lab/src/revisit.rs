@@ -3,6 +3,7 @@
 //! Read in this order: [`RevisitOptions`] and [`run`], [`Walk`] (one page's year), [`Measures`].
 
 mod figures;
+mod folds;
 mod measure;
 mod scheduled;
 mod together;
@@ -11,11 +12,11 @@ mod walk;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use nenrin_revisit::{Budget, Limits, PolicySpec};
+use nenrin_revisit::{Budget, Limits, NEWS, PolicySpec, RevisitPolicy};
 use serde_json::{Value, json};
 
 pub use self::measure::{Bin, Measures, Month};
-pub use self::scheduled::{Pulls, walk_scheduled};
+pub use self::scheduled::{Pulls, visits_by_source, walk_scheduled};
 pub use self::together::walk_together;
 pub use self::walk::{Tally, Walk};
 
@@ -32,6 +33,12 @@ pub struct RevisitOptions {
     /// Whether pages are looked at only when their planned times come, as in the crawler; then each
     /// policy is tried without and with pages that change together pulling each other forward.
     pub as_crawled: bool,
+    /// Into how many parts the sources are dealt for cross-validation, if that is wanted: `auto` is
+    /// then held against every other policy at its visits, or, as crawled, every policy with what
+    /// changes together against itself without.
+    pub folds: Option<usize>,
+    /// With `as_crawled`, each source may make as many visits per day as this policy made on it.
+    pub visits_of: Option<PolicySpec>,
     /// Where `report.html` and `results.json` go, if anywhere.
     pub out: Option<PathBuf>,
 }
@@ -52,12 +59,19 @@ pub(crate) struct Outcome {
 /// # Errors
 /// [`LabError`] when the report cannot be written.
 pub fn run(log: &UpdateLog, options: &RevisitOptions) -> Result<Value, LabError> {
+    if let Some(folds) = options.folds {
+        return Ok(match options.as_crawled {
+            true => folds::cross_validate_pulls(log, &options.policies, folds),
+            false => folds::cross_validate(log, &options.policies, folds),
+        });
+    }
     let categories = log.categories();
+    let allowed = options.visits_of.map(|spec| visits_by_source(log, &walk(log, &spec, None).0));
     let outcomes: Vec<Outcome> = options
         .policies
         .iter()
         .flat_map(|spec| match options.as_crawled {
-            true => as_crawled(log, &categories, spec),
+            true => as_crawled(log, &categories, spec, allowed.as_ref()),
             false => {
                 let (tallies, state_bytes) = walk(log, spec, options.visits);
                 let outcome = measure(log, &categories, spec.to_string(), &tallies);
@@ -84,9 +98,10 @@ fn as_crawled(
     log: &UpdateLog,
     categories: &BTreeMap<u32, &'static str>,
     spec: &PolicySpec,
+    allowed: Option<&BTreeMap<u32, u64>>,
 ) -> Vec<Outcome> {
-    let (alone, _) = walk_scheduled(log, spec, false);
-    let (together, pulls) = walk_scheduled(log, spec, true);
+    let (alone, _) = walk_scheduled(log, spec, None, allowed);
+    let (together, pulls) = walk_scheduled(log, spec, Some(NEWS), allowed);
     let pulled = measure(log, categories, format!("{spec}, together"), &together);
     let alone = measure(log, categories, format!("{spec}, as crawled"), &alone);
     vec![alone, Outcome { pulls: Some(pulls), ..pulled }]
@@ -102,10 +117,19 @@ pub fn walk(log: &UpdateLog, spec: &PolicySpec, visits: Option<u64>) -> (Vec<Tal
         let alone = |page| walk::alone(page, policy.as_mut(), resolution_s);
         return (log.pages.iter().map(alone).collect(), None);
     }
-    let end_s = (i64::from(log.slots()) + 1) * resolution_s;
-    policy.set_budget(visits.map(|visits| Budget { visits: visits as f64, end_s }));
-    let (tallies, bytes) = walk_together(log, policy.as_mut());
+    let (tallies, bytes) = walk_with(log, policy.as_mut(), visits);
     (tallies, Some(bytes))
+}
+
+/// Runs a policy that takes a budget over all pages together.
+fn walk_with(
+    log: &UpdateLog,
+    policy: &mut dyn RevisitPolicy,
+    visits: Option<u64>,
+) -> (Vec<Tally>, f64) {
+    let end_s = (i64::from(log.slots()) + 1) * log.window.resolution_s;
+    policy.set_budget(visits.map(|visits| Budget::InAll { visits: visits as f64, end_s }));
+    walk_together(log, policy)
 }
 
 fn measure(

@@ -39,6 +39,8 @@ fn options(policies: &[&str]) -> RevisitOptions {
         policies: policies.iter().map(|name| name.parse().unwrap()).collect(),
         visits: None,
         as_crawled: false,
+        folds: None,
+        visits_of: None,
         out: None,
     }
 }
@@ -79,6 +81,45 @@ fn the_same_log_gives_the_same_results_with_hour_slots_too() {
     let results = revisit::run(&log, &options).unwrap();
     assert_eq!(results, revisit::run(&log, &options).unwrap());
     assert!(results["policies"][0]["visits"].as_u64().unwrap() <= 2_040);
+}
+
+#[test]
+fn cross_validation_tries_every_source_once_at_the_rivals_visits() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = read(&write_log(dir.path()), 86_400);
+    let mut options = options(&["auto", "nutch(7d)"]);
+    options.folds = Some(2);
+    let results = revisit::run(&log, &options).unwrap();
+    let compared = results["compared"].as_array().unwrap();
+    assert_eq!((compared.len(), &compared[0]["rival"]), (1, &"nutch(7d)".into()));
+    let folds = compared[0]["folds"].as_array().unwrap();
+    let pages: u64 = folds.iter().map(|fold| fold["pages"].as_u64().unwrap()).sum();
+    assert_eq!((folds.len(), pages), (2, 120));
+    for fold in folds {
+        let (visits, budget) = (&fold["visits_alone"], &fold["rival_visits"]);
+        assert!(visits.as_f64().unwrap() <= 1.02 * budget.as_f64().unwrap(), "{fold}");
+    }
+    options.as_crawled = true;
+    let results = revisit::run(&log, &options).unwrap();
+    assert_eq!(results["together"][1]["folds"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn a_source_makes_no_more_visits_a_day_than_it_may_and_uses_them_well() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = read(&write_log(dir.path()), 86_400);
+    let mut options = options(&["auto", "every(1d)"]);
+    options.as_crawled = true;
+    options.visits_of = Some("every(10d)".parse().unwrap());
+    let results = revisit::run(&log, &options).unwrap();
+    let of = |at: usize, field: &str| results["policies"][at][field].as_f64().unwrap();
+    let allowed = 120.0 * 365.0 / 10.0;
+    for policy in [0, 1, 2] {
+        assert!(of(policy, "visits") <= 1.02 * allowed, "{results:#}");
+    }
+    // Rivals that want more than they may wait in turn, whatever the page.
+    assert!(of(0, "visits") >= 0.8 * allowed, "{}", of(0, "visits"));
+    assert!(of(0, "coverage_total") > of(2, "coverage_total") + 0.05, "{results:#}");
 }
 
 #[test]

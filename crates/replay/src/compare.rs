@@ -19,7 +19,6 @@ use crate::{
     pages::{
         banner,
         diff::{Blocks, Diff, side_by_side},
-        lang::Lang,
         missing::refusal,
     },
     rewrite::{self, Links},
@@ -52,14 +51,20 @@ pub(crate) fn answer(replay: &Replay, ask: &Ask) -> Result<Response<Body>, Repla
     let (url, _) = target::archived_url(parts.next().unwrap_or_default())?;
     let find = |period: Period| web::choose(replay, &url, period.last_s, Modifier::Page);
     let (Some(old), Some(new)) = (find(from)?, find(to)?) else {
-        let page = refusal("Nothing to compare", "No visit has stored a version of this page.");
+        let page = refusal(
+            ask,
+            ("Nothing to compare", "比較できる版がありません"),
+            (
+                "No visit has stored a version of this page.",
+                "どの訪問でも、このページの版は保存されていません。",
+            ),
+        );
         return Ok(own_page(replay, StatusCode::NOT_FOUND, &page));
     };
-    let lang = Lang::preferred(&ask.headers);
     match view {
-        View::Text => text(replay, lang, &url, &old, &new),
-        View::Sides => Ok(own_page(replay, StatusCode::OK, &side_by_side(lang, &url, &old, &new))),
-        View::Rendered(side) => rendered(replay, &old, &new, side),
+        View::Text => text(replay, ask, &url, &old, &new),
+        View::Sides => Ok(own_page(replay, StatusCode::OK, &side_by_side(ask, &url, &old, &new))),
+        View::Rendered(side) => rendered(replay, ask, &old, &new, side),
     }
 }
 
@@ -176,7 +181,7 @@ fn changed_lines(old: &[String], new: &[String]) -> Vec<Line> {
 
 fn text(
     replay: &Replay,
-    lang: Lang,
+    ask: &Ask,
     url: &CanonicalUrl,
     old: &Capture,
     new: &Capture,
@@ -184,7 +189,7 @@ fn text(
     let archive = &*replay.archive;
     let (before, after) = (readable(archive, old)?, readable(archive, new)?);
     let diff = Diff {
-        lang,
+        ask,
         url,
         old,
         new,
@@ -224,6 +229,7 @@ fn blocks(archive: &dyn Archive, old: &Capture, new: &Capture) -> Result<Blocks,
 /// One of the versions as rendered, with marks. It is text of ours by now, so its encoding is.
 fn rendered(
     replay: &Replay,
+    ask: &Ask,
     old: &Capture,
     new: &Capture,
     side: Side,
@@ -235,7 +241,14 @@ fn rendered(
         Side::New => (new, diff::marked(&after.text, &before.text, side)),
     };
     if !(before.kind.is_page() && after.kind.is_page()) {
-        let page = refusal("Not a page", "Only pages can be compared as rendered.");
+        let page = refusal(
+            ask,
+            ("Not a page", "ページではありません"),
+            (
+                "Only pages can be compared as rendered.",
+                "表示を並べて比較できるのはページだけです。",
+            ),
+        );
         return Ok(own_page(replay, StatusCode::OK, &page));
     }
     let links = Links::new(shown.at_s, Modifier::InFrame, shown.url.clone());

@@ -1,3 +1,4 @@
+use nenrin_lang::Lang;
 use nenrin_urls::UrlError;
 
 /// Why something could not be replayed. That a page is not archived is an answer, not an error.
@@ -22,6 +23,22 @@ pub enum ReplayError {
     /// The archive could not be read.
     #[error("the archive could not be read")]
     Archive(#[from] ArchiveError),
+}
+
+impl ReplayError {
+    /// The message for a reader of Japanese.
+    pub(crate) fn in_japanese(&self) -> String {
+        match self {
+            Self::BadUrl { source } => {
+                let why = source.to_string();
+                format!("ウェブのページのアドレスではありません：{}", Lang::Ja.told(&why))
+            }
+            Self::BadParameter { name, value, .. } => {
+                format!("「{name}」の値「{value}」を読み取れません。")
+            }
+            Self::Archive(_) => "しばらくしてからやり直してください。".to_owned(),
+        }
+    }
 }
 
 /// An archive could not answer; what it says is for the log, not for the reader of a page.

@@ -22,6 +22,7 @@ mod date;
 mod diff;
 mod error;
 mod head;
+mod language;
 mod memento;
 mod memory;
 mod modifier;

@@ -10,11 +10,12 @@ use axum::{
     routing::{any, get},
 };
 use bytes::Bytes;
+use nenrin_lang::Lang;
 
 use crate::{
     Archive, ReplayError, ReplayOptions,
     answer::{PageCache, headers::Guard},
-    assets, cdx, compare, pages,
+    assets, cdx, compare, language, pages,
     place::{self, Place},
     span, timemap, web,
 };
@@ -51,6 +52,12 @@ impl Ask {
         self.headers.get(name).map(HeaderValue::as_bytes)
     }
 
+    /// The language of the reader.
+    pub(crate) fn lang(&self) -> Lang {
+        let text = |name: &str| self.header_str(name).unwrap_or_default();
+        Lang::of_request(text("cookie"), text("accept-language"))
+    }
+
     pub(crate) fn header_str(&self, name: &str) -> Option<&str> {
         self.headers.get(name).and_then(|v| v.to_str().ok())
     }
@@ -75,6 +82,7 @@ pub fn router(archive: Arc<dyn Archive>, options: ReplayOptions) -> Router {
         .route("/_nenrin/span/{*rest}", get(handle(span::answer)))
         .route("/_nenrin/previous/{*rest}", get(handle(web::previous)))
         .route("/_nenrin/next/{*rest}", get(handle(web::next)))
+        .route("/_nenrin/lang/{code}/{*rest}", get(handle(language::answer)))
         .route("/_nenrin/{file}", get(assets::serve))
         .route("/robots.txt", get(assets::robots))
         .fallback(handle(web::escaped))
@@ -94,14 +102,14 @@ fn handle(
         Box::pin(async move {
             let (parts, _) = request.into_parts();
             let method = parts.method;
-            if method != Method::GET && method != Method::HEAD {
-                return not_allowed(&replay);
-            }
             let ask = Ask { uri: parts.uri, headers: parts.headers };
+            if method != Method::GET && method != Method::HEAD {
+                return not_allowed(&replay, &ask);
+            }
             match place::judge(&replay.options, &ask) {
                 Place::Right => {}
                 Place::Elsewhere(to) => return redirect(StatusCode::TEMPORARY_REDIRECT, &to),
-                Place::Foreign => return misdirected(&replay),
+                Place::Foreign => return misdirected(&replay, &ask),
             }
             let making = replay.clone();
             // The semaphore is never closed, so that the permit is always got.
@@ -120,30 +128,40 @@ fn answered(replay: &Replay, ask: &Ask, work: Answering) -> Answer {
     work(replay, ask).unwrap_or_else(|error| {
         let (status, title) = match &error {
             ReplayError::BadUrl { .. } | ReplayError::BadParameter { .. } => {
-                (StatusCode::BAD_REQUEST, "This cannot be looked up")
+                (StatusCode::BAD_REQUEST, ("This cannot be looked up", "調べられません"))
             }
             ReplayError::Archive(cause) => {
                 tracing::error!(%cause, path = %ask.uri.path(), "the archive could not be read");
-                (StatusCode::INTERNAL_SERVER_ERROR, "The archive could not be read")
+                let title = ("The archive could not be read", "アーカイブを読めませんでした");
+                (StatusCode::INTERNAL_SERVER_ERROR, title)
             }
         };
-        own_page(replay, status, &pages::missing::refusal(title, &error.to_string()))
+        let (en, ja) = (error.to_string(), error.in_japanese());
+        own_page(replay, status, &pages::missing::refusal(ask, title, (&en, &ja)))
     })
 }
 
-fn not_allowed(replay: &Replay) -> Answer {
-    let sentence = "Forms that send data and other changes were never archived: only pages that \
-                    can be read again are here.";
-    let page = pages::missing::refusal("This cannot be replayed", sentence);
+fn not_allowed(replay: &Replay, ask: &Ask) -> Answer {
+    let sentence = (
+        "Forms that send data and other changes were never archived: only pages that can be read \
+         again are here.",
+        "データを送るフォームなどの操作は保存されていません。読み返せるページだけがあります。",
+    );
+    let title = ("This cannot be replayed", "再現できません");
+    let page = pages::missing::refusal(ask, title, sentence);
     let mut answer = own_page(replay, StatusCode::METHOD_NOT_ALLOWED, &page);
     answer.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
     answer
 }
 
-fn misdirected(replay: &Replay) -> Answer {
-    let sentence = "Replay does not go by this host name; `serve.replay_origin` in the \
-                    configuration says by which it does.";
-    let page = pages::missing::refusal("Not under this name", sentence);
+fn misdirected(replay: &Replay, ask: &Ask) -> Answer {
+    let sentence = (
+        "Replay does not go by this host name; `serve.replay_origin` in the configuration says by \
+         which it does.",
+        "このホスト名では閲覧できません。設定の `serve.replay_origin` にある名前を使ってください。",
+    );
+    let title = ("Not under this name", "この名前では使えません");
+    let page = pages::missing::refusal(ask, title, sentence);
     own_page(replay, StatusCode::MISDIRECTED_REQUEST, &page)
 }
 
@@ -164,6 +182,7 @@ pub(crate) fn own_page(replay: &Replay, status: StatusCode, page: &maud::Markup)
     let headers = answer.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    headers.insert(header::VARY, HeaderValue::from_static("accept-language, cookie"));
     replay.guard.own(headers);
     answer
 }

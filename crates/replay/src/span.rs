@@ -3,6 +3,7 @@
 
 use axum::{body::Body, http::Response};
 use nenrin_extract::{ExtractLimits, LinkKind, content_kind, decode_content, page_links};
+use nenrin_lang::Lang;
 use nenrin_urls::CanonicalUrl;
 use serde_json::json;
 
@@ -56,8 +57,8 @@ pub(crate) fn answer(replay: &Replay, ask: &Ask) -> Result<Response<Body>, Repla
         "newest": span.newest_s.map(|s| Stamp(s).to_string()),
         "off_s": span.off_s,
         "wide": is_wide,
-        "text": text(&span, is_wide),
-        "detail": detail(&span),
+        "text": text(ask.lang(), &span, is_wide),
+        "detail": detail(ask.lang(), &span),
     });
     Ok(text_answer(replay, "application/json", answer.to_string()))
 }
@@ -112,15 +113,34 @@ fn parts(replay: &Replay, page: &Capture) -> Result<Vec<CanonicalUrl>, ReplayErr
     Ok(parts.take(MAX_PARTS).collect())
 }
 
-fn text(span: &Span, is_wide: bool) -> String {
-    if span.parts == 0 {
-        return String::new();
+fn text(lang: Lang, span: &Span, is_wide: bool) -> String {
+    match lang {
+        _ if span.parts == 0 => String::new(),
+        Lang::En => english(span, is_wide),
+        Lang::Ja => japanese(span, is_wide),
     }
+}
+
+fn japanese(span: &Span, is_wide: bool) -> String {
+    let off = duration(Lang::Ja, span.off_s);
+    let when = match (is_wide, span.off_s) {
+        (true, _) => format!("最大 {off}のずれ"),
+        (false, 0) => "すべて同じ時点".to_owned(),
+        (false, _) => format!("{off}以内"),
+    };
+    match (span.parts, span.missing) {
+        (parts, 0) => format!("部品 {parts} 個、{when}"),
+        (parts, missing) if missing == parts => format!("部品 {parts} 個、いずれも未保存"),
+        (parts, missing) => format!("部品 {parts} 個、{when}、未保存 {missing} 個"),
+    }
+}
+
+fn english(span: &Span, is_wide: bool) -> String {
     let parts = if span.parts == 1 { "1 part".to_owned() } else { format!("{} parts", span.parts) };
     let when = match (is_wide, span.off_s) {
-        (true, off_s) => format!("some up to {} from this date", duration(off_s)),
+        (true, off_s) => format!("some up to {} from this date", duration(Lang::En, off_s)),
         (false, 0) => "all of this date".to_owned(),
-        (false, off_s) => format!("within {}", duration(off_s)),
+        (false, off_s) => format!("within {}", duration(Lang::En, off_s)),
     };
     match (span.missing, span.missing == span.parts) {
         (0, _) => format!("{parts}, {when}"),
@@ -129,25 +149,32 @@ fn text(span: &Span, is_wide: bool) -> String {
     }
 }
 
-fn detail(span: &Span) -> String {
-    match (span.oldest_s, span.newest_s) {
-        (Some(oldest), Some(newest)) => format!(
-            "parts of this page were received from {} to {} (UTC)",
-            Stamp(oldest).plain(),
-            Stamp(newest).plain()
-        ),
-        _ => String::new(),
+fn detail(lang: Lang, span: &Span) -> String {
+    let (Some(oldest), Some(newest)) = (span.oldest_s, span.newest_s) else {
+        return String::new();
+    };
+    let (oldest, newest) = (Stamp(oldest).plain(), Stamp(newest).plain());
+    match lang {
+        Lang::En => format!("parts of this page were received from {oldest} to {newest} (UTC)"),
+        Lang::Ja => format!("このページの部品は {oldest} から {newest}（UTC）に受信しました"),
     }
 }
 
 /// A length of time in the largest unit that fits.
-fn duration(seconds: i64) -> String {
-    let units =
-        [(31_557_600, "year"), (86_400, "day"), (3600, "hour"), (60, "minute"), (1, "second")];
-    let (size, name) =
-        units.into_iter().find(|(size, _)| seconds >= *size).unwrap_or((1, "second"));
+fn duration(lang: Lang, seconds: i64) -> String {
+    let units = [
+        (31_557_600, "year", "年"),
+        (86_400, "day", "日"),
+        (3600, "hour", "時間"),
+        (60, "minute", "分"),
+    ];
+    let (size, en, ja) =
+        units.into_iter().find(|(size, ..)| seconds >= *size).unwrap_or((1, "second", "秒"));
     let count = seconds.div_euclid(size);
-    format!("{count} {name}{}", if count == 1 { "" } else { "s" })
+    match lang {
+        Lang::En => format!("{count} {en}{}", if count == 1 { "" } else { "s" }),
+        Lang::Ja => format!("{count}{ja}"),
+    }
 }
 
 #[cfg(test)]
@@ -157,13 +184,14 @@ mod tests {
     #[test]
     fn a_span_is_told_in_a_few_words() {
         let span = |parts, missing, off_s| Span { parts, missing, off_s, ..Span::default() };
-        assert_eq!(text(&span(0, 0, 0), false), "");
-        assert_eq!(text(&span(1, 0, 0), false), "1 part, all of this date");
-        assert_eq!(text(&span(3, 1, 7200), false), "3 parts, within 2 hours, 1 missing");
+        assert_eq!(text(Lang::En, &span(0, 0, 0), false), "");
+        assert_eq!(text(Lang::En, &span(1, 0, 0), false), "1 part, all of this date");
+        assert_eq!(text(Lang::En, &span(3, 1, 7200), false), "3 parts, within 2 hours, 1 missing");
         assert_eq!(
-            text(&span(3, 0, 90 * 86_400), true),
+            text(Lang::En, &span(3, 0, 90 * 86_400), true),
             "3 parts, some up to 90 days from this date"
         );
-        assert_eq!(text(&span(2, 2, 0), false), "2 parts, none archived");
+        assert_eq!(text(Lang::En, &span(2, 2, 0), false), "2 parts, none archived");
+        assert_eq!(text(Lang::Ja, &span(3, 1, 7200), false), "部品 3 個、2時間以内、未保存 1 個");
     }
 }

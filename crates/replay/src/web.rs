@@ -6,6 +6,7 @@ use axum::{
     body::Body,
     http::{HeaderValue, Response, StatusCode, header},
 };
+use nenrin_lang::Lang;
 use nenrin_urls::CanonicalUrl;
 
 use crate::{
@@ -36,8 +37,8 @@ pub(crate) fn answer(replay: &Replay, ask: &Ask) -> Result<Answer, ReplayError> 
     }
     let target = Target::parse(ask.rest("/web/"))?;
     match target.when {
-        When::Calendar(period) if target.is_prefix => prefix(replay, &target.url, period),
-        When::Calendar(period) => calendar(replay, &target.url, period),
+        When::Calendar(_) if target.is_prefix => prefix(replay, ask, &target.url),
+        When::Calendar(period) => calendar(replay, ask, &target.url, period),
         When::Latest => latest(replay, ask, &target),
         When::AsOf(period) => as_of(replay, ask, &target, period),
     }
@@ -56,7 +57,7 @@ fn latest(replay: &Replay, ask: &Ask, target: &Target) -> Result<Answer, ReplayE
     let wanted_s = wanted.flatten().map(|stamp| stamp.0);
     let at_s = wanted_s.unwrap_or(i64::MAX);
     let Some(found) = choose(replay, &target.url, at_s, target.modifier)? else {
-        return missing(replay, target, None);
+        return missing(replay, ask, target, None);
     };
     // A page that did not change for years is shown as of when it was last seen, so that its parts
     // and the pages that it links to are the newest, too.
@@ -84,7 +85,7 @@ fn as_of(
         if modifier.is_part() || modifier == Modifier::Identity {
             return Ok(plain(StatusCode::NOT_FOUND, "not in the archive"));
         }
-        return missing(replay, target, Some(at_s));
+        return missing(replay, ask, target, Some(at_s));
     };
     if !period.is_full || found.url != target.url || !target.is_tidy {
         let is_in_period = !period.is_full && period.contains(found.at_s);
@@ -95,7 +96,8 @@ fn as_of(
     let is_no_document = destination.is_some_and(|destination| {
         !matches!(destination, b"document" | b"iframe" | b"frame" | b"object" | b"embed")
     });
-    show(replay, ask, &found, Shown { at_s, modifier, is_no_document })
+    let lang = if modifier == Modifier::Page { ask.lang() } else { Lang::default() };
+    show(replay, ask, &found, Shown { at_s, modifier, is_no_document, lang })
 }
 
 pub(crate) fn choose(
@@ -114,6 +116,8 @@ struct Shown {
     at_s: i64,
     modifier: Modifier,
     is_no_document: bool,
+    /// Of the banner; always the same where there is none.
+    lang: Lang,
 }
 
 fn show(
@@ -125,11 +129,12 @@ fn show(
     let etag = match shown.modifier {
         Modifier::Identity => format!("\"{}\"", capture.version),
         m => format!(
-            "\"{}-{}-{}{}-{}\"",
+            "\"{}-{}-{}{}-{}{}\"",
             capture.version,
             Stamp(shown.at_s),
             m.as_str(),
             u8::from(shown.is_no_document),
+            shown.lang.code(),
             REWRITING
         ),
     };
@@ -171,6 +176,7 @@ fn prepared(
         at_s: shown.at_s,
         modifier: shown.modifier,
         is_no_document: shown.is_no_document,
+        lang: shown.lang,
     };
     if let Some(page) = replay.cache.get(key) {
         return Ok(page);
@@ -182,6 +188,7 @@ fn prepared(
         at_s: shown.at_s,
         modifier: shown.modifier,
         is_no_document: shown.is_no_document,
+        lang: shown.lang,
         accept_encoding: ask.header_str("accept-encoding").unwrap_or_default(),
         options: &replay.options,
     };
@@ -208,21 +215,30 @@ fn finish(
     let is_exact = shown.at_s == capture.at_s;
     let caching = if is_exact { "max-age=3600" } else { "no-cache" };
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(caching));
-    headers.insert(header::VARY, HeaderValue::from_static("accept-encoding, sec-fetch-dest"));
+    let vary = match shown.modifier {
+        Modifier::Page => "accept-encoding, sec-fetch-dest, accept-language, cookie",
+        _ => "accept-encoding, sec-fetch-dest",
+    };
+    headers.insert(header::VARY, HeaderValue::from_static(vary));
     memento::version_headers(replay, ask, capture, shown.modifier, headers)?;
     replay.guard.archived(headers);
     Ok(())
 }
 
-fn missing(replay: &Replay, target: &Target, at_s: Option<i64>) -> Result<Answer, ReplayError> {
+fn missing(
+    replay: &Replay,
+    ask: &Ask,
+    target: &Target,
+    at_s: Option<i64>,
+) -> Result<Answer, ReplayError> {
     let url = &target.url;
     if let Some(index) = index_file(replay, target, at_s)? {
         return Ok(redirect(StatusCode::FOUND, &index));
     }
     let is_loop = replay.archive.as_of(&url.key(), i64::MAX)?.is_some();
     let nearby = nearby(replay, url)?;
-    let page =
-        Missing { url, date: at_s.map(|at_s| Stamp(at_s).to_string()), nearby: &nearby, is_loop };
+    let date = at_s.map(|at_s| Stamp(at_s).to_string());
+    let page = Missing { ask, url, date, nearby: &nearby, is_loop };
     Ok(own_page(replay, StatusCode::NOT_FOUND, &page.page()))
 }
 
@@ -267,22 +283,19 @@ pub(crate) fn after_prefix(prefix: &str) -> String {
     format!("{prefix}\u{7f}")
 }
 
-fn prefix(
-    replay: &Replay,
-    url: &CanonicalUrl,
-    _period: Option<Period>,
-) -> Result<Answer, ReplayError> {
+fn prefix(replay: &Replay, ask: &Ask, url: &CanonicalUrl) -> Result<Answer, ReplayError> {
     let key = url.key();
     // The key of a directory has no slash at its end; what is below it does.
     let is_directory = url.path().ends_with('/') && url.path() != "/";
     let from = if is_directory { format!("{key}/") } else { key.as_str().to_owned() };
     let urls = replay.archive.urls(&from, &after_prefix(&from), MAX_PREFIX)?;
-    let page = pages::calendar::prefix_list(url, &urls, urls.len() == MAX_PREFIX);
+    let page = pages::calendar::prefix_list(ask, url, &urls, urls.len() == MAX_PREFIX);
     Ok(own_page(replay, StatusCode::OK, &page))
 }
 
 fn calendar(
     replay: &Replay,
+    ask: &Ask,
     url: &CanonicalUrl,
     period: Option<Period>,
 ) -> Result<Answer, ReplayError> {
@@ -295,9 +308,10 @@ fn calendar(
             is_tidy: true,
             is_prefix: false,
         };
-        return missing(replay, &target, None);
+        return missing(replay, ask, &target, None);
     }
     let calendar = Calendar {
+        ask,
         url: &captures.last().map_or(url, |c| &c.url).clone(),
         captures: &captures,
         year: period.map(|p| Stamp(p.first_s).civil().year),
@@ -337,8 +351,12 @@ fn neighbour(
         }
         None => {
             let page = pages::missing::refusal(
-                "No such version",
-                "There is no version further in this direction.",
+                ask,
+                ("No such version", "その版はありません"),
+                (
+                    "There is no version further in this direction.",
+                    "この方向に、ほかの版はありません。",
+                ),
             );
             Ok(own_page(replay, StatusCode::NOT_FOUND, &page))
         }
@@ -360,8 +378,12 @@ pub(crate) fn escaped(replay: &Replay, ask: &Ask) -> Result<Answer, ReplayError>
         return Ok(redirect(StatusCode::TEMPORARY_REDIRECT, &to));
     }
     let page = pages::missing::refusal(
-        "Nothing is here",
-        "Archived pages are at /web/<date>/<url>, all versions of one at /web/*/<url>.",
+        ask,
+        ("Nothing is here", "ここには何もありません"),
+        (
+            "Archived pages are at /web/<date>/<url>, all versions of one at /web/*/<url>.",
+            "保存したページは /web/<日付>/<URL>、すべての版は /web/*/<URL> にあります。",
+        ),
     );
     Ok(own_page(replay, StatusCode::NOT_FOUND, &page))
 }

@@ -20,8 +20,14 @@ fn markup_in_addresses_and_dates_is_never_sent_back() {
     let nasty =
         url("http://e.com/%3Cscript%3Ealert(1)%3C/script%3E?\"'><img src=x onerror=alert(1)>");
     archive.put(&nasty, at(10, 0), 200, HTML, "<html><head></head><body>x");
+    let odd = url("http://e.com/odd");
+    archive.put(&odd, at(10, 0), 200, &format!("Content-Type: text/{SCRIPT}"), SCRIPT);
+    archive.put(&odd, at(11, 0), 200, HTML, format!("<title>{SCRIPT}</title>&lt;script>alert(1)"));
     let router = served(archive);
     for path in [
+        "/web/*/http://e.com/odd",
+        "/diff/20240110/20240111/http://e.com/odd",
+        "/diff/side/20240110/20240111/http://e.com/odd",
         "/web/20240115000000/http://e.com/%22%3E%3Cscript%3Ealert(1)%3C/script%3E",
         "/web/%3Cscript%3Ealert(1)%3C/script%3E/http://e.com/",
         "/web/20240115000000/%3Cscript%3Ealert(1)%3C/script%3E",
@@ -44,6 +50,8 @@ fn markup_in_addresses_and_dates_is_never_sent_back() {
         "/_nenrin/next/2024/%22onload=alert(1)",
         "/%3Cscript%3Ealert(1)%3C/script%3E",
     ] {
+        let japanese = ask(&router, path, &[("accept-language", "ja")]).text();
+        assert!(!japanese.contains(SCRIPT) && !japanese.contains("<img src=x"), "{path}");
         let answer = ask(&router, path, &[]);
         let text = answer.text();
         assert!(!text.contains(SCRIPT), "{path}: {text}");

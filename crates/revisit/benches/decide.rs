@@ -6,7 +6,10 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use nenrin_revisit::{DAY_S, Limits, Observation, PageHistory, Place, PolicySpec, RevisitPolicy};
+use nenrin_revisit::{
+    DAY_S, Found, KnownPage, Limits, Observation, Outcome, PageHistory, PageRevisitScheduler,
+    Place, Planned, PolicySpec, RevisitPolicy, RevisitSettings,
+};
 
 const PAGES: usize = 20_000;
 const DAYS: i64 = 60;
@@ -17,9 +20,12 @@ fn seen(page: usize, day: i64, place: Place) -> Observation {
     (if changed { Observation::changed() } else { Observation::same() }).at(place)
 }
 
+fn path(page: usize) -> String {
+    format!("/d{}/e{}/page{page}x.html", page / 400, page / 20)
+}
+
 /// Visits every page daily, the clocks' daily work included, and returns nanoseconds per visit.
 fn nanoseconds_per_decision(policy: &mut dyn RevisitPolicy) -> f64 {
-    let path = |page: usize| format!("/d{}/e{}/page{page}x.html", page / 400, page / 20);
     let places: Vec<Place> = (0..PAGES).map(|page| policy.meet(0, 1, &path(page))).collect();
     let mut histories = vec![PageHistory::default(); PAGES];
     let start = Instant::now();
@@ -33,6 +39,44 @@ fn nanoseconds_per_decision(policy: &mut dyn RevisitPolicy) -> f64 {
     start.elapsed().as_nanos() as f64 / (PAGES as f64 * DAYS as f64)
 }
 
+/// The same as the crawler does it: memories as bytes, what changes together told of every visit, and
+/// five neighbours looked at for each page that changed. Returns nanoseconds per visit.
+fn nanoseconds_per_scheduled_visit(policy: PolicySpec) -> f64 {
+    let settings = RevisitSettings { policy, ..RevisitSettings::default() };
+    let mut scheduler = PageRevisitScheduler::new(settings, DAY_S);
+    let paths: Vec<String> = (0..PAGES).map(path).collect();
+    let mut kept: Vec<Option<(Planned, Found)>> = vec![None; PAGES];
+    let start = Instant::now();
+    for day in 1..=DAYS {
+        for page in 0..PAGES {
+            let changed = seen(page, day, Place::NOWHERE).outcome == Outcome::Changed;
+            let found = if changed { Found::Changed } else { Found::Same };
+            let page_now = known(&paths[page], kept[page].as_ref());
+            let circles = scheduler.tell(day * DAY_S, &page_now, found, true, &[]);
+            if !circles.is_empty() {
+                for other in (page + 1..PAGES).take(5) {
+                    let other = known(&paths[other], kept[other].as_ref());
+                    black_box(scheduler.is_told(day * DAY_S, &other));
+                }
+            }
+            let planned = scheduler.visited(day * DAY_S, &page_now, found, None, 1.0);
+            kept[page] = Some((planned, found));
+        }
+    }
+    start.elapsed().as_nanos() as f64 / (PAGES as f64 * DAYS as f64)
+}
+
+fn known<'a>(path: &'a str, kept: Option<&'a (Planned, Found)>) -> KnownPage<'a> {
+    KnownPage {
+        server: 1,
+        path,
+        history: kept.map_or(&[], |(planned, _)| &planned.history),
+        found: kept.map(|(_, found)| *found),
+        failures: 0,
+        importance_percent: 100,
+    }
+}
+
 fn main() {
     let limits = Limits { resolution_s: DAY_S, floor_s: DAY_S, ..Limits::default() };
     for (name, limit_ns) in [
@@ -44,5 +88,10 @@ fn main() {
         let Ok(spec) = name.parse::<PolicySpec>() else { continue };
         let ns = nanoseconds_per_decision(spec.build(limits).as_mut());
         println!("{name}: {ns:.0} ns per decision, {:.2} of its limit", ns / limit_ns);
+    }
+    for name in ["mle.mix(0.1-10,2nd=7d)", "auto"] {
+        let Ok(spec) = name.parse::<PolicySpec>() else { continue };
+        let ns = nanoseconds_per_scheduled_visit(spec);
+        println!("{name} with what changes together, from bytes to bytes: {ns:.0} ns per visit");
     }
 }

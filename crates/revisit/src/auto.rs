@@ -20,6 +20,7 @@ pub use self::price::Budget;
 
 use self::clocks::Told;
 pub(crate) use self::coded::Coded;
+use self::forecast::Spending;
 pub(crate) use self::grid::Likelihood;
 use self::grid::{RATES, RateGrid, Spread};
 use self::price::Price;
@@ -142,14 +143,24 @@ impl AutoPolicy {
     }
 
     /// Expected visits per day and coverage at half, the same and double the present spending.
-    pub fn forecast<'a>(&self, pages: impl Iterator<Item = &'a PageHistory>) -> Forecast {
+    ///
+    /// `visits_per_day` is what those pages may have, if it is not what is spent now.
+    pub fn forecast<'a>(
+        &self,
+        pages: impl Iterator<Item = &'a PageHistory>,
+        visits_per_day: Option<f64>,
+    ) -> Forecast {
         let slot_days = self.limits.resolution_s as f32 / DAY_S as f32;
         let lead_days = self.tuning.lead_slots * slot_days;
         let beliefs = pages.filter_map(|page| match &page.learnt {
             Learnt::Belief(belief) => Some(belief),
             _ => None,
         });
-        Forecast::of(beliefs, self.price.threshold(), self.clocks.mean_bulk(), lead_days, slot_days)
+        let spending = match visits_per_day {
+            Some(visits) => Spending::PerDay(visits),
+            None => Spending::Threshold(self.price.threshold()),
+        };
+        Forecast::of(beliefs, spending, self.clocks.mean_bulk(), lead_days, slot_days)
     }
 
     /// Expected changes since the last visit.
@@ -393,6 +404,11 @@ impl RevisitPolicy for AutoPolicy {
         self.price.budget()
     }
 
+    fn ask_when_planned(&mut self) {
+        self.tuning.clocks.at_once = false;
+        self.clocks.follow_daily();
+    }
+
     fn leave(&mut self, history: &PageHistory) {
         if let Learnt::Belief(belief) = &history.learnt {
             self.price.need -= self.need(belief);
@@ -409,8 +425,12 @@ impl RevisitPolicy for AutoPolicy {
         Some(self.price.need.max(0.0))
     }
 
-    fn forecast(&self, pages: &mut dyn Iterator<Item = &PageHistory>) -> Option<Forecast> {
-        Some(Self::forecast(self, pages))
+    fn forecast(
+        &self,
+        pages: &mut dyn Iterator<Item = &PageHistory>,
+        visits_per_day: Option<f64>,
+    ) -> Option<Forecast> {
+        Some(Self::forecast(self, pages, visits_per_day))
     }
 
     fn shared_state(&self) -> Vec<u8> {

@@ -1,6 +1,6 @@
 //! Durations as people write them: `90s`, `15m`, `12h`, `7d`.
 
-use crate::RevisitError;
+use crate::{DAY_S, RevisitError};
 
 const UNITS: [(char, i64); 4] = [('d', 86_400), ('h', 3_600), ('m', 60), ('s', 1)];
 
@@ -30,6 +30,18 @@ pub fn format_duration(seconds: i64) -> String {
     format!("{seconds}s")
 }
 
+/// A duration for people, to a tenth of its unit: `3.1d` rather than `4483m`.
+pub(crate) fn about(seconds: i64) -> String {
+    let (unit_s, unit) = match seconds {
+        ..120 => (1.0, 's'),
+        120..7_200 => (60.0, 'm'),
+        7_200..172_800 => (3_600.0, 'h'),
+        _ => (DAY_S as f64, 'd'),
+    };
+    let tenths = (seconds as f64 / unit_s * 10.0).round() / 10.0;
+    format!("{tenths}{unit}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -40,6 +52,12 @@ mod tests {
         assert_eq!(parse_duration("15m"), Ok(900));
         assert_eq!(parse_duration("12h"), Ok(43_200));
         assert_eq!(parse_duration("0.5d"), Ok(43_200));
+    }
+
+    #[test]
+    fn people_are_told_durations_to_a_tenth() {
+        let told = [30, 119, 600, 7_199, 10_000, 100_000, 268_980, 8_640_000].map(about);
+        assert_eq!(told, ["30s", "119s", "10m", "120m", "2.8h", "27.8h", "3.1d", "100d"]);
     }
 
     #[test]

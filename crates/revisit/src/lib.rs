@@ -56,7 +56,7 @@ pub use observation::{Observation, Outcome};
 pub use overflow::Overflow;
 pub use place::Place;
 pub use policy::{Explanation, Neighbourhood, Next, Reason, RevisitPolicy, Rule};
-pub use scheduler::{Found, KnownPage, PageRevisitScheduler, Planned, Why};
+pub use scheduler::{Found, KnownPage, NEWS, PageRevisitScheduler, Planned, Why};
 pub use settings::{PathInterval, RevisitSettings};
 pub use signal::{Signal, SignalKind};
 pub use spec::PolicySpec;

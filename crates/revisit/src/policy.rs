@@ -2,10 +2,8 @@
 
 use std::fmt;
 
-use crate::{
-    Budget, Forecast, Observation, PageHistory, Place, PolicySpec, RevisitError, Signal,
-    format_duration,
-};
+use crate::duration::about;
+use crate::{Budget, Forecast, Observation, PageHistory, Place, PolicySpec, RevisitError, Signal};
 
 /// Decides when a page is visited again.
 ///
@@ -69,6 +67,9 @@ pub trait RevisitPolicy: Send {
         None
     }
 
+    /// Pages are asked about when their planned times come, and not all of them every slot.
+    fn ask_when_planned(&mut self) {}
+
     /// The page is gone: its share of the budget is free.
     fn leave(&mut self, _history: &PageHistory) {}
 
@@ -83,7 +84,13 @@ pub trait RevisitPolicy: Send {
 
     /// What to expect at half, the same and double the spending, where the policy can tell better
     /// than from its intervals alone.
-    fn forecast(&self, _pages: &mut dyn Iterator<Item = &PageHistory>) -> Option<Forecast> {
+    ///
+    /// `visits_per_day` is what those pages may have; without it, the spending is what it is now.
+    fn forecast(
+        &self,
+        _pages: &mut dyn Iterator<Item = &PageHistory>,
+        _visits_per_day: Option<f64>,
+    ) -> Option<Forecast> {
         None
     }
 
@@ -199,7 +206,7 @@ impl Explanation {
             ));
         }
         for (factor, interval_s) in &self.at_budgets {
-            pieces.push(format!("at {factor}× the budget every {}", format_duration(*interval_s)));
+            pieces.push(format!("at {factor}× the budget every {}", about(*interval_s)));
         }
         pieces
     }
@@ -256,14 +263,16 @@ impl Rule {
 
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: every {}", self.rule.text(), format_duration(self.interval_s))?;
+        write!(f, "{}: every {}", self.rule.text(), about(self.interval_s))?;
         if let Some(rate) = self.rate_per_day {
             write!(f, ", {rate:.3} changes/day ({:.0}% sure)", self.confidence * 100.0)?;
         }
-        if let Some(neighbours) = self.neighbours {
-            write!(f, ", {:.0}% of it from neighbours", neighbours * 100.0)?;
+        let percent = (self.neighbours.unwrap_or(0.0) * 100.0).round();
+        match percent {
+            1.0.. => write!(f, ", sooner for what its neighbours showed ({percent}%)"),
+            ..=-1.0 => write!(f, ", later since its neighbours were quiet ({}%)", -percent),
+            _ => Ok(()),
         }
-        Ok(())
     }
 }
 

@@ -6,9 +6,6 @@ use crate::{
     Place, RevisitError, RevisitPolicy, RevisitSettings, Seen, format_duration,
 };
 
-/// A budget per day is spent over this many days and then renewed, so that the price of a visit
-/// need not jump with every busy day.
-const BUDGET_DAYS: i64 = 28;
 /// First wait for a page that is gone, refused or failed, and the longest; doubles each time.
 const GONE_S: (i64, i64) = (DAY_S, i64::MAX / 4);
 const REFUSED_S: (i64, i64) = (DAY_S, 30 * DAY_S);
@@ -16,7 +13,7 @@ const FAILED_S: (i64, i64) = (3_600, 7 * DAY_S);
 /// Fewer visits than this never make it worth writing what the pages share.
 const KEEP_VISITS: u64 = 16;
 /// By how much the chance that a page did not change must fall for its neighbours to count.
-const NEWS: f64 = 0.7;
+pub const NEWS: f64 = 0.7;
 /// Groups of pages that change together which are written for a visit: one takes some twenty bytes.
 const GROUPS_A_VISIT: usize = 16;
 /// Bytes that begin so hold the policy's memory and what changes together; others, of an earlier
@@ -95,6 +92,7 @@ pub struct PageRevisitScheduler {
     resolution_s: i64,
     policy: Box<dyn RevisitPolicy>,
     companions: Companions,
+    news: f64,
     visits_per_day: Option<f64>,
     rolled_day: Option<i64>,
     /// Visits learnt from since the shared state was last kept.
@@ -117,13 +115,15 @@ impl PageRevisitScheduler {
             ceiling_s: ceilings.chain([settings.max_s, resolution_s]).max().unwrap_or(DAY_S),
         };
         let visits_per_day = settings.visits_per_day.map(|visits| visits as f64);
-        let policy = settings.policy.build(limits);
+        let mut policy = settings.policy.build(limits);
+        policy.ask_when_planned();
         let companions = Companions::default();
         Self {
             settings,
             resolution_s,
             policy,
             companions,
+            news: NEWS,
             visits_per_day,
             rolled_day: None,
             unkept: 0,
@@ -172,6 +172,11 @@ impl PageRevisitScheduler {
         Some(both)
     }
 
+    /// Lets neighbours count when the chance of no change falls to this share, instead of [`NEWS`].
+    pub fn set_news(&mut self, news: f64) {
+        self.news = news;
+    }
+
     /// A share of a larger budget, for a site without its own.
     pub fn set_visits_per_day(&mut self, visits_per_day: Option<f64>) {
         self.visits_per_day = visits_per_day;
@@ -188,11 +193,9 @@ impl PageRevisitScheduler {
         if self.rolled_day.replace(day) == Some(day) {
             return;
         }
-        let wanted = self.visits_per_day.map(|visits| visits * BUDGET_DAYS as f64);
-        let current = self.policy.budget().filter(|budget| budget.end_s > now_s);
-        if current.map(|budget| budget.visits) != wanted {
-            let end_s = now_s + BUDGET_DAYS * DAY_S;
-            self.policy.set_budget(wanted.map(|visits| Budget { visits, end_s }));
+        let wanted = self.visits_per_day.map(Budget::PerDay);
+        if self.policy.budget() != wanted {
+            self.policy.set_budget(wanted);
         }
         self.policy.roll(now_s);
     }
@@ -282,7 +285,7 @@ impl PageRevisitScheduler {
         let price = price.unwrap_or_else(|| self.companions.usual_hit_share());
         let chance = self.companions.chance(page.server, page.path, (last_s, now_s), own)?;
         // What its own past alone makes worth a visit is the policy's to plan.
-        let is_news = 1.0 - chance <= NEWS * (1.0 - own);
+        let is_news = 1.0 - chance <= self.news * (1.0 - own);
         (is_news && price <= chance).then_some(chance)
     }
 
@@ -352,11 +355,19 @@ impl PageRevisitScheduler {
         }
     }
 
-    /// What to expect at half, the same and double the present spending, from the pages' memories.
-    pub fn forecast(&self, histories: &[Vec<u8>]) -> Forecast {
+    /// What to expect at half, the same and double the budget, or the present spending where there
+    /// is none, from the memories of some of the site's pages.
+    pub fn forecast(&self, histories: &[Vec<u8>], pages_in_all: u64) -> Forecast {
+        let per_day = self.settings.visits_per_day.map(|visits| visits as f64);
+        let per_day = per_day.or(match self.policy.budget() {
+            Some(Budget::PerDay(visits)) => Some(visits),
+            _ => None,
+        });
+        let share = histories.len() as f64 / pages_in_all.max(1) as f64;
+        let per_day = per_day.map(|visits| visits * share.min(1.0));
         let pages: Vec<PageHistory> = histories.iter().map(|bytes| read(bytes)).collect();
         let visited = || pages.iter().filter(|page| page.visits() > 0);
-        self.policy.forecast(&mut visited()).unwrap_or_else(|| {
+        self.policy.forecast(&mut visited(), per_day).unwrap_or_else(|| {
             Forecast::of_intervals(visited().map(|page| {
                 let at_s = page.last_visit_s().unwrap_or_default();
                 let why = self.policy.next_due(at_s, page, Place::NOWHERE).why;
@@ -519,7 +530,11 @@ mod tests {
         assert!(why.rate().is_some_and(|(rate, sure)| rate > 0.0 && sure > 0.0), "{why}");
         assert_eq!(scheduler.why(&page("/new", None, Found::Same)), Why::New);
         let histories: Vec<_> = pages.iter().filter_map(|p| Some(p.1.clone()?.history)).collect();
-        let [half, same, double] = scheduler.forecast(&histories).points;
+        let [half, same, double] = scheduler.forecast(&histories, 100).points;
+        assert!((same.visits_per_day - 2.0).abs() < 0.1, "the budget, not the spending: {same:?}");
+        // Half of the pages have half of the budget.
+        let some = scheduler.forecast(&histories, 200).points[1];
+        assert!((some.visits_per_day - 1.0).abs() < 0.05, "{some:?}");
         assert!(half.coverage <= same.coverage && same.coverage <= double.coverage);
     }
 
@@ -537,7 +552,7 @@ mod tests {
             }
             histories.push(planned.unwrap().history);
         }
-        let forecast = scheduler.forecast(&histories);
+        let forecast = scheduler.forecast(&histories, 10);
         assert_eq!(forecast.pages, 10);
         assert!((forecast.points[1].visits_per_day - 5.0).abs() < 1e-9);
         assert!((forecast.points[0].visits_per_day - 2.5).abs() < 1e-9);

@@ -175,9 +175,13 @@ impl RevisitPolicy for SharePolicy {
     }
 
     fn roll(&mut self, now_s: i64) {
-        if let Some(budget) = self.budget {
-            let days_left = ((budget.end_s - now_s) as f64 / DAY_S as f64).max(1.0);
-            self.per_day = (budget.visits - self.spent).max(0.0) / days_left;
+        match self.budget {
+            Some(Budget::InAll { visits, end_s }) => {
+                let days_left = ((end_s - now_s) as f64 / DAY_S as f64).max(1.0);
+                self.per_day = (visits - self.spent).max(0.0) / days_left;
+            }
+            Some(Budget::PerDay(visits)) => self.per_day = visits,
+            None => {}
         }
     }
 
@@ -199,16 +203,9 @@ impl RevisitPolicy for SharePolicy {
     }
 
     fn shared_state(&self) -> Vec<u8> {
-        let budget = self.budget.unwrap_or(Budget { visits: 0.0, end_s: 0 });
-        let numbers: [f64; NUMBERS] = [
-            self.learning,
-            self.quiet,
-            self.roots,
-            budget.visits,
-            budget.end_s as f64,
-            self.spent,
-            self.per_day,
-        ];
+        let (visits, end_s) = self.budget.map_or((0.0, 0.0), Budget::to_numbers);
+        let numbers: [f64; NUMBERS] =
+            [self.learning, self.quiet, self.roots, visits, end_s, self.spent, self.per_day];
         let mut bytes = vec![u8::from(self.budget.is_some())];
         numbers.iter().for_each(|number| bytes.extend_from_slice(&number.to_le_bytes()));
         bytes
@@ -229,7 +226,7 @@ impl RevisitPolicy for SharePolicy {
         if numbers.iter().any(|number| !number.is_finite()) {
             return Err(damaged());
         }
-        let budget = (*flag == 1).then_some(Budget { visits, end_s: end_s as i64 });
+        let budget = (*flag == 1).then(|| Budget::from_numbers(visits, end_s));
         *self = Self { learning, quiet, roots, budget, spent, per_day, ..self.clone() };
         Ok(())
     }
@@ -259,7 +256,7 @@ mod tests {
         let mut policy = policy();
         let fast: Vec<_> = (0..20).map(|_| taught(&mut policy, 1)).collect();
         let slow: Vec<_> = (0..20).map(|_| taught(&mut policy, 4)).collect();
-        policy.set_budget(Some(Budget { visits: 900.0, end_s: 110 * DAY_S }));
+        policy.set_budget(Some(Budget::InAll { visits: 900.0, end_s: 110 * DAY_S }));
         policy.roll(20 * DAY_S);
         let days = |history: &PageHistory| {
             let next = policy.next_due(20 * DAY_S, history, Place::NOWHERE);
@@ -289,7 +286,7 @@ mod tests {
     fn the_sharing_comes_back_from_its_bytes() {
         let mut policy = policy();
         taught(&mut policy, 2);
-        policy.set_budget(Some(Budget { visits: 100.0, end_s: 30 * DAY_S }));
+        policy.set_budget(Some(Budget::InAll { visits: 100.0, end_s: 30 * DAY_S }));
         policy.roll(20 * DAY_S);
         let mut other = self::policy();
         other.restore(&policy.shared_state()).unwrap();

@@ -1,9 +1,12 @@
 //! What every policy promises.
 
-use nenrin_revisit::{DAY_S, Limits, Observation, PageHistory, PolicySpec, RevisitPolicy};
+use nenrin_revisit::{
+    Budget, DAY_S, Found, KnownPage, Limits, Observation, PageHistory, PageRevisitScheduler,
+    Planned, PolicySpec, RevisitPolicy, RevisitSettings,
+};
 use proptest::prelude::*;
 
-const POLICIES: [&str; 19] = [
+const POLICIES: [&str; 23] = [
     "mle.mix(0.1-10,2nd=7d)",
     "mle.mix(0.5-2,2nd=7d,x0.5,lm)",
     "mle.min(0.1-10,2nd=7d)",
@@ -21,7 +24,11 @@ const POLICIES: [&str; 19] = [
     "auto",
     "auto(fair=0.5)",
     "auto(lm)",
+    "auto(fair=0.25,lm)",
+    "auto(fair=1)",
+    "budget",
     "budget(learn=40d,least=90d)",
+    "budget(learn=40d,least=90d,ext=0.25,name=2,no-lm=4,importance=1)",
     "budget(learn=1d,least=30d,name=2,no-lm=4)",
 ];
 
@@ -60,6 +67,17 @@ fn observation(visit: &Visit, now_s: i64) -> Observation {
         _ => Observation::failed(),
     };
     seen.with_last_modified(visit.last_modified_ago_s.map(|ago_s| now_s - ago_s))
+}
+
+fn known<'a>(path: &'a str, kept: Option<&'a (Planned, Found)>) -> KnownPage<'a> {
+    KnownPage {
+        server: 7,
+        path,
+        history: kept.map_or(&[], |(planned, _)| &planned.history),
+        found: kept.map(|(_, found)| *found),
+        failures: kept.map_or(0, |(planned, _)| planned.failures),
+        importance_percent: 100,
+    }
 }
 
 proptest! {
@@ -141,6 +159,86 @@ proptest! {
             // `auto` keeps its likelihoods in bytes: rounding may shift a wait by some percent.
             let slack_s = if name.starts_with("auto") { fewer_due_s / 10 + 3_600 } else { 0 };
             prop_assert!(more_due_s <= fewer_due_s + slack_s, "{name}: {more_due_s} after {fewer_due_s}");
+        }
+    }
+
+    /// Pages that share clocks, a price and a budget, whatever the budget.
+    #[test]
+    fn bounds_hold_and_histories_decide_with_neighbours_under_a_budget(
+        visits in visits(),
+        limits in limits(),
+        per_day in 0.01..500.0f64,
+        in_all in any::<bool>(),
+    ) {
+        let mut now_s = 1_700_000_000;
+        let budget = match in_all {
+            true => Budget::InAll { visits: per_day, end_s: now_s + 100 * DAY_S },
+            false => Budget::PerDay(per_day),
+        };
+        for name in POLICIES {
+            let mut twins = [build(name, limits), build(name, limits)];
+            twins.iter_mut().for_each(|policy| policy.set_budget(Some(budget)));
+            let paths: Vec<String> = (0..20).map(|n| format!("/d{}/page{n}.html", n % 2)).collect();
+            for policy in &mut twins {
+                for path in &paths {
+                    policy.meet(now_s, 7, path);
+                }
+            }
+            let mut histories = vec![PageHistory::default(); paths.len()];
+            for (visit, at) in visits.iter().zip((0..20).cycle()) {
+                now_s += visit.wait_s.max(0);
+                let answers = twins.each_mut().map(|policy| {
+                    policy.roll(now_s);
+                    let place = policy.place(7, &paths[at]);
+                    let mut history = histories[at].clone();
+                    let next = policy.next(now_s, &mut history, observation(visit, now_s).at(place));
+                    (next, history)
+                });
+                prop_assert_eq!(&answers[0], &answers[1], "{}", name);
+                let [(next, history), _] = answers;
+                let wait_s = next.due_s - now_s;
+                prop_assert!((limits.floor_s..=limits.ceiling_s).contains(&wait_s), "{name} {next:?}");
+                histories[at] = history;
+            }
+        }
+    }
+
+    /// As the crawler has it: the bounds of the site, what changes together, and a restart between
+    /// any two visits.
+    #[test]
+    fn a_schedule_keeps_the_sites_bounds_also_through_restarts(
+        visits in visits(),
+        bounds in (1..20i64, 0..300i64),
+        visits_per_day in proptest::option::of(1..50u64),
+    ) {
+        let (min_s, max_s) = (bounds.0 * DAY_S, (bounds.0 + bounds.1) * DAY_S);
+        for name in POLICIES {
+            let policy = name.parse().unwrap();
+            let settings = RevisitSettings {
+                policy, min_s: Some(min_s), max_s, visits_per_day, ..RevisitSettings::default()
+            };
+            let mut scheduler = PageRevisitScheduler::new(settings.clone(), 3_600);
+            let mut kept: Vec<Option<(Planned, Found)>> = vec![None; 4];
+            let mut now_s = 1_700_000_000;
+            for (visit, at) in visits.iter().zip((0..4).cycle()) {
+                now_s += visit.wait_s.max(0);
+                let found = [Found::Changed, Found::Same, Found::Failed][usize::from(visit.outcome)];
+                let path = format!("/a/page{at}.html");
+                let page = known(&path, kept[at].as_ref());
+                scheduler.tell(now_s, &page, found, true, &[]);
+                let planned = scheduler.visited(now_s, &page, found, None, 1.0);
+                let wait_s = planned.due_s - now_s;
+                prop_assert!((min_s..=max_s).contains(&wait_s), "{name}: {wait_s} s");
+                kept[at] = Some((planned.clone(), found));
+                let page = known(&path, kept[at].as_ref());
+                if let Some(later_s) = scheduler.put_off(planned.due_s, &page, 1.0) {
+                    prop_assert!(later_s > planned.due_s && later_s <= now_s + max_s, "{name}");
+                }
+                if let Some(shared) = scheduler.keep_now() {
+                    scheduler = PageRevisitScheduler::new(settings.clone(), 3_600);
+                    scheduler.restore(&shared).unwrap();
+                }
+            }
         }
     }
 

@@ -22,7 +22,8 @@ pub struct Outlook {
     pub visits_per_day: Option<u64>,
     /// Bounds for some paths.
     pub paths: Vec<String>,
-    /// Visits per day and coverage at half, the same and double the spending.
+    /// Visits per day and coverage at half, the same and double the budget, or the present spending
+    /// where there is no budget.
     pub forecast: Forecast,
     /// Servers that cannot keep up, and how far their pages' intervals are stretched, in percent.
     pub stretched: Vec<(String, u32)>,
@@ -56,7 +57,7 @@ pub fn outlook(state: &dyn State, site: &Site) -> Result<Option<Outlook>, StateE
         .filter(|(record, _)| servers.iter().any(|server| server.id == record.id))
         .map(|(record, percent)| (record.server.to_string(), percent))
         .collect();
-    let mut forecast = scheduler.forecast(&histories);
+    let mut forecast = scheduler.forecast(&histories, site.counts.pages);
     let alike = site.counts.pages as f64 / histories.len().max(1) as f64;
     for point in &mut forecast.points {
         point.visits_per_day *= alike.max(1.0);

@@ -49,7 +49,9 @@ mod verify;
 mod version;
 mod wire;
 
-pub use backend::{ContentBackend, FaultPlan, FaultyBackend, LocalFolder, MemoryBackend};
+pub use backend::{
+    ContentBackend, FaultPlan, FaultyBackend, GatheringBackend, LocalFolder, MemoryBackend,
+};
 pub use bodies::MAX_BODY_BYTES;
 pub use compact::{CompactOptions, CompactReport};
 pub use cut::cut;

@@ -41,18 +41,20 @@ impl Store {
     /// Several threads may put at once: each compresses its own body, and they take turns only to
     /// write.
     pub fn put(&self, version: &NewVersion<'_>) -> Result<Put, StoreError> {
-        self.put_packed(version, Packing::Unknown)
+        self.put_packed(version, Digest::of(version.body), Packing::Unknown)
     }
 
-    /// As [`put`](Self::put), for a body of which it is known how it can be compressed. That is
-    /// used only by a store that [`keeps`](crate::StoreOptions::keeps_packed) it.
+    /// As [`put`](Self::put), for a body that was hashed before, and of which it may be known how
+    /// it can be compressed. That is used only by a store that
+    /// [`keeps`](crate::StoreOptions::keeps_packed) it.
     pub fn put_packed(
         &self,
         version: &NewVersion<'_>,
+        digest: Digest,
         packing: Packing<'_>,
     ) -> Result<Put, StoreError> {
+        debug_assert_eq!(digest, Digest::of(version.body), "the digest is the body's identity");
         check_limits(version)?;
-        let digest = Digest::of(version.body);
         let looked_at = self.index().changes();
         let was_known = self.is_known(&digest)?;
         let squeezed = match was_known {
@@ -102,8 +104,9 @@ impl Store {
         self.sync_writer(&mut writer)
     }
 
-    /// Makes most of what was put durable while others go on writing, if it is much.
-    fn sync_ahead(&self) -> Result<(), StoreError> {
+    /// Makes most of what was put durable while others go on writing, if it is much: the next
+    /// [`sync`](Self::sync) has the less to do.
+    pub fn sync_ahead(&self) -> Result<(), StoreError> {
         let much = {
             let writer = self.writer();
             writer.check()?;

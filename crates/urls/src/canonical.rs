@@ -11,8 +11,11 @@ pub const MAX_URL_BYTES: usize = 4000;
 /// Why a text is not a URL that can be archived.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UrlError {
+    /// Nothing was given.
+    #[error("no address was given; write one such as https://example.org/")]
+    Empty,
     /// The text does not parse as a URL.
-    #[error("`{text}` is not a URL: {reason}")]
+    #[error("`{text}` is not an address: {reason}")]
     Malformed {
         /// What was given, shortened.
         text: String,
@@ -20,12 +23,24 @@ pub enum UrlError {
         reason: String,
     },
     /// A URL, but not of the web.
-    #[error("`{text}` has the scheme `{scheme}`; only http and https can be archived")]
+    #[error(
+        "`{text}` begins with `{scheme}:`; only pages of the web can be archived: write http:// or \
+         https://"
+    )]
     Scheme {
         /// What was given, shortened.
         text: String,
         /// The scheme found.
         scheme: String,
+    },
+    /// A user name or password was typed, which would be kept for every reader to see.
+    #[error(
+        "a user name or password stands before `{host}`; pages are collected as every reader sees \
+         them: leave out what stands before the @"
+    )]
+    Credentials {
+        /// The host behind it.
+        host: String,
     },
     /// A URL that is too long to be kept.
     #[error("a URL of {bytes} bytes is longer than the limit of {MAX_URL_BYTES}")]
@@ -35,7 +50,23 @@ pub enum UrlError {
     },
 }
 
-fn shortened(text: &str) -> String {
+/// What the parser found wrong, in words for the person who typed it.
+pub(crate) fn malformed(text: &str, error: url::ParseError) -> UrlError {
+    use url::ParseError as E;
+    let reason = match error {
+        E::EmptyHost => "it names no host".to_owned(),
+        E::InvalidPort => "ports go from 1 to 65535".to_owned(),
+        E::IdnaError | E::InvalidDomainCharacter => "no host name is written like this".to_owned(),
+        E::InvalidIpv4Address | E::InvalidIpv6Address => {
+            "the number is not an address of a computer".to_owned()
+        }
+        E::RelativeUrlWithoutBase => "it does not begin with http:// or https://".to_owned(),
+        other => other.to_string(),
+    };
+    UrlError::Malformed { text: shortened(text), reason }
+}
+
+pub(crate) fn shortened(text: &str) -> String {
     const SHOWN: usize = 120;
     match text.char_indices().nth(SHOWN) {
         Some((cut, _)) => format!("{}…", &text[..cut]),
@@ -55,21 +86,7 @@ pub struct CanonicalUrl(Url);
 impl CanonicalUrl {
     /// Parses an absolute URL.
     pub fn parse(text: &str) -> Result<Self, UrlError> {
-        let malformed = |e: url::ParseError| UrlError::Malformed {
-            text: shortened(text),
-            reason: e.to_string(),
-        };
-        Self::from_url(Url::parse(text.trim()).map_err(malformed)?)
-    }
-
-    /// Parses what a person typed: a missing scheme is taken as https.
-    pub fn parse_typed(text: &str) -> Result<Self, UrlError> {
-        let text = text.trim();
-        if text.contains("://") || text.starts_with("mailto:") || text.starts_with("javascript:") {
-            Self::parse(text)
-        } else {
-            Self::parse(&format!("https://{text}"))
-        }
+        Self::from_url(Url::parse(text.trim()).map_err(|e| malformed(text, e))?)
     }
 
     /// Resolves a reference found on this page.
@@ -77,10 +94,7 @@ impl CanonicalUrl {
         if reference.len() > MAX_URL_BYTES {
             return Err(UrlError::TooLong { bytes: reference.len() });
         }
-        let url = self.0.join(reference.trim()).map_err(|e| UrlError::Malformed {
-            text: shortened(reference),
-            reason: e.to_string(),
-        })?;
+        let url = self.0.join(reference.trim()).map_err(|e| malformed(reference, e))?;
         Self::from_url(url)
     }
 
@@ -212,17 +226,9 @@ mod tests {
     #[test]
     fn other_schemes_are_named_in_the_error() {
         let error = CanonicalUrl::parse("ftp://example.com/").unwrap_err();
-        assert!(error.to_string().contains("`ftp`"), "{error}");
+        assert!(error.to_string().contains("`ftp:`"), "{error}");
         assert!(CanonicalUrl::parse("mailto:a@example.com").is_err());
         assert!(url("http://e.com/").join("javascript:void(0)").is_err());
-    }
-
-    #[test]
-    fn a_typed_host_gets_https() {
-        assert_eq!(
-            CanonicalUrl::parse_typed("example.com/x").unwrap().as_str(),
-            "https://example.com/x"
-        );
     }
 
     #[test]

@@ -12,8 +12,11 @@ mod canonical;
 mod key;
 mod scope;
 mod server;
+mod shown;
+mod typed;
 
 pub use canonical::{CanonicalUrl, MAX_URL_BYTES, UrlError};
 pub use key::UrlKey;
 pub use scope::Scope;
 pub use server::Server;
+pub use shown::shown_text;

@@ -22,6 +22,13 @@ pub enum WarcError {
     },
 }
 
+impl WarcError {
+    /// Whether only one record is lost, so that reading can go on.
+    pub fn is_damage(&self) -> bool {
+        matches!(self, Self::Damaged { .. })
+    }
+}
+
 pub(crate) fn damaged(offset: u64, reason: impl Into<String>) -> WarcError {
     WarcError::Damaged { offset, reason: reason.into() }
 }

@@ -40,9 +40,16 @@ impl<'a> HttpResponse<'a> {
     }
 }
 
-/// The method of a request head.
-pub fn request_method(head: &[u8]) -> &[u8] {
-    head.split(|byte| *byte == b' ').next().unwrap_or_default()
+/// The longest method that is known by its name.
+const MAX_METHOD_BYTES: usize = 20;
+
+/// The method of a request head; `?` where no word stands.
+pub fn request_method(head: &[u8]) -> &str {
+    let is_letter = |byte: &&u8| byte.is_ascii_alphabetic() || **byte == b'-';
+    let length = head.iter().take(MAX_METHOD_BYTES + 1).take_while(is_letter).count();
+    let is_word = (1..=MAX_METHOD_BYTES).contains(&length) && head.get(length) == Some(&b' ');
+    let word = std::str::from_utf8(&head[..length]).ok();
+    word.filter(|_| is_word).unwrap_or("?")
 }
 
 /// The status code of a response's first line.
@@ -143,7 +150,8 @@ fn without_chunks(mut rest: &[u8]) -> Option<Vec<u8>> {
         let end = memchr::memchr(b'\n', rest)?;
         let line = rest[..end].trim_ascii();
         let digits = line.split(|byte| *byte == b';').next()?.trim_ascii();
-        if digits.is_empty() || digits.len() > 8 {
+        let is_number = (1..=8).contains(&digits.len()) && digits.iter().all(u8::is_ascii_hexdigit);
+        if !is_number {
             return None;
         }
         let length = usize::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
@@ -181,6 +189,22 @@ mod tests {
     }
 
     #[test]
+    fn the_method_of_a_request_is_a_short_word() {
+        let long = "A".repeat(100_000);
+        for (head, method) in [
+            ("GET / HTTP/1.1\r\n\r\n", "GET"),
+            ("M-SEARCH * HTTP/1.1\r\n\r\n", "M-SEARCH"),
+            ("get", "?"),
+            (" / HTTP/1.1", "?"),
+            ("G\u{e9}T /", "?"),
+            (&long, "?"),
+            ("", "?"),
+        ] {
+            assert_eq!(request_method(head.as_bytes()), method);
+        }
+    }
+
+    #[test]
     fn chunks_are_undone_where_there_are_some() {
         let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
         for (body, plain) in [
@@ -189,6 +213,7 @@ mod tests {
             ("0\r\n\r\n", ""),
             ("already plain", "already plain"),
             ("3\r\nab", "3\r\nab"),
+            ("+3\r\nabc\r\n0\r\n\r\n", "+3\r\nabc\r\n0\r\n\r\n"),
         ] {
             let block = format!("{head}{body}");
             let response = HttpResponse::parse(block.as_bytes()).unwrap();

@@ -36,7 +36,7 @@ pub use error::WarcError;
 pub use http::{HttpResponse, archived_head, request_method, split_message, status};
 pub use pairing::{Paired, Pairing};
 pub use reader::{ReadOptions, RecordReader};
-pub use record::{Deflated, Fields, Packed, Record, RecordType};
+pub use record::{Block, Deflated, Fields, Packed, Record, RecordType};
 pub use sort::SortedLines;
 pub use wacz::{PackageAbout, PageLine, WaczWriter};
 pub use writer::{Compressed, RecordWriter, Written};

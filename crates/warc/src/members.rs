@@ -11,16 +11,21 @@ use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
 
 use crate::error::{WarcError, damaged, not_readable};
 
-const INPUT_BYTES: usize = 2 << 20;
+const INPUT_BYTES: usize = 3 << 20;
 /// What is decoded between two looks; also the longest content of a gzip member that is decoded at
 /// once.
 const OUTPUT_BYTES: usize = 1 << 20;
+/// What is read at least: a member that goes on behind what is wanted is not read byte by byte.
+const READ_MIN_BYTES: usize = 256 << 10;
 /// Undecoded bytes at hand when a gzip member begins: a shorter one is decoded at once.
 const AT_ONCE_BYTES: usize = 512 << 10;
 /// A dictionary in front of a zstd file; larger ones are hostile.
 const MAX_DICTIONARY_BYTES: usize = 16 << 20;
 /// What a frame may ask for as its window: 128 MiB, the largest that zstd's own tool takes unasked.
 const MAX_WINDOW_LOG: u32 = 27;
+
+/// What ends a record, behind its block.
+const END_BYTES_MAX: usize = 16;
 
 /// The extra field alone may have 64 KiB; names are short.
 const MAX_GZIP_HEAD_BYTES: usize = 72 << 10;
@@ -79,23 +84,35 @@ impl Gzip {
     }
 
     /// Decodes a member whose head was passed, from where it ends if the next one begins where it
-    /// seems to: the length of its deflated bytes, and of what they hold. None if it is not at
-    /// hand, too long, or damaged in any way: the slow way says which.
+    /// seems to: the length of its deflated bytes, and of what they hold, which fills the output.
+    /// None if it is not at hand, too long, or damaged in any way: the slow way says which.
     fn decode_at_once(
         &mut self,
         rest: &[u8],
         is_all: bool,
-        output: &mut [u8],
+        output: &mut Vec<u8>,
     ) -> Option<(usize, usize)> {
         let next = memchr::memmem::find(rest, &GZIP_MAGIC);
         let end = next.or(is_all.then_some(rest.len()))?.checked_sub(TRAILER_BYTES)?;
-        let length = self.at_once.deflate_decompress(&rest[..end], output).ok()?;
-        let trailer = trailer(crc32fast::hash(&output[..length]), length as u32);
-        rest[end..].starts_with(&trailer).then_some((end, length))
+        let announced = rest[end + 4..].first_chunk().map(|length| u32::from_le_bytes(*length))?;
+        let length = usize::try_from(announced).ok().filter(|length| *length <= OUTPUT_BYTES)?;
+        make_long(output, length);
+        let found = self.at_once.deflate_decompress(&rest[..end], &mut output[..length]).ok()?;
+        let trailer = trailer(libdeflater::crc32(&output[..found]), found as u32);
+        (found == length && rest[end..].starts_with(&trailer)).then_some((end, length))
     }
 
     fn trailer(&self) -> [u8; TRAILER_BYTES] {
         trailer(self.checksum.clone().finalize(), self.length)
+    }
+}
+
+/// Makes a buffer so long, or leaves it longer. What it holds does not matter.
+fn make_long(buffer: &mut Vec<u8>, length: usize) {
+    if buffer.capacity() < length {
+        *buffer = vec![0; length];
+    } else if buffer.len() < length {
+        buffer.resize(length, 0);
     }
 }
 
@@ -124,8 +141,11 @@ pub(crate) struct Members<R> {
     output: Vec<u8>,
     output_start: usize,
     output_end: usize,
-    /// Where in `input` the deflated bytes lie of a member that was decoded at once.
-    deflated: Option<Range<usize>>,
+    /// Where in `input` the deflated bytes lie of a member that was decoded at once, and how many
+    /// bytes they hold.
+    deflated: Option<(Range<usize>, usize)>,
+    /// Nothing behind this offset is wanted.
+    read_to: u64,
 }
 
 impl<R: Read + Seek> Members<R> {
@@ -146,6 +166,7 @@ impl<R: Read + Seek> Members<R> {
             output_start: 0,
             output_end: 0,
             deflated: None,
+            read_to: u64::MAX,
         };
         members.want(8)?;
         let first = members.rest();
@@ -157,9 +178,6 @@ impl<R: Read + Seek> Members<R> {
             members.first_offset = members.position;
         } else if first.starts_with(&ZSTD_MAGIC) {
             members.coding = Coding::Zstd { decoder: decoder(b"")?, dictionary: Vec::new() };
-        }
-        if !matches!(members.coding, Coding::Plain) {
-            members.output = vec![0; OUTPUT_BYTES];
         }
         Ok(members)
     }
@@ -208,8 +226,11 @@ impl<R: Read + Seek> Members<R> {
         self.input.copy_within(self.input_start..self.input_end, 0);
         self.input_end -= self.input_start;
         self.input_start = 0;
+        let wanted = self.read_to.saturating_sub(self.position);
+        let least = count.max(READ_MIN_BYTES);
+        let end = usize::try_from(wanted).unwrap_or(usize::MAX).clamp(least, self.input.len());
         while self.input_end < count {
-            match self.file.read(&mut self.input[self.input_end..]) {
+            match self.file.read(&mut self.input[self.input_end..end]) {
                 Ok(0) => break,
                 Ok(read) => self.input_end += read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -217,6 +238,11 @@ impl<R: Read + Seek> Members<R> {
             }
         }
         Ok(())
+    }
+
+    /// No member that begins at this offset or behind it is wanted.
+    pub(crate) fn read_up_to(&mut self, before: u64) {
+        self.read_to = before.saturating_add(AT_ONCE_BYTES as u64);
     }
 
     /// How far into the file reading has come.
@@ -268,6 +294,10 @@ impl<R: Read + Seek> Members<R> {
         matches!(self.coding, Coding::Plain)
     }
 
+    pub(crate) fn is_gzip(&self) -> bool {
+        matches!(self.coding, Coding::Gzip(_))
+    }
+
     /// Where the member begins that is being decoded, or was last.
     pub(crate) fn member_offset(&self) -> u64 {
         self.member_offset
@@ -307,11 +337,10 @@ impl<R: Read + Seek> Members<R> {
             }
             match &mut self.coding {
                 Coding::Plain => return Ok(true),
-                Coding::Gzip(gzip) => {
+                Coding::Gzip(_) => {
                     if !rest.starts_with(&GZIP_MAGIC) {
                         return Err(damaged(offset, "no gzip member begins here"));
                     }
-                    gzip.reset();
                     self.want(AT_ONCE_BYTES)?;
                     let head = Gzip::head_bytes(self.rest())
                         .ok_or_else(|| damaged(offset, "the head of its gzip member is damaged"))?;
@@ -347,8 +376,11 @@ impl<R: Read + Seek> Members<R> {
         // Less would be at hand only at the end of the file; a head may have been passed.
         let is_all = rest.len() < AT_ONCE_BYTES - MAX_GZIP_HEAD_BYTES;
         let decoded = gzip.decode_at_once(rest, is_all, &mut self.output);
-        let Some((packed_bytes, length)) = decoded else { return false };
-        self.deflated = Some(self.input_start..self.input_start + packed_bytes);
+        let Some((packed_bytes, length)) = decoded else {
+            gzip.reset();
+            return false;
+        };
+        self.deflated = Some((self.input_start..self.input_start + packed_bytes, length));
         self.consume(packed_bytes + TRAILER_BYTES);
         (self.output_start, self.output_end) = (0, length);
         true
@@ -357,12 +389,36 @@ impl<R: Read + Seek> Members<R> {
     /// The deflated bytes of the member that was last begun, and how many bytes they hold, if it
     /// was decoded at once.
     pub(crate) fn deflated(&self) -> Option<(&[u8], usize)> {
-        self.deflated.clone().map(|range| (&self.input[range], self.output_end))
+        self.deflated.clone().map(|(range, length)| (&self.input[range], length))
+    }
+
+    /// Gives away the buffer with the next `length` bytes, and where in it they lie, if they are
+    /// the rest of a member that was decoded at once but for a few. Another buffer takes its place.
+    pub(crate) fn take_whole(
+        &mut self,
+        length: usize,
+        other: &mut dyn FnMut() -> Vec<u8>,
+    ) -> Option<(Vec<u8>, Range<usize>)> {
+        let end = self.output_start.checked_add(length)?;
+        let left = self.output_end.checked_sub(end)?;
+        // A long buffer is not given away for a short block.
+        let is_fitting = self.output.capacity() / 4 <= length;
+        if self.deflated.is_none() || left > END_BYTES_MAX || !is_fitting {
+            return None;
+        }
+        let mut fresh = other();
+        make_long(&mut fresh, left);
+        fresh[..left].copy_from_slice(&self.output[end..self.output_end]);
+        let begin = self.output_start;
+        let given = std::mem::replace(&mut self.output, fresh);
+        (self.output_start, self.output_end) = (0, left);
+        Some((given, begin..end))
     }
 
     /// Decodes some of the member.
     fn decode(&mut self) -> Result<(), WarcError> {
         self.want(1)?;
+        make_long(&mut self.output, OUTPUT_BYTES);
         let offset = self.member_offset;
         let input = &self.input[self.input_start..self.input_end];
         if input.is_empty() {
@@ -419,10 +475,17 @@ impl<R: Read + Seek> Members<R> {
 
     /// Goes on at another place of the file, where a member or a plain record begins.
     pub(crate) fn seek(&mut self, position: u64) -> Result<(), WarcError> {
-        self.file.seek(SeekFrom::Start(position))?;
+        let input_offset = self.position - self.input_start as u64;
+        match position.checked_sub(input_offset) {
+            // It is at hand.
+            Some(at) if at <= self.input_end as u64 => self.input_start = at as usize,
+            _ => {
+                self.file.seek(SeekFrom::Start(position))?;
+                (self.input_start, self.input_end) = (0, 0);
+            }
+        }
         self.position = position;
         self.deflated = None;
-        (self.input_start, self.input_end) = (0, 0);
         (self.output_start, self.output_end) = (0, 0);
         self.is_inside = false;
         if let Coding::Zstd { decoder: old, dictionary } = &mut self.coding {
@@ -431,9 +494,19 @@ impl<R: Read + Seek> Members<R> {
         Ok(())
     }
 
-    /// Searches from a place on for where a member may begin, or in a plain file a line that begins
-    /// with one of the words. Stands there when it returns true, and at the end when false.
-    pub(crate) fn search(&mut self, from: u64, words: &[&[u8]]) -> Result<bool, WarcError> {
+    /// Searches from a place on, and not from `before` on, for where a record begins: a member, or
+    /// in a plain file one of the words, of which `is_record` knows the first bytes. Stands there
+    /// when it returns true.
+    ///
+    /// Whatever the file holds, its bytes are read once.
+    pub(crate) fn search(
+        &mut self,
+        from: u64,
+        before: u64,
+        words: &[&[u8]],
+        first_bytes: usize,
+        is_record: &dyn Fn(&[u8]) -> bool,
+    ) -> Result<bool, WarcError> {
         self.seek(from)?;
         let magics: &[&[u8]] = match self.coding {
             Coding::Plain => words,
@@ -441,22 +514,65 @@ impl<R: Read + Seek> Members<R> {
             Coding::Zstd { .. } => &[&ZSTD_MAGIC],
         };
         let longest = magics.iter().map(|magic| magic.len()).max().unwrap_or(1);
+        let mut first = vec![0; first_bytes];
         loop {
             self.want(INPUT_BYTES / 2)?;
-            let rest = &self.input[self.input_start..self.input_end];
-            let found = magics.iter().filter_map(|magic| memchr::memmem::find(rest, magic)).min();
-            if let Some(at) = found {
-                self.consume(at);
-                return Ok(true);
-            }
-            if rest.len() < longest {
-                self.consume(self.input_end - self.input_start);
+            let rest = self.rest();
+            let Some(at) = find_any(rest, magics) else {
+                if rest.len() < longest || self.position >= before {
+                    self.consume(rest.len());
+                    return Ok(false);
+                }
+                self.consume(rest.len() - (longest - 1));
+                continue;
+            };
+            self.consume(at);
+            if self.position >= before {
                 return Ok(false);
             }
-            let passed = rest.len() - (longest - 1);
-            self.consume(passed);
+            if is_record(self.decode_first(&mut first)) {
+                if matches!(self.coding, Coding::Zstd { .. }) {
+                    self.seek(self.position)?;
+                }
+                return Ok(true);
+            }
+            self.consume(1);
         }
     }
+
+    /// The first bytes of what may be a member, without passing over it.
+    fn decode_first<'a>(&'a mut self, first: &'a mut [u8]) -> &'a [u8] {
+        let rest = &self.input[self.input_start..self.input_end];
+        let length = match &mut self.coding {
+            Coding::Plain => return &rest[..rest.len().min(first.len())],
+            Coding::Gzip(gzip) => {
+                gzip.reset();
+                Gzip::head_bytes(rest)
+                    .and_then(|head| {
+                        let rest = &rest[head..];
+                        gzip.inflate.decompress(rest, first, FlushDecompress::None).ok()
+                    })
+                    .map_or(0, |_| gzip.inflate.total_out() as usize)
+            }
+            Coding::Zstd { decoder, .. } => {
+                let mut to = OutBuffer::around(&mut *first);
+                let is_begun = decoder.reinit().is_ok()
+                    && decoder.run(&mut InBuffer::around(rest), &mut to).is_ok();
+                if is_begun { to.pos() } else { 0 }
+            }
+        };
+        &first[..length]
+    }
+}
+
+/// Where the first of some words lies; all of them begin with the same byte.
+fn find_any(bytes: &[u8], words: &[&[u8]]) -> Option<usize> {
+    if let [word] = words {
+        return memchr::memmem::find(bytes, word);
+    }
+    let begin = words.first()?.first()?;
+    memchr::memchr_iter(*begin, bytes)
+        .find(|at| words.iter().any(|word| bytes[*at..].starts_with(word)))
 }
 
 fn decoder(dictionary: &[u8]) -> Result<Box<Decoder<'static>>, WarcError> {

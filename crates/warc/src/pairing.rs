@@ -1,65 +1,76 @@
+use std::borrow::Borrow;
+
 use crate::{Record, RecordType};
 
 /// A record that can be used, with its request where one was found.
 #[derive(Debug)]
-pub struct Paired {
+pub struct Paired<T = Record> {
     /// A response, revisit or resource record, or another that stands for itself.
-    pub record: Record,
-    /// The request record's block.
-    pub request: Option<Vec<u8>>,
+    pub record: T,
+    /// The request record.
+    pub request: Option<T>,
 }
 
-/// Finds the request of each response. They stand side by side, in either order.
-#[derive(Debug, Default)]
-pub struct Pairing {
+impl<T> Paired<T> {
+    fn alone(record: T) -> Self {
+        Self { record, request: None }
+    }
+}
+
+/// Finds the request of each response. They stand side by side, in either order. The records may
+/// carry what else is known of them.
+#[derive(Debug)]
+pub struct Pairing<T = Record> {
     /// A response that waits for a request behind it.
-    response: Option<Record>,
+    response: Option<T>,
     /// A request that waits for a response behind it.
-    request: Option<Record>,
+    request: Option<T>,
 }
 
-impl Pairing {
+impl<T> Default for Pairing<T> {
+    fn default() -> Self {
+        Self { response: None, request: None }
+    }
+}
+
+impl<T: Borrow<Record>> Pairing<T> {
     /// Takes the next record of a file; gives back what nothing can be added to any more.
-    pub fn next(&mut self, record: Record) -> Vec<Paired> {
-        match record.kind {
+    pub fn next(&mut self, record: T) -> Vec<Paired<T>> {
+        match record.borrow().kind {
             RecordType::Request => self.take_request(record),
             RecordType::Response | RecordType::Revisit => self.take_response(record),
             _ => {
-                let mut ready: Vec<Paired> = self.finish().into_iter().collect();
-                ready.push(Paired { record, request: None });
+                let mut ready: Vec<Paired<T>> = self.finish().into_iter().collect();
+                ready.push(Paired::alone(record));
                 ready
             }
         }
     }
 
     /// What is left at the end of a file.
-    pub fn finish(&mut self) -> Option<Paired> {
+    pub fn finish(&mut self) -> Option<Paired<T>> {
         self.request = None;
-        self.response.take().map(|record| Paired { record, request: None })
+        self.response.take().map(Paired::alone)
     }
 
-    fn take_request(&mut self, request: Record) -> Vec<Paired> {
+    fn take_request(&mut self, request: T) -> Vec<Paired<T>> {
         match self.response.take() {
-            Some(record) if belong_together(&record, &request) => {
-                vec![Paired { record, request: Some(request.block) }]
+            Some(record) if belong_together(record.borrow(), request.borrow()) => {
+                vec![Paired { record, request: Some(request) }]
             }
             waiting => {
                 self.request = Some(request);
-                waiting.map(|record| Paired { record, request: None }).into_iter().collect()
+                waiting.map(Paired::alone).into_iter().collect()
             }
         }
     }
 
-    fn take_response(&mut self, record: Record) -> Vec<Paired> {
-        let mut ready: Vec<Paired> = self
-            .response
-            .take()
-            .map(|record| Paired { record, request: None })
-            .into_iter()
-            .collect();
+    fn take_response(&mut self, record: T) -> Vec<Paired<T>> {
+        let mut ready: Vec<Paired<T>> =
+            self.response.take().map(Paired::alone).into_iter().collect();
         match self.request.take() {
-            Some(request) if belong_together(&record, &request) => {
-                ready.push(Paired { record, request: Some(request.block) });
+            Some(request) if belong_together(record.borrow(), request.borrow()) => {
+                ready.push(Paired { record, request: Some(request) });
             }
             _ => self.response = Some(record),
         }
@@ -95,7 +106,7 @@ mod tests {
         if !other.is_empty() {
             fields.push("WARC-Concurrent-To", other);
         }
-        Record { block: id.into(), ..Record::new(0, fields) }
+        Record { block: id.as_bytes().to_vec().into(), ..Record::new(0, fields) }
     }
 
     fn paired(records: Vec<Record>) -> Vec<(String, Option<String>)> {
@@ -103,7 +114,7 @@ mod tests {
         let mut ready: Vec<Paired> =
             records.into_iter().flat_map(|record| pairing.next(record)).collect();
         ready.extend(pairing.finish());
-        let text = |block: Vec<u8>| String::from_utf8(block).unwrap();
+        let text = |request: Record| String::from_utf8(request.block.to_vec()).unwrap();
         ready.into_iter().map(|p| (p.record.id().to_owned(), p.request.map(text))).collect()
     }
 

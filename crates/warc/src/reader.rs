@@ -4,7 +4,7 @@ use std::io::{Read, Seek};
 
 use crate::error::{WarcError, damaged, not_readable};
 use crate::members::Members;
-use crate::record::{Deflated, MAX_HEAD_BYTES, Packed, Record};
+use crate::record::{Block, Deflated, MAX_HEAD_BYTES, Packed, Record};
 use crate::{Fields, arc};
 
 /// The word with which every WARC record begins.
@@ -13,8 +13,12 @@ const WARC_WORDS: &[u8] = b"WARC/";
 const MAX_LINE_BYTES: usize = 64 << 10;
 /// Empty lines before a record that are passed over; two are right.
 const MAX_EMPTY_BYTES: usize = 1024;
+/// As much of what may be a member is decoded to see whether a record begins there: a line that
+/// says so, or one with a URL.
+const FIRST_WARC_BYTES: usize = 16;
+const FIRST_ARC_BYTES: usize = 8 << 10;
 /// Buffers that are kept for blocks, and how long they are.
-const SPARE_MAX: usize = 64;
+const SPARE_MAX: usize = 24;
 const SPARE_MIN_BYTES: usize = 4 << 10;
 const SPARE_MAX_BYTES: usize = 256 << 10;
 /// What lost less than one part in so many is dense. Pictures lose less than half of that.
@@ -95,8 +99,8 @@ impl<R: Read + Seek> RecordReader<R> {
 
     /// An empty buffer for so many bytes.
     fn buffer(&mut self, bytes: usize) -> Vec<u8> {
-        let used = if bytes >= SPARE_MIN_BYTES { self.spare.pop() } else { None };
-        let mut buffer = used.unwrap_or_default();
+        let is_fitting = |buffer: &mut Vec<u8>| buffer.capacity() / 4 <= bytes;
+        let mut buffer = self.spare.pop_if(is_fitting).unwrap_or_default();
         buffer.clear();
         buffer.reserve_exact(bytes);
         buffer
@@ -105,6 +109,11 @@ impl<R: Read + Seek> RecordReader<R> {
     /// How far into the file reading has come.
     pub fn position(&self) -> u64 {
         self.members.position()
+    }
+
+    /// Whoever wants only records that begin before an offset need not read much beyond it.
+    pub fn read_up_to(&mut self, before: u64) {
+        self.members.read_up_to(before);
     }
 
     /// Goes to a record by the offset that it was read with.
@@ -225,9 +234,14 @@ impl<R: Read + Seek> RecordReader<R> {
     }
 
     fn read_block(&mut self, record: &mut Record, length: u64) -> Result<(), WarcError> {
+        let mut block = Vec::new();
         if !record.is_block_left_out {
+            if let Some(block) = self.take_block(length) {
+                record.block = block;
+                return Ok(());
+            }
             // Most is announced rightly; what is not must not reserve memory.
-            record.block = self.buffer(length.min(1 << 20) as usize);
+            block = self.buffer(length.min(1 << 20) as usize);
         }
         let mut left = length;
         while left > 0 {
@@ -244,12 +258,22 @@ impl<R: Read + Seek> RecordReader<R> {
             }
             let taken = bytes.len().min(usize::try_from(left).unwrap_or(usize::MAX));
             if !record.is_block_left_out {
-                record.block.extend_from_slice(&bytes[..taken]);
+                block.extend_from_slice(&bytes[..taken]);
             }
             self.members.take(taken);
             left -= taken as u64;
         }
+        record.block = block.into();
         Ok(())
+    }
+
+    /// A block that lies decoded in memory is not copied.
+    fn take_block(&mut self, length: u64) -> Option<Block> {
+        let length = usize::try_from(length).ok().filter(|length| *length >= SPARE_MIN_BYTES)?;
+        let spare = &mut self.spare;
+        let (buffer, range) =
+            self.members.take_whole(length, &mut || spare.pop().unwrap_or_default())?;
+        Some(Block::within(buffer, range))
     }
 
     fn pass_empty_lines(&mut self, mut limit: usize) -> Result<(), WarcError> {
@@ -267,47 +291,66 @@ impl<R: Read + Seek> RecordReader<R> {
         Ok(())
     }
 
-    /// Stands at the next place where a record begins; false if there is none.
-    fn find_record(&mut self) -> Result<bool, WarcError> {
-        let Some(mut from) = self.search_from else { return Ok(true) };
-        let words: &[&[u8]] = match self.format {
-            Format::Warc => &[WARC_WORDS],
-            Format::Arc => &arc::LINE_WORDS,
-        };
-        loop {
-            self.search_from = Some(from);
-            if !self.members.search(from, words)? {
-                return Ok(false);
-            }
-            let at = self.members.position();
-            if self.is_record_here()? {
-                let skipped = u64::from(self.format == Format::Arc && self.members.is_plain());
-                self.members.seek(at + skipped)?;
-                self.search_from = None;
-                return Ok(true);
-            }
-            from = at + 1;
+    /// Whether the file is a row of gzip members. Those of a long file can be read from several
+    /// places at once.
+    pub fn has_gzip_members(&self) -> bool {
+        self.members.is_gzip()
+    }
+
+    /// Stands at the first record that begins in a part of the file, and tells where. What looks
+    /// like one may lie inside of another's block: only reading on from the beginning proves it.
+    pub fn seek_first(&mut self, from: u64, before: u64) -> Result<Option<u64>, WarcError> {
+        self.search_from = None;
+        let is_found = self.find_record_in(from, before)?;
+        Ok(is_found.then(|| self.members.position()))
+    }
+
+    /// Where the next record can be reached, behind damage that was met. At the end of the file it
+    /// is its length, or more.
+    pub fn next_offset(&mut self) -> Result<u64, WarcError> {
+        match self.find_record()? {
+            true => Ok(self.members.next_offset().0),
+            false => Ok(u64::MAX),
         }
     }
 
-    fn is_record_here(&mut self) -> Result<bool, WarcError> {
-        match self.members.fill() {
-            Ok(bytes) => Ok(match self.format {
-                Format::Warc => {
-                    // `WARC/1.0` and the end of the line; anything else only speaks of it.
-                    let is_line_end = matches!(bytes.get(8), Some(b'\r' | b'\n'));
-                    (bytes.starts_with(b"WARC/1.") || bytes.starts_with(b"WARC/0.")) && is_line_end
+    /// Stands at the next place where a record begins; false if there is none.
+    fn find_record(&mut self) -> Result<bool, WarcError> {
+        let Some(from) = self.search_from else { return Ok(true) };
+        let is_found = self.find_record_in(from, u64::MAX)?;
+        self.search_from = if is_found { None } else { Some(self.members.position()) };
+        Ok(is_found)
+    }
+
+    fn find_record_in(&mut self, from: u64, before: u64) -> Result<bool, WarcError> {
+        let members = &mut self.members;
+        match self.format {
+            Format::Warc => {
+                members.search(from, before, &[WARC_WORDS], FIRST_WARC_BYTES, &begins_warc)
+            }
+            Format::Arc => {
+                let words = &arc::LINE_WORDS;
+                let is_found = members.search(from, before, words, FIRST_ARC_BYTES, &begins_arc)?;
+                if is_found && self.members.is_plain() {
+                    // The end of the line before was searched for too.
+                    self.members.seek(self.members.position() + 1)?;
                 }
-                Format::Arc => {
-                    let bytes = bytes.strip_prefix(b"\n").unwrap_or(bytes);
-                    let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
-                    arc::parse_line(line).is_some()
-                }
-            }),
-            Err(WarcError::Io(error)) => Err(error.into()),
-            Err(_) => Ok(false),
+                Ok(is_found)
+            }
         }
     }
+}
+
+/// `WARC/1.0` and the end of the line; anything else only speaks of it.
+fn begins_warc(bytes: &[u8]) -> bool {
+    let is_line_end = matches!(bytes.get(8), Some(b'\r' | b'\n'));
+    (bytes.starts_with(b"WARC/1.") || bytes.starts_with(b"WARC/0.")) && is_line_end
+}
+
+fn begins_arc(bytes: &[u8]) -> bool {
+    let bytes = bytes.strip_prefix(b"\n").unwrap_or(bytes);
+    let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    arc::parse_line(line).is_some()
 }
 
 #[cfg(test)]
@@ -366,7 +409,7 @@ mod tests {
             assert_eq!(records.len(), 4);
             for ((record, place), block) in records.iter().zip(&places).zip(BLOCKS) {
                 assert_eq!((record.offset, record.length), (place.offset, place.length));
-                assert_eq!(record.block, block);
+                assert_eq!(*record.block, *block);
                 assert_eq!(record.kind, RecordType::Response);
                 let mut reader = RecordReader::open(Cursor::new(&bytes), OPTIONS).unwrap();
                 reader.seek(place.offset).unwrap();
@@ -392,7 +435,7 @@ mod tests {
                     .deflate_decompress(&deflated.data, &mut plain)
                     .unwrap();
                 assert_eq!(length, plain.len());
-                assert_eq!(plain[deflated.front_bytes..][..page.len()], record.block);
+                assert_eq!(plain[deflated.front_bytes..][..page.len()], *record.block);
                 assert_eq!(&plain[length - deflated.behind_bytes..], b"\r\n\r\n");
             }
         }
@@ -408,8 +451,12 @@ mod tests {
                 RecordReader::open(Cursor::new(&bytes), ReadOptions::default()).unwrap();
             for block in &blocks {
                 let record = reader.next_record().unwrap().unwrap();
-                assert!(record.block == *block, "{compressed:?}");
-                reader.reuse([record.block, Vec::new(), vec![1; SPARE_MAX_BYTES + 1]]);
+                assert!(*record.block == **block, "{compressed:?}");
+                reader.reuse([
+                    record.block.into_buffer(),
+                    Vec::new(),
+                    vec![1; SPARE_MAX_BYTES + 1],
+                ]);
                 assert_eq!(reader.spare.len(), 1);
             }
         }
@@ -447,7 +494,7 @@ mod tests {
         for (block, place) in blocks.iter().zip(&places) {
             let record = reader.next_record().unwrap().unwrap();
             assert_eq!((record.offset, record.length), (place.offset, place.length));
-            assert!(record.block == *block);
+            assert!(*record.block == **block);
             match block.len() {
                 400_000 => assert_eq!(record.packed, Some(Packed::Dense)),
                 540_000 => {}
@@ -455,6 +502,44 @@ mod tests {
             }
         }
         assert!(reader.next_record().unwrap().is_none());
+    }
+
+    /// Counts how often it is read from.
+    struct Counted<'a>(Cursor<&'a [u8]>, &'a std::cell::Cell<usize>);
+
+    impl Read for Counted<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            self.1.set(self.1.get() + 1);
+            self.0.read(buffer)
+        }
+    }
+
+    impl Seek for Counted<'_> {
+        fn seek(&mut self, to: std::io::SeekFrom) -> std::io::Result<u64> {
+            self.0.seek(to)
+        }
+    }
+
+    #[test]
+    fn a_record_that_goes_on_behind_what_is_wanted_is_read_in_large_pieces() {
+        let mut state = 7_u64;
+        let long: Vec<u8> = std::iter::repeat_with(|| {
+            state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+            (state >> 56) as u8
+        })
+        .take(5 << 20)
+        .collect();
+        for compressed in ALL {
+            let (bytes, _) = write(compressed, &[b"a", &long, b"c"]);
+            let reads = std::cell::Cell::new(0);
+            let file = Counted(Cursor::new(&bytes), &reads);
+            let mut reader = RecordReader::open(file, ReadOptions::default()).unwrap();
+            reader.read_up_to(300);
+            for block in [b"a", &long[..], b"c"] {
+                assert!(*reader.next_record().unwrap().unwrap().block == *block, "{compressed:?}");
+            }
+            assert!(reads.get() < 60, "{compressed:?}: {} reads", reads.get());
+        }
     }
 
     #[test]
@@ -543,7 +628,7 @@ mod tests {
             assert!(damage.is_empty(), "{damage:?}");
             assert_eq!(records[0].kind, RecordType::Warcinfo);
             assert_eq!(numbers(&records[1..]), "01");
-            assert_eq!(records[1].block, b"HTTP/1.0 200 OK\n\nhello..");
+            assert_eq!(*records[1].block, *b"HTTP/1.0 200 OK\n\nhello..");
             assert_eq!(records[1].date_s(), Some(1_072_958_400));
         }
     }
@@ -556,7 +641,7 @@ mod tests {
             let (records, damage) = read(&bytes);
             assert!(damage.is_empty());
             assert!(records[1].is_block_left_out && records[1].block.is_empty());
-            assert_eq!(records[2].block, b"c");
+            assert_eq!(*records[2].block, *b"c");
         }
     }
 

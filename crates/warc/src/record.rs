@@ -1,4 +1,5 @@
 use std::fmt;
+use std::ops::{Deref, Range};
 
 /// The most bytes of a record's head; one that is longer is damaged or hostile.
 pub(crate) const MAX_HEAD_BYTES: usize = 1 << 20;
@@ -109,25 +110,24 @@ impl Fields {
         let (text_bytes, count) = (text.len(), USUAL_FIELDS);
         let mut fields =
             Self { text: String::with_capacity(text_bytes), ends: Vec::with_capacity(count) };
-        for line in text.split(|byte| *byte == b'\n') {
-            let line = line.strip_suffix(b"\r").unwrap_or(line);
+        for line in String::from_utf8_lossy(text).split('\n') {
+            let line = line.strip_suffix('\r').unwrap_or(line);
             if line.is_empty() {
                 continue;
             }
-            if matches!(line[0], b' ' | b'\t') {
-                if !fields.go_on(&String::from_utf8_lossy(line.trim_ascii())) {
+            if line.starts_with([' ', '\t']) {
+                if !fields.go_on(line.trim_ascii()) {
                     return Err("its head begins with a continued line");
                 }
                 continue;
             }
-            let Some(colon) = memchr::memchr(b':', line) else {
+            let Some((name, value)) = line.split_once(':') else {
                 return Err("a line of its head is no field");
             };
             if fields.ends.len() == MAX_FIELDS {
                 return Err("its head has more than 1000 fields");
             }
-            let name = String::from_utf8_lossy(line[..colon].trim_ascii());
-            fields.push(name, String::from_utf8_lossy(line[colon + 1..].trim_ascii()));
+            fields.push(name.trim_ascii(), value.trim_ascii());
         }
         Ok(fields)
     }
@@ -145,12 +145,60 @@ pub struct Record {
     /// Its fields.
     pub fields: Fields,
     /// Its block, as far as it was asked for.
-    pub block: Vec<u8>,
+    pub block: Block,
     /// The block was left out, because it is longer than the reader's limit or not wanted.
     pub is_block_left_out: bool,
     /// How its gzip member holds it, if that was asked for and there is one for it alone.
     pub packed: Option<Packed>,
 }
+
+/// A record's block: bytes, perhaps with the record's head in front of them in memory and what
+/// ends it behind, where a gzip member was decoded as a whole.
+#[derive(Debug, Clone, Default)]
+pub struct Block {
+    buffer: Vec<u8>,
+    range: Range<usize>,
+}
+
+impl Block {
+    /// A part of a buffer.
+    pub(crate) fn within(buffer: Vec<u8>, range: Range<usize>) -> Self {
+        assert!(range.start <= range.end && range.end <= buffer.len(), "a block is in its buffer");
+        Self { buffer, range }
+    }
+
+    /// Bytes of memory that it lies in.
+    pub fn memory_bytes(&self) -> usize {
+        self.buffer.capacity()
+    }
+
+    /// Gives up the memory that it lies in, to be used again.
+    pub fn into_buffer(self) -> Vec<u8> {
+        self.buffer
+    }
+}
+
+impl From<Vec<u8>> for Block {
+    fn from(buffer: Vec<u8>) -> Self {
+        Self { range: 0..buffer.len(), buffer }
+    }
+}
+
+impl Deref for Block {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.buffer[self.range.clone()]
+    }
+}
+
+impl PartialEq for Block {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for Block {}
 
 /// What a gzip member made of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -159,6 +207,16 @@ pub enum Packed {
     Dense,
     /// Deflated bytes.
     Deflated(Deflated),
+}
+
+impl Packed {
+    /// Bytes of memory that it takes.
+    pub fn memory_bytes(&self) -> usize {
+        match self {
+            Self::Dense => 0,
+            Self::Deflated(deflated) => deflated.data.capacity(),
+        }
+    }
 }
 
 /// A record as it is compressed in its file.
@@ -180,10 +238,16 @@ impl Record {
             length: 0,
             kind,
             fields,
-            block: Vec::new(),
+            block: Block::default(),
             is_block_left_out: false,
             packed: None,
         }
+    }
+
+    /// Bytes of memory that it takes, more or less: its block, what its member made of it, its head.
+    pub fn memory_bytes(&self) -> usize {
+        let packed_bytes = self.packed.as_ref().map_or(0, Packed::memory_bytes);
+        self.block.memory_bytes() + packed_bytes + self.fields.text.len()
     }
 
     /// The record's own number.

@@ -26,6 +26,8 @@ function keepLive(part) {
           const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
           part.replaceChildren(...fresh.body.childNodes);
           localTimes(part);
+          // What can be filled in is not taken away from whoever does.
+          if (part.querySelector("form")) return;
         }
       } catch {
         // The program may be restarting: try again.

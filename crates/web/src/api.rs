@@ -6,5 +6,6 @@ mod conditions;
 mod document;
 mod export;
 mod routes;
+mod schemas;
 
 pub(crate) use routes::router;

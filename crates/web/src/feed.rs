@@ -58,7 +58,7 @@ pub(crate) fn feed(
 
 fn change_entry(visitor: &Visitor, origin: &str, site: &str, change: &VisitRow) -> String {
     let mut out = String::from("<entry>\n");
-    element(&mut out, "title", &format::shown_url(&change.url));
+    element(&mut out, "title", &change.url.shown());
     // The place in the log never changes, whatever name the archive is reached by.
     element(&mut out, "id", &format!("urn:nenrin:visit:{}", change.id));
     element(&mut out, "updated", &format::rfc3339(change.at_s));
@@ -85,7 +85,7 @@ fn incident_entry(visitor: &Visitor, origin: &str, incident: &Incident) -> Strin
     element(&mut out, "updated", &format::rfc3339(incident.at_s));
     category(&mut out, word);
     link(&mut out, "alternate", &format!("{origin}{path}"));
-    element(&mut out, "summary", &incident.detail);
+    element(&mut out, "summary", &visitor.lang.told(&incident.detail));
     out.push_str("</entry>\n");
     out
 }

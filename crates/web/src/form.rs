@@ -4,6 +4,7 @@ mod check;
 mod keeping;
 mod revisit;
 
+use nenrin_lang::Lang;
 use nenrin_revisit::{CollectingWindow, RevisitSettings};
 use nenrin_state::{RobotsPolicy, Schedule, ScheduleBy, SiteConditions, SiteHints};
 use nenrin_structure::RoundsBy;
@@ -14,7 +15,7 @@ pub(crate) use self::{
     check::Wrong,
     revisit::{MAX_INTERVAL_S, POLICIES},
 };
-use crate::{format, guard::Fields, lang::Lang};
+use crate::{format, guard::Fields};
 
 /// Depth of a new site: enough for nearly all of a site that is linked from its top page.
 const DEFAULT_DEPTH: u32 = 8;
@@ -187,11 +188,11 @@ impl SiteForm {
         let mut check = Check::new(lang);
         let tops = self.tops(&mut check);
         let name = self.site_name(&mut check, tops.first());
-        if !self.allow_private && tops.iter().any(is_own_network) {
+        if !self.allow_private && tops.iter().any(CanonicalUrl::is_of_own_network) {
             check.say(
                 "allow_private",
-                "the address lies on this computer or in your own network: tick this to allow it",
-                "このコンピューターまたは自分のネットワーク内のアドレスです。許可するには選択してください",
+                "the address lies there: tick this to allow it",
+                "このアドレスはその中にあります。許可するには選択してください",
             );
         }
         let conditions = SiteConditions {
@@ -252,14 +253,11 @@ impl SiteForm {
                 Ok(url) if !is_plausible(&url) => check.say(
                     field,
                     "this is not a host name; did you mean something like example.org?",
-                    "ホスト名ではありません(例:example.org)",
+                    "ホスト名ではありません（例：example.org）",
                 ),
                 Ok(url) if !tops.contains(&url) => tops.push(url),
                 Ok(_) => {}
-                Err(error) => {
-                    let ja = format!("アドレスとして読めません:{error}");
-                    check.say(field, &error.to_string(), &ja);
-                }
+                Err(error) => check.told(field, &error.to_string()),
             }
         }
         if tops.len() > MAX_TOPS {
@@ -291,7 +289,7 @@ impl SiteForm {
                 check.say(
                     field,
                     "write a time from 60s to 3650d, such as 15m, 12h or 7d",
-                    "60s から 3650d までの時間(例:15m、12h、7d)を入力してください",
+                    "60s から 3650d までの時間（例：15m、12h、7d）を入力してください",
                 );
                 Schedule::Manual
             }
@@ -311,7 +309,7 @@ impl SiteForm {
             check.say(
                 "delay",
                 "write a time up to 1h, such as 500ms, 2s or 1m",
-                "1h までの時間(例:500ms、2s、1m)を入力してください",
+                "1h までの時間（例：500ms、2s、1m）を入力してください",
             );
         }
         delay_ms
@@ -325,7 +323,7 @@ impl SiteForm {
                 check.say(
                     "robots_reason",
                     "say who allowed it or why it is right; it is kept with the site",
-                    "許可者または理由を書いてください(サイトとともに記録されます)",
+                    "許可者または理由を書いてください（サイトとともに記録されます）",
                 );
                 RobotsPolicy::Obey
             }
@@ -335,17 +333,6 @@ impl SiteForm {
                 RobotsPolicy::Obey
             }
         }
-    }
-}
-
-/// Whether an address says itself that it is none of the public web; names that resolve to such
-/// addresses are the fetcher's business.
-fn is_own_network(url: &CanonicalUrl) -> bool {
-    match url.as_url().host() {
-        Some(url::Host::Ipv4(ip)) => ip.is_loopback() || ip.is_private() || ip.is_link_local(),
-        Some(url::Host::Ipv6(ip)) => ip.is_loopback() || ip.is_unique_local(),
-        Some(url::Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
-        None => false,
     }
 }
 

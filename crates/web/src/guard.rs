@@ -13,14 +13,15 @@ use axum::{
     middleware::Next,
     response::{IntoResponse, Redirect, Response},
 };
+use nenrin_lang::Lang;
+use nenrin_state::{Outlook, SiteStructure};
 use url::form_urlencoded;
 
 use crate::{
-    Role, WebApp, WebError, format,
-    lang::Lang,
-    layout,
+    Role, WebApp, WebError, format, layout,
+    reckoned::Reckoned,
     session::Sessions,
-    visitor::{LANG_COOKIE, SESSION_COOKIE, Visitor, cookie, is_session_id, token},
+    visitor::{SESSION_COOKIE, Visitor, cookie, is_session_id, token},
 };
 
 /// No form of ours is larger.
@@ -30,6 +31,8 @@ const MAX_FORM_BYTES: usize = 256 * 1024;
 pub(crate) struct Shared {
     pub(crate) app: WebApp,
     pub(crate) sessions: Sessions,
+    pub(crate) structures: Arc<Reckoned<SiteStructure>>,
+    pub(crate) outlooks: Arc<Reckoned<Option<Outlook>>>,
 }
 
 /// Paths that are shown before anyone has logged in.
@@ -130,9 +133,7 @@ fn welcome(shared: &Shared, request: &Request, program: Option<String>) -> (Visi
         None if options.public_reading => Some(Role::Reader),
         role => role,
     };
-    let lang = cookie(cookies, LANG_COOKIE)
-        .and_then(Lang::from_code)
-        .unwrap_or_else(|| Lang::preferred(text(header::ACCEPT_LANGUAGE)));
+    let lang = Lang::of_request(cookies, text(header::ACCEPT_LANGUAGE));
     let visitor = Visitor {
         lang,
         role,

@@ -2,10 +2,11 @@
 
 use axum::response::{Html, IntoResponse, Response};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use nenrin_lang::Lang;
 use nenrin_state::{IncidentKind, Outcome};
 use nenrin_urls::CanonicalUrl;
 
-use crate::{WebError, app::replay_link, format, lang::Lang, visitor::Visitor};
+use crate::{WebError, app::replay_link, format, visitor::Visitor};
 
 /// Rings of a tree: the mark of the program.
 pub(crate) const LOGO: &str = include_str!("../assets/logo.svg");
@@ -52,9 +53,11 @@ fn frame(visitor: &Visitor, menu: Menu, title: &str, content: Markup) -> Markup 
                 footer {
                     p {
                         (t("Every version of every page, as of any date.", "すべてのページの、すべての版を、任意の日付で。"))
-                        " · " a href="/api/v1" { "API" }
-                        " · " a href="/feed.atom" { (t("Changes as a feed", "変更フィード")) }
-                        " · " a href="/metrics" { (t("Metrics", "メトリクス")) }
+                        @if visitor.role.is_some() {
+                            " · " a href="/api/v1" { "API" }
+                            " · " a href="/feed.atom" { (t("Changes as a feed", "変更フィード")) }
+                            " · " a href="/metrics" { (t("Metrics", "メトリクス")) }
+                        }
                     }
                 }
             }
@@ -120,10 +123,15 @@ pub(crate) fn error(visitor: &Visitor, error: &WebError) -> Response {
         section.card.narrow {
             h1 { (title) }
             @if visitor.lang == Lang::Ja { p role="alert" { (error.in_japanese()) } }
-            p lang="en" class=[(visitor.lang == Lang::Ja).then_some("hint")] role=[(visitor.lang == Lang::En).then_some("alert")] {
-                (capitalised(&error.to_string())) "."
+            p class=[(visitor.lang == Lang::Ja).then_some("hint")] role=[(visitor.lang == Lang::En).then_some("alert")] {
+                (capitalised(&visitor.lang.told(&error.to_string()))) (t(".", "。"))
             }
-            p { a.button href="/" { (t("To the overview", "一覧へ戻る")) } }
+            p.actions {
+                @if matches!(error, WebError::NotAllowed) && visitor.has_accounts {
+                    a.button.primary href=(format!("/login?back={}", format::encoded(&visitor.here))) { (t("Log in", "ログイン")) }
+                }
+                a.button href="/" { (t("To the overview", "一覧へ戻る")) }
+            }
         }
     };
     let mut response = page(visitor, Menu::None, title, content);
@@ -184,12 +192,30 @@ pub(crate) fn page_link(url: &CanonicalUrl) -> String {
 
 /// A URL that leads to its page in this interface.
 pub(crate) fn url(url: &CanonicalUrl) -> Markup {
-    html! { a.url href=(page_link(url)) { bdi { (format::shown_url(url)) } } }
+    html! { a.url href=(page_link(url)) { bdi { (url.shown()) } } }
 }
 
 /// A link that opens the page as it was.
 pub(crate) fn replay(visitor: &Visitor, at_s: i64, url: &CanonicalUrl, label: Markup) -> Markup {
     html! { a href=(replay_link(&visitor.replay, at_s, url)) { (label) } }
+}
+
+/// What stands where something large is not reckoned yet.
+pub(crate) fn being_reckoned(visitor: &Visitor) -> Markup {
+    html! {
+        section.card {
+            p.muted { (visitor.t("This is a large site: it is being worked out and appears here in a moment.", "大きなサイトのため計算中です。まもなくここに表示されます。")) }
+        }
+    }
+}
+
+/// When something was reckoned, if that is a while ago.
+pub(crate) fn reckoned_at(visitor: &Visitor, at_s: i64) -> Markup {
+    html! {
+        @if visitor.now_s - at_s > 60 {
+            p.hint { (visitor.t("As of ", "計算時点 ")) (format::time(at_s)) }
+        }
+    }
 }
 
 /// The message that a form left behind.

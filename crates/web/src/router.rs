@@ -26,7 +26,12 @@ type Id = Path<String>;
 
 /// All pages, forms, the API and the feeds.
 pub fn router(app: WebApp) -> Router {
-    let shared = Arc::new(Shared { app, sessions: Sessions::default() });
+    let shared = Arc::new(Shared {
+        app,
+        sessions: Sessions::default(),
+        structures: Arc::default(),
+        outlooks: Arc::default(),
+    });
     Router::new()
         .route("/", get(show_overview))
         .route("/now", get(show_now))
@@ -219,12 +224,23 @@ async fn show_site_pages(
     .await
 }
 
-async fn show_schedule(State(shared): Ctx, Path(id): Id, visitor: Visitor) -> Response {
-    run(shared, visitor, move |s, v| schedule::schedule(&s.app, v, &site::find(&s.app, &id)?)).await
+async fn show_schedule(
+    State(shared): Ctx,
+    Path(id): Id,
+    visitor: Visitor,
+    query: Fields,
+) -> Response {
+    run(shared, visitor, move |s, v| schedule::schedule(s, v, &site::find(&s.app, &id)?, &query))
+        .await
 }
 
-async fn show_structure(State(shared): Ctx, Path(id): Id, visitor: Visitor) -> Response {
-    run(shared, visitor, move |s, v| structure::structure(&s.app, v, &site::find(&s.app, &id)?))
+async fn show_structure(
+    State(shared): Ctx,
+    Path(id): Id,
+    visitor: Visitor,
+    query: Fields,
+) -> Response {
+    run(shared, visitor, move |s, v| structure::structure(s, v, &site::find(&s.app, &id)?, &query))
         .await
 }
 

@@ -1,9 +1,10 @@
 //! The person who asks: language, role, and the token their forms carry.
 
-use crate::{Role, lang::Lang};
+use nenrin_lang::Lang;
+
+use crate::Role;
 
 pub(crate) const SESSION_COOKIE: &str = "nenrin_session";
-pub(crate) const LANG_COOKIE: &str = "nenrin_lang";
 
 /// The person who asks, made once per request by the guard.
 #[derive(Debug, Clone)]

@@ -1,15 +1,18 @@
 //! The interface in a real browser: what a person does, in Chromium.
+#![expect(clippy::unwrap_used, reason = "what cannot be set up must fail the test")]
 
 #[path = "support/base.rs"]
 mod support;
 
 use nenrin_browser::Browser;
-use nenrin_state::State;
+use nenrin_state::{
+    Change, Discovered, Incident, IncidentKind, Outcome, Removal, ServerNote, SiteId, State,
+};
 use nenrin_web::{UnderWay, WebOptions, hash_password};
 use serde_json::json;
 use support::{NOW_S, World};
 
-const PAGES: [&str; 12] = [
+const PAGES: [&str; 15] = [
     "/",
     "/sites/new",
     "/sites/1",
@@ -19,6 +22,9 @@ const PAGES: [&str; 12] = [
     "/sites/1/schedule",
     "/sites/1/pages?list=1",
     "/visits",
+    "/sites/1/structure",
+    "/removals",
+    "/page?url=htp:%2F%2F%3Cscript%3E",
     "/page?url=https%3A%2F%2Fe.com%2F",
     "/lab",
     "/nothing-here",
@@ -39,6 +45,49 @@ async fn a_newcomer_gets_from_an_empty_archive_to_a_registered_site() {
     browser.until("location.pathname === '/sites/1' && document.readyState === 'complete'").await;
     assert!(browser.text().await.contains("collecting has begun"));
     assert_eq!(world.state.sites().unwrap()[0].name, "example.org");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_site_on_this_computer_is_added_with_the_keyboard_alone() {
+    let world = World::new();
+    let Some(mut browser) = Browser::on(world.router.clone()).await else { return };
+    browser.open("/").await;
+    browser.call("Input.insertText", json!({"text": "localhost:8765"})).await;
+    browser.press("Enter", 13, "\r").await;
+    browser.until("location.pathname === '/sites/new' && document.readyState === 'complete'").await;
+    assert_eq!(browser.eval("document.activeElement.id").await, json!("url"));
+    browser.press("Tab", 9, "").await;
+    assert_eq!(
+        browser.eval("document.activeElement.id").await,
+        json!("allow_private"),
+        "leave is asked for right below the address"
+    );
+    browser.press(" ", 32, " ").await;
+    browser.press("Enter", 13, "\r").await;
+    browser.until("location.pathname === '/sites/1' && document.readyState === 'complete'").await;
+    let conditions = world.state.sites().unwrap().remove(0).conditions;
+    assert_eq!(conditions.tops[0].as_str(), "http://localhost:8765/");
+    assert!(conditions.allow_private);
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_new_sites_page_fills_itself() {
+    let world = World::new();
+    world.state.add_site("paper", &support::conditions("https://e.com/"), NOW_S - 60).unwrap();
+    let Some(mut browser) = Browser::on(world.router.clone()).await else { return };
+    browser.open("/sites/1").await;
+    assert!(browser.text().await.contains("There is no version yet"));
+    let round = world.state.begin_round(SiteId(1), NOW_S - 30).unwrap();
+    let due = world.state.load_round(&round, None, 9).unwrap().remove(0);
+    let mut first = support::visit(&due, NOW_S - 20, Outcome::Changed);
+    first.version = Some(support::version(1, NOW_S - 20));
+    let url = support::url("https://e.com/a");
+    first.discovered = vec![Discovered { url, depth: 2, hops: 0, due_s: None }];
+    world.state.commit(&[Change::Visit(Box::new(first))]).unwrap();
+    browser.until("document.querySelector('#at') !== null").await;
+    browser.until("document.querySelector('.tile dd').textContent !== '1'").await;
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
@@ -116,6 +165,33 @@ async fn buttons_pause_and_resume() {
     assert!(browser.text().await.contains("Collecting has begun"));
 }
 
+/// Script in all that a site can bring into the state: causes, robots.txt, sitemaps, feeds, links
+/// that were traps, reasons.
+fn say_hostile_things(world: &World) {
+    let script = "<script>alert(5)</script><img src=x onerror=alert(6)>";
+    let server = world.state.site_servers(SiteId(1), 1).unwrap()[0].id;
+    let note = |name: &str, value: serde_json::Value| {
+        Change::Note(ServerNote { server, name: name.to_owned(), value: value.to_string() })
+    };
+    let source = format!("https://e.com/{script}.xml");
+    let signals = json!({"sources": {source: {"entries": 7, "trust": {"odds": 3.0}}}});
+    let traps = json!({"refused": {script: {"links": 1, "example": script, "last_s": 0}}});
+    world.state.commit(&[note("signals", signals), note("traps", traps)]).unwrap();
+    let incident = |event: IncidentKind| Incident {
+        id: event.as_str().to_owned(),
+        event,
+        at_s: NOW_S,
+        over_s: None,
+        site: Some(SiteId(1)),
+        name: script.to_owned(),
+        detail: format!("https://e.com/: robots.txt line 3: Disallow: /{script}"),
+        cause: String::new(),
+    };
+    world.state.keep_incidents(&IncidentKind::ALL.map(incident)).unwrap();
+    world.state.remove_site(SiteId(1), Some(Removal::Hide), script, NOW_S).unwrap();
+    world.state.remove_site(SiteId(1), None, script, NOW_S).unwrap();
+}
+
 #[tokio::test]
 async fn a_hostile_site_runs_nothing() {
     let world = World::new();
@@ -127,8 +203,9 @@ async fn a_hostile_site_runs_nothing() {
         since_s: NOW_S,
         phase: "receiving",
     });
+    say_hostile_things(&world);
     let Some(mut browser) = Browser::on(world.router.clone()).await else { return };
-    for page in PAGES {
+    for page in PAGES.into_iter().chain(["/sites/1/restore", "/visits?site=1&outcome=gone"]) {
         browser.open(page).await;
         let found = browser.eval("[document.scripts.length, document.images.length, document.querySelectorAll('[onerror],[onload],[style]').length]").await;
         assert_eq!(found, json!([1, 0, 0]), "{page}");
@@ -137,6 +214,16 @@ async fn a_hostile_site_runs_nothing() {
     browser.until("document.querySelector('[data-live]').dataset.every === '2'").await;
     tokio::time::sleep(std::time::Duration::from_millis(2500)).await;
     assert_eq!(browser.eval("document.images.length").await, json!(0));
+    // The feed is text in both languages, however its reader takes it.
+    for language in ["en", "ja"] {
+        browser.open(&format!("/lang?to={language}&back=%2Ffeed.atom")).await;
+        let feed = browser.eval("fetch('/feed.atom').then(a => a.text())").await;
+        let feed = feed.as_str().unwrap();
+        assert!(feed.contains("&lt;script&gt;") && !feed.contains("<script"), "{feed}");
+        let parsed = "fetch('/feed.atom').then(a => a.text()).then(t => new DOMParser()\
+            .parseFromString(t, 'application/xml').querySelectorAll('script,img,parsererror').length)";
+        assert_eq!(browser.eval(parsed).await, json!(0));
+    }
     let complaints: Vec<_> =
         browser.complaints().into_iter().filter(|c| !c.contains("status of 404")).collect();
     assert_eq!(complaints, Vec::<String>::new());
@@ -246,10 +333,11 @@ async fn everything_can_be_read_with_scripts_off() {
     let world = World::lived_in();
     let Some(mut browser) = Browser::on(world.router.clone()).await else { return };
     browser.call("Emulation.setScriptExecutionDisabled", json!({"value": true})).await;
-    for page in PAGES.iter().take(9) {
+    for page in PAGES.iter().take(11) {
         browser.open(page).await;
         assert!(browser.text().await.contains("Nenrin"), "{page}");
     }
+    browser.open("/visits").await;
     assert!(browser.text().await.contains("UTC"), "times are there, in UTC");
     browser.open("/sites/new").await;
     let hidden = "document.querySelector('#other_period').closest('[hidden]')";

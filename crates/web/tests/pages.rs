@@ -540,7 +540,7 @@ async fn what_is_not_there_is_said() {
     }
     assert!(world.get("/sites/99").await.body.contains("There is no site number 99."));
     let in_japanese = world.get_as("/sites/99", "nenrin_lang=ja").await.body;
-    assert!(in_japanese.contains("お探しのものは") && in_japanese.contains("site number 99"));
+    assert!(in_japanese.contains("お探しのものは") && in_japanese.contains("番号 99 のサイトは"));
 }
 
 #[tokio::test]
@@ -636,7 +636,7 @@ async fn the_schedule_shows_what_is_expected_and_what_was_learnt_as_text() {
     world.state.commit(&[note("signals", sources), note("traps", traps)]).unwrap();
     let page = world.get("/sites/1/schedule").await;
     assert_eq!(page.status, StatusCode::OK);
-    for shown in ["auto", "25%", "× 3.0", "deep path", "12", "&lt;script&gt;.xml"] {
+    for shown in ["auto", "25%", "× 3.0", "20 directories deep", "12", "&lt;script&gt;.xml"] {
         assert!(page.body.contains(shown), "{shown} in {}", page.body);
     }
     assert!(!page.body.contains("<script>"));

@@ -9,9 +9,10 @@ mod support;
 
 use std::{sync::Arc, time::Instant};
 
+use nenrin_revisit::{Found, KnownPage, PageRevisitScheduler, RevisitSettings};
 use nenrin_state::{
-    Change, Discovered, Estimate, Outcome, PageId, PageUpdate, SiteId, SqliteState, State,
-    VersionRow, VisitCommit,
+    Change, Discovered, Estimate, Outcome, PageId, PageUpdate, Schedule, SiteConditions, SiteId,
+    SqliteState, State, VersionRow, VisitCommit,
 };
 use nenrin_web::{ReplayBase, StoreSummary, WebApp, WebOptions};
 use support::{FakeControl, NOW_S, World, conditions, url};
@@ -41,13 +42,7 @@ async fn a_million_pages_and_ten_million_visits_answer_within_200_ms() {
     let path = folder.path().join("state.sqlite");
     let state = SqliteState::open(&path, 3600).unwrap();
     for n in 1..=SITES {
-        state
-            .add_site(
-                &format!("site {n}"),
-                &conditions(&format!("https://s{n}.example/")),
-                NOW_S - DAYS * 86_400,
-            )
-            .unwrap();
+        state.add_site(&format!("site {n}"), &own_schedules(n), NOW_S - DAYS * 86_400).unwrap();
     }
     let begun = clock();
     fill(&state, pages);
@@ -78,6 +73,32 @@ async fn a_million_pages_and_ten_million_visits_answer_within_200_ms() {
     assert_eq!(slow, Vec::<String>::new(), "slower than {LIMIT_MS} ms");
 }
 
+/// Every page on its own schedule, which is what most sites have.
+fn own_schedules(n: i64) -> SiteConditions {
+    let schedule = Schedule::Continuous(RevisitSettings::default());
+    SiteConditions { schedule, ..conditions(&format!("https://s{n}.example/")) }
+}
+
+/// What the policy remembers of a page that was visited ten times.
+fn history() -> Vec<u8> {
+    let mut scheduler = PageRevisitScheduler::new(RevisitSettings::default(), 3600);
+    let mut history = Vec::new();
+    for visit in 0..10 {
+        let at_s = NOW_S - (100 - 10 * visit) * 86_400;
+        let found = if visit % 3 == 0 { Found::Changed } else { Found::Same };
+        let page = KnownPage {
+            server: 1,
+            path: "/a",
+            history: &history,
+            found: (visit > 0).then_some(Found::Same),
+            failures: 0,
+            importance_percent: 100,
+        };
+        history = scheduler.visited(at_s, &page, found, None, 1.0).history;
+    }
+    history
+}
+
 #[expect(clippy::disallowed_methods, reason = "this test measures time")]
 fn clock() -> Instant {
     Instant::now()
@@ -94,6 +115,13 @@ async fn ask_for(world: &World) -> Vec<String> {
         "/sites/1/edit",
         "/sites/1/pages",
         "/sites/1/schedule",
+        "/sites/150/schedule",
+        "/sites/1/structure",
+        "/sites/150/structure",
+        "/sites/1?part=figures",
+        "/sites/1/remove",
+        "/removals",
+        "/lab",
         "/sites/1/pages?list=1",
         "/sites/1/pages?prefix=%2Fd7%2F",
         "/sites/1/pages?list=1&prefix=%2Fd7%2Fp99",
@@ -161,6 +189,7 @@ fn fill(state: &SqliteState, pages: i64) {
         }
     }
     let visits = 10 * pages;
+    let history = history();
     let mut changes = Vec::new();
     for n in 0..visits {
         let (page, site) = known[dice.below(known.len() as i64) as usize];
@@ -168,7 +197,15 @@ fn fill(state: &SqliteState, pages: i64) {
         let outcome = if dice.below(50) == 0 { 3 + dice.below(3) } else { outcome };
         let at_s = NOW_S - DAYS * 86_400 + n * DAYS * 86_400 / visits;
         let detail = (outcome >= 3).then(|| format!("cause {}", dice.below(12)));
-        changes.push(visit(page, site, at_s, Outcome::ALL[outcome as usize], detail, n as u64));
+        changes.push(visit(
+            page,
+            site,
+            at_s,
+            Outcome::ALL[outcome as usize],
+            detail,
+            n as u64,
+            &history,
+        ));
         if changes.len() == TOGETHER || n + 1 == visits {
             state.commit(&changes).unwrap();
             changes.clear();
@@ -177,9 +214,10 @@ fn fill(state: &SqliteState, pages: i64) {
     // Ten thousand versions of one page.
     let top = state.page(&url("https://s1.example/")).unwrap().unwrap();
     let begin_s = NOW_S - DAYS * 86_400;
-    let versions = (0..10_000)
-        .map(|n| (begin_s + n * 6_000, 900_000_000 + n as u64))
-        .map(|(at_s, number)| visit(top.id, SiteId(1), at_s, Outcome::Changed, None, number));
+    let versions =
+        (0..10_000).map(|n| (begin_s + n * 6_000, 900_000_000 + n as u64)).map(|(at_s, number)| {
+            visit(top.id, SiteId(1), at_s, Outcome::Changed, None, number, &history)
+        });
     state.commit(&versions.collect::<Vec<_>>()).unwrap();
 }
 
@@ -190,6 +228,7 @@ fn visit(
     outcome: Outcome,
     detail: Option<String>,
     number: u64,
+    history: &[u8],
 ) -> Change {
     let version = (outcome == Outcome::Changed).then(|| VersionRow {
         at_s,
@@ -216,8 +255,8 @@ fn visit(
             last_modified: None,
             mark: None,
             bytes: 20_000,
-            history: Vec::new(),
-            due_s: None,
+            history: history.to_vec(),
+            due_s: Some(NOW_S + (number % 1000) as i64 * 3600),
             failures: 0,
         },
         discovered: Vec::new(),

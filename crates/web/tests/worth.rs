@@ -60,13 +60,13 @@ async fn importance_and_rates_are_shown_with_pages_and_sites() {
     }
     assert!(!world.get("/sites/2").await.body.contains("Important pages first"));
     let list = world.get("/sites/1/pages?list=1").await.body;
-    assert!(list.contains(">21<") && list.contains("sure to 50%"), "{list}");
+    assert!(list.contains(">21<") && list.contains("50% sure"), "{list}");
     let page = world.get("/page?url=https%3A%2F%2Fe.com%2Fp2").await.body;
     for shown in ["times the average page", "Why then", "Next visit"] {
         assert!(page.contains(shown), "{shown} in {page}");
     }
     let schedule = world.get("/sites/1/schedule").await.body;
-    assert!(schedule.contains("0.25 per page and day on average, sure to 50%"), "{schedule}");
+    assert!(schedule.contains("0.25 per page and day on average, 50% sure"), "{schedule}");
     assert!(schedule.contains("Versions seen against visits"), "{schedule}");
 }
 

@@ -10,7 +10,7 @@ use nenrin_urls::CanonicalUrl;
 
 use super::{Crawl, UnderWay};
 use crate::{
-    Announcement, Answer, Command, FetchOrder, Fetched, Purpose, Trap, Traps,
+    Announcement, Answer, Command, FetchOrder, Fetched, Probe, Purpose, Trap, Traps,
     notes::Part,
     probe::{may_be_a_document, probe_url},
     robots::Rules,
@@ -232,7 +232,8 @@ impl Crawl {
         found: Verdict,
         out: &mut Vec<Command>,
     ) -> Verdict {
-        if !matches!(found.outcome, Outcome::Changed | Outcome::Same) {
+        let shown = matches!(found.outcome, Outcome::Changed | Outcome::Same);
+        if !shown && found.outcome != Outcome::NotModified {
             return found;
         }
         let is_top = self.is_top(due);
@@ -245,8 +246,16 @@ impl Crawl {
             }
             return found;
         }
-        let why = probe.judge(&due.page, answer);
-        if probe.wants_fingerprints() {
+        let counts = |probe: &Probe| (probe.judged, probe.called_gone);
+        let before = counts(probe);
+        let why = match shown {
+            true => probe.judge(&due.page, answer),
+            false => {
+                probe.stayed();
+                None
+            }
+        };
+        if counts(probe) != before {
             self.learnt_of(server, Part::Probe, false, out);
         }
         match why {

@@ -590,6 +590,16 @@ mod tests {
     }
 
     #[test]
+    fn pages_that_vanish_in_the_course_of_a_year_are_gone_on_odd_servers_too() {
+        let year = CrawlOptions { servers: 10, pages: 100, ..CrawlOptions::default() };
+        let continuous = continuous("every(30d)").continuous;
+        let year = CrawlOptions { continuous, ..year };
+        let report = run(&year).unwrap();
+        assert_eq!(report.violations, Vec::<String>::new());
+        assert!(report.gone > 300, "{report:?}");
+    }
+
+    #[test]
     fn a_budget_bounds_the_visits_of_every_day() {
         let mut options = continuous("auto");
         options.continuous.as_mut().unwrap().visits_per_day = Some(5);

@@ -5,7 +5,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use nenrin_revisit::{
-    Circle, Found, KnownPage, Outcome, PageRevisitScheduler, Planned, PolicySpec, RevisitSettings,
+    Circle, DAY_S, Found, KnownPage, Outcome, PageRevisitScheduler, Planned, PolicySpec,
+    RevisitSettings,
 };
 
 use super::walk::{Tally, Walk, end_s};
@@ -37,9 +38,18 @@ struct Traveller<'a> {
     visited_slot: Option<u32>,
 }
 
+/// A site's visits, at most so many a day.
+#[derive(Debug, Clone, Copy)]
+struct Allowance {
+    per_day: f64,
+    /// What is left of today's, and of a day before that had less than a whole visit.
+    left: f64,
+}
+
 /// A source as a site.
 struct Site<'a> {
     scheduler: PageRevisitScheduler,
+    allowance: Option<Allowance>,
     pages: Vec<Traveller<'a>>,
     /// Members of circles in the order of their paths.
     members: BTreeMap<(Circle, &'a str), Vec<usize>>,
@@ -47,19 +57,31 @@ struct Site<'a> {
     pulls: Pulls,
 }
 
-/// Follows all pages, source by source, without a budget; tallies are in the log's order. With
-/// `together`, pages that change together pull each other forward.
-pub fn walk_scheduled(log: &UpdateLog, spec: &PolicySpec, together: bool) -> (Vec<Tally>, Pulls) {
+/// Follows all pages, source by source; tallies are in the log's order. With `together`, pages that
+/// change together pull each other forward, if the chance of no change falls to that share.
+///
+/// `visits` is the number of visits that each source may make in the window, spread evenly over its
+/// days. The pages that are there at the beginning are known already; pages that come later are
+/// visited when the log says so, and take their first visit from the day's.
+pub fn walk_scheduled(
+    log: &UpdateLog,
+    spec: &PolicySpec,
+    together: Option<f64>,
+    visits: Option<&BTreeMap<u32, u64>>,
+) -> (Vec<Tally>, Pulls) {
     let mut by_source = BTreeMap::<u32, Vec<usize>>::new();
     for (at, page) in log.pages.iter().enumerate() {
         by_source.entry(page.source).or_default().push(at);
     }
+    let days = f64::from(log.slots()) * log.window.resolution_s as f64 / DAY_S as f64;
     let mut tallies = vec![Tally::default(); log.pages.len()];
     let mut pulls = Pulls::default();
-    for places in by_source.into_values() {
+    for (source, places) in by_source {
         let pages = places.iter().map(|&at| &log.pages[at]).collect();
-        let mut site = Site::new(spec, pages, log.window.resolution_s);
-        site.run(log.slots(), together);
+        let per_day = visits.map(|of| of.get(&source).copied().unwrap_or(0) as f64 / days);
+        let mut site = Site::new(spec, pages, log.window.resolution_s, per_day);
+        together.into_iter().for_each(|news| site.scheduler.set_news(news));
+        site.run(log.slots(), together.is_some());
         pulls.visits += site.pulls.visits;
         pulls.hits += site.pulls.hits;
         pulls.candidates += site.pulls.candidates;
@@ -71,6 +93,27 @@ pub fn walk_scheduled(log: &UpdateLog, spec: &PolicySpec, together: bool) -> (Ve
     (tallies, pulls)
 }
 
+/// Visits by source, without those to the pages that were there at the beginning.
+pub fn visits_by_source(log: &UpdateLog, tallies: &[Tally]) -> BTreeMap<u32, u64> {
+    let mut visits = BTreeMap::new();
+    for (page, tally) in log.pages.iter().zip(tallies) {
+        let stock = u32::from(page.first_slot == 0);
+        *visits.entry(page.source).or_default() += u64::from(tally.visits.saturating_sub(stock));
+    }
+    visits
+}
+
+impl Allowance {
+    /// A new day: what a day leaves is lost, except the parts of a visit.
+    fn renew(&mut self, days: f64) {
+        self.left = self.left.clamp(-self.per_day, 1.0) + self.per_day * days;
+    }
+
+    fn is_spent(&self) -> bool {
+        self.left < 1.0
+    }
+}
+
 /// What the circles of a page are called here.
 fn name(circle: Circle, path: &str) -> &str {
     match circle {
@@ -80,7 +123,12 @@ fn name(circle: Circle, path: &str) -> &str {
 }
 
 impl<'a> Site<'a> {
-    fn new(spec: &PolicySpec, pages: Vec<&'a LoggedPage>, resolution_s: i64) -> Self {
+    fn new(
+        spec: &PolicySpec,
+        pages: Vec<&'a LoggedPage>,
+        resolution_s: i64,
+        per_day: Option<f64>,
+    ) -> Self {
         let settings = RevisitSettings { policy: *spec, ..RevisitSettings::default() };
         let mut order: Vec<usize> = (0..pages.len()).collect();
         order.sort_by_key(|&at| &pages[at].path);
@@ -98,8 +146,11 @@ impl<'a> Site<'a> {
             due_slot: page.first_slot,
             visited_slot: None,
         });
+        let mut scheduler = PageRevisitScheduler::new(settings, resolution_s);
+        scheduler.set_visits_per_day(per_day);
         Self {
-            scheduler: PageRevisitScheduler::new(settings, resolution_s),
+            scheduler,
+            allowance: per_day.map(|per_day| Allowance { per_day, left: 0.0 }),
             pages: travellers.collect(),
             members,
             resolution_s,
@@ -113,6 +164,8 @@ impl<'a> Site<'a> {
             buckets[traveller.page.first_slot as usize].push(at);
         }
         for slot in 0..slots {
+            let slot_days = self.resolution_s as f64 / DAY_S as f64;
+            self.allowance.iter_mut().for_each(|allowance| allowance.renew(slot_days));
             let due = std::mem::take(&mut buckets[slot as usize]).into_iter();
             let mut queue: VecDeque<(usize, bool)> = due.map(|at| (at, false)).collect();
             while let Some((at, pulled)) = queue.pop_front() {
@@ -128,6 +181,10 @@ impl<'a> Site<'a> {
                     self.wait_until(at, later, &mut buckets);
                     continue;
                 }
+                if self.must_wait(at, slot) {
+                    self.wait_until(at, slot + 1, &mut buckets);
+                    continue;
+                }
                 let circles = self.visit(at, slot, pulled);
                 let due_slot = self.pages[at].due_slot;
                 self.wait_until(at, due_slot, &mut buckets);
@@ -137,6 +194,16 @@ impl<'a> Site<'a> {
                 }
             }
         }
+    }
+
+    /// Whether the day's visits are used up; otherwise this one is counted.
+    fn must_wait(&mut self, at: usize, slot: u32) -> bool {
+        let is_first = self.pages[at].planned.is_none();
+        let is_stock = is_first && slot == 0;
+        let Some(allowance) = self.allowance.as_mut().filter(|_| !is_stock) else { return false };
+        let waits = allowance.is_spent() && !is_first;
+        allowance.left -= f64::from(u8::from(!waits));
+        waits
     }
 
     fn wait_until(&mut self, at: usize, slot: u32, buckets: &mut [Vec<usize>]) {

@@ -3,6 +3,8 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use nenrin_lang::Lang;
+
 use super::Prepared;
 use crate::modifier::Modifier;
 
@@ -13,6 +15,7 @@ pub(crate) struct PageKey {
     pub(crate) at_s: i64,
     pub(crate) modifier: Modifier,
     pub(crate) is_no_document: bool,
+    pub(crate) lang: Lang,
 }
 
 /// Pages that were rewritten, the least recently used dropped first.
@@ -74,7 +77,8 @@ mod tests {
     use super::*;
 
     fn key(version: u64) -> PageKey {
-        PageKey { version, at_s: 0, modifier: Modifier::Page, is_no_document: false }
+        let lang = Lang::En;
+        PageKey { version, at_s: 0, modifier: Modifier::Page, is_no_document: false, lang }
     }
 
     #[test]

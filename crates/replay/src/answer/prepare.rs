@@ -7,6 +7,8 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use bytes::Bytes;
 use nenrin_extract::{ContentKind, content_kind, decode_content};
 
+use nenrin_lang::Lang;
+
 use super::{encoding, headers};
 use crate::{
     Capture, Content, ReplayOptions,
@@ -62,6 +64,8 @@ pub(crate) struct Preparing<'a> {
     /// Whether it is not to become a document, whatever it says of itself: a script asked for it,
     /// or a style sheet for a font that its server took for HTML.
     pub(crate) is_no_document: bool,
+    /// Of the banner.
+    pub(crate) lang: Lang,
     pub(crate) accept_encoding: &'a str,
     pub(crate) options: &'a ReplayOptions,
 }
@@ -139,7 +143,9 @@ impl Preparing<'_> {
             }
             Treatment::Page => {
                 let banner = match (self.modifier, kind) {
-                    (Modifier::Page, ContentKind::Html) => banner::html(self.capture, self.at_s),
+                    (Modifier::Page, ContentKind::Html) => {
+                        banner::html(self.lang, self.capture, self.at_s)
+                    }
                     _ => String::new(),
                 };
                 let injected =

@@ -1,6 +1,7 @@
 //! What is added to a replayed page. All ASCII, so that it reads the same in any encoding.
 
 use maud::html;
+use nenrin_lang::Lang;
 
 use crate::{Capture, date::Stamp};
 
@@ -10,7 +11,8 @@ pub(crate) const CLIENT_SCRIPT: &str = "<script src=\"/_nenrin/client.js\"></scr
 const STYLE: &str = include_str!("../assets/banner.css");
 
 /// The banner of a page, in a shadow tree, where the page's styles and scripts do not meet it.
-pub(crate) fn html(capture: &Capture, at_s: i64) -> String {
+pub(crate) fn html(lang: Lang, capture: &Capture, at_s: i64) -> String {
+    let t = |en, ja| lang.t(en, ja);
     let url = &capture.url;
     let received = Stamp(capture.at_s);
     let asked = Stamp(at_s);
@@ -19,26 +21,37 @@ pub(crate) fn html(capture: &Capture, at_s: i64) -> String {
             template shadowrootmode="open" {
                 style { (maud::PreEscaped(STYLE)) }
                 div.bar {
-                    a.mark href={ "/web/*/" (url) } title="All versions" { (maud::PreEscaped("&#24180;&#36650;")) }
+                    a.mark href={ "/web/*/" (url) } title=(t("All versions", "すべての版")) { "年輪" }
                     span.when {
-                        "archived " b { (received.plain()) } " UTC"
+                        (t("archived ", "保存日時 ")) b { (received.plain()) } " UTC"
                         @if at_s != capture.at_s {
-                            span.asked { ", shown as of " (asked.plain()) }
+                            span.asked { (t(", shown as of ", "（指定日時 ")) (asked.plain()) (t("", "）")) }
                         }
                     }
                     span.span {}
                     span.go {
-                        a.prev href={ "/_nenrin/previous/" (received) "/" (url) } title="Previous version" { (maud::PreEscaped("&#9664;")) " previous" }
-                        a.next href={ "/_nenrin/next/" (received) "/" (url) } title="Next version" { "next " (maud::PreEscaped("&#9654;")) }
-                        a href={ "/web/*/" (url) } { "calendar" }
-                        a.close href={ "/web/" (asked) "mp_/" (url) } title="Hide this banner" { (maud::PreEscaped("&#10005;")) }
+                        a.prev href={ "/_nenrin/previous/" (received) "/" (url) } title=(t("Previous version", "前の版")) { "◀ " (t("previous", "前の版")) }
+                        a.next href={ "/_nenrin/next/" (received) "/" (url) } title=(t("Next version", "次の版")) { (t("next", "次の版")) " ▶" }
+                        a href={ "/web/*/" (url) } { (t("calendar", "カレンダー")) }
+                        a.close href={ "/web/" (asked) "mp_/" (url) } title=(t("Hide this banner", "このバナーを隠す")) aria-label=(t("Hide this banner", "このバナーを隠す")) { "✕" }
                     }
                 }
             }
         }
     };
-    debug_assert!(markup.0.is_ascii());
-    markup.into_string()
+    ascii(&markup.0)
+}
+
+/// Markup with every letter outside ASCII as a reference, which is the same text and attributes.
+fn ascii(markup: &str) -> String {
+    let mut out = String::with_capacity(markup.len());
+    for c in markup.chars() {
+        match c {
+            c if c.is_ascii() => out.push(c),
+            c => out.push_str(&format!("&#{};", u32::from(c))),
+        }
+    }
+    out
 }
 
 #[cfg(test)]
@@ -57,9 +70,12 @@ mod tests {
             mime: "text/html".into(),
             body_bytes: 1,
         };
-        let banner = html(&capture, 5);
-        assert!(banner.is_ascii());
-        assert!(!banner.contains("<script"));
-        assert!(banner.contains("1970-01-01 00:00:05"));
+        for lang in [Lang::En, Lang::Ja] {
+            let banner = html(lang, &capture, 5);
+            assert!(banner.is_ascii());
+            assert!(!banner.contains("<script"));
+            assert!(banner.contains("1970-01-01 00:00:05"));
+        }
+        assert!(html(Lang::Ja, &capture, 5).contains("&#21069;&#12398;&#29256;"), "前の版");
     }
 }

@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 
 use maud::{Markup, html};
+use nenrin_lang::Lang;
 use nenrin_urls::CanonicalUrl;
 
 use super::layout;
 use crate::{
     Capture,
     date::{MONTHS, Stamp, days_in_month, days_of_civil},
+    router::Ask,
 };
 
 /// Versions listed one by one below the calendar; more are found by day.
@@ -16,6 +18,7 @@ const MAX_LISTED: usize = 300;
 
 /// A page's versions, oldest first.
 pub(crate) struct Calendar<'a> {
+    pub(crate) ask: &'a Ask,
     pub(crate) url: &'a CanonicalUrl,
     pub(crate) captures: &'a [Capture],
     /// The year shown; the newest with versions if none.
@@ -32,17 +35,21 @@ impl Calendar<'_> {
         }
         let newest = by_year.last_key_value().map_or(1970, |(year, _)| *year);
         let year = self.year.unwrap_or(newest);
+        let t = |en, ja| self.lang().t(en, ja);
         let content = html! {
-            h1 { (count(self.captures.len(), self.is_cut)) }
-            p.url { (self.url) }
+            h1 { (count(self.lang(), self.captures.len(), self.is_cut)) }
+            p.url { bdi { (self.url.shown()) } }
             @if let (Some(first), Some(last)) = (self.captures.first(), self.captures.last()) {
-                p { "First " (self.link(first)) ", last " (self.link(last)) " (UTC). "
+                p {
+                    @if self.captures.len() > 1 { (t("First ", "最初 ")) (self.link(first)) (t(", last ", "、最新 ")) }
+                    @else { (t("Received ", "受信日時 ")) }
+                    (self.link(last)) (t(" (UTC). ", "（UTC）。"))
                     @if first.version != last.version {
-                        a href={ "/diff/" (Stamp(first.at_s)) "/" (Stamp(last.at_s)) "/" (self.url) } { "Compare them" } "."
+                        a href={ "/diff/" (Stamp(first.at_s)) "/" (Stamp(last.at_s)) "/" (self.url) } { (t("Compare them", "この2つを比較")) }
                     }
                 }
             }
-            nav.years {
+            nav.years aria-label=(t("Years", "年")) {
                 @for (&each, &versions) in &by_year {
                     @if each == year { b { (each) " " small { (versions) } } }
                     @else { a href={ "/web/" (format!("{each:04}")) "*/" (self.url) } { (each) " " small { (versions) } } }
@@ -51,7 +58,11 @@ impl Calendar<'_> {
             (self.months(year))
             (self.list(year))
         };
-        layout("All versions", &content)
+        layout(self.ask, t("All versions", "すべての版"), &content)
+    }
+
+    fn lang(&self) -> Lang {
+        self.ask.lang()
     }
 
     fn link(&self, capture: &Capture) -> Markup {
@@ -69,12 +80,12 @@ impl Calendar<'_> {
         html! {
             div.months {
                 @for month in 1..=12 {
-                    section.month {
-                        h3 { (MONTHS[(month - 1) as usize]) " " (year) }
+                    section.month.empty[!by_day.keys().any(|(of, _)| *of == month)] {
+                        h3 { (self.month(year, month)) }
                         table {
-                            tr { @for day in ["Mo", "Tu", "We", "Th", "Fr", "Sa", "Su"] { th { (day) } } }
+                            tr { @for day in self.weekdays() { th scope="col" { (day) } } }
                             @for week in weeks(year, month) {
-                                tr { @for day in week { (day_cell(day, by_day.get(&(month, day)))) } }
+                                tr { @for day in week { (day_cell(self.lang(), day, by_day.get(&(month, day)))) } }
                             }
                         }
                     }
@@ -83,44 +94,67 @@ impl Calendar<'_> {
         }
     }
 
+    fn month(&self, year: i64, month: i64) -> String {
+        match self.lang() {
+            Lang::En => format!("{} {year}", MONTHS[(month - 1) as usize]),
+            Lang::Ja => format!("{year}年{month}月"),
+        }
+    }
+
+    fn weekdays(&self) -> [&'static str; 7] {
+        match self.lang() {
+            Lang::En => ["Mo", "Tu", "We", "Th", "Fr", "Sa", "Su"],
+            Lang::Ja => ["月", "火", "水", "木", "金", "土", "日"],
+        }
+    }
+
     fn list(&self, year: i64) -> Markup {
+        let t = |en, ja| self.lang().t(en, ja);
         let of_year = || self.captures.iter().filter(|c| Stamp(c.at_s).civil().year == year);
         let mut before: Option<&Capture> = None;
         html! {
-            h2 { "Versions of " (year) }
-            table.list {
-                tr { th { "received (UTC)" } th { "status" } th { "type" } th { "bytes" } th { "change" } }
+            h2 { (t("Versions of ", "")) (year) (t("", "年の版")) }
+            div.scroll { table.list {
+                tr {
+                    th scope="col" { (t("received (UTC)", "受信日時（UTC）")) }
+                    th scope="col" { (t("status", "状態")) }
+                    th scope="col" { (t("type", "種類")) }
+                    th.n scope="col" { (t("bytes", "バイト")) }
+                    th scope="col" { (t("change", "変更")) }
+                }
                 @for capture in of_year().take(MAX_LISTED) {
                     tr {
-                        td { (self.link(capture)) @if capture.url != *self.url { " " small { (capture.url) } } }
+                        td { (self.link(capture)) @if capture.url != *self.url { " " small { bdi { (capture.url.shown()) } } } }
                         td { (capture.status) }
                         td { (capture.mime) }
                         td.n { (capture.body_bytes) }
                         td { @if let Some(before) = before.replace(capture) {
-                            a href={ "/diff/" (Stamp(before.at_s)) "/" (Stamp(capture.at_s)) "/" (self.url) } { "compare" }
+                            a href={ "/diff/" (Stamp(before.at_s)) "/" (Stamp(capture.at_s)) "/" (self.url) } { (t("compare", "比較")) }
                         } }
                     }
                 }
-            }
-            @if of_year().count() > MAX_LISTED { p { "Only the first " (MAX_LISTED) " are listed; the days above lead to the rest." } }
+            } }
+            @if of_year().count() > MAX_LISTED { p { (t("Only the first ", "最初の ")) (MAX_LISTED) (t(" are listed; the days above lead to the rest.", " 件だけを載せています。残りは上の日付から開けます。")) } }
         }
     }
 }
 
-fn count(versions: usize, is_cut: bool) -> String {
-    match (versions, is_cut) {
-        (1, _) => "One version".to_owned(),
-        (n, false) => format!("{n} versions"),
-        (n, true) => format!("The first {n} versions"),
+fn count(lang: Lang, versions: usize, is_cut: bool) -> String {
+    match (lang, versions, is_cut) {
+        (Lang::En, 1, _) => "One version".to_owned(),
+        (Lang::En, n, false) => format!("{n} versions"),
+        (Lang::En, n, true) => format!("The first {n} versions"),
+        (Lang::Ja, n, false) => format!("{n} 個の版"),
+        (Lang::Ja, n, true) => format!("最初の {n} 個の版"),
     }
 }
 
-fn day_cell(day: i64, versions: Option<&(usize, &Capture)>) -> Markup {
+fn day_cell(lang: Lang, day: i64, versions: Option<&(usize, &Capture)>) -> Markup {
     html! {
         td {
             @match versions {
                 Some((n, first)) => {
-                    a class=[(*n > 1).then_some("many")] title=(count(*n, false))
+                    a class=[(*n > 1).then_some("many")] title=(count(lang, *n, false))
                         href={ "/web/" (Stamp(first.at_s)) "/" (first.url) } { (day) }
                 }
                 None => @if day > 0 { (day) }
@@ -145,13 +179,19 @@ fn weeks(year: i64, month: i64) -> Vec<[i64; 7]> {
 }
 
 /// URLs below a prefix.
-pub(crate) fn prefix_list(prefix: &CanonicalUrl, urls: &[CanonicalUrl], is_cut: bool) -> Markup {
+pub(crate) fn prefix_list(
+    ask: &Ask,
+    prefix: &CanonicalUrl,
+    urls: &[CanonicalUrl],
+    is_cut: bool,
+) -> Markup {
+    let t = |en, ja| ask.lang().t(en, ja);
     let content = html! {
-        h1 { @if is_cut { "The first " } (urls.len()) " archived pages below" }
-        p.url { (prefix) "*" }
-        ul.urls { @for url in urls { li { a href={ "/web/*/" (url) } { (url) } } } }
+        h1 { @if is_cut { (t("The first ", "最初の ")) } (urls.len()) (t(" archived pages below", " 件の保存ページ")) }
+        p.url { bdi { (prefix.shown()) "*" } }
+        ul.urls { @for url in urls { li { a href={ "/web/*/" (url) } { bdi { (url.shown()) } } } } }
     };
-    layout("Archived pages", &content)
+    layout(ask, t("Archived pages", "保存ページ"), &content)
 }
 
 #[cfg(test)]

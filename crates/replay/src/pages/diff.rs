@@ -1,13 +1,15 @@
 //! Two versions beside each other.
 
 use maud::{Markup, html};
+use nenrin_lang::Lang;
 use nenrin_urls::CanonicalUrl;
 
-use super::{lang::Lang, layout_in};
+use super::layout;
 use crate::{
     Capture,
     date::Stamp,
     diff::{Change, compare},
+    router::Ask,
 };
 
 /// Lines that are the same shown around a change.
@@ -30,7 +32,7 @@ pub(crate) struct Blocks {
 
 /// Two versions to be shown.
 pub(crate) struct Diff<'a> {
-    pub(crate) lang: Lang,
+    pub(crate) ask: &'a Ask,
     pub(crate) url: &'a CanonicalUrl,
     pub(crate) old: &'a Capture,
     pub(crate) new: &'a Capture,
@@ -48,10 +50,10 @@ impl Diff<'_> {
         let count = |lines: &dyn Fn(&Change) -> usize| changes.iter().map(lines).sum::<usize>();
         let removed = count(&|c| if let Change::Changed(a, _) = c { a.len() } else { 0 });
         let added = count(&|c| if let Change::Changed(_, b) = c { b.len() } else { 0 });
-        let t = |en, ja| self.lang.t(en, ja);
+        let t = |en, ja| self.ask.lang().t(en, ja);
         let content = html! {
             h1 { (t("What changed", "変更点")) }
-            p.url { (self.url) }
+            p.url { bdi { (self.url.shown()) } }
             p {
                 a href={ "/web/" (from) "/" (self.old.url) } { (from.plain()) } " \u{2192} "
                 a href={ "/web/" (to) "/" (self.new.url) } { (to.plain()) } " (UTC), "
@@ -67,20 +69,20 @@ impl Diff<'_> {
                 (self.block_list())
             }
         };
-        layout_in(self.lang, t("What changed", "変更点"), &content)
+        layout(self.ask, t("What changed", "変更点"), &content)
     }
 
     fn summary(&self, removed: usize, added: usize) -> String {
         let blocks = self.blocks;
         let (same, bytes) = (blocks.same, blocks.same_bytes);
         let (gone, new) = (blocks.removed.len(), blocks.added.len());
-        match self.lang {
+        match self.ask.lang() {
             Lang::En => format!(
                 "{removed} lines removed, {added} added; {same} blocks ({bytes} bytes) are the same, \
                  {gone} are gone, {new} are new."
             ),
             Lang::Ja => format!(
-                "削除 {removed} 行、追加 {added} 行。ブロックは {same} 個({bytes} バイト)が同じ、\
+                "削除 {removed} 行、追加 {added} 行。ブロックは {same} 個（{bytes} バイト）が同じ、\
                  {gone} 個が削除、{new} 個が追加。"
             ),
         }
@@ -109,12 +111,12 @@ impl Diff<'_> {
                     }
                 }
             }
-            @if shown >= MAX_SHOWN { tr.gap { td colspan="2" { (self.lang.t("more changes are not shown", "以降の変更は表示していません")) } } }
+            @if shown >= MAX_SHOWN { tr.gap { td colspan="2" { (self.ask.lang().t("more changes are not shown", "以降の変更は表示していません")) } } }
         }
     }
 
     fn left_out(&self, lines: usize) -> String {
-        match (self.lang, lines) {
+        match (self.ask.lang(), lines) {
             (Lang::En, 1) => "1 line the same".to_owned(),
             (Lang::En, lines) => format!("{lines} lines the same"),
             (Lang::Ja, lines) => format!("同じ {lines} 行"),
@@ -131,7 +133,7 @@ impl Diff<'_> {
         };
         html! {
             details {
-                summary { (self.lang.t("Blocks of the source that changed", "変更されたソースのブロック")) }
+                summary { (self.ask.lang().t("Blocks of the source that changed", "変更されたソースのブロック")) }
                 div.blocks {
                     div { (list(&self.blocks.removed, "old")) }
                     div { (list(&self.blocks.added, "new")) }
@@ -181,12 +183,12 @@ fn changed_row(old: Option<&String>, new: Option<&String>) -> Markup {
 }
 
 /// Both versions as rendered, in two frames.
-pub(crate) fn side_by_side(lang: Lang, url: &CanonicalUrl, old: &Capture, new: &Capture) -> Markup {
-    let t = |en, ja| lang.t(en, ja);
+pub(crate) fn side_by_side(ask: &Ask, url: &CanonicalUrl, old: &Capture, new: &Capture) -> Markup {
+    let t = |en, ja| ask.lang().t(en, ja);
     let (from, to) = (Stamp(old.at_s), Stamp(new.at_s));
     let content = html! {
         h1 { (t("Side by side", "並べて表示")) }
-        p.url { (url) }
+        p.url { bdi { (url.shown()) } }
         p { a href={ "/diff/" (from) "/" (to) "/" (url) } { (t("As text", "文章で比較")) } ", "
             a href={ "/web/*/" (url) } { (t("all versions", "すべての版")) } }
         div.sides {
@@ -194,5 +196,5 @@ pub(crate) fn side_by_side(lang: Lang, url: &CanonicalUrl, old: &Capture, new: &
             section { h2 { (to.plain()) } iframe title=(t("newer version", "新しい版")) src={ "/diff/new/" (from) "/" (to) "/" (url) } {} }
         }
     };
-    layout_in(lang, t("Side by side", "並べて表示"), &content)
+    layout(ask, t("Side by side", "並べて表示"), &content)
 }

@@ -2,9 +2,11 @@ use maud::{Markup, html};
 use nenrin_urls::CanonicalUrl;
 
 use super::layout;
+use crate::router::Ask;
 
 /// What is there instead of a page that is not.
 pub(crate) struct Missing<'a> {
+    pub(crate) ask: &'a Ask,
     pub(crate) url: &'a CanonicalUrl,
     /// The date that was asked for, as fourteen digits; none for the newest.
     pub(crate) date: Option<String>,
@@ -16,34 +18,40 @@ pub(crate) struct Missing<'a> {
 
 impl Missing<'_> {
     pub(crate) fn page(&self) -> Markup {
+        let lang = self.ask.lang();
+        let t = |en, ja| lang.t(en, ja);
         let date = self.date.as_deref().unwrap_or_default();
         let to = |url: &CanonicalUrl| match date {
             "" => format!("/web/{url}"),
             date => format!("/web/{date}/{url}"),
         };
+        let host = html! { b { (self.url.host()) } };
         let content = html! {
-            h1 { "This page is not in the archive" }
-            p.url { (self.url) }
+            h1 { (t("This page is not in the archive", "このページはアーカイブにありません")) }
+            p.url { bdi { (self.url.shown()) } }
             @if self.is_loop {
-                p { "All that was received for it are redirects to itself. "
-                    a href={ "/web/*/" (self.url) } { "See what was received" } "." }
+                p {
+                    (t("All that was received for it are redirects to itself. ", "受信したのは、自分自身への転送だけです。"))
+                    a href={ "/web/*/" (self.url) } { (t("See what was received", "受信したものを見る")) }
+                }
             } @else {
-                p { "No visit has stored a version of it." }
+                p { (t("No visit has stored a version of it.", "どの訪問でも、このページの版は保存されていません。")) }
             }
             @if self.nearby.is_empty() {
-                p { "Nothing else of " b { (self.url.host()) } " is archived either." }
+                p { (t("Nothing else of ", "")) (host) (t(" is archived either.", " のほかのページも保存されていません。")) }
             } @else {
-                h2 { "Archived pages of " (self.url.host()) }
+                h2 { (t("Archived pages of ", "保存されているページ：")) (self.url.host()) }
                 ul.urls {
-                    @for url in self.nearby { li { a href=(to(url)) { (url) } } }
+                    @for url in self.nearby { li { a href=(to(url)) { bdi { (url.shown()) } } } }
                 }
             }
         };
-        layout("Not archived", &content)
+        layout(self.ask, t("Not archived", "未保存"), &content)
     }
 }
 
-/// A request that cannot be answered, in a sentence.
-pub(crate) fn refusal(title: &str, sentence: &str) -> Markup {
-    layout(title, &html! { h1 { (title) } p { (sentence) } })
+/// A request that cannot be answered: a title and a sentence, in English and in Japanese.
+pub(crate) fn refusal(ask: &Ask, title: (&str, &str), sentence: (&str, &str)) -> Markup {
+    let t = |(en, ja)| ask.lang().t(en, ja);
+    layout(ask, t(title), &html! { h1 { (t(title)) } p { (t(sentence)) } })
 }

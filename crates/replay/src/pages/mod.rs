@@ -3,8 +3,7 @@
 pub(crate) mod banner;
 pub(crate) mod calendar;
 pub(crate) mod diff;
-pub(crate) mod lang;
 mod layout;
 pub(crate) mod missing;
 
-pub(crate) use layout::{layout, layout_in};
+pub(crate) use layout::layout;

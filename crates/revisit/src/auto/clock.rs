@@ -171,8 +171,17 @@ impl Clock {
         }
     }
 
-    pub(crate) fn sums_mut(&mut self, at: usize) -> &mut DaySums {
-        &mut self.sums[at]
+    /// Adds to an open day; its pace follows if it is to.
+    pub(crate) fn add(
+        &mut self,
+        day: usize,
+        more: &DaySums,
+        pace: Option<impl Fn(&DaySums) -> DayPace>,
+    ) {
+        self.sums[day].add(more);
+        if let Some(pace) = pace {
+            self.paces[day] = pace(&self.sums[day]);
+        }
     }
 
     pub(crate) fn write(&self, bytes: &mut Vec<u8>) {

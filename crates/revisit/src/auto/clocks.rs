@@ -37,6 +37,10 @@ pub struct ClockTuning {
     pub name_power: f32,
     /// Days after which the rates seen count half.
     pub forget_days: f32,
+    /// Whether clocks follow every visit at once, and not at the day's end. That pays where every
+    /// page is asked about every day, and not where pages are looked at when their planned times
+    /// come.
+    pub at_once: bool,
 }
 
 impl Default for ClockTuning {
@@ -51,6 +55,7 @@ impl Default for ClockTuning {
             prior_pages: [10.0, 15.0, 20.0],
             name_power: 1.0,
             forget_days: 60.0,
+            at_once: true,
         }
     }
 }
@@ -286,17 +291,36 @@ impl ChangeClocks {
             days[length] = (at, sums);
             length += 1;
         });
-        let mut at = group;
-        while let Some(node) = self.nodes.get_mut(at as usize) {
-            if let Some(clock) = node.clock.as_deref_mut() {
-                days[..length].iter().for_each(|(at, sums)| clock.sums_mut(*at).add(sums));
-            }
-            at = node.parent;
-        }
+        self.credit(group, &days[..length]);
         for (_, sums) in &days[..length] {
             self.bulk.0 += f64::from(sums.bulk_changes);
             self.bulk.1 += f64::from(sums.bulk_exposure);
         }
+    }
+
+    /// Follows only at the day's end from now on.
+    pub(crate) fn follow_daily(&mut self) {
+        self.tuning.at_once = false;
+    }
+
+    /// Adds to the days of a group and of all above it, and lets their paces follow at once: what
+    /// the first visits of a day show holds for the pages that are still to be visited. Groups beside
+    /// them follow with the day's end.
+    fn credit(&mut self, group: u32, days: &[(usize, DaySums)]) -> [DayPace; OPEN_DAYS] {
+        let mean = self.mean_pace();
+        let Some(node) = self.nodes.get(group as usize) else { return [mean; OPEN_DAYS] };
+        let is_server = node.parent == NONE;
+        let above = if is_server { [mean; OPEN_DAYS] } else { self.credit(node.parent, days) };
+        let tuning = self.tuning;
+        let Some(clock) = self.nodes[group as usize].clock.as_deref_mut() else { return above };
+        for &(day, ref sums) in days {
+            let pace = |sums: &DaySums| match is_server {
+                true => server_pace(&tuning, mean, sums),
+                false => group_pace(&tuning, above[day], sums),
+            };
+            clock.add(day, sums, tuning.at_once.then_some(pace));
+        }
+        *clock.paces()
     }
 
     /// Takes a page's rates, believed for `days`, into those of its neighbours.
@@ -438,9 +462,12 @@ mod tests {
             let told = Told { from_s: day(101), to_s: day(102), rate: 0.02, changed: true };
             clocks.tell(neighbour, &told);
         }
+        let expected = |passed: Passed| 0.02 * passed.clock + passed.bulk;
+        let at_once = clocks.passed(place, day(100), day(102));
         clocks.roll(day(103));
         let after = clocks.passed(place, day(100), day(102));
-        let expected = |passed: Passed| 0.02 * passed.clock + passed.bulk;
+        // Visits of the same day already know.
+        assert!(expected(at_once) > 5.0 * expected(before), "{before:?} {at_once:?}");
         assert!(expected(after) > 5.0 * expected(before), "{before:?} {after:?}");
         let elsewhere = clocks.place(2, "news/quiet.html");
         assert_eq!(clocks.passed(elsewhere, day(100), day(102)).clock, 2.0);

@@ -33,6 +33,12 @@ struct Need {
     threshold: f32,
 }
 
+/// What is spent now: so many visits a day, or what a price leads to.
+pub(super) enum Spending {
+    PerDay(f64),
+    Threshold(f64),
+}
+
 struct Population {
     needs: Vec<Need>,
     bulk: f32,
@@ -61,7 +67,7 @@ impl Forecast {
 
     pub(super) fn of<'a>(
         beliefs: impl Iterator<Item = &'a Belief>,
-        threshold: f64,
+        spending: Spending,
         bulk: f32,
         lead_days: f32,
         slot_days: f32,
@@ -74,7 +80,10 @@ impl Forecast {
             })
             .collect();
         let population = Population { needs, bulk, lead_days, slot_days };
-        let (now, _) = population.at(threshold);
+        let now = match spending {
+            Spending::PerDay(visits) => visits,
+            Spending::Threshold(threshold) => population.at(threshold).0,
+        };
         let points = [0.5, 1.0, 2.0].map(|factor| {
             let threshold = population.threshold_for(now * factor);
             let (visits_per_day, coverage) = population.at(threshold);
@@ -125,7 +134,7 @@ mod tests {
             ..Belief::default()
         };
         let beliefs: Vec<Belief> = (1..50).map(|n| belief(n as f32 / 500.0)).collect();
-        let forecast = Forecast::of(beliefs.iter(), 0.8, 0.001, 0.4, 1.0);
+        let forecast = Forecast::of(beliefs.iter(), Spending::Threshold(0.8), 0.001, 0.4, 1.0);
         let [half, same, double] = forecast.points;
         assert!((half.visits_per_day * 2.0 / same.visits_per_day - 1.0).abs() < 0.01);
         assert!((same.visits_per_day * 2.0 / double.visits_per_day - 1.0).abs() < 0.01);

@@ -14,7 +14,35 @@ fn backends() -> Vec<(&'static str, Arc<dyn ContentBackend>, Option<tempfile::Te
         ("memory", Arc::new(MemoryBackend::default()), None),
         ("write once", Arc::new(MemoryBackend::write_once()), None),
         ("behind faults", Arc::new(behind_faults), None),
+        ("gathered", gathering(MemoryBackend::default(), 8), None),
+        ("gathered, write once", gathering(MemoryBackend::write_once(), 1 << 20), None),
     ]
+}
+
+fn gathering(inner: MemoryBackend, limit_bytes: usize) -> Arc<dyn ContentBackend> {
+    Arc::new(GatheringBackend::new(Arc::new(inner), limit_bytes))
+}
+
+#[test]
+fn what_is_gathered_is_written_in_few_pieces_and_again_after_a_failure() {
+    let faulty = |room_bytes| {
+        let plan = FaultPlan { room_bytes, ..FaultPlan::default() };
+        Arc::new(FaultyBackend::new(Arc::new(MemoryBackend::default()), plan))
+    };
+    let inner = faulty(None);
+    let gathering = GatheringBackend::new(inner.clone(), 100);
+    (0..50).for_each(|n| gathering.append("pack-1", 10 * n, b"0123456789").unwrap());
+    assert!(inner.writes() <= 6, "{} writes", inner.writes());
+    assert_eq!(gathering.read("pack-1", 485, 15).unwrap(), b"567890123456789");
+    gathering.sync("pack-1").unwrap();
+    assert_eq!(inner.list().unwrap(), [("pack-1".to_owned(), 500)]);
+
+    let full = GatheringBackend::new(faulty(Some(25)), 100);
+    (0..4).for_each(|n| full.append("pack-1", 10 * n, b"0123456789").unwrap());
+    for _ in 0..2 {
+        let sync = full.sync("pack-1");
+        assert!(matches!(sync, Err(BackendError::NoRoom { .. })), "{sync:?}");
+    }
 }
 
 #[test]

@@ -3,10 +3,12 @@
 #[cfg(test)]
 mod contract;
 mod faulty;
+mod gathering;
 mod local;
 mod memory;
 
 pub use faulty::{FaultPlan, FaultyBackend};
+pub use gathering::GatheringBackend;
 pub use local::LocalFolder;
 pub use memory::MemoryBackend;
 

@@ -61,7 +61,7 @@ impl Kept {
             truncated: None,
             previous,
         };
-        store.put_packed(&version, packing)
+        store.put_packed(&version, nenrin_store::Digest::of(version.body), packing)
     }
 
     pub(crate) fn check(&self, store: &Store, id: VersionId) {

@@ -6,8 +6,8 @@ use nenrin_structure::RoundsBy;
 use serde_json::{Value, json};
 
 use super::{
-    answers::{exactly, record},
     routes::bad,
+    schemas::{exactly, record},
 };
 use crate::{
     WebError,

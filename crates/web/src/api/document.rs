@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    answers::{OUTCOMES, reference, schemas},
     routes::{MAX_LIMIT, Route},
+    schemas::{OUTCOMES, reference, schemas},
 };
 
 pub(super) fn document(routes: &[Route]) -> Value {

@@ -56,7 +56,7 @@ impl PerDay<'_> {
                             line.grid x1=(LEFT) x2=(WIDTH) y1=(y) y2=(y) {}
                             text.axis.end x=(LEFT - 6.0) y=(y) dy="3" { ((self.show)(*tick)) }
                         }
-                        @for (x, label) in self.dates() { text.axis x=(format!("{x:.1}")) y=(BOTTOM + 16.0) { (label) } }
+                        @for (x, label) in self.dates() { text.axis.date x=(format!("{x:.1}")) y=(BOTTOM + 16.0) { (label) } }
                         @for series in &self.series { (self.drawn(series, top)) }
                         (self.hints())
                     }

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use crate::lang::Lang;
+use nenrin_lang::Lang;
 
 /// What is wrong, by field.
 pub(crate) type Wrong = BTreeMap<&'static str, String>;
@@ -14,6 +14,11 @@ pub(super) struct Check {
 impl Check {
     pub(super) fn new(lang: Lang) -> Self {
         Self { lang, wrong: Wrong::new() }
+    }
+
+    /// What the reader of some text found wrong with it.
+    pub(super) fn told(&mut self, field: &'static str, error: &str) {
+        self.wrong.entry(field).or_insert_with(|| self.lang.told(error).into_owned());
     }
 
     pub(super) fn say(&mut self, field: &'static str, en: &str, ja: &str) {
@@ -70,13 +75,13 @@ impl Check {
     ) -> Vec<T> {
         let mut read = Vec::new();
         for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-            match line.trim().parse() {
+            match line.trim().parse::<T>() {
                 Ok(one) => read.push(one),
-                Err(error) => self.say(
-                    field,
-                    &format!("line {}: {error}", at + 1),
-                    &format!("{}行目:{error}", at + 1),
-                ),
+                Err(error) => {
+                    let error = error.to_string();
+                    let en = format!("line {}: {error}", at + 1);
+                    self.say(field, &en, &format!("{}行目：{}", at + 1, self.lang.told(&error)));
+                }
             }
         }
         if read.len() > most {

@@ -19,7 +19,7 @@ impl SiteForm {
                     check.say(
                         "quota",
                         "write a size, such as 500MB, 10GB or 2GiB, or 0 for no quota",
-                        "容量(例:500MB、10GB、2GiB)、または上限なしの 0 を入力してください",
+                        "容量（例：500MB、10GB、2GiB）、または上限なしの 0 を入力してください",
                     );
                 }
                 bytes
@@ -30,7 +30,7 @@ impl SiteForm {
             text => match text.parse::<PruneRule>() {
                 Ok(rule) => Some(rule),
                 Err(error) => {
-                    check.wrong.entry("prune").or_insert(error);
+                    check.told("prune", &error);
                     None
                 }
             },

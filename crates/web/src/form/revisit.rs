@@ -10,7 +10,7 @@ pub(crate) const MAX_INTERVAL_S: i64 = 36_500 * format::DAY_S;
 
 /// The policies offered by name; others are written out.
 pub(crate) const POLICIES: [(&str, &str, &str); 9] = [
-    ("auto", "when a change is likely (usual)", "変わっていそうなときに(標準)"),
+    ("auto", "when a change is likely (usual)", "変わっていそうなときに（標準）"),
     (
         "auto(fair=0.5)",
         "the same, kinder to pages that rarely change",
@@ -30,7 +30,7 @@ pub(crate) const POLICIES: [(&str, &str, &str); 9] = [
     ("every(7d)", "every page every 7 days", "全ページを7日ごとに"),
     ("nutch(7d)", "as Apache Nutch does", "Apache Nutch と同じ規則"),
     ("stormcrawler(7d,max=365d)", "as StormCrawler does", "StormCrawler と同じ規則"),
-    (OTHER, "another rule, written out…", "その他の規則(書式で指定)…"),
+    (OTHER, "another rule, written out…", "その他の規則（書式で指定）…"),
 ];
 
 impl SiteForm {
@@ -80,10 +80,12 @@ impl SiteForm {
 
     fn policy(&self, check: &mut Check) -> PolicySpec {
         if self.policy == OTHER {
-            return self.policy_text.parse().unwrap_or_else(|error| {
-                check.wrong.entry("policy_text").or_insert_with(|| format!("{error}"));
-                PolicySpec::AUTO
-            });
+            return self.policy_text.parse().unwrap_or_else(
+                |error: nenrin_revisit::RevisitError| {
+                    check.told("policy_text", &error.to_string());
+                    PolicySpec::AUTO
+                },
+            );
         }
         let offered = POLICIES.iter().any(|(value, ..)| *value == self.policy);
         match self.policy.parse() {
@@ -102,7 +104,7 @@ fn interval(check: &mut Check, field: &'static str, text: &str, low_s: i64) -> O
         check.say(
             field,
             "write a time from 1s to 36500d, such as 30m, 6h or 90d",
-            "1s から 36500d までの時間(例:30m、6h、90d)を入力してください",
+            "1s から 36500d までの時間（例：30m、6h、90d）を入力してください",
         );
     }
     interval_s

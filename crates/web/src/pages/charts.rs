@@ -222,11 +222,11 @@ pub(crate) fn order(
         p.hint {
             (t("The first tenth of the pages collected holds ", "最初に収集した1割のページが、重要度の "))
             (chart::percent(tenth.0))
-            (t(" of the importance of all ", " を占めます(全 "))
+            (t(" of the importance of all ", " を占めます（全 "))
             (format::number(pages))
             (t(" pages; the best order would have had ", " ページ。最良の順なら "))
             (chart::percent(tenth.1))
-            (t(". Importance is what is thought of the pages now, from the links found.", ")。重要度は、これまでに見つかったリンクによる現在の評価です。"))
+            (t(". Importance is what is thought of the pages now, from the links found.", "）。重要度は、これまでに見つかったリンクによる現在の評価です。"))
         }
     })
 }

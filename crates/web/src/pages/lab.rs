@@ -63,7 +63,7 @@ pub(crate) fn list(app: &WebApp, visitor: &Visitor) -> Response {
         p.muted {
             (t(
                 "Experiments on the shipped code: which page first, when to come again, which parts changed.",
-                "実際のコードによる実験:どのページを先に、いつ再び、どの部分が変わるか。",
+                "実際のコードによる実験：どのページを先に、いつ再び、どの部分が変わるか。",
             ))
         }
         @if reports.is_empty() {

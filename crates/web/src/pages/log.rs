@@ -107,7 +107,7 @@ fn table(visitor: &Visitor, sites: &[Site], visits: &[VisitRow]) -> Markup {
                         td {
                             (layout::url(&visit.url))
                             @if !visit.outcome.is_seen() || visit.detail.is_some() {
-                                div.muted.cause { (site::cause(visit.status, visit.detail.as_deref())) }
+                                div.muted.cause { (site::cause(visitor, visit.status, visit.detail.as_deref())) }
                             }
                         }
                         td.site { a href=(format!("/sites/{}", visit.site.0)) { bdi { (name(visit.site).unwrap_or("?")) } } }

@@ -2,13 +2,13 @@
 
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::html;
+use nenrin_lang::{LANG_COOKIE, Lang};
 
 use crate::{
     guard::{Fields, Shared, Submitted, set_cookie},
-    lang::Lang,
     layout::{self, Menu},
     session::{LogIn, SESSION_S},
-    visitor::{LANG_COOKIE, SESSION_COOKIE, Visitor},
+    visitor::{SESSION_COOKIE, Visitor},
 };
 
 /// A path of this interface to go back to; anything else leads to the first page.

@@ -83,7 +83,7 @@ fn greeting(app: &WebApp, visitor: &Visitor, removed: usize) -> Response {
                     button.primary { (t("Add a site", "サイトを追加")) }
                 }
                 @if app.options.offers_demo && app.control.collects() {
-                    p.or { (t("or, without internet:", "インターネットなしでも試せます:")) }
+                    p.or { (t("or, without internet:", "インターネットなしでも試せます：")) }
                     (layout::button(visitor, "/demo", "", t("Try the demo site", "デモサイトを試す")))
                     p.muted { (t("A small website on this computer that changes in fast motion: versions appear within a minute.", "このコンピューター上の小さなサイトが早回しで変化します。1分ほどで複数の版が見られます。")) }
                 }
@@ -114,7 +114,7 @@ pub(crate) fn incidents(visitor: &Visitor, all: &[Incident], site: Option<SiteId
                             a href=(format!("/sites/{}", own.0)) { bdi { (one.name) } } ": "
                         }
                         strong { (layout::incident_words(visitor, one.event).1) }
-                        @if !one.detail.is_empty() { " – " bdi { (one.detail) } }
+                        @if !one.detail.is_empty() { " – " bdi { (visitor.lang.told(&one.detail)) } }
                         div.hint { (format::time(one.at_s)) }
                     }
                 } }
@@ -148,6 +148,8 @@ fn totals(visitor: &Visitor, sites: &[Site], store: &StoreSummary) -> Markup {
             }))
             (tile(t("On disk", "使用容量"), html! { (format::bytes(store.stored_bytes())) }, html! {
                 (t("for ", "元の容量 ")) (format::bytes(store.raw_bytes)) (t(" received", ""))
+                // A young archive is mostly its own index, which does not grow as fast.
+                @if store.index_bytes > store.html_bytes + store.other_bytes { (t(", mostly indexes", "、大部分は索引")) }
             }))
             @if let Some(saved) = saved {
                 (tile(t("Saved", "節約"), html! { (saved) }, html! { (t("against a full mirror", "全体ミラーとの比較")) }))
@@ -177,7 +179,7 @@ fn under_way(visitor: &Visitor, requests: &[UnderWay]) -> Markup {
                 @for request in requests.iter().take(UNDER_WAY_SHOWN) {
                     li {
                         span.phase { (phase(visitor, request.phase)) }
-                        span.url { bdi { (format::shown_text(&request.url)) } }
+                        span.url { bdi { (nenrin_urls::shown_text(&request.url)) } }
                         span.muted { (format::spoken_duration(visitor.lang, (visitor.now_s - request.since_s).max(0))) }
                     }
                 }
@@ -231,7 +233,7 @@ const COLUMNS: [(&str, &str, &str); 7] = [
     ("versions", "Versions", "版"),
     ("importance", "Importance", "重要度"),
     ("visited", "Last round", "前回の収集"),
-    ("troubles", "Troubles, 30 days", "問題(30日)"),
+    ("troubles", "Troubles, 30 days", "問題（30日）"),
     ("stored", "Stored", "保存量"),
 ];
 
@@ -304,7 +306,7 @@ fn site_row(visitor: &Visitor, site: &Site, sums: &Sums) -> Markup {
         tr {
             th scope="row" {
                 a.name href=(format!("/sites/{}", site.id.0)) { bdi { (site.name) } } " " (state_badge(visitor, site))
-                @if let Some(top) = site.conditions.tops.first() { div.url.muted { bdi { (format::shown_url(top)) } } }
+                @if let Some(top) = site.conditions.tops.first() { div.url.muted { bdi { (top.shown()) } } }
             }
             td.n { (format::number(site.counts.pages)) }
             td.n { (format::number(site.counts.versions)) }

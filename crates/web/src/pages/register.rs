@@ -38,10 +38,10 @@ pub(crate) fn add(app: &WebApp, visitor: &Visitor, fields: &Fields) -> Result<Re
 
 fn taken(visitor: &Visitor, name: &str) -> String {
     match visitor.lang {
-        crate::lang::Lang::En => {
+        nenrin_lang::Lang::En => {
             format!("a site named “{name}” exists already; choose another name")
         }
-        crate::lang::Lang::Ja => format!("「{name}」という名前は既に使われています"),
+        nenrin_lang::Lang::Ja => format!("「{name}」という名前は既に使われています"),
     }
 }
 

@@ -22,7 +22,7 @@ pub(crate) fn reason(typed: &str) -> Option<&str> {
 }
 
 pub(crate) fn say_why(visitor: &Visitor) -> &'static str {
-    visitor.lang.t("Say why; it is kept.", "理由を書いてください(記録されます)。")
+    visitor.lang.t("Say why; it is kept.", "理由を書いてください（記録されます）。")
 }
 
 pub(crate) fn ask(
@@ -37,7 +37,7 @@ pub(crate) fn ask(
     let wrong = |field| problem.filter(|(at, _)| *at == field).map(|(_, text)| text);
     let content = html! {
         section.narrow {
-            h1 { (t("Remove ", "削除:")) bdi { (site.name) } }
+            h1 { (t("Remove ", "削除：")) bdi { (site.name) } }
             p.lead { (t("Removing can mean three things. Each is logged with its reason.", "「削除」には三つの意味があります。いずれも理由とともに記録されます。")) }
             form.sheet method="post" action=(format!("/sites/{}/remove", site.id.0)) {
                 (layout::token(visitor))

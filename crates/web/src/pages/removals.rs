@@ -95,7 +95,7 @@ pub(crate) fn ask(visitor: &Visitor, site: &Site, typed: &str, problem: Option<&
     let title = format!("{} – {}", t("Give back", "元に戻す"), site.name);
     let content = html! {
         section.narrow {
-            h1 { (t("Give back ", "元に戻す:")) bdi { (site.name) } }
+            h1 { (t("Give back ", "元に戻す：")) bdi { (site.name) } }
             p.lead { (t(
                 "It is listed again and its versions can be opened. It stays paused until you resume it.",
                 "再び一覧に表示され、版を開けるようになります。再開するまで収集は停止したままです。",

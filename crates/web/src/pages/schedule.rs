@@ -1,7 +1,7 @@
 //! When a site's pages are visited again, what that is expected to bring, and what was learnt of
 //! its servers on the way.
 
-use axum::response::Response;
+use axum::response::{Html, IntoResponse, Response};
 use maud::{Markup, html};
 use nenrin_revisit::ForecastPoint;
 use nenrin_state::{Outlook, ServerId, ServerRecord, Site, outlook};
@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::{
     WebApp, WebError, chart, format,
+    guard::{Fields, Shared},
     layout::{self, Menu},
     pages::{charts, site},
     visitor::Visitor,
@@ -17,7 +18,28 @@ use crate::{
 const SERVERS_SHOWN: usize = 50;
 const ROWS_SHOWN: usize = 200;
 
-pub(crate) fn schedule(app: &WebApp, visitor: &Visitor, site: &Site) -> Result<Response, WebError> {
+pub(crate) fn schedule(
+    shared: &Shared,
+    visitor: &Visitor,
+    site: &Site,
+    query: &Fields,
+) -> Result<Response, WebError> {
+    let app = &shared.app;
+    let (state, own) = (app.state.clone(), site.clone());
+    let expected = shared.outlooks.of(site.id, app.now_s, move || outlook(&*state, &own))?;
+    let part = html! {
+        @match &expected {
+            None => { (layout::being_reckoned(visitor)) }
+            Some((at_s, outlook)) => @if let Some(outlook) = &**outlook {
+                (forecast(visitor, outlook, *at_s))
+                (overflow(visitor, outlook))
+            }
+        }
+    };
+    if query.get("part") == "outlook" {
+        return Ok(Html(part.into_string()).into_response());
+    }
+    let live = expected.is_none().then(|| format!("/sites/{}/schedule?part=outlook", site.id.0));
     let servers = app.state.site_servers(site.id, SERVERS_SHOWN)?;
     let ids: Vec<ServerId> = servers.iter().map(|server| server.id).collect();
     let records = app.state.servers(&ids)?;
@@ -25,10 +47,7 @@ pub(crate) fn schedule(app: &WebApp, visitor: &Visitor, site: &Site) -> Result<R
         div.heading { h1 { bdi { (site.name) } } }
         (site::tabs(visitor, site, site::Tab::Schedule))
         (rule(app, visitor, site)?)
-        @if let Some(outlook) = outlook(&*app.state, site)? {
-            (forecast(visitor, &outlook))
-            (overflow(visitor, &outlook))
-        }
+        div data-live=[live] data-every="2" { (part) }
         (signals(visitor, &records))
         (traps(visitor, &records))
     };
@@ -63,8 +82,8 @@ fn rule(app: &WebApp, visitor: &Visitor, site: &Site) -> Result<Markup, WebError
                 }
                 @if let Some((pages, rate, confidence)) = rate {
                     dt { (t("Estimated changes", "変更の推定")) } dd {
-                        (format::rate(rate)) (t(" per page and day on average, sure to ", " 回/日(ページ平均)、確信度 ")) (chart::percent(confidence))
-                        (t(", from ", "、")) (format::number(pages)) (t(" pages", " ページから"))
+                        (format::rate(rate)) (t(" per page and day on average, ", " 回/日（ページ平均）、確信度 ")) (chart::percent(confidence))
+                        (t(" sure, from ", "、")) (format::number(pages)) (t(" pages", " ページから"))
                     }
                 }
             }
@@ -73,7 +92,7 @@ fn rule(app: &WebApp, visitor: &Visitor, site: &Site) -> Result<Markup, WebError
     })
 }
 
-fn forecast(visitor: &Visitor, outlook: &Outlook) -> Markup {
+fn forecast(visitor: &Visitor, outlook: &Outlook, at_s: i64) -> Markup {
     let t = |en, ja| visitor.t(en, ja);
     let name = |point: &ForecastPoint| match point.factor {
         factor if factor < 1.0 => t("half as many visits", "半分の訪問"),
@@ -102,6 +121,7 @@ fn forecast(visitor: &Visitor, outlook: &Outlook) -> Markup {
                 } }
                 (charts::forecast(visitor, &outlook.forecast.points))
                 p.hint { (t("Made from the histories of ", "")) (format::number(outlook.forecast.pages as u64)) (t(" pages.", " ページの履歴によります。")) }
+                (layout::reckoned_at(visitor, at_s))
             }
         }
     }
@@ -175,6 +195,22 @@ fn signals(visitor: &Visitor, records: &[ServerRecord]) -> Markup {
     }
 }
 
+/// What the crawler calls a trap, in words.
+fn trap_words<'a>(visitor: &Visitor, trap: &'a str) -> &'a str {
+    let t = |en, ja| visitor.lang.t(en, ja);
+    match trap {
+        "long-url" => t("URLs longer than 2000 bytes", "2000 バイトを超える URL"),
+        "deep-path" => t("more than 20 directories deep", "20 段を超えるディレクトリ"),
+        "repeated-segments" => t("directories that repeat", "ディレクトリの繰り返し"),
+        "query-combinations" => {
+            t("too many combinations of parameters", "パラメーターの組み合わせが多すぎる")
+        }
+        "calendar" => t("a calendar without end", "終わりのないカレンダー"),
+        "session-id" => t("session ids, left out of the URL", "セッションID（URL から除いて収集）"),
+        other => other,
+    }
+}
+
 fn traps(visitor: &Visitor, records: &[ServerRecord]) -> Markup {
     let t = |en, ja| visitor.t(en, ja);
     let notes = records.iter().filter_map(|record| note(record, "traps"));
@@ -192,7 +228,7 @@ fn traps(visitor: &Visitor, records: &[ServerRecord]) -> Markup {
                     } }
                     tbody { @for (trap, count) in &refused {
                         tr {
-                            td { (trap.replace('-', " ")) }
+                            td { (trap_words(visitor, trap)) }
                             td.n { (format::number(count["links"].as_u64().unwrap_or(0))) }
                             td.url { bdi { (count["example"].as_str().unwrap_or_default()) } }
                         }

@@ -23,7 +23,7 @@ pub(super) struct Sheet<'a> {
 }
 
 /// Fields that are not folded away.
-const SIMPLE: [&str; 3] = ["url", "period", "other_period"];
+const SIMPLE: [&str; 4] = ["url", "allow_private", "period", "other_period"];
 
 impl Sheet<'_> {
     pub(super) fn t<'a>(&self, en: &'a str, ja: &'a str) -> &'a str {
@@ -52,6 +52,7 @@ impl Sheet<'_> {
                         (self.t("Nothing was saved yet: please look at the marked fields.", "まだ保存されていません。印の付いた項目を確認してください。"))
                     }
                 }
+                (self.first_look())
                 form.sheet method="post" action=(action) novalidate {
                     (layout::token(self.visitor))
                     (self.simple_fields())
@@ -70,7 +71,6 @@ impl Sheet<'_> {
                         a href=(self.site.map_or("/".to_owned(), |_| action.clone())) { (self.t("Cancel", "やめる")) }
                     }
                 }
-                (self.first_look())
             }
         };
         let menu = if self.site.is_none() { Menu::Add } else { Menu::None };
@@ -81,10 +81,13 @@ impl Sheet<'_> {
         response
     }
 
+    /// Whether there is nothing yet that is to be read before the fields.
+    fn is_fresh(&self) -> bool {
+        self.site.is_none() && self.look.is_none() && self.wrong.is_empty()
+    }
+
     fn is_unfolded(&self) -> bool {
-        self.site.is_some()
-            || self.form.allow_private
-            || self.wrong.keys().any(|field| !SIMPLE.contains(field))
+        self.site.is_some() || self.wrong.keys().any(|field| !SIMPLE.contains(field))
     }
 
     /// A label, its input, a hint and what is wrong, tied together for screen readers.
@@ -116,33 +119,34 @@ impl Sheet<'_> {
             input #(name) name=(name) value=(value) placeholder=(placeholder) autocomplete="off"
                 spellcheck="false" aria-describedby=(self.described(name))
                 aria-invalid=[self.wrong.contains_key(name).then_some("true")]
-                autofocus[name == "url" && self.site.is_none()];
+                autofocus[name == "url" && self.is_fresh()];
         };
         self.field(name, label, hint, input)
     }
 
     fn first_look(&self) -> Markup {
         let t = |en, ja| self.t(en, ja);
+        let told = |noted: &str| self.visitor.lang.told(noted).into_owned();
         html! {
             @match &self.look {
                 None => {}
-                Some(Err(reason)) => p.notice.bad role="alert" { (layout::capitalised(reason)) },
-                Some(Ok(found)) => section.card aria-live="polite" {
+                Some(Err(reason)) => p.notice.bad role="alert" { (layout::capitalised(&told(reason))) },
+                Some(Ok(found)) => section.card.look {
                     h2 { (t("A first look", "下見の結果")) }
                     dl.facts {
-                        dt { (t("Top page", "トップページ")) } dd { (found.top) }
-                        dt { "robots.txt" } dd { (found.robots) }
-                        dt { (t("Sitemap", "サイトマップ")) } dd { (found.sitemap) }
+                        dt { (t("Top page", "トップページ")) } dd { (told(&found.top)) }
+                        dt { "robots.txt" } dd { (told(&found.robots)) }
+                        dt { (t("Sitemap", "サイトマップ")) } dd { (told(&found.sitemap)) }
                         @if let Some(pages) = found.estimated_pages {
                             dt { (t("Pages, roughly", "推定ページ数")) } dd { (format::number(pages)) }
                         }
                         @if let Some(bytes) = found.estimated_bytes {
-                            dt { (t("Received in one round, roughly", "1巡の受信量(概算)")) } dd { (format::bytes(bytes)) }
+                            dt { (t("Received in one round, roughly", "1巡の受信量（概算）")) } dd { (format::bytes(bytes)) }
                         }
                     }
                     @if !found.links.is_empty() {
                         h3 { (t("First links", "最初のリンク")) }
-                        ul.plain { @for link in found.links.iter().take(20) { li.url { bdi { (format::shown_text(link)) } } } }
+                        ul.plain { @for link in found.links.iter().take(20) { li.url { bdi { (nenrin_urls::shown_text(link)) } } } }
                     }
                 }
             }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::response::{Html, IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use nenrin_state::{
     DayQuery, RobotsPolicy, Round, Schedule, ScheduleBy, Site, SiteId, TroubleGroup,
@@ -14,7 +14,7 @@ use crate::{
     chart, format,
     guard::Fields,
     layout::{self, Menu, tile},
-    pages::{charts, overview, removals},
+    pages::{charts, overview, removals, sheet_fields},
     visitor::Visitor,
 };
 
@@ -48,12 +48,26 @@ pub(crate) fn site(
     site: &Site,
     query: &Fields,
 ) -> Result<Response, WebError> {
+    let rounds = app.state.rounds(Some(site.id), ROUNDS_SHOWN)?;
+    let part = match query.get("part") {
+        "figures" => Some(figures(app, visitor, site)?),
+        "browse" => Some(browse(visitor, site, None)),
+        "rounds" => Some(self::rounds(visitor, &rounds)),
+        _ => None,
+    };
+    if let Some(part) = part {
+        return Ok(Html(part.into_string()).into_response());
+    }
+    let is_new = site.counts.versions == 0;
+    let is_live =
+        app.control.collects() && (is_new || rounds.iter().any(|round| round.ended_s.is_none()));
+    let live = |part: &str| is_live.then(|| format!("/sites/{}?part={part}", site.id.0));
     let content = html! {
         (heading(app, visitor, site))
         (layout::note(note(visitor, query.get("note"))))
         (overview::incidents(visitor, &app.state.incidents()?, Some(site.id)))
-        (figures(app, visitor, site)?)
-        (browse(visitor, site, query.some("at")))
+        div data-live=[live("figures")] data-every="3" { (figures(app, visitor, site)?) }
+        div data-live=[live("browse").filter(|_| is_new)] data-every="3" { (browse(visitor, site, query.some("at"))) }
         (calendar(app, visitor, site)?)
         section.card.charts {
             (charts::over_time(app, visitor, Some(site.id))?)
@@ -61,7 +75,7 @@ pub(crate) fn site(
             (charts::intervals(app, visitor, site.id)?)
             (charts::order(app, visitor, Some(site.id))?)
         }
-        (rounds(visitor, &app.state.rounds(Some(site.id), ROUNDS_SHOWN)?))
+        div data-live=[live("rounds")] data-every="3" { (self::rounds(visitor, &rounds)) }
         (troubles(visitor, site, &app.state.troubles(site.id, TROUBLES_LOOKED_AT)?))
         (conditions(visitor, site))
     };
@@ -76,7 +90,7 @@ fn heading(app: &WebApp, visitor: &Visitor, site: &Site) -> Markup {
             div {
                 h1 { bdi { (site.name) } " " (overview::state_badge(visitor, site)) }
                 @for top in site.conditions.tops.iter().take(3) {
-                    p.url.muted { a href=(top.as_str()) rel="noreferrer noopener" { bdi { (format::shown_url(top)) } } }
+                    p.url.muted { a href=(top.as_str()) rel="noreferrer noopener" { bdi { (top.shown()) } } }
                 }
             }
             @if site.removed.is_some() { div.actions { (removals::restore_link(visitor, site)) } }
@@ -129,7 +143,7 @@ pub(crate) fn note<'a>(visitor: &Visitor, code: &str) -> Option<&'a str> {
         }
         "added-only" => (
             "The site was added. Nothing is collected in this process; `nenrin run` does it.",
-            "サイトを追加しました。このプロセスでは収集しません(`nenrin run` が収集します)。",
+            "サイトを追加しました。このプロセスでは収集しません（`nenrin run` が収集します）。",
         ),
         "saved" => ("The conditions were saved.", "収集条件を保存しました。"),
         "collect" => ("Collecting has begun.", "収集を始めました。"),
@@ -141,8 +155,8 @@ pub(crate) fn note<'a>(visitor: &Visitor, code: &str) -> Option<&'a str> {
             "サイトを元に戻しました。再開するまで停止しています。",
         ),
         "demo" => (
-            "The demo site is running and changes every few seconds. Reload this page in a moment to see its versions.",
-            "デモサイトが動き始めました。数秒ごとに変化します。しばらくしてから再読み込みしてください。",
+            "The demo site is running and changes every few seconds. Its versions appear below as they come.",
+            "デモサイトが動き始めました。数秒ごとに変化し、版は下に順次現れます。",
         ),
         _ => return None,
     };
@@ -166,13 +180,13 @@ fn figures(app: &WebApp, visitor: &Visitor, site: &Site) -> Result<Markup, WebEr
                 (t("for ", "元の容量 ")) (format::bytes(counts.raw_bytes))
                 @if let Some(saved) = format::saving(counts.raw_bytes, stored) { ", −" (saved) }
             }))
-            @if let Some((own, share)) = own.and_then(|own| Some((own, own.share_of(&worth)?))) {
+            @if let Some((own, share)) = own.filter(|_| worth.len() > 1).and_then(|own| Some((own, own.share_of(&worth)?))) {
                 (tile(t("Importance", "重要度"), html! { (format::share(share)) }, html! {
                     (t("of the archive; as much as ", "アーカイブ全体比。平均的なページ ")) (format::number(own.importance().round() as u64)) (t(" average pages", " 件分"))
                 }))
             }
             (tile(t("Last round", "前回の収集"), html! { span.small { (format::maybe_time(site.collected_s)) } }, html! {
-                span.nw { (t("next: ", "次回:")) } (overview::next_round(visitor, site))
+                span.nw { (t("next: ", "次回：")) } (overview::next_round(visitor, site))
             }))
         }
     })
@@ -194,7 +208,7 @@ fn browse(visitor: &Visitor, site: &Site, typed: Option<&str>) -> Markup {
                         // A field for dates would not show what is none.
                         div.field.wrong {
                             input #at name="at" value=(typed) aria-describedby="at-error" aria-invalid="true";
-                            p.error #at-error role="alert" { (t("write a date like ", "日付は次のように入力してください:")) (today) }
+                            p.error #at-error role="alert" { (t("write a date like ", "日付は次のように入力してください：")) (today) }
                         }
                     } @else {
                         input #at type="date" name="at" required value=(today) max=(today) min=(format::date(site.created_s.min(visitor.now_s)));
@@ -221,6 +235,8 @@ pub(crate) fn open_as_of(
         return Ok(Redirect::to(&back).into_response());
     };
     let top = site.conditions.tops.first().ok_or_else(|| WebError::not_found("top page"))?;
+    // Of what has not come yet nothing is known: today means up to now.
+    let at_s = at_s.min(visitor.now_s);
     Ok(Redirect::to(&replay_link(&visitor.replay, at_s, top)).into_response())
 }
 
@@ -242,7 +258,7 @@ fn calendar(app: &WebApp, visitor: &Visitor, site: &Site) -> Result<Markup, WebE
         section.card {
             h2 { (title) }
             (chart::calendar(visitor, today, &counts, title, link))
-            p.hint { (visitor.t("A day opens the site as it was at its end (UTC).", "日を選ぶと、その日の終わり(UTC)のサイトが開きます。")) }
+            p.hint { (visitor.t("A day opens the site as it was at its end (UTC).", "日を選ぶと、その日の終わり（UTC）のサイトが開きます。")) }
         }
     })
 }
@@ -311,7 +327,7 @@ fn troubles(visitor: &Visitor, site: &Site, groups: &[TroubleGroup]) -> Markup {
                     tbody { @for group in groups.iter().take(TROUBLES_SHOWN) {
                         tr {
                             td { a href=(format!("/visits?site={}&outcome={}", site.id.0, group.outcome)) { (layout::outcome(visitor, group.outcome)) } }
-                            td.cause { (cause(group.status, group.detail.as_deref())) }
+                            td.cause { (cause(visitor, group.status, group.detail.as_deref())) }
                             td.n { (format::number(group.count)) }
                             td { (format::time(group.last_s)) }
                             td { (layout::url(&group.last_url)) }
@@ -324,11 +340,13 @@ fn troubles(visitor: &Visitor, site: &Site, groups: &[TroubleGroup]) -> Markup {
 }
 
 /// Why a visit found no page, as text.
-pub(crate) fn cause(status: u16, detail: Option<&str>) -> Markup {
+pub(crate) fn cause(visitor: &Visitor, status: u16, detail: Option<&str>) -> Markup {
     html! {
         @if status > 0 { "HTTP " (status) }
+        // The status alone is not told twice.
+        @let detail = detail.filter(|detail| *detail != format!("status {status}"));
         @if status > 0 && detail.is_some() { " · " }
-        @if let Some(detail) = detail { bdi { (detail) } }
+        @if let Some(detail) = detail { bdi { (visitor.lang.told(detail)) } }
     }
 }
 
@@ -340,7 +358,7 @@ fn conditions(visitor: &Visitor, site: &Site) -> Markup {
             h2 { (t("Conditions", "収集条件")) }
             dl.facts {
                 dt { (t("How often", "頻度")) } dd { (schedule(visitor, &conditions.schedule)) }
-                dt { (t("Scope", "範囲")) } dd { (conditions.scope) ", " (t("depth ", "深さ ")) (conditions.depth) }
+                dt { (t("Scope", "範囲")) } dd { (sheet_fields::scope_words(visitor, conditions.scope)) (t(", ", "、")) (t("depth ", "深さ ")) (conditions.depth) }
                 @if let Some(most) = conditions.max_pages { dt { (t("Most pages", "最大ページ数")) } dd { (format::number(most)) } }
                 @for window in &conditions.windows { dt { (t("Only during", "収集時間帯")) } dd { bdi { (window) } } }
                 @if !conditions.embeds { dt { (t("Images and styles", "画像・スタイル")) } dd { (t("only within the scope", "範囲内のみ")) } }
@@ -351,14 +369,14 @@ fn conditions(visitor: &Visitor, site: &Site) -> Markup {
                 @if let Some(ms) = conditions.delay_ms { dt { (t("Pause between requests", "要求の間隔")) } dd { (ms) " ms" } }
                 dt { "robots.txt" } dd { @match &conditions.robots {
                     RobotsPolicy::Obey => { (t("obeyed", "従う")) },
-                    RobotsPolicy::Ignore { reason } => { (t("not asked: ", "確認しない:")) bdi { (reason) } },
+                    RobotsPolicy::Ignore { reason } => { (t("not asked: ", "確認しない：")) bdi { (reason) } },
                 } }
                 @if conditions.allow_private { dt { (t("Private addresses", "プライベートアドレス")) } dd { (t("allowed", "許可")) } }
                 @if let Some(bytes) = conditions.keeping.quota_bytes.filter(|bytes| *bytes > 0) {
                     dt { (t("Most room on the disk", "使用容量の上限")) } dd { (format::bytes(bytes)) }
                 }
                 @if let Some(rule) = &conditions.keeping.prune {
-                    dt { (t("Old versions", "古い版")) } dd { (t("thinned out: ", "間引き:")) (rule) }
+                    dt { (t("Old versions", "古い版")) } dd { (t("thinned out: ", "間引き：")) (rule) }
                 }
                 dt { (t("Registered", "登録")) } dd { (format::time(site.created_s)) }
             }

@@ -117,7 +117,7 @@ impl Place<'_> {
         html! {
             span.muted { (self.server.server) }
             @for (start, end) in starts.zip(ends) {
-                a href=(self.link(&self.prefix[..end], false, None)) { (format::shown_text(&self.prefix[start..end])) }
+                a href=(self.link(&self.prefix[..end], false, None)) { (nenrin_urls::shown_text(&self.prefix[start..end])) }
             }
         }
     }
@@ -148,7 +148,7 @@ impl Place<'_> {
                     th scope="col" { (t("Path", "パス")) }
                     th scope="col" { (t("Last found", "最新の結果")) }
                     th.n scope="col" { (t("Visits", "訪問")) }
-                    th.n scope="col" { (t("Changes", "変更")) }
+                    th.n scope="col" { (t("Versions", "版")) }
                     th.n scope="col" title=(t("how many times that of the average page", "平均的なページの何倍か")) { (t("Importance", "重要度")) }
                     th.n scope="col" title=(t("estimated changes per day", "1日あたりの変更回数の推定")) { (t("Changes a day", "変更/日")) }
                     th.n scope="col" { (t("Size", "サイズ")) }
@@ -175,10 +175,10 @@ impl Place<'_> {
             tr {
                 td.path {
                     @if is_directory {
-                        a.directory href=(self.link(&entry.path, false, None)) { bdi { (format::shown_text(name)) } }
+                        a.directory href=(self.link(&entry.path, false, None)) { bdi { (nenrin_urls::shown_text(name)) } }
                         @if let Some(page) = &entry.page { " " a.muted href=(layout::page_link(&page.url)) { (self.visitor.t("its page", "このページ")) } }
                     } @else if let Some(page) = &entry.page {
-                        a href=(layout::page_link(&page.url)) { bdi { (format::shown_text(name)) } }
+                        a href=(layout::page_link(&page.url)) { bdi { (nenrin_urls::shown_text(name)) } }
                     }
                 }
                 @match &entry.page {
@@ -189,7 +189,7 @@ impl Place<'_> {
                         td.n { (format::number(u64::from(page.changes))) }
                         td.n { @if let Some(importance) = page.importance() { (format::importance(importance)) } }
                         td.n { @if let Some(estimate) = page.estimate {
-                            span title=(format!("{} {}%", self.visitor.t("sure to", "確信度"), estimate.confidence_percent)) { (format::rate(estimate.rate_per_day())) }
+                            span title=(format!("{}{}%{}", self.visitor.t("", "確信度 "), estimate.confidence_percent, self.visitor.t(" sure", ""))) { (format::rate(estimate.rate_per_day())) }
                         } }
                         td.n { @if page.visits > 0 { (format::bytes(page.bytes)) } }
                         td { (format::maybe_time(page.visited_s)) }

@@ -1,32 +1,46 @@
 //! A site's structure: tops with their members, families, what changed together, and what the last
 //! round left out.
 
-use axum::response::Response;
+use axum::response::{Html, IntoResponse, Response};
 use maud::{Markup, html};
 use nenrin_state::{ChosenRound, Site, site_structure};
 use nenrin_structure::{FamilyView, RoundsBy, StructureView, TopsView, Why};
 
 use crate::{
-    WebApp, WebError, format,
+    WebError, format,
+    guard::{Fields, Shared},
     layout::{self, Menu},
     pages::site,
     visitor::Visitor,
 };
 
 pub(crate) fn structure(
-    app: &WebApp,
+    shared: &Shared,
     visitor: &Visitor,
     site: &Site,
+    query: &Fields,
 ) -> Result<Response, WebError> {
-    let known = site_structure(&*app.state, site)?;
+    let (state, own) = (shared.app.state.clone(), site.clone());
+    let reckon = move || site_structure(&*state, &own);
+    let known = shared.structures.of(site.id, shared.app.now_s, reckon)?;
+    let part = html! {
+        @if let Some((at_s, known)) = &known {
+            (last_round(visitor, known.rounds_by, known.last_round.as_ref()))
+            @if let Some(view) = &known.structure {
+                (tops(visitor, view))
+                (families(visitor, view))
+            }
+            (layout::reckoned_at(visitor, *at_s))
+        } @else { (layout::being_reckoned(visitor)) }
+    };
+    if query.get("part") == "structure" {
+        return Ok(Html(part.into_string()).into_response());
+    }
+    let live = known.is_none().then(|| format!("/sites/{}/structure?part=structure", site.id.0));
     let content = html! {
         div.heading { h1 { bdi { (site.name) } } }
         (site::tabs(visitor, site, site::Tab::Structure))
-        (last_round(visitor, known.rounds_by, known.last_round.as_ref()))
-        @if let Some(view) = &known.structure {
-            (tops(visitor, view))
-            (families(visitor, view))
-        }
+        div data-live=[live] data-every="2" { (part) }
     };
     let title = format!("{} – {}", visitor.t("Structure", "構造"), site.name);
     Ok(layout::page(visitor, Menu::None, &title, content))
@@ -37,7 +51,7 @@ fn last_round(visitor: &Visitor, by: RoundsBy, round: Option<&ChosenRound>) -> M
     html! {
         section.card {
             h2 { (t("What the last round left out", "前回の収集で省いたページ")) }
-            p { (t("A round visits: ", "1回の収集で訪問するページ:")) (choice(visitor, by)) }
+            p { (t("A round visits: ", "1回の収集で訪問するページ：")) (choice(visitor, by)) }
             @if let Some(round) = round {
                 p {
                     (format::number(round.visits)) (t(" visits, ", " 回訪問、"))
@@ -72,15 +86,15 @@ fn choice<'a>(visitor: &Visitor, by: RoundsBy) -> &'a str {
         RoundsBy::All => visitor.t("every page", "すべてのページ"),
         RoundsBy::A => visitor.t(
             "directories whose shallowest pages changed (method A)",
-            "最も浅いページが変わったディレクトリ(方式A)",
+            "最も浅いページが変わったディレクトリ（方式A）",
         ),
         RoundsBy::B => visitor.t(
             "pages below changed top pages (method B)",
-            "変わったトップページの下のページ(方式B)",
+            "変わったトップページの下のページ（方式B）",
         ),
         RoundsBy::C => visitor.t(
             "as method B, below changed sites only (method C)",
-            "方式Bのうち、変わった上位サイトの下だけ(方式C)",
+            "方式Bのうち、変わった上位サイトの下だけ（方式C）",
         ),
         RoundsBy::Auto => {
             visitor.t("the pages likeliest to have changed", "変わった見込みの高いページ")
@@ -94,7 +108,7 @@ fn why<'a>(visitor: &Visitor, why: Why) -> &'a str {
         Why::UpperSame => visitor.t("no site above changed", "上位のサイトが変わっていない"),
         Why::Unlikely => visitor.t("unlikely to have changed", "変わった見込みが低い"),
         Why::NoBudget => visitor.t("the limit was reached", "上限に達した"),
-        Why::Gone => visitor.t("gone, looked for less often", "なくなった(時々確かめる)"),
+        Why::Gone => visitor.t("gone, looked for less often", "なくなった（時々確かめる）"),
         Why::NotReached => visitor.t("not reached by links", "リンクで届かない"),
     }
 }

@@ -40,12 +40,12 @@ pub(crate) fn timeline(
     }
     let t = |en, ja| visitor.t(en, ja);
     let older = (versions.len() > SHOWN).then(|| versions[SHOWN].1.clone());
-    let title = format!("{} – {}", t("Versions", "版"), format::shown_url(&url));
+    let title = format!("{} – {}", t("Versions", "版"), url.shown());
     let content = html! {
         div.heading {
             div {
                 p.eyebrow { (t("Page", "ページ")) }
-                h1.long { bdi { (format::shown_url(&url)) } }
+                h1.long { bdi { (url.shown()) } }
                 p.muted {
                     @if let Some(page) = &page { a href=(format!("/sites/{}", page.site.0)) { (t("its site", "所属サイト")) } " · " }
                     a href=(url.as_str()) rel="noreferrer noopener" { (t("on the live web", "現在のウェブで開く")) } " ↗"
@@ -82,11 +82,11 @@ fn figures(visitor: &Visitor, page: Option<&PageRecord>) -> Markup {
         @if let Some(page) = page {
             dl.tiles {
                 (tile(t("Visits", "訪問"), html! { (format::number(u64::from(page.visits))) }, html! {
-                    span.nw { (t("last: ", "最終:")) } (format::maybe_time(page.visited_s))
+                    span.nw { (t("last: ", "最終：")) } (format::maybe_time(page.visited_s))
                 }))
-                (tile(t("Changes seen", "検出した変更"), html! { (format::number(u64::from(page.changes))) }, html! {
+                (tile(t("Versions", "版"), html! { (format::number(u64::from(page.changes))) }, html! {
                     @if let Some(interval_s) = mean_interval_s(page) {
-                        (t("about every ", "平均 ")) (format::spoken_duration(visitor.lang, interval_s)) (t("", "ごと"))
+                        (t("a new one about every ", "平均 ")) (format::spoken_duration(visitor.lang, interval_s)) (t("", "ごと"))
                     }
                 }))
                 (tile(t("Last found", "最新の結果"), html! {
@@ -94,7 +94,7 @@ fn figures(visitor: &Visitor, page: Option<&PageRecord>) -> Markup {
                 }, html! { @if page.failures > 0 { (page.failures) (t(" failed in a row", " 回連続で失敗")) } }))
                 @if let Some(importance) = page.importance() {
                     (tile(t("Importance", "重要度"), html! { (format::importance(importance)) }, html! {
-                        (t("times the average page", "倍(平均的なページ比)"))
+                        (t("times the average page", "倍（平均的なページ比）"))
                     }))
                 }
                 (tile(t("Size", "サイズ"), html! { (format::bytes(page.bytes)) }, html! {}))
@@ -116,10 +116,10 @@ fn schedule(app: &WebApp, visitor: &Visitor, page: &PageRecord) -> Result<Markup
                 @if let Some(rate) = reason.rate_per_day {
                     dt { (t("Estimated changes", "変更の推定")) } dd {
                         (format::rate(rate)) (t(" a day", " 回/日"))
-                        @if let Some(sure) = reason.confidence { ", " (t("sure to ", "確信度 ")) (chart::percent(sure)) }
+                        @if let Some(sure) = reason.confidence { (t(", ", "、確信度 ")) (chart::percent(sure)) (t(" sure", "")) }
                     }
                 }
-                dt { (t("Why then", "その理由")) } dd lang="en" { bdi { (reason.why) } }
+                dt { (t("Why then", "その理由")) } dd { bdi { (visitor.lang.told(&reason.why)) } }
             }
         }
     })
@@ -155,8 +155,10 @@ fn table(visitor: &Visitor, url: &CanonicalUrl, versions: &[(CanonicalUrl, Versi
                     input type="hidden" name="url" value=(url.as_str());
                     div.scroll { table {
                         thead { tr {
-                            th scope="col" { (t("From", "比較元")) }
-                            th scope="col" { (t("To", "比較先")) }
+                            @if versions.len() > 1 {
+                                th scope="col" { (t("From", "比較元")) }
+                                th scope="col" { (t("To", "比較先")) }
+                            }
                             th scope="col" { (t("Received", "受信日時")) }
                             th scope="col" { (t("Look", "表示")) }
                             th scope="col" { (t("Status", "状態")) }
@@ -165,7 +167,10 @@ fn table(visitor: &Visitor, url: &CanonicalUrl, versions: &[(CanonicalUrl, Versi
                         } }
                         tbody {
                             @for (i, (exact, version)) in shown.iter().enumerate() {
-                                (version_row(visitor, url, i, exact, version, versions.get(i + 1).map(|(_, v)| v)))
+                                tr {
+                                    @if versions.len() > 1 { (chooser(visitor, i, version)) }
+                                    (version_cells(visitor, url, exact, version, versions.get(i + 1).map(|(_, v)| v)))
+                                }
                             }
                         }
                     } }
@@ -178,30 +183,34 @@ fn table(visitor: &Visitor, url: &CanonicalUrl, versions: &[(CanonicalUrl, Versi
     }
 }
 
-fn version_row(
+/// Which two versions are compared: at first the two newest.
+fn chooser(visitor: &Visitor, i: usize, version: &VersionRow) -> Markup {
+    let t = |en, ja| visitor.t(en, ja);
+    html! {
+        td { input type="radio" name="from" value=(version.at_s) checked[i == 1] aria-label=(t("compare from this version", "この版から比較")); }
+        td { input type="radio" name="to" value=(version.at_s) checked[i == 0] aria-label=(t("compare to this version", "この版と比較")); }
+    }
+}
+
+fn version_cells(
     visitor: &Visitor,
     url: &CanonicalUrl,
-    i: usize,
     exact: &CanonicalUrl,
     version: &VersionRow,
     previous: Option<&VersionRow>,
 ) -> Markup {
     let t = |en, ja| visitor.t(en, ja);
     html! {
-        tr {
-            td { input type="radio" name="from" value=(version.at_s) checked[i == 1] aria-label=(t("compare from this version", "この版から比較")); }
-            td { input type="radio" name="to" value=(version.at_s) checked[i == 0] aria-label=(t("compare to this version", "この版と比較")); }
-            td { (format::time(version.at_s)) @if exact != url { div.url.muted { bdi { (format::shown_url(exact)) } } } }
-            td {
-                (layout::replay(visitor, version.at_s, exact, html! { (t("open", "開く")) }))
-                @if let Some(previous) = previous {
-                    " · " a href=(diff_link(&visitor.replay, previous.at_s, version.at_s, url)) { (t("what changed", "差分")) }
-                }
+        td { (format::time(version.at_s)) @if exact != url { div.url.muted { bdi { (exact.shown()) } } } }
+        td.nw {
+            (layout::replay(visitor, version.at_s, exact, html! { (t("open", "開く")) }))
+            @if let Some(previous) = previous {
+                " · " a href=(diff_link(&visitor.replay, previous.at_s, version.at_s, url)) { (t("what changed", "差分")) }
             }
-            td { (version.status) }
-            td { bdi { (version.mime) } }
-            td.n { (format::bytes(version.bytes)) }
         }
+        td { (version.status) }
+        td { bdi { (version.mime) } }
+        td.n { (format::bytes(version.bytes)) }
     }
 }
 

@@ -1,0 +1,81 @@
+//! URLs as people read them.
+
+use crate::CanonicalUrl;
+
+impl CanonicalUrl {
+    /// The URL as people write it.
+    pub fn shown(&self) -> String {
+        shown_text(self.as_str())
+    }
+}
+
+/// A URL as people write it: escapes of letters outside ASCII are resolved, as browsers do, but not
+/// of characters that could change how the rest is read.
+pub fn shown_text(url: &str) -> String {
+    let mut out = String::with_capacity(url.len());
+    let mut rest = url;
+    while let Some(at) = rest.find('%') {
+        out.push_str(&rest[..at]);
+        let escapes = escape_run(&rest[at..]);
+        match escapes {
+            0 => {
+                out.push('%');
+                rest = &rest[at + 1..];
+            }
+            _ => {
+                out.push_str(&resolved(&rest[at..at + escapes]));
+                rest = &rest[at + escapes..];
+            }
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+/// The length of the run of `%XX` at the beginning, all above ASCII.
+fn escape_run(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let mut end = 0;
+    while let [b'%', high, low, ..] = &bytes[end..] {
+        let high_digit = (*high as char).to_digit(16);
+        if high_digit.is_none_or(|d| d < 8) || !low.is_ascii_hexdigit() {
+            break;
+        }
+        end += 3;
+    }
+    end
+}
+
+fn resolved(escapes: &str) -> String {
+    let bytes: Vec<u8> =
+        escapes.split('%').skip(1).map(|hex| u8::from_str_radix(hex, 16).unwrap_or(b'?')).collect();
+    match String::from_utf8(bytes) {
+        Ok(text) if text.chars().all(is_plain) => text,
+        _ => escapes.to_owned(),
+    }
+}
+
+/// Letters, marks and signs, but nothing invisible: no controls, no spaces, no marks of direction.
+fn is_plain(c: char) -> bool {
+    !c.is_control()
+        && !c.is_whitespace()
+        && !matches!(c as u32, 0xad | 0x61c | 0x115f..=0x1160 | 0x17b4..=0x17b5 | 0x180b..=0x180f
+            | 0x200b..=0x200f | 0x2028..=0x202e | 0x2060..=0x206f | 0x3164 | 0xfe00..=0xfe0f
+            | 0xfeff | 0xffa0 | 0xfff0..=0xffff | 0xe0000..=0xe0fff)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn japanese_paths_are_shown_as_written_and_tricks_stay_escaped() {
+        assert_eq!(
+            shown_text("http://e.com/%E6%97%A5%E6%9C%AC?q=%20%3Cb%3E"),
+            "http://e.com/日本?q=%20%3Cb%3E"
+        );
+        for stays in ["http://e.com/%E2%80%AEx", "/%ff%fe", "/%", "/%e", "/100%", "/%E6%97"] {
+            assert_eq!(shown_text(stays), stays);
+        }
+    }
+}

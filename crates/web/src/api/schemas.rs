@@ -1,0 +1,312 @@
+//! The schema of each answer, for the document that describes the API.
+
+use nenrin_state::{IncidentKind, Removal};
+use serde_json::{Map, Value, json};
+
+use super::conditions;
+use crate::form::MAX_REASON_CHARS;
+
+/// The words for what came of a visit.
+pub(super) const OUTCOMES: [&str; 6] =
+    ["changed", "same", "not-modified", "gone", "refused", "failed"];
+
+/// The schemas that the document refers to.
+pub(super) fn schemas() -> Value {
+    let error = json!({"Error": record(&[("error", text())])});
+    let groups = [error, sites(), removals(), happenings(), pages(), totals()];
+    let all: Map<String, Value> = groups
+        .into_iter()
+        .filter_map(|group| match group {
+            Value::Object(schemas) => Some(schemas),
+            _ => None,
+        })
+        .flatten()
+        .collect();
+    Value::Object(all)
+}
+
+/// What sites are, and how they are made and looked at.
+fn sites() -> Value {
+    json!({
+        "Conditions": conditions::schema(),
+        "NewSite": exactly(record(&[
+            ("name", json!({"type": "string", "minLength": 1, "maxLength": 100, "pattern": "^\\S"})),
+            ("conditions", reference("Conditions")),
+        ])),
+        "Site": record(&[
+            ("id", whole()), ("name", text()), ("conditions", reference("Conditions")),
+            ("created_s", time()), ("collected_s", maybe_time()),
+            ("paused", json!({"type": "boolean"})), ("counts", json!({"type": "object"})),
+            ("received_bytes", whole()), ("stored_bytes", whole()),
+            ("importance", json!({"type": "number", "description": "of all its pages; the average known page has 1"})),
+            ("importance_share", share()), ("rate_per_day", rate()), ("confidence", share()),
+        ]),
+        "Sites": list(reference("Site")),
+        "Look": exactly(json!({
+            "type": "object", "required": ["url"],
+            "properties": {
+                "url": {"type": "string", "format": "uri"},
+                "allow_private": {"type": "boolean", "default": false},
+            },
+        })),
+        "Preview": record(&[
+            ("top", text()), ("robots", text()), ("sitemap", text()),
+            ("links", list(text())),
+            ("estimated_pages", json!({"type": ["integer", "null"]})),
+            ("estimated_bytes", json!({"type": ["integer", "null"]})),
+        ]),
+    })
+}
+
+/// What is taken away and given back, and why.
+fn removals() -> Value {
+    json!({
+        "RemovalWanted": exactly(json!({
+            "type": "object", "required": ["how", "reason"],
+            "properties": {
+                "how": {"type": "string", "enum": Removal::ALL.map(Removal::as_str)},
+                "reason": reason(),
+                "confirm": {"type": ["string", "null"], "description": "to delete: the site's name"},
+            },
+        })),
+        "Reason": exactly(record(&[("reason", reason())])),
+        "Removal": record(&[
+            ("site", whole()), ("name", text()), ("how", maybe_text()),
+            ("reason", text()), ("at_s", time()),
+        ]),
+        "Removals": list(reference("Removal")),
+    })
+}
+
+/// What is being done, was done and went wrong.
+fn happenings() -> Value {
+    json!({
+        "UnderWay": list(record(&[
+            ("url", text()), ("server", text()), ("since_s", time()), ("phase", text()),
+        ])),
+        "Round": record(&[
+            ("id", whole()), ("site", whole()), ("started_s", time()),
+            ("ended_s", maybe_time()), ("counts", json!({"type": "object"})),
+        ]),
+        "Rounds": list(reference("Round")),
+        "Visit": record(&[
+            ("id", whole()), ("at_s", time()), ("url", text()), ("site", whole()),
+            ("outcome", outcome()), ("status", whole()), ("detail", maybe_text()),
+            ("elapsed_ms", whole()), ("received_bytes", whole()),
+        ]),
+        "Visits": portion("Visit"),
+        "Trouble": record(&[
+            ("outcome", outcome()), ("status", whole()),
+            ("detail", maybe_text()), ("count", whole()),
+            ("last_s", time()), ("last_url", text()),
+        ]),
+        "Troubles": list(reference("Trouble")),
+        "Incident": record(&[
+            ("id", text()),
+            ("event", json!({"type": "string", "enum": IncidentKind::ALL.map(IncidentKind::as_str)})),
+            ("at_s", time()), ("over_s", maybe_time()),
+            ("site", json!({"type": ["integer", "null"]})),
+            ("name", text()), ("detail", text()),
+        ]),
+        "Incidents": list(reference("Incident")),
+    })
+}
+
+/// Pages, their versions and what is thought of them.
+fn pages() -> Value {
+    json!({
+        "Page": record(&[
+            ("id", whole()), ("url", text()), ("site", whole()),
+            ("discovered_s", time()), ("visited_s", maybe_time()), ("due_s", maybe_time()),
+            ("outcome", maybe_text()), ("visits", whole()),
+            ("changes", whole()), ("significant", whole()), ("failures", whole()), ("bytes", whole()),
+            ("importance", importance()), ("rate_per_day", rate()), ("confidence", share()),
+        ]),
+        "Pages": portion("Page"),
+        "Version": record(&[
+            ("url", text()), ("at", json!({"type": "string", "format": "date-time"})),
+            ("at_s", time()), ("version", whole()), ("status", whole()),
+            ("mime", text()), ("bytes", whole()),
+            ("replay", json!({"type": "string", "format": "uri"})),
+            ("changed_permille", json!({
+                "type": ["integer", "null"],
+                "description": "share of the content that changed, in thousandths; 0 is noise",
+            })),
+        ]),
+        "Versions": portion("Version"),
+        "Order": record(&[
+            ("pages", whole()), ("collected", list(point())), ("best", list(point())),
+        ]),
+        "Outlook": outlook(),
+        "Structure": structure(),
+        "Learnt": list(record(&[
+            ("server", text()), ("notes", json!({"type": "object"})),
+        ])),
+    })
+}
+
+/// Sums.
+fn totals() -> Value {
+    json!({
+        "Stats": record(&[
+            ("sites", whole()), ("pages", whole()), ("visits", whole()),
+            ("versions", whole()), ("troubles", whole()), ("raw_bytes", whole()),
+            ("unique_bytes", whole()), ("stored_bytes", whole()),
+            ("store", record(&[
+                ("raw_bytes", whole()), ("unique_bytes", whole()),
+                ("html_bytes", whole()), ("other_bytes", whole()),
+                ("index_bytes", whole()),
+            ])),
+        ]),
+        "Day": record(&[
+            ("day", json!({"type": "integer", "description": "days since the epoch, UTC"})),
+            ("visits", whole()), ("versions", whole()), ("troubles", whole()),
+            ("raw_bytes", whole()), ("received_bytes", whole()), ("stored_bytes", whole()),
+        ]),
+        "Days": list(reference("Day")),
+    })
+}
+
+fn outlook() -> Value {
+    let number = json!({"type": "number"});
+    let point = record(&[
+        ("factor", number.clone()),
+        ("visits_per_day", number.clone()),
+        ("coverage", number),
+    ]);
+    let forecast = record(&[("pages", json!({"type": "integer"})), ("points", list(point))]);
+    let mut schema = record(&[
+        ("policy", json!({"type": "string"})),
+        ("visits_per_day", json!({"type": ["integer", "null"]})),
+        ("paths", list(json!({"type": "string"}))),
+        ("forecast", forecast),
+        ("stretched", list(json!({"type": "array"}))),
+    ]);
+    schema["type"] = json!(["object", "null"]);
+    schema["required"] = json!([]);
+    record(&[("outlook", schema)])
+}
+
+fn structure() -> Value {
+    let whole = json!({"type": "integer"});
+    let text = json!({"type": "string"});
+    let pair =
+        json!({"type": "array", "items": whole, "description": "seen, and changed of these"});
+    let site = record(&[
+        ("tops", list(text.clone())),
+        ("depth", whole.clone()),
+        ("members", list(text.clone())),
+        ("member_count", whole.clone()),
+        ("top_seen", whole.clone()),
+        ("top_changed", whole.clone()),
+        ("under_changed", pair.clone()),
+        ("under_same", pair),
+    ]);
+    let together = ["rounds", "all", "some", "seen", "changed"].map(|name| (name, whole.clone()));
+    let family = record(&[
+        ("family", text.clone()),
+        ("pages", whole.clone()),
+        ("together", record(&together)),
+    ]);
+    let mut view = record(&[
+        ("pages", whole.clone()),
+        ("links", whole.clone()),
+        ("rounds", whole.clone()),
+        ("method", text.clone()),
+        ("site_count", whole.clone()),
+        ("sites", list(site)),
+        ("family_count", whole.clone()),
+        ("families", list(family)),
+        ("learnt_shifts", json!({"type": "object"})),
+    ]);
+    let reason = record(&[
+        ("why", text.clone()),
+        ("pages", whole.clone()),
+        ("examples", list(text.clone())),
+    ]);
+    let mut round = record(&[
+        ("round", whole.clone()),
+        ("started_s", whole.clone()),
+        ("visits", whole.clone()),
+        ("changed", whole.clone()),
+        ("skipped", whole),
+        ("reasons", list(reason)),
+    ]);
+    for schema in [&mut view, &mut round] {
+        schema["type"] = json!(["object", "null"]);
+        schema["required"] = json!([]);
+    }
+    record(&[("rounds_by", text), ("structure", view), ("last_round", round)])
+}
+
+/// Nothing else is understood.
+pub(super) fn exactly(mut schema: Value) -> Value {
+    schema["additionalProperties"] = json!(false);
+    schema
+}
+
+/// An object with exactly these required properties (more may be added).
+pub(super) fn record(properties: &[(&str, Value)]) -> Value {
+    let names: Vec<&str> = properties.iter().map(|(name, _)| *name).collect();
+    let properties: serde_json::Map<String, Value> =
+        properties.iter().map(|(name, schema)| ((*name).to_owned(), schema.clone())).collect();
+    json!({"type": "object", "required": names, "properties": properties})
+}
+
+fn list(items: Value) -> Value {
+    json!({"type": "array", "items": items})
+}
+
+fn portion(of: &str) -> Value {
+    record(&[("items", list(reference(of))), ("next", maybe_text())])
+}
+
+pub(super) fn reference(name: &str) -> Value {
+    json!({"$ref": format!("#/components/schemas/{name}")})
+}
+
+fn text() -> Value {
+    json!({"type": "string"})
+}
+
+fn maybe_text() -> Value {
+    json!({"type": ["string", "null"]})
+}
+
+fn whole() -> Value {
+    json!({"type": "integer", "minimum": 0})
+}
+
+fn time() -> Value {
+    json!({"type": "integer", "description": "seconds since the epoch, UTC"})
+}
+
+fn maybe_time() -> Value {
+    json!({"type": ["integer", "null"], "description": "seconds since the epoch, UTC"})
+}
+
+fn outcome() -> Value {
+    json!({"type": "string", "enum": OUTCOMES})
+}
+
+fn importance() -> Value {
+    json!({"type": ["number", "null"], "description": "the average known page has 1"})
+}
+
+fn rate() -> Value {
+    json!({"type": ["number", "null"], "description": "estimated changes per day"})
+}
+
+fn share() -> Value {
+    json!({"type": ["number", "null"], "minimum": 0, "maximum": 1})
+}
+
+/// A point of a curve.
+fn point() -> Value {
+    let description = "share of the pages, share of their importance";
+    json!({"type": "array", "items": {"type": "number"}, "description": description})
+}
+
+fn reason() -> Value {
+    json!({"type": "string", "minLength": 1, "maxLength": MAX_REASON_CHARS, "pattern": "\\S"})
+}

@@ -1,0 +1,142 @@
+//! What can take longer to reckon than anyone waits for: made in the background, and shown as it
+//! was last until then.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Condvar, Mutex, PoisonError},
+    time::Duration,
+};
+
+use nenrin_state::{SiteId, StateError};
+
+/// So long a page waits for what is being reckoned; small sites are done by then.
+const PATIENCE: Duration = Duration::from_millis(100);
+/// A result is good for so many times what it took, so that at most this part of a processor is
+/// spent on it, however often someone looks.
+const KEPT_TIMES: i64 = 20;
+
+/// Something reckoned of each site.
+pub(crate) struct Reckoned<T> {
+    sites: Mutex<BTreeMap<SiteId, Kept<T>>>,
+    done: Condvar,
+}
+
+struct Kept<T> {
+    is_under_way: bool,
+    /// When it was made, and until when it is good.
+    result: Option<(i64, i64, Arc<T>)>,
+    failure: Option<StateError>,
+}
+
+impl<T> Default for Reckoned<T> {
+    fn default() -> Self {
+        Self { sites: Mutex::default(), done: Condvar::new() }
+    }
+}
+
+impl<T> Default for Kept<T> {
+    fn default() -> Self {
+        Self { is_under_way: false, result: None, failure: None }
+    }
+}
+
+impl<T: Send + Sync + 'static> Reckoned<T> {
+    /// The newest result and when it was made; `None` while the first is under way. Must be called
+    /// where blocking is allowed.
+    pub(crate) fn of(
+        self: &Arc<Self>,
+        site: SiteId,
+        now_s: fn() -> i64,
+        reckon: impl FnOnce() -> Result<T, StateError> + Send + 'static,
+    ) -> Result<Option<(i64, Arc<T>)>, StateError> {
+        let mut sites = self.sites.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = sites.entry(site).or_default();
+        let is_good = kept.result.as_ref().is_some_and(|(_, until_s, _)| now_s() < *until_s);
+        if !is_good {
+            if !kept.is_under_way {
+                kept.is_under_way = true;
+                let this = self.clone();
+                tokio::task::spawn_blocking(move || this.reckon(site, now_s, reckon));
+            }
+            let is_under_way = |sites: &mut BTreeMap<SiteId, Kept<T>>| {
+                sites.get(&site).is_some_and(|kept| kept.is_under_way)
+            };
+            let waited = self.done.wait_timeout_while(sites, PATIENCE, is_under_way);
+            sites = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        let kept = sites.entry(site).or_default();
+        match kept.failure.take() {
+            Some(failure) => Err(failure),
+            None => Ok(kept.result.as_ref().map(|(at_s, _, result)| (*at_s, result.clone()))),
+        }
+    }
+
+    fn reckon(
+        &self,
+        site: SiteId,
+        now_s: fn() -> i64,
+        reckon: impl FnOnce() -> Result<T, StateError>,
+    ) {
+        let begun_s = now_s();
+        let result = reckon();
+        let took_s = now_s() - begun_s;
+        let mut sites = self.sites.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = sites.entry(site).or_default();
+        kept.is_under_way = false;
+        match result {
+            Ok(result) => {
+                let until_s = now_s() + KEPT_TIMES * took_s;
+                kept.result = Some((begun_s, until_s, Arc::new(result)));
+            }
+            Err(failure) => kept.failure = Some(failure),
+        }
+        self.done.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SITE: SiteId = SiteId(1);
+
+    async fn ask(
+        reckoned: &Arc<Reckoned<u32>>,
+        reckon: impl FnOnce() -> Result<u32, StateError> + Send + 'static,
+    ) -> Result<Option<u32>, StateError> {
+        let reckoned = reckoned.clone();
+        let asked = tokio::task::spawn_blocking(move || reckoned.of(SITE, || 7, reckon));
+        asked.await.unwrap().map(|found| found.map(|(at_s, value)| *value + at_s as u32))
+    }
+
+    #[tokio::test]
+    async fn what_is_quick_is_always_new() {
+        let reckoned = Arc::new(Reckoned::default());
+        assert_eq!(ask(&reckoned, || Ok(1)).await.unwrap(), Some(8));
+        assert_eq!(ask(&reckoned, || Ok(2)).await.unwrap(), Some(9));
+    }
+
+    #[tokio::test]
+    async fn nobody_waits_for_what_is_slow_and_it_is_done_once() {
+        let reckoned = Arc::new(Reckoned::default());
+        let (go, wait) = std::sync::mpsc::channel::<()>();
+        let slow = move || {
+            let _ = wait.recv();
+            Ok(1)
+        };
+        assert_eq!(ask(&reckoned, slow).await.unwrap(), None);
+        let again = ask(&reckoned, || unreachable!("it is under way already")).await;
+        assert_eq!(again.unwrap(), None);
+        drop(go);
+        let again = ask(&reckoned, || Ok(2)).await.unwrap();
+        assert!(again == Some(8) || again == Some(9), "{again:?}");
+    }
+
+    #[tokio::test]
+    async fn a_failure_is_told_and_tried_again() {
+        let reckoned = Arc::new(Reckoned::default());
+        let failing = || Err(StateError::NoSuchSite { name: "1".into() });
+        assert!(ask(&reckoned, failing).await.is_err());
+        assert_eq!(ask(&reckoned, || Ok(1)).await.unwrap(), Some(8));
+    }
+}

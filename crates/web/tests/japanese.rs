@@ -1,0 +1,148 @@
+//! What the program notes in English is told in Japanese: every sentence that it can note.
+
+#[path = "support/base.rs"]
+mod support;
+
+use std::{net::IpAddr, time::Duration};
+
+use nenrin_fetch::{AddressKind, FetchFailure, Waiting};
+use nenrin_lang::Lang;
+use nenrin_revisit::{CollectingWindow, PathInterval, PolicySpec, Rule, Why};
+use nenrin_state::{Incident, IncidentKind, PruneRule, SiteId, State};
+use nenrin_urls::CanonicalUrl;
+use support::{NOW_S, World};
+
+#[track_caller]
+fn assert_told(noted: &str) {
+    let told = Lang::Ja.told(noted);
+    assert_ne!(told, noted, "there is no Japanese for it");
+}
+
+#[test]
+fn why_a_request_brought_nothing() {
+    let host = || "e.com".to_owned();
+    let reason = || "Connection refused (os error 111)".to_owned();
+    let address = IpAddr::from([10, 0, 0, 1]);
+    let mut failures = vec![
+        FetchFailure::Request { reason: reason() },
+        FetchFailure::Dns { host: host(), reason: reason() },
+        FetchFailure::Connect { host: host(), port: 80, reason: reason() },
+        FetchFailure::Tls { host: host(), reason: reason() },
+        FetchFailure::Closed { host: host() },
+        FetchFailure::Protocol { host: host(), reason: reason() },
+        FetchFailure::HeadTooLarge { host: host(), limit_bytes: 1, limit_headers: 1 },
+        FetchFailure::BodyTooLarge { host: host(), limit: 1, announced: Some(2) },
+        FetchFailure::BodyTooLarge { host: host(), limit: 1, announced: None },
+        FetchFailure::BodyCut { host: host(), received: 1, reason: reason() },
+    ];
+    for kind in [AddressKind::Loopback, AddressKind::Private, AddressKind::Multicast] {
+        assert_told(&kind.to_string());
+        failures.push(FetchFailure::AddressRefused { host: host(), address, kind });
+    }
+    for waiting in [
+        Waiting::Dns,
+        Waiting::Connect,
+        Waiting::Handshake,
+        Waiting::Head,
+        Waiting::Body,
+        Waiting::BodyRate,
+        Waiting::Exchange,
+    ] {
+        assert_told(&waiting.to_string());
+        failures.push(FetchFailure::Timeout { host: host(), waiting, after: Duration::ZERO });
+    }
+    for failure in failures {
+        assert_told(&failure.to_string());
+        // As the crawler notes it, and as an incident tells of it.
+        let noted = format!("{}: {failure}", failure.kind());
+        assert_told(&noted);
+        assert_told(&format!("http://e.com/a: {noted}"));
+    }
+}
+
+#[test]
+fn why_a_page_is_due() {
+    for rule in [
+        Rule::FirstInterval,
+        Rule::Fixed,
+        Rule::NeverChanged,
+        Rule::LowerBound,
+        Rule::Estimate,
+        Rule::UpperBound,
+        Rule::Shortened,
+        Rule::Lengthened,
+        Rule::Kept,
+        Rule::Share,
+        Rule::Worth,
+        Rule::Signal,
+    ] {
+        assert_told(&format!("{}: every 7d", rule.text()));
+        let why = format!("{}: every 5.3d, 0.140 changes/day (22% sure)", rule.text());
+        assert_told(&why);
+        assert_told(&format!("{why}, sooner for what its neighbours showed (12%)"));
+        assert_told(&format!("{why}, later since its neighbours were quiet (3%)"));
+    }
+    for why in [Why::New, Why::Refused, Why::Gone { times: 2 }, Why::Failed { times: 3 }] {
+        assert_told(&why.to_string());
+        assert_told(&format!("pulled forward by announced by http://e.com/feed; else {why}"));
+    }
+}
+
+#[test]
+fn what_was_typed_wrongly() {
+    let told = |typed: &str, error: Option<String>| match error {
+        Some(error) => assert_told(&error),
+        None => panic!("{typed} is nothing wrong"),
+    };
+    for typed in
+        ["", "htp:/x", "https//x", "://x", "http://", "a.b:0", "a.b:99999", "u:p@a.b", "a b.c"]
+    {
+        told(typed, CanonicalUrl::parse_typed(typed).err().map(|e| e.to_string()));
+    }
+    let long = format!("http://e.com/{}", "a".repeat(5_000));
+    told(&long, CanonicalUrl::parse_typed(&long).err().map(|e| e.to_string()));
+    for typed in ["weekly", "every(x)", "aimd(d=0d,r=2)"] {
+        told(typed, typed.parse::<PolicySpec>().err().map(|e| e.to_string()));
+    }
+    for typed in ["news", "/a", "/a soon", "/a min=2d max=1d", "/a min=x"] {
+        told(typed, typed.parse::<PathInterval>().err().map(|e| e.to_string()));
+    }
+    for typed in ["Mars/Olympus", "mon-fri 25:00-06:00"] {
+        told(typed, typed.parse::<CollectingWindow>().err().map(|e| e.to_string()));
+    }
+    for typed in ["30d", "x,month", "30d,never", "30d,day,month"] {
+        told(typed, typed.parse::<PruneRule>().err());
+    }
+}
+
+#[tokio::test]
+async fn incidents_causes_and_reasons_are_shown_in_japanese() {
+    let world = World::lived_in();
+    let incident = |id: &str, event, detail: &str| Incident {
+        id: id.into(),
+        event,
+        at_s: NOW_S,
+        over_s: None,
+        site: Some(SiteId(1)),
+        name: "paper".into(),
+        detail: detail.into(),
+        cause: String::new(),
+    };
+    world
+        .state
+        .keep_incidents(&[
+            incident("1", IncidentKind::Overflow, "https://e.com cannot keep up: intervals × 2.50"),
+            incident("2", IncidentKind::SignalLost, "https://e.com/feed does not answer any more"),
+            incident("3", IncidentKind::Failing, "https://e.com/<b>: HTTP 500"),
+            incident("4", IncidentKind::Quota, "site `paper` has reached its quota: 2 kB of 1 kB"),
+        ])
+        .unwrap();
+    for path in ["/", "/sites/1", "/feed.atom"] {
+        let page = world.get_as(path, "nenrin_lang=ja").await.body;
+        for told in ["間隔を 2.50 倍に", "応答しなくなりました", "：HTTP 500", "1 kB のうち 2 kB"]
+        {
+            assert!(page.contains(told), "{told} in {path}: {page}");
+        }
+        assert!(!page.contains("<b>:") && !page.contains("cannot keep up"), "{path}");
+    }
+}
