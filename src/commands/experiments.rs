@@ -218,6 +218,9 @@ pub(crate) struct StructureArgs {
     /// Visits to learn from.
     #[arg(long, value_name = "N", default_value_t = 4)]
     learn: usize,
+    /// Also chooses auto's constants on all sites but one, and measures them on that one.
+    #[arg(long)]
+    cross_validate: bool,
     /// Writes report.html and results.json there.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -340,6 +343,7 @@ pub(crate) fn run_structure(context: &Context, args: &StructureArgs) -> anyhow::
     };
     let options = StructureOptions {
         learning_visits: args.learn,
+        cross_validate: args.cross_validate,
         out: args.out.clone(),
         ..StructureOptions::default()
     };

@@ -4,6 +4,7 @@
 //! Read in this order: [`RoundHistory`] (what was there at each visit), [`load_mirrors`] and
 //! [`SyntheticWeb`] (where histories come from), [`StructureOptions`] and [`run`], [`Outcome`].
 
+mod cross;
 mod experiment;
 mod figures;
 mod history;
@@ -44,6 +45,8 @@ pub struct StructureOptions {
     pub seed: u64,
     /// Random orders are averaged over this many.
     pub random_runs: usize,
+    /// Whether constants are also chosen on all sites but one, and measured on that one.
+    pub cross_validate: bool,
     /// Where `report.html` and `results.json` go, if anywhere.
     pub out: Option<PathBuf>,
 }
@@ -58,6 +61,7 @@ impl Default for StructureOptions {
             ],
             seed: 1,
             random_runs: 5,
+            cross_validate: false,
             out: None,
         }
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::structure::StructureOptions;
+use crate::structure::cross::{CrossResults, cross_validate};
 use crate::structure::methods::{Method, Tally, count, sum, tallies, visits};
 use crate::structure::prepared::Site;
 use crate::structure::rounds::{AutoLearner, Budget, Rival};
@@ -23,6 +24,7 @@ pub(crate) struct Results {
     pub(crate) by_site: Vec<SiteMethods>,
     pub(crate) update_counts: Vec<usize>,
     pub(crate) rounds: Option<RoundResults>,
+    pub(crate) cross_validation: Option<CrossResults>,
 }
 
 #[derive(Debug, Serialize)]
@@ -138,6 +140,8 @@ pub(crate) fn results(sites: &[Site], options: &StructureOptions) -> Results {
         by_site: by_site(sites, visits),
         update_counts: update_counts(sites),
         rounds: (visits > options.learning_visits).then(|| round_results(sites, visits, options)),
+        cross_validation: (options.cross_validate && visits > options.learning_visits)
+            .then(|| cross_validate(sites, options)),
     }
 }
 

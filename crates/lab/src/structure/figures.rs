@@ -1,6 +1,7 @@
 //! The page that shows the experiment: the paper's tables and figures by its numbers.
 
 use crate::report::{Axis, Plot, Report, Series, Table};
+use crate::structure::cross::CrossResults;
 use crate::structure::experiment::{MethodRow, Results, RoundResults, SpanResult};
 
 const MAIN_METHODS: [&str; 6] = ["everything", "A", "B", "C", "C then B", "auto"];
@@ -28,7 +29,38 @@ pub(crate) fn report(results: &Results) -> Report {
     if let Some(rounds) = &results.rounds {
         round_figures(&mut report, rounds);
     }
+    if let Some(cross) = &results.cross_validation {
+        cross_validation(&mut report, cross);
+    }
     report
+}
+
+fn cross_validation(report: &mut Report, cross: &CrossResults) {
+    let mut table = Table::new([
+        "left out",
+        "chosen on the others",
+        "visits",
+        "found",
+        "as they are",
+        "changed",
+    ])
+    .caption("auto at A's visits, with constants chosen without the site");
+    for fold in &cross.folds {
+        table.push([
+            fold.sites.join(", "),
+            fold.chosen.clone(),
+            fold.held_out.visits.to_string(),
+            fold.held_out.found.to_string(),
+            fold.as_they_are.found.to_string(),
+            fold.held_out.changed.to_string(),
+        ]);
+    }
+    let mut tried = Table::new(["constants", "mean coverage at the visits of A, B and C"])
+        .caption("What was tried, over all sites");
+    for (name, coverage) in &cross.candidates {
+        tried.push([name.clone(), percent(*coverage)]);
+    }
+    report.section("Cross-validation").table(&table).table(&tried);
 }
 
 fn sites(report: &mut Report, results: &Results) {

@@ -48,13 +48,25 @@ impl AutoLearner {
         to: usize,
         budget: &Budget,
     ) -> Vec<PageRef> {
+        self.round_of(sites, &|_| true, from, to, budget)
+    }
+
+    /// One round over the sites that take part.
+    pub(crate) fn round_of(
+        &mut self,
+        sites: &[Site],
+        takes_part: &dyn Fn(&Site) -> bool,
+        from: usize,
+        to: usize,
+        budget: &Budget,
+    ) -> Vec<PageRef> {
         let mut options = AutoOptions { stop_below: 0.0, ..self.options.clone() };
         match budget {
             Budget::Shared(visits) => options.budget = Some(*visits),
             Budget::StopBelow(chance) => options.stop_below = *chance,
             Budget::Everything | Budget::PerSite(_) => {}
         }
-        let there = sites.iter().filter(|site| to < site.visits.len());
+        let there = sites.iter().filter(|site| to < site.visits.len() && takes_part(site));
         let servers = there.map(|site| {
             let mut server = self.server(site, from);
             if let Budget::PerSite(budgets) = budget {

@@ -1,10 +1,9 @@
 //! What is kept between rounds: a server's beliefs, and those that all servers share.
 
 use crate::auto::gaussian::Gaussian;
-use crate::auto::layout::{
-    FEATURES, GUIDE_CHANGED, GUIDE_SAME, SHARED, SharedKind, shared_kind, shared_prior_mean,
-};
+use crate::auto::layout::{FEATURES, SHARED, SharedKind, is_guide, shared_kind, shared_prior_mean};
 use crate::auto::options::AutoOptions;
+use crate::auto::page_spread::{PageSpread, SharedPageSpread};
 
 /// What is believed of one page, in four bytes: its own level of change, how sure that is, and its
 /// last four outcomes.
@@ -40,6 +39,11 @@ impl PageBelief {
         self.variance_steps = (halvings * STEPS_PER_HALVING).round() as u8;
     }
 
+    /// Whether any outcome is known.
+    pub(crate) fn was_seen(self) -> bool {
+        self.history > 1
+    }
+
     pub(crate) fn remember(&mut self, changed: bool) {
         let last_three = if self.history >= 16 { 8 | (self.history & 7) } else { self.history };
         self.history = last_three << 1 | u8::from(changed);
@@ -57,31 +61,50 @@ impl PageBelief {
 }
 
 /// How far a level's shifts spread from round to round: learnt, because some servers change as a
-/// whole or not at all, and others page by page.
+/// whole or not at all, and others page by page. Squares are counted beyond what noise explains, and
+/// may fall below none.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Spread {
     pub(crate) squares: f32,
     pub(crate) shifts: f32,
 }
 
+/// No level is ever thought not to vary at all.
+const VARIANCE_MIN: f64 = 0.02;
 /// Beyond this many shifts older ones are forgotten, so that a server may change its ways.
-const SHIFTS_KEPT: f32 = 200.0;
+pub(crate) const SHIFTS_KEPT: f32 = 200.0;
+/// The same for what all servers share, and the most that one server's round may weigh there.
+pub(crate) const SHARED_SHIFTS_KEPT: f32 = 1000.0;
+pub(crate) const SERVER_WEIGHT_MAX: f32 = 10.0;
 
 impl Spread {
     pub(crate) fn variance(self, prior: f64, prior_rounds: f64) -> f64 {
-        (prior_rounds * prior + f64::from(self.squares)) / (prior_rounds + f64::from(self.shifts))
+        let squares = prior_rounds * prior + f64::from(self.squares);
+        (squares / (prior_rounds + f64::from(self.shifts))).max(VARIANCE_MIN)
     }
 
     /// The same, shrunk towards none instead of towards the prior: only what has been seen.
     pub(crate) fn learnt_variance(self, prior_rounds: f64) -> f64 {
-        f64::from(self.squares) / (prior_rounds + f64::from(self.shifts))
+        f64::from(self.squares).max(0.0) / (prior_rounds + f64::from(self.shifts))
+    }
+
+    /// Adds what a round has shown, at most `weight_max` of it; beyond `kept` the old is forgotten.
+    pub(crate) fn add(&mut self, other: Self, weight_max: f32, kept: f32) {
+        let share = (weight_max / other.shifts.max(f32::MIN_POSITIVE)).min(1.0);
+        self.squares += share * other.squares;
+        self.shifts += share * other.shifts;
+        if self.shifts > kept {
+            self.squares *= kept / self.shifts;
+            self.shifts = kept;
+        }
     }
 
     /// Learns from a shift at the end of its round, as far as the round has told what it was.
     pub(crate) fn learn(&mut self, shift: Gaussian, prior_variance: f64) {
         let known = (1.0 - f64::from(shift.variance) / prior_variance).clamp(0.0, 1.0);
-        self.squares += (known * shift.mean_square()) as f32;
-        self.shifts += known as f32;
+        let noise = known * f64::from(shift.variance);
+        self.squares += (f64::from(shift.mean).powi(2) - noise) as f32;
+        self.shifts += (known * known) as f32;
         if self.shifts > SHIFTS_KEPT {
             self.squares *= SHIFTS_KEPT / self.shifts;
             self.shifts = SHIFTS_KEPT;
@@ -90,22 +113,29 @@ impl Spread {
 }
 
 /// The levels that shift in each round.
-pub(crate) const SPREADS: usize = 4;
+pub(crate) const SPREADS: usize = 6;
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Level {
     Server,
     Directory,
     Family,
     Template,
+    Depth,
+    History,
 }
 
 impl Level {
+    pub(crate) const ALL: [Self; SPREADS] =
+        [Self::Server, Self::Directory, Self::Family, Self::Template, Self::Depth, Self::History];
+
     pub(crate) fn prior_variance(self, options: &AutoOptions) -> f64 {
         match self {
             Self::Server => options.round_server_variance,
             Self::Directory => options.round_directory_variance,
             Self::Family => options.round_family_variance,
             Self::Template => options.round_template_variance,
+            Self::Depth => options.round_depth_variance,
+            Self::History => options.round_history_variance,
         }
     }
 }
@@ -120,6 +150,7 @@ pub struct Beliefs {
     pub(crate) families: Vec<Gaussian>,
     pub(crate) pages: Vec<PageBelief>,
     pub(crate) spreads: [Spread; SPREADS],
+    pub(crate) page_spread: PageSpread,
 }
 
 impl Beliefs {
@@ -127,8 +158,9 @@ impl Beliefs {
     #[must_use]
     pub fn new(options: &AutoOptions) -> Self {
         let mut features = vec![Gaussian::new(0.0, options.feature_variance); FEATURES];
-        features[GUIDE_CHANGED].variance = options.guide_variance as f32;
-        features[GUIDE_SAME].variance = options.guide_variance as f32;
+        for (_, guide) in features.iter_mut().enumerate().filter(|(at, _)| is_guide(*at)) {
+            guide.variance = options.guide_variance as f32;
+        }
         Self {
             bias: Gaussian::new(options.bias, options.bias_variance),
             features,
@@ -136,6 +168,7 @@ impl Beliefs {
             families: Vec::new(),
             pages: Vec::new(),
             spreads: [Spread::default(); SPREADS],
+            page_spread: PageSpread::default(),
         }
     }
 
@@ -154,9 +187,23 @@ impl Beliefs {
         grow_to(&mut self.families, families, family);
     }
 
-    pub(crate) fn shift_variance(&self, level: Level, options: &AutoOptions) -> f64 {
+    /// How far a level is believed to spread on this server, beginning from what all servers have
+    /// shown.
+    pub(crate) fn shift_variance(
+        &self,
+        level: Level,
+        shared: &SharedBeliefs,
+        options: &AutoOptions,
+    ) -> f64 {
         let prior = level.prior_variance(options);
-        self.spreads[level as usize].variance(prior, options.spread_prior_rounds)
+        let everywhere =
+            shared.spreads[level as usize].variance(prior, options.shared_spread_prior);
+        self.spreads[level as usize].variance(everywhere, options.spread_prior_rounds)
+    }
+
+    /// How far the pages of this server are believed to stand apart for good.
+    pub(crate) fn page_variance(&self, shared: &SharedBeliefs, options: &AutoOptions) -> f64 {
+        self.page_spread.variance(&shared.page_spread, options.page_spread_prior)
     }
 
     pub(crate) fn learnt_shift_variance(&self, level: Level, options: &AutoOptions) -> f64 {
@@ -216,6 +263,9 @@ fn grow_to<T: Clone>(list: &mut Vec<T>, len: usize, value: T) {
 #[derive(Debug, Clone, PartialEq)]
 pub struct SharedBeliefs {
     pub(crate) effects: Vec<Gaussian>,
+    /// How far levels spread on servers in general.
+    pub(crate) spreads: [Spread; SPREADS],
+    pub(crate) page_spread: SharedPageSpread,
 }
 
 impl SharedBeliefs {
@@ -231,7 +281,11 @@ impl SharedBeliefs {
             };
             Gaussian::new(shared_prior_mean(at), variance)
         };
-        Self { effects: (0..SHARED).map(effect).collect() }
+        Self {
+            effects: (0..SHARED).map(effect).collect(),
+            spreads: [Spread::default(); SPREADS],
+            page_spread: SharedPageSpread::default(),
+        }
     }
 
     pub(crate) fn drift(&mut self, options: &AutoOptions) {
@@ -272,8 +326,9 @@ mod tests {
     fn a_server_that_never_shifts_is_believed_to_shift_less() {
         let options = AutoOptions::default();
         let mut beliefs = Beliefs::new(&options);
-        let before = beliefs.shift_variance(Level::Server, &options);
+        let shared = SharedBeliefs::new(&options);
+        let before = beliefs.shift_variance(Level::Server, &shared, &options);
         beliefs.spreads[Level::Server as usize].learn(Gaussian::new(0.1, 0.2), 10.0);
-        assert!(beliefs.shift_variance(Level::Server, &options) < before);
+        assert!(beliefs.shift_variance(Level::Server, &shared, &options) < before);
     }
 }

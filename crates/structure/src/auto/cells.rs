@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::auto::beliefs::Beliefs;
+use crate::auto::beliefs::{Beliefs, Level};
 use crate::auto::evidence::Evidence;
+use crate::auto::gaussian::Gaussian;
 use crate::auto::layout::{
     FEATURES_PER_PAGE, HISTORIES, Places, SHARED_PER_PAGE, depth_step, shared_effects,
 };
@@ -50,6 +51,18 @@ pub(crate) enum GroupKind {
     Depth,
     History,
     Template,
+}
+
+impl GroupKind {
+    pub(crate) fn level(self) -> Level {
+        match self {
+            Self::Directory(_) => Level::Directory,
+            Self::Family(_) => Level::Family,
+            Self::Depth => Level::Depth,
+            Self::History => Level::History,
+            Self::Template => Level::Template,
+        }
+    }
 }
 
 impl GroupNumbers {
@@ -106,6 +119,8 @@ pub(crate) struct Cells {
     /// The cells of each group, one group after the other.
     group_ends: Vec<u32>,
     group_cells: Vec<u32>,
+    /// The server's top page.
+    pub(crate) top: Option<u32>,
     /// (guide, cell), ascending: the cells under each guide.
     wards: Vec<(u32, u32)>,
 }
@@ -116,6 +131,7 @@ impl Cells {
         beliefs: &Beliefs,
         pages: &[PageIndex],
         evidence: &[Evidence],
+        own: impl Fn(PageIndex) -> Gaussian,
     ) -> Self {
         let evidence_of = |at: usize| evidence.get(at).copied().unwrap_or_default();
         let mut templates = BTreeMap::new();
@@ -149,7 +165,7 @@ impl Cells {
             })
             .collect();
         let liking = |page: PageIndex| {
-            let level = beliefs.pages[page.at()].level();
+            let level = own(page);
             f64::from(level.mean) / f64::from(1.0 + level.variance).sqrt()
         };
         keyed.sort_by(|a, b| {
@@ -167,7 +183,8 @@ impl Cells {
         let guided = (0u32..).zip(&cells).filter(|(_, cell)| cell.key.guide != NO_GUIDE);
         let mut wards: Vec<(u32, u32)> = guided.map(|(at, cell)| (cell.key.guide, at)).collect();
         wards.sort_unstable();
-        Self { cells, pages, numbers, templates, group_ends, group_cells, wards }
+        let top = graph.top().map(|top| top.0);
+        Self { top, cells, pages, numbers, templates, group_ends, group_cells, wards }
     }
 
     /// The cells under a page.

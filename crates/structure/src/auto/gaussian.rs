@@ -14,9 +14,13 @@ impl Gaussian {
         Self { mean: mean as f32, variance: variance as f32 }
     }
 
-    /// The mean square, of which a level's variance is learnt.
-    pub(crate) fn mean_square(self) -> f64 {
-        f64::from(self.mean).powi(2) + f64::from(self.variance)
+    /// The same evidence under another prior variance: what a belief with prior mean 0 has learnt is
+    /// kept, and only how far it was shrunk is changed.
+    pub(crate) fn under_prior(self, was: f64, now: f64) -> Self {
+        let variance = f64::from(self.variance);
+        let precision_learnt = (1.0 / variance - 1.0 / was).max(0.0);
+        let after = 1.0 / (1.0 / now + precision_learnt);
+        Self::new(f64::from(self.mean) / variance * after, after)
     }
 
     pub(crate) fn learn(&mut self, lesson: Lesson) {
@@ -51,6 +55,14 @@ impl Sum {
         self.mean += other.mean;
         self.variance += other.variance - 1.0;
         self
+    }
+
+    /// The sum after a probe of another page, with which it has effects of this variance in common.
+    pub(crate) fn after(self, common: f64, lesson: Lesson) -> Self {
+        Self {
+            mean: self.mean + common * lesson.pull,
+            variance: (self.variance - common * common * lesson.shrink).max(1.0),
+        }
     }
 
     /// The chance of a change is Φ of this.

@@ -7,10 +7,15 @@ const DEPTHS: usize = 8;
 const LINK_STEPS: usize = 18;
 /// Features of a page's place: depth, top of its directory, links out, links in, index.
 const PLACES: usize = DEPTHS + 2 + 2 * LINK_STEPS + 2;
-/// And whether its guide changed in this round, or did not.
-pub(crate) const FEATURES: usize = PLACES + 2;
+/// And whether its guide changed in this round, or did not, or has not been seen.
+pub(crate) const FEATURES: usize = PLACES + GUIDE_STATES;
+/// The same three for a server's top page and for guides below it: what stands above everything
+/// changes with anything, and tells less of each page.
+const GUIDE_STATES: usize = 6;
+pub(crate) const OF_TOP_PAGE: usize = 3;
 pub(crate) const GUIDE_CHANGED: usize = PLACES;
 pub(crate) const GUIDE_SAME: usize = PLACES + 1;
+pub(crate) const GUIDE_UNSEEN: usize = PLACES + 2;
 pub(crate) const FEATURES_PER_PAGE: usize = 5;
 /// Patterns of up to four last outcomes, as a number with a leading 1.
 pub(crate) const HISTORIES: usize = 32;
@@ -140,10 +145,8 @@ fn unseen_step(rounds: u32) -> usize {
 /// doubling of which adds to the chance about as much as a third of a page's noise.
 pub(crate) fn shared_prior_mean(effect: usize) -> f64 {
     let hints = FEATURES + HISTORIES + AGES;
-    match effect {
-        GUIDE_CHANGED => return 0.4,
-        GUIDE_SAME => return -0.4,
-        _ => {}
+    if is_guide(effect) {
+        return [0.4, -0.4, 0.0][(effect - GUIDE_CHANGED) % OF_TOP_PAGE];
     }
     match effect.checked_sub(hints) {
         Some(1) => 1.5,
@@ -153,9 +156,13 @@ pub(crate) fn shared_prior_mean(effect: usize) -> f64 {
     }
 }
 
+pub(crate) fn is_guide(effect: usize) -> bool {
+    (PLACES..FEATURES).contains(&effect)
+}
+
 /// Which kind of evidence a shared effect stands for.
 pub(crate) fn shared_kind(effect: usize) -> SharedKind {
-    if effect == GUIDE_CHANGED || effect == GUIDE_SAME {
+    if is_guide(effect) {
         SharedKind::Guide
     } else if effect < FEATURES {
         SharedKind::Feature

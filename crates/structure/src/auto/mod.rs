@@ -7,6 +7,7 @@ mod gaussian;
 mod layout;
 mod odds;
 mod options;
+mod page_spread;
 mod plan;
 mod server;
 mod stored;

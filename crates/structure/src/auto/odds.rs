@@ -79,14 +79,18 @@ impl Beliefs {
         let directory = self.directories.get(graph.directory(page) as usize).copied();
         let family = self.families.get(graph.family(page) as usize).copied();
         let own = self.pages.get(page.at());
+        let page_variance = self.page_variance(shared, options);
         let history = own.map_or(1, |own| usize::from(own.history)).min(HISTORIES - 1);
         let mut sum = Sum::NOTHING.plus(self.bias).plus(shared.effects[FEATURES + history]);
         for level in [Level::Server, Level::Directory, Level::Family, Level::Template] {
-            sum = sum.plus(unknown(self.shift_variance(level, options)));
+            sum = sum.plus(unknown(self.shift_variance(level, shared, options)));
         }
         sum.plus(directory.unwrap_or_else(|| unknown(options.directory_variance)))
             .plus(family.unwrap_or_else(|| unknown(options.family_variance)))
-            .plus(own.map_or_else(|| unknown(options.page_variance), |own| own.level()))
+            .plus(own.map_or_else(
+                || unknown(page_variance),
+                |own| own.level().under_prior(options.page_variance, page_variance),
+            ))
     }
 
     /// The variance of what the two pages are known to have in common: only what rounds have

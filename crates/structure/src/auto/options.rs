@@ -12,7 +12,7 @@ pub struct AutoOptions {
     pub bias: f64,
     /// A server's own level of change.
     pub bias_variance: f64,
-    /// A page's own level.
+    /// A page's own level, as it is kept; how far it is believed is learnt for each server.
     pub page_variance: f64,
     /// A directory's level over the rounds.
     pub directory_variance: f64,
@@ -43,6 +43,12 @@ pub struct AutoOptions {
     pub round_history_variance: f64,
     /// How many rounds the prior variances of shifts weigh against those seen on the server.
     pub spread_prior_rounds: f64,
+    /// How many shifts the prior variances weigh against those seen on all servers, from which each
+    /// server then begins.
+    pub shared_spread_prior: f64,
+    /// How many rounds of servers speak for each guess of how far pages stand apart, before
+    /// anything was seen.
+    pub page_spread_prior: f64,
     /// What kept beliefs lose in certainty from one round to the next.
     pub drift: f64,
     /// The round is over when the best chance falls below this.
@@ -73,6 +79,8 @@ impl Default for AutoOptions {
             round_depth_variance: 0.25,
             round_history_variance: 0.5,
             spread_prior_rounds: 2.0,
+            shared_spread_prior: 5.0,
+            page_spread_prior: 1.0,
             drift: 0.02,
             stop_below: 0.06,
             budget: None,

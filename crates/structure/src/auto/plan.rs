@@ -61,6 +61,12 @@ pub struct RoundEstimate {
     pub looked_at: u64,
 }
 
+/// How often the price of a visit is looked at anew.
+const PRICES_PER_ROUND: usize = 16;
+/// What is learnt on the way parts likely pages from unlikely ones, so that the last visits bring
+/// less than now seems.
+const PRICE_SHARE: f64 = 0.5;
+
 #[derive(Debug, Clone, Copy)]
 struct Standing {
     score: f64,
@@ -87,6 +93,17 @@ impl Ord for Standing {
     fn cmp(&self, other: &Self) -> Ordering {
         self.score.total_cmp(&other.score).then(other.server.cmp(&self.server))
     }
+}
+
+/// The chance at which a budget ends, of (chance, pages).
+fn last_chance(mut chances: Vec<(f64, f64)>, budget: f64) -> f64 {
+    chances.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let mut pages = 0.0;
+    let mut within = |&(_, more): &(f64, f64)| {
+        pages += more;
+        pages <= budget
+    };
+    chances.iter().find(|entry| !within(entry)).map_or(0.0, |&(chance, _)| chance)
 }
 
 /// Probing in sequence over any number of servers, with one budget or one each.
@@ -175,13 +192,23 @@ impl AutoRound {
         }
     }
 
-    /// With a budget, visits are worth more the better the pages that wait: half of the chance of
-    /// the page taken now is what the last visits may come to.
-    fn set_price(&mut self, server: usize, page: PageIndex) {
+    /// A visit costs what the last visit of the budget would bring: the chance, on a usual day, of the
+    /// page with which the budget would end if nothing more were learnt. This looks at a sample of
+    /// cells, a few times in a round.
+    fn set_prices(&mut self) {
+        let every = self.options.budget.map_or(usize::MAX, |budget| budget / PRICES_PER_ROUND + 1);
+        if !self.visits.is_multiple_of(every) {
+            return;
+        }
         let floor = self.options.stop_below;
-        let server = &mut self.servers[server];
-        if let Some(chance) = server.chance(page, &self.shared) {
-            server.price = (chance / 2.0).max(floor);
+        let shared = &self.shared;
+        let samples: Vec<_> = self.servers.iter().map(|s| s.usual_chances(shared)).collect();
+        let left = self.options.budget.map(|budget| budget.saturating_sub(self.visits) as f64);
+        let price =
+            left.map_or(0.0, |left| last_chance(samples.iter().flatten().copied().collect(), left));
+        for (server, sample) in self.servers.iter_mut().zip(samples) {
+            let left = server.budget.saturating_sub(server.visits) as f64;
+            server.price = (PRICE_SHARE * price.max(last_chance(sample, left))).max(floor);
         }
     }
 
@@ -220,7 +247,10 @@ impl AutoRound {
     pub fn finish(mut self) -> (Vec<(u32, Beliefs)>, SharedBeliefs) {
         self.shared.drift(&self.options);
         let options = &self.options;
-        let beliefs = self.servers.into_iter().map(|server| server.finish(options));
+        let known = self.shared.clone();
+        let shared = &mut self.shared;
+        let finish = |server: ServerRound| server.finish(options, &known, shared);
+        let beliefs: Vec<Beliefs> = self.servers.into_iter().map(finish).collect();
         (self.numbers.into_iter().zip(beliefs).collect(), self.shared)
     }
 }
@@ -231,12 +261,12 @@ impl RoundPlan for AutoRound {
         if self.out_of_budget() {
             return idle;
         }
+        self.set_prices();
         let Some((score, server, page)) = self.best() else { return idle };
         if normal_below(score) < self.options.stop_below {
             self.stopped = self.under_way == 0;
             return idle;
         }
-        self.set_price(server, page);
         self.servers[server].ask(page, &self.shared);
         self.place(server);
         self.under_way += 1;

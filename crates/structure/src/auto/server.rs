@@ -4,18 +4,24 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-use crate::auto::beliefs::{Beliefs, Level, SharedBeliefs};
+use crate::auto::beliefs::{
+    Beliefs, Level, SERVER_WEIGHT_MAX, SHARED_SHIFTS_KEPT, SHIFTS_KEPT, SPREADS, SharedBeliefs,
+    Spread,
+};
 use crate::auto::cells::{Cells, GroupKind};
 use crate::auto::evidence::Evidence;
 use crate::auto::gaussian::{Gaussian, Lesson, Sum};
-use crate::auto::layout::{GUIDE_CHANGED, GUIDE_SAME};
+use crate::auto::layout::{GUIDE_CHANGED, GUIDE_SAME, GUIDE_UNSEEN, OF_TOP_PAGE};
 use crate::auto::options::AutoOptions;
+use crate::auto::page_spread::PageSpread;
 use crate::graph::{PageIndex, SiteGraph};
 
 /// A page found is worth about this much on the scale of scores.
 const SCORE_PER_PAGE_FOUND: f64 = 3.0;
 /// What a guide can tell is worth at most this.
 const GUIDANCE_MAX: f64 = 3.0;
+/// Cells that are looked at to judge what a visit costs.
+const CELLS_SAMPLED: usize = 2000;
 /// Cells under a guide that are looked at to judge its worth.
 const WARDS_SAMPLED: usize = 3;
 /// Scores within this of each other count as equal: a cell is looked at again only when what it
@@ -52,6 +58,12 @@ impl Ord for Entry {
 #[derive(Debug, Clone)]
 pub(crate) struct ServerRound {
     pub(crate) beliefs: Beliefs,
+    /// How far pages are believed to stand apart on this server, and the prior under which their
+    /// levels are kept.
+    page_variance: f64,
+    kept_page_variance: f64,
+    /// What this round says of it.
+    page_seen: PageSpread,
     cells: Cells,
     cell_of: Vec<u32>,
     asked: Vec<bool>,
@@ -87,21 +99,21 @@ impl ServerRound {
         shared: &SharedBeliefs,
     ) -> Self {
         beliefs.grow(graph.page_count(), graph.directory_count(), graph.family_count(), options);
-        let cells = Cells::new(graph, &beliefs, pages, evidence);
-        let shift = |level| Gaussian::new(0.0, beliefs.shift_variance(level, options));
-        let (directory, family) = (shift(Level::Directory), shift(Level::Family));
-        let template = shift(Level::Template);
+        let variance = |level| beliefs.shift_variance(level, shared, options);
+        let page_variance = beliefs.page_variance(shared, options);
+        let own = |page: PageIndex| {
+            beliefs.pages[page.at()].level().under_prior(options.page_variance, page_variance)
+        };
+        let cells = Cells::new(graph, &beliefs, pages, evidence, own);
+        let begins = Level::ALL.map(|level| Gaussian::new(0.0, variance(level)));
         let shifts: Vec<Gaussian> = (0..cells.numbers.count())
-            .map(|group| match cells.numbers.kind(group) {
-                GroupKind::Directory(_) => directory,
-                GroupKind::Family(_) => family,
-                GroupKind::Template => template,
-                GroupKind::Depth => Gaussian::new(0.0, options.round_depth_variance),
-                GroupKind::History => Gaussian::new(0.0, options.round_history_variance),
-            })
+            .map(|group| begins[cells.numbers.kind(group).level() as usize])
             .collect();
         let mut round = Self {
-            shift: shift(Level::Server),
+            shift: begins[Level::Server as usize],
+            page_variance,
+            kept_page_variance: options.page_variance,
+            page_seen: PageSpread::default(),
             cell_of: cells.by_page(graph.page_count()),
             asked: vec![false; graph.page_count()],
             told: vec![None; graph.page_count()],
@@ -127,8 +139,8 @@ impl ServerRound {
         Sum::NOTHING.plus(self.beliefs.bias).plus(self.shift)
     }
 
-    /// The effects on a cell, without the server's and the page's own.
-    fn cell_sum(&self, cell: u32, shared: &SharedBeliefs) -> Sum {
+    /// The effects on a cell, without its guide's, the server's and the page's own.
+    fn unguided_sum(&self, cell: u32, shared: &SharedBeliefs) -> Sum {
         let key = &self.cells.cells[cell as usize].key;
         let [directory, family, ..] = key.groups;
         let mut sum = Sum::NOTHING;
@@ -148,17 +160,32 @@ impl ServerRound {
         for effect in key.shared {
             sum = sum.plus(shared.effects[usize::from(effect)]);
         }
+        sum
+    }
+
+    /// The effects on a cell, its guide's among them, without the server's and the page's own.
+    fn cell_sum(&self, cell: u32, shared: &SharedBeliefs) -> Sum {
+        let sum = self.unguided_sum(cell, shared);
         match self.guide_effect(cell) {
             Some(effect) => self.with_guide(sum, effect, shared),
             None => sum,
         }
     }
 
-    /// Which effect the page above has on a cell, once it has been seen.
+    /// Which effect the page above has on a cell, if there is one.
     fn guide_effect(&self, cell: u32) -> Option<usize> {
         let guide = self.cells.cells[cell as usize].key.guide;
-        let changed = (*self.told.get(guide as usize)?)?;
-        Some(if changed { GUIDE_CHANGED } else { GUIDE_SAME })
+        let state = match self.told.get(guide as usize)? {
+            Some(true) => GUIDE_CHANGED,
+            Some(false) => GUIDE_SAME,
+            None => GUIDE_UNSEEN,
+        };
+        Some(state + self.of_top_page(guide))
+    }
+
+    /// The effects of the server's top page stand apart.
+    fn of_top_page(&self, guide: u32) -> usize {
+        if self.cells.top == Some(guide) { OF_TOP_PAGE } else { 0 }
     }
 
     fn with_guide(&self, sum: Sum, effect: usize, shared: &SharedBeliefs) -> Sum {
@@ -168,9 +195,15 @@ impl ServerRound {
     /// What a visit to `page`, which changed with the given chance, is worth for what it tells of the
     /// pages under it: the changed pages that will be found more, less the visits' price, because
     /// one then knows whether to visit them.
-    fn guidance(&self, page: u32, chance: f64, server: Sum, shared: &SharedBeliefs) -> f64 {
+    fn guidance(&self, page: u32, guide: Sum, server: Sum, shared: &SharedBeliefs) -> f64 {
         let wards = self.cells.wards(page);
         let cells = wards.len();
+        if cells == 0 {
+            return 0.0;
+        }
+        let chance = guide.chance();
+        let place = self.of_top_page(page);
+        let (if_changed, if_same) = (guide.lesson(true), guide.lesson(false));
         let worth = |sum: Sum| (sum.chance() - self.price).max(0.0);
         let mut gain = 0.0;
         for at in wards.take(WARDS_SAMPLED) {
@@ -180,11 +213,14 @@ impl ServerRound {
             if left.next >= left.end || self.asked[head as usize] {
                 continue;
             }
-            let own = self.beliefs.pages[head as usize].level();
-            let sum = self.cell_sum(cell, shared).plus(own).and(server);
-            let after = |effect| worth(self.with_guide(sum, effect, shared));
-            let known = chance * after(GUIDE_CHANGED) + (1.0 - chance) * after(GUIDE_SAME);
-            gain += (known - worth(sum)).max(0.0) * f64::from(left.end - left.next);
+            let sum = self.unguided_sum(cell, shared).plus(self.own(head)).and(server);
+            let common = self.common_variance(page, cell);
+            let after =
+                |effect, lesson| worth(self.with_guide(sum.after(common, lesson), effect, shared));
+            let known = chance * after(GUIDE_CHANGED + place, if_changed)
+                + (1.0 - chance) * after(GUIDE_SAME + place, if_same);
+            let now = worth(self.with_guide(sum, GUIDE_UNSEEN + place, shared));
+            gain += (known - now).max(0.0) * f64::from(left.end - left.next);
         }
         let sampled = cells.clamp(1, WARDS_SAMPLED);
         gain *= cells as f64 / sampled as f64;
@@ -194,13 +230,26 @@ impl ServerRound {
     /// The score of a page by its own chance and by what it tells.
     fn value(&self, page: u32, server: Sum, shared: &SharedBeliefs) -> Option<f64> {
         let sum = self.page_sum(page, server, shared)?;
-        Some(sum.score() + self.guidance(page, sum.chance(), server, shared))
+        Some(sum.score() + self.guidance(page, sum, server, shared))
     }
 
     fn page_sum(&self, page: u32, server: Sum, shared: &SharedBeliefs) -> Option<Sum> {
         let cell = *self.cell_of.get(page as usize).filter(|&&cell| cell != u32::MAX)?;
-        let own = self.beliefs.pages[page as usize].level();
-        Some(self.cell_sum(cell, shared).plus(own).and(server))
+        Some(self.cell_sum(cell, shared).plus(self.own(page)).and(server))
+    }
+
+    /// The page's own level, shrunk as far as pages of this server are alike.
+    fn own(&self, page: u32) -> Gaussian {
+        let level = self.beliefs.pages[page as usize].level();
+        level.under_prior(self.kept_page_variance, self.page_variance)
+    }
+
+    /// The variance of this round's shifts that a page and the pages of a cell have in common.
+    fn common_variance(&self, page: u32, cell: u32) -> f64 {
+        let groups_of = |cell: u32| self.cells.cells[cell as usize].key.groups;
+        let both = groups_of(self.cell_of[page as usize]).into_iter().zip(groups_of(cell));
+        let common = both.filter(|(a, b)| a == b);
+        common.map(|(group, _)| f64::from(self.shifts[group as usize].variance)).sum()
     }
 
     pub(crate) fn is_candidate(&self, page: PageIndex) -> bool {
@@ -214,6 +263,24 @@ impl ServerRound {
     /// The chance that a page changed, as things stand.
     pub(crate) fn chance(&self, page: PageIndex, shared: &SharedBeliefs) -> Option<f64> {
         self.page_sum(page.0, self.server_sum(), shared).map(Sum::chance)
+    }
+
+    /// The chances of what is left, should the server as a whole be as usual: (chance, pages), from a
+    /// sample of cells.
+    pub(crate) fn usual_chances(&self, shared: &SharedBeliefs) -> Vec<(f64, f64)> {
+        let usual = Sum::NOTHING.plus(self.beliefs.bias);
+        let mut server = self.server_sum();
+        server.variance = server.variance.min(usual.variance);
+        let step = self.cells.cells.len() / CELLS_SAMPLED + 1;
+        let cells = (0..self.cells.cells.len()).step_by(step);
+        cells
+            .filter_map(|at| {
+                let cell = &self.cells.cells[at];
+                let page = *self.cells.pages[..cell.end as usize].get(cell.next as usize)?;
+                let sum = self.page_sum(page, server, shared)?;
+                Some((sum.chance(), step as f64 * f64::from(cell.end - cell.next)))
+            })
+            .collect()
     }
 
     /// The first page of a cell that has not been asked for.
@@ -315,10 +382,11 @@ impl ServerRound {
             self.beliefs.features[effect].learn(lesson);
             shared.effects[effect].learn(lesson);
         }
-        let belief = &mut self.beliefs.pages[page.at()];
-        let mut own = belief.level();
+        self.weigh_spreads(page, changed, shared);
+        let mut own = self.own(page.0);
         own.learn(lesson);
-        belief.set(own);
+        let belief = &mut self.beliefs.pages[page.at()];
+        belief.set(own.under_prior(self.page_variance, self.kept_page_variance));
         belief.remember(changed);
         for group in key.groups {
             self.learn_group(group as usize, lesson, shared);
@@ -328,6 +396,18 @@ impl ServerRound {
             self.place(self.cells.ward_cell(at), shared);
         }
         self.follow_server(shared);
+    }
+
+    /// A page that was seen before tells how far pages stand apart.
+    fn weigh_spreads(&mut self, page: PageIndex, changed: bool, shared: &SharedBeliefs) {
+        let belief = self.beliefs.pages[page.at()];
+        if !belief.was_seen() {
+            return;
+        }
+        let others = self.cell_sum(self.cell_of[page.at()], shared).and(self.server_sum());
+        let kept = self.kept_page_variance;
+        let own = |guess| belief.level().under_prior(kept, guess);
+        self.page_seen.weigh(others, self.page_variance, changed, own);
     }
 
     fn learn_group(&mut self, group: usize, lesson: Lesson, shared: &SharedBeliefs) {
@@ -385,22 +465,30 @@ impl ServerRound {
     }
 
     /// Ends the round: shifts are forgotten, but how far they went is learnt.
-    pub(crate) fn finish(mut self, options: &AutoOptions) -> Beliefs {
-        let levels = [Level::Server, Level::Directory, Level::Family, Level::Template];
-        let priors = levels.map(|level| self.beliefs.shift_variance(level, options));
+    /// `known` is what all servers shared in the round, `shared` what they will share after it.
+    pub(crate) fn finish(
+        mut self,
+        options: &AutoOptions,
+        known: &SharedBeliefs,
+        shared: &mut SharedBeliefs,
+    ) -> Beliefs {
+        let priors = Level::ALL.map(|level| self.beliefs.shift_variance(level, known, options));
+        let mut seen = [Spread::default(); SPREADS];
         if self.learnt {
-            let prior = priors[Level::Server as usize];
-            self.beliefs.spreads[Level::Server as usize].learn(self.shift, prior);
+            seen[Level::Server as usize].learn(self.shift, priors[Level::Server as usize]);
         }
         for group in (0..self.shifts.len()).filter(|&group| self.touched[group]) {
-            let level = match self.cells.numbers.kind(group) {
-                GroupKind::Directory(_) => Level::Directory,
-                GroupKind::Family(_) => Level::Family,
-                GroupKind::Template => Level::Template,
-                GroupKind::Depth | GroupKind::History => continue,
-            };
-            let prior = priors[level as usize];
-            self.beliefs.spreads[level as usize].learn(self.shifts[group], prior);
+            let level = self.cells.numbers.kind(group).level();
+            seen[level as usize].learn(self.shifts[group], priors[level as usize]);
+        }
+        if self.learnt {
+            let prior = options.page_spread_prior;
+            let everywhere = (&known.page_spread, &mut shared.page_spread);
+            self.beliefs.page_spread.end_round(&self.page_seen, everywhere.0, everywhere.1, prior);
+            for (level, seen) in seen.into_iter().enumerate() {
+                self.beliefs.spreads[level].add(seen, f32::INFINITY, SHIFTS_KEPT);
+                shared.spreads[level].add(seen, SERVER_WEIGHT_MAX, SHARED_SHIFTS_KEPT);
+            }
         }
         self.beliefs.drift(options);
         self.beliefs

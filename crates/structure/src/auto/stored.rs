@@ -2,11 +2,17 @@
 
 use crate::auto::beliefs::{Beliefs, PageBelief, SPREADS, SharedBeliefs, Spread};
 use crate::auto::gaussian::Gaussian;
-use crate::auto::layout::{FEATURES, SHARED};
+use crate::auto::layout::{FEATURES, GUIDE_CHANGED, GUIDE_SAME, GUIDE_UNSEEN, OF_TOP_PAGE, SHARED};
+use crate::auto::page_spread::{GUESSES, PageSpread, SharedPageSpread};
 use crate::error::StructureError;
 
-const MAGIC: [u8; 4] = *b"nbl1";
-const SHARED_MAGIC: [u8; 4] = *b"nbs1";
+const MAGIC: [u8; 4] = *b"nbl2";
+const SHARED_MAGIC: [u8; 4] = *b"nbs2";
+/// Written before it was learnt how far pages stand apart, and before servers shared spreads.
+const FIRST_MAGIC: [u8; 4] = *b"nbl1";
+const FIRST_SHARED_MAGIC: [u8; 4] = *b"nbs1";
+const FIRST_GUIDE_STATES: usize = 2;
+const FIRST_SPREADS: usize = 4;
 
 impl Beliefs {
     /// As bytes: little-endian, groups first, then four bytes a page.
@@ -21,9 +27,8 @@ impl Beliefs {
         for effect in std::iter::once(&self.bias).chain(groups) {
             put(&mut bytes, *effect);
         }
-        for spread in self.spreads {
-            put(&mut bytes, Gaussian { mean: spread.squares, variance: spread.shifts });
-        }
+        put_spreads(&mut bytes, &self.spreads);
+        put_guesses(&mut bytes, &self.page_spread.logs);
         bytes.extend(self.pages.iter().flat_map(|page| page.to_bytes()));
         bytes
     }
@@ -35,10 +40,12 @@ impl Beliefs {
     pub fn from_bytes(bytes: &[u8], server: &str) -> Result<Self, StructureError> {
         let damaged = |what| StructureError::DamagedBeliefs { server: server.to_owned(), what };
         let mut reader = Reader { bytes };
-        if reader.take::<4>() != Some(MAGIC) {
-            return Err(damaged("not beliefs of this format"));
-        }
-        reader.beliefs().ok_or_else(|| damaged("cut short or with impossible numbers"))
+        let first = match reader.take::<4>() {
+            Some(MAGIC) => false,
+            Some(FIRST_MAGIC) => true,
+            _ => return Err(damaged("not beliefs of this format")),
+        };
+        reader.beliefs(first).ok_or_else(|| damaged("cut short or with impossible numbers"))
     }
 }
 
@@ -48,6 +55,8 @@ impl SharedBeliefs {
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = SHARED_MAGIC.to_vec();
         self.effects.iter().for_each(|&effect| put(&mut bytes, effect));
+        put_spreads(&mut bytes, &self.spreads);
+        put_guesses(&mut bytes, &self.page_spread.rounds);
         bytes
     }
 
@@ -57,11 +66,14 @@ impl SharedBeliefs {
     /// When the bytes are damaged or of another format.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, StructureError> {
         let mut reader = Reader { bytes };
-        let magic = reader.take::<4>();
-        let effects = reader.effects(SHARED).filter(|_| magic == Some(SHARED_MAGIC));
+        let first = match reader.take::<4>() {
+            Some(SHARED_MAGIC) => Some(false),
+            Some(FIRST_SHARED_MAGIC) => Some(true),
+            _ => None,
+        };
         let what = "not shared beliefs of this format";
-        effects
-            .map(|effects| Self { effects })
+        first
+            .and_then(|first| reader.shared(first))
             .ok_or(StructureError::DamagedBeliefs { server: "all".to_owned(), what })
     }
 }
@@ -69,6 +81,16 @@ impl SharedBeliefs {
 fn put(bytes: &mut Vec<u8>, effect: Gaussian) {
     bytes.extend(effect.mean.to_le_bytes());
     bytes.extend(effect.variance.to_le_bytes());
+}
+
+fn put_spreads(bytes: &mut Vec<u8>, spreads: &[Spread]) {
+    for spread in spreads {
+        put(bytes, Gaussian { mean: spread.squares, variance: spread.shifts });
+    }
+}
+
+fn put_guesses(bytes: &mut Vec<u8>, weights: &[f32]) {
+    bytes.extend(weights.iter().flat_map(|weight| weight.to_le_bytes()));
 }
 
 struct Reader<'a> {
@@ -101,22 +123,63 @@ impl Reader<'_> {
         (0..count).map(|_| self.effect()).collect()
     }
 
-    fn beliefs(&mut self) -> Option<Beliefs> {
-        let (directories, families, pages) = (self.count()?, self.count()?, self.count()?);
-        let bias = self.effect()?;
-        let features = self.effects(FEATURES)?;
-        let directories = self.effects(directories)?;
-        let families = self.effects(families)?;
+    fn shared(&mut self, first: bool) -> Option<SharedBeliefs> {
+        let effects = self.features(first, SHARED)?;
+        let (mut spreads, mut page_spread) = Default::default();
+        if !first {
+            spreads = self.spreads(SPREADS)?;
+            page_spread = SharedPageSpread { rounds: self.guesses()? };
+            page_spread.rounds.iter().all(|&rounds| rounds >= 0.0).then_some(())?;
+        }
+        Some(SharedBeliefs { effects, spreads, page_spread })
+    }
+
+    /// Effects that begin with those of a page's place and guide; the first format had none for
+    /// guides that were not seen, and did not tell the top page from other guides.
+    fn features(&mut self, first: bool, count: usize) -> Option<Vec<Gaussian>> {
+        let states = 2 * OF_TOP_PAGE - FIRST_GUIDE_STATES;
+        let mut effects = self.effects(if first { count - states } else { count })?;
+        if first {
+            let (changed, same) = (effects[GUIDE_CHANGED], effects[GUIDE_SAME]);
+            let unseen = Gaussian { mean: 0.0, ..same };
+            effects.splice(GUIDE_UNSEEN..GUIDE_UNSEEN, [unseen, changed, same, unseen]);
+        }
+        Some(effects)
+    }
+
+    fn guesses(&mut self) -> Option<[f32; GUESSES.len()]> {
+        let mut weights = [0.0; GUESSES.len()];
+        for weight in &mut weights {
+            *weight = f32::from_le_bytes(self.take()?);
+            weight.is_finite().then_some(())?;
+        }
+        Some(weights)
+    }
+
+    /// The first `count` spreads; nothing is known of the others.
+    fn spreads(&mut self, count: usize) -> Option<[Spread; SPREADS]> {
         let mut spreads = [Spread::default(); SPREADS];
-        for spread in &mut spreads {
-            let stored = self.effect().filter(|stored| stored.mean >= 0.0)?;
+        for spread in spreads.iter_mut().take(count) {
+            let stored = self.effect()?;
             *spread = Spread { squares: stored.mean, shifts: stored.variance };
         }
+        Some(spreads)
+    }
+
+    fn beliefs(&mut self, first: bool) -> Option<Beliefs> {
+        let (directories, families, pages) = (self.count()?, self.count()?, self.count()?);
+        let bias = self.effect()?;
+        let features = self.features(first, FEATURES)?;
+        let directories = self.effects(directories)?;
+        let families = self.effects(families)?;
+        let spreads = self.spreads(if first { FIRST_SPREADS } else { SPREADS })?;
+        let logs = if first { Default::default() } else { self.guesses()? };
+        let page_spread = PageSpread { logs };
         if self.bytes.len() != pages.checked_mul(4)? {
             return None;
         }
         let pages = (0..pages).map(|_| PageBelief::from_bytes(self.take()?)).collect::<Option<_>>();
-        Some(Beliefs { bias, features, directories, families, pages: pages?, spreads })
+        Some(Beliefs { bias, features, directories, families, pages: pages?, spreads, page_spread })
     }
 }
 
