@@ -231,6 +231,13 @@ fn schedule_text(schedule: &Schedule) -> String {
     }
 }
 
+/// The bounds that hold, whatever was asked for: no schedule is finer than the archive's buckets.
+fn intervals_text(settings: &RevisitSettings, bucket_s: i64) -> String {
+    let min_s = settings.min_s.unwrap_or(0).max(bucket_s).max(1);
+    let span = |seconds: i64| Span::secs(seconds.unsigned_abs());
+    format!("from {} to {}", span(min_s), span(settings.max_s.max(min_s)))
+}
+
 fn rounds_text(by: RoundsBy) -> String {
     match by {
         RoundsBy::All => "visit every page".to_owned(),
@@ -368,7 +375,7 @@ fn worth_lines(state: &dyn State, site: &Site) -> anyhow::Result<Vec<String>> {
     let mut lines = Vec::new();
     if let Some(share) = share {
         lines.push(format!(
-            "  {:<11}{:.1}% of the archive's, as much as {:.0} average pages",
+            "  {:<11}{:.1}% of the archive's, {:.0} times the average page's",
             "importance",
             share * 100.0,
             worth.importance()
@@ -376,7 +383,7 @@ fn worth_lines(state: &dyn State, site: &Site) -> anyhow::Result<Vec<String>> {
     }
     if let (Some(rate), Some(sure)) = (worth.mean_rate_per_day(), worth.mean_confidence()) {
         lines.push(format!(
-            "  {:<11}{rate:.3} changes per page and day, {:.0}% sure, from {} pages",
+            "  {:<11}{rate:.3} changes per page and day, {:.0}% sure, mean of {} pages",
             "rate",
             sure * 100.0,
             worth.estimated_pages
@@ -389,11 +396,17 @@ fn worth_lines(state: &dyn State, site: &Site) -> anyhow::Result<Vec<String>> {
 fn outlook_lines(outlook: &Outlook) -> Vec<String> {
     let mut lines = Vec::new();
     let mut row = |name: &str, value: String| lines.push(format!("  {name:<11}{value}"));
-    row("budget", outlook.visits_per_day.map_or("none".into(), |n| format!("{n} visits a day")));
+    row(
+        "budget",
+        outlook.visits_per_day.map_or("none of its own".into(), |n| format!("{n} visits a day")),
+    );
     for rule in &outlook.paths {
         row("paths", rule.clone());
     }
-    for point in outlook.forecast.points {
+    if outlook.forecast.pages == 0 {
+        row("forecast", "none yet: it is made from the pages' visits".to_owned());
+    }
+    for point in outlook.forecast.points.iter().filter(|_| outlook.forecast.pages > 0) {
         let has_budget = outlook.visits_per_day.is_some();
         let what = match point.factor {
             factor if factor < 1.0 && has_budget => "half the budget",
@@ -404,9 +417,18 @@ fn outlook_lines(outlook: &Outlook) -> Vec<String> {
             _ => "as now",
         };
         let (visits, coverage) = (point.visits_per_day, point.coverage * 100.0);
+        // Visits that are allowed and not asked for would otherwise look like a mistake.
+        let allowed = outlook.visits_per_day.map(|budget| budget as f64 * point.factor);
+        let rest = match allowed {
+            Some(allowed) if visits < 0.9 * allowed => "; the pages ask for no more",
+            _ => "",
+        };
+        let digits = if visits < 10.0 { 1 } else { 0 };
         row(
             "forecast",
-            format!("{what}: {visits:.1} visits a day get {coverage:.0}% of the versions"),
+            format!(
+                "{what}: {visits:.digits$} visits a day get {coverage:.0}% of the versions{rest}"
+            ),
         );
     }
     for (server, percent) in &outlook.stretched {
@@ -436,12 +458,16 @@ pub(super) fn show(context: &Context, state: &dyn State, site: &Site) -> anyhow:
         RobotsPolicy::Obey => "obeyed".to_owned(),
         RobotsPolicy::Ignore { reason } => format!("not obeyed, because: {reason}"),
     };
+    let paced = match conditions.schedule.continuous() {
+        Some(settings) => ("intervals", intervals_text(settings, state.bucket_s())),
+        None => ("rounds", rounds_text(conditions.rounds_by)),
+    };
     for (name, value) in [
         ("top pages", tops.join("\n             ")),
         ("scope", conditions.scope.to_string()),
         ("depth", conditions.depth.to_string()),
         ("collected", schedule_text(&conditions.schedule)),
-        ("rounds", rounds_text(conditions.rounds_by)),
+        paced,
         ("hours", hours_text(&conditions.windows)),
         ("page limit", conditions.max_pages.map_or("none".to_owned(), |n| n.to_string())),
         (

@@ -169,13 +169,16 @@ pub(crate) const PHRASES: &[Phrase] = &[
     ("share of the budget", "予算の配分"),
     ("expected change worth a visit", "変更の見込みが訪問に値する"),
     ("signalled change", "変更の通知があった"),
-    ("gone, looked for ever more rarely ({} times)", "消失。間隔を延ばしながら確認（{0} 回）"),
+    (
+        "gone, looked for ever more rarely (found gone {}×)",
+        "消失。間隔を延ばしながら確認（{0} 回）",
+    ),
     (
         "may not be asked for; asked again ever more rarely",
         "取得が許されていません。間隔を延ばしながら確認",
     ),
     (
-        "failed {} times in a row; tried again after {d} to {d}",
+        "failed {}× in a row; tried again after {d} to {d}",
         "{0} 回続けて失敗。{1}から{2}の間隔で再試行",
     ),
     // A first look.

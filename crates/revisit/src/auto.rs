@@ -8,6 +8,7 @@ mod bytes;
 mod clock;
 mod clocks;
 mod coded;
+mod column;
 mod forecast;
 mod grid;
 mod price;

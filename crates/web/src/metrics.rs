@@ -2,12 +2,15 @@
 
 use std::fmt::Write;
 
-use nenrin_state::{ScheduleBy, Site, SiteWorth, shown_worth};
+use nenrin_state::{Outlook, ScheduleBy, Site, SiteWorth, outlook, shown_worth};
 
+use crate::guard::Shared;
 use crate::{WebApp, WebError};
 
 /// Servers counted that cannot keep up.
 const STRETCHED_MAX: usize = 100_000;
+/// A forecast looks at many pages, so one serves all scrapes of an hour.
+const FORECAST_GOOD_S: i64 = 3_600;
 
 /// What kind of figure it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +44,8 @@ impl Metric {
     }
 }
 
-pub(crate) fn metrics(app: &WebApp) -> Result<String, WebError> {
+pub(crate) fn metrics(shared: &Shared) -> Result<String, WebError> {
+    let app = &shared.app;
     let sites = app.state.sites()?;
     let sums = app.state.site_sums(i64::MAX)?;
     let mut all = vec![Metric::single(
@@ -83,6 +87,7 @@ pub(crate) fn metrics(app: &WebApp) -> Result<String, WebError> {
         samples: received,
     });
     all.extend(worth_figures(&sites, &shown_worth(&*app.state)?));
+    all.extend(outlook_figures(shared, &sites));
     all.push(store_bytes(app));
     all.push(Metric::single(
         "nenrin_fetches_under_way",
@@ -177,6 +182,46 @@ fn worth_figures(sites: &[Site], worth: &[SiteWorth]) -> Vec<Metric> {
         samples: sites.iter().filter_map(schedule_info).collect(),
     });
     all
+}
+
+/// Budgets, and what schedules are expected to bring, as last reckoned: nobody waits for a forecast.
+fn outlook_figures(shared: &Shared, sites: &[Site]) -> [Metric; 3] {
+    let budget = |site: &Site| {
+        let visits = site.conditions.schedule.continuous()?.visits_per_day?;
+        Some((site_label(site.id.0), visits as f64))
+    };
+    let (mut visits, mut coverage) = (Vec::new(), Vec::new());
+    let own = sites.iter().filter(|site| site.conditions.schedule.continuous().is_some());
+    for site in own {
+        let (state, of) = (shared.app.state.clone(), site.clone());
+        let reckon = move || outlook(&*state, &of);
+        let last = shared.outlooks.last(site.id, shared.app.now_s, FORECAST_GOOD_S, reckon);
+        let last: Option<&Outlook> = last.as_deref().and_then(Option::as_ref);
+        for point in last.iter().flat_map(|outlook| &outlook.forecast.points) {
+            let mut labels = site_label(site.id.0);
+            labels.push(("budget", format!("x{}", point.factor)));
+            visits.push((labels.clone(), point.visits_per_day));
+            coverage.push((labels, point.coverage));
+        }
+    }
+    let gauge = |name, help, samples| Metric { name, help, kind: MetricKind::Gauge, samples };
+    [
+        gauge(
+            "nenrin_site_budget_visits_per_day",
+            "Visits that a site's pages may get in a day; absent where the site has no budget of its own",
+            sites.iter().filter_map(budget).collect(),
+        ),
+        gauge(
+            "nenrin_site_forecast_visits_per_day",
+            "Visits per day to expect at half, the same and twice the budget, or the present spending where there is none",
+            visits,
+        ),
+        gauge(
+            "nenrin_site_forecast_coverage_ratio",
+            "Part of all versions to expect at half, the same and twice the budget",
+            coverage,
+        ),
+    ]
 }
 
 fn schedule_info(site: &Site) -> Option<(Labels, f64)> {

@@ -71,6 +71,27 @@ impl<T: Send + Sync + 'static> Reckoned<T> {
         }
     }
 
+    /// The newest result without waiting, for who asks about all sites again and again. What is
+    /// older than `good_s` is reckoned anew in the background, one site at a time.
+    pub(crate) fn last(
+        self: &Arc<Self>,
+        site: SiteId,
+        now_s: fn() -> i64,
+        good_s: i64,
+        reckon: impl FnOnce() -> Result<T, StateError> + Send + 'static,
+    ) -> Option<Arc<T>> {
+        let mut sites = self.sites.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_busy = sites.values().any(|kept| kept.is_under_way);
+        let kept = sites.entry(site).or_default();
+        let is_good = kept.result.as_ref().is_some_and(|(at_s, ..)| now_s() < *at_s + good_s);
+        if !is_good && !is_busy {
+            kept.is_under_way = true;
+            let this = self.clone();
+            tokio::task::spawn_blocking(move || this.reckon(site, now_s, reckon));
+        }
+        kept.result.as_ref().map(|(.., result)| result.clone())
+    }
+
     fn reckon(
         &self,
         site: SiteId,
@@ -114,6 +135,23 @@ mod tests {
         let reckoned = Arc::new(Reckoned::default());
         assert_eq!(ask(&reckoned, || Ok(1)).await.unwrap(), Some(8));
         assert_eq!(ask(&reckoned, || Ok(2)).await.unwrap(), Some(9));
+    }
+
+    #[tokio::test]
+    async fn who_asks_for_the_last_never_waits_and_starts_one_at_a_time() {
+        let reckoned = Arc::new(Reckoned::default());
+        let (go, wait) = std::sync::mpsc::channel::<()>();
+        let slow = move || wait.recv().map(|()| 5).map_err(|_| unreachable!("it is told to go"));
+        assert_eq!(reckoned.last(SITE, || 7, 60, slow), None);
+        let other = SiteId(2);
+        assert_eq!(reckoned.last(other, || 7, 60, || unreachable!("one is under way")), None);
+        go.send(()).unwrap();
+        while reckoned.sites.lock().unwrap()[&SITE].is_under_way {
+            tokio::task::yield_now().await;
+        }
+        let again = || unreachable!("it is good for a minute");
+        assert_eq!(reckoned.last(SITE, || 66, 60, again), Some(Arc::new(5)));
+        assert_eq!(reckoned.last(SITE, || 67, 60, || Ok(6)), Some(Arc::new(5)), "old until done");
     }
 
     #[tokio::test]

@@ -298,7 +298,7 @@ async fn show_feed(
 async fn show_metrics(State(shared): Ctx, visitor: Visitor) -> Response {
     run(shared, visitor, |s, _| {
         let mime = "text/plain; version=0.0.4; charset=utf-8";
-        Ok(([(header::CONTENT_TYPE, mime)], metrics::metrics(&s.app)?).into_response())
+        Ok(([(header::CONTENT_TYPE, mime)], metrics::metrics(s)?).into_response())
     })
     .await
 }

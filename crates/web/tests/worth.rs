@@ -99,6 +99,18 @@ async fn programs_are_told_the_same() {
     ] {
         assert!(metrics.lines().any(|one| one == line), "{line} in {metrics}");
     }
+    // Forecasts are reckoned beside the first scrape; the next one has them.
+    let mut forecast = String::new();
+    while !forecast.contains("nenrin_site_forecast_coverage_ratio{site=\"1\",budget=\"x2\"}") {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        forecast = world.get("/metrics").await.body;
+    }
+    for name in ["forecast_visits_per_day", "forecast_coverage_ratio"] {
+        for budget in ["x0.5", "x1", "x2"] {
+            let sample = format!("nenrin_site_{name}{{site=\"1\",budget=\"{budget}\"}} ");
+            assert!(forecast.contains(&sample), "{sample} in {forecast}");
+        }
+    }
     let removed = Some(nenrin_state::Removal::Hide);
     world.state.remove_site(SiteId(1), removed, "no more", NOW_S).unwrap();
     let metrics = world.get("/metrics").await.body;

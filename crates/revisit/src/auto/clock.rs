@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::coded::Rough;
+use super::column;
 use crate::DAY_S;
 use crate::varint::{Reader, put};
 
@@ -22,6 +23,13 @@ pub(crate) struct DaySums {
 }
 
 impl DaySums {
+    const PARTS: [fn(&mut Self) -> &mut f32; 4] = [
+        |sums| &mut sums.clock_changes,
+        |sums| &mut sums.clock_exposure,
+        |sums| &mut sums.bulk_changes,
+        |sums| &mut sums.bulk_exposure,
+    ];
+
     pub(crate) fn add(&mut self, more: &Self) {
         self.clock_changes += more.clock_changes;
         self.clock_exposure += more.clock_exposure;
@@ -44,6 +52,11 @@ pub(crate) struct Passed {
     pub(crate) clock: f32,
     /// Expected bulk edits.
     pub(crate) bulk: f32,
+}
+
+impl Passed {
+    const PARTS: [fn(&mut Self) -> &mut f32; 2] =
+        [|passed| &mut passed.clock, |passed| &mut passed.bulk];
 }
 
 /// The days of one group.
@@ -184,46 +197,61 @@ impl Clock {
         }
     }
 
-    pub(crate) fn write(&self, bytes: &mut Vec<u8>) {
-        for sums in &self.sums {
-            let all =
-                [sums.clock_changes, sums.clock_exposure, sums.bulk_changes, sums.bulk_exposure];
-            bytes.extend(all.map(|sum| Rough::new(sum).0));
+    /// Writes the clock: its days as they differ from the day before, and its weeks as they differ
+    /// from those of the clock above it.
+    pub(crate) fn write(&self, bytes: &mut Vec<u8>, above: Option<&Clock>) {
+        for part in DaySums::PARTS {
+            let days = self.sums.map(|sums| Rough::new(*part(&mut { sums })));
+            column::write(bytes, &days, as_the_day_before);
         }
         put(bytes, self.partial_days.unsigned_abs());
         put(bytes, self.weeks.len() as u64);
-        for passed in self.weeks.iter().chain([&self.partial]) {
-            bytes.extend([Rough::new(passed.clock).0, Rough::new(passed.bulk).0]);
+        for part in Passed::PARTS {
+            let expected = above.map(|above| above.spans(part)).unwrap_or_default();
+            column::write(bytes, &self.spans(part), |newer| as_above(&expected, newer));
         }
     }
 
     /// Reads a clock that stood at `today`; its open days are to be reckoned from its sums.
-    pub(crate) fn read(reader: &mut Reader<'_>, today: i64) -> Option<Self> {
+    pub(crate) fn read(reader: &mut Reader<'_>, today: i64, above: Option<&Clock>) -> Option<Self> {
         let mut clock = Self::starting_as(None, today, DayPace { clock: 1.0, bulk: 0.0 });
-        for sums in &mut clock.sums {
-            *sums = DaySums {
-                clock_changes: Rough::read(reader)?.value(),
-                clock_exposure: Rough::read(reader)?.value(),
-                bulk_changes: Rough::read(reader)?.value(),
-                bulk_exposure: Rough::read(reader)?.value(),
-            };
+        for part in DaySums::PARTS {
+            let days = column::read(reader, OPEN_DAYS, as_the_day_before)?;
+            for (sums, day) in clock.sums.iter_mut().zip(days) {
+                *part(sums) = day.value();
+            }
         }
         clock.partial_days = reader.varint().filter(|&days| days < WEEK as u64)? as i64;
-        let weeks = reader.varint().filter(|&weeks| weeks <= MAX_WEEKS as u64)?;
-        let mut passed = || {
-            let clock = Rough::read(reader)?.value();
-            Some(Passed { clock, bulk: Rough::read(reader)?.value() })
-        };
-        for _ in 0..weeks {
-            clock.weeks.push_back(passed()?);
+        let weeks = reader.varint().filter(|&weeks| weeks <= MAX_WEEKS as u64)? as usize;
+        clock.weeks.resize(weeks, Passed::default());
+        for part in Passed::PARTS {
+            let expected = above.map(|above| above.spans(part)).unwrap_or_default();
+            let spans = column::read(reader, weeks + 1, |newer| as_above(&expected, newer))?;
+            let (partial, weeks) = (&mut clock.partial, clock.weeks.iter_mut().rev());
+            for (passed, span) in std::iter::once(partial).chain(weeks).zip(spans) {
+                *part(passed) = span.value();
+            }
         }
-        clock.partial = passed()?;
         Some(clock)
+    }
+
+    /// One part of the days frozen since the last whole week and of the weeks, newest first.
+    fn spans(&self, part: fn(&mut Passed) -> &mut f32) -> Vec<Rough> {
+        let spans = std::iter::once(&self.partial).chain(self.weeks.iter().rev());
+        spans.map(|passed| Rough::new(*part(&mut { *passed }))).collect()
     }
 
     pub(crate) fn first_open_day(&self) -> i64 {
         self.today - (OPEN_DAYS as i64 - 1)
     }
+}
+
+fn as_the_day_before(before: &[Rough]) -> Rough {
+    before.last().copied().unwrap_or(Rough(0))
+}
+
+fn as_above(above: &[Rough], newer: &[Rough]) -> Rough {
+    above.get(newer.len()).copied().unwrap_or(Rough(0))
 }
 
 #[cfg(test)]

@@ -162,8 +162,7 @@ impl ChangeClocks {
         let node = &self.nodes[id as usize];
         let wants_clock = parent == NONE || node.pages >= self.tuning.group_pages;
         if wants_clock && node.clock.is_none() {
-            let above =
-                self.clock_above(parent).and_then(|id| self.nodes[id as usize].clock.as_deref());
+            let above = self.clock_of(self.clock_above(parent));
             let clock = Clock::starting_as(above, self.today.unwrap_or(0), self.mean_pace());
             self.nodes[id as usize].clock = Some(Box::new(clock));
         }
@@ -206,7 +205,7 @@ impl ChangeClocks {
             let Some(mut clock) = self.nodes[at].clock.take() else { continue };
             clock.roll(today, mean);
             let above = self.clock_above(self.nodes[at].parent);
-            match above.and_then(|id| self.nodes[id as usize].clock.as_deref()) {
+            match self.clock_of(above) {
                 None => clock.reckon(|_, sums| server_pace(&tuning, mean, sums)),
                 Some(above) => {
                     let paces = above.paces();
@@ -227,7 +226,7 @@ impl ChangeClocks {
     }
 
     /// The nearest node with a clock, from `at` upwards.
-    fn clock_above(&self, mut at: u32) -> Option<u32> {
+    pub(super) fn clock_above(&self, mut at: u32) -> Option<u32> {
         loop {
             let node = self.nodes.get(at as usize)?;
             if node.clock.is_some() {
@@ -235,6 +234,10 @@ impl ChangeClocks {
             }
             at = node.parent;
         }
+    }
+
+    pub(super) fn clock_of(&self, node: Option<u32>) -> Option<&Clock> {
+        self.nodes.get(node? as usize)?.clock.as_deref()
     }
 
     fn root(&self, mut at: u32) -> u32 {
@@ -256,7 +259,7 @@ impl ChangeClocks {
     }
 
     fn clock(&self, place: Place) -> Option<&Clock> {
-        self.group(place).and_then(|group| self.nodes[group as usize].clock.as_deref())
+        self.clock_of(self.group(place))
     }
 
     /// Known pages of the group whose clock a page at `place` follows.
