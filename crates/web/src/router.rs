@@ -100,9 +100,9 @@ async fn start_demo(State(shared): Ctx, submitted: Submitted) -> Response {
 }
 
 async fn new_site(State(shared): Ctx, visitor: Visitor, query: Fields) -> Response {
-    run(shared, visitor, move |_, v| {
+    run(shared, visitor, move |s, v| {
         admin(v)?;
-        Ok(register::new_site(v, &query))
+        Ok(register::new_site(&s.app, v, &query))
     })
     .await
 }
