@@ -340,7 +340,8 @@ fn is_plausible(url: &CanonicalUrl) -> bool {
 }
 
 fn default_name(top: &CanonicalUrl) -> String {
-    let host = top.host().strip_prefix("www.").unwrap_or(top.host());
+    let host = top.shown_host();
+    let host = host.strip_prefix("www.").unwrap_or(&host);
     let port = top.as_url().port().map(|port| format!(":{port}")).unwrap_or_default();
     format!("{host}{port}").chars().take(MAX_NAME_CHARS).collect()
 }
