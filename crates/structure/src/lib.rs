@@ -9,8 +9,7 @@
 //! pages as a graph, with what is remembered of them), [`SitePlan`] (a round over them).
 //!
 //! It fetches nothing, keeps no file and reads no clock: it is told what visits showed, and says
-//! where to look next. It does not say *when* to come again: that is the revisit schedule, which may
-//! ask [`Beliefs::odds_given`] what one page's change means for another.
+//! where to look next. It does not say *when* to come again: that is the revisit schedule.
 
 mod auto;
 mod error;
@@ -25,8 +24,8 @@ mod split;
 mod upper;
 
 pub use auto::{
-    AutoOptions, AutoRound, AutoServer, Beliefs, Evidence, Hint, Odds, RoundEstimate,
-    SharedBeliefs, templates_from_links,
+    AutoOptions, AutoRound, AutoServer, Beliefs, Evidence, Hint, RoundEstimate, SharedBeliefs,
+    templates_from_links,
 };
 pub use error::StructureError;
 pub use graph::{MAX_LINKS_PER_PAGE, MAX_PAGES, PageIndex, SiteGraph};

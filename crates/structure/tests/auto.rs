@@ -199,30 +199,6 @@ fn a_shared_block_that_changed_raises_the_pages_that_share_it() {
     assert!(matches!(plan.next(), Step::Visit(page) if page.page.0 >= 40));
 }
 
-#[test]
-fn relatives_are_pulled_forward_by_learnt_odds_and_strangers_are_not() {
-    let options = AutoOptions::default();
-    let odds = |site: &Site, page, visited| {
-        let known = (PageIndex(visited), true);
-        let (shared, graph) = (&site.shared, &site.graph);
-        site.beliefs.odds_given(&options, shared, graph, PageIndex(page), known, false).ratio()
-    };
-    let mut together = Site::new(100);
-    let mut apart = Site::new(100);
-    for round in 0..8u32 {
-        together.round(everything(), |page| page % 2 == 0 && round % 2 == 0);
-        apart.round(everything(), |page| (page.wrapping_mul(2_654_435_761) >> 20) % 7 == round);
-    }
-    let (family, stranger) = (odds(&together, 40, 42), odds(&together, 41, 42));
-    assert!(family > 3.0, "family {family}");
-    assert!(family > 1.5 * stranger, "family {family}, stranger {stranger}");
-    let independent = odds(&apart, 40, 42);
-    assert!(
-        independent < 2.5 && independent < family / 1.3,
-        "independent {independent}, family {family}"
-    );
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     #[test]

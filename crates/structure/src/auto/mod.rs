@@ -5,7 +5,6 @@ mod cells;
 mod evidence;
 mod gaussian;
 mod layout;
-mod odds;
 mod options;
 mod page_spread;
 mod plan;
@@ -15,7 +14,6 @@ mod templates;
 
 pub use beliefs::{Beliefs, SharedBeliefs};
 pub use evidence::{Evidence, Hint};
-pub use odds::Odds;
 pub use options::AutoOptions;
 pub use plan::{AutoRound, AutoServer, RoundEstimate};
 pub use templates::templates_from_links;

@@ -209,6 +209,34 @@ mod tests {
         assert_eq!(SharedBeliefs::from_bytes(&shared.to_bytes()).unwrap(), shared);
     }
 
+    /// Effects with the means 1, 2, 3…
+    fn counted(count: usize) -> Vec<u8> {
+        let effect = |n: usize| [(n as f32 + 1.0).to_le_bytes(), 0.5_f32.to_le_bytes()].concat();
+        (0..count).flat_map(effect).collect()
+    }
+
+    #[test]
+    fn beliefs_of_the_first_format_are_read() {
+        let later = 2 * OF_TOP_PAGE - FIRST_GUIDE_STATES;
+        let counts = [2_u32, 1, 3].map(u32::to_le_bytes).concat();
+        // The bias, features, two directories and a family, and four spreads.
+        let effects = counted(1 + FEATURES - later + 3 + FIRST_SPREADS);
+        let bytes = [&FIRST_MAGIC[..], &counts, &effects, &[0, 0, 0, 1].repeat(3)].concat();
+        let beliefs = Beliefs::from_bytes(&bytes, "s").unwrap();
+        assert_eq!((beliefs.bias.mean, beliefs.pages.len()), (1.0, 3));
+        assert_eq!(beliefs.features.len(), FEATURES);
+        let guide = |state: usize| beliefs.features[state].mean;
+        assert_eq!(guide(GUIDE_UNSEEN), 0.0);
+        assert_eq!(guide(GUIDE_CHANGED + OF_TOP_PAGE), guide(GUIDE_CHANGED));
+        assert_eq!(guide(GUIDE_SAME + OF_TOP_PAGE), guide(GUIDE_SAME));
+        assert_eq!(beliefs.directories[0].mean, (1 + FEATURES - later + 1) as f32);
+        assert_eq!(Beliefs::from_bytes(&beliefs.to_bytes(), "s").unwrap(), beliefs);
+
+        let shared = [&FIRST_SHARED_MAGIC[..], &counted(SHARED - later)].concat();
+        let shared = SharedBeliefs::from_bytes(&shared).unwrap();
+        assert_eq!(shared.effects.last().unwrap().mean, (SHARED - later) as f32);
+    }
+
     #[test]
     fn beliefs_cut_short_are_refused_with_the_servers_name() {
         let bytes = some_beliefs().to_bytes();
