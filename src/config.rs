@@ -116,7 +116,7 @@ impl Default for Crawl {
     fn default() -> Self {
         Self {
             parallel: 64,
-            depth: 100,
+            depth: nenrin_state::SiteConditions::DEFAULT_DEPTH,
             period: Span::secs(0),
             redirects: 20,
             visits_per_day: 0,
@@ -346,7 +346,7 @@ const REASONS: &[(&str, &str)] = &[
     ),
     (
         "crawl.depth",
-        "links followed from a top page (depth 1); deep enough for any real site, and an end for endless ones",
+        "links followed from a top page (depth 1), also in the interface's form; deep enough for chains of lists that lead to a site's oldest pages, and an end for endless ones",
     ),
     (
         "crawl.period",

@@ -124,8 +124,11 @@ impl Served {
         control: Arc<dyn Control>,
     ) -> anyhow::Result<Self> {
         let settings = &context.config.serve;
-        let options =
-            WebOptions { reports: Some(archive.folder.join(REPORTS)), ..web_options(settings)? };
+        let options = WebOptions {
+            reports: Some(archive.folder.join(REPORTS)),
+            depth: context.config.crawl.depth,
+            ..web_options(settings)?
+        };
         let wanted = address("interface", args.interface.as_deref(), &settings.interface)?;
         nenrin_web::may_listen(wanted.ip(), &options).map_err(usage)?;
         let interface = listen("interface", wanted).await?;
@@ -147,6 +150,7 @@ impl Served {
                 .map(|host| format!("http://{host}:{ports}"))
                 .to_vec(),
             origin: Some(origin.text),
+            interface: Some(served.interface),
             refuses_foreign_names: served.replay.ip().is_loopback(),
             ..ReplayOptions::default()
         };

@@ -210,6 +210,7 @@ pub(super) fn free_name(state: &dyn State, conditions: &SiteConditions) -> anyho
     let Some(top) = conditions.tops.first() else { return Ok("site".to_owned()) };
     let server = top.server();
     let host = server.as_str().split_once("://").map_or(server.as_str(), |(_, host)| host);
+    let host = host.replacen(top.host(), &top.shown_host(), 1);
     let path = match conditions.scope {
         Scope::Prefix => top.directory().trim_end_matches('/'),
         Scope::List => top.path().trim_end_matches('/'),

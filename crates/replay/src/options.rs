@@ -1,3 +1,5 @@
+use std::net::SocketAddr;
+
 /// How pages are replayed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplayOptions {
@@ -20,6 +22,9 @@ pub struct ReplayOptions {
     /// The origin that replay goes by, such as `http://replay.localhost:8081`: browsers that come
     /// to a loopback address are led to it, because cookies do not tell ports apart.
     pub origin: Option<String>,
+    /// Where the interface listens: replay's own pages lead back to it. Archived pages do not, they
+    /// need not know of it.
+    pub interface: Option<SocketAddr>,
     /// Whether host names other than the origin's, loopback's and addresses are refused: pages of
     /// strangers could reach a loopback port by a name of their own.
     pub refuses_foreign_names: bool,
@@ -35,6 +40,7 @@ impl Default for ReplayOptions {
             cache_bytes: 32 << 20,
             frame_ancestors: Vec::new(),
             origin: None,
+            interface: None,
             refuses_foreign_names: false,
         }
     }

@@ -1,7 +1,5 @@
 //! Under which host name a request came, and whether that is the right one.
 
-use axum::http::header;
-
 use crate::{ReplayOptions, router::Ask};
 
 /// What to do with a request, by the name it came under.
@@ -16,14 +14,9 @@ pub(crate) enum Place {
 }
 
 pub(crate) fn judge(options: &ReplayOptions, ask: &Ask) -> Place {
-    let host = ask
-        .header_str(header::HOST.as_str())
-        .or_else(|| ask.uri.authority().map(|authority| authority.as_str()))
-        .unwrap_or_default();
-    let name = name_of(host);
+    let name = name_of(ask.host());
     let own = options.origin.as_deref();
-    let own_name = own.and_then(|origin| origin.split_once("://")).map(|(_, host)| name_of(host));
-    if own_name.is_some_and(|own| own.eq_ignore_ascii_case(name)) {
+    if is_own(options, name) {
         return Place::Right;
     }
     let is_loopback = is_loopback(name);
@@ -33,6 +26,30 @@ pub(crate) fn judge(options: &ReplayOptions, ask: &Ask) -> Place {
     }
     let is_known = name.is_empty() || is_loopback || is_address(name);
     if options.refuses_foreign_names && !is_known { Place::Foreign } else { Place::Right }
+}
+
+/// The interface's origin for someone who reached replay under this host. None where it is not
+/// known: a public name says nothing of the name by which the interface goes, and whoever comes from
+/// another machine does not reach an interface on loopback.
+pub(crate) fn interface(options: &ReplayOptions, host: &str) -> Option<String> {
+    let at = options.interface?;
+    let name = name_of(host);
+    let is_here = is_loopback(name) || is_own(options, name) && name.ends_with(".localhost");
+    match (is_here, address(name)) {
+        (true, _) if at.ip().is_unspecified() => Some(format!("http://127.0.0.1:{}", at.port())),
+        (true, _) => Some(format!("http://{at}")),
+        (false, Some(_)) if at.ip().is_loopback() => None,
+        (false, Some(_)) if at.ip().is_unspecified() => {
+            Some(format!("http://{name}:{}", at.port()))
+        }
+        (false, Some(_)) => Some(format!("http://{at}")),
+        (false, None) => None,
+    }
+}
+
+fn is_own(options: &ReplayOptions, name: &str) -> bool {
+    let own = options.origin.as_deref().and_then(|origin| origin.split_once("://"));
+    own.is_some_and(|(_, host)| name_of(host).eq_ignore_ascii_case(name))
 }
 
 /// Browsers say so where it is safe to: on loopback always. Programs that name an address mean it.
@@ -77,7 +94,7 @@ mod tests {
             headers.insert("sec-fetch-mode", HeaderValue::from_static("navigate"));
             headers.insert("sec-fetch-dest", HeaderValue::from_static("document"));
         }
-        judge(&options, &Ask { uri: "/web/2024/http://e.com/".parse().unwrap(), headers })
+        judge(&options, &Ask::new(&options, "/web/2024/http://e.com/".parse().unwrap(), headers))
     }
 
     #[test]
@@ -89,6 +106,31 @@ mod tests {
         }
         assert_eq!(judged("replay.localhost:8081", true), Place::Right);
         assert_eq!(judged("10.0.0.7:8081", true), Place::Right);
+    }
+
+    #[test]
+    fn the_way_back_to_the_interface_is_told_where_it_is_known() {
+        let told = |at: &str, host: &str| {
+            let options = ReplayOptions {
+                origin: Some("http://replay.localhost:8081".into()),
+                interface: Some(at.parse().unwrap()),
+                ..ReplayOptions::default()
+            };
+            interface(&options, host)
+        };
+        let here = Some("http://127.0.0.1:8080".to_owned());
+        for host in ["replay.localhost:8081", "127.0.0.1:8081", "localhost", "[::1]:8081"] {
+            assert_eq!(told("127.0.0.1:8080", host), here, "{host}");
+            assert_eq!(told("0.0.0.0:8080", host), here, "{host}");
+        }
+        assert_eq!(told("127.0.0.1:8080", "10.0.0.7:8081"), None, "out of reach");
+        let there = Some("http://10.0.0.7:8080".to_owned());
+        assert_eq!(told("0.0.0.0:8080", "10.0.0.7:8081"), there);
+        assert_eq!(told("10.0.0.7:8080", "10.0.0.7"), there);
+        assert_eq!(told("[::]:8080", "[fe80::1]:8081"), Some("http://[fe80::1]:8080".into()));
+        for host in ["replay.example.org", "evil.localhost", "", "\"><script>"] {
+            assert_eq!(told("0.0.0.0:8080", host), None, "{host}");
+        }
     }
 
     #[test]

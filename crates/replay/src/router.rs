@@ -39,9 +39,24 @@ fn makers() -> usize {
 pub(crate) struct Ask {
     pub(crate) uri: Uri,
     pub(crate) headers: HeaderMap,
+    /// The interface's origin, as the reader reaches it.
+    pub(crate) interface: Option<String>,
 }
 
 impl Ask {
+    pub(crate) fn new(options: &ReplayOptions, uri: Uri, headers: HeaderMap) -> Self {
+        let mut ask = Self { uri, headers, interface: None };
+        ask.interface = place::interface(options, ask.host());
+        ask
+    }
+
+    /// The host that was asked for, with its port.
+    pub(crate) fn host(&self) -> &str {
+        self.header_str(header::HOST.as_str())
+            .or_else(|| self.uri.authority().map(|authority| authority.as_str()))
+            .unwrap_or_default()
+    }
+
     /// Path and query behind a prefix, as they stand in the request line.
     pub(crate) fn rest(&self, prefix: &str) -> &str {
         let whole = self.uri.path_and_query().map_or("", |p| p.as_str());
@@ -102,7 +117,7 @@ fn handle(
         Box::pin(async move {
             let (parts, _) = request.into_parts();
             let method = parts.method;
-            let ask = Ask { uri: parts.uri, headers: parts.headers };
+            let ask = Ask::new(&replay.options, parts.uri, parts.headers);
             if method != Method::GET && method != Method::HEAD {
                 return not_allowed(&replay, &ask);
             }

@@ -163,7 +163,7 @@ fn show(
 
 /// Changes whenever the same version would be rewritten otherwise, so that no browser keeps an old
 /// form.
-const REWRITING: u32 = 1;
+const REWRITING: u32 = 2;
 
 fn prepared(
     replay: &Replay,

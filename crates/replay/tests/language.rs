@@ -2,7 +2,9 @@
 
 mod support;
 
-use nenrin_replay::MemoryArchive;
+use std::sync::Arc;
+
+use nenrin_replay::{MemoryArchive, ReplayOptions, router};
 use support::{HTML, ask, ask_by, at, served, url};
 
 const PAGE: &str = "http://e.com/a";
@@ -96,4 +98,32 @@ fn a_language_can_be_chosen_and_leads_nowhere_else() {
     }
     let unknown = ask(&router, "/_nenrin/lang/tlh/web/*/http://e.com/", &[]);
     assert_eq!((unknown.status, unknown.header("set-cookie")), (302, ""));
+}
+
+#[test]
+fn own_pages_lead_back_to_the_interface_and_archived_ones_do_not_know_of_it() {
+    let options =
+        ReplayOptions { interface: Some("127.0.0.1:8080".parse().unwrap()), ..Default::default() };
+    let router = router(Arc::new(archive()), options);
+    let here = [("host", "127.0.0.1:8081"), JAPANESE[0]];
+    let of_page = "href=\"http://127.0.0.1:8080/page?url=http%3A%2F%2Fe.com%2Fa\"";
+    for (path, link) in [
+        (format!("/web/*/{PAGE}"), of_page),
+        (format!("/diff/20240110/20240120/{PAGE}"), of_page),
+        (format!("/diff/side/20240110/20240120/{PAGE}"), of_page),
+        ("/web/2024/http://e.com/none".to_owned(), "href=\"http://127.0.0.1:8080/\""),
+        (
+            "/web/2024/http://none.org/?a=%22".to_owned(),
+            "href=\"http://127.0.0.1:8080/sites/new?url=http%3A%2F%2Fnone.org%2F%3Fa%3D%2522\"",
+        ),
+    ] {
+        let text = ask(&router, &path, &here).text();
+        assert!(text.contains(link), "{path}: {text}");
+        assert_eq!(words(&text), Vec::<String>::new(), "{path}");
+        let away = ask(&router, &path, &[("host", "10.0.0.7:8081")]).text();
+        assert!(!away.contains(":8080"), "out of reach: {path}");
+    }
+    let archived = ask(&router, &format!("/web/20240110000000/{PAGE}"), &here);
+    assert_eq!(archived.status, 200);
+    assert!(!archived.text().contains(":8080"));
 }

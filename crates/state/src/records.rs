@@ -205,12 +205,17 @@ pub enum ScheduleBy {
 }
 
 impl SiteConditions {
+    /// The depth of a site of which none is told. Old pages often hang on chains of lists (“next
+    /// page”), each a link deeper, so that a small depth would lose them unseen. Endless sites are
+    /// held by the recognition of traps, and by this depth at last.
+    pub const DEFAULT_DEPTH: u32 = 100;
+
     /// The least that can be said of a site: its top pages, collected when asked.
     pub fn new(tops: Vec<CanonicalUrl>) -> Self {
         Self {
             tops,
             scope: Scope::Host,
-            depth: 100,
+            depth: Self::DEFAULT_DEPTH,
             max_pages: None,
             embeds: true,
             schedule: Schedule::Manual,

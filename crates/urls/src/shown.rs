@@ -7,6 +7,19 @@ impl CanonicalUrl {
     pub fn shown(&self) -> String {
         shown_text(self.as_str())
     }
+
+    /// The host as people write it: labels in Japanese, Chinese and Korean are resolved from their
+    /// form for machines (`xn--…`). Others stay, because they could look like those of a known host.
+    pub fn shown_host(&self) -> String {
+        let host = self.host();
+        let (shown, read) = idna::uts46::Uts46::new().to_user_interface(
+            host.as_bytes(),
+            idna::AsciiDenyList::URL,
+            idna::uts46::Hyphens::Allow,
+            |label, _, _| label.iter().all(|&c| is_east_asian(c)),
+        );
+        if read.is_ok() { shown.into_owned() } else { host.to_owned() }
+    }
 }
 
 /// A URL as people write it: escapes of letters outside ASCII are resolved, as browsers do, but not
@@ -55,6 +68,13 @@ fn resolved(escapes: &str) -> String {
     }
 }
 
+/// Letters that nobody takes for Latin ones, digits and hyphens. Latin letters beside them could make
+/// a stroke of kana look like a sign between two names.
+fn is_east_asian(c: char) -> bool {
+    matches!(c, '0'..='9' | '-' | '々' | 'ぁ'..='ゖ' | 'ァ'..='ヺ' | 'ー' | '가'..='힣')
+        || matches!(c as u32, 0x3400..=0x4dbf | 0x4e00..=0x9fff)
+}
+
 /// Letters, marks and signs, but nothing invisible: no controls, no spaces, no marks of direction.
 fn is_plain(c: char) -> bool {
     !c.is_control()
@@ -67,6 +87,23 @@ fn is_plain(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn hosts_are_shown_as_written_where_nobody_is_misled() {
+        for (written, shown) in [
+            ("http://日本語.jp/", "日本語.jp"),
+            ("http://はじめよう.みんな/", "はじめよう.みんな"),
+            ("http://한국.kr/", "한국.kr"),
+            ("http://example.org:81/", "example.org"),
+            ("http://127.0.0.1/", "127.0.0.1"),
+            ("http://[::1]/", "[::1]"),
+            // Cyrillic that looks like `apple`, and kana that looks like a slash.
+            ("http://\u{430}\u{440}\u{440}\u{4cf}\u{435}.com/", "xn--80ak6aa92e.com"),
+            ("http://example.orgノlogin.jp/", "example.xn--orglogin-634g.jp"),
+        ] {
+            assert_eq!(CanonicalUrl::parse(written).unwrap().shown_host(), shown);
+        }
+    }
 
     #[test]
     fn japanese_paths_are_shown_as_written_and_tricks_stay_escaped() {

@@ -1,6 +1,6 @@
 use std::{path::PathBuf, sync::Arc};
 
-use nenrin_state::State;
+use nenrin_state::{SiteConditions, State};
 use nenrin_urls::CanonicalUrl;
 
 use crate::{Control, format};
@@ -40,6 +40,8 @@ pub struct WebOptions {
     pub offers_demo: bool,
     /// A folder of lab reports, each a folder with `report.html` and `results.json`.
     pub reports: Option<PathBuf>,
+    /// The depth that the form offers for a new site.
+    pub depth: u32,
 }
 
 impl WebOptions {
@@ -53,6 +55,7 @@ impl WebOptions {
             host_names: Vec::new(),
             offers_demo: true,
             reports: None,
+            depth: SiteConditions::DEFAULT_DEPTH,
         }
     }
 }

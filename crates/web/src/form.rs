@@ -17,8 +17,6 @@ pub(crate) use self::{
 };
 use crate::{format, guard::Fields};
 
-/// Depth of a new site: enough for nearly all of a site that is linked from its top page.
-const DEFAULT_DEPTH: u32 = 8;
 const MAX_DEPTH: u32 = 1_000;
 pub(crate) const MAX_TOPS: usize = 200;
 const MAX_NAME_CHARS: usize = 100;
@@ -78,7 +76,7 @@ pub(crate) struct SiteForm {
 
 impl SiteForm {
     /// A new site, with the defaults.
-    pub(crate) fn fresh() -> Self {
+    pub(crate) fn fresh(depth: u32) -> Self {
         Self {
             url: String::new(),
             more_tops: String::new(),
@@ -98,7 +96,7 @@ impl SiteForm {
             quota: String::new(),
             prune: String::new(),
             scope: Scope::Host.to_string(),
-            depth: DEFAULT_DEPTH.to_string(),
+            depth: depth.min(MAX_DEPTH).to_string(),
             max_pages: String::new(),
             embeds: true,
             delay: String::new(),
@@ -110,7 +108,7 @@ impl SiteForm {
 
     /// A site that exists.
     pub(crate) fn of(name: &str, conditions: &SiteConditions) -> Self {
-        let mut form = Self::fresh();
+        let mut form = Self::fresh(conditions.depth);
         let mut tops = conditions.tops.iter().map(ToString::to_string);
         form.url = tops.next().unwrap_or_default();
         form.more_tops = tops.collect::<Vec<_>>().join("\n");
@@ -342,7 +340,8 @@ fn is_plausible(url: &CanonicalUrl) -> bool {
 }
 
 fn default_name(top: &CanonicalUrl) -> String {
-    let host = top.host().strip_prefix("www.").unwrap_or(top.host());
+    let host = top.shown_host();
+    let host = host.strip_prefix("www.").unwrap_or(&host);
     let port = top.as_url().port().map(|port| format!(":{port}")).unwrap_or_default();
     format!("{host}{port}").chars().take(MAX_NAME_CHARS).collect()
 }
@@ -356,7 +355,7 @@ mod tests {
     use super::*;
 
     fn typed(change: impl FnOnce(&mut SiteForm)) -> SiteForm {
-        let mut form = SiteForm::fresh();
+        let mut form = SiteForm::fresh(SiteConditions::DEFAULT_DEPTH);
         form.url = "example.org".into();
         change(&mut form);
         form

@@ -100,9 +100,9 @@ async fn start_demo(State(shared): Ctx, submitted: Submitted) -> Response {
 }
 
 async fn new_site(State(shared): Ctx, visitor: Visitor, query: Fields) -> Response {
-    run(shared, visitor, move |_, v| {
+    run(shared, visitor, move |s, v| {
         admin(v)?;
-        Ok(register::new_site(v, &query))
+        Ok(register::new_site(&s.app, v, &query))
     })
     .await
 }
@@ -170,7 +170,7 @@ async fn ask_removal(State(shared): Ctx, Path(id): Id, visitor: Visitor) -> Resp
     run(shared, visitor, move |s, v| {
         admin(v)?;
         let site = site::find(&s.app, &id)?;
-        Ok(removal::ask(&s.app, v, &site, &Fields::default(), None))
+        Ok(removal::ask(&s.app, v, &site, &Fields::default(), &[]))
     })
     .await
 }
@@ -261,7 +261,7 @@ async fn show_reports(State(shared): Ctx, visitor: Visitor) -> Response {
 }
 
 async fn show_report(State(shared): Ctx, Path(name): Id, visitor: Visitor) -> Response {
-    run(shared, visitor, move |s, _| lab::report(&s.app, &name)).await
+    run(shared, visitor, move |s, v| lab::report(&s.app, v, &name)).await
 }
 
 async fn show_results(State(shared): Ctx, Path(name): Id, visitor: Visitor) -> Response {
@@ -269,7 +269,7 @@ async fn show_results(State(shared): Ctx, Path(name): Id, visitor: Visitor) -> R
 }
 
 async fn show_login(visitor: Visitor, query: Fields) -> Response {
-    login::form(&visitor, query.get("back"), None)
+    login::ask(&visitor, query.get("back"))
 }
 
 async fn log_in(State(shared): Ctx, submitted: Submitted) -> Response {

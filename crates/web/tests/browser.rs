@@ -234,7 +234,7 @@ async fn lab_reports_are_opened_and_run_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let report = folder.path().join("order-1");
     std::fs::create_dir(&report).unwrap();
-    let page = "<title>r</title><style>p{color:rgb(1,2,3)}</style><p>The report</p>\
+    let page = "<title>r</title><style>p{color:rgb(1,2,3)}</style><main><p>The report</p></main>\
         <script>document.title='ran'</script><img src=http://127.0.0.1:9/x>";
     std::fs::write(report.join("report.html"), page).unwrap();
     std::fs::write(report.join("results.json"), "{\"pages\": 7}").unwrap();
@@ -249,6 +249,8 @@ async fn lab_reports_are_opened_and_run_nothing() {
     assert_eq!(browser.eval("document.title").await, json!("r"), "no script ran");
     let colour = browser.eval("getComputedStyle(document.querySelector('p')).color").await;
     assert_eq!(colour, json!("rgb(1, 2, 3)"), "its own style holds");
+    browser.follow("a[href='/lab']").await;
+    assert_eq!(browser.path().await, "/lab", "and the way back");
     browser.open("/lab/order-1/results").await;
     assert!(browser.text().await.contains("7"));
     browser.open("/lab/..%2forder-1").await;

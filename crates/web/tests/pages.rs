@@ -15,7 +15,7 @@ use nenrin_web::{UnderWay, WebOptions};
 use support::{NOW_S, World, site_fields, url};
 
 /// Pages that a person can open in a world that was lived in.
-const PAGES: [&str; 21] = [
+const PAGES: [&str; 20] = [
     "/",
     "/?q=paper&sort=versions&down=1",
     "/now",
@@ -35,7 +35,6 @@ const PAGES: [&str; 21] = [
     "/visits?site=1&outcome=failed",
     "/page?url=https%3A%2F%2Fe.com%2F",
     "/page?url=e.com",
-    "/login",
     "/assets/style.css",
 ];
 
@@ -561,6 +560,13 @@ async fn japanese_is_spoken_by_preference_and_by_choice() {
 }
 
 #[tokio::test]
+async fn without_a_password_there_is_nothing_to_log_in_to() {
+    let world = World::lived_in();
+    assert_eq!(world.get("/login?back=%2Fvisits").await.location(), "/visits");
+    assert_eq!(world.get("/login?back=%2F%2Fevil.example").await.location(), "/");
+}
+
+#[tokio::test]
 async fn a_form_too_large_is_refused() {
     let world = World::lived_in();
     let (cookie, token) = world.get("/sites/new").await.session();
@@ -581,6 +587,9 @@ async fn removing_asks_which_removal_is_meant_and_why() {
             vec![("removal", "delete"), ("reason", "<asked>"), ("confirm", "papier")],
             "confirm-error",
         ),
+        (vec![("removal", "delete")], "confirm-error"),
+        (vec![("removal", "delete")], "reason-error\" role"),
+        (vec![], "reason-error\" role"),
     ] {
         let answer = world.submit("/sites/1/remove", "/sites/1/remove", &fields).await;
         assert_eq!(answer.status, StatusCode::UNPROCESSABLE_ENTITY);

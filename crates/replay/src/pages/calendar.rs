@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use nenrin_lang::Lang;
 use nenrin_urls::CanonicalUrl;
 
-use super::layout;
+use super::{in_interface, layout};
 use crate::{
     Capture,
     date::{MONTHS, Stamp, days_in_month, days_of_civil},
@@ -44,9 +44,11 @@ impl Calendar<'_> {
                     @if self.captures.len() > 1 { (t("First ", "最初 ")) (self.link(first)) (t(", last ", "、最新 ")) }
                     @else { (t("Received ", "受信日時 ")) }
                     (self.link(last)) (t(" (UTC). ", "（UTC）。"))
-                    @if first.version != last.version {
+                    @let is_same = first.version == last.version;
+                    @if !is_same {
                         a href={ "/diff/" (Stamp(first.at_s)) "/" (Stamp(last.at_s)) "/" (self.url) } { (t("Compare them", "この2つを比較")) }
                     }
+                    (in_interface(self.ask, self.url, if is_same { "" } else { ", " }))
                 }
             }
             nav.years aria-label=(t("Years", "年")) {

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use nenrin_lang::Lang;
 use nenrin_urls::CanonicalUrl;
 
-use super::layout;
+use super::{in_interface, layout};
 use crate::{
     Capture,
     date::Stamp,
@@ -59,6 +59,7 @@ impl Diff<'_> {
                 a href={ "/web/" (to) "/" (self.new.url) } { (to.plain()) } " (UTC), "
                 a href={ "/web/*/" (self.url) } { (t("all versions", "すべての版")) }
                 @if self.is_page { ", " a href={ "/diff/side/" (from) "/" (to) "/" (self.url) } { (t("side by side as rendered", "表示を並べて比較")) } }
+                (in_interface(self.ask, self.url, ", "))
             }
             @if self.old.version == self.new.version {
                 p { (t("Both dates have the same version.", "どちらの日付も同じ版です。")) }
@@ -190,7 +191,8 @@ pub(crate) fn side_by_side(ask: &Ask, url: &CanonicalUrl, old: &Capture, new: &C
         h1 { (t("Side by side", "並べて表示")) }
         p.url { bdi { (url.shown()) } }
         p { a href={ "/diff/" (from) "/" (to) "/" (url) } { (t("As text", "文章で比較")) } ", "
-            a href={ "/web/*/" (url) } { (t("all versions", "すべての版")) } }
+            a href={ "/web/*/" (url) } { (t("all versions", "すべての版")) }
+            (in_interface(ask, url, ", ")) }
         div.sides {
             section { h2 { (from.plain()) } iframe title=(t("older version", "古い版")) src={ "/diff/old/" (from) "/" (to) "/" (url) } {} }
             section { h2 { (to.plain()) } iframe title=(t("newer version", "新しい版")) src={ "/diff/new/" (from) "/" (to) "/" (url) } {} }

@@ -1,5 +1,6 @@
 use maud::{DOCTYPE, Markup, html};
 use nenrin_lang::Lang;
+use nenrin_urls::CanonicalUrl;
 
 use crate::router::Ask;
 
@@ -18,14 +19,45 @@ pub(crate) fn layout(ask: &Ask, title: &str, content: &Markup) -> Markup {
             }
             body {
                 header {
-                    span.mark { "\u{5e74}\u{8f2a}" } " "
-                    span { (lang.t("Nenrin archive", "Nenrin アーカイブ")) }
+                    @let name = html! {
+                        span.mark { "\u{5e74}\u{8f2a}" } " "
+                        span { (lang.t("Nenrin archive", "Nenrin アーカイブ")) }
+                    };
+                    @match &ask.interface {
+                        Some(interface) => a.home href={ (interface) "/" } { (name) },
+                        None => (name),
+                    }
                     (other_language(ask, lang))
                 }
                 main { (content) }
             }
         }
     }
+}
+
+/// What the interface tells of a page: its visits, its next one and why, behind what parts it from
+/// the links before. Nothing where the interface is not known.
+pub(super) fn in_interface(ask: &Ask, url: &CanonicalUrl, before: &str) -> Markup {
+    let Some(interface) = &ask.interface else { return html! {} };
+    html! {
+        (before) a href={ (interface) "/page?url=" (as_value(url)) } {
+            (ask.lang().t("visits and schedule", "訪問と予定"))
+        }
+    }
+}
+
+/// The interface's form, with the address of a page that is missing.
+pub(super) fn to_add(ask: &Ask, url: &CanonicalUrl) -> Markup {
+    let Some(interface) = &ask.interface else { return html! {} };
+    html! {
+        p { a href={ (interface) "/sites/new?url=" (as_value(url)) } {
+            (ask.lang().t("Add it as a site", "サイトとして登録する"))
+        } }
+    }
+}
+
+fn as_value(url: &CanonicalUrl) -> String {
+    url::form_urlencoded::byte_serialize(url.as_str().as_bytes()).collect()
 }
 
 /// The same page in the other language.

@@ -1,7 +1,7 @@
 use maud::{Markup, html};
 use nenrin_urls::CanonicalUrl;
 
-use super::layout;
+use super::{layout, to_add};
 use crate::router::Ask;
 
 /// What is there instead of a page that is not.
@@ -39,6 +39,7 @@ impl Missing<'_> {
             }
             @if self.nearby.is_empty() {
                 p { (t("Nothing else of ", "")) (host) (t(" is archived either.", " のほかのページも保存されていません。")) }
+                (to_add(self.ask, self.url))
             } @else {
                 h2 { (t("Archived pages of ", "保存されているページ：")) (self.url.host()) }
                 ul.urls {

@@ -44,7 +44,8 @@ use crate::{
 };
 
 /// The embedded state. One connection writes, another reads, so that the interface never waits for
-/// a commit.
+/// a commit; what takes seconds to read has one of its own for that time, so that no other reader
+/// waits for it.
 pub struct SqliteState {
     path: PathBuf,
     bucket_s: i64,
@@ -52,6 +53,8 @@ pub struct SqliteState {
     known: Mutex<known::Known>,
     /// `None` in memory, where a second connection would see another database.
     reader: Option<Mutex<Connection>>,
+    /// Held during a long read: each takes the memory of a connection, so there is one at a time.
+    long_read: Mutex<()>,
     has_visits_by_page: AtomicBool,
 }
 
@@ -83,6 +86,7 @@ impl SqliteState {
             writer: Mutex::new(writer),
             known: Mutex::default(),
             reader: reader.map(Mutex::new),
+            long_read: Mutex::default(),
             has_visits_by_page: AtomicBool::new(false),
         })
     }
@@ -110,6 +114,19 @@ impl SqliteState {
         work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, StateError> {
         let reader = lock(self.reader.as_ref().unwrap_or(&self.writer));
+        work(&reader).map_err(|e| open::explain(&self.path, "read", e))
+    }
+
+    /// Reads what can take seconds.
+    fn read_long<T>(
+        &self,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, StateError> {
+        if self.reader.is_none() {
+            return self.read(work);
+        }
+        let _alone = self.long_read.lock().unwrap_or_else(PoisonError::into_inner);
+        let reader = open::reader(&self.path)?;
         work(&reader).map_err(|e| open::explain(&self.path, "read", e))
     }
 }
@@ -279,7 +296,7 @@ impl State for SqliteState {
     }
 
     fn site_pages(&self, site: SiteId) -> Result<SitePages, StateError> {
-        self.read(|c| structure::site_pages(c, site))
+        self.read_long(|c| structure::site_pages(c, site))
     }
 
     fn load_pages(&self, round: &Round, pages: &[PageId]) -> Result<Vec<DuePage>, StateError> {
@@ -509,6 +526,15 @@ mod tests {
     use super::*;
 
     crate::contract_suite!(in_memory, || SqliteState::in_memory(3600).unwrap());
+
+    #[test]
+    fn a_long_read_holds_no_other_reader_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = SqliteState::open(&folder.path().join("state.sqlite"), 3600).unwrap();
+        let reader = state.reader.as_ref().unwrap();
+        assert!(state.read_long(|_| Ok(reader.try_lock().is_ok())).unwrap());
+        assert!(!state.read(|_| Ok(reader.try_lock().is_ok())).unwrap());
+    }
 
     #[test]
     fn a_file_that_is_no_database_is_named_damaged() {

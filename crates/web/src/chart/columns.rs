@@ -36,14 +36,15 @@ pub(crate) fn columns(title: &str, keys: &[Key<'_>], columns: &[Column<'_>]) -> 
                 tbody { @for column in columns {
                     tr {
                         th scope="row" { (column.name) }
-                        td {
+                        // No bar for nothing: on a phone it would take a line of its own.
+                        td { @if column.value > 0 {
                             svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true" {
                                 rect class=(column.class) width=(width(column.value, most)) height="10" rx="1" {}
                                 @if let Some((part, class)) = column.part {
                                     rect class=(class) width=(width(part.min(column.value), most)) height="10" rx="1" {}
                                 }
                             }
-                        }
+                        } }
                         td.n { (column.shown) }
                     }
                 } }

@@ -57,7 +57,7 @@ impl Curves<'_> {
                         @for share in ticks() {
                             @let y = format!("{:.1}", y(share));
                             line.grid x1=(LEFT) x2=(RIGHT) y1=(y) y2=(y) {}
-                            text.axis.end x=(LEFT - 6.0) y=(y) dy="3" { (percent(share)) }
+                            text.axis.end.zero[share == 0.0] x=(LEFT - 6.0) y=(y) dy="3" { (percent(share)) }
                             text class=(if share < 1.0 { "axis middle tick" } else { "axis last tick" }) x=(format!("{:.1}", self.x(share * self.most))) y=(BOTTOM + 15.0) { ((self.show)(share * self.most)) }
                         }
                         text.axis.middle.below x=((LEFT + RIGHT) / 2.0) y=(HEIGHT - 6.0) { (self.axes.0) }

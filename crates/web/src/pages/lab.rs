@@ -69,7 +69,7 @@ pub(crate) fn list(app: &WebApp, visitor: &Visitor) -> Response {
         @if reports.is_empty() {
             section.card {
                 p { (t("There is none yet. This command writes one here:", "まだありません。次のコマンドで作成できます。")) }
-                pre { code { "nenrin lab order --graph GRAPH --start 0 --out " (place(app)) "/order" } }
+                pre { code { "nenrin lab order --synthetic 10000 --out " (place(app)) "/order" } }
             }
         } @else {
             section.card.wide {
@@ -108,12 +108,25 @@ fn read(app: &WebApp, name: &str, file: &str) -> Result<Vec<u8>, WebError> {
     fs::read(&path).map_err(|_| missing())
 }
 
-pub(crate) fn report(app: &WebApp, name: &str) -> Result<Response, WebError> {
-    let mut answer = read(app, name, REPORT_FILE)?.into_response();
+pub(crate) fn report(app: &WebApp, visitor: &Visitor, name: &str) -> Result<Response, WebError> {
+    let report = with_way_back(read(app, name, REPORT_FILE)?, visitor);
+    let mut answer = report.into_response();
     let headers = answer.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
     headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
     Ok(answer)
+}
+
+/// A report is a page of its own, that says nothing of the interface: here it gets a link to the list.
+fn with_way_back(mut report: Vec<u8>, visitor: &Visitor) -> Vec<u8> {
+    const CONTENT: &[u8] = b"<main>";
+    let begins = report.windows(CONTENT.len()).position(|bytes| bytes == CONTENT);
+    if let Some(at) = begins.map(|at| at + CONTENT.len()) {
+        let link =
+            html! { p { a href="/lab" { "← " (visitor.t("Lab reports", "実験レポート")) } } };
+        report.splice(at..at, link.0.into_bytes());
+    }
+    report
 }
 
 pub(crate) fn results(app: &WebApp, name: &str) -> Result<Response, WebError> {

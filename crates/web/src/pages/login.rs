@@ -20,7 +20,15 @@ fn local(path: &str) -> &str {
     if is_local { path } else { "/" }
 }
 
-pub(crate) fn form(visitor: &Visitor, back: &str, problem: Option<&str>) -> Response {
+/// The form; where there is no password the way on, since nothing typed would be right.
+pub(crate) fn ask(visitor: &Visitor, back: &str) -> Response {
+    if !visitor.has_accounts {
+        return Redirect::to(local(back)).into_response();
+    }
+    form(visitor, back, None)
+}
+
+fn form(visitor: &Visitor, back: &str, problem: Option<&str>) -> Response {
     let t = |en, ja| visitor.t(en, ja);
     let content = html! {
         section.card.narrow {

@@ -11,8 +11,8 @@ use crate::{
     visitor::Visitor,
 };
 
-pub(crate) fn new_site(visitor: &Visitor, query: &Fields) -> Response {
-    let mut form = SiteForm::fresh();
+pub(crate) fn new_site(app: &WebApp, visitor: &Visitor, query: &Fields) -> Response {
+    let mut form = SiteForm::fresh(app.options.depth);
     form.url = query.get("url").to_owned();
     Sheet { visitor, form: &form, wrong: &Wrong::new(), site: None, look: None }.show()
 }

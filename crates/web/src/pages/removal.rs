@@ -30,11 +30,11 @@ pub(crate) fn ask(
     visitor: &Visitor,
     site: &Site,
     typed: &Fields,
-    problem: Option<(&str, &str)>,
+    problems: &[(&str, &str)],
 ) -> Response {
     let t = |en, ja| visitor.t(en, ja);
     let title = format!("{} – {}", t("Remove", "削除"), site.name);
-    let wrong = |field| problem.filter(|(at, _)| *at == field).map(|(_, text)| text);
+    let wrong = |field| problems.iter().find(|(at, _)| *at == field).map(|(_, text)| text);
     let content = html! {
         section.narrow {
             h1 { (t("Remove ", "削除：")) bdi { (site.name) } }
@@ -64,7 +64,7 @@ pub(crate) fn ask(
         }
     };
     let mut response = layout::page(visitor, Menu::None, &title, content);
-    if problem.is_some() {
+    if !problems.is_empty() {
         *response.status_mut() = StatusCode::UNPROCESSABLE_ENTITY;
     }
     response
@@ -116,20 +116,23 @@ pub(crate) fn remove(
     let t = |en, ja| visitor.t(en, ja);
     let chosen = Removal::ALL.into_iter().find(|removal| removal.as_str() == fields.get("removal"));
     let reason = reason(fields.get("reason"));
-    let problem = match chosen {
-        None => Some(("removal", t("Choose what is meant.", "いずれかを選んでください。"))),
-        Some(_) if reason.is_none() => Some(("reason", say_why(visitor))),
-        Some(Removal::Delete) if fields.get("confirm").trim() != site.name => {
-            Some(("confirm", t("This is not the site's name.", "サイト名が一致しません。")))
-        }
-        Some(_) => None,
-    };
-    match (problem, chosen, reason) {
-        (None, Some(removal), Some(reason)) => {
+    let is_named = fields.get("confirm").trim() == site.name;
+    let mut problems = Vec::new();
+    if chosen.is_none() {
+        problems.push(("removal", t("Choose what is meant.", "いずれかを選んでください。")));
+    }
+    if reason.is_none() {
+        problems.push(("reason", say_why(visitor)));
+    }
+    if chosen == Some(Removal::Delete) && !is_named {
+        problems.push(("confirm", t("This is not the site's name.", "サイト名が一致しません。")));
+    }
+    match (chosen, reason) {
+        (Some(removal), Some(reason)) if problems.is_empty() => {
             app.control.remove(site.id, removal, reason)?;
             app.control.sites_changed();
             Ok(Redirect::to("/?note=removed").into_response())
         }
-        (problem, ..) => Ok(ask(app, visitor, site, fields, problem)),
+        _ => Ok(ask(app, visitor, site, fields, &problems)),
     }
 }

@@ -154,7 +154,7 @@ impl Sheet<'_> {
                 &form.more_tops, "https://example.org/news/"))
             div.row {
                 (self.text("depth", self.t("Depth", "深さ"),
-                    self.t("Links followed; a top page is 1. 8 reaches nearly all of a site.", "たどるリンクの数。トップページが1。8でほぼ全体に届きます。"), &form.depth, ""))
+                    self.t("Links followed; a top page is 1. Deep, because old pages hang on long chains of lists.", "たどるリンクの数。トップページが1。古いページは一覧の連なりの先にあるため、深めにします。"), &form.depth, ""))
                 (self.text("max_pages", self.t("Most pages in a round", "1巡の最大ページ数"),
                     self.t("Empty: no limit; traps are recognised all the same.", "空欄：制限なし。罠は別に検出します。"), &form.max_pages, ""))
             }

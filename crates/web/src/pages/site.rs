@@ -19,8 +19,9 @@ use crate::{
 };
 
 const ROUNDS_SHOWN: usize = 10;
-/// Troubles of each kind that are looked at for grouping.
-pub(crate) const TROUBLES_LOOKED_AT: usize = 2_000;
+/// Troubles of each kind that are looked at for grouping, the newest. They are found by walking
+/// back through the log, which is most of what a large site's page takes.
+pub(crate) const TROUBLES_LOOKED_AT: usize = 1_000;
 const TROUBLES_SHOWN: usize = 8;
 
 /// The site that a path names.
