@@ -190,7 +190,12 @@ impl Config {
     pub(crate) fn load(path: Option<&Path>) -> anyhow::Result<Self> {
         let Some(path) = path else { return Ok(Self::default()) };
         let text = std::fs::read_to_string(path)
-            .with_context(|| format!("cannot read the configuration {}", path.display()))
+            .with_context(|| {
+                format!(
+                    "cannot read the configuration {} (`nenrin config` prints one to begin with)",
+                    path.display()
+                )
+            })
             .map_err(usage)?;
         let config: Self = toml::from_str(&text)
             .with_context(|| format!("the configuration {} is not right", path.display()))

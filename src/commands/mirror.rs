@@ -309,14 +309,8 @@ impl<'a> Importer<'a> {
         self.counts.stored_bytes += stored_bytes;
         let gone = pending.outcome == Outcome::Gone;
         Change::Visit(Box::new(VisitCommit {
-            page,
-            site: self.site.id,
             round: Some(self.round.id),
-            at_s: self.at_s,
-            outcome: pending.outcome,
             status: if gone { 404 } else { 200 },
-            detail: None,
-            elapsed_ms: 0,
             received_bytes: pending.bytes,
             stored_bytes,
             version: pending.version.map(|(put, mime)| VersionRow {
@@ -328,20 +322,14 @@ impl<'a> Importer<'a> {
                 changed_permille: None,
             }),
             update: PageUpdate {
-                etag: None,
                 last_modified: (!gone).then(|| http_date::format(pending.modified_s)),
                 mark: pending.mark,
                 bytes: pending.bytes,
                 due_s: pending.page.as_ref().and_then(|page| page.due_s),
                 history: pending.page.map(|page| page.history).unwrap_or_default(),
-                failures: 0,
+                ..PageUpdate::default()
             },
-            discovered: Vec::new(),
-            new_tops: Vec::new(),
-            trapped: 0,
-            links: None,
-            importance_percent: None,
-            estimate: None,
+            ..VisitCommit::new(page, self.site.id, self.at_s, pending.outcome)
         }))
     }
 

@@ -50,6 +50,10 @@ impl Context {
 
 /// Runs the command line.
 pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
+    // Before the configuration is read: it makes the file if there is none.
+    if let Command::Config { command: Some(ConfigCommand::SetPassword(args)) } = &cli.command {
+        return password::set(cli.config.as_deref(), args);
+    }
     let config = Config::load(cli.config.as_deref())?;
     let context = Context { archive: cli.archive, config, config_file: cli.config, json: cli.json };
     match cli.command {
@@ -74,10 +78,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Stats => upkeep::stats(&context),
         Command::Verify(args) => upkeep::verify(&context, &args),
         Command::Reindex => upkeep::reindex(&context),
-        Command::Config { command: None } => config::config(&context),
-        Command::Config { command: Some(ConfigCommand::SetPassword(args)) } => {
-            password::set(context.config_file.as_deref(), &args)
-        }
+        Command::Config { .. } => config::config(&context),
         Command::Lab(command) => lab::lab(&context, &command),
     }
 }

@@ -359,15 +359,7 @@ fn batch_visits(done: u64, read_bytes: u64, all_bytes: u64) -> usize {
 fn visit(pending: Pending, site: SiteId) -> VisitCommit {
     let stored_bytes = pending.version.as_ref().map_or(0, |(put, _)| put.new_bytes);
     VisitCommit {
-        // The state knows it better.
-        page: PageId(0),
-        site,
-        round: None,
-        at_s: pending.at_s,
-        outcome: pending.outcome,
         status: pending.status,
-        detail: None,
-        elapsed_ms: 0,
         received_bytes: pending.body_bytes,
         stored_bytes,
         version: pending.version.map(|(put, mime)| VersionRow {
@@ -379,12 +371,8 @@ fn visit(pending: Pending, site: SiteId) -> VisitCommit {
             changed_permille: None,
         }),
         update: pending.update,
-        discovered: Vec::new(),
-        new_tops: Vec::new(),
-        trapped: 0,
-        links: None,
-        importance_percent: None,
-        estimate: None,
+        // The state knows the page better.
+        ..VisitCommit::new(PageId(0), site, pending.at_s, pending.outcome)
     }
 }
 

@@ -253,6 +253,11 @@ fn beyond_loopback_a_password_is_needed_and_guessing_is_slowed_down() {
     assert!(text.contains("# kept") && text.contains("$argon2id$"), "{text}");
     nenrin.run(&["--config", &config, "config"]).expect_said(0, &["(set)"]);
     nenrin.run(&["config", "set-password"]).expect_said(2, &["--config"]);
+    let new = config.replace("nenrin.toml", "new.toml");
+    nenrin.run(&["--config", &new, "config"]).expect_said(2, &[&new, "`nenrin config`"]);
+    let set_new = ["--config", &new, "config", "set-password"];
+    nenrin.run_with_input(&set_new, "a long password\n").expect_said(0, &[&new]);
+    nenrin.run(&["--config", &new, "config"]).expect_said(0, &["(set)"]);
 
     let anywhere = ["--interface", "0.0.0.0:0", "--replay", "127.0.0.1:0"];
     nenrin.run(&[&["run"][..], &anywhere].concat()).expect_said(2, &["password"]);

@@ -237,28 +237,7 @@ mod tests {
     }
 
     fn page(path: &str) -> PageRecord {
-        PageRecord {
-            id: PageId(1),
-            nth: 1,
-            importance_percent: 0,
-            estimate: None,
-            url: url(path),
-            site: SiteId(1),
-            discovered_s: 0,
-            visited_s: None,
-            outcome: None,
-            due_s: None,
-            visits: 0,
-            changes: 0,
-            significant: 0,
-            failures: 0,
-            etag: None,
-            last_modified: None,
-            mark: None,
-            bytes: 0,
-            version: None,
-            history: Vec::new(),
-        }
+        PageRecord::unvisited((PageId(1), 1), url(path), SiteId(1), 0, None)
     }
 
     fn shown(path: &str, body: &str) -> Answer {

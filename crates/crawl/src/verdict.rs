@@ -68,27 +68,11 @@ mod tests {
     use nenrin_urls::CanonicalUrl;
 
     fn page(mark: Option<u8>) -> PageRecord {
+        let url = CanonicalUrl::parse("http://e.com/a").unwrap();
         PageRecord {
-            id: PageId(1),
-            nth: 1,
-            importance_percent: 0,
-            estimate: None,
-            url: CanonicalUrl::parse("http://e.com/a").unwrap(),
-            site: SiteId(1),
-            discovered_s: 0,
-            visited_s: None,
-            outcome: None,
-            due_s: None,
-            visits: 0,
-            changes: 0,
-            significant: 0,
-            failures: 0,
-            etag: None,
-            last_modified: None,
             mark: mark.map(|m| ContentMark([m; 16])),
-            bytes: 0,
             version: mark.map(u64::from),
-            history: Vec::new(),
+            ..PageRecord::unvisited((PageId(1), 1), url, SiteId(1), 0, None)
         }
     }
 

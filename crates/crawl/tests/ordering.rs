@@ -102,14 +102,7 @@ fn pages_that_came_from_elsewhere_are_read_for_links() {
     world.pass(BEGIN_MS + 3_000);
     let page = world.page("/p20").id;
     let imported = VisitCommit {
-        page,
-        site: SiteId(1),
-        round: None,
-        at_s: BEGIN_MS / 1000,
-        outcome: Outcome::Changed,
         status: 200,
-        detail: None,
-        elapsed_ms: 0,
         received_bytes: 1,
         stored_bytes: 1,
         version: Some(VersionRow {
@@ -121,20 +114,11 @@ fn pages_that_came_from_elsewhere_are_read_for_links() {
             changed_permille: None,
         }),
         update: PageUpdate {
-            etag: None,
-            last_modified: None,
-            mark: None,
             bytes: 1,
-            history: Vec::new(),
             due_s: Some(BEGIN_MS / 1000 + 300 * 86_400),
-            failures: 0,
+            ..PageUpdate::default()
         },
-        discovered: Vec::new(),
-        new_tops: Vec::new(),
-        trapped: 0,
-        links: None,
-        importance_percent: None,
-        estimate: None,
+        ..VisitCommit::new(page, SiteId(1), BEGIN_MS / 1000, Outcome::Changed)
     };
     world.state.commit(&[Change::Imported(Box::new(imported))]).unwrap();
     let nth = world.page("/p20").nth;

@@ -242,17 +242,12 @@ fn visit(
     let random = mixed(due.page.id.0 as u64 ^ 0xabc);
     let at_s = BEGIN_S + bucket * BUCKET_S + (random % 3600) as i64;
     let changed = random % 100 < arguments.changed_percent;
+    let outcome = if changed { Outcome::Changed } else { Outcome::NotModified };
     let mut mark = [0; 16];
     mark[..8].copy_from_slice(&random.to_le_bytes());
     mark[8..].copy_from_slice(&mixed(random).to_le_bytes());
     VisitCommit {
-        page: due.page.id,
-        site,
-        round: None,
-        at_s,
-        outcome: if changed { Outcome::Changed } else { Outcome::NotModified },
         status: if changed { 200 } else { 304 },
-        detail: None,
         elapsed_ms: (random % 900) as u32,
         received_bytes: if changed { 20_000 } else { 0 },
         stored_bytes: if changed { 1_000 } else { 0 },
@@ -274,12 +269,9 @@ fn visit(
             due_s: Some(at_s + 86_400 * (31 + (random >> 40) as i64 % 60)),
             failures: 0,
         },
-        discovered: Vec::new(),
-        new_tops: Vec::new(),
-        links: None,
         importance_percent: Some(40 + (at_s % 200) as u32),
         estimate: Some(Estimate::new(0.02, 0.4)),
-        trapped: 0,
+        ..VisitCommit::new(due.page.id, site, at_s, outcome)
     }
 }
 

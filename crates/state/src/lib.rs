@@ -38,13 +38,7 @@ pub use overview::{
     BodyKind, DayCounts, DayQuery, KindSums, LogQuery, PathQuery, SiteServer, SiteSums, TreeEntry,
     TroubleGroup,
 };
-pub use records::{
-    Announced, Change, Committed, ContentMark, Discovered, DuePage, FoundPage, FoundPages, Linked,
-    NewPage, Outcome, PageId, PageLinks, PageRecord, PageUpdate, PullForward, Reading, RobotsCopy,
-    RobotsPolicy, Round, RoundCounts, RoundEnd, Schedule, ScheduleBy, ServerId, ServerNote,
-    ServerPace, ServerRecord, Site, SiteConditions, SiteCounts, SiteHints, SiteId, StateStats,
-    VersionRow, VisitCommit, VisitRow,
-};
+pub use records::*;
 pub use removal::{Removal, RemovalRow};
 pub use sqlite::SqliteState;
 pub use structure::{KeptStructure, MappedPage, SitePages, Skips};

@@ -270,11 +270,7 @@ fn made_up_visit(
         Vec::new()
     };
     VisitCommit {
-        page: due.page.id,
-        site: due.site,
         round: Some(round),
-        at_s,
-        outcome,
         status,
         detail: detail.map(str::to_owned),
         elapsed_ms: 40 + dice.below(700) as u32,
@@ -290,20 +286,15 @@ fn made_up_visit(
             changed_permille: None,
         }),
         update: PageUpdate {
-            etag: None,
-            last_modified: None,
             mark: Some(ContentMark([dice.below(250) as u8; 16])),
             bytes,
-            history: Vec::new(),
-            due_s: None,
             failures: u32::from(outcome == Outcome::Failed),
+            ..PageUpdate::default()
         },
         discovered,
-        new_tops: Vec::new(),
-        trapped: 0,
-        links: None,
         importance_percent: Some((1_200 / due.depth.pow(2) + 10 + dice.below(60) as u32).max(1)),
         estimate: Some(Estimate::new(chance as f64 / 100.0, 0.6)),
+        ..VisitCommit::new(due.page.id, due.site, at_s, outcome)
     }
 }
 

@@ -239,11 +239,6 @@ fn visit(
         changed_permille: None,
     });
     Change::Visit(Box::new(VisitCommit {
-        page,
-        site,
-        round: None,
-        at_s,
-        outcome,
         status: 200,
         detail,
         elapsed_ms: 120,
@@ -251,19 +246,13 @@ fn visit(
         stored_bytes: 900,
         version,
         update: PageUpdate {
-            etag: None,
-            last_modified: None,
-            mark: None,
             bytes: 20_000,
             history: history.to_vec(),
             due_s: Some(NOW_S + (number % 1000) as i64 * 3600),
-            failures: 0,
+            ..PageUpdate::default()
         },
-        discovered: Vec::new(),
-        new_tops: Vec::new(),
-        trapped: 0,
-        links: None,
         importance_percent: Some(1 + (number % 97) as u32 * 7),
         estimate: Some(Estimate::new(0.01, 0.4)),
+        ..VisitCommit::new(page, site, at_s, outcome)
     }))
 }

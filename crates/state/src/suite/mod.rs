@@ -114,32 +114,18 @@ fn conditions(top: &str) -> SiteConditions {
 
 fn visit(due: &DuePage, at_s: i64, outcome: Outcome) -> VisitCommit {
     VisitCommit {
-        page: due.page.id,
-        site: due.site,
-        round: None,
-        at_s,
-        outcome,
         status: 200,
-        detail: None,
         elapsed_ms: 12,
         received_bytes: 100,
         stored_bytes: 40,
-        version: None,
         update: PageUpdate {
             etag: Some("\"e\"".into()),
-            last_modified: None,
             mark: Some(ContentMark([7; 16])),
             bytes: 100,
             history: vec![1, 2, 3],
-            due_s: None,
-            failures: 0,
+            ..PageUpdate::default()
         },
-        discovered: Vec::new(),
-        new_tops: Vec::new(),
-        trapped: 0,
-        links: None,
-        importance_percent: None,
-        estimate: None,
+        ..VisitCommit::new(due.page.id, due.site, at_s, outcome)
     }
 }
 

@@ -120,8 +120,12 @@ fn space(visitor: &Visitor, days: &[DayCounts], today: i64) -> Markup {
     .draw()
 }
 
-/// What every visit brought, what of it was distinct, and what it takes on disk.
+/// What every visit brought, what of it was distinct, and what it takes on disk; nothing as long as
+/// the empty indexes of a new archive take more than its pages.
 pub(crate) fn saving(visitor: &Visitor, store: &StoreSummary) -> Markup {
+    if store.index_bytes > store.raw_bytes {
+        return Markup::default();
+    }
     let t = |en, ja| visitor.t(en, ja);
     let bars = [
         (t("every visit", "全訪問"), store.raw_bytes, "c-raw"),

@@ -295,32 +295,16 @@ pub(crate) fn version(number: u64, at_s: i64) -> VersionRow {
 
 pub(crate) fn visit(due: &DuePage, at_s: i64, outcome: Outcome) -> VisitCommit {
     VisitCommit {
-        page: due.page.id,
-        site: due.site,
-        round: None,
-        at_s,
-        outcome,
         status: 200,
-        detail: None,
         elapsed_ms: 12,
         received_bytes: 1_000,
         stored_bytes: 40,
-        version: None,
         update: PageUpdate {
-            etag: None,
-            last_modified: None,
             mark: Some(ContentMark([7; 16])),
             bytes: 1_000,
-            history: Vec::new(),
-            due_s: None,
-            failures: 0,
+            ..PageUpdate::default()
         },
-        discovered: Vec::new(),
-        new_tops: Vec::new(),
-        trapped: 0,
-        links: None,
-        importance_percent: None,
-        estimate: None,
+        ..VisitCommit::new(due.page.id, due.site, at_s, outcome)
     }
 }
 

@@ -1,0 +1,114 @@
+//! What a commit is made of, and what it makes true.
+
+use nenrin_urls::CanonicalUrl;
+
+use crate::{
+    Discovered, KeptStructure, Linked, NewPage, PageId, RobotsCopy, RoundEnd, ServerId, ServerNote,
+    ServerPace, SiteId, VisitCommit,
+};
+
+/// A hint that a page changed brings its next visit nearer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PullForward {
+    /// The page.
+    pub page: PageId,
+    /// When it is worth a visit if the hint is right.
+    pub to_s: i64,
+    /// How likely the hint is right, in percent: this share of the wait beyond `to_s` falls away.
+    pub odds_percent: u8,
+    /// Where the hint came from, for the person who asks why the page is due.
+    pub why: String,
+}
+
+/// What a commit made true, for whoever goes on from there.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Committed {
+    /// Pages that became known, or nearer to a top page.
+    pub new_pages: Vec<NewPage>,
+    /// Links that became known.
+    pub linked: Vec<Linked>,
+}
+
+/// Pages that a believed sitemap or feed says have changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Announced {
+    /// When it was read.
+    pub at_s: i64,
+    /// The pages, and when each is said to have changed. One that is not known, or was visited
+    /// since, is passed over.
+    pub pages: Vec<(CanonicalUrl, i64)>,
+    /// How likely it is right, in percent.
+    pub odds_percent: u8,
+    /// Where it stands, for the person who asks why a page is due.
+    pub why: String,
+}
+
+/// Pages that became known to a site outside a visit: a robots.txt named a sitemap.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundPages {
+    /// The site.
+    pub site: SiteId,
+    /// When.
+    pub at_s: i64,
+    /// The pages.
+    pub pages: Vec<Discovered>,
+}
+
+/// One element of a commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// A visit was made.
+    Visit(Box<VisitCommit>),
+    /// A visit of another collection was taken in. If it lies before the page's last visit, it is
+    /// counted, and what is known of the page stays what the last visit found.
+    Imported(Box<VisitCommit>),
+    /// A server was asked for its robots.txt. Without a copy the last good one stays.
+    Robots {
+        /// The server.
+        server: ServerId,
+        /// When it was asked.
+        tried_s: i64,
+        /// What it answered, if the answer counts.
+        copy: Option<RobotsCopy>,
+    },
+    /// A server was asked for anything.
+    Pace(ServerPace),
+    /// Something was learnt of a server.
+    Note(ServerNote),
+    /// Pages became known outside a visit.
+    Found(FoundPages),
+    /// A sitemap or feed brings its pages' next visits nearer, if they have times of their own.
+    Announced(Announced),
+    /// A round was finished.
+    RoundEnd(RoundEnd),
+    /// A page with a time of its own is to be visited at another, without a visit now.
+    Due {
+        /// The page.
+        page: PageId,
+        /// Its new time.
+        due_s: i64,
+    },
+    /// A hint brings a page's next visit nearer, if it has a time of its own.
+    PullForward(PullForward),
+    /// The links of a page's last version were read, outside a visit.
+    Links {
+        /// The page.
+        page: PageId,
+        /// Where they lead.
+        links: Vec<CanonicalUrl>,
+    },
+    /// The crawl order thinks otherwise of some pages than when they were last visited: places in
+    /// the order of discovery and importance in percent of the mean.
+    Weighed(Vec<(u32, u32)>),
+    /// What the crawl order knows, in place of what it knew.
+    Order(Vec<u8>),
+    /// What rounds learnt of a site's structure.
+    Structure(KeptStructure),
+    /// What a site's pages share, for its revisit policy.
+    Shared {
+        /// The site.
+        site: SiteId,
+        /// Opaque here.
+        bytes: Vec<u8>,
+    },
+}

@@ -1,0 +1,60 @@
+//! Pages in the order of discovery, and their links.
+
+use nenrin_urls::CanonicalUrl;
+
+use crate::{PageId, ServerId};
+
+/// A known page by its place in the order of discovery.
+///
+/// Places are counted from 1 without gaps: whoever keeps something for every page in memory needs
+/// no map from page numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FoundPage {
+    /// Its place.
+    pub nth: u32,
+    /// Its server.
+    pub server: ServerId,
+    /// Whether it was visited, and what is known of its links.
+    pub reading: Reading,
+}
+
+/// How far a page has been read for links.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reading {
+    /// It was never visited.
+    New,
+    /// It was visited and nothing was got.
+    Tried,
+    /// It has a version whose links were never read: it came from elsewhere, or an earlier build.
+    Unread,
+    /// Its links are kept.
+    Read,
+}
+
+/// The links of a page, as far as they lead to known pages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PageLinks {
+    /// The page's place in the order of discovery.
+    pub nth: u32,
+    /// The places of the pages that it links to, ascending; `None` if they were never read.
+    pub targets: Option<Vec<u32>>,
+    /// Its last version and URL, to read them from.
+    pub page: PageId,
+    /// The URL.
+    pub url: CanonicalUrl,
+    /// The version, if there is one.
+    pub version: Option<u64>,
+}
+
+/// Links that a commit made known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Linked {
+    /// The page's place in the order of discovery.
+    pub nth: u32,
+    /// The pages that it links to now and did not before, ascending.
+    pub targets: Vec<u32>,
+    /// How many pages it links to.
+    pub links: usize,
+    /// Whether its links were known before.
+    pub again: bool,
+}

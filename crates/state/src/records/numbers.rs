@@ -1,0 +1,41 @@
+//! The numbers of sites, servers and pages, and the mark of a content.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// The number of a site.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct SiteId(pub u32);
+
+/// The number of a server, given when its first page becomes known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ServerId(pub u32);
+
+/// The number of a page: its server's number above [`PageId::HASH_BITS`] bits of the URL's hash, so
+/// that pages of a server lie together in every table and queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct PageId(pub i64);
+
+impl PageId {
+    /// Bits below the server's number.
+    pub const HASH_BITS: u32 = 39;
+
+    /// The server of this page.
+    pub fn server(self) -> ServerId {
+        ServerId((self.0 >> Self::HASH_BITS) as u32)
+    }
+}
+
+/// The first half of a content's digest: enough to tell same from changed.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ContentMark(pub [u8; 16]);
+
+impl fmt::Debug for ContentMark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}

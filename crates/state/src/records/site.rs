@@ -1,0 +1,178 @@
+//! A site and the conditions under which it is collected.
+
+use nenrin_revisit::{CollectingWindow, RevisitSettings};
+use nenrin_structure::RoundsBy;
+use nenrin_urls::{CanonicalUrl, Scope};
+use serde::{Deserialize, Serialize};
+
+use crate::{Keeping, Removal, SiteId};
+
+/// When a site's pages are visited again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Schedule {
+    /// Only when someone asks.
+    Manual,
+    /// All pages in one round after another, each beginning `period_s` after the last began.
+    Rounds {
+        /// Seconds from the beginning of a round to the next.
+        period_s: i64,
+    },
+    /// Every page on its own schedule (paper 004).
+    Continuous(RevisitSettings),
+}
+
+impl Schedule {
+    /// How pages are revisited, where each has its own schedule.
+    pub fn continuous(&self) -> Option<&RevisitSettings> {
+        match self {
+            Self::Continuous(settings) => Some(settings),
+            _ => None,
+        }
+    }
+}
+
+/// Whether robots.txt is obeyed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum RobotsPolicy {
+    /// robots.txt decides.
+    Obey,
+    /// robots.txt is not asked for, for a reason that is kept.
+    Ignore {
+        /// Who allowed it, or why it is right.
+        reason: String,
+    },
+}
+
+/// The conditions under which a site is collected: paper 001's table row, and ours.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SiteConditions {
+    /// Where collecting begins. A top page that redirects adds its target here.
+    pub tops: Vec<CanonicalUrl>,
+    /// Which pages belong to the site.
+    pub scope: Scope,
+    /// Links followed from a top page; a top page has depth 1 (paper 000).
+    pub depth: u32,
+    /// The most pages visited in a round.
+    pub max_pages: Option<u64>,
+    /// Images, styles and scripts of a page are collected wherever they lie.
+    pub embeds: bool,
+    /// When to come again.
+    pub schedule: Schedule,
+    /// When the site may be asked; at any time if there is none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub windows: Vec<CollectingWindow>,
+    /// Milliseconds between two requests to one server, at least; `None` takes the archive's.
+    pub delay_ms: Option<u64>,
+    /// Whether private and loopback addresses may be asked.
+    pub allow_private: bool,
+    /// Whether robots.txt is obeyed.
+    pub robots: RobotsPolicy,
+    /// What is made of the site's own hints.
+    #[serde(default)]
+    pub hints: SiteHints,
+    /// How much of the site is kept.
+    #[serde(default, skip_serializing_if = "Keeping::is_everything")]
+    pub keeping: Keeping,
+    /// Which pages a round visits.
+    #[serde(default, skip_serializing_if = "is_all")]
+    pub rounds_by: RoundsBy,
+}
+
+fn is_all(by: &RoundsBy) -> bool {
+    !by.chooses()
+}
+
+/// What is made of a site's sitemaps and feeds, and of changes that only machines see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SiteHints {
+    /// Whether sitemaps and feeds add pages and pull changed ones forward.
+    pub signals: bool,
+    /// Which changes drive the schedule.
+    pub schedule_by: ScheduleBy,
+}
+
+impl Default for SiteHints {
+    fn default() -> Self {
+        Self { signals: true, schedule_by: ScheduleBy::Any }
+    }
+}
+
+/// Which changes of a page drive its schedule; every version is kept either way.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ScheduleBy {
+    /// Any other byte.
+    #[default]
+    Any,
+    /// Only what a reader would call a change.
+    Significant,
+}
+
+impl SiteConditions {
+    /// The depth of a site of which none is told. Old pages often hang on chains of lists (“next
+    /// page”), each a link deeper, so that a small depth would lose them unseen. Endless sites are
+    /// held by the recognition of traps, and by this depth at last.
+    pub const DEFAULT_DEPTH: u32 = 100;
+
+    /// The least that can be said of a site: its top pages, collected when asked.
+    pub fn new(tops: Vec<CanonicalUrl>) -> Self {
+        Self {
+            tops,
+            scope: Scope::Host,
+            depth: Self::DEFAULT_DEPTH,
+            max_pages: None,
+            embeds: true,
+            schedule: Schedule::Manual,
+            windows: Vec::new(),
+            delay_ms: None,
+            allow_private: false,
+            robots: RobotsPolicy::Obey,
+            hints: SiteHints::default(),
+            keeping: Keeping::default(),
+            rounds_by: RoundsBy::default(),
+        }
+    }
+}
+
+/// A registered site.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Site {
+    /// Its number.
+    pub id: SiteId,
+    /// Its name, unique.
+    pub name: String,
+    /// How it is collected.
+    pub conditions: SiteConditions,
+    /// When it was registered.
+    pub created_s: i64,
+    /// When its last round began.
+    pub collected_s: Option<i64>,
+    /// Whether that round is not finished: under way, or cut short with its process.
+    #[serde(skip)]
+    pub round_open: bool,
+    /// Whether collecting is paused.
+    pub paused: bool,
+    /// How it was removed, if it was.
+    pub removed: Option<Removal>,
+    /// Running totals.
+    pub counts: SiteCounts,
+}
+
+/// Running totals of a site, kept with every commit so that no one has to count rows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct SiteCounts {
+    /// Known pages.
+    pub pages: u64,
+    /// Visits made.
+    pub visits: u64,
+    /// Versions kept.
+    pub versions: u64,
+    /// Visits that failed or were refused.
+    pub troubles: u64,
+    /// What a mirror of every visit would take.
+    pub raw_bytes: u64,
+}

@@ -1,0 +1,156 @@
+//! What a visit makes true.
+
+use nenrin_urls::CanonicalUrl;
+use serde::Serialize;
+
+use crate::{ContentMark, Estimate, Outcome, PageId, SiteId};
+
+/// A page that a visit made known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Discovered {
+    /// Its URL.
+    pub url: CanonicalUrl,
+    /// Its depth in the visiting site.
+    pub depth: u32,
+    /// Redirects followed to reach it.
+    pub hops: u32,
+    /// When it is due, if it has a time of its own.
+    pub due_s: Option<i64>,
+}
+
+/// What a visit changes in the page's record; by default, all that was known of it is forgotten.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PageUpdate {
+    /// The validators to send next time.
+    pub etag: Option<String>,
+    /// The validators to send next time.
+    pub last_modified: Option<String>,
+    /// Mark of the content last seen.
+    pub mark: Option<ContentMark>,
+    /// Size of the content last seen.
+    pub bytes: u64,
+    /// The revisit policy's memory.
+    pub history: Vec<u8>,
+    /// When to come again, if the page has a time of its own.
+    pub due_s: Option<i64>,
+    /// Visits in a row that did not see the page.
+    pub failures: u32,
+}
+
+/// A version of a page, in the index.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct VersionRow {
+    /// When it was received.
+    pub at_s: i64,
+    /// The store's number.
+    pub version: u64,
+    /// HTTP status.
+    pub status: u16,
+    /// Content type without parameters.
+    pub mime: String,
+    /// Size of the body as received.
+    pub bytes: u64,
+    /// How much of the content changed against the version before, in thousandths; 0 is noise that
+    /// no reader would call a change. `None` where it was not compared.
+    pub changed_permille: Option<u16>,
+}
+
+impl VersionRow {
+    /// Whether the change to this version is one for readers; what was not compared counts as one.
+    pub fn is_significant(&self) -> bool {
+        self.changed_permille != Some(0)
+    }
+}
+
+/// All that one visit makes true, committed at once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VisitCommit {
+    /// The page.
+    pub page: PageId,
+    /// The site for which it was visited.
+    pub site: SiteId,
+    /// The round, if it belongs to one.
+    pub round: Option<i64>,
+    /// When.
+    pub at_s: i64,
+    /// What was found.
+    pub outcome: Outcome,
+    /// HTTP status, 0 without an answer.
+    pub status: u16,
+    /// Why, for outcomes that need a reason.
+    pub detail: Option<String>,
+    /// From the request to the last byte.
+    pub elapsed_ms: u32,
+    /// Bytes of the body received.
+    pub received_bytes: u64,
+    /// Bytes added to packs.
+    pub stored_bytes: u64,
+    /// The new version, if there is one; its content is durable already.
+    pub version: Option<VersionRow>,
+    /// The page's new record.
+    pub update: PageUpdate,
+    /// Pages found by this visit.
+    pub discovered: Vec<Discovered>,
+    /// Top pages that the site gains (a top page was redirected).
+    pub new_tops: Vec<CanonicalUrl>,
+    /// Links of this visit that were not followed because they look like a trap.
+    pub trapped: u64,
+    /// Where the page's links lead, inside the site or not, if the visit could tell. Those that
+    /// lead to known pages are kept, for the crawl order.
+    pub links: Option<Vec<CanonicalUrl>>,
+    /// How important the crawl order thinks the page, in percent of the mean; `None` leaves what
+    /// is known.
+    pub importance_percent: Option<u32>,
+    /// What the page's schedule believes of it now; `None` leaves what is known. A page that is gone
+    /// has no rate.
+    pub estimate: Option<Estimate>,
+}
+
+impl VisitCommit {
+    /// A visit of which nothing is known but what it found.
+    pub fn new(page: PageId, site: SiteId, at_s: i64, outcome: Outcome) -> Self {
+        Self {
+            page,
+            site,
+            round: None,
+            at_s,
+            outcome,
+            status: 0,
+            detail: None,
+            elapsed_ms: 0,
+            received_bytes: 0,
+            stored_bytes: 0,
+            version: None,
+            update: PageUpdate::default(),
+            discovered: Vec::new(),
+            new_tops: Vec::new(),
+            trapped: 0,
+            links: None,
+            importance_percent: None,
+            estimate: None,
+        }
+    }
+}
+
+/// A visit, in the log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct VisitRow {
+    /// Its place in the log; larger is later.
+    pub id: i64,
+    /// When.
+    pub at_s: i64,
+    /// The page.
+    pub url: CanonicalUrl,
+    /// The site for which it was visited.
+    pub site: SiteId,
+    /// What was found.
+    pub outcome: Outcome,
+    /// HTTP status, 0 without an answer.
+    pub status: u16,
+    /// Why.
+    pub detail: Option<String>,
+    /// From the request to the last byte.
+    pub elapsed_ms: u32,
+    /// Bytes of the body received.
+    pub received_bytes: u64,
+}
