@@ -1,11 +1,12 @@
 //! Carries out the machine's commands with sockets, threads and disks.
 //!
-//! Four parts talk through queues:
+//! Five parts talk through queues:
 //!
 //! ```text
 //!   loop (owns the machine) ── Fetch ──► tasks, at most `parallel`     ── Fetched ──┐
 //!     ▲                     ── Store ──► store thread, one sync a batch ── Stored ───┤
 //!     │                     ── Commit, Load ──► state thread, one transaction a batch┤
+//!     │                     ── Plan, LoadMap ──► tasks, one a round under way ───────┤
 //!     └──────────────────────────────────────────────────────────────────────────────┘
 //! ```
 //!
@@ -26,17 +27,17 @@ use std::{
 };
 
 use nenrin_crawl::{
-    Command, Crawl, CrawlOptions, Event, FetchOrder, Fetched, PreviousBody, RoundReport,
+    Command, Crawl, CrawlOptions, Event, FetchOrder, Fetched, PlanWork, PreviousBody, RoundReport,
     StoreOrder, Ticket, Trouble, read_exchange, stored_links,
 };
 use nenrin_fetch::{AddressPolicy, Exchange, FetchFailure, FetchRequest, Fetcher, Validators};
-use nenrin_state::{Change, Outcome, PageLinks, SiteId, StateError};
+use nenrin_state::{Change, Outcome, PageLinks, Round, SiteId, State, StateError};
 use nenrin_store::{Store, StoreError, VersionId};
 use nenrin_urls::CanonicalUrl;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use self::{
-    state_thread::{StateJob, serve_state},
+    state_thread::{StateJob, load_map, serve_state},
     store_thread::serve_store,
 };
 use crate::{
@@ -165,6 +166,7 @@ pub(crate) struct Driver {
     machine: Crawl,
     fetcher: Fetcher,
     store: Arc<Store>,
+    state: Arc<dyn State>,
     happenings: UnboundedReceiver<Happening>,
     sender: UnboundedSender<Happening>,
     under_way: Arc<Mutex<BTreeMap<Ticket, UnderWay>>>,
@@ -209,6 +211,7 @@ impl Driver {
             machine: Crawl::new(options),
             fetcher,
             store: archive.store.clone(),
+            state: archive.state.clone(),
             happenings,
             sender,
             under_way: Arc::default(),
@@ -346,7 +349,8 @@ impl Driver {
             Command::LoadRound { round, after, limit } => {
                 self.give_state(StateJob::LoadRound { round, after, limit });
             }
-            Command::LoadMap(round) => self.give_state(StateJob::LoadMap(round)),
+            Command::LoadMap(round) => self.load_map(round),
+            Command::Plan(work) => self.plan(*work),
             Command::LoadPages { round, pages } => {
                 self.give_state(StateJob::LoadPages { round, pages });
             }
@@ -519,6 +523,27 @@ impl Driver {
                 .map(|version| stored_links(&page.url, &version.head.response_head, &version.body));
             let (page, links) = (page.page, links.unwrap_or_default());
             let _ = sender.send(Happening::Event(Event::LinksRead { page, links }));
+        });
+    }
+
+    /// Reads a site's map, while the state's thread goes on: all that the map must tell is committed.
+    fn load_map(&self, round: Round) {
+        let (state, sender) = (self.state.clone(), self.sender.clone());
+        tokio::task::spawn_blocking(move || {
+            let _ = sender.send(match load_map(&*state, &round) {
+                Ok(event) => Happening::Event(event),
+                Err(error) => Happening::StateFailed(error),
+            });
+        });
+    }
+
+    /// Works on a round's plan: on a large site this takes seconds, and other sites go on meanwhile.
+    fn plan(&self, work: PlanWork) {
+        let (sender, round) = (self.sender.clone(), work.round());
+        tokio::spawn(async move {
+            let done = tokio::task::spawn_blocking(move || work.carry_out()).await;
+            let done = Box::new(done.unwrap_or_else(|_| PlanWork::failed(round)));
+            let _ = sender.send(Happening::Event(Event::PlanDone(done)));
         });
     }
 

@@ -18,7 +18,6 @@ const COMMIT_BATCH: usize = 1000;
 pub(super) enum StateJob {
     BeginRound(SiteId),
     LoadRound { round: Round, after: Option<nenrin_state::PageId>, limit: usize },
-    LoadMap(Round),
     LoadPages { round: Round, pages: Vec<nenrin_state::PageId> },
     LoadDue(DueQuery),
     LoadShared(SiteId),
@@ -45,7 +44,6 @@ pub(super) fn serve_state(
             StateJob::ReadSites => state.sites().map(Event::Sites),
             StateJob::LoadRound { round, after, limit } => load_round(state, &round, after, limit),
             StateJob::LoadDue(query) => load_due(state, query),
-            StateJob::LoadMap(round) => load_map(state, &round),
             StateJob::LoadPages { round, pages } => load_pages(state, &round, pages),
             StateJob::LoadShared(site) => load_shared(state, site),
             StateJob::LoadOrder => state.order().map(Event::OrderLoaded),
@@ -95,7 +93,9 @@ fn load_round(
     Ok(Event::PagesLoaded { round: round.id, pages, servers })
 }
 
-fn load_map(state: &dyn State, round: &Round) -> Result<Event, StateError> {
+/// Reads a site's map, which takes seconds on a large site: not for the state's thread, where every
+/// commit would wait for it.
+pub(super) fn load_map(state: &dyn State, round: &Round) -> Result<Event, StateError> {
     let map = Box::new(state.site_pages(round.site)?);
     let servers = state.servers(&map.server_ids())?;
     Ok(Event::MapLoaded { round: round.id, map, servers })

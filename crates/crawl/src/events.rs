@@ -8,14 +8,14 @@ use nenrin_state::{
 use nenrin_urls::{CanonicalUrl, Server};
 use serde::{Deserialize, Serialize};
 
-use crate::{NearQuery, Trap};
+use crate::{NearQuery, PlanDone, PlanWork, Trap};
 
 /// The number of one fetch, and of the content it brought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket(pub u64);
 
 /// What happened.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub enum Event {
     /// The sites as they are registered now; at the start and after every change.
     Sites(Vec<Site>),
@@ -41,6 +41,8 @@ pub enum Event {
         /// The servers of the pages.
         servers: Vec<ServerRecord>,
     },
+    /// Work on a round's plan was done.
+    PlanDone(Box<PlanDone>),
     /// Pages that a round chose were loaded, as far as they were not tried in it yet.
     ChosenLoaded {
         /// The round.
@@ -147,7 +149,7 @@ pub enum Event {
 }
 
 /// What is to be done. The driver answers each with the event named.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub enum Command {
     /// Begin or resume a round of a site → [`Event::RoundBegun`].
     BeginRound(SiteId),
@@ -162,6 +164,9 @@ pub enum Command {
     },
     /// Load the map of a round's site → [`Event::MapLoaded`].
     LoadMap(Round),
+    /// Work on a round's plan ([`PlanWork::carry_out`]) → [`Event::PlanDone`]. This takes seconds on a
+    /// large site: nothing else should have to wait for it.
+    Plan(Box<PlanWork>),
     /// Load pages that a round chose → [`Event::ChosenLoaded`].
     LoadPages {
         /// The round.

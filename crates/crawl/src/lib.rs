@@ -3,6 +3,7 @@
 //! Read in this order:
 //! - [`Crawl::step`]: an event at a time goes in, commands come out;
 //! - [`Event`] and [`Command`]: what happened, and what is to be done about it;
+//! - [`PlanWork`]: work on the plan of a round, which the driver does because it takes long;
 //! - [`Answer`]: all that the machine learns of an exchange, made by [`read_exchange`];
 //! - [`verdict`](crate::verdict::verdict): what an answer means for the page;
 //! - [`ServerLearning`]: what is learnt of a server: its [`Probe`] (what it shows for pages that do
@@ -20,6 +21,7 @@ mod near;
 mod notes;
 mod options;
 mod planned;
+mod planning;
 mod probe;
 mod robots;
 mod round;
@@ -36,6 +38,7 @@ pub use machine::{Crawl, OrderStats};
 pub use near::{NearQuery, load_near};
 pub use notes::ServerLearning;
 pub use options::CrawlOptions;
+pub use planning::{PlanDone, PlanWork};
 pub use probe::{Look, Probe};
 pub use signals::{Signals, Source, Trust};
 pub use traps::{Trap, TrapCount, Traps};

@@ -1,9 +1,11 @@
 //! A round that chooses its pages: what it waits for, and what it has still to ask.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 
-use nenrin_state::{Outcome, PageId, SitePages, Skips};
-use nenrin_structure::{Seen, SitePlan, SiteStep};
+use nenrin_state::{Outcome, PageId, SitePages};
+use nenrin_structure::{Seen, SitePlan};
+
+use crate::planning::{Choice, PlanJob, Rest, Survey};
 
 /// A round that chooses its pages.
 #[derive(Debug)]
@@ -12,64 +14,82 @@ pub(crate) struct Planned {
     /// Pages to be visited whatever the plan says: new ones, sources of hints, and those that the
     /// queue had no room for.
     owed: BTreeSet<PageId>,
+    /// Pages that the plan named and that are still to be loaded.
+    chosen: VecDeque<PageId>,
     /// Pages that are being loaded.
     loading: BTreeSet<PageId>,
-    /// Pages that the plan asked for and was not told of yet.
+    /// Pages that the plan asked for and that were not visited yet.
     asked: BTreeSet<PageId>,
     /// How many those may be.
     ahead: usize,
+    /// What the plan was not told yet.
+    heard: Vec<(PageId, Seen)>,
 }
 
 #[derive(Debug)]
 enum Stage {
     /// Sitemaps and feeds are visited first, because what they say is evidence.
-    Sources(Sources),
-    /// The plan chooses, until it is done.
-    Choosing { plan: Box<SitePlan>, done: bool },
-}
-
-#[derive(Debug)]
-struct Sources {
-    map: Box<SitePages>,
-    left: BTreeSet<PageId>,
-    /// What was seen since the map was made.
-    heard: Vec<(PageId, Seen)>,
+    Sources { map: Box<SitePages>, left: BTreeSet<PageId> },
+    /// The driver works on the plan.
+    Away,
+    /// The plan has named all that it could, or was asked for.
+    Here { plan: Box<SitePlan>, rest: Rest },
 }
 
 impl Planned {
-    pub(crate) fn new(
-        map: SitePages,
-        new: BTreeSet<PageId>,
-        sources: BTreeSet<PageId>,
-        ahead: usize,
-    ) -> Self {
-        let owed = new.union(&sources).copied().collect();
-        let stage = Sources { map: Box::new(map), left: sources, heard: Vec::new() };
+    pub(crate) fn new(survey: Survey, ahead: usize) -> Self {
+        let owed = survey.new.union(&survey.sources).copied().collect();
         Self {
-            stage: Stage::Sources(stage),
+            stage: Stage::Sources { map: survey.map, left: survey.sources },
             owed,
+            chosen: VecDeque::new(),
             loading: BTreeSet::new(),
             asked: BTreeSet::new(),
             ahead: ahead.max(1),
+            heard: Vec::new(),
         }
     }
 
-    /// The map, once every source of hints was heard.
-    pub(crate) fn map_if_ready(&mut self) -> Option<SitePages> {
-        match &mut self.stage {
-            Stage::Sources(sources) if sources.left.is_empty() => {
-                Some(*std::mem::take(&mut sources.map))
-            }
+    /// The map, once every source of hints was heard: a plan is to be made of it, and comes back with
+    /// [`chose`](Self::chose).
+    pub(crate) fn take_map(&mut self) -> Option<(Box<SitePages>, Choice)> {
+        if !matches!(&self.stage, Stage::Sources { left, .. } if left.is_empty()) {
+            return None;
+        }
+        match std::mem::replace(&mut self.stage, Stage::Away) {
+            Stage::Sources { map, .. } => Some((map, self.choice())),
             _ => None,
         }
     }
 
-    /// Begins to choose.
-    pub(crate) fn choose(&mut self, mut plan: SitePlan) {
-        if let Stage::Sources(sources) = &self.stage {
-            sources.heard.iter().for_each(|&(page, seen)| plan.seen(page.0, seen));
+    /// The plan, when it can say more than it did.
+    pub(crate) fn take_plan(&mut self) -> Option<(Box<SitePlan>, Choice)> {
+        let has_more = match &self.stage {
+            Stage::Here { rest: Rest::More, .. } => true,
+            Stage::Here { rest: Rest::Wait, .. } => !self.heard.is_empty(),
+            _ => false,
+        };
+        if !has_more || self.asked.len() >= self.ahead {
+            return None;
         }
-        self.stage = Stage::Choosing { plan: Box::new(plan), done: false };
+        match std::mem::replace(&mut self.stage, Stage::Away) {
+            Stage::Here { plan, .. } => Some((plan, self.choice())),
+            _ => None,
+        }
+    }
+
+    fn choice(&mut self) -> Choice {
+        let most = self.ahead.saturating_sub(self.asked.len());
+        Choice { heard: std::mem::take(&mut self.heard), most }
+    }
+
+    /// The plan is back, with the pages that it chose. Those that were visited while it was away it
+    /// will be told of.
+    pub(crate) fn chose(&mut self, plan: Box<SitePlan>, mut pages: Vec<PageId>, rest: Rest) {
+        pages.retain(|page| self.heard.iter().all(|(heard, _)| heard != page));
+        self.asked.extend(&pages);
+        self.chosen.extend(pages);
+        self.stage = Stage::Here { plan, rest };
     }
 
     /// The pages to load now, at most `room`. `is_taken` tells the pages that are queued already.
@@ -81,20 +101,12 @@ impl Planned {
         {
             wanted.push(page);
         }
-        if let Stage::Choosing { plan, done } = &mut self.stage {
-            while !*done && self.asked.len() < self.ahead && wanted.len() < room {
-                match plan.next_step() {
-                    SiteStep::Visit(key) => {
-                        let page = PageId(key);
-                        self.asked.insert(page);
-                        let comes = self.loading.contains(&page) || wanted.contains(&page);
-                        if !comes && !is_taken(page) {
-                            wanted.push(page);
-                        }
-                    }
-                    SiteStep::Wait => break,
-                    SiteStep::Done => *done = true,
-                }
+        while wanted.len() < room
+            && let Some(page) = self.chosen.pop_front()
+        {
+            let comes = self.loading.contains(&page) || wanted.contains(&page);
+            if !comes && !is_taken(page) {
+                wanted.push(page);
             }
         }
         self.loading.extend(&wanted);
@@ -113,26 +125,27 @@ impl Planned {
     /// What a visit showed, or that there will be none.
     pub(crate) fn told(&mut self, page: PageId, seen: Seen) {
         self.asked.remove(&page);
-        match &mut self.stage {
-            Stage::Sources(sources) => {
-                sources.left.remove(&page);
-                sources.heard.push((page, seen));
-            }
-            Stage::Choosing { plan, .. } => plan.seen(page.0, seen),
+        self.heard.push((page, seen));
+        if let Stage::Sources { left, .. } = &mut self.stage {
+            left.remove(&page);
         }
     }
 
     pub(crate) fn is_over(&self, limit_reached: bool) -> bool {
-        let done = matches!(self.stage, Stage::Choosing { done: true, .. });
-        self.loading.is_empty() && (limit_reached || (done && self.owed.is_empty()))
+        let done = matches!(self.stage, Stage::Here { rest: Rest::Done, .. });
+        let is_here = !matches!(self.stage, Stage::Away);
+        let all_loaded = self.owed.is_empty() && self.chosen.is_empty();
+        is_here && self.loading.is_empty() && (limit_reached || (done && all_loaded))
     }
 
-    /// What was left out, and the plan for its memory.
-    pub(crate) fn end(self) -> Option<(Skips, Box<SitePlan>)> {
-        match self.stage {
-            Stage::Choosing { plan, .. } => Some((Skips { reasons: plan.left_out() }, plan)),
-            Stage::Sources(_) => None,
-        }
+    /// What is left to do when the round is over: to tell the plan the last, and write it down.
+    pub(crate) fn end(self) -> PlanJob {
+        let plan = match self.stage {
+            Stage::Here { plan, .. } => Ok(plan),
+            Stage::Sources { map, .. } => Err(map),
+            Stage::Away => Err(Box::default()),
+        };
+        PlanJob::End { plan, heard: self.heard }
     }
 }
 
@@ -144,5 +157,43 @@ pub(crate) fn seen(outcome: Outcome, failures: u32, counts: bool) -> Seen {
         Outcome::Gone if failures <= 1 => Seen::Changed,
         Outcome::Changed | Outcome::Same | Outcome::NotModified | Outcome::Gone => Seen::Same,
         Outcome::Refused | Outcome::Failed => Seen::Failed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nenrin_structure::{AutoOptions, MappedSite, RoundsBy, SharedBeliefs, SiteMap};
+
+    use super::*;
+
+    fn plan() -> Box<SitePlan> {
+        let options = AutoOptions::default();
+        let site = MappedSite::new(SiteMap::default(), &[], &options).unwrap();
+        let shared = SharedBeliefs::new(&options);
+        Box::new(SitePlan::new(RoundsBy::Auto, site, |_| None, shared, options))
+    }
+
+    #[test]
+    fn a_page_visited_while_the_plan_was_away_is_not_asked_for_again() {
+        let survey = Survey { map: Box::default(), new: BTreeSet::new(), sources: BTreeSet::new() };
+        let mut planned = Planned::new(survey, 2);
+        assert!(planned.take_map().is_some() && planned.take_map().is_none());
+        planned.told(PageId(7), Seen::Changed);
+        planned.chose(plan(), vec![PageId(7), PageId(8)], Rest::Wait);
+        assert_eq!(planned.wanted(10, |_| false), [PageId(8)]);
+        let (_, choice) = planned.take_plan().unwrap();
+        assert_eq!((choice.heard, choice.most), (vec![(PageId(7), Seen::Changed)], 1));
+        assert!(!planned.is_over(true), "the plan is away");
+    }
+
+    #[test]
+    fn a_plan_that_waits_is_not_asked_again_before_it_can_be_told_anything() {
+        let survey = Survey { map: Box::default(), new: BTreeSet::new(), sources: BTreeSet::new() };
+        let mut planned = Planned::new(survey, 2);
+        assert!(planned.take_map().is_some());
+        planned.chose(plan(), vec![PageId(8)], Rest::Wait);
+        assert!(planned.take_plan().is_none());
+        planned.told(PageId(8), Seen::Same);
+        assert!(planned.take_plan().is_some());
     }
 }

@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use nenrin_state::{PageId, Round, RoundCounts, ServerId};
+use nenrin_state::{Outcome, PageId, Round, RoundCounts, Schedule, ServerId};
 use nenrin_structure::Seen;
 use nenrin_urls::CanonicalUrl;
 
@@ -8,6 +8,9 @@ use crate::planned::Planned;
 
 /// Redirects remembered to recognise loops.
 const REDIRECTS_KEPT: usize = 100_000;
+
+/// A page that is gone is looked for once in a quarter of a year at least.
+const GONE_REST_MAX_S: i64 = 90 * 86_400;
 
 /// A round under way.
 #[derive(Debug)]
@@ -106,4 +109,16 @@ impl RoundState {
         }
         None
     }
+}
+
+/// How long a page that was found gone several times in a row is left alone.
+pub(crate) fn gone_rest_s(
+    schedule: &Schedule,
+    outcome: Option<Outcome>,
+    failures: u32,
+) -> Option<i64> {
+    let Schedule::Rounds { period_s } = *schedule else { return None };
+    let rounds = (1_i64 << failures.saturating_sub(1).min(16)) - 1;
+    let rests = outcome == Some(Outcome::Gone) && failures > 1;
+    rests.then(|| rounds.saturating_mul(period_s).min(GONE_REST_MAX_S))
 }

@@ -5,7 +5,7 @@ mod world;
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use nenrin_crawl::{Crawl, CrawlOptions};
+use nenrin_crawl::{Crawl, CrawlOptions, Event, PlanWork};
 use nenrin_revisit::RevisitSettings;
 use nenrin_state::{Schedule, SiteId, State, site_structure};
 use nenrin_structure::{
@@ -252,6 +252,62 @@ fn a_round_taken_up_by_another_process_visits_nothing_twice() {
         assert_eq!(rounds.len(), 3);
         assert!(rounds[0].ended_s.is_some() && rounds[0].counts.visits() as usize == visits);
     }
+}
+
+/// A second round whose plan is not made yet, with another site beside it.
+fn waiting_for_its_plan(by: RoundsBy) -> (World, usize) {
+    let mut world = world(by, |_| {});
+    pass_round(&mut world, 0);
+    let mut other = nenrin_state::SiteConditions::new(vec![world::url("http://f.com/")]);
+    other.schedule = Schedule::Rounds { period_s: HOUR_MS / 1000 };
+    other.hints.signals = false;
+    world.state.add_site("f", &other, world.now_ms / 1000).unwrap();
+    world.hold_plans = true;
+    let from = world.asked.len();
+    world.tell_sites();
+    pass_round(&mut world, 1);
+    (world, from)
+}
+
+fn last_round(world: &World, site: u32) -> nenrin_state::Round {
+    world.state.rounds(Some(SiteId(site)), 1).unwrap().remove(0)
+}
+
+#[test]
+fn a_round_waits_for_its_plan_while_other_sites_go_on() {
+    for by in [RoundsBy::A, RoundsBy::B, RoundsBy::C, RoundsBy::Auto] {
+        let (mut world, from) = waiting_for_its_plan(by);
+        // The steps themselves make no plan: without the work that they hand out nothing is chosen.
+        let of_other = asked(&world, from);
+        assert!(of_other.len() > 20 && of_other.iter().all(|path| path == "/"), "{by}");
+        let waiting = last_round(&world, 1);
+        assert!(waiting.ended_s.is_none() && waiting.counts.visits() == 0, "{by}");
+        let meanwhile = world.state.rounds(Some(SiteId(2)), 10).unwrap();
+        let meanwhile = meanwhile.iter().filter(|round| round.started_s > waiting.started_s);
+        assert!(meanwhile.filter(|round| round.ended_s.is_some()).count() >= 3, "{by}");
+        assert_eq!(world.plans_held.len(), 1, "{by}");
+
+        world.hold_plans = false;
+        for work in std::mem::take(&mut world.plans_held) {
+            world.happen(Event::PlanDone(Box::new(work.carry_out())));
+        }
+        world.pass(BEGIN_MS + DAY_MS + 8 * HOUR_MS);
+        let ended = last_round(&world, 1);
+        assert!(ended.ended_s.is_some() && ended.counts.visits() > 0, "{by}");
+    }
+}
+
+#[test]
+fn a_round_whose_plan_cannot_be_made_visits_everything() {
+    let (mut world, from) = waiting_for_its_plan(RoundsBy::Auto);
+    for work in std::mem::take(&mut world.plans_held) {
+        world.happen(Event::PlanDone(Box::new(PlanWork::failed(work.round()))));
+    }
+    world.pass(BEGIN_MS + DAY_MS + 8 * HOUR_MS);
+    let mut visited = asked(&world, from);
+    visited.retain(|path| path != "/");
+    assert_eq!(visited.len(), DIRECTORIES * (MEMBERS + 1), "{visited:?}");
+    assert!(last_round(&world, 1).ended_s.is_some());
 }
 
 #[test]

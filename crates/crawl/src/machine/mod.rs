@@ -173,8 +173,9 @@ impl Crawl {
                 self.pages_loaded(now_ms, round, pages, servers);
             }
             Event::MapLoaded { round, map, servers } => {
-                self.map_loaded(now_ms, round, *map, servers);
+                self.map_loaded(now_ms, round, map, servers, &mut out);
             }
+            Event::PlanDone(done) => self.plan_done(now_ms, *done, &mut out),
             Event::ChosenLoaded { round, asked, pages, servers } => {
                 self.chosen_loaded(now_ms, round, &asked, pages, servers);
             }

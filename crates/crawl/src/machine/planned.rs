@@ -1,92 +1,138 @@
 //! Rounds that choose their pages (paper 000, and `structure`'s own plan): the map is loaded, a plan
-//! made of it, and pages are loaded as the plan asks for them.
+//! made of it, and pages are loaded as the plan asks for them. The work on maps and plans is handed
+//! out ([`PlanWork`]), because on a large site it takes longer than a step may.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use nenrin_fetch::http_date;
 use nenrin_state::{
-    Change, DuePage, KeptStructure, MappedPage, PageId, ServerRecord, SiteId, SitePages,
+    Change, DuePage, KeptStructure, PageId, RoundEnd, ServerId, ServerRecord, SiteId, SitePages,
 };
-use nenrin_structure::{AutoOptions, Evidence, Hint, MappedSite, SharedBeliefs, SitePlan};
-use nenrin_urls::{CanonicalUrl, Server};
 
-use super::{Crawl, rounds::gone_rest_s};
+use super::Crawl;
 use crate::{
     Command,
-    planned::{Planned, seen},
-    round::{RoundState, Scan},
+    planned::Planned,
+    planning::{Beginning, Choice, Ended, PlanDone, PlanJob, PlanResult, PlanWork, Survey},
+    round::Scan,
+    signals::Signals,
 };
 
 impl Crawl {
-    /// The site's map came: its round begins to choose, or visits everything if it is the first.
+    /// The site's map came: it is looked through before its round begins to choose.
     pub(super) fn map_loaded(
         &mut self,
         now_ms: i64,
         round: i64,
-        map: SitePages,
+        map: Box<SitePages>,
         servers: Vec<ServerRecord>,
+        out: &mut Vec<Command>,
     ) {
         self.meet_servers(now_ms, servers);
-        let Some(state) = self.rounds.values().find(|state| state.round.id == round) else {
-            return;
-        };
-        let site = state.round.site;
-        if !map.pages.iter().any(|page| was_known(page, round)) {
-            if let Some(state) = self.rounds.get_mut(&site) {
-                state.scan = Scan::At(None);
+        let Some(site) = self.site_of_round(round) else { return };
+        let sources = self.source_paths(site, &map);
+        hand_out(round, PlanJob::Survey { map, sources }, out);
+    }
+
+    fn site_of_round(&self, round: i64) -> Option<SiteId> {
+        self.rounds.values().map(|state| &state.round).find(|known| known.id == round)?.site.into()
+    }
+
+    /// What a site's servers are known to say, of those that say anything.
+    fn signals<'a>(
+        &'a self,
+        map: &'a SitePages,
+    ) -> impl Iterator<Item = (ServerId, &'a nenrin_urls::Server, &'a Signals)> {
+        map.servers.keys().filter_map(|&id| {
+            let state = self.servers.get(&id)?;
+            let signals = &state.learnt.signals;
+            (!signals.sources.is_empty()).then_some((id, &state.record.server, signals))
+        })
+    }
+
+    /// Where a site's sitemaps and feeds lie. Every round visits them, whichever way it chooses: how
+    /// far they can be believed is measured on what they say now.
+    fn source_paths(&self, site: SiteId, map: &SitePages) -> BTreeMap<ServerId, BTreeSet<String>> {
+        let heard = self.sites.get(&site).is_some_and(|site| site.conditions.hints.signals);
+        let signals = self.signals(map).filter(|_| heard);
+        let paths = signals.map(|(id, server, signals)| {
+            let own = signals.sources.keys().filter(|url| url.server() == *server);
+            (id, own.map(|url| url.path_and_query().to_owned()).collect())
+        });
+        paths.collect()
+    }
+
+    /// The driver did some work on a plan.
+    pub(super) fn plan_done(&mut self, now_ms: i64, done: PlanDone, out: &mut Vec<Command>) {
+        let Some(site) = self.site_of_round(done.round) else { return };
+        match done.result {
+            PlanResult::NothingKnown | PlanResult::NoPlan => self.visit_everything(site),
+            PlanResult::Surveyed(survey) => self.surveyed(site, survey),
+            PlanResult::Chosen { plan, pages, rest } => {
+                if let Some(planned) = self.round_plan(site) {
+                    planned.chose(plan, pages, rest);
+                }
             }
-            return;
+            PlanResult::Ended(ended) => self.choice_ended(now_ms, site, ended, out),
         }
-        let sources = self.sources(site, &map, round);
-        let new = map.pages.iter().filter(|page| page.visited_s.is_none()).map(|page| page.id);
-        let new: BTreeSet<PageId> = new.collect();
-        let ahead = (self.options.round_ahead * map.servers.len()).min(self.options.parallel);
+    }
+
+    fn visit_everything(&mut self, site: SiteId) {
+        if let Some(state) = self.rounds.get_mut(&site) {
+            state.planned = None;
+            state.scan = Scan::At(None);
+            state.ending = false;
+        }
+    }
+
+    fn surveyed(&mut self, site: SiteId, survey: Survey) {
+        let servers = survey.map.servers.len();
+        let ahead = (self.options.round_ahead * servers).min(self.options.parallel);
         if let Some(state) = self.rounds.get_mut(&site) {
             state.scan = Scan::Done { again: false };
-            state.planned = Some(Planned::new(map, new, sources, ahead));
+            state.planned = Some(Planned::new(survey, ahead));
         }
     }
 
-    /// Sitemaps and feeds of a site that are to be heard before a plan is made. Every round visits them,
-    /// whichever way it chooses: how far they can be believed is measured on what they say now.
-    fn sources(&self, site: SiteId, map: &SitePages, round: i64) -> BTreeSet<PageId> {
-        let heard = self.sites.get(&site).is_some_and(|site| site.conditions.hints.signals);
-        let untried = |page: &&MappedPage| heard && page.round != Some(round);
-        let is_source = |page: &&MappedPage| {
-            let state = self.servers.get(&page.id.server());
-            let state = state.filter(|state| !state.learnt.signals.sources.is_empty());
-            state.is_some_and(|state| {
-                let url = url_of(&state.record.server, page);
-                url.is_some_and(|url| state.learnt.signals.is_source(&url))
-            })
-        };
-        map.pages.iter().filter(untried).filter(is_source).map(|page| page.id).collect()
-    }
-
-    /// Asks for the pages that rounds have chosen.
+    /// Asks for the pages that a round has chosen, and lets it choose more.
     pub(super) fn load_chosen(&mut self, now_ms: i64, site: SiteId, out: &mut Vec<Command>) {
         let Some(state) = self.rounds.get_mut(&site).filter(|state| !state.page_limit_reached)
         else {
             return;
         };
-        let Some(map) = state.planned.as_mut().and_then(Planned::map_if_ready) else {
-            return self.load_wanted(site, out);
-        };
-        match self.plan(now_ms, site, &map) {
-            Some(plan) => {
-                if let Some(planned) = self.round_plan(site) {
-                    planned.choose(plan);
-                }
-                self.load_wanted(site, out);
-            }
-            // More pages than a plan takes: all of them are visited.
-            None => {
-                if let Some(state) = self.rounds.get_mut(&site) {
-                    state.planned = None;
-                    state.scan = Scan::At(None);
-                }
-            }
+        let Some(planned) = &mut state.planned else { return };
+        let round = state.round.id;
+        if let Some((map, choice)) = planned.take_map() {
+            self.begin_choice(now_ms, site, map, choice, out);
+        } else if let Some((plan, choice)) = planned.take_plan() {
+            hand_out(round, PlanJob::Choose { plan, choice }, out);
         }
+        self.load_wanted(site, out);
+    }
+
+    fn begin_choice(
+        &mut self,
+        now_ms: i64,
+        site: SiteId,
+        map: Box<SitePages>,
+        choice: Choice,
+        out: &mut Vec<Command>,
+    ) {
+        let (Some(state), Some(known)) = (self.rounds.get(&site), self.sites.get(&site)) else {
+            return;
+        };
+        let signals = self.signals(&map);
+        let signals = signals.map(|(id, server, signals)| (id, (server.clone(), signals.clone())));
+        let beginning = Beginning {
+            signals: signals.collect(),
+            map,
+            rounds_by: known.conditions.rounds_by,
+            schedule: known.conditions.schedule.clone(),
+            max_pages: known.conditions.max_pages,
+            wanted: state.wanted,
+            now_s: now_ms / 1000,
+        };
+        let beginning = Box::new(beginning);
+        hand_out(state.round.id, PlanJob::Begin { beginning, choice }, out);
     }
 
     fn round_plan(&mut self, site: SiteId) -> Option<&mut Planned> {
@@ -104,59 +150,26 @@ impl Crawl {
         }
     }
 
-    fn plan(&self, now_ms: i64, site: SiteId, map: &SitePages) -> Option<SitePlan> {
-        let state = self.rounds.get(&site)?;
-        let conditions = &self.sites.get(&site)?.conditions;
-        let round = state.round.id;
-        let rests = |page: &MappedPage| {
-            page.round != Some(round)
-                && gone_rest_s(&conditions.schedule, page.outcome, page.failures)
-                    .zip(page.visited_s)
-                    .is_some_and(|(rest_s, at_s)| !state.wanted && now_ms / 1000 < at_s + rest_s)
-        };
-        let budget = conditions.max_pages.map(|most| usize::try_from(most).unwrap_or(usize::MAX));
-        let options = AutoOptions { budget, ..AutoOptions::default() };
-        let shared = SharedBeliefs::from_bytes(&map.kept_of_all);
-        let shared = shared.unwrap_or_else(|_| SharedBeliefs::new(&options));
-        let mapped = MappedSite::new(map.map(|page| !rests(page)), &map.kept, &options);
-        let places: BTreeMap<i64, &MappedPage> =
-            map.pages.iter().map(|page| (page.id.0, page)).collect();
-        let evidence = |key: i64| {
-            let page = places.get(&key).filter(|page| was_known(page, round))?;
-            Some(self.evidence(page, round, &map.rounds_s))
-        };
-        let mut plan = SitePlan::new(conditions.rounds_by, mapped.ok()?, evidence, shared, options);
-        for page in map.pages.iter().filter(|page| page.round == Some(round)) {
-            if let Some(outcome) = page.outcome {
-                plan.seen(page.id.0, seen(outcome, page.failures, true));
+    /// What a round that chose has learnt is kept, and what it left out; then it ends.
+    fn choice_ended(
+        &mut self,
+        now_ms: i64,
+        site: SiteId,
+        ended: Option<Ended>,
+        out: &mut Vec<Command>,
+    ) {
+        let Some(state) = self.rounds.get_mut(&site) else { return };
+        let mut skips = None;
+        if let Some(ended) = ended {
+            for (site, bytes) in [(Some(site), ended.kept), (None, ended.kept_of_all)] {
+                let change = Change::Structure(KeptStructure { site, bytes });
+                out.push(Command::Commit { ticket: None, change });
             }
+            state.counts.skipped = ended.skips.pages();
+            skips = Some(ended.skips);
         }
-        Some(plan)
-    }
-
-    /// What is known of a page beside its place, as of the beginning of the round.
-    fn evidence(&self, page: &MappedPage, round: i64, rounds_s: &[i64]) -> Evidence {
-        let Some(visited_s) = page.visited_s.filter(|_| page.round != Some(round)) else {
-            return Evidence::default();
-        };
-        let modified_s = page.last_modified.as_deref().and_then(http_date::parse);
-        let since = rounds_s.len() - rounds_s.partition_point(|&begun_s| begun_s <= visited_s);
-        let signals = self.servers.get(&page.id.server()).and_then(|state| {
-            let signals = &state.learnt.signals;
-            let url = (!signals.sources.is_empty()).then(|| url_of(&state.record.server, page));
-            signals.says(&url??, visited_s)
-        });
-        Evidence {
-            age_at_last_visit_s: modified_s.map(|modified_s| visited_s - modified_s),
-            hint: match signals {
-                None => Hint::Silent,
-                Some(true) => Hint::SaysChanged,
-                Some(false) => Hint::SaysSame,
-            },
-            // The round under way is one of those that began since.
-            rounds_unseen: u32::try_from(since.saturating_sub(1)).unwrap_or(u32::MAX),
-            template: None,
-        }
+        let end = RoundEnd { round: state.round.id, site, at_s: now_ms / 1000, skips };
+        out.push(Command::Commit { ticket: None, change: Change::RoundEnd(end) });
     }
 
     /// Pages that a plan asked for came from the state.
@@ -186,28 +199,7 @@ impl Crawl {
     }
 }
 
-/// Ends a round that chose: what it learnt is kept, and what it left out.
-pub(super) fn end_choice(
-    state: &mut RoundState,
-    out: &mut Vec<Command>,
-) -> Option<nenrin_state::Skips> {
-    let (skips, plan) = state.planned.take()?.end()?;
-    let (bytes, shared) = plan.finish();
-    let site = Some(state.round.site);
-    for kept in
-        [KeptStructure { site, bytes }, KeptStructure { site: None, bytes: shared.to_bytes() }]
-    {
-        out.push(Command::Commit { ticket: None, change: Change::Structure(kept) });
-    }
-    state.counts.skipped = skips.pages();
-    Some(skips)
-}
-
-/// Whether a page was seen before this round.
-fn was_known(page: &MappedPage, round: i64) -> bool {
-    page.visits > 1 || (page.visits == 1 && page.round != Some(round))
-}
-
-fn url_of(server: &Server, page: &MappedPage) -> Option<CanonicalUrl> {
-    CanonicalUrl::parse(&format!("{server}{}", page.path)).ok()
+/// Hands out work on a round's plan.
+pub(super) fn hand_out(round: i64, job: PlanJob, out: &mut Vec<Command>) {
+    out.push(Command::Plan(Box::new(PlanWork { round, job })));
 }

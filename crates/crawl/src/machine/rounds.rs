@@ -1,22 +1,15 @@
 //! Rounds: when one begins, which of its pages are queued, when it is over.
 
 use nenrin_frontier::Pace;
-use nenrin_state::{
-    Change, DuePage, Outcome, Round, RoundEnd, Schedule, ServerRecord, Site, SiteId,
-};
+use nenrin_state::{Change, DuePage, Round, RoundEnd, Schedule, ServerRecord, Site, SiteId};
 
 use nenrin_structure::Seen;
 
-use super::{
-    Crawl, Door, SiteSchedule, planned::end_choice, servers::gives_up, weighing::LOOKS_MAX,
-};
+use super::{Crawl, Door, SiteSchedule, planned::hand_out, servers::gives_up, weighing::LOOKS_MAX};
 use crate::{
     Command, RoundReport,
-    round::{RoundState, Scan},
+    round::{RoundState, Scan, gone_rest_s},
 };
-
-/// A page that is gone is looked for once in a quarter of a year at least.
-const GONE_REST_MAX_S: i64 = 90 * 86_400;
 
 impl Crawl {
     pub(super) fn begin_round(&mut self, site: SiteId, out: &mut Vec<Command>) {
@@ -185,10 +178,14 @@ impl Crawl {
             if state.is_over() && !state.ending {
                 state.ending = true;
                 is_any_over = true;
-                let skips = end_choice(state, out);
                 let (round, site) = (state.round.id, state.round.site);
-                let end = RoundEnd { round, site, at_s: now_ms / 1000, skips };
-                out.push(Command::Commit { ticket: None, change: Change::RoundEnd(end) });
+                match state.planned.take() {
+                    Some(planned) => hand_out(round, planned.end(), out),
+                    None => {
+                        let end = RoundEnd { round, site, at_s: now_ms / 1000, skips: None };
+                        out.push(Command::Commit { ticket: None, change: Change::RoundEnd(end) });
+                    }
+                }
             }
         }
         // Whoever waits for the round may end right after it.
@@ -221,18 +218,6 @@ fn rests_while_gone(site: &Site, due: &DuePage, wanted: bool, now_ms: i64) -> bo
     let rest_s = gone_rest_s(&site.conditions.schedule, page.outcome, page.failures);
     let rests = |(rest_s, visited_s): (i64, i64)| now_ms / 1000 < visited_s + rest_s;
     !wanted && rest_s.zip(page.visited_s).is_some_and(rests)
-}
-
-/// How long a page that was found gone several times in a row is left alone.
-pub(super) fn gone_rest_s(
-    schedule: &Schedule,
-    outcome: Option<Outcome>,
-    failures: u32,
-) -> Option<i64> {
-    let Schedule::Rounds { period_s } = *schedule else { return None };
-    let rounds = (1_i64 << failures.saturating_sub(1).min(16)) - 1;
-    let rests = outcome == Some(Outcome::Gone) && failures > 1;
-    rests.then(|| rounds.saturating_mul(period_s).min(GONE_REST_MAX_S))
 }
 
 /// When a site's next round is due, if it is collected in rounds and not paused. One that was cut

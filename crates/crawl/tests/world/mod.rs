@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use nenrin_crawl::{
-    Answer, Command, Crawl, CrawlOptions, Event, FetchOrder, Fetched, FoundLink, LinkRole, Purpose,
-    load_near,
+    Answer, Command, Crawl, CrawlOptions, Event, FetchOrder, Fetched, FoundLink, LinkRole,
+    PlanWork, Purpose, load_near,
 };
 use nenrin_revisit::RevisitSettings;
 use nenrin_state::{Change, ContentMark, PageRecord, Schedule, SiteConditions, SqliteState, State};
@@ -30,6 +30,9 @@ pub(crate) struct World {
     pub(crate) links_read: usize,
     /// How often pages near a changed one were asked for.
     pub(crate) looked_near: usize,
+    /// Whether work on plans waits in `plans_held`.
+    pub(crate) hold_plans: bool,
+    pub(crate) plans_held: Vec<PlanWork>,
 }
 
 pub(crate) fn url(text: &str) -> CanonicalUrl {
@@ -65,6 +68,8 @@ impl World {
             revisions: BTreeMap::new(),
             links_read: 0,
             looked_near: 0,
+            hold_plans: false,
+            plans_held: Vec::new(),
         };
         world.tell_sites();
         world
@@ -121,6 +126,11 @@ impl World {
                 let servers = self.state.servers(&map.server_ids()).unwrap();
                 Some(Event::MapLoaded { round: round.id, map, servers })
             }
+            Command::Plan(work) if self.hold_plans => {
+                self.plans_held.push(*work);
+                None
+            }
+            Command::Plan(work) => Some(Event::PlanDone(Box::new(work.carry_out()))),
             Command::LoadPages { round, pages: asked } => {
                 let pages = self.state.load_pages(&round, &asked).unwrap();
                 let ids: Vec<_> = pages.iter().map(|due| due.page.id.server()).collect();

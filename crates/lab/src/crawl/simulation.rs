@@ -276,6 +276,10 @@ impl Simulation {
                 let event = Event::MapLoaded { round: round.id, map, servers };
                 self.later(0, Happening::Event(event));
             }
+            Command::Plan(work) => {
+                let done = Box::new(work.carry_out());
+                self.later(0, Happening::Event(Event::PlanDone(done)));
+            }
             Command::LoadPages { round, pages: asked } => {
                 let pages = self.state.load_pages(&round, &asked)?;
                 let servers = self.servers_of(pages.iter())?;
