@@ -270,4 +270,7 @@ fn an_import_that_is_killed_again_and_again_comes_to_the_same() {
         assert_eq!(exported(&nenrin, "killed.warc.gz"), expected);
     }
     nenrin.assert_sound();
+    // What was stored and not committed at a kill is no version of its own.
+    nenrin.run(&["reindex"]).expect(0);
+    assert_eq!(exported(&nenrin, "reindexed.warc.gz"), expected);
 }

@@ -157,3 +157,38 @@ fn past_rate(site: &Site, now: usize, page: PageRef) -> f64 {
         rounds.iter().filter(|&&visit| site.is_changed(visit, visit + 1, page.page)).count();
     if rounds.is_empty() { 0.0 } else { changed as f64 / rounds.len() as f64 }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::structure::methods::{Tally, count, sum, visits};
+    use crate::structure::prepared::prepare;
+    use crate::structure::synthetic::SyntheticWeb;
+
+    /// Coverage at A's visits once three rounds were learnt from: A's own, and that of `auto`.
+    fn at_visits_of_a(tops_announce: bool) -> (f64, f64) {
+        let web = SyntheticWeb { tops_announce, ..SyntheticWeb::default() };
+        let sites = prepare(&web.history()).unwrap();
+        let mut learner = AutoLearner::new(&sites, &AutoOptions::default());
+        let (mut own, mut auto) = (Tally::default(), Tally::default());
+        for from in 0..web.visits - 1 {
+            let by_a = visits(Method::A, &sites, from, from + 1);
+            let learns = from < 3;
+            let budget = if learns { Budget::Everything } else { Budget::Shared(by_a.len()) };
+            let visited = learner.round(&sites, from, from + 1, &budget);
+            if !learns {
+                own.add(sum(&count(&sites, from, from + 1, &by_a)));
+                auto.add(sum(&count(&sites, from, from + 1, &visited)));
+            }
+        }
+        (own.coverage(), auto.coverage())
+    }
+
+    #[test]
+    fn auto_finds_what_a_finds_where_tops_announce_and_more_where_they_do_not() {
+        let (own, auto) = at_visits_of_a(true);
+        assert!(auto > own - 0.02, "announcing: A {own}, auto {auto}");
+        let (own, auto) = at_visits_of_a(false);
+        assert!(auto > own, "silent: A {own}, auto {auto}");
+    }
+}

@@ -1,5 +1,6 @@
 //! What is kept between rounds: a server's beliefs, and those that all servers share.
 
+use crate::auto::calibration::{Calibration, SITUATIONS};
 use crate::auto::gaussian::Gaussian;
 use crate::auto::layout::{FEATURES, SHARED, SharedKind, is_guide, shared_kind, shared_prior_mean};
 use crate::auto::options::AutoOptions;
@@ -266,6 +267,8 @@ pub struct SharedBeliefs {
     /// How far levels spread on servers in general.
     pub(crate) spreads: [Spread; SPREADS],
     pub(crate) page_spread: SharedPageSpread,
+    /// How scores and outcomes agree, by situation.
+    pub(crate) calibration: [Calibration; SITUATIONS],
 }
 
 impl SharedBeliefs {
@@ -285,6 +288,7 @@ impl SharedBeliefs {
             effects: (0..SHARED).map(effect).collect(),
             spreads: [Spread::default(); SPREADS],
             page_spread: SharedPageSpread::default(),
+            calibration: [Calibration::new(options.calibration_variance); SITUATIONS],
         }
     }
 

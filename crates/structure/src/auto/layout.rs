@@ -11,7 +11,7 @@ const PLACES: usize = DEPTHS + 2 + 2 * LINK_STEPS + 2;
 pub(crate) const FEATURES: usize = PLACES + GUIDE_STATES;
 /// The same three for a server's top page and for guides below it: what stands above everything
 /// changes with anything, and tells less of each page.
-const GUIDE_STATES: usize = 6;
+pub(crate) const GUIDE_STATES: usize = 6;
 pub(crate) const OF_TOP_PAGE: usize = 3;
 pub(crate) const GUIDE_CHANGED: usize = PLACES;
 pub(crate) const GUIDE_SAME: usize = PLACES + 1;

@@ -49,6 +49,8 @@ pub struct AutoOptions {
     /// How many rounds of servers speak for each guess of how far pages stand apart, before
     /// anything was seen.
     pub page_spread_prior: f64,
+    /// How far the model's scores may be off in any one situation, before outcomes have shown it.
+    pub calibration_variance: f64,
     /// What kept beliefs lose in certainty from one round to the next.
     pub drift: f64,
     /// The round is over when the best chance falls below this.
@@ -81,6 +83,7 @@ impl Default for AutoOptions {
             spread_prior_rounds: 2.0,
             shared_spread_prior: 5.0,
             page_spread_prior: 1.0,
+            calibration_variance: 0.1,
             drift: 0.02,
             stop_below: 0.06,
             budget: None,

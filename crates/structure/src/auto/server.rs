@@ -8,9 +8,10 @@ use crate::auto::beliefs::{
     Beliefs, Level, SERVER_WEIGHT_MAX, SHARED_SHIFTS_KEPT, SHIFTS_KEPT, SPREADS, SharedBeliefs,
     Spread,
 };
+use crate::auto::calibration::situation;
 use crate::auto::cells::{Cells, GroupKind};
 use crate::auto::evidence::Evidence;
-use crate::auto::gaussian::{Gaussian, Lesson, Sum};
+use crate::auto::gaussian::{Gaussian, Lesson, Sum, normal_below};
 use crate::auto::layout::{GUIDE_CHANGED, GUIDE_SAME, GUIDE_UNSEEN, OF_TOP_PAGE};
 use crate::auto::options::AutoOptions;
 use crate::auto::page_spread::PageSpread;
@@ -201,10 +202,13 @@ impl ServerRound {
         if cells == 0 {
             return 0.0;
         }
-        let chance = guide.chance();
+        let chance = normal_below(self.put_right(page, guide, shared));
         let place = self.of_top_page(page);
         let (if_changed, if_same) = (guide.lesson(true), guide.lesson(false));
-        let worth = |sum: Sum| (sum.chance() - self.price).max(0.0);
+        let worth = |sum: Sum, effect: usize, leads: bool| {
+            let line = shared.calibration[situation(Some(effect), leads)];
+            (normal_below(line.score(sum.score())) - self.price).max(0.0)
+        };
         let mut gain = 0.0;
         for at in wards.take(WARDS_SAMPLED) {
             let cell = self.cells.ward_cell(at);
@@ -215,11 +219,14 @@ impl ServerRound {
             }
             let sum = self.unguided_sum(cell, shared).plus(self.own(head)).and(server);
             let common = self.common_variance(page, cell);
-            let after =
-                |effect, lesson| worth(self.with_guide(sum.after(common, lesson), effect, shared));
+            let leads = self.leads(head);
+            let after = |effect, lesson| {
+                worth(self.with_guide(sum.after(common, lesson), effect, shared), effect, leads)
+            };
             let known = chance * after(GUIDE_CHANGED + place, if_changed)
                 + (1.0 - chance) * after(GUIDE_SAME + place, if_same);
-            let now = worth(self.with_guide(sum, GUIDE_UNSEEN + place, shared));
+            let unseen = GUIDE_UNSEEN + place;
+            let now = worth(self.with_guide(sum, unseen, shared), unseen, leads);
             gain += (known - now).max(0.0) * f64::from(left.end - left.next);
         }
         let sampled = cells.clamp(1, WARDS_SAMPLED);
@@ -230,7 +237,26 @@ impl ServerRound {
     /// The score of a page by its own chance and by what it tells.
     fn value(&self, page: u32, server: Sum, shared: &SharedBeliefs) -> Option<f64> {
         let sum = self.page_sum(page, server, shared)?;
-        Some(sum.score() + self.guidance(page, sum, server, shared))
+        Some(self.put_right(page, sum, shared) + self.guidance(page, sum, server, shared))
+    }
+
+    /// A page's score, put right by how such scores and outcomes agreed so far.
+    fn put_right(&self, page: u32, sum: Sum, shared: &SharedBeliefs) -> f64 {
+        shared.calibration[self.situation(page)].score(sum.score())
+    }
+
+    fn situation(&self, page: u32) -> usize {
+        situation(self.guide_effect(self.cell_of[page as usize]), self.leads(page))
+    }
+
+    /// Whether pages stand under this one.
+    fn leads(&self, page: u32) -> bool {
+        !self.cells.wards(page).is_empty()
+    }
+
+    fn page_chance(&self, page: u32, server: Sum, shared: &SharedBeliefs) -> Option<f64> {
+        let sum = self.page_sum(page, server, shared)?;
+        Some(normal_below(self.put_right(page, sum, shared)))
     }
 
     fn page_sum(&self, page: u32, server: Sum, shared: &SharedBeliefs) -> Option<Sum> {
@@ -262,7 +288,7 @@ impl ServerRound {
 
     /// The chance that a page changed, as things stand.
     pub(crate) fn chance(&self, page: PageIndex, shared: &SharedBeliefs) -> Option<f64> {
-        self.page_sum(page.0, self.server_sum(), shared).map(Sum::chance)
+        self.page_chance(page.0, self.server_sum(), shared)
     }
 
     /// The chances of what is left, should the server as a whole be as usual: (chance, pages), from a
@@ -277,8 +303,8 @@ impl ServerRound {
             .filter_map(|at| {
                 let cell = &self.cells.cells[at];
                 let page = *self.cells.pages[..cell.end as usize].get(cell.next as usize)?;
-                let sum = self.page_sum(page, server, shared)?;
-                Some((sum.chance(), step as f64 * f64::from(cell.end - cell.next)))
+                let chance = self.page_chance(page, server, shared)?;
+                Some((chance, step as f64 * f64::from(cell.end - cell.next)))
             })
             .collect()
     }
@@ -367,6 +393,7 @@ impl ServerRound {
     /// What a probe teaches, to all that bears on the page.
     pub(crate) fn learn(&mut self, page: PageIndex, changed: bool, shared: &mut SharedBeliefs) {
         let Some(sum) = self.page_sum(page.0, self.server_sum(), shared) else { return };
+        shared.calibration[self.situation(page.0)].learn(sum.score(), changed);
         let lesson = sum.lesson(changed);
         let key = self.cells.cells[self.cell_of[page.at()] as usize].key;
         self.learnt = true;
@@ -461,7 +488,7 @@ impl ServerRound {
     pub(crate) fn expected_left(&self, shared: &SharedBeliefs) -> f64 {
         let server = self.server_sum();
         let left = self.cells.pages.iter().filter(|&&page| !self.asked[page as usize]);
-        left.filter_map(|&page| self.page_sum(page, server, shared)).map(Sum::chance).sum()
+        left.filter_map(|&page| self.page_chance(page, server, shared)).sum()
     }
 
     /// Ends the round: shifts are forgotten, but how far they went is learnt.

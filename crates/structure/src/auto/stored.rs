@@ -1,13 +1,17 @@
 //! Beliefs as bytes, for the state that outlives a restart.
 
 use crate::auto::beliefs::{Beliefs, PageBelief, SPREADS, SharedBeliefs, Spread};
+use crate::auto::calibration::{Calibration, SITUATIONS};
 use crate::auto::gaussian::Gaussian;
 use crate::auto::layout::{FEATURES, GUIDE_CHANGED, GUIDE_SAME, GUIDE_UNSEEN, OF_TOP_PAGE, SHARED};
+use crate::auto::options::AutoOptions;
 use crate::auto::page_spread::{GUESSES, PageSpread, SharedPageSpread};
 use crate::error::StructureError;
 
 const MAGIC: [u8; 4] = *b"nbl2";
-const SHARED_MAGIC: [u8; 4] = *b"nbs2";
+const SHARED_MAGIC: [u8; 4] = *b"nbs3";
+/// Written before scores were held against outcomes.
+const SECOND_SHARED_MAGIC: [u8; 4] = *b"nbs2";
 /// Written before it was learnt how far pages stand apart, and before servers shared spreads.
 const FIRST_MAGIC: [u8; 4] = *b"nbl1";
 const FIRST_SHARED_MAGIC: [u8; 4] = *b"nbs1";
@@ -57,6 +61,10 @@ impl SharedBeliefs {
         self.effects.iter().for_each(|&effect| put(&mut bytes, effect));
         put_spreads(&mut bytes, &self.spreads);
         put_guesses(&mut bytes, &self.page_spread.rounds);
+        for line in &self.calibration {
+            put(&mut bytes, line.slope);
+            put(&mut bytes, line.offset);
+        }
         bytes
     }
 
@@ -66,14 +74,15 @@ impl SharedBeliefs {
     /// When the bytes are damaged or of another format.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, StructureError> {
         let mut reader = Reader { bytes };
-        let first = match reader.take::<4>() {
-            Some(SHARED_MAGIC) => Some(false),
-            Some(FIRST_SHARED_MAGIC) => Some(true),
+        let format = match reader.take::<4>() {
+            Some(SHARED_MAGIC) => Some(3),
+            Some(SECOND_SHARED_MAGIC) => Some(2),
+            Some(FIRST_SHARED_MAGIC) => Some(1),
             _ => None,
         };
         let what = "not shared beliefs of this format";
-        first
-            .and_then(|first| reader.shared(first))
+        format
+            .and_then(|format| reader.shared(format))
             .ok_or(StructureError::DamagedBeliefs { server: "all".to_owned(), what })
     }
 }
@@ -123,15 +132,22 @@ impl Reader<'_> {
         (0..count).map(|_| self.effect()).collect()
     }
 
-    fn shared(&mut self, first: bool) -> Option<SharedBeliefs> {
-        let effects = self.features(first, SHARED)?;
+    fn shared(&mut self, format: u8) -> Option<SharedBeliefs> {
+        let effects = self.features(format == 1, SHARED)?;
         let (mut spreads, mut page_spread) = Default::default();
-        if !first {
+        if format > 1 {
             spreads = self.spreads(SPREADS)?;
             page_spread = SharedPageSpread { rounds: self.guesses()? };
             page_spread.rounds.iter().all(|&rounds| rounds >= 0.0).then_some(())?;
         }
-        Some(SharedBeliefs { effects, spreads, page_spread })
+        let unknown = Calibration::new(AutoOptions::default().calibration_variance);
+        let mut calibration = [unknown; SITUATIONS];
+        if format > 2 {
+            for line in &mut calibration {
+                *line = Calibration { slope: self.effect()?, offset: self.effect()? };
+            }
+        }
+        Some(SharedBeliefs { effects, spreads, page_spread, calibration })
     }
 
     /// Effects that begin with those of a page's place and guide; the first format had none for
@@ -188,7 +204,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::auto::options::AutoOptions;
 
     fn some_beliefs() -> Beliefs {
         let options = AutoOptions::default();
@@ -235,6 +250,18 @@ mod tests {
         let shared = [&FIRST_SHARED_MAGIC[..], &counted(SHARED - later)].concat();
         let shared = SharedBeliefs::from_bytes(&shared).unwrap();
         assert_eq!(shared.effects.last().unwrap().mean, (SHARED - later) as f32);
+    }
+
+    #[test]
+    fn shared_beliefs_from_before_scores_were_held_against_outcomes_are_read() {
+        let mut shared = SharedBeliefs::new(&AutoOptions::default());
+        shared.effects[3].mean = 0.7;
+        let mut bytes = shared.to_bytes();
+        bytes.truncate(bytes.len() - 16 * SITUATIONS);
+        bytes[..4].copy_from_slice(&SECOND_SHARED_MAGIC);
+        assert_eq!(SharedBeliefs::from_bytes(&bytes).unwrap(), shared);
+        bytes[..4].copy_from_slice(&SHARED_MAGIC);
+        assert!(SharedBeliefs::from_bytes(&bytes).is_err());
     }
 
     #[test]
