@@ -327,7 +327,10 @@ impl<'a, 's> FrameWriter<'a, 's> {
             Class::Other => filled + bytes > OTHER_FRAME_BYTES,
             Class::Html | Class::Text if self.page_begins.contains(digest) => {
                 let reading_bytes = filled as u64 * self.frame.entries.len() as u64;
-                filled >= target - target / 4 || reading_bytes >= self.options.frame_reading_bytes
+                // Feeds and scripts repeat each other more than a prefix can hold.
+                let is_slow =
+                    self.class == Class::Html && reading_bytes >= self.options.frame_reading_bytes;
+                filled >= target - target / 4 || is_slow
             }
             Class::Html | Class::Text => filled + bytes > target * 2 + target / 4,
         }

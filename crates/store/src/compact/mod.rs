@@ -44,7 +44,7 @@ pub struct CompactOptions {
     /// Raw bytes in a frame: larger ones are smaller in sum and slower to read one page from. On
     /// average half of one is decoded for a page, but most of it is copied from a few places.
     pub frame_bytes: usize,
-    /// Raw bytes of a frame times its bodies: what is decoded when each of them is read. Many
+    /// Raw bytes of a frame of HTML times its bodies: what is decoded when each of them is read. Many
     /// small pages make a smaller frame than few large ones, for which its end costs as much
     /// and saves less.
     pub frame_reading_bytes: u64,

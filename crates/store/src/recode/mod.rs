@@ -27,13 +27,12 @@ const MAX_PLAIN_BYTES: usize = 32 << 20;
 /// A picture that will take longer to give back is slow. Bytes say how long, not the clock, so
 /// that an archive comes out the same on a busy machine.
 const QUICK: Duration = Duration::from_micros(4800);
-/// What a kilobyte takes to give back, as seen on a busy machine (docs/benchmarks.md).
+/// About what a kilobyte takes to give back (docs/benchmarks.md).
 const JPEG_US_PER_KB: u64 = 100;
 /// It takes twice this, but a GIF is recoded while collecting, when nothing can be chosen yet, and
 /// few are large: this lets those up to 120 KiB pass.
 const GIF_US_PER_KB: u64 = 40;
-/// A PNG takes its time by what comes in, and by its rows, which are filtered and deflated again.
-const PNG_US_PER_KB: u64 = 0;
+/// A PNG takes its time by its rows, which are filtered and deflated again.
 const PNG_ROWS_US_PER_KB: u64 = 6;
 
 /// How a body was rewritten.
@@ -75,9 +74,7 @@ impl Recoding {
         let kb = |bytes: usize, us: u64| Duration::from_micros(bytes as u64 * us / 1024);
         Some(match self {
             Self::Jpeg => kb(body.len(), JPEG_US_PER_KB),
-            Self::Png | Self::PngRows => {
-                kb(body.len(), PNG_US_PER_KB) + kb(rows::pixel_bytes(body)?, PNG_ROWS_US_PER_KB)
-            }
+            Self::Png | Self::PngRows => kb(rows::pixel_bytes(body)?, PNG_ROWS_US_PER_KB),
             Self::Gif | Self::GifPixels | Self::GifWays => kb(body.len(), GIF_US_PER_KB),
             Self::Gzip => Duration::ZERO,
         })
