@@ -187,7 +187,9 @@ fn open_store(folder: &Path, read_only: bool, is_hasty: bool) -> anyhow::Result<
     if is_hasty {
         options.level = HASTY_LEVEL;
         options.first_level = HASTY_LEVEL;
+        options.steps.block_in_time = false;
         options.steps.block_in_space = false;
+        options.recode_gifs = false;
         options.keeps_packed = true;
         packs = Arc::new(GatheringBackend::new(packs, HASTY_WRITE_BYTES));
     }

@@ -1,8 +1,8 @@
 use std::io::IsTerminal;
 
 use indicatif::ProgressBar;
-use nenrin_state::VersionRow;
-use nenrin_store::{CompactOptions, StoreError};
+use nenrin_state::{VersionQuery, VersionRow};
+use nenrin_store::{CompactOptions, StoreError, VersionHead, VersionId};
 use serde_json::json;
 
 use super::{Context, sites};
@@ -17,6 +17,8 @@ use crate::{
 
 /// Damaged places told to people; all of them stand in the JSON answer.
 const DAMAGE_SHOWN: usize = 20;
+/// Versions of one page in one second that another is compared with.
+const SAME_SECOND_MAX: usize = 1000;
 
 /// `nenrin stats`.
 pub(super) fn stats(context: &Context) -> anyhow::Result<Exit> {
@@ -169,6 +171,29 @@ fn missing_versions(archive: &Archive) -> anyhow::Result<Vec<String>> {
         .collect())
 }
 
+/// Whether the very same version is listed already. A process that was killed between storing and
+/// committing has done both again since, and what it stored first must not become a second version.
+fn is_listed_under_another_number(archive: &Archive, head: &VersionHead) -> anyhow::Result<bool> {
+    let at_s = head.visited_at_s;
+    let then = VersionQuery { from_s: at_s, to_s: at_s, limit: SAME_SECOND_MAX };
+    for (url, row) in archive.state.versions(&head.url.key(), then)? {
+        let may_be_same = url == head.url
+            && row.version != head.id.0
+            && row.status == head.status
+            && row.bytes == head.body_bytes;
+        if !may_be_same {
+            continue;
+        }
+        match archive.store.head(VersionId(row.version)) {
+            Ok(listed) if listed.digest == head.digest => return Ok(true),
+            // What is listed may be lost; then this one takes its place.
+            Ok(_) | Err(StoreError::Damaged { .. } | StoreError::NotFound { .. }) => {}
+            Err(other) => return Err(other.into()),
+        }
+    }
+    Ok(false)
+}
+
 /// `nenrin reindex`.
 pub(super) fn reindex(context: &Context) -> anyhow::Result<Exit> {
     let archive = context.open(Access::Rebuild)?;
@@ -184,6 +209,9 @@ pub(super) fn reindex(context: &Context) -> anyhow::Result<Exit> {
             versions += 1;
             bar.inc(1);
             let mut adopt = || -> anyhow::Result<bool> {
+                if is_listed_under_another_number(&archive, &head)? {
+                    return Ok(false);
+                }
                 let site = match known.get(&head.group) {
                     Some(&site) => site,
                     None => {

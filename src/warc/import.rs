@@ -1,7 +1,7 @@
 //! Captures become versions with their dates, whatever the order in which they come.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     hash::{DefaultHasher, Hash, Hasher},
     sync::{OnceLock, mpsc},
 };
@@ -12,6 +12,7 @@ use nenrin_urls::CanonicalUrl;
 use super::{
     capture::RawCapture,
     reading::{Found, Taking, read_all},
+    revisits::{Revisits, has_visits},
     room::Room,
     source::Source,
     spawn,
@@ -36,7 +37,7 @@ const TOGETHER_BYTES: u64 = 1 << 20;
 /// As many of those may wait for a storer, which waits now and then while others write.
 const WAITING: usize = 128;
 /// And so many for the commit: storing goes on while one is made.
-const TOLD_WAITING: usize = 128;
+pub(super) const TOLD_WAITING: usize = 128;
 /// Threads that check, compress and store captures.
 const STORERS_MAX: usize = 8;
 /// Visits that may be on their way to their commit: a batch that is filled, one that is being
@@ -83,7 +84,7 @@ pub(crate) fn import(
 ) -> anyhow::Result<Imported> {
     let room = Room::new();
     let the_site = OnceLock::new();
-    let mut importer = Importer::new(archive);
+    let mut importer = Importer::new(archive)?;
     std::thread::scope(|scope| {
         let (sender, told) = mpsc::sync_channel(TOLD_WAITING);
         let (room, the_site) = (&room, &the_site);
@@ -108,7 +109,8 @@ pub(crate) fn import(
             });
         }
         spawn(scope, "warc deal", move || {
-            let mut dealing = Dealing { site, the_site, storers, told: sender };
+            let others = Vec::new();
+            let mut dealing = Dealing { site, the_site, storers, others, told: sender };
             read_all(sources, room, (threads, is_trusting), &mut dealing);
         });
         let (ahead, wanted) = mpsc::sync_channel(1);
@@ -120,7 +122,8 @@ pub(crate) fn import(
         room.close();
         taken
     })?;
-    importer.revisits(sources)?;
+    importer.batch_visits = BATCH;
+    importer.revisits(sources, &the_site)?;
     Ok(importer.imported)
 }
 
@@ -140,6 +143,8 @@ struct Dealing<'a> {
     site: &'a mut (dyn FnMut(&CanonicalUrl) -> anyhow::Result<SiteId> + Send),
     the_site: &'a OnceLock<SiteId>,
     storers: Vec<Hand>,
+    /// What was found beside captures and not told yet.
+    others: Vec<anyhow::Result<Told>>,
     told: mpsc::SyncSender<Vec<anyhow::Result<Told>>>,
 }
 
@@ -167,6 +172,12 @@ impl Hand {
     }
 }
 
+impl Dealing<'_> {
+    fn tell_others(&mut self) -> Option<()> {
+        self.told.send(std::mem::take(&mut self.others)).ok()
+    }
+}
+
 impl Taking for Dealing<'_> {
     fn capture(&mut self, capture: RawCapture) -> Option<()> {
         if self.the_site.get().is_none() {
@@ -179,19 +190,28 @@ impl Taking for Dealing<'_> {
                 }
             }
         }
-        let mut hasher = DefaultHasher::new();
-        capture.url.as_str().hash(&mut hasher);
-        let storer = hasher.finish() as usize % self.storers.len();
+        let storer = url_hash(&capture.url) as usize % self.storers.len();
         self.storers[storer].add(capture)
     }
 
     fn other(&mut self, found: Found) -> Option<()> {
-        self.told.send(vec![Ok(Told::Found(found))]).ok()
+        self.others.push(Ok(Told::Found(found)));
+        if self.others.len() < TOGETHER {
+            return Some(());
+        }
+        self.tell_others()
     }
 
     fn hold_nothing(&mut self) -> Option<()> {
-        self.storers.iter_mut().try_for_each(Hand::deal)
+        self.storers.iter_mut().try_for_each(Hand::deal)?;
+        if self.others.is_empty() { Some(()) } else { self.tell_others() }
     }
+}
+
+fn url_hash(url: &CanonicalUrl) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    url.as_str().hash(&mut hasher);
+    hasher.finish()
 }
 
 /// Commits what was stored.
@@ -199,16 +219,13 @@ pub(super) struct Importer<'a> {
     pub(super) archive: &'a Archive,
     pub(super) site: Option<SiteId>,
     pub(super) imported: Imported,
-    /// File and offset of every revisit record.
-    pub(super) revisits: Vec<(u32, u64)>,
-    /// Stores the versions that revisits stand for.
-    pub(super) storer: Storer<'a>,
+    pub(super) revisits: Revisits,
+    /// Something was visited before the import began.
+    pub(super) has_older_visits: bool,
     visits: Vec<Pending>,
     visits_bytes: u64,
     /// So many are committed together.
     batch_visits: usize,
-    /// Unchanged visits that are not committed yet.
-    pub(super) unchanged: BTreeSet<(CanonicalUrl, i64)>,
     /// Asks for what is stored to be made durable.
     ahead: Option<mpsc::SyncSender<()>>,
     /// Bytes stored since it was asked.
@@ -216,20 +233,19 @@ pub(super) struct Importer<'a> {
 }
 
 impl<'a> Importer<'a> {
-    fn new(archive: &'a Archive) -> Self {
-        Self {
+    fn new(archive: &'a Archive) -> anyhow::Result<Self> {
+        Ok(Self {
             archive,
             site: None,
             imported: Imported::default(),
-            revisits: Vec::new(),
-            storer: Storer::new(archive),
+            revisits: Revisits::default(),
+            has_older_visits: has_visits(archive)?,
             visits: Vec::new(),
             visits_bytes: 0,
             batch_visits: BATCH,
-            unchanged: BTreeSet::new(),
             ahead: None,
             ahead_bytes: 0,
-        }
+        })
     }
 
     fn take_all(
@@ -239,12 +255,24 @@ impl<'a> Importer<'a> {
         (room, all_bytes): (&Room, u64),
         tell: &mut dyn FnMut(u64),
     ) -> anyhow::Result<()> {
+        self.hear_all(the_site, told, &mut |importer| {
+            let read_bytes = room.read_bytes();
+            importer.batch_visits = batch_visits(importer.imported.versions, read_bytes, all_bytes);
+            tell(read_bytes);
+        })
+    }
+
+    /// Takes in what is told until nobody tells any more, and commits all of it.
+    pub(super) fn hear_all(
+        &mut self,
+        the_site: &OnceLock<SiteId>,
+        told: mpsc::Receiver<Vec<anyhow::Result<Told>>>,
+        after_each: &mut dyn FnMut(&mut Self),
+    ) -> anyhow::Result<()> {
         for told in told {
             self.site = the_site.get().copied();
             told.into_iter().try_for_each(|told| self.hear(told?))?;
-            let read_bytes = room.read_bytes();
-            self.batch_visits = batch_visits(self.imported.versions, read_bytes, all_bytes);
-            tell(read_bytes);
+            after_each(self);
         }
         self.commit()
     }
@@ -253,9 +281,7 @@ impl<'a> Importer<'a> {
         match told {
             Told::Visit(pending) => return self.remember(*pending),
             Told::Known => self.imported.known += 1,
-            Told::Found(Found::Revisit { source, offset }) => {
-                self.revisits.push((source as u32, offset));
-            }
+            Told::Found(Found::Revisit(revisit)) => self.revisits.add(*revisit),
             Told::Found(Found::Skipped(why)) => {
                 let is_new = !self.imported.skipped.contains_key(&why);
                 let is_many = self.imported.skipped.len() >= KINDS_KEPT;
@@ -267,7 +293,7 @@ impl<'a> Importer<'a> {
         Ok(())
     }
 
-    pub(super) fn trouble(&mut self, what: String) {
+    fn trouble(&mut self, what: String) {
         tracing::warn!("not imported: {what}");
         self.imported.damaged += 1;
         if self.imported.troubles.len() < TROUBLES_KEPT {
@@ -275,12 +301,14 @@ impl<'a> Importer<'a> {
         }
     }
 
-    pub(super) fn remember(&mut self, pending: Pending) -> anyhow::Result<()> {
+    fn remember(&mut self, pending: Pending) -> anyhow::Result<()> {
         if let Some((put, _)) = &pending.version {
             self.imported.versions += 1;
             self.imported.body_bytes += pending.body_bytes;
             self.imported.stored_bytes += put.new_bytes;
             self.ahead_bytes += put.new_bytes;
+        } else {
+            self.imported.unchanged += 1;
         }
         if self.ahead_bytes >= AHEAD_BYTES && self.ahead.is_some() {
             self.ahead_bytes = 0;
@@ -295,12 +323,12 @@ impl<'a> Importer<'a> {
         }
     }
 
-    pub(super) fn commit(&mut self) -> anyhow::Result<()> {
-        let visits = std::mem::take(&mut self.visits);
+    fn commit(&mut self) -> anyhow::Result<()> {
+        let mut visits = std::mem::take(&mut self.visits);
         self.visits_bytes = 0;
-        self.unchanged.clear();
         let Some(site) = self.site.filter(|_| !visits.is_empty()) else { return Ok(()) };
         self.archive.store.sync()?;
+        page_by_page(&mut visits);
         let first_s = visits.iter().map(|p| p.at_s).min().unwrap_or_default();
         let taken = visits.into_iter().map(|pending| {
             let url = pending.url.clone();
@@ -309,6 +337,16 @@ impl<'a> Importer<'a> {
         self.archive.state.take_in(taken.collect(), first_s)?;
         Ok(())
     }
+}
+
+/// Brings the visits of each page together, to where the first of them stands, so that they are
+/// written together. Their order among themselves stays.
+fn page_by_page(visits: &mut [Pending]) {
+    let mut first_places = BTreeMap::new();
+    for (place, visit) in visits.iter().enumerate() {
+        first_places.entry(url_hash(&visit.url)).or_insert(place);
+    }
+    visits.sort_by_cached_key(|visit| first_places.get(&url_hash(&visit.url)).copied());
 }
 
 /// At most half of the visits that seem to be left.

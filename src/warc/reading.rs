@@ -6,6 +6,7 @@ use nenrin_warc::{Paired, Pairing, RecordType, WarcError, request_method};
 
 use super::{
     capture::{Examined, RawCapture},
+    revisits::Revisit,
     room::Room,
     source::{MAX_BLOCK_BYTES, Source},
     stretches::{Read, Reading, STRETCH_BYTES},
@@ -16,8 +17,8 @@ const MAX_SCHEME_CHARS: usize = 20;
 
 /// What was found in a file beside captures.
 pub(crate) enum Found {
-    /// A revisit record, read again once all captures are in.
-    Revisit { source: usize, offset: u64 },
+    /// A revisit record, looked at once all captures are in.
+    Revisit(Box<Revisit>),
     /// A record of a kind that is not imported, and why in a word.
     Skipped(String),
     /// A record that could not be read.
@@ -133,8 +134,11 @@ impl Judging<'_> {
             return skipped(&format!("{method} request"));
         }
         if record.kind == RecordType::Revisit {
-            let (source, offset) = (self.number, record.offset);
-            return Ok(Judged::Other(Found::Revisit { source, offset }));
+            let found = match Revisit::of(self.number, record) {
+                Ok(revisit) => Found::Revisit(Box::new(revisit)),
+                Err(reason) => Found::Damaged(self.source.damage(record.offset, &reason)),
+            };
+            return Ok(Judged::Other(found));
         }
         if record.fields.get("WARC-Segment-Number").is_some() {
             return Err("it is cut into segments".to_owned());

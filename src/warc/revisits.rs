@@ -1,115 +1,332 @@
 //! The second pass of an import: what revisit records stand for.
+//!
+//! Their order in the files means nothing: they are taken page by page, each page's in the order of
+//! time, so that what is known of a page is looked up once. One thread decides while another
+//! commits.
 
-use nenrin_state::{Outcome, PageRecord, PageUpdate, SiteId, VersionQuery, VersionRow, VisitRow};
-use nenrin_store::{NewVersion, Packing, VersionId};
+use std::{
+    collections::BTreeSet,
+    sync::{OnceLock, mpsc},
+};
+
+use nenrin_state::{
+    Outcome, PageRecord, PageUpdate, SiteId, VersionQuery, VersionRow, VisitFilter, VisitRow,
+};
+use nenrin_store::{NewVersion, Packing, VersionHead, VersionId};
 use nenrin_urls::CanonicalUrl;
-use nenrin_warc::{Record, RevisitProfile, digest_matches, parse_date, split_message, status};
+use nenrin_warc::{
+    Record, RecordReader, RevisitProfile, digest_matches, parse_date, split_message, status,
+};
 
 use super::{
-    import::Importer,
-    source::Source,
-    storer::{Pending, kept},
+    import::{Importer, TOLD_WAITING},
+    reading::Found,
+    source::{Part, Source},
+    spawn,
+    storer::{Pending, Storer, Told, kept},
     unchanged::revisits,
 };
+use crate::archive::Archive;
 
 /// Versions of a page that are looked at for the original of a revisit without a date.
 const ORIGINALS_MAX: usize = 64;
+/// Versions and visits of a page that are held while its revisits are looked at; where there are
+/// more, they are looked up one by one.
+const HELD_MAX: usize = 10_000;
+/// Memory for revisits that were read. Of those that are more only the place is kept, and they are
+/// read again.
+const AT_HAND_BYTES: usize = 12 << 20;
+/// What one takes beside its URL.
+const REVISIT_BYTES: usize = 96;
+/// Revisits that are read again and looked at together.
+const AGAIN_TOGETHER: usize = 50_000;
+/// Decisions that go to the committing thread together.
+const TOGETHER: usize = 128;
 
-impl Importer<'_> {
-    /// The second pass: every capture is in, so a revisit finds its original wherever it lay.
-    pub(super) fn revisits(&mut self, sources: &[Source]) -> anyhow::Result<()> {
-        let revisits = std::mem::take(&mut self.revisits);
-        let mut open: Option<(u32, _)> = None;
-        for (source, offset) in revisits {
-            if open.as_ref().is_none_or(|(number, _)| *number != source) {
-                open = Some((source, sources[source as usize].reader()?));
-            }
-            let Some((_, reader)) = &mut open else { continue };
-            reader.seek(offset)?;
-            let Some(record) = reader.next_record()? else { continue };
-            if let Err(reason) = self.revisit(&record)? {
-                let name = sources[source as usize].name();
-                self.trouble(format!("{name}: the revisit at byte {offset}: {reason}"));
-            }
-        }
-        self.commit()
-    }
+/// A revisit record, as far as it must be known of most. Where more is wanted it is read again.
+pub(crate) struct Revisit {
+    source: u32,
+    offset: u64,
+    url: Box<str>,
+    at_s: i64,
+    /// The date of what it repeats, if that was at the same URL.
+    original_s: Option<i64>,
+    outcome: Outcome,
+    status: u16,
+}
 
-    fn revisit(&mut self, record: &Record) -> anyhow::Result<Result<(), String>> {
+impl Revisit {
+    pub(crate) fn of(source: usize, record: &Record) -> Result<Self, String> {
         let url = record.target_uri().and_then(|uri| CanonicalUrl::parse(uri).ok());
         let (Some(url), Some(at_s)) = (url, record.date_s()) else {
-            return Ok(Err("it has no URL or date that can be read".to_owned()));
+            return Err("it has no URL or date that can be read".to_owned());
         };
-        let profile = record.fields.get("WARC-Profile").and_then(RevisitProfile::of);
-        let Some(original) = self.original(record, &url, at_s)? else {
-            return Ok(Err(format!(
-                "what {url} is said to repeat is neither in the files nor in the archive"
-            )));
-        };
-        if self.site.is_none() {
-            self.site = Some(SiteId(original.group));
-        }
-        let page = self.archive.state.page(&url)?;
-        let (outcome, usual) = match profile {
+        let field = |name: &str| record.fields.get(name);
+        let (outcome, usual) = match field("WARC-Profile").and_then(RevisitProfile::of) {
             Some(RevisitProfile::NotModified) => (Outcome::NotModified, 304),
             _ => (Outcome::Same, 200),
         };
-        let current = self.as_of(&url, at_s)?;
-        let is_unchanged = match &current {
-            Some(row) => self.archive.store.head(VersionId(row.version))?.digest == original.digest,
-            None => false,
-        };
-        if let Some(unchanged) = current.filter(|_| is_unchanged) {
-            let is_known = self.unchanged.contains(&(url.clone(), at_s))
-                || !self.unchanged_at(&url, at_s)?.is_empty();
-            if is_known {
-                self.imported.known += 1;
-                return Ok(Ok(()));
-            }
-            self.imported.unchanged += 1;
-            self.unchanged.insert((url.clone(), at_s));
-            let mark = page.as_ref().and_then(|page| page.mark);
-            let pending = Pending {
-                at_s,
-                status: status(&record.block).unwrap_or(usual),
-                outcome,
-                body_bytes: 0,
-                update: PageUpdate { bytes: unchanged.bytes, ..kept(page.as_ref(), mark) },
-                version: None,
-                url,
-            };
-            return self.remember(pending).map(Ok);
+        let is_own = field("WARC-Refers-To-Target-URI") == record.target_uri()
+            || refers_to(record).is_none_or(|target| target == url);
+        Ok(Self {
+            source: source as u32,
+            offset: record.offset,
+            url: url.as_str().into(),
+            at_s,
+            original_s: field("WARC-Refers-To-Date").and_then(parse_date).filter(|_| is_own),
+            outcome,
+            status: status(&record.block).unwrap_or(usual),
+        })
+    }
+
+    fn place(&self) -> (u32, u64) {
+        (self.source, self.offset)
+    }
+}
+
+/// The URL of what a revisit repeats, if one is named.
+fn refers_to(record: &Record) -> Option<CanonicalUrl> {
+    let uri = record.fields.get("WARC-Refers-To-Target-URI")?;
+    CanonicalUrl::parse(uri.trim_matches(['<', '>'])).ok()
+}
+
+/// The revisit records of all files.
+#[derive(Default)]
+pub(super) struct Revisits {
+    at_hand: Vec<Revisit>,
+    at_hand_bytes: usize,
+    /// File and offset of those that are read again.
+    places: Vec<(u32, u64)>,
+}
+
+impl Revisits {
+    pub(super) fn add(&mut self, revisit: Revisit) {
+        let bytes = REVISIT_BYTES + revisit.url.len();
+        if self.at_hand_bytes + bytes > AT_HAND_BYTES {
+            return self.places.push(revisit.place());
         }
-        self.repeated(record, &url, at_s, page, original).map(Ok)
+        self.at_hand_bytes += bytes;
+        self.at_hand.push(revisit);
+    }
+}
+
+impl Importer<'_> {
+    /// The second pass: every capture is in, so a revisit finds its original wherever it lay.
+    pub(super) fn revisits(
+        &mut self,
+        sources: &[Source],
+        the_site: &OnceLock<SiteId>,
+    ) -> anyhow::Result<()> {
+        let Revisits { at_hand, places, .. } = std::mem::take(&mut self.revisits);
+        let mut resolver = Resolver::new(self.archive, sources, the_site);
+        // Where no visit was logged before, all that are logged now have versions.
+        resolver.may_be_known = self.has_older_visits;
+        self.resolve(&mut resolver, at_hand)?;
+        resolver.may_be_known = true;
+        for places in places.chunks(AGAIN_TOGETHER) {
+            let again = resolver.read_again(places)?;
+            self.resolve(&mut resolver, again)?;
+        }
+        Ok(())
+    }
+
+    /// Decides on revisits and commits what comes of them.
+    fn resolve(
+        &mut self,
+        resolver: &mut Resolver<'_>,
+        revisits: Vec<Revisit>,
+    ) -> anyhow::Result<()> {
+        let the_site = resolver.the_site;
+        std::thread::scope(|scope| {
+            let (sender, told) = mpsc::sync_channel(TOLD_WAITING);
+            spawn(scope, "warc revisit", move || resolver.all(revisits, &sender));
+            self.hear_all(the_site, told, &mut |_| {})
+        })
+    }
+}
+
+/// Decides what revisits stand for.
+struct Resolver<'a> {
+    archive: &'a Archive,
+    sources: &'a [Source],
+    the_site: &'a OnceLock<SiteId>,
+    /// Stores the versions that revisits stand for.
+    storer: Storer<'a>,
+    /// The file that was last read again.
+    open: Option<(u32, RecordReader<Part>)>,
+    /// Unchanged visits may have been taken in before.
+    may_be_known: bool,
+}
+
+impl<'a> Resolver<'a> {
+    fn new(archive: &'a Archive, sources: &'a [Source], the_site: &'a OnceLock<SiteId>) -> Self {
+        let storer = Storer::new(archive);
+        Self { archive, sources, the_site, storer, open: None, may_be_known: true }
+    }
+
+    fn read_again(&mut self, places: &[(u32, u64)]) -> anyhow::Result<Vec<Revisit>> {
+        let mut revisits = Vec::with_capacity(places.len());
+        for &(source, offset) in places {
+            // It was one when its place was noted.
+            let record = self.record(source, offset)?;
+            revisits.extend(record.and_then(|record| Revisit::of(source as usize, &record).ok()));
+        }
+        Ok(revisits)
+    }
+
+    fn record(&mut self, source: u32, offset: u64) -> anyhow::Result<Option<Record>> {
+        if self.open.as_ref().is_none_or(|(number, _)| *number != source) {
+            self.open = Some((source, self.sources[source as usize].reader()?));
+        }
+        let Some((_, reader)) = &mut self.open else { return Ok(None) };
+        reader.seek(offset)?;
+        Ok(reader.next_record()?)
+    }
+
+    /// Decides on all; ends early when nobody hears it.
+    fn all(
+        &mut self,
+        mut revisits: Vec<Revisit>,
+        hearer: &mpsc::SyncSender<Vec<anyhow::Result<Told>>>,
+    ) {
+        revisits
+            .sort_unstable_by(|a, b| (&a.url, a.at_s, a.place()).cmp(&(&b.url, b.at_s, b.place())));
+        let mut told = Vec::new();
+        let mut troubles = Vec::new();
+        for of_page in revisits.chunk_by(|a, b| a.url == b.url) {
+            let outcome = self.page(of_page, &mut told, &mut troubles);
+            let has_failed = outcome.is_err();
+            told.extend(outcome.err().map(Err));
+            if told.len() < TOGETHER && !has_failed {
+                continue;
+            }
+            if hearer.send(std::mem::take(&mut told)).is_err() || has_failed {
+                return;
+            }
+        }
+        troubles.sort_unstable();
+        let damaged = troubles.into_iter().map(|(_, what)| Ok(Told::Found(Found::Damaged(what))));
+        told.extend(damaged);
+        // Whoever does not hear it has an error to tell.
+        let _unheard = hearer.send(told);
+    }
+
+    /// Decides on all revisits of one URL, oldest first.
+    fn page(
+        &mut self,
+        revisits: &[Revisit],
+        told: &mut Vec<anyhow::Result<Told>>,
+        troubles: &mut Vec<((u32, u64), String)>,
+    ) -> anyhow::Result<()> {
+        let mut page = self.look_up(CanonicalUrl::parse(&revisits[0].url)?)?;
+        for revisit in revisits {
+            match self.revisit(&mut page, revisit)? {
+                Ok(decided) => told.push(Ok(decided)),
+                Err(reason) => {
+                    let name = self.sources[revisit.source as usize].name();
+                    let what = format!("{name}: the revisit at byte {}: {reason}", revisit.offset);
+                    troubles.push((revisit.place(), what));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn look_up(&self, url: CanonicalUrl) -> anyhow::Result<Page> {
+        let record = self.archive.state.page(&url)?;
+        let all = VersionQuery { from_s: i64::MIN, to_s: i64::MAX, limit: HELD_MAX };
+        let versions = self.archive.state.versions(&url.key(), all)?;
+        let is_all = versions.len() < HELD_MAX
+            && record.as_ref().is_none_or(|page| page.visits as usize <= HELD_MAX);
+        let own = versions.into_iter().filter(|(found, _)| is_all && *found == url);
+        let versions: Vec<VersionRow> = own.map(|(_, row)| row).collect();
+        let unchanged = match self.may_be_known && is_all && record.is_some() {
+            true => self.unchanged_in(&url, (i64::MIN, i64::MAX), &versions)?,
+            false => BTreeSet::new(),
+        };
+        let update = kept(record.as_ref(), None);
+        Ok(Page { url, record, update, versions, is_all, unchanged })
+    }
+
+    fn revisit(
+        &mut self,
+        page: &mut Page,
+        revisit: &Revisit,
+    ) -> anyhow::Result<Result<Told, String>> {
+        let current = self.as_of(page, revisit.at_s)?;
+        if let Some(current) = &current
+            && self.the_site.get().is_some()
+            && page.only_version_at(revisit.original_s) == Some(current.version)
+        {
+            return self.unchanged(page, revisit, current.bytes).map(Ok);
+        }
+        let Some(record) = self.record(revisit.source, revisit.offset)? else {
+            return Ok(Err("it cannot be read again".to_owned()));
+        };
+        let Some(original) = self.original(&record, &page.url, revisit.at_s)? else {
+            return Ok(Err(format!(
+                "what {} is said to repeat is neither in the files nor in the archive",
+                page.url
+            )));
+        };
+        self.the_site.get_or_init(|| SiteId(original.group));
+        let Some(current) = current else {
+            return self.repeated(page, &record, revisit.at_s, original).map(Ok);
+        };
+        let digest = self.archive.store.head(VersionId(current.version))?.digest;
+        if digest != original.digest {
+            return self.repeated(page, &record, revisit.at_s, original).map(Ok);
+        }
+        // It became a version when it was taken in before, or a response of this second says the
+        // same.
+        if current.at_s == revisit.at_s && current.version != original.id.0 {
+            return Ok(Ok(Told::Known));
+        }
+        self.unchanged(page, revisit, current.bytes).map(Ok)
+    }
+
+    /// The page had this content just before.
+    fn unchanged(&self, page: &mut Page, revisit: &Revisit, bytes: u64) -> anyhow::Result<Told> {
+        let at_s = revisit.at_s;
+        let is_known =
+            !page.unchanged.insert(at_s) || (!page.is_all && self.is_unchanged_at(page, at_s)?);
+        if is_known {
+            return Ok(Told::Known);
+        }
+        Ok(Told::Visit(Box::new(Pending {
+            url: page.url.clone(),
+            at_s,
+            status: revisit.status,
+            outcome: revisit.outcome,
+            body_bytes: 0,
+            update: PageUpdate { bytes, ..page.update.clone() },
+            version: None,
+        })))
     }
 
     /// A revisit whose page had other content just before, or none: a version of its own with the
     /// content of the original, which is stored already.
     fn repeated(
         &mut self,
+        page: &mut Page,
         record: &Record,
-        url: &CanonicalUrl,
         at_s: i64,
-        page: Option<PageRecord>,
-        original: nenrin_store::VersionHead,
-    ) -> anyhow::Result<()> {
+        original: VersionHead,
+    ) -> anyhow::Result<Told> {
         let digest = original.digest;
         let own_status = status(&record.block).filter(|status| *status != 304);
         let code = own_status.unwrap_or(original.status);
-        if self.storer.is_known(page.as_ref(), url, at_s, code, digest)? {
-            self.imported.known += 1;
-            return Ok(());
+        if self.storer.is_known(page.record.as_ref(), &page.url, at_s, code, digest)? {
+            return Ok(Told::Known);
         }
         let body = self.archive.store.read(original.id)?.body;
         let head = match own_status {
             Some(_) => split_message(&record.block).0,
             None => &original.response_head,
         };
-        let previous = self.storer.previous(url, page.as_ref());
-        let group = self.site.map_or(original.group, |site| site.0);
         let version = NewVersion {
-            url,
-            group,
+            url: &page.url,
+            group: self.the_site.get().map_or(original.group, |site| site.0),
             visited_at_s: at_s,
             status: code,
             protocol: &original.protocol,
@@ -119,10 +336,11 @@ impl Importer<'_> {
             response_head: head,
             body: &body,
             truncated: original.truncated.as_deref(),
-            previous,
+            previous: self.storer.previous(&page.url, page.record.as_ref()),
         };
-        let pending = self.storer.put(&version, digest, Packing::Unknown, page)?;
-        self.remember(pending)
+        let pending = self.storer.put(&version, digest, Packing::Unknown, page.record.clone())?;
+        page.add(&pending);
+        Ok(Told::Visit(Box::new(pending)))
     }
 
     /// The version that a revisit refers to: by URL and date, else the newest before it that has
@@ -132,11 +350,9 @@ impl Importer<'_> {
         record: &Record,
         url: &CanonicalUrl,
         at_s: i64,
-    ) -> anyhow::Result<Option<nenrin_store::VersionHead>> {
+    ) -> anyhow::Result<Option<VersionHead>> {
         let field = |name: &str| record.fields.get(name);
-        let target = field("WARC-Refers-To-Target-URI")
-            .and_then(|uri| CanonicalUrl::parse(uri.trim_matches(['<', '>'])).ok())
-            .unwrap_or_else(|| url.clone());
+        let target = refers_to(record).unwrap_or_else(|| url.clone());
         let digest = field("WARC-Payload-Digest");
         let mut rows = Vec::new();
         if let Some(date_s) = field("WARC-Refers-To-Date").and_then(parse_date) {
@@ -168,23 +384,83 @@ impl Importer<'_> {
         Ok(None)
     }
 
-    /// The visits of exactly this second that found nothing new.
-    fn unchanged_at(
+    /// Whether a visit of exactly this second found nothing new.
+    fn is_unchanged_at(&self, page: &Page, at_s: i64) -> anyhow::Result<bool> {
+        let then = VersionQuery { from_s: at_s, to_s: at_s, limit: usize::MAX };
+        let versions = self.archive.state.versions(&page.url.key(), then)?;
+        let own = versions.into_iter().filter(|(found, _)| *found == page.url);
+        let versions: Vec<VersionRow> = own.map(|(_, row)| row).collect();
+        Ok(!self.unchanged_in(&page.url, (at_s, at_s), &versions)?.is_empty())
+    }
+
+    /// The seconds of the visits that found nothing new.
+    fn unchanged_in(
         &self,
         url: &CanonicalUrl,
-        at_s: i64,
-    ) -> anyhow::Result<Vec<(VisitRow, RevisitProfile)>> {
-        let then = VersionQuery { from_s: at_s, to_s: at_s, limit: usize::MAX };
-        let versions = self.archive.state.versions(&url.key(), then)?;
-        let own = versions.into_iter().filter(|(found, _)| found == url);
-        let versions: Vec<VersionRow> = own.map(|(_, row)| row).collect();
-        Ok(revisits(self.archive.state.visits_of(url, at_s, at_s)?, &versions))
+        (from_s, to_s): (i64, i64),
+        versions: &[VersionRow],
+    ) -> anyhow::Result<BTreeSet<i64>> {
+        let visits: Vec<VisitRow> = self.archive.state.visits_of(url, from_s, to_s)?;
+        Ok(revisits(visits, versions).into_iter().map(|(visit, _)| visit.at_s).collect())
     }
 
     /// The newest version of exactly this URL at or before a time.
-    fn as_of(&self, url: &CanonicalUrl, at_s: i64) -> anyhow::Result<Option<VersionRow>> {
+    fn as_of(&self, page: &Page, at_s: i64) -> anyhow::Result<Option<VersionRow>> {
+        let held = page.versions[..page.versions.partition_point(|row| row.at_s <= at_s)].last();
+        if page.is_all {
+            return Ok(held.cloned());
+        }
         let before = (at_s.saturating_add(1), 0);
-        let rows = self.archive.state.newest_versions(&url.key(), before, ORIGINALS_MAX)?;
-        Ok(rows.into_iter().find(|(found, _)| found == url).map(|(_, row)| row))
+        let rows = self.archive.state.newest_versions(&page.url.key(), before, ORIGINALS_MAX)?;
+        let found = rows.into_iter().find(|(found, _)| *found == page.url).map(|(_, row)| row);
+        Ok(found.into_iter().chain(held.cloned()).max_by_key(|row| (row.at_s, row.version)))
     }
+}
+
+/// What is known of a page while its revisits are looked at.
+struct Page {
+    url: CanonicalUrl,
+    record: Option<PageRecord>,
+    /// What its record holds after what was decided.
+    update: PageUpdate,
+    /// Its versions, oldest first; where they are too many, only those that were decided on.
+    versions: Vec<VersionRow>,
+    is_all: bool,
+    /// When it is known to have been unchanged.
+    unchanged: BTreeSet<i64>,
+}
+
+impl Page {
+    /// The version of a second, if there is just one.
+    fn only_version_at(&self, at_s: Option<i64>) -> Option<u64> {
+        let at_s = at_s.filter(|_| self.is_all)?;
+        let first = self.versions.partition_point(|row| row.at_s < at_s);
+        let mut then = self.versions[first..].iter().take_while(|row| row.at_s == at_s);
+        then.next().filter(|_| then.next().is_none()).map(|row| row.version)
+    }
+
+    /// A revisit became a version.
+    fn add(&mut self, pending: &Pending) {
+        let Some((put, mime)) = &pending.version else { return };
+        let row = VersionRow {
+            at_s: pending.at_s,
+            version: put.id.0,
+            status: pending.status,
+            mime: mime.clone(),
+            bytes: pending.body_bytes,
+            changed_permille: None,
+        };
+        let place = self.versions.partition_point(|other| other.at_s <= row.at_s);
+        let visited_s = self.record.as_ref().and_then(|page| page.visited_s);
+        if place == self.versions.len() && visited_s.is_none_or(|last_s| last_s <= row.at_s) {
+            self.update = pending.update.clone();
+        }
+        self.versions.insert(place, row);
+    }
+}
+
+/// Whether anything was visited yet.
+pub(super) fn has_visits(archive: &Archive) -> anyhow::Result<bool> {
+    let newest = archive.state.visits(VisitFilter { limit: 1, ..VisitFilter::default() })?;
+    Ok(!newest.is_empty())
 }

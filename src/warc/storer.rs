@@ -137,7 +137,11 @@ impl<'a> Storer<'a> {
         if self.recent.captures.contains(&(url_mark(url), at_s, status, digest)) {
             return Ok(true);
         }
-        if page.is_none_or(|page| page.version.is_none()) {
+        // Nothing was stored after the last visit.
+        let may_be_stored = |page: &PageRecord| {
+            page.version.is_some() && page.visited_s.is_none_or(|last_s| at_s <= last_s)
+        };
+        if !page.is_some_and(may_be_stored) {
             return Ok(false);
         }
         let then = VersionQuery { from_s: at_s, to_s: at_s, limit: SAME_SECOND_MAX };

@@ -9,7 +9,10 @@ use std::{
     time::Duration,
 };
 
+use nenrin_warc::{Compressed, Fields, RecordWriter, RevisitProfile};
+
 use crate::support::{Nenrin, Reply, Site, until};
+use crate::warc::records;
 
 const KILLS: u32 = 20;
 const PAGES: usize = 8;
@@ -170,4 +173,104 @@ fn an_interrupt_does_not_wait_for_a_silent_server() {
     running.finish().expect_said(130, &["interrupted"]);
     assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
     nenrin.assert_sound();
+}
+
+const IMPORT_KILLS: u64 = 6;
+const IMPORTED_PAGES: i64 = 120;
+/// What a page's visits found, in order: a response with this content, or a revisit of the
+/// response that the number names. Some of the revisits find what the page did not have just
+/// before, and so become versions.
+const FOUND: [(&str, usize); 12] = [
+    ("first", 0),
+    ("", 0),
+    ("second", 0),
+    ("", 2),
+    ("", 2),
+    ("", 0),
+    ("", 0),
+    ("third", 0),
+    ("", 7),
+    ("", 2),
+    ("first", 0),
+    ("", 10),
+];
+
+/// A file with responses and revisits of many pages.
+fn collection_of_revisits() -> Vec<u8> {
+    let date = |nth: usize, page: i64| {
+        let minute = i64::try_from(nth).unwrap();
+        format!("2024-03-01T12:{minute:02}:{:02}Z", page % 60)
+    };
+    let mut writer = RecordWriter::new(Vec::new(), Compressed::Gzip).unwrap();
+    for page in 0..IMPORTED_PAGES {
+        for (nth, (content, original)) in FOUND.iter().enumerate() {
+            let is_revisit = content.is_empty();
+            let url = format!("http://e.com/{page}");
+            let mut fields = Fields::default();
+            fields.push("WARC-Type", if is_revisit { "revisit" } else { "response" });
+            fields.push("WARC-Target-URI", url.clone());
+            fields.push("WARC-Date", date(nth, page));
+            if is_revisit {
+                fields.push("WARC-Profile", RevisitProfile::IdenticalPayload.uri());
+                fields.push("WARC-Refers-To-Target-URI", url);
+                fields.push("WARC-Refers-To-Date", date(*original, page));
+                writer.write(&fields, &[]).unwrap();
+            } else {
+                let text = format!("<p>{content} on page {page}</p>").repeat(9);
+                let head = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n";
+                writer.write(&fields, &[head.as_bytes(), text.as_bytes()]).unwrap();
+            }
+        }
+    }
+    writer.finish().unwrap()
+}
+
+#[test]
+fn an_import_that_is_killed_again_and_again_comes_to_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("revisits.warc.gz");
+    std::fs::write(&file, collection_of_revisits()).unwrap();
+    let args = ["--json", "import", "warc", file.to_str().unwrap()];
+    let all = IMPORTED_PAGES as u64 * FOUND.len() as u64;
+    let count = |told: &serde_json::Value, names: &[&str]| -> u64 {
+        names.iter().map(|name| told[*name].as_u64().unwrap()).sum()
+    };
+    let exported = |nenrin: &Nenrin, name: &str| {
+        let path = folder.path().join(name);
+        nenrin.run(&["export", "warc", "-o", path.to_str().unwrap()]).expect(0);
+        records(&path)
+    };
+
+    let unhurt = Nenrin::new();
+    let began = std::time::Instant::now();
+    let told = unhurt.run(&args).expect(0).document();
+    let whole_ms = began.elapsed().as_millis() as u64;
+    assert_eq!(count(&told, &["versions", "unchanged"]), all, "{told}");
+    let expected = exported(&unhurt, "unhurt.warc.gz");
+
+    let nenrin = Nenrin::new();
+    let mut seeded = Seeded(20_261_116);
+    let mut finished = 0;
+    for kill in 0..IMPORT_KILLS {
+        let mut running = nenrin.start(&args);
+        // One after the other in every part of an import, so that each is met in some state.
+        let moment_ms = whole_ms * (kill % 4) / 4 + seeded.below(whole_ms / 4 + 1);
+        std::thread::sleep(Duration::from_millis(moment_ms));
+        finished += u64::from(running.child.try_wait().unwrap().is_some());
+        running.kill();
+        if nenrin.archive().join("state.sqlite").exists() {
+            nenrin.assert_sound();
+        }
+    }
+    assert!(finished < IMPORT_KILLS, "none was killed on the way");
+    for is_first in [true, false] {
+        let told = nenrin.run(&args).expect(0).document();
+        assert_eq!(count(&told, &["versions", "unchanged", "known"]), all, "{told}");
+        assert!(is_first || told["known"] == all, "{told}");
+        assert_eq!(exported(&nenrin, "killed.warc.gz"), expected);
+    }
+    nenrin.assert_sound();
+    // What was stored and not committed at a kill is no version of its own.
+    nenrin.run(&["reindex"]).expect(0);
+    assert_eq!(exported(&nenrin, "reindexed.warc.gz"), expected);
 }

@@ -66,9 +66,9 @@ fn collected(rounds: usize) -> (Nenrin, Site) {
 }
 
 /// Everything of a record but what names it or its file.
-type Compared = (RecordType, Vec<(String, String)>, Vec<u8>);
+pub(crate) type Compared = (RecordType, Vec<(String, String)>, Vec<u8>);
 
-fn records(path: &Path) -> Vec<Compared> {
+pub(crate) fn records(path: &Path) -> Vec<Compared> {
     let file = std::fs::File::open(path).unwrap();
     let mut reader = RecordReader::open(file, ReadOptions::default()).unwrap();
     let mut found = Vec::new();
@@ -166,6 +166,42 @@ fn a_visit_in_the_second_of_a_version_is_not_lost() {
         assert_eq!((&told["versions"], &told["unchanged"]), (&expected.into(), &expected.into()));
         let (_, told) = export(&nenrin, folder.path(), "out.warc.gz", &[]);
         assert_eq!((&told["responses"], &told["revisits"]), (&1.into(), &1.into()), "{told}");
+    }
+}
+
+#[test]
+fn content_that_comes_back_is_taken_in_once_however_often_it_is_imported() {
+    let record = |kind: &str, minute: u32, repeats: Option<u32>| {
+        let date = |minute: u32| format!("2024-03-01T12:{minute:02}:00Z");
+        let mut fields = Fields::default();
+        fields.push("WARC-Type", kind);
+        fields.push("WARC-Target-URI", "http://e.com/");
+        fields.push("WARC-Date", date(minute));
+        if let Some(original) = repeats {
+            fields.push("WARC-Profile", RevisitProfile::IdenticalPayload.uri());
+            fields.push("WARC-Refers-To-Date", date(original));
+        }
+        fields
+    };
+    let mut writer = RecordWriter::new(Vec::new(), Compressed::Gzip).unwrap();
+    // The last revisits come first in the file: the second of them finds what the first brought back.
+    writer.write(&record("revisit", 4, Some(1)), &[]).unwrap();
+    writer.write(&record("revisit", 3, Some(1)), &[]).unwrap();
+    for (minute, body) in [(1, "<p>one"), (2, "<p>two")] {
+        let head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n";
+        writer.write(&record("response", minute, None), &[head, body.as_bytes()]).unwrap();
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("back.warc.gz");
+    std::fs::write(&file, writer.finish().unwrap()).unwrap();
+    let nenrin = Nenrin::new();
+    for (versions, unchanged, known) in [(3, 1, 0), (0, 0, 4), (0, 0, 4)] {
+        let args = ["--json", "import", "warc", file.to_str().unwrap()];
+        let told = nenrin.run(&args).expect(0).document();
+        let counts = [&told["versions"], &told["unchanged"], &told["known"]];
+        assert_eq!(counts, [versions, unchanged, known], "{told}");
+        let (_, told) = export(&nenrin, folder.path(), "out.warc.gz", &[]);
+        assert_eq!((&told["responses"], &told["revisits"]), (&3.into(), &1.into()), "{told}");
     }
 }
 

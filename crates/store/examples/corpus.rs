@@ -33,7 +33,6 @@ struct Totals {
     raw_bytes: u64,
     raw_html_bytes: u64,
     versions: Vec<VersionId>,
-    html_versions: Vec<VersionId>,
     /// CPU seconds and bytes of puts of changed HTML.
     changed_html: (f64, u64),
     /// CPU seconds that `zstd -9` took for the same bytes, in turn with the puts.
@@ -76,6 +75,8 @@ impl Arguments {
         CompactOptions {
             recode_images: !self.flag("--images-as-they-are"),
             frame_bytes: kb("--frame-kb").unwrap_or(defaults.frame_bytes),
+            frame_reading_bytes: kb("--reading-kb")
+                .map_or(defaults.frame_reading_bytes, |bytes| bytes as u64),
             prefix_bytes: kb("--prefix-kb").unwrap_or(defaults.prefix_bytes),
             versions_per_slow: self
                 .number("--versions-per-slow")
@@ -138,9 +139,6 @@ fn restore_only(work: &Path) {
     open(work, &options)
         .scan(&mut |head| {
             totals.versions.push(head.id);
-            if memchr::memmem::find(&head.response_head, b"text/html").is_some() {
-                totals.html_versions.push(head.id);
-            }
             Ok(())
         })
         .unwrap();
@@ -284,9 +282,6 @@ fn put_visit(
             totals.changed_html_by_zstd_s += cpu_s() - begin;
         }
         totals.versions.push(put.id);
-        if is_html {
-            totals.html_versions.push(put.id);
-        }
         totals.last.insert(url.as_str().to_owned(), (put.id, put.digest));
     }
     paper.end();
@@ -325,29 +320,36 @@ fn report(when: &str, store: &Store, totals: &Totals) {
 fn restore(when: &str, work: &Path, options: &StoreOptions, totals: &Totals) {
     let cold = StoreOptions { cache_bytes: 0, ..options.clone() };
     let store = open(work, &cold);
-    for (what, versions) in [("all", &totals.versions), ("html", &totals.html_versions)] {
-        if versions.is_empty() {
-            continue;
-        }
-        let mut times_ms: Vec<f64> = versions
-            .iter()
-            .map(|id| {
-                let begin = cpu_s();
-                store.read(*id).unwrap();
-                1000.0 * (cpu_s() - begin)
-            })
-            .collect();
+    let mut times_ms: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    for id in &totals.versions {
+        let begin = cpu_s();
+        let version = store.read(*id).unwrap();
+        let took_ms = 1000.0 * (cpu_s() - begin);
+        times_ms.entry(kind(&version.head.response_head)).or_default().push(took_ms);
+        times_ms.entry(" all".to_owned()).or_default().push(took_ms);
+    }
+    for (what, mut times_ms) in times_ms {
         times_ms.sort_by(f64::total_cmp);
-        let mean = times_ms.iter().sum::<f64>() / times_ms.len() as f64;
+        let sum = times_ms.iter().sum::<f64>();
         let at = |part: f64| times_ms[((times_ms.len() - 1) as f64 * part) as usize];
         println!(
-            "restore {when}, {what}: {} reads, CPU ms mean {mean:.3}, p50 {:.3}, p99 {:.3}, max {:.3}",
+            "restore {when}, {}: {} reads, CPU ms mean {:.3}, p50 {:.3}, p99 {:.3}, max {:.3}, {} above 5",
+            what.trim(),
             times_ms.len(),
+            sum / times_ms.len() as f64,
             at(0.5),
             at(0.99),
-            at(1.0)
+            at(1.0),
+            times_ms.iter().filter(|ms| **ms > 5.0).count()
         );
     }
+}
+
+/// The content type in a head.
+fn kind(head: &[u8]) -> String {
+    let head = String::from_utf8_lossy(head);
+    let line = head.lines().find_map(|line| line.strip_prefix("Content-Type: "));
+    line.unwrap_or("unknown").to_owned()
 }
 
 /// Every other file of each content through `zstd -19`.

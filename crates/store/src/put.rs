@@ -241,11 +241,12 @@ impl Store {
     }
 
     /// A gzipped page is taken apart, so that it can be compared with other pages, and a GIF is
-    /// coded anew, which is quick; other pictures wait for `compact`.
+    /// coded anew, which is quick; other pictures wait for `compact`, and gzipped pages too where
+    /// what comes compressed is kept so.
     fn prepare<'b>(&self, body: &'b [u8], class: Class) -> Prepared<'b> {
         let recoded = Recoding::for_body(body).and_then(|recoding| {
             let wanted = match recoding {
-                Recoding::Gzip => class != Class::Other,
+                Recoding::Gzip => class != Class::Other && !self.options.keeps_packed,
                 Recoding::Gif => self.options.recode_gifs && !recoding.is_slow(body),
                 _ => false,
             };

@@ -129,13 +129,7 @@ impl Store {
 
     /// Where the body lies, if it is stored at all.
     pub(crate) fn find_body(&self, digest: &Digest) -> Result<Option<Place>, StoreError> {
-        let pending = self.pending.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(place) = pending.bodies.get(digest) {
-            return Ok(Some(*place));
-        }
-        drop(pending);
-        let candidates = self.index().candidates(digest)?;
-        for place in candidates {
+        for place in self.places_of(digest)? {
             match self.directory(place) {
                 Ok(head) if head.find(digest).is_some() => return Ok(Some(place)),
                 Ok(_) | Err(StoreError::Damaged { .. }) => {}
@@ -143,6 +137,16 @@ impl Store {
             }
         }
         Ok(None)
+    }
+
+    /// Where the body may lie; almost always that is one place, and it lies there.
+    fn places_of(&self, digest: &Digest) -> Result<Vec<Place>, StoreError> {
+        let pending = self.pending.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(place) = pending.bodies.get(digest) {
+            return Ok(vec![*place]);
+        }
+        drop(pending);
+        self.index().candidates(digest)
     }
 
     /// The directory of a bodies chunk, without reading its data and so without its checksum:
@@ -197,26 +201,41 @@ impl Store {
     }
 
     fn stored_through(&self, digest: &Digest, chain: u8) -> Result<Stored, StoreError> {
-        let Some(place) = self.find_body(digest)? else {
-            return Err(damaged("body", digest, Malformed("no pack holds it")));
-        };
+        let mut missed = None;
+        for place in self.places_of(digest)? {
+            match self.stored_at(place, digest, chain) {
+                Ok(Some(stored)) => return Ok(stored),
+                Ok(None) => {}
+                Err(error @ StoreError::Damaged { .. }) => missed = Some(error),
+                Err(other) => return Err(other),
+            }
+        }
+        Err(missed.unwrap_or_else(|| damaged("body", digest, Malformed("no pack holds it"))))
+    }
+
+    /// The body out of the chunk at this place, if it lies there.
+    fn stored_at(
+        &self,
+        place: Place,
+        digest: &Digest,
+        chain: u8,
+    ) -> Result<Option<Stored>, StoreError> {
         let (head, raw) = self.bodies_at(place, digest, chain)?;
-        let wrong = |why| damaged("body", place, Malformed(why));
-        let (start, entry) = head.find(digest).ok_or_else(|| wrong("it is not in its chunk"))?;
+        let Some((start, entry)) = head.find(digest) else { return Ok(None) };
         let end = start + entry.stored_bytes;
         let bytes = raw
             .get(start as usize..end as usize)
-            .ok_or_else(|| wrong("its chunk is too short"))?
+            .ok_or_else(|| damaged("body", place, Malformed("its chunk is too short")))?
             .to_vec();
         self.spare.give(raw);
-        Ok(Stored {
+        Ok(Some(Stored {
             place,
             group: head.group,
             class: head.class,
             depth: head.depth,
             entry: entry.clone(),
             bytes,
-        })
+        }))
     }
 
     /// The raw bytes of a prefix chunk.
@@ -232,7 +251,8 @@ impl Store {
         Ok(raw)
     }
 
-    /// The directory and the raw bytes of a bodies chunk, at least up to this body.
+    /// The directory and the raw bytes of a bodies chunk, at least up to this body; no bytes if it
+    /// is not there.
     fn bodies_at(
         &self,
         place: Place,
@@ -250,6 +270,9 @@ impl Store {
         let (_, payload) = read_chunk(&*self.backend, place, &[ChunkKind::Bodies])?;
         let unreadable = |why| damaged("bodies chunk", place, why);
         let (head, data) = BodiesHead::parse(&payload).map_err(unreadable)?;
+        if head.find(digest).is_none() {
+            return Ok((head, Arc::default()));
+        }
         let chain = chain
             .checked_sub(1)
             .ok_or_else(|| unreadable(Malformed("its references lead on without end")))?;

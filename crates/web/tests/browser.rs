@@ -36,7 +36,8 @@ async fn a_newcomer_gets_from_an_empty_archive_to_a_registered_site() {
     let Some(mut browser) = Browser::on(world.router.clone()).await else { return };
     browser.open("/").await;
     assert!(browser.text().await.contains("Welcome to Nenrin"));
-    // The field has the focus: typing and Enter is all.
+    // The field gets the focus when the page is first drawn: typing and Enter is all.
+    browser.until("document.activeElement.tagName === 'INPUT'").await;
     browser.call("Input.insertText", json!({"text": "example.org"})).await;
     browser.press("Enter", 13, "\r").await;
     browser.until("location.pathname === '/sites/new' && document.readyState === 'complete'").await;
@@ -53,16 +54,15 @@ async fn a_site_on_this_computer_is_added_with_the_keyboard_alone() {
     let world = World::new();
     let Some(mut browser) = Browser::on(world.router.clone()).await else { return };
     browser.open("/").await;
+    browser.until("document.activeElement.tagName === 'INPUT'").await;
     browser.call("Input.insertText", json!({"text": "localhost:8765"})).await;
     browser.press("Enter", 13, "\r").await;
     browser.until("location.pathname === '/sites/new' && document.readyState === 'complete'").await;
-    assert_eq!(browser.eval("document.activeElement.id").await, json!("url"));
+    // The page takes the focus there when it is first drawn.
+    browser.until("document.activeElement.id === 'url'").await;
     browser.press("Tab", 9, "").await;
-    assert_eq!(
-        browser.eval("document.activeElement.id").await,
-        json!("allow_private"),
-        "leave is asked for right below the address"
-    );
+    // Leave is asked for right below the address.
+    browser.until("document.activeElement.id === 'allow_private'").await;
     browser.press(" ", 32, " ").await;
     browser.press("Enter", 13, "\r").await;
     browser.until("location.pathname === '/sites/1' && document.readyState === 'complete'").await;
@@ -311,11 +311,11 @@ async fn the_keyboard_reaches_the_content_and_the_menu() {
     let Some(mut browser) = Browser::on(world.router.clone()).await else { return };
     browser.open("/visits").await;
     browser.press("Tab", 9, "").await;
-    assert_eq!(browser.eval("document.activeElement.className").await, json!("skip"));
+    browser.until("document.activeElement.className === 'skip'").await;
     browser.press("Enter", 13, "\r").await;
     browser.until("document.activeElement.id === 'main'").await;
     browser.press("Tab", 9, "").await;
-    assert_eq!(browser.eval("document.activeElement.id").await, json!("site"));
+    browser.until("document.activeElement.id === 'site'").await;
 }
 
 #[tokio::test]

@@ -165,7 +165,7 @@ pub(super) fn commit(
         match change {
             Change::Visit(visit) | Change::Imported(visit) => {
                 let is_imported = matches!(change, Change::Imported(_));
-                let page = update_page(b, visit, is_imported)?;
+                let page = update_page(b, &[visit], is_imported)?;
                 let before = fresh.len();
                 committed.new_pages.extend(commit_visit(b, visit, known, fresh)?);
                 let places = links::Places { site: visit.site, known, fresh: &fresh[before..] };
@@ -207,35 +207,44 @@ pub(super) fn commit(
     Ok(committed)
 }
 
-/// Visits of another collection, with pages that may be new.
+/// Visits of another collection, with pages that may be new. Visits of one page that follow each
+/// other are written together.
 pub(super) fn take_in(
     t: &Transaction<'_>,
     bucket_s: i64,
-    visits: Vec<(Discovered, VisitCommit)>,
+    mut visits: Vec<(Discovered, VisitCommit)>,
     now_s: i64,
     known: &Known,
     fresh: &mut Vec<(KnownKey, u32, u32)>,
 ) -> Result<(), Refusal> {
     let mut batch = Batch::new(t, bucket_s)?;
     let b = &mut batch;
-    for (found, mut visit) in visits {
+    for run in visits.chunk_by_mut(taken::is_same_page) {
+        let (found, first) = &mut run[0];
         let server = b.server(&found.url)?;
-        let first = read::first_number(server, &found.url);
-        match place(t, first, found.url.path_and_query())? {
-            Place::Free(page) if taken::is_plain(&visit) => {
-                visit.page = page;
-                taken::enter(b, &found, &visit, now_s)?;
-            }
-            Place::Known(page) | Place::Free(page) => {
-                discover(b, visit.site, &found, now_s)?;
-                visit.page = page;
-                let known_as = update_page(b, &visit, true)?;
-                let before = fresh.len();
-                commit_visit(b, &visit, known, fresh)?;
-                let places = links::Places { site: visit.site, known, fresh: &fresh[before..] };
-                links::visited(t, known_as, &visit, &places)?;
-            }
+        let first_number = read::first_number(server, &found.url);
+        let place = place(t, first_number, found.url.path_and_query())?;
+        let (Place::Known(page) | Place::Free(page)) = place;
+        let is_entered = matches!(place, Place::Free(_)) && taken::is_plain(first);
+        if is_entered {
+            first.page = page;
+            taken::enter(b, found, first, now_s)?;
+        } else {
+            discover(b, first.site, found, now_s)?;
         }
+        let rest = &mut run[usize::from(is_entered)..];
+        rest.iter_mut().for_each(|(_, visit)| visit.page = page);
+        let rest: Vec<&VisitCommit> = rest.iter().map(|(_, visit)| visit).collect();
+        // What says most about the page's links speaks for all.
+        let has_unread = |visit: &&&VisitCommit| links::without_links(visit) == Reading::Unread;
+        let Some(telling) = rest.iter().find(has_unread).or(rest.first()) else { continue };
+        let known_as = update_page(b, &rest, true)?;
+        let before = fresh.len();
+        for visit in &rest {
+            commit_visit(b, visit, known, fresh)?;
+        }
+        let places = links::Places { site: telling.site, known, fresh: &fresh[before..] };
+        links::visited(t, known_as, telling, &places)?;
     }
     Ok(batch.finish()?)
 }
@@ -284,7 +293,7 @@ const BEFORE: &str = "SELECT due_s, visited_s, version, nth, site, importance, r
 struct Before {
     due_s: Option<i64>,
     visited_s: Option<i64>,
-    has_version: bool,
+    version: Option<i64>,
     nth: u32,
     worth: Part,
 }
@@ -295,7 +304,7 @@ impl Before {
             Ok(Self {
                 due_s: row.get(0)?,
                 visited_s: row.get(1)?,
-                has_version: row.get::<_, Option<i64>>(2)?.is_some(),
+                version: row.get(2)?,
                 nth: row.get(3)?,
                 worth: Part::read(row, 4)?,
             })
@@ -303,57 +312,113 @@ impl Before {
     }
 }
 
+/// Writes what visits of one page, in the order in which they are taken in, leave of it.
 fn update_page(
     b: &mut Batch<'_>,
-    visit: &VisitCommit,
+    visits: &[&VisitCommit],
     is_imported: bool,
 ) -> rusqlite::Result<links::VisitedPage> {
-    let (t, update) = (b.t, &visit.update);
-    let Before { due_s: due_before, visited_s: visited_before, has_version, nth, worth } =
-        Before::load(t, visit.page)?;
-    let page = links::VisitedPage { nth, is_new: visited_before.is_none() };
-    if visit.outcome == Outcome::Gone && has_version {
-        t.prepare_cached("INSERT OR IGNORE INTO gone VALUES (?1, ?2)")?
-            .execute(params![visit.page.0, visit.at_s])?;
+    let page = visits[0].page;
+    let before = Before::load(b.t, page)?;
+    let mut after = After {
+        visited_s: before.visited_s,
+        version: before.version,
+        worth: before.worth,
+        changes: 0,
+        significant: 0,
+        last: None,
+    };
+    for visit in visits {
+        after.visit(b, visit, is_imported)?;
     }
-    if is_imported && visited_before.is_some_and(|last_s| visit.at_s < last_s) {
-        add_to_past(t, visit)?;
-        return Ok(page);
+    after.write(b, page, visits.len() as u32)?;
+    b.sums.worth.replace(&before.worth, &after.worth);
+    if let Some(last) = after.last {
+        b.forget_pull(page)?;
+        match before.visited_s {
+            Some(_) => b.moves.go(page, before.due_s, last.update.due_s)?,
+            None => b.moves.first_visited(page, before.due_s, last.update.due_s)?,
+        }
     }
-    let now = worth_now(b, visit, worth, is_imported)?;
-    b.sums.worth.replace(&worth, &now);
-    t.prepare_cached(
-        "UPDATE pages SET visited_s = ?2, outcome = ?3, due_s = ?4, visits = visits + 1,
-            changes = changes + ?5, significant = significant + ?13, failures = ?6, etag = ?7,
-            last_modified = ?8, mark = ?9, bytes = ?10, version = COALESCE(?11, version),
-            history = ?12, importance = ?14, rate = ?15, sure = ?16, turn = ?17
-         WHERE id = ?1",
-    )?
-    .execute(params![
-        visit.page.0,
-        visit.at_s.max(visited_before.unwrap_or(i64::MIN)),
-        rows::outcome_number(visit.outcome),
-        update.due_s,
-        u8::from(visit.outcome == Outcome::Changed),
-        update.failures,
-        validators::etag_value(update.etag.as_deref()),
-        validators::date_value(update.last_modified.as_deref()),
-        update.mark.map(|mark| mark.0),
-        update.bytes as i64,
-        visit.version.as_ref().map(|v| v.version as i64),
-        Some(&update.history).filter(|h| !h.is_empty()),
-        u8::from(visit.version.as_ref().is_some_and(VersionRow::is_significant)),
-        now.importance_percent,
-        now.estimate.map(|estimate| estimate.rate_micros),
-        now.estimate.map(|estimate| estimate.confidence_percent),
-        now.turn,
-    ])?;
-    b.forget_pull(visit.page)?;
-    match visited_before {
-        Some(_) => b.moves.go(visit.page, due_before, update.due_s)?,
-        None => b.moves.first_visited(visit.page, due_before, update.due_s)?,
+    Ok(links::VisitedPage { nth: before.nth, is_new: before.visited_s.is_none() })
+}
+
+/// What visits make of a page.
+struct After<'v> {
+    visited_s: Option<i64>,
+    version: Option<i64>,
+    worth: Part,
+    changes: u32,
+    significant: u32,
+    /// The last that is not older than what was known; its word on the page holds.
+    last: Option<&'v VisitCommit>,
+}
+
+impl<'v> After<'v> {
+    fn visit(
+        &mut self,
+        b: &mut Batch<'_>,
+        visit: &'v VisitCommit,
+        is_imported: bool,
+    ) -> rusqlite::Result<()> {
+        if visit.outcome == Outcome::Gone && self.version.is_some() {
+            b.t.prepare_cached("INSERT OR IGNORE INTO gone VALUES (?1, ?2)")?
+                .execute(params![visit.page.0, visit.at_s])?;
+        }
+        self.changes += u32::from(visit.outcome == Outcome::Changed);
+        let version = visit.version.as_ref().map(|row| row.version as i64);
+        if is_imported && self.visited_s.is_some_and(|last_s| visit.at_s < last_s) {
+            // A visit before the last one says nothing of the page as it is.
+            self.version = self.version.or(version);
+            return Ok(());
+        }
+        self.version = version.or(self.version);
+        self.visited_s = self.visited_s.max(Some(visit.at_s));
+        self.significant +=
+            u32::from(visit.version.as_ref().is_some_and(VersionRow::is_significant));
+        self.worth = worth_now(b, visit, self.worth, is_imported)?;
+        self.last = Some(visit);
+        Ok(())
     }
-    Ok(page)
+
+    fn write(&self, b: &Batch<'_>, page: PageId, visits: u32) -> rusqlite::Result<()> {
+        let Some(VisitCommit { outcome, update, .. }) = self.last else {
+            b.t.prepare_cached(
+                "UPDATE pages SET visits = visits + ?2, changes = changes + ?3, version = ?4
+                 WHERE id = ?1",
+            )?
+            .execute(params![page.0, visits, self.changes, self.version])?;
+            return Ok(());
+        };
+        b.t.prepare_cached(
+            "UPDATE pages SET visited_s = ?2, outcome = ?3, due_s = ?4, visits = visits + ?18,
+                changes = changes + ?5, significant = significant + ?13, failures = ?6, etag = ?7,
+                last_modified = ?8, mark = ?9, bytes = ?10, version = ?11,
+                history = ?12, importance = ?14, rate = ?15, sure = ?16, turn = ?17
+             WHERE id = ?1",
+        )?
+        .execute(params![
+            page.0,
+            self.visited_s,
+            rows::outcome_number(*outcome),
+            update.due_s,
+            self.changes,
+            update.failures,
+            validators::etag_value(update.etag.as_deref()),
+            validators::date_value(update.last_modified.as_deref()),
+            update.mark.map(|mark| mark.0),
+            update.bytes as i64,
+            self.version,
+            Some(&update.history).filter(|h| !h.is_empty()),
+            self.significant,
+            self.worth.importance_percent,
+            self.worth.estimate.map(|estimate| estimate.rate_micros),
+            self.worth.estimate.map(|estimate| estimate.confidence_percent),
+            self.worth.turn,
+            visits,
+        ])?;
+        Ok(())
+    }
 }
 
 /// A page's part in the sums after a visit.
@@ -374,20 +439,6 @@ fn worth_now(
         },
         turn: if is_first { b.sums.worth.next_turn(b.t, before.site)? } else { before.turn },
     })
-}
-
-/// A visit before the last one.
-fn add_to_past(t: &Transaction<'_>, visit: &VisitCommit) -> rusqlite::Result<()> {
-    t.prepare_cached(
-        "UPDATE pages SET visits = visits + 1, changes = changes + ?2,
-            version = COALESCE(version, ?3) WHERE id = ?1",
-    )?
-    .execute(params![
-        visit.page.0,
-        u8::from(visit.outcome == Outcome::Changed),
-        visit.version.as_ref().map(|v| v.version as i64),
-    ])?;
-    Ok(())
 }
 
 fn insert_version(b: &mut Batch<'_>, page: PageId, row: &VersionRow) -> rusqlite::Result<bool> {

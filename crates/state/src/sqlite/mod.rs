@@ -375,7 +375,7 @@ impl State for SqliteState {
         self.read(|c| {
             // One look at the database instead of two for each.
             let t = c.unchecked_transaction()?;
-            urls.iter().map(|url| read::page(&t, url)).collect()
+            read::pages_of(&t, urls)
         })
     }
 

@@ -64,14 +64,37 @@ pub(super) fn page_by_id(c: &Connection, id: PageId) -> rusqlite::Result<PageRec
     .query_row([id.0], rows::page)
 }
 
+/// As [`page`], of several URLs. The server of neighbours is looked up once: most have the same.
+pub(super) fn pages_of(
+    c: &Connection,
+    urls: &[&CanonicalUrl],
+) -> rusqlite::Result<Vec<Option<PageRecord>>> {
+    let mut pages = Vec::with_capacity(urls.len());
+    for neighbours in urls.chunk_by(|url, next| url.server() == next.server()) {
+        let server = find_server(c, neighbours[0])?;
+        for url in neighbours {
+            let page = match server {
+                Some(server) => find_on_server(c, server, url)?,
+                None => None,
+            };
+            pages.push(page.map(|page| page_by_id(c, page)).transpose()?);
+        }
+    }
+    Ok(pages)
+}
+
 /// The number of a known page.
 pub(super) fn find_page(c: &Connection, url: &CanonicalUrl) -> rusqlite::Result<Option<PageId>> {
-    let server: Option<u32> = c
-        .prepare_cached("SELECT id FROM servers WHERE name = ?1")?
-        .query_row([url.server().as_str()], |row| row.get(0))
-        .optional()?;
-    let Some(server) = server else { return Ok(None) };
-    find_on_server(c, ServerId(server), url)
+    match find_server(c, url)? {
+        Some(server) => find_on_server(c, server, url),
+        None => Ok(None),
+    }
+}
+
+fn find_server(c: &Connection, url: &CanonicalUrl) -> rusqlite::Result<Option<ServerId>> {
+    c.prepare_cached("SELECT id FROM servers WHERE name = ?1")?
+        .query_row([url.server().as_str()], |row| row.get(0).map(ServerId))
+        .optional()
 }
 
 pub(super) fn find_on_server(

@@ -17,6 +17,14 @@ pub(super) fn is_plain(visit: &VisitCommit) -> bool {
         && visit.estimate.is_none()
 }
 
+/// Whether a visit follows another of the same page, so that they can be written together.
+pub(super) fn is_same_page(
+    (found, visit): &(Discovered, VisitCommit),
+    (next, next_visit): &(Discovered, VisitCommit),
+) -> bool {
+    found == next && visit.site == next_visit.site && is_plain(visit) && is_plain(next_visit)
+}
+
 /// Enters a page that nobody knows under its number, with its first visit.
 pub(super) fn enter(
     b: &mut Batch<'_>,

@@ -130,6 +130,25 @@ pub fn visits_taken_in_are_as_if_their_pages_were_known_before(state: &impl Stat
     let again = visits[0].1.clone();
     visits.push((found("http://one.com/0", 2), VisitCommit { at_s: NOW_S + 9, ..again.clone() }));
     visits.push((found(known.as_str(), 2), VisitCommit { at_s: NOW_S - 9, ..again.clone() }));
+    // Many of one page, which are written together.
+    let many = [
+        (3, Outcome::Changed),
+        (4, Outcome::Same),
+        (2, Outcome::Changed),
+        (9, Outcome::NotModified),
+        (9, Outcome::Changed),
+        (1, Outcome::Same),
+        (11, Outcome::Gone),
+        (10, Outcome::Changed),
+    ];
+    for (nth, (after_s, outcome)) in many.into_iter().enumerate() {
+        let mut visit = VisitCommit { outcome, at_s: NOW_S + after_s, ..again.clone() };
+        let has_version = outcome == Outcome::Changed;
+        visit.version = has_version.then(|| row(30 + nth as u64, NOW_S + after_s));
+        visit.update.etag = Some(format!("{nth}"));
+        visit.update.due_s = (nth % 2 == 0).then_some(NOW_S + 60_000 + nth as i64);
+        visits.push((found("http://three.com/", 2), visit));
+    }
     // The same by way of the other contract, on servers of other names.
     let others: Vec<Discovered> = visits
         .iter()
@@ -148,7 +167,7 @@ pub fn visits_taken_in_are_as_if_their_pages_were_known_before(state: &impl Stat
     let urls: Vec<CanonicalUrl> = visits.iter().map(|(found, _)| found.url.clone()).collect();
     let pages_before = state.sites().unwrap()[0].counts.pages;
     state.take_in(visits, NOW_S).unwrap();
-    assert_eq!(state.sites().unwrap()[0].counts.pages, pages_before + 6);
+    assert_eq!(state.sites().unwrap()[0].counts.pages, pages_before + 7);
     for (taken, other) in urls.iter().zip(&others) {
         let all = VersionQuery { from_s: i64::MIN, to_s: i64::MAX, limit: 9 };
         let versions = |url: &CanonicalUrl| -> Vec<VersionRow> {

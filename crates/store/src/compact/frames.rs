@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::arrange::{Page, arrange};
 use super::order::Order;
 use super::output::Output;
+use super::slow::MayBeSlow;
 use super::{CompactOptions, CompactReport, prefix};
 use crate::bodies::{BodiesHead, BodyEntry, Coding, MAX_ENTRIES, Reference};
 use crate::chunk::ChunkKind;
@@ -28,7 +30,9 @@ pub(super) struct FrameWriter<'a, 's> {
     class: Class,
     report: &'a mut CompactReport,
     /// Pictures that may become slow to read.
-    may_be_slow: &'a BTreeSet<Digest>,
+    may_be_slow: &'a MayBeSlow,
+    /// Sources that were compacted before.
+    frames_in: BTreeSet<u64>,
     /// The prefix of new frames, and where it lies in the pack that is being written.
     prefix: Arc<Vec<u8>>,
     prefix_at: Option<(u64, u64)>,
@@ -60,7 +64,7 @@ impl<'a, 's> FrameWriter<'a, 's> {
         site: u32,
         class: Class,
         report: &'a mut CompactReport,
-        may_be_slow: &'a BTreeSet<Digest>,
+        may_be_slow: &'a MayBeSlow,
     ) -> Self {
         Self {
             store,
@@ -70,6 +74,7 @@ impl<'a, 's> FrameWriter<'a, 's> {
             class,
             report,
             may_be_slow,
+            frames_in: BTreeSet::new(),
             prefix: Arc::default(),
             prefix_at: None,
             copied_prefixes: BTreeMap::new(),
@@ -85,6 +90,9 @@ impl<'a, 's> FrameWriter<'a, 's> {
         sources: &BTreeSet<u64>,
     ) -> Result<BTreeSet<u64>, StoreError> {
         let mut damaged = BTreeSet::new();
+        let packs = self.store.index().packs()?;
+        let compacted = packs.iter().filter(|pack| pack.generation > 0).map(|pack| pack.number);
+        self.frames_in = compacted.filter(|pack| sources.contains(pack)).collect();
         let stretches = self.stretches(order, sources)?;
         self.choose_prefix(&stretches)?;
         for stretch in stretches {
@@ -110,17 +118,23 @@ impl<'a, 's> FrameWriter<'a, 's> {
         sources: &BTreeSet<u64>,
     ) -> Result<Vec<Stretch>, StoreError> {
         let mut runs: Vec<(Place, Vec<Digest>)> = Vec::new();
-        for (digest, begins_page) in order.bodies(self.site, self.class)? {
-            if begins_page {
-                self.page_begins.insert(digest);
-            }
-            let Some(place) = self.store.find_body(&digest)? else { continue };
-            if !sources.contains(&place.pack) {
-                continue;
-            }
-            match runs.last_mut() {
-                Some((last, digests)) if *last == place => digests.push(digest),
-                _ => runs.push((place, vec![digest])),
+        for page in self.pages(order)? {
+            let mut begins_page = true;
+            for digest in page.bodies {
+                if !order.place(&digest)? {
+                    continue;
+                }
+                if std::mem::take(&mut begins_page) {
+                    self.page_begins.insert(digest);
+                }
+                let Some(place) = self.store.find_body(&digest)? else { continue };
+                if !sources.contains(&place.pack) {
+                    continue;
+                }
+                match runs.last_mut() {
+                    Some((last, digests)) if *last == place => digests.push(digest),
+                    _ => runs.push((place, vec![digest])),
+                }
             }
         }
         let mut stretches = Vec::new();
@@ -128,8 +142,8 @@ impl<'a, 's> FrameWriter<'a, 's> {
             let head = self.store.directory(place)?;
             let bytes = head.raw_bytes();
             let same = head.entries.iter().map(|entry| entry.digest).eq(digests.iter().copied());
-            let is_frame =
-                !matches!(head.reference, Reference::Body(_)) && self.is_compacted(place)?;
+            let is_frame = !matches!(head.reference, Reference::Body(_))
+                && self.frames_in.contains(&place.pack);
             stretches.push(match same && is_frame && !self.options.everything {
                 true => Stretch::Whole(place, bytes, digests),
                 false => Stretch::Loose(bytes.min(self.loose_bytes(&head, &digests)), digests),
@@ -138,14 +152,65 @@ impl<'a, 's> FrameWriter<'a, 's> {
         Ok(join_small(stretches, self.options.frame_bytes as u64 / SMALL_PART as u64))
     }
 
+    /// The pages in the order in which frames take them.
+    fn pages(&self, order: &Order) -> Result<Vec<Page>, StoreError> {
+        let pages = order.pages(self.site, self.class)?;
+        let pages: Vec<Page> = match self.options.everything {
+            true => pages.into_iter().map(|bodies| Page { bodies, lies_at: None }).collect(),
+            false => self.where_they_lie(pages)?,
+        };
+        match self.class {
+            Class::Html => arrange(pages, &|digest| self.readable(digest)),
+            Class::Text | Class::Other => Ok(pages),
+        }
+    }
+
+    /// A page lies where the first body lies that only this page has: one that others have too
+    /// may lie with them.
+    fn where_they_lie(&self, pages: Vec<Vec<Digest>>) -> Result<Vec<Page>, StoreError> {
+        let mut pages_with: BTreeMap<Digest, u32> = BTreeMap::new();
+        for bodies in &pages {
+            let own: BTreeSet<&Digest> = bodies.iter().collect();
+            own.into_iter().for_each(|digest| *pages_with.entry(*digest).or_default() += 1);
+        }
+        let mut directory: Option<(Place, BTreeMap<Digest, u64>)> = None;
+        let mut found = Vec::with_capacity(pages.len());
+        for bodies in pages {
+            let mut lies_at = None;
+            for digest in &bodies {
+                let Some(place) = self.store.find_body(digest)? else { continue };
+                if !self.frames_in.contains(&place.pack) {
+                    continue;
+                }
+                if directory.as_ref().is_none_or(|(of, _)| *of != place) {
+                    directory = Some((place, starts(&self.store.directory(place)?)));
+                }
+                let start = directory.as_ref().and_then(|(_, starts)| starts.get(digest).copied());
+                let alone = pages_with.get(digest) == Some(&1);
+                if alone || lies_at.is_none() {
+                    lies_at = Some((place.pack, place.offset, start.unwrap_or(0)));
+                }
+                if alone {
+                    break;
+                }
+            }
+            found.push(Page { bodies, lies_at });
+        }
+        Ok(found)
+    }
+
+    /// A body as it is stored, unless it is damaged.
+    fn readable(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
+        match self.store.stored(digest) {
+            Ok(stored) => Ok(Some(stored.bytes)),
+            Err(StoreError::Damaged { .. }) => Ok(None),
+            Err(other) => Err(other),
+        }
+    }
+
     fn loose_bytes(&self, head: &BodiesHead, digests: &[Digest]) -> u64 {
         let length = |digest| head.find(digest).map_or(0, |(_, entry)| entry.stored_bytes);
         digests.iter().map(length).sum()
-    }
-
-    fn is_compacted(&self, place: Place) -> Result<bool, StoreError> {
-        let packs = self.store.index().packs()?;
-        Ok(packs.iter().any(|pack| pack.number == place.pack && pack.generation > 0))
     }
 
     /// New frames go on with the prefix that the site has; a site without one gets one.
@@ -167,21 +232,29 @@ impl<'a, 's> FrameWriter<'a, 's> {
             }
             return Ok(());
         }
-        let loose: Vec<Digest> = stretches
-            .iter()
-            .flat_map(|stretch| match stretch {
-                Stretch::Loose(_, digests) | Stretch::Whole(_, _, digests) => digests.clone(),
-            })
-            .collect();
-        let read = |digest: &Digest| match self.store.stored(digest) {
-            Ok(stored) => Ok(Some(stored.bytes)),
-            Err(StoreError::Damaged { .. }) => Ok(None),
-            Err(other) => Err(other),
-        };
-        let prefix =
-            prefix::choose(&loose, self.options.frame_bytes, self.options.prefix_bytes, &read)?;
+        let (newest, raw_bytes) = self.newest_of_pages(stretches);
+        let frames = (raw_bytes / self.options.frame_bytes as u64) as usize;
+        let read = |digest: &Digest| self.readable(digest);
+        let prefix = prefix::choose(&newest, frames, self.options.prefix_bytes, &read)?;
         self.prefix = Arc::new(prefix);
         Ok(())
+    }
+
+    /// The last body of each page, and the bytes of all bodies.
+    fn newest_of_pages(&self, stretches: &[Stretch]) -> (Vec<Digest>, u64) {
+        let mut newest: Vec<Digest> = Vec::new();
+        let mut raw_bytes = 0;
+        for stretch in stretches {
+            let (Stretch::Loose(bytes, digests) | Stretch::Whole(_, bytes, digests)) = stretch;
+            raw_bytes += bytes;
+            for digest in digests {
+                if !self.page_begins.contains(digest) {
+                    newest.pop();
+                }
+                newest.push(*digest);
+            }
+        }
+        (newest, raw_bytes)
     }
 
     fn pack(&mut self, digests: &[Digest], damaged: &mut BTreeSet<u64>) -> Result<(), StoreError> {
@@ -223,9 +296,13 @@ impl<'a, 's> FrameWriter<'a, 's> {
             let recoded = recode::recode(body, recoding, self.options.recode_cap)?;
             return Some((recoding, recoded));
         }
-        let slow = recoding.is_slow(body);
-        if !self.options.recode_images || slow && !self.may_be_slow.contains(digest) {
+        if !self.options.recode_images {
             return None;
+        }
+        let slow = recoding.is_slow(body);
+        if slow && let Some(known) = self.may_be_slow.get(digest)?.clone() {
+            self.report.slow += 1;
+            return Some(known);
         }
         let recoded = recode::recode(body, recoding, self.options.recode_cap)?;
         if !recode::is_worth_it(body, &recoded) {
@@ -249,7 +326,8 @@ impl<'a, 's> FrameWriter<'a, 's> {
             _ if self.frame.entries.len() >= MAX_ENTRIES => true,
             Class::Other => filled + bytes > OTHER_FRAME_BYTES,
             Class::Html | Class::Text if self.page_begins.contains(digest) => {
-                filled >= target - target / 4
+                let reading_bytes = filled as u64 * self.frame.entries.len() as u64;
+                filled >= target - target / 4 || reading_bytes >= self.options.frame_reading_bytes
             }
             Class::Html | Class::Text => filled + bytes > target * 2 + target / 4,
         }
@@ -323,6 +401,16 @@ impl<'a, 's> FrameWriter<'a, 's> {
         self.copied_prefixes.insert(old, offset);
         Ok(offset)
     }
+}
+
+/// Where each body begins in the frame.
+fn starts(head: &BodiesHead) -> BTreeMap<Digest, u64> {
+    let mut start = 0;
+    let entry = |entry: &BodyEntry| {
+        start += entry.stored_bytes;
+        (entry.digest, start - entry.stored_bytes)
+    };
+    head.entries.iter().map(entry).collect()
 }
 
 /// Joins loose neighbours, and lets a small loose stretch take a whole frame in, so that frames

@@ -1,14 +1,16 @@
 //! Compacting: what was collected quickly is written again, small.
 //!
-//! All versions of a URL next to each other, URLs in directory order, in frames of a few
-//! megabytes that share a prefix made of the blocks which most frames of the site contain. A site
-//! that brought nothing new is not touched, a frame into which nothing new falls is copied as it
-//! is, so the work follows what changed.
+//! All versions of a URL next to each other, URLs in directory order but beside the page that they
+//! resemble, in frames of a few megabytes that share a prefix made of what most frames of the site
+//! contain. A site that brought nothing new is not touched, a frame into which nothing new falls
+//! is copied as it is, so the work follows what changed.
 //!
 //! Read in this order: `mod` (which packs, in which order, what is deleted when), `order` (the
-//! versions of a site in their new order), `frames` (bodies into frames), `prefix` (what frames
-//! share), `slow` (which pictures may take their time), `output` (the packs of the new generation).
+//! versions of a site by their addresses), `arrange` (pages beside their like), `frames` (bodies
+//! into frames), `prefix` (what frames share), `slow` (which pictures may take their time),
+//! `output` (the packs of the new generation).
 
+mod arrange;
 mod frames;
 mod order;
 mod output;
@@ -42,14 +44,18 @@ pub struct CompactOptions {
     /// Raw bytes in a frame: larger ones are smaller in sum and slower to read one page from. On
     /// average half of one is decoded for a page, but most of it is copied from a few places.
     pub frame_bytes: usize,
+    /// Raw bytes of a frame times its bodies: what is decoded when each of them is read. Many
+    /// small pages make a smaller frame than few large ones, for which its end costs as much
+    /// and saves less.
+    pub frame_reading_bytes: u64,
     /// The most that the frames of a site share. It is decoded for every page that is read, and
-    /// takes as long as the frame itself: twice as much would make HTML 3% smaller.
+    /// takes almost as long as the frame itself.
     pub prefix_bytes: usize,
     /// Whether JPEG, PNG and GIF are recoded.
     pub recode_images: bool,
     /// A picture that takes longer to give back stays as it is.
     pub recode_cap: Duration,
-    /// So many versions must be new for one picture to become slow to read.
+    /// So many versions must be new for one of them to become slow to read.
     pub versions_per_slow: u64,
     /// Rewrites every site, whether or not it brought something new.
     pub everything: bool,
@@ -60,6 +66,7 @@ impl Default for CompactOptions {
         Self {
             level: 19,
             frame_bytes: 4 << 20,
+            frame_reading_bytes: 128 << 20,
             prefix_bytes: 256 << 10,
             recode_images: true,
             recode_cap: Duration::from_millis(100),
@@ -331,7 +338,9 @@ impl Store {
         let wanted = self.named_elsewhere(sources, orphans)?;
         for digest in wanted {
             match output.copy_body(&digest) {
-                Ok(()) => order.set_placed(&digest)?,
+                Ok(()) => {
+                    order.place(&digest)?;
+                }
                 Err(StoreError::Damaged { .. }) => {
                     damaged.extend(orphans.get(&digest).map(|place| place.pack));
                 }

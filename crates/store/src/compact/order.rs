@@ -59,18 +59,20 @@ impl Order {
         Ok(count as u64)
     }
 
-    /// Visits bodies that were never compacted, in the order of their digests.
+    /// Visits bodies that were never compacted, in the order of their digests, and tells how many
+    /// versions each one is of.
     pub(super) fn new_bodies(
         &self,
         class: Class,
-        visit: &mut dyn FnMut(Digest) -> Result<(), StoreError>,
+        visit: &mut dyn FnMut(Digest, u64) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let mut statement = self.connection.prepare_cached(
-            "SELECT DISTINCT digest FROM items WHERE new AND class = ?1 ORDER BY digest",
+            "SELECT digest, count(*) FROM items WHERE new AND class = ?1
+             GROUP BY digest ORDER BY digest",
         )?;
         let mut rows = statement.query([class as u8])?;
         while let Some(row) = rows.next()? {
-            visit(Digest(row.get(0)?))?;
+            visit(Digest(row.get(0)?), row.get::<_, i64>(1)? as u64)?;
         }
         Ok(())
     }
@@ -90,44 +92,39 @@ impl Order {
         Ok(sites.collect::<Result<_, _>>()?)
     }
 
-    /// The bodies of a site in order, each at its first place only, and whether another page
-    /// begins with it.
-    pub(super) fn bodies(
-        &self,
-        site: u32,
-        class: Class,
-    ) -> Result<Vec<(Digest, bool)>, StoreError> {
+    /// The bodies of each page of a site, in the order of their addresses.
+    pub(super) fn pages(&self, site: u32, class: Class) -> Result<Vec<Vec<Digest>>, StoreError> {
         let mut statement = self.connection.prepare_cached(
             "SELECT digest, url FROM items WHERE site = ?1 AND class = ?2
              ORDER BY url, visited, id",
         )?;
-        let mut mark = self.connection.prepare_cached("INSERT OR IGNORE INTO placed VALUES(?1)")?;
         let mut rows = statement.query(params![site, class as u8])?;
-        let mut bodies = Vec::new();
-        let mut page = String::new();
+        let mut pages: Vec<Vec<Digest>> = Vec::new();
+        let mut page: Option<String> = None;
         while let Some(row) = rows.next()? {
-            let digest = Digest(row.get(0)?);
-            if mark.execute([digest.0])? == 1 {
-                let url: String = row.get(1)?;
-                bodies.push((digest, url != page));
-                page = url;
+            let (digest, url) = (Digest(row.get(0)?), row.get(1)?);
+            match pages.last_mut() {
+                Some(bodies) if page.as_ref() == Some(&url) => bodies.push(digest),
+                _ => {
+                    pages.push(vec![digest]);
+                    page = Some(url);
+                }
             }
         }
-        Ok(bodies)
+        Ok(pages)
     }
 
-    /// Whether the body was taken by [`bodies`](Self::bodies).
+    /// Gives the body its place. Returns false if it has one.
+    pub(super) fn place(&self, digest: &Digest) -> Result<bool, StoreError> {
+        let mut mark = self.connection.prepare_cached("INSERT OR IGNORE INTO placed VALUES(?1)")?;
+        Ok(mark.execute([digest.0])? == 1)
+    }
+
+    /// Whether the body has a place.
     pub(super) fn is_placed(&self, digest: &Digest) -> Result<bool, StoreError> {
         let mut statement =
             self.connection.prepare_cached("SELECT 1 FROM placed WHERE digest = ?1")?;
         Ok(statement.exists([digest.0])?)
-    }
-
-    pub(super) fn set_placed(&self, digest: &Digest) -> Result<(), StoreError> {
-        self.connection
-            .prepare_cached("INSERT OR IGNORE INTO placed VALUES(?1)")?
-            .execute([digest.0])?;
-        Ok(())
     }
 
     /// The records of a site in order.

@@ -24,13 +24,17 @@ const MIN_BYTES: usize = 128;
 const MAX_BYTES: usize = 8 << 20;
 /// What may come out of a body, so that a bomb stays a body.
 const MAX_PLAIN_BYTES: usize = 32 << 20;
-/// A JPEG above this takes some five milliseconds to give back. Bytes decide, not the clock, so
+/// A picture that will take longer to give back is slow. Bytes say how long, not the clock, so
 /// that an archive comes out the same on a busy machine.
-const SLOW_JPEG_BYTES: usize = 48 << 10;
-/// And so does a PNG with this many bytes of pixels.
-const SLOW_PNG_PIXEL_BYTES: usize = 768 << 10;
-/// Redoing LZW is quicker, so a GIF is judged as it is.
-const SLOW_GIF_BYTES: usize = 128 << 10;
+const QUICK: Duration = Duration::from_micros(4800);
+/// What a kilobyte takes to give back, as seen on a busy machine (docs/benchmarks.md).
+const JPEG_US_PER_KB: u64 = 100;
+/// It takes twice this, but a GIF is recoded while collecting, when nothing can be chosen yet, and
+/// few are large: this lets those up to 120 KiB pass.
+const GIF_US_PER_KB: u64 = 40;
+/// A PNG takes its time by what comes in, and by its rows, which are filtered and deflated again.
+const PNG_US_PER_KB: u64 = 0;
+const PNG_ROWS_US_PER_KB: u64 = 6;
 
 /// How a body was rewritten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,14 +67,20 @@ impl Recoding {
 
     /// Whether giving it back will be slow for the one who reads it.
     pub(crate) fn is_slow(self, body: &[u8]) -> bool {
-        match self {
-            Self::Jpeg => body.len() > SLOW_JPEG_BYTES,
+        self.expected(body).is_none_or(|time| time > QUICK)
+    }
+
+    /// About how long giving it back takes; unknown for a PNG whose rows are interlaced.
+    pub(crate) fn expected(self, body: &[u8]) -> Option<Duration> {
+        let kb = |bytes: usize, us: u64| Duration::from_micros(bytes as u64 * us / 1024);
+        Some(match self {
+            Self::Jpeg => kb(body.len(), JPEG_US_PER_KB),
             Self::Png | Self::PngRows => {
-                rows::pixel_bytes(body).is_none_or(|bytes| bytes > SLOW_PNG_PIXEL_BYTES)
+                kb(body.len(), PNG_US_PER_KB) + kb(rows::pixel_bytes(body)?, PNG_ROWS_US_PER_KB)
             }
-            Self::Gif | Self::GifPixels | Self::GifWays => body.len() > SLOW_GIF_BYTES,
-            Self::Gzip => false,
-        }
+            Self::Gif | Self::GifPixels | Self::GifWays => kb(body.len(), GIF_US_PER_KB),
+            Self::Gzip => Duration::ZERO,
+        })
     }
 
     /// About what it will save, to choose between bodies that are slow to give back.

@@ -86,7 +86,7 @@ pub(super) fn restore(stored: &[u8], form: Form) -> Result<Vec<u8>, Malformed> {
         body.extend_from_slice(&(length as u32).to_be_bytes());
         body.extend_from_slice(b"IDAT");
         body.extend_from_slice(data);
-        let checksum = crc32(&body[begin..]);
+        let checksum = libdeflater::crc32(&body[begin..]);
         body.extend_from_slice(&checksum.to_be_bytes());
     }
     body.extend_from_slice(reader.rest());
@@ -123,34 +123,4 @@ fn split(body: &[u8]) -> Option<Split<'_>> {
     }
     let front = front?;
     Some(Split { front: &body[..front], lengths, stream, back: body.get(at..)? })
-}
-
-/// CRC-32 as PNG uses it, four bits at a time.
-fn crc32(bytes: &[u8]) -> u32 {
-    const TABLE: [u32; 16] = {
-        let mut table = [0; 16];
-        let mut at = 0;
-        while at < 16 {
-            let mut value = at as u32;
-            let mut bit = 0;
-            while bit < 4 {
-                value = (value >> 1) ^ (0xedb8_8320 * (value & 1));
-                bit += 1;
-            }
-            table[at] = value;
-            at += 1;
-        }
-        table
-    };
-    let step = |crc: u32, nibble: u32| (crc >> 4) ^ TABLE[((crc ^ nibble) & 15) as usize];
-    !bytes.iter().fold(!0, |crc, byte| step(step(crc, u32::from(*byte)), u32::from(*byte) >> 4))
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn the_checksum_is_the_one_of_the_standard() {
-        assert_eq!(super::crc32(b"123456789"), 0xcbf4_3926);
-        assert_eq!(super::crc32(b"IEND"), 0xae42_6082);
-    }
 }

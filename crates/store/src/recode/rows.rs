@@ -75,10 +75,7 @@ pub(super) fn unfilter(filtered: &[u8], shape: Shape) -> Option<Vec<u8>> {
         let (filter, data) = line.split_first()?;
         filters.push(*filter);
         row.copy_from_slice(data);
-        let add = |row: &mut [u8], at: usize, predicted: u8| {
-            row[at] = row[at].wrapping_add(predicted);
-        };
-        apply(*filter, &mut row, &above, shape.pixel_bytes, add)?;
+        add(*filter, &mut row, &above, shape.pixel_bytes)?;
         match shape.is_padded() {
             true => row.chunks_exact(3).for_each(|p| out.extend([p[0], p[1], p[2], 0])),
             false => out.extend_from_slice(&row),
@@ -100,7 +97,6 @@ pub(super) fn filter(unfiltered: &[u8], shape: Shape) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(rows * (shape.row_bytes + 1));
     let mut above = vec![0; shape.row_bytes];
     let mut row = above.clone();
-    let mut differences = above.clone();
     for (line, filter) in pixels.chunks_exact(padded).zip(filters) {
         match shape.is_padded() {
             true => row.chunks_exact_mut(3).zip(line.chunks_exact(4)).for_each(|(to, from)| {
@@ -108,29 +104,59 @@ pub(super) fn filter(unfiltered: &[u8], shape: Shape) -> Option<Vec<u8>> {
             }),
             false => row.copy_from_slice(line),
         }
-        differences.copy_from_slice(&row);
-        let subtract = |_: &mut [u8], at: usize, predicted: u8| {
-            differences[at] = differences[at].wrapping_sub(predicted);
-        };
-        apply(*filter, &mut row, &above, shape.pixel_bytes, subtract)?;
         out.push(*filter);
-        out.extend_from_slice(&differences);
+        let begin = out.len();
+        out.extend_from_slice(&row);
+        subtract(*filter, &mut out[begin..], &row, &above, shape.pixel_bytes)?;
         std::mem::swap(&mut row, &mut above);
     }
     Some(out)
 }
 
-/// Tells `change` what the filter predicts for each byte, from left to right, by pixels that
-/// stand in `row` and `above` by then.
-fn apply(
+/// Takes from each byte of `out`, a copy of `row`, what the filter predicts for it. All pixels
+/// are known here, so the loops go over many bytes at once.
+fn subtract(
     filter: u8,
-    row: &mut [u8],
+    out: &mut [u8],
+    row: &[u8],
     above: &[u8],
     pixel_bytes: usize,
-    mut change: impl FnMut(&mut [u8], usize, u8),
 ) -> Option<()> {
+    let (first, rest) = out.split_at_mut(pixel_bytes.min(row.len()));
+    let (above_first, above_rest) = above.split_at(first.len());
+    // For each byte of the rest, the one left of it and the one left of that above it.
+    let (left, corner) = (&row[..rest.len()], &above[..rest.len()]);
+    match filter {
+        0 => {}
+        1 => rest.iter_mut().zip(left).for_each(|(to, left)| *to = to.wrapping_sub(*left)),
+        2 => {
+            first.iter_mut().zip(above_first).for_each(|(to, b)| *to = to.wrapping_sub(*b));
+            rest.iter_mut().zip(above_rest).for_each(|(to, b)| *to = to.wrapping_sub(*b));
+        }
+        3 => {
+            first.iter_mut().zip(above_first).for_each(|(to, b)| *to = to.wrapping_sub(*b / 2));
+            for ((to, a), b) in rest.iter_mut().zip(left).zip(above_rest) {
+                *to = to.wrapping_sub(((u16::from(*a) + u16::from(*b)) / 2) as u8);
+            }
+        }
+        4 => {
+            first.iter_mut().zip(above_first).for_each(|(to, b)| *to = to.wrapping_sub(*b));
+            for (((to, a), b), c) in rest.iter_mut().zip(left).zip(above_rest).zip(corner) {
+                *to = to.wrapping_sub(paeth(*a, *b, *c));
+            }
+        }
+        _ => return None,
+    }
+    Some(())
+}
+
+/// Adds to each byte of `row`, from left to right, what the filter predicts for it.
+fn add(filter: u8, row: &mut [u8], above: &[u8], pixel_bytes: usize) -> Option<()> {
     let length = row.len();
     let left_of = |row: &[u8], at: usize| if at < pixel_bytes { 0 } else { row[at - pixel_bytes] };
+    let change = |row: &mut [u8], at: usize, predicted: u8| {
+        row[at] = row[at].wrapping_add(predicted);
+    };
     match filter {
         0 => {}
         1 => (pixel_bytes..length).for_each(|at| {
