@@ -1,6 +1,9 @@
 //! The papers' experiments, on the shipped code: `nenrin lab order|revisit|budget|structure`.
 
-use std::path::{Path, PathBuf};
+use std::{
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+};
 
 use clap::{Args, ValueEnum};
 use nenrin_lab::{
@@ -255,7 +258,8 @@ fn tell(context: &Context, results: &Value, out: Option<&Path>) -> anyhow::Resul
     } else {
         say(format!("{results:#}"))?;
         if let Some(out) = out {
-            say(format!("written to {}", out.join("report.html").display()))?;
+            // Not among the results, which may be piped to a program.
+            writeln!(io::stderr(), "written to {}", out.join("report.html").display())?;
         }
     }
     Ok(Exit::Done)
