@@ -149,6 +149,14 @@ impl Index {
         Ok(count as u64)
     }
 
+    /// Versions whose numbers are below `end`.
+    pub(crate) fn count_versions_before(&self, end: u64) -> Result<u64, StoreError> {
+        let mut statement =
+            self.connection.prepare_cached("SELECT count(*) FROM versions WHERE id < ?1")?;
+        let count: i64 = statement.query_row([end as i64], |row| row.get(0))?;
+        Ok(count as u64)
+    }
+
     pub(crate) fn count_bodies(&self) -> Result<u64, StoreError> {
         let count: i64 =
             self.connection.query_row("SELECT count(*) FROM bodies", [], |row| row.get(0))?;
@@ -199,13 +207,17 @@ impl Index {
         Ok(sites.collect::<Result<_, _>>()?)
     }
 
-    /// Versions that are gone but may still take room, with their sites.
-    pub(crate) fn forgotten(&self) -> Result<Vec<(u32, u64)>, StoreError> {
-        let mut statement =
-            self.connection.prepare_cached("SELECT site, id FROM forgotten ORDER BY id")?;
-        let found =
-            statement.query_map([], |row| Ok((row.get(0)?, row.get::<_, i64>(1)? as u64)))?;
-        Ok(found.collect::<Result<_, _>>()?)
+    /// Visits sites and numbers of versions that are gone but may still take room.
+    pub(crate) fn forgotten(
+        &self,
+        visit: &mut dyn FnMut(u32, u64) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let mut statement = self.connection.prepare_cached("SELECT site, id FROM forgotten")?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            visit(row.get(0)?, row.get::<_, i64>(1)? as u64)?;
+        }
+        Ok(())
     }
 
     pub(crate) fn next_version(&self) -> Result<u64, StoreError> {

@@ -1,10 +1,11 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use crate::backend::ContentBackend;
 use crate::cache::Cache;
 use crate::catch_up;
+use crate::compact::BuiltUpon;
 use crate::error::StoreError;
 use crate::index::{self, Index, Share};
 use crate::options::StoreOptions;
@@ -48,7 +49,7 @@ pub(crate) struct Writer {
     pub(crate) open: Option<put::OpenPack>,
     pub(crate) next_version: u64,
     /// While compacting: the stored bodies that were built upon meanwhile, which must not go.
-    pub(crate) references: Option<BTreeSet<Digest>>,
+    pub(crate) built_upon: Option<BuiltUpon>,
     /// What the open pack holds by site, as far as the index does not know it yet.
     pub(crate) shares: BTreeMap<u32, Share>,
     /// A sync failed: the system may have dropped any of the bytes, so only opening the archive
@@ -62,7 +63,7 @@ impl Writer {
         Self {
             open: None,
             next_version: 0,
-            references: None,
+            built_upon: None,
             shares: BTreeMap::new(),
             failed: true,
         }

@@ -18,6 +18,9 @@ pub(super) fn prepare(c: &Connection) -> rusqlite::Result<()> {
     super::open::add_tables(c, "pruning", SCHEMA)
 }
 
+/// Behind so many versions, no further page is begun: pages may have very many.
+const ENOUGH_VERSIONS: usize = 100_000;
+
 pub(super) fn site_versions(
     c: &Connection,
     site: SiteId,
@@ -25,7 +28,7 @@ pub(super) fn site_versions(
     pages: usize,
 ) -> rusqlite::Result<Vec<KeptVersion>> {
     // Whole pages: a rule looks at all versions of one.
-    c.prepare_cached(
+    let mut statement = c.prepare_cached(
         "SELECT v.page, v.at_s, v.version, v.bytes, v.version = COALESCE(p.version, -1)
          FROM versions v JOIN pages p ON p.id = v.page WHERE v.page IN
             (SELECT m.page FROM members m JOIN pages o ON o.id = m.page
@@ -33,17 +36,25 @@ pub(super) fn site_versions(
              AND EXISTS (SELECT 1 FROM versions w WHERE w.page = m.page)
              ORDER BY m.page LIMIT ?3)
          ORDER BY v.page, v.at_s, v.version",
-    )?
-    .query_map(params![site.0, after.map_or(-1, |page| page.0), read::count(pages)], |row| {
-        Ok(KeptVersion {
+    )?;
+    let after = after.map_or(-1, |page| page.0);
+    let mut found = statement.query(params![site.0, after, read::count(pages)])?;
+    let mut versions: Vec<KeptVersion> = Vec::new();
+    while let Some(row) = found.next()? {
+        let version = KeptVersion {
             page: PageId(row.get(0)?),
             at_s: row.get(1)?,
             version: rows::unsigned(row, 2)?,
             bytes: rows::unsigned(row, 3)?,
             is_current: row.get(4)?,
-        })
-    })?
-    .collect()
+        };
+        let begins_page = versions.last().is_some_and(|last| last.page != version.page);
+        if begins_page && versions.len() >= ENOUGH_VERSIONS {
+            break;
+        }
+        versions.push(version);
+    }
+    Ok(versions)
 }
 
 pub(super) fn prune(
