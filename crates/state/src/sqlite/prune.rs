@@ -18,9 +18,6 @@ pub(super) fn prepare(c: &Connection) -> rusqlite::Result<()> {
     super::open::add_tables(c, "pruning", SCHEMA)
 }
 
-/// Behind so many versions, no further page is begun: pages may have very many.
-const ENOUGH_VERSIONS: usize = 100_000;
-
 pub(super) fn site_versions(
     c: &Connection,
     site: SiteId,
@@ -38,23 +35,16 @@ pub(super) fn site_versions(
          ORDER BY v.page, v.at_s, v.version",
     )?;
     let after = after.map_or(-1, |page| page.0);
-    let mut found = statement.query(params![site.0, after, read::count(pages)])?;
-    let mut versions: Vec<KeptVersion> = Vec::new();
-    while let Some(row) = found.next()? {
-        let version = KeptVersion {
+    let found = statement.query(params![site.0, after, read::count(pages)])?;
+    rows::whole_pages(found, |row| {
+        Ok(KeptVersion {
             page: PageId(row.get(0)?),
             at_s: row.get(1)?,
             version: rows::unsigned(row, 2)?,
             bytes: rows::unsigned(row, 3)?,
             is_current: row.get(4)?,
-        };
-        let begins_page = versions.last().is_some_and(|last| last.page != version.page);
-        if begins_page && versions.len() >= ENOUGH_VERSIONS {
-            break;
-        }
-        versions.push(version);
-    }
-    Ok(versions)
+        })
+    })
 }
 
 pub(super) fn prune(
