@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
@@ -77,10 +78,13 @@ impl Store {
         backend: Arc<dyn ContentBackend>,
         options: StoreOptions,
     ) -> Result<Self, StoreError> {
-        let (mut index, _) = Index::open(options.index_path.as_deref())?;
-        let (writer, next_pack) = match options.read_only {
-            true => (Writer::forbidden(), 0),
-            false => catch_up::catch_up(&*backend, &mut index)?,
+        let path = options.index_path.as_deref();
+        let (index, (writer, next_pack)) = if options.read_only {
+            (Index::open_to_read(path)?, (Writer::forbidden(), 0))
+        } else {
+            let mut index = Index::open(path)?;
+            let caught_up = catch_up::catch_up(&*backend, &mut index)?;
+            (index, caught_up)
         };
         Ok(Self {
             frames: Cache::new(options.cache_bytes),
@@ -97,6 +101,12 @@ impl Store {
         })
     }
 
+    /// Whether an index file is there that can be read as it is. Another one is rebuilt when the
+    /// archive is opened for writing.
+    pub fn can_use_index(path: &Path) -> Result<bool, StoreError> {
+        Ok(Index::find(path)?.is_some())
+    }
+
     /// Throws the index away and reads it from the packs again.
     pub fn rebuild_index(&self) -> Result<(), StoreError> {
         let _quiet = self.compacting.lock().unwrap_or_else(PoisonError::into_inner);
@@ -105,10 +115,10 @@ impl Store {
         let mut index = self.index();
         if let Some(path) = &self.options.index_path {
             // The open connection must be gone before its file is.
-            index.replace(Index::open(None)?.0);
+            index.replace(Index::open(None)?);
             index::remove(path)?;
         }
-        index.replace(Index::open(self.options.index_path.as_deref())?.0);
+        index.replace(Index::open(self.options.index_path.as_deref())?);
         let (caught_up, next_pack) = catch_up::catch_up(&*self.backend, &mut index)?;
         *writer = caught_up;
         self.next_pack.fetch_max(next_pack, Ordering::Relaxed);

@@ -77,7 +77,7 @@ impl Default for CompactOptions {
             frame_bytes: 4 << 20,
             frame_reading_bytes: 128 << 20,
             prefix_bytes: 256 << 10,
-            portion_versions: 1 << 17,
+            portion_versions: 1 << 16,
             recode_images: true,
             recode_cap: Duration::from_millis(100),
             versions_per_slow: 110,

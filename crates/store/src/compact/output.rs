@@ -154,7 +154,8 @@ impl<'s> Output<'s> {
         }
         self.put(ChunkKind::PackEnd, &end.encode())?;
         self.sync()?;
-        let Some(open) = self.open.take() else { return Ok(()) };
+        let Some(mut open) = self.open.take() else { return Ok(()) };
+        open.versions.sort_unstable();
         let record = PackRecord {
             number: open.number,
             bytes: open.length,
