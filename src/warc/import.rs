@@ -21,8 +21,7 @@ use super::{
 use crate::archive::Archive;
 
 /// Visits put before they are made durable and committed: pages have their records all over the
-/// state, so that a commit of few writes as much as one of many. More than the store lets wait
-/// would be of no use.
+/// state, so that a commit of few writes as much as one of many.
 const BATCH: usize = 3500;
 /// Toward the end of the files commits are smaller, so that little is left to do when all is read;
 /// but not smaller than this.
@@ -37,7 +36,7 @@ const TOGETHER_BYTES: u64 = 1 << 20;
 /// As many of those may wait for a storer, which waits now and then while others write.
 const WAITING: usize = 128;
 /// And so many for the commit: storing goes on while one is made.
-pub(super) const TOLD_WAITING: usize = 128;
+pub(super) const TOLD_WAITING: usize = 256;
 /// Threads that check, compress and store captures.
 const STORERS_MAX: usize = 8;
 /// Visits that may be on their way to their commit: a batch that is filled, one that is being

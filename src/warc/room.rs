@@ -9,7 +9,7 @@ use std::{
 };
 
 /// Captures on their way from the reader to the store, in bytes.
-const WAITING_BYTES: u64 = 32 << 20;
+const WAITING_BYTES: u64 = 48 << 20;
 /// Buffers that are kept to be filled again, and how many go to one reader at a time.
 const SPARE_MAX: usize = 32;
 const SPARE_TOGETHER: usize = 16;

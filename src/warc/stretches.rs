@@ -21,8 +21,9 @@ use super::{
 
 /// How much of a file one thread reads at a time.
 pub(crate) const STRETCH_BYTES: u64 = 2 << 20;
-/// What may be read of a stretch before its turn comes.
-const AHEAD_BYTES: u64 = 8 << 20;
+/// What all threads together may read of stretches whose turn has not come; a stretch of pages that
+/// compress well holds ten times its length.
+const AHEAD_BYTES: u64 = 64 << 20;
 /// Records that go to another thread together, and what they may weigh.
 const TOGETHER: usize = 32;
 const TOGETHER_BYTES: u64 = 512 << 10;
@@ -98,13 +99,14 @@ impl Reading<'_> {
             }
             drop(waiting);
             let mut stretches = self.stretches(first);
+            let stretches_ahead = 2 * self.threads;
             let mut ahead: VecDeque<(Stretch, LaneOut<Told>)> = VecDeque::new();
             let mut next = first;
             loop {
-                while ahead.len() < 2 * self.threads
+                while ahead.len() < stretches_ahead
                     && let Some(stretch) = stretches.next()
                 {
-                    let (into, out) = lane(AHEAD_BYTES);
+                    let (into, out) = lane(AHEAD_BYTES / stretches_ahead as u64);
                     // If nobody works any more, the lane ends at once and is read here.
                     let _unheard = jobs.send((stretch, into));
                     ahead.push_back((stretch, out));

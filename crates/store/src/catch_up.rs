@@ -55,7 +55,9 @@ pub(crate) fn catch_up(
     let writer = Writer {
         open,
         next_version: index.next_version()?,
+        written: Vec::new(),
         shares: BTreeMap::new(),
+        shares_to_note: Vec::new(),
         failed: false,
         references: None,
     };

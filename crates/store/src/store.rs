@@ -33,6 +33,8 @@ pub struct Store {
     pub(crate) next_pack: AtomicU64,
     /// Held while compacting, which takes long and lets everybody else go on.
     pub(crate) compacting: Mutex<()>,
+    /// Held during a sync.
+    pub(crate) syncing: Mutex<()>,
 }
 
 /// What was put since the last sync: readable here, not yet durable.
@@ -49,8 +51,13 @@ pub(crate) struct Writer {
     pub(crate) next_version: u64,
     /// While compacting: the stored bodies that were built upon meanwhile, which must not go.
     pub(crate) references: Option<BTreeSet<Digest>>,
-    /// What the open pack holds by site, as far as the index does not know it yet.
+    /// The versions whose records stand in the open pack, as far as the index does not know them
+    /// yet, in order.
+    pub(crate) written: Vec<(u64, Place)>,
+    /// What was put into the open pack by site since records were last written.
     pub(crate) shares: BTreeMap<u32, Share>,
+    /// What was put before, as far as the index does not know it yet.
+    pub(crate) shares_to_note: Vec<(u32, Share)>,
     /// A sync failed: the system may have dropped any of the bytes, so only opening the archive
     /// again, which looks at them, is safe.
     pub(crate) failed: bool,
@@ -63,7 +70,9 @@ impl Writer {
             open: None,
             next_version: 0,
             references: None,
+            written: Vec::new(),
             shares: BTreeMap::new(),
+            shares_to_note: Vec::new(),
             failed: true,
         }
     }
@@ -93,6 +102,7 @@ impl Store {
             pending: RwLock::default(),
             next_pack: AtomicU64::new(next_pack),
             compacting: Mutex::default(),
+            syncing: Mutex::default(),
         })
     }
 

@@ -136,7 +136,7 @@ impl Store {
         writer.check()?;
         self.sync_writer(&mut writer)?;
         if writer.open.is_some() {
-            self.end_pack(&mut writer, &[])?;
+            self.end_pack(&mut writer)?;
         }
         let index = self.index();
         let packs = index.packs()?;
