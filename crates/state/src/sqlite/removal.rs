@@ -140,6 +140,7 @@ pub(super) fn drop_versions(t: &Transaction<'_>, pages: &[PageId]) -> rusqlite::
     for page in pages {
         let count = t.prepare_cached("DELETE FROM versions WHERE page = ?1")?.execute([page.0])?;
         t.prepare_cached("DELETE FROM gone WHERE page = ?1")?.execute([page.0])?;
+        super::structure::forget_blocks(t, *page)?;
         // Without a version there is nothing that a 304 or an equal body could refer to.
         t.prepare_cached(
             "UPDATE pages SET version = NULL, etag = NULL, last_modified = NULL, mark = NULL,
