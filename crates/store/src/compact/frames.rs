@@ -346,17 +346,22 @@ impl<'a, 's> FrameWriter<'a, 's> {
         if filled == 0 {
             return false;
         }
+        // Feeds and scripts repeat each other more than a prefix can hold.
+        let reading_bytes = match self.class {
+            Class::Html => filled as u64 * self.frame.entries.len() as u64,
+            Class::Text | Class::Other => 0,
+        };
+        let limit_bytes = self.options.frame_reading_bytes;
         match self.class {
             _ if self.frame.entries.len() >= MAX_ENTRIES => true,
             Class::Other => filled + bytes > OTHER_FRAME_BYTES,
             Class::Html | Class::Text if self.page_begins.contains(digest) => {
-                let reading_bytes = filled as u64 * self.frame.entries.len() as u64;
-                // Feeds and scripts repeat each other more than a prefix can hold.
-                let is_slow =
-                    self.class == Class::Html && reading_bytes >= self.options.frame_reading_bytes;
-                filled >= target - target / 4 || is_slow
+                filled >= target - target / 4 || reading_bytes >= limit_bytes
             }
-            Class::Html | Class::Text => filled + bytes > target * 2 + target / 4,
+            // A page of very many versions must end somewhere.
+            Class::Html | Class::Text => {
+                filled + bytes > target * 2 + target / 4 || reading_bytes >= 2 * limit_bytes
+            }
         }
     }
 
