@@ -50,6 +50,14 @@ const KINDS_KEPT: usize = 100;
 /// Troubles that are kept for the answer; all are counted.
 const TROUBLES_KEPT: usize = 10_000;
 
+/// From so many bytes on files are taken in quickly, and `compact` makes them small.
+const MUCH_BYTES: u64 = 256 << 20;
+
+/// Whether files are taken in quickly.
+pub(crate) fn is_much(sources: &[Source]) -> bool {
+    sources.iter().map(|source| source.bytes).sum::<u64>() >= MUCH_BYTES
+}
+
 /// What an import came to.
 #[derive(Debug, Default, serde::Serialize)]
 pub(crate) struct Imported {
@@ -81,7 +89,7 @@ pub(crate) fn import(
     site: &mut (dyn FnMut(&CanonicalUrl) -> anyhow::Result<SiteId> + Send),
     tell: &mut dyn FnMut(u64),
 ) -> anyhow::Result<Imported> {
-    let room = Room::new();
+    let room = Room::new(is_much(sources));
     let the_site = OnceLock::new();
     let mut importer = Importer::new(archive)?;
     std::thread::scope(|scope| {

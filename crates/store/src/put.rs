@@ -72,7 +72,7 @@ impl Store {
             false => self.is_known(&digest)?,
         };
         let body_bytes = match (known, squeezed) {
-            (true, _) => writer.build_upon(digest),
+            (true, _) => writer.build_upon(&digest).map(|()| 0)?,
             (false, Some(squeezed)) if self.is_base_there(&squeezed)? => {
                 self.put_body(&mut writer, digest, squeezed)?
             }
@@ -258,7 +258,7 @@ impl Store {
         Squeezed { head, mut chunk }: Squeezed,
     ) -> Result<u64, StoreError> {
         if let Reference::Body(base) = &head.reference {
-            writer.build_upon(*base);
+            writer.build_upon(base)?;
         }
         let place = self.append_chunk(writer, ChunkKind::Bodies, &mut chunk)?;
         self.spare.give_back(chunk);
@@ -519,12 +519,9 @@ fn readable<T>(outcome: Result<T, StoreError>) -> Result<Option<T>, StoreError> 
 }
 
 impl Writer {
-    /// Notes that something written now needs this body. Nothing is added to the packs by it.
-    fn build_upon(&mut self, digest: Digest) -> u64 {
-        self.references.iter_mut().for_each(|references| {
-            references.insert(digest);
-        });
-        0
+    /// Notes that something written now needs this body.
+    fn build_upon(&self, digest: &Digest) -> Result<(), StoreError> {
+        self.built_upon.as_ref().map_or(Ok(()), |built_upon| built_upon.note(digest))
     }
 
     pub(crate) fn check(&self) -> Result<(), StoreError> {
