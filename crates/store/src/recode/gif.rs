@@ -4,10 +4,11 @@
 //! when it cleared its table, which each does in its own way. Whoever did otherwise stays as it
 //! was.
 
-use crate::wire::{Malformed, Reader, put_bytes, put_varint};
+use std::time::Duration;
 
-use super::MAX_PLAIN_BYTES;
 use super::lzma::{self, Unit};
+use super::{MAX_PLAIN_BYTES, Recoded, Recoding, microseconds, per_kib};
+use crate::wire::{Malformed, Reader, put_bytes, put_varint};
 
 const MAX_CODES: usize = 4096;
 const MAX_IMAGES: usize = 4096;
@@ -16,12 +17,21 @@ const MAX_CLEARS: usize = 1 << 16;
 /// Most encoders write blocks of this length, the last one excepted.
 const USUAL_BLOCK_BYTES: u8 = 255;
 
-pub(super) fn recode(body: &[u8]) -> Option<Vec<u8>> {
+/// What a KiB takes to give back (docs/benchmarks.md).
+const US_PER_KIB: f64 = 80.0;
+
+pub(super) fn expected(bytes: usize) -> Duration {
+    microseconds(per_kib(bytes, US_PER_KIB))
+}
+
+/// All images, or the first ones if a limit is given.
+pub(super) fn recode(body: &[u8], limit: Option<Duration>) -> Option<Recoded> {
     let mut heads = Vec::new();
     let mut pixels = Vec::new();
     let mut from = 0;
-    let found = find_images(body)?;
-    if found.len() > MAX_IMAGES {
+    let mut found = find_images(body)?;
+    found.retain(|(_, end)| limit.is_none_or(|limit| expected(*end) <= limit));
+    if found.is_empty() || found.len() > MAX_IMAGES {
         return None;
     }
     for (start, end) in &found {
@@ -51,7 +61,12 @@ pub(super) fn recode(body: &[u8]) -> Option<Vec<u8>> {
     out.extend_from_slice(&heads);
     lzma::put(&mut out, &pixels, Unit::One)?;
     out.extend_from_slice(&body[from..]);
-    Some(out)
+    Some(Recoded {
+        recoding: Recoding::Gif,
+        bytes: out,
+        taken_bytes: from,
+        expected: expected(from),
+    })
 }
 
 /// How the pixels lie in the stored form.
@@ -475,7 +490,7 @@ mod tests {
 
         #[test]
         fn junk_never_panics(junk: Vec<u8>) {
-            let _ = recode(&junk);
+            let _ = recode(&junk, None);
             for form in [Form::PlainWays, Form::Ways, Form::Clears] {
                 let _ = restore(&junk, form);
             }
@@ -495,7 +510,7 @@ mod tests {
         let mut body = b"GIF89a\x5a\0\x64\0\0\0\0,\0\0\0\0\x5a\0\x64\0\0\x04".to_vec();
         body.extend(split_blocks(&pack(&image, 4), 254));
         body.extend_from_slice(b"; and some junk");
-        let stored = recode(&body).unwrap();
+        let stored = recode(&body, None).unwrap().bytes;
         assert_eq!(restore(&stored, Form::Clears), Ok(body));
     }
 }

@@ -1,17 +1,83 @@
-//! PNG as its pixels and what is needed to filter and deflate them the same way.
+//! PNG as its pixels and what is needed to filter and deflate them the same way; or its front,
+//! up to the end of a deflate block, so that it can be given back quickly.
 
-use super::deflate::{deflate, inflate};
+use std::time::Duration;
+
+use super::deflate::{Inflated, deflate, inflate};
 use super::lzma::{self, Unit};
 use super::rows::{self, Shape};
+use super::{Recoded, Recoding, microseconds, per_kib};
 use crate::wire::{Malformed, Reader, put_bytes, put_varint};
 
 const MAX_CHUNKS: usize = 1 << 16;
 const SIGNATURE_BYTES: usize = 8;
+/// A shorter front is not worth it.
+const MIN_FRONT_BYTES: usize = 4096;
+/// Fronts that are tried: how long one takes is known for sure only when it was made.
+const MAX_TRIES: usize = 4;
+/// What a KiB takes to give back (docs/benchmarks.md): of the deflate stream, of the rows, of the
+/// compressed pixels, and of corrections, for which the encoder was guessed wrong.
+const STREAM_US_PER_KIB: f64 = 16.0;
+const ROWS_US_PER_KIB: f64 = 1.4;
+const PIXELS_US_PER_KIB: f64 = 95.0;
+const CORRECTIONS_US_PER_KIB: f64 = 1950.0;
+/// What most streams take with their pixels and corrections, before these are known.
+const WHOLE_STREAM_US_PER_KIB: f64 = 75.0;
+/// The part of a stream that its pixels take when compressed, as a first guess.
+const PIXELS_OF_STREAM: f64 = 0.5;
 
-pub(super) fn recode(body: &[u8]) -> Option<Vec<u8>> {
+/// About how long giving it back takes, as its head says.
+pub(super) fn expected(body: &[u8]) -> Option<Duration> {
+    let rows_bytes = rows::pixel_bytes(body)?;
+    Some(microseconds(
+        per_kib(body.len(), WHOLE_STREAM_US_PER_KIB) + per_kib(rows_bytes, ROWS_US_PER_KIB),
+    ))
+}
+
+/// All of it, or as much of its front as can be given back within the limit.
+pub(super) fn recode(body: &[u8], limit: Option<Duration>) -> Option<Recoded> {
     let picture = split(body)?;
+    let stream = picture.stream.get(2..)?;
+    let Some(limit) = limit else {
+        return rewrite(&picture, inflate(stream)?);
+    };
+    let within = |time: Duration| limit.as_secs_f64() / time.as_secs_f64().max(1e-6);
+    // Many take less than what is expected, and inflating more than is used costs little.
+    let mut taken = (stream.len() as f64 * (2.0 * within(expected(body)?)).min(1.0)) as usize;
+    for _ in 0..MAX_TRIES {
+        if taken < MIN_FRONT_BYTES.min(stream.len()) {
+            return None;
+        }
+        let inflated = inflate(&stream[..taken])?;
+        let deflated_bytes = inflated.deflated_bytes;
+        let pixels_bytes = (deflated_bytes as f64 * PIXELS_OF_STREAM) as usize;
+        let mut share = within(time_of(&inflated, pixels_bytes));
+        if share >= 1.0 {
+            let recoded = rewrite(&picture, inflated)?;
+            share = within(recoded.expected);
+            if share >= 1.0 {
+                return Some(recoded);
+            }
+        }
+        // Less than what is too much, so that its last block is left out.
+        taken = (deflated_bytes as f64 * share) as usize;
+    }
+    None
+}
+
+/// About how long giving a front back takes.
+fn time_of(inflated: &Inflated, pixels_bytes: usize) -> Duration {
+    microseconds(
+        per_kib(inflated.deflated_bytes, STREAM_US_PER_KIB)
+            + per_kib(inflated.plain.len(), ROWS_US_PER_KIB)
+            + per_kib(pixels_bytes, PIXELS_US_PER_KIB)
+            + per_kib(inflated.corrections.len(), CORRECTIONS_US_PER_KIB),
+    )
+}
+
+/// The picture with as much of its stream taken apart as was inflated.
+fn rewrite(picture: &Split<'_>, inflated: Inflated) -> Option<Recoded> {
     let (zlib_head, stream) = picture.stream.split_at_checked(2)?;
-    let inflated = inflate(stream)?;
     let behind = &stream[inflated.deflated_bytes..];
     let mut out = Vec::new();
     put_bytes(&mut out, picture.front);
@@ -20,26 +86,33 @@ pub(super) fn recode(body: &[u8]) -> Option<Vec<u8>> {
     out.extend_from_slice(zlib_head);
     put_bytes(&mut out, behind);
     put_bytes(&mut out, &inflated.corrections);
-    put_pixels(&mut out, picture.front, &inflated.plain)?;
+    let before = out.len();
+    let recoding = put_pixels(&mut out, picture.front, &inflated.plain)?;
+    let expected = time_of(&inflated, out.len() - before);
     out.extend_from_slice(picture.back);
-    Some(out)
+    Some(Recoded { recoding, bytes: out, taken_bytes: inflated.deflated_bytes, expected })
 }
 
-/// Interlaced pictures keep their filters: their rows have many lengths.
-fn put_pixels(out: &mut Vec<u8>, front: &[u8], filtered: &[u8]) -> Option<()> {
+/// Interlaced pictures keep their filters: their rows have many lengths. A row that the front
+/// breaks off keeps its filter, too.
+fn put_pixels(out: &mut Vec<u8>, front: &[u8], filtered: &[u8]) -> Option<Recoding> {
     let shape = Shape::of_png(front);
-    let unfiltered = shape.and_then(|shape| Some((shape, rows::unfilter(filtered, shape)?)));
-    match unfiltered {
-        Some((shape, unfiltered)) => {
-            out.push(shape.pixel_bytes as u8);
-            put_varint(out, shape.row_bytes as u64);
-            lzma::put(out, &unfiltered, shape.unit())
-        }
-        None => {
-            out.push(0);
-            lzma::put(out, filtered, Unit::Four)
-        }
+    let broken_bytes = shape.map_or(0, |shape| filtered.len() % (shape.row_bytes + 1));
+    let (rows, broken) = filtered.split_at(filtered.len() - broken_bytes);
+    let unfiltered = shape.and_then(|shape| Some((shape, rows::unfilter(rows, shape)?)));
+    let Some((shape, unfiltered)) = unfiltered else {
+        out.push(0);
+        lzma::put(out, filtered, Unit::Four)?;
+        return Some(Recoding::Png);
+    };
+    out.push(shape.pixel_bytes as u8);
+    put_varint(out, shape.row_bytes as u64);
+    lzma::put(out, &unfiltered, shape.unit())?;
+    if broken.is_empty() {
+        return Some(Recoding::Png);
     }
+    put_bytes(out, broken);
+    Some(Recoding::PngFront)
 }
 
 fn take_pixels(reader: &mut Reader<'_>) -> Result<Vec<u8>, Malformed> {
@@ -62,6 +135,8 @@ pub(super) enum Form {
     Filtered,
     /// As pixels, compressed.
     Pixels,
+    /// The same, and the beginning of one more row, filtered.
+    Front,
 }
 
 pub(super) fn restore(stored: &[u8], form: Form) -> Result<Vec<u8>, Malformed> {
@@ -76,6 +151,11 @@ pub(super) fn restore(stored: &[u8], form: Form) -> Result<Vec<u8>, Malformed> {
     let plain = match form {
         Form::Filtered => reader.bytes(stored.len())?.to_vec(),
         Form::Pixels => take_pixels(&mut reader)?,
+        Form::Front => {
+            let mut rows = take_pixels(&mut reader)?;
+            rows.extend_from_slice(reader.bytes(stored.len())?);
+            rows
+        }
     };
     let stream = [zlib_head, &deflate(&plain, corrections)?, behind].concat();
     let mut body = front.to_vec();
