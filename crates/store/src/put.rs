@@ -253,8 +253,7 @@ impl Store {
             let cap = self.options.recode_cap;
             let recoded = wanted.then(|| recode::recode(body, recoding, Extent::Whole, cap))??;
             let smaller = recoding == Recoding::Gzip || recoded.is_worth_it(body);
-            smaller
-                .then_some(Prepared { bytes: recoded.bytes.into(), recoding: Some(recoding) })
+            smaller.then_some(Prepared { bytes: recoded.bytes.into(), recoding: Some(recoding) })
         });
         recoded.unwrap_or_else(|| body.into())
     }

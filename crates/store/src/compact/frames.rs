@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::arrange::{Page, arrange};
 use super::order::Order;
 use super::output::Output;
-use super::slow::{self, MayBeSlow};
+use super::slow::{self, Chosen};
 use super::{CompactOptions, CompactReport, prefix};
 use crate::bodies::{BodiesHead, BodyEntry, Coding, MAX_ENTRIES, Reference};
 use crate::chunk::ChunkKind;
@@ -28,8 +28,8 @@ pub(super) struct FrameWriter<'a, 's> {
     site: u32,
     class: Class,
     report: &'a mut CompactReport,
-    /// Pictures that may become slow to read.
-    may_be_slow: &'a MayBeSlow,
+    /// Pictures of which was chosen how much is recoded.
+    chosen: &'a Chosen,
     /// Sources that were compacted before.
     frames_in: BTreeSet<u64>,
     /// The prefix of new frames, and where it lies in the pack that is being written.
@@ -63,7 +63,7 @@ impl<'a, 's> FrameWriter<'a, 's> {
         site: u32,
         class: Class,
         report: &'a mut CompactReport,
-        may_be_slow: &'a MayBeSlow,
+        chosen: &'a Chosen,
     ) -> Self {
         Self {
             store,
@@ -72,7 +72,7 @@ impl<'a, 's> FrameWriter<'a, 's> {
             site,
             class,
             report,
-            may_be_slow,
+            chosen,
             frames_in: BTreeSet::new(),
             prefix: Arc::default(),
             prefix_at: None,
@@ -272,8 +272,7 @@ impl<'a, 's> FrameWriter<'a, 's> {
     fn add(&mut self, stored: crate::read::Stored) -> Result<(), StoreError> {
         let (mut entry, mut bytes) = (stored.entry, stored.bytes);
         if entry.recoding == 0
-            && let Some(recoded) =
-                slow::recode(self.may_be_slow, self.options, &entry.digest, &bytes)
+            && let Some(recoded) = slow::recode(self.chosen, self.options, &entry.digest, &bytes)
         {
             self.report.recoded += 1;
             self.report.slow += u64::from(recoded.is_slow());

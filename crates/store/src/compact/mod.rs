@@ -70,7 +70,7 @@ impl Default for CompactOptions {
             prefix_bytes: 256 << 10,
             recode_images: true,
             recode_cap: Duration::from_millis(100),
-            versions_per_slow: 110,
+            versions_per_slow: 140,
             everything: false,
         }
     }
@@ -195,11 +195,11 @@ impl Store {
         let mut damaged = self.gather(sources, &mut order)?;
         let total = order.count()?;
         let mut done = 0;
-        let may_be_slow = slow::choose(self, &order, options)?;
+        let chosen = slow::choose(self, &order, options)?;
         for site in order.sites()? {
             for class in [Class::Html, Class::Text, Class::Other] {
                 let mut frames =
-                    FrameWriter::new(self, options, output, site, class, report, &may_be_slow);
+                    FrameWriter::new(self, options, output, site, class, report, &chosen);
                 damaged.extend(frames.write(&mut order, &sources.packs)?);
             }
             done += self.rewrite_rows(&mut order, site, options, output)?;

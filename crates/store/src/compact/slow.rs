@@ -17,17 +17,26 @@ const TRIED_PER_PLACE: u64 = 2;
 /// Recoded pictures that are kept until their frame is written; further ones are recoded again.
 const MAX_KEPT_BYTES: usize = 32 << 20;
 
-/// Pictures that may become slow, as they will be stored where that is still known.
-pub(super) type MayBeSlow = BTreeMap<Digest, Option<Recoded>>;
+/// Pictures that were tried: how much of each is recoded, and as what where that is still known.
+pub(super) type Chosen = BTreeMap<Digest, (Extent, Option<Recoded>)>;
+
+/// A picture that takes long as a whole, and what it gains for each version that waits for it.
+struct Tried {
+    gain: u64,
+    digest: Digest,
+    versions: u64,
+    whole: Option<Recoded>,
+    quick: Option<Recoded>,
+}
 
 /// Chooses among all bodies that are compacted for the first time.
 pub(super) fn choose(
     store: &Store,
     order: &Order,
     options: &CompactOptions,
-) -> Result<MayBeSlow, StoreError> {
+) -> Result<Chosen, StoreError> {
     let mut places = order.count_new()? / options.versions_per_slow.max(1);
-    let mut chosen = MayBeSlow::new();
+    let mut chosen = Chosen::new();
     if places == 0 || !options.recode_images {
         return Ok(chosen);
     }
@@ -37,22 +46,27 @@ pub(super) fn choose(
     let mut kept_bytes = 0;
     for (digest, versions) in candidates {
         let body = store.stored(&digest)?.bytes;
-        let Some(recoded) = whole(&body, options) else { continue };
-        let (gain, is_slow) = (recoded.gain(&body) as u64 / versions.max(1), recoded.is_slow());
-        kept_bytes += recoded.bytes.len();
-        let kept = (kept_bytes <= MAX_KEPT_BYTES).then_some(recoded);
-        match is_slow {
-            true => tried.push((Reverse(gain), digest, versions, kept)),
+        let Some(whole) = recode_to(Extent::Whole, &body, options) else { continue };
+        kept_bytes += whole.bytes.len();
+        let is_kept = kept_bytes <= MAX_KEPT_BYTES;
+        if !whole.is_slow() {
             // It takes less time than expected, and no place.
-            false => drop(chosen.insert(digest, kept)),
+            chosen.insert(digest, (Extent::Whole, is_kept.then_some(whole)));
+            continue;
         }
+        let quick = recode_to(Extent::Quick, &body, options);
+        let quick_bytes = quick.as_ref().map_or(body.len(), |quick| quick.bytes.len());
+        let gain = quick_bytes.saturating_sub(whole.bytes.len()) as u64 / versions.max(1);
+        kept_bytes += quick.as_ref().map_or(0, |quick| quick.bytes.len());
+        let (whole, quick) = (is_kept.then_some(whole), quick.filter(|_| is_kept));
+        tried.push(Tried { gain, digest, versions, whole, quick });
     }
-    tried.sort_by_key(|(gain, digest, ..)| (*gain, *digest));
-    for (_, digest, versions, kept) in tried {
-        if let Some(left) = places.checked_sub(versions) {
-            places = left;
-            chosen.insert(digest, kept);
-        }
+    tried.sort_by_key(|tried| (Reverse(tried.gain), tried.digest));
+    for Tried { digest, versions, whole, quick, .. } in tried {
+        let place = places.checked_sub(versions);
+        places = place.unwrap_or(places);
+        let choice = if place.is_some() { (Extent::Whole, whole) } else { (Extent::Quick, quick) };
+        chosen.insert(digest, choice);
     }
     Ok(chosen)
 }
@@ -74,7 +88,8 @@ fn candidates(
             Err(other) => return Err(other),
         };
         if stored.entry.recoding != 0 {
-            let is_slow = recode::is_slow_gif(stored.entry.recoding, stored.entry.body_bytes as usize);
+            let is_slow =
+                recode::is_slow_gif(stored.entry.recoding, stored.entry.body_bytes as usize);
             slow_already += if is_slow { versions } else { 0 };
             return Ok(());
         }
@@ -96,15 +111,16 @@ fn candidates(
     Ok((best.collect(), slow_already))
 }
 
-fn whole(body: &[u8], options: &CompactOptions) -> Option<Recoded> {
+/// So much of a picture in a smaller form, if that is worth the time of those who will read it.
+fn recode_to(extent: Extent, body: &[u8], options: &CompactOptions) -> Option<Recoded> {
     let recoding = Recoding::for_body(body)?;
-    let recoded = recode::recode(body, recoding, Extent::Whole, options.recode_cap)?;
+    let recoded = recode::recode(body, recoding, extent, options.recode_cap)?;
     recoded.is_worth_it(body).then_some(recoded)
 }
 
-/// A body in a smaller form, if that is worth the time of those who will read it.
+/// A body in the form in which it goes into its frame, unless that is as it was.
 pub(super) fn recode(
-    may_be_slow: &MayBeSlow,
+    chosen: &Chosen,
     options: &CompactOptions,
     digest: &Digest,
     body: &[u8],
@@ -117,10 +133,9 @@ pub(super) fn recode(
     if !options.recode_images {
         return None;
     }
-    match may_be_slow.get(digest) {
-        Some(Some(known)) => Some(known.clone()),
-        Some(None) => whole(body, options),
-        None => recode::recode(body, recoding, Extent::Quick, options.recode_cap)
-            .filter(|recoded| recoded.is_worth_it(body)),
+    match chosen.get(digest) {
+        Some((_, Some(known))) => Some(known.clone()),
+        Some((extent, None)) => recode_to(*extent, body, options),
+        None => recode_to(Extent::Quick, body, options),
     }
 }

@@ -513,4 +513,21 @@ mod tests {
         let stored = recode(&body, None).unwrap().bytes;
         assert_eq!(restore(&stored, Form::Clears), Ok(body));
     }
+
+    #[test]
+    fn of_many_images_only_the_first_are_recoded_if_all_would_take_long() {
+        let image = Image { pixels: noise(7, 90_000, 8, 256), clears: vec![0], ..Image::default() };
+        let image = Image { may_end_cleared: true, has_end: true, ..image };
+        let mut body = b"GIF89a\x2c\x01\x2c\x01\0\0\0".to_vec();
+        for _ in 0..3 {
+            body.extend_from_slice(b",\0\0\0\0\x2c\x01\x2c\x01\0\x08");
+            body.extend(split_blocks(&pack(&image, 8), 255));
+        }
+        body.push(b';');
+        let limit = expected(body.len() / 2);
+        let front = recode(&body, Some(limit)).unwrap();
+        assert!(front.expected <= limit && front.taken_bytes < body.len() / 2);
+        assert_eq!(restore(&front.bytes, Form::Clears).as_deref(), Ok(&body[..]));
+        assert_eq!(recode(&body, Some(limit / 4)), None);
+    }
 }

@@ -242,22 +242,28 @@ mod tests {
 
     /// A grey picture of 256 by 256, its codes all of three bits, with a note and a profile.
     fn picture(note: &[u8]) -> Vec<u8> {
+        picture_of(32, note)
+    }
+
+    /// The same with so many blocks along each side.
+    fn picture_of(side: u32, note: &[u8]) -> Vec<u8> {
         let mut out = vec![0xff, 0xd8];
         segment(&mut out, 0xe1, b"Exif\0\0 some camera, some lens, some place");
         segment(&mut out, 0xfe, note);
         segment(&mut out, 0xdb, &[&[0][..], &[8; 64]].concat());
-        segment(&mut out, 0xc0, &[8, 1, 0, 1, 0, 1, 1, 0x11, 0]);
+        let [high, low] = (side as u16 * 8).to_be_bytes();
+        segment(&mut out, 0xc0, &[8, high, low, high, low, 1, 1, 0x11, 0]);
         let lengths = [0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
         segment(&mut out, 0xc4, &[&[0x00][..], &lengths, &[0, 1, 2, 3]].concat());
         segment(&mut out, 0xc4, &[&[0x10][..], &lengths, &[0x00, 0x01, 0x02, 0x11]].concat());
         segment(&mut out, 0xda, &[1, 1, 0, 0, 63, 0]);
         let mut scan = Scan::default();
-        for block in 0..32 * 32u32 {
+        for block in 0..side * side {
             // A step of one up or down, one wave, and the end of the block.
             scan.put(1, 3);
             scan.put(u32::from(block % 4 < 2), 1);
             scan.put(1, 3);
-            scan.put(block / 32 % 2, 1);
+            scan.put(block / side % 2, 1);
             scan.put(0, 3);
         }
         out.extend(scan.finish());
@@ -290,6 +296,46 @@ mod tests {
                 Duration::from_secs(9),
             );
             assert!(kept.is_none_or(|kept| restore(&kept.bytes).as_deref() == Ok(damaged)));
+        }
+    }
+
+    #[test]
+    fn of_a_picture_that_takes_long_the_front_is_recoded() {
+        let body = picture_of(128, b"note");
+        let limit = Duration::from_millis(4);
+        assert!(expected(&body).unwrap() > limit);
+        let front = recode(&body, Some(limit)).expect("a baseline picture can be cut");
+        assert_eq!(front.recoding, Recoding::JpegFront);
+        assert!(front.expected <= limit && front.taken_bytes < body.len() * 2 / 3, "{front:?}");
+        assert!(front.bytes.len() < body.len() - body.len() / 10, "{}", front.bytes.len());
+        assert_eq!(restore_front(&front.bytes).as_deref(), Ok(&body[..]));
+        let whole = recode(&body, None).unwrap();
+        assert_eq!((whole.recoding, whole.taken_bytes), (Recoding::Jpeg, body.len()));
+        assert!(whole.expected > limit);
+    }
+
+    #[test]
+    fn a_picture_of_several_scans_takes_longer_and_is_not_cut() {
+        let mut body = picture_of(128, b"note");
+        let one_scan = expected(&body).unwrap();
+        let frame = body.windows(2).position(|window| window == [0xff, 0xc0]).unwrap();
+        body[frame + 1] = 0xc2;
+        assert!(expected(&body).unwrap() > 2 * one_scan);
+        assert!(recode(&body, Some(Duration::from_millis(4))).is_none());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+
+        #[test]
+        fn wherever_it_is_cut_it_comes_back(side in 60u32..130, limit_us in 500u64..20_000) {
+            let body = picture_of(side, b"note");
+            let limit = Duration::from_micros(limit_us);
+            if let Some(front) = recode(&body, Some(limit)) {
+                prop_assert!(front.expected <= limit);
+                let code = front.recoding as u8;
+                prop_assert_eq!(super::super::restore(&front.bytes, code), Ok(body));
+            }
         }
     }
 
