@@ -196,11 +196,11 @@ fn open_store(folder: &Path, read_only: bool, is_hasty: bool) -> anyhow::Result<
     Ok(Store::open(packs, options)?)
 }
 
-/// Before reading: brings the index up to the packs where a crash left it behind or someone
-/// deleted it, unless another process is writing and has done so itself.
+/// Before reading: brings the index up to the packs where a crash left it behind, someone deleted
+/// it or an older program wrote it, unless another process is writing and has done so itself.
 fn look_after(folder: &Path) -> anyhow::Result<()> {
     let Taken::Free(lock) = Lock::take(folder)? else { return Ok(()) };
-    if lock.was_running || !folder.join(INDEX).exists() {
+    if lock.was_running || !Store::can_use_index(&folder.join(INDEX))? {
         // Without room nothing can be brought up, but most can still be read.
         if let Err(error) = open_store(folder, false, false) {
             tracing::warn!("the index could not be brought up to the packs: {error:#}");

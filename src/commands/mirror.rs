@@ -46,7 +46,7 @@ struct MirrorFile {
 
 /// What a visit that was taken in came to.
 pub(super) struct TakenIn {
-    pub(super) files: usize,
+    pub(super) files: u64,
     /// What could not be imported, and why.
     pub(super) refused: Vec<String>,
     pub(super) counts: RoundCounts,
@@ -60,19 +60,26 @@ pub(super) fn take_in(
     at_s: i64,
     progress: &ProgressBar,
 ) -> anyhow::Result<TakenIn> {
-    let (files, refused) = list(folder, base)?;
-    if files.is_empty() {
+    let mut files = 0;
+    files_below(folder, base, &mut |_| {
+        files += 1;
+        Ok(())
+    })?;
+    if files == 0 {
         return Err(usage(anyhow::anyhow!("{} holds no files to import", folder.display())));
     }
     let site = register(config, &*archive.state, base)?;
-    progress.set_length(files.len() as u64);
+    progress.set_length(files);
     let mut importer = Importer::new(archive, site, at_s)?;
-    for file in &files {
-        importer.file(file)?;
+    // Read a second time rather than remembered: a mirror may have more files than fit into memory.
+    let mut files = 0;
+    let refused = files_below(folder, base, &mut |file| {
+        files += 1;
         progress.inc(1);
-    }
+        importer.file(&file)
+    })?;
     let counts = importer.finish()?;
-    Ok(TakenIn { files: files.len(), refused, counts })
+    Ok(TakenIn { files, refused, counts })
 }
 
 /// `nenrin import mirror`.
@@ -130,38 +137,64 @@ fn register(config: &Config, state: &dyn State, base: &CanonicalUrl) -> anyhow::
     Ok(state.add_site(&name, &conditions, clock::now_s())?)
 }
 
-/// The regular files below a folder in the order of their paths, and what cannot be imported.
-fn list(folder: &Path, base: &CanonicalUrl) -> anyhow::Result<(Vec<MirrorFile>, Vec<String>)> {
-    let (mut files, mut refused) = (Vec::new(), Vec::new());
-    let mut folders = vec![(folder.to_owned(), 0)];
-    while let Some((at, depth)) = folders.pop() {
-        let entries = fs::read_dir(&at).with_context(|| format!("cannot read {}", at.display()))?;
-        for entry in entries {
-            let entry = entry.with_context(|| format!("cannot read {}", at.display()))?;
-            let (path, kind) = (entry.path(), entry.file_type()?);
-            if kind.is_dir() && depth < DEPTH_MAX {
-                folders.push((path, depth + 1));
-            } else if kind.is_file() {
-                match url_of(folder, &path, base) {
-                    Some(url) => {
-                        let modified_s = modified_s(&entry.metadata()?);
-                        files.push(MirrorFile { path, url, modified_s });
-                    }
-                    None => refused.push(format!("{}: its name makes no URL", path.display())),
-                }
-            } else {
-                refused.push(format!("{}: not a plain file", path.display()));
+/// Visits the regular files below a folder in the order of their paths. Returns what cannot be
+/// imported.
+fn files_below(
+    folder: &Path,
+    base: &CanonicalUrl,
+    visit: &mut dyn FnMut(MirrorFile) -> anyhow::Result<()>,
+) -> anyhow::Result<Vec<String>> {
+    let mut refused = Vec::new();
+    // What is still to be visited: the next one is the last.
+    let mut waiting = vec![(folder.to_owned(), true, 0)];
+    while let Some((path, is_folder, depth)) = waiting.pop() {
+        if is_folder {
+            waiting.extend(entries_backwards(&path, depth, &mut refused)?);
+            continue;
+        }
+        match url_of(folder, &path, base) {
+            Some(url) => {
+                let metadata = fs::symlink_metadata(&path)
+                    .with_context(|| format!("cannot read {}", path.display()))?;
+                visit(MirrorFile { modified_s: modified_s(&metadata), path, url })?;
             }
+            None => refused.push(format!("{}: its name makes no URL", path.display())),
         }
     }
-    files.sort_by(|a, b| a.path.cmp(&b.path));
     refused.sort();
-    Ok((files, refused))
+    Ok(refused)
+}
+
+/// The files and folders in a folder, the last name first, each with whether it is a folder and how
+/// deep it lies.
+fn entries_backwards(
+    folder: &Path,
+    depth: usize,
+    refused: &mut Vec<String>,
+) -> anyhow::Result<Vec<(PathBuf, bool, usize)>> {
+    let unreadable = || format!("cannot read {}", folder.display());
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).with_context(unreadable)? {
+        let entry = entry.with_context(unreadable)?;
+        let (path, kind) = (entry.path(), entry.file_type()?);
+        if kind.is_file() || (kind.is_dir() && depth < DEPTH_MAX) {
+            found.push((path, kind.is_dir(), depth + 1));
+        } else {
+            refused.push(format!("{}: not a plain file", path.display()));
+        }
+    }
+    found.sort_by(|a, b| b.0.cmp(&a.0));
+    Ok(found)
 }
 
 /// The URLs of the files below a folder.
 pub(super) fn urls(folder: &Path, base: &CanonicalUrl) -> anyhow::Result<Vec<CanonicalUrl>> {
-    Ok(list(folder, base)?.0.into_iter().map(|file| file.url).collect())
+    let mut urls = Vec::new();
+    files_below(folder, base, &mut |file| {
+        urls.push(file.url);
+        Ok(())
+    })?;
+    Ok(urls)
 }
 
 fn modified_s(metadata: &fs::Metadata) -> i64 {
@@ -576,6 +609,28 @@ mod tests {
             let url = url_of(folder, &folder.join(name), &base).unwrap_or_else(|| panic!("{name}"));
             assert_eq!(path_of(&url, Some(&base), false), Some(PathBuf::from(name)), "{url}");
         }
+    }
+
+    #[test]
+    fn files_come_in_the_order_of_their_paths() {
+        let folder = tempfile::tempdir().unwrap();
+        let names = ["a.html", "a/z.html", "a-b/c.html", "b/a/c.html", "b/a.html", "index.html"];
+        for name in names {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, name).unwrap();
+        }
+        let base = CanonicalUrl::parse("http://e.com/").unwrap();
+        let mut found = Vec::new();
+        let refused = files_below(folder.path(), &base, &mut |file| {
+            assert!(file.modified_s > 0);
+            found.push(file.path);
+            Ok(())
+        });
+        let mut sorted: Vec<PathBuf> = names.iter().map(|name| folder.path().join(name)).collect();
+        sorted.sort();
+        assert_eq!(found, sorted);
+        assert!(refused.unwrap().is_empty());
     }
 
     #[test]

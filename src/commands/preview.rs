@@ -124,6 +124,7 @@ fn read(url: &CanonicalUrl, purpose: Purpose, exchange: &Exchange) -> Answer {
         previous: None,
         fingerprint: false,
         sitemap: purpose == Purpose::Sitemap,
+        blocks: false,
     };
     read_exchange(&order, exchange, clock::now_s(), || None)
 }

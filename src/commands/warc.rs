@@ -33,9 +33,6 @@ use crate::{
     },
 };
 
-/// From here on files are taken in quickly, and `compact` makes them small.
-const MUCH_BYTES: u64 = 256 << 20;
-
 /// `nenrin export warc`.
 pub(super) fn export(context: &Context, args: &ExportWarcArgs) -> anyhow::Result<Exit> {
     let name = args.output.to_string_lossy();
@@ -275,8 +272,8 @@ pub(super) fn import(context: &Context, args: &ImportWarcArgs) -> anyhow::Result
         sources.extend(Source::of(path)?);
     }
     let bytes = sources.iter().map(|source| source.bytes).sum();
-    let is_much = bytes >= MUCH_BYTES;
-    let archive = context.open(if is_much { Access::WriteMuch } else { Access::Write })?;
+    let archive =
+        context.open(if import::is_much(&sources) { Access::WriteMuch } else { Access::Write })?;
     let began_ms = clock::now_ms();
     let bar = bar(context, bytes, "{bar:40} {bytes}/{total_bytes} {bytes_per_sec} {eta}");
     let name = args.site.clone().unwrap_or_else(|| site_name(&args.files[0]));
@@ -306,7 +303,7 @@ pub(super) fn import(context: &Context, args: &ImportWarcArgs) -> anyhow::Result
             readable_bytes(imported.stored_bytes),
             elapsed_ms as f64 / 1000.0
         ))?;
-        if is_much {
+        if import::is_much(&sources) {
             say("`nenrin compact` makes it smaller")?;
         }
         for (what, count) in &imported.skipped {

@@ -21,8 +21,7 @@ use super::{
 use crate::archive::Archive;
 
 /// Visits put before they are made durable and committed: pages have their records all over the
-/// state, so that a commit of few writes as much as one of many. More than the store lets wait
-/// would be of no use.
+/// state, so that a commit of few writes as much as one of many.
 const BATCH: usize = 3500;
 /// Toward the end of the files commits are smaller, so that little is left to do when all is read;
 /// but not smaller than this.
@@ -37,7 +36,7 @@ const TOGETHER_BYTES: u64 = 1 << 20;
 /// As many of those may wait for a storer, which waits now and then while others write.
 const WAITING: usize = 128;
 /// And so many for the commit: storing goes on while one is made.
-pub(super) const TOLD_WAITING: usize = 128;
+pub(super) const TOLD_WAITING: usize = 256;
 /// Threads that check, compress and store captures.
 const STORERS_MAX: usize = 8;
 /// Visits that may be on their way to their commit: a batch that is filled, one that is being
@@ -50,6 +49,14 @@ const AHEAD_BYTES: u64 = 16 << 20;
 const KINDS_KEPT: usize = 100;
 /// Troubles that are kept for the answer; all are counted.
 const TROUBLES_KEPT: usize = 10_000;
+
+/// From so many bytes on files are taken in quickly, and `compact` makes them small.
+const MUCH_BYTES: u64 = 256 << 20;
+
+/// Whether files are taken in quickly.
+pub(crate) fn is_much(sources: &[Source]) -> bool {
+    sources.iter().map(|source| source.bytes).sum::<u64>() >= MUCH_BYTES
+}
 
 /// What an import came to.
 #[derive(Debug, Default, serde::Serialize)]
@@ -82,7 +89,7 @@ pub(crate) fn import(
     site: &mut (dyn FnMut(&CanonicalUrl) -> anyhow::Result<SiteId> + Send),
     tell: &mut dyn FnMut(u64),
 ) -> anyhow::Result<Imported> {
-    let room = Room::new();
+    let room = Room::new(is_much(sources));
     let the_site = OnceLock::new();
     let mut importer = Importer::new(archive)?;
     std::thread::scope(|scope| {

@@ -8,14 +8,22 @@ use std::{
     },
 };
 
-/// Captures on their way from the reader to the store, in bytes.
-const WAITING_BYTES: u64 = 32 << 20;
+/// Captures on their way from the reader to the store, in bytes, and what may be read ahead of its
+/// turn: where storing is as quick as reading, both must not stop for each other.
+const WAITING_BYTES: u64 = 48 << 20;
+const AHEAD_BYTES: u64 = 64 << 20;
+/// And where storing takes longer anyway.
+const LITTLE_WAITING_BYTES: u64 = 8 << 20;
+const LITTLE_AHEAD_BYTES: u64 = 16 << 20;
 /// Buffers that are kept to be filled again, and how many go to one reader at a time.
 const SPARE_MAX: usize = 32;
 const SPARE_TOGETHER: usize = 16;
 
 /// Bounds the bytes that wait between threads.
 pub(crate) struct Room {
+    waiting_bytes: u64,
+    /// What all readers together may hold of stretches whose turn has not come.
+    pub(super) ahead_bytes: u64,
     /// Bytes in use; none once the room is closed.
     used: Mutex<Option<u64>>,
     freed: Condvar,
@@ -26,8 +34,15 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    pub(crate) fn new() -> Self {
+    /// For a store that takes in what comes quickly, or for one that compares it first.
+    pub(crate) fn new(is_quick: bool) -> Self {
+        let (waiting_bytes, ahead_bytes) = match is_quick {
+            true => (WAITING_BYTES, AHEAD_BYTES),
+            false => (LITTLE_WAITING_BYTES, LITTLE_AHEAD_BYTES),
+        };
         Self {
+            waiting_bytes,
+            ahead_bytes,
             used: Mutex::new(Some(0)),
             freed: Condvar::new(),
             spare: Mutex::default(),
@@ -43,7 +58,7 @@ impl Room {
     pub(crate) fn try_take(&self, bytes: u64) -> Option<bool> {
         let mut used = self.used();
         let used = used.as_mut()?;
-        let has_room = !is_full(*used, bytes, WAITING_BYTES);
+        let has_room = !is_full(*used, bytes, self.waiting_bytes);
         if has_room {
             *used += bytes;
         }
@@ -52,8 +67,9 @@ impl Room {
 
     /// Waits for room; none once the room is closed.
     pub(crate) fn take(&self, bytes: u64) -> Option<()> {
-        let is_full =
-            |used: &mut Option<u64>| used.is_some_and(|used| is_full(used, bytes, WAITING_BYTES));
+        let is_full = |used: &mut Option<u64>| {
+            used.is_some_and(|used| is_full(used, bytes, self.waiting_bytes))
+        };
         let waited = self.freed.wait_while(self.used(), is_full);
         let mut used = waited.unwrap_or_else(PoisonError::into_inner);
         *used.as_mut()? += bytes;

@@ -165,12 +165,9 @@ impl<'a> Storer<'a> {
         page: Option<PageRecord>,
     ) -> anyhow::Result<Pending> {
         let put = self.archive.store.put_packed(version, digest, packing)?;
-        let header = |name: &str| {
-            nenrin_fetch::header_fields(version.response_head)
-                .find(|(found, _)| found.eq_ignore_ascii_case(name.as_bytes()))
-                .map(|(_, value)| String::from_utf8_lossy(&value).into_owned())
-        };
-        let location = header("location").and_then(|to| version.url.join(&to).ok());
+        let [location, etag, last_modified, content_type] =
+            headers(version.response_head, ["location", "etag", "last-modified", "content-type"]);
+        let location = location.and_then(|to| version.url.join(&to).ok());
         let location = location.as_ref().map(|url| url.as_str());
         let mark = match version.status {
             300..=399 => content_mark(version.status, version.body, location),
@@ -189,8 +186,8 @@ impl<'a> Storer<'a> {
         let body_bytes = version.body.len() as u64;
         let update = match outcome {
             Outcome::Changed | Outcome::Same => PageUpdate {
-                etag: header("etag").filter(|tag| tag.len() <= 256),
-                last_modified: header("last-modified").filter(|date| date.len() <= 64),
+                etag: etag.filter(|tag| tag.len() <= 256),
+                last_modified: last_modified.filter(|date| date.len() <= 64),
                 bytes: body_bytes,
                 ..kept(page.as_ref(), Some(mark))
             },
@@ -205,9 +202,21 @@ impl<'a> Storer<'a> {
             outcome,
             body_bytes,
             update,
-            version: Some((put, mime(header("content-type").as_deref()))),
+            version: Some((put, mime(content_type.as_deref()))),
         })
     }
+}
+
+/// The first value of each of these fields.
+fn headers<const COUNT: usize>(head: &[u8], names: [&str; COUNT]) -> [Option<String>; COUNT] {
+    let mut found = [const { None }; COUNT];
+    for (name, value) in nenrin_fetch::header_fields(head) {
+        let wanted = names.iter().position(|wanted| name.eq_ignore_ascii_case(wanted.as_bytes()));
+        if let Some(value_found) = wanted.map(|at| &mut found[at]) {
+            value_found.get_or_insert_with(|| String::from_utf8_lossy(&value).into_owned());
+        }
+    }
+    found
 }
 
 /// A URL, hashed: comparing and keeping millions of them would take longer.

@@ -21,8 +21,6 @@ use super::{
 
 /// How much of a file one thread reads at a time.
 pub(crate) const STRETCH_BYTES: u64 = 2 << 20;
-/// What may be read of a stretch before its turn comes.
-const AHEAD_BYTES: u64 = 8 << 20;
 /// Records that go to another thread together, and what they may weigh.
 const TOGETHER: usize = 32;
 const TOGETHER_BYTES: u64 = 512 << 10;
@@ -98,13 +96,14 @@ impl Reading<'_> {
             }
             drop(waiting);
             let mut stretches = self.stretches(first);
+            let stretches_ahead = 2 * self.threads;
             let mut ahead: VecDeque<(Stretch, LaneOut<Told>)> = VecDeque::new();
             let mut next = first;
             loop {
-                while ahead.len() < 2 * self.threads
+                while ahead.len() < stretches_ahead
                     && let Some(stretch) = stretches.next()
                 {
-                    let (into, out) = lane(AHEAD_BYTES);
+                    let (into, out) = lane(self.room.ahead_bytes / stretches_ahead as u64);
                     // If nobody works any more, the lane ends at once and is read here.
                     let _unheard = jobs.send((stretch, into));
                     ahead.push_back((stretch, out));
@@ -273,7 +272,7 @@ mod tests {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(bytes).unwrap();
         let sources = Source::of(file.path()).unwrap();
-        let (source, room) = (&sources[0], &Room::new());
+        let (source, room) = (&sources[0], &Room::new(true));
         let mut found = Vec::new();
         let reading = Reading { source, room, threads, stretch_bytes, is_trusting: false };
         let read = reading.all(source.reader().unwrap(), &mut |read| {
@@ -336,7 +335,7 @@ mod tests {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(&warc(&bodies)).unwrap();
         let sources = Source::of(file.path()).unwrap();
-        let (source, room) = (&sources[0], &Room::new());
+        let (source, room) = (&sources[0], &Room::new(true));
         let reading =
             Reading { source, room, threads: 3, stretch_bytes: 10_000, is_trusting: false };
         let mut count = 0;

@@ -3,10 +3,11 @@
 
 use nenrin_extract::{
     ContentKind, ExtractLimits, LinkKind, challenge, compare, content_kind, decode_content, feed,
-    fingerprint, page_links, sitemap,
+    fingerprint, page_blocks, page_links, sitemap,
 };
 use nenrin_fetch::{Exchange, header_fields, http_date, retry_after};
 use nenrin_state::ContentMark;
+use nenrin_structure::PageBlocks;
 use nenrin_urls::CanonicalUrl;
 
 use crate::{Announcement, Answer, FetchOrder, FoundLink, LinkRole, Purpose, SignalKind};
@@ -76,7 +77,9 @@ pub fn read_exchange(
                 read_body(order, kind, content_type.as_deref(), &body, &mut answer);
                 if !same {
                     let compared = Compared { order, kind, content_type: content_type.as_deref() };
-                    answer.comparison = compared.with(previous, &body);
+                    let before = compared.before(previous, &body);
+                    answer.comparison = before.as_ref().map(|old| compared.with(old, &body));
+                    answer.blocks = order.blocks.then(|| blocks(kind, before.as_deref(), &body));
                 }
             }
         }
@@ -144,11 +147,12 @@ struct Compared<'a> {
 }
 
 impl Compared<'_> {
-    fn with(
+    /// The body of the version before, if it can be compared with.
+    fn before(
         &self,
         previous: impl FnOnce() -> Option<PreviousBody>,
         body: &[u8],
-    ) -> Option<Box<nenrin_extract::Comparison>> {
+    ) -> Option<Vec<u8>> {
         let opaque = matches!(self.kind, ContentKind::Image | ContentKind::Other);
         if self.order.previous.is_none() || opaque || body.len() > COMPARED_MAX_BYTES {
             return None;
@@ -158,8 +162,23 @@ impl Compared<'_> {
             .find(|(name, _)| name.eq_ignore_ascii_case(b"content-encoding"))
             .map(|(_, value)| String::from_utf8_lossy(&value).into_owned());
         let old = decode_content(encoding.as_deref(), &before.body, COMPARED_MAX_BYTES).ok()?;
-        Some(Box::new(compare(self.kind, self.content_type, &old, body)))
+        Some(old.into_owned())
     }
+
+    fn with(&self, before: &[u8], body: &[u8]) -> Box<nenrin_extract::Comparison> {
+        Box::new(compare(self.kind, self.content_type, before, body))
+    }
+}
+
+/// The blocks that a page may share with others, and those that it lost since the version before.
+fn blocks(kind: ContentKind, before: Option<&[u8]>, body: &[u8]) -> PageBlocks {
+    if !kind.is_page() {
+        return PageBlocks::default();
+    }
+    let now = page_blocks(body);
+    let lost = |old: &[u8]| page_blocks(old).into_iter().filter(|block| !now.contains(block));
+    let lost = before.map(|old| lost(old).collect());
+    PageBlocks { now, lost }
 }
 
 fn links(
@@ -231,4 +250,67 @@ pub fn content_mark(status: u16, body: &[u8], location: Option<&str>) -> Content
     let mut mark = [0; 16];
     mark.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
     ContentMark(mark)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{net::Ipv4Addr, time::Duration};
+
+    use nenrin_fetch::Protocol;
+
+    use super::*;
+
+    fn exchange(body: &str) -> Exchange {
+        Exchange {
+            status: 200,
+            protocol: Protocol::Http11,
+            tls: None,
+            server_address: Ipv4Addr::LOCALHOST.into(),
+            request_head: Vec::new(),
+            response_head: b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\n\r\n".to_vec(),
+            body: body.as_bytes().to_vec().into(),
+            time_to_head: Duration::ZERO,
+            elapsed: Duration::ZERO,
+        }
+    }
+
+    fn order(previous: Option<u64>, blocks: bool) -> FetchOrder {
+        FetchOrder {
+            ticket: crate::Ticket(1),
+            purpose: Purpose::Page,
+            url: CanonicalUrl::parse("http://e.com/a").unwrap(),
+            etag: None,
+            last_modified: None,
+            allow_private: false,
+            known_mark: None,
+            previous,
+            fingerprint: false,
+            sitemap: false,
+            blocks,
+        }
+    }
+
+    fn page(menu: &str, text: &str) -> String {
+        let menu: String = (0..20).map(|n| format!("<li>{menu} {n}")).collect();
+        format!("<ul>{menu}</ul><p>{text}")
+    }
+
+    #[test]
+    fn the_blocks_that_a_page_lost_are_told_where_they_are_wanted() {
+        let (new, old) = (page("new", "same"), page("old", "same"));
+        let before = || {
+            let body = old.clone().into_bytes();
+            Some(PreviousBody { response_head: Vec::new(), body })
+        };
+        let read = |order: &FetchOrder| read_exchange(order, &exchange(&new), 0, before).blocks;
+        let blocks = read(&order(Some(1), true)).unwrap();
+        assert_eq!(blocks.now, page_blocks(new.as_bytes()));
+        let lost = blocks.lost.unwrap();
+        assert!(
+            lost.len() > 2 && lost.iter().all(|block| page_blocks(old.as_bytes()).contains(block))
+        );
+        assert!(lost.iter().all(|block| !blocks.now.contains(block)));
+        assert_eq!(read(&order(None, true)).unwrap().lost, None, "there was no version before");
+        assert_eq!(read(&order(Some(1), false)), None);
+    }
 }

@@ -5,6 +5,7 @@ use nenrin_state::{
     Change, Committed, ContentMark, DueLoad, DuePage, DueQuery, FoundPage, PageId, PageLinks,
     PageRecord, PullForward, Round, RoundCounts, ServerId, ServerRecord, Site, SiteId, SitePages,
 };
+use nenrin_structure::PageBlocks;
 use nenrin_urls::{CanonicalUrl, Server};
 use serde::{Deserialize, Serialize};
 
@@ -260,6 +261,8 @@ pub struct FetchOrder {
     pub fingerprint: bool,
     /// Whether the page is known to be a sitemap, so that a text of URLs counts as one.
     pub sitemap: bool,
+    /// Whether the blocks that it may share with other pages are wanted, should it have changed.
+    pub blocks: bool,
 }
 
 /// One version to store.
@@ -319,6 +322,8 @@ pub struct Answer {
     pub fingerprint: Option<Fingerprint>,
     /// How it differs from the version before, if both can be compared.
     pub comparison: Option<Box<Comparison>>,
+    /// The blocks that it may share with other pages, if they were wanted.
+    pub blocks: Option<PageBlocks>,
     /// Whether it is a sitemap or a feed.
     pub signal: Option<SignalKind>,
     /// The pages that it names then.

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, VecDeque};
 use nenrin_state::{Outcome, PageId, SitePages};
 use nenrin_structure::{Seen, SitePlan};
 
-use crate::planning::{Choice, PlanJob, Rest, Survey};
+use crate::planning::{Choice, Heard, PlanJob, Rest, Survey};
 
 /// A round that chooses its pages.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub(crate) struct Planned {
     /// How many those may be.
     ahead: usize,
     /// What the plan was not told yet.
-    heard: Vec<(PageId, Seen)>,
+    heard: Vec<Heard>,
 }
 
 #[derive(Debug)]
@@ -86,7 +86,7 @@ impl Planned {
     /// The plan is back, with the pages that it chose. Those that were visited while it was away it
     /// will be told of.
     pub(crate) fn chose(&mut self, plan: Box<SitePlan>, mut pages: Vec<PageId>, rest: Rest) {
-        pages.retain(|page| self.heard.iter().all(|(heard, _)| heard != page));
+        pages.retain(|page| self.heard.iter().all(|heard| heard.page != *page));
         self.asked.extend(&pages);
         self.chosen.extend(pages);
         self.stage = Stage::Here { plan, rest };
@@ -123,9 +123,10 @@ impl Planned {
     }
 
     /// What a visit showed, or that there will be none.
-    pub(crate) fn told(&mut self, page: PageId, seen: Seen) {
+    pub(crate) fn told(&mut self, heard: Heard) {
+        let page = heard.page;
         self.asked.remove(&page);
-        self.heard.push((page, seen));
+        self.heard.push(heard);
         if let Stage::Sources { left, .. } = &mut self.stage {
             left.remove(&page);
         }
@@ -166,6 +167,10 @@ mod tests {
 
     use super::*;
 
+    fn heard(page: i64, seen: Seen) -> Heard {
+        Heard { page: PageId(page), seen, lost: None }
+    }
+
     fn plan() -> Box<SitePlan> {
         let options = AutoOptions::default();
         let site = MappedSite::new(SiteMap::default(), &[], &options).unwrap();
@@ -178,11 +183,11 @@ mod tests {
         let survey = Survey { map: Box::default(), new: BTreeSet::new(), sources: BTreeSet::new() };
         let mut planned = Planned::new(survey, 2);
         assert!(planned.take_map().is_some() && planned.take_map().is_none());
-        planned.told(PageId(7), Seen::Changed);
+        planned.told(heard(7, Seen::Changed));
         planned.chose(plan(), vec![PageId(7), PageId(8)], Rest::Wait);
         assert_eq!(planned.wanted(10, |_| false), [PageId(8)]);
         let (_, choice) = planned.take_plan().unwrap();
-        assert_eq!((choice.heard, choice.most), (vec![(PageId(7), Seen::Changed)], 1));
+        assert_eq!((choice.heard, choice.most), (vec![heard(7, Seen::Changed)], 1));
         assert!(!planned.is_over(true), "the plan is away");
     }
 
@@ -193,7 +198,7 @@ mod tests {
         assert!(planned.take_map().is_some());
         planned.chose(plan(), vec![PageId(8)], Rest::Wait);
         assert!(planned.take_plan().is_none());
-        planned.told(PageId(8), Seen::Same);
+        planned.told(heard(8, Seen::Same));
         assert!(planned.take_plan().is_some());
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use nenrin_fetch::http_date;
-use nenrin_state::{MappedPage, PageId, Schedule, ServerId, SitePages, Skips};
+use nenrin_state::{MappedPage, Outcome, PageId, Schedule, ServerId, SitePages, Skips};
 use nenrin_structure::{
     AutoOptions, Evidence, Hint, MappedSite, RoundsBy, Seen, SharedBeliefs, SitePlan, SiteStep,
 };
@@ -36,14 +36,29 @@ pub(crate) enum PlanJob {
     /// Choose.
     Choose { plan: Box<SitePlan>, choice: Choice },
     /// Write down what was learnt. A round that ends before it has a plan leaves its map.
-    End { plan: Result<Box<SitePlan>, Box<SitePages>>, heard: Vec<(PageId, Seen)> },
+    End { plan: Result<Box<SitePlan>, Box<SitePages>>, heard: Vec<Heard> },
 }
 
 /// What a plan is told, and how many pages it may name then.
 #[derive(Debug, Clone)]
 pub(crate) struct Choice {
-    pub(crate) heard: Vec<(PageId, Seen)>,
+    pub(crate) heard: Vec<Heard>,
     pub(crate) most: usize,
+}
+
+/// What a visit showed, or that there was none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Heard {
+    pub(crate) page: PageId,
+    pub(crate) seen: Seen,
+    /// The blocks that the page had lost, if it changed and that is known.
+    pub(crate) lost: Option<Vec<u32>>,
+}
+
+impl Heard {
+    fn tell(&self, plan: &mut SitePlan) {
+        plan.seen(self.page.0, self.seen, self.lost.as_deref());
+    }
 }
 
 /// All that a plan is made of.
@@ -147,7 +162,7 @@ fn survey(
 }
 
 fn choose(mut plan: Box<SitePlan>, choice: Choice) -> PlanResult {
-    choice.heard.iter().for_each(|&(page, seen)| plan.seen(page.0, seen));
+    choice.heard.iter().for_each(|heard| heard.tell(&mut plan));
     let mut pages = Vec::new();
     let mut rest = Rest::More;
     while pages.len() < choice.most && rest == Rest::More {
@@ -160,8 +175,8 @@ fn choose(mut plan: Box<SitePlan>, choice: Choice) -> PlanResult {
     PlanResult::Chosen { plan, pages, rest }
 }
 
-fn end(mut plan: Box<SitePlan>, heard: &[(PageId, Seen)]) -> Ended {
-    heard.iter().for_each(|&(page, seen)| plan.seen(page.0, seen));
+fn end(mut plan: Box<SitePlan>, heard: &[Heard]) -> Ended {
+    heard.iter().for_each(|heard| heard.tell(&mut plan));
     let skips = Skips { reasons: plan.left_out() };
     let (kept, shared) = plan.finish();
     Ended { skips, kept, kept_of_all: shared.to_bytes() }
@@ -191,7 +206,9 @@ impl Beginning {
         let mut plan = SitePlan::new(self.rounds_by, mapped, evidence, shared, options);
         for page in map.pages.iter().filter(|page| page.round == Some(round)) {
             if let Some(outcome) = page.outcome {
-                plan.seen(page.id.0, seen(outcome, page.failures, true));
+                let lost = page.blocks.lost.as_deref();
+                let lost = lost.filter(|_| outcome == Outcome::Changed);
+                plan.seen(page.id.0, seen(outcome, page.failures, true), lost);
             }
         }
         Some(plan)

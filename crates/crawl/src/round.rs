@@ -4,7 +4,7 @@ use nenrin_state::{Outcome, PageId, Round, RoundCounts, Schedule, ServerId};
 use nenrin_structure::Seen;
 use nenrin_urls::CanonicalUrl;
 
-use crate::planned::Planned;
+use crate::{planned::Planned, planning::Heard};
 
 /// Redirects remembered to recognise loops.
 const REDIRECTS_KEPT: usize = 100_000;
@@ -75,11 +75,16 @@ impl RoundState {
         }
     }
 
-    /// What a visit of this round showed, or that there will be none.
-    pub(crate) fn told(&mut self, page: PageId, seen: Seen) {
+    /// What a visit of this round showed.
+    pub(crate) fn told(&mut self, heard: Heard) {
         if let Some(planned) = &mut self.planned {
-            planned.told(page, seen);
+            planned.told(heard);
         }
+    }
+
+    /// There will be no visit to a page.
+    pub(crate) fn cannot_see(&mut self, page: PageId) {
+        self.told(Heard { page, seen: Seen::Failed, lost: None });
     }
 
     /// Whether nothing is left to do.

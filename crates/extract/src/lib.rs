@@ -8,12 +8,14 @@
 //! - [`feed()`] and [`sitemap()`]: the pages that they announce, with dates;
 //! - [`challenge()`] and [`fingerprint()`]: whether it is a guard's page or a "not found" in disguise;
 //! - [`significance()`], [`Comparison`], [`NoisyBlocks`]: whether a change is one for readers;
+//! - [`page_blocks`]: the parts at its ends that other pages may share;
 //! - [`visible_text`]: what readers see.
 //!
 //! All are pure functions over bytes: no clock, no sockets, no files, and no input makes them fail
 //! hard or use memory beyond their limits. Nothing here runs scripts or builds a document tree, and
 //! nothing here decides what is fetched: that is `crawl`'s.
 
+mod blocks;
 mod challenge;
 mod charset;
 mod css;
@@ -33,6 +35,7 @@ mod significance;
 mod srcset;
 mod text;
 
+pub use blocks::{MAX_PAGE_BLOCKS, page_blocks};
 pub use challenge::challenge;
 pub use charset::charset;
 pub use decoding::{MAX_CODINGS, MAX_RATIO, RATIO_FLOOR_BYTES, decode_content};

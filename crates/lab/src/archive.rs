@@ -5,7 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use nenrin_extract::{ContentKind, ExtractLimits, LinkKind, decode_content, page_links};
+use nenrin_extract::{
+    ContentKind, ExtractLimits, LinkKind, decode_content, page_blocks, page_links,
+};
 use nenrin_fetch::{header_fields, http_date};
 use nenrin_state::{PageFilter, PageId, Site, State, VersionRow};
 use nenrin_store::{Store, Version, VersionId};
@@ -242,7 +244,8 @@ impl PageReader<'_> {
             return Ok(page.clone());
         }
         let version = self.store.read(VersionId(row.version))?;
-        let links: Vec<SiteLink> = site_links(url, &self.hosts, &decoded(&version));
+        let body = decoded(&version);
+        let links: Vec<SiteLink> = site_links(url, &self.hosts, &body);
         let frames = links.iter().filter(|link| link.frame).map(|link| link.path.clone());
         let modified = header(&version.head.response_head, "last-modified");
         let page = PageVisit {
@@ -250,6 +253,7 @@ impl PageReader<'_> {
             frames: frames.collect(),
             links: links.into_iter().map(|link| link.path).collect(),
             last_modified_s: modified.and_then(|date| http_date::parse(&date)),
+            blocks: page_blocks(&body),
         };
         self.pages.insert(row.version, page.clone());
         Ok(page)

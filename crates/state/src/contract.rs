@@ -137,7 +137,7 @@ pub trait State: Send + Sync {
     fn drop_versions(&self, pages: &[PageId]) -> Result<u64, StateError>;
 
     /// The versions of some of a site's own pages, in the order of pages and times; goes on after a
-    /// page. A page that several sites have belongs to the one that found it first.
+    /// page. Fewer pages than asked for if they have very many versions. A page that several sites have belongs to the one that found it first.
     fn site_versions(
         &self,
         site: SiteId,

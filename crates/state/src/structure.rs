@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use nenrin_structure::{LeftOut, MapPage, SiteMap};
+use nenrin_structure::{LeftOut, MapPage, PageBlocks, SiteMap};
 use nenrin_urls::Server;
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +27,8 @@ pub struct MappedPage {
     pub last_modified: Option<String>,
     /// The last round in which it was tried.
     pub round: Option<i64>,
+    /// What [`Change::Blocks`](crate::Change::Blocks) left of it.
+    pub blocks: PageBlocks,
 }
 
 /// The pages and links of a site, and what earlier rounds left.
@@ -71,6 +73,7 @@ impl SitePages {
             key: page.id.0,
             path: path(page),
             alive: is_alive(page),
+            blocks: page.blocks.now.clone(),
         });
         SiteMap { pages: pages.collect(), links: self.links.clone(), tops: self.tops.clone() }
     }

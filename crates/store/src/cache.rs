@@ -33,8 +33,13 @@ impl<T> Cache<T> {
         Some(value)
     }
 
+    /// Whether something of this size would be kept.
+    pub(crate) fn takes(&self, bytes: usize) -> bool {
+        bytes <= self.limit_bytes
+    }
+
     pub(crate) fn put(&self, place: Place, bytes: usize, value: Arc<T>) {
-        if bytes > self.limit_bytes {
+        if !self.takes(bytes) {
             return;
         }
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
@@ -75,6 +80,7 @@ mod tests {
         }
         assert!(cache.get(place(1)).is_none());
         assert!(cache.get(place(2)).is_some());
+        assert!(cache.takes(10) && !cache.takes(11));
         cache.put(place(9), 11, Arc::new(9));
         assert!(cache.get(place(9)).is_none());
     }

@@ -8,11 +8,12 @@ use crate::backend::ContentBackend;
 use crate::bodies::BodiesHead;
 use crate::chunk::{CHUNK_HEAD_BYTES, ChunkHead, ChunkKind};
 use crate::error::{BackendError, StoreError, from_backend};
-use crate::index::{Index, PackRecord, Share};
+use crate::forget;
+use crate::index::{Index, PackRecord};
 use crate::pack::{Found, PackEnd, PackHead, Place, damaged, pack_name, pack_number, walk};
 use crate::put::{OpenPack, bodies_share, rows_shares};
+use crate::rows::{self, Row};
 use crate::store::Writer;
-use crate::{forget, rows};
 
 /// A pack head is smaller than this; a shorter file without one is a pack that was never begun.
 const TORN_HEAD_BYTES: u64 = 64;
@@ -27,7 +28,6 @@ pub(crate) fn catch_up(
         index.packs()?.into_iter().map(|record| (record.number, record)).collect();
     let mut next_pack = known.keys().next_back().map_or(1, |number| number + 1);
     let mut open = None;
-    let mut forgotten = Vec::new();
     let mut ends = Vec::new();
     for (name, length) in backend.list().map_err(from_backend)? {
         let Some(number) = pack_number(&name) else { continue };
@@ -43,21 +43,19 @@ pub(crate) fn catch_up(
             backend.delete(&name).map_err(from_backend)?;
             continue;
         }
-        forgotten.extend_from_slice(&survey.forgotten);
         ends.extend(survey.end.clone());
         open = survey.settle(backend, index)?.or(open);
     }
-    index.change(|change| {
-        forgotten.iter().try_for_each(|(site, id)| change.forget_version(*site, *id))?;
-        change.keep_forgotten()
-    })?;
+    index.change(|change| change.keep_forgotten())?;
     finish_generations(backend, index, &ends)?;
     let writer = Writer {
         open,
         next_version: index.next_version()?,
+        written: Vec::new(),
         shares: BTreeMap::new(),
+        shares_to_note: Vec::new(),
         failed: false,
-        references: None,
+        built_upon: None,
     };
     Ok((writer, next_pack))
 }
@@ -82,7 +80,8 @@ fn finish_generations(
     Ok(())
 }
 
-/// What was found in a pack behind the part that the index knows.
+/// What kind of pack it is, behind the part that the index knows. What it holds is read a second
+/// time when the index is told, since it may be more than fits into memory.
 struct Survey {
     number: u64,
     length: u64,
@@ -92,11 +91,7 @@ struct Survey {
     /// Everything before this was durable once.
     protected_bytes: u64,
     first_gap: Option<u64>,
-    bodies: Vec<(Place, BodiesHead, u64)>,
-    versions: Vec<(Place, Vec<u64>)>,
-    shares: Vec<(u64, u32, Share)>,
-    forgotten: Vec<(u32, u64)>,
-    next_version: u64,
+    holds_something: bool,
 }
 
 impl Survey {
@@ -115,14 +110,15 @@ impl Survey {
             end: None,
             protected_bytes: from,
             first_gap: None,
-            bodies: Vec::new(),
-            versions: Vec::new(),
-            shares: Vec::new(),
-            forgotten: Vec::new(),
-            next_version: 0,
+            holds_something: false,
         };
         walk(backend, number, from, length, &mut |found| survey.note(found))?;
         Ok(survey)
+    }
+
+    /// Where the part begins that the index does not know.
+    fn from(&self) -> u64 {
+        self.record.map_or(0, |record| record.bytes)
     }
 
     fn note(&mut self, found: Found) -> Result<(), StoreError> {
@@ -135,44 +131,27 @@ impl Survey {
             }
         };
         let place = Place { pack: self.number, offset };
-        let name = pack_name(self.number);
         match kind {
             ChunkKind::PackHead => {
-                let head = PackHead::parse(&payload, &name)?;
-                self.next_version = self.next_version.max(head.next_version);
-                self.head = Some(head);
-            }
-            ChunkKind::Bodies => {
-                let (head, _) = BodiesHead::parse(&payload)
-                    .map_err(|why| damaged("bodies chunk", place, why))?;
-                let written = (CHUNK_HEAD_BYTES + payload.len()) as u64;
-                self.shares.push((offset, head.group, bodies_share(&head, written)));
-                self.bodies.push((place, head, written));
+                self.head = Some(PackHead::parse(&payload, &pack_name(self.number))?);
             }
             ChunkKind::Versions => {
-                let rows =
-                    rows::decode(&payload).map_err(|why| damaged("versions chunk", place, why))?;
+                let durable_bytes = rows::durable_bytes(&payload)
+                    .map_err(|why| damaged("versions chunk", place, why))?;
                 // Damage in front of this stays where it is: only what was never durable is cut.
-                if rows.durable_bytes > self.protected_bytes {
-                    self.protected_bytes = rows.durable_bytes;
-                    self.first_gap = self.first_gap.filter(|gap| *gap >= rows.durable_bytes);
+                if durable_bytes > self.protected_bytes {
+                    self.protected_bytes = durable_bytes;
+                    self.first_gap = self.first_gap.filter(|gap| *gap >= durable_bytes);
                 }
-                for (group, share) in rows_shares(&rows.rows, payload.len() as u64) {
-                    self.shares.push((offset, group, share));
-                }
-                self.versions.push((place, rows.rows.iter().map(|row| row.id).collect()));
-            }
-            ChunkKind::Forgotten => {
-                let ids = forget::decode(&payload)
-                    .map_err(|why| damaged("forgotten chunk", place, why))?;
-                self.forgotten.extend(ids);
+                self.holds_something = true;
             }
             ChunkKind::PackEnd => {
                 let end =
                     PackEnd::parse(&payload).map_err(|why| damaged("pack end", place, why))?;
                 self.end = Some(end);
             }
-            ChunkKind::Prefix => {}
+            ChunkKind::Bodies => self.holds_something = true,
+            ChunkKind::Forgotten | ChunkKind::Prefix => {}
         }
         Ok(())
     }
@@ -189,18 +168,56 @@ impl Survey {
         backend: &dyn ContentBackend,
         index: &Index,
     ) -> Result<bool, StoreError> {
-        for id in self.versions.iter().flat_map(|(_, ids)| ids) {
-            if index.version(*id)?.is_none() {
-                return Ok(false);
+        let mut all = true;
+        self.contents(backend, self.length, &mut |content| {
+            match content {
+                Content::Versions(_, rows, _) => {
+                    for row in rows {
+                        all = all && index.version(row.id)?.is_some();
+                    }
+                }
+                Content::Bodies(_, head, _) => {
+                    for entry in head.entries {
+                        let places = index.candidates(&entry.digest)?;
+                        all = all && places.iter().any(|p| holds(backend, *p, &entry.digest));
+                    }
+                }
+                Content::Forgotten(_) => {}
             }
-        }
-        for entry in self.bodies.iter().flat_map(|(_, head, _)| &head.entries) {
-            let places = index.candidates(&entry.digest)?;
-            if !places.iter().any(|place| holds(backend, *place, &entry.digest)) {
-                return Ok(false);
-            }
-        }
-        Ok(true)
+            Ok(())
+        })?;
+        Ok(all)
+    }
+
+    /// Visits what the pack holds up to `length`.
+    fn contents(
+        &self,
+        backend: &dyn ContentBackend,
+        length: u64,
+        visit: &mut dyn FnMut(Content) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        walk(backend, self.number, self.from(), length, &mut |found| {
+            let Found::Chunk { offset, kind, payload } = found else { return Ok(()) };
+            let place = Place { pack: self.number, offset };
+            visit(match kind {
+                ChunkKind::Bodies => {
+                    let (head, _) = BodiesHead::parse(&payload)
+                        .map_err(|why| damaged("bodies chunk", place, why))?;
+                    Content::Bodies(place, head, (CHUNK_HEAD_BYTES + payload.len()) as u64)
+                }
+                ChunkKind::Versions => {
+                    let rows = rows::decode(&payload)
+                        .map_err(|why| damaged("versions chunk", place, why))?;
+                    Content::Versions(place, rows, payload.len() as u64)
+                }
+                ChunkKind::Forgotten => {
+                    let forgotten = forget::decode(&payload)
+                        .map_err(|why| damaged("forgotten chunk", place, why))?;
+                    Content::Forgotten(forgotten)
+                }
+                ChunkKind::PackHead | ChunkKind::Prefix | ChunkKind::PackEnd => return Ok(()),
+            })
+        })
     }
 
     /// Cuts what was torn, tells the index the rest, and gives the pack back if writing can go on
@@ -236,7 +253,7 @@ impl Survey {
         index: &mut Index,
         name: &str,
     ) -> Result<Option<OpenPack>, StoreError> {
-        if self.length < TORN_HEAD_BYTES && self.bodies.is_empty() && self.versions.is_empty() {
+        if self.length < TORN_HEAD_BYTES && !self.holds_something {
             backend.delete(name).map_err(from_backend)?;
         } else {
             self.tell(backend, index, self.length)?;
@@ -260,25 +277,39 @@ impl Survey {
         let record =
             PackRecord { number: self.number, bytes, ended: self.end.is_some(), generation };
         index.change(|change| {
-            let mut next_version = self.next_version;
-            for (place, head, _) in self.bodies.iter().filter(|(p, ..)| p.offset < length) {
-                for entry in &head.entries {
-                    change.put_body(&entry.digest, *place, &holds)?;
+            let mut next_version = self.head.as_ref().map_or(0, |head| head.next_version);
+            self.contents(backend, length, &mut |content| match content {
+                Content::Bodies(place, head, written) => {
+                    for entry in &head.entries {
+                        change.put_body(&entry.digest, place, &holds)?;
+                    }
+                    change.add_share(self.number, head.group, &bodies_share(&head, written))
                 }
-            }
-            for (place, ids) in self.versions.iter().filter(|(p, _)| p.offset < length) {
-                for id in ids {
-                    change.put_version(*id, *place)?;
-                    next_version = next_version.max(id + 1);
+                Content::Versions(place, rows, payload_bytes) => {
+                    for row in &rows {
+                        change.put_version(row.id, place)?;
+                        next_version = next_version.max(row.id + 1);
+                    }
+                    for (group, share) in rows_shares(&rows, payload_bytes) {
+                        change.add_share(self.number, group, &share)?;
+                    }
+                    Ok(())
                 }
-            }
-            for (_, group, share) in self.shares.iter().filter(|(at, ..)| *at < length) {
-                change.add_share(self.number, *group, share)?;
-            }
+                Content::Forgotten(forgotten) => {
+                    forgotten.iter().try_for_each(|(site, id)| change.forget_version(*site, *id))
+                }
+            })?;
             change.put_pack(&record)?;
             change.raise_next_version(next_version)
         })
     }
+}
+
+/// What a chunk holds that the index must know: with its place, and what it takes.
+enum Content {
+    Bodies(Place, BodiesHead, u64),
+    Versions(Place, Vec<Row>, u64),
+    Forgotten(Vec<(u32, u64)>),
 }
 
 /// Whether a sound bodies chunk with this digest lies there.

@@ -8,7 +8,7 @@ const MAX_FRONT_BYTES: usize = 4 << 20;
 /// What may stand behind it.
 const MAX_BEHIND_BYTES: usize = 1 << 10;
 /// What stands around a body may be at most one part in so many: it takes room for nothing.
-const BODY_PER_AROUND: usize = 16;
+const BODY_PER_AROUND: usize = 8;
 /// No deflated byte holds more.
 const MAX_EXPANSION: usize = 1032;
 
@@ -111,7 +111,7 @@ mod tests {
             Deflated { data, front_bytes, behind_bytes }.is_worth_keeping(body_bytes)
         };
         assert!(kept(1000, 4, 20_000));
-        assert!(!kept(1000, 4, 10_000));
+        assert!(!kept(1000, 4, 8000));
         assert!(!kept(0, 4, 900), "it is not smaller");
         assert!(!kept(MAX_FRONT_BYTES + 1, 4, usize::MAX));
         assert!(!kept(0, MAX_BEHIND_BYTES + 1, usize::MAX));

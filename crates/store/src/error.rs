@@ -40,6 +40,12 @@ pub enum StoreError {
         /// What SQLite said.
         source: rusqlite::Error,
     },
+    /// The index file is damaged or of another format, and may only be read.
+    #[error("the index {} cannot be read by this program; `reindex` rebuilds it from the packs", path.display())]
+    IndexUnusable {
+        /// The index file.
+        path: PathBuf,
+    },
     /// A newer program wrote this.
     #[error("{place} has format {found}, this program reads up to {known}; use a newer nenrin")]
     FormatTooNew {

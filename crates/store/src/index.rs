@@ -1,22 +1,25 @@
 //! The index: where versions and bodies lie. It can be deleted; the packs say the same.
 
+use std::cell::RefCell;
 use std::path::Path;
 
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use crate::Digest;
 use crate::error::StoreError;
-use crate::pack::Place;
+use crate::pack::{Place, damaged};
+use crate::places::{self, Places};
+use crate::wire::Malformed;
 
 /// Raised when the tables change: an index of another number is rebuilt, never migrated.
-const INDEX_FORMAT: i64 = 1;
+const INDEX_FORMAT: i64 = 2;
 /// Pages of 4 KB that SQLite keeps in memory.
 const CACHE_PAGES: i64 = 2000;
 
 const TABLES: &str = "
 CREATE TABLE meta(name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE bodies(slot INTEGER PRIMARY KEY, place INTEGER NOT NULL);
-CREATE TABLE versions(id INTEGER PRIMARY KEY, place INTEGER NOT NULL);
+CREATE TABLE versions(row INTEGER PRIMARY KEY, count INTEGER NOT NULL, places BLOB NOT NULL);
 CREATE TABLE packs(number INTEGER PRIMARY KEY, bytes INTEGER NOT NULL, ended INTEGER NOT NULL,
   generation INTEGER NOT NULL);
 CREATE TABLE shares(pack INTEGER, site INTEGER, html_bytes INTEGER NOT NULL,
@@ -68,20 +71,35 @@ impl Share {
 pub(crate) type Holds<'a> = &'a dyn Fn(Place, &Digest) -> bool;
 
 impl Index {
-    /// Opens the index file, or one in memory. An unusable file gives way to an empty index:
-    /// the second value says so.
-    pub(crate) fn open(path: Option<&Path>) -> Result<(Self, bool), StoreError> {
-        let Some(path) = path else {
-            return Ok((Self::create(Connection::open_in_memory()?)?, true));
-        };
-        match Connection::open(path).map_err(StoreError::from).and_then(Self::adopt) {
-            Ok(Some(index)) => return Ok((index, false)),
-            Ok(None) => {}
-            Err(StoreError::Index { source }) if is_unusable(&source) => {}
-            Err(other) => return Err(other),
+    /// Opens the index file, or one in memory. An unusable file gives way to an empty index.
+    pub(crate) fn open(path: Option<&Path>) -> Result<Self, StoreError> {
+        let Some(path) = path else { return Self::create(Connection::open_in_memory()?) };
+        if let Some(index) = Self::find(path)? {
+            return Ok(index);
         }
         remove(path)?;
-        Ok((Self::create(Connection::open(path)?)?, true))
+        Self::create(Connection::open(path)?)
+    }
+
+    /// Opens the index file as it is, which another process may be writing.
+    pub(crate) fn open_to_read(path: Option<&Path>) -> Result<Self, StoreError> {
+        match path {
+            None => Self::open(None),
+            Some(path) => {
+                Self::find(path)?.ok_or_else(|| StoreError::IndexUnusable { path: path.to_owned() })
+            }
+        }
+    }
+
+    /// The index in this file, if it is one that can be used.
+    pub(crate) fn find(path: &Path) -> Result<Option<Self>, StoreError> {
+        if !path.exists() {
+            return Ok(None);
+        }
+        match Connection::open(path).map_err(StoreError::from).and_then(Self::adopt) {
+            Err(StoreError::Index { source }) if is_unusable(&source) => Ok(None),
+            other => other,
+        }
     }
 
     fn adopt(connection: Connection) -> Result<Option<Self>, StoreError> {
@@ -122,10 +140,8 @@ impl Index {
     }
 
     pub(crate) fn version(&self, id: u64) -> Result<Option<Place>, StoreError> {
-        let mut statement =
-            self.connection.prepare_cached("SELECT place FROM versions WHERE id = ?1")?;
-        let place: Option<i64> = statement.query_row([id as i64], |row| row.get(0)).optional()?;
-        Ok(place.map(Place::from_number))
+        let (row, at) = places::row_of(id);
+        Ok(places_in(&self.connection, row)?.get(at))
     }
 
     /// The next versions from `id` on.
@@ -134,19 +150,43 @@ impl Index {
         id: u64,
         limit: usize,
     ) -> Result<Vec<(u64, Place)>, StoreError> {
+        let (first, from) = places::row_of(id);
         let mut statement = self
             .connection
-            .prepare_cached("SELECT id, place FROM versions WHERE id >= ?1 ORDER BY id LIMIT ?2")?;
-        let rows = statement.query_map(params![id as i64, limit as i64], |row| {
-            Ok((row.get::<_, i64>(0)? as u64, Place::from_number(row.get(1)?)))
-        })?;
-        Ok(rows.collect::<Result<_, _>>()?)
+            .prepare_cached("SELECT row, places FROM versions WHERE row >= ?1 ORDER BY row")?;
+        let mut rows = statement.query([first])?;
+        let mut found = Vec::new();
+        while let Some(row) = rows.next()? {
+            let number: i64 = row.get(0)?;
+            let places = decode(number, row.get_ref(1)?.as_blob().unwrap_or_default())?;
+            let from = if number == first { from } else { 0 };
+            found.extend(places.from(from).map(|(at, place)| (places::id_in(number, at), place)));
+            if found.len() >= limit {
+                found.truncate(limit);
+                break;
+            }
+        }
+        Ok(found)
     }
 
     pub(crate) fn count_versions(&self) -> Result<u64, StoreError> {
-        let count: i64 =
-            self.connection.query_row("SELECT count(*) FROM versions", [], |row| row.get(0))?;
+        let count: i64 = self.connection.query_row(
+            "SELECT coalesce(sum(count), 0) FROM versions",
+            [],
+            |row| row.get(0),
+        )?;
         Ok(count as u64)
+    }
+
+    /// Versions whose numbers are below `end`.
+    pub(crate) fn count_versions_before(&self, end: u64) -> Result<u64, StoreError> {
+        let (row, at) = places::row_of(end);
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT coalesce(sum(count), 0) FROM versions WHERE row < ?1")?;
+        let count: i64 = statement.query_row([row], |row| row.get(0))?;
+        let of_row = places_in(&self.connection, row)?;
+        Ok(count as u64 + (of_row.len() - of_row.from(at).count()) as u64)
     }
 
     pub(crate) fn count_bodies(&self) -> Result<u64, StoreError> {
@@ -199,13 +239,17 @@ impl Index {
         Ok(sites.collect::<Result<_, _>>()?)
     }
 
-    /// Versions that are gone but may still take room, with their sites.
-    pub(crate) fn forgotten(&self) -> Result<Vec<(u32, u64)>, StoreError> {
-        let mut statement =
-            self.connection.prepare_cached("SELECT site, id FROM forgotten ORDER BY id")?;
-        let found =
-            statement.query_map([], |row| Ok((row.get(0)?, row.get::<_, i64>(1)? as u64)))?;
-        Ok(found.collect::<Result<_, _>>()?)
+    /// Visits sites and numbers of versions that are gone but may still take room.
+    pub(crate) fn forgotten(
+        &self,
+        visit: &mut dyn FnMut(u32, u64) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let mut statement = self.connection.prepare_cached("SELECT site, id FROM forgotten")?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            visit(row.get(0)?, row.get::<_, i64>(1)? as u64)?;
+        }
+        Ok(())
     }
 
     pub(crate) fn next_version(&self) -> Result<u64, StoreError> {
@@ -221,8 +265,10 @@ impl Index {
         change: impl FnOnce(&mut Change<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         self.changes += 1;
-        let mut batch = Change { transaction: self.connection.transaction()? };
+        let transaction = self.connection.transaction()?;
+        let mut batch = Change { transaction, touched: RefCell::default() };
         let value = change(&mut batch)?;
+        batch.write_back()?;
         batch.transaction.commit()?;
         Ok(value)
     }
@@ -237,6 +283,8 @@ impl Index {
 /// A change of the index under way.
 pub(crate) struct Change<'i> {
     transaction: Transaction<'i>,
+    /// The row of versions that was touched last, as it will be: the next is mostly the same.
+    touched: RefCell<Option<(i64, Places)>>,
 }
 
 impl Change<'_> {
@@ -283,25 +331,48 @@ impl Change<'_> {
         Ok(())
     }
 
+    /// Versions are quickest told in the order of their numbers.
     pub(crate) fn put_version(&self, id: u64, place: Place) -> Result<(), StoreError> {
-        self.transaction
-            .prepare_cached("INSERT OR REPLACE INTO versions(id, place) VALUES(?1, ?2)")?
-            .execute(params![id as i64, place.to_number()])?;
-        Ok(())
+        self.touch(id, |places, at| places.put(at, place))
     }
 
     /// A version that is still there lies elsewhere from now on.
     pub(crate) fn move_version(&self, id: u64, place: Place) -> Result<(), StoreError> {
-        self.transaction
-            .prepare_cached("UPDATE versions SET place = ?2 WHERE id = ?1")?
-            .execute(params![id as i64, place.to_number()])?;
+        self.touch(id, |places, at| {
+            if places.get(at).is_some() {
+                places.put(at, place);
+            }
+        })
+    }
+
+    fn touch(&self, id: u64, change: impl FnOnce(&mut Places, u8)) -> Result<(), StoreError> {
+        let (row, at) = places::row_of(id);
+        if self.touched.borrow().as_ref().is_none_or(|(touched, _)| *touched != row) {
+            self.write_back()?;
+            *self.touched.borrow_mut() = Some((row, places_in(&self.transaction, row)?));
+        }
+        if let Some((_, places)) = &mut *self.touched.borrow_mut() {
+            change(places, at);
+        }
+        Ok(())
+    }
+
+    fn write_back(&self) -> Result<(), StoreError> {
+        let Some((row, places)) = self.touched.take() else { return Ok(()) };
+        if places.len() == 0 {
+            self.transaction
+                .prepare_cached("DELETE FROM versions WHERE row = ?1")?
+                .execute([row])?;
+        } else {
+            self.transaction
+                .prepare_cached("INSERT OR REPLACE INTO versions VALUES(?1, ?2, ?3)")?
+                .execute(params![row, places.len() as i64, places.encode()])?;
+        }
         Ok(())
     }
 
     pub(crate) fn forget_version(&self, site: u32, id: u64) -> Result<(), StoreError> {
-        self.transaction
-            .prepare_cached("DELETE FROM versions WHERE id = ?1")?
-            .execute([id as i64])?;
+        self.touch(id, Places::remove)?;
         self.transaction
             .prepare_cached("INSERT OR REPLACE INTO forgotten VALUES(?1, ?2)")?
             .execute(params![id as i64, site])?;
@@ -310,8 +381,11 @@ impl Change<'_> {
 
     /// What was forgotten stays so, also when a pack that was read again names it.
     pub(crate) fn keep_forgotten(&self) -> Result<(), StoreError> {
-        self.transaction
-            .execute("DELETE FROM versions WHERE id IN (SELECT id FROM forgotten)", [])?;
+        let mut statement = self.transaction.prepare("SELECT id FROM forgotten ORDER BY id")?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            self.touch(row.get::<_, i64>(0)? as u64, Places::remove)?;
+        }
         Ok(())
     }
 
@@ -376,6 +450,21 @@ impl Change<'_> {
             .execute([next as i64])?;
         Ok(())
     }
+}
+
+/// The places of the versions in a row of the index; none if there is no such row.
+fn places_in(connection: &Connection, row: i64) -> Result<Places, StoreError> {
+    let mut statement = connection.prepare_cached("SELECT places FROM versions WHERE row = ?1")?;
+    let mut found = statement.query([row])?;
+    match found.next()? {
+        Some(found) => decode(row, found.get_ref(0)?.as_blob().unwrap_or_default()),
+        None => Ok(Places::default()),
+    }
+}
+
+fn decode(row: i64, places: &[u8]) -> Result<Places, StoreError> {
+    let what = |why: Malformed| damaged("index", format!("row {row} of its versions"), why);
+    Places::decode(places).map_err(what)
 }
 
 fn set_up(connection: &Connection) -> Result<(), StoreError> {

@@ -35,6 +35,7 @@ mod media;
 mod options;
 mod pack;
 mod paper;
+mod places;
 mod put;
 mod quota;
 mod read;

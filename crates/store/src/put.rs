@@ -12,14 +12,16 @@ use crate::index::{PackRecord, Share};
 use crate::media::Class;
 use crate::pack::{PackEnd, PackHead, Place, pack_name};
 use crate::recode::{self, Extent, Recoding};
-use crate::rows::{self, MAX_ROWS, MAX_WORD_BYTES, Row};
-use crate::store::{Pending, Store, Writer};
+use crate::rows::{self, MAX_WORD_BYTES, Row};
+use crate::store::{Store, Writer};
 use crate::{Digest, NewVersion, Packing, Put, VersionId, similar, squeeze};
 
-/// Records that may wait in memory before a sync is made without being asked for.
-const MAX_PENDING_BYTES: usize = 8 << 20;
+/// Records that may wait in memory before a sync is made without being asked for, and what they may
+/// weigh.
+const MAX_PENDING_ROWS: usize = 16 << 10;
+const MAX_PENDING_BYTES: usize = 16 << 20;
 
-/// From so many bytes on that are not durable yet, a sync lets others write while it waits.
+/// From so many bytes on that are not durable yet, it pays to let the disk begin.
 const SYNCED_AHEAD_FROM_BYTES: u64 = 4 << 20;
 
 /// Below this a reference saves nothing, above it costs too much memory.
@@ -70,7 +72,7 @@ impl Store {
             false => self.is_known(&digest)?,
         };
         let body_bytes = match (known, squeezed) {
-            (true, _) => writer.build_upon(digest),
+            (true, _) => writer.build_upon(&digest).map(|()| 0)?,
             (false, Some(squeezed)) if self.is_base_there(&squeezed)? => {
                 self.put_body(&mut writer, digest, squeezed)?
             }
@@ -87,25 +89,52 @@ impl Store {
             let mut pending = self.pending.write().unwrap_or_else(PoisonError::into_inner);
             pending.rows.insert(id, Arc::new(row));
             pending.weight_bytes += weight_bytes;
-            pending.rows.len() >= MAX_ROWS || pending.weight_bytes >= MAX_PENDING_BYTES
+            pending.rows.len() >= MAX_PENDING_ROWS || pending.weight_bytes >= MAX_PENDING_BYTES
         };
+        drop(writer);
         if full {
-            self.sync_writer(&mut writer)?;
+            self.sync()?;
         }
         let new_bytes = body_bytes + weight_bytes as u64 / 4;
         Ok(Put { id: VersionId(id), digest, new_bytes, whole_body_known: known })
     }
 
-    /// Makes everything that was put before durable.
+    /// Makes everything that was put before durable. Others go on writing while the disk works.
     pub fn sync(&self) -> Result<(), StoreError> {
-        self.sync_ahead()?;
+        let _turn = self.syncing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut writer = self.writer();
         writer.check()?;
-        self.sync_writer(&mut writer)
+        if !self.backend.can_grow() {
+            return self.sync_writer(&mut writer);
+        }
+        let Some((number, length)) = self.write_rows(&mut writer)? else { return Ok(()) };
+        drop(writer);
+        let synced = self.backend.sync(&pack_name(number));
+        let mut writer = self.writer();
+        writer.check()?;
+        let open = writer.open.as_ref().filter(|open| open.number == number);
+        let is_noted = open.is_none_or(|open| open.durable_bytes >= length);
+        match synced {
+            // It was ended and compacted away meanwhile.
+            Err(BackendError::NotFound { .. }) if is_noted => return Ok(()),
+            Err(error) => {
+                writer.failed = true;
+                return Err(from_backend(error));
+            }
+            Ok(()) if is_noted => return Ok(()),
+            Ok(()) => {}
+        }
+        let record = PackRecord { number, bytes: length, ended: false, generation: 0 };
+        self.note_synced(&mut writer, &record)?;
+        let is_full = |open: &OpenPack| open.length >= self.options.pack_bytes;
+        if writer.open.as_ref().is_some_and(is_full) {
+            self.sync_writer(&mut writer)?;
+        }
+        Ok(())
     }
 
-    /// Makes most of what was put durable while others go on writing, if it is much: the next
-    /// [`sync`](Self::sync) has the less to do.
+    /// Lets the disk begin with what was put, if it is much: the next [`sync`](Self::sync) has the
+    /// less to wait for.
     pub fn sync_ahead(&self) -> Result<(), StoreError> {
         let much = {
             let writer = self.writer();
@@ -229,7 +258,7 @@ impl Store {
         Squeezed { head, mut chunk }: Squeezed,
     ) -> Result<u64, StoreError> {
         if let Reference::Body(base) = &head.reference {
-            writer.build_upon(*base);
+            writer.build_upon(base)?;
         }
         let place = self.append_chunk(writer, ChunkKind::Bodies, &mut chunk)?;
         self.spare.give_back(chunk);
@@ -355,43 +384,46 @@ impl Store {
         })
     }
 
+    /// As [`sync`](Self::sync), while nobody else writes.
     pub(crate) fn sync_writer(&self, writer: &mut Writer) -> Result<(), StoreError> {
-        let rows: Vec<Arc<Row>> = {
-            let pending = self.pending.read().unwrap_or_else(PoisonError::into_inner);
-            pending.rows.values().cloned().collect()
-        };
-        let mut versions = Vec::with_capacity(rows.len());
-        for batch in batches(&rows) {
-            let place = self.put_rows(writer, &batch)?;
-            versions.extend(batch.iter().map(|row| (row.id, place)));
-        }
-        let Some(open) = &writer.open else { return Ok(()) };
-        let (number, length) = (open.number, open.length);
+        let unsynced = self.write_rows(writer)?;
         if !self.backend.can_grow() {
-            return self.end_pack(writer, &versions);
+            return if writer.open.is_some() { self.end_pack(writer) } else { Ok(()) };
         }
-        if length > open.durable_bytes {
+        if let Some((number, length)) = unsynced {
             self.sync_pack(writer, number)?;
             let record = PackRecord { number, bytes: length, ended: false, generation: 0 };
-            self.note_synced(writer, &record, &versions)?;
-            writer.open.iter_mut().for_each(|open| open.durable_bytes = open.length);
+            self.note_synced(writer, &record)?;
         }
-        if length >= self.options.pack_bytes { self.end_pack(writer, &[]) } else { Ok(()) }
+        let is_full = |open: &OpenPack| open.length >= self.options.pack_bytes;
+        if writer.open.as_ref().is_some_and(is_full) { self.end_pack(writer) } else { Ok(()) }
+    }
+
+    /// Writes the records that wait, and tells which pack is not durable up to which length.
+    fn write_rows(&self, writer: &mut Writer) -> Result<Option<(u64, u64)>, StoreError> {
+        let first = writer.written.last().map_or(0, |(id, _)| id + 1);
+        let rows: Vec<Arc<Row>> = {
+            let pending = self.pending.read().unwrap_or_else(PoisonError::into_inner);
+            pending.rows.range(first..).map(|(_, row)| row.clone()).collect()
+        };
+        for batch in batches(&rows) {
+            let place = self.put_rows(writer, &batch)?;
+            writer.written.extend(batch.iter().map(|row| (row.id, place)));
+        }
+        writer.shares_to_note.extend(std::mem::take(&mut writer.shares));
+        let unsynced = |open: &&OpenPack| open.length > open.durable_bytes;
+        Ok(writer.open.as_ref().filter(unsynced).map(|open| (open.number, open.length)))
     }
 
     /// Writes the end of the open pack. Where objects grow, everything before it is durable by
     /// now: an end that survives a crash proves that nothing in front of it was torn.
-    pub(crate) fn end_pack(
-        &self,
-        writer: &mut Writer,
-        versions: &[(u64, Place)],
-    ) -> Result<(), StoreError> {
+    pub(crate) fn end_pack(&self, writer: &mut Writer) -> Result<(), StoreError> {
         self.append(writer, ChunkKind::PackEnd, &PackEnd::default().encode())?;
         let Some(open) = &writer.open else { return Ok(()) };
         let record =
             PackRecord { number: open.number, bytes: open.length, ended: true, generation: 0 };
         self.sync_pack(writer, record.number)?;
-        self.note_synced(writer, &record, versions)?;
+        self.note_synced(writer, &record)?;
         writer.open = None;
         Ok(())
     }
@@ -407,30 +439,33 @@ impl Store {
     }
 
     /// Tells the index what has just become durable, then forgets it as pending.
-    fn note_synced(
-        &self,
-        writer: &mut Writer,
-        record: &PackRecord,
-        versions: &[(u64, Place)],
-    ) -> Result<(), StoreError> {
+    /// Enters in the index what is durable of the open pack.
+    fn note_synced(&self, writer: &mut Writer, record: &PackRecord) -> Result<(), StoreError> {
+        let is_durable = |place: &Place| place.offset < record.bytes;
         let mut pending = self.pending.write().unwrap_or_else(PoisonError::into_inner);
+        let durable = writer.written.partition_point(|(_, place)| is_durable(place));
         self.index().change(|change| {
-            for (digest, place) in &pending.bodies {
+            for (digest, place) in pending.bodies.iter().filter(|(_, place)| is_durable(place)) {
                 change.put_body(digest, *place, &|place, digest| {
                     self.directory(place).is_ok_and(|head| head.find(digest).is_some())
                 })?;
             }
-            for (id, place) in versions {
+            for (id, place) in &writer.written[..durable] {
                 change.put_version(*id, *place)?;
             }
-            for (group, share) in &writer.shares {
+            for (group, share) in &writer.shares_to_note {
                 change.add_share(record.number, *group, share)?;
             }
             change.put_pack(record)?;
             change.raise_next_version(writer.next_version)
         })?;
-        writer.shares.clear();
-        *pending = Pending::default();
+        writer.shares_to_note.clear();
+        pending.bodies.retain(|_, place| !is_durable(place));
+        for (id, _) in writer.written.drain(..durable) {
+            let noted_bytes = pending.rows.remove(&id).map_or(0, |row| row.weight_bytes());
+            pending.weight_bytes = pending.weight_bytes.saturating_sub(noted_bytes);
+        }
+        writer.open.iter_mut().for_each(|open| open.durable_bytes = record.bytes);
         Ok(())
     }
 }
@@ -484,12 +519,9 @@ fn readable<T>(outcome: Result<T, StoreError>) -> Result<Option<T>, StoreError> 
 }
 
 impl Writer {
-    /// Notes that something written now needs this body. Nothing is added to the packs by it.
-    fn build_upon(&mut self, digest: Digest) -> u64 {
-        self.references.iter_mut().for_each(|references| {
-            references.insert(digest);
-        });
-        0
+    /// Notes that something written now needs this body.
+    fn build_upon(&self, digest: &Digest) -> Result<(), StoreError> {
+        self.built_upon.as_ref().map_or(Ok(()), |built_upon| built_upon.note(digest))
     }
 
     pub(crate) fn check(&self) -> Result<(), StoreError> {

@@ -120,8 +120,7 @@ impl Store {
             return Ok(rows);
         }
         let (_, payload) = read_chunk(&*self.backend, place, &[ChunkKind::Versions])?;
-        let rows =
-            rows::decode(&payload).map_err(|why| damaged("versions chunk", place, why))?.rows;
+        let rows = rows::decode(&payload).map_err(|why| damaged("versions chunk", place, why))?;
         let rows = Arc::new(rows);
         self.rows.put(place, rows.iter().map(Row::weight_bytes).sum(), rows.clone());
         Ok(rows)
@@ -246,9 +245,18 @@ impl Store {
         let (_, payload) = read_chunk(&*self.backend, place, &[ChunkKind::Prefix])?;
         let raw = prefix::decode(self.spare.take(), &payload)
             .map_err(|why| damaged("prefix chunk", place, why))?;
+        Ok(self.keep(place, raw))
+    }
+
+    /// Keeps raw bytes in the cache, if it is large enough. They may have come into a buffer that
+    /// is much larger than they are.
+    fn keep(&self, place: Place, mut raw: Vec<u8>) -> Arc<Vec<u8>> {
+        if self.frames.takes(raw.len()) && raw.capacity() > raw.len() + raw.len() / 4 {
+            raw.shrink_to_fit();
+        }
         let raw = Arc::new(raw);
-        self.frames.put(place, raw.len(), raw.clone());
-        Ok(raw)
+        self.frames.put(place, raw.capacity(), raw.clone());
+        raw
     }
 
     /// The directory and the raw bytes of a bodies chunk, at least up to this body; no bytes if it
@@ -294,9 +302,7 @@ impl Store {
             }
         };
         self.spare.give(reference);
-        let raw = Arc::new(raw);
-        self.frames.put(place, raw.len(), raw.clone());
-        Ok((head, raw))
+        Ok((head, self.keep(place, raw)))
     }
 
     fn reference(

@@ -1,10 +1,12 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use crate::backend::ContentBackend;
 use crate::cache::Cache;
 use crate::catch_up;
+use crate::compact::BuiltUpon;
 use crate::error::StoreError;
 use crate::index::{self, Index, Share};
 use crate::options::StoreOptions;
@@ -33,6 +35,8 @@ pub struct Store {
     pub(crate) next_pack: AtomicU64,
     /// Held while compacting, which takes long and lets everybody else go on.
     pub(crate) compacting: Mutex<()>,
+    /// Held during a sync.
+    pub(crate) syncing: Mutex<()>,
 }
 
 /// What was put since the last sync: readable here, not yet durable.
@@ -48,9 +52,14 @@ pub(crate) struct Writer {
     pub(crate) open: Option<put::OpenPack>,
     pub(crate) next_version: u64,
     /// While compacting: the stored bodies that were built upon meanwhile, which must not go.
-    pub(crate) references: Option<BTreeSet<Digest>>,
-    /// What the open pack holds by site, as far as the index does not know it yet.
+    pub(crate) built_upon: Option<BuiltUpon>,
+    /// The versions whose records stand in the open pack, as far as the index does not know them
+    /// yet, in order.
+    pub(crate) written: Vec<(u64, Place)>,
+    /// What was put into the open pack by site since records were last written.
     pub(crate) shares: BTreeMap<u32, Share>,
+    /// What was put before, as far as the index does not know it yet.
+    pub(crate) shares_to_note: Vec<(u32, Share)>,
     /// A sync failed: the system may have dropped any of the bytes, so only opening the archive
     /// again, which looks at them, is safe.
     pub(crate) failed: bool,
@@ -62,8 +71,10 @@ impl Writer {
         Self {
             open: None,
             next_version: 0,
-            references: None,
+            built_upon: None,
+            written: Vec::new(),
             shares: BTreeMap::new(),
+            shares_to_note: Vec::new(),
             failed: true,
         }
     }
@@ -76,10 +87,13 @@ impl Store {
         backend: Arc<dyn ContentBackend>,
         options: StoreOptions,
     ) -> Result<Self, StoreError> {
-        let (mut index, _) = Index::open(options.index_path.as_deref())?;
-        let (writer, next_pack) = match options.read_only {
-            true => (Writer::forbidden(), 0),
-            false => catch_up::catch_up(&*backend, &mut index)?,
+        let path = options.index_path.as_deref();
+        let (index, (writer, next_pack)) = if options.read_only {
+            (Index::open_to_read(path)?, (Writer::forbidden(), 0))
+        } else {
+            let mut index = Index::open(path)?;
+            let caught_up = catch_up::catch_up(&*backend, &mut index)?;
+            (index, caught_up)
         };
         Ok(Self {
             frames: Cache::new(options.cache_bytes),
@@ -93,7 +107,14 @@ impl Store {
             pending: RwLock::default(),
             next_pack: AtomicU64::new(next_pack),
             compacting: Mutex::default(),
+            syncing: Mutex::default(),
         })
+    }
+
+    /// Whether an index file is there that can be read as it is. Another one is rebuilt when the
+    /// archive is opened for writing.
+    pub fn can_use_index(path: &Path) -> Result<bool, StoreError> {
+        Ok(Index::find(path)?.is_some())
     }
 
     /// Throws the index away and reads it from the packs again.
@@ -104,10 +125,10 @@ impl Store {
         let mut index = self.index();
         if let Some(path) = &self.options.index_path {
             // The open connection must be gone before its file is.
-            index.replace(Index::open(None)?.0);
+            index.replace(Index::open(None)?);
             index::remove(path)?;
         }
-        index.replace(Index::open(self.options.index_path.as_deref())?.0);
+        index.replace(Index::open(self.options.index_path.as_deref())?);
         let (caught_up, next_pack) = catch_up::catch_up(&*self.backend, &mut index)?;
         *writer = caught_up;
         self.next_pack.fetch_max(next_pack, Ordering::Relaxed);

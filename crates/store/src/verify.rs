@@ -11,6 +11,10 @@ use crate::{VersionId, rows};
 
 /// Versions that are named one by one for each damage; beyond, they are counted.
 const MAX_NAMED: usize = 1000;
+/// Versions that are named one by one for all damage together.
+const MAX_NAMED_IN_ALL: usize = 1_000_000;
+/// Damaged places that are told apart; what is beyond counts as one.
+const MAX_PLACES: usize = 50_000;
 
 /// What checking found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -51,15 +55,21 @@ impl VerifyReport {
 #[derive(Default)]
 struct Findings {
     lost: BTreeMap<(String, String), (u64, Vec<VersionId>)>,
+    named: usize,
 }
 
 impl Findings {
     fn note(&mut self, what: impl Into<String>, place: impl ToString, version: Option<u64>) {
-        let (count, named) = self.lost.entry((what.into(), place.to_string())).or_default();
+        let mut key = (what.into(), place.to_string());
+        if self.lost.len() >= MAX_PLACES && !self.lost.contains_key(&key) {
+            key = ("further damage".to_owned(), "too many places to name".to_owned());
+        }
+        let (count, named) = self.lost.entry(key).or_default();
         if let Some(id) = version {
             *count += 1;
-            if named.len() < MAX_NAMED {
+            if named.len() < MAX_NAMED && self.named < MAX_NAMED_IN_ALL {
                 named.push(VersionId(id));
+                self.named += 1;
             }
         }
     }
@@ -93,7 +103,7 @@ impl Store {
         let total = packs.iter().map(|(_, length)| length).sum();
         let mut report = VerifyReport::default();
         let mut found = Findings::default();
-        let mut record_chunks = BTreeSet::new();
+        let mut sound = 0;
         let mut present = BTreeSet::new();
         for (name, length) in packs {
             let Some(number) = pack_number(&name) else {
@@ -104,8 +114,8 @@ impl Store {
             if known.get(&number).is_some_and(|bytes| *bytes > length) {
                 found.note("pack is cut short", &name, None);
             }
-            let chunks = self.verify_pack(number, length, deep, &mut report, &mut found)?;
-            record_chunks.extend(chunks);
+            sound +=
+                self.verify_pack(number, length, deep, next_version, &mut report, &mut found)?;
             report.packs += 1;
             report.bytes += length;
             progress(report.bytes, total);
@@ -113,7 +123,10 @@ impl Store {
         for number in known.keys().filter(|number| !present.contains(number)) {
             found.note("pack is missing", pack_name(*number), None);
         }
-        self.verify_index(next_version, &record_chunks, &mut report, &mut found)?;
+        report.versions = self.index().count_versions_before(next_version)?;
+        if report.versions != sound {
+            self.verify_index(next_version, &mut found)?;
+        }
         report.damage = found
             .lost
             .into_iter()
@@ -127,16 +140,18 @@ impl Store {
         Ok(report)
     }
 
-    /// Checks one pack; returns where its sound versions chunks lie.
+    /// Checks one pack; returns how many versions before `end` the index finds in sound chunks of
+    /// it.
     fn verify_pack(
         &self,
         number: u64,
         length: u64,
         deep: bool,
+        end: u64,
         report: &mut VerifyReport,
         found: &mut Findings,
-    ) -> Result<Vec<Place>, StoreError> {
-        let mut record_chunks = Vec::new();
+    ) -> Result<u64, StoreError> {
+        let mut sound = 0;
         walk(&*self.backend, number, 0, length, &mut |item| {
             let (offset, kind, payload) = match item {
                 Found::Chunk { offset, kind, payload } => (offset, kind, payload),
@@ -154,9 +169,13 @@ impl Store {
                 },
                 ChunkKind::Versions => match rows::decode(&payload) {
                     Ok(rows) => {
-                        record_chunks.push(place);
-                        for row in rows.rows {
-                            self.verify_row(&row, place, deep, found)?;
+                        let mut counted = BTreeSet::new();
+                        for row in rows {
+                            let is_here = self.index().version(row.id)? == Some(place);
+                            if is_here {
+                                self.verify_row(&row, deep, found)?;
+                            }
+                            sound += u64::from(is_here && row.id < end && counted.insert(row.id));
                         }
                     }
                     Err(why) => found.note(why.0, place, None),
@@ -171,20 +190,16 @@ impl Store {
             }
             Ok(())
         })?;
-        Ok(record_chunks)
+        Ok(sound)
     }
 
     /// That the version's body can be found, or with `deep`, read.
     fn verify_row(
         &self,
         row: &rows::Row,
-        place: Place,
         deep: bool,
         found: &mut Findings,
     ) -> Result<(), StoreError> {
-        if self.index().version(row.id)? != Some(place) {
-            return Ok(());
-        }
         let outcome = match deep {
             true => self.body(&row.digest).map(|_| ()),
             false => match self.find_body(&row.digest)? {
@@ -204,14 +219,8 @@ impl Store {
         }
     }
 
-    /// That every version of the index before `end` is in a sound chunk.
-    fn verify_index(
-        &self,
-        end: u64,
-        record_chunks: &BTreeSet<Place>,
-        report: &mut VerifyReport,
-        found: &mut Findings,
-    ) -> Result<(), StoreError> {
+    /// Names the versions of the index before `end` that are in no sound chunk.
+    fn verify_index(&self, end: u64, found: &mut Findings) -> Result<(), StoreError> {
         let mut next = 0;
         loop {
             let batch = self.index().versions_from(next, 4096)?;
@@ -221,9 +230,15 @@ impl Store {
                 if id >= end {
                     return Ok(());
                 }
-                report.versions += 1;
-                if !record_chunks.contains(&place) {
-                    found.note("versions chunk is unreadable", place, Some(id));
+                let what = match self.rows_at(place) {
+                    Ok(rows) if rows.iter().any(|row| row.id == id) => continue,
+                    Ok(_) => "the index names another chunk; run `reindex`",
+                    Err(StoreError::Damaged { .. }) => "versions chunk is unreadable",
+                    Err(other) => return Err(other),
+                };
+                // Unless it was moved or forgotten in between.
+                if self.index().version(id)? == Some(place) {
+                    found.note(what, place, Some(id));
                 }
             }
         }

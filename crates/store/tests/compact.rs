@@ -205,3 +205,28 @@ fn writing_goes_on_while_compacting() {
     store.sync().unwrap();
     check(&open(&backend), &kept);
 }
+
+#[test]
+fn a_site_in_portions_comes_back_and_frames_of_portions_without_news_are_copied() {
+    let backend = Arc::new(MemoryBackend::default());
+    let store = open(&backend);
+    let options = CompactOptions { portion_versions: 20, ..small() };
+    let mut kept = Vec::new();
+    (0..6).for_each(|visit| put_visit(&store, visit, &mut kept));
+    store.compact(&options, &mut |_, _| {}).unwrap();
+    check(&store, &kept);
+    // One page has more versions than a portion takes.
+    for visit in 6..60 {
+        let page = Kept::page(22, visit, html(22, visit));
+        kept.push((page.put(&store, None).unwrap().id, page));
+    }
+    let news = store.compact(&options, &mut |_, _| {}).unwrap();
+    assert!(news.frames_copied > 0, "{news:?}");
+    check(&store, &kept);
+    let page = Kept::page(22, 60, html(22, 60));
+    kept.push((page.put(&store, None).unwrap().id, page));
+    let news = store.compact(&options, &mut |_, _| {}).unwrap();
+    assert!(news.frames_copied > news.frames_written, "{news:?}");
+    check(&store, &kept);
+    check(&open(&backend), &kept);
+}

@@ -160,18 +160,21 @@ fn an_index_that_disagrees_is_found_out_and_rebuilt() {
         nenrin_store::StoreOptions { index_path: Some(index_path.clone()), ..common::options() };
     let (backend, kept) = archive();
     drop(Store::open(backend.clone(), options.clone()).unwrap());
-    let sql = rusqlite::Connection::open(&index_path).unwrap();
-    sql.execute_batch(
-        "UPDATE versions SET place = place + 1; DELETE FROM bodies WHERE slot % 2 = 0;",
-    )
-    .unwrap();
-    drop(sql);
-    let store = Store::open(backend, options).unwrap();
-    assert_eq!(count_lost(&store, &kept), kept.len());
-    assert!(!store.verify(false, &mut |_, _| {}).unwrap().is_sound());
-    store.rebuild_index().unwrap();
-    assert_eq!(count_lost(&store, &kept), 0);
-    assert_sound(&store);
+    // All versions in the middle of the first chunk of a pack, and places that make no sense.
+    for places in ["0181808080108002", "ff"] {
+        let sql = rusqlite::Connection::open(&index_path).unwrap();
+        let change = format!(
+            "UPDATE versions SET places = X'{places}'; DELETE FROM bodies WHERE slot % 2 = 0;"
+        );
+        sql.execute_batch(&change).unwrap();
+        drop(sql);
+        let store = Store::open(backend.clone(), options.clone()).unwrap();
+        assert_eq!(count_lost(&store, &kept), kept.len());
+        assert!(!store.verify(false, &mut |_, _| {}).is_ok_and(|report| report.is_sound()));
+        store.rebuild_index().unwrap();
+        assert_eq!(count_lost(&store, &kept), 0);
+        assert_sound(&store);
+    }
 }
 
 fn copy(from: &MemoryBackend) -> Arc<MemoryBackend> {

@@ -175,3 +175,36 @@ proptest! {
         assert_sound(&store);
     }
 }
+
+#[test]
+fn an_index_of_another_format_is_rebuilt_by_a_writer_and_left_alone_by_a_reader() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("index.sqlite");
+    let backend = Arc::new(MemoryBackend::default());
+    let options = |read_only| StoreOptions {
+        index_path: Some(path.clone()),
+        read_only,
+        ..StoreOptions::default()
+    };
+    assert!(!Store::can_use_index(&path).unwrap());
+    let page = Kept::page(1, 1, html(1, 1));
+    let id = {
+        let store = Store::open(backend.clone(), options(false)).unwrap();
+        let id = page.put(&store, None).unwrap().id;
+        store.sync().unwrap();
+        id
+    };
+    assert!(Store::can_use_index(&path).unwrap());
+    let before = {
+        let index = rusqlite::Connection::open(&path).unwrap();
+        index.pragma_update(None, "user_version", 1).unwrap();
+        index.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
+        std::fs::read(&path).unwrap()
+    };
+    assert!(!Store::can_use_index(&path).unwrap());
+    let refused = Store::open(backend.clone(), options(true));
+    assert!(matches!(refused.map(|_| ()), Err(StoreError::IndexUnusable { .. })));
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+    drop(Store::open(backend.clone(), options(false)).unwrap());
+    page.check(&Store::open(backend, options(true)).unwrap(), id);
+}

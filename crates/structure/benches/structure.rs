@@ -105,13 +105,22 @@ fn updates(graph: &mut SiteGraph) {
     println!("{stale} of {count} updates left depths to be refreshed before the next split");
 }
 
-fn probing(graph: SiteGraph, name: &str, changed: impl Fn(u32) -> bool) {
+/// The menu of all pages, that of one of eight templates which are scattered over the directories, a
+/// block of the directory, and one of the page's own.
+fn blocks(page: u32) -> Vec<u32> {
+    let template = 10 + spread(page, 3) % 8;
+    vec![1, template, 100 + page / PAGES_PER_DIRECTORY, 1_000_000 + page]
+}
+
+/// Pages that change lose their blocks from `lost_from` on.
+fn probing(graph: SiteGraph, name: &str, lost_from: usize, changed: impl Fn(u32) -> bool) {
     let options = AutoOptions { stop_below: 0.0, ..AutoOptions::default() };
     let pages = (0..PAGES).map(PageIndex).collect();
     let graph = Arc::new(graph);
     let (mut plan, begun) = timed(|| {
         let beliefs = Beliefs::new(&options);
-        let server = AutoServer::new(0, Arc::clone(&graph), beliefs, pages);
+        let mut server = AutoServer::new(0, Arc::clone(&graph), beliefs, pages);
+        server.blocks = (0..PAGES).map(blocks).collect();
         AutoRound::new(options.clone(), SharedBeliefs::new(&options), vec![server])
     });
     println!("{:<52} {:>10.3} s", format!("{name}: round begun"), begun.as_secs_f64());
@@ -121,7 +130,7 @@ fn probing(graph: SiteGraph, name: &str, changed: impl Fn(u32) -> bool) {
         for _ in 0..steps {
             let Step::Visit(page) = plan.next() else { break };
             let seen = if changed(page.page.0) { Seen::Changed } else { Seen::Same };
-            plan.seen(page, seen);
+            plan.saw(page, seen, Some(&blocks(page.page.0)[lost_from..]));
         }
     });
     let looked_at = plan.estimate().looked_at - before;
@@ -143,9 +152,9 @@ fn main() {
     );
     splits(&mut graph);
     updates(&mut graph);
-    probing(graph.clone(), "directories change", |page| {
+    probing(graph.clone(), "directories change", 2, |page| {
         (page / PAGES_PER_DIRECTORY).is_multiple_of(5)
     });
-    probing(graph, "single pages change", |page| spread(page, 5).is_multiple_of(10));
+    probing(graph, "single pages change", 3, |page| spread(page, 5).is_multiple_of(10));
     against("peak memory with a round under way", peak_mb(), 1024.0, "MB");
 }

@@ -5,7 +5,7 @@
 //! whom), [`RoundPlan`] (the one contract: what to visit next, given what this round has shown),
 //! [`GatedPlan`] (methods A, B and C), [`ThenPlan`], [`OrderedPlan`] and [`ChoSampling`] (what they are
 //! compared with), [`AutoRound`] with [`Beliefs`] and [`SharedBeliefs`] (our own plan, which learns),
-//! and what an archive uses of all this: [`RoundsBy`] (the choice), [`SiteMap`] and [`MappedSite`] (its
+//! and what an archive uses of all this: [`PageBlocks`] (what pages share), [`RoundsBy`] (the choice), [`SiteMap`] and [`MappedSite`] (its
 //! pages as a graph, with what is remembered of them), [`SitePlan`] (a round over them).
 //!
 //! It fetches nothing, keeps no file and reads no clock: it is told what visits showed, and says
@@ -14,6 +14,7 @@
 mod auto;
 mod error;
 mod graph;
+mod page_blocks;
 mod paths;
 mod plans;
 mod random;
@@ -29,6 +30,7 @@ pub use auto::{
 };
 pub use error::StructureError;
 pub use graph::{MAX_LINKS_PER_PAGE, MAX_PAGES, PageIndex, SiteGraph};
+pub use page_blocks::PageBlocks;
 pub use paths::{directory_of, family_of, is_index};
 pub use plans::{ChoOptions, ChoSampling, GatedPlan, OrderedPlan, ThenPlan};
 pub use round::{PageRef, RoundPlan, Seen, Skipped, Step, run_round};

@@ -184,19 +184,65 @@ fn a_feed_that_names_a_page_brings_it_forward() {
     assert_eq!(plan.next(), Step::Visit(PageRef::new(0, 33)));
 }
 
-#[test]
-fn a_shared_block_that_changed_raises_the_pages_that_share_it() {
-    let site = Site::new(50);
+/// A round over a site of which every fourth page has the menu 7, the others the menu 8, and each a
+/// block of its own.
+fn with_menus(site: &Site) -> AutoRound {
     let mut input =
         AutoServer::new(0, Arc::clone(&site.graph), site.beliefs.clone(), pages(&site.graph));
-    for (page, evidence) in input.evidence.iter_mut().enumerate() {
-        evidence.template = Some(u32::from(page >= 40));
+    let menu = |page: &PageIndex| if page.0.is_multiple_of(4) { 7 } else { 8 };
+    input.blocks = input.pages.iter().map(|page| vec![menu(page), 100 + page.0]).collect();
+    AutoRound::new(everything(), site.shared.clone(), vec![input])
+}
+
+fn chances(plan: &AutoRound) -> [f64; 2] {
+    [44, 46].map(|page| plan.chance(PageRef::new(0, page)).unwrap())
+}
+
+#[test]
+fn a_shared_block_that_was_lost_raises_the_pages_that_have_it() {
+    let mut site = Site::new(50);
+    for _ in 0..3 {
+        site.round(everything(), |_| false);
     }
-    let mut plan = AutoRound::new(everything(), site.shared.clone(), vec![input]);
-    let before = plan.chance(PageRef::new(0, 45)).unwrap();
-    plan.shared_block_changed(0, 1);
-    assert!(plan.chance(PageRef::new(0, 45)).unwrap() > before + 0.2);
-    assert!(matches!(plan.next(), Step::Visit(page) if page.page.0 >= 40));
+    let mut plan = with_menus(&site);
+    plan.saw(PageRef::new(0, 8), Seen::Changed, Some(&[7]));
+    let [with_it, without] = chances(&plan);
+    assert!(with_it > without + 0.02, "{with_it} {without}");
+    assert!(matches!(plan.next(), Step::Visit(page) if page.page.0.is_multiple_of(4)));
+    let mut untold = with_menus(&site);
+    untold.saw(PageRef::new(0, 8), Seen::Changed, None);
+    let [with_it, without] = chances(&untold);
+    assert!((with_it - without).abs() < 0.01, "{with_it} {without}");
+}
+
+#[test]
+fn a_change_that_leaves_shared_blocks_alone_says_less_of_the_others() {
+    let site = Site::new(50);
+    let [mut own, mut untold] = [with_menus(&site), with_menus(&site)];
+    own.saw(PageRef::new(0, 8), Seen::Changed, Some(&[108]));
+    untold.saw(PageRef::new(0, 8), Seen::Changed, None);
+    assert!(chances(&own)[0] < chances(&untold)[0]);
+    assert!((chances(&own)[1] - chances(&untold)[1]).abs() < 1e-9);
+}
+
+#[test]
+fn where_lost_blocks_say_nothing_that_is_learnt_and_kept() {
+    let mut site = Site::new(50);
+    let mut raised = Vec::new();
+    for _ in 0..8 {
+        let mut plan = with_menus(&site);
+        plan.saw(PageRef::new(0, 8), Seen::Changed, Some(&[7]));
+        let [with_it, without] = chances(&plan);
+        raised.push(with_it - without);
+        while let Step::Visit(page) = plan.next() {
+            plan.saw(page, Seen::Same, None);
+        }
+        let (mut beliefs, shared) = plan.finish();
+        let bytes = beliefs.remove(0).1.to_bytes();
+        site.beliefs = Beliefs::from_bytes(&bytes, "site").unwrap();
+        site.shared = SharedBeliefs::from_bytes(&shared.to_bytes()).unwrap();
+    }
+    assert!(raised[7] < raised[0] / 4.0, "{raised:?}");
 }
 
 proptest! {

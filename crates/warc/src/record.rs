@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::{Deref, Range};
 
@@ -110,8 +111,16 @@ impl Fields {
         let (text_bytes, count) = (text.len(), USUAL_FIELDS);
         let mut fields =
             Self { text: String::with_capacity(text_bytes), ends: Vec::with_capacity(count) };
-        for line in String::from_utf8_lossy(text).split('\n') {
-            let line = line.strip_suffix('\r').unwrap_or(line);
+        // Nearly all heads are well-formed, which is seen sooner than they are mended.
+        let text = match std::str::from_utf8(text) {
+            Ok(text) => Cow::Borrowed(text),
+            Err(_) => String::from_utf8_lossy(text),
+        };
+        let ends = memchr::memchr_iter(b'\n', text.as_bytes()).chain([text.len()]);
+        let mut start = 0;
+        for end in ends {
+            let line = text[start..end].strip_suffix('\r').unwrap_or(&text[start..end]);
+            start = end + 1;
             if line.is_empty() {
                 continue;
             }
@@ -121,9 +130,10 @@ impl Fields {
                 }
                 continue;
             }
-            let Some((name, value)) = line.split_once(':') else {
+            let Some(colon) = memchr::memchr(b':', line.as_bytes()) else {
                 return Err("a line of its head is no field");
             };
+            let (name, value) = (&line[..colon], &line[colon + 1..]);
             if fields.ends.len() == MAX_FIELDS {
                 return Err("its head has more than 1000 fields");
             }

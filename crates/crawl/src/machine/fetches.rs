@@ -3,6 +3,8 @@
 use nenrin_frontier::Feedback;
 use nenrin_state::{DuePage, Outcome, RobotsPolicy, ServerId};
 
+use nenrin_structure::RoundsBy;
+
 use super::{Crawl, Task, UnderWay, servers::RobotsAnswer};
 use crate::{
     Answer, Command, FetchOrder, Fetched, Purpose, StoreOrder, Ticket,
@@ -48,6 +50,7 @@ impl Crawl {
         }
         let conditions = &site.conditions;
         let allow_private = conditions.allow_private;
+        let blocks = conditions.rounds_by == RoundsBy::Auto;
         if conditions.robots == RobotsPolicy::Obey {
             match self.robots_allow(now_ms, server, &due.page.url) {
                 RobotsAnswer::Allowed => {}
@@ -62,7 +65,7 @@ impl Crawl {
                     self.frontier.done(server.0, now_ms, Feedback::NotAsked);
                     let ticket = self.new_ticket();
                     let visit = self.visit(now_ms, &due, verdict, None, 0, out);
-                    self.commit_visit(ticket, due.page.url, Box::new(visit), out);
+                    self.commit_visit(ticket, due.page.url, Box::new(visit), None, out);
                     return;
                 }
             }
@@ -87,6 +90,7 @@ impl Crawl {
             previous: due.page.version,
             fingerprint: wanted.fingerprint,
             sitemap: wanted.sitemap,
+            blocks,
         };
         let asked_conditionally = order.asks_conditionally();
         self.count_visit(now_ms, due.site);
@@ -164,7 +168,7 @@ impl Crawl {
         let elapsed_ms = fetched.elapsed_ms;
         let visit = self.visit(asked_ms, &due, verdict, answer.as_ref(), elapsed_ms, out);
         if visit.version.is_none() {
-            self.commit_visit(ticket, due.page.url, Box::new(visit), out);
+            self.commit_visit(ticket, due.page.url, Box::new(visit), None, out);
             return;
         }
         out.push(Command::Store(Box::new(StoreOrder {
@@ -174,7 +178,8 @@ impl Crawl {
             visited_at_s: visit.at_s,
             previous: due.page.version,
         })));
-        let storing = UnderWay::Storing { url: due.page.url, visit: Box::new(visit) };
+        let blocks = answer.and_then(|answer| answer.blocks);
+        let storing = UnderWay::Storing { url: due.page.url, visit: Box::new(visit), blocks };
         self.under_way.insert(ticket, storing);
     }
 }

@@ -80,6 +80,7 @@ impl Crawl {
             previous: None,
             fingerprint: look.purpose == Purpose::Probe,
             sitemap: look.purpose == Purpose::Sitemap,
+            blocks: false,
         })));
         self.under_way.insert(ticket, UnderWay::Look(look));
         true

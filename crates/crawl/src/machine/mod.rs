@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use nenrin_frontier::{Frontier, FrontierStats};
 use nenrin_revisit::Overflow;
 use nenrin_state::{DuePage, PageId, ServerId, ServerRecord, Site, SiteId, VisitCommit};
-use nenrin_structure::Seen;
+use nenrin_structure::PageBlocks;
 use nenrin_urls::CanonicalUrl;
 
 use self::{
@@ -32,7 +32,8 @@ use self::{
     schedules::{Door, SiteSchedule},
 };
 use crate::{
-    Command, CrawlOptions, Event, ServerLearning, Ticket, robots::Rules, round::RoundState,
+    Command, CrawlOptions, Event, ServerLearning, Ticket, planning::Heard, robots::Rules,
+    round::RoundState,
 };
 
 pub use self::ordering::OrderStats;
@@ -103,8 +104,8 @@ enum UnderWay {
     Page { due: Box<DuePage>, asked_ms: i64, asked_conditionally: bool },
     Robots { server: ServerId, hops: u32, allow_private: bool },
     Look(Look),
-    Storing { url: CanonicalUrl, visit: Box<VisitCommit> },
-    Committing { url: CanonicalUrl, site: SiteId, page: PageId, seen: Seen },
+    Storing { url: CanonicalUrl, visit: Box<VisitCommit>, blocks: Option<PageBlocks> },
+    Committing { url: CanonicalUrl, site: SiteId, heard: Heard },
     Pulling { server: ServerId },
 }
 

@@ -8,11 +8,13 @@ use nenrin_state::{
     Change, DuePage, KeptStructure, PageId, RoundEnd, ServerId, ServerRecord, SiteId, SitePages,
 };
 
+use nenrin_structure::Seen;
+
 use super::Crawl;
 use crate::{
     Command,
     planned::Planned,
-    planning::{Beginning, Choice, Ended, PlanDone, PlanJob, PlanResult, PlanWork, Survey},
+    planning::{Beginning, Choice, Ended, Heard, PlanDone, PlanJob, PlanResult, PlanWork, Survey},
     round::Scan,
     signals::Signals,
 };
@@ -190,7 +192,7 @@ impl Crawl {
         for &page in asked {
             planned.loaded(page);
             if !came.contains(&page) {
-                planned.told(page, nenrin_structure::Seen::Failed);
+                planned.told(Heard { page, seen: Seen::Failed, lost: None });
             }
         }
         for due in pages {

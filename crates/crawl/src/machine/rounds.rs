@@ -3,8 +3,6 @@
 use nenrin_frontier::Pace;
 use nenrin_state::{Change, DuePage, Round, RoundEnd, Schedule, ServerRecord, Site, SiteId};
 
-use nenrin_structure::Seen;
-
 use super::{Crawl, Door, SiteSchedule, planned::hand_out, servers::gives_up, weighing::LOOKS_MAX};
 use crate::{
     Command, RoundReport,
@@ -117,7 +115,7 @@ impl Crawl {
             return;
         }
         if rests_while_gone(site, &due, round.wanted, now_ms) {
-            round.told(due.page.id, Seen::Failed);
+            round.cannot_see(due.page.id);
             return;
         }
         if site.conditions.max_pages.is_some_and(|max| round.taken >= max) {
@@ -132,7 +130,7 @@ impl Crawl {
         let server = due.page.id.server();
         if gives_up(&self.options, self.frontier.pace(server.0), now_ms) {
             round.left.entry(server).or_default().insert(due.page.id);
-            round.told(due.page.id, Seen::Failed);
+            round.cannot_see(due.page.id);
             return;
         }
         self.taken.insert(place, true);

@@ -3,7 +3,6 @@
 use nenrin_frontier::{Feedback, Pace};
 use nenrin_revisit::Overflow;
 use nenrin_state::{Change, Outcome, ServerId, ServerPace, ServerRecord};
-use nenrin_structure::Seen;
 use nenrin_urls::CanonicalUrl;
 
 use super::{Crawl, ServerState, Task, UnderWay};
@@ -139,6 +138,7 @@ impl Crawl {
             previous: None,
             fingerprint: false,
             sitemap: false,
+            blocks: false,
         })));
     }
 
@@ -190,7 +190,7 @@ impl Crawl {
                 round.open -= 1;
                 round.taken -= 1;
                 round.left.entry(server).or_default().insert(due.page.id);
-                round.told(due.page.id, Seen::Failed);
+                round.cannot_see(due.page.id);
             }
         }
     }
@@ -273,7 +273,7 @@ impl Crawl {
         };
         let ticket = self.new_ticket();
         let visit = self.visit(now_ms, &due, verdict, None, fetched.elapsed_ms, out);
-        self.commit_visit(ticket, due.page.url, Box::new(visit), out);
+        self.commit_visit(ticket, due.page.url, Box::new(visit), None, out);
     }
 }
 

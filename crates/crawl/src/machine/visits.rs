@@ -10,8 +10,8 @@ use nenrin_urls::CanonicalUrl;
 
 use super::{Crawl, UnderWay};
 use crate::{
-    Answer, Command, FoundLink, LinkRole, SignalKind, Ticket, planned, signals::assumed_depth,
-    verdict::Verdict,
+    Answer, Command, FoundLink, LinkRole, SignalKind, Ticket, planned, planning::Heard,
+    signals::assumed_depth, verdict::Verdict,
 };
 
 /// Links of one page that a crawl order is told of; some pages are nothing but links.
@@ -162,12 +162,17 @@ impl Crawl {
         out: &mut Vec<Command>,
     ) {
         match self.under_way.remove(&ticket) {
-            Some(UnderWay::Storing { url, mut visit }) => {
+            Some(UnderWay::Storing { url, mut visit, blocks }) => {
                 visit.stored_bytes = stored_bytes;
                 if let Some(row) = &mut visit.version {
                     row.version = version;
                 }
-                self.commit_visit(ticket, url, visit, out);
+                let lost = blocks.as_ref().and_then(|blocks| blocks.lost.clone());
+                if let Some(blocks) = blocks {
+                    let change = Change::Blocks { page: visit.page, blocks };
+                    out.push(Command::Commit { ticket: None, change });
+                }
+                self.commit_visit(ticket, url, visit, lost, out);
             }
             Some(other) => {
                 self.under_way.insert(ticket, other);
@@ -181,6 +186,7 @@ impl Crawl {
         ticket: Ticket,
         url: CanonicalUrl,
         visit: Box<VisitCommit>,
+        lost: Option<Vec<u32>>,
         out: &mut Vec<Command>,
     ) {
         if let Some(round) = self.rounds.get_mut(&visit.site).filter(|_| visit.round.is_some()) {
@@ -198,7 +204,8 @@ impl Crawl {
         }
         let counts = visit.version.as_ref().is_none_or(|row| self.counts(visit.site, row));
         let seen = planned::seen(visit.outcome, visit.update.failures, counts);
-        let under_way = UnderWay::Committing { url, site: visit.site, page: visit.page, seen };
+        let heard = Heard { page: visit.page, seen, lost };
+        let under_way = UnderWay::Committing { url, site: visit.site, heard };
         self.under_way.insert(ticket, under_way);
         out.push(Command::Commit { ticket: Some(ticket), change: Change::Visit(visit) });
     }
@@ -237,11 +244,11 @@ impl Crawl {
         self.feed_new(now_ms, fresh, out);
         for ticket in tickets {
             match self.under_way.remove(ticket) {
-                Some(UnderWay::Committing { site, page, seen, .. }) => {
-                    let in_round = self.taken.remove(&(site, page)).unwrap_or(false);
+                Some(UnderWay::Committing { site, heard, .. }) => {
+                    let in_round = self.taken.remove(&(site, heard.page)).unwrap_or(false);
                     if let Some(round) = self.rounds.get_mut(&site).filter(|_| in_round) {
                         round.open -= 1;
-                        round.told(page, seen);
+                        round.told(heard);
                     }
                 }
                 Some(UnderWay::Pulling { server }) => self.more_of(server),

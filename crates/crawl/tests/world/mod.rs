@@ -6,8 +6,10 @@ use nenrin_crawl::{
     Answer, Command, Crawl, CrawlOptions, Event, FetchOrder, Fetched, FoundLink, LinkRole,
     PlanWork, Purpose, load_near,
 };
+use nenrin_extract::page_blocks;
 use nenrin_revisit::RevisitSettings;
 use nenrin_state::{Change, ContentMark, PageRecord, Schedule, SiteConditions, SqliteState, State};
+use nenrin_structure::PageBlocks;
 use nenrin_urls::CanonicalUrl;
 
 pub(crate) const BEGIN_MS: i64 = 1_704_067_200_000;
@@ -26,6 +28,11 @@ pub(crate) struct World {
     pub(crate) links: BTreeMap<String, Vec<String>>,
     /// How often the pages of each path changed.
     pub(crate) revisions: BTreeMap<String, u8>,
+    /// What the pages of each path say, where that matters, and what they said when last asked.
+    pub(crate) bodies: BTreeMap<String, String>,
+    pub(crate) bodies_seen: BTreeMap<String, String>,
+    /// Whether it is told which blocks pages have and lost.
+    pub(crate) tell_blocks: bool,
     /// Stored versions read for links.
     pub(crate) links_read: usize,
     /// How often pages near a changed one were asked for.
@@ -37,6 +44,19 @@ pub(crate) struct World {
 
 pub(crate) fn url(text: &str) -> CanonicalUrl {
     CanonicalUrl::parse(text).unwrap()
+}
+
+fn hash(body: &str) -> u64 {
+    body.bytes().fold(7, |hash: u64, byte| hash.wrapping_mul(0x0100_0000_01b3) ^ u64::from(byte))
+}
+
+fn blocks_of(before: Option<&str>, body: &str) -> PageBlocks {
+    let now = page_blocks(body.as_bytes());
+    let lost = |old: &str| {
+        page_blocks(old.as_bytes()).into_iter().filter(|block| !now.contains(block)).collect()
+    };
+    let lost = before.map(lost);
+    PageBlocks { now, lost }
 }
 
 #[allow(dead_code, reason = "each test file needs its own part of the world")]
@@ -66,6 +86,9 @@ impl World {
             gone: Vec::new(),
             links,
             revisions: BTreeMap::new(),
+            bodies: BTreeMap::new(),
+            bodies_seen: BTreeMap::new(),
+            tell_blocks: true,
             links_read: 0,
             looked_near: 0,
             hold_plans: false,
@@ -209,8 +232,15 @@ impl World {
         let links = self.links(&path).into_iter().map(link).collect();
         let mut mark = [path.len() as u8; 16];
         mark[0] = self.revisions.get(&path).copied().unwrap_or(0);
+        let mut blocks = None;
+        if let Some(body) = self.bodies.get(&path) {
+            mark[1..9].copy_from_slice(&hash(body).to_le_bytes());
+            let before = self.bodies_seen.insert(path, body.clone());
+            let wanted = order.blocks && self.tell_blocks;
+            blocks = wanted.then(|| blocks_of(before.as_deref(), body));
+        }
         let mark = Some(ContentMark(mark));
-        Answer { status: 200, mark, links, ..Answer::default() }
+        Answer { status: 200, mark, links, blocks, ..Answer::default() }
     }
 
     /// Lets the time pass until `until_ms`, waking the machine whenever it asked for it.

@@ -42,4 +42,6 @@ pub struct PageVisit {
     pub frames: Vec<String>,
     /// Its Last-Modified.
     pub last_modified_s: Option<i64>,
+    /// The hashes of the blocks that it may share with others.
+    pub blocks: Vec<u32>,
 }

@@ -30,6 +30,7 @@ pub(crate) struct Structure {
     pub(crate) reached: Vec<PageIndex>,
     pub(crate) content: Vec<Option<[u8; 32]>>,
     pub(crate) modified_s: Vec<Option<i64>>,
+    pub(crate) blocks: Vec<Vec<u32>>,
     pub(crate) by_directory: Arc<SiteSplit>,
     pub(crate) by_links: Arc<SiteSplit>,
     pub(crate) upper: Arc<UpperSites>,
@@ -41,6 +42,15 @@ impl Site {
         let at = page.0 as usize;
         let content = |visit: usize| self.visits[visit].content[at];
         if content(from) == content(to) { Seen::Same } else { Seen::Changed }
+    }
+
+    /// The blocks that a page had at `from` and has not at `to`; none if nothing is known of either.
+    pub(crate) fn lost_blocks(&self, from: usize, to: usize, page: PageIndex) -> Option<Vec<u32>> {
+        let at = page.0 as usize;
+        let blocks = |visit: usize| &self.visits[visit].blocks[at];
+        let (had, has) = (blocks(from), blocks(to));
+        let known = !had.is_empty() && !has.is_empty();
+        known.then(|| had.iter().filter(|block| !has.contains(block)).copied().collect())
     }
 
     pub(crate) fn is_changed(&self, from: usize, to: usize, page: PageIndex) -> bool {
@@ -132,10 +142,12 @@ fn structure(graph: &SiteGraph, index: &BTreeMap<&str, PageIndex>, visit: &SiteV
     let options = SplitOptions::default();
     let mut content = vec![None; graph.page_count()];
     let mut modified_s = vec![None; graph.page_count()];
+    let mut blocks = vec![Vec::new(); graph.page_count()];
     for (path, page) in &visit.pages {
         let at = index[path.as_str()].0 as usize;
         content[at] = Some(page.digest);
         modified_s[at] = page.last_modified_s;
+        blocks[at] = page.blocks.clone();
     }
     let reached = (0..graph.page_count() as u32)
         .map(PageIndex)
@@ -147,6 +159,7 @@ fn structure(graph: &SiteGraph, index: &BTreeMap<&str, PageIndex>, visit: &SiteV
         reached,
         content,
         modified_s,
+        blocks,
         by_directory: Arc::new(SiteSplit::by_directory(graph, options)),
         upper: Arc::new(UpperSites::new(graph, &by_links)),
         by_links: Arc::new(by_links),

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use nenrin_structure::{
-    AutoOptions, AutoRound, AutoServer, Beliefs, ChoOptions, ChoSampling, OrderedPlan, PageRef,
-    RoundPlan, SharedBeliefs, run_round,
+    AutoOptions, AutoRound, AutoServer, Beliefs, ChoOptions, ChoSampling, OrderedPlan, PageIndex,
+    PageRef, RoundPlan, SharedBeliefs, Step, run_round,
 };
 
 use crate::structure::methods::{Method, site_plan};
@@ -75,9 +75,13 @@ impl AutoLearner {
             server
         });
         let mut plan = AutoRound::new(options, self.shared.clone(), servers.collect());
-        let visited = run_round(&mut plan, usize::MAX, |page| {
-            sites[page.server as usize].look(from, to, page.page)
-        });
+        let mut visited = Vec::new();
+        while let Step::Visit(page) = plan.next() {
+            visited.push(page);
+            let site = &sites[page.server as usize];
+            let seen = site.look(from, to, page.page);
+            plan.saw(page, seen, site.lost_blocks(from, to, page.page).as_deref());
+        }
         let (beliefs, shared) = plan.finish();
         self.shared = shared;
         for (site, kept) in beliefs {
@@ -91,6 +95,8 @@ impl AutoLearner {
         let beliefs = self.beliefs[site.number as usize].clone();
         let graph = Arc::clone(&structure.graph);
         let mut server = AutoServer::new(site.number, graph, beliefs, structure.reached.clone());
+        let blocks_of = |page: &PageIndex| structure.blocks[page.0 as usize].clone();
+        server.blocks = server.pages.iter().map(blocks_of).collect();
         for (page, evidence) in server.pages.iter().zip(&mut server.evidence) {
             let modified_s = structure.modified_s[page.0 as usize];
             evidence.age_at_last_visit_s = modified_s.map(|modified| structure.at_s - modified);

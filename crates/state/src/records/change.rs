@@ -102,6 +102,13 @@ pub enum Change {
     Weighed(Vec<(u32, u32)>),
     /// What the crawl order knows, in place of what it knew.
     Order(Vec<u8>),
+    /// The blocks that a page has and that others may share. It goes before the visit that saw them.
+    Blocks {
+        /// The page.
+        page: PageId,
+        /// Its blocks; of a page without any, nothing is kept.
+        blocks: nenrin_structure::PageBlocks,
+    },
     /// What rounds learnt of a site's structure.
     Structure(KeptStructure),
     /// What a site's pages share, for its revisit policy.

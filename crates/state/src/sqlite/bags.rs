@@ -153,6 +153,7 @@ impl Entered {
     pub(super) fn write(&mut self, t: &Transaction<'_>) -> rusqlite::Result<()> {
         let mut entered = std::mem::take(&mut self.0);
         entered.sort_unstable();
+        entered.dedup();
         let mut rest = entered.as_slice();
         while let Some((list, text, _)) = rest.first() {
             let bag = bag_of(t, *list, text)?;
@@ -178,7 +179,8 @@ fn put(
     let before = pages.len();
     for (_, text, page) in added {
         let entry = list.entry(text, *page);
-        if !pages.chunks_exact(size).any(|other| other == entry) {
+        // No two of those that are added are the same.
+        if !pages[..before].chunks_exact(size).any(|other| other == entry) {
             pages.extend(entry);
         }
     }

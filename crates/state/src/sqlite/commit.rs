@@ -190,6 +190,7 @@ pub(super) fn commit(
             }
             Change::Weighed(pages) => worth::weigh(t, &mut b.sums.worth, pages)?,
             Change::Order(bytes) => links::keep_order(t, bytes)?,
+            Change::Blocks { page, blocks } => structure::keep_blocks(t, *page, blocks)?,
             Change::Structure(kept) => structure::keep(t, kept)?,
             Change::Shared { site, bytes } => schedule::keep_shared(t, *site, bytes)?,
             // A round may end in the same commit as its last visits: counts go first.

@@ -25,7 +25,7 @@ pub(super) fn site_versions(
     pages: usize,
 ) -> rusqlite::Result<Vec<KeptVersion>> {
     // Whole pages: a rule looks at all versions of one.
-    c.prepare_cached(
+    let mut statement = c.prepare_cached(
         "SELECT v.page, v.at_s, v.version, v.bytes, v.version = COALESCE(p.version, -1)
          FROM versions v JOIN pages p ON p.id = v.page WHERE v.page IN
             (SELECT m.page FROM members m JOIN pages o ON o.id = m.page
@@ -33,8 +33,10 @@ pub(super) fn site_versions(
              AND EXISTS (SELECT 1 FROM versions w WHERE w.page = m.page)
              ORDER BY m.page LIMIT ?3)
          ORDER BY v.page, v.at_s, v.version",
-    )?
-    .query_map(params![site.0, after.map_or(-1, |page| page.0), read::count(pages)], |row| {
+    )?;
+    let after = after.map_or(-1, |page| page.0);
+    let found = statement.query(params![site.0, after, read::count(pages)])?;
+    rows::whole_pages(found, |row| {
         Ok(KeptVersion {
             page: PageId(row.get(0)?),
             at_s: row.get(1)?,
@@ -42,8 +44,7 @@ pub(super) fn site_versions(
             bytes: rows::unsigned(row, 3)?,
             is_current: row.get(4)?,
         })
-    })?
-    .collect()
+    })
 }
 
 pub(super) fn prune(

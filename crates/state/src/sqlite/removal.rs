@@ -123,17 +123,16 @@ pub(super) fn denied_versions(
     limit: usize,
 ) -> rusqlite::Result<Vec<(PageId, u64)>> {
     // Whole pages: the versions of one are dropped together.
-    c.prepare_cached(
+    let mut statement = c.prepare_cached(
         "SELECT v.page, v.version FROM versions v WHERE v.page IN
             (SELECT d.page FROM denied d WHERE d.site = ?1 AND d.page > ?2
              AND EXISTS (SELECT 1 FROM versions w WHERE w.page = d.page)
              ORDER BY d.page LIMIT ?3)
          ORDER BY v.page",
-    )?
-    .query_map(params![site.0, after.map_or(-1, |page| page.0), read::count(limit)], |row| {
-        Ok((PageId(row.get(0)?), rows::unsigned(row, 1)?))
-    })?
-    .collect()
+    )?;
+    let after = after.map_or(-1, |page| page.0);
+    let found = statement.query(params![site.0, after, read::count(limit)])?;
+    rows::whole_pages(found, |row| Ok((PageId(row.get(0)?), rows::unsigned(row, 1)?)))
 }
 
 pub(super) fn drop_versions(t: &Transaction<'_>, pages: &[PageId]) -> rusqlite::Result<u64> {
@@ -141,6 +140,7 @@ pub(super) fn drop_versions(t: &Transaction<'_>, pages: &[PageId]) -> rusqlite::
     for page in pages {
         let count = t.prepare_cached("DELETE FROM versions WHERE page = ?1")?.execute([page.0])?;
         t.prepare_cached("DELETE FROM gone WHERE page = ?1")?.execute([page.0])?;
+        super::structure::forget_blocks(t, *page)?;
         // Without a version there is nothing that a 304 or an equal body could refer to.
         t.prepare_cached(
             "UPDATE pages SET version = NULL, etag = NULL, last_modified = NULL, mark = NULL,

@@ -1,7 +1,7 @@
 //! Rows to records and back.
 
 use nenrin_urls::{CanonicalUrl, Server};
-use rusqlite::{Row, types::Type};
+use rusqlite::{Row, Rows, types::Type};
 
 use super::validators;
 use crate::{
@@ -151,6 +151,27 @@ pub(super) fn outcome(column: usize, number: u8) -> rusqlite::Result<Outcome> {
 pub(super) fn url(row: &Row<'_>, column: usize) -> rusqlite::Result<CanonicalUrl> {
     CanonicalUrl::parse(row.get_ref(column)?.as_str().map_err(|e| unreadable(column, e))?)
         .map_err(|e| unreadable(column, e))
+}
+
+/// Behind so many versions no further page is begun: a page may have very many.
+const ENOUGH_VERSIONS: usize = 100_000;
+
+/// The versions of whole pages, whose first column is the page and which come in the order of pages:
+/// those of fewer pages than asked for if they have many.
+pub(super) fn whole_pages<T>(
+    mut found: Rows<'_>,
+    read: impl Fn(&Row<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<Vec<T>> {
+    let (mut versions, mut last) = (Vec::new(), None);
+    while let Some(row) = found.next()? {
+        let page: Option<i64> = row.get(0)?;
+        if versions.len() >= ENOUGH_VERSIONS && page != last {
+            break;
+        }
+        last = page;
+        versions.push(read(row)?);
+    }
+    Ok(versions)
 }
 
 pub(super) fn unsigned(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {

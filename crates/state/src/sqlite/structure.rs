@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use nenrin_structure::PageBlocks;
 use nenrin_urls::CanonicalUrl;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
@@ -13,6 +14,7 @@ use crate::{
 
 const SCHEMA: &str = "
 CREATE TABLE IF NOT EXISTS structure (site INTEGER PRIMARY KEY, state BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS blocks (page INTEGER PRIMARY KEY, blocks BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS skips (round INTEGER PRIMARY KEY, reasons TEXT NOT NULL);
 ";
 /// Beginnings of rounds that a map tells; a page unseen for longer is simply long unseen.
@@ -30,6 +32,25 @@ fn number(site: Option<SiteId>) -> u32 {
 pub(super) fn keep(t: &Transaction<'_>, kept: &KeptStructure) -> rusqlite::Result<()> {
     t.prepare_cached("INSERT OR REPLACE INTO structure VALUES (?1, ?2)")?
         .execute(params![number(kept.site), kept.bytes])?;
+    Ok(())
+}
+
+/// Of a page that has nothing to share nothing is kept.
+pub(super) fn keep_blocks(
+    t: &Transaction<'_>,
+    page: PageId,
+    blocks: &PageBlocks,
+) -> rusqlite::Result<()> {
+    if *blocks == PageBlocks::default() {
+        return forget_blocks(t, page);
+    }
+    t.prepare_cached("INSERT OR REPLACE INTO blocks VALUES (?1, ?2)")?
+        .execute(params![page.0, blocks.to_bytes()])?;
+    Ok(())
+}
+
+pub(super) fn forget_blocks(t: &Transaction<'_>, page: PageId) -> rusqlite::Result<()> {
+    t.prepare_cached("DELETE FROM blocks WHERE page = ?1")?.execute([page.0])?;
     Ok(())
 }
 
@@ -105,12 +126,13 @@ pub(super) fn site_pages(c: &Connection, site: SiteId) -> rusqlite::Result<SiteP
 fn pages(c: &Connection, site: SiteId) -> rusqlite::Result<Vec<(u32, MappedPage)>> {
     c.prepare_cached(
         "SELECT p.id, p.path, p.visited_s, p.outcome, p.visits, p.failures, p.last_modified, m.round,
-            p.nth
-         FROM members m JOIN pages p ON p.id = m.page
+            p.nth, b.blocks
+         FROM members m JOIN pages p ON p.id = m.page LEFT JOIN blocks b ON b.page = p.id
          WHERE m.site = ?1 AND NOT EXISTS (SELECT 1 FROM denied d WHERE d.page = p.id)
          ORDER BY p.nth",
     )?
     .query_map([site.0], |row| {
+        let kept_blocks = row.get_ref(9)?.as_blob_or_null()?;
         let page = MappedPage {
             id: PageId(row.get(0)?),
             path: row.get(1)?,
@@ -120,6 +142,7 @@ fn pages(c: &Connection, site: SiteId) -> rusqlite::Result<Vec<(u32, MappedPage)
             failures: row.get(5)?,
             last_modified: validators::date(row, 6)?,
             round: row.get(7)?,
+            blocks: kept_blocks.map_or_else(PageBlocks::default, PageBlocks::from_bytes),
         };
         Ok((row.get(8)?, page))
     })?

@@ -1,5 +1,7 @@
 //! What is learnt of pages, servers and sites.
 
+use nenrin_structure::PageBlocks;
+
 use super::{NOW_S, begun, commit, conditions, found, row, url, visit};
 use crate::{
     Change, DuePage, Estimate, Incident, IncidentKind, OrderCurve, Outcome, RobotsCopy, RoundEnd,
@@ -57,6 +59,12 @@ pub fn a_sites_map_has_its_pages_links_and_what_rounds_left(state: &impl State) 
     first.discovered = vec![found("http://e.com/a?b", 2), found("http://e.com/c", 2)];
     let links = ["http://e.com/c", "http://other.com/", "http://e.com/a?b"];
     first.links = Some(links.iter().map(|text| url(text)).collect());
+    let shares = |now: &[u32]| {
+        let blocks = PageBlocks { now: now.to_vec(), lost: Some(vec![7]) };
+        Change::Blocks { page: top.page.id, blocks }
+    };
+    state.commit(&[shares(&[1])]).unwrap();
+    state.commit(&[shares(&[2, 3])]).unwrap();
     commit(state, first);
     let map = state.site_pages(round.site).unwrap();
     let paths: Vec<&str> = map.pages.iter().map(|page| page.path.as_str()).collect();
@@ -65,6 +73,11 @@ pub fn a_sites_map_has_its_pages_links_and_what_rounds_left(state: &impl State) 
     assert_eq!((map.pages[0].round, map.pages[0].visits), (Some(round.id), 1));
     assert_eq!((map.pages[1].round, map.pages[1].visited_s), (None, None));
     assert_eq!(map.rounds_s, [NOW_S]);
+    assert_eq!(
+        (&map.pages[0].blocks.now, &map.pages[0].blocks.lost),
+        (&vec![2, 3], &Some(vec![7]))
+    );
+    assert_eq!(map.pages[1].blocks, PageBlocks::default());
     assert!(map.kept.is_empty() && map.kept_of_all.is_empty());
     let pages: Vec<crate::PageId> = map.pages.iter().map(|page| page.id).collect();
     let untried = state.load_pages(&round, &pages).unwrap();

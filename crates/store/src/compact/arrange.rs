@@ -2,13 +2,6 @@
 //! wherever in the site that is. A manual that is there once for each release, or an article
 //! under two addresses, is then compressed against its like and not only against its directory.
 
-#![expect(
-    clippy::disallowed_types,
-    reason = "features are looked up by hash; pages are taken in the order of their addresses"
-)]
-
-use std::collections::HashMap;
-
 use super::prefix::Read;
 use crate::Digest;
 use crate::cut::cut;
@@ -24,7 +17,8 @@ const MAX_SHARED_BY: usize = 16;
 const MAX_SHARED_PART: usize = 4;
 /// Pages share at least this many such blocks to be put side by side.
 const MIN_SHARED: u32 = 3;
-/// Pages that are compared, about two kilobytes of memory each; further ones stay in order.
+/// Pages that are compared, about two kilobytes of memory each; further ones of the portion stay in
+/// order.
 const MAX_PAGES: usize = 1 << 14;
 
 /// A page and its bodies.
@@ -77,24 +71,15 @@ fn parents(pages: &[Page], read: Read<'_>) -> Result<Vec<Option<usize>>, StoreEr
         true => MAX_SHARED_BY,
         false => MAX_SHARED_BY.min(sketches.len() / MAX_SHARED_PART),
     };
-    let mut by_feature: HashMap<u64, Vec<u32>> = HashMap::new();
-    for (number, (_, sketch)) in sketches.iter().enumerate() {
-        for feature in sketch {
-            let pages = by_feature.entry(*feature).or_default();
-            // One more than allowed shows that it is the site's.
-            if pages.len() <= max_shared_by {
-                pages.push(number as u32);
-            }
-        }
-    }
+    let by_feature = ByFeature::new(&sketches);
     let mut parents = vec![None; pages.len()];
     let mut votes = vec![0u32; sketches.len()];
     for (number, (at, sketch)) in sketches.iter().enumerate() {
-        let sharing = sketch.iter().filter_map(|feature| by_feature.get(feature));
+        let sharing = sketch.iter().map(|feature| by_feature.pages(*feature));
         let few: Vec<u32> = sharing
             .filter(|pages| pages.len() <= max_shared_by)
             .flatten()
-            .copied()
+            .map(|(_, other)| *other)
             .filter(|other| (*other as usize) < number)
             .collect();
         few.iter().for_each(|other| votes[*other as usize] += 1);
@@ -106,6 +91,27 @@ fn parents(pages: &[Page], read: Read<'_>) -> Result<Vec<Option<usize>>, StoreEr
         few.iter().for_each(|other| votes[*other as usize] = 0);
     }
     Ok(parents)
+}
+
+/// Which pages have which features.
+struct ByFeature(Vec<(u64, u32)>);
+
+impl ByFeature {
+    fn new(sketches: &[(usize, Vec<u64>)]) -> Self {
+        let with_number = |(number, (_, sketch)): (usize, &(usize, Vec<u64>))| {
+            sketch.iter().map(|feature| (*feature, number as u32)).collect::<Vec<_>>()
+        };
+        let mut all: Vec<_> = sketches.iter().enumerate().flat_map(with_number).collect();
+        all.sort_unstable();
+        Self(all)
+    }
+
+    /// In the order of their numbers.
+    fn pages(&self, feature: u64) -> &[(u64, u32)] {
+        let begin = self.0.partition_point(|(of, _)| *of < feature);
+        let end = self.0[begin..].partition_point(|(of, _)| *of == feature);
+        &self.0[begin..begin + end]
+    }
 }
 
 fn sketch(body: &[u8]) -> Vec<u64> {

@@ -1,4 +1,4 @@
-//! Bodies of a site into frames.
+//! Bodies of a site into frames, portion by portion.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -92,32 +92,51 @@ impl<'a, 's> FrameWriter<'a, 's> {
         let packs = self.store.index().packs()?;
         let compacted = packs.iter().filter(|pack| pack.generation > 0).map(|pack| pack.number);
         self.frames_in = compacted.filter(|pack| sources.contains(pack)).collect();
-        let stretches = self.stretches(order, sources)?;
+        let mut last = None;
+        let max_versions = self.options.portion_versions;
+        while let Some(portion) =
+            order.portion(self.site, self.class, last.as_ref(), max_versions)?
+        {
+            last = Some(portion.last);
+            self.write_portion(portion.pages, order, sources, &mut damaged)?;
+        }
+        Ok(damaged)
+    }
+
+    fn write_portion(
+        &mut self,
+        pages: Vec<Vec<Digest>>,
+        order: &mut Order,
+        sources: &BTreeSet<u64>,
+        damaged: &mut BTreeSet<u64>,
+    ) -> Result<(), StoreError> {
+        self.page_begins.clear();
+        let stretches = self.stretches(pages, order, sources)?;
         self.choose_prefix(&stretches)?;
         for stretch in stretches {
             match stretch {
                 Stretch::Whole(place, _, digests) => {
                     self.flush()?;
                     match self.copy_frame(place) {
-                        Err(StoreError::Damaged { .. }) => self.pack(&digests, &mut damaged)?,
+                        Err(StoreError::Damaged { .. }) => self.pack(&digests, damaged)?,
                         other => other?,
                     }
                 }
-                Stretch::Loose(_, digests) => self.pack(&digests, &mut damaged)?,
+                Stretch::Loose(_, digests) => self.pack(&digests, damaged)?,
             }
         }
-        self.flush()?;
-        Ok(damaged)
+        self.flush()
     }
 
     /// The bodies in order, those together that already lie together.
     fn stretches(
         &mut self,
+        pages: Vec<Vec<Digest>>,
         order: &mut Order,
         sources: &BTreeSet<u64>,
     ) -> Result<Vec<Stretch>, StoreError> {
         let mut runs: Vec<(Place, Vec<Digest>)> = Vec::new();
-        for page in self.pages(order)? {
+        for page in self.arranged(pages, order)? {
             let mut begins_page = true;
             for digest in page.bodies {
                 if !order.place(&digest)? {
@@ -152,11 +171,10 @@ impl<'a, 's> FrameWriter<'a, 's> {
     }
 
     /// The pages in the order in which frames take them.
-    fn pages(&self, order: &Order) -> Result<Vec<Page>, StoreError> {
-        let pages = order.pages(self.site, self.class)?;
-        let pages: Vec<Page> = match self.options.everything {
+    fn arranged(&self, pages: Vec<Vec<Digest>>, order: &Order) -> Result<Vec<Page>, StoreError> {
+        let pages: Vec<Page> = match self.options.everything || self.frames_in.is_empty() {
             true => pages.into_iter().map(|bodies| Page { bodies, lies_at: None }).collect(),
-            false => self.where_they_lie(pages)?,
+            false => self.where_they_lie(pages, order)?,
         };
         match self.class {
             Class::Html => arrange(pages, &|digest| self.readable(digest)),
@@ -166,7 +184,11 @@ impl<'a, 's> FrameWriter<'a, 's> {
 
     /// A page lies where the first body lies that only this page has: one that others have too
     /// may lie with them.
-    fn where_they_lie(&self, pages: Vec<Vec<Digest>>) -> Result<Vec<Page>, StoreError> {
+    fn where_they_lie(
+        &self,
+        pages: Vec<Vec<Digest>>,
+        order: &Order,
+    ) -> Result<Vec<Page>, StoreError> {
         let mut pages_with: BTreeMap<Digest, u32> = BTreeMap::new();
         for bodies in &pages {
             let own: BTreeSet<&Digest> = bodies.iter().collect();
@@ -178,7 +200,8 @@ impl<'a, 's> FrameWriter<'a, 's> {
             let mut lies_at = None;
             for digest in &bodies {
                 let Some(place) = self.store.find_body(digest)? else { continue };
-                if !self.frames_in.contains(&place.pack) {
+                // What another portion or site has taken lies with that one.
+                if !self.frames_in.contains(&place.pack) || order.is_placed(digest)? {
                     continue;
                 }
                 if directory.as_ref().is_none_or(|(of, _)| *of != place) {
@@ -217,6 +240,7 @@ impl<'a, 's> FrameWriter<'a, 's> {
         if self.class == Class::Other || self.options.prefix_bytes == 0 {
             return Ok(());
         }
+        (self.prefix, self.prefix_at) = (Arc::default(), None);
         let whole = stretches.iter().find_map(|stretch| match stretch {
             Stretch::Whole(place, ..) => Some(*place),
             Stretch::Loose(..) => None,
@@ -315,11 +339,7 @@ impl<'a, 's> FrameWriter<'a, 's> {
         if frame.entries.is_empty() {
             return Ok(());
         }
-        if self.output.is_full() {
-            self.output.end_pack()?;
-            self.copied_prefixes.clear();
-            self.prefix_at = None;
-        }
+        self.make_room()?;
         let reference = self.place_prefix()?;
         let squeezed = squeeze::compress(&frame.raw, self.options.level, &self.prefix);
         let (coding, data) = match squeezed.len() < frame.raw.len() {
@@ -340,6 +360,15 @@ impl<'a, 's> FrameWriter<'a, 's> {
         self.output.put_bodies(&head, data)
     }
 
+    /// Begins a new pack when the old one is full.
+    fn make_room(&mut self) -> Result<(), StoreError> {
+        if self.output.make_room()? {
+            self.copied_prefixes.clear();
+            self.prefix_at = None;
+        }
+        Ok(())
+    }
+
     /// Writes the prefix in front of the first frame that needs it, once in every pack.
     fn place_prefix(&mut self) -> Result<Reference, StoreError> {
         if self.prefix.is_empty() {
@@ -358,6 +387,7 @@ impl<'a, 's> FrameWriter<'a, 's> {
     }
 
     fn copy_frame(&mut self, place: Place) -> Result<(), StoreError> {
+        self.make_room()?;
         let (_, payload) = read_chunk(&*self.store.backend, place, &[ChunkKind::Bodies])?;
         let (mut head, data) = BodiesHead::parse(&payload)
             .map_err(|why| crate::pack::damaged("bodies chunk", place, why))?;
@@ -406,11 +436,12 @@ fn join_small(stretches: Vec<Stretch>, small_bytes: u64) -> Vec<Stretch> {
             continue;
         }
         let (Stretch::Loose(more_bytes, more) | Stretch::Whole(_, more_bytes, more)) = stretch;
-        let Some(Stretch::Loose(bytes, digests) | Stretch::Whole(_, bytes, digests)) = joined.pop()
+        let Some(Stretch::Loose(bytes, mut digests) | Stretch::Whole(_, bytes, mut digests)) =
+            joined.pop()
         else {
             unreachable!("there is a stretch to join")
         };
-        let digests = digests.into_iter().chain(more).collect();
+        digests.extend(more);
         joined.push(Stretch::Loose(bytes + more_bytes, digests));
     }
     joined

@@ -5,25 +5,31 @@
 //! contain. A site that brought nothing new is not touched, a frame into which nothing new falls
 //! is copied as it is, so the work follows what changed.
 //!
+//! Whatever grows with the archive lies in temporary files; in memory are the bodies of a portion
+//! of a site, a frame, and some bytes for each pack.
+//!
 //! Read in this order: `mod` (which packs, in which order, what is deleted when), `order` (the
-//! versions of a site by their addresses), `arrange` (pages beside their like), `frames` (bodies
-//! into frames), `prefix` (what frames share), `slow` (which pictures may take their time),
-//! `output` (the packs of the new generation).
+//! versions of a site by their addresses), `portion` (as many of them as are looked at together),
+//! `arrange` (pages beside their like), `frames` (bodies into frames), `prefix` (what frames
+//! share), `slow` (which pictures may take their time), `output` (the packs of the new
+//! generation), `built_upon` (what must not go because somebody writes meanwhile).
 
 mod arrange;
+mod built_upon;
 mod frames;
 mod order;
 mod output;
+mod portion;
 pub(crate) mod prefix;
 mod slow;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+pub(crate) use self::built_upon::BuiltUpon;
 use self::frames::FrameWriter;
 use self::order::Order;
 use self::output::Output;
-use crate::Digest;
 use crate::bodies::BodiesHead;
 use crate::chunk::ChunkKind;
 use crate::error::{StoreError, from_backend};
@@ -51,6 +57,9 @@ pub struct CompactOptions {
     /// The most that the frames of a site share. It is decoded for every page that is read, and
     /// takes almost as long as the frame itself.
     pub prefix_bytes: usize,
+    /// So many versions of a site are arranged together at most, in about 400 bytes of memory each;
+    /// the pages of a larger site are taken in portions.
+    pub portion_versions: usize,
     /// Whether JPEG, PNG and GIF are recoded.
     pub recode_images: bool,
     /// A picture that takes longer to give back stays as it is.
@@ -68,6 +77,7 @@ impl Default for CompactOptions {
             frame_bytes: 4 << 20,
             frame_reading_bytes: 128 << 20,
             prefix_bytes: 256 << 10,
+            portion_versions: 1 << 16,
             recode_images: true,
             recode_cap: Duration::from_millis(100),
             versions_per_slow: 140,
@@ -103,7 +113,6 @@ pub struct CompactReport {
 struct Sources {
     packs: BTreeSet<u64>,
     generation: u64,
-    forgotten: Vec<(u32, u64)>,
 }
 
 impl Store {
@@ -118,25 +127,32 @@ impl Store {
             self.compacting.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let mut report =
             CompactReport { bytes_before: self.stats()?.stored_bytes, ..CompactReport::default() };
-        let sources = self.choose_sources(options)?;
+        let mut order = Order::new()?;
+        let sources = self.choose_sources(options, &order)?;
         if !sources.packs.is_empty() {
-            let outcome = self.rewrite(&sources, options, progress, &mut report);
-            self.writer().references = None;
+            let outcome = self.rewrite(&sources, &mut order, options, progress, &mut report);
+            self.writer().built_upon = None;
             outcome?;
         }
+        drop(order);
         self.index().shrink()?;
         report.bytes_after = self.stats()?.stored_bytes;
         Ok(report)
     }
 
     /// Ends the open pack and decides which packs are read: all that were written while
-    /// collecting, and the compacted ones of the sites in them.
-    fn choose_sources(&self, options: &CompactOptions) -> Result<Sources, StoreError> {
+    /// collecting, and the compacted ones of the sites in them. What is forgotten by then is noted
+    /// in `order`.
+    fn choose_sources(
+        &self,
+        options: &CompactOptions,
+        order: &Order,
+    ) -> Result<Sources, StoreError> {
         let mut writer = self.writer();
         writer.check()?;
         self.sync_writer(&mut writer)?;
         if writer.open.is_some() {
-            self.end_pack(&mut writer, &[])?;
+            self.end_pack(&mut writer)?;
         }
         let index = self.index();
         let packs = index.packs()?;
@@ -147,8 +163,10 @@ impl Store {
             chosen.insert(pack.number);
             sites.extend(index.sites_in(pack.number)?);
         }
-        let forgotten = index.forgotten()?;
-        sites.extend(forgotten.iter().map(|(site, _)| *site));
+        index.forgotten(&mut |site, id| {
+            sites.insert(site);
+            order.add_forgotten(site, id)
+        })?;
         // A pack that is shared with another site draws that site in as well.
         let mut before = usize::MAX;
         while before != chosen.len() {
@@ -163,19 +181,20 @@ impl Store {
         }
         let generation = packs.iter().map(|pack| pack.generation).max().unwrap_or(0) + 1;
         // From here on the writer notes which stored bodies it builds upon.
-        writer.references = Some(BTreeSet::new());
-        Ok(Sources { packs: chosen, generation, forgotten })
+        writer.built_upon = Some(BuiltUpon::new()?);
+        Ok(Sources { packs: chosen, generation })
     }
 
     fn rewrite(
         &self,
         sources: &Sources,
+        order: &mut Order,
         options: &CompactOptions,
         progress: &mut dyn FnMut(u64, u64),
         report: &mut CompactReport,
     ) -> Result<(), StoreError> {
         let mut output = Output::new(self, sources.generation);
-        let outcome = self.rewrite_into(&mut output, sources, options, progress, report);
+        let outcome = self.rewrite_into(&mut output, sources, order, options, progress, report);
         if outcome.is_err() {
             // The error that stopped the work says more than one about tidying up would.
             let _ = output.abandon();
@@ -187,30 +206,30 @@ impl Store {
         &'s self,
         output: &mut Output<'s>,
         sources: &Sources,
+        order: &mut Order,
         options: &CompactOptions,
         progress: &mut dyn FnMut(u64, u64),
         report: &mut CompactReport,
     ) -> Result<(), StoreError> {
-        let mut order = Order::new()?;
-        let mut damaged = self.gather(sources, &mut order)?;
+        let mut damaged = self.gather(sources, order)?;
         let total = order.count()?;
         let mut done = 0;
-        let chosen = slow::choose(self, &order, options)?;
+        let chosen = slow::choose(self, order, options)?;
         for site in order.sites()? {
             for class in [Class::Html, Class::Text, Class::Other] {
                 let mut frames =
                     FrameWriter::new(self, options, output, site, class, report, &chosen);
-                damaged.extend(frames.write(&mut order, &sources.packs)?);
+                damaged.extend(frames.write(order, &sources.packs)?);
             }
-            done += self.rewrite_rows(&mut order, site, options, output)?;
+            done += self.rewrite_rows(order, site, options, output)?;
             output.end_pack()?;
             report.sites += 1;
             progress(done, total);
         }
-        let orphans = self.orphans(sources, &order)?;
-        damaged.extend(self.carry_orphans(sources, &orphans, &mut order, output)?);
+        self.find_orphans(sources, order)?;
+        damaged.extend(self.carry_orphans(sources, order, output)?);
         report.packs_kept_damaged = damaged.iter().map(|pack| pack_name(*pack)).collect();
-        self.replace(sources, &damaged, &orphans, order, output)
+        self.replace(sources, &damaged, order, output)
     }
 
     /// Reads all records of the sources into their new order. Returns packs with damage.
@@ -240,7 +259,7 @@ impl Store {
                 let place = Place { pack: *pack, offset };
                 let rows = rows::decode(&payload)
                     .map_err(|why| crate::pack::damaged("versions chunk", place, why))?;
-                for row in rows.rows {
+                for row in rows {
                     if self.index().version(row.id)? == Some(place) {
                         let class = self.class_of(&row)?;
                         order.add(&row, class, collected.contains(pack))?;
@@ -295,13 +314,8 @@ impl Store {
         Ok(count)
     }
 
-    /// Bodies in the sources that no record of the rewritten sites names.
-    fn orphans(
-        &self,
-        sources: &Sources,
-        order: &Order,
-    ) -> Result<BTreeMap<Digest, Place>, StoreError> {
-        let mut orphans: BTreeMap<Digest, Place> = BTreeMap::new();
+    /// Notes bodies in the sources that no record of the rewritten sites names.
+    fn find_orphans(&self, sources: &Sources, order: &Order) -> Result<(), StoreError> {
         let lengths = self.pack_lengths()?;
         for pack in &sources.packs {
             let Some(length) = lengths.get(pack) else { continue };
@@ -314,64 +328,56 @@ impl Store {
                     .map_err(|why| crate::pack::damaged("bodies chunk", place, why))?;
                 for entry in head.entries {
                     if !order.is_placed(&entry.digest)? {
-                        orphans.insert(entry.digest, place);
+                        order.add_orphan(&entry.digest, place)?;
                     }
                 }
                 Ok(())
             })?;
         }
-        Ok(orphans)
+        Ok(())
     }
 
     /// Orphans that a record elsewhere names go along, the others are what is given back.
     fn carry_orphans(
         &self,
         sources: &Sources,
-        orphans: &BTreeMap<Digest, Place>,
-        order: &mut Order,
+        order: &Order,
         output: &mut Output<'_>,
     ) -> Result<BTreeSet<u64>, StoreError> {
         let mut damaged = BTreeSet::new();
-        if orphans.is_empty() {
+        if !order.has_orphans()? {
             return Ok(damaged);
         }
-        let wanted = self.named_elsewhere(sources, orphans)?;
-        for digest in wanted {
+        self.want_named_elsewhere(sources, order)?;
+        order.orphans(true, &mut |digest, place| {
+            output.make_room()?;
             match output.copy_body(&digest) {
-                Ok(()) => {
-                    order.place(&digest)?;
-                }
+                Ok(()) => order.place(&digest).map(|_| ()),
                 Err(StoreError::Damaged { .. }) => {
-                    damaged.extend(orphans.get(&digest).map(|place| place.pack));
+                    damaged.insert(place.pack);
+                    Ok(())
                 }
-                Err(other) => return Err(other),
+                Err(other) => Err(other),
             }
-        }
+        })?;
         output.end_pack()?;
         Ok(damaged)
     }
 
-    /// Which of these bodies a record outside the sources names.
-    fn named_elsewhere(
-        &self,
-        sources: &Sources,
-        orphans: &BTreeMap<Digest, Place>,
-    ) -> Result<BTreeSet<Digest>, StoreError> {
-        let mut wanted = BTreeSet::new();
+    /// Notes which orphans a record outside the sources names.
+    fn want_named_elsewhere(&self, sources: &Sources, order: &Order) -> Result<(), StoreError> {
         let mut next = 0;
         loop {
             let batch = self.index().versions_from(next, 4096)?;
-            let Some((last, _)) = batch.last() else { return Ok(wanted) };
+            let Some((last, _)) = batch.last() else { return Ok(()) };
             next = last + 1;
             for (id, place) in batch {
                 if sources.packs.contains(&place.pack) {
                     continue;
                 }
                 match self.row(crate::VersionId(id)) {
-                    Ok(row) if orphans.contains_key(&row.digest) => {
-                        wanted.insert(row.digest);
-                    }
-                    Ok(_) | Err(StoreError::Damaged { .. } | StoreError::NotFound { .. }) => {}
+                    Ok(row) => order.want_orphan(&row.digest)?,
+                    Err(StoreError::Damaged { .. } | StoreError::NotFound { .. }) => {}
                     Err(other) => return Err(other),
                 }
             }
@@ -384,34 +390,41 @@ impl Store {
         &self,
         sources: &Sources,
         damaged: &BTreeSet<u64>,
-        orphans: &BTreeMap<Digest, Place>,
-        order: Order,
+        order: &Order,
         output: &mut Output<'_>,
     ) -> Result<(), StoreError> {
         let replaced: Vec<u64> = sources.packs.difference(damaged).copied().collect();
         let mut writer = self.writer();
         writer.check()?;
-        for digest in writer.references.take().unwrap_or_default() {
-            if !order.is_placed(&digest)?
-                && self.find_body(&digest)?.is_some_and(|p| sources.packs.contains(&p.pack))
-            {
-                output.copy_body(&digest)?;
-            }
+        if let Some(built_upon) = writer.built_upon.take() {
+            built_upon.visit(&mut |digest| {
+                let lies_in_source = |place: Place| sources.packs.contains(&place.pack);
+                if !order.is_placed(&digest)?
+                    && self.find_body(&digest)?.is_some_and(lies_in_source)
+                {
+                    output.make_room()?;
+                    output.copy_body(&digest)?;
+                }
+                Ok(())
+            })?;
         }
-        // A pack that is kept may still hold records of what was forgotten.
-        let still = if damaged.is_empty() { &[][..] } else { &sources.forgotten };
-        output.complete(&replaced, still)?;
+        if !damaged.is_empty() {
+            // A pack that is kept may still hold records of what was forgotten.
+            order.forgotten(|batch| output.put_forgotten(batch))?;
+        }
+        output.complete(&replaced)?;
         self.index().change(|change| {
             replaced.iter().try_for_each(|pack| change.drop_pack(*pack))?;
-            for (digest, place) in orphans.iter().filter(|(_, p)| !damaged.contains(&p.pack)) {
-                change.drop_body(digest, *place)?;
+            order.orphans(false, &mut |digest, place| match damaged.contains(&place.pack) {
+                true => Ok(()),
+                false => change.drop_body(&digest, place),
+            })?;
+            if damaged.is_empty() {
+                order.forgotten(|batch| {
+                    batch.iter().try_for_each(|(_, id)| change.settle_forgotten(*id))
+                })?;
             }
-            match damaged.is_empty() {
-                true => {
-                    sources.forgotten.iter().try_for_each(|(_, id)| change.settle_forgotten(*id))
-                }
-                false => Ok(()),
-            }
+            Ok(())
         })?;
         drop(writer);
         for pack in replaced {

@@ -1,12 +1,14 @@
-//! The versions that are being compacted, in their new order: kept in a temporary file, because
-//! there may be more of them than fit into memory.
+//! What is being compacted, in its new order: kept in a temporary file, because there may be more
+//! of it than fits into memory.
 
 use rusqlite::{Connection, params};
 
+use super::portion::{Item, Portion};
 use crate::Digest;
 use crate::error::StoreError;
+use crate::forget::MAX_FORGOTTEN;
 use crate::media::Class;
-use crate::pack::damaged;
+use crate::pack::{Place, damaged};
 use crate::rows::{self, Row};
 
 const TABLES: &str = "
@@ -14,6 +16,8 @@ PRAGMA cache_size = -16000;
 CREATE TABLE items(site INTEGER, class INTEGER, url TEXT, visited INTEGER, id INTEGER,
   digest BLOB, record BLOB, new INTEGER);
 CREATE TABLE placed(digest BLOB PRIMARY KEY) WITHOUT ROWID;
+CREATE TABLE orphans(digest BLOB PRIMARY KEY, place INTEGER, wanted INTEGER) WITHOUT ROWID;
+CREATE TABLE forgotten(id INTEGER PRIMARY KEY, site INTEGER);
 BEGIN;
 ";
 
@@ -92,26 +96,28 @@ impl Order {
         Ok(sites.collect::<Result<_, _>>()?)
     }
 
-    /// The bodies of each page of a site, in the order of their addresses.
-    pub(super) fn pages(&self, site: u32, class: Class) -> Result<Vec<Vec<Digest>>, StoreError> {
+    /// The next pages of a site behind `last`, in the order of their addresses: as many as make a
+    /// portion. None when all have been given.
+    pub(super) fn portion(
+        &self,
+        site: u32,
+        class: Class,
+        last: Option<&Item>,
+        max_versions: usize,
+    ) -> Result<Option<Portion>, StoreError> {
+        // Every address is behind the empty one.
+        let (url, visited, id) =
+            last.map_or(("", i64::MIN, i64::MIN), |item| (&item.url, item.visited_at_s, item.id));
         let mut statement = self.connection.prepare_cached(
-            "SELECT digest, url FROM items WHERE site = ?1 AND class = ?2
-             ORDER BY url, visited, id",
+            "SELECT url, visited, id, digest FROM items WHERE site = ?1 AND class = ?2
+             AND (url, visited, id) > (?3, ?4, ?5) ORDER BY url, visited, id",
         )?;
-        let mut rows = statement.query(params![site, class as u8])?;
-        let mut pages: Vec<Vec<Digest>> = Vec::new();
-        let mut page: Option<String> = None;
-        while let Some(row) = rows.next()? {
-            let (digest, url) = (Digest(row.get(0)?), row.get(1)?);
-            match pages.last_mut() {
-                Some(bodies) if page.as_ref() == Some(&url) => bodies.push(digest),
-                _ => {
-                    pages.push(vec![digest]);
-                    page = Some(url);
-                }
-            }
-        }
-        Ok(pages)
+        let mut rows = statement.query(params![site, class as u8, url, visited, id])?;
+        Portion::take(max_versions, &mut || {
+            let Some(row) = rows.next()? else { return Ok(None) };
+            let digest = Digest(row.get(3)?);
+            Ok(Some(Item { url: row.get(0)?, visited_at_s: row.get(1)?, id: row.get(2)?, digest }))
+        })
     }
 
     /// Gives the body its place. Returns false if it has one.
@@ -125,6 +131,70 @@ impl Order {
         let mut statement =
             self.connection.prepare_cached("SELECT 1 FROM placed WHERE digest = ?1")?;
         Ok(statement.exists([digest.0])?)
+    }
+
+    /// Notes a body that no record of the rewritten sites names.
+    pub(super) fn add_orphan(&self, digest: &Digest, place: Place) -> Result<(), StoreError> {
+        self.connection
+            .prepare_cached("INSERT OR REPLACE INTO orphans VALUES(?1, ?2, 0)")?
+            .execute(params![digest.0, place.to_number()])?;
+        Ok(())
+    }
+
+    pub(super) fn has_orphans(&self) -> Result<bool, StoreError> {
+        Ok(self.connection.prepare_cached("SELECT 1 FROM orphans")?.exists([])?)
+    }
+
+    /// Notes that somebody needs this body, if it is an orphan.
+    pub(super) fn want_orphan(&self, digest: &Digest) -> Result<(), StoreError> {
+        self.connection
+            .prepare_cached("UPDATE orphans SET wanted = 1 WHERE digest = ?1")?
+            .execute([digest.0])?;
+        Ok(())
+    }
+
+    /// Visits orphans: only those that are wanted, or all.
+    pub(super) fn orphans(
+        &self,
+        only_wanted: bool,
+        visit: &mut dyn FnMut(Digest, Place) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT digest, place FROM orphans WHERE wanted >= ?1")?;
+        let mut rows = statement.query([only_wanted])?;
+        while let Some(row) = rows.next()? {
+            visit(Digest(row.get(0)?), Place::from_number(row.get(1)?))?;
+        }
+        Ok(())
+    }
+
+    /// Notes a version that was forgotten before this compaction began.
+    pub(super) fn add_forgotten(&self, site: u32, id: u64) -> Result<(), StoreError> {
+        self.connection
+            .prepare_cached("INSERT OR REPLACE INTO forgotten VALUES(?1, ?2)")?
+            .execute(params![id as i64, site])?;
+        Ok(())
+    }
+
+    /// Visits the sites and numbers of forgotten versions, a chunk's worth at a time, in the order of
+    /// their numbers.
+    pub(super) fn forgotten(
+        &self,
+        mut visit: impl FnMut(&[(u32, u64)]) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let mut statement =
+            self.connection.prepare_cached("SELECT site, id FROM forgotten ORDER BY id")?;
+        let mut rows = statement.query([])?;
+        let mut batch: Vec<(u32, u64)> = Vec::new();
+        while let Some(row) = rows.next()? {
+            batch.push((row.get(0)?, row.get::<_, i64>(1)? as u64));
+            if batch.len() == MAX_FORGOTTEN {
+                visit(&batch)?;
+                batch.clear();
+            }
+        }
+        if batch.is_empty() { Ok(()) } else { visit(&batch) }
     }
 
     /// The records of a site in order.
@@ -141,7 +211,7 @@ impl Order {
             let record: Vec<u8> = row.get(0)?;
             let decoded = rows::decode(&record)
                 .map_err(|why| damaged("record", "the temporary file", why))?;
-            decoded.rows.into_iter().try_for_each(&mut *visit)?;
+            decoded.into_iter().try_for_each(&mut *visit)?;
         }
         Ok(())
     }

@@ -16,6 +16,9 @@ use crate::{Digest, forget, squeeze};
 
 /// Beyond this a pack is ended as soon as possible.
 const MAX_PACK_BYTES: u64 = 512 << 20;
+/// The same for bodies and versions, which are held in memory until the pack is in the index: about
+/// 50 bytes each.
+const MAX_PACK_ENTRIES: usize = 1 << 18;
 const CARRY_LEVEL: i32 = 12;
 
 pub(super) struct Output<'s> {
@@ -60,8 +63,16 @@ impl<'s> Output<'s> {
         self.store.backend.sync(&pack_name(open.number)).map_err(from_backend)
     }
 
-    pub(super) fn is_full(&self) -> bool {
-        self.open.as_ref().is_some_and(|open| open.length > MAX_PACK_BYTES)
+    /// Ends the pack if it holds enough. Returns whether what follows begins a new one.
+    pub(super) fn make_room(&mut self) -> Result<bool, StoreError> {
+        let is_full = self.open.as_ref().is_some_and(|open| {
+            open.length > MAX_PACK_BYTES
+                || open.bodies.len() + open.versions.len() > MAX_PACK_ENTRIES
+        });
+        if is_full {
+            self.end_pack()?;
+        }
+        Ok(is_full)
     }
 
     fn put(&mut self, kind: ChunkKind, payload: &[u8]) -> Result<Place, StoreError> {
@@ -95,6 +106,7 @@ impl<'s> Output<'s> {
     }
 
     pub(super) fn put_rows(&mut self, rows: &[Row], level: i32) -> Result<(), StoreError> {
+        self.make_room()?;
         self.pack()?;
         let payload = rows::encode(rows, 0, level);
         let place = self.put(ChunkKind::Versions, &payload)?;
@@ -142,7 +154,8 @@ impl<'s> Output<'s> {
         }
         self.put(ChunkKind::PackEnd, &end.encode())?;
         self.sync()?;
-        let Some(open) = self.open.take() else { return Ok(()) };
+        let Some(mut open) = self.open.take() else { return Ok(()) };
+        open.versions.sort_unstable();
         let record = PackRecord {
             number: open.number,
             bytes: open.length,
@@ -176,16 +189,15 @@ impl<'s> Output<'s> {
         }
     }
 
+    /// Says again that these versions are forgotten.
+    pub(super) fn put_forgotten(&mut self, batch: &[(u32, u64)]) -> Result<(), StoreError> {
+        self.pack()?;
+        self.put(ChunkKind::Forgotten, &forget::encode(batch)).map(|_| ())
+    }
+
     /// Writes the last pack: with it the generation stands for the packs that it replaces.
-    pub(super) fn complete(
-        &mut self,
-        replaced: &[u64],
-        forgotten: &[(u32, u64)],
-    ) -> Result<(), StoreError> {
+    pub(super) fn complete(&mut self, replaced: &[u64]) -> Result<(), StoreError> {
         let last = self.pack()?;
-        for batch in forgotten.chunks(forget::MAX_FORGOTTEN) {
-            self.put(ChunkKind::Forgotten, &forget::encode(batch))?;
-        }
         let mut generation = self.finished.clone();
         generation.push(last);
         self.finish(&PackEnd { generation, replaces: replaced.to_vec() })

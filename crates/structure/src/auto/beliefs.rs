@@ -1,5 +1,6 @@
 //! What is kept between rounds: a server's beliefs, and those that all servers share.
 
+use crate::auto::blocks::{BLOCK_PRIOR_MEANS, BLOCK_STATES};
 use crate::auto::calibration::{Calibration, SITUATIONS};
 use crate::auto::gaussian::Gaussian;
 use crate::auto::layout::{FEATURES, SHARED, SharedKind, is_guide, shared_kind, shared_prior_mean};
@@ -152,6 +153,8 @@ pub struct Beliefs {
     pub(crate) pages: Vec<PageBelief>,
     pub(crate) spreads: [Spread; SPREADS],
     pub(crate) page_spread: PageSpread,
+    /// What the blocks that a page shares say of it, beyond what they say everywhere.
+    pub(crate) blocks: [Gaussian; BLOCK_STATES],
 }
 
 impl Beliefs {
@@ -170,6 +173,7 @@ impl Beliefs {
             pages: Vec::new(),
             spreads: [Spread::default(); SPREADS],
             page_spread: PageSpread::default(),
+            blocks: [Gaussian::new(0.0, options.block_variance); BLOCK_STATES],
         }
     }
 
@@ -235,7 +239,7 @@ impl Beliefs {
         let drift = options.drift as f32;
         self.bias.variance += drift;
         let groups = [&mut self.features, &mut self.directories, &mut self.families];
-        for effect in groups.into_iter().flatten() {
+        for effect in groups.into_iter().flatten().chain(&mut self.blocks) {
             effect.variance += drift;
         }
         for page in &mut self.pages {
@@ -269,6 +273,8 @@ pub struct SharedBeliefs {
     pub(crate) page_spread: SharedPageSpread,
     /// How scores and outcomes agree, by situation.
     pub(crate) calibration: [Calibration; SITUATIONS],
+    /// What the blocks that a page shares say of it.
+    pub(crate) blocks: [Gaussian; BLOCK_STATES],
 }
 
 impl SharedBeliefs {
@@ -289,11 +295,12 @@ impl SharedBeliefs {
             spreads: [Spread::default(); SPREADS],
             page_spread: SharedPageSpread::default(),
             calibration: [Calibration::new(options.calibration_variance); SITUATIONS],
+            blocks: BLOCK_PRIOR_MEANS.map(|mean| Gaussian::new(mean, options.block_variance)),
         }
     }
 
     pub(crate) fn drift(&mut self, options: &AutoOptions) {
-        for effect in &mut self.effects {
+        for effect in self.effects.iter_mut().chain(&mut self.blocks) {
             effect.variance += (options.drift / 10.0) as f32;
         }
     }

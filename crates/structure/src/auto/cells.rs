@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::auto::beliefs::{Beliefs, Level};
+use crate::auto::blocks::NOTHING_SHARED;
 use crate::auto::evidence::Evidence;
 use crate::auto::gaussian::Gaussian;
 use crate::auto::layout::{
@@ -24,6 +25,8 @@ pub(crate) struct CellKey {
     pub(crate) shared: [u16; SHARED_PER_PAGE],
     /// The page above, or [`NO_GUIDE`].
     pub(crate) guide: u32,
+    /// What it shares with other pages, as [`SharedBlocks`](super::blocks::SharedBlocks) counts it.
+    pub(crate) blocks: u32,
 }
 
 pub(crate) const NO_GUIDE: u32 = u32::MAX;
@@ -114,8 +117,6 @@ pub(crate) struct Cells {
     /// Pages by cell, the likeliest first.
     pub(crate) pages: Vec<u32>,
     pub(crate) numbers: GroupNumbers,
-    /// The number given to each template that the caller named.
-    pub(crate) templates: BTreeMap<Option<u32>, u32>,
     /// The cells of each group, one group after the other.
     group_ends: Vec<u32>,
     group_cells: Vec<u32>,
@@ -123,6 +124,8 @@ pub(crate) struct Cells {
     pub(crate) top: Option<u32>,
     /// (guide, cell), ascending: the cells under each guide.
     wards: Vec<(u32, u32)>,
+    /// (shared blocks, cell), ascending.
+    sharers: Vec<(u32, u32)>,
 }
 
 impl Cells {
@@ -131,6 +134,7 @@ impl Cells {
         beliefs: &Beliefs,
         pages: &[PageIndex],
         evidence: &[Evidence],
+        blocks: &[u32],
         own: impl Fn(PageIndex) -> Gaussian,
     ) -> Self {
         let evidence_of = |at: usize| evidence.get(at).copied().unwrap_or_default();
@@ -161,7 +165,8 @@ impl Cells {
                 );
                 let shared = shared_effects(features, history, &evidence);
                 let guide = places.guide(page).map_or(NO_GUIDE, |guide| guide.0);
-                (CellKey { groups, features, shared, guide }, page)
+                let blocks = blocks.get(at).copied().unwrap_or(NOTHING_SHARED);
+                (CellKey { groups, features, shared, guide, blocks }, page)
             })
             .collect();
         let liking = |page: PageIndex| {
@@ -183,8 +188,23 @@ impl Cells {
         let guided = (0u32..).zip(&cells).filter(|(_, cell)| cell.key.guide != NO_GUIDE);
         let mut wards: Vec<(u32, u32)> = guided.map(|(at, cell)| (cell.key.guide, at)).collect();
         wards.sort_unstable();
+        let sharing = (0u32..).zip(&cells).filter(|(_, cell)| cell.key.blocks != NOTHING_SHARED);
+        let mut sharers: Vec<(u32, u32)> =
+            sharing.map(|(at, cell)| (cell.key.blocks, at)).collect();
+        sharers.sort_unstable();
         let top = graph.top().map(|top| top.0);
-        Self { top, cells, pages, numbers, templates, group_ends, group_cells, wards }
+        Self { top, cells, pages, numbers, group_ends, group_cells, wards, sharers }
+    }
+
+    /// The cells whose pages share these blocks.
+    pub(crate) fn sharers(&self, blocks: u32) -> std::ops::Range<usize> {
+        let from = self.sharers.partition_point(|&(shared, _)| shared < blocks);
+        let to = self.sharers.partition_point(|&(shared, _)| shared <= blocks);
+        from..to
+    }
+
+    pub(crate) fn sharer_cell(&self, at: usize) -> u32 {
+        self.sharers[at].1
     }
 
     /// The cells under a page.

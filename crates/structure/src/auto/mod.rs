@@ -1,6 +1,7 @@
 //! `auto`: probing in sequence, with beliefs that every visit teaches.
 
 mod beliefs;
+mod blocks;
 mod calibration;
 mod cells;
 mod evidence;

@@ -25,6 +25,8 @@ pub struct AutoOptions {
     /// What it means, on one server and everywhere, that the page above changed or did not: the
     /// paper's idea, as something to be learnt.
     pub guide_variance: f64,
+    /// What it means, on one server and everywhere, that blocks which a page shares were kept or lost.
+    pub block_variance: f64,
     /// What the last four outcomes of a page mean, everywhere.
     pub history_variance: f64,
     /// What Last-Modified means, everywhere.
@@ -72,6 +74,7 @@ impl Default for AutoOptions {
             feature_variance: 0.1,
             shared_feature_variance: 0.1,
             guide_variance: 0.5,
+            block_variance: 0.1,
             history_variance: 0.5,
             modified_variance: 0.25,
             round_server_variance: 10.0,

@@ -26,6 +26,9 @@ pub struct AutoServer {
     pub pages: Vec<PageIndex>,
     /// What else is known of each of them; none, or one for each page.
     pub evidence: Vec<Evidence>,
+    /// The blocks that each of them had when it was last seen, by their hashes; none, or a list for
+    /// each page.
+    pub blocks: Vec<Vec<u32>>,
     /// Its own budget, if it has one.
     pub budget: Option<usize>,
 }
@@ -44,7 +47,7 @@ impl AutoServer {
             .iter()
             .map(|page| Evidence { template: Some(templates[page.at()]), ..Evidence::default() })
             .collect();
-        Self { server, graph, beliefs, pages, evidence, budget: None }
+        Self { server, graph, beliefs, pages, evidence, blocks: Vec::new(), budget: None }
     }
 }
 
@@ -137,6 +140,7 @@ impl AutoRound {
                     input.beliefs,
                     &input.pages,
                     &input.evidence,
+                    &input.blocks,
                     &options,
                     &shared,
                 );
@@ -234,12 +238,27 @@ impl AutoRound {
         self.servers[at].chance(page.page, &self.shared)
     }
 
-    /// Tells that a block which pages of `template` share has changed.
-    pub fn shared_block_changed(&mut self, server: u32, template: u32) {
-        if let Some(&at) = self.by_number.get(&server) {
-            self.servers[at].template_changed(template, &self.shared);
-            self.place(at);
+    /// What a visit showed; of a page that changed also which of the blocks that it had are not there
+    /// any more, if that is known.
+    pub fn saw(&mut self, page: PageRef, seen: Seen, lost: Option<&[u32]>) {
+        let Some(&at) = self.by_number.get(&page.server) else { return };
+        let server = &mut self.servers[at];
+        if !server.is_candidate(page.page) {
+            return;
         }
+        if server.was_asked(page.page) {
+            self.under_way = self.under_way.saturating_sub(1);
+        } else {
+            server.ask(page.page, &self.shared);
+            self.visits += 1;
+        }
+        if seen != Seen::Failed {
+            let changed = seen == Seen::Changed;
+            self.found += usize::from(changed);
+            let lost = if changed { lost } else { Some(&[][..]) };
+            server.learn(page.page, changed, lost, &mut self.shared);
+        }
+        self.place(at);
     }
 
     /// Ends the round: what is to be kept, for every server in the order given, and for all.
@@ -275,23 +294,7 @@ impl RoundPlan for AutoRound {
     }
 
     fn seen(&mut self, page: PageRef, seen: Seen) {
-        let Some(&at) = self.by_number.get(&page.server) else { return };
-        let server = &mut self.servers[at];
-        if !server.is_candidate(page.page) {
-            return;
-        }
-        if server.was_asked(page.page) {
-            self.under_way = self.under_way.saturating_sub(1);
-        } else {
-            server.ask(page.page, &self.shared);
-            self.visits += 1;
-        }
-        if seen != Seen::Failed {
-            let changed = seen == Seen::Changed;
-            self.found += usize::from(changed);
-            server.learn(page.page, changed, &mut self.shared);
-        }
-        self.place(at);
+        self.saw(page, seen, None);
     }
 
     fn skipped(&self, page: PageRef) -> Skipped {

@@ -8,6 +8,7 @@ use crate::auto::beliefs::{
     Beliefs, Level, SERVER_WEIGHT_MAX, SHARED_SHIFTS_KEPT, SHIFTS_KEPT, SPREADS, SharedBeliefs,
     Spread,
 };
+use crate::auto::blocks::{BLOCK_STATES, SharedBlocks};
 use crate::auto::calibration::situation;
 use crate::auto::cells::{Cells, GroupKind};
 use crate::auto::evidence::Evidence;
@@ -66,6 +67,7 @@ pub(crate) struct ServerRound {
     /// What this round says of it.
     page_seen: PageSpread,
     cells: Cells,
+    blocks: SharedBlocks,
     cell_of: Vec<u32>,
     asked: Vec<bool>,
     /// This round's shift of the server, and of each group.
@@ -96,6 +98,7 @@ impl ServerRound {
         mut beliefs: Beliefs,
         pages: &[PageIndex],
         evidence: &[Evidence],
+        blocks: &[Vec<u32>],
         options: &AutoOptions,
         shared: &SharedBeliefs,
     ) -> Self {
@@ -105,7 +108,8 @@ impl ServerRound {
         let own = |page: PageIndex| {
             beliefs.pages[page.at()].level().under_prior(options.page_variance, page_variance)
         };
-        let cells = Cells::new(graph, &beliefs, pages, evidence, own);
+        let (blocks, shared_by) = SharedBlocks::new(blocks);
+        let cells = Cells::new(graph, &beliefs, pages, evidence, &shared_by, own);
         let begins = Level::ALL.map(|level| Gaussian::new(0.0, variance(level)));
         let shifts: Vec<Gaussian> = (0..cells.numbers.count())
             .map(|group| begins[cells.numbers.kind(group).level() as usize])
@@ -130,6 +134,7 @@ impl ServerRound {
             looked_at: 0,
             beliefs,
             cells,
+            blocks,
             shifts,
         };
         round.reorder(shared);
@@ -161,6 +166,9 @@ impl ServerRound {
         for effect in key.shared {
             sum = sum.plus(shared.effects[usize::from(effect)]);
         }
+        if let Some(effect) = self.block_effect(cell) {
+            sum = sum.plus(self.beliefs.blocks[effect]).plus(shared.blocks[effect]);
+        }
         sum
     }
 
@@ -171,6 +179,11 @@ impl ServerRound {
             Some(effect) => self.with_guide(sum, effect, shared),
             None => sum,
         }
+    }
+
+    /// Which effect the blocks that its pages share have on a cell, if any.
+    fn block_effect(&self, cell: u32) -> Option<usize> {
+        self.blocks.state(self.cells.cells[cell as usize].key.blocks).effect()
     }
 
     /// Which effect the page above has on a cell, if there is one.
@@ -391,7 +404,13 @@ impl ServerRound {
     }
 
     /// What a probe teaches, to all that bears on the page.
-    pub(crate) fn learn(&mut self, page: PageIndex, changed: bool, shared: &mut SharedBeliefs) {
+    pub(crate) fn learn(
+        &mut self,
+        page: PageIndex,
+        changed: bool,
+        lost: Option<&[u32]>,
+        shared: &mut SharedBeliefs,
+    ) {
         let Some(sum) = self.page_sum(page.0, self.server_sum(), shared) else { return };
         shared.calibration[self.situation(page.0)].learn(sum.score(), changed);
         let lesson = sum.lesson(changed);
@@ -409,6 +428,10 @@ impl ServerRound {
             self.beliefs.features[effect].learn(lesson);
             shared.effects[effect].learn(lesson);
         }
+        if let Some(effect) = self.block_effect(self.cell_of[page.at()]) {
+            self.beliefs.blocks[effect].learn(lesson);
+            shared.blocks[effect].learn(lesson);
+        }
         self.weigh_spreads(page, changed, shared);
         let mut own = self.own(page.0);
         own.learn(lesson);
@@ -419,10 +442,31 @@ impl ServerRound {
             self.learn_group(group as usize, lesson, shared);
         }
         self.told[page.at()] = Some(changed);
+        if let Some(lost) = lost {
+            self.saw_blocks(key.blocks, changed, lost, shared);
+        }
         for at in self.cells.wards(page.0) {
             self.place(self.cells.ward_cell(at), shared);
         }
         self.follow_server(shared);
+    }
+
+    /// A page was seen, and these of its blocks were not there any more: what that says of the pages
+    /// that share them.
+    fn saw_blocks(&mut self, set: u32, changed: bool, lost: &[u32], shared: &SharedBeliefs) {
+        let worth = |effect: Option<usize>| {
+            effect.map_or(0.0, |at| self.beliefs.blocks[at].mean + shared.blocks[at].mean)
+        };
+        let worths: Vec<f32> =
+            [None].into_iter().chain((0..BLOCK_STATES).map(Some)).map(worth).collect();
+        for (set, before) in self.blocks.saw(set, changed, lost) {
+            if worths[self.blocks.state(set) as usize] <= worths[before as usize] {
+                continue;
+            }
+            for at in self.cells.sharers(set) {
+                self.place(self.cells.sharer_cell(at), shared);
+            }
+        }
     }
 
     /// A page that was seen before tells how far pages stand apart.
@@ -472,16 +516,6 @@ impl ServerRound {
         if (now.mean - before.mean).abs() > REORDER || !(0.7..1.4).contains(&spread) {
             self.reorder(shared);
         }
-    }
-
-    /// A block that pages of this template share is known to have changed.
-    pub(crate) fn template_changed(&mut self, template: u32, shared: &SharedBeliefs) {
-        let Some(&number) = self.cells.templates.get(&Some(template)) else { return };
-        let group = self.shifts.len() - self.cells.templates.len() + number as usize;
-        // As certain as a page that changed with its template many times before.
-        self.shifts[group] = Gaussian::new(3.0, 0.5);
-        self.touched[group] = true;
-        self.raise_group(group, shared);
     }
 
     /// The chances of all pages not asked for, summed.

@@ -1,6 +1,7 @@
 //! Beliefs as bytes, for the state that outlives a restart.
 
 use crate::auto::beliefs::{Beliefs, PageBelief, SPREADS, SharedBeliefs, Spread};
+use crate::auto::blocks::BLOCK_STATES;
 use crate::auto::calibration::{Calibration, SITUATIONS};
 use crate::auto::gaussian::Gaussian;
 use crate::auto::layout::{FEATURES, GUIDE_CHANGED, GUIDE_SAME, GUIDE_UNSEEN, OF_TOP_PAGE, SHARED};
@@ -8,8 +9,11 @@ use crate::auto::options::AutoOptions;
 use crate::auto::page_spread::{GUESSES, PageSpread, SharedPageSpread};
 use crate::error::StructureError;
 
-const MAGIC: [u8; 4] = *b"nbl2";
-const SHARED_MAGIC: [u8; 4] = *b"nbs3";
+const MAGIC: [u8; 4] = *b"nbl3";
+const SHARED_MAGIC: [u8; 4] = *b"nbs4";
+/// Written before shared blocks were evidence.
+const SECOND_MAGIC: [u8; 4] = *b"nbl2";
+const THIRD_SHARED_MAGIC: [u8; 4] = *b"nbs3";
 /// Written before scores were held against outcomes.
 const SECOND_SHARED_MAGIC: [u8; 4] = *b"nbs2";
 /// Written before it was learnt how far pages stand apart, and before servers shared spreads.
@@ -33,6 +37,7 @@ impl Beliefs {
         }
         put_spreads(&mut bytes, &self.spreads);
         put_guesses(&mut bytes, &self.page_spread.logs);
+        self.blocks.iter().for_each(|&effect| put(&mut bytes, effect));
         bytes.extend(self.pages.iter().flat_map(|page| page.to_bytes()));
         bytes
     }
@@ -44,12 +49,13 @@ impl Beliefs {
     pub fn from_bytes(bytes: &[u8], server: &str) -> Result<Self, StructureError> {
         let damaged = |what| StructureError::DamagedBeliefs { server: server.to_owned(), what };
         let mut reader = Reader { bytes };
-        let first = match reader.take::<4>() {
-            Some(MAGIC) => false,
-            Some(FIRST_MAGIC) => true,
+        let format = match reader.take::<4>() {
+            Some(MAGIC) => 3,
+            Some(SECOND_MAGIC) => 2,
+            Some(FIRST_MAGIC) => 1,
             _ => return Err(damaged("not beliefs of this format")),
         };
-        reader.beliefs(first).ok_or_else(|| damaged("cut short or with impossible numbers"))
+        reader.beliefs(format).ok_or_else(|| damaged("cut short or with impossible numbers"))
     }
 }
 
@@ -65,6 +71,7 @@ impl SharedBeliefs {
             put(&mut bytes, line.slope);
             put(&mut bytes, line.offset);
         }
+        self.blocks.iter().for_each(|&effect| put(&mut bytes, effect));
         bytes
     }
 
@@ -75,7 +82,8 @@ impl SharedBeliefs {
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, StructureError> {
         let mut reader = Reader { bytes };
         let format = match reader.take::<4>() {
-            Some(SHARED_MAGIC) => Some(3),
+            Some(SHARED_MAGIC) => Some(4),
+            Some(THIRD_SHARED_MAGIC) => Some(3),
             Some(SECOND_SHARED_MAGIC) => Some(2),
             Some(FIRST_SHARED_MAGIC) => Some(1),
             _ => None,
@@ -147,7 +155,11 @@ impl Reader<'_> {
                 *line = Calibration { slope: self.effect()?, offset: self.effect()? };
             }
         }
-        Some(SharedBeliefs { effects, spreads, page_spread, calibration })
+        let mut blocks = SharedBeliefs::new(&AutoOptions::default()).blocks;
+        if format > 3 {
+            blocks = self.blocks()?;
+        }
+        Some(SharedBeliefs { effects, spreads, page_spread, calibration, blocks })
     }
 
     /// Effects that begin with those of a page's place and guide; the first format had none for
@@ -182,7 +194,12 @@ impl Reader<'_> {
         Some(spreads)
     }
 
-    fn beliefs(&mut self, first: bool) -> Option<Beliefs> {
+    fn blocks(&mut self) -> Option<[Gaussian; BLOCK_STATES]> {
+        self.effects(BLOCK_STATES)?.try_into().ok()
+    }
+
+    fn beliefs(&mut self, format: u8) -> Option<Beliefs> {
+        let first = format == 1;
         let (directories, families, pages) = (self.count()?, self.count()?, self.count()?);
         let bias = self.effect()?;
         let features = self.features(first, FEATURES)?;
@@ -191,11 +208,24 @@ impl Reader<'_> {
         let spreads = self.spreads(if first { FIRST_SPREADS } else { SPREADS })?;
         let logs = if first { Default::default() } else { self.guesses()? };
         let page_spread = PageSpread { logs };
+        let mut blocks = Beliefs::new(&AutoOptions::default()).blocks;
+        if format > 2 {
+            blocks = self.blocks()?;
+        }
         if self.bytes.len() != pages.checked_mul(4)? {
             return None;
         }
         let pages = (0..pages).map(|_| PageBelief::from_bytes(self.take()?)).collect::<Option<_>>();
-        Some(Beliefs { bias, features, directories, families, pages: pages?, spreads, page_spread })
+        Some(Beliefs {
+            bias,
+            features,
+            directories,
+            families,
+            pages: pages?,
+            spreads,
+            page_spread,
+            blocks,
+        })
     }
 }
 
@@ -253,15 +283,28 @@ mod tests {
     }
 
     #[test]
-    fn shared_beliefs_from_before_scores_were_held_against_outcomes_are_read() {
+    fn shared_beliefs_from_before_blocks_and_before_scores_were_held_against_outcomes_are_read() {
         let mut shared = SharedBeliefs::new(&AutoOptions::default());
         shared.effects[3].mean = 0.7;
         let mut bytes = shared.to_bytes();
+        bytes.truncate(bytes.len() - 8 * BLOCK_STATES);
+        bytes[..4].copy_from_slice(&THIRD_SHARED_MAGIC);
+        assert_eq!(SharedBeliefs::from_bytes(&bytes).unwrap(), shared);
         bytes.truncate(bytes.len() - 16 * SITUATIONS);
         bytes[..4].copy_from_slice(&SECOND_SHARED_MAGIC);
         assert_eq!(SharedBeliefs::from_bytes(&bytes).unwrap(), shared);
         bytes[..4].copy_from_slice(&SHARED_MAGIC);
         assert!(SharedBeliefs::from_bytes(&bytes).is_err());
+    }
+
+    #[test]
+    fn beliefs_from_before_blocks_were_evidence_are_read() {
+        let beliefs = some_beliefs();
+        let bytes = beliefs.to_bytes();
+        let (head, pages) = bytes.split_at(bytes.len() - 4 * beliefs.pages.len());
+        let before = &head[4..head.len() - 8 * BLOCK_STATES];
+        let second = [&SECOND_MAGIC[..], before, pages].concat();
+        assert_eq!(Beliefs::from_bytes(&second, "s").unwrap(), beliefs);
     }
 
     #[test]

@@ -16,6 +16,8 @@ pub struct MapPage {
     pub path: String,
     /// Whether it may be visited: a page that is gone is not looked for in every round.
     pub alive: bool,
+    /// The blocks that it had when it was last seen, by their hashes; none if that is not known.
+    pub blocks: Vec<u32>,
 }
 
 /// The pages and links of a site.
@@ -34,6 +36,7 @@ pub struct SiteMap {
 pub struct MappedSite {
     pub(crate) graph: Arc<SiteGraph>,
     pub(crate) paths: Vec<String>,
+    pub(crate) blocks: Vec<Vec<u32>>,
     pub(crate) by_key: BTreeMap<i64, u32>,
     pub(crate) memory: SiteMemory,
     pub(crate) beliefs: Beliefs,
@@ -50,7 +53,11 @@ impl MappedSite {
     ///
     /// # Errors
     /// When there are more pages than a graph takes, or a link leads out of the map.
-    pub fn new(map: SiteMap, kept: &[u8], options: &AutoOptions) -> Result<Self, StructureError> {
+    pub fn new(
+        mut map: SiteMap,
+        kept: &[u8],
+        options: &AutoOptions,
+    ) -> Result<Self, StructureError> {
         let place: BTreeMap<i64, u32> =
             (0u32..).zip(&map.pages).map(|(at, page)| (page.key, at)).collect();
         let (mut memory, beliefs) = SiteMemory::read(kept)
@@ -63,8 +70,10 @@ impl MappedSite {
 
         let mut graph = SiteGraph::new();
         let mut paths = Vec::with_capacity(map.pages.len());
+        let mut blocks = Vec::with_capacity(map.pages.len());
         for key in &memory.keys {
-            let page = &map.pages[place[key] as usize];
+            let page = &mut map.pages[place[key] as usize];
+            blocks.push(std::mem::take(&mut page.blocks));
             let index = graph.add_page(&page.path)?;
             graph.set_alive(index, page.alive)?;
             paths.push(page.path.clone());
@@ -82,7 +91,7 @@ impl MappedSite {
         let tops: Result<Vec<PageIndex>, StructureError> =
             map.tops.iter().map(|&top| index(top)).collect();
         hang_below_top(&mut graph, &tops?)?;
-        Ok(Self { graph: Arc::new(graph), paths, by_key, memory, beliefs })
+        Ok(Self { graph: Arc::new(graph), paths, blocks, by_key, memory, beliefs })
     }
 
     /// The graph.
@@ -129,7 +138,12 @@ mod tests {
         SiteMap {
             pages: (100..)
                 .zip(paths)
-                .map(|(key, path)| MapPage { key, path: (*path).to_owned(), alive: true })
+                .map(|(key, path)| MapPage {
+                    key,
+                    path: (*path).to_owned(),
+                    alive: true,
+                    blocks: Vec::new(),
+                })
                 .collect(),
             links: links.iter().map(|(from, to)| (*from, to.to_vec())).collect(),
             tops: vec![0],
@@ -158,7 +172,8 @@ mod tests {
         let before = MappedSite::new(map(&["", "a.html"], &[]), &[], &options).unwrap();
         let kept = before.memory.written(&before.beliefs);
         let mut grown = map(&["", "a.html"], &[]);
-        grown.pages.insert(0, MapPage { key: 7, path: "old.html".to_owned(), alive: true });
+        let old = MapPage { key: 7, path: "old.html".to_owned(), ..grown.pages[0].clone() };
+        grown.pages.insert(0, old);
         grown.tops = vec![1];
         let after = MappedSite::new(grown, &kept, &options).unwrap();
         for key in [100, 101] {

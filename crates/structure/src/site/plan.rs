@@ -96,15 +96,16 @@ impl SitePlan {
         shared: SharedBeliefs,
         options: AutoOptions,
     ) -> Self {
-        let MappedSite { graph, by_key, mut memory, beliefs, .. } = site;
+        let MappedSite { graph, mut blocks, by_key, mut memory, beliefs, .. } = site;
         memory.begin_round();
         let templates = templates_from_links(&graph);
-        let (mut pages, mut known) = (Vec::new(), Vec::new());
+        let (mut pages, mut known, mut shared_by) = (Vec::new(), Vec::new(), Vec::new());
         for (index, &key) in (0u32..).map(PageIndex).zip(&memory.keys) {
             let Some(evidence) = evidence(key).filter(|_| graph.depth(index).is_some()) else {
                 continue;
             };
             pages.push(index);
+            shared_by.push(std::mem::take(&mut blocks[index.at()]));
             known.push(Evidence { template: Some(templates[index.at()]), ..evidence });
         }
         let server = AutoServer {
@@ -113,6 +114,7 @@ impl SitePlan {
             beliefs,
             pages,
             evidence: known,
+            blocks: shared_by,
             budget: None,
         };
         let auto = AutoRound::new(options, shared, vec![server]);
@@ -132,14 +134,14 @@ impl SitePlan {
         }
     }
 
-    /// What a visit showed, whether or not the plan asked for it. Pages that are not in the map are
-    /// passed over.
-    pub fn seen(&mut self, key: i64, seen: Seen) {
+    /// What a visit showed, whether or not the plan asked for it, and which blocks a page that changed
+    /// had lost, if that is known. Pages that are not in the map are passed over.
+    pub fn seen(&mut self, key: i64, seen: Seen, lost: Option<&[u32]>) {
         let Some(&page) = self.by_key.get(&key) else { return };
         if let Some(gate) = &mut self.gate {
             gate.seen(PageRef::new(0, page), seen);
         }
-        self.auto.seen(PageRef::new(0, page), seen);
+        self.auto.saw(PageRef::new(0, page), seen, lost);
         if seen != Seen::Failed {
             self.memory.saw(page as usize, seen == Seen::Changed);
         }
@@ -222,7 +224,7 @@ mod tests {
         let mut map = SiteMap { tops: vec![0], ..SiteMap::default() };
         let mut add = |path: String| {
             let key = 1_000 + map.pages.len() as i64;
-            map.pages.push(MapPage { key, path, alive: true });
+            map.pages.push(MapPage { key, path, alive: true, blocks: Vec::new() });
             map.pages.len() as u32 - 1
         };
         let top = add(String::new());
@@ -250,7 +252,8 @@ mod tests {
         let mut visited = Vec::new();
         while let SiteStep::Visit(key) = plan.next_step() {
             visited.push(key);
-            plan.seen(key, if changed.contains(&key) { Seen::Changed } else { Seen::Same });
+            let seen = if changed.contains(&key) { Seen::Changed } else { Seen::Same };
+            plan.seen(key, seen, None);
         }
         visited.sort_unstable();
         visited
@@ -301,12 +304,12 @@ mod tests {
                 let SiteStep::Visit(key) = first.next_step() else { break };
                 half.push(key);
                 let changed = [1000, 1006].contains(&key);
-                first.seen(key, if changed { Seen::Changed } else { Seen::Same });
+                first.seen(key, if changed { Seen::Changed } else { Seen::Same }, None);
             }
             let mut again = plan(by, &[]);
             for &key in &half {
                 let changed = [1000, 1006].contains(&key);
-                again.seen(key, if changed { Seen::Changed } else { Seen::Same });
+                again.seen(key, if changed { Seen::Changed } else { Seen::Same }, None);
             }
             let rest = run(&mut again, &[1000, 1006]);
             assert!(rest.iter().all(|key| !half.contains(key)), "{by}");

@@ -195,7 +195,12 @@ mod tests {
     #[test]
     fn what_changed_together_is_counted_over_the_last_rounds() {
         let options = AutoOptions::default();
-        let page = |key: i64, path: &str| MapPage { key, path: path.to_owned(), alive: true };
+        let page = |key: i64, path: &str| MapPage {
+            key,
+            path: path.to_owned(),
+            alive: true,
+            blocks: Vec::new(),
+        };
         let map = SiteMap {
             pages: vec![page(1, ""), page(2, "n/"), page(3, "n/1.html"), page(4, "n/2.html")],
             links: vec![(0, vec![1]), (1, vec![2, 3])],
@@ -210,7 +215,7 @@ mod tests {
             // The index changes in every other round, and the pages below it with it.
             let seen = if round % 2 == 0 { Seen::Changed } else { Seen::Same };
             for key in 2..=4 {
-                plan.seen(key, seen);
+                plan.seen(key, seen, None);
             }
             kept = plan.finish().0;
         }

@@ -1,0 +1,42 @@
+//! What must not go: stored bodies that something refers to that was written while compacting.
+
+use rusqlite::Connection;
+
+use crate::Digest;
+use crate::error::StoreError;
+
+/// In a temporary file: compacting may take long, and much may be written meanwhile.
+pub(crate) struct BuiltUpon {
+    connection: Connection,
+}
+
+impl BuiltUpon {
+    pub(super) fn new() -> Result<Self, StoreError> {
+        // The empty name is a file that SQLite deletes by itself.
+        let connection = Connection::open("")?;
+        connection.execute_batch(
+            "PRAGMA cache_size = -2000;
+             CREATE TABLE bodies(digest BLOB PRIMARY KEY) WITHOUT ROWID;
+             BEGIN;",
+        )?;
+        Ok(Self { connection })
+    }
+
+    pub(crate) fn note(&self, digest: &Digest) -> Result<(), StoreError> {
+        let mut note = self.connection.prepare_cached("INSERT OR IGNORE INTO bodies VALUES(?1)")?;
+        note.execute([digest.0])?;
+        Ok(())
+    }
+
+    pub(super) fn visit(
+        &self,
+        visit: &mut dyn FnMut(Digest) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let mut statement = self.connection.prepare_cached("SELECT digest FROM bodies")?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            visit(Digest(row.get(0)?))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,208 @@
+//! Blocks that pages share, and what a round has shown of them: a menu that was replaced on one page
+//! was probably replaced on the others that have it, and a page that changed and kept all that it
+//! shares says little of the others.
+
+use std::collections::BTreeMap;
+
+/// A block is shared if at least this many pages have it.
+const HOLDERS_MIN: usize = 3;
+
+/// The number of what a page shares; pages with the same number share the same.
+pub(crate) const NOTHING_SHARED: u32 = 0;
+
+/// What a round has shown of the blocks that a page shares, by the block that speaks most for a
+/// change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum BlockState {
+    /// Nothing yet, or the page shares nothing.
+    Unseen,
+    /// Pages that have them did not change.
+    Kept,
+    /// Pages that have them changed, and kept them: their changes were their own.
+    KeptByChanged,
+    /// Some lost one, but most kept it.
+    LostBySome,
+    /// One page lost one, and not more kept it.
+    LostOnce,
+    /// Several lost one, and not more kept it.
+    Lost,
+}
+
+/// States that bear on a page: all but [`BlockState::Unseen`].
+pub(crate) const BLOCK_STATES: usize = 5;
+
+impl BlockState {
+    /// Which effect the state has, if any.
+    pub(crate) fn effect(self) -> Option<usize> {
+        (self as usize).checked_sub(1)
+    }
+
+    fn of(count: Count) -> Self {
+        let Count { seen, changed, lost } = count;
+        match lost {
+            _ if seen == 0 => Self::Unseen,
+            0 if changed == 0 => Self::Kept,
+            0 => Self::KeptByChanged,
+            _ if lost * 2 < seen => Self::LostBySome,
+            1 => Self::LostOnce,
+            _ => Self::Lost,
+        }
+    }
+}
+
+/// Pages that had a block: how many were seen in this round, how many of these had changed, and how
+/// many of these had lost it.
+#[derive(Debug, Clone, Copy, Default)]
+struct Count {
+    seen: u32,
+    changed: u32,
+    lost: u32,
+}
+
+/// What is believed of each state before anything was learnt.
+pub(crate) const BLOCK_PRIOR_MEANS: [f64; BLOCK_STATES] = [0.0, -0.3, 0.2, 0.6, 1.0];
+
+/// The blocks that pages of one server share.
+#[derive(Debug, Clone)]
+pub(crate) struct SharedBlocks {
+    /// The shared blocks, ascending by hash.
+    hashes: Vec<u32>,
+    counts: Vec<Count>,
+    /// What pages share: lists of places in `hashes`. The first is empty.
+    sets: Vec<Vec<u32>>,
+    states: Vec<BlockState>,
+    /// The sets that each block is in.
+    sets_of: Vec<Vec<u32>>,
+}
+
+impl SharedBlocks {
+    /// From the blocks of each page: which are shared, and for every page the number of what it
+    /// shares.
+    pub(crate) fn new(pages: &[Vec<u32>]) -> (Self, Vec<u32>) {
+        let hashes = shared_hashes(pages);
+        let mut numbers: BTreeMap<Vec<u32>, u32> = BTreeMap::from([(Vec::new(), NOTHING_SHARED)]);
+        let number = |blocks: &Vec<u32>| {
+            let place = |hash: &u32| hashes.binary_search(hash).ok().map(|at| at as u32);
+            let shared: Vec<u32> = blocks.iter().filter_map(place).collect();
+            let next = numbers.len() as u32;
+            *numbers.entry(shared).or_insert(next)
+        };
+        let of_pages = pages.iter().map(number).collect();
+        let mut sets = vec![Vec::new(); numbers.len()];
+        let mut sets_of = vec![Vec::new(); hashes.len()];
+        for (set, number) in numbers {
+            set.iter().for_each(|&block| sets_of[block as usize].push(number));
+            sets[number as usize] = set;
+        }
+        let blocks = Self {
+            counts: vec![Count::default(); hashes.len()],
+            states: vec![BlockState::Unseen; sets.len()],
+            hashes,
+            sets,
+            sets_of,
+        };
+        (blocks, of_pages)
+    }
+
+    pub(crate) fn state(&self, set: u32) -> BlockState {
+        self.states[set as usize]
+    }
+
+    /// Those of some blocks that are shared.
+    fn shared_of(&self, blocks: &[u32]) -> Vec<u32> {
+        let place = |hash: &u32| self.hashes.binary_search(hash).ok().map(|at| at as u32);
+        blocks.iter().filter_map(place).collect()
+    }
+
+    /// A page that shares `set` was seen, and these of its blocks were not there any more. The sets
+    /// of which something else is known now, with what was known before.
+    pub(crate) fn saw(&mut self, set: u32, changed: bool, lost: &[u32]) -> Vec<(u32, BlockState)> {
+        let mut places = self.sets[set as usize].clone();
+        let is_lost = self.shared_of(lost);
+        places.extend(&is_lost);
+        places.sort_unstable();
+        places.dedup();
+        let mut moved: Vec<u32> = Vec::new();
+        for place in places {
+            let count = &mut self.counts[place as usize];
+            let before = BlockState::of(*count);
+            count.seen += 1;
+            count.changed += u32::from(changed);
+            count.lost += u32::from(is_lost.contains(&place));
+            if before != BlockState::of(*count) {
+                moved.extend(&self.sets_of[place as usize]);
+            }
+        }
+        moved.sort_unstable();
+        moved.dedup();
+        moved
+            .into_iter()
+            .filter_map(|set| {
+                let now = self.judged(set);
+                let before = std::mem::replace(&mut self.states[set as usize], now);
+                (before != now).then_some((set, before))
+            })
+            .collect()
+    }
+
+    /// The state of the block that speaks most for a change.
+    fn judged(&self, set: u32) -> BlockState {
+        let of_block = |&at: &u32| BlockState::of(self.counts[at as usize]);
+        self.sets[set as usize].iter().map(of_block).max().unwrap_or(BlockState::Unseen)
+    }
+}
+
+fn shared_hashes(pages: &[Vec<u32>]) -> Vec<u32> {
+    let mut all: Vec<u32> = pages.iter().flatten().copied().collect();
+    all.sort_unstable();
+    let runs = all.chunk_by(|a, b| a == b);
+    runs.filter(|run| run.len() >= HOLDERS_MIN).map(|run| run[0]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Four pages with block 1, three with 2 as well, and a block of its own for each.
+    fn blocks() -> (SharedBlocks, Vec<u32>) {
+        let pages = [vec![1, 2, 10], vec![1, 2, 11], vec![1, 2, 12], vec![1, 13], vec![14]];
+        SharedBlocks::new(&pages)
+    }
+
+    #[test]
+    fn pages_are_numbered_by_what_they_share() {
+        let (shared, of_pages) = blocks();
+        assert_eq!(shared.hashes, [1, 2]);
+        assert_eq!(of_pages[0], of_pages[2]);
+        assert_ne!(of_pages[0], of_pages[3]);
+        assert_eq!(of_pages[4], NOTHING_SHARED);
+        assert!(of_pages.iter().all(|&set| shared.state(set) == BlockState::Unseen));
+    }
+
+    #[test]
+    fn the_block_that_speaks_most_for_a_change_decides() {
+        let (mut shared, of_pages) = blocks();
+        let (menu, plain) = (of_pages[0], of_pages[3]);
+        let mut told = |set, changed, lost: &[u32]| {
+            shared.saw(set, changed, lost);
+            [menu, plain].map(|set| shared.state(set))
+        };
+        use BlockState::{Kept, KeptByChanged, Lost, LostBySome, LostOnce};
+        assert_eq!(told(plain, false, &[]), [Kept, Kept]);
+        assert_eq!(told(plain, true, &[13]), [KeptByChanged, KeptByChanged]);
+        assert_eq!(told(menu, true, &[2, 10]), [LostOnce, KeptByChanged]);
+        assert_eq!(told(menu, true, &[2]), [Lost, KeptByChanged]);
+        for _ in 0..3 {
+            told(menu, false, &[]);
+        }
+        assert_eq!(told(menu, false, &[]), [LostBySome, KeptByChanged]);
+    }
+
+    #[test]
+    fn a_page_of_which_nothing_was_known_tells_what_it_lost() {
+        let (mut shared, of_pages) = blocks();
+        let moved = shared.saw(NOTHING_SHARED, true, &[2, 99]);
+        assert_eq!(moved, [(of_pages[0], BlockState::Unseen)]);
+        assert_eq!(shared.state(of_pages[0]), BlockState::LostOnce);
+    }
+}

@@ -1,0 +1,68 @@
+//! The blocks of a page as they are kept between visits.
+
+/// Blocks of one page that are read back, at most.
+const BLOCKS_MAX: usize = 255;
+
+/// The blocks of a page that others may share, by their hashes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PageBlocks {
+    /// Those that the page had when it was last seen changed, ascending.
+    pub now: Vec<u32>,
+    /// Those that it had lost then; none if that is not known.
+    pub lost: Option<Vec<u32>>,
+}
+
+impl PageBlocks {
+    /// As bytes: two counts, and four bytes a block.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let now = &self.now[..self.now.len().min(BLOCKS_MAX)];
+        let lost = self.lost.as_deref().unwrap_or_default();
+        let lost = &lost[..lost.len().min(BLOCKS_MAX - 1)];
+        let lost_count = if self.lost.is_some() { lost.len() + 1 } else { 0 };
+        let mut bytes = vec![now.len() as u8, lost_count as u8];
+        bytes.extend(now.iter().chain(lost).flat_map(|block| block.to_le_bytes()));
+        bytes
+    }
+
+    /// Reads what [`to_bytes`](Self::to_bytes) wrote; of anything else, nothing is known.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8]) -> Self {
+        let Some((&[now_count, lost_count], rest)) = bytes.split_first_chunk::<2>() else {
+            return Self::default();
+        };
+        let (blocks, []) = rest.as_chunks::<4>() else { return Self::default() };
+        let blocks: Vec<u32> = blocks.iter().map(|block| u32::from_le_bytes(*block)).collect();
+        let lost_blocks = usize::from(lost_count.saturating_sub(1));
+        match blocks.split_at_checked(usize::from(now_count)) {
+            Some((now, lost)) if lost.len() == lost_blocks => {
+                Self { now: now.to_vec(), lost: (lost_count > 0).then(|| lost.to_vec()) }
+            }
+            _ => Self::default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn blocks_come_back_as_they_were(
+            now in prop::collection::vec(any::<u32>(), 0..30),
+            lost in prop::option::of(prop::collection::vec(any::<u32>(), 0..30)),
+        ) {
+            let blocks = PageBlocks { now, lost };
+            prop_assert_eq!(PageBlocks::from_bytes(&blocks.to_bytes()), blocks);
+        }
+
+        #[test]
+        fn of_damaged_bytes_nothing_is_known(bytes: Vec<u8>) {
+            let read = PageBlocks::from_bytes(&bytes);
+            prop_assert!(read == PageBlocks::default() || read.to_bytes() == bytes);
+        }
+    }
+}
