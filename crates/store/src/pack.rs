@@ -7,7 +7,7 @@ use crate::error::{BackendError, StoreError, from_backend};
 use crate::wire::{Malformed, Reader, put_varint};
 
 /// The newest format that this program writes and reads.
-pub(crate) const FORMAT: u16 = 3;
+pub(crate) const FORMAT: u16 = 4;
 const NAME_HEAD: &str = "pack-";
 /// How many bytes are looked at together when a chunk is searched behind damage.
 const SEARCH_WINDOW_BYTES: usize = 1 << 20;

@@ -11,7 +11,7 @@ use crate::heads::MAX_HEAD_BYTES;
 use crate::index::{PackRecord, Share};
 use crate::media::Class;
 use crate::pack::{PackEnd, PackHead, Place, pack_name};
-use crate::recode::{self, Recoding};
+use crate::recode::{self, Extent, Recoding};
 use crate::rows::{self, MAX_WORD_BYTES, Row};
 use crate::store::{Store, Writer};
 use crate::{Digest, NewVersion, Packing, Put, VersionId, similar, squeeze};
@@ -276,13 +276,13 @@ impl Store {
         let recoded = Recoding::for_body(body).and_then(|recoding| {
             let wanted = match recoding {
                 Recoding::Gzip => class != Class::Other && !self.options.keeps_packed,
-                Recoding::Gif => self.options.recode_gifs && !recoding.is_slow(body),
+                Recoding::Gif => self.options.recode_gifs && recode::is_gif_to_put(body.len()),
                 _ => false,
             };
-            let bytes =
-                wanted.then(|| recode::recode(body, recoding, self.options.recode_cap))??;
-            let smaller = recoding == Recoding::Gzip || recode::is_worth_it(body, &bytes);
-            smaller.then_some(Prepared { bytes: bytes.into(), recoding: Some(recoding) })
+            let cap = self.options.recode_cap;
+            let recoded = wanted.then(|| recode::recode(body, recoding, Extent::Whole, cap))??;
+            let smaller = recoding == Recoding::Gzip || recoded.is_worth_it(body);
+            smaller.then_some(Prepared { bytes: recoded.bytes.into(), recoding: Some(recoding) })
         });
         recoded.unwrap_or_else(|| body.into())
     }

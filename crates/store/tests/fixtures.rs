@@ -50,9 +50,13 @@ fn crc(bytes: &[u8]) -> u32 {
 /// Sixty-four rows of a pattern, as a PNG that need not make sense to a viewer.
 fn png() -> Vec<u8> {
     let rows: Vec<u8> = (0..64 * 65u32).map(|n| ((n % 65) * (n / 65) / 40) as u8).collect();
-    let packed = miniz_oxide::deflate::compress_to_vec_zlib(&rows, 9);
+    png_of(vec![0; 13], &rows)
+}
+
+fn png_of(head: Vec<u8>, rows: &[u8]) -> Vec<u8> {
+    let packed = miniz_oxide::deflate::compress_to_vec_zlib(rows, 9);
     let mut png = b"\x89PNG\r\n\x1a\n".to_vec();
-    for (kind, data) in [(b"IHDR", vec![0; 13]), (b"IDAT", packed), (b"IEND", vec![])] {
+    for (kind, data) in [(b"IHDR", head), (b"IDAT", packed), (b"IEND", vec![])] {
         png.extend_from_slice(&(data.len() as u32).to_be_bytes());
         let mut checked = kind.to_vec();
         checked.extend_from_slice(&data);
@@ -60,6 +64,71 @@ fn png() -> Vec<u8> {
         png.extend_from_slice(&crc(&checked).to_be_bytes());
     }
     png
+}
+
+/// Pictures of which as a whole the readers would wait too long: a JPEG and a PNG whose fronts are
+/// recoded, and a PNG whose pixels are compressed by zstd.
+fn slow_pictures() -> Vec<Kept> {
+    let bodies = [large_jpeg(), large_png(), dense_png()];
+    let picture = |(at, body)| Kept {
+        response_head: b"HTTP/1.1 200 OK\r\nContent-Type: image/x\r\n\r\n".to_vec(),
+        ..Kept::page(at, 1, body)
+    };
+    (0..).zip(bodies).map(picture).collect()
+}
+
+/// A grey JPEG of 1024 by 1024 pixels, each block the same bits.
+fn large_jpeg() -> Vec<u8> {
+    let mut jpeg = vec![0xff, 0xd8];
+    let mut segment = |marker: u8, data: &[&[u8]]| {
+        let data = data.concat();
+        jpeg.extend_from_slice(&[0xff, marker]);
+        jpeg.extend_from_slice(&(data.len() as u16 + 2).to_be_bytes());
+        jpeg.extend_from_slice(&data);
+    };
+    let lengths = [0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    segment(0xdb, &[&[0], &[8; 64]]);
+    segment(0xc0, &[&[8, 4, 0, 4, 0, 1, 1, 0x11, 0]]);
+    segment(0xc4, &[&[0x00], &lengths, &[0, 1, 2, 3]]);
+    segment(0xc4, &[&[0x10], &lengths, &[0x00, 0x01, 0x02, 0x11]]);
+    segment(0xda, &[&[1, 1, 0, 0, 63, 0]]);
+    // A step up, a wave up and the end of the block, then the same down, in 22 bits: so
+    // eight of the 16,384 blocks are eleven bytes.
+    let blocks = 0b00_1100_1100_0001_0001_0000_u128;
+    let eight = (0..4).fold(0u128, |bits, _| bits << 22 | blocks);
+    (0..2048).for_each(|_| jpeg.extend_from_slice(&eight.to_be_bytes()[5..]));
+    jpeg.extend_from_slice(&[0xff, 0xd9]);
+    jpeg
+}
+
+/// One and a half megabytes of rows, each as the one before but for four pixels.
+fn large_png() -> Vec<u8> {
+    let mut next = noise();
+    let mut row = [0u8; 256].map(|_| next());
+    let mut rows = Vec::new();
+    for _ in 0..6000 {
+        (0..4).for_each(|_| row[usize::from(next())] = next());
+        rows.push(0);
+        rows.extend_from_slice(&row);
+    }
+    png_of(vec![0, 0, 1, 0, 0, 0, 0x17, 0x70, 8, 0, 0, 0, 0], &rows)
+}
+
+/// The same rows twice, farther apart than deflate sees.
+fn dense_png() -> Vec<u8> {
+    let mut next = noise();
+    let rows: Vec<u8> = (0..160)
+        .flat_map(|_| [0].into_iter().chain([0; 256].map(|_| next() & 127)).collect::<Vec<_>>())
+        .collect();
+    png_of(vec![0, 0, 1, 0, 0, 0, 1, 0x40, 8, 0, 0, 0, 0], &rows.repeat(2))
+}
+
+fn noise() -> impl FnMut() -> u8 {
+    let mut state = 1u64;
+    move || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 33) as u8
+    }
 }
 
 /// A GIF of one colour: codes grow by one pixel each, so its LZW data can be written by hand.
@@ -130,7 +199,7 @@ fn save(name: &str, backend: &MemoryBackend) {
 fn write_fixtures() {
     let collected = Arc::new(MemoryBackend::default());
     fill(&open_hasty(&collected));
-    save("format-3/imported", &collected);
+    save("format-4/imported", &collected);
     let packs = load("format-1/collected").list().unwrap();
     let (first, length) = packs[0].clone();
     let damage = |name: &str, change: &dyn Fn(&MemoryBackend)| {
@@ -154,7 +223,15 @@ fn write_fixtures() {
     });
     let store = open(&collected);
     store.compact(&small(), &mut |_, _| {}).unwrap();
-    save("format-3/compacted", &collected);
+    save("format-4/compacted", &collected);
+    let fronts = Arc::new(MemoryBackend::default());
+    let store = open(&fronts);
+    slow_pictures().iter().for_each(|picture| {
+        picture.put(&store, None).unwrap();
+    });
+    store.sync().unwrap();
+    store.compact(&small(), &mut |_, _| {}).unwrap();
+    save("format-4/fronts", &fronts);
 }
 
 fn open_hasty(backend: &Arc<MemoryBackend>) -> Store {
@@ -174,6 +251,8 @@ fn archives_of_every_format_are_read_exactly() {
         "format-2/compacted",
         "format-3/imported",
         "format-3/compacted",
+        "format-4/imported",
+        "format-4/compacted",
     ] {
         let store = open(&load(name));
         for (at, page) in content().iter().enumerate() {
@@ -181,6 +260,21 @@ fn archives_of_every_format_are_read_exactly() {
         }
         assert_sound(&store);
         assert_eq!(store.stats().unwrap().versions, 27, "{name}");
+    }
+}
+
+#[test]
+fn pictures_that_would_be_slow_are_recoded_in_part_and_come_back() {
+    let written = Arc::new(MemoryBackend::default());
+    let store = open(&written);
+    let ids: Vec<VersionId> =
+        slow_pictures().iter().map(|picture| picture.put(&store, None).unwrap().id).collect();
+    store.sync().unwrap();
+    let report = store.compact(&small(), &mut |_, _| {}).unwrap();
+    assert_eq!((report.recoded, report.slow), (3, 0), "{report:?}");
+    for store in [store, open(&load("format-4/fronts"))] {
+        ids.iter().zip(slow_pictures()).for_each(|(id, picture)| picture.check(&store, *id));
+        assert_sound(&store);
     }
 }
 

@@ -6,14 +6,13 @@ use std::sync::Arc;
 use super::arrange::{Page, arrange};
 use super::order::Order;
 use super::output::Output;
-use super::slow::MayBeSlow;
+use super::slow::{self, Chosen};
 use super::{CompactOptions, CompactReport, prefix};
 use crate::bodies::{BodiesHead, BodyEntry, Coding, MAX_ENTRIES, Reference};
 use crate::chunk::ChunkKind;
 use crate::error::StoreError;
 use crate::media::Class;
 use crate::pack::{Place, read_chunk};
-use crate::recode::{self, Recoding};
 use crate::store::Store;
 use crate::{Digest, squeeze};
 
@@ -29,8 +28,8 @@ pub(super) struct FrameWriter<'a, 's> {
     site: u32,
     class: Class,
     report: &'a mut CompactReport,
-    /// Pictures that may become slow to read.
-    may_be_slow: &'a MayBeSlow,
+    /// Pictures of which was chosen how much is recoded.
+    chosen: &'a Chosen,
     /// Sources that were compacted before.
     frames_in: BTreeSet<u64>,
     /// The prefix of new frames, and where it lies in the pack that is being written.
@@ -64,7 +63,7 @@ impl<'a, 's> FrameWriter<'a, 's> {
         site: u32,
         class: Class,
         report: &'a mut CompactReport,
-        may_be_slow: &'a MayBeSlow,
+        chosen: &'a Chosen,
     ) -> Self {
         Self {
             store,
@@ -73,7 +72,7 @@ impl<'a, 's> FrameWriter<'a, 's> {
             site,
             class,
             report,
-            may_be_slow,
+            chosen,
             frames_in: BTreeSet::new(),
             prefix: Arc::default(),
             prefix_at: None,
@@ -297,12 +296,13 @@ impl<'a, 's> FrameWriter<'a, 's> {
     fn add(&mut self, stored: crate::read::Stored) -> Result<(), StoreError> {
         let (mut entry, mut bytes) = (stored.entry, stored.bytes);
         if entry.recoding == 0
-            && let Some((recoding, recoded)) = self.recode(&entry.digest, &bytes)
+            && let Some(recoded) = slow::recode(self.chosen, self.options, &entry.digest, &bytes)
         {
-            entry.recoding = recoding as u8;
-            entry.stored_bytes = recoded.len() as u64;
-            bytes = recoded;
             self.report.recoded += 1;
+            self.report.slow += u64::from(recoded.is_slow());
+            entry.recoding = recoded.recoding as u8;
+            entry.stored_bytes = recoded.bytes.len() as u64;
+            bytes = recoded.bytes;
         }
         if self.is_full(&entry.digest, bytes.len()) {
             self.flush()?;
@@ -310,32 +310,6 @@ impl<'a, 's> FrameWriter<'a, 's> {
         self.frame.raw.extend_from_slice(&bytes);
         self.frame.entries.push(entry);
         Ok(())
-    }
-
-    /// The body in a smaller form, if that is worth the time of those who will read it.
-    fn recode(&mut self, digest: &Digest, body: &[u8]) -> Option<(Recoding, Vec<u8>)> {
-        let recoding = Recoding::for_body(body)?;
-        if recoding == Recoding::Gzip {
-            // Its plain text is larger, and finds its like in the frame.
-            let recoded = recode::recode(body, recoding, self.options.recode_cap)?;
-            return Some((recoding, recoded));
-        }
-        if !self.options.recode_images {
-            return None;
-        }
-        let slow = recoding.is_slow(body);
-        if slow && let Some(known) = self.may_be_slow.get(digest)?.clone() {
-            self.report.slow += 1;
-            return Some(known);
-        }
-        let recoded = recode::recode(body, recoding, self.options.recode_cap)?;
-        if !recode::is_worth_it(body, &recoded) {
-            return None;
-        }
-        if slow {
-            self.report.slow += 1;
-        }
-        Some((recoding, recoded))
     }
 
     /// Whether the frame ends in front of this body. Versions of a page stay together, because

@@ -80,7 +80,7 @@ impl Default for CompactOptions {
             portion_versions: 1 << 16,
             recode_images: true,
             recode_cap: Duration::from_millis(100),
-            versions_per_slow: 110,
+            versions_per_slow: 140,
             everything: false,
         }
     }
@@ -214,11 +214,11 @@ impl Store {
         let mut damaged = self.gather(sources, order)?;
         let total = order.count()?;
         let mut done = 0;
-        let may_be_slow = slow::choose(self, order, options)?;
+        let chosen = slow::choose(self, order, options)?;
         for site in order.sites()? {
             for class in [Class::Html, Class::Text, Class::Other] {
                 let mut frames =
-                    FrameWriter::new(self, options, output, site, class, report, &may_be_slow);
+                    FrameWriter::new(self, options, output, site, class, report, &chosen);
                 damaged.extend(frames.write(order, &sources.packs)?);
             }
             done += self.rewrite_rows(order, site, options, output)?;

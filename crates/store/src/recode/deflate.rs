@@ -1,15 +1,17 @@
 //! Deflate streams as their plain text and the little that is needed to deflate it the same way.
 
+use std::time::Duration;
+
 use preflate_rs::{PreflateConfig, preflate_whole_deflate_stream, recreate_whole_deflate_stream};
 
-use super::MAX_PLAIN_BYTES;
+use super::{MAX_PLAIN_BYTES, Recoded, Recoding};
 use crate::wire::{Malformed, Reader, put_varint};
 
-/// A deflate stream taken apart.
+/// A deflate stream taken apart, as far as its blocks are complete.
 pub(super) struct Inflated {
     pub(super) plain: Vec<u8>,
     pub(super) corrections: Vec<u8>,
-    /// Length of the stream.
+    /// Length of the stream up to there, in whole bytes.
     pub(super) deflated_bytes: usize,
 }
 
@@ -35,7 +37,7 @@ pub(super) fn deflate(plain: &[u8], corrections: &[u8]) -> Result<Vec<u8>, Malfo
 
 /// Plain text first, so that two versions of a page begin alike; then corrections, what stood
 /// around the stream, and the lengths, which are read from the end.
-pub(super) fn recode_gzip(body: &[u8]) -> Option<Vec<u8>> {
+pub(super) fn recode_gzip(body: &[u8]) -> Option<Recoded> {
     let start = gzip_head_bytes(body)?;
     let inflated = inflate(&body[start..])?;
     let behind = &body[start + inflated.deflated_bytes..];
@@ -48,7 +50,12 @@ pub(super) fn recode_gzip(body: &[u8]) -> Option<Vec<u8>> {
     for part in [&inflated.corrections, &body[..start], behind, &tail, &[tail_bytes]] {
         out.extend_from_slice(part);
     }
-    Some(out)
+    Some(Recoded {
+        recoding: Recoding::Gzip,
+        bytes: out,
+        taken_bytes: body.len(),
+        expected: Duration::ZERO,
+    })
 }
 
 pub(super) fn restore_gzip(stored: &[u8]) -> Result<Vec<u8>, Malformed> {

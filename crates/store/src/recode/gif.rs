@@ -4,10 +4,11 @@
 //! when it cleared its table, which each does in its own way. Whoever did otherwise stays as it
 //! was.
 
-use crate::wire::{Malformed, Reader, put_bytes, put_varint};
+use std::time::Duration;
 
-use super::MAX_PLAIN_BYTES;
 use super::lzma::{self, Unit};
+use super::{MAX_PLAIN_BYTES, Recoded, Recoding, microseconds, per_kib};
+use crate::wire::{Malformed, Reader, put_bytes, put_varint};
 
 const MAX_CODES: usize = 4096;
 const MAX_IMAGES: usize = 4096;
@@ -16,12 +17,21 @@ const MAX_CLEARS: usize = 1 << 16;
 /// Most encoders write blocks of this length, the last one excepted.
 const USUAL_BLOCK_BYTES: u8 = 255;
 
-pub(super) fn recode(body: &[u8]) -> Option<Vec<u8>> {
+/// What a KiB takes to give back (docs/benchmarks.md).
+const US_PER_KIB: f64 = 80.0;
+
+pub(super) fn expected(bytes: usize) -> Duration {
+    microseconds(per_kib(bytes, US_PER_KIB))
+}
+
+/// All images, or the first ones if a limit is given.
+pub(super) fn recode(body: &[u8], limit: Option<Duration>) -> Option<Recoded> {
     let mut heads = Vec::new();
     let mut pixels = Vec::new();
     let mut from = 0;
-    let found = find_images(body)?;
-    if found.len() > MAX_IMAGES {
+    let mut found = find_images(body)?;
+    found.retain(|(_, end)| limit.is_none_or(|limit| expected(*end) <= limit));
+    if found.is_empty() || found.len() > MAX_IMAGES {
         return None;
     }
     for (start, end) in &found {
@@ -51,7 +61,12 @@ pub(super) fn recode(body: &[u8]) -> Option<Vec<u8>> {
     out.extend_from_slice(&heads);
     lzma::put(&mut out, &pixels, Unit::One)?;
     out.extend_from_slice(&body[from..]);
-    Some(out)
+    Some(Recoded {
+        recoding: Recoding::Gif,
+        bytes: out,
+        taken_bytes: from,
+        expected: expected(from),
+    })
 }
 
 /// How the pixels lie in the stored form.
@@ -475,7 +490,7 @@ mod tests {
 
         #[test]
         fn junk_never_panics(junk: Vec<u8>) {
-            let _ = recode(&junk);
+            let _ = recode(&junk, None);
             for form in [Form::PlainWays, Form::Ways, Form::Clears] {
                 let _ = restore(&junk, form);
             }
@@ -495,7 +510,24 @@ mod tests {
         let mut body = b"GIF89a\x5a\0\x64\0\0\0\0,\0\0\0\0\x5a\0\x64\0\0\x04".to_vec();
         body.extend(split_blocks(&pack(&image, 4), 254));
         body.extend_from_slice(b"; and some junk");
-        let stored = recode(&body).unwrap();
+        let stored = recode(&body, None).unwrap().bytes;
         assert_eq!(restore(&stored, Form::Clears), Ok(body));
+    }
+
+    #[test]
+    fn of_many_images_only_the_first_are_recoded_if_all_would_take_long() {
+        let image = Image { pixels: noise(7, 90_000, 8, 256), clears: vec![0], ..Image::default() };
+        let image = Image { may_end_cleared: true, has_end: true, ..image };
+        let mut body = b"GIF89a\x2c\x01\x2c\x01\0\0\0".to_vec();
+        for _ in 0..3 {
+            body.extend_from_slice(b",\0\0\0\0\x2c\x01\x2c\x01\0\x08");
+            body.extend(split_blocks(&pack(&image, 8), 255));
+        }
+        body.push(b';');
+        let limit = expected(body.len() / 2);
+        let front = recode(&body, Some(limit)).unwrap();
+        assert!(front.expected <= limit && front.taken_bytes < body.len() / 2);
+        assert_eq!(restore(&front.bytes, Form::Clears).as_deref(), Ok(&body[..]));
+        assert_eq!(recode(&body, Some(limit / 4)), None);
     }
 }

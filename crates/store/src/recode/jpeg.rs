@@ -2,14 +2,51 @@
 //! they repeat from picture to picture and Lepton would hide that.
 
 use std::io::Cursor;
+use std::time::Duration;
 
 use lepton_jpeg::{EnabledFeatures, SingleThreadPool, decode_lepton, encode_lepton};
 
+use super::{Recoded, Recoding, microseconds, per_kib};
 use crate::wire::{Malformed, Reader, put_varint};
 
 const MAX_SEGMENTS: usize = 1000;
+/// A shorter front of a scan is not worth the tables of the model.
+const MIN_FRONT_BYTES: usize = 4096;
+/// What giving a picture back takes: to begin, for a KiB of the scan, and for a block of 64
+/// values, which a picture of several scans goes through again and again (docs/benchmarks.md).
+const BEGIN_US: f64 = 120.0;
+const US_PER_KIB: f64 = 95.0;
+const US_PER_BLOCK: f64 = 0.35;
+const US_PER_BLOCK_OF_SCANS: f64 = 1.0;
 
-pub(super) fn recode(body: &[u8]) -> Option<Vec<u8>> {
+/// About how long giving it back takes, if it has the head of a picture.
+pub(super) fn expected(body: &[u8]) -> Option<Duration> {
+    Some(microseconds(Sketch::of(body)?.expected_us(body.len())))
+}
+
+/// All of it, or as much of its front as can be given back within the limit.
+pub(super) fn recode(body: &[u8], limit: Option<Duration>) -> Option<Recoded> {
+    let sketch = Sketch::of(body);
+    let cut = match limit {
+        None => body.len(),
+        Some(limit) => sketch.as_ref()?.cut(limit)?,
+    };
+    let front = recode_front(&body[..cut])?;
+    let expected = sketch.map_or(0.0, |sketch| sketch.expected_us(cut));
+    let (recoding, bytes) = match body.len() - cut {
+        0 => (Recoding::Jpeg, front),
+        behind => {
+            let mut out = Vec::with_capacity(front.len() + behind + 4);
+            put_varint(&mut out, behind as u64);
+            out.extend_from_slice(&front);
+            out.extend_from_slice(&body[cut..]);
+            (Recoding::JpegFront, out)
+        }
+    };
+    Some(Recoded { recoding, bytes, taken_bytes: cut, expected: microseconds(expected) })
+}
+
+fn recode_front(body: &[u8]) -> Option<Vec<u8>> {
     let segments = segments_apart(body)?;
     let mut picture = Vec::with_capacity(body.len());
     let mut apart = Vec::new();
@@ -32,6 +69,16 @@ pub(super) fn recode(body: &[u8]) -> Option<Vec<u8>> {
     out.extend_from_slice(&apart);
     out.extend_from_slice(lepton.get_ref());
     (out.len() < body.len()).then_some(out)
+}
+
+/// What [`recode`] made of a front, with what stood behind it.
+pub(super) fn restore_front(stored: &[u8]) -> Result<Vec<u8>, Malformed> {
+    let mut reader = Reader::new(stored);
+    let behind = reader.count(stored.len())?;
+    let front = reader.rest().len().checked_sub(behind).ok_or(Malformed("cut short"))?;
+    let mut body = restore(reader.take(front)?)?;
+    body.extend_from_slice(reader.rest());
+    Ok(body)
 }
 
 pub(super) fn restore(stored: &[u8]) -> Result<Vec<u8>, Malformed> {
@@ -59,6 +106,76 @@ pub(super) fn restore(stored: &[u8]) -> Result<Vec<u8>, Malformed> {
     }
     body.extend_from_slice(picture.rest());
     Ok(body)
+}
+
+/// What the head of a picture says about the work that it makes.
+struct Sketch {
+    /// Where the first scan begins, and how much follows.
+    scan_at: usize,
+    scan_bytes: usize,
+    blocks: usize,
+    /// Whether one scan holds the whole picture: then it can be cut anywhere.
+    is_one_scan: bool,
+}
+
+impl Sketch {
+    fn of(body: &[u8]) -> Option<Self> {
+        let mut at = 2;
+        let mut frame: Option<(u8, usize, usize)> = None;
+        while let [0xff, marker, high, low, ref rest @ ..] = *body.get(at..)? {
+            let end = at + 2 + usize::from(u16::from_be_bytes([high, low]));
+            match marker {
+                0xc0..=0xc2 => {
+                    let (blocks, components) = count_blocks(rest)?;
+                    frame = Some((marker, blocks, components));
+                }
+                0xda => {
+                    let (kind, blocks, components) = frame?;
+                    let in_scan = usize::from(*rest.first()?);
+                    let is_one_scan = kind != 0xc2 && in_scan == components;
+                    let scan_bytes = body.len().checked_sub(end)?;
+                    return Some(Self { scan_at: end, scan_bytes, blocks, is_one_scan });
+                }
+                _ => {}
+            }
+            at = end;
+        }
+        None
+    }
+
+    /// What the first `bytes` of the body take.
+    fn expected_us(&self, bytes: usize) -> f64 {
+        BEGIN_US + self.us_per_byte() * bytes.saturating_sub(self.scan_at) as f64
+    }
+
+    fn us_per_byte(&self) -> f64 {
+        let us_per_block = if self.is_one_scan { US_PER_BLOCK } else { US_PER_BLOCK_OF_SCANS };
+        per_kib(1, US_PER_KIB) + us_per_block * self.blocks as f64 / self.scan_bytes.max(1) as f64
+    }
+
+    /// How much of the body can be given back within the limit, if that is worth it.
+    fn cut(&self, limit: Duration) -> Option<usize> {
+        let scan_us = (limit.as_micros() as f64 - BEGIN_US).max(0.0);
+        let scan_bytes = (scan_us / self.us_per_byte()) as usize;
+        if scan_bytes >= self.scan_bytes {
+            return Some(self.scan_at + self.scan_bytes);
+        }
+        (self.is_one_scan && scan_bytes >= MIN_FRONT_BYTES).then_some(self.scan_at + scan_bytes)
+    }
+}
+
+/// Blocks and components of a picture, by its frame segment behind the length.
+fn count_blocks(frame: &[u8]) -> Option<(usize, usize)> {
+    let size = frame.get(1..5)?;
+    let height = usize::from(u16::from_be_bytes([size[0], size[1]]));
+    let width = usize::from(u16::from_be_bytes([size[2], size[3]]));
+    let components = usize::from(*frame.get(5)?);
+    let factors = frame.get(6..6 + 3 * components)?.chunks_exact(3);
+    let factors: Vec<(usize, usize)> =
+        factors.map(|part| (usize::from(part[1] >> 4), usize::from(part[1] & 15))).collect();
+    let (across, down) = factors.iter().fold((1, 1), |(a, d), (x, y)| (a.max(*x), d.max(*y)));
+    let units = width.div_ceil(8 * across) * height.div_ceil(8 * down);
+    Some((factors.iter().map(|(x, y)| x * y * units).sum(), components))
 }
 
 /// Where the APPn and COM segments in front of the picture lie.
@@ -125,22 +242,28 @@ mod tests {
 
     /// A grey picture of 256 by 256, its codes all of three bits, with a note and a profile.
     fn picture(note: &[u8]) -> Vec<u8> {
+        picture_of(32, note)
+    }
+
+    /// The same with so many blocks along each side.
+    fn picture_of(side: u32, note: &[u8]) -> Vec<u8> {
         let mut out = vec![0xff, 0xd8];
         segment(&mut out, 0xe1, b"Exif\0\0 some camera, some lens, some place");
         segment(&mut out, 0xfe, note);
         segment(&mut out, 0xdb, &[&[0][..], &[8; 64]].concat());
-        segment(&mut out, 0xc0, &[8, 1, 0, 1, 0, 1, 1, 0x11, 0]);
+        let [high, low] = (side as u16 * 8).to_be_bytes();
+        segment(&mut out, 0xc0, &[8, high, low, high, low, 1, 1, 0x11, 0]);
         let lengths = [0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
         segment(&mut out, 0xc4, &[&[0x00][..], &lengths, &[0, 1, 2, 3]].concat());
         segment(&mut out, 0xc4, &[&[0x10][..], &lengths, &[0x00, 0x01, 0x02, 0x11]].concat());
         segment(&mut out, 0xda, &[1, 1, 0, 0, 63, 0]);
         let mut scan = Scan::default();
-        for block in 0..32 * 32u32 {
+        for block in 0..side * side {
             // A step of one up or down, one wave, and the end of the block.
             scan.put(1, 3);
             scan.put(u32::from(block % 4 < 2), 1);
             scan.put(1, 3);
-            scan.put(block / 32 % 2, 1);
+            scan.put(block / side % 2, 1);
             scan.put(0, 3);
         }
         out.extend(scan.finish());
@@ -151,7 +274,7 @@ mod tests {
     #[test]
     fn a_picture_becomes_smaller_and_comes_back_with_all_its_segments() {
         let body = picture(b"a note that lepton would hide");
-        let stored = recode(&body).expect("a plain baseline picture can be recoded");
+        let stored = recode_front(&body).expect("a plain baseline picture can be recoded");
         assert!(stored.len() * 2 < body.len(), "{} of {}", stored.len(), body.len());
         let shown = |text: &[u8]| stored.windows(text.len()).any(|window| window == text);
         assert!(shown(b"a note that lepton would hide") && shown(b"some camera"));
@@ -162,16 +285,57 @@ mod tests {
     fn a_picture_cut_short_or_changed_comes_back_or_is_left_alone() {
         let body = picture(b"note");
         for damaged in [&body[..body.len() / 2], &body[..40], &body[..body.len() - 2]] {
-            if let Some(stored) = recode(damaged) {
+            if let Some(stored) = recode_front(damaged) {
                 // What does not come back is refused by the comparison in `super::recode`.
                 let _ = restore(&stored);
             }
             let kept = super::super::recode(
                 damaged,
-                super::super::Recoding::Jpeg,
-                std::time::Duration::from_secs(9),
+                Recoding::Jpeg,
+                super::super::Extent::Whole,
+                Duration::from_secs(9),
             );
-            assert!(kept.is_none_or(|stored| restore(&stored).as_deref() == Ok(damaged)));
+            assert!(kept.is_none_or(|kept| restore(&kept.bytes).as_deref() == Ok(damaged)));
+        }
+    }
+
+    #[test]
+    fn of_a_picture_that_takes_long_the_front_is_recoded() {
+        let body = picture_of(128, b"note");
+        let limit = Duration::from_millis(4);
+        assert!(expected(&body).unwrap() > limit);
+        let front = recode(&body, Some(limit)).expect("a baseline picture can be cut");
+        assert_eq!(front.recoding, Recoding::JpegFront);
+        assert!(front.expected <= limit && front.taken_bytes < body.len() * 2 / 3, "{front:?}");
+        assert!(front.bytes.len() < body.len() - body.len() / 10, "{}", front.bytes.len());
+        assert_eq!(restore_front(&front.bytes).as_deref(), Ok(&body[..]));
+        let whole = recode(&body, None).unwrap();
+        assert_eq!((whole.recoding, whole.taken_bytes), (Recoding::Jpeg, body.len()));
+        assert!(whole.expected > limit);
+    }
+
+    #[test]
+    fn a_picture_of_several_scans_takes_longer_and_is_not_cut() {
+        let mut body = picture_of(128, b"note");
+        let one_scan = expected(&body).unwrap();
+        let frame = body.windows(2).position(|window| window == [0xff, 0xc0]).unwrap();
+        body[frame + 1] = 0xc2;
+        assert!(expected(&body).unwrap() > 2 * one_scan);
+        assert!(recode(&body, Some(Duration::from_millis(4))).is_none());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+
+        #[test]
+        fn wherever_it_is_cut_it_comes_back(side in 60u32..130, limit_us in 500u64..20_000) {
+            let body = picture_of(side, b"note");
+            let limit = Duration::from_micros(limit_us);
+            if let Some(front) = recode(&body, Some(limit)) {
+                prop_assert!(front.expected <= limit);
+                let code = front.recoding as u8;
+                prop_assert_eq!(super::super::restore(&front.bytes, code), Ok(body));
+            }
         }
     }
 
@@ -179,7 +343,9 @@ mod tests {
         #[test]
         fn junk_is_refused_without_panic(junk: Vec<u8>) {
             let _ = segments_apart(&junk);
-            let _ = super::super::restore(&junk, super::super::Recoding::Jpeg as u8);
+            let _ = super::super::restore(&junk, Recoding::Jpeg as u8);
+            let _ = super::super::restore(&junk, Recoding::JpegFront as u8);
+            let _ = Sketch::of(&junk);
         }
     }
 }

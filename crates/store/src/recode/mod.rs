@@ -8,6 +8,7 @@ mod foreign;
 mod gif;
 mod jpeg;
 mod lzma;
+mod pixels;
 mod png;
 mod rows;
 
@@ -24,16 +25,9 @@ const MIN_BYTES: usize = 128;
 const MAX_BYTES: usize = 8 << 20;
 /// What may come out of a body, so that a bomb stays a body.
 const MAX_PLAIN_BYTES: usize = 32 << 20;
-/// A picture that will take longer to give back is slow. Bytes say how long, not the clock, so
-/// that an archive comes out the same on a busy machine.
-const QUICK: Duration = Duration::from_micros(4800);
-/// About what a kilobyte takes to give back (docs/benchmarks.md).
-const JPEG_US_PER_KB: u64 = 100;
-/// It takes twice this, but a GIF is recoded while collecting, when nothing can be chosen yet, and
-/// few are large: this lets those up to 120 KiB pass.
-const GIF_US_PER_KB: u64 = 40;
-/// A PNG takes its time by its rows, which are filtered and deflated again.
-const PNG_ROWS_US_PER_KB: u64 = 6;
+/// A picture that will take longer to give back is slow. What is done says how long, not the
+/// clock, so that an archive comes out the same on a busy machine.
+const QUICK: Duration = Duration::from_micros(3800);
 
 /// How a body was rewritten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +42,10 @@ pub(crate) enum Recoding {
     /// Only read: pixels by LZMA, the table cleared in one of three ways.
     GifWays = 6,
     Gif = 7,
+    /// The front of a JPEG, the rest as it was.
+    JpegFront = 8,
+    /// The front of a PNG, the rest as it was.
+    PngFront = 9,
 }
 
 impl Recoding {
@@ -60,34 +58,37 @@ impl Recoding {
             5 => Self::Png,
             6 => Self::GifWays,
             7 => Self::Gif,
+            8 => Self::JpegFront,
+            9 => Self::PngFront,
             _ => return None,
         })
     }
 
-    /// Whether giving it back will be slow for the one who reads it.
+    /// Whether giving it back as a whole will be slow for the one who reads it.
     pub(crate) fn is_slow(self, body: &[u8]) -> bool {
         self.expected(body).is_none_or(|time| time > QUICK)
     }
 
-    /// About how long giving it back takes; unknown for a PNG whose rows are interlaced.
+    /// About how long giving it back as a whole takes, as far as its head and length tell.
     pub(crate) fn expected(self, body: &[u8]) -> Option<Duration> {
-        let kb = |bytes: usize, us: u64| Duration::from_micros(bytes as u64 * us / 1024);
-        Some(match self {
-            Self::Jpeg => kb(body.len(), JPEG_US_PER_KB),
-            Self::Png | Self::PngRows => kb(rows::pixel_bytes(body)?, PNG_ROWS_US_PER_KB),
-            Self::Gif | Self::GifPixels | Self::GifWays => kb(body.len(), GIF_US_PER_KB),
-            Self::Gzip => Duration::ZERO,
-        })
+        match self {
+            Self::Jpeg | Self::JpegFront => jpeg::expected(body),
+            Self::Png | Self::PngRows | Self::PngFront => png::expected(body),
+            Self::Gif | Self::GifPixels | Self::GifWays => Some(gif::expected(body.len())),
+            Self::Gzip => Some(Duration::ZERO),
+        }
     }
 
-    /// About what it will save, to choose between bodies that are slow to give back.
+    /// About what recoding it as a whole will save, to choose between bodies that are slow to
+    /// give back. As much of most as can be given back quickly is recoded in any case.
     pub(crate) fn expected_saving(self, body: &[u8]) -> usize {
-        match self {
-            Self::Jpeg => body.len() / 5,
-            Self::Png | Self::PngRows => body.len() / 2,
+        let whole = match self {
+            Self::Jpeg | Self::JpegFront => body.len() / 6,
+            Self::Png | Self::PngRows | Self::PngFront => body.len() / 2,
             Self::Gif | Self::GifPixels | Self::GifWays => body.len() / 3,
             Self::Gzip => 0,
-        }
+        };
+        self.expected(body).map_or(whole, |time| beyond_quick(whole, time))
     }
 
     /// By the first bytes: the content type does not matter for exactness, and often lies.
@@ -105,31 +106,103 @@ impl Recoding {
     }
 }
 
-/// Whether a picture became so much smaller that its readers may wait for it.
-pub(crate) fn is_worth_it(body: &[u8], recoded: &[u8]) -> bool {
-    body.len().checked_sub(recoded.len()).is_some_and(|saved| saved >= body.len() / 32)
+/// What lies beyond the part that is quick to give back.
+fn beyond_quick(bytes: usize, time: Duration) -> usize {
+    let quick = QUICK.as_micros() as usize;
+    bytes.saturating_sub(bytes * quick / (time.as_micros() as usize).max(1))
+}
+
+/// So many microseconds for each KiB.
+fn per_kib(bytes: usize, us: f64) -> f64 {
+    bytes as f64 / 1024.0 * us
+}
+
+fn microseconds(us: f64) -> Duration {
+    Duration::from_micros(us as u64)
+}
+
+/// Whether a GIF of this length is recoded while collecting, when nothing can be chosen yet. It
+/// may be slow: few are, and these take the places of other pictures when compacting.
+pub(crate) fn is_gif_to_put(bytes: usize) -> bool {
+    gif::expected(bytes) <= 2 * QUICK
+}
+
+/// Whether a GIF that was recoded while collecting is slow to give back.
+pub(crate) fn is_slow_gif(code: u8, bytes: usize) -> bool {
+    code == Recoding::Gif as u8 && gif::expected(bytes) > QUICK
+}
+
+/// How much of a body is recoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// All of it, however long its readers wait.
+    Whole,
+    /// As much as can be given back quickly: all of it, its front, or nothing.
+    Quick,
+}
+
+impl Extent {
+    fn limit(self) -> Option<Duration> {
+        match self {
+            Self::Whole => None,
+            Self::Quick => Some(QUICK),
+        }
+    }
+}
+
+/// A body in a smaller form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Recoded {
+    pub(crate) recoding: Recoding,
+    pub(crate) bytes: Vec<u8>,
+    /// How much of the body is not as it was.
+    taken_bytes: usize,
+    /// About how long it takes to give back.
+    expected: Duration,
+}
+
+impl Recoded {
+    pub(crate) fn is_slow(&self) -> bool {
+        self.expected > QUICK
+    }
+
+    /// Whether a picture became so much smaller that its readers may wait for it.
+    pub(crate) fn is_worth_it(&self, body: &[u8]) -> bool {
+        let saved = body.len().checked_sub(self.bytes.len());
+        saved.is_some_and(|saved| saved >= self.taken_bytes / 32)
+    }
 }
 
 /// Rewrites a body, if it can be undone exactly and within `cap`.
-pub(crate) fn recode(body: &[u8], recoding: Recoding, cap: Duration) -> Option<Vec<u8>> {
+pub(crate) fn recode(
+    body: &[u8],
+    recoding: Recoding,
+    extent: Extent,
+    cap: Duration,
+) -> Option<Recoded> {
     let work = || {
-        let bytes = match recoding {
-            Recoding::Jpeg => jpeg::recode(body),
-            Recoding::Png => png::recode(body),
-            Recoding::Gif => gif::recode(body),
+        let recoded = match recoding {
+            Recoding::Jpeg => jpeg::recode(body, extent.limit()),
+            Recoding::Png => png::recode(body, extent.limit()),
+            Recoding::Gif => gif::recode(body, extent.limit()),
             Recoding::Gzip => deflate::recode_gzip(body),
-            Recoding::PngRows | Recoding::GifPixels | Recoding::GifWays => None,
+            Recoding::PngRows
+            | Recoding::GifPixels
+            | Recoding::GifWays
+            | Recoding::JpegFront
+            | Recoding::PngFront => None,
         }?;
+        let undo = || undo(&recoded.bytes, recoded.recoding);
         let begin = spent();
-        let undone = undo(&bytes, recoding)?;
+        let undone = undo()?;
         let mut undo_took = spent().saturating_sub(begin);
         if undo_took > cap / 2 {
             // What was slow once may have been disturbed: the second time is nearer to the truth.
             let begin = spent();
-            undo(&bytes, recoding)?;
+            undo()?;
             undo_took = undo_took.min(spent().saturating_sub(begin));
         }
-        (undone == body && undo_took <= cap).then_some(bytes)
+        (undone == body && undo_took <= cap).then_some(recoded)
     };
     guarded(work)
 }
@@ -165,6 +238,8 @@ fn undo(stored: &[u8], recoding: Recoding) -> Option<Vec<u8>> {
         Recoding::Png => png::restore(stored, png::Form::Pixels),
         Recoding::Gif => gif::restore(stored, gif::Form::Clears),
         Recoding::Gzip => deflate::restore_gzip(stored),
+        Recoding::JpegFront => jpeg::restore_front(stored),
+        Recoding::PngFront => png::restore(stored, png::Form::Front),
     }
     .ok()
 }

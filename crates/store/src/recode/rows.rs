@@ -16,9 +16,15 @@ pub(super) struct Shape {
 impl Shape {
     /// From the front of a PNG; none where rows are interlaced, or for what no PNG has.
     pub(super) fn of_png(front: &[u8]) -> Option<Self> {
-        let head = front.get(16..29)?;
+        let is_interlaced = *front.get(28)? != 0;
+        Self::of_picture(front).filter(|_| !is_interlaced)
+    }
+
+    /// The same as if nothing were interlaced.
+    fn of_picture(front: &[u8]) -> Option<Self> {
+        let head = front.get(16..26)?;
         let width = u32::from_be_bytes([head[0], head[1], head[2], head[3]]) as usize;
-        let (depth, colours, interlaced) = (usize::from(head[8]), head[9], head[12]);
+        let (depth, colours) = (usize::from(head[8]), head[9]);
         let channels = match colours {
             0 | 3 => 1,
             2 => 3,
@@ -28,7 +34,7 @@ impl Shape {
         };
         let row_bytes = width.checked_mul(channels * depth)?.div_ceil(8);
         let shape = Self { pixel_bytes: (channels * depth).div_ceil(8), row_bytes };
-        (interlaced == 0 && shape.is_possible()).then_some(shape)
+        shape.is_possible().then_some(shape)
     }
 
     pub(super) fn is_possible(self) -> bool {
@@ -53,11 +59,11 @@ impl Shape {
     }
 }
 
-/// How much the rows of a PNG come to, as its head says; none for an interlaced one.
+/// How much the rows of a PNG come to, as its head says; about as much if it is interlaced.
 pub(super) fn pixel_bytes(body: &[u8]) -> Option<usize> {
     let height = body.get(20..24)?;
     let height = u32::from_be_bytes([height[0], height[1], height[2], height[3]]) as usize;
-    Shape::of_png(body)?.row_bytes.checked_mul(height)
+    Shape::of_picture(body)?.row_bytes.checked_mul(height)
 }
 
 /// All pixels, then the filter of each row.
