@@ -128,9 +128,13 @@ pub(crate) fn from_backend(source: BackendError) -> StoreError {
 
 impl From<rusqlite::Error> for StoreError {
     fn from(source: rusqlite::Error) -> Self {
-        match source.sqlite_error_code() {
-            Some(rusqlite::ErrorCode::DiskFull) => Self::NoRoom { path: "the index".into() },
-            _ => Self::Index { source },
+        let is_full = source.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull);
+        // The shared memory that readers and writers of a WAL use is a file as well.
+        let has_no_memory_file =
+            source.sqlite_extended_error_code() == Some(rusqlite::ffi::SQLITE_IOERR_SHMSIZE);
+        match is_full || has_no_memory_file {
+            true => Self::NoRoom { path: "the index".into() },
+            false => Self::Index { source },
         }
     }
 }
