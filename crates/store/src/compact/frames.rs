@@ -334,7 +334,7 @@ impl<'a, 's> FrameWriter<'a, 's> {
             }
             // A page of very many versions must end somewhere.
             Class::Html | Class::Text => {
-                filled + bytes > target * 2 + target / 4 || reading_bytes >= 2 * limit_bytes
+                filled + bytes > target * 2 + target / 4 || reading_bytes >= 4 * limit_bytes
             }
         }
     }

@@ -52,7 +52,7 @@ pub struct CompactOptions {
     pub frame_bytes: usize,
     /// Raw bytes of a frame of HTML times its bodies: what is decoded when each of them is read. Many
     /// small pages make a smaller frame than few large ones, for which its end costs as much
-    /// and saves less. Versions of one page may be twice that together.
+    /// and saves less. Versions of one page may be four times that together.
     pub frame_reading_bytes: u64,
     /// The most that the frames of a site share. It is decoded for every page that is read, and
     /// takes almost as long as the frame itself.
