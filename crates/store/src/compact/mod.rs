@@ -80,7 +80,7 @@ impl Default for CompactOptions {
             portion_versions: 1 << 16,
             recode_images: true,
             recode_cap: Duration::from_millis(100),
-            versions_per_slow: 140,
+            versions_per_slow: 150,
             everything: false,
         }
     }

@@ -14,10 +14,10 @@ const MAX_SEGMENTS: usize = 1000;
 const MIN_FRONT_BYTES: usize = 4096;
 /// What giving a picture back takes: to begin, for a KiB of the scan, and for a block of 64
 /// values, which a picture of several scans goes through again and again (docs/benchmarks.md).
-const BEGIN_US: f64 = 120.0;
-const US_PER_KIB: f64 = 95.0;
-const US_PER_BLOCK: f64 = 0.35;
-const US_PER_BLOCK_OF_SCANS: f64 = 1.0;
+const BEGIN_US: f64 = 135.0;
+const US_PER_KIB: f64 = 107.0;
+const US_PER_BLOCK: f64 = 0.39;
+const US_PER_BLOCK_OF_SCANS: f64 = 1.1;
 
 /// About how long giving it back takes, if it has the head of a picture.
 pub(super) fn expected(body: &[u8]) -> Option<Duration> {
