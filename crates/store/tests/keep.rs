@@ -4,10 +4,13 @@
 
 mod common;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use common::{Kept, assert_sound, html, open, options};
-use nenrin_store::{LocalFolder, MemoryBackend, Store, StoreError, StoreOptions, VersionId};
+use nenrin_store::{
+    CompactOptions, LocalFolder, MemoryBackend, Store, StoreError, StoreOptions, VersionId,
+};
 use proptest::prelude::*;
 
 #[test]
@@ -207,4 +210,63 @@ fn an_index_of_another_format_is_rebuilt_by_a_writer_and_left_alone_by_a_reader(
     assert_eq!(std::fs::read(&path).unwrap(), before);
     drop(Store::open(backend.clone(), options(false)).unwrap());
     page.check(&Store::open(backend, options(true)).unwrap(), id);
+}
+
+const PAGES: u64 = 40;
+const VISITS: u64 = 6;
+
+fn opened(folder: &Path) -> Store {
+    // A file system makes a sync take its time, and small packs end while others wait for it.
+    let packs = LocalFolder::open(folder.join("packs")).unwrap();
+    let options = StoreOptions { index_path: Some(folder.join("index")), ..options() };
+    Store::open(Arc::new(packs), options).unwrap()
+}
+
+/// Puts pages of its own, and makes them durable after each visit.
+fn collect(store: &Store, from: u64) -> Vec<(Kept, VersionId)> {
+    let mut kept = Vec::new();
+    let mut last = vec![None; PAGES as usize];
+    for visit in 0..VISITS {
+        for page in from..from + PAGES {
+            let version = Kept::page(page, visit, html(page, visit));
+            let previous = &mut last[(page - from) as usize];
+            let id = version.put(store, *previous).unwrap().id;
+            *previous = Some(id);
+            kept.push((version, id));
+        }
+        store.sync().unwrap();
+    }
+    kept
+}
+
+#[test]
+fn whoever_puts_while_another_waits_for_the_disk_loses_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = opened(folder.path());
+    let kept: Vec<(Kept, VersionId)> = std::thread::scope(|scope| {
+        let store = &store;
+        let collecting: Vec<_> =
+            (0..4).map(|n| scope.spawn(move || collect(store, n * PAGES))).collect();
+        let compacting = scope.spawn(move || {
+            for _ in 0..3 {
+                store.compact(&CompactOptions::default(), &mut |_, _| {}).unwrap();
+            }
+        });
+        compacting.join().unwrap();
+        collecting.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    });
+    kept.iter().for_each(|(version, id)| version.check(&store, *id));
+    assert_sound(&store);
+    let counted = store.stats().unwrap();
+    // Nothing was put since the last sync, so what a crash leaves is all of it.
+    drop(store);
+    let store = opened(folder.path());
+    kept.iter().for_each(|(version, id)| version.check(&store, *id));
+    store.rebuild_index().unwrap();
+    kept.iter().for_each(|(version, id)| version.check(&store, *id));
+    assert_sound(&store);
+    let found = store.stats().unwrap();
+    assert_eq!(found.versions, 4 * PAGES * VISITS);
+    assert_eq!(found.html_bytes, counted.html_bytes, "what sites take was counted as it lies");
+    assert_eq!(found.unique_bytes, counted.unique_bytes);
 }
