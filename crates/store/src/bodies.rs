@@ -1,6 +1,7 @@
 //! A bodies chunk: one or many bodies, compressed together, with a directory in front.
 
 use crate::Digest;
+use crate::digest::{BODY_KEY_BYTES, BodyKey};
 use crate::media::Class;
 use crate::wire::{Malformed, Reader, put_varint};
 
@@ -8,6 +9,8 @@ use crate::wire::{Malformed, Reader, put_varint};
 pub const MAX_BODY_BYTES: u64 = 1 << 30;
 /// Bodies in one chunk.
 pub(crate) const MAX_ENTRIES: usize = 1 << 16;
+/// In the byte of the coding: the directory has keys, not whole digests as before format 5.
+const SHORT_KEYS: u8 = 0x80;
 
 /// What stands in front of the compressed bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,7 +27,7 @@ pub(crate) struct BodiesHead {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BodyEntry {
-    pub(crate) digest: Digest,
+    pub(crate) key: BodyKey,
     /// Length of the body as received.
     pub(crate) body_bytes: u64,
     /// How the body was rewritten before compressing; 0 is not at all.
@@ -46,7 +49,7 @@ pub(crate) enum Coding {
 pub(crate) enum Reference {
     Nothing,
     /// Another body, wherever it lies now.
-    Body(Digest),
+    Body(BodyKey),
     /// Another chunk of the same pack, of kind prefix or bodies: its raw bytes.
     Chunk(u64),
 }
@@ -70,18 +73,18 @@ impl BodiesHead {
 
     /// No head is longer when it is encoded.
     pub(crate) fn max_bytes(&self) -> usize {
-        48 * self.entries.len() + 48
+        32 * self.entries.len() + 48
     }
 
     /// Everything but the data, which follows.
     pub(crate) fn put(&self, out: &mut Vec<u8>) {
         put_varint(out, u64::from(self.group));
-        out.extend_from_slice(&[self.class as u8, self.coding as u8, self.depth]);
+        out.extend_from_slice(&[self.class as u8, self.coding as u8 | SHORT_KEYS, self.depth]);
         match &self.reference {
             Reference::Nothing => out.push(0),
-            Reference::Body(digest) => {
+            Reference::Body(key) => {
                 out.push(1);
-                out.extend_from_slice(&digest.0);
+                out.extend_from_slice(&key.0);
             }
             Reference::Chunk(offset) => {
                 out.push(2);
@@ -90,7 +93,7 @@ impl BodiesHead {
         }
         put_varint(out, self.entries.len() as u64);
         for entry in &self.entries {
-            out.extend_from_slice(&entry.digest.0);
+            out.extend_from_slice(&entry.key.0);
             put_varint(out, entry.body_bytes);
             out.push(entry.recoding);
             if entry.recoding != 0 {
@@ -105,7 +108,13 @@ impl BodiesHead {
         let mut reader = Reader::new(payload);
         let group = u32::try_from(reader.varint()?).map_err(|_| Malformed("group too large"))?;
         let class = Class::from_byte(reader.byte()?).ok_or(Malformed("unknown class"))?;
-        let coding = match reader.byte()? {
+        let coding = reader.byte()?;
+        let has_short_keys = coding & SHORT_KEYS != 0;
+        let read_key = |reader: &mut Reader<'_>| match has_short_keys {
+            true => reader.array().map(BodyKey),
+            false => reader.array().map(|digest| Digest(digest).key()),
+        };
+        let coding = match coding & !SHORT_KEYS {
             0 => Coding::Plain,
             1 => Coding::Zstd,
             2 => Coding::Deflate,
@@ -114,29 +123,29 @@ impl BodiesHead {
         let depth = reader.byte()?;
         let reference = match reader.byte()? {
             0 => Reference::Nothing,
-            1 => Reference::Body(Digest(reader.array()?)),
+            1 => Reference::Body(read_key(&mut reader)?),
             2 => Reference::Chunk(reader.varint()?),
             _ => return Err(Malformed("unknown reference")),
         };
         let count = reader.count(MAX_ENTRIES)?;
-        let mut entries = Vec::with_capacity(count.min(payload.len() / 34 + 1));
+        let mut entries = Vec::with_capacity(count.min(payload.len() / (BODY_KEY_BYTES + 2) + 1));
         let mut raw_bytes = 0u64;
         for _ in 0..count {
-            let digest = Digest(reader.array()?);
+            let key = read_key(&mut reader)?;
             let body_bytes = bounded(reader.varint()?)?;
             let recoding = reader.byte()?;
             let stored_bytes = if recoding == 0 { body_bytes } else { bounded(reader.varint()?)? };
             raw_bytes = bounded(raw_bytes + stored_bytes)?;
-            entries.push(BodyEntry { digest, body_bytes, recoding, stored_bytes });
+            entries.push(BodyEntry { key, body_bytes, recoding, stored_bytes });
         }
         Ok((Self { group, class, coding, reference, depth, entries }, reader.rest()))
     }
 
     /// Where in the raw bytes this body lies.
-    pub(crate) fn find(&self, digest: &Digest) -> Option<(u64, &BodyEntry)> {
+    pub(crate) fn find(&self, key: BodyKey) -> Option<(u64, &BodyEntry)> {
         let mut start = 0;
         for entry in &self.entries {
-            if entry.digest == *digest {
+            if entry.key == key {
                 return Some((start, entry));
             }
             start += entry.stored_bytes;
@@ -163,14 +172,14 @@ mod tests {
             data: Vec<u8>, reference in 0..3,
         ) {
             let entries = lengths.into_iter().map(|(length, recoding)| BodyEntry {
-                digest: Digest::of(&length.to_le_bytes()),
+                key: Digest::of(&length.to_le_bytes()).key(),
                 body_bytes: length,
                 recoding,
                 stored_bytes: if recoding == 0 { length } else { length / 2 },
             }).collect();
             let reference = match reference {
                 0 => Reference::Nothing,
-                1 => Reference::Body(Digest::of(b"x")),
+                1 => Reference::Body(Digest::of(b"x").key()),
                 _ => Reference::Chunk(77),
             };
             let head = BodiesHead {

@@ -3,14 +3,16 @@
 
 use std::collections::BTreeMap;
 
-use crate::Digest;
 use crate::backend::ContentBackend;
 use crate::bodies::BodiesHead;
 use crate::chunk::{CHUNK_HEAD_BYTES, ChunkHead, ChunkKind};
+use crate::digest::BodyKey;
 use crate::error::{BackendError, StoreError, from_backend};
 use crate::forget;
 use crate::index::{Index, PackRecord};
-use crate::pack::{Found, PackEnd, PackHead, Place, damaged, pack_name, pack_number, walk};
+use crate::pack::{
+    Found, PackEnd, PackHead, Place, damaged, is_of_present_format, pack_name, pack_number, walk,
+};
 use crate::put::{OpenPack, bodies_share, rows_shares};
 use crate::rows::{self, Row};
 use crate::store::Writer;
@@ -178,8 +180,8 @@ impl Survey {
                 }
                 Content::Bodies(_, head, _) => {
                     for entry in head.entries {
-                        let places = index.candidates(&entry.digest)?;
-                        all = all && places.iter().any(|p| holds(backend, *p, &entry.digest));
+                        let places = index.candidates(entry.key)?;
+                        all = all && places.iter().any(|p| holds(backend, *p, entry.key));
                     }
                 }
                 Content::Forgotten(_) => {}
@@ -241,7 +243,10 @@ impl Survey {
         // A pack that lost bytes is left alone, so that nothing is written where the index
         // expects something else.
         let whole = self.record.is_none_or(|record| record.bytes <= length);
-        let may_grow = whole && self.end.is_none() && backend.can_grow();
+        let may_grow = whole
+            && self.end.is_none()
+            && backend.can_grow()
+            && is_of_present_format(backend, self.number)?;
         Ok(may_grow.then_some(OpenPack { number: self.number, length, durable_bytes: length }))
     }
 
@@ -267,7 +272,7 @@ impl Survey {
         index: &mut Index,
         length: u64,
     ) -> Result<(), StoreError> {
-        let holds = |place: Place, digest: &Digest| holds(backend, place, digest);
+        let holds = |place: Place, key: BodyKey| holds(backend, place, key);
         let generation = match (&self.head, self.record) {
             (Some(head), _) => head.generation,
             (None, Some(record)) => record.generation,
@@ -281,7 +286,7 @@ impl Survey {
             self.contents(backend, length, &mut |content| match content {
                 Content::Bodies(place, head, written) => {
                     for entry in &head.entries {
-                        change.put_body(&entry.digest, place, &holds)?;
+                        change.put_body(entry.key, place, &holds)?;
                     }
                     change.add_share(self.number, head.group, &bodies_share(&head, written))
                 }
@@ -313,14 +318,14 @@ enum Content {
 }
 
 /// Whether a sound bodies chunk with this digest lies there.
-fn holds(backend: &dyn ContentBackend, place: Place, digest: &Digest) -> bool {
+fn holds(backend: &dyn ContentBackend, place: Place, key: BodyKey) -> bool {
     let name = pack_name(place.pack);
     let look = || -> Result<bool, BackendError> {
         let head = backend.read(&name, place.offset, CHUNK_HEAD_BYTES)?;
         let Ok(head) = ChunkHead::parse(&head) else { return Ok(false) };
         let start = place.offset + CHUNK_HEAD_BYTES as u64;
         let payload = backend.read(&name, start, head.payload_bytes)?;
-        Ok(BodiesHead::parse(&payload).is_ok_and(|(head, _)| head.find(digest).is_some()))
+        Ok(BodiesHead::parse(&payload).is_ok_and(|(head, _)| head.find(key).is_some()))
     };
     look().unwrap_or(false)
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
-use crate::Digest;
+use crate::digest::BodyKey;
 use crate::error::StoreError;
 use crate::pack::{Place, damaged};
 use crate::places::{self, Places};
@@ -67,8 +67,8 @@ impl Share {
     }
 }
 
-/// Whether the body with this digest lies at this place.
-pub(crate) type Holds<'a> = &'a dyn Fn(Place, &Digest) -> bool;
+/// Whether the body with this key lies at this place.
+pub(crate) type Holds<'a> = &'a dyn Fn(Place, BodyKey) -> bool;
 
 impl Index {
     /// Opens the index file, or one in memory. An unusable file gives way to an empty index.
@@ -126,12 +126,12 @@ impl Index {
         *self = Self { changes, ..other };
     }
 
-    /// Where bodies whose digest begins like this one may lie.
-    pub(crate) fn candidates(&self, digest: &Digest) -> Result<Vec<Place>, StoreError> {
+    /// Where bodies whose key begins like this one may lie.
+    pub(crate) fn candidates(&self, key: BodyKey) -> Result<Vec<Place>, StoreError> {
         let mut found = Vec::new();
         let mut statement =
             self.connection.prepare_cached("SELECT place FROM bodies WHERE slot = ?1")?;
-        for slot in digest.key().. {
+        for slot in key.slot().. {
             let place: Option<i64> = statement.query_row([slot], |row| row.get(0)).optional()?;
             let Some(place) = place else { break };
             found.push(Place::from_number(place));
@@ -291,11 +291,11 @@ impl Change<'_> {
     /// Notes where a body lies; a body that is known already lies here from now on.
     pub(crate) fn put_body(
         &self,
-        digest: &Digest,
+        key: BodyKey,
         place: Place,
         holds: Holds<'_>,
     ) -> Result<(), StoreError> {
-        let mut slot = digest.key();
+        let mut slot = key.slot();
         let is_free = self
             .transaction
             .prepare_cached("INSERT OR IGNORE INTO bodies(slot, place) VALUES(?1, ?2)")?
@@ -309,7 +309,7 @@ impl Change<'_> {
         loop {
             let known: Option<i64> = find.query_row([slot], |row| row.get(0)).optional()?;
             match known.map(Place::from_number) {
-                Some(known) if known != place && !holds(known, digest) => slot += 1,
+                Some(known) if known != place && !holds(known, key) => slot += 1,
                 _ => break,
             }
         }
@@ -321,13 +321,13 @@ impl Change<'_> {
 
     /// Forgets a body that lies at `place` no more. A slot with a neighbour stays, empty, because
     /// the neighbour is found through it.
-    pub(crate) fn drop_body(&self, digest: &Digest, place: Place) -> Result<(), StoreError> {
+    pub(crate) fn drop_body(&self, key: BodyKey, place: Place) -> Result<(), StoreError> {
         self.transaction
             .prepare_cached(
                 "DELETE FROM bodies WHERE slot = ?1 AND place = ?2
                  AND NOT EXISTS (SELECT 1 FROM bodies WHERE slot = ?1 + 1)",
             )?
-            .execute(params![digest.key(), place.to_number()])?;
+            .execute(params![key.slot(), place.to_number()])?;
         Ok(())
     }
 

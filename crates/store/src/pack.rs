@@ -7,7 +7,7 @@ use crate::error::{BackendError, StoreError, from_backend};
 use crate::wire::{Malformed, Reader, put_varint};
 
 /// The newest format that this program writes and reads.
-pub(crate) const FORMAT: u16 = 4;
+pub(crate) const FORMAT: u16 = 5;
 const NAME_HEAD: &str = "pack-";
 /// How many bytes are looked at together when a chunk is searched behind damage.
 const SEARCH_WINDOW_BYTES: usize = 1 << 20;
@@ -141,6 +141,19 @@ pub(crate) fn read_chunk(
         return Err(damaged("chunk", place, Malformed("its checksum does not fit")));
     }
     Ok((head.kind, payload))
+}
+
+/// Whether the pack says that it has this program's format. What is written into one of an earlier
+/// format would be taken for damage by a program that knows only that.
+pub(crate) fn is_of_present_format(
+    backend: &dyn ContentBackend,
+    number: u64,
+) -> Result<bool, StoreError> {
+    match read_chunk(backend, Place { pack: number, offset: 0 }, &[ChunkKind::PackHead]) {
+        Ok((_, payload)) => Ok(payload.starts_with(&FORMAT.to_le_bytes())),
+        Err(StoreError::Damaged { .. }) => Ok(false),
+        Err(other) => Err(other),
+    }
 }
 
 /// What a walk over a pack finds, in order.

@@ -6,6 +6,7 @@ use std::sync::{Arc, PoisonError};
 
 use crate::bodies::{BodiesHead, BodyEntry, Coding, MAX_BODY_BYTES, Reference};
 use crate::chunk::{CHUNK_HEAD_BYTES, ChunkKind, seal_chunk, seal_in_place};
+use crate::digest::BodyKey;
 use crate::error::{BackendError, StoreError, from_backend};
 use crate::heads::MAX_HEAD_BYTES;
 use crate::index::{PackRecord, Share};
@@ -58,27 +59,28 @@ impl Store {
         debug_assert_eq!(digest, Digest::of(version.body), "the digest is the body's identity");
         check_limits(version)?;
         let looked_at = self.index().changes();
-        let was_known = self.is_known(&digest)?;
+        let key = digest.key();
+        let was_known = self.is_known(key)?;
         let squeezed = match was_known {
             true => None,
-            false => Some(self.squeeze(version, digest, packing)?),
+            false => Some(self.squeeze(version, key, packing)?),
         };
         let mut writer = self.writer();
         writer.check()?;
         // What was known may have been compacted away since, and what was not may have come.
         let is_as_it_was = self.index().changes() == looked_at;
         let known = match is_as_it_was {
-            true => was_known || self.is_pending(&digest),
-            false => self.is_known(&digest)?,
+            true => was_known || self.is_pending(key),
+            false => self.is_known(key)?,
         };
         let body_bytes = match (known, squeezed) {
-            (true, _) => writer.build_upon(&digest).map(|()| 0)?,
+            (true, _) => writer.build_upon(key).map(|()| 0)?,
             (false, Some(squeezed)) if self.is_base_there(&squeezed)? => {
-                self.put_body(&mut writer, digest, squeezed)?
+                self.put_body(&mut writer, key, squeezed)?
             }
             (false, _) => {
-                let alone = self.squeeze_against(version, digest, version.body.into(), None);
-                self.put_body(&mut writer, digest, alone)?
+                let alone = self.squeeze_against(version, key, version.body.into(), None);
+                self.put_body(&mut writer, key, alone)?
             }
         };
         let id = writer.next_version;
@@ -154,18 +156,18 @@ impl Store {
         }
     }
 
-    fn is_known(&self, digest: &Digest) -> Result<bool, StoreError> {
-        Ok(self.options.steps.file && self.find_body(digest)?.is_some())
+    fn is_known(&self, key: BodyKey) -> Result<bool, StoreError> {
+        Ok(self.options.steps.file && self.find_body(key)?.is_some())
     }
 
-    fn is_pending(&self, digest: &Digest) -> bool {
+    fn is_pending(&self, key: BodyKey) -> bool {
         let pending = self.pending.read().unwrap_or_else(PoisonError::into_inner);
-        self.options.steps.file && pending.bodies.contains_key(digest)
+        self.options.steps.file && pending.bodies.contains_key(&key)
     }
 
     fn is_base_there(&self, squeezed: &Squeezed) -> Result<bool, StoreError> {
         match &squeezed.head.reference {
-            Reference::Body(base) => Ok(self.find_body(base)?.is_some()),
+            Reference::Body(base) => Ok(self.find_body(*base)?.is_some()),
             _ => Ok(true),
         }
     }
@@ -174,32 +176,32 @@ impl Store {
     fn squeeze(
         &self,
         version: &NewVersion<'_>,
-        digest: Digest,
+        key: BodyKey,
         packing: Packing<'_>,
     ) -> Result<Squeezed, StoreError> {
         let class = Class::judge(version.response_head, version.body);
         let body = self.prepare(version.body, class);
-        let base = self.choose_base(version, class, &body.bytes, digest)?;
+        let base = self.choose_base(version, class, &body.bytes, key)?;
         if self.options.keeps_packed
             && base.is_none()
             && body.recoding.is_none()
-            && let Some(packed) = self.as_it_comes(version, class, digest, packing)
+            && let Some(packed) = self.as_it_comes(version, class, key, packing)
         {
             return Ok(packed);
         }
-        Ok(self.squeeze_against(version, digest, body, base))
+        Ok(self.squeeze_against(version, key, body, base))
     }
 
     fn squeeze_against(
         &self,
         version: &NewVersion<'_>,
-        digest: Digest,
+        key: BodyKey,
         Prepared { bytes: body, recoding }: Prepared<'_>,
         base: Option<Base>,
     ) -> Squeezed {
         let class = Class::judge(version.response_head, version.body);
         let (reference, depth, base) = match base {
-            Some(base) => (Reference::Body(base.digest), base.depth + 1, base.bytes),
+            Some(base) => (Reference::Body(base.key), base.depth + 1, base.bytes),
             None => (Reference::Nothing, 0, Vec::new()),
         };
         let level = match version.previous {
@@ -212,7 +214,7 @@ impl Store {
             false => (Coding::Plain, &body[..], Reference::Nothing, 0),
         };
         let entries = vec![BodyEntry {
-            digest,
+            key,
             body_bytes: version.body.len() as u64,
             recoding: recoding.map_or(0, |recoding| recoding as u8),
             stored_bytes: body.len() as u64,
@@ -226,7 +228,7 @@ impl Store {
         &self,
         version: &NewVersion<'_>,
         class: Class,
-        digest: Digest,
+        key: BodyKey,
         packing: Packing<'_>,
     ) -> Option<Squeezed> {
         let body_bytes = version.body.len();
@@ -243,8 +245,7 @@ impl Store {
             _ => version.body,
         };
         let stored_bytes = body_bytes as u64;
-        let entries =
-            vec![BodyEntry { digest, body_bytes: stored_bytes, recoding: 0, stored_bytes }];
+        let entries = vec![BodyEntry { key, body_bytes: stored_bytes, recoding: 0, stored_bytes }];
         let (reference, depth) = (Reference::Nothing, 0);
         let head = BodiesHead { group: version.group, class, coding, reference, depth, entries };
         Some(Squeezed::new(self.spare.take(), head, &[&around, data]))
@@ -254,18 +255,18 @@ impl Store {
     fn put_body(
         &self,
         writer: &mut Writer,
-        digest: Digest,
+        key: BodyKey,
         Squeezed { head, mut chunk }: Squeezed,
     ) -> Result<u64, StoreError> {
         if let Reference::Body(base) = &head.reference {
-            writer.build_upon(base)?;
+            writer.build_upon(*base)?;
         }
         let place = self.append_chunk(writer, ChunkKind::Bodies, &mut chunk)?;
         self.spare.give_back(chunk);
         let written = writer.open.as_ref().map_or(0, |open| open.length - place.offset);
         writer.shares.entry(head.group).or_default().add(&bodies_share(&head, written));
         let mut pending = self.pending.write().unwrap_or_else(PoisonError::into_inner);
-        pending.bodies.insert(digest, place);
+        pending.bodies.insert(key, place);
         Ok(written)
     }
 
@@ -294,7 +295,7 @@ impl Store {
         version: &NewVersion<'_>,
         class: Class,
         body: &[u8],
-        digest: Digest,
+        key: BodyKey,
     ) -> Result<Option<Base>, StoreError> {
         let steps = self.options.steps;
         if class == Class::Other || !(MIN_DELTA_BYTES..=MAX_DELTA_BYTES).contains(&body.len()) {
@@ -305,7 +306,7 @@ impl Store {
             && let Some(previous) = version.previous
             && let Some(row) = readable(self.row(previous))?
         {
-            base = self.base(row.digest)?;
+            base = self.base(row.digest.key())?;
         }
         if steps.block_in_space {
             let sketch = similar::sketch(body);
@@ -313,7 +314,7 @@ impl Store {
                 let mut similar = self.similar.lock().unwrap_or_else(PoisonError::into_inner);
                 let wanted = base.is_none();
                 let found = wanted.then(|| similar.find(version.group, &sketch)).flatten();
-                similar.remember(version.group, &sketch, digest);
+                similar.remember(version.group, &sketch, key);
                 found
             };
             if let Some(found) = found {
@@ -324,11 +325,11 @@ impl Store {
     }
 
     /// A stored body as a reference, if it can be one without making the chain too long.
-    fn base(&self, digest: Digest) -> Result<Option<Base>, StoreError> {
-        let Some(stored) = readable(self.stored(&digest))? else { return Ok(None) };
+    fn base(&self, key: BodyKey) -> Result<Option<Base>, StoreError> {
+        let Some(stored) = readable(self.stored(key))? else { return Ok(None) };
         let usable = stored.depth < self.options.max_chain && stored.class != Class::Other;
         let (depth, bytes) = (stored.depth, stored.bytes);
-        Ok((usable && bytes.len() <= MAX_DELTA_BYTES).then_some(Base { digest, depth, bytes }))
+        Ok((usable && bytes.len() <= MAX_DELTA_BYTES).then_some(Base { key, depth, bytes }))
     }
 
     /// Appends a chunk to the open pack, beginning one if there is none.
@@ -438,16 +439,15 @@ impl Store {
         Ok(place)
     }
 
-    /// Tells the index what has just become durable, then forgets it as pending.
-    /// Enters in the index what is durable of the open pack.
+    /// Tells the index what has become durable of the open pack, then forgets it as pending.
     fn note_synced(&self, writer: &mut Writer, record: &PackRecord) -> Result<(), StoreError> {
         let is_durable = |place: &Place| place.offset < record.bytes;
         let mut pending = self.pending.write().unwrap_or_else(PoisonError::into_inner);
         let durable = writer.written.partition_point(|(_, place)| is_durable(place));
         self.index().change(|change| {
-            for (digest, place) in pending.bodies.iter().filter(|(_, place)| is_durable(place)) {
-                change.put_body(digest, *place, &|place, digest| {
-                    self.directory(place).is_ok_and(|head| head.find(digest).is_some())
+            for (key, place) in pending.bodies.iter().filter(|(_, place)| is_durable(place)) {
+                change.put_body(*key, *place, &|place, key| {
+                    self.directory(place).is_ok_and(|head| head.find(key).is_some())
                 })?;
             }
             for (id, place) in &writer.written[..durable] {
@@ -504,7 +504,7 @@ impl<'b> From<&'b [u8]> for Prepared<'b> {
 
 /// A body to compress against.
 struct Base {
-    digest: Digest,
+    key: BodyKey,
     depth: u8,
     bytes: Vec<u8>,
 }
@@ -520,8 +520,8 @@ fn readable<T>(outcome: Result<T, StoreError>) -> Result<Option<T>, StoreError> 
 
 impl Writer {
     /// Notes that something written now needs this body.
-    fn build_upon(&self, digest: &Digest) -> Result<(), StoreError> {
-        self.built_upon.as_ref().map_or(Ok(()), |built_upon| built_upon.note(digest))
+    fn build_upon(&self, key: BodyKey) -> Result<(), StoreError> {
+        self.built_upon.as_ref().map_or(Ok(()), |built_upon| built_upon.note(key))
     }
 
     pub(crate) fn check(&self) -> Result<(), StoreError> {

@@ -8,6 +8,7 @@ use crate::bodies::{BodiesHead, BodyEntry, Coding, Reference};
 use crate::chunk::{CHUNK_HEAD_BYTES, ChunkHead, ChunkKind};
 use crate::compact::prefix;
 use crate::cut::cut;
+use crate::digest::BodyKey;
 use crate::error::{StoreError, from_backend};
 use crate::media::Class;
 use crate::pack::{Place, damaged, pack_name, read_chunk};
@@ -52,7 +53,7 @@ impl Store {
     /// one block. A body that was stored gzipped comes without its gzip.
     pub fn blocks(&self, id: VersionId) -> Result<Vec<Block>, StoreError> {
         let digest = self.row(id)?.digest;
-        let stored = self.stored(&digest)?;
+        let stored = self.stored(digest.key())?;
         let body = match stored.entry.recoding {
             code if code == Recoding::Gzip as u8 => {
                 recode::gzip_plain(&stored.bytes).map(<[u8]>::to_vec)
@@ -127,10 +128,10 @@ impl Store {
     }
 
     /// Where the body lies, if it is stored at all.
-    pub(crate) fn find_body(&self, digest: &Digest) -> Result<Option<Place>, StoreError> {
-        for place in self.places_of(digest)? {
+    pub(crate) fn find_body(&self, key: BodyKey) -> Result<Option<Place>, StoreError> {
+        for place in self.places_of(key)? {
             match self.directory(place) {
-                Ok(head) if head.find(digest).is_some() => return Ok(Some(place)),
+                Ok(head) if head.find(key).is_some() => return Ok(Some(place)),
                 Ok(_) | Err(StoreError::Damaged { .. }) => {}
                 Err(other) => return Err(other),
             }
@@ -139,13 +140,13 @@ impl Store {
     }
 
     /// Where the body may lie; almost always that is one place, and it lies there.
-    fn places_of(&self, digest: &Digest) -> Result<Vec<Place>, StoreError> {
+    fn places_of(&self, key: BodyKey) -> Result<Vec<Place>, StoreError> {
         let pending = self.pending.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(place) = pending.bodies.get(digest) {
+        if let Some(place) = pending.bodies.get(&key) {
             return Ok(vec![*place]);
         }
         drop(pending);
-        self.index().candidates(digest)
+        self.index().candidates(key)
     }
 
     /// The directory of a bodies chunk, without reading its data and so without its checksum:
@@ -178,7 +179,7 @@ impl Store {
 
     /// The body with this digest, checked.
     pub(crate) fn body(&self, digest: &Digest) -> Result<Vec<u8>, StoreError> {
-        let stored = self.stored(digest)?;
+        let stored = self.stored(digest.key())?;
         let body = match stored.entry.recoding {
             0 => stored.bytes,
             code => recode::restore(&stored.bytes, code)
@@ -191,36 +192,36 @@ impl Store {
     }
 
     /// A body as it lies in its chunk, perhaps recoded.
-    pub(crate) fn stored(&self, digest: &Digest) -> Result<Stored, StoreError> {
-        match self.stored_through(digest, MAX_CHAIN) {
+    pub(crate) fn stored(&self, key: BodyKey) -> Result<Stored, StoreError> {
+        match self.stored_through(key, MAX_CHAIN) {
             // Compacting may have moved it between looking up and reading.
-            Err(StoreError::Damaged { .. }) => self.stored_through(digest, MAX_CHAIN),
+            Err(StoreError::Damaged { .. }) => self.stored_through(key, MAX_CHAIN),
             other => other,
         }
     }
 
-    fn stored_through(&self, digest: &Digest, chain: u8) -> Result<Stored, StoreError> {
+    fn stored_through(&self, key: BodyKey, chain: u8) -> Result<Stored, StoreError> {
         let mut missed = None;
-        for place in self.places_of(digest)? {
-            match self.stored_at(place, digest, chain) {
+        for place in self.places_of(key)? {
+            match self.stored_at(place, key, chain) {
                 Ok(Some(stored)) => return Ok(stored),
                 Ok(None) => {}
                 Err(error @ StoreError::Damaged { .. }) => missed = Some(error),
                 Err(other) => return Err(other),
             }
         }
-        Err(missed.unwrap_or_else(|| damaged("body", digest, Malformed("no pack holds it"))))
+        Err(missed.unwrap_or_else(|| damaged("body", key, Malformed("no pack holds it"))))
     }
 
     /// The body out of the chunk at this place, if it lies there.
     fn stored_at(
         &self,
         place: Place,
-        digest: &Digest,
+        key: BodyKey,
         chain: u8,
     ) -> Result<Option<Stored>, StoreError> {
-        let (head, raw) = self.bodies_at(place, digest, chain)?;
-        let Some((start, entry)) = head.find(digest) else { return Ok(None) };
+        let (head, raw) = self.bodies_at(place, key, chain)?;
+        let Some((start, entry)) = head.find(key) else { return Ok(None) };
         let end = start + entry.stored_bytes;
         let bytes = raw
             .get(start as usize..end as usize)
@@ -264,13 +265,13 @@ impl Store {
     fn bodies_at(
         &self,
         place: Place,
-        digest: &Digest,
+        key: BodyKey,
         chain: u8,
     ) -> Result<(BodiesHead, Arc<Vec<u8>>), StoreError> {
         let cached = self.frames.get(place);
         if let Some(raw) = &cached {
             let head = self.directory(place)?;
-            let end = head.find(digest).map_or(0, |(start, entry)| start + entry.stored_bytes);
+            let end = head.find(key).map_or(0, |(start, entry)| start + entry.stored_bytes);
             if end <= raw.len() as u64 {
                 return Ok((head, raw.clone()));
             }
@@ -278,7 +279,7 @@ impl Store {
         let (_, payload) = read_chunk(&*self.backend, place, &[ChunkKind::Bodies])?;
         let unreadable = |why| damaged("bodies chunk", place, why);
         let (head, data) = BodiesHead::parse(&payload).map_err(unreadable)?;
-        if head.find(digest).is_none() {
+        if head.find(key).is_none() {
             return Ok((head, Arc::default()));
         }
         let chain = chain
@@ -293,7 +294,7 @@ impl Store {
             Coding::Zstd => {
                 let raw_bytes = head.raw_bytes() as usize;
                 // Who comes for a second page of a frame will come for more.
-                let until = match (cached, head.find(digest)) {
+                let until = match (cached, head.find(key)) {
                     (None, Some((start, entry))) => (start + entry.stored_bytes) as usize,
                     _ => raw_bytes,
                 };
@@ -313,7 +314,7 @@ impl Store {
     ) -> Result<Arc<Vec<u8>>, StoreError> {
         match reference {
             Reference::Nothing => Ok(Arc::default()),
-            Reference::Body(digest) => Ok(Arc::new(self.stored_through(digest, chain)?.bytes)),
+            Reference::Body(key) => Ok(Arc::new(self.stored_through(*key, chain)?.bytes)),
             Reference::Chunk(offset) => self.prefix_at(Place { pack: place.pack, offset: *offset }),
         }
     }

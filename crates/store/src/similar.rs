@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::Digest;
 use crate::cut::cut;
+use crate::digest::BodyKey;
 
 /// Blocks of a page that are remembered: those with the smallest hashes, so that two pages that
 /// share most blocks remember mostly the same ones.
@@ -17,28 +17,28 @@ pub(crate) type Sketch = Vec<u64>;
 /// Remembers which page had which features lately. It only ever costs space to forget them.
 #[derive(Default)]
 pub(crate) struct Similar {
-    pages: BTreeMap<(u32, u64), (u64, Digest)>,
+    pages: BTreeMap<(u32, u64), (u64, BodyKey)>,
     by_age: BTreeMap<u64, (u32, u64)>,
     clock: u64,
 }
 
 impl Similar {
     /// The page of this site that shares the most features, the newest of equals.
-    pub(crate) fn find(&self, group: u32, sketch: &Sketch) -> Option<Digest> {
-        let mut votes: BTreeMap<Digest, (usize, u64)> = BTreeMap::new();
+    pub(crate) fn find(&self, group: u32, sketch: &Sketch) -> Option<BodyKey> {
+        let mut votes: BTreeMap<BodyKey, (usize, u64)> = BTreeMap::new();
         for feature in sketch {
-            if let Some((age, digest)) = self.pages.get(&(group, *feature)) {
-                let vote = votes.entry(*digest).or_default();
+            if let Some((age, key)) = self.pages.get(&(group, *feature)) {
+                let vote = votes.entry(*key).or_default();
                 *vote = (vote.0 + 1, vote.1.max(*age));
             }
         }
-        votes.into_iter().max_by_key(|(_, vote)| *vote).map(|(digest, _)| digest)
+        votes.into_iter().max_by_key(|(_, vote)| *vote).map(|(key, _)| key)
     }
 
-    pub(crate) fn remember(&mut self, group: u32, sketch: &Sketch, digest: Digest) {
+    pub(crate) fn remember(&mut self, group: u32, sketch: &Sketch, key: BodyKey) {
         for feature in sketch {
             self.clock += 1;
-            let before = self.pages.insert((group, *feature), (self.clock, digest));
+            let before = self.pages.insert((group, *feature), (self.clock, key));
             if let Some((age, _)) = before {
                 self.by_age.remove(&age);
             }
@@ -78,6 +78,7 @@ pub(crate) fn hash(bytes: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Digest;
 
     fn page(topic: &str, news: u32) -> Vec<u8> {
         (0..60)
@@ -91,11 +92,11 @@ mod tests {
         let mut similar = Similar::default();
         for (topic, group) in [("cats", 1), ("dogs", 1), ("cats", 2)] {
             let body = page(topic, 0);
-            similar.remember(group, &sketch(&body), Digest::of(topic.as_bytes()));
+            similar.remember(group, &sketch(&body), Digest::of(topic.as_bytes()).key());
         }
         let mut news = page("dogs", 0);
         news.extend_from_slice(b"<p>and something that is new today</p>");
-        assert_eq!(similar.find(1, &sketch(&news)), Some(Digest::of(b"dogs")));
+        assert_eq!(similar.find(1, &sketch(&news)), Some(Digest::of(b"dogs").key()));
         assert_eq!(similar.find(3, &sketch(&news)), None);
         assert_eq!(similar.find(1, &sketch(&page("birds", 7))), None);
     }
@@ -105,7 +106,7 @@ mod tests {
         let mut similar = Similar::default();
         for n in 0..(MAX_FEATURES as u64 / 10) {
             let sketch: Sketch = (0..12).map(|k| n * 12 + k).collect();
-            similar.remember(0, &sketch, Digest::of(&n.to_le_bytes()));
+            similar.remember(0, &sketch, Digest::of(&n.to_le_bytes()).key());
         }
         assert!(similar.pages.len() <= MAX_FEATURES && similar.by_age.len() == similar.pages.len());
     }

@@ -7,14 +7,15 @@ use crate::backend::ContentBackend;
 use crate::cache::Cache;
 use crate::catch_up;
 use crate::compact::BuiltUpon;
+use crate::digest::BodyKey;
 use crate::error::StoreError;
 use crate::index::{self, Index, Share};
 use crate::options::StoreOptions;
 use crate::pack::Place;
+use crate::put;
 use crate::rows::Row;
 use crate::similar::Similar;
 use crate::spare::Spare;
-use crate::{Digest, put};
 
 /// Decoded version records kept in memory.
 const ROWS_CACHE_BYTES: usize = 8 << 20;
@@ -43,7 +44,7 @@ pub struct Store {
 #[derive(Default)]
 pub(crate) struct Pending {
     pub(crate) rows: BTreeMap<u64, Arc<Row>>,
-    pub(crate) bodies: BTreeMap<Digest, Place>,
+    pub(crate) bodies: BTreeMap<BodyKey, Place>,
     pub(crate) weight_bytes: usize,
 }
 

@@ -202,7 +202,7 @@ impl Store {
     ) -> Result<(), StoreError> {
         let outcome = match deep {
             true => self.body(&row.digest).map(|_| ()),
-            false => match self.find_body(&row.digest)? {
+            false => match self.find_body(row.digest.key())? {
                 Some(_) => Ok(()),
                 None => {
                     found.note("body is in no pack", row.digest, Some(row.id));

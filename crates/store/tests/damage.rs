@@ -118,13 +118,13 @@ fn a_pack_of_a_newer_format_is_refused_by_its_number() {
     let error = Store::open(backend, common::options()).err().unwrap();
     assert_eq!(
         error.to_string(),
-        "pack-0000000098 has format 5, this program reads up to 4; use a newer nenrin"
+        "pack-0000000098 has format 6, this program reads up to 5; use a newer nenrin"
     );
 }
 
 /// The format is documented: this writes a pack head by the document alone.
 fn newer_pack(number: u64) -> Vec<u8> {
-    let payload = [5, 0, number as u8, 1, 0, 0];
+    let payload = [6, 0, number as u8, 1, 0, 0];
     let mut checked = number.to_le_bytes().to_vec();
     checked.extend_from_slice(&0u64.to_le_bytes());
     checked.push(1);

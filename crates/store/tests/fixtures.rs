@@ -199,7 +199,7 @@ fn save(name: &str, backend: &MemoryBackend) {
 fn write_fixtures() {
     let collected = Arc::new(MemoryBackend::default());
     fill(&open_hasty(&collected));
-    save("format-4/imported", &collected);
+    save("format-5/imported", &collected);
     let packs = load("format-1/collected").list().unwrap();
     let (first, length) = packs[0].clone();
     let damage = |name: &str, change: &dyn Fn(&MemoryBackend)| {
@@ -223,7 +223,7 @@ fn write_fixtures() {
     });
     let store = open(&collected);
     store.compact(&small(), &mut |_, _| {}).unwrap();
-    save("format-4/compacted", &collected);
+    save("format-5/compacted", &collected);
     let fronts = Arc::new(MemoryBackend::default());
     let store = open(&fronts);
     slow_pictures().iter().for_each(|picture| {
@@ -231,7 +231,7 @@ fn write_fixtures() {
     });
     store.sync().unwrap();
     store.compact(&small(), &mut |_, _| {}).unwrap();
-    save("format-4/fronts", &fronts);
+    save("format-5/fronts", &fronts);
 }
 
 fn open_hasty(backend: &Arc<MemoryBackend>) -> Store {
@@ -253,6 +253,8 @@ fn archives_of_every_format_are_read_exactly() {
         "format-3/compacted",
         "format-4/imported",
         "format-4/compacted",
+        "format-5/imported",
+        "format-5/compacted",
     ] {
         let store = open(&load(name));
         for (at, page) in content().iter().enumerate() {
@@ -260,6 +262,32 @@ fn archives_of_every_format_are_read_exactly() {
         }
         assert_sound(&store);
         assert_eq!(store.stats().unwrap().versions, 27, "{name}");
+    }
+}
+
+#[test]
+fn an_archive_of_an_earlier_format_is_gone_on_with() {
+    for name in ["format-1/collected", "format-3/imported", "format-4/compacted"] {
+        let backend = load(name);
+        let packs = backend.list().unwrap();
+        let store = open(&backend);
+        let old = content();
+        let known = old[0].put(&store, None).unwrap();
+        assert!(known.whole_body_known, "{name}: its directories have the digest in full");
+        let next = Kept::page(1, 9, html(1, 9));
+        let next_id = next.put(&store, Some(VersionId(20))).unwrap().id;
+        store.sync().unwrap();
+        let unchanged = backend.list().unwrap().starts_with(&packs);
+        assert!(unchanged, "{name}: nothing is written into a pack of an earlier format");
+        for _ in 0..2 {
+            for (at, page) in old.iter().enumerate() {
+                page.check(&store, VersionId(at as u64 + 1));
+            }
+            old[0].check(&store, known.id);
+            next.check(&store, next_id);
+            assert_sound(&store);
+            store.compact(&small(), &mut |_, _| {}).unwrap();
+        }
     }
 }
 
@@ -272,7 +300,7 @@ fn pictures_that_would_be_slow_are_recoded_in_part_and_come_back() {
     store.sync().unwrap();
     let report = store.compact(&small(), &mut |_, _| {}).unwrap();
     assert_eq!((report.recoded, report.slow), (3, 0), "{report:?}");
-    for store in [store, open(&load("format-4/fronts"))] {
+    for store in [store, open(&load("format-4/fronts")), open(&load("format-5/fronts"))] {
         ids.iter().zip(slow_pictures()).for_each(|(id, picture)| picture.check(&store, *id));
         assert_sound(&store);
     }

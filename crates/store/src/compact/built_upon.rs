@@ -2,7 +2,7 @@
 
 use rusqlite::Connection;
 
-use crate::Digest;
+use crate::digest::BodyKey;
 use crate::error::StoreError;
 
 /// In a temporary file: compacting may take long, and much may be written meanwhile.
@@ -16,26 +16,26 @@ impl BuiltUpon {
         let connection = Connection::open("")?;
         connection.execute_batch(
             "PRAGMA cache_size = -2000;
-             CREATE TABLE bodies(digest BLOB PRIMARY KEY) WITHOUT ROWID;
+             CREATE TABLE bodies(key BLOB PRIMARY KEY) WITHOUT ROWID;
              BEGIN;",
         )?;
         Ok(Self { connection })
     }
 
-    pub(crate) fn note(&self, digest: &Digest) -> Result<(), StoreError> {
+    pub(crate) fn note(&self, key: BodyKey) -> Result<(), StoreError> {
         let mut note = self.connection.prepare_cached("INSERT OR IGNORE INTO bodies VALUES(?1)")?;
-        note.execute([digest.0])?;
+        note.execute([key.0])?;
         Ok(())
     }
 
     pub(super) fn visit(
         &self,
-        visit: &mut dyn FnMut(Digest) -> Result<(), StoreError>,
+        visit: &mut dyn FnMut(BodyKey) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        let mut statement = self.connection.prepare_cached("SELECT digest FROM bodies")?;
+        let mut statement = self.connection.prepare_cached("SELECT key FROM bodies")?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
-            visit(Digest(row.get(0)?))?;
+            visit(BodyKey(row.get(0)?))?;
         }
         Ok(())
     }

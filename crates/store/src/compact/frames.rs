@@ -10,6 +10,7 @@ use super::slow::{self, Chosen};
 use super::{CompactOptions, CompactReport, prefix};
 use crate::bodies::{BodiesHead, BodyEntry, Coding, MAX_ENTRIES, Reference};
 use crate::chunk::ChunkKind;
+use crate::digest::BodyKey;
 use crate::error::StoreError;
 use crate::media::Class;
 use crate::pack::{Place, read_chunk};
@@ -139,13 +140,13 @@ impl<'a, 's> FrameWriter<'a, 's> {
         for page in self.arranged(pages, order)? {
             let mut begins_page = true;
             for digest in page.bodies {
-                if !order.place(&digest)? {
+                if !order.place(digest.key())? {
                     continue;
                 }
                 if std::mem::take(&mut begins_page) {
                     self.page_begins.insert(digest);
                 }
-                let Some(place) = self.store.find_body(&digest)? else { continue };
+                let Some(place) = self.store.find_body(digest.key())? else { continue };
                 if !sources.contains(&place.pack) {
                     continue;
                 }
@@ -159,7 +160,8 @@ impl<'a, 's> FrameWriter<'a, 's> {
         for (place, digests) in runs {
             let head = self.store.directory(place)?;
             let bytes = head.raw_bytes();
-            let same = head.entries.iter().map(|entry| entry.digest).eq(digests.iter().copied());
+            let same =
+                head.entries.iter().map(|entry| entry.key).eq(digests.iter().map(Digest::key));
             let is_frame = !matches!(head.reference, Reference::Body(_))
                 && self.frames_in.contains(&place.pack);
             stretches.push(match same && is_frame && !self.options.everything {
@@ -194,20 +196,21 @@ impl<'a, 's> FrameWriter<'a, 's> {
             let own: BTreeSet<&Digest> = bodies.iter().collect();
             own.into_iter().for_each(|digest| *pages_with.entry(*digest).or_default() += 1);
         }
-        let mut directory: Option<(Place, BTreeMap<Digest, u64>)> = None;
+        let mut directory: Option<(Place, BTreeMap<BodyKey, u64>)> = None;
         let mut found = Vec::with_capacity(pages.len());
         for bodies in pages {
             let mut lies_at = None;
             for digest in &bodies {
-                let Some(place) = self.store.find_body(digest)? else { continue };
+                let Some(place) = self.store.find_body(digest.key())? else { continue };
                 // What another portion or site has taken lies with that one.
-                if !self.frames_in.contains(&place.pack) || order.is_placed(digest)? {
+                if !self.frames_in.contains(&place.pack) || order.is_placed(digest.key())? {
                     continue;
                 }
                 if directory.as_ref().is_none_or(|(of, _)| *of != place) {
                     directory = Some((place, starts(&self.store.directory(place)?)));
                 }
-                let start = directory.as_ref().and_then(|(_, starts)| starts.get(digest).copied());
+                let start =
+                    directory.as_ref().and_then(|(_, starts)| starts.get(&digest.key()).copied());
                 let alone = pages_with.get(digest) == Some(&1);
                 if alone || lies_at.is_none() {
                     lies_at = Some((place.pack, place.offset, start.unwrap_or(0)));
@@ -223,7 +226,7 @@ impl<'a, 's> FrameWriter<'a, 's> {
 
     /// A body as it is stored, unless it is damaged.
     fn readable(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
-        match self.store.stored(digest) {
+        match self.store.stored(digest.key()) {
             Ok(stored) => Ok(Some(stored.bytes)),
             Err(StoreError::Damaged { .. }) => Ok(None),
             Err(other) => Err(other),
@@ -231,7 +234,8 @@ impl<'a, 's> FrameWriter<'a, 's> {
     }
 
     fn loose_bytes(&self, head: &BodiesHead, digests: &[Digest]) -> u64 {
-        let length = |digest| head.find(digest).map_or(0, |(_, entry)| entry.stored_bytes);
+        let length =
+            |digest: &Digest| head.find(digest.key()).map_or(0, |(_, entry)| entry.stored_bytes);
         digests.iter().map(length).sum()
     }
 
@@ -282,10 +286,10 @@ impl<'a, 's> FrameWriter<'a, 's> {
 
     fn pack(&mut self, digests: &[Digest], damaged: &mut BTreeSet<u64>) -> Result<(), StoreError> {
         for digest in digests {
-            match self.store.stored(digest) {
-                Ok(stored) => self.add(stored)?,
+            match self.store.stored(digest.key()) {
+                Ok(stored) => self.add(digest, stored)?,
                 Err(StoreError::Damaged { .. }) => {
-                    damaged.extend(self.store.find_body(digest)?.map(|place| place.pack));
+                    damaged.extend(self.store.find_body(digest.key())?.map(|place| place.pack));
                 }
                 Err(other) => return Err(other),
             }
@@ -293,10 +297,10 @@ impl<'a, 's> FrameWriter<'a, 's> {
         Ok(())
     }
 
-    fn add(&mut self, stored: crate::read::Stored) -> Result<(), StoreError> {
+    fn add(&mut self, digest: &Digest, stored: crate::read::Stored) -> Result<(), StoreError> {
         let (mut entry, mut bytes) = (stored.entry, stored.bytes);
         if entry.recoding == 0
-            && let Some(recoded) = slow::recode(self.chosen, self.options, &entry.digest, &bytes)
+            && let Some(recoded) = slow::recode(self.chosen, self.options, digest, &bytes)
         {
             self.report.recoded += 1;
             self.report.slow += u64::from(recoded.is_slow());
@@ -304,7 +308,7 @@ impl<'a, 's> FrameWriter<'a, 's> {
             entry.stored_bytes = recoded.bytes.len() as u64;
             bytes = recoded.bytes;
         }
-        if self.is_full(&entry.digest, bytes.len()) {
+        if self.is_full(digest, bytes.len()) {
             self.flush()?;
         }
         self.frame.raw.extend_from_slice(&bytes);
@@ -416,11 +420,11 @@ impl<'a, 's> FrameWriter<'a, 's> {
 }
 
 /// Where each body begins in the frame.
-fn starts(head: &BodiesHead) -> BTreeMap<Digest, u64> {
+fn starts(head: &BodiesHead) -> BTreeMap<BodyKey, u64> {
     let mut start = 0;
     let entry = |entry: &BodyEntry| {
         start += entry.stored_bytes;
-        (entry.digest, start - entry.stored_bytes)
+        (entry.key, start - entry.stored_bytes)
     };
     head.entries.iter().map(entry).collect()
 }

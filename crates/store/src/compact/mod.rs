@@ -273,7 +273,7 @@ impl Store {
     }
 
     fn class_of(&self, row: &Row) -> Result<Class, StoreError> {
-        match self.find_body(&row.digest)? {
+        match self.find_body(row.digest.key())? {
             Some(place) => Ok(self.directory(place)?.class),
             None => Ok(Class::Other),
         }
@@ -327,8 +327,8 @@ impl Store {
                 let (head, _) = BodiesHead::parse(&payload)
                     .map_err(|why| crate::pack::damaged("bodies chunk", place, why))?;
                 for entry in head.entries {
-                    if !order.is_placed(&entry.digest)? {
-                        order.add_orphan(&entry.digest, place)?;
+                    if !order.is_placed(entry.key)? {
+                        order.add_orphan(entry.key, place)?;
                     }
                 }
                 Ok(())
@@ -349,10 +349,10 @@ impl Store {
             return Ok(damaged);
         }
         self.want_named_elsewhere(sources, order)?;
-        order.orphans(true, &mut |digest, place| {
+        order.orphans(true, &mut |key, place| {
             output.make_room()?;
-            match output.copy_body(&digest) {
-                Ok(()) => order.place(&digest).map(|_| ()),
+            match output.copy_body(key) {
+                Ok(()) => order.place(key).map(|_| ()),
                 Err(StoreError::Damaged { .. }) => {
                     damaged.insert(place.pack);
                     Ok(())
@@ -376,7 +376,7 @@ impl Store {
                     continue;
                 }
                 match self.row(crate::VersionId(id)) {
-                    Ok(row) => order.want_orphan(&row.digest)?,
+                    Ok(row) => order.want_orphan(row.digest.key())?,
                     Err(StoreError::Damaged { .. } | StoreError::NotFound { .. }) => {}
                     Err(other) => return Err(other),
                 }
@@ -397,13 +397,11 @@ impl Store {
         let mut writer = self.writer();
         writer.check()?;
         if let Some(built_upon) = writer.built_upon.take() {
-            built_upon.visit(&mut |digest| {
+            built_upon.visit(&mut |key| {
                 let lies_in_source = |place: Place| sources.packs.contains(&place.pack);
-                if !order.is_placed(&digest)?
-                    && self.find_body(&digest)?.is_some_and(lies_in_source)
-                {
+                if !order.is_placed(key)? && self.find_body(key)?.is_some_and(lies_in_source) {
                     output.make_room()?;
-                    output.copy_body(&digest)?;
+                    output.copy_body(key)?;
                 }
                 Ok(())
             })?;
@@ -415,9 +413,9 @@ impl Store {
         output.complete(&replaced)?;
         self.index().change(|change| {
             replaced.iter().try_for_each(|pack| change.drop_pack(*pack))?;
-            order.orphans(false, &mut |digest, place| match damaged.contains(&place.pack) {
+            order.orphans(false, &mut |key, place| match damaged.contains(&place.pack) {
                 true => Ok(()),
-                false => change.drop_body(&digest, place),
+                false => change.drop_body(key, place),
             })?;
             if damaged.is_empty() {
                 order.forgotten(|batch| {

@@ -5,6 +5,7 @@ use rusqlite::{Connection, params};
 
 use super::portion::{Item, Portion};
 use crate::Digest;
+use crate::digest::BodyKey;
 use crate::error::StoreError;
 use crate::forget::MAX_FORGOTTEN;
 use crate::media::Class;
@@ -15,8 +16,8 @@ const TABLES: &str = "
 PRAGMA cache_size = -16000;
 CREATE TABLE items(site INTEGER, class INTEGER, url TEXT, visited INTEGER, id INTEGER,
   digest BLOB, record BLOB, new INTEGER);
-CREATE TABLE placed(digest BLOB PRIMARY KEY) WITHOUT ROWID;
-CREATE TABLE orphans(digest BLOB PRIMARY KEY, place INTEGER, wanted INTEGER) WITHOUT ROWID;
+CREATE TABLE placed(key BLOB PRIMARY KEY) WITHOUT ROWID;
+CREATE TABLE orphans(key BLOB PRIMARY KEY, place INTEGER, wanted INTEGER) WITHOUT ROWID;
 CREATE TABLE forgotten(id INTEGER PRIMARY KEY, site INTEGER);
 BEGIN;
 ";
@@ -121,23 +122,23 @@ impl Order {
     }
 
     /// Gives the body its place. Returns false if it has one.
-    pub(super) fn place(&self, digest: &Digest) -> Result<bool, StoreError> {
+    pub(super) fn place(&self, key: BodyKey) -> Result<bool, StoreError> {
         let mut mark = self.connection.prepare_cached("INSERT OR IGNORE INTO placed VALUES(?1)")?;
-        Ok(mark.execute([digest.0])? == 1)
+        Ok(mark.execute([key.0])? == 1)
     }
 
     /// Whether the body has a place.
-    pub(super) fn is_placed(&self, digest: &Digest) -> Result<bool, StoreError> {
+    pub(super) fn is_placed(&self, key: BodyKey) -> Result<bool, StoreError> {
         let mut statement =
-            self.connection.prepare_cached("SELECT 1 FROM placed WHERE digest = ?1")?;
-        Ok(statement.exists([digest.0])?)
+            self.connection.prepare_cached("SELECT 1 FROM placed WHERE key = ?1")?;
+        Ok(statement.exists([key.0])?)
     }
 
     /// Notes a body that no record of the rewritten sites names.
-    pub(super) fn add_orphan(&self, digest: &Digest, place: Place) -> Result<(), StoreError> {
+    pub(super) fn add_orphan(&self, key: BodyKey, place: Place) -> Result<(), StoreError> {
         self.connection
             .prepare_cached("INSERT OR REPLACE INTO orphans VALUES(?1, ?2, 0)")?
-            .execute(params![digest.0, place.to_number()])?;
+            .execute(params![key.0, place.to_number()])?;
         Ok(())
     }
 
@@ -146,10 +147,10 @@ impl Order {
     }
 
     /// Notes that somebody needs this body, if it is an orphan.
-    pub(super) fn want_orphan(&self, digest: &Digest) -> Result<(), StoreError> {
+    pub(super) fn want_orphan(&self, key: BodyKey) -> Result<(), StoreError> {
         self.connection
-            .prepare_cached("UPDATE orphans SET wanted = 1 WHERE digest = ?1")?
-            .execute([digest.0])?;
+            .prepare_cached("UPDATE orphans SET wanted = 1 WHERE key = ?1")?
+            .execute([key.0])?;
         Ok(())
     }
 
@@ -157,14 +158,13 @@ impl Order {
     pub(super) fn orphans(
         &self,
         only_wanted: bool,
-        visit: &mut dyn FnMut(Digest, Place) -> Result<(), StoreError>,
+        visit: &mut dyn FnMut(BodyKey, Place) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        let mut statement = self
-            .connection
-            .prepare_cached("SELECT digest, place FROM orphans WHERE wanted >= ?1")?;
+        let mut statement =
+            self.connection.prepare_cached("SELECT key, place FROM orphans WHERE wanted >= ?1")?;
         let mut rows = statement.query([only_wanted])?;
         while let Some(row) = rows.next()? {
-            visit(Digest(row.get(0)?), Place::from_number(row.get(1)?))?;
+            visit(BodyKey(row.get(0)?), Place::from_number(row.get(1)?))?;
         }
         Ok(())
     }

@@ -6,13 +6,14 @@ use std::sync::atomic::Ordering;
 
 use crate::bodies::{BodiesHead, Coding, Reference};
 use crate::chunk::{CHUNK_HEAD_BYTES, ChunkKind, seal_chunk};
+use crate::digest::BodyKey;
 use crate::error::{StoreError, from_backend};
 use crate::index::{PackRecord, Share};
 use crate::pack::{PackEnd, PackHead, Place, pack_name};
 use crate::put::{bodies_share, rows_shares};
 use crate::rows::{self, Row};
 use crate::store::Store;
-use crate::{Digest, forget, squeeze};
+use crate::{forget, squeeze};
 
 /// Beyond this a pack is ended as soon as possible.
 const MAX_PACK_BYTES: u64 = 512 << 20;
@@ -32,7 +33,7 @@ pub(super) struct Output<'s> {
 struct OpenOutput {
     number: u64,
     length: u64,
-    bodies: Vec<(Digest, Place)>,
+    bodies: Vec<(BodyKey, Place)>,
     versions: Vec<(u64, Place)>,
     shares: BTreeMap<u32, Share>,
 }
@@ -100,7 +101,7 @@ impl<'s> Output<'s> {
         let place = self.put(ChunkKind::Bodies, &payload)?;
         self.share(head.group, &bodies_share(head, (payload.len() + CHUNK_HEAD_BYTES) as u64));
         if let Some(open) = &mut self.open {
-            open.bodies.extend(head.entries.iter().map(|entry| (entry.digest, place)));
+            open.bodies.extend(head.entries.iter().map(|entry| (entry.key, place)));
         }
         Ok(())
     }
@@ -120,8 +121,8 @@ impl<'s> Output<'s> {
     }
 
     /// A single body without its neighbours.
-    pub(super) fn copy_body(&mut self, digest: &Digest) -> Result<(), StoreError> {
-        let stored = self.store.stored(digest)?;
+    pub(super) fn copy_body(&mut self, key: BodyKey) -> Result<(), StoreError> {
+        let stored = self.store.stored(key)?;
         let squeezed = squeeze::compress(&stored.bytes, CARRY_LEVEL, b"");
         let head = BodiesHead {
             group: stored.group,
@@ -164,9 +165,9 @@ impl<'s> Output<'s> {
         };
         let store = self.store;
         store.index().change(|change| {
-            for (digest, place) in &open.bodies {
-                change.put_body(digest, *place, &|place, digest| {
-                    store.directory(place).is_ok_and(|head| head.find(digest).is_some())
+            for (key, place) in &open.bodies {
+                change.put_body(*key, *place, &|place, key| {
+                    store.directory(place).is_ok_and(|head| head.find(key).is_some())
                 })?;
             }
             for (id, place) in &open.versions {

@@ -45,7 +45,7 @@ pub(super) fn choose(
     let mut tried = Vec::new();
     let mut kept_bytes = 0;
     for (digest, versions) in candidates {
-        let body = store.stored(&digest)?.bytes;
+        let body = store.stored(digest.key())?.bytes;
         let Some(whole) = recode_to(Extent::Whole, &body, options) else { continue };
         kept_bytes += whole.bytes.len();
         let is_kept = kept_bytes <= MAX_KEPT_BYTES;
@@ -82,7 +82,7 @@ fn candidates(
     let mut best = BinaryHeap::new();
     let mut slow_already = 0;
     order.new_bodies(Class::Other, &mut |digest, versions| {
-        let stored = match store.stored(&digest) {
+        let stored = match store.stored(digest.key()) {
             Ok(stored) => stored,
             Err(StoreError::Damaged { .. }) => return Ok(()),
             Err(other) => return Err(other),
