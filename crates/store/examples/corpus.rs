@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Instant, UNIX_EPOCH};
 
-use measure::{cpu_s, peak_memory_mb};
+use measure::{cpu_s, distribution, peak_memory_mb};
 use nenrin_store::{
     Class, CompactOptions, Digest, LocalFolder, NewVersion, PaperBytes, PaperCount, Steps, Store,
     StoreOptions, VersionId,
@@ -329,19 +329,7 @@ fn restore(when: &str, work: &Path, options: &StoreOptions, totals: &Totals) {
         times_ms.entry(" all".to_owned()).or_default().push(took_ms);
     }
     for (what, mut times_ms) in times_ms {
-        times_ms.sort_by(f64::total_cmp);
-        let sum = times_ms.iter().sum::<f64>();
-        let at = |part: f64| times_ms[((times_ms.len() - 1) as f64 * part) as usize];
-        println!(
-            "restore {when}, {}: {} reads, CPU ms mean {:.3}, p50 {:.3}, p99 {:.3}, max {:.3}, {} above 5",
-            what.trim(),
-            times_ms.len(),
-            sum / times_ms.len() as f64,
-            at(0.5),
-            at(0.99),
-            at(1.0),
-            times_ms.iter().filter(|ms| **ms > 5.0).count()
-        );
+        println!("restore {when}, {}: {}", what.trim(), distribution(&mut times_ms));
     }
 }
 

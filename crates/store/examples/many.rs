@@ -2,7 +2,7 @@
 //!
 //! PHASE is `put` (a site of PAGES pages, all of which change at each of VISITS visits, and a site
 //! of one page with VERSIONS versions; by default 200,000, 5 and 100,000), then `compact`, `verify`,
-//! `reindex`, `more` (a further visit that changes one page in a thousand) and `forget` (every
+//! `reindex`, `read` (some versions, with a cold cache), `more` (a further visit that changes one page in a thousand) and `forget` (every
 //! other version). Each is a process of its own, so that each prints a peak of its own;
 //! `scripts/bench-many` runs them all.
 #![expect(clippy::print_stdout, reason = "this is a report for a person")]
@@ -10,10 +10,11 @@
 
 mod measure;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use measure::{cpu_s, peak_memory_mb};
+use measure::{cpu_s, distribution, peak_memory_mb};
 use nenrin_store::{CompactOptions, LocalFolder, NewVersion, Store, StoreOptions, VersionId};
 use nenrin_urls::CanonicalUrl;
 
@@ -22,6 +23,8 @@ const MANY_PAGES: u32 = 1;
 const ONE_PAGE: u32 = 2;
 /// Puts between two syncs.
 const PUTS_PER_SYNC: u64 = 2000;
+/// One version in so many is read.
+const READ_ONE_IN: usize = 197;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -29,7 +32,7 @@ fn main() {
         arguments.get(at).map_or(otherwise, |number| number.parse().unwrap())
     };
     let work = Path::new(&arguments[1]);
-    let store = open(work);
+    let store = open(work, StoreOptions::default());
     let opened_mb = peak_memory_mb();
     let begin = cpu_s();
     let did = match arguments[0].as_str() {
@@ -53,9 +56,13 @@ fn main() {
             store.rebuild_index().unwrap();
             format!("{} versions", store.stats().unwrap().versions)
         }
+        "read" => {
+            drop(store);
+            read(&open(work, StoreOptions { cache_bytes: 0, ..StoreOptions::default() }))
+        }
         "more" => more(&store, number(2, 200_000)),
         "forget" => forget(&store),
-        other => panic!("{other} is none of put, compact, verify, reindex, more, forget"),
+        other => panic!("{other} is none of put, compact, verify, reindex, read, more, forget"),
     };
     println!(
         "{}: {did}; {:.0} CPU s, peak memory {} MB, {opened_mb} once opened",
@@ -65,9 +72,8 @@ fn main() {
     );
 }
 
-fn open(work: &Path) -> Store {
-    let options =
-        StoreOptions { index_path: Some(work.join("index.sqlite")), ..StoreOptions::default() };
+fn open(work: &Path, options: StoreOptions) -> Store {
+    let options = StoreOptions { index_path: Some(work.join("index.sqlite")), ..options };
     Store::open(Arc::new(LocalFolder::open(work.join("packs")).unwrap()), options).unwrap()
 }
 
@@ -87,6 +93,23 @@ fn put_everything(store: &Store, pages: u64, visits: u64, versions: u64) -> Stri
     }
     store.sync().unwrap();
     format!("{} versions", store.stats().unwrap().versions)
+}
+
+/// Reads versions from all over both sites.
+fn read(store: &Store) -> String {
+    let mut times_ms: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    let versions = store.stats().unwrap().versions;
+    for id in (1..=versions).step_by(READ_ONE_IN) {
+        let begin = cpu_s();
+        let version = store.read(VersionId(id)).unwrap();
+        let took_ms = 1000.0 * (cpu_s() - begin);
+        times_ms.entry(version.head.group).or_default().push(took_ms);
+    }
+    let name = |site| if site == ONE_PAGE { "one page" } else { "many pages" };
+    let told = times_ms
+        .iter_mut()
+        .map(|(site, times_ms)| format!("{}: {}", name(*site), distribution(times_ms)));
+    told.collect::<Vec<_>>().join("; ")
 }
 
 fn sync_sometimes(store: &Store, put: u64) {
