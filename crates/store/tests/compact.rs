@@ -74,6 +74,26 @@ fn a_site_without_news_is_not_touched_and_frames_without_news_are_copied() {
 }
 
 #[test]
+fn frames_that_end_for_their_readers_are_not_taken_for_small_ones() {
+    let backend = Arc::new(MemoryBackend::default());
+    let store = open(&backend);
+    let mut kept = Vec::new();
+    (0..4).for_each(|visit| put_visit(&store, visit, &mut kept));
+    // A megabyte would hold all versions; read one by one, they make frames of about ten.
+    let options =
+        CompactOptions { frame_bytes: 1 << 20, frame_reading_bytes: 200 << 10, ..small() };
+    let all = store.compact(&options, &mut |_, _| {}).unwrap();
+    assert!(all.frames_written >= 8, "{all:?}");
+    for number in [0, 1] {
+        let page = Kept::page(number, 9, html(number, 9));
+        kept.push((page.put(&store, None).unwrap().id, page));
+    }
+    let news = store.compact(&options, &mut |_, _| {}).unwrap();
+    assert!(news.frames_copied + 2 >= all.frames_written, "{all:?}, then {news:?}");
+    check(&store, &kept);
+}
+
+#[test]
 fn what_is_forgotten_gives_its_room_back_and_what_others_refer_to_stays() {
     let backend = Arc::new(MemoryBackend::default());
     let store = open(&backend);

@@ -20,7 +20,7 @@ use crate::{Digest, squeeze};
 /// Pictures and the like do not help each other, and one is read without the others.
 const OTHER_FRAME_BYTES: usize = 256 << 10;
 /// A frame of less than a quarter takes its neighbour in.
-const SMALL_PART: usize = 4;
+const SMALL_PART: u64 = 4;
 
 pub(super) struct FrameWriter<'a, 's> {
     store: &'s Store,
@@ -169,7 +169,7 @@ impl<'a, 's> FrameWriter<'a, 's> {
                 false => Stretch::Loose(bytes.min(self.loose_bytes(&head, &digests)), digests),
             });
         }
-        Ok(join_small(stretches, self.options.frame_bytes as u64 / SMALL_PART as u64))
+        Ok(join_small(stretches, &|bytes, bodies| self.is_small(bytes, bodies)))
     }
 
     /// The pages in the order in which frames take them.
@@ -324,11 +324,7 @@ impl<'a, 's> FrameWriter<'a, 's> {
         if filled == 0 {
             return false;
         }
-        // Feeds and scripts repeat each other more than a prefix can hold.
-        let reading_bytes = match self.class {
-            Class::Html => filled as u64 * self.frame.entries.len() as u64,
-            Class::Text | Class::Other => 0,
-        };
+        let reading_bytes = self.reading_bytes(filled as u64, self.frame.entries.len());
         let limit_bytes = self.options.frame_reading_bytes;
         match self.class {
             _ if self.frame.entries.len() >= MAX_ENTRIES => true,
@@ -341,6 +337,21 @@ impl<'a, 's> FrameWriter<'a, 's> {
                 filled + bytes > target * 2 + target / 4 || reading_bytes >= 4 * limit_bytes
             }
         }
+    }
+
+    /// What is decoded when each body of a frame is read, where that ends a frame: feeds and scripts
+    /// repeat each other more than a prefix can hold.
+    fn reading_bytes(&self, bytes: u64, bodies: usize) -> u64 {
+        match self.class {
+            Class::Html => bytes * bodies as u64,
+            Class::Text | Class::Other => 0,
+        }
+    }
+
+    /// Whether a frame of this size is too small to be left alone.
+    fn is_small(&self, bytes: u64, bodies: usize) -> bool {
+        bytes < self.options.frame_bytes as u64 / SMALL_PART
+            && self.reading_bytes(bytes, bodies) < self.options.frame_reading_bytes / SMALL_PART
     }
 
     fn flush(&mut self) -> Result<(), StoreError> {
@@ -431,13 +442,17 @@ fn starts(head: &BodiesHead) -> BTreeMap<BodyKey, u64> {
 
 /// Joins loose neighbours, and lets a small loose stretch take a whole frame in, so that frames
 /// do not become ever smaller.
-fn join_small(stretches: Vec<Stretch>, small_bytes: u64) -> Vec<Stretch> {
+fn join_small(stretches: Vec<Stretch>, is_small: &dyn Fn(u64, usize) -> bool) -> Vec<Stretch> {
     let mut joined: Vec<Stretch> = Vec::new();
     for stretch in stretches {
         let join = match (joined.last(), &stretch) {
             (Some(Stretch::Loose(..)), Stretch::Loose(..)) => true,
-            (Some(Stretch::Loose(bytes, _)), Stretch::Whole(..)) => *bytes < small_bytes,
-            (Some(Stretch::Whole(_, bytes, _)), Stretch::Loose(..)) => *bytes < small_bytes,
+            (Some(Stretch::Loose(bytes, digests)), Stretch::Whole(_, whole_bytes, whole)) => {
+                is_small(*bytes, digests.len()) || is_small(*whole_bytes, whole.len())
+            }
+            (Some(Stretch::Whole(_, bytes, digests)), Stretch::Loose(..)) => {
+                is_small(*bytes, digests.len())
+            }
             _ => false,
         };
         if !join {
