@@ -10,7 +10,7 @@ const MAX_BEHIND_BYTES: usize = 1 << 10;
 /// What stands around a body may be at most one part in so many: it takes room for nothing.
 const BODY_PER_AROUND: usize = 8;
 /// No deflated byte holds more.
-const MAX_EXPANSION: usize = 1032;
+pub(crate) const MAX_EXPANSION: usize = 1032;
 
 /// What is known of a body before it is stored.
 #[derive(Clone, Copy, Debug, Default)]

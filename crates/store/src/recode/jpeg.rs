@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use lepton_jpeg::{EnabledFeatures, SingleThreadPool, decode_lepton, encode_lepton};
 
-use super::{Recoded, Recoding, microseconds, per_kib};
+use super::{MAX_BYTES, Recoded, Recoding, lepton, microseconds, per_kib};
 use crate::wire::{Malformed, Reader, put_varint};
 
 const MAX_SEGMENTS: usize = 1000;
@@ -93,9 +93,11 @@ pub(super) fn restore(stored: &[u8]) -> Result<Vec<u8>, Malformed> {
         apart.push((before, reader.take(length)?));
     }
     let mut picture = Vec::new();
+    lepton::check(reader.rest())?;
     let mut lepton = Cursor::new(reader.rest());
     let pool = SingleThreadPool::default();
-    let features = EnabledFeatures::compat_lepton_vector_read();
+    let mut features = EnabledFeatures::compat_lepton_vector_read();
+    features.max_jpeg_file_size = MAX_BYTES as u32;
     decode_lepton(&mut lepton, &mut picture, &features, &pool)
         .map_err(|_| Malformed("lepton stream not readable"))?;
     let mut body = Vec::with_capacity(picture.len() + stored.len());
@@ -165,7 +167,7 @@ impl Sketch {
 }
 
 /// Blocks and components of a picture, by its frame segment behind the length.
-fn count_blocks(frame: &[u8]) -> Option<(usize, usize)> {
+pub(super) fn count_blocks(frame: &[u8]) -> Option<(usize, usize)> {
     let size = frame.get(1..5)?;
     let height = usize::from(u16::from_be_bytes([size[0], size[1]]));
     let width = usize::from(u16::from_be_bytes([size[2], size[3]]));

@@ -7,6 +7,7 @@ mod deflate;
 mod foreign;
 mod gif;
 mod jpeg;
+mod lepton;
 mod lzma;
 mod pixels;
 mod png;
