@@ -19,6 +19,9 @@ use crate::{Digest, squeeze};
 
 /// Pictures and the like do not help each other, and one is read without the others.
 const OTHER_FRAME_BYTES: usize = 256 << 10;
+/// Versions of one page may fill a frame so many times over: in two frames the page would be there
+/// twice, which costs more than their readers gain.
+const PAGE_TIMES: usize = 4;
 /// A frame of less than a quarter takes its neighbour in.
 const SMALL_PART: u64 = 4;
 
@@ -334,7 +337,8 @@ impl<'a, 's> FrameWriter<'a, 's> {
             }
             // A page of very many versions must end somewhere.
             Class::Html | Class::Text => {
-                filled + bytes > target * 2 + target / 4 || reading_bytes >= 4 * limit_bytes
+                filled + bytes > PAGE_TIMES * target
+                    || reading_bytes >= PAGE_TIMES as u64 * limit_bytes
             }
         }
     }

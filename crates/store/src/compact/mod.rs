@@ -49,6 +49,7 @@ pub struct CompactOptions {
     pub level: i32,
     /// Raw bytes in a frame: larger ones are smaller in sum and slower to read one page from. On
     /// average half of one is decoded for a page, but most of it is copied from a few places.
+    /// Versions of one page may be four times that together.
     pub frame_bytes: usize,
     /// Raw bytes of a frame of HTML times its bodies: what is decoded when each of them is read. Many
     /// small pages make a smaller frame than few large ones, for which its end costs as much
@@ -75,7 +76,7 @@ impl Default for CompactOptions {
         Self {
             level: 19,
             frame_bytes: 4 << 20,
-            frame_reading_bytes: 128 << 20,
+            frame_reading_bytes: 96 << 20,
             prefix_bytes: 256 << 10,
             portion_versions: 1 << 16,
             recode_images: true,

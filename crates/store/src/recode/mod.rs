@@ -28,7 +28,7 @@ const MAX_BYTES: usize = 8 << 20;
 const MAX_PLAIN_BYTES: usize = 32 << 20;
 /// A picture that will take longer to give back is slow. What is done says how long, not the
 /// clock, so that an archive comes out the same on a busy machine.
-const QUICK: Duration = Duration::from_micros(3800);
+const QUICK: Duration = Duration::from_micros(3300);
 
 /// How a body was rewritten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
