@@ -1,3 +1,4 @@
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::IsTerminal;
 
 use indicatif::ProgressBar;
@@ -11,7 +12,7 @@ use crate::{
     cli::VerifyArgs,
     clock,
     exit::Exit,
-    spans::readable_bytes,
+    spans::{readable_bytes, readable_date},
     table::{Table, print_json, say},
 };
 
@@ -105,7 +106,10 @@ pub(super) fn verify(context: &Context, args: &VerifyArgs) -> anyhow::Result<Exi
     })?;
     bar.finish_and_clear();
     let mut state = archive.state.check()?;
-    state.extend(missing_versions(&archive)?);
+    let shown = report.damage.iter().take(DAMAGE_SHOWN);
+    let examples = shown.filter_map(|damage| damage.versions.first().copied()).collect();
+    let listed = Listed::look_through(&archive, examples)?;
+    state.extend(listed.told());
     let sound = report.is_sound() && state.is_empty();
     let exit = if sound { Exit::Done } else { Exit::Damaged };
     if context.json {
@@ -134,10 +138,22 @@ pub(super) fn verify(context: &Context, args: &VerifyArgs) -> anyhow::Result<Exi
         if args.deep { ", each restored and compared with its digest" } else { "" }
     ))?;
     for damage in report.damage.iter().take(DAMAGE_SHOWN) {
+        let example = damage.versions.first().and_then(|id| listed.pages.get(id));
         say(format!(
-            "damaged: {} at {}; it costs {} versions",
-            damage.what, damage.place, damage.versions_lost
+            "damaged: {}: {}; it costs {} version{}{}",
+            damage.place,
+            damage.what,
+            damage.versions_lost,
+            if damage.versions_lost == 1 { "" } else { "s" },
+            example.map(|page| format!(", such as {page}")).unwrap_or_default()
         ))?;
+    }
+    if let Some(further) = report.damage.len().checked_sub(DAMAGE_SHOWN).filter(|n| *n > 0) {
+        say(format!("and {further} further places; `nenrin verify --json` names them all"))?;
+    }
+    let lost: u64 = report.damage.iter().map(|damage| damage.versions_lost).sum();
+    if lost > 0 {
+        say(format!("{lost} of {} versions cannot be read; all others can", report.versions))?;
     }
     for wrong in state.iter().take(DAMAGE_SHOWN) {
         say(format!("state: {wrong}"))?;
@@ -145,30 +161,50 @@ pub(super) fn verify(context: &Context, args: &VerifyArgs) -> anyhow::Result<Exi
     say(if sound {
         "sound"
     } else {
-        "not sound; `nenrin reindex` rebuilds the indexes from what is readable"
+        "not sound; put back a copy of what is damaged if there is one, then `nenrin reindex` rebuilds the \
+         indexes from what is readable"
     })?;
     Ok(exit)
 }
 
-/// Every version that the state lists must be in the store. (The other way round is no damage: a
-/// version whose visit was not committed before a crash is fetched again.)
-fn missing_versions(archive: &Archive) -> anyhow::Result<Vec<String>> {
-    let (mut missing, mut example) = (0_u64, None);
-    archive.state.each_version(&mut |url, row| {
-        match archive.store.head(nenrin_store::VersionId(row.version)) {
-            Ok(head) if head.url == *url && head.visited_at_s == row.at_s => {}
-            Ok(_) | Err(StoreError::NotFound { .. }) => {
-                missing += 1;
-                example.get_or_insert_with(|| format!("version {} of {url}", row.version));
+/// The state's list of versions, held against the store. Every version on it must be there. (The
+/// other way round is no damage: a version whose visit was not committed before a crash is fetched
+/// again.)
+#[derive(Default)]
+struct Listed {
+    /// How many are not in the packs, and one of them.
+    missing: u64,
+    example: Option<String>,
+    /// The pages of versions that were asked for.
+    pages: BTreeMap<VersionId, String>,
+}
+
+impl Listed {
+    fn look_through(archive: &Archive, wanted: BTreeSet<VersionId>) -> anyhow::Result<Self> {
+        let mut listed = Self::default();
+        archive.state.each_version(&mut |url, row| {
+            let id = VersionId(row.version);
+            if wanted.contains(&id) {
+                listed.pages.insert(id, format!("{url} of {}", readable_date(row.at_s)));
             }
-            // Damage is told by the store's own check.
-            Err(_) => {}
-        }
-    })?;
-    Ok(example
-        .map(|example| format!("{missing} listed versions are not in the packs, such as {example}"))
-        .into_iter()
-        .collect())
+            match archive.store.head(id) {
+                Ok(head) if head.url == *url && head.visited_at_s == row.at_s => {}
+                Ok(_) | Err(StoreError::NotFound { .. }) => {
+                    listed.missing += 1;
+                    listed.example.get_or_insert_with(|| format!("version {id} of {url}"));
+                }
+                // Damage is told by the store's own check.
+                Err(_) => {}
+            }
+        })?;
+        Ok(listed)
+    }
+
+    fn told(&self) -> Option<String> {
+        let example = self.example.as_ref()?;
+        let missing = self.missing;
+        Some(format!("{missing} listed versions are not in the packs, such as {example}"))
+    }
 }
 
 /// Whether the very same version is listed already. A process that was killed between storing and
@@ -200,7 +236,7 @@ pub(super) fn reindex(context: &Context) -> anyhow::Result<Exit> {
     archive.store.rebuild_index()?;
     let bar = bar(context);
     let (mut versions, mut adopted, mut new_sites) = (0_u64, 0_u64, 0_u64);
-    let mut known: std::collections::BTreeMap<u32, nenrin_state::SiteId> =
+    let mut known: BTreeMap<u32, nenrin_state::SiteId> =
         archive.state.sites()?.iter().map(|site| (site.id.0, site.id)).collect();
     let mut trouble = None;
     archive

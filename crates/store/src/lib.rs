@@ -41,6 +41,7 @@ mod quota;
 mod read;
 mod recode;
 mod rows;
+mod ruins;
 mod similar;
 mod spare;
 mod squeeze;

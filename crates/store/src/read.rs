@@ -20,7 +20,7 @@ use crate::{Block, Digest, Version, VersionHead, VersionId, deflated, squeeze};
 
 /// Chunks that may have to be read for one body. Writers stay far below; a loop in damaged or
 /// hostile packs ends here.
-const MAX_CHAIN: u8 = 32;
+pub(crate) const MAX_CHAIN: u8 = 32;
 /// Enough for the directory of most chunks.
 const DIRECTORY_GUESS_BYTES: usize = 16 << 10;
 /// Versions taken from the index at a time when all are visited.
@@ -140,7 +140,7 @@ impl Store {
     }
 
     /// Where the body may lie; almost always that is one place, and it lies there.
-    fn places_of(&self, key: BodyKey) -> Result<Vec<Place>, StoreError> {
+    pub(crate) fn places_of(&self, key: BodyKey) -> Result<Vec<Place>, StoreError> {
         let pending = self.pending.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(place) = pending.bodies.get(&key) {
             return Ok(vec![*place]);

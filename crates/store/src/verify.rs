@@ -1,11 +1,14 @@
 //! Checking: every chunk of every pack, and that every version leads to its body.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::backend::ContentBackend;
 use crate::bodies::BodiesHead;
-use crate::chunk::ChunkKind;
-use crate::error::{StoreError, from_backend};
+use crate::chunk::{CHUNK_HEAD_BYTES, ChunkHead, ChunkKind};
+use crate::error::{BackendError, StoreError, from_backend};
 use crate::pack::{Found, PackHead, Place, pack_name, pack_number, walk};
+use crate::ruins::{Ruin, Ruins};
 use crate::store::Store;
 use crate::{VersionId, rows};
 
@@ -27,7 +30,7 @@ pub struct VerifyReport {
     pub versions: u64,
     /// Bodies in the packs.
     pub bodies: u64,
-    /// What is wrong; empty is sound.
+    /// What is wrong, what costs most first; empty is sound.
     pub damage: Vec<Damage>,
 }
 
@@ -59,8 +62,8 @@ struct Findings {
 }
 
 impl Findings {
-    fn note(&mut self, what: impl Into<String>, place: impl ToString, version: Option<u64>) {
-        let mut key = (what.into(), place.to_string());
+    fn note(&mut self, Ruin { what, place }: Ruin, version: Option<u64>) {
+        let mut key = (what, place);
         if self.lost.len() >= MAX_PLACES && !self.lost.contains_key(&key) {
             key = ("further damage".to_owned(), "too many places to name".to_owned());
         }
@@ -73,12 +76,30 @@ impl Findings {
             }
         }
     }
+
+    /// What costs most comes first.
+    fn into_damage(self) -> Vec<Damage> {
+        let entry = |((what, place), (versions_lost, versions))| Damage {
+            what,
+            place,
+            versions_lost,
+            versions,
+        };
+        let mut damage: Vec<Damage> = self.lost.into_iter().map(entry).collect();
+        damage.sort_by_key(|damage| Reverse(damage.versions_lost));
+        damage
+    }
 }
 
+/// No pack head is longer.
+const MAX_PACK_HEAD_BYTES: usize = 64;
+/// Where bodies are looked for that no index entry leads to.
+const EVERYWHERE: &str = "all packs";
+
 impl Store {
-    /// Reads every pack. Always: all checksums, and that the index leads every version to a body.
-    /// With `deep`: every body is rebuilt and compared with its digest. `progress` is told bytes
-    /// done and bytes in all.
+    /// Reads every pack. Always: all checksums, that the index leads every version to a body, and
+    /// which versions each damage costs. With `deep`: every body is rebuilt and compared with its
+    /// digest. `progress` is told bytes done and bytes in all.
     pub fn verify(
         &self,
         deep: bool,
@@ -88,108 +109,196 @@ impl Store {
             self.sync()?;
         }
         let next_version = self.index().next_version()?;
-        let known: BTreeMap<u64, u64> =
-            self.index().packs()?.iter().map(|pack| (pack.number, pack.bytes)).collect();
-        let mut packs: Vec<(String, u64)> = self.backend.list().map_err(from_backend)?;
-        if self.options.read_only {
-            leave_to_the_writer(&mut packs, &known);
-        }
-        // What a failed append left behind the open pack will be overwritten.
-        if let Some(open) = &self.writer().open {
-            let open_name = pack_name(open.number);
-            let of_open = packs.iter_mut().filter(|(name, _)| *name == open_name);
-            of_open.for_each(|(_, length)| *length = open.length.min(*length));
-        }
-        let total = packs.iter().map(|(_, length)| length).sum();
+        let known = self.known_lengths()?;
+        let packs = self.packs_to_verify(&known)?;
+        // Chunks first, then records: only then is known what each damage costs.
+        let total = 2 * packs.values().sum::<u64>();
+        let mut done = 0;
         let mut report = VerifyReport::default();
         let mut found = Findings::default();
-        let mut sound = 0;
-        let mut present = BTreeSet::new();
-        for (name, length) in packs {
-            let Some(number) = pack_number(&name) else {
-                found.note("a file that is no pack lies among the packs", &name, None);
-                continue;
-            };
-            present.insert(number);
-            if known.get(&number).is_some_and(|bytes| *bytes > length) {
-                found.note("pack is cut short", &name, None);
-            }
-            sound +=
-                self.verify_pack(number, length, deep, next_version, &mut report, &mut found)?;
+        self.verify_names(&mut found)?;
+        let mut ruins = Ruins::default();
+        for (number, length) in &packs {
+            let was = known.get(number).copied().unwrap_or(0);
+            self.verify_pack(*number, *length, was, &mut ruins, &mut report, &mut found)?;
             report.packs += 1;
             report.bytes += length;
-            progress(report.bytes, total);
+            done += length;
+            progress(done, total);
         }
-        for number in known.keys().filter(|number| !present.contains(number)) {
-            found.note("pack is missing", pack_name(*number), None);
+        // Compacting may have replaced a pack since.
+        let known_still = self.known_lengths()?;
+        for number in known.keys().filter(|number| known_still.contains_key(number)) {
+            if !packs.contains_key(number) {
+                found.note(ruins.add_missing(*number), None);
+            }
+        }
+        let mut sound = 0;
+        for (number, length) in &packs {
+            sound += self.verify_rows(*number, *length, deep, next_version, &ruins, &mut found)?;
+            done += length;
+            progress(done, total);
         }
         report.versions = self.index().count_versions_before(next_version)?;
         if report.versions != sound {
-            self.verify_index(next_version, &mut found)?;
+            self.verify_index(next_version, &ruins, &mut found)?;
         }
-        report.damage = found
-            .lost
-            .into_iter()
-            .map(|((what, place), (versions_lost, versions))| Damage {
-                what,
-                place,
-                versions_lost,
-                versions,
-            })
-            .collect();
+        report.damage = found.into_damage();
         Ok(report)
     }
 
-    /// Checks one pack; returns how many versions before `end` the index finds in sound chunks of
-    /// it.
+    fn known_lengths(&self) -> Result<BTreeMap<u64, u64>, StoreError> {
+        Ok(self.index().packs()?.iter().map(|pack| (pack.number, pack.bytes)).collect())
+    }
+
+    /// The packs that are there, and how much of each is to be looked at.
+    fn packs_to_verify(
+        &self,
+        known: &BTreeMap<u64, u64>,
+    ) -> Result<BTreeMap<u64, u64>, StoreError> {
+        let mut packs = self.pack_lengths()?;
+        if self.options.read_only {
+            leave_to_the_writer(&mut packs, known);
+        }
+        // What a failed append left behind the open pack will be overwritten.
+        if let Some(open) = &self.writer().open
+            && let Some(length) = packs.get_mut(&open.number)
+        {
+            *length = open.length.min(*length);
+        }
+        Ok(packs)
+    }
+
+    fn verify_names(&self, found: &mut Findings) -> Result<(), StoreError> {
+        for (name, _) in self.backend.list().map_err(from_backend)? {
+            if pack_number(&name).is_none() {
+                let what = "a file that is no pack lies among the packs".to_owned();
+                found.note(Ruin { what, place: name }, None);
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks the chunks of one pack, of which the index knows `known_bytes`.
     fn verify_pack(
         &self,
         number: u64,
         length: u64,
-        deep: bool,
-        end: u64,
+        known_bytes: u64,
+        ruins: &mut Ruins,
         report: &mut VerifyReport,
         found: &mut Findings,
-    ) -> Result<u64, StoreError> {
-        let mut sound = 0;
+    ) -> Result<(), StoreError> {
+        let mut readable_bytes = length;
         walk(&*self.backend, number, 0, length, &mut |item| {
             let (offset, kind, payload) = match item {
                 Found::Chunk { offset, kind, payload } => (offset, kind, payload),
-                Found::Gap { start, end } => {
-                    let what = format!("{} bytes are no chunk", end - start);
-                    found.note(what, Place { pack: number, offset: start }, None);
+                // What was cut through belongs to what was cut off.
+                Found::Gap { start, end } if end == length && known_bytes > length => {
+                    readable_bytes = start;
                     return Ok(());
                 }
+                Found::Gap { start, end } => {
+                    if ruins.gap_count() < MAX_PLACES {
+                        let gap = ruins.add_gap(Place { pack: number, offset: start }, end);
+                        let copied = if start == 0 { self.copied_from(number)? } else { None };
+                        let ruin = copied.map(|original| Ruin {
+                            what: format!("it is a copy of {}", pack_name(original)),
+                            place: pack_name(number),
+                        });
+                        found.note(ruin.unwrap_or(gap), None);
+                    }
+                    return Ok(());
+                }
+            };
+            let mut note = |why: &str, place: String| {
+                found.note(Ruin { what: why.to_owned(), place }, None);
             };
             let place = Place { pack: number, offset };
             match kind {
                 ChunkKind::Bodies => match BodiesHead::parse(&payload) {
                     Ok((head, _)) => report.bodies += head.entries.len() as u64,
-                    Err(why) => found.note(why.0, place, None),
-                },
-                ChunkKind::Versions => match rows::decode(&payload) {
-                    Ok(rows) => {
-                        let mut counted = BTreeSet::new();
-                        for row in rows {
-                            let is_here = self.index().version(row.id)? == Some(place);
-                            if is_here {
-                                self.verify_row(&row, deep, found)?;
-                            }
-                            sound += u64::from(is_here && row.id < end && counted.insert(row.id));
-                        }
-                    }
-                    Err(why) => found.note(why.0, place, None),
+                    Err(why) => note(why.0, place.to_string()),
                 },
                 ChunkKind::PackHead => {
                     let head = PackHead::parse(&payload, &pack_name(number))?;
                     if head.number != number {
-                        found.note("pack carries another number", pack_name(number), None);
+                        note("pack carries another number", pack_name(number));
                     }
                 }
-                ChunkKind::Forgotten | ChunkKind::Prefix | ChunkKind::PackEnd => {}
+                ChunkKind::Versions
+                | ChunkKind::Forgotten
+                | ChunkKind::Prefix
+                | ChunkKind::PackEnd => {}
             }
             Ok(())
         })?;
+        if known_bytes > length {
+            found.note(ruins.add_cut_short(number, readable_bytes), None);
+        }
+        Ok(())
+    }
+
+    /// Which pack the file with this number was before somebody gave it another name.
+    fn copied_from(&self, number: u64) -> Result<Option<u64>, StoreError> {
+        let place = Place { pack: number, offset: 0 };
+        let Some(head) = chunk_head(&*self.backend, place, u64::MAX)? else { return Ok(None) };
+        if head.kind != ChunkKind::PackHead || head.payload_bytes > MAX_PACK_HEAD_BYTES {
+            return Ok(None);
+        }
+        let name = pack_name(number);
+        match self.backend.read(&name, CHUNK_HEAD_BYTES as u64, head.payload_bytes) {
+            Ok(payload) => {
+                let original = PackHead::parse(&payload, &name).ok().map(|head| head.number);
+                Ok(original.filter(|original| head.fits(*original, 0, &payload)))
+            }
+            Err(BackendError::NotFound { .. } | BackendError::TooShort { .. }) => Ok(None),
+            Err(other) => Err(from_backend(other)),
+        }
+    }
+
+    /// Checks the records of one pack; returns how many versions before `end` the index finds in
+    /// sound chunks of it.
+    fn verify_rows(
+        &self,
+        number: u64,
+        length: u64,
+        deep: bool,
+        end: u64,
+        ruins: &Ruins,
+        found: &mut Findings,
+    ) -> Result<u64, StoreError> {
+        let mut sound = 0;
+        let mut offset = 0;
+        while offset < length {
+            let place = Place { pack: number, offset };
+            if let Some(end) = ruins.gap_end(place) {
+                offset = end;
+                continue;
+            }
+            // A pack that is not whole any more was compacted away, or its end is known to be lost.
+            let Some(head) = chunk_head(&*self.backend, place, length)? else { break };
+            offset += head.total_bytes();
+            if head.kind != ChunkKind::Versions {
+                continue;
+            }
+            let rows = match self.rows_at(place) {
+                Ok(rows) => rows,
+                Err(StoreError::Damaged { what, place, cost }) => {
+                    found.note(Ruin { what: format!("{what}: {cost}"), place }, None);
+                    continue;
+                }
+                Err(other) => return Err(other),
+            };
+            let mut counted = BTreeSet::new();
+            for row in rows.iter() {
+                let is_here = self.index().version(row.id)? == Some(place);
+                if is_here {
+                    self.verify_row(row, deep, ruins, found)?;
+                }
+                sound += u64::from(is_here && row.id < end && counted.insert(row.id));
+            }
+        }
         Ok(sound)
     }
 
@@ -198,29 +307,39 @@ impl Store {
         &self,
         row: &rows::Row,
         deep: bool,
+        ruins: &Ruins,
         found: &mut Findings,
     ) -> Result<(), StoreError> {
-        let outcome = match deep {
-            true => self.body(&row.digest).map(|_| ()),
-            false => match self.find_body(row.digest.key())? {
-                Some(_) => Ok(()),
-                None => {
-                    found.note("body is in no pack", row.digest, Some(row.id));
-                    Ok(())
-                }
-            },
-        };
-        match outcome {
-            Err(StoreError::Damaged { what, place, cost }) => {
-                found.note(format!("{what}: {cost}"), place, Some(row.id));
-                Ok(())
-            }
-            other => other,
+        let key = row.digest.key();
+        if let Some(ruin) = self.ruin_under(ruins, key)? {
+            found.note(ruin, Some(row.id));
+            return Ok(());
         }
+        let outcome = match deep {
+            true => self.body(&row.digest).map(|_| true),
+            false => self.find_body(key).map(|place| place.is_some()),
+        };
+        let ruin = match outcome {
+            Ok(true) => return Ok(()),
+            Err(StoreError::Damaged { what, place, cost }) if !self.places_of(key)?.is_empty() => {
+                Ruin { what: format!("{what}: {cost}"), place }
+            }
+            Ok(false) | Err(StoreError::Damaged { .. }) => {
+                Ruin { what: "body is in none of them".to_owned(), place: EVERYWHERE.to_owned() }
+            }
+            Err(other) => return Err(other),
+        };
+        found.note(ruin, Some(row.id));
+        Ok(())
     }
 
     /// Names the versions of the index before `end` that are in no sound chunk.
-    fn verify_index(&self, end: u64, found: &mut Findings) -> Result<(), StoreError> {
+    fn verify_index(
+        &self,
+        end: u64,
+        ruins: &Ruins,
+        found: &mut Findings,
+    ) -> Result<(), StoreError> {
         let mut next = 0;
         loop {
             let batch = self.index().versions_from(next, 4096)?;
@@ -238,18 +357,34 @@ impl Store {
                 };
                 // Unless it was moved or forgotten in between.
                 if self.index().version(id)? == Some(place) {
-                    found.note(what, place, Some(id));
+                    let unknown = || Ruin { what: what.to_owned(), place: place.to_string() };
+                    found.note(ruins.at(place).unwrap_or_else(unknown), Some(id));
                 }
             }
         }
     }
 }
 
+/// The head of the chunk that begins here, if one does.
+fn chunk_head(
+    backend: &dyn ContentBackend,
+    place: Place,
+    length: u64,
+) -> Result<Option<ChunkHead>, StoreError> {
+    match backend.read(&pack_name(place.pack), place.offset, CHUNK_HEAD_BYTES) {
+        Ok(bytes) => {
+            let whole = |head: &ChunkHead| place.offset + head.total_bytes() <= length;
+            Ok(ChunkHead::parse(&bytes).ok().filter(whole))
+        }
+        Err(BackendError::NotFound { .. } | BackendError::TooShort { .. }) => Ok(None),
+        Err(other) => Err(from_backend(other)),
+    }
+}
+
 /// Another process may be writing: bytes that the index does not know yet are not ours to judge.
-fn leave_to_the_writer(packs: &mut Vec<(String, u64)>, known: &BTreeMap<u64, u64>) {
-    packs.retain_mut(|(name, length)| {
-        let Some(number) = pack_number(name) else { return true };
-        let indexed = known.get(&number).copied();
+fn leave_to_the_writer(packs: &mut BTreeMap<u64, u64>, known: &BTreeMap<u64, u64>) {
+    packs.retain(|number, length| {
+        let indexed = known.get(number).copied();
         *length = indexed.map_or(0, |bytes| bytes.min(*length));
         indexed.is_some()
     });

@@ -7,7 +7,7 @@ mod common;
 use std::sync::Arc;
 
 use common::{Kept, assert_sound, html, open};
-use nenrin_store::{ContentBackend, MemoryBackend, Store, StoreError, VersionId};
+use nenrin_store::{CompactOptions, ContentBackend, MemoryBackend, Store, StoreError, VersionId};
 
 fn archive() -> (Arc<MemoryBackend>, Vec<(VersionId, Kept)>) {
     let backend = Arc::new(MemoryBackend::default());
@@ -41,12 +41,17 @@ fn check_damage(backend: &Arc<MemoryBackend>, kept: &[(VersionId, Kept)], at_mos
     let store = open(backend);
     let lost = count_lost(&store, kept);
     assert!(lost <= at_most, "{lost} versions lost, at most {at_most} expected");
-    let report = store.verify(true, &mut |_, _| {}).unwrap();
-    assert!(!report.is_sound(), "the damage is not seen");
-    for (id, page) in kept {
-        let named = report.damage.iter().any(|damage| damage.versions.contains(id));
-        let readable = store.read(*id).is_ok_and(|version| version.body == page.body);
-        assert!(!(named && readable), "{id} is named although it can be read");
+    // What it costs is known without restoring every version, too.
+    for deep in [false, true] {
+        let report = store.verify(deep, &mut |_, _| {}).unwrap();
+        assert!(!report.is_sound(), "the damage is not seen");
+        for (id, _) in kept {
+            let named = report.damage.iter().any(|damage| damage.versions.contains(id));
+            // What the index never knew is told by whoever lists it.
+            let is_known = !matches!(store.read(*id), Err(StoreError::NotFound { .. }));
+            let is_readable = store.read(*id).is_ok();
+            assert_eq!(named, is_known && !is_readable, "{id}, deep: {deep}, {report:#?}");
+        }
     }
     // What is undamaged can be written to as before.
     let page = Kept::page(999, 1, html(999, 1));
@@ -59,7 +64,10 @@ fn check_damage(backend: &Arc<MemoryBackend>, kept: &[(VersionId, Kept)], at_mos
 fn a_flipped_bit_anywhere_costs_one_chunk_and_is_named() {
     let (pristine, kept) = archive();
     let (name, length) = pristine.list().unwrap()[1].clone();
-    for at in (0..length as usize).step_by(97) {
+    // Every byte of the pack's head, and some of the rest; its end alone is made again when it is
+    // damaged, since it says nothing but that nothing follows.
+    let end_at = length as usize - 22;
+    for at in (0..40).chain((40..end_at).step_by(97)) {
         let backend = copy(&pristine);
         backend.tamper(&name, |bytes| bytes[at] ^= 0x10);
         check_damage(&backend, &kept, 5);
@@ -86,6 +94,37 @@ fn a_pack_cut_short_costs_what_was_cut_off_and_no_more() {
 }
 
 #[test]
+fn a_compacted_pack_cut_short_costs_what_was_cut_off_and_no_more() {
+    let (pristine, kept) = archive();
+    let options = CompactOptions { frame_bytes: 4 << 10, ..CompactOptions::default() };
+    open(&pristine).compact(&options, &mut |_, _| {}).unwrap();
+    let (name, length) = pristine.list().unwrap()[0].clone();
+    let in_pack = {
+        let backend = copy(&pristine);
+        backend.delete(&name).unwrap();
+        count_lost(&open(&backend), &kept)
+    };
+    assert!(in_pack >= kept.len() / 3, "{in_pack} versions");
+    for tenths in 3..10 {
+        let backend = copy(&pristine);
+        // The index remembers how long the pack was.
+        let store = open(&backend);
+        backend.tamper(&name, |bytes| bytes.truncate((length * tenths / 10) as usize));
+        let lost = count_lost(&store, &kept);
+        let cut_off = in_pack * (10 - tenths as usize) / 10;
+        // A frame may be cut through, and records take their room in front of all bodies.
+        assert!(lost > 0 && lost <= cut_off + in_pack / 3, "{lost} of {in_pack} at {tenths}/10");
+        for deep in [false, true] {
+            let report = store.verify(deep, &mut |_, _| {}).unwrap();
+            let [damage] = &report.damage[..] else { panic!("{report:#?}") };
+            assert_eq!((damage.what.as_str(), &damage.place), ("pack is cut short", &name));
+            assert_eq!(damage.versions_lost, lost as u64);
+        }
+        assert_eq!(count_lost(&open(&backend), &kept), lost, "with an index of the rest");
+    }
+}
+
+#[test]
 fn a_missing_pack_costs_its_versions_and_is_named_with_them() {
     let (backend, kept) = archive();
     let store = open(&backend);
@@ -107,6 +146,9 @@ fn a_copy_of_a_pack_under_another_number_is_named_and_changes_nothing() {
     let bytes = backend.read(&name, 0, length as usize).unwrap();
     backend.plant("pack-0000000099", bytes.clone());
     check_damage(&backend, &kept, 0);
+    let report = open(&backend).verify(false, &mut |_, _| {}).unwrap();
+    let [damage] = &report.damage[..] else { panic!("{report:#?}") };
+    assert_eq!(damage.what, format!("it is a copy of {name}"));
     assert_eq!(backend.read("pack-0000000099", 0, bytes.len()).unwrap(), bytes);
 }
 

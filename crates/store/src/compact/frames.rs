@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::arrange::{Page, arrange};
 use super::order::Order;
 use super::output::Output;
+use super::portion::Item;
 use super::slow::{self, Chosen};
 use super::{CompactOptions, CompactReport, prefix};
 use crate::bodies::{BodiesHead, BodyEntry, Coding, MAX_ENTRIES, Reference};
@@ -14,9 +15,14 @@ use crate::digest::BodyKey;
 use crate::error::StoreError;
 use crate::media::Class;
 use crate::pack::{Place, read_chunk};
+use crate::rows::Row;
 use crate::store::Store;
 use crate::{Digest, squeeze};
 
+/// Records in one chunk: it is decoded as a whole to read one of them.
+const ROWS_IN_CHUNK: usize = 256;
+/// The same in bytes of memory.
+const MAX_ROWS_BYTES: usize = 1 << 20;
 /// Pictures and the like do not help each other, and one is read without the others.
 const OTHER_FRAME_BYTES: usize = 256 << 10;
 /// Versions of one page may fill a frame so many times over: in two frames the page would be there
@@ -44,6 +50,8 @@ pub(super) struct FrameWriter<'a, 's> {
     /// The first version of each page: a frame rather ends in front of one than behind it.
     page_begins: BTreeSet<Digest>,
     frame: Frame,
+    /// Records that were written.
+    pub(super) rows_written: u64,
 }
 
 #[derive(Default)]
@@ -83,6 +91,7 @@ impl<'a, 's> FrameWriter<'a, 's> {
             copied_prefixes: BTreeMap::new(),
             page_begins: BTreeSet::new(),
             frame: Frame::default(),
+            rows_written: 0,
         }
     }
 
@@ -101,10 +110,39 @@ impl<'a, 's> FrameWriter<'a, 's> {
         while let Some(portion) =
             order.portion(self.site, self.class, last.as_ref(), max_versions)?
         {
+            // In front of the bodies: what is left of a pack that was cut short can be read.
+            self.write_rows(order, last.as_ref(), &portion.last)?;
             last = Some(portion.last);
             self.write_portion(portion.pages, order, sources, &mut damaged)?;
         }
         Ok(damaged)
+    }
+
+    /// Writes the records behind `behind` up to `last` in their new order.
+    fn write_rows(
+        &mut self,
+        order: &Order,
+        behind: Option<&Item>,
+        last: &Item,
+    ) -> Result<(), StoreError> {
+        let mut batch: Vec<Row> = Vec::new();
+        let mut weight_bytes = 0;
+        order.rows(self.site, self.class, behind, last, &mut |row| {
+            weight_bytes += row.weight_bytes();
+            batch.push(row);
+            if batch.len() >= ROWS_IN_CHUNK || weight_bytes > MAX_ROWS_BYTES {
+                weight_bytes = 0;
+                self.put_rows(&std::mem::take(&mut batch))?;
+            }
+            Ok(())
+        })?;
+        if batch.is_empty() { Ok(()) } else { self.put_rows(&batch) }
+    }
+
+    fn put_rows(&mut self, rows: &[Row]) -> Result<(), StoreError> {
+        self.make_room()?;
+        self.rows_written += rows.len() as u64;
+        self.output.put_rows(rows, self.options.level)
     }
 
     fn write_portion(

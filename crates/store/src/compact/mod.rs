@@ -39,9 +39,6 @@ use crate::pack::{Found, Place, pack_name, walk};
 use crate::rows::{self, Row};
 use crate::store::Store;
 
-/// Records in one chunk of a compacted pack: a chunk is decoded as a whole to read one of them.
-const ROWS_IN_CHUNK: usize = 256;
-
 /// How to compact.
 #[derive(Clone, Debug)]
 pub struct CompactOptions {
@@ -221,8 +218,8 @@ impl Store {
                 let mut frames =
                     FrameWriter::new(self, options, output, site, class, report, &chosen);
                 damaged.extend(frames.write(order, &sources.packs)?);
+                done += frames.rows_written;
             }
-            done += self.rewrite_rows(order, site, options, output)?;
             output.end_pack()?;
             report.sites += 1;
             progress(done, total);
@@ -286,33 +283,6 @@ impl Store {
             crate::pack::pack_number(&name).map(|number| (number, length))
         };
         Ok(listed.into_iter().filter_map(number).collect())
-    }
-
-    /// Writes the records of a site in their new order. Returns how many.
-    fn rewrite_rows(
-        &self,
-        order: &mut Order,
-        site: u32,
-        options: &CompactOptions,
-        output: &mut Output<'_>,
-    ) -> Result<u64, StoreError> {
-        let mut count = 0;
-        let mut batch: Vec<Row> = Vec::new();
-        let mut weight_bytes = 0;
-        order.rows(site, &mut |row| {
-            count += 1;
-            weight_bytes += row.weight_bytes();
-            batch.push(row);
-            if batch.len() >= ROWS_IN_CHUNK || weight_bytes > 1 << 20 {
-                weight_bytes = 0;
-                output.put_rows(&std::mem::take(&mut batch), options.level)?;
-            }
-            Ok(())
-        })?;
-        if !batch.is_empty() {
-            output.put_rows(&batch, options.level)?;
-        }
-        Ok(count)
     }
 
     /// Notes bodies in the sources that no record of the rewritten sites names.

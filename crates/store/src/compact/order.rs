@@ -106,9 +106,7 @@ impl Order {
         last: Option<&Item>,
         max_versions: usize,
     ) -> Result<Option<Portion>, StoreError> {
-        // Every address is behind the empty one.
-        let (url, visited, id) =
-            last.map_or(("", i64::MIN, i64::MIN), |item| (&item.url, item.visited_at_s, item.id));
+        let (url, visited, id) = standing(last);
         let mut statement = self.connection.prepare_cached(
             "SELECT url, visited, id, digest FROM items WHERE site = ?1 AND class = ?2
              AND (url, visited, id) > (?3, ?4, ?5) ORDER BY url, visited, id",
@@ -197,16 +195,33 @@ impl Order {
         if batch.is_empty() { Ok(()) } else { visit(&batch) }
     }
 
-    /// The records of a site in order.
+    /// The records of a class of a site behind `behind` up to `last`, in order.
     pub(super) fn rows(
         &self,
         site: u32,
+        class: Class,
+        behind: Option<&Item>,
+        last: &Item,
         visit: &mut dyn FnMut(Row) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let mut statement = self.connection.prepare_cached(
-            "SELECT record FROM items WHERE site = ?1 ORDER BY class, url, visited, id",
+            "SELECT record FROM items WHERE site = ?1 AND class = ?2
+             AND (url, visited, id) > (?3, ?4, ?5) AND (url, visited, id) <= (?6, ?7, ?8)
+             ORDER BY url, visited, id",
         )?;
-        let mut found = statement.query([site])?;
+        let (url, visited, id) = standing(behind);
+        let (last_url, last_visited, last_id) = standing(Some(last));
+        let class = class as u8;
+        let mut found = statement.query(params![
+            site,
+            class,
+            url,
+            visited,
+            id,
+            last_url,
+            last_visited,
+            last_id
+        ])?;
         while let Some(row) = found.next()? {
             let record: Vec<u8> = row.get(0)?;
             let decoded = rows::decode(&record)
@@ -215,6 +230,11 @@ impl Order {
         }
         Ok(())
     }
+}
+
+/// Where a version stands among those of its class. Every address is behind the empty one.
+fn standing(item: Option<&Item>) -> (&str, i64, i64) {
+    item.map_or(("", i64::MIN, i64::MIN), |item| (&item.url, item.visited_at_s, item.id))
 }
 
 /// Sorts pages of a directory together, before those of its subdirectories.
