@@ -37,7 +37,7 @@ impl Default for StoreOptions {
     fn default() -> Self {
         Self {
             index_path: None,
-            level: 4,
+            level: 5,
             first_level: 10,
             pack_bytes: 64 << 20,
             max_chain: 8,

@@ -304,9 +304,9 @@ impl Store {
         let mut base = None;
         if steps.block_in_time
             && let Some(previous) = version.previous
-            && let Some(row) = readable(self.row(previous))?
+            && let Some(digest) = readable(self.digest(previous))?
         {
-            base = self.base(row.digest.key())?;
+            base = self.base(digest.key())?;
         }
         if steps.block_in_space {
             let sketch = similar::sketch(body);

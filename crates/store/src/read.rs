@@ -13,7 +13,7 @@ use crate::error::{StoreError, from_backend};
 use crate::media::Class;
 use crate::pack::{Place, damaged, pack_name, read_chunk};
 use crate::recode::{self, Recoding};
-use crate::rows::{self, Row};
+use crate::rows::{self, Digests, Row};
 use crate::store::Store;
 use crate::wire::Malformed;
 use crate::{Block, Digest, Version, VersionHead, VersionId, deflated, squeeze};
@@ -52,7 +52,7 @@ impl Store {
     /// The body of a version as blocks, for comparing versions: HTML cut at tags, anything else
     /// one block. A body that was stored gzipped comes without its gzip.
     pub fn blocks(&self, id: VersionId) -> Result<Vec<Block>, StoreError> {
-        let digest = self.row(id)?.digest;
+        let digest = self.digest(id)?;
         let stored = self.stored(digest.key())?;
         let body = match stored.entry.recoding {
             code if code == Recoding::Gzip as u8 => {
@@ -102,6 +102,27 @@ impl Store {
         self.row_at(place, id)
     }
 
+    /// The digest of a version's body. Who asks for one mostly asks for its neighbours next, as
+    /// their pages were visited one after the other.
+    pub(crate) fn digest(&self, id: VersionId) -> Result<Digest, StoreError> {
+        let pending = self.pending.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(row) = pending.rows.get(&id.0) {
+            return Ok(row.digest);
+        }
+        drop(pending);
+        let place = self.index().version(id.0)?.ok_or(StoreError::NotFound { id })?;
+        let mut last = self.last_digests.lock().unwrap_or_else(PoisonError::into_inner);
+        let digests = match last.take().filter(|(of, _)| *of == place) {
+            Some((_, digests)) => digests,
+            None => {
+                let (_, payload) = read_chunk(&*self.backend, place, &[ChunkKind::Versions])?;
+                Digests::decode(&payload).map_err(|why| damaged("versions chunk", place, why))?
+            }
+        };
+        let (_, digests) = last.insert((place, digests));
+        digests.get(id.0).ok_or_else(|| misled(place))
+    }
+
     fn row_at(&self, place: Place, id: VersionId) -> Result<Arc<Row>, StoreError> {
         let row = match self.rows.get(place) {
             Some(rows) => rows.iter().find(|row| row.id == id.0).cloned(),
@@ -111,9 +132,7 @@ impl Store {
                     .map_err(|why| damaged("versions chunk", place, why))?
             }
         };
-        row.map(Arc::new).ok_or_else(|| {
-            damaged("index", place, Malformed("it names another chunk; run `reindex`"))
-        })
+        row.map(Arc::new).ok_or_else(|| misled(place))
     }
 
     pub(crate) fn rows_at(&self, place: Place) -> Result<Arc<Vec<Row>>, StoreError> {
@@ -318,6 +337,11 @@ impl Store {
             Reference::Chunk(offset) => self.prefix_at(Place { pack: place.pack, offset: *offset }),
         }
     }
+}
+
+/// The version that the index finds here is not here.
+fn misled(place: Place) -> StoreError {
+    damaged("index", place, Malformed("it names another chunk; run `reindex`"))
 }
 
 pub(crate) fn version_head(row: &Row) -> Result<VersionHead, StoreError> {

@@ -13,7 +13,7 @@ use crate::index::{self, Index, Share};
 use crate::options::StoreOptions;
 use crate::pack::Place;
 use crate::put;
-use crate::rows::Row;
+use crate::rows::{Digests, Row};
 use crate::similar::Similar;
 use crate::spare::Spare;
 
@@ -30,6 +30,8 @@ pub struct Store {
     /// Raw bytes of bodies and prefix chunks.
     pub(crate) frames: Cache<Vec<u8>>,
     pub(crate) rows: Cache<Vec<Row>>,
+    /// The digests of the versions chunk that was asked for last.
+    pub(crate) last_digests: Mutex<Option<(Place, Digests)>>,
     pub(crate) spare: Spare,
     /// Pages seen lately, for finding one that resembles a new page.
     pub(crate) similar: Mutex<Similar>,
@@ -99,6 +101,7 @@ impl Store {
         Ok(Self {
             frames: Cache::new(options.cache_bytes),
             rows: Cache::new(ROWS_CACHE_BYTES.min(options.cache_bytes)),
+            last_digests: Mutex::default(),
             spare: Spare::default(),
             similar: Mutex::default(),
             backend,

@@ -346,8 +346,8 @@ impl Store {
                 if sources.packs.contains(&place.pack) {
                     continue;
                 }
-                match self.row(crate::VersionId(id)) {
-                    Ok(row) => order.want_orphan(row.digest.key())?,
+                match self.digest(crate::VersionId(id)) {
+                    Ok(digest) => order.want_orphan(digest.key())?,
                     Err(StoreError::Damaged { .. } | StoreError::NotFound { .. }) => {}
                     Err(other) => return Err(other),
                 }
