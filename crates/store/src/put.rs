@@ -12,6 +12,7 @@ use crate::heads::MAX_HEAD_BYTES;
 use crate::index::{PackRecord, Share};
 use crate::media::Class;
 use crate::pack::{PackEnd, PackHead, Place, pack_name};
+use crate::read::{MAX_CHAIN, Stored};
 use crate::recode::{self, Extent, Recoding};
 use crate::rows::{self, MAX_WORD_BYTES, Row};
 use crate::store::{Store, Writer};
@@ -324,12 +325,30 @@ impl Store {
         Ok(base)
     }
 
-    /// A stored body as a reference, if it can be one without making the chain too long.
+    /// A stored body as a reference. If it would make the chain too long, the body that its chain
+    /// began with: that is less alike, but far more than nothing.
     fn base(&self, key: BodyKey) -> Result<Option<Base>, StoreError> {
         let Some(stored) = readable(self.stored(key))? else { return Ok(None) };
-        let usable = stored.depth < self.options.max_chain && stored.class != Class::Other;
-        let (depth, bytes) = (stored.depth, stored.bytes);
-        Ok((usable && bytes.len() <= MAX_DELTA_BYTES).then_some(Base { key, depth, bytes }))
+        if stored.depth < self.options.max_chain {
+            return Ok(as_base(key, stored));
+        }
+        let first = self.chain_begin(key)?;
+        let Some(stored) = readable(self.stored(first))? else { return Ok(None) };
+        let usable = stored.depth < self.options.max_chain;
+        Ok(as_base(first, stored).filter(|_| usable))
+    }
+
+    /// The body that was compressed against no other, at the beginning of those that lead to this one.
+    fn chain_begin(&self, key: BodyKey) -> Result<BodyKey, StoreError> {
+        let mut first = key;
+        for _ in 0..MAX_CHAIN {
+            let Some(place) = self.find_body(first)? else { break };
+            match readable(self.directory(place))?.map(|head| head.reference) {
+                Some(Reference::Body(base)) => first = base,
+                _ => break,
+            }
+        }
+        Ok(first)
     }
 
     /// Appends a chunk to the open pack, beginning one if there is none.
@@ -507,6 +526,12 @@ struct Base {
     key: BodyKey,
     depth: u8,
     bytes: Vec<u8>,
+}
+
+fn as_base(key: BodyKey, stored: Stored) -> Option<Base> {
+    let (depth, bytes) = (stored.depth, stored.bytes);
+    let usable = stored.class != Class::Other && bytes.len() <= MAX_DELTA_BYTES;
+    usable.then_some(Base { key, depth, bytes })
 }
 
 /// Damage in an old version must not stop a new one.

@@ -51,6 +51,25 @@ fn the_same_body_is_stored_once_whatever_its_address() {
 }
 
 #[test]
+fn a_page_of_many_versions_is_never_stored_as_a_whole_again() {
+    let store = open(&Arc::new(MemoryBackend::default()));
+    let (mut last, mut first_bytes) = (None, 0);
+    let mut kept = Vec::new();
+    for visit in 0..60 {
+        let page = Kept::page(3, visit, html(3, visit));
+        let put = page.put(&store, last).unwrap();
+        last = Some(put.id);
+        match visit {
+            0 => first_bytes = put.new_bytes,
+            _ => assert!(put.new_bytes < first_bytes / 2, "{visit}: {put:?}, {first_bytes}"),
+        }
+        kept.push((put.id, page));
+    }
+    kept.iter().for_each(|(id, page)| page.check(&store, *id));
+    assert_sound(&store);
+}
+
+#[test]
 fn a_scan_visits_every_version_in_order() {
     let backend = Arc::new(MemoryBackend::default());
     let store = open(&backend);
