@@ -53,13 +53,9 @@ fn first_cut(html: &[u8]) -> usize {
 /// Whether the bytes behind a `<` name one of the tags.
 fn begins_part(behind: &[u8]) -> bool {
     let mut name = [0; 8];
-    let mut length = 0;
-    for byte in behind.iter().take_while(|byte| byte.is_ascii_alphanumeric()) {
-        if length == MAX_TAG_BYTES {
-            return false;
-        }
-        name[length] = byte.to_ascii_lowercase();
-        length += 1;
+    let letters = behind.iter().take_while(|byte| byte.is_ascii_alphanumeric());
+    for (at, byte) in letters.take(MAX_TAG_BYTES + 1).enumerate() {
+        name[at] = byte.to_ascii_lowercase();
     }
     CUT_WORDS.binary_search(&u64::from_be_bytes(name)).is_ok()
 }

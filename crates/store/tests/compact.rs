@@ -48,6 +48,8 @@ fn everything_comes_back_from_a_compacted_archive_which_is_smaller() {
         let report = store.compact(&small(), &mut |_, _| {}).unwrap();
         assert!(report.bytes_after < report.bytes_before, "{report:?}");
         assert_eq!(report.sites, 2);
+        // One for each site, and the one that completed the generation.
+        assert_eq!(backend.list().unwrap().len(), 3);
         check(&store, &kept);
         check(&open(&backend), &kept);
     }

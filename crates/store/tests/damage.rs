@@ -125,6 +125,38 @@ fn a_compacted_pack_cut_short_costs_what_was_cut_off_and_no_more() {
 }
 
 #[test]
+fn what_many_frames_share_is_there_more_than_once() {
+    let backend = Arc::new(MemoryBackend::default());
+    let store = open(&backend);
+    let mut kept = Vec::new();
+    let menu = html(1000, 1);
+    for n in 0..500 {
+        let page = Kept::page(n * 2, 1, [&menu[..], &html(n, 1)].concat());
+        kept.push((page.put(&store, None).unwrap().id, page));
+    }
+    let options =
+        CompactOptions { frame_bytes: 4 << 10, prefix_bytes: 2 << 10, ..CompactOptions::default() };
+    store.compact(&options, &mut |_, _| {}).unwrap();
+    // Once more, with frames that are copied.
+    let news = Kept::page(2, 2, html(2, 2));
+    kept.push((news.put(&store, None).unwrap().id, news));
+    assert!(store.compact(&options, &mut |_, _| {}).unwrap().frames_copied > 100);
+    drop(store);
+    let largest = backend.list().unwrap().into_iter().max_by_key(|(_, length)| *length);
+    let (name, length) = largest.unwrap();
+    let bytes = backend.read(&name, 0, length as usize).unwrap();
+    let prefixes = memchr::memmem::find_iter(&bytes, b"nr\xf1\x0a\x05\0\0\0").collect::<Vec<_>>();
+    assert!(prefixes.len() >= 4, "{} prefixes", prefixes.len());
+    for at in prefixes {
+        let damaged = copy(&backend);
+        damaged.tamper(&name, |bytes| bytes[at + 30] ^= 1);
+        let lost = count_lost(&open(&damaged), &kept);
+        assert!(lost > 0 && lost < kept.len() / 2, "{lost} of {}", kept.len());
+        check_damage(&damaged, &kept, lost);
+    }
+}
+
+#[test]
 fn a_missing_pack_costs_its_versions_and_is_named_with_them() {
     let (backend, kept) = archive();
     let store = open(&backend);

@@ -28,6 +28,8 @@ const OTHER_FRAME_BYTES: usize = 256 << 10;
 /// Versions of one page may fill a frame so many times over: in two frames the page would be there
 /// twice, which costs more than their readers gain.
 const PAGE_TIMES: usize = 4;
+/// Frames that refer to one copy of a prefix: whatever damages it costs these and no more.
+const FRAMES_PER_PREFIX: usize = 32;
 /// A frame of less than a quarter takes its neighbour in.
 const SMALL_PART: u64 = 4;
 
@@ -42,11 +44,11 @@ pub(super) struct FrameWriter<'a, 's> {
     chosen: &'a Chosen,
     /// Sources that were compacted before.
     frames_in: BTreeSet<u64>,
-    /// The prefix of new frames, and where it lies in the pack that is being written.
+    /// The prefix of new frames, where it lies (pack and offset), and how many frames refer to it.
     prefix: Arc<Vec<u8>>,
-    prefix_at: Option<(u64, u64)>,
-    /// Where prefixes of copied frames lie now, by where they lay.
-    copied_prefixes: BTreeMap<Place, u64>,
+    prefix_at: Option<(u64, u64, usize)>,
+    /// Where prefixes of copied frames lie now, by where they lay, and how many frames refer to them.
+    copied_prefixes: BTreeMap<Place, (u64, usize)>,
     /// The first version of each page: a frame rather ends in front of one than behind it.
     page_begins: BTreeSet<Digest>,
     frame: Frame,
@@ -296,7 +298,7 @@ impl<'a, 's> FrameWriter<'a, 's> {
                 let prefix = self.store.prefix_at(old)?;
                 let offset = self.copy_prefix(old)?;
                 self.prefix = prefix;
-                self.prefix_at = Some((self.output.pack()?, offset));
+                self.prefix_at = Some((self.output.pack()?, offset, 0));
             }
             return Ok(());
         }
@@ -431,20 +433,22 @@ impl<'a, 's> FrameWriter<'a, 's> {
         Ok(())
     }
 
-    /// Writes the prefix in front of the first frame that needs it, once in every pack.
+    /// Writes the prefix in front of the first frame that needs it, and again for later ones.
     fn place_prefix(&mut self) -> Result<Reference, StoreError> {
         if self.prefix.is_empty() {
             return Ok(Reference::Nothing);
         }
         let pack = self.output.pack()?;
-        let offset = match self.prefix_at {
-            Some((at, offset)) if at == pack => offset,
+        let (offset, frames) = match self.prefix_at {
+            Some((at, offset, frames)) if at == pack && frames < FRAMES_PER_PREFIX => {
+                (offset, frames)
+            }
             _ => {
                 let payload = prefix::encode(&self.prefix, self.options.level);
-                self.output.put_prefix(self.site, &payload)?
+                (self.output.put_prefix(self.site, &payload)?, 0)
             }
         };
-        self.prefix_at = Some((pack, offset));
+        self.prefix_at = Some((pack, offset, frames + 1));
         Ok(Reference::Chunk(offset))
     }
 
@@ -462,12 +466,15 @@ impl<'a, 's> FrameWriter<'a, 's> {
     }
 
     fn copy_prefix(&mut self, old: Place) -> Result<u64, StoreError> {
-        if let Some(offset) = self.copied_prefixes.get(&old) {
+        if let Some((offset, frames)) = self.copied_prefixes.get_mut(&old)
+            && *frames < FRAMES_PER_PREFIX
+        {
+            *frames += 1;
             return Ok(*offset);
         }
         let (_, payload) = read_chunk(&*self.store.backend, old, &[ChunkKind::Prefix])?;
         let offset = self.output.put_prefix(self.site, &payload)?;
-        self.copied_prefixes.insert(old, offset);
+        self.copied_prefixes.insert(old, (offset, 1));
         Ok(offset)
     }
 }

@@ -35,9 +35,12 @@ use crate::chunk::ChunkKind;
 use crate::error::{StoreError, from_backend};
 use crate::index::PackRecord;
 use crate::media::Class;
-use crate::pack::{Found, Place, pack_name, walk};
+use crate::pack::{Found, PackEnd, Place, pack_name, walk};
 use crate::rows::{self, Row};
 use crate::store::Store;
+
+/// A pack that only completes a generation is smaller, unless that replaced very many packs.
+const SPENT_PACK_BYTES: u64 = 1 << 20;
 
 /// How to compact.
 #[derive(Clone, Debug)]
@@ -177,10 +180,34 @@ impl Store {
                 }
             }
         }
+        let lengths = self.pack_lengths()?;
+        for pack in packs.iter().filter(|pack| pack.generation > 0) {
+            if !chosen.is_empty() && self.is_spent(pack.number, &lengths)? {
+                chosen.insert(pack.number);
+            }
+        }
         let generation = packs.iter().map(|pack| pack.generation).max().unwrap_or(0) + 1;
         // From here on the writer notes which stored bodies it builds upon.
         writer.built_upon = Some(BuiltUpon::new()?);
         Ok(Sources { packs: chosen, generation })
+    }
+
+    /// Whether a pack only completed an earlier generation, and what that replaced is gone.
+    fn is_spent(&self, pack: u64, lengths: &BTreeMap<u64, u64>) -> Result<bool, StoreError> {
+        let Some(length) = lengths.get(&pack).filter(|length| **length < SPENT_PACK_BYTES) else {
+            return Ok(false);
+        };
+        let mut is_spent = true;
+        walk(&*self.backend, pack, 0, *length, &mut |found| {
+            is_spent &= match found {
+                Found::Chunk { kind: ChunkKind::PackHead, .. } => true,
+                Found::Chunk { kind: ChunkKind::PackEnd, payload, .. } => PackEnd::parse(&payload)
+                    .is_ok_and(|end| end.replaces.iter().all(|old| !lengths.contains_key(old))),
+                Found::Chunk { .. } | Found::Gap { .. } => false,
+            };
+            Ok(())
+        })?;
+        Ok(is_spent)
     }
 
     fn rewrite(
