@@ -16,6 +16,9 @@ pub struct StoreOptions {
     pub pack_bytes: u64,
     /// How many bodies may have to be rebuilt to rebuild one: more is smaller and slower.
     pub max_chain: u8,
+    /// How many of these a page that is new may lean on: the others are for its own versions, which
+    /// are nearer to each other than to any other page.
+    pub max_chain_in_space: u8,
     /// Which similarities are looked for.
     pub steps: Steps,
     /// Whether GIFs are coded anew while collecting. Other pictures wait for `compact`, since
@@ -41,6 +44,7 @@ impl Default for StoreOptions {
             first_level: 10,
             pack_bytes: 64 << 20,
             max_chain: 8,
+            max_chain_in_space: 2,
             steps: Steps::default(),
             recode_gifs: true,
             recode_cap: Duration::from_millis(50),

@@ -12,7 +12,7 @@ use crate::heads::MAX_HEAD_BYTES;
 use crate::index::{PackRecord, Share};
 use crate::media::Class;
 use crate::pack::{PackEnd, PackHead, Place, pack_name};
-use crate::read::{MAX_CHAIN, Stored};
+use crate::read::MAX_CHAIN;
 use crate::recode::{self, Extent, Recoding};
 use crate::rows::{self, MAX_WORD_BYTES, Row};
 use crate::store::{Store, Writer};
@@ -307,7 +307,7 @@ impl Store {
             && let Some(previous) = version.previous
             && let Some(digest) = readable(self.digest(previous))?
         {
-            base = self.base(digest.key())?;
+            base = self.base(digest.key(), self.options.max_chain)?;
         }
         if steps.block_in_space {
             let sketch = similar::sketch(body);
@@ -319,23 +319,27 @@ impl Store {
                 found
             };
             if let Some(found) = found {
-                base = self.base(found)?;
+                base = self.base(found, self.options.max_chain_in_space)?;
             }
         }
         Ok(base)
     }
 
-    /// A stored body as a reference. If it would make the chain too long, the body that its chain
+    /// A stored body as a reference. If that would make the chain too long, the body that its chain
     /// began with: that is less alike, but far more than nothing.
-    fn base(&self, key: BodyKey) -> Result<Option<Base>, StoreError> {
+    fn base(&self, key: BodyKey, max_depth: u8) -> Result<Option<Base>, StoreError> {
+        let depth_of = |key| -> Result<Option<u8>, StoreError> {
+            let Some(place) = self.find_body(key)? else { return Ok(None) };
+            Ok(readable(self.directory(place))?.map(|head| head.depth))
+        };
+        let is_free = |depth: Option<u8>| depth.is_some_and(|depth| depth < max_depth);
+        let key = if is_free(depth_of(key)?) { key } else { self.chain_begin(key)? };
         let Some(stored) = readable(self.stored(key))? else { return Ok(None) };
-        if stored.depth < self.options.max_chain {
-            return Ok(as_base(key, stored));
-        }
-        let first = self.chain_begin(key)?;
-        let Some(stored) = readable(self.stored(first))? else { return Ok(None) };
-        let usable = stored.depth < self.options.max_chain;
-        Ok(as_base(first, stored).filter(|_| usable))
+        let usable = stored.depth < max_depth
+            && stored.class != Class::Other
+            && stored.bytes.len() <= MAX_DELTA_BYTES;
+        let (depth, bytes) = (stored.depth, stored.bytes);
+        Ok(usable.then_some(Base { key, depth, bytes }))
     }
 
     /// The body that was compressed against no other, at the beginning of those that lead to this one.
@@ -526,12 +530,6 @@ struct Base {
     key: BodyKey,
     depth: u8,
     bytes: Vec<u8>,
-}
-
-fn as_base(key: BodyKey, stored: Stored) -> Option<Base> {
-    let (depth, bytes) = (stored.depth, stored.bytes);
-    let usable = stored.class != Class::Other && bytes.len() <= MAX_DELTA_BYTES;
-    usable.then_some(Base { key, depth, bytes })
 }
 
 /// Damage in an old version must not stop a new one.

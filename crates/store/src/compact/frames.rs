@@ -29,7 +29,7 @@ const OTHER_FRAME_BYTES: usize = 256 << 10;
 /// twice, which costs more than their readers gain.
 const PAGE_TIMES: usize = 4;
 /// Frames that refer to one copy of a prefix: whatever damages it costs these and no more.
-const FRAMES_PER_PREFIX: usize = 32;
+const FRAMES_PER_PREFIX: usize = 64;
 /// A frame of less than a quarter takes its neighbour in.
 const SMALL_PART: u64 = 4;
 
