@@ -81,14 +81,19 @@ pub(crate) fn encode(rows: &[Row], durable_bytes: u64, level: i32) -> Vec<u8> {
 }
 
 pub(crate) fn decode(payload: &[u8]) -> Result<Vec<Row>, Malformed> {
+    let (digests, raw) = unpack(payload)?;
+    decode_columns(&mut Reader::new(&raw), digests, &|_| true)
+}
+
+/// The digests, and the columns decompressed.
+fn unpack(payload: &[u8]) -> Result<(Vec<Digest>, Vec<u8>), Malformed> {
     let mut reader = Reader::new(payload);
     reader.varint()?;
     let count = reader.count(MAX_ROWS)?;
     let raw_bytes = reader.count(MAX_RAW_BYTES)?;
-    let digests =
-        (0..count).map(|_| reader.array().map(Digest)).collect::<Result<Vec<_>, Malformed>>()?;
+    let digests = column(count, || reader.array().map(Digest))?;
     let raw = squeeze::decompress(reader.rest(), raw_bytes, b"")?;
-    decode_columns(&mut Reader::new(&raw), digests, &|_| true)
+    Ok((digests, raw))
 }
 
 /// How much of the pack was durable when the chunk was written: a gap before it is damage, not a
@@ -99,12 +104,7 @@ pub(crate) fn durable_bytes(payload: &[u8]) -> Result<u64, Malformed> {
 
 /// One row of a chunk, without building the others.
 pub(crate) fn decode_row(payload: &[u8], id: u64) -> Result<Option<Row>, Malformed> {
-    let mut reader = Reader::new(payload);
-    reader.varint()?;
-    let count = reader.count(MAX_ROWS)?;
-    let raw_bytes = reader.count(MAX_RAW_BYTES)?;
-    let digests = column(count, || reader.array().map(Digest))?;
-    let raw = squeeze::decompress(reader.rest(), raw_bytes, b"")?;
+    let (digests, raw) = unpack(payload)?;
     Ok(decode_columns(&mut Reader::new(&raw), digests, &|found| found == id)?.pop())
 }
 
@@ -116,16 +116,11 @@ pub(crate) struct Digests {
 
 impl Digests {
     pub(crate) fn decode(payload: &[u8]) -> Result<Self, Malformed> {
-        let mut reader = Reader::new(payload);
-        reader.varint()?;
-        let count = reader.count(MAX_ROWS)?;
-        let raw_bytes = reader.count(MAX_RAW_BYTES)?;
-        let digests = column(count, || reader.array().map(Digest))?;
-        let raw = squeeze::decompress(reader.rest(), raw_bytes, b"")?;
+        let (digests, raw) = unpack(payload)?;
         let mut raw = Reader::new(&raw);
         read_words(&mut raw)?;
         let mut id = 0u64;
-        let ids = column(count, || {
+        let ids = column(digests.len(), || {
             id = id.wrapping_add(raw.signed()? as u64);
             Ok(id)
         })?;

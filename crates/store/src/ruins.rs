@@ -9,6 +9,9 @@ use crate::pack::{Place, pack_name};
 use crate::read::MAX_CHAIN;
 use crate::store::Store;
 
+/// Gaps that are kept in memory, about 30 bytes each.
+const MAX_GAPS: usize = 50_000;
+
 /// What checking the chunks of all packs found.
 #[derive(Default)]
 pub(crate) struct Ruins {
@@ -41,18 +44,17 @@ impl Ruins {
         cut_short(pack)
     }
 
+    /// Of more than so many gaps the later ones are told but not kept.
     pub(crate) fn add_gap(&mut self, start: Place, end: u64) -> Ruin {
-        self.gaps.insert(start, end);
+        if self.gaps.len() < MAX_GAPS {
+            self.gaps.insert(start, end);
+        }
         gap(start, end)
     }
 
     /// Where the gap that begins here ends.
     pub(crate) fn gap_end(&self, start: Place) -> Option<u64> {
         self.gaps.get(&start).copied()
-    }
-
-    pub(crate) fn gap_count(&self) -> usize {
-        self.gaps.len()
     }
 
     /// Why what should lie here cannot be read, as far as that is known.

@@ -18,6 +18,10 @@ const MAX_NAMED: usize = 1000;
 const MAX_NAMED_IN_ALL: usize = 1_000_000;
 /// Damaged places that are told apart; what is beyond counts as one.
 const MAX_PLACES: usize = 50_000;
+/// No pack head is longer.
+const MAX_PACK_HEAD_BYTES: usize = 64;
+/// Where bodies are looked for that no index entry leads to.
+const EVERYWHERE: &str = "all packs";
 
 /// What checking found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -91,11 +95,6 @@ impl Findings {
     }
 }
 
-/// No pack head is longer.
-const MAX_PACK_HEAD_BYTES: usize = 64;
-/// Where bodies are looked for that no index entry leads to.
-const EVERYWHERE: &str = "all packs";
-
 impl Store {
     /// Reads every pack. Always: all checksums, that the index leads every version to a body, and
     /// which versions each damage costs. With `deep`: every body is rebuilt and compared with its
@@ -110,13 +109,12 @@ impl Store {
         }
         let next_version = self.index().next_version()?;
         let known = self.known_lengths()?;
-        let packs = self.packs_to_verify(&known)?;
+        let mut found = Findings::default();
+        let packs = self.packs_to_verify(&known, &mut found)?;
         // Chunks first, then records: only then is known what each damage costs.
         let total = 2 * packs.values().sum::<u64>();
         let mut done = 0;
         let mut report = VerifyReport::default();
-        let mut found = Findings::default();
-        self.verify_names(&mut found)?;
         let mut ruins = Ruins::default();
         for (number, length) in &packs {
             let was = known.get(number).copied().unwrap_or(0);
@@ -155,8 +153,20 @@ impl Store {
     fn packs_to_verify(
         &self,
         known: &BTreeMap<u64, u64>,
+        found: &mut Findings,
     ) -> Result<BTreeMap<u64, u64>, StoreError> {
-        let mut packs = self.pack_lengths()?;
+        let mut packs = BTreeMap::new();
+        for (name, length) in self.backend.list().map_err(from_backend)? {
+            match pack_number(&name) {
+                Some(number) => {
+                    packs.insert(number, length);
+                }
+                None => {
+                    let what = "a file that is no pack lies among the packs".to_owned();
+                    found.note(Ruin { what, place: name }, None);
+                }
+            }
+        }
         if self.options.read_only {
             leave_to_the_writer(&mut packs, known);
         }
@@ -167,16 +177,6 @@ impl Store {
             *length = open.length.min(*length);
         }
         Ok(packs)
-    }
-
-    fn verify_names(&self, found: &mut Findings) -> Result<(), StoreError> {
-        for (name, _) in self.backend.list().map_err(from_backend)? {
-            if pack_number(&name).is_none() {
-                let what = "a file that is no pack lies among the packs".to_owned();
-                found.note(Ruin { what, place: name }, None);
-            }
-        }
-        Ok(())
     }
 
     /// Checks the chunks of one pack, of which the index knows `known_bytes`.
@@ -199,15 +199,13 @@ impl Store {
                     return Ok(());
                 }
                 Found::Gap { start, end } => {
-                    if ruins.gap_count() < MAX_PLACES {
-                        let gap = ruins.add_gap(Place { pack: number, offset: start }, end);
-                        let copied = if start == 0 { self.copied_from(number)? } else { None };
-                        let ruin = copied.map(|original| Ruin {
-                            what: format!("it is a copy of {}", pack_name(original)),
-                            place: pack_name(number),
-                        });
-                        found.note(ruin.unwrap_or(gap), None);
-                    }
+                    let gap = ruins.add_gap(Place { pack: number, offset: start }, end);
+                    let copied = if start == 0 { self.copied_from(number)? } else { None };
+                    let ruin = copied.map(|original| Ruin {
+                        what: format!("it is a copy of {}", pack_name(original)),
+                        place: pack_name(number),
+                    });
+                    found.note(ruin.unwrap_or(gap), None);
                     return Ok(());
                 }
             };

@@ -39,9 +39,6 @@ use crate::pack::{Found, PackEnd, Place, pack_name, walk};
 use crate::rows::{self, Row};
 use crate::store::Store;
 
-/// A pack that only completes a generation is smaller, unless that replaced very many packs.
-const SPENT_PACK_BYTES: u64 = 1 << 20;
-
 /// How to compact.
 #[derive(Clone, Debug)]
 pub struct CompactOptions {
@@ -180,10 +177,13 @@ impl Store {
                 }
             }
         }
-        let lengths = self.pack_lengths()?;
-        for pack in packs.iter().filter(|pack| pack.generation > 0) {
-            if !chosen.is_empty() && self.is_spent(pack.number, &lengths)? {
-                chosen.insert(pack.number);
+        if !chosen.is_empty() {
+            let lengths = self.pack_lengths()?;
+            for pack in packs.iter().filter(|pack| pack.generation > 0) {
+                let is_empty = index.sites_in(pack.number)?.is_empty();
+                if is_empty && self.is_spent(pack.number, &lengths)? {
+                    chosen.insert(pack.number);
+                }
             }
         }
         let generation = packs.iter().map(|pack| pack.generation).max().unwrap_or(0) + 1;
@@ -194,9 +194,7 @@ impl Store {
 
     /// Whether a pack only completed an earlier generation, and what that replaced is gone.
     fn is_spent(&self, pack: u64, lengths: &BTreeMap<u64, u64>) -> Result<bool, StoreError> {
-        let Some(length) = lengths.get(&pack).filter(|length| **length < SPENT_PACK_BYTES) else {
-            return Ok(false);
-        };
+        let Some(length) = lengths.get(&pack) else { return Ok(false) };
         let mut is_spent = true;
         walk(&*self.backend, pack, 0, *length, &mut |found| {
             is_spent &= match found {
