@@ -12,7 +12,7 @@ use crate::heads::MAX_HEAD_BYTES;
 use crate::index::{PackRecord, Share};
 use crate::media::Class;
 use crate::pack::{PackEnd, PackHead, Place, pack_name};
-use crate::read::{MAX_CHAIN, Stored};
+use crate::read::MAX_CHAIN;
 use crate::recode::{self, Extent, Recoding};
 use crate::rows::{self, MAX_WORD_BYTES, Row};
 use crate::store::{Store, Writer};
@@ -328,21 +328,19 @@ impl Store {
     /// A stored body as a reference. If that would make the chain too long, the body that its chain
     /// began with: that is less alike, but far more than nothing.
     fn base(&self, key: BodyKey, max_depth: u8) -> Result<Option<Base>, StoreError> {
-        let stored = match readable(self.stored(key))? {
-            Some(stored) if stored.depth < max_depth => Some((key, stored)),
-            Some(_) => {
-                let first = self.chain_begin(key)?;
-                readable(self.stored(first))?.map(|stored| (first, stored))
-            }
-            None => None,
+        // Its directory says so at once; decoding a long chain in vain costs more than the look.
+        let depth_of = |key| -> Result<Option<u8>, StoreError> {
+            let Some(place) = self.find_body(key)? else { return Ok(None) };
+            Ok(readable(self.directory(place))?.map(|head| head.depth))
         };
-        let is_usable = |stored: &Stored| {
-            stored.depth < max_depth
-                && stored.class != Class::Other
-                && stored.bytes.len() <= MAX_DELTA_BYTES
-        };
-        let usable = stored.filter(|(_, stored)| is_usable(stored));
-        Ok(usable.map(|(key, stored)| Base { key, depth: stored.depth, bytes: stored.bytes }))
+        let is_free = |depth: Option<u8>| depth.is_some_and(|depth| depth < max_depth);
+        let key = if is_free(depth_of(key)?) { key } else { self.chain_begin(key)? };
+        let Some(stored) = readable(self.stored(key))? else { return Ok(None) };
+        let usable = stored.depth < max_depth
+            && stored.class != Class::Other
+            && stored.bytes.len() <= MAX_DELTA_BYTES;
+        let (depth, bytes) = (stored.depth, stored.bytes);
+        Ok(usable.then_some(Base { key, depth, bytes }))
     }
 
     /// The body that was compressed against no other, at the beginning of those that lead to this one.
