@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 use indicatif::ProgressBar;
 use nenrin_state::{VersionQuery, VersionRow};
 use nenrin_store::{CompactOptions, StoreError, VersionHead, VersionId};
+use nenrin_urls::CanonicalUrl;
 use serde_json::json;
 
 use super::{Context, sites};
@@ -230,6 +231,15 @@ fn is_listed_under_another_number(archive: &Archive, head: &VersionHead) -> anyh
     Ok(false)
 }
 
+/// The top page of a site of which only its pages are known any more: the first one if it stands
+/// for a folder, or else that of its server. Exports are laid out from there.
+fn likely_top(first: &CanonicalUrl) -> anyhow::Result<CanonicalUrl> {
+    match first.path().ends_with('/') {
+        true => Ok(first.clone()),
+        false => Ok(CanonicalUrl::parse(&format!("{}/", first.server()))?),
+    }
+}
+
 /// `nenrin reindex`.
 pub(super) fn reindex(context: &Context) -> anyhow::Result<Exit> {
     let archive = context.open(Access::Rebuild)?;
@@ -251,8 +261,10 @@ pub(super) fn reindex(context: &Context) -> anyhow::Result<Exit> {
                 let site = match known.get(&head.group) {
                     Some(&site) => site,
                     None => {
-                        let mut conditions =
-                            sites::default_conditions(vec![head.url.clone()], &context.config);
+                        let mut conditions = sites::default_conditions(
+                            vec![likely_top(&head.url)?],
+                            &context.config,
+                        );
                         conditions.schedule = nenrin_state::Schedule::Manual;
                         let name = sites::free_name(&*archive.state, &conditions)?;
                         let site = archive.state.add_site(&name, &conditions, head.visited_at_s)?;
@@ -334,4 +346,21 @@ fn mime(response_head: &[u8]) -> String {
         .find(|(name, _)| name.eq_ignore_ascii_case(b"content-type"))
         .map(|(_, value)| String::from_utf8_lossy(&value).into_owned());
     nenrin_crawl::mime(value.as_deref())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_site_whose_conditions_are_lost_begins_at_a_folder() {
+        for (first, top) in [
+            ("https://e.com/docs/", "https://e.com/docs/"),
+            ("https://e.com:8443/photos/.DS_Store", "https://e.com:8443/"),
+            ("http://e.com/LICENSE", "http://e.com/"),
+        ] {
+            let first = CanonicalUrl::parse(first).unwrap();
+            assert_eq!(likely_top(&first).unwrap().as_str(), top);
+        }
+    }
 }
