@@ -27,17 +27,17 @@ use std::{
 };
 
 use nenrin_crawl::{
-    Command, Crawl, CrawlOptions, Event, FetchOrder, Fetched, PlanWork, PreviousBody, RoundReport,
-    StoreOrder, Ticket, Trouble, read_exchange, stored_links,
+    Command, Crawl, CrawlOptions, Event, FetchOrder, Fetched, Load, PlanWork, PreviousBody,
+    RoundReport, StoreOrder, Ticket, Trouble, answer_load, read_exchange, stored_links,
 };
 use nenrin_fetch::{AddressPolicy, Exchange, FetchFailure, FetchRequest, Fetcher, Validators};
-use nenrin_state::{Change, Outcome, PageLinks, Round, SiteId, State, StateError};
+use nenrin_state::{Change, Outcome, PageLinks, SiteId, State, StateError};
 use nenrin_store::{Store, StoreError, VersionId};
 use nenrin_urls::CanonicalUrl;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use self::{
-    state_thread::{StateJob, load_map, serve_state},
+    state_thread::{StateJob, serve_state},
     store_thread::serve_store,
 };
 use crate::{
@@ -264,7 +264,7 @@ impl Driver {
             Until::RoundsFinished(sites) => Some(sites.clone()),
             Until::Stopped => None,
         };
-        self.give_state(StateJob::ReadSites);
+        self.give_state(StateJob::Load(Load::Sites));
         let mut look_around = tokio::time::interval(LOOK_AROUND);
         look_around.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
@@ -296,7 +296,7 @@ impl Driver {
                 }
                 Happening::Event(event) => event,
                 Happening::SitesChanged => {
-                    self.give_state(StateJob::ReadSites);
+                    self.give_state(StateJob::Load(Load::Sites));
                     continue;
                 }
                 Happening::LookAround => {
@@ -345,24 +345,9 @@ impl Driver {
 
     fn carry_out(&mut self, command: Command, notice: &mut impl FnMut(Notice<'_>, &Crawl)) {
         match command {
-            Command::BeginRound(site) => self.give_state(StateJob::BeginRound(site)),
-            Command::LoadRound { round, after, limit } => {
-                self.give_state(StateJob::LoadRound { round, after, limit });
-            }
-            Command::LoadMap(round) => self.load_map(round),
+            Command::Load(load) if load.takes_long() => self.load_aside(load),
+            Command::Load(load) => self.give_state(StateJob::Load(load)),
             Command::Plan(work) => self.plan(*work),
-            Command::LoadPages { round, pages } => {
-                self.give_state(StateJob::LoadPages { round, pages });
-            }
-            Command::LoadDue(query) => self.give_state(StateJob::LoadDue(query)),
-            Command::LoadShared(site) => self.give_state(StateJob::LoadShared(site)),
-            Command::LoadOrder => self.give_state(StateJob::LoadOrder),
-            Command::LoadFound { after, limit } => {
-                self.give_state(StateJob::LoadFound { after, limit });
-            }
-            Command::LoadNew(places) => self.give_state(StateJob::LoadNew(places)),
-            Command::LoadLinks(places) => self.give_state(StateJob::LoadLinks(places)),
-            Command::LoadNear(query) => self.give_state(StateJob::LoadNear(query)),
             Command::ReadLinks(page) => self.read_links(*page),
             Command::Fetch(order) => self.fetch(*order),
             Command::Store(order) => {
@@ -526,14 +511,12 @@ impl Driver {
         });
     }
 
-    /// Reads a site's map, while the state's thread goes on: all that the map must tell is committed.
-    fn load_map(&self, round: Round) {
+    /// Asks the state while its thread goes on: all that the answer needs is committed.
+    fn load_aside(&self, load: Load) {
         let (state, sender) = (self.state.clone(), self.sender.clone());
         tokio::task::spawn_blocking(move || {
-            let _ = sender.send(match load_map(&*state, &round) {
-                Ok(event) => Happening::Event(event),
-                Err(error) => Happening::StateFailed(error),
-            });
+            let answer = answer_load(&*state, clock::now_s(), load);
+            let _ = sender.send(answer.map_or_else(Happening::StateFailed, Happening::Event));
         });
     }
 

@@ -5,7 +5,7 @@ use nenrin_state::{Outcome, PageRecord};
 use nenrin_urls::{CanonicalUrl, Server};
 use serde::{Deserialize, Serialize};
 
-use crate::{Answer, Trouble};
+use crate::answer::{Answer, Trouble};
 
 /// A server that answers unknown pages honestly is asked again after this long.
 const HONEST_FRESH_S: i64 = 30 * 86_400;

@@ -2,7 +2,7 @@
 
 use nenrin_state::{Outcome, PageRecord};
 
-use crate::{Answer, Trouble};
+use crate::answer::{Answer, Trouble};
 
 /// The meaning of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -104,11 +104,6 @@ impl<Item> Frontier<Item> {
         servers.into_iter().for_each(|server| self.list(server));
     }
 
-    /// Whether a server's pace is known.
-    pub fn knows(&self, server: ServerKey) -> bool {
-        self.servers.contains_key(&server)
-    }
-
     /// Sets a server's pace, for one that is loaded from the state or whose rules changed.
     pub fn set_pace(&mut self, server: ServerKey, pace: Pace) {
         self.entry(server).pace = pace;

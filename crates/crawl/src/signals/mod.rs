@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 pub use trust::Trust;
 
-use crate::{Announcement, SignalKind};
+use crate::answer::{Announcement, SignalKind};
 
 /// Sources of one server that are remembered; the one read longest ago is forgotten first.
 const SOURCES_MAX: usize = 20;

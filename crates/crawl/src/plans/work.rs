@@ -10,7 +10,7 @@ use nenrin_structure::{
 };
 use nenrin_urls::{CanonicalUrl, Server};
 
-use crate::{planned::seen, round::gone_rest_s, signals::Signals};
+use crate::{gone::gone_rest_s, signals::Signals};
 
 /// Work on the plan of a round: pure, and as long as the site is large.
 #[derive(Debug, Clone)]
@@ -243,4 +243,15 @@ impl Beginning {
 /// Whether a page was seen before this round.
 fn was_known(page: &MappedPage, round: i64) -> bool {
     page.visits > 1 || (page.visits == 1 && page.round != Some(round))
+}
+
+/// What a visit showed, as plans see it: a page that has just gone has changed, one that is still
+/// gone has not. `counts` tells whether new content counts as a change.
+pub(crate) fn seen(outcome: Outcome, failures: u32, counts: bool) -> Seen {
+    match outcome {
+        Outcome::Changed if counts => Seen::Changed,
+        Outcome::Gone if failures <= 1 => Seen::Changed,
+        Outcome::Changed | Outcome::Same | Outcome::NotModified | Outcome::Gone => Seen::Same,
+        Outcome::Refused | Outcome::Failed => Seen::Failed,
+    }
 }

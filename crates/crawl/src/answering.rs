@@ -1,0 +1,96 @@
+//! How the state answers the machine: the same for everyone who drives it.
+
+use std::collections::BTreeSet;
+
+use nenrin_state::{Change, DayQuery, DuePage, ServerId, ServerRecord, State, StateError};
+
+use crate::{
+    answer::Ticket,
+    events::{Event, Load},
+    near::load_near,
+};
+
+const DAY_S: i64 = 86_400;
+
+/// Asks the state for what the machine wants.
+///
+/// # Errors
+/// [`StateError`] when the state cannot answer.
+pub fn answer_load(state: &dyn State, now_s: i64, load: Load) -> Result<Event, StateError> {
+    Ok(match load {
+        Load::Sites => Event::Sites(state.sites()?),
+        Load::BeginRound(site) => Event::RoundBegun(state.begin_round(site, now_s)?),
+        Load::Round { round, after, limit } => {
+            let pages = state.load_round(&round, after, limit)?;
+            let servers = servers_of(state, &pages)?;
+            Event::PagesLoaded { round: round.id, pages, servers }
+        }
+        Load::Map(round) => {
+            let map = Box::new(state.site_pages(round.site)?);
+            let servers = state.servers(&map.server_ids())?;
+            Event::MapLoaded { round: round.id, map, servers }
+        }
+        Load::Chosen { round, pages: asked } => {
+            let pages = state.load_pages(&round, &asked)?;
+            let servers = servers_of(state, &pages)?;
+            Event::ChosenLoaded { round: round.id, asked, pages, servers }
+        }
+        Load::Due(query) => {
+            let load = state.load_due(&query)?;
+            let servers = servers_of(state, &load.pages)?;
+            Event::DueLoaded { query, load, servers }
+        }
+        Load::Shared(site) => {
+            let day = now_s.div_euclid(DAY_S);
+            let today = state.days(DayQuery { site: Some(site), from_day: day, to_day: day })?;
+            let visits_today = today.iter().map(|counts| counts.visits).sum();
+            Event::SharedLoaded { site, bytes: state.shared(site)?, visits_today }
+        }
+        Load::Order => Event::OrderLoaded(state.order()?),
+        Load::Found { after, limit } => {
+            Event::FoundLoaded { after, pages: state.found(after, limit)? }
+        }
+        Load::New(places) => {
+            let pages = state.load_found(&places)?;
+            let servers = servers_of(state, &pages)?;
+            Event::NewLoaded { places, pages, servers }
+        }
+        Load::Links(places) => Event::LinksLoaded(state.links(&places)?),
+        Load::Near(query) => {
+            let pages = load_near(state, &query)?;
+            Event::NearLoaded { query, pages }
+        }
+    })
+}
+
+/// Commits changes in one transaction, in their order.
+///
+/// # Errors
+/// [`StateError`] when the state cannot commit; then none of them holds.
+pub fn commit_changes(
+    state: &dyn State,
+    batch: Vec<(Option<Ticket>, Change)>,
+) -> Result<Event, StateError> {
+    let (tickets, changes): (Vec<_>, Vec<_>) = batch.into_iter().unzip();
+    let committed = state.commit(&changes)?;
+    let servers = servers_of(state, committed.new_pages.iter().map(|new| &new.due))?;
+    let ended = changes.iter().filter_map(|change| match change {
+        Change::RoundEnd(end) => Some(end.round),
+        _ => None,
+    });
+    Ok(Event::Committed {
+        tickets: tickets.into_iter().flatten().collect(),
+        rounds_ended: ended.collect(),
+        committed,
+        servers,
+    })
+}
+
+/// What is known of the servers of some pages: the machine may have left them to the state.
+fn servers_of<'a>(
+    state: &dyn State,
+    pages: impl IntoIterator<Item = &'a DuePage>,
+) -> Result<Vec<ServerRecord>, StateError> {
+    let servers: BTreeSet<ServerId> = pages.into_iter().map(|due| due.page.id.server()).collect();
+    state.servers(&servers.into_iter().collect::<Vec<_>>())
+}
