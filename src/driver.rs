@@ -12,8 +12,12 @@
 //!
 //! The queues cannot grow: the machine has at most `parallel + unstored_max` visits under way.
 
+mod handle;
+mod happening;
+mod retry;
 mod state_thread;
 mod store_thread;
+mod tasks;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -27,27 +31,28 @@ use std::{
 };
 
 use nenrin_crawl::{
-    Command, Crawl, CrawlOptions, Event, FetchOrder, Fetched, Load, PlanWork, PreviousBody,
-    RoundReport, StoreOrder, Ticket, Trouble, answer_load, read_exchange, stored_links,
+    Command, Crawl, CrawlOptions, Event, FetchOrder, Load, RoundReport, StoreOrder, Ticket,
 };
-use nenrin_fetch::{AddressPolicy, Exchange, FetchFailure, FetchRequest, Fetcher, Validators};
-use nenrin_state::{Change, Outcome, PageLinks, SiteId, State, StateError};
-use nenrin_store::{Store, StoreError, VersionId};
+use nenrin_fetch::{Exchange, Fetcher};
+use nenrin_state::{Change, Outcome, SiteId, State};
+use nenrin_store::Store;
 use nenrin_urls::CanonicalUrl;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use self::{
+    happening::{Happening, Reload},
     state_thread::{StateJob, serve_state},
     store_thread::serve_store,
 };
 use crate::{
     archive::{Archive, folder_bytes},
     clock,
-    config::Config,
     figures::Figures,
     quota::{QuotaGuard, Quotas},
     room::RoomGuard,
 };
+
+pub(crate) use self::handle::{DriverHandle, UnderWay};
 
 /// Requests under way are waited for this long after a stop.
 const STOP_PATIENCE: Duration = Duration::from_secs(10);
@@ -85,79 +90,12 @@ pub(crate) enum Ended {
     Stopped,
 }
 
-/// A request under way, for the interface.
-#[derive(Debug, Clone)]
-pub(crate) struct UnderWay {
-    pub url: CanonicalUrl,
-    pub since_ms: i64,
-}
-
-/// A way to talk to a driver that is at work.
-#[derive(Clone)]
-pub(crate) struct DriverHandle {
-    happenings: UnboundedSender<Happening>,
-    under_way: Arc<Mutex<BTreeMap<Ticket, UnderWay>>>,
-    figures: Arc<Mutex<Figures>>,
-    store_waiting: Arc<AtomicUsize>,
-}
-
-impl DriverHandle {
-    /// Tells the machine something. Nobody listens any more once the driver has ended.
-    pub(crate) fn tell(&self, event: Event) {
-        let _ = self.happenings.send(Happening::Event(event));
-    }
-
-    /// The sites changed in the state: read them again.
-    pub(crate) fn sites_changed(&self) {
-        let _ = self.happenings.send(Happening::SitesChanged);
-    }
-
-    /// The configuration was read again: what may change while running, changes.
-    pub(crate) fn reload(&self, config: &Config) -> anyhow::Result<()> {
-        let reload = Reload {
-            fetcher: Fetcher::new(config.fetch_options())?,
-            options: Box::new(config.crawl_options()),
-            min_free_bytes: config.disk.min_free.0,
-            quotas: config.quotas(),
-        };
-        let _ = self.happenings.send(Happening::Reload(Box::new(reload)));
-        Ok(())
-    }
-
-    /// The driver's numbers.
-    pub(crate) fn figures(&self) -> Figures {
-        let mut figures = self.figures.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        figures.store_waiting = self.store_waiting();
-        figures
-    }
-
-    /// Versions that wait to be stored.
-    pub(crate) fn store_waiting(&self) -> usize {
-        self.store_waiting.load(Ordering::Relaxed)
-    }
-
-    /// Requests under way.
-    pub(crate) fn under_way(&self) -> Vec<UnderWay> {
-        self.under_way.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
-    }
-}
-
-enum Happening {
-    Event(Event),
-    SitesChanged,
-    Reload(Box<Reload>),
-    LookAround,
-    Fetched { ticket: Ticket, fetched: Box<Fetched>, exchange: Option<Box<Exchange>> },
-    StoreFailed(StoreError),
-    StateFailed(StateError),
-}
-
-/// What may change while running.
-struct Reload {
-    fetcher: Fetcher,
-    options: Box<CrawlOptions>,
-    min_free_bytes: u64,
-    quotas: Quotas,
+/// What a happening means for the machine.
+enum Meaning {
+    /// It takes this event; with an answer comes its content, which may have to be stored.
+    Event(Event, Option<Box<Exchange>>),
+    Nothing,
+    Failed(anyhow::Error),
 }
 
 /// The driver, ready to run.
@@ -170,7 +108,6 @@ pub(crate) struct Driver {
     happenings: UnboundedReceiver<Happening>,
     sender: UnboundedSender<Happening>,
     under_way: Arc<Mutex<BTreeMap<Ticket, UnderWay>>>,
-    exchanges: BTreeMap<Ticket, Box<Exchange>>,
     state_jobs: mpsc::Sender<StateJob>,
     store_jobs: mpsc::Sender<(StoreOrder, Box<Exchange>)>,
     workers: Vec<std::thread::JoinHandle<()>>,
@@ -215,7 +152,6 @@ impl Driver {
             happenings,
             sender,
             under_way: Arc::default(),
-            exchanges: BTreeMap::new(),
             state_jobs,
             store_jobs,
             workers: vec![state_worker, store_worker],
@@ -286,39 +222,10 @@ impl Driver {
                     Happening::Event(Event::Wake)
                 }
             };
-            let event = match happening {
-                // Who waits for some rounds does not want the others that happen to be due.
-                Happening::Event(Event::Sites(mut sites)) => {
-                    sites.retain(|site| only.as_ref().is_none_or(|only| only.contains(&site.id)));
-                    self.quota.know(&sites);
-                    let _ = self.sender.send(Happening::LookAround);
-                    Event::Sites(sites)
-                }
-                Happening::Event(event) => event,
-                Happening::SitesChanged => {
-                    self.give_state(StateJob::Load(Load::Sites));
-                    continue;
-                }
-                Happening::LookAround => {
-                    self.look_around();
-                    let reached = self.quota.reached().next().cloned();
-                    // Who waits for rounds is told that they cannot be finished.
-                    match (&until, reached) {
-                        (Until::RoundsFinished(_), Some(reached)) => return self.fail(reached),
-                        _ => continue,
-                    }
-                }
-                Happening::Reload(reload) => self.reload(*reload),
-                Happening::Fetched { ticket, fetched, exchange } => {
-                    self.forget_under_way(ticket);
-                    self.count(|figures| figures.answered(fetched.elapsed_ms));
-                    if let Some(exchange) = exchange {
-                        self.exchanges.insert(ticket, exchange);
-                    }
-                    Event::Fetched { ticket, fetched }
-                }
-                Happening::StoreFailed(error) => return self.fail(error),
-                Happening::StateFailed(error) => return self.fail(error),
+            let (event, mut content) = match self.meaning(happening, only.as_ref()) {
+                Meaning::Event(event, content) => (event, content),
+                Meaning::Nothing => continue,
+                Meaning::Failed(error) => return self.fail(error),
             };
             let commands = self.machine.step(clock::now_ms(), event);
             let mut stopped = false;
@@ -331,7 +238,7 @@ impl Driver {
                             sites.remove(&report.site);
                         }
                     }
-                    command => self.carry_out(command, &mut notice),
+                    command => self.carry_out(command, &mut content, &mut notice),
                 }
             }
             if matches!(&until, Until::RoundsFinished(sites) if sites.is_empty()) {
@@ -343,15 +250,61 @@ impl Driver {
         }
     }
 
-    fn carry_out(&mut self, command: Command, notice: &mut impl FnMut(Notice<'_>, &Crawl)) {
+    /// What a happening means for the machine. `only` are the sites whose rounds are waited for.
+    fn meaning(&mut self, happening: Happening, only: Option<&BTreeSet<SiteId>>) -> Meaning {
+        let event = match happening {
+            // When certain rounds were requested, others that happen to be due are not wanted.
+            Happening::Event(Event::Sites(mut sites)) => {
+                sites.retain(|site| only.is_none_or(|only| only.contains(&site.id)));
+                self.quota.know(&sites);
+                let _ = self.sender.send(Happening::LookAround);
+                Event::Sites(sites)
+            }
+            Happening::Event(event) => event,
+            Happening::SitesChanged => {
+                self.give_state(StateJob::Load(Load::Sites));
+                return Meaning::Nothing;
+            }
+            Happening::LookAround => {
+                self.look_around();
+                let reached = self.quota.reached().next().cloned();
+                // Rounds that are waited for cannot be finished beyond a quota.
+                return match reached.filter(|_| only.is_some()) {
+                    Some(reached) => Meaning::Failed(reached.into()),
+                    None => Meaning::Nothing,
+                };
+            }
+            Happening::Reload(reload) => self.reload(*reload),
+            Happening::Fetched { ticket, fetched, exchange } => {
+                self.forget_under_way(ticket);
+                self.count(|figures| figures.answered(fetched.elapsed_ms));
+                return Meaning::Event(Event::Fetched { ticket, fetched }, exchange);
+            }
+            Happening::StoreFailed(error) => return Meaning::Failed(error.into()),
+            Happening::StateFailed(error) => return Meaning::Failed(error.into()),
+        };
+        Meaning::Event(event, None)
+    }
+
+    /// Carries out a command. `content` is what came with the answer that the machine has just taken.
+    fn carry_out(
+        &mut self,
+        command: Command,
+        content: &mut Option<Box<Exchange>>,
+        notice: &mut impl FnMut(Notice<'_>, &Crawl),
+    ) {
         match command {
-            Command::Load(load) if load.takes_long() => self.load_aside(load),
+            Command::Load(load) if load.takes_long() => {
+                tasks::load(load, self.state.clone(), self.sender.clone())
+            }
             Command::Load(load) => self.give_state(StateJob::Load(load)),
-            Command::Plan(work) => self.plan(*work),
-            Command::ReadLinks(page) => self.read_links(*page),
+            Command::Plan(work) => tasks::plan(*work, self.sender.clone()),
+            Command::ReadLinks(page) => {
+                tasks::read_links(*page, self.store.clone(), self.sender.clone());
+            }
             Command::Fetch(order) => self.fetch(*order),
             Command::Store(order) => {
-                if let Some(exchange) = self.exchanges.remove(&order.ticket) {
+                if let Some(exchange) = content.take() {
                     self.store_waiting.fetch_add(1, Ordering::Relaxed);
                     // A store thread that is gone has reported its failure already.
                     let _ = self.store_jobs.send((*order, exchange));
@@ -359,7 +312,6 @@ impl Driver {
             }
             Command::Commit { ticket, change } => {
                 if let (Some(ticket), Change::Visit(visit)) = (ticket, &change) {
-                    self.exchanges.remove(&ticket);
                     self.count(|figures| figures.visited(visit));
                     if let Some(url) = self.machine.committing(ticket) {
                         let (outcome, detail) = (visit.outcome, visit.detail.as_deref());
@@ -465,69 +417,12 @@ impl Driver {
 
     fn fetch(&mut self, order: FetchOrder) {
         self.count(|figures| figures.asked(order.purpose));
-        let (fetcher, sender) = (self.fetcher.clone(), self.sender.clone());
-        let store = self.store.clone();
         let under_way = UnderWay { url: order.url.clone(), since_ms: clock::now_ms() };
         self.under_way
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .insert(order.ticket, under_way);
-        tokio::spawn(async move {
-            let request = FetchRequest {
-                validators: Validators {
-                    etag: order.etag.clone(),
-                    last_modified: order.last_modified.clone(),
-                },
-                addresses: if order.allow_private {
-                    AddressPolicy::AllowPrivate
-                } else {
-                    AddressPolicy::Public
-                },
-                ..FetchRequest::new(order.url.clone())
-            };
-            let began_ms = clock::now_ms();
-            let result = fetcher.fetch(&request).await;
-            let ticket = order.ticket;
-            let read = tokio::task::spawn_blocking(move || read(&order, result, began_ms, &store));
-            let (fetched, exchange) = read.await.unwrap_or_else(|panic| {
-                let detail = format!("the answer could not be read: {panic}");
-                (failed(0, "internal", detail, false, false), None)
-            });
-            let _ =
-                sender.send(Happening::Fetched { ticket, fetched: Box::new(fetched), exchange });
-        });
-    }
-
-    /// Reads the links of a stored version: it came from elsewhere, and no visit told them.
-    fn read_links(&self, page: PageLinks) {
-        let (store, sender) = (self.store.clone(), self.sender.clone());
-        tokio::task::spawn_blocking(move || {
-            // A version that cannot be read has no links; `verify` is for that.
-            let links = page.version.and_then(|version| store.read(VersionId(version)).ok());
-            let links = links
-                .map(|version| stored_links(&page.url, &version.head.response_head, &version.body));
-            let (page, links) = (page.page, links.unwrap_or_default());
-            let _ = sender.send(Happening::Event(Event::LinksRead { page, links }));
-        });
-    }
-
-    /// Asks the state while its thread goes on: all that the answer needs is committed.
-    fn load_aside(&self, load: Load) {
-        let (state, sender) = (self.state.clone(), self.sender.clone());
-        tokio::task::spawn_blocking(move || {
-            let answer = answer_load(&*state, clock::now_s(), load);
-            let _ = sender.send(answer.map_or_else(Happening::StateFailed, Happening::Event));
-        });
-    }
-
-    /// Works on a round's plan: on a large site this takes seconds, and other sites go on meanwhile.
-    fn plan(&self, work: PlanWork) {
-        let (sender, round) = (self.sender.clone(), work.round());
-        tokio::spawn(async move {
-            let done = tokio::task::spawn_blocking(move || work.carry_out()).await;
-            let done = Box::new(done.unwrap_or_else(|_| PlanWork::failed(round)));
-            let _ = sender.send(Happening::Event(Event::PlanDone(done)));
-        });
+        tasks::fetch(order, self.fetcher.clone(), self.store.clone(), self.sender.clone());
     }
 
     /// Ends well: all that was seen is in the state.
@@ -566,36 +461,4 @@ async fn wait_until(at: Option<tokio::time::Instant>) {
         Some(at) => tokio::time::sleep_until(at).await,
         None => std::future::pending().await,
     }
-}
-
-fn read(
-    order: &FetchOrder,
-    result: Result<Exchange, FetchFailure>,
-    began_ms: i64,
-    store: &Store,
-) -> (Fetched, Option<Box<Exchange>>) {
-    match result {
-        Ok(exchange) => {
-            let elapsed_ms = i64::try_from(exchange.elapsed.as_millis()).unwrap_or(i64::MAX);
-            // A version that cannot be read is not compared with; `verify` is for that.
-            let previous = || {
-                let version = store.read(VersionId(order.previous?)).ok()?;
-                let response_head = version.head.response_head;
-                Some(PreviousBody { response_head, body: version.body })
-            };
-            let answer = read_exchange(order, &exchange, clock::now_s(), previous);
-            (Fetched { elapsed_ms, result: Ok(answer) }, Some(Box::new(exchange)))
-        }
-        Err(failure) => {
-            let refused = matches!(failure, FetchFailure::AddressRefused { .. });
-            let elapsed_ms = clock::now_ms() - began_ms;
-            let of_server = failure.is_server_trouble();
-            (failed(elapsed_ms, failure.kind(), failure.to_string(), of_server, refused), None)
-        }
-    }
-}
-
-fn failed(elapsed_ms: i64, kind: &str, detail: String, of_server: bool, refused: bool) -> Fetched {
-    let kind = kind.to_owned();
-    Fetched { elapsed_ms, result: Err(Trouble { kind, detail, of_server, refused }) }
 }

@@ -2,11 +2,11 @@
 
 use std::sync::mpsc;
 
-use nenrin_crawl::{Load, Ticket, answer_load, commit_changes};
+use nenrin_crawl::{Batch, Load, Ticket, answer_load, commit_batch};
 use nenrin_state::{Change, State};
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::Happening;
+use super::{happening::Happening, retry::retried};
 use crate::clock;
 
 /// Changes put into one transaction at most.
@@ -26,12 +26,12 @@ pub(super) fn serve_state(
     let mut put_back = None;
     while let Some(job) = put_back.take().or_else(|| jobs.recv().ok()) {
         let answer = match job {
-            StateJob::Load(load) => answer_load(state, clock::now_s(), load),
+            StateJob::Load(load) => retried(|| answer_load(state, clock::now_s(), &load)),
             StateJob::Commit { ticket, change } => {
-                let mut batch = vec![(ticket, change)];
+                let mut batch = Batch::from_iter([(ticket, change)]);
                 while batch.len() < COMMIT_BATCH {
                     match jobs.try_recv() {
-                        Ok(StateJob::Commit { ticket, change }) => batch.push((ticket, change)),
+                        Ok(StateJob::Commit { ticket, change }) => batch.push(ticket, change),
                         Ok(other) => {
                             put_back = Some(other);
                             break;
@@ -39,7 +39,7 @@ pub(super) fn serve_state(
                         Err(_) => break,
                     }
                 }
-                commit_changes(state, batch)
+                retried(|| commit_batch(state, &batch))
             }
         };
         match answer {

@@ -162,9 +162,10 @@ pub enum Command {
     ReadLinks(Box<PageLinks>),
     /// Make one request → [`Event::Fetched`].
     Fetch(Box<FetchOrder>),
-    /// Store the content of a fetch → [`Event::Stored`] once it is durable.
+    /// Store the content of a fetch → [`Event::Stored`] once it is durable. It comes from the step that
+    /// took the fetch's [`Event::Fetched`], or never.
     Store(Box<StoreOrder>),
-    /// Commit a change ([`commit_changes`](crate::commit_changes)) → [`Event::Committed`]. The driver
+    /// Commit a change ([`commit_batch`](crate::commit_batch)) → [`Event::Committed`]. The driver
     /// may put several into one transaction, in their order.
     Commit {
         /// The visit that the change belongs to, if it is one.

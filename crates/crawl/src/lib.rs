@@ -3,7 +3,7 @@
 //! Read in this order:
 //! - [`Crawl::step`]: an event at a time goes in, commands come out;
 //! - [`Event`] and [`Command`]: what happened, and what is to be done about it;
-//! - [`answer_load`] and [`commit_changes`]: how the state answers a [`Load`] and takes a commit;
+//! - [`answer_load`] and [`commit_batch`]: how the state answers a [`Load`] and takes a commit;
 //! - [`PlanWork`]: work on the plan of a round, which the driver does because it takes long;
 //! - [`Answer`]: all that the machine learns of an exchange, made by [`read_exchange`];
 //! - [`verdict`](crate::verdict::verdict): what an answer means for the page;
@@ -18,8 +18,8 @@
 //!
 //! `step` has no clock, no randomness, no I/O and no order that differs between runs. Whoever
 //! drives it (the binary with sockets and threads, the lab with an event queue) carries out the
-//! commands and answers with events. Content never passes through the machine: the driver keeps it
-//! under the fetch's [`Ticket`] until the visit is committed or dropped.
+//! commands and answers with events. Content never passes through the machine: the driver holds it
+//! while the step runs that takes the answer, and drops it if that step does not have it stored.
 
 mod answer;
 mod answering;
@@ -49,7 +49,7 @@ pub use answer::{
     Announcement, Answer, FetchOrder, Fetched, FoundLink, LinkRole, Purpose, SignalKind, Ticket,
     Trouble,
 };
-pub use answering::{answer_load, commit_changes};
+pub use answering::{Batch, answer_load, commit_batch};
 pub use events::{Command, Event, Load, RoundReport, StoreOrder};
 pub use learning::ServerLearning;
 pub use machine::Crawl;

@@ -1,8 +1,10 @@
 //! The crawler as a machine: each event goes to the components that own what it is about.
 //!
 //! - `queueing`: which pages are queued next, from rounds, the long-term queue and the crawl order;
+//! - `preliminaries`: what a server is asked before its pages;
 //! - `visiting`: one visit from the request to the commit.
 
+mod preliminaries;
 mod queueing;
 mod visiting;
 

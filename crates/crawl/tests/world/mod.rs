@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use nenrin_crawl::{
-    Answer, Command, Crawl, CrawlOptions, Event, FetchOrder, Fetched, FoundLink, LinkRole, Load,
-    PlanWork, Purpose, answer_load, commit_changes,
+    Answer, Batch, Command, Crawl, CrawlOptions, Event, FetchOrder, Fetched, FoundLink, LinkRole,
+    Load, PlanWork, Purpose, answer_load, commit_batch,
 };
 use nenrin_extract::page_blocks;
 use nenrin_revisit::RevisitSettings;
@@ -116,7 +116,14 @@ impl World {
     pub(crate) fn happen(&mut self, event: Event) {
         let mut events = VecDeque::from([event]);
         while let Some(event) = events.pop_front() {
+            let fetched = match &event {
+                Event::Fetched { ticket, .. } => Some(*ticket),
+                _ => None,
+            };
             for command in self.machine.step(self.now_ms, event) {
+                if let Command::Store(order) = &command {
+                    assert_eq!(Some(order.ticket), fetched, "other content is dropped by then");
+                }
                 events.extend(self.carry_out(command));
             }
         }
@@ -126,7 +133,7 @@ impl World {
         match command {
             Command::Load(load) => {
                 self.looked_near += usize::from(matches!(load, Load::Near(_)));
-                Some(answer_load(&self.state, self.now_ms / 1000, load).unwrap())
+                Some(answer_load(&self.state, self.now_ms / 1000, &load).unwrap())
             }
             Command::Plan(work) if self.hold_plans => {
                 self.plans_held.push(*work);
@@ -147,7 +154,7 @@ impl World {
                 Some(Event::Stored { ticket: order.ticket, version: 1, stored_bytes: 1 })
             }
             Command::Commit { ticket, change } => {
-                Some(commit_changes(&self.state, vec![(ticket, change)]).unwrap())
+                Some(commit_batch(&self.state, &Batch::from_iter([(ticket, change)])).unwrap())
             }
             Command::WakeAt(at_ms) => {
                 self.wake_ms = Some(at_ms);

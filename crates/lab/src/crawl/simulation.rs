@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use nenrin_crawl::{
-    Answer, Command, Crawl, Event, FetchOrder, Load, Ticket, answer_load, commit_changes,
+    Answer, Command, Crawl, Event, FetchOrder, Load, Ticket, answer_load, commit_batch,
 };
 use nenrin_state::{Change, Outcome, Schedule, SiteConditions, SqliteState, State};
 use nenrin_urls::CanonicalUrl;
@@ -290,7 +290,7 @@ impl Simulation {
     }
 
     fn load(&mut self, load: Load) -> Result<(), LabError> {
-        let mut event = answer_load(&self.state, self.now_ms / 1000, load)?;
+        let mut event = answer_load(&self.state, self.now_ms / 1000, &load)?;
         if let Event::DueLoaded { load, .. } = &mut event {
             self.report.loads += 1;
             if self.options.sabotage == Some(Sabotage::LeakyBuckets) {
@@ -366,7 +366,7 @@ impl Simulation {
                 _ => {}
             }
         }
-        let event = commit_changes(&self.state, batch)?;
+        let event = commit_batch(&self.state, &batch.into_iter().collect())?;
         for record in self.state.servers(&with_robots)? {
             self.robots.committed(&record.server);
         }
