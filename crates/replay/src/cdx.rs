@@ -11,7 +11,7 @@ use crate::{
     Archive, Capture, ReplayError,
     ask::Ask,
     date::{Period, Stamp},
-    memento::origin,
+    memento::{TimeMap, origin},
     served::{Replay, text_answer},
     target::{self, after_prefix},
 };
@@ -49,7 +49,7 @@ pub(crate) fn answer(replay: &Replay, ask: &Ask) -> Result<Response<Body>, Repla
             let mut captures: Vec<Capture> = lines.into_iter().map(|line| line.capture).collect();
             // A map names its first and last version, whatever order was asked for.
             captures.sort_by_key(|capture| capture.at_s);
-            let map = timemap::Map { origin: &origin(ask), url: &query.url, captures: &captures };
+            let map = TimeMap { origin: &origin(ask), url: &query.url, captures: &captures };
             ("application/link-format", map.link())
         }
     };

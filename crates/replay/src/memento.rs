@@ -2,6 +2,7 @@
 
 use axum::http::{HeaderMap, HeaderValue, header};
 use nenrin_urls::CanonicalUrl;
+use serde_json::json;
 
 use crate::{Capture, ReplayError, ask::Ask, date::Stamp, modifier::Modifier, served::Replay};
 
@@ -103,4 +104,74 @@ fn relations(origin: &str, url: &CanonicalUrl) -> String {
         "<{url}>; rel=\"original\", <{origin}/web/{url}>; rel=\"timegate\", \
          <{origin}/web/timemap/link/{url}>; rel=\"timemap\"; type=\"application/link-format\""
     )
+}
+
+/// The versions of one page, to be written in a format of RFC 7089 or of its aggregators.
+pub(crate) struct TimeMap<'a> {
+    pub(crate) origin: &'a str,
+    pub(crate) url: &'a CanonicalUrl,
+    /// Oldest first.
+    pub(crate) captures: &'a [Capture],
+}
+
+impl TimeMap<'_> {
+    /// RFC 7089, section 5.
+    pub(crate) fn link(&self) -> String {
+        let Self { origin, url, captures } = self;
+        let span = match (captures.first(), captures.last()) {
+            (Some(first), Some(last)) => format!(
+                "; from=\"{}\"; until=\"{}\"",
+                Stamp(first.at_s).http(),
+                Stamp(last.at_s).http()
+            ),
+            _ => String::new(),
+        };
+        let mut lines = vec![
+            format!("<{url}>; rel=\"original\""),
+            format!(
+                "<{origin}/web/timemap/link/{url}>; rel=\"self\"; \
+                 type=\"application/link-format\"{span}"
+            ),
+            format!("<{origin}/web/{url}>; rel=\"timegate\""),
+        ];
+        let last = captures.len().saturating_sub(1);
+        lines.extend(captures.iter().enumerate().map(|(i, capture)| {
+            let rel = match i {
+                0 if last == 0 => "first last memento",
+                0 => "first memento",
+                _ if i == last => "last memento",
+                _ => "memento",
+            };
+            memento_link(origin, capture, rel)
+        }));
+        lines.join(",\n") + "\n"
+    }
+
+    /// The form that Memento aggregators read and write.
+    pub(crate) fn json(&self) -> String {
+        let Self { origin, url, captures } = self;
+        let memento = |capture: &Capture| {
+            json!({
+                "datetime": iso(capture.at_s),
+                "uri": format!("{origin}/web/{}/{}", Stamp(capture.at_s), capture.url),
+            })
+        };
+        let list: Vec<_> = captures.iter().map(memento).collect();
+        let map = json!({
+            "original_uri": url.as_str(),
+            "self": format!("{origin}/web/timemap/json/{url}"),
+            "timegate_uri": format!("{origin}/web/{url}"),
+            "timemap_uri": {
+                "link_format": format!("{origin}/web/timemap/link/{url}"),
+                "json_format": format!("{origin}/web/timemap/json/{url}"),
+                "cdxj_format": format!("{origin}/web/timemap/cdxj/{url}"),
+            },
+            "mementos": { "first": list.first(), "last": list.last(), "list": list },
+        });
+        map.to_string() + "\n"
+    }
+}
+
+fn iso(at_s: i64) -> String {
+    Stamp(at_s).plain().replace(' ', "T") + "Z"
 }

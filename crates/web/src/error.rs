@@ -35,6 +35,18 @@ pub enum WebError {
         /// The name.
         host: String,
     },
+    /// Too many requests wait already.
+    #[error("too many requests are waiting; try again in a moment")]
+    Busy,
+    /// Too many wrong passwords came from this address.
+    #[error("too many wrong passwords; try again in {seconds} seconds")]
+    Guessing {
+        /// How long to wait.
+        seconds: i64,
+    },
+    /// A defect: the answer was begun and not finished.
+    #[error("the answer was not finished; the log says why")]
+    Unfinished,
     /// The running program refused.
     #[error(transparent)]
     Control(#[from] ControlError),
@@ -87,6 +99,11 @@ impl WebError {
             Self::State(_) => {
                 "アーカイブの状態を読み書きできませんでした。しばらくしてからやり直してください。"
             }
+            Self::Busy => "混み合っています。しばらくしてからやり直してください。",
+            Self::Guessing { .. } => {
+                "パスワードの誤りが続いています。しばらくしてからやり直してください。"
+            }
+            Self::Unfinished => "処理を完了できませんでした。",
             Self::PasswordHash { .. } | Self::NeedsPassword { .. } => {
                 "パスワードの設定に問題があります。"
             }
@@ -106,7 +123,8 @@ impl WebError {
                 StatusCode::CONFLICT
             }
             Self::State(_) => StatusCode::SERVICE_UNAVAILABLE,
-            Self::PasswordHash { .. } | Self::NeedsPassword { .. } => {
+            Self::Busy | Self::Guessing { .. } => StatusCode::TOO_MANY_REQUESTS,
+            Self::PasswordHash { .. } | Self::NeedsPassword { .. } | Self::Unfinished => {
                 StatusCode::INTERNAL_SERVER_ERROR
             }
         }

@@ -4,10 +4,11 @@ use std::{
     collections::BTreeMap,
     net::{IpAddr, SocketAddr},
     sync::Arc,
+    time::Duration,
 };
 
 use axum::{
-    body::{Body, to_bytes},
+    body::{Body, Bytes, to_bytes},
     extract::{ConnectInfo, FromRequest, FromRequestParts, Request, State},
     http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts},
     middleware::Next,
@@ -20,19 +21,32 @@ use url::form_urlencoded;
 use crate::{
     Role, WebApp, WebError, format, layout,
     reckoned::Reckoned,
-    session::Sessions,
+    session::{LogIn, Sessions},
+    turns::Turns,
     visitor::{SESSION_COOKIE, Visitor, cookie, is_session_id, token},
 };
 
 /// No form of ours is larger.
 const MAX_FORM_BYTES: usize = 256 * 1024;
 
+/// A body comes within this time, or its connection would be held for ever.
+const BODY_TIMEOUT: Duration = Duration::from_secs(20);
+
 /// What all requests share.
 pub(crate) struct Shared {
     pub(crate) app: WebApp,
     pub(crate) sessions: Sessions,
+    /// Turns for pages and for the API.
+    pub(crate) turns: Turns,
+    /// Turns to check a password: one at a time, since hashing takes a processor and 19 MB.
+    pub(crate) passwords: Turns,
     pub(crate) structures: Arc<Reckoned<SiteStructure>>,
     pub(crate) outlooks: Arc<Reckoned<Option<Outlook>>>,
+}
+
+/// The whole body of a request, if it is not too long and comes in time.
+pub(crate) async fn received(body: Body, max_bytes: usize) -> Option<Bytes> {
+    tokio::time::timeout(BODY_TIMEOUT, to_bytes(body, max_bytes)).await.ok()?.ok()
 }
 
 /// Paths that are shown before anyone has logged in.
@@ -47,12 +61,17 @@ pub(crate) async fn guard(
 ) -> Response {
     let program = match program_password(&shared.app, &request) {
         Some((password, from)) => program_session(shared.clone(), password, from).await,
-        None => None,
+        None => Ok(None),
+    };
+    let (program, refused) = match program {
+        Ok(session) => (session, None),
+        Err(refused) => (None, Some(refused)),
     };
     let (visitor, is_new) = welcome(&shared, &request, program);
     let replay = visitor.replay.clone();
     let session = visitor.session.clone();
-    let response = match admit(&shared.app, &visitor, &request) {
+    let admitted = refused.map_or_else(|| admit(&shared.app, &visitor, &request), Err);
+    let response = match admitted {
         Ok(None) => {
             request.extensions_mut().insert(visitor);
             next.run(request).await
@@ -81,17 +100,25 @@ fn program_password(app: &WebApp, request: &Request) -> Option<(String, Option<I
     Some((password, from))
 }
 
-/// Hashing takes time, so it is done on a thread that may block.
+/// The session of a program; `None` where its password is wrong.
 async fn program_session(
     shared: Arc<Shared>,
     password: String,
     from: Option<IpAddr>,
-) -> Option<String> {
-    let task = tokio::task::spawn_blocking(move || {
-        let now_s = (shared.app.now_s)();
-        shared.sessions.program(&shared.app.options, &password, from, now_s)
-    });
-    task.await.ok().flatten()
+) -> Result<Option<String>, WebError> {
+    let now_s = (shared.app.now_s)();
+    let known = shared.sessions.known_program(&shared.app.options, &password, from, now_s);
+    if known.is_some() {
+        return Ok(known);
+    }
+    let checking = shared.clone();
+    let check =
+        move || checking.sessions.new_program(&checking.app.options, &password, from, now_s);
+    match shared.passwords.run(check).await? {
+        LogIn::Done(id) => Ok(Some(id)),
+        LogIn::Wrong => Ok(None),
+        LogIn::Wait(seconds) => Err(WebError::Guessing { seconds }),
+    }
 }
 
 /// Base64 with or without padding; short, so it need not be fast.
@@ -317,7 +344,7 @@ impl<S: Send + Sync> FromRequest<S> for Submitted {
         let visitor = Visitor::from_request_parts(&mut parts, state)
             .await
             .map_err(IntoResponse::into_response)?;
-        let Ok(body) = to_bytes(body, MAX_FORM_BYTES).await else {
+        let Some(body) = received(body, MAX_FORM_BYTES).await else {
             return Err(layout::error(&visitor, &WebError::BadForm));
         };
         let fields = Fields::parse(&body);

@@ -26,6 +26,7 @@ mod pages;
 mod reckoned;
 mod router;
 mod session;
+mod turns;
 mod visitor;
 
 pub use app::{ReplayBase, StoreSummary, WebApp, WebOptions};

@@ -2,7 +2,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use axum::{
     Json, Router,
-    body::{Body, to_bytes},
+    body::Body,
     extract::{RawPathParams, Request, State},
     http::{StatusCode, header},
     response::{IntoResponse, Response},
@@ -27,7 +27,7 @@ use super::{
 };
 use crate::{
     WebApp, WebError, format,
-    guard::{Fields, Shared},
+    guard::{Fields, Shared, received},
     pages::{log, removal, removals, site},
     visitor::Visitor,
 };
@@ -320,8 +320,9 @@ async fn answer(
     if route.method != "GET" && !is_json {
         return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, "send `content-type: application/json`");
     }
-    let Ok(body) = to_bytes(body, MAX_BODY_BYTES).await else {
-        return refuse(StatusCode::PAYLOAD_TOO_LARGE, "the body is longer than 256 KiB");
+    let Some(body) = received(body, MAX_BODY_BYTES).await else {
+        let reason = "the body is longer than 256 KiB, or did not come in time";
+        return refuse(StatusCode::PAYLOAD_TOO_LARGE, reason);
     };
     if route.method != "GET" && route.body.is_none() && !is_nothing(&body) {
         return refuse(StatusCode::BAD_REQUEST, "the body must be empty or an object");
@@ -331,11 +332,13 @@ async fn answer(
     }
     let id = path.iter().next().map(|(_, id)| id.to_owned());
     let query = Fields::parse(parts.uri.query().unwrap_or_default().as_bytes());
-    let task = tokio::task::spawn_blocking(move || {
-        let call = Call { app: &shared.app, visitor: &visitor, id, query, body: body.to_vec() };
-        (route.run)(&call).unwrap_or_else(|error| refuse(error.status(), &error.to_string()))
+    let at_work = shared.clone();
+    let answer = shared.turns.run(move || {
+        let call = Call { app: &at_work.app, visitor: &visitor, id, query, body: body.to_vec() };
+        (route.run)(&call)
     });
-    task.await.unwrap_or_else(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response())
+    let answer = answer.await.flatten();
+    answer.unwrap_or_else(|error| refuse(error.status(), &error.to_string()))
 }
 
 /// Whether a body says nothing: what is done needs none.
