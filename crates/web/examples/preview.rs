@@ -27,9 +27,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let has = |word: &str| arguments.iter().any(|a| a == word);
     let port = arguments.iter().find_map(|a| a.parse().ok()).unwrap_or(8080);
-    let state = Arc::new(SqliteState::in_memory(3600)?);
+    let state: Arc<dyn State> = Arc::new(SqliteState::in_memory(3600)?);
     if !has("empty") {
-        fill(&state)?;
+        fill(&*state)?;
     }
     let mut options = WebOptions::new([42; 32]);
     if has("password") {
@@ -65,7 +65,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 /// A program that pretends to collect.
 struct Pretend {
-    state: Arc<SqliteState>,
+    state: Arc<dyn State>,
 }
 
 impl Control for Pretend {
@@ -171,7 +171,7 @@ impl Dice {
     }
 }
 
-fn fill(state: &SqliteState) -> Result<(), Box<dyn std::error::Error>> {
+fn fill(state: &dyn State) -> Result<(), Box<dyn std::error::Error>> {
     let mut dice = Dice(7);
     let start_s = now_s() - 400 * 86_400;
     let mut version = 0;

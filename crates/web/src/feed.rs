@@ -4,7 +4,7 @@ use axum::{
     http::header,
     response::{IntoResponse, Response},
 };
-use nenrin_state::{Incident, LogQuery, Outcome, Site, SiteId, VisitRow};
+use nenrin_state::{Incident, Outcome, Site, SiteId, VisitFilter, VisitRow};
 
 use crate::{
     WebApp, WebError,
@@ -24,8 +24,8 @@ pub(crate) fn feed(
     query: &Fields,
 ) -> Result<Response, WebError> {
     let site: Option<SiteId> = query.number("site").map(SiteId);
-    let log = LogQuery { site, outcome: Some(Outcome::Changed), before: None, limit: ENTRIES };
-    let changes = app.state.visit_log(log)?;
+    let log = VisitFilter { site, outcome: Some(Outcome::Changed), before: None, limit: ENTRIES };
+    let changes = app.state.visits(log)?;
     let mut incidents = app.state.incidents()?;
     incidents.retain(|incident| site.is_none() || incident.site == site);
     let sites = app.state.sites()?;

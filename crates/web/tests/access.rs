@@ -8,7 +8,6 @@ use axum::{
     body::Body,
     http::{Request, StatusCode, header},
 };
-use nenrin_state::State;
 use nenrin_web::{WebOptions, hash_password};
 use support::{World, site_fields};
 

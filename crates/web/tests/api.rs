@@ -8,7 +8,7 @@ use axum::{
     body::Body,
     http::{Request, StatusCode, header},
 };
-use nenrin_state::{Incident, Removal, SiteId, State as _};
+use nenrin_state::{Incident, Removal, SiteId};
 use serde_json::{Value, json};
 use support::{Answer, World, conditions};
 
@@ -308,7 +308,6 @@ async fn a_change_needs_json_so_that_no_foreign_page_can_make_it() {
             .unwrap();
         assert_eq!(world.send(request).await.status, StatusCode::UNSUPPORTED_MEDIA_TYPE);
     }
-    use nenrin_state::State;
     assert!(!world.state.sites().unwrap()[0].paused);
 }
 

@@ -6,7 +6,7 @@ mod support;
 
 use nenrin_browser::Browser;
 use nenrin_state::{
-    Change, Discovered, Incident, IncidentKind, Outcome, Removal, ServerNote, SiteId, State,
+    Change, Discovered, Incident, IncidentKind, Outcome, Removal, ServerNote, SiteId,
 };
 use nenrin_web::{UnderWay, WebOptions, hash_password};
 use serde_json::json;

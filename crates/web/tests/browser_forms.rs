@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use axum::{Router, http::Uri};
 use nenrin_browser::Browser;
-use nenrin_state::{Removal, ScheduleBy, SiteId, State};
+use nenrin_state::{Removal, ScheduleBy, SiteId};
 use nenrin_web::{ReplayBase, WebOptions};
 use serde_json::json;
 use support::{NOW_S, World};

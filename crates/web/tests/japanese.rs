@@ -8,7 +8,7 @@ use std::{net::IpAddr, time::Duration};
 use nenrin_fetch::{AddressKind, FetchFailure, Waiting};
 use nenrin_lang::Lang;
 use nenrin_revisit::{CollectingWindow, PathInterval, PolicySpec, Rule, Why};
-use nenrin_state::{Incident, IncidentKind, PruneRule, SiteId, State};
+use nenrin_state::{Incident, IncidentKind, PruneRule, SiteId};
 use nenrin_urls::CanonicalUrl;
 use support::{NOW_S, World};
 

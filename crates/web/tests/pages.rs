@@ -8,7 +8,7 @@ use axum::{
     http::{Request, StatusCode, header},
 };
 use nenrin_state::{
-    Change, Outcome, Removal, RobotsPolicy, Schedule, ScheduleBy, ServerNote, SiteId, State,
+    Change, Outcome, Removal, RobotsPolicy, Schedule, ScheduleBy, ServerNote, SiteId,
 };
 use nenrin_urls::Scope;
 use nenrin_web::{UnderWay, WebOptions};

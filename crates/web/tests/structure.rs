@@ -4,7 +4,7 @@
 mod support;
 
 use axum::http::StatusCode;
-use nenrin_state::{Change, RoundEnd, SiteId, Skips, State};
+use nenrin_state::{Change, RoundEnd, SiteId, Skips};
 use nenrin_structure::{LeftOut, Why};
 use support::{NOW_S, World};
 

@@ -7,7 +7,7 @@ mod support;
 use nenrin_browser::Browser;
 use nenrin_revisit::{Found, PageRevisitScheduler, RevisitSettings};
 use nenrin_state::{
-    Change, Discovered, Estimate, NewPage, Outcome, Schedule, SiteConditions, SiteId, State,
+    Change, Discovered, Estimate, NewPage, Outcome, Schedule, SiteConditions, SiteId,
 };
 use serde_json::{Value, json};
 use support::{NOW_S, World, conditions, version, visit};

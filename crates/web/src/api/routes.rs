@@ -9,7 +9,7 @@ use axum::{
     routing::{MethodFilter, on},
 };
 use nenrin_state::{
-    DayQuery, LogQuery, PathQuery, Removal, ServerId, Site, SiteConditions, SiteId,
+    DayQuery, PathQuery, Removal, ServerId, Site, SiteConditions, SiteId, VisitFilter,
 };
 use nenrin_urls::CanonicalUrl;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -632,8 +632,8 @@ fn visits(call: &Call<'_>) -> Result<Response, WebError> {
     if before.is_some_and(|before: i64| before < 0) {
         return Err(bad("before", "is not a place in this list"));
     }
-    let query = LogQuery { site: call.number("site")?.map(SiteId), outcome, before, limit };
-    ok(Portion::of_visits(call.app.state.visit_log(query)?, limit))
+    let query = VisitFilter { site: call.number("site")?.map(SiteId), outcome, before, limit };
+    ok(Portion::of_visits(call.app.state.visits(query)?, limit))
 }
 
 fn page(call: &Call<'_>) -> Result<Response, WebError> {

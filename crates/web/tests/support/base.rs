@@ -106,7 +106,7 @@ impl Control for FakeControl {
 }
 
 pub(crate) struct World {
-    pub(crate) state: Arc<SqliteState>,
+    pub(crate) state: Arc<dyn State>,
     pub(crate) control: Arc<FakeControl>,
     pub(crate) router: Router,
 }
@@ -146,7 +146,7 @@ impl World {
 
     /// With replay elsewhere.
     pub(crate) fn beside(replay_base: ReplayBase, options: WebOptions, idle: bool) -> Self {
-        let state = Arc::new(SqliteState::in_memory(3600).unwrap());
+        let state: Arc<dyn State> = Arc::new(SqliteState::in_memory(3600).unwrap());
         let control = Arc::new(FakeControl {
             idle,
             removals: vec![Removal::Hide, Removal::Delete],
