@@ -31,7 +31,7 @@ impl ReplayError {
         match self {
             Self::BadUrl { source } => {
                 let why = source.to_string();
-                format!("ウェブのページのアドレスではありません：{}", Lang::Ja.told(&why))
+                format!("ウェブのページのアドレスではありません：{}", Lang::Ja.translate(&why))
             }
             Self::BadParameter { name, value, .. } => {
                 format!("「{name}」の値「{value}」を読み取れません。")
