@@ -6,7 +6,7 @@ use axum::{
     http::{HeaderValue, Response, StatusCode, header},
 };
 
-use crate::router::plain;
+use crate::served::plain;
 
 const FILES: [(&str, &str, &str); 3] = [
     ("replay.css", "text/css; charset=utf-8", include_str!("assets/replay.css")),

@@ -9,11 +9,11 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     Archive, Capture, ReplayError,
+    ask::Ask,
     date::{Period, Stamp},
     memento::origin,
-    router::{Ask, Replay},
-    target, timemap,
-    web::after_prefix,
+    served::{Replay, text_answer},
+    target::{self, after_prefix},
 };
 
 /// Versions looked at for one answer, at most; narrower questions see the rest.
@@ -38,7 +38,7 @@ pub(crate) fn answer(replay: &Replay, ask: &Ask) -> Result<Response<Body>, Repla
         let pages = lines.len().div_ceil(query.page_versions);
         let counted =
             json!({"pages": pages, "pageSize": query.page_versions, "blocks": lines.len()});
-        return Ok(timemap::text_answer(replay, "application/json", format!("{counted}\n")));
+        return Ok(text_answer(replay, "application/json", format!("{counted}\n")));
     }
     let lines = query.cut(lines);
     let (mime, text) = match query.output {
@@ -53,7 +53,7 @@ pub(crate) fn answer(replay: &Replay, ask: &Ask) -> Result<Response<Body>, Repla
             ("application/link-format", map.link())
         }
     };
-    Ok(timemap::text_answer(replay, mime, text))
+    Ok(text_answer(replay, mime, text))
 }
 
 /// The lines of some versions, as an index has them.

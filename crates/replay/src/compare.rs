@@ -11,6 +11,7 @@ use nenrin_urls::CanonicalUrl;
 
 use crate::{
     Archive, Capture, ReplayError, ReplayOptions,
+    ask::Ask,
     choose::Choice,
     date::{Period, Stamp},
     diff::{self, Side},
@@ -22,7 +23,7 @@ use crate::{
         missing::refusal,
     },
     rewrite::{self, Links},
-    router::{Ask, Replay, own_page},
+    served::{Replay, own_page},
     target, web,
 };
 

@@ -8,7 +8,8 @@ use nenrin_lang::{LANG_COOKIE, Lang};
 
 use crate::{
     ReplayError,
-    router::{Ask, Replay, redirect},
+    ask::Ask,
+    served::{Replay, redirect},
 };
 
 const YEAR_S: u32 = 365 * 86_400;

@@ -14,6 +14,7 @@
 
 mod answer;
 mod archive;
+mod ask;
 mod assets;
 mod cdx;
 mod choose;
@@ -31,6 +32,7 @@ mod pages;
 mod place;
 mod rewrite;
 mod router;
+mod served;
 mod span;
 mod stored;
 mod target;

@@ -3,12 +3,7 @@
 use axum::http::{HeaderMap, HeaderValue, header};
 use nenrin_urls::CanonicalUrl;
 
-use crate::{
-    Capture, ReplayError,
-    date::Stamp,
-    modifier::Modifier,
-    router::{Ask, Replay},
-};
+use crate::{Capture, ReplayError, ask::Ask, date::Stamp, modifier::Modifier, served::Replay};
 
 /// Scheme and host under which the client reached us, for URLs that must be absolute.
 pub(crate) fn origin(ask: &Ask) -> String {

@@ -1,6 +1,6 @@
 //! Under which host name a request came, and whether that is the right one.
 
-use crate::{ReplayOptions, router::Ask};
+use crate::{ReplayOptions, ask::Ask};
 
 /// What to do with a request, by the name it came under.
 #[derive(Debug, PartialEq, Eq)]
@@ -94,7 +94,8 @@ mod tests {
             headers.insert("sec-fetch-mode", HeaderValue::from_static("navigate"));
             headers.insert("sec-fetch-dest", HeaderValue::from_static("document"));
         }
-        judge(&options, &Ask::new(&options, "/web/2024/http://e.com/".parse().unwrap(), headers))
+        let uri = "/web/2024/http://e.com/".parse().unwrap();
+        judge(&options, &Ask { uri, headers, interface: None })
     }
 
     #[test]

@@ -6,88 +6,23 @@ use axum::{
     Router,
     body::Body,
     extract::State as Shared,
-    http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, header},
+    http::{HeaderValue, Method, Request, Response, StatusCode, header},
     routing::{any, get},
 };
-use bytes::Bytes;
-use nenrin_lang::Lang;
 
 use crate::{
     Archive, ReplayError, ReplayOptions,
-    answer::{PageCache, headers::Guard},
+    ask::Ask,
     assets, cdx, compare, language, pages,
     place::{self, Place},
+    served::{Replay, own_page, plain, redirect},
     span, timemap, web,
 };
-
-/// What every request needs.
-pub(crate) struct Replay {
-    pub(crate) archive: Arc<dyn Archive>,
-    pub(crate) options: ReplayOptions,
-    pub(crate) guard: Guard,
-    pub(crate) cache: PageCache,
-    /// Places for answers being made. Making one is work for a processor and takes a few megabytes:
-    /// more at once than there are processors would take memory and gain nothing.
-    makers: tokio::sync::Semaphore,
-}
-
-fn makers() -> usize {
-    std::thread::available_parallelism().map_or(2, std::num::NonZero::get).max(2)
-}
-
-/// A request, as far as it matters.
-pub(crate) struct Ask {
-    pub(crate) uri: Uri,
-    pub(crate) headers: HeaderMap,
-    /// The interface's origin, as the reader reaches it.
-    pub(crate) interface: Option<String>,
-}
-
-impl Ask {
-    pub(crate) fn new(options: &ReplayOptions, uri: Uri, headers: HeaderMap) -> Self {
-        let mut ask = Self { uri, headers, interface: None };
-        ask.interface = place::interface(options, ask.host());
-        ask
-    }
-
-    /// The host that was asked for, with its port.
-    pub(crate) fn host(&self) -> &str {
-        self.header_str(header::HOST.as_str())
-            .or_else(|| self.uri.authority().map(|authority| authority.as_str()))
-            .unwrap_or_default()
-    }
-
-    /// Path and query behind a prefix, as they stand in the request line.
-    pub(crate) fn rest(&self, prefix: &str) -> &str {
-        let whole = self.uri.path_and_query().map_or("", |p| p.as_str());
-        whole.strip_prefix(prefix).unwrap_or_default()
-    }
-
-    pub(crate) fn header(&self, name: &str) -> Option<&[u8]> {
-        self.headers.get(name).map(HeaderValue::as_bytes)
-    }
-
-    /// The language of the reader.
-    pub(crate) fn lang(&self) -> Lang {
-        let text = |name: &str| self.header_str(name).unwrap_or_default();
-        Lang::of_request(text("cookie"), text("accept-language"))
-    }
-
-    pub(crate) fn header_str(&self, name: &str) -> Option<&str> {
-        self.headers.get(name).and_then(|v| v.to_str().ok())
-    }
-}
 
 /// Everything that replay answers. It is to be served on an origin of its own: pages of strangers
 /// run in it.
 pub fn router(archive: Arc<dyn Archive>, options: ReplayOptions) -> Router {
-    let replay = Arc::new(Replay {
-        archive,
-        guard: Guard::new(&options),
-        cache: PageCache::new(options.cache_bytes),
-        makers: tokio::sync::Semaphore::new(makers()),
-        options,
-    });
+    let replay = Arc::new(Replay::new(archive, options));
     Router::new()
         .route("/web/cdx", get(handle(cdx::answer)))
         .route("/cdx", get(handle(cdx::answer)))
@@ -117,7 +52,8 @@ fn handle(
         Box::pin(async move {
             let (parts, _) = request.into_parts();
             let method = parts.method;
-            let ask = Ask::new(&replay.options, parts.uri, parts.headers);
+            let mut ask = Ask { uri: parts.uri, headers: parts.headers, interface: None };
+            ask.interface = place::interface(&replay.options, ask.host());
             if method != Method::GET && method != Method::HEAD {
                 return not_allowed(&replay, &ask);
             }
@@ -188,38 +124,4 @@ fn without_body(answer: Answer) -> Answer {
         parts.headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
     }
     Response::from_parts(parts, Body::empty())
-}
-
-/// A page of our own.
-pub(crate) fn own_page(replay: &Replay, status: StatusCode, page: &maud::Markup) -> Answer {
-    let mut answer = Response::new(Body::from(page.0.clone()));
-    *answer.status_mut() = status;
-    let headers = answer.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    headers.insert(header::VARY, HeaderValue::from_static("accept-language, cookie"));
-    replay.guard.own(headers);
-    answer
-}
-
-/// A short answer that no one looks at.
-pub(crate) fn plain(status: StatusCode, text: &'static str) -> Answer {
-    let mut answer = Response::new(Body::from(Bytes::from_static(text.as_bytes())));
-    *answer.status_mut() = status;
-    let headers = answer.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    answer
-}
-
-/// Sends the client elsewhere in the archive.
-pub(crate) fn redirect(status: StatusCode, to: &str) -> Answer {
-    let Ok(location) = HeaderValue::from_str(to) else {
-        return plain(StatusCode::BAD_REQUEST, "the address cannot be written in a header");
-    };
-    let mut answer = Response::new(Body::empty());
-    *answer.status_mut() = status;
-    answer.headers_mut().insert(header::LOCATION, location);
-    answer.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    answer
 }

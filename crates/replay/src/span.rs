@@ -9,12 +9,12 @@ use serde_json::json;
 
 use crate::{
     Capture, ReplayError,
+    ask::Ask,
     date::Stamp,
     head::Head,
     modifier::Modifier,
-    router::{Ask, Replay},
+    served::{Replay, text_answer},
     target::{Target, When},
-    timemap::text_answer,
     web,
 };
 

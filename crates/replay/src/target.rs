@@ -119,6 +119,11 @@ pub(crate) fn unescape(text: &str) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
+/// The first key behind all that begin with a prefix; keys are ASCII.
+pub(crate) fn after_prefix(prefix: &str) -> String {
+    format!("{prefix}\u{7f}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

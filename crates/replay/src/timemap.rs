@@ -8,10 +8,12 @@ use nenrin_urls::CanonicalUrl;
 use serde_json::json;
 
 use crate::{
-    Capture, ReplayError, cdx,
+    Capture, ReplayError,
+    ask::Ask,
+    cdx,
     date::Stamp,
     memento::{memento_link, origin},
-    router::{Ask, Replay},
+    served::{Replay, text_answer},
     target,
 };
 
@@ -41,16 +43,6 @@ pub(crate) fn answer(replay: &Replay, ask: &Ask) -> Result<Response<Body>, Repla
     *answer.status_mut() =
         axum::http::StatusCode::from_u16(status).unwrap_or(axum::http::StatusCode::OK);
     Ok(answer)
-}
-
-/// Text for programs.
-pub(crate) fn text_answer(replay: &Replay, mime: &'static str, body: String) -> Response<Body> {
-    let mut answer = Response::new(Body::from(body));
-    let headers = answer.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(mime));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    replay.guard.own(headers);
-    answer
 }
 
 pub(crate) struct Map<'a> {

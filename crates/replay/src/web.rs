@@ -12,13 +12,14 @@ use nenrin_urls::CanonicalUrl;
 use crate::{
     Capture, ReplayError,
     answer::{self, Prepared, Preparing},
+    ask::Ask,
     choose::Choice,
     date::{Period, Stamp},
     memento,
     modifier::Modifier,
     pages::{self, calendar::Calendar, missing::Missing},
-    router::{Ask, Replay, own_page, plain, redirect},
-    target::{self, Target, When},
+    served::{Replay, own_page, plain, redirect},
+    target::{self, Target, When, after_prefix},
 };
 
 type Answer = Response<Body>;
@@ -276,11 +277,6 @@ fn nearby(replay: &Replay, url: &CanonicalUrl) -> Result<Vec<CanonicalUrl>, Repl
         }
     }
     Ok(found)
-}
-
-/// The first key behind all that begin with a prefix; keys are ASCII.
-pub(crate) fn after_prefix(prefix: &str) -> String {
-    format!("{prefix}\u{7f}")
 }
 
 fn prefix(replay: &Replay, ask: &Ask, url: &CanonicalUrl) -> Result<Answer, ReplayError> {

@@ -9,8 +9,8 @@ use nenrin_urls::CanonicalUrl;
 use super::{in_interface, layout};
 use crate::{
     Capture,
+    ask::Ask,
     date::{MONTHS, Stamp, days_in_month, days_of_civil},
-    router::Ask,
 };
 
 /// Versions listed one by one below the calendar; more are found by day.

@@ -7,9 +7,9 @@ use nenrin_urls::CanonicalUrl;
 use super::{in_interface, layout};
 use crate::{
     Capture,
+    ask::Ask,
     date::Stamp,
     diff::{Change, compare},
-    router::Ask,
 };
 
 /// Lines that are the same shown around a change.

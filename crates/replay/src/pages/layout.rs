@@ -2,7 +2,7 @@ use maud::{DOCTYPE, Markup, html};
 use nenrin_lang::Lang;
 use nenrin_urls::CanonicalUrl;
 
-use crate::router::Ask;
+use crate::ask::Ask;
 
 /// The frame of all our pages.
 pub(crate) fn layout(ask: &Ask, title: &str, content: &Markup) -> Markup {

@@ -2,7 +2,7 @@ use maud::{Markup, html};
 use nenrin_urls::CanonicalUrl;
 
 use super::{layout, to_add};
-use crate::router::Ask;
+use crate::ask::Ask;
 
 /// What is there instead of a page that is not.
 pub(crate) struct Missing<'a> {
