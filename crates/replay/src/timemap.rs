@@ -1,4 +1,4 @@
-//! TimeMaps: all versions of a page, in the formats that programs read.
+//! TimeMaps: all versions of a page, in formats for programs.
 
 use axum::{
     body::Body,
@@ -17,7 +17,7 @@ use crate::{
     target,
 };
 
-/// Versions in one map, at most.
+/// The most versions in one map.
 const MAX_VERSIONS: usize = 50_000;
 
 pub(crate) fn answer(replay: &Replay, ask: &Ask) -> Result<Response<Body>, ReplayError> {
@@ -85,7 +85,7 @@ impl Map<'_> {
         lines.join(",\n") + "\n"
     }
 
-    /// The form that Memento aggregators read and write.
+    /// The JSON format of Memento aggregators.
     fn json(&self) -> String {
         let Self { origin, url, captures } = self;
         let memento = |capture: &Capture| {

@@ -8,7 +8,7 @@ use nenrin_lang::Lang;
 use super::Prepared;
 use crate::modifier::Modifier;
 
-/// What a rewritten page depends on.
+/// Everything that a rewritten page depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct PageKey {
     pub(crate) version: u64,
@@ -18,7 +18,7 @@ pub(crate) struct PageKey {
     pub(crate) lang: Lang,
 }
 
-/// Pages that were rewritten, the least recently used dropped first.
+/// Rewritten pages; the least recently used is dropped first.
 pub(crate) struct PageCache {
     max_bytes: usize,
     inner: Mutex<Inner>,
@@ -50,7 +50,7 @@ impl PageCache {
 
     pub(crate) fn put(&self, key: PageKey, page: &Arc<Prepared>) {
         let bytes = page.weight_bytes();
-        // One page never pushes most of the others out.
+        // One page must not push out most of the others.
         if bytes > self.max_bytes / 4 {
             return;
         }
