@@ -6,9 +6,9 @@ use crate::{ReplayOptions, ask::Ask};
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum HostCheck {
     /// The name is ours: answer.
-    Right,
+    Own,
     /// A browser at a loopback address: redirect it to this URL under replay's own name.
-    Elsewhere(String),
+    Redirect(String),
     /// The name is not ours.
     Foreign,
 }

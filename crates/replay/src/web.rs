@@ -94,11 +94,11 @@ fn as_of(
         let to = format!("/web/{}{}/{}", Stamp(shown_s), target.modifier.as_str(), found.url);
         return Ok(redirect(StatusCode::FOUND, &to));
     }
-    let is_no_document = destination.is_some_and(|destination| {
+    let is_not_document = destination.is_some_and(|destination| {
         !matches!(destination, b"document" | b"iframe" | b"frame" | b"object" | b"embed")
     });
     let lang = if modifier == Modifier::Page { ask.lang() } else { Lang::default() };
-    show(replay, ask, &found, Shown { at_s, modifier, is_no_document, lang })
+    show(replay, ask, &found, Shown { at_s, modifier, is_not_document, lang })
 }
 
 pub(crate) fn choose(
@@ -116,7 +116,7 @@ pub(crate) fn choose(
 struct Shown {
     at_s: i64,
     modifier: Modifier,
-    is_no_document: bool,
+    is_not_document: bool,
     /// Language of the banner; always the same where there is none.
     lang: Lang,
 }
@@ -134,7 +134,7 @@ fn show(
             capture.version,
             Stamp(shown.at_s),
             m.as_str(),
-            u8::from(shown.is_no_document),
+            u8::from(shown.is_not_document),
             shown.lang.code(),
             REWRITING
         ),
@@ -176,7 +176,7 @@ fn prepared(
         version: capture.version,
         at_s: shown.at_s,
         modifier: shown.modifier,
-        is_no_document: shown.is_no_document,
+        is_not_document: shown.is_not_document,
         lang: shown.lang,
     };
     if let Some(page) = replay.cache.get(key) {
@@ -188,7 +188,7 @@ fn prepared(
         content: &content,
         at_s: shown.at_s,
         modifier: shown.modifier,
-        is_no_document: shown.is_no_document,
+        is_not_document: shown.is_not_document,
         lang: shown.lang,
         accept_encoding: ask.header_str("accept-encoding").unwrap_or_default(),
         options: &replay.options,

@@ -14,7 +14,7 @@ pub(crate) struct PageKey {
     pub(crate) version: u64,
     pub(crate) at_s: i64,
     pub(crate) modifier: Modifier,
-    pub(crate) is_no_document: bool,
+    pub(crate) is_not_document: bool,
     pub(crate) lang: Lang,
 }
 
@@ -78,7 +78,7 @@ mod tests {
 
     fn key(version: u64) -> PageKey {
         let lang = Lang::En;
-        PageKey { version, at_s: 0, modifier: Modifier::Page, is_no_document: false, lang }
+        PageKey { version, at_s: 0, modifier: Modifier::Page, is_not_document: false, lang }
     }
 
     #[test]
