@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::{Capture, ReplayError, ask::Ask, date::Stamp, modifier::Modifier, served::Replay};
 
-/// Scheme and host under which the client reached us, for URLs that must be absolute.
+/// Scheme and host under which the client reached us, for absolute URLs.
 pub(crate) fn origin(ask: &Ask) -> String {
     let is_host = |host: &&str| {
         !host.is_empty()
@@ -21,8 +21,8 @@ pub(crate) fn origin(ask: &Ask) -> String {
     format!("{scheme}://{host}")
 }
 
-/// Headers of a version: its date, and where the original, the gate and the map are; at the address
-/// that the map names (no modifier) also the versions around it.
+/// Headers of a version: its date, and links to the original, the TimeGate and the TimeMap. At the
+/// address that the TimeMap lists (no modifier), also links to the versions around it.
 pub(crate) fn version_headers(
     replay: &Replay,
     ask: &Ask,
@@ -49,7 +49,7 @@ pub(crate) fn version_headers(
     Ok(())
 }
 
-/// Headers of the gate's answer.
+/// Headers of the TimeGate's answer.
 pub(crate) fn gate_headers(
     replay: &Replay,
     ask: &Ask,
@@ -65,8 +65,8 @@ pub(crate) fn gate_headers(
     Ok(())
 }
 
-/// Links to a version, the ones before and after it, the first and the last; one link for each
-/// version, however many of these it is.
+/// Links to a version, the ones before and after it, the first and the last: one link for each
+/// version, with all its roles.
 fn around(replay: &Replay, origin: &str, capture: &Capture) -> Result<String, ReplayError> {
     let archive = &*replay.archive;
     let key = capture.url.key();

@@ -11,7 +11,7 @@ use crate::{
     target,
 };
 
-/// Versions in one map, at most.
+/// The most versions in one map.
 const MAX_VERSIONS: usize = 50_000;
 
 pub(crate) fn answer(replay: &Replay, ask: &Ask) -> Result<Response<Body>, ReplayError> {

@@ -6,10 +6,10 @@ use crate::ControlError;
 /// Why a page of the interface cannot be shown or a form is not carried out.
 #[derive(Debug, thiserror::Error)]
 pub enum WebError {
-    /// There is no such thing.
+    /// It does not exist.
     #[error("there is no {what}")]
     NotFound {
-        /// What was asked for.
+        /// What was looked for.
         what: String,
     },
     /// A form without a valid token, or one sent from another site.
@@ -29,7 +29,7 @@ pub enum WebError {
     /// Only an administrator may do this.
     #[error("only an administrator may do this; log in with the administrator's password")]
     NotAllowed,
-    /// The interface was asked for under a name that is not its own.
+    /// The request used a host name that is not the interface's.
     #[error("`{host}` is not a name of this archive; add it to `host_names` in the configuration")]
     ForeignHost {
         /// The name.
@@ -50,10 +50,10 @@ pub enum WebError {
     /// The running program refused.
     #[error(transparent)]
     Control(#[from] ControlError),
-    /// The state cannot answer.
+    /// The state failed.
     #[error(transparent)]
     State(#[from] StateError),
-    /// The password cannot be hashed or the stored hash is no hash.
+    /// The password cannot be hashed, or the stored hash is not valid.
     #[error("the password hash cannot be used: {reason}; set it with `nenrin config set-password`")]
     PasswordHash {
         /// What is wrong with it.
@@ -75,7 +75,7 @@ impl WebError {
         Self::NotFound { what: what.into() }
     }
 
-    /// What happened, for a reader of Japanese; the message itself tells the details.
+    /// A short message in Japanese; the error itself has the details.
     pub(crate) fn in_japanese(&self) -> &'static str {
         match self {
             Self::NotFound { .. } | Self::State(StateError::NoSuchSite { .. }) => {

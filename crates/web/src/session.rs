@@ -1,4 +1,4 @@
-//! Who someone is: passwords, sessions and the brake on guessing.
+//! Passwords, sessions and the limit on guessing.
 
 use std::{
     collections::BTreeMap,
@@ -13,17 +13,17 @@ use argon2::{
 
 use crate::{WebError, WebOptions};
 
-/// How long a log-in holds.
+/// How long a log-in lasts, in seconds.
 pub(crate) const SESSION_S: i64 = 14 * 86_400;
-/// The most sessions kept; the oldest make room.
+/// The most sessions; the oldest is dropped.
 const MAX_SESSIONS: usize = 1_000;
-/// Wrong passwords that cost nothing but themselves.
+/// Wrong passwords without a wait.
 const FREE_TRIES: u32 = 4;
-/// The longest wait after wrong passwords.
+/// The longest wait after wrong passwords, in seconds.
 const MAX_WAIT_S: i64 = 900;
 /// The most addresses whose wrong passwords are remembered.
 const MAX_GUESSERS: usize = 10_000;
-/// No one types more; hashing takes time in proportion.
+/// The longest password; hashing takes time in proportion.
 pub(crate) const MAX_PASSWORD_BYTES: usize = 1_000;
 
 /// What someone may do.
@@ -63,14 +63,14 @@ fn parsed(hash: &str) -> Result<PasswordHash<'_>, WebError> {
     PasswordHash::new(hash).map_err(|e| WebError::PasswordHash { reason: e.to_string() })
 }
 
-/// What came of a log-in.
+/// The result of a log-in.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum LogIn {
-    /// Welcome: the new session's id.
+    /// Correct: the new session's id.
     Done(String),
-    /// Not this password.
+    /// Wrong password.
     Wrong,
-    /// Too many wrong ones; try again in so many seconds.
+    /// Too many wrong ones; try again in this many seconds.
     Wait(i64),
 }
 
@@ -114,7 +114,7 @@ struct Held {
 }
 
 impl Sessions {
-    /// A fresh id that no one can guess.
+    /// A new id that nobody can guess.
     pub(crate) fn new_id(&self, secret: &[u8; 32], now_s: i64) -> String {
         let mut held = locked(&self.held);
         held.issued += 1;
