@@ -4,6 +4,8 @@
 //! re-exports counts as the module that defines it, so `crate::Item` leads to the file with `Item`.
 //! Test modules are left out. At each level the children and the parent's own file are the nodes.
 
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::Path,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use nenrin_state::{Change, DayQuery, DuePage, ServerId, ServerRecord, State, StateError};
+use nenrin_state::{Change, DuePage, ServerId, ServerRecord, State, StateError};
 
 use crate::{
     answer::Ticket,
@@ -41,9 +41,7 @@ pub fn answer_load(state: &dyn State, now_s: i64, load: &Load) -> Result<Event, 
             Event::DueLoaded { query: query.clone(), load, servers }
         }
         &Load::Shared(site) => {
-            let day = now_s.div_euclid(DAY_S);
-            let today = state.days(DayQuery { site: Some(site), from_day: day, to_day: day })?;
-            let visits_today = today.iter().map(|counts| counts.visits).sum();
+            let visits_today = state.visits_on(site, now_s.div_euclid(DAY_S))?;
             Event::SharedLoaded { site, bytes: state.shared(site)?, visits_today }
         }
         Load::Order => Event::OrderLoaded(state.order()?),

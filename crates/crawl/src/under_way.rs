@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use nenrin_state::{DuePage, ServerId, SiteId, VersionRow, VisitCommit};
+use nenrin_state::{DuePage, PageId, ServerId, SiteId, VersionRow, VisitCommit};
 use nenrin_structure::PageBlocks;
 use nenrin_urls::CanonicalUrl;
 
@@ -28,11 +28,24 @@ pub(crate) enum Asked {
 /// A visit that found new content, which is not durable yet.
 #[derive(Debug)]
 pub(crate) struct Unstored {
-    pub(crate) url: CanonicalUrl,
+    pub(crate) page: NamedPage,
     /// The visit, still without its version.
     pub(crate) visit: Box<VisitCommit>,
     pub(crate) version: UnstoredVersion,
     pub(crate) blocks: Option<PageBlocks>,
+}
+
+/// The page of a visit.
+#[derive(Debug)]
+pub(crate) struct NamedPage {
+    pub(crate) id: PageId,
+    pub(crate) url: CanonicalUrl,
+}
+
+impl NamedPage {
+    pub(crate) fn of(due: &DuePage) -> Self {
+        Self { id: due.page.id, url: due.page.url.clone() }
+    }
 }
 
 /// A version that has no number yet.

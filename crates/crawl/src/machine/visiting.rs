@@ -2,9 +2,10 @@
 //! makes true is committed.
 
 use nenrin_frontier::Feedback;
-use nenrin_state::{Change, DuePage, Outcome, PageUpdate, RobotsPolicy, ServerId, VisitCommit};
+use nenrin_state::{
+    Change, DuePage, Origin, Outcome, PageUpdate, RobotsPolicy, ServerId, VisitCommit,
+};
 use nenrin_structure::RoundsBy;
-use nenrin_urls::CanonicalUrl;
 
 use crate::{
     answer::{Answer, FetchOrder, Fetched, Purpose, Ticket},
@@ -12,7 +13,7 @@ use crate::{
     events::{Command, StoreOrder},
     plans::{Heard, seen},
     servers::{RobotsAnswer, RobotsRequest, Task, feedback},
-    under_way::{Asked, Committing, Unstored, UnstoredVersion},
+    under_way::{Asked, Committing, NamedPage, Unstored, UnstoredVersion},
     verdict::{self, Verdict},
 };
 
@@ -228,7 +229,7 @@ impl Crawl {
     ) {
         let ticket = self.under_way.new_ticket();
         let visited = self.visit(now_ms, due, verdict, None, elapsed_ms, out);
-        self.commit_visit(ticket, due.page.url.clone(), visited.commit, None, out);
+        self.commit_visit(ticket, NamedPage::of(due), visited.commit, None, out);
     }
 
     /// A visit has its verdict: store what is new, then commit.
@@ -244,19 +245,19 @@ impl Crawl {
         let answer = fetched.result.ok();
         let elapsed_ms = fetched.elapsed_ms;
         let visited = self.visit(asked_ms, due, verdict, answer.as_ref(), elapsed_ms, out);
-        let url = due.page.url.clone();
+        let page = NamedPage::of(due);
         let Some(version) = visited.version else {
-            return self.commit_visit(ticket, url, visited.commit, None, out);
+            return self.commit_visit(ticket, page, visited.commit, None, out);
         };
         out.push(Command::Store(Box::new(StoreOrder {
             ticket,
-            url: url.clone(),
+            url: page.url.clone(),
             site: due.site,
             visited_at_s: visited.commit.at_s,
             previous: due.page.version,
         })));
         let blocks = answer.and_then(|answer| answer.blocks);
-        let unstored = Unstored { url, visit: visited.commit, version, blocks };
+        let unstored = Unstored { page, visit: visited.commit, version, blocks };
         self.under_way.store(ticket, unstored);
     }
 
@@ -278,7 +279,8 @@ impl Crawl {
         let trapped = self.learning.leave_traps(at_s, due, &new_tops, &mut discovered, out);
         let in_round = self.taken.is_in_round(due.site, page.id);
         let mut visit = VisitCommit {
-            page: page.id,
+            page: page.id.into(),
+            origin: Origin::Crawled,
             site: due.site,
             round: self.rounds.id(due.site).filter(|_| in_round),
             at_s,
@@ -344,20 +346,20 @@ impl Crawl {
         out: &mut Vec<Command>,
     ) {
         let Some(unstored) = self.under_way.stored(ticket) else { return };
-        let Unstored { url, mut visit, version: unnumbered, blocks } = unstored;
+        let Unstored { page, mut visit, version: unnumbered, blocks } = unstored;
         visit.stored_bytes = stored_bytes;
         visit.version = Some(unnumbered.stored(visit.at_s, version));
         let lost = blocks.as_ref().and_then(|blocks| blocks.lost.clone());
         if let Some(blocks) = blocks {
-            out.push(Command::commit(Change::Blocks { page: visit.page, blocks }));
+            out.push(Command::commit(Change::Blocks { page: page.id, blocks }));
         }
-        self.commit_visit(ticket, url, visit, lost, out);
+        self.commit_visit(ticket, page, visit, lost, out);
     }
 
     fn commit_visit(
         &mut self,
         ticket: Ticket,
-        url: CanonicalUrl,
+        page: NamedPage,
         visit: Box<VisitCommit>,
         lost: Option<Vec<u32>>,
         out: &mut Vec<Command>,
@@ -369,8 +371,9 @@ impl Crawl {
         let is_significant = visit.version.as_ref().is_none_or(|row| row.is_significant());
         let counts = self.sites.counts_change(visit.site, is_significant);
         let seen = seen(visit.outcome, visit.update.failures, counts);
-        let heard = Heard { page: visit.page, seen, lost };
-        self.under_way.commit(ticket, Committing::Visit { url, site: visit.site, heard });
+        let heard = Heard { page: page.id, seen, lost };
+        let committing = Committing::Visit { url: page.url, site: visit.site, heard };
+        self.under_way.commit(ticket, committing);
         out.push(Command::Commit { ticket: Some(ticket), change: Change::Visit(visit) });
     }
 

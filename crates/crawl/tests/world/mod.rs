@@ -17,7 +17,7 @@ pub(crate) const HOUR_MS: i64 = 3_600_000;
 pub(crate) const DAY_MS: i64 = 24 * HOUR_MS;
 
 pub(crate) struct World {
-    pub(crate) state: SqliteState,
+    pub(crate) state: Box<dyn State>,
     pub(crate) machine: Crawl,
     pub(crate) now_ms: i64,
     wake_ms: Option<i64>,
@@ -70,7 +70,7 @@ impl World {
         settings: RevisitSettings,
         change: impl FnOnce(&mut SiteConditions),
     ) -> Self {
-        let state = SqliteState::in_memory(3600).unwrap();
+        let state: Box<dyn State> = Box::new(SqliteState::in_memory(3600).unwrap());
         let mut conditions = SiteConditions::new(vec![url("http://e.com/")]);
         conditions.schedule = Schedule::Continuous(settings);
         change(&mut conditions);
@@ -133,7 +133,7 @@ impl World {
         match command {
             Command::Load(load) => {
                 self.looked_near += usize::from(matches!(load, Load::Near(_)));
-                Some(answer_load(&self.state, self.now_ms / 1000, &load).unwrap())
+                Some(answer_load(&*self.state, self.now_ms / 1000, &load).unwrap())
             }
             Command::Plan(work) if self.hold_plans => {
                 self.plans_held.push(*work);
@@ -154,7 +154,7 @@ impl World {
                 Some(Event::Stored { ticket: order.ticket, version: 1, stored_bytes: 1 })
             }
             Command::Commit { ticket, change } => {
-                Some(commit_batch(&self.state, &Batch::from_iter([(ticket, change)])).unwrap())
+                Some(commit_batch(&*self.state, &Batch::from_iter([(ticket, change)])).unwrap())
             }
             Command::WakeAt(at_ms) => {
                 self.wake_ms = Some(at_ms);

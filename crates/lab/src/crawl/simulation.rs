@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use nenrin_crawl::{
     Answer, Command, Crawl, Event, FetchOrder, Load, Ticket, answer_load, commit_batch,
 };
-use nenrin_state::{Change, Outcome, Schedule, SiteConditions, SqliteState, State};
+use nenrin_state::{Change, Outcome, PageId, Schedule, SiteConditions, SqliteState, State};
 use nenrin_urls::CanonicalUrl;
 
 use crate::LabError;
@@ -46,7 +46,7 @@ pub enum Sabotage {
 struct Simulation {
     options: CrawlOptions,
     web: Web,
-    state: SqliteState,
+    state: Box<dyn State>,
     machine: Crawl,
     queue: BTreeMap<(i64, u64), Pending>,
     sequence: u64,
@@ -118,7 +118,7 @@ impl Simulation {
                 .with_oddities(options.oddities)
                 .with_moods(options.robots_changes)
                 .with_favourites(options.favourites),
-            state: SqliteState::in_memory(3600)?,
+            state: Box::new(SqliteState::in_memory(3600)?),
             machine: machine(options, None),
             queue: BTreeMap::new(),
             sequence: 0,
@@ -290,7 +290,7 @@ impl Simulation {
     }
 
     fn load(&mut self, load: Load) -> Result<(), LabError> {
-        let mut event = answer_load(&self.state, self.now_ms / 1000, &load)?;
+        let mut event = answer_load(&*self.state, self.now_ms / 1000, &load)?;
         if let Event::DueLoaded { load, .. } = &mut event {
             self.report.loads += 1;
             if self.options.sabotage == Some(Sabotage::LeakyBuckets) {
@@ -366,7 +366,7 @@ impl Simulation {
                 _ => {}
             }
         }
-        let event = commit_batch(&self.state, &batch.into_iter().collect())?;
+        let event = commit_batch(&*self.state, &batch.into_iter().collect())?;
         for record in self.state.servers(&with_robots)? {
             self.robots.committed(&record.server);
         }
@@ -403,7 +403,8 @@ impl Simulation {
             }
             self.judgement.visited(&self.web, &order.url, visit, *truth);
         }
-        let told = format!("{:?} {} {}", visit.page, visit.outcome, visit.status);
+        let page = visit.page.number().unwrap_or(PageId(0));
+        let told = format!("{page:?} {} {}", visit.outcome, visit.status);
         self.note("visit", &told);
     }
 
@@ -415,12 +416,12 @@ impl Simulation {
     }
 
     fn finish(mut self) -> Result<CrawlReport, LabError> {
-        self.durability.check(&self.state)?;
-        self.judgement.check(&self.web, &self.state)?;
+        self.durability.check(&*self.state)?;
+        self.judgement.check(&self.web, &*self.state)?;
         let mut starvation = Starvation::default();
         if let Some(settings) = &self.options.continuous {
             let visits = settings.visits_per_day;
-            starvation.check(&self.web, &self.state, visits, self.now_ms / 1000)?;
+            starvation.check(&self.web, &*self.state, visits, self.now_ms / 1000)?;
         }
         self.report.pages = self.state.stats()?.pages;
         let stretched = self.state.stretched(1)?.first().map_or(100, |(_, percent)| *percent);
