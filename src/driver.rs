@@ -34,6 +34,7 @@ use nenrin_crawl::{
     Command, Crawl, CrawlOptions, Event, FetchOrder, Load, RoundReport, StoreOrder, Ticket,
 };
 use nenrin_fetch::{Exchange, Fetcher};
+use nenrin_lang::Reason;
 use nenrin_state::{Change, Outcome, SiteId, State};
 use nenrin_store::Store;
 use nenrin_urls::CanonicalUrl;
@@ -60,7 +61,7 @@ const STOP_PATIENCE: Duration = Duration::from_secs(10);
 /// What a person may like to hear while the driver works.
 pub(crate) enum Notice<'a> {
     /// A visit was judged and goes to be committed.
-    Visited { url: &'a CanonicalUrl, outcome: Outcome, detail: Option<&'a str> },
+    Visited { url: &'a CanonicalUrl, outcome: Outcome, reason: Option<&'a Reason> },
     /// A round is finished.
     RoundFinished(&'a RoundReport),
     /// Nothing can be asked for this long: every server left must rest.
@@ -314,8 +315,8 @@ impl Driver {
                 if let (Some(ticket), Change::Visit(visit)) = (ticket, &change) {
                     self.count(|figures| figures.visited(visit));
                     if let Some(url) = self.machine.committing(ticket) {
-                        let (outcome, detail) = (visit.outcome, visit.detail.as_deref());
-                        notice(Notice::Visited { url, outcome, detail }, &self.machine);
+                        let (outcome, reason) = (visit.outcome, visit.reason.as_ref());
+                        notice(Notice::Visited { url, outcome, reason }, &self.machine);
                     }
                 }
                 self.give_state(StateJob::Commit { ticket, change });

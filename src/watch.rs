@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use nenrin_lang::Reason;
 use nenrin_state::{
     Incident, IncidentKind, Outcome, ServerId, ServerRecord, Site, SiteId, State, StateError,
     VisitFilter, VisitRow,
@@ -437,7 +438,7 @@ fn message(site: SiteId, event: Happening, visits: &[&VisitRow], sites: &[Site])
         url: visit.url.clone(),
         at: rfc3339(visit.at_s),
         status: visit.status,
-        detail: visit.detail.clone(),
+        detail: visit.reason.as_ref().map(Reason::to_string),
     };
     let at_s = last.map_or_else(clock::now_s, |visit| visit.at_s);
     Message {

@@ -35,8 +35,8 @@ pub(super) fn fetch(
         let ticket = order.ticket;
         let read = tokio::task::spawn_blocking(move || read(&order, result, began_ms, &store));
         let (fetched, exchange) = read.await.unwrap_or_else(|panic| {
-            let detail = format!("the answer could not be read: {panic}");
-            (failed(0, "internal", detail, false, false), None)
+            let trouble = Trouble::internal(panic.to_string());
+            (Fetched { elapsed_ms: 0, result: Err(trouble) }, None)
         });
         let _ = sender.send(Happening::Fetched { ticket, fetched: Box::new(fetched), exchange });
     });
@@ -93,15 +93,8 @@ fn read(
             (Fetched { elapsed_ms, result: Ok(answer) }, content)
         }
         Err(failure) => {
-            let refused = matches!(failure, FetchFailure::AddressRefused { .. });
             let elapsed_ms = clock::now_ms() - began_ms;
-            let of_server = failure.is_server_trouble();
-            (failed(elapsed_ms, failure.kind(), failure.to_string(), of_server, refused), None)
+            (Fetched { elapsed_ms, result: Err(Trouble::of(&failure)) }, None)
         }
     }
-}
-
-fn failed(elapsed_ms: i64, kind: &str, detail: String, of_server: bool, refused: bool) -> Fetched {
-    let kind = kind.to_owned();
-    Fetched { elapsed_ms, result: Err(Trouble { kind, detail, of_server, refused }) }
 }

@@ -1,6 +1,7 @@
 //! One request and what came of it, as the machine sees it.
 
 use nenrin_extract::{Comparison, Fingerprint};
+use nenrin_lang::{Reason, Undecoded};
 use nenrin_state::ContentMark;
 use nenrin_structure::PageBlocks;
 use nenrin_urls::CanonicalUrl;
@@ -109,7 +110,7 @@ pub struct Answer {
     /// The body, for robots.txt alone.
     pub robots_body: Vec<u8>,
     /// Why the content could not be read for links, if it could not.
-    pub unreadable: Option<String>,
+    pub unreadable: Option<Undecoded>,
     /// Whose challenge it is, if a guard answered in the page's place.
     pub challenge: Option<String>,
     /// What the page says, if it was wanted and is a page for people.
@@ -170,10 +171,8 @@ pub enum LinkRole {
 /// Why a fetch brought nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trouble {
-    /// A short, stable name (`dns`, `connect`, `timeout`, `too-large`…).
-    pub kind: String,
-    /// In words.
-    pub detail: String,
+    /// What happened.
+    pub reason: Reason,
     /// Whether the server, not the page, is to blame.
     pub of_server: bool,
     /// Whether we refused to ask (address guard).

@@ -42,6 +42,7 @@ mod signals;
 mod sites;
 mod taken;
 mod traps;
+mod trouble;
 mod under_way;
 pub mod verdict;
 

@@ -1,6 +1,7 @@
 //! What a server shows for a page that does not exist, and which answers look like it.
 
 use nenrin_extract::Fingerprint;
+use nenrin_lang::Reason;
 use nenrin_state::{Outcome, PageRecord};
 use nenrin_urls::{CanonicalUrl, Server};
 use serde::{Deserialize, Serialize};
@@ -114,7 +115,7 @@ impl Probe {
     }
 
     /// Why a good answer for a page that is no top page means that there is no such page, if so.
-    pub fn judge(&mut self, page: &PageRecord, answer: &Answer) -> Option<String> {
+    pub fn judge(&mut self, page: &PageRecord, answer: &Answer) -> Option<Reason> {
         let gone_before = page.outcome == Some(Outcome::Gone);
         if page.version.is_some() && !gone_before && page.mark == answer.mark {
             self.stayed();
@@ -129,12 +130,8 @@ impl Probe {
         }
         self.called_gone += 1;
         Some(match &self.look {
-            Look::Redirect(to) => {
-                format!("soft 404: leads to {to}, as for pages that do not exist")
-            }
-            _ => {
-                "soft 404: looks like what the server shows for pages that do not exist".to_owned()
-            }
+            Look::Redirect(to) => Reason::LeadsWhereMissingPagesLead(to.to_string()),
+            _ => Reason::LooksLikeMissingPages,
         })
     }
 
@@ -275,7 +272,8 @@ mod tests {
     #[test]
     fn a_page_that_looks_like_the_probe_is_gone_and_others_are_not() {
         let mut probe = probed(shown("/qwertzuiopasdfgh", SORRY));
-        assert!(probe.judge(&page("/a"), &shown("/a", SORRY)).unwrap().contains("soft 404"));
+        let why = probe.judge(&page("/a"), &shown("/a", SORRY));
+        assert_eq!(why, Some(Reason::LooksLikeMissingPages));
         assert_eq!(probe.judge(&page("/b"), &shown("/b", &article(1))), None);
         assert_eq!(probe.called_gone, 1);
     }
@@ -288,8 +286,8 @@ mod tests {
     #[test]
     fn a_redirect_to_where_every_unknown_page_leads_is_gone() {
         let mut probe = probed(moved("/"));
-        let why = probe.judge(&page("/old"), &moved("/")).unwrap();
-        assert!(why.contains("http://e.com/"), "{why}");
+        let why = probe.judge(&page("/old"), &moved("/"));
+        assert_eq!(why, Some(Reason::LeadsWhereMissingPagesLead("http://e.com/".to_owned())));
         assert_eq!(probe.judge(&page("/old"), &moved("/new")), None);
     }
 

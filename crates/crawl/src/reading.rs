@@ -2,10 +2,11 @@
 //! a thread.
 
 use nenrin_extract::{
-    ContentKind, ExtractLimits, LinkKind, challenge, compare, content_kind, decode_content, feed,
-    fingerprint, page_blocks, page_links, sitemap,
+    ContentKind, ExtractError, ExtractLimits, LinkKind, challenge, compare, content_kind,
+    decode_content, feed, fingerprint, page_blocks, page_links, sitemap,
 };
 use nenrin_fetch::{Exchange, header_fields, http_date, retry_after};
+use nenrin_lang::Undecoded;
 use nenrin_state::ContentMark;
 use nenrin_structure::PageBlocks;
 use nenrin_urls::CanonicalUrl;
@@ -83,10 +84,33 @@ pub fn read_exchange(
                 }
             }
         }
-        Err(error) if good => answer.unreadable = Some(error.to_string()),
+        Err(error) if good => answer.unreadable = Some(undecoded(&error)),
         Err(_) => {}
     }
     answer
+}
+
+fn undecoded(error: &ExtractError) -> Undecoded {
+    match error {
+        ExtractError::UnknownCoding { coding } => Undecoded::UnknownCoding(coding.clone()),
+        &ExtractError::TooManyCodings { count, limit } => {
+            Undecoded::TooManyCodings { count: count as u64, limit: limit as u64 }
+        }
+        ExtractError::Damaged { coding, decoded_bytes, reason } => Undecoded::Damaged {
+            coding: (*coding).to_owned(),
+            decoded_bytes: *decoded_bytes as u64,
+            why: reason.clone(),
+        },
+        &ExtractError::TooLarge { coding, limit_bytes } => {
+            Undecoded::TooLarge { coding: coding.to_owned(), limit_bytes: limit_bytes as u64 }
+        }
+        &ExtractError::Bomb { coding, coded_bytes, limit_bytes, ratio } => Undecoded::Bomb {
+            coding: coding.to_owned(),
+            coded_bytes: coded_bytes as u64,
+            limit_bytes: limit_bytes as u64,
+            ratio: ratio as u64,
+        },
+    }
 }
 
 fn guard(exchange: &Exchange, body: &[u8]) -> Option<String> {

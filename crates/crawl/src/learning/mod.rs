@@ -230,7 +230,7 @@ impl Learning {
             self.learnt(server, Part::Probe, false, out);
         }
         match why {
-            Some(detail) => Verdict { outcome: Outcome::Gone, detail: Some(detail) },
+            Some(reason) => Verdict::because(Outcome::Gone, reason),
             None => found,
         }
     }

@@ -1,6 +1,7 @@
 //! What a server is asked before its pages: its robots.txt, what it shows for a page that does not
 //! exist, and its sitemap.
 
+use nenrin_lang::Reason;
 use nenrin_state::{Change, Discovered, DuePage, FoundPages, Outcome, ServerId, SiteId};
 use nenrin_urls::CanonicalUrl;
 
@@ -75,10 +76,7 @@ impl Crawl {
         self.new_pages.unqueued(&due);
         let verdict = match &fetched.result {
             Err(trouble) => verdict::trouble(trouble),
-            Ok(answer) => Verdict {
-                outcome: Outcome::Failed,
-                detail: Some(format!("robots.txt answered with status {}", answer.status)),
-            },
+            Ok(answer) => Verdict::because(Outcome::Failed, Reason::RobotsStatus(answer.status)),
         };
         self.not_answered(now_ms, &due, verdict, fetched.elapsed_ms, out);
     }

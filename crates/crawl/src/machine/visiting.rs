@@ -2,6 +2,7 @@
 //! makes true is committed.
 
 use nenrin_frontier::Feedback;
+use nenrin_lang::Reason;
 use nenrin_state::{
     Change, DuePage, Origin, Outcome, PageUpdate, RobotsPolicy, ServerId, VisitCommit,
 };
@@ -183,13 +184,13 @@ impl Crawl {
         let is_redirect = (300..400).contains(&answer.status) && found.outcome.is_seen();
         let Some(to) = answer.location.as_ref().filter(|_| is_redirect) else { return found };
         let hops_max = self.options.redirects_max;
-        let detail = if due.hops >= hops_max {
-            Some(format!("more than {hops_max} redirects in a row"))
+        let reason = if due.hops >= hops_max {
+            Some(Reason::TooManyRedirects(hops_max))
         } else {
             self.rounds.redirected(due.site, &due.page.url, to, hops_max)
         };
-        match detail {
-            Some(detail) => Verdict { outcome: Outcome::Failed, detail: Some(detail) },
+        match reason {
+            Some(reason) => Verdict::because(Outcome::Failed, reason),
             None => found,
         }
     }
@@ -286,7 +287,7 @@ impl Crawl {
             at_s,
             outcome,
             status: answer.map_or(0, |answer| answer.status),
-            detail: verdict.detail,
+            reason: verdict.reason,
             elapsed_ms: u32::try_from(elapsed_ms).unwrap_or(u32::MAX),
             received_bytes: answer.map_or(0, |answer| answer.body_bytes),
             stored_bytes: 0,

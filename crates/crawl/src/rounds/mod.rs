@@ -4,6 +4,7 @@ mod round;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use nenrin_lang::Reason;
 use nenrin_state::{
     Change, DuePage, KeptStructure, PageId, Round, Schedule, ServerId, Site, SiteId, SitePages,
     VisitCommit,
@@ -343,7 +344,7 @@ impl Rounds {
         from: &CanonicalUrl,
         to: &CanonicalUrl,
         hops_max: u32,
-    ) -> Option<String> {
+    ) -> Option<Reason> {
         self.running.get_mut(&site)?.redirected(from, to, hops_max)
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use nenrin_lang::Reason;
 use nenrin_state::{
     DuePage, PageId, Round, RoundCounts, RoundEnd, ServerId, SiteId, Skips, VisitCommit,
 };
@@ -307,7 +308,7 @@ impl RunningRound {
         from: &CanonicalUrl,
         to: &CanonicalUrl,
         hops_max: u32,
-    ) -> Option<String> {
+    ) -> Option<Reason> {
         if self.redirects.len() < REDIRECTS_KEPT {
             self.redirects.insert(from.clone(), to.clone());
         }
@@ -315,7 +316,8 @@ impl RunningRound {
         for _ in 0..hops_max {
             at = self.redirects.get(at)?;
             if at == from {
-                return Some(format!("redirect loop: {from} → {to} → … → {from}"));
+                let (from, to) = (from.to_string(), to.to_string());
+                return Some(Reason::RedirectLoop { from, to });
             }
         }
         None

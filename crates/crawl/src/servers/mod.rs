@@ -5,6 +5,7 @@ mod robots;
 use std::collections::BTreeMap;
 
 use nenrin_frontier::{Feedback, Frontier, FrontierStats, Pace, Politeness};
+use nenrin_lang::Reason;
 use nenrin_revisit::Overflow;
 use nenrin_state::{Change, DuePage, Outcome, ServerId, ServerPace, ServerRecord};
 use nenrin_urls::{CanonicalUrl, Server};
@@ -313,20 +314,16 @@ impl Servers {
         }
         match self.known.get(&server).map(|known| &known.rules) {
             None | Some(Rules::Unknown) => RobotsAnswer::AskFirst,
-            Some(Rules::Unreachable) => RobotsAnswer::No(Verdict {
-                outcome: Outcome::Failed,
-                detail: Some("robots.txt could not be fetched, so nothing else may be".into()),
-            }),
+            Some(Rules::Unreachable) => {
+                RobotsAnswer::No(Verdict::because(Outcome::Failed, Reason::RobotsUnreachable))
+            }
             Some(Rules::Known(rules)) => {
                 let answer = rules.allows(url.path_and_query());
                 if answer.allowed {
                     return RobotsAnswer::Allowed;
                 }
-                let detail = match answer.rule {
-                    Some(line) => format!("robots.txt line {}: {}", line.number, line.text),
-                    None => "robots.txt forbids it".to_owned(),
-                };
-                RobotsAnswer::No(Verdict { outcome: Outcome::Refused, detail: Some(detail) })
+                let line = answer.rule.map(|line| (line.number as u64, line.text.clone()));
+                RobotsAnswer::No(Verdict::because(Outcome::Refused, Reason::Robots { line }))
             }
         }
     }

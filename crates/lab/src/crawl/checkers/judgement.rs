@@ -58,7 +58,7 @@ impl Judgement {
             self.findings.note(|| format!("{url} does not exist and was taken as a version"));
         }
         if !truth.missing && visit.outcome == Outcome::Gone && web.exists(url) {
-            self.findings.note(|| format!("{url} exists and was called gone: {:?}", visit.detail));
+            self.findings.note(|| format!("{url} exists and was called gone: {:?}", visit.reason));
         }
         if truth.challenged && (visit.version.is_some() || visit.outcome != Outcome::Refused) {
             self.findings.note(|| format!("{url}: a challenge was taken for {}", visit.outcome));
