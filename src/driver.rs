@@ -71,7 +71,7 @@ pub(crate) enum Notice<'a> {
 /// How often the room on the disk and the machine's numbers are looked at.
 const LOOK_AROUND: Duration = Duration::from_secs(5);
 
-/// A shorter pause is nothing to tell anyone.
+/// A shorter pause is not worth a message.
 const TELLING_PAUSE_MS: i64 = 15_000;
 
 /// When the driver ends by itself.
@@ -113,13 +113,13 @@ pub(crate) struct Driver {
     store_jobs: mpsc::Sender<(StoreOrder, Box<Exchange>)>,
     workers: Vec<std::thread::JoinHandle<()>>,
     wake_at_ms: Option<i64>,
-    /// Stays set unless every request that was made is told of in the state.
+    /// Stays set unless the state records every request that was made.
     untold_requests: Arc<AtomicBool>,
     figures: Arc<Mutex<Figures>>,
     store_waiting: Arc<AtomicUsize>,
     guard: RoomGuard,
     quota: QuotaGuard,
-    /// What the machine was told last.
+    /// What the machine knows.
     has_room: bool,
 }
 
@@ -373,7 +373,7 @@ impl Driver {
     }
 
     fn look_at_quotas(&mut self) {
-        // Files come and go while packs are written again; then the next look tells.
+        // Files come and go while packs are written again; then the next look decides.
         let archive_bytes = match self.quota.quotas.archive_bytes {
             0 => Some(0),
             _ => folder_bytes(&self.folder).ok(),

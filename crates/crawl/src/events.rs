@@ -177,7 +177,8 @@ pub enum Command {
     WakeAt(i64),
     /// A round has been finished and committed.
     RoundFinished(RoundReport),
-    /// A link was not followed as it stands, the first of its kind on its server: for a person.
+    /// A link was not followed, or not as it is written; the first of its kind on its server. It is
+    /// meant for the log.
     Trapped {
         /// The server whose page has the link.
         server: Server,

@@ -114,7 +114,7 @@ impl Probe {
         changed
     }
 
-    /// Why a good answer for a page that is no top page means that there is no such page, if so.
+    /// Why a good answer for a page other than a top page means that there is no such page, if so.
     pub fn judge(&mut self, page: &PageRecord, answer: &Answer) -> Option<Reason> {
         let gone_before = page.outcome == Some(Outcome::Gone);
         if page.version.is_some() && !gone_before && page.mark == answer.mark {
@@ -135,7 +135,7 @@ impl Probe {
         })
     }
 
-    /// A page stayed as it was: the server tells it from one that does not exist. Counted only
+    /// A page stayed as it was: the server does not confuse it with one that does not exist. Counted only
     /// against pages that looked like the probe, so that nothing is written of servers without.
     pub fn stayed(&mut self) {
         if self.alike > 0 {
@@ -162,7 +162,7 @@ impl Probe {
         }
     }
 
-    /// Whether the probe tells nothing because good pages look like it too.
+    /// Whether the probe says nothing because good pages look like it too.
     pub fn is_worthless(&self) -> bool {
         self.resembles(self.top.as_ref(), self.top_leads.as_ref())
             || self.judged >= JUDGED_MIN && self.alike * 5 >= self.judged * 4
@@ -186,7 +186,7 @@ fn look(asked: &CanonicalUrl, answer: &Answer) -> Option<Look> {
             let telling = answer.fingerprint.filter(|print| print.features >= FEATURES_MIN);
             Some(telling.map_or(Look::Honest, Look::Page))
         }
-        // A redirect that carries the path on (to https, to a login) tells nothing of the page.
+        // A redirect that carries the path on (to https, to a login) says nothing about the page.
         300..=399 => answer.location.clone().map(|to| {
             let name = asked.path().trim_start_matches('/');
             if to.as_str().contains(name) { Look::Honest } else { Look::Redirect(to) }

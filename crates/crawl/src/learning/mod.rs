@@ -308,7 +308,7 @@ impl Learning {
         comparison: Option<&Comparison>,
         out: &mut Vec<Command>,
     ) -> Option<u16> {
-        // A page that comes back is no noise, even if it is as it was.
+        // A page that comes back is not noise, even if it is as it was.
         let comparison = comparison.filter(|_| due.page.outcome != Some(Outcome::Gone))?;
         let server = due.page.id.server();
         let noise = &mut self.servers.get_mut(&server)?.noise;

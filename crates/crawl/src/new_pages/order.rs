@@ -162,7 +162,7 @@ impl Order {
         self.order.next(Some(queue_of(server))).map(|page| page.0 + 1)
     }
 
-    /// A page is queued, whoever chose it.
+    /// A page is queued, by the order's choice or not.
     pub(super) fn take(&mut self, nth: u32) {
         if let Some(index) = self.index(nth) {
             self.order.take(index);
@@ -428,7 +428,7 @@ fn is_set(bits: &[u64], page: PageIndex) -> bool {
     bits.get(page.0 as usize / 64).is_some_and(|word| word >> (page.0 % 64) & 1 == 1)
 }
 
-/// Servers beyond what an order tells apart share a queue from which nothing is taken.
+/// Servers with larger numbers than an order knows share a queue from which nothing is taken.
 fn queue_of(server: ServerId) -> ServerIndex {
     if server.0 < ServerIndex::LIMIT { ServerIndex(server.0) } else { ServerIndex(0) }
 }

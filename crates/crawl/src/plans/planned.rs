@@ -22,7 +22,7 @@ pub(crate) struct Planned {
     asked: BTreeSet<PageId>,
     /// How many those may be.
     ahead: usize,
-    /// What the plan was not told yet.
+    /// What the plan does not know yet.
     heard: Vec<Heard>,
 }
 
@@ -84,7 +84,7 @@ impl Planned {
     }
 
     /// The plan is back, with the pages that it chose. Those that were visited while it was away it
-    /// will be told of.
+    /// will learn of.
     pub(crate) fn chose(&mut self, plan: Box<SitePlan>, mut pages: Vec<PageId>, rest: Rest) {
         pages.retain(|page| self.heard.iter().all(|heard| heard.page != *page));
         self.asked.extend(&pages);
@@ -92,7 +92,7 @@ impl Planned {
         self.stage = Stage::Here { plan, rest };
     }
 
-    /// The pages to load now, at most `room`. `is_taken` tells the pages that are queued already.
+    /// The pages to load now, at most `room`. `is_taken` is true for pages that are queued already.
     pub(crate) fn wanted(&mut self, room: usize, is_taken: impl Fn(PageId) -> bool) -> Vec<PageId> {
         let room = room.saturating_sub(self.loading.len());
         let mut wanted = Vec::new();
@@ -139,7 +139,7 @@ impl Planned {
         is_here && self.loading.is_empty() && (limit_reached || (done && all_loaded))
     }
 
-    /// What is left to do when the round is over: to tell the plan the last, and write it down.
+    /// What is left to do when the round is over: to give the plan the last visits, and write it down.
     pub(crate) fn end(self) -> PlanJob {
         let plan = match self.stage {
             Stage::Here { plan, .. } => Ok(plan),

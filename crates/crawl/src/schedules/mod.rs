@@ -293,8 +293,9 @@ impl Schedules {
     /// Whether the change of another page makes a visit to this one worth its price.
     pub(crate) fn is_worth(&self, now_s: i64, site: SiteId, page: &PageRecord) -> bool {
         let is_due_later = page.due_s.is_some_and(|due_s| due_s > now_s);
-        let told = |schedule: &SiteSchedule| schedule.scheduler.is_told(now_s, &page.known());
-        is_due_later && self.sites.get(&site).is_some_and(|schedule| told(schedule).is_some())
+        let is_likely =
+            |schedule: &SiteSchedule| schedule.scheduler.is_told(now_s, &page.known()).is_some();
+        is_due_later && self.sites.get(&site).is_some_and(is_likely)
     }
 }
 

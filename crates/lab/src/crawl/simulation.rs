@@ -29,7 +29,7 @@ const EVENTS_PER_FETCH_MAX: u64 = 40;
 /// A law broken on purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sabotage {
-    /// The machine waits a second less than it was told to.
+    /// The machine waits a second less than it should.
     HurriedPolitely,
     /// Commits forget some of the pages that their visit discovered.
     ForgetfulCommit,
@@ -86,7 +86,7 @@ pub fn run(options: &CrawlOptions) -> Result<CrawlReport, LabError> {
     run_collected(options).map(|(report, _)| report)
 }
 
-/// Runs one simulation and tells in which order pages were first collected.
+/// Runs one simulation and returns in which order pages were first collected.
 pub(super) fn run_collected(
     options: &CrawlOptions,
 ) -> Result<(CrawlReport, Vec<CanonicalUrl>), LabError> {
@@ -306,7 +306,7 @@ impl Simulation {
         self.report.asked += u64::from(order.purpose == nenrin_crawl::Purpose::Page);
         let server = order.url.server();
         let crawl_delay_ms = self.robots.pause_ms(&server);
-        // A crawl-delay binds once the robots.txt that tells it has been read.
+        // A crawl-delay binds once the robots.txt that asks for it has been read.
         let knows = order.purpose != nenrin_crawl::Purpose::Robots;
         let own_ms = self.options.delay_ms.map_or(1_000, |ms| ms as i64);
         let pause_ms = if knows { crawl_delay_ms.max(own_ms) } else { own_ms };
@@ -404,8 +404,8 @@ impl Simulation {
             self.judgement.visited(&self.web, &order.url, visit, *truth);
         }
         let page = visit.page.number().unwrap_or(PageId(0));
-        let told = format!("{page:?} {} {}", visit.outcome, visit.status);
-        self.note("visit", &told);
+        let found = format!("{page:?} {} {}", visit.outcome, visit.status);
+        self.note("visit", &found);
     }
 
     fn note(&mut self, what: &str, detail: &str) {

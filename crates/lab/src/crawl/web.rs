@@ -314,7 +314,7 @@ impl Web {
         ((self.draw(parts).powi(3) * f64::from(below)) as u32).min(below.saturating_sub(1))
     }
 
-    /// A page of a server by how popular it is; where it lies says nothing of that.
+    /// A page of a server by how popular it is; its directory says nothing about that.
     fn favourite(&self, server: u32, parts: &[u64]) -> u32 {
         let rank = u64::from(self.skewed(parts, self.pages));
         let begin = self.hash(&[14, u64::from(server)]) % u64::from(self.pages);
