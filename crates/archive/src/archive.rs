@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-use nenrin_state::{SqliteState, State, StateError};
+use nenrin_state::{SqliteState, State, StateError, Upkeep};
 use nenrin_store::{
     ContentBackend, GatheringBackend, LocalFolder, Store, StoreError, StoreOptions,
 };

@@ -140,7 +140,7 @@ impl Archive {
 mod tests {
     use std::collections::BTreeMap;
 
-    use nenrin_state::{SiteConditions, VersionRow};
+    use nenrin_state::{Change, SiteConditions, VersionRow, VisitCommit};
     use nenrin_store::NewVersion;
     use nenrin_urls::CanonicalUrl;
     use proptest::prelude::*;
@@ -183,7 +183,9 @@ mod tests {
         archive.store().sync().unwrap();
         let (mime, bytes) = ("text/html".to_owned(), body.len() as u64);
         let row = VersionRow { at_s, version, status: 200, mime, bytes, changed_permille: None };
-        assert!(archive.state().adopt_version(site.id, &url, &row).unwrap());
+        let visit = VisitCommit::in_packs(site.id, url, row);
+        let committed = archive.state().commit(&[Change::Visit(Box::new(visit))]).unwrap();
+        assert_eq!(committed.adopted, 1);
         version
     }
 

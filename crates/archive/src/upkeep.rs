@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use nenrin_state::{SiteConditions, SiteId, VersionQuery, VersionRow};
-use nenrin_store::{CompactOptions, StoreError, VerifyReport, VersionHead, VersionId};
+use nenrin_state::{Change, SiteConditions, SiteId, VersionQuery, VersionRow, VisitCommit};
+use nenrin_store::{CompactOptions, Digest, StoreError, VerifyReport, VersionHead, VersionId};
 use nenrin_urls::CanonicalUrl;
 
-use crate::{Archive, ArchiveError, Progress, Result, head, sites, spans::readable_date};
+use crate::{Archive, Progress, Result, head, sites, spans::readable_date};
 
+/// Versions that are committed together.
+const BATCH: usize = 1000;
 /// Damaged places for which an example page is looked up.
 const EXAMPLES_MAX: usize = 20;
 /// Versions of one page in one second that another is compared with.
@@ -69,7 +71,14 @@ impl Archive {
         self.store().rebuild_index()?;
         let sites = self.state().sites()?;
         let known = sites.iter().map(|site| (site.id.0, site.id)).collect();
-        let mut rebuild = Rebuild { archive: self, known, depth, found: Reindexed::default() };
+        let mut rebuild = Rebuild {
+            archive: self,
+            known,
+            depth,
+            visits: Vec::new(),
+            uncommitted: BTreeSet::new(),
+            found: Reindexed::default(),
+        };
         let mut failure = None;
         let scanned = self.store().scan(&mut |head| {
             rebuild.found.versions += 1;
@@ -80,10 +89,12 @@ impl Archive {
                 StoreError::Stopped(reason)
             })
         });
-        match (scanned, failure) {
-            (Err(_), Some(failure)) => Err(failure),
-            (scanned, _) => scanned.map(|()| rebuild.found).map_err(ArchiveError::from),
+        if let (Err(_), Some(failure)) = (&scanned, failure) {
+            return Err(failure);
         }
+        scanned?;
+        rebuild.commit()?;
+        Ok(rebuild.found)
     }
 }
 
@@ -133,12 +144,16 @@ struct Rebuild<'a> {
     /// Sites by their number in the packs.
     known: BTreeMap<u32, SiteId>,
     depth: u32,
+    /// Versions to be committed together.
+    visits: Vec<Change>,
+    uncommitted: BTreeSet<(CanonicalUrl, i64, u16, Digest)>,
     found: Reindexed,
 }
 
 impl Rebuild<'_> {
     fn adopt(&mut self, head: &VersionHead) -> Result<()> {
-        if self.is_listed_under_another_number(head)? {
+        let capture = (head.url.clone(), head.visited_at_s, head.status, head.digest);
+        if self.uncommitted.contains(&capture) || self.is_listed_under_another_number(head)? {
             return Ok(());
         }
         let site = match self.known.get(&head.group) {
@@ -153,8 +168,16 @@ impl Rebuild<'_> {
             bytes: head.body_bytes,
             changed_permille: None,
         };
-        let is_new = self.archive.state().adopt_version(site, &head.url, &row)?;
-        self.found.adopted += u64::from(is_new);
+        let visit = VisitCommit::in_packs(site, head.url.clone(), row);
+        self.visits.push(Change::Visit(Box::new(visit)));
+        self.uncommitted.insert(capture);
+        if self.visits.len() >= BATCH { self.commit() } else { Ok(()) }
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        let visits = std::mem::take(&mut self.visits);
+        self.uncommitted.clear();
+        self.found.adopted += self.archive.state().commit(&visits)?.adopted;
         Ok(())
     }
 

@@ -12,11 +12,11 @@ pub(crate) struct SweptPageRank {
     pages_until_sweep: u64,
     /// Queues and the last rank of each page.
     queues: ServerQueues<f64, f64>,
-    /// What the running sweep has brought to each page.
+    /// Rank that the running sweep has handed to each page so far.
     incoming: Vec<f64>,
     /// Collected pages in the order of collection: the order in which a sweep hands on.
     collected: Vec<PageIndex>,
-    /// How far the running sweep is; `None` between sweeps.
+    /// Position of the running sweep in `collected`; `None` between sweeps.
     sweep: Option<usize>,
     additions: u64,
 }

@@ -1,4 +1,4 @@
-//! Orders that look at no scores of other pages: breadth-first, back links, omniscient.
+//! Orders that ignore the scores of other pages: breadth-first, back links, omniscient.
 
 use crate::queues::{Priority, ServerQueues, by_queues};
 use crate::{CrawlOrder, NewPage, PageIndex};

@@ -152,7 +152,8 @@ impl Watch {
         };
         let (mut fresh, mut before) = (Vec::new(), None);
         for _ in 0..MAX_PORTIONS {
-            let portion = state.visits(VisitFilter { site: None, before, limit: PORTION })?;
+            let portion =
+                state.visits(VisitFilter { before, limit: PORTION, ..VisitFilter::default() })?;
             let is_last = portion.len() < PORTION || portion.iter().any(|visit| visit.id <= last);
             before = portion.last().map(|visit| visit.id);
             fresh.extend(portion.into_iter().filter(|visit| visit.id > last));

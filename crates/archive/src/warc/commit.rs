@@ -6,7 +6,9 @@ use std::{
     sync::{OnceLock, mpsc},
 };
 
-use nenrin_state::{Discovered, PageId, SiteId, VersionRow, VisitCommit, VisitFilter};
+use nenrin_state::{
+    Change, Discovered, Origin, SiteId, VersionRow, VisitCommit, VisitFilter,
+};
 use nenrin_urls::CanonicalUrl;
 
 use super::{
@@ -161,12 +163,8 @@ impl<'a> Importer<'a> {
         let Some(site) = self.site.filter(|_| !visits.is_empty()) else { return Ok(()) };
         self.archive.store().sync()?;
         page_by_page(&mut visits);
-        let first_s = visits.iter().map(|p| p.at_s).min().unwrap_or_default();
-        let taken = visits.into_iter().map(|pending| {
-            let url = pending.url.clone();
-            (Discovered { url, depth: 2, hops: 0, due_s: None }, visit(pending, site))
-        });
-        self.archive.state().take_in(taken.collect(), first_s)?;
+        let taken = visits.into_iter().map(|pending| Change::Visit(Box::new(visit(pending, site))));
+        self.archive.state().commit(&taken.collect::<Vec<_>>())?;
         Ok(())
     }
 }
@@ -190,6 +188,7 @@ fn batch_visits(done: u64, read_bytes: u64, all_bytes: u64) -> usize {
 
 fn visit(pending: Pending, site: SiteId) -> VisitCommit {
     let stored_bytes = pending.version.as_ref().map_or(0, |(put, _)| put.new_bytes);
+    let found = Discovered { url: pending.url, depth: 2, hops: 0, due_s: None };
     VisitCommit {
         status: pending.status,
         received_bytes: pending.body_bytes,
@@ -203,8 +202,8 @@ fn visit(pending: Pending, site: SiteId) -> VisitCommit {
             changed_permille: None,
         }),
         update: pending.update,
-        // The state knows the page better.
-        ..VisitCommit::new(PageId(0), site, pending.at_s, pending.outcome)
+        origin: Origin::Imported,
+        ..VisitCommit::new(found, site, pending.at_s, pending.outcome)
     }
 }
 
