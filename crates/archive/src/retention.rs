@@ -235,7 +235,7 @@ mod tests {
                 *old = (*old).min((at_s, id));
             }
             if compacts_first {
-                archive.store().compact(&CompactOptions::default(), &mut |_, _| {}).unwrap();
+                archive.compact(&mut |_, _| {}).unwrap();
             }
             let before = listed(&archive);
             if is_cut_short {
@@ -258,7 +258,7 @@ mod tests {
             if !is_cut_short {
                 prop_assert_eq!(before.len() as u64, after.len() as u64 + pruned.versions);
             }
-            archive.store().compact(&CompactOptions::default(), &mut |_, _| {}).unwrap();
+            archive.compact(&mut |_, _| {}).unwrap();
             let report = archive.store().verify(true, &mut |_, _| {}).unwrap();
             prop_assert!(report.is_sound(), "{:?}", report.damage);
             prop_assert_eq!(archive.state().check().unwrap(), Vec::<String>::new());

@@ -6,9 +6,7 @@ use std::{
     sync::{OnceLock, mpsc},
 };
 
-use nenrin_state::{
-    Change, Discovered, Origin, SiteId, VersionRow, VisitCommit, VisitFilter,
-};
+use nenrin_state::{Change, Discovered, Origin, SiteId, VersionRow, VisitCommit, VisitFilter};
 use nenrin_urls::CanonicalUrl;
 
 use super::{
