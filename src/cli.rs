@@ -3,17 +3,15 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use nenrin_archive::{Edge, Span, parse_date};
 use nenrin_revisit::PolicySpec;
 use nenrin_state::{Bytes, Removal, ScheduleBy, Thinning};
 use nenrin_structure::RoundsBy;
 use nenrin_urls::Scope;
 
-use crate::{
-    commands::{
-        experiments::{BudgetArgs, OrderArgs, RevisitArgs, StructureArgs},
-        storage::StorageArgs,
-    },
-    spans::{Edge, Span, parse_date},
+use crate::commands::{
+    experiments::{BudgetArgs, OrderArgs, RevisitArgs, StructureArgs},
+    storage::StorageArgs,
 };
 
 const EXIT_CODES: &str = "Exit codes: 0 done · 1 some of the work failed (what, is said) · 2 bad \

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::Context;
+use nenrin_archive::{Quotas, Span, noticing::Happening};
 use nenrin_crawl::CrawlOptions;
 use nenrin_fetch::FetchOptions;
 use nenrin_frontier::Politeness;
@@ -11,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use nenrin_state::Bytes;
 
-use crate::{exit::usage, quota::Quotas, spans::Span};
+use crate::exit::usage;
 
 /// The effective configuration.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -40,18 +41,6 @@ pub(crate) struct Webhook {
     /// Whether it may lie at a private or loopback address.
     #[serde(default)]
     pub allow_private: bool,
-}
-
-/// What other programs are told of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Happening {
-    Changed,
-    Failing,
-    Blocked,
-    Quota,
-    Overflow,
-    SignalLost,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use nenrin_archive::{ArchiveError, Reached};
 use nenrin_fetch::FetchError;
 use nenrin_state::StateError;
 use nenrin_store::StoreError;
@@ -43,29 +44,32 @@ pub(crate) fn usage(error: impl Into<anyhow::Error>) -> anyhow::Error {
 /// The exit code that an error stands for.
 pub(crate) fn code_of(error: &anyhow::Error) -> Exit {
     for cause in error.chain() {
-        if cause.is::<crate::quota::Reached>() {
-            return Exit::NoRoom;
-        }
         if cause.is::<UsageError>() || cause.is::<FetchError>() {
             return Exit::Usage;
         }
+        if let Some(error) = cause.downcast_ref::<ArchiveError>() {
+            match error {
+                ArchiveError::State(error) => return of_state(error),
+                ArchiveError::Store(error) => return of_store(error),
+                ArchiveError::QuotaReached(_) => return Exit::NoRoom,
+                ArchiveError::NotAFolder { .. }
+                | ArchiveError::NoArchive { .. }
+                | ArchiveError::Locked { .. }
+                | ArchiveError::Input(_)
+                | ArchiveError::Url(_)
+                | ArchiveError::OutOfOrder { .. } => return Exit::Usage,
+                // Their cause says more.
+                ArchiveError::Warc { .. } | ArchiveError::Io { .. } | ArchiveError::Cut { .. } => {}
+            }
+        }
+        if cause.is::<Reached>() {
+            return Exit::NoRoom;
+        }
         if let Some(error) = cause.downcast_ref::<StateError>() {
-            return match error {
-                StateError::NoRoom { .. } => Exit::NoRoom,
-                StateError::Damaged { .. } => Exit::Damaged,
-                StateError::FormatTooNew { .. }
-                | StateError::NoSuchSite { .. }
-                | StateError::SiteExists { .. }
-                | StateError::SiteDeleted { .. } => Exit::Usage,
-                StateError::Engine { .. } => Exit::Partly,
-            };
+            return of_state(error);
         }
         if let Some(error) = cause.downcast_ref::<StoreError>() {
-            return match error {
-                StoreError::NoRoom { .. } => Exit::NoRoom,
-                StoreError::Damaged { .. } => Exit::Damaged,
-                _ => Exit::Partly,
-            };
+            return of_store(error);
         }
         if let Some(error) = cause.downcast_ref::<std::io::Error>()
             && error.kind() == std::io::ErrorKind::StorageFull
@@ -74,4 +78,24 @@ pub(crate) fn code_of(error: &anyhow::Error) -> Exit {
         }
     }
     Exit::Partly
+}
+
+fn of_state(error: &StateError) -> Exit {
+    match error {
+        StateError::NoRoom { .. } => Exit::NoRoom,
+        StateError::Damaged { .. } => Exit::Damaged,
+        StateError::FormatTooNew { .. }
+        | StateError::NoSuchSite { .. }
+        | StateError::SiteExists { .. }
+        | StateError::SiteDeleted { .. } => Exit::Usage,
+        StateError::Engine { .. } => Exit::Partly,
+    }
+}
+
+fn of_store(error: &StoreError) -> Exit {
+    match error {
+        StoreError::NoRoom { .. } => Exit::NoRoom,
+        StoreError::Damaged { .. } => Exit::Damaged,
+        _ => Exit::Partly,
+    }
 }

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use nenrin_archive::Reached;
 use nenrin_crawl::{Crawl, OrderStats, Purpose};
 use nenrin_frontier::FrontierStats;
 use nenrin_state::{Outcome, VisitCommit};
 use nenrin_web::{Labels, Metric, MetricKind};
-
-use crate::quota::Reached;
 
 /// What a driver has done since it began, and how it stood a few seconds ago.
 #[derive(Debug, Clone, Default)]
