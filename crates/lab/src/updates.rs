@@ -10,7 +10,7 @@ use std::path::Path;
 
 use crate::LabError;
 
-/// A line longer than this is no page: a page that changed every minute of two years is shorter.
+/// A longer line is not a page: a page that changed every minute of two years is shorter.
 const MAX_LINE_BYTES: u64 = 16 << 20;
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
