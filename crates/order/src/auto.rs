@@ -2,7 +2,7 @@ use std::collections::VecDeque;
 
 use crate::queues::{Key as _, Priority, ServerQueues, TAKEN};
 use crate::snapshot::{Reader, Writer};
-use crate::{CrawlOrder, NewPage, OrderError, PageIndex, ServerIndex};
+use crate::{CrawlOrder, HandOn, NewPage, OrderError, PageIndex, ServerIndex};
 
 /// The part of its score that a page hands on to its targets, as in PageRank. It also keeps an
 /// endless chain of pages from gaining score with every step.
@@ -174,28 +174,6 @@ impl CrawlOrder for AutoOrder {
         }
     }
 
-    fn next_hand_on(&mut self) -> Option<PageIndex> {
-        let budget = ADDITIONS_PER_LINK * self.links_collected as f64;
-        let page = self.waiting.front().copied()?;
-        ((self.additions as f64) < budget).then_some(page)
-    }
-
-    fn hand_on(&mut self, page: PageIndex, targets: &[PageIndex]) {
-        let first = self.waiting.pop_front();
-        assert_eq!(first, Some(page), "pages hand on in the order in which they were named");
-        let amount = self.pending(page);
-        self.queues.set_note(page, 0.0_f32.to_bits());
-        self.queues.set_mark(page, if targets.is_empty() { DANGLING } else { 0 });
-        self.give(amount, targets.len(), targets);
-    }
-
-    fn hand_ons_ahead(&mut self, most: usize) -> Vec<PageIndex> {
-        match self.next_hand_on() {
-            Some(_) => self.waiting.iter().copied().take(most).collect(),
-            None => Vec::new(),
-        }
-    }
-
     fn score(&self, page: PageIndex) -> f64 {
         f64::from(*self.queues.data(page))
     }
@@ -231,6 +209,30 @@ impl CrawlOrder for AutoOrder {
 
     fn known(&self) -> usize {
         self.queues.len()
+    }
+}
+
+impl HandOn for AutoOrder {
+    fn next_hand_on(&mut self) -> Option<PageIndex> {
+        let budget = ADDITIONS_PER_LINK * self.links_collected as f64;
+        let page = self.waiting.front().copied()?;
+        ((self.additions as f64) < budget).then_some(page)
+    }
+
+    fn hand_on(&mut self, page: PageIndex, targets: &[PageIndex]) {
+        let first = self.waiting.pop_front();
+        assert_eq!(first, Some(page), "pages hand on in the order in which they were named");
+        let amount = self.pending(page);
+        self.queues.set_note(page, 0.0_f32.to_bits());
+        self.queues.set_mark(page, if targets.is_empty() { DANGLING } else { 0 });
+        self.give(amount, targets.len(), targets);
+    }
+
+    fn hand_ons_ahead(&mut self, most: usize) -> Vec<PageIndex> {
+        match self.next_hand_on() {
+            Some(_) => self.waiting.iter().copied().take(most).collect(),
+            None => Vec::new(),
+        }
     }
 }
 

@@ -41,7 +41,7 @@ pub struct NewPage {
 /// The same calls give the same answers, on any machine. Targets are listed without repetition
 /// and without the page itself. A `PageIndex` that was never handed out by `discover` is a broken
 /// invariant of the caller and panics.
-pub trait CrawlOrder {
+pub trait CrawlOrder: HandOn {
     /// Makes a page known and returns its discovery number. For the pages found on one page, call
     /// this first for those on other hosts, in the order of their links, then for those on the same
     /// host.
@@ -70,22 +70,6 @@ pub trait CrawlOrder {
     /// Records new links of a page that was collected before. The targets get their share of its
     /// score; nothing else changes.
     fn collected_again(&mut self, _page: PageIndex, _new_targets: &[PageIndex], _links: usize) {}
-
-    /// The next collected page whose score is to be handed on to its targets. The answer stays the
-    /// same until [`Self::hand_on`] is called for it. Orders that never hand on later return
-    /// `None`.
-    fn next_hand_on(&mut self) -> Option<PageIndex> {
-        None
-    }
-
-    /// Hands on the score of the page that [`Self::next_hand_on`] named.
-    fn hand_on(&mut self, _page: PageIndex, _targets: &[PageIndex]) {}
-
-    /// The pages that [`Self::next_hand_on`] will probably name next, in that order and at most
-    /// `most`, so that their links can be fetched together.
-    fn hand_ons_ahead(&mut self, most: usize) -> Vec<PageIndex> {
-        self.next_hand_on().into_iter().take(most).collect()
-    }
 
     /// The order's score of a page; larger is better.
     fn score(&self, page: PageIndex) -> f64;
@@ -122,4 +106,24 @@ pub trait CrawlOrder {
 
     /// Number of known pages.
     fn known(&self) -> usize;
+}
+
+/// Handing scores on to the targets of collected pages, in the background. Orders that hand on at
+/// once, when a page is collected, leave everything as it is here.
+pub trait HandOn {
+    /// The next collected page whose score is to be handed on to its targets. The answer stays the
+    /// same until [`Self::hand_on`] is called for it. Orders that never hand on later return
+    /// `None`.
+    fn next_hand_on(&mut self) -> Option<PageIndex> {
+        None
+    }
+
+    /// Hands on the score of the page that [`Self::next_hand_on`] named.
+    fn hand_on(&mut self, _page: PageIndex, _targets: &[PageIndex]) {}
+
+    /// The pages that [`Self::next_hand_on`] will probably name next, in that order and at most
+    /// `most`, so that their links can be fetched together.
+    fn hand_ons_ahead(&mut self, most: usize) -> Vec<PageIndex> {
+        self.next_hand_on().into_iter().take(most).collect()
+    }
 }

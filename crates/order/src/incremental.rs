@@ -1,7 +1,7 @@
 use std::collections::VecDeque;
 
 use crate::queues::{ServerQueues, by_queues};
-use crate::{CrawlOrder, NewPage, PageIndex};
+use crate::{CrawlOrder, HandOn, NewPage, PageIndex};
 
 /// The note of a page that was collected.
 const COLLECTED: u32 = 0;
@@ -55,6 +55,8 @@ impl CrawlOrder for DepthLimit1 {
         self.additions
     }
 }
+
+impl HandOn for DepthLimit1 {}
 
 /// How far a share of score goes on beyond the direct targets of the page just collected.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -205,6 +207,16 @@ impl CrawlOrder for IncrementalPageRank {
         }
     }
 
+    fn score(&self, page: PageIndex) -> f64 {
+        *self.queues.data(page)
+    }
+
+    fn additions(&self) -> u64 {
+        self.additions
+    }
+}
+
+impl HandOn for IncrementalPageRank {
     fn next_hand_on(&mut self) -> Option<PageIndex> {
         if self.hand_ons_left == 0 && matches!(self.cut_off, CutOff::Pages(_)) {
             return None;
@@ -226,13 +238,5 @@ impl CrawlOrder for IncrementalPageRank {
         for target in targets {
             self.give(*target, share, false);
         }
-    }
-
-    fn score(&self, page: PageIndex) -> f64 {
-        *self.queues.data(page)
-    }
-
-    fn additions(&self) -> u64 {
-        self.additions
     }
 }

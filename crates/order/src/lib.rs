@@ -23,6 +23,6 @@ mod snapshot;
 mod strategy;
 
 pub use auto::AutoOrder;
-pub use contract::{CrawlOrder, NewPage, PageIndex, ServerIndex};
+pub use contract::{CrawlOrder, HandOn, NewPage, PageIndex, ServerIndex};
 pub use error::OrderError;
 pub use strategy::Strategy;

@@ -1,5 +1,5 @@
 use crate::queues::{ServerQueues, by_queues};
-use crate::{CrawlOrder, NewPage, PageIndex};
+use crate::{CrawlOrder, HandOn, NewPage, PageIndex};
 
 /// On-line page importance computation (Abiteboul, Preda, Cobéna 2003), greedy by cash: a collected
 /// page hands all its cash to its targets, one without links to all known pages.
@@ -46,3 +46,5 @@ impl CrawlOrder for Opic {
         self.additions
     }
 }
+
+impl HandOn for Opic {}

@@ -1,5 +1,5 @@
 use crate::queues::{ServerQueues, by_queues};
-use crate::{CrawlOrder, NewPage, PageIndex};
+use crate::{CrawlOrder, HandOn, NewPage, PageIndex};
 
 const DAMPING: f64 = 0.85;
 const JUMP: f64 = 1.0 - DAMPING;
@@ -62,6 +62,16 @@ impl CrawlOrder for SweptPageRank {
         }
     }
 
+    fn score(&self, page: PageIndex) -> f64 {
+        *self.queues.data(page)
+    }
+
+    fn additions(&self) -> u64 {
+        self.additions
+    }
+}
+
+impl HandOn for SweptPageRank {
     fn next_hand_on(&mut self) -> Option<PageIndex> {
         let next = self.collected.get(self.sweep?).copied();
         if next.is_none() {
@@ -78,13 +88,5 @@ impl CrawlOrder for SweptPageRank {
             self.incoming[target.0 as usize] += share;
         }
         self.additions += targets.len() as u64;
-    }
-
-    fn score(&self, page: PageIndex) -> f64 {
-        *self.queues.data(page)
-    }
-
-    fn additions(&self) -> u64 {
-        self.additions
     }
 }
