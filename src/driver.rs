@@ -30,6 +30,7 @@ use std::{
     time::Duration,
 };
 
+use nenrin_archive::{Archive, DiskGuard, QuotaGuard, Quotas, folder_bytes};
 use nenrin_crawl::{
     Command, Crawl, CrawlOptions, Event, FetchOrder, Load, RoundReport, StoreOrder, Ticket,
 };
@@ -45,13 +46,7 @@ use self::{
     state_thread::{StateJob, serve_state},
     store_thread::serve_store,
 };
-use crate::{
-    archive::{Archive, folder_bytes},
-    clock,
-    figures::Figures,
-    quota::{QuotaGuard, Quotas},
-    room::RoomGuard,
-};
+use crate::{clock, figures::Figures};
 
 pub(crate) use self::handle::{DriverHandle, UnderWay};
 
@@ -117,7 +112,7 @@ pub(crate) struct Driver {
     untold_requests: Arc<AtomicBool>,
     figures: Arc<Mutex<Figures>>,
     store_waiting: Arc<AtomicUsize>,
-    guard: RoomGuard,
+    guard: DiskGuard,
     quota: QuotaGuard,
     /// What the machine knows.
     has_room: bool,
@@ -126,30 +121,30 @@ pub(crate) struct Driver {
 impl Driver {
     /// Starts the worker threads over an archive that is open for writing.
     pub(crate) fn new(archive: &Archive, fetcher: Fetcher, mut options: CrawlOptions) -> Self {
-        let untold_requests = archive.untold_requests.clone();
+        let untold_requests = archive.has_unrecorded_requests().clone();
         if untold_requests.swap(true, Ordering::Relaxed) {
             options.asked_before_ms = Some(clock::now_ms());
         }
-        options.bucket_s = archive.state.bucket_s();
+        options.bucket_s = archive.state().bucket_s();
         let (sender, happenings) = unbounded_channel();
         let (state_jobs, state_queue) = mpsc::channel();
         let (store_jobs, store_queue) = mpsc::channel();
         let state_worker = {
-            let (state, sender) = (archive.state.clone(), sender.clone());
+            let (state, sender) = (archive.state().clone(), sender.clone());
             std::thread::spawn(move || serve_state(&*state, &state_queue, &sender))
         };
         let store_waiting = Arc::<AtomicUsize>::default();
         let store_worker = {
-            let (store, sender) = (archive.store.clone(), sender.clone());
+            let (store, sender) = (archive.store().clone(), sender.clone());
             let waiting = store_waiting.clone();
             std::thread::spawn(move || serve_store(&store, &store_queue, &sender, &waiting))
         };
         Self {
-            folder: archive.folder.clone(),
+            folder: archive.folder().to_owned(),
             machine: Crawl::new(options),
             fetcher,
-            store: archive.store.clone(),
-            state: archive.state.clone(),
+            store: archive.store().clone(),
+            state: archive.state().clone(),
             happenings,
             sender,
             under_way: Arc::default(),
@@ -160,7 +155,7 @@ impl Driver {
             untold_requests,
             figures: Arc::default(),
             store_waiting,
-            guard: RoomGuard::new(&archive.folder, 0),
+            guard: DiskGuard::new(archive.folder(), 0),
             quota: QuotaGuard::default(),
             has_room: true,
         }

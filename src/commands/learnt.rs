@@ -1,11 +1,12 @@
 //! What was learnt of a site's servers, for a person and for programs.
 
+use nenrin_archive::readable_date;
 use nenrin_crawl::{Look, ServerLearning};
 use nenrin_state::{ServerId, SiteId, State};
 use nenrin_urls::Server;
 use serde_json::{Value, json};
 
-use crate::{spans::readable_date, table::say};
+use crate::table::say;
 
 /// Servers of one site that are looked at; a site rarely has more than its own and a few that hold
 /// its pictures.

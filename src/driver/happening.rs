@@ -1,11 +1,11 @@
 //! What the driver's parts say to its loop.
 
+use nenrin_archive::Quotas;
 use nenrin_crawl::{CrawlOptions, Event, Fetched, Ticket};
 use nenrin_fetch::{Exchange, Fetcher};
 use nenrin_state::StateError;
 use nenrin_store::StoreError;
 
-use crate::quota::Quotas;
 
 /// What the driver's loop waits for.
 pub(super) enum Happening {

@@ -43,11 +43,23 @@ fn allowed() -> BTreeMap<&'static str, Vec<&'static str>> {
     let parts = ["frontier", "fetch", "extract", "store", "state", "warc"];
     let joined: Vec<&str> = deciders.into_iter().chain(parts).chain(["lang"]).collect();
     allowed.insert("crawl", joined.clone());
-    let readers =
-        vec!["lang", "urls", "store", "state", "extract", "warc", "revisit", "order", "structure"];
+    let readers = vec![
+        "lang",
+        "urls",
+        "store",
+        "state",
+        "extract",
+        "warc",
+        "revisit",
+        "order",
+        "structure",
+        "archive",
+    ];
     allowed.insert("replay", readers.clone());
     allowed.insert("web", readers);
-    let everything: Vec<&str> = joined.iter().copied().chain(["crawl", "replay", "web"]).collect();
+    allowed.insert("archive", joined.iter().copied().chain(["crawl", "lang"]).collect());
+    let everything: Vec<&str> =
+        joined.iter().copied().chain(["crawl", "archive", "replay", "web"]).collect();
     allowed.insert("lab", everything.clone());
     allowed.insert("lang", vec![]);
     // It drives a browser in tests; nothing of the product may know it.

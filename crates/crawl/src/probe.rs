@@ -130,7 +130,7 @@ impl Probe {
         }
         self.called_gone += 1;
         Some(match &self.look {
-            Look::Redirect(to) => Reason::LeadsWhereMissingPagesLead(to.to_string()),
+            Look::Redirect(to) => Reason::RedirectsLikeMissingPages(to.to_string()),
             _ => Reason::LooksLikeMissingPages,
         })
     }
@@ -287,7 +287,7 @@ mod tests {
     fn a_redirect_to_where_every_unknown_page_leads_is_gone() {
         let mut probe = probed(moved("/"));
         let why = probe.judge(&page("/old"), &moved("/"));
-        assert_eq!(why, Some(Reason::LeadsWhereMissingPagesLead("http://e.com/".to_owned())));
+        assert_eq!(why, Some(Reason::RedirectsLikeMissingPages("http://e.com/".to_owned())));
         assert_eq!(probe.judge(&page("/old"), &moved("/new")), None);
     }
 

@@ -50,8 +50,8 @@ pub enum Reason {
         /// The line that forbids it, if one does: its number and text.
         line: Option<(u64, String)>,
     },
-    /// The page leads to where pages lead that do not exist.
-    LeadsWhereMissingPagesLead(String),
+    /// The page redirects to where pages redirect that do not exist.
+    RedirectsLikeMissingPages(String),
     /// The page looks like what the server shows for pages that do not exist.
     LooksLikeMissingPages,
     /// The request brought no answer.
@@ -90,7 +90,7 @@ impl Reason {
             Self::NotModifiedUnasked => {
                 "the server answered 304 to an unconditional request".to_owned()
             }
-            Self::PartUnasked => "the server sent a part (206) that was not asked for".to_owned(),
+            Self::PartUnasked => "the server sent an unrequested part (206)".to_owned(),
             Self::RedirectToItself => "the page redirects to itself".to_owned(),
             Self::TooManyRedirects(most) => format!("more than {most} redirects in a row"),
             Self::RedirectLoop { from, to } => {
@@ -104,8 +104,8 @@ impl Reason {
                 format!("robots.txt line {number}: {text}")
             }
             Self::Robots { line: None } => "robots.txt forbids it".to_owned(),
-            Self::LeadsWhereMissingPagesLead(to) => {
-                format!("soft 404: leads to {to}, as for pages that do not exist")
+            Self::RedirectsLikeMissingPages(to) => {
+                format!("soft 404: redirects to {to}, as for pages that do not exist")
             }
             Self::LooksLikeMissingPages => {
                 "soft 404: looks like what the server shows for pages that do not exist".to_owned()
@@ -138,7 +138,7 @@ impl Reason {
                 format!("robots.txt の {number} 行目：{text}")
             }
             Self::Robots { line: None } => "robots.txt で禁止されています".to_owned(),
-            Self::LeadsWhereMissingPagesLead(to) => {
+            Self::RedirectsLikeMissingPages(to) => {
                 format!("存在しないページと同じ {to} へ転送されます（ソフト404）")
             }
             Self::LooksLikeMissingPages => "存在しないページと同じ内容です（ソフト404）".to_owned(),
@@ -188,7 +188,7 @@ mod tests {
             Reason::RobotsStatus(503),
             Reason::Robots { line: Some((3, "Disallow: /".to_owned())) },
             Reason::Robots { line: None },
-            Reason::LeadsWhereMissingPagesLead(text()),
+            Reason::RedirectsLikeMissingPages(text()),
             Reason::LooksLikeMissingPages,
             Reason::Internal(text()),
         ];

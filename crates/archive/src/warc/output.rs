@@ -6,18 +6,20 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::Context as _;
 use nenrin_warc::{
     CdxFields, CdxLine, CdxWriter, Compressed, DigestAlgorithm, PackageAbout, RecordWriter,
-    Revisit, WaczWriter, Written, cdx_key, date_digits, write_warcinfo,
+    Revisit, WaczWriter, WarcError, Written, cdx_key, date_digits, write_warcinfo,
 };
 
-use super::export::{FoundRevisit, ReadCapture, Required};
+use super::records::{FoundRevisit, ReadCapture, Required};
+
+/// Errors have no file name here: an export adds that of its target.
+type Result<T> = std::result::Result<T, WarcError>;
 
 const BUFFER_BYTES: usize = 1 << 18;
 
 /// An export being written.
-pub(crate) struct Output {
+pub(super) struct Output {
     target: Target,
     settings: Settings,
     open: Option<OpenFile>,
@@ -31,14 +33,14 @@ pub(crate) struct Output {
 
 /// What every file of an export shares.
 #[derive(Debug, Clone)]
-pub(crate) struct Settings {
-    pub(crate) compressed: Compressed,
-    pub(crate) algorithm: DigestAlgorithm,
-    pub(crate) roll_bytes: u64,
-    pub(crate) now_s: i64,
+pub(super) struct Settings {
+    pub(super) compressed: Compressed,
+    pub(super) algorithm: DigestAlgorithm,
+    pub(super) roll_bytes: u64,
+    pub(super) now_s: i64,
     /// The sites exported, for people.
-    pub(crate) title: String,
-    pub(crate) user_agent: String,
+    pub(super) title: String,
+    pub(super) user_agent: String,
 }
 
 enum Target {
@@ -85,19 +87,19 @@ impl Write for Stream {
 
 impl Output {
     /// WARC files: the first has this name, the others a number in it.
-    pub(crate) fn files(path: &Path, settings: Settings) -> Self {
+    pub(super) fn files(path: &Path, settings: Settings) -> Self {
         Self::new(Target::Files(path.to_owned()), settings)
     }
 
     /// One WACZ package.
-    pub(crate) fn package(path: &Path, settings: Settings) -> anyhow::Result<Self> {
+    pub(super) fn package(path: &Path, settings: Settings) -> Result<Self> {
         let file = create(&part_path(path))?;
         let writer = Some(Box::new(WaczWriter::new(file)?));
         Ok(Self::new(Target::Package { path: path.to_owned(), writer }, settings))
     }
 
     /// One WARC file, as a stream without an end that is known before.
-    pub(crate) fn stream(stream: Box<dyn Write + Send>, mut settings: Settings) -> Self {
+    pub(super) fn stream(stream: Box<dyn Write + Send>, mut settings: Settings) -> Self {
         settings.roll_bytes = u64::MAX;
         Self::new(Target::Stream(Some(stream)), settings)
     }
@@ -116,23 +118,23 @@ impl Output {
     }
 
     /// Writes an index beside the files.
-    pub(crate) fn with_index(&mut self, path: &Path) -> anyhow::Result<()> {
+    pub(super) fn with_index(&mut self, path: &Path) -> Result<()> {
         self.index = Some(CdxWriter::plain(create(path)?));
         Ok(())
     }
 
     /// Lists what the export refers to without holding it.
-    pub(crate) fn with_requires(&mut self, path: &Path) -> anyhow::Result<()> {
+    pub(super) fn with_requires(&mut self, path: &Path) -> Result<()> {
         self.requires = Some(create(path)?);
         Ok(())
     }
 
     /// Whether pages and their text are wanted.
-    pub(crate) fn lists_pages(&self) -> bool {
+    pub(super) fn lists_pages(&self) -> bool {
         matches!(self.target, Target::Package { .. })
     }
 
-    pub(crate) fn capture(&mut self, capture: &ReadCapture) -> anyhow::Result<()> {
+    pub(super) fn capture(&mut self, capture: &ReadCapture) -> Result<()> {
         let open = self.ready()?;
         let (head, fields) = (&capture.head, &capture.fields);
         let written =
@@ -159,11 +161,11 @@ impl Output {
         Ok(())
     }
 
-    pub(crate) fn revisit(
+    pub(super) fn revisit(
         &mut self,
         found: &FoundRevisit,
         algorithm: DigestAlgorithm,
-    ) -> anyhow::Result<()> {
+    ) -> Result<()> {
         let open = self.ready()?;
         let revisit = Revisit {
             url: &found.url,
@@ -204,7 +206,7 @@ impl Output {
         self.lines.push(line.to_string());
     }
 
-    pub(crate) fn required(&mut self, required: &Required) -> anyhow::Result<()> {
+    pub(super) fn required(&mut self, required: &Required) -> Result<()> {
         if let Some(requires) = &mut self.requires {
             serde_json::to_writer(&mut *requires, required).map_err(io::Error::from)?;
             requires.write_all(b"\n")?;
@@ -213,7 +215,7 @@ impl Output {
     }
 
     /// All of a key is written.
-    pub(crate) fn end_key(&mut self) -> anyhow::Result<()> {
+    pub(super) fn end_key(&mut self) -> Result<()> {
         self.lines.sort_unstable();
         for line in self.lines.drain(..) {
             if let Some(index) = &mut self.index {
@@ -229,7 +231,7 @@ impl Output {
     }
 
     /// The file to write to, after rolling over where the last one is full.
-    fn ready(&mut self) -> anyhow::Result<&mut OpenFile> {
+    fn ready(&mut self) -> Result<&mut OpenFile> {
         let is_full = |open: &OpenFile| open.writer.position() >= self.settings.roll_bytes;
         if self.open.as_ref().is_some_and(is_full) {
             self.close()?;
@@ -237,10 +239,10 @@ impl Output {
         if self.open.is_none() {
             self.open = Some(self.begin()?);
         }
-        self.open.as_mut().context("a file was just begun")
+        self.open.as_mut().ok_or_else(closed)
     }
 
-    fn begin(&mut self) -> anyhow::Result<OpenFile> {
+    fn begin(&mut self) -> Result<OpenFile> {
         let number = self.files.len();
         let (name, stream) = match &mut self.target {
             Target::Files(path) => {
@@ -256,12 +258,12 @@ impl Output {
                 let path = numbered(Path::new(&format!("{stem}.{extension}")), number);
                 self.files.push(path.clone());
                 let name = file_name(&path);
-                let mut package = writer.take().context("the package is open")?;
+                let mut package = writer.take().ok_or_else(closed)?;
                 package.begin_warc(&name)?;
                 (name, Stream::Package(package))
             }
             Target::Stream(stream) => {
-                let stream = stream.take().context("the stream is open")?;
+                let stream = stream.take().ok_or_else(closed)?;
                 self.files.push(PathBuf::new());
                 (format!("export.{}", extension(self.settings.compressed)), Stream::Other(stream))
             }
@@ -284,14 +286,13 @@ impl Output {
     }
 
     /// Ends the file that is open; only now it gets its name.
-    fn close(&mut self) -> anyhow::Result<()> {
+    fn close(&mut self) -> Result<()> {
         let Some(open) = self.open.take() else { return Ok(()) };
         match (open.writer.finish()?, &mut self.target) {
             (Stream::File { file, part, path }, _) => {
                 let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
-                file.sync_all().with_context(|| format!("cannot write {}", path.display()))?;
-                std::fs::rename(&part, &path)
-                    .with_context(|| format!("cannot write {}", path.display()))?;
+                file.sync_all()?;
+                std::fs::rename(&part, &path)?;
             }
             (Stream::Package(package), Target::Package { writer, .. }) => *writer = Some(package),
             (Stream::Other(stream), Target::Stream(place)) => *place = Some(stream),
@@ -301,7 +302,7 @@ impl Output {
     }
 
     /// Writes what is left, and returns the files that were written.
-    pub(crate) fn finish(mut self) -> anyhow::Result<Vec<PathBuf>> {
+    pub(super) fn finish(mut self) -> Result<Vec<PathBuf>> {
         // An export of nothing is a file that says so.
         self.ready()?;
         self.close()?;
@@ -320,12 +321,11 @@ impl Output {
                     created_s: self.settings.now_s,
                     main_page: self.main_page,
                 };
-                let writer = writer.context("the package is open")?;
+                let writer = writer.ok_or_else(closed)?;
                 let file = writer.finish(&about)?;
                 let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
                 file.sync_all()?;
-                std::fs::rename(part_path(&path), &path)
-                    .with_context(|| format!("cannot write {}", path.display()))?;
+                std::fs::rename(part_path(&path), &path)?;
                 Ok(vec![path])
             }
             Target::Files(_) => Ok(self.files),
@@ -339,15 +339,28 @@ impl Output {
     }
 }
 
-fn create(path: &Path) -> anyhow::Result<BufWriter<File>> {
-    let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+fn create(path: &Path) -> io::Result<BufWriter<File>> {
+    let file = File::create(path)?;
     Ok(BufWriter::with_capacity(BUFFER_BYTES, file))
 }
 
-/// Where a file lies until it is complete.
+/// The name of a file until it is complete.
 fn part_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".part");
+    name.into()
+}
+
+/// What is written to was closed before.
+fn closed() -> WarcError {
+    io::Error::other("the output is closed").into()
+}
+
+/// A file beside another, named after it.
+pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".");
+    name.push(ending);
     name.into()
 }
 

@@ -9,140 +9,63 @@ use std::{
     sync::{OnceLock, mpsc},
 };
 
-use nenrin_state::{
-    Outcome, PageRecord, PageUpdate, SiteId, VersionQuery, VersionRow, VisitFilter, VisitRow,
-};
+use nenrin_state::{PageRecord, PageUpdate, SiteId, VersionQuery, VersionRow, VisitRow};
 use nenrin_store::{NewVersion, Packing, VersionHead, VersionId};
 use nenrin_urls::CanonicalUrl;
-use nenrin_warc::{
-    Record, RecordReader, RevisitProfile, digest_matches, parse_date, split_message, status,
-};
+use nenrin_warc::{Record, RecordReader, digest_matches, parse_date, split_message, status};
 
 use super::{
-    import::{Importer, TOLD_WAITING},
-    reading::Found,
+    commit::Importer,
+    found::{Found, Revisit, Revisits, refers_to},
+    limits::TOLD_WAITING,
     source::{Part, Source},
     spawn,
     storer::{Pending, Storer, Told, kept},
     unchanged::revisits,
 };
-use crate::archive::Archive;
+use crate::{Archive, ArchiveError, Result};
 
 /// Versions of a page that are looked at for the original of a revisit without a date.
 const ORIGINALS_MAX: usize = 64;
 /// Versions and visits of a page that are held while its revisits are looked at; where there are
 /// more, they are looked up one by one.
 const HELD_MAX: usize = 10_000;
-/// Memory for revisits that were read. Of those that are more only the place is kept, and they are
-/// read again.
-const AT_HAND_BYTES: usize = 12 << 20;
-/// What one takes beside its URL.
-const REVISIT_BYTES: usize = 96;
 /// Revisits that are read again and looked at together.
 const AGAIN_TOGETHER: usize = 50_000;
 /// Decisions that go to the committing thread together.
 const TOGETHER: usize = 128;
 
-/// A revisit record, as far as it must be known of most. Where more is wanted it is read again.
-pub(crate) struct Revisit {
-    source: u32,
-    offset: u64,
-    url: Box<str>,
-    at_s: i64,
-    /// The date of what it repeats, if that was at the same URL.
-    original_s: Option<i64>,
-    outcome: Outcome,
-    status: u16,
+/// The second pass: every capture is in, so a revisit finds its original in whichever file it was.
+pub(super) fn resolve_revisits(
+    importer: &mut Importer<'_>,
+    sources: &[Source],
+    the_site: &OnceLock<SiteId>,
+) -> Result<()> {
+    let Revisits { at_hand, places, .. } = std::mem::take(&mut importer.revisits);
+    let mut resolver = Resolver::new(importer.archive, sources, the_site);
+    // Where no visit was logged before, all that are logged now have versions.
+    resolver.may_be_known = importer.has_older_visits;
+    resolve(importer, &mut resolver, at_hand)?;
+    resolver.may_be_known = true;
+    for places in places.chunks(AGAIN_TOGETHER) {
+        let again = resolver.read_again(places)?;
+        resolve(importer, &mut resolver, again)?;
+    }
+    Ok(())
 }
 
-impl Revisit {
-    pub(crate) fn of(source: usize, record: &Record) -> Result<Self, String> {
-        let url = record.target_uri().and_then(|uri| CanonicalUrl::parse(uri).ok());
-        let (Some(url), Some(at_s)) = (url, record.date_s()) else {
-            return Err("it has no URL or date that can be read".to_owned());
-        };
-        let field = |name: &str| record.fields.get(name);
-        let (outcome, usual) = match field("WARC-Profile").and_then(RevisitProfile::of) {
-            Some(RevisitProfile::NotModified) => (Outcome::NotModified, 304),
-            _ => (Outcome::Same, 200),
-        };
-        let is_own = field("WARC-Refers-To-Target-URI") == record.target_uri()
-            || refers_to(record).is_none_or(|target| target == url);
-        Ok(Self {
-            source: source as u32,
-            offset: record.offset,
-            url: url.as_str().into(),
-            at_s,
-            original_s: field("WARC-Refers-To-Date").and_then(parse_date).filter(|_| is_own),
-            outcome,
-            status: status(&record.block).unwrap_or(usual),
-        })
-    }
-
-    fn place(&self) -> (u32, u64) {
-        (self.source, self.offset)
-    }
-}
-
-/// The URL of what a revisit repeats, if one is named.
-fn refers_to(record: &Record) -> Option<CanonicalUrl> {
-    let uri = record.fields.get("WARC-Refers-To-Target-URI")?;
-    CanonicalUrl::parse(uri.trim_matches(['<', '>'])).ok()
-}
-
-/// The revisit records of all files.
-#[derive(Default)]
-pub(super) struct Revisits {
-    at_hand: Vec<Revisit>,
-    at_hand_bytes: usize,
-    /// File and offset of those that are read again.
-    places: Vec<(u32, u64)>,
-}
-
-impl Revisits {
-    pub(super) fn add(&mut self, revisit: Revisit) {
-        let bytes = REVISIT_BYTES + revisit.url.len();
-        if self.at_hand_bytes + bytes > AT_HAND_BYTES {
-            return self.places.push(revisit.place());
-        }
-        self.at_hand_bytes += bytes;
-        self.at_hand.push(revisit);
-    }
-}
-
-impl Importer<'_> {
-    /// The second pass: every capture is in, so a revisit finds its original wherever it lay.
-    pub(super) fn revisits(
-        &mut self,
-        sources: &[Source],
-        the_site: &OnceLock<SiteId>,
-    ) -> anyhow::Result<()> {
-        let Revisits { at_hand, places, .. } = std::mem::take(&mut self.revisits);
-        let mut resolver = Resolver::new(self.archive, sources, the_site);
-        // Where no visit was logged before, all that are logged now have versions.
-        resolver.may_be_known = self.has_older_visits;
-        self.resolve(&mut resolver, at_hand)?;
-        resolver.may_be_known = true;
-        for places in places.chunks(AGAIN_TOGETHER) {
-            let again = resolver.read_again(places)?;
-            self.resolve(&mut resolver, again)?;
-        }
-        Ok(())
-    }
-
-    /// Decides on revisits and commits what comes of them.
-    fn resolve(
-        &mut self,
-        resolver: &mut Resolver<'_>,
-        revisits: Vec<Revisit>,
-    ) -> anyhow::Result<()> {
-        let the_site = resolver.the_site;
-        std::thread::scope(|scope| {
-            let (sender, told) = mpsc::sync_channel(TOLD_WAITING);
-            spawn(scope, "warc revisit", move || resolver.all(revisits, &sender));
-            self.hear_all(the_site, told, &mut |_| {})
-        })
-    }
+/// Decides on revisits and commits what comes of them.
+fn resolve(
+    importer: &mut Importer<'_>,
+    resolver: &mut Resolver<'_>,
+    revisits: Vec<Revisit>,
+) -> Result<()> {
+    let the_site = resolver.the_site;
+    std::thread::scope(|scope| {
+        let (sender, told) = mpsc::sync_channel(TOLD_WAITING);
+        spawn(scope, "warc revisit", move || resolver.all(revisits, &sender));
+        importer.hear_all(the_site, told, &mut |_| {})
+    })
 }
 
 /// Decides what revisits stand for.
@@ -164,7 +87,7 @@ impl<'a> Resolver<'a> {
         Self { archive, sources, the_site, storer, open: None, may_be_known: true }
     }
 
-    fn read_again(&mut self, places: &[(u32, u64)]) -> anyhow::Result<Vec<Revisit>> {
+    fn read_again(&mut self, places: &[(u32, u64)]) -> Result<Vec<Revisit>> {
         let mut revisits = Vec::with_capacity(places.len());
         for &(source, offset) in places {
             // It was one when its place was noted.
@@ -174,21 +97,17 @@ impl<'a> Resolver<'a> {
         Ok(revisits)
     }
 
-    fn record(&mut self, source: u32, offset: u64) -> anyhow::Result<Option<Record>> {
+    fn record(&mut self, source: u32, offset: u64) -> Result<Option<Record>> {
         if self.open.as_ref().is_none_or(|(number, _)| *number != source) {
             self.open = Some((source, self.sources[source as usize].reader()?));
         }
         let Some((_, reader)) = &mut self.open else { return Ok(None) };
-        reader.seek(offset)?;
-        Ok(reader.next_record()?)
+        let record = reader.seek(offset).and_then(|()| reader.next_record());
+        record.map_err(ArchiveError::warc(self.sources[source as usize].name()))
     }
 
     /// Decides on all; ends early when nobody hears it.
-    fn all(
-        &mut self,
-        mut revisits: Vec<Revisit>,
-        hearer: &mpsc::SyncSender<Vec<anyhow::Result<Told>>>,
-    ) {
+    fn all(&mut self, mut revisits: Vec<Revisit>, hearer: &mpsc::SyncSender<Vec<Result<Told>>>) {
         revisits
             .sort_unstable_by(|a, b| (&a.url, a.at_s, a.place()).cmp(&(&b.url, b.at_s, b.place())));
         let mut told = Vec::new();
@@ -215,9 +134,9 @@ impl<'a> Resolver<'a> {
     fn page(
         &mut self,
         revisits: &[Revisit],
-        told: &mut Vec<anyhow::Result<Told>>,
+        told: &mut Vec<Result<Told>>,
         troubles: &mut Vec<((u32, u64), String)>,
-    ) -> anyhow::Result<()> {
+    ) -> Result<()> {
         let mut page = self.look_up(CanonicalUrl::parse(&revisits[0].url)?)?;
         for revisit in revisits {
             match self.revisit(&mut page, revisit)? {
@@ -232,10 +151,10 @@ impl<'a> Resolver<'a> {
         Ok(())
     }
 
-    fn look_up(&self, url: CanonicalUrl) -> anyhow::Result<Page> {
-        let record = self.archive.state.page(&url)?;
+    fn look_up(&self, url: CanonicalUrl) -> Result<Page> {
+        let record = self.archive.state().page(&url)?;
         let all = VersionQuery { from_s: i64::MIN, to_s: i64::MAX, limit: HELD_MAX };
-        let versions = self.archive.state.versions(&url.key(), all)?;
+        let versions = self.archive.state().versions(&url.key(), all)?;
         let is_all = versions.len() < HELD_MAX
             && record.as_ref().is_none_or(|page| page.visits as usize <= HELD_MAX);
         let own = versions.into_iter().filter(|(found, _)| is_all && *found == url);
@@ -248,11 +167,7 @@ impl<'a> Resolver<'a> {
         Ok(Page { url, record, update, versions, is_all, unchanged })
     }
 
-    fn revisit(
-        &mut self,
-        page: &mut Page,
-        revisit: &Revisit,
-    ) -> anyhow::Result<Result<Told, String>> {
+    fn revisit(&mut self, page: &mut Page, revisit: &Revisit) -> Result<Result<Told, String>> {
         let current = self.as_of(page, revisit.at_s)?;
         if let Some(current) = &current
             && self.the_site.get().is_some()
@@ -273,7 +188,7 @@ impl<'a> Resolver<'a> {
         let Some(current) = current else {
             return self.repeated(page, &record, revisit.at_s, original).map(Ok);
         };
-        let digest = self.archive.store.head(VersionId(current.version))?.digest;
+        let digest = self.archive.store().head(VersionId(current.version))?.digest;
         if digest != original.digest {
             return self.repeated(page, &record, revisit.at_s, original).map(Ok);
         }
@@ -286,7 +201,7 @@ impl<'a> Resolver<'a> {
     }
 
     /// The page had this content just before.
-    fn unchanged(&self, page: &mut Page, revisit: &Revisit, bytes: u64) -> anyhow::Result<Told> {
+    fn unchanged(&self, page: &mut Page, revisit: &Revisit, bytes: u64) -> Result<Told> {
         let at_s = revisit.at_s;
         let is_known =
             !page.unchanged.insert(at_s) || (!page.is_all && self.is_unchanged_at(page, at_s)?);
@@ -312,14 +227,14 @@ impl<'a> Resolver<'a> {
         record: &Record,
         at_s: i64,
         original: VersionHead,
-    ) -> anyhow::Result<Told> {
+    ) -> Result<Told> {
         let digest = original.digest;
         let own_status = status(&record.block).filter(|status| *status != 304);
         let code = own_status.unwrap_or(original.status);
         if self.storer.is_known(page.record.as_ref(), &page.url, at_s, code, digest)? {
             return Ok(Told::Known);
         }
-        let body = self.archive.store.read(original.id)?.body;
+        let body = self.archive.store().read(original.id)?.body;
         let head = match own_status {
             Some(_) => split_message(&record.block).0,
             None => &original.response_head,
@@ -350,22 +265,22 @@ impl<'a> Resolver<'a> {
         record: &Record,
         url: &CanonicalUrl,
         at_s: i64,
-    ) -> anyhow::Result<Option<VersionHead>> {
+    ) -> Result<Option<VersionHead>> {
         let field = |name: &str| record.fields.get(name);
         let target = refers_to(record).unwrap_or_else(|| url.clone());
         let digest = field("WARC-Payload-Digest");
         let mut rows = Vec::new();
         if let Some(date_s) = field("WARC-Refers-To-Date").and_then(parse_date) {
             let then = VersionQuery { from_s: date_s, to_s: date_s, limit: ORIGINALS_MAX };
-            rows = self.archive.state.versions(&target.key(), then)?;
+            rows = self.archive.state().versions(&target.key(), then)?;
             rows.retain(|(found, _)| *found == target);
             if let [(_, row)] = &rows[..] {
-                return Ok(Some(self.archive.store.head(VersionId(row.version))?));
+                return Ok(Some(self.archive.store().head(VersionId(row.version))?));
             }
         }
         if rows.is_empty() {
             let before = (at_s.saturating_add(1), 0);
-            rows = self.archive.state.newest_versions(&target.key(), before, ORIGINALS_MAX)?;
+            rows = self.archive.state().newest_versions(&target.key(), before, ORIGINALS_MAX)?;
             rows.retain(|(found, _)| *found == target);
         }
         for (_, row) in rows {
@@ -373,21 +288,21 @@ impl<'a> Resolver<'a> {
             let is_it = match digest {
                 None => true,
                 Some(digest) => {
-                    let body = self.archive.store.read(id)?.body;
+                    let body = self.archive.store().read(id)?.body;
                     digest_matches(digest, &body).unwrap_or(true)
                 }
             };
             if is_it {
-                return Ok(Some(self.archive.store.head(id)?));
+                return Ok(Some(self.archive.store().head(id)?));
             }
         }
         Ok(None)
     }
 
     /// Whether a visit of exactly this second found nothing new.
-    fn is_unchanged_at(&self, page: &Page, at_s: i64) -> anyhow::Result<bool> {
+    fn is_unchanged_at(&self, page: &Page, at_s: i64) -> Result<bool> {
         let then = VersionQuery { from_s: at_s, to_s: at_s, limit: usize::MAX };
-        let versions = self.archive.state.versions(&page.url.key(), then)?;
+        let versions = self.archive.state().versions(&page.url.key(), then)?;
         let own = versions.into_iter().filter(|(found, _)| *found == page.url);
         let versions: Vec<VersionRow> = own.map(|(_, row)| row).collect();
         Ok(!self.unchanged_in(&page.url, (at_s, at_s), &versions)?.is_empty())
@@ -399,19 +314,19 @@ impl<'a> Resolver<'a> {
         url: &CanonicalUrl,
         (from_s, to_s): (i64, i64),
         versions: &[VersionRow],
-    ) -> anyhow::Result<BTreeSet<i64>> {
-        let visits: Vec<VisitRow> = self.archive.state.visits_of(url, from_s, to_s)?;
+    ) -> Result<BTreeSet<i64>> {
+        let visits: Vec<VisitRow> = self.archive.state().visits_of(url, from_s, to_s)?;
         Ok(revisits(visits, versions).into_iter().map(|(visit, _)| visit.at_s).collect())
     }
 
     /// The newest version of exactly this URL at or before a time.
-    fn as_of(&self, page: &Page, at_s: i64) -> anyhow::Result<Option<VersionRow>> {
+    fn as_of(&self, page: &Page, at_s: i64) -> Result<Option<VersionRow>> {
         let held = page.versions[..page.versions.partition_point(|row| row.at_s <= at_s)].last();
         if page.is_all {
             return Ok(held.cloned());
         }
         let before = (at_s.saturating_add(1), 0);
-        let rows = self.archive.state.newest_versions(&page.url.key(), before, ORIGINALS_MAX)?;
+        let rows = self.archive.state().newest_versions(&page.url.key(), before, ORIGINALS_MAX)?;
         let found = rows.into_iter().find(|(found, _)| *found == page.url).map(|(_, row)| row);
         Ok(found.into_iter().chain(held.cloned()).max_by_key(|row| (row.at_s, row.version)))
     }
@@ -457,10 +372,4 @@ impl Page {
         }
         self.versions.insert(place, row);
     }
-}
-
-/// Whether anything was visited yet.
-pub(super) fn has_visits(archive: &Archive) -> anyhow::Result<bool> {
-    let newest = archive.state.visits(VisitFilter { limit: 1, ..VisitFilter::default() })?;
-    Ok(!newest.is_empty())
 }

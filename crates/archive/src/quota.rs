@@ -13,7 +13,7 @@ use crate::spans::readable_bytes;
 
 /// The most that may be taken; 0 is no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Quotas {
+pub struct Quotas {
     /// By all files of the archive.
     pub archive_bytes: u64,
     /// By a site that has no quota of its own, in the packs.
@@ -22,7 +22,7 @@ pub(crate) struct Quotas {
 
 impl Quotas {
     /// The quota of a site, if it has one.
-    pub(crate) fn of(self, site: &Site) -> Option<u64> {
+    pub fn of(self, site: &Site) -> Option<u64> {
         let own = site.conditions.keeping.quota_bytes;
         own.or(Some(self.site_bytes)).filter(|&bytes| bytes > 0)
     }
@@ -30,10 +30,12 @@ impl Quotas {
 
 /// A quota that is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Reached {
+pub struct Reached {
     /// The site; `None` for the archive.
     pub site: Option<(SiteId, String)>,
+    /// Bytes that it takes.
     pub bytes: u64,
+    /// The limit.
     pub quota_bytes: u64,
 }
 
@@ -55,47 +57,48 @@ const SPARE_PART: u64 = 20;
 
 /// Watches what sites and the archive take.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct QuotaGuard {
-    pub(crate) quotas: Quotas,
+pub struct QuotaGuard {
+    /// The limits.
+    pub quotas: Quotas,
     sites: Vec<Site>,
     full: BTreeMap<Option<SiteId>, Reached>,
 }
 
 impl QuotaGuard {
     /// A guard that knows no site yet.
-    pub(crate) fn new(quotas: Quotas) -> Self {
+    pub fn new(quotas: Quotas) -> Self {
         Self { quotas, ..Self::default() }
     }
 
     /// The sites as they are registered now.
-    pub(crate) fn know(&mut self, sites: &[Site]) {
+    pub fn know(&mut self, sites: &[Site]) {
         self.sites = sites.to_vec();
     }
 
     /// Whether there is any quota to watch.
-    pub(crate) fn is_needed(&self) -> bool {
+    pub fn is_needed(&self) -> bool {
         self.quotas.archive_bytes > 0
             || self.sites.iter().any(|site| self.quotas.of(site).is_some())
             || !self.full.is_empty()
     }
 
     /// Everything that is full now.
-    pub(crate) fn reached(&self) -> impl Iterator<Item = &Reached> {
+    pub fn reached(&self) -> impl Iterator<Item = &Reached> {
         self.full.values()
     }
 
     /// Sites that are full.
-    pub(crate) fn full_sites(&self) -> BTreeSet<SiteId> {
+    pub fn full_sites(&self) -> BTreeSet<SiteId> {
         self.full.keys().copied().flatten().collect()
     }
 
     /// Whether the whole archive is full.
-    pub(crate) fn is_archive_full(&self) -> bool {
+    pub fn is_archive_full(&self) -> bool {
         self.full.contains_key(&None)
     }
 
     /// Looks at what is taken now; returns what has become full, and what is no longer.
-    pub(crate) fn look(
+    pub fn look(
         &mut self,
         archive_bytes: u64,
         site_bytes: &[SiteBytes],

@@ -1,20 +1,28 @@
 //! What is archived as captures and revisits, page by page in the order of their keys, which is
 //! the order of the index and the order in which compacted packs hold them.
 
-use std::{collections::BTreeMap, sync::mpsc};
+use std::{
+    collections::BTreeMap,
+    io::Write,
+    path::{Path, PathBuf},
+    sync::mpsc,
+};
 
-use anyhow::Context as _;
 use nenrin_extract::{content_kind, decode_content, visible_text};
-use nenrin_state::{PageFilter, SiteId, VersionQuery, VersionRow, VisitRow};
+use nenrin_state::{PageFilter, Site, SiteId, VersionQuery, VersionRow, VisitRow};
 use nenrin_store::{VersionHead, VersionId};
 use nenrin_urls::CanonicalUrl;
 use nenrin_warc::{
-    Capture, CaptureFields, DigestAlgorithm, PageLine, RevisitProfile, SortedLines, cdx_key,
-    iso_date,
+    Capture, Compressed, DigestAlgorithm, PageLine, RevisitProfile, SortedLines, WarcError,
+    cdx_key, iso_date,
 };
 
-use super::{output::Output, unchanged::revisits};
-use crate::archive::Archive;
+use super::{
+    output::{Output, Settings, beside},
+    records::{FoundRevisit, ReadCapture, Required},
+    unchanged::revisits,
+};
+use crate::{Archive, ArchiveError, Progress, Result, error::full_text, head};
 
 /// Pages read from the state at once.
 const PORTION: usize = 2_000;
@@ -23,30 +31,71 @@ const WAITING: usize = 16;
 /// The most of a page's text that goes into the list of pages.
 const TEXT_MAX_BYTES: usize = 64 << 10;
 const TITLE_MAX_CHARS: usize = 200;
+/// Sites that are named in the title of a collection.
+const TITLE_SITES_MAX: usize = 20;
 const DECODED_MAX_BYTES: usize = 64 << 20;
 
-/// Which visits are exported.
+/// Which visits are exported, and how.
 #[derive(Debug, Clone)]
-pub(crate) struct Selection {
-    pub(crate) site: Option<SiteId>,
-    pub(crate) prefix: Option<String>,
-    pub(crate) from_s: i64,
-    pub(crate) to_s: i64,
-    pub(crate) algorithm: DigestAlgorithm,
-    /// Content from before `from_s` is named, not written.
-    pub(crate) references: bool,
+pub struct ExportOptions {
+    /// Only this site.
+    pub site: Option<SiteId>,
+    /// Only URLs that begin like this.
+    pub prefix: Option<CanonicalUrl>,
+    /// From this second on, since the epoch.
+    pub from_s: i64,
+    /// Up to and including this second.
+    pub to_s: i64,
+    /// How digests are made.
+    pub algorithm: DigestAlgorithm,
+    /// Content from before `from_s` is named in a file beside the export, not written again.
+    pub references: bool,
+    /// A CDXJ index is written beside the files.
+    pub index: bool,
+    /// A new file is begun when one has reached this size in bytes.
+    pub roll_bytes: u64,
+    /// The name of the collection; by default the names of its sites.
+    pub title: Option<String>,
+    /// The program that collected, as it introduced itself to servers.
+    pub user_agent: String,
+    /// When the export was made, in seconds since the epoch.
+    pub now_s: i64,
 }
 
-/// What an export came to.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
-pub(crate) struct Exported {
-    pub(crate) pages: u64,
-    pub(crate) responses: u64,
-    pub(crate) revisits: u64,
+impl ExportOptions {
+    /// Everything, in files of about a gigabyte.
+    pub fn new(now_s: i64) -> Self {
+        Self {
+            site: None,
+            prefix: None,
+            from_s: i64::MIN,
+            to_s: i64::MAX,
+            algorithm: DigestAlgorithm::Sha256,
+            references: false,
+            index: false,
+            roll_bytes: 1 << 30,
+            title: None,
+            user_agent: format!("nenrin/{}", env!("CARGO_PKG_VERSION")),
+            now_s,
+        }
+    }
+}
+
+/// What an export wrote.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Exported {
+    /// The files, in the order in which they were written.
+    pub files: Vec<PathBuf>,
+    /// Pages with at least one record.
+    pub pages: u64,
+    /// Records with content.
+    pub responses: u64,
+    /// Records of unchanged visits.
+    pub revisits: u64,
     /// Bytes of bodies, before compressing.
-    pub(crate) body_bytes: u64,
+    pub body_bytes: u64,
     /// Versions that could not be read from the packs.
-    pub(crate) damaged: u64,
+    pub damaged: u64,
 }
 
 /// What goes from the thread that reads to the thread that compresses.
@@ -60,39 +109,105 @@ enum Item {
     Damaged(String),
 }
 
-/// A version, ready to be written.
-pub(crate) struct ReadCapture {
-    pub(crate) head: VersionHead,
-    pub(crate) mime: Option<String>,
-    pub(crate) body: Vec<u8>,
-    pub(crate) fields: CaptureFields,
-    pub(crate) page: Option<PageLine>,
+impl Archive {
+    /// Writes WARC files. The ending of the name chooses the format: `.warc`, `.warc.gz` or
+    /// `.warc.zst`. The first file has this name, further ones a number in it.
+    pub fn export_warc(
+        &self,
+        path: &Path,
+        options: &ExportOptions,
+        progress: &mut Progress<'_>,
+    ) -> Result<Exported> {
+        let name = path.to_string_lossy();
+        let compressed = match () {
+            () if name.ends_with(".warc.gz") => Compressed::Gzip,
+            () if name.ends_with(".warc.zst") => Compressed::Zstd,
+            () if name.ends_with(".warc") => Compressed::Not,
+            () => {
+                return Err(ArchiveError::Input(format!(
+                    "{name}: unknown format; expected a name ending in .warc.gz, .warc.zst or .warc"
+                )));
+            }
+        };
+        let failed = || ArchiveError::warc(name.clone());
+        let mut output = Output::files(path, self.settings(options, compressed)?);
+        if options.index {
+            output.with_index(&beside(path, "cdxj")).map_err(failed())?;
+        }
+        if options.references {
+            output.with_requires(&beside(path, "requires.jsonl")).map_err(failed())?;
+        }
+        export(self, options, (output, &name), progress)
+    }
+
+    /// Writes one WACZ package.
+    pub fn export_wacz(
+        &self,
+        path: &Path,
+        options: &ExportOptions,
+        progress: &mut Progress<'_>,
+    ) -> Result<Exported> {
+        let name = path.to_string_lossy();
+        let settings = self.settings(options, Compressed::Gzip)?;
+        let output = Output::package(path, settings).map_err(ArchiveError::warc(name.clone()))?;
+        export(self, options, (output, &name), progress)
+    }
+
+    /// Writes one gzipped WARC file into a stream.
+    pub fn export_warc_stream(
+        &self,
+        stream: Box<dyn Write + Send>,
+        options: &ExportOptions,
+    ) -> Result<Exported> {
+        let output = Output::stream(stream, self.settings(options, Compressed::Gzip)?);
+        export(self, options, (output, "the WARC stream"), &mut |_, _| {})
+    }
+
+    fn settings(&self, options: &ExportOptions, compressed: Compressed) -> Result<Settings> {
+        let title = match &options.title {
+            Some(title) => title.clone(),
+            None => {
+                let is_meant = |site: &Site| options.site.is_none_or(|id| id == site.id);
+                let sites = self.state().sites()?.into_iter().filter(is_meant);
+                sites.take(TITLE_SITES_MAX).map(|site| site.name).collect::<Vec<_>>().join(", ")
+            }
+        };
+        Ok(Settings {
+            compressed,
+            algorithm: options.algorithm,
+            roll_bytes: options.roll_bytes,
+            now_s: options.now_s,
+            title,
+            user_agent: options.user_agent.clone(),
+        })
+    }
 }
 
-/// An unchanged visit and what it found unchanged.
-pub(crate) struct FoundRevisit {
-    pub(crate) url: CanonicalUrl,
-    pub(crate) visit: VisitRow,
-    pub(crate) profile: RevisitProfile,
-    pub(crate) original_at_s: i64,
-    pub(crate) payload_digest: String,
-}
-
-/// A capture that an export refers to without holding it.
-#[derive(Debug, serde::Serialize)]
-pub(crate) struct Required {
-    pub(crate) url: String,
-    pub(crate) date: String,
-    pub(crate) digest: String,
-}
-
-/// Writes the selection to an output; `tell` hears of each page.
-pub(crate) fn export(
+/// Writes what is selected to an output; progress is counted in pages.
+fn export(
     archive: &Archive,
-    selection: &Selection,
-    output: &mut Output,
+    selection: &ExportOptions,
+    (mut output, name): (Output, &str),
+    progress: &mut Progress<'_>,
+) -> Result<Exported> {
+    let all_pages = match selection.site {
+        Some(id) => {
+            archive.state().sites()?.iter().find(|s| s.id == id).map_or(0, |s| s.counts.pages)
+        }
+        None => archive.state().stats()?.pages,
+    };
+    let mut tell = |done| progress(done, all_pages);
+    let exported = copy(archive, selection, (&mut output, name), &mut tell)?;
+    let files = output.finish().map_err(ArchiveError::warc(name))?;
+    Ok(Exported { files, ..exported })
+}
+
+fn copy(
+    archive: &Archive,
+    selection: &ExportOptions,
+    (output, name): (&mut Output, &str),
     tell: &mut dyn FnMut(u64),
-) -> anyhow::Result<Exported> {
+) -> Result<Exported> {
     let with_pages = output.lists_pages();
     std::thread::scope(|scope| {
         let (sender, items) = mpsc::sync_channel(WAITING);
@@ -100,10 +215,10 @@ pub(crate) fn export(
             Walk { archive, selection, with_pages, items: &sender }.all().map(|()| drop(sender))
         });
         let written = write_items(&items, output, selection.algorithm, tell);
-        // An output that failed must not leave the other side waiting for room.
+        // An output that failed must not leave the other side waiting to send.
         drop(items);
-        let read = reader.join().unwrap_or_else(|_| Err(anyhow::anyhow!("reading failed")));
-        let exported = written?;
+        let read = reader.join().unwrap_or_else(|_| Err(ArchiveError::Cut { what: "reading" }));
+        let exported = written.map_err(ArchiveError::warc(name))?;
         read?;
         Ok(exported)
     })
@@ -114,7 +229,7 @@ fn write_items(
     output: &mut Output,
     algorithm: DigestAlgorithm,
     tell: &mut dyn FnMut(u64),
-) -> anyhow::Result<Exported> {
+) -> Result<Exported, WarcError> {
     let mut exported = Exported::default();
     for item in items {
         match item {
@@ -144,13 +259,13 @@ fn write_items(
 
 struct Walk<'a> {
     archive: &'a Archive,
-    selection: &'a Selection,
+    selection: &'a ExportOptions,
     with_pages: bool,
     items: &'a mpsc::SyncSender<Item>,
 }
 
 impl Walk<'_> {
-    fn all(&self) -> anyhow::Result<()> {
+    fn all(&self) -> Result<()> {
         let mut group: Vec<CanonicalUrl> = Vec::new();
         let mut failure = None;
         self.sorted_urls()?
@@ -160,40 +275,40 @@ impl Walk<'_> {
                 let is_next = group.first().is_some_and(|first| first.key() != url.key());
                 if is_next && let Err(error) = self.key(&std::mem::take(&mut group)) {
                     failure = Some(error);
-                    return Err(std::io::Error::other("given up"));
+                    return Err(std::io::Error::other("stopped"));
                 }
                 group.push(url);
                 Ok(())
             })
-            .map_err(|error| failure.take().unwrap_or(error.into()))?;
+            .map_err(|error| failure.take().unwrap_or_else(|| sorting(error)))?;
         self.key(&group)
     }
 
-    /// The URLs with versions, by key. A site's pages stand in the order of their hashes.
-    fn sorted_urls(&self) -> anyhow::Result<SortedLines> {
+    /// The URLs with versions, by key. The state lists a site's pages in the order of their hashes.
+    fn sorted_urls(&self) -> Result<SortedLines> {
         let mut lines = SortedLines::default();
         let mut after = None;
         loop {
             let filter = PageFilter { site: self.selection.site, after, limit: PORTION };
-            let portion = self.archive.state.pages(filter)?;
+            let portion = self.archive.state().pages(filter)?;
             let Some(last) = portion.last() else { return Ok(lines) };
             after = Some(last.id);
             for page in portion.into_iter().filter(|page| page.version.is_some()) {
-                let prefix = self.selection.prefix.as_deref().unwrap_or_default();
+                let prefix = self.selection.prefix.as_ref().map_or("", CanonicalUrl::as_str);
                 if page.url.as_str().starts_with(prefix) {
-                    lines.push(format!("{}\t{}", cdx_key(&page.url), page.url))?;
+                    lines.push(format!("{}\t{}", cdx_key(&page.url), page.url)).map_err(sorting)?;
                 }
             }
         }
     }
 
     /// All that was seen under a key, in the order of time.
-    fn key(&self, urls: &[CanonicalUrl]) -> anyhow::Result<()> {
+    fn key(&self, urls: &[CanonicalUrl]) -> Result<()> {
         let Some(first) = urls.first() else { return Ok(()) };
         let to_s = self.selection.to_s;
         let query = VersionQuery { to_s, ..VersionQuery::default() };
         let mut versions: BTreeMap<&CanonicalUrl, Vec<VersionRow>> = BTreeMap::new();
-        for (url, row) in self.archive.state.versions(&first.key(), query)? {
+        for (url, row) in self.archive.state().versions(&first.key(), query)? {
             if let Some(url) = urls.iter().find(|known| **known == url) {
                 versions.entry(url).or_default().push(row);
             }
@@ -215,13 +330,9 @@ impl Walk<'_> {
 
     /// The versions of a page in the selected time, the unchanged visits between them, and the
     /// versions before it that those need.
-    fn events<'u>(
-        &self,
-        url: &'u CanonicalUrl,
-        rows: &[VersionRow],
-    ) -> anyhow::Result<Vec<Event<'u>>> {
+    fn events<'u>(&self, url: &'u CanonicalUrl, rows: &[VersionRow]) -> Result<Vec<Event<'u>>> {
         let from_s = self.selection.from_s;
-        let visits = self.archive.state.visits_of(url, from_s, self.selection.to_s)?;
+        let visits = self.archive.state().visits_of(url, from_s, self.selection.to_s)?;
         let mut events: Vec<Event<'u>> = Vec::new();
         let mut needed: Option<&VersionRow> = None;
         for (visit, profile) in revisits(visits, rows) {
@@ -241,7 +352,7 @@ impl Walk<'_> {
         Ok(events)
     }
 
-    fn event(&self, event: Event<'_>, digests: &mut BTreeMap<u64, String>) -> anyhow::Result<()> {
+    fn event(&self, event: Event<'_>, digests: &mut BTreeMap<u64, String>) -> Result<()> {
         match event {
             Event::Version { url, row, required } => match self.read(&row) {
                 Ok(capture) => {
@@ -253,7 +364,7 @@ impl Walk<'_> {
                     }
                     self.send(Item::Capture(Box::new(capture)))
                 }
-                Err(error) => self.send(Item::Damaged(format!("{url}: {error:#}"))),
+                Err(error) => self.send(Item::Damaged(format!("{url}: {}", full_text(&error)))),
             },
             Event::Visit { url, visit, profile, original } => {
                 // Without its original a revisit could not be replayed.
@@ -269,8 +380,8 @@ impl Walk<'_> {
         }
     }
 
-    fn read(&self, row: &VersionRow) -> anyhow::Result<ReadCapture> {
-        let version = self.archive.store.read(VersionId(row.version))?;
+    fn read(&self, row: &VersionRow) -> Result<ReadCapture> {
+        let version = self.archive.store().read(VersionId(row.version))?;
         let (head, body) = (version.head, version.body);
         let tls = head.tls.as_deref().map(tls_word);
         let fields = Capture {
@@ -286,22 +397,23 @@ impl Walk<'_> {
             truncated: head.truncated.as_deref(),
         }
         .prepare(self.selection.algorithm);
-        let header = |name: &str| {
-            nenrin_fetch::header_fields(&head.response_head)
-                .find(|(found, _)| found.eq_ignore_ascii_case(name.as_bytes()))
-                .map(|(_, value)| String::from_utf8_lossy(&value).into_owned())
-        };
-        let mime = header("content-type");
+        let [mime, coding] =
+            head::fields(&head.response_head, ["content-type", "content-encoding"]);
         let page = match self.with_pages && head.status == 200 {
-            true => page_line(&head, mime.as_deref(), header("content-encoding").as_deref(), &body),
+            true => page_line(&head, mime.as_deref(), coding.as_deref(), &body),
             false => None,
         };
         Ok(ReadCapture { head, mime, body, fields, page })
     }
 
-    fn send(&self, item: Item) -> anyhow::Result<()> {
-        self.items.send(item).ok().context("the output was given up")
+    fn send(&self, item: Item) -> Result<()> {
+        self.items.send(item).map_err(|_| ArchiveError::Cut { what: "writing" })
     }
+}
+
+/// Lines are sorted in temporary files.
+fn sorting(error: std::io::Error) -> ArchiveError {
+    ArchiveError::io("sort lines in", &std::env::temp_dir())(error)
 }
 
 enum Event<'u> {

@@ -14,7 +14,7 @@ use nenrin_warc::{Record, RecordReader, WarcError};
 
 use super::{
     capture::Examined,
-    room::{LaneIn, LaneOut, Room, lane},
+    memory::{LaneIn, LaneOut, MemoryBudget, lane},
     source::{Part, Source},
     spawn,
 };
@@ -50,7 +50,7 @@ enum Told {
 pub(crate) struct Reading<'a> {
     pub(crate) source: &'a Source,
     /// Buffers come from here.
-    pub(crate) room: &'a Room,
+    pub(crate) memory: &'a MemoryBudget,
     /// How many may read at a time.
     pub(crate) threads: usize,
     /// How much one of them reads at a time.
@@ -103,7 +103,7 @@ impl Reading<'_> {
                 while ahead.len() < stretches_ahead
                     && let Some(stretch) = stretches.next()
                 {
-                    let (into, out) = lane(self.room.ahead_bytes / stretches_ahead as u64);
+                    let (into, out) = lane(self.memory.ahead_bytes / stretches_ahead as u64);
                     // If nobody works any more, the lane ends at once and is read here.
                     let _unheard = jobs.send((stretch, into));
                     ahead.push_back((stretch, out));
@@ -215,7 +215,7 @@ impl Reading<'_> {
             if records.len() >= TOGETHER || bytes >= TOGETHER_BYTES {
                 tell(Told::Records(std::mem::take(&mut records)))?;
                 bytes = 0;
-                reader.reuse(self.room.take_buffers());
+                reader.reuse(self.memory.take_buffers());
             }
         };
         tell(Told::Records(records))?;
@@ -272,9 +272,9 @@ mod tests {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(bytes).unwrap();
         let sources = Source::of(file.path()).unwrap();
-        let (source, room) = (&sources[0], &Room::new(true));
+        let (source, memory) = (&sources[0], &MemoryBudget::new(true));
         let mut found = Vec::new();
-        let reading = Reading { source, room, threads, stretch_bytes, is_trusting: false };
+        let reading = Reading { source, memory, threads, stretch_bytes, is_trusting: false };
         let read = reading.all(source.reader().unwrap(), &mut |read| {
             found.push(match read {
                 Ok(examined) => {
@@ -335,9 +335,9 @@ mod tests {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(&warc(&bodies)).unwrap();
         let sources = Source::of(file.path()).unwrap();
-        let (source, room) = (&sources[0], &Room::new(true));
+        let (source, memory) = (&sources[0], &MemoryBudget::new(true));
         let reading =
-            Reading { source, room, threads: 3, stretch_bytes: 10_000, is_trusting: false };
+            Reading { source, memory, threads: 3, stretch_bytes: 10_000, is_trusting: false };
         let mut count = 0;
         let read = reading.all(source.reader().unwrap(), &mut |_| {
             count += 1;

@@ -6,24 +6,15 @@ use nenrin_warc::{Paired, Pairing, RecordType, WarcError, request_method};
 
 use super::{
     capture::{Examined, RawCapture},
-    revisits::Revisit,
-    room::Room,
+    found::{Found, Revisit},
+    memory::MemoryBudget,
     source::{MAX_BLOCK_BYTES, Source},
     stretches::{Read, Reading, STRETCH_BYTES},
 };
+use crate::error::full_text;
 
 /// As much of what stands before the colon of a URL is told.
 const MAX_SCHEME_CHARS: usize = 20;
-
-/// What was found in a file beside captures.
-pub(crate) enum Found {
-    /// A revisit record, looked at once all captures are in.
-    Revisit(Box<Revisit>),
-    /// A record of a kind that is not imported, and why in a word.
-    Skipped(String),
-    /// A record that could not be read.
-    Damaged(String),
-}
 
 /// Who takes what is found; None once nobody wants any more.
 pub(crate) trait Taking {
@@ -36,27 +27,27 @@ pub(crate) trait Taking {
 /// Reads every file and hands on what it finds. Ends early when nobody wants it any more.
 pub(crate) fn read_all(
     sources: &[Source],
-    room: &Room,
+    memory: &MemoryBudget,
     (threads, is_trusting): (usize, bool),
     taking: &mut dyn Taking,
 ) {
     let mut done_bytes = 0;
     for (number, source) in sources.iter().enumerate() {
-        let mut judging = Judging { source, number, room, taking, done_bytes };
+        let mut judging = Judging { source, number, memory, taking, done_bytes };
         let sent = match source.reader() {
             Ok(reader) => {
                 let mut pairing = Pairing::default();
-                Reading { source, room, threads, stretch_bytes: STRETCH_BYTES, is_trusting }
+                Reading { source, memory, threads, stretch_bytes: STRETCH_BYTES, is_trusting }
                     .all(reader, &mut |read| judging.read(&mut pairing, read))
                     .and_then(|()| pairing.finish().map_or(Some(()), |last| judging.paired(last)))
             }
-            Err(error) => judging.taking.other(Found::Damaged(format!("{error:#}"))),
+            Err(error) => judging.taking.other(Found::Damaged(full_text(&error))),
         };
         if sent.and_then(|()| taking.hold_nothing()).is_none() {
             return;
         }
         done_bytes += source.bytes;
-        room.tell_read(done_bytes);
+        memory.tell_read(done_bytes);
     }
 }
 
@@ -70,7 +61,7 @@ enum Judged {
 struct Judging<'a> {
     source: &'a Source,
     number: usize,
-    room: &'a Room,
+    memory: &'a MemoryBudget,
     taking: &'a mut dyn Taking,
     /// Length of the files before.
     done_bytes: u64,
@@ -85,7 +76,7 @@ impl Judging<'_> {
     fn read(&mut self, pairing: &mut Pairing<Examined>, read: Read) -> Option<()> {
         match read {
             Ok(examined) => {
-                self.room.tell_read(self.done_bytes + examined.record.offset);
+                self.memory.tell_read(self.done_bytes + examined.record.offset);
                 pairing.next(examined).into_iter().try_for_each(|paired| self.paired(paired))
             }
             Err(WarcError::Damaged { offset, reason }) => self.damaged(offset, &reason),
@@ -100,10 +91,10 @@ impl Judging<'_> {
         match self.judge(paired) {
             Ok(Judged::Capture(capture)) => {
                 let bytes = capture.bytes();
-                if !self.room.try_take(bytes)? {
-                    // What waits for room must not wait for itself.
+                if !self.memory.try_take(bytes)? {
+                    // What waits for memory must not wait for itself.
                     self.taking.hold_nothing()?;
-                    self.room.take(bytes)?;
+                    self.memory.take(bytes)?;
                 }
                 self.taking.capture(*capture)
             }

@@ -9,11 +9,11 @@ use nenrin_urls::CanonicalUrl;
 
 use super::{
     capture::{FoundCapture, RawCapture},
-    import::UNCOMMITTED_MAX,
-    reading::Found,
-    room::Room,
+    found::Found,
+    limits::UNCOMMITTED_MAX,
+    memory::MemoryBudget,
 };
-use crate::archive::Archive;
+use crate::{Archive, Result, head};
 
 /// Versions of one page in one second that a capture is compared with; nobody who collects makes so
 /// many, and whoever does must not make each cost more than the one before.
@@ -54,11 +54,11 @@ impl<'a> Storer<'a> {
         &mut self,
         site: SiteId,
         captures: Vec<RawCapture>,
-        room: &Room,
+        memory: &MemoryBudget,
         open: impl Fn(RawCapture) -> Result<FoundCapture, String>,
-    ) -> Vec<anyhow::Result<Told>> {
+    ) -> Vec<Result<Told>> {
         let urls: Vec<&CanonicalUrl> = captures.iter().map(|capture| &capture.url).collect();
-        let pages = match self.archive.state.pages_of(&urls) {
+        let pages = match self.archive.state().pages_of(&urls) {
             Ok(pages) => pages,
             Err(error) => return vec![Err(error.into())],
         };
@@ -75,8 +75,8 @@ impl<'a> Storer<'a> {
                 Err(damage) => Ok(Told::Found(Found::Damaged(damage))),
             });
         }
-        room.give_back(bytes);
-        room.give_buffers(buffers);
+        memory.give_back(bytes);
+        memory.give_buffers(buffers);
         outcomes
     }
 
@@ -85,7 +85,7 @@ impl<'a> Storer<'a> {
         site: SiteId,
         capture: &FoundCapture,
         page: Option<PageRecord>,
-    ) -> anyhow::Result<Told> {
+    ) -> Result<Told> {
         let may_be_known = page.is_some() || self.recent.last.contains_key(&url_mark(&capture.url));
         if may_be_known
             && self.is_known(
@@ -133,7 +133,7 @@ impl<'a> Storer<'a> {
         at_s: i64,
         status: u16,
         digest: Digest,
-    ) -> anyhow::Result<bool> {
+    ) -> Result<bool> {
         if self.recent.captures.contains(&(url_mark(url), at_s, status, digest)) {
             return Ok(true);
         }
@@ -145,10 +145,10 @@ impl<'a> Storer<'a> {
             return Ok(false);
         }
         let then = VersionQuery { from_s: at_s, to_s: at_s, limit: SAME_SECOND_MAX };
-        for (found, row) in self.archive.state.versions(&url.key(), then)? {
+        for (found, row) in self.archive.state().versions(&url.key(), then)? {
             let is_same = found == *url
                 && row.status == status
-                && self.archive.store.head(VersionId(row.version))?.digest == digest;
+                && self.archive.store().head(VersionId(row.version))?.digest == digest;
             if is_same {
                 return Ok(true);
             }
@@ -163,10 +163,12 @@ impl<'a> Storer<'a> {
         digest: Digest,
         packing: Packing<'_>,
         page: Option<PageRecord>,
-    ) -> anyhow::Result<Pending> {
-        let put = self.archive.store.put_packed(version, digest, packing)?;
-        let [location, etag, last_modified, content_type] =
-            headers(version.response_head, ["location", "etag", "last-modified", "content-type"]);
+    ) -> Result<Pending> {
+        let put = self.archive.store().put_packed(version, digest, packing)?;
+        let [location, etag, last_modified, content_type] = head::fields(
+            version.response_head,
+            ["location", "etag", "last-modified", "content-type"],
+        );
         let location = location.and_then(|to| version.url.join(&to).ok());
         let location = location.as_ref().map(|url| url.as_str());
         let mark = match version.status {
@@ -205,18 +207,6 @@ impl<'a> Storer<'a> {
             version: Some((put, mime(content_type.as_deref()))),
         })
     }
-}
-
-/// The first value of each of these fields.
-fn headers<const COUNT: usize>(head: &[u8], names: [&str; COUNT]) -> [Option<String>; COUNT] {
-    let mut found = [const { None }; COUNT];
-    for (name, value) in nenrin_fetch::header_fields(head) {
-        let wanted = names.iter().position(|wanted| name.eq_ignore_ascii_case(wanted.as_bytes()));
-        if let Some(value_found) = wanted.map(|at| &mut found[at]) {
-            value_found.get_or_insert_with(|| String::from_utf8_lossy(&value).into_owned());
-        }
-    }
-    found
 }
 
 /// A URL, hashed: comparing and keeping millions of them would take longer.

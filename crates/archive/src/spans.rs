@@ -36,7 +36,7 @@ impl FromStr for Span {
         let text = text.trim();
         let unit_at = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
         let (number, unit) = text.split_at(unit_at);
-        let wrong = || format!("`{text}` is no duration; write it like 200ms, 90s, 15m, 12h or 7d");
+        let wrong = || format!("`{text}` is not a duration; write 200ms, 90s, 15m, 12h or 7d");
         let number: u64 = number.parse().map_err(|_| wrong())?;
         let (_, unit_ms) =
             UNITS_MS.into_iter().find(|(name, _)| *name == unit).ok_or_else(wrong)?;
@@ -70,7 +70,7 @@ impl From<Span> for String {
 }
 
 /// A size for people, to three digits: `12.3 MB`.
-pub(crate) fn readable_bytes(bytes: u64) -> String {
+pub fn readable_bytes(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["B", "kB", "MB", "GB", "TB"];
     let mut size = bytes as f64;
     let mut unit = 0;
@@ -88,7 +88,7 @@ pub(crate) fn readable_bytes(bytes: u64) -> String {
 
 /// Which end of an unfinished date is meant: `2024` begins on 1 January and ends on 31 December.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Edge {
+pub enum Edge {
     /// The first second that the text can mean.
     First,
     /// The last second that the text can mean.
@@ -96,7 +96,7 @@ pub(crate) enum Edge {
 }
 
 /// Reads a date: RFC 3339, `2024-03-01`, or 1 to 14 digits. UTC unless it says otherwise.
-pub(crate) fn parse_date(text: &str, edge: Edge) -> Result<i64, String> {
+pub fn parse_date(text: &str, edge: Edge) -> Result<i64, String> {
     let text = text.trim();
     if let Ok(timestamp) = text.parse::<Timestamp>() {
         return Ok(timestamp.as_second());
@@ -106,9 +106,7 @@ pub(crate) fn parse_date(text: &str, edge: Edge) -> Result<i64, String> {
         _ => text.to_owned(),
     };
     let wrong = || {
-        format!(
-            "`{text}` is no date; write it like 2024-03-01, 2024-03-01T12:00:00Z or 20240301120000"
-        )
+        format!("`{text}` is not a date; write 2024-03-01, 2024-03-01T12:00:00Z or 20240301120000")
     };
     if digits.is_empty() || digits.len() > 14 || !digits.bytes().all(|b| b.is_ascii_digit()) {
         return Err(wrong());
@@ -139,17 +137,17 @@ fn from_digits(digits: &str, edge: Edge) -> Option<i64> {
 }
 
 /// `2024-03-01 12:00:00`, UTC.
-pub(crate) fn readable_date(at_s: i64) -> String {
+pub fn readable_date(at_s: i64) -> String {
     written(at_s, "%Y-%m-%d %H:%M:%S")
 }
 
 /// `2024-03-01T12:00:00Z`.
-pub(crate) fn rfc3339(at_s: i64) -> String {
+pub fn rfc3339(at_s: i64) -> String {
     written(at_s, "%Y-%m-%dT%H:%M:%SZ")
 }
 
 /// `20240301120000`.
-pub(crate) fn digits14(at_s: i64) -> String {
+pub fn digits14(at_s: i64) -> String {
     written(at_s, "%Y%m%d%H%M%S")
 }
 

@@ -1,4 +1,4 @@
-//! The files of an import, and where WARC files lie in packages.
+//! The files of an import, and the WARC files inside packages.
 
 use std::{
     fs::File,
@@ -6,14 +6,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::Context as _;
 use nenrin_warc::{Entry, ReadOptions, RecordReader, Section, ZipReader};
 
-use crate::exit::usage;
+use crate::{ArchiveError, Result};
 
 /// Blocks that are longer are reported, not imported: storing needs a body whole.
 pub(crate) const MAX_BLOCK_BYTES: u64 = 64 << 20;
-/// Shorter blocks are compressed again: it takes no time, and what stands around them takes room.
+/// Shorter blocks are compressed again: it takes no time, and what surrounds them takes space.
 const PACKED_FROM_BYTES: usize = 4 << 10;
 
 /// A WARC or ARC file, perhaps inside a package.
@@ -25,38 +24,35 @@ pub(crate) struct Source {
 
 impl Source {
     /// The files that a path stands for: itself, or the WARC files of a package.
-    pub(crate) fn of(path: &Path) -> anyhow::Result<Vec<Self>> {
-        let unreadable = || format!("cannot read {}", path.display());
-        let mut file = File::open(path).with_context(unreadable).map_err(usage)?;
-        let bytes = file.metadata().with_context(unreadable)?.len();
+    pub(crate) fn of(path: &Path) -> Result<Vec<Self>> {
+        let mut file = File::open(path).map_err(ArchiveError::reading(path))?;
+        let bytes = file.metadata().map_err(ArchiveError::reading(path))?.len();
         let mut magic = [0; 4];
-        let length = file.read(&mut magic).with_context(unreadable).map_err(usage)?;
+        let length = file.read(&mut magic).map_err(ArchiveError::reading(path))?;
         if &magic[..length] != b"PK\x03\x04" {
             return Ok(vec![Self { path: path.to_owned(), entry: None, bytes }]);
         }
-        let package = ZipReader::open(file).with_context(unreadable).map_err(usage)?;
+        let name = path.display();
+        let package = ZipReader::open(file).map_err(ArchiveError::warc(name.to_string()))?;
         let is_warc = |entry: &&Entry| {
             let endings = [".warc", ".warc.gz", ".warc.zst", ".arc", ".arc.gz"];
             entry.name.starts_with("archive/") && endings.iter().any(|e| entry.name.ends_with(e))
         };
-        let source = |entry: &Entry| -> anyhow::Result<Self> {
-            anyhow::ensure!(
-                entry.is_stored,
-                usage(anyhow::anyhow!(
-                    "{}: {} is compressed a second time; store it without",
-                    path.display(),
+        let source = |entry: &Entry| -> Result<Self> {
+            if !entry.is_stored {
+                return Err(ArchiveError::Input(format!(
+                    "{name}: {} is compressed twice; store it in the package without compression",
                     entry.name
-                ))
-            );
+                )));
+            }
             let (path, bytes) = (path.to_owned(), entry.length);
             Ok(Self { path, entry: Some(entry.clone()), bytes })
         };
         let sources: Vec<Self> =
-            package.entries().iter().filter(is_warc).map(source).collect::<anyhow::Result<_>>()?;
-        anyhow::ensure!(
-            !sources.is_empty(),
-            usage(anyhow::anyhow!("{} holds no WARC files below archive/", path.display()))
-        );
+            package.entries().iter().filter(is_warc).map(source).collect::<Result<_>>()?;
+        if sources.is_empty() {
+            return Err(ArchiveError::Input(format!("{name} has no WARC files below archive/")));
+        }
         Ok(sources)
     }
 
@@ -73,18 +69,19 @@ impl Source {
     }
 
     /// Opens it for reading.
-    pub(crate) fn reader(&self) -> anyhow::Result<RecordReader<Part>> {
-        let file =
-            File::open(&self.path).with_context(|| format!("cannot read {}", self.name()))?;
+    pub(crate) fn reader(&self) -> Result<RecordReader<Part>> {
+        let file = File::open(&self.path).map_err(ArchiveError::reading(&self.path))?;
         let part = match &self.entry {
-            Some(entry) => Part::Section(Section::new(file, entry)?),
+            Some(entry) => {
+                Part::Section(Section::new(file, entry).map_err(ArchiveError::reading(&self.path))?)
+            }
             None => Part::File(file),
         };
         let options = ReadOptions {
             max_block_bytes: MAX_BLOCK_BYTES,
             packed_from_bytes: Some(PACKED_FROM_BYTES),
         };
-        RecordReader::open(part, options).with_context(|| self.name())
+        RecordReader::open(part, options).map_err(ArchiveError::warc(self.name()))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Bounds on what waits between the threads of an import.
+//! Bounds on the memory that waits between the threads of an import.
 
 use std::{
     collections::VecDeque,
@@ -20,11 +20,11 @@ const SPARE_MAX: usize = 32;
 const SPARE_TOGETHER: usize = 16;
 
 /// Bounds the bytes that wait between threads.
-pub(crate) struct Room {
+pub(crate) struct MemoryBudget {
     waiting_bytes: u64,
     /// What all readers together may hold of stretches whose turn has not come.
     pub(super) ahead_bytes: u64,
-    /// Bytes in use; none once the room is closed.
+    /// Bytes in use; none once it is closed.
     used: Mutex<Option<u64>>,
     freed: Condvar,
     /// Buffers of captures that were stored.
@@ -33,7 +33,7 @@ pub(crate) struct Room {
     read_bytes: AtomicU64,
 }
 
-impl Room {
+impl MemoryBudget {
     /// For a store that takes in what comes quickly, or for one that compares it first.
     pub(crate) fn new(is_quick: bool) -> Self {
         let (waiting_bytes, ahead_bytes) = match is_quick {
@@ -54,18 +54,18 @@ impl Room {
         self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes room if there is any; none once the room is closed.
+    /// Takes memory if it is free; none once it is closed.
     pub(crate) fn try_take(&self, bytes: u64) -> Option<bool> {
         let mut used = self.used();
         let used = used.as_mut()?;
-        let has_room = !is_full(*used, bytes, self.waiting_bytes);
-        if has_room {
+        let is_free = !is_full(*used, bytes, self.waiting_bytes);
+        if is_free {
             *used += bytes;
         }
-        Some(has_room)
+        Some(is_free)
     }
 
-    /// Waits for room; none once the room is closed.
+    /// Waits until memory is free; none once it is closed.
     pub(crate) fn take(&self, bytes: u64) -> Option<()> {
         let is_full = |used: &mut Option<u64>| {
             used.is_some_and(|used| is_full(used, bytes, self.waiting_bytes))
@@ -110,14 +110,14 @@ impl Room {
         self.read_bytes.load(Ordering::Relaxed)
     }
 
-    /// Nothing more is wanted: whoever waits must not wait for ever.
+    /// Nothing more is wanted: no thread must wait for ever.
     pub(crate) fn close(&self) {
         *self.used() = None;
         self.freed.notify_all();
     }
 }
 
-/// Whether there is no room for more; what is larger than the room goes alone.
+/// Whether no more fits in; what is larger than the limit goes alone.
 fn is_full(used: u64, bytes: u64, limit: u64) -> bool {
     used > 0 && used + bytes > limit
 }
@@ -164,7 +164,7 @@ impl<T> Lane<T> {
 }
 
 impl<T> LaneIn<T> {
-    /// Waits for room; none once nobody takes anything out.
+    /// Waits until it fits in; none once nobody takes anything out.
     pub(crate) fn push(&self, thing: T, bytes: u64) -> Option<()> {
         let mut queue = self.0.wait_while(|queue| is_full(queue.bytes, bytes, self.0.limit_bytes));
         if queue.has_ended {
