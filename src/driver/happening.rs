@@ -6,7 +6,6 @@ use nenrin_fetch::{Exchange, Fetcher};
 use nenrin_state::StateError;
 use nenrin_store::StoreError;
 
-
 /// What the driver's loop waits for.
 pub(super) enum Happening {
     Event(Event),
