@@ -16,7 +16,7 @@ pub enum StoreError {
     Damaged {
         /// The element, for example "bodies chunk".
         what: String,
-        /// Where it lies: pack and offset.
+        /// Where it is: pack and offset.
         place: String,
         /// What cannot be read because of it.
         cost: String,

@@ -4,7 +4,7 @@ use std::time::Duration;
 /// How a store works; what it wrote earlier stays readable whatever is chosen.
 #[derive(Clone, Debug)]
 pub struct StoreOptions {
-    /// Where the index lies. None keeps it in memory: every opening reads all packs.
+    /// Where the index is. None keeps it in memory: every opening makes it again.
     pub index_path: Option<PathBuf>,
     /// zstd level of a page's later versions while collecting: most of them is found in the
     /// version before, so a higher level takes time and gains little; compacting comes later.

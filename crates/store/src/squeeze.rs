@@ -54,7 +54,7 @@ fn compress_with<'a>(
     out.reserve(zstd::zstd_safe::compress_bound(raw.len()));
     let result = (|| {
         context.set_parameter(CParameter::CompressionLevel(level))?;
-        // The length is in the directory, the checksum in the chunk: the frame repeats neither.
+        // The length is in the head of the bodies, the checksum in that of the chunk: the frame repeats neither.
         context.set_parameter(CParameter::ContentSizeFlag(false))?;
         context.set_parameter(CParameter::ChecksumFlag(false))?;
         if !reference.is_empty() {

@@ -67,7 +67,7 @@ impl Grams {
         part.windows(GRAM_BYTES).map(|gram| usize::from(self.0[Self::slot(gram)])).sum()
     }
 
-    /// What stands in the prefix is worth nothing a second time.
+    /// What is in the prefix is worth nothing a second time.
     fn spend(&mut self, part: &[u8]) {
         part.windows(GRAM_BYTES).for_each(|gram| self.0[Self::slot(gram)] = 0);
     }

@@ -33,34 +33,25 @@ const QUICK: Duration = Duration::from_micros(3300);
 /// How a body was rewritten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Recoding {
-    Jpeg = 1,
-    /// Only read: the rows stood plain, for zstd to compress.
-    PngRows = 2,
-    /// Only read: the pixels stood plain.
-    GifPixels = 3,
-    Gzip = 4,
-    Png = 5,
-    /// Only read: pixels by LZMA, the table cleared in one of three ways.
-    GifWays = 6,
-    Gif = 7,
+    Gzip = 1,
+    Gif = 2,
+    Jpeg = 3,
     /// The front of a JPEG, the rest as it was.
-    JpegFront = 8,
+    JpegFront = 4,
+    Png = 5,
     /// The front of a PNG, the rest as it was.
-    PngFront = 9,
+    PngFront = 6,
 }
 
 impl Recoding {
     fn from_byte(byte: u8) -> Option<Self> {
         Some(match byte {
-            1 => Self::Jpeg,
-            2 => Self::PngRows,
-            3 => Self::GifPixels,
-            4 => Self::Gzip,
+            1 => Self::Gzip,
+            2 => Self::Gif,
+            3 => Self::Jpeg,
+            4 => Self::JpegFront,
             5 => Self::Png,
-            6 => Self::GifWays,
-            7 => Self::Gif,
-            8 => Self::JpegFront,
-            9 => Self::PngFront,
+            6 => Self::PngFront,
             _ => return None,
         })
     }
@@ -74,8 +65,8 @@ impl Recoding {
     pub(crate) fn expected(self, body: &[u8]) -> Option<Duration> {
         match self {
             Self::Jpeg | Self::JpegFront => jpeg::expected(body),
-            Self::Png | Self::PngRows | Self::PngFront => png::expected(body),
-            Self::Gif | Self::GifPixels | Self::GifWays => Some(gif::expected(body.len())),
+            Self::Png | Self::PngFront => png::expected(body),
+            Self::Gif => Some(gif::expected(body.len())),
             Self::Gzip => Some(Duration::ZERO),
         }
     }
@@ -85,14 +76,14 @@ impl Recoding {
     pub(crate) fn expected_saving(self, body: &[u8]) -> usize {
         let whole = match self {
             Self::Jpeg | Self::JpegFront => body.len() / 6,
-            Self::Png | Self::PngRows | Self::PngFront => body.len() / 2,
-            Self::Gif | Self::GifPixels | Self::GifWays => body.len() / 3,
+            Self::Png | Self::PngFront => body.len() / 2,
+            Self::Gif => body.len() / 3,
             Self::Gzip => 0,
         };
         self.expected(body).map_or(whole, |time| beyond_quick(whole, time))
     }
 
-    /// By the first bytes: the content type does not matter for exactness, and often lies.
+    /// By the first bytes: the content type does not matter for exactness, and is often wrong.
     pub(crate) fn for_body(body: &[u8]) -> Option<Self> {
         if !(MIN_BYTES..=MAX_BYTES).contains(&body.len()) {
             return None;
@@ -107,7 +98,7 @@ impl Recoding {
     }
 }
 
-/// What lies beyond the part that is quick to give back.
+/// What is beyond the part that is quick to give back.
 fn beyond_quick(bytes: usize, time: Duration) -> usize {
     let quick = QUICK.as_micros() as usize;
     bytes.saturating_sub(bytes * quick / (time.as_micros() as usize).max(1))
@@ -187,11 +178,7 @@ pub(crate) fn recode(
             Recoding::Png => png::recode(body, extent.limit()),
             Recoding::Gif => gif::recode(body, extent.limit()),
             Recoding::Gzip => deflate::recode_gzip(body),
-            Recoding::PngRows
-            | Recoding::GifPixels
-            | Recoding::GifWays
-            | Recoding::JpegFront
-            | Recoding::PngFront => None,
+            Recoding::JpegFront | Recoding::PngFront => None,
         }?;
         let undo = || undo(&recoded.bytes, recoded.recoding);
         let begin = spent();
@@ -233,11 +220,8 @@ pub(crate) fn restore(stored: &[u8], code: u8) -> Result<Vec<u8>, Malformed> {
 fn undo(stored: &[u8], recoding: Recoding) -> Option<Vec<u8>> {
     match recoding {
         Recoding::Jpeg => jpeg::restore(stored),
-        Recoding::PngRows => png::restore(stored, png::Form::Filtered),
-        Recoding::GifPixels => gif::restore(stored, gif::Form::PlainWays),
-        Recoding::GifWays => gif::restore(stored, gif::Form::Ways),
         Recoding::Png => png::restore(stored, png::Form::Pixels),
-        Recoding::Gif => gif::restore(stored, gif::Form::Clears),
+        Recoding::Gif => gif::restore(stored),
         Recoding::Gzip => deflate::restore_gzip(stored),
         Recoding::JpegFront => jpeg::restore_front(stored),
         Recoding::PngFront => png::restore(stored, png::Form::Front),

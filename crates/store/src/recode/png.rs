@@ -148,11 +148,9 @@ fn take_pixels(reader: &mut Reader<'_>) -> Result<Vec<u8>, Malformed> {
     rows::filter(&unfiltered, shape).ok_or(Malformed("rows of a picture"))
 }
 
-/// How the rows lie in the stored form.
+/// How the stored form holds the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
-    /// Plain and filtered, as it was written before pixels were taken out.
-    Filtered,
     /// As pixels, compressed.
     Pixels,
     /// The same, and the beginning of one more row, filtered.
@@ -169,7 +167,6 @@ pub(super) fn restore(stored: &[u8], form: Form) -> Result<Vec<u8>, Malformed> {
     let behind = reader.bytes(stored.len())?;
     let corrections = reader.bytes(stored.len())?;
     let plain = match form {
-        Form::Filtered => reader.bytes(stored.len())?.to_vec(),
         Form::Pixels => take_pixels(&mut reader)?,
         Form::Front => {
             let mut rows = take_pixels(&mut reader)?;
