@@ -12,7 +12,7 @@ use std::{
 };
 
 use anyhow::Context;
-use nenrin_state::{SqliteState, State, StateError};
+use nenrin_state::{SqliteState, State, StateError, Upkeep};
 use nenrin_store::{ContentBackend, GatheringBackend, LocalFolder, Store, StoreOptions};
 
 use crate::{clock, config::Config, exit::usage};

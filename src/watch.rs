@@ -234,7 +234,8 @@ impl Watch {
         };
         let (mut fresh, mut before) = (Vec::new(), None);
         for _ in 0..MAX_PORTIONS {
-            let portion = state.visits(VisitFilter { site: None, before, limit: PORTION })?;
+            let portion =
+                state.visits(VisitFilter { before, limit: PORTION, ..VisitFilter::default() })?;
             let is_last = portion.len() < PORTION || portion.iter().any(|visit| visit.id <= last);
             before = portion.last().map(|visit| visit.id);
             fresh.extend(portion.into_iter().filter(|visit| visit.id > last));
@@ -523,8 +524,8 @@ mod tests {
     }
 
     /// A state with a site, its page and its sitemap, which was read.
-    fn state_with_sitemap() -> (SqliteState, CanonicalUrl) {
-        let state = SqliteState::in_memory(3600).unwrap();
+    fn state_with_sitemap() -> (Box<dyn State>, CanonicalUrl) {
+        let state: Box<dyn State> = Box::new(SqliteState::in_memory(3600).unwrap());
         let sitemap = CanonicalUrl::parse("http://e.com/sitemap.xml").unwrap();
         let conditions = SiteConditions::new(vec![sitemap.clone()]);
         let site = state.add_site("e", &conditions, 0).unwrap();
@@ -542,7 +543,7 @@ mod tests {
         let mut watch = Watch::default();
         let mut told = |outcome, url: &CanonicalUrl| {
             let visits = [VisitRow { url: url.clone(), ..visit(1, outcome, 404) }];
-            watch.signals(&state, &visits, &[]).unwrap().len()
+            watch.signals(&*state, &visits, &[]).unwrap().len()
         };
         assert_eq!(told(Outcome::Gone, &CanonicalUrl::parse("http://e.com/x").unwrap()), 0);
         assert_eq!(told(Outcome::Gone, &sitemap), 1);
@@ -570,7 +571,7 @@ mod tests {
                 stretch_percent,
             };
             state.commit(&[Change::Pace(pace)]).unwrap();
-            watch.overflow(&state).unwrap()
+            watch.overflow(&*state).unwrap()
         };
         assert!(told(100).is_empty());
         let first = told(160);
@@ -591,22 +592,22 @@ mod tests {
         let failed: Vec<VisitRow> = (5..8).map(|id| visit(id, Outcome::Failed, 403)).collect();
         let lost = [VisitRow { url: sitemap.clone(), ..visit(9, Outcome::Gone, 404) }];
         let mut messages = watch.messages(&failed, &[]);
-        messages.extend(watch.signals(&state, &lost, &[]).unwrap());
+        messages.extend(watch.signals(&*state, &lost, &[]).unwrap());
         let kept: Vec<Incident> =
             messages.iter().filter_map(|one| incident(one, watch.cause_of(&one.id))).collect();
         state.keep_incidents(&kept).unwrap();
         drop(watch);
 
-        let mut next = Watch::after(&state).unwrap();
+        let mut next = Watch::after(&*state).unwrap();
         assert_eq!(next.messages(&failed, &[]).len(), 0, "it was told before the restart");
-        assert_eq!(next.signals(&state, &lost, &[]).unwrap().len(), 0);
+        assert_eq!(next.signals(&*state, &lost, &[]).unwrap().len(), 0);
         next.messages(&[visit(20, Outcome::Same, 200)], &[]);
         let answers = [VisitRow { url: sitemap, ..visit(21, Outcome::Same, 200) }];
-        next.signals(&state, &answers, &[]).unwrap();
-        next.look_and_keep(&state, &[]).unwrap();
+        next.signals(&*state, &answers, &[]).unwrap();
+        next.look_and_keep(&*state, &[]).unwrap();
         let all = state.incidents().unwrap();
         assert_eq!((all.len(), all[1].event), (2, IncidentKind::Blocked));
         assert!(all.iter().all(|one| one.over_s.is_some()), "{all:?}");
-        assert!(Watch::after(&state).unwrap().open.is_empty());
+        assert!(Watch::after(&*state).unwrap().open.is_empty());
     }
 }

@@ -116,7 +116,7 @@ fn visits(
         Table::new(&["visited (UTC)", "outcome", "status", "time", "received", "page", "why"]);
     let (mut before, mut left) = (None, limit);
     while left > 0 {
-        let filter = VisitFilter { site, before, limit: left.min(PORTION) };
+        let filter = VisitFilter { site, outcome: None, before, limit: left.min(PORTION) };
         let portion = archive.state.visits(filter)?;
         let Some(last) = portion.last() else { break };
         before = Some(last.id);

@@ -12,7 +12,7 @@ use anyhow::Context as _;
 use indicatif::ProgressBar;
 use nenrin_fetch::http_date;
 use nenrin_state::{
-    Change, ContentMark, Discovered, Outcome, PageFilter, PageId, PageRecord, PageUpdate, Round,
+    Change, ContentMark, Discovered, Outcome, PageFilter, PageRecord, PageUpdate, Round,
     RoundCounts, RoundEnd, Schedule, Site, State, VersionRow, VisitCommit,
 };
 use nenrin_store::{NewVersion, Put, VersionId};
@@ -230,7 +230,7 @@ struct Importer<'a> {
     site: Site,
     round: Round,
     at_s: i64,
-    seen: BTreeSet<PageId>,
+    seen: BTreeSet<CanonicalUrl>,
     pending: Vec<Pending>,
     counts: RoundCounts,
 }
@@ -323,19 +323,14 @@ impl<'a> Importer<'a> {
     fn commit(&mut self) -> anyhow::Result<()> {
         self.archive.store.sync()?;
         let pending = std::mem::take(&mut self.pending);
-        let found: Vec<Discovered> = pending
-            .iter()
-            .map(|p| Discovered { url: p.url.clone(), depth: 2, hops: 0, due_s: None })
-            .collect();
-        let pages = self.archive.state.make_known(self.site.id, &found, self.at_s)?;
-        self.seen.extend(&pages);
-        let changes: Vec<Change> =
-            pending.into_iter().zip(pages).map(|(p, page)| self.visit(p, page)).collect();
+        self.seen.extend(pending.iter().map(|file| file.url.clone()));
+        let changes: Vec<Change> = pending.into_iter().map(|file| self.visit(file)).collect();
         self.archive.state.commit(&changes)?;
         Ok(())
     }
 
-    fn visit(&mut self, pending: Pending, page: PageId) -> Change {
+    fn visit(&mut self, pending: Pending) -> Change {
+        let found = Discovered { url: pending.url, depth: 2, hops: 0, due_s: None };
         let stored_bytes = pending.version.as_ref().map_or(0, |(put, _)| put.new_bytes);
         self.counts.count(pending.outcome);
         self.counts.received_bytes += pending.bytes;
@@ -362,7 +357,7 @@ impl<'a> Importer<'a> {
                 history: pending.page.map(|page| page.history).unwrap_or_default(),
                 ..PageUpdate::default()
             },
-            ..VisitCommit::new(page, self.site.id, self.at_s, pending.outcome)
+            ..VisitCommit::new(found, self.site.id, self.at_s, pending.outcome)
         }))
     }
 
@@ -377,7 +372,7 @@ impl<'a> Importer<'a> {
             after = Some(last.id);
             for page in portion {
                 let there = page.version.is_some() && page.outcome != Some(Outcome::Gone);
-                if there && !self.seen.contains(&page.id) {
+                if there && !self.seen.contains(&page.url) {
                     let mark = page.mark;
                     self.pending.push(Pending {
                         url: page.url.clone(),

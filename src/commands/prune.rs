@@ -6,7 +6,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use nenrin_state::{KeptVersion, PageId, PruneRow, PruneRule, Site, State};
+use nenrin_state::{KeptVersion, PageId, PruneRow, PruneRule, Site, Upkeep};
 use nenrin_store::{CompactOptions, VersionId};
 use serde_json::json;
 
@@ -107,7 +107,7 @@ pub(super) fn prune(context: &Context, args: &PruneArgs) -> anyhow::Result<Exit>
 
 /// Shows the versions that go, in portions of whole pages.
 fn look(
-    state: &dyn State,
+    state: &dyn Upkeep,
     site: &Site,
     rule: &PruneRule,
     now_s: i64,
@@ -211,7 +211,7 @@ fn prune_by_rules(archive: &Archive) -> anyhow::Result<()> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use nenrin_state::{SiteConditions, VersionRow};
+    use nenrin_state::{Change, SiteConditions, VersionRow, VisitCommit};
     use nenrin_store::NewVersion;
     use nenrin_urls::CanonicalUrl;
     use proptest::prelude::*;
@@ -254,7 +254,9 @@ mod tests {
         archive.store.sync().unwrap();
         let (mime, bytes) = ("text/html".to_owned(), body.len() as u64);
         let row = VersionRow { at_s, version, status: 200, mime, bytes, changed_permille: None };
-        assert!(archive.state.adopt_version(site.id, &url, &row).unwrap());
+        let visit = VisitCommit::in_packs(site.id, url, row);
+        let committed = archive.state.commit(&[Change::Visit(Box::new(visit))]).unwrap();
+        assert_eq!(committed.adopted, 1);
         version
     }
 

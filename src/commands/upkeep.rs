@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::IsTerminal;
 
 use indicatif::ProgressBar;
-use nenrin_state::{VersionQuery, VersionRow};
+use nenrin_state::{Change, VersionQuery, VersionRow, VisitCommit};
 use nenrin_store::{CompactOptions, StoreError, VersionHead, VersionId};
 use nenrin_urls::CanonicalUrl;
 use serde_json::json;
@@ -281,7 +281,8 @@ pub(super) fn reindex(context: &Context) -> anyhow::Result<Exit> {
                     bytes: head.body_bytes,
                     changed_permille: None,
                 };
-                Ok(archive.state.adopt_version(site, &head.url, &row)?)
+                let visit = VisitCommit::in_packs(site, head.url.clone(), row);
+                Ok(archive.state.commit(&[Change::Visit(Box::new(visit))])?.adopted > 0)
             };
             match adopt() {
                 Ok(new) => {

@@ -6,7 +6,7 @@ use std::{
     sync::{OnceLock, mpsc},
 };
 
-use nenrin_state::{Discovered, PageId, SiteId, VersionRow, VisitCommit};
+use nenrin_state::{Change, Discovered, Origin, SiteId, VersionRow, VisitCommit};
 use nenrin_urls::CanonicalUrl;
 
 use super::{
@@ -336,12 +336,8 @@ impl<'a> Importer<'a> {
         let Some(site) = self.site.filter(|_| !visits.is_empty()) else { return Ok(()) };
         self.archive.store.sync()?;
         page_by_page(&mut visits);
-        let first_s = visits.iter().map(|p| p.at_s).min().unwrap_or_default();
-        let taken = visits.into_iter().map(|pending| {
-            let url = pending.url.clone();
-            (Discovered { url, depth: 2, hops: 0, due_s: None }, visit(pending, site))
-        });
-        self.archive.state.take_in(taken.collect(), first_s)?;
+        let taken = visits.into_iter().map(|pending| Change::Visit(Box::new(visit(pending, site))));
+        self.archive.state.commit(&taken.collect::<Vec<_>>())?;
         Ok(())
     }
 }
@@ -365,6 +361,7 @@ fn batch_visits(done: u64, read_bytes: u64, all_bytes: u64) -> usize {
 
 fn visit(pending: Pending, site: SiteId) -> VisitCommit {
     let stored_bytes = pending.version.as_ref().map_or(0, |(put, _)| put.new_bytes);
+    let found = Discovered { url: pending.url, depth: 2, hops: 0, due_s: None };
     VisitCommit {
         status: pending.status,
         received_bytes: pending.body_bytes,
@@ -378,8 +375,8 @@ fn visit(pending: Pending, site: SiteId) -> VisitCommit {
             changed_permille: None,
         }),
         update: pending.update,
-        // The state knows the page better.
-        ..VisitCommit::new(PageId(0), site, pending.at_s, pending.outcome)
+        origin: Origin::Imported,
+        ..VisitCommit::new(found, site, pending.at_s, pending.outcome)
     }
 }
 

@@ -6,7 +6,7 @@ mod world;
 
 use nenrin_crawl::{Crawl, CrawlOptions};
 use nenrin_revisit::RevisitSettings;
-use nenrin_state::{Schedule, SiteId, State};
+use nenrin_state::{Schedule, SiteId};
 use nenrin_structure::RoundsBy;
 use world::{BEGIN_MS, DAY_MS, HOUR_MS, World};
 

@@ -6,8 +6,8 @@ mod world;
 use nenrin_crawl::{Crawl, CrawlOptions, Event};
 use nenrin_revisit::RevisitSettings;
 use nenrin_state::{
-    Change, FoundPage, Outcome, PageUpdate, Reading, Schedule, ServerId, SiteId, State, VersionRow,
-    VisitCommit,
+    Change, FoundPage, FoundPages, Origin, Outcome, PageUpdate, Reading, Schedule, ServerId,
+    SiteId, VersionRow, VisitCommit,
 };
 use world::{BEGIN_MS, DAY_MS, HOUR_MS, World, url};
 
@@ -102,6 +102,7 @@ fn pages_that_came_from_elsewhere_are_read_for_links() {
     world.pass(BEGIN_MS + 3_000);
     let page = world.page("/p20").id;
     let imported = VisitCommit {
+        origin: Origin::Imported,
         status: 200,
         received_bytes: 1,
         stored_bytes: 1,
@@ -120,7 +121,7 @@ fn pages_that_came_from_elsewhere_are_read_for_links() {
         },
         ..VisitCommit::new(page, SiteId(1), BEGIN_MS / 1000, Outcome::Changed)
     };
-    world.state.commit(&[Change::Imported(Box::new(imported))]).unwrap();
+    world.state.commit(&[Change::Visit(Box::new(imported))]).unwrap();
     let nth = world.page("/p20").nth;
     assert_eq!(world.state.found(nth - 1, 1).unwrap()[0].reading, Reading::Unread);
     world.restart(false);
@@ -156,7 +157,9 @@ fn pages_made_known_by_others_meanwhile_are_told_to_the_order() {
         due_s: Some(BEGIN_MS / 1000),
     };
     // No event tells of this: another thread of the program added pages.
-    world.state.make_known(SiteId(1), &[found("/x"), found("/y")], BEGIN_MS / 1000).unwrap();
+    let pages = vec![found("/x"), found("/y")];
+    let found = FoundPages { site: SiteId(1), at_s: BEGIN_MS / 1000, pages };
+    world.state.commit(&[Change::Found(found)]).unwrap();
     world.links.insert("/p2".to_owned(), vec!["/z".to_owned()]);
     world.links.insert("/p5".to_owned(), vec!["/z".to_owned(), "/x".to_owned()]);
     world.pass(BEGIN_MS + HOUR_MS);

@@ -5,7 +5,7 @@ mod world;
 
 use nenrin_crawl::{CrawlOptions, Event};
 use nenrin_revisit::RevisitSettings;
-use nenrin_state::{PullForward, SiteId, State};
+use nenrin_state::{PullForward, SiteId};
 use world::{BEGIN_MS, DAY_MS, HOUR_MS, World};
 
 fn every(interval: &str) -> RevisitSettings {

@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use nenrin_crawl::{Crawl, CrawlOptions, Event, PlanWork};
 use nenrin_revisit::RevisitSettings;
-use nenrin_state::{Schedule, SiteId, State, site_structure};
+use nenrin_state::{Schedule, SiteId, site_structure};
 use nenrin_structure::{
     AutoOptions, AutoRound, AutoServer, Beliefs, Evidence, GatedPlan, PageIndex, PageRef,
     RoundPlan, RoundsBy, Seen, SharedBeliefs, SiteGraph, SiteSplit, SplitOptions, UpperSites,
@@ -334,7 +334,7 @@ fn what_was_left_out_and_what_changed_together_can_be_seen() {
         pass_round(&mut world, round);
     }
     let site = world.state.sites().unwrap().remove(0);
-    let structure = site_structure(&world.state, &site).unwrap();
+    let structure = site_structure(&*world.state, &site).unwrap();
     let round = structure.last_round.unwrap();
     assert_eq!(round.skipped, round.reasons.iter().map(|reason| reason.pages).sum::<u64>());
     assert!(round.reasons[0].examples[0].as_str().starts_with("http://e.com/d"));

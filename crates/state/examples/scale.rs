@@ -15,8 +15,9 @@ use std::{
 
 use nenrin_revisit::RevisitSettings;
 use nenrin_state::{
-    Change, ContentMark, Discovered, DuePage, DueQuery, Estimate, FoundPages, NewPage, Outcome,
-    PageUpdate, Schedule, SiteConditions, SiteId, SqliteState, State, VersionRow, VisitCommit,
+    Change, ContentMark, CrawlState, Discovered, DuePage, DueQuery, Estimate, FoundPages, NewPage,
+    Outcome, PageUpdate, Reports, Schedule, SiteConditions, SiteId, SqliteState, State, Upkeep,
+    VersionRow, VisitCommit,
 };
 use nenrin_urls::CanonicalUrl;
 use rusqlite::{Connection, params};

@@ -27,9 +27,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let has = |word: &str| arguments.iter().any(|a| a == word);
     let port = arguments.iter().find_map(|a| a.parse().ok()).unwrap_or(8080);
-    let state = Arc::new(SqliteState::in_memory(3600)?);
+    let state: Arc<dyn State> = Arc::new(SqliteState::in_memory(3600)?);
     if !has("empty") {
-        fill(&state)?;
+        fill(&*state)?;
     }
     let mut options = WebOptions::new([42; 32]);
     if has("password") {
@@ -65,7 +65,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 /// A program that pretends to collect.
 struct Pretend {
-    state: Arc<SqliteState>,
+    state: Arc<dyn State>,
 }
 
 impl Control for Pretend {
@@ -171,7 +171,7 @@ impl Dice {
     }
 }
 
-fn fill(state: &SqliteState) -> Result<(), Box<dyn std::error::Error>> {
+fn fill(state: &dyn State) -> Result<(), Box<dyn std::error::Error>> {
     let mut dice = Dice(7);
     let start_s = now_s() - 400 * 86_400;
     let mut version = 0;
@@ -238,7 +238,7 @@ fn made_up_visit(
     let roll = dice.below(100);
     let (outcome, status, detail) = match roll {
         0 => (Outcome::Failed, 0, Some("connect: connection refused")),
-        1 => (Outcome::Failed, 503, Some("server rests until told; Retry-After 120")),
+        1 => (Outcome::Failed, 503, Some("the server asks for a pause; Retry-After 120")),
         2 => {
             (Outcome::Refused, 0, Some("robots.txt: Disallow: /private/ <script>alert(1)</script>"))
         }
@@ -298,7 +298,7 @@ fn made_up_visit(
     }
 }
 
-/// What people should know of.
+/// Incidents for people to see.
 fn incidents() -> Vec<Incident> {
     let one = |event, id: u32, name: &str, detail: &str| Incident {
         id: id.to_string(),

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use nenrin_state::{
-    Change, Committed, Discovered, DuePage, NewPage, Outcome, PageUpdate, ServerRecord, VersionRow,
-    VisitCommit,
+    Change, Committed, Discovered, DuePage, NewPage, Origin, Outcome, PageUpdate, ServerRecord,
+    VersionRow, VisitCommit,
 };
 use nenrin_urls::CanonicalUrl;
 
@@ -59,7 +59,8 @@ impl Crawl {
         };
         let in_round = self.taken.get(&(due.site, page.id)).copied().unwrap_or(false);
         let mut visit = VisitCommit {
-            page: page.id,
+            page: page.id.into(),
+            origin: Origin::Crawled,
             site: due.site,
             round: (self.rounds.get(&due.site).filter(|_| in_round)).map(|state| state.round.id),
             at_s: at_ms / 1000,
@@ -168,8 +169,8 @@ impl Crawl {
                     row.version = version;
                 }
                 let lost = blocks.as_ref().and_then(|blocks| blocks.lost.clone());
-                if let Some(blocks) = blocks {
-                    let change = Change::Blocks { page: visit.page, blocks };
+                if let (Some(blocks), Some(page)) = (blocks, visit.page.number()) {
+                    let change = Change::Blocks { page, blocks };
                     out.push(Command::Commit { ticket: None, change });
                 }
                 self.commit_visit(ticket, url, visit, lost, out);
@@ -204,7 +205,9 @@ impl Crawl {
         }
         let counts = visit.version.as_ref().is_none_or(|row| self.counts(visit.site, row));
         let seen = planned::seen(visit.outcome, visit.update.failures, counts);
-        let heard = Heard { page: visit.page, seen, lost };
+        // A visit of the crawl names its page by number.
+        let Some(page) = visit.page.number() else { return };
+        let heard = Heard { page, seen, lost };
         let under_way = UnderWay::Committing { url, site: visit.site, heard };
         self.under_way.insert(ticket, under_way);
         out.push(Command::Commit { ticket: Some(ticket), change: Change::Visit(visit) });

@@ -17,7 +17,7 @@ pub(crate) const HOUR_MS: i64 = 3_600_000;
 pub(crate) const DAY_MS: i64 = 24 * HOUR_MS;
 
 pub(crate) struct World {
-    pub(crate) state: SqliteState,
+    pub(crate) state: Box<dyn State>,
     pub(crate) machine: Crawl,
     pub(crate) now_ms: i64,
     wake_ms: Option<i64>,
@@ -70,7 +70,7 @@ impl World {
         settings: RevisitSettings,
         change: impl FnOnce(&mut SiteConditions),
     ) -> Self {
-        let state = SqliteState::in_memory(3600).unwrap();
+        let state: Box<dyn State> = Box::new(SqliteState::in_memory(3600).unwrap());
         let mut conditions = SiteConditions::new(vec![url("http://e.com/")]);
         conditions.schedule = Schedule::Continuous(settings);
         change(&mut conditions);
@@ -176,7 +176,7 @@ impl World {
             }
             Command::LoadNear(query) => {
                 self.looked_near += 1;
-                let pages = load_near(&self.state, &query).unwrap();
+                let pages = load_near(&*self.state, &query).unwrap();
                 Some(Event::NearLoaded { query, pages })
             }
             Command::ReadLinks(page) => {

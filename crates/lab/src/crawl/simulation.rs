@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use nenrin_crawl::{Answer, Command, Crawl, Event, FetchOrder, Ticket, load_near};
 use nenrin_state::{
-    Change, DayQuery, DuePage, DueQuery, Outcome, Schedule, ServerId, SiteConditions, SqliteState,
-    State,
+    Change, DayQuery, DuePage, DueQuery, Outcome, PageId, Schedule, ServerId, SiteConditions,
+    SqliteState, State,
 };
 use nenrin_urls::CanonicalUrl;
 
@@ -47,7 +47,7 @@ pub enum Sabotage {
 struct Simulation {
     options: CrawlOptions,
     web: Web,
-    state: SqliteState,
+    state: Box<dyn State>,
     machine: Crawl,
     queue: BTreeMap<(i64, u64), Pending>,
     sequence: u64,
@@ -119,7 +119,7 @@ impl Simulation {
                 .with_oddities(options.oddities)
                 .with_moods(options.robots_changes)
                 .with_favourites(options.favourites),
-            state: SqliteState::in_memory(3600)?,
+            state: Box::new(SqliteState::in_memory(3600)?),
             machine: machine(options, None),
             queue: BTreeMap::new(),
             sequence: 0,
@@ -314,7 +314,7 @@ impl Simulation {
                 self.later(0, Happening::Event(Event::LinksLoaded(links)));
             }
             Command::LoadNear(query) => {
-                let pages = load_near(&self.state, &query)?;
+                let pages = load_near(&*self.state, &query)?;
                 self.later(0, Happening::Event(Event::NearLoaded { query, pages }));
             }
             Command::ReadLinks(page) => {
@@ -462,7 +462,8 @@ impl Simulation {
             }
             self.judgement.visited(&self.web, &order.url, visit, *truth);
         }
-        let told = format!("{:?} {} {}", visit.page, visit.outcome, visit.status);
+        let page = visit.page.number().unwrap_or(PageId(0));
+        let told = format!("{page:?} {} {}", visit.outcome, visit.status);
         self.note("visit", &told);
     }
 
@@ -482,12 +483,12 @@ impl Simulation {
     }
 
     fn finish(mut self) -> Result<CrawlReport, LabError> {
-        self.durability.check(&self.state)?;
-        self.judgement.check(&self.web, &self.state)?;
+        self.durability.check(&*self.state)?;
+        self.judgement.check(&self.web, &*self.state)?;
         let mut starvation = Starvation::default();
         if let Some(settings) = &self.options.continuous {
             let visits = settings.visits_per_day;
-            starvation.check(&self.web, &self.state, visits, self.now_ms / 1000)?;
+            starvation.check(&self.web, &*self.state, visits, self.now_ms / 1000)?;
         }
         self.report.pages = self.state.stats()?.pages;
         let stretched = self.state.stretched(1)?.first().map_or(100, |(_, percent)| *percent);

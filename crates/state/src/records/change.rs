@@ -27,6 +27,18 @@ pub struct Committed {
     pub new_pages: Vec<NewPage>,
     /// Links that became known.
     pub linked: Vec<Linked>,
+    /// Versions found in packs that the index did not have.
+    pub adopted: u64,
+}
+
+impl Change {
+    /// The visit, if it is one.
+    pub fn visit(&self) -> Option<&VisitCommit> {
+        match self {
+            Self::Visit(visit) => Some(visit),
+            _ => None,
+        }
+    }
 }
 
 /// Pages that a believed sitemap or feed says have changed.
@@ -57,11 +69,8 @@ pub struct FoundPages {
 /// One element of a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
-    /// A visit was made.
+    /// A visit was made, by us or by another collection.
     Visit(Box<VisitCommit>),
-    /// A visit of another collection was taken in. If it lies before the page's last visit, it is
-    /// counted, and what is known of the page stays what the last visit found.
-    Imported(Box<VisitCommit>),
     /// A server was asked for its robots.txt. Without a copy the last good one stays.
     Robots {
         /// The server.

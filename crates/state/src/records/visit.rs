@@ -62,11 +62,58 @@ impl VersionRow {
     }
 }
 
+/// The page of a visit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum VisitedPage {
+    /// A known page.
+    Known(PageId),
+    /// By its URL. It becomes known to the visit's site where it was not.
+    Url(Discovered),
+}
+
+impl VisitedPage {
+    /// The page's number, if the visit names its page by it.
+    pub fn number(&self) -> Option<PageId> {
+        match self {
+            Self::Known(page) => Some(*page),
+            Self::Url(_) => None,
+        }
+    }
+}
+
+impl From<PageId> for VisitedPage {
+    fn from(page: PageId) -> Self {
+        Self::Known(page)
+    }
+}
+
+impl From<Discovered> for VisitedPage {
+    fn from(found: Discovered) -> Self {
+        Self::Url(found)
+    }
+}
+
+/// Where a visit comes from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Origin {
+    /// This archive made it.
+    #[default]
+    Crawled,
+    /// Another collection made it. If it is older than the page's last visit, it is counted, and
+    /// what is known of the page stays what the last visit found.
+    Imported,
+    /// Its version was found in the packs. If the index does not have it, it is entered; the visit
+    /// itself is neither logged nor counted, since it was made long ago.
+    Packs,
+}
+
 /// All that one visit makes true, committed at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VisitCommit {
     /// The page.
-    pub page: PageId,
+    pub page: VisitedPage,
+    /// Where the visit comes from.
+    pub origin: Origin,
     /// The site for which it was visited.
     pub site: SiteId,
     /// The round, if it belongs to one.
@@ -108,9 +155,10 @@ pub struct VisitCommit {
 
 impl VisitCommit {
     /// A visit of which nothing is known but what it found.
-    pub fn new(page: PageId, site: SiteId, at_s: i64, outcome: Outcome) -> Self {
+    pub fn new(page: impl Into<VisitedPage>, site: SiteId, at_s: i64, outcome: Outcome) -> Self {
         Self {
-            page,
+            page: page.into(),
+            origin: Origin::Crawled,
             site,
             round: None,
             at_s,
@@ -129,6 +177,13 @@ impl VisitCommit {
             importance_percent: None,
             estimate: None,
         }
+    }
+
+    /// A version that was found in the packs.
+    pub fn in_packs(site: SiteId, url: CanonicalUrl, version: VersionRow) -> Self {
+        let found = Discovered { url, depth: 1, hops: 0, due_s: None };
+        let visit = Self::new(found, site, version.at_s, Outcome::Changed);
+        Self { origin: Origin::Packs, version: Some(version), ..visit }
     }
 }
 

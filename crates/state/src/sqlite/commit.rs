@@ -1,12 +1,12 @@
 //! Writing: every function runs inside one transaction.
 
-use nenrin_urls::CanonicalUrl;
 use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::{
-    Refusal, bags,
+    bags,
     batch::Batch,
     due,
+    engine::Refusal,
     known::{Known, KnownKey},
     learnt, links,
     portion::Logged,
@@ -14,9 +14,9 @@ use super::{
     worth::{self, Part},
 };
 use crate::{
-    Change, Committed, Discovered, DuePage, NewPage, Outcome, PageId, PageRecord, Reading,
+    Change, Committed, Discovered, DuePage, NewPage, Origin, Outcome, PageId, PageRecord, Reading,
     RobotsCopy, Round, RoundCounts, ServerId, ServerPace, Site, SiteConditions, SiteId, StateError,
-    VersionRow, VisitCommit,
+    VersionRow, VisitCommit, VisitedPage,
 };
 
 pub(super) fn add_site(
@@ -161,16 +161,12 @@ pub(super) fn commit(
     let mut committed = Committed::default();
     let mut batch = Batch::new(t, bucket_s)?;
     let b = &mut batch;
-    for change in changes {
-        match change {
-            Change::Visit(visit) | Change::Imported(visit) => {
-                let is_imported = matches!(change, Change::Imported(_));
-                let page = update_page(b, &[visit], is_imported)?;
-                let before = fresh.len();
-                committed.new_pages.extend(commit_visit(b, visit, known, fresh)?);
-                let places = links::Places { site: visit.site, known, fresh: &fresh[before..] };
-                committed.linked.extend(links::visited(t, page, visit, &places)?);
+    for run in changes.chunk_by(taken::is_same_page) {
+        match &run[0] {
+            Change::Visit(visit) if visit.origin == Origin::Packs => {
+                committed.adopted += u64::from(adopt(b, visit)?);
             }
+            Change::Visit(_) => commit_visits(b, run, known, fresh, &mut committed)?,
             Change::Robots { server, tried_s, copy } => {
                 update_robots(t, *server, *tried_s, copy.as_ref())?;
             }
@@ -208,62 +204,66 @@ pub(super) fn commit(
     Ok(committed)
 }
 
-/// Visits of another collection, with pages that may be new. Visits of one page that follow each
-/// other are written together.
-pub(super) fn take_in(
-    t: &Transaction<'_>,
-    bucket_s: i64,
-    mut visits: Vec<(Discovered, VisitCommit)>,
-    now_s: i64,
+/// Commits a visit, or visits of one page of another collection, which are written together.
+fn commit_visits(
+    b: &mut Batch<'_>,
+    run: &[Change],
     known: &Known,
     fresh: &mut Vec<(KnownKey, u32, u32)>,
+    committed: &mut Committed,
 ) -> Result<(), Refusal> {
-    let mut batch = Batch::new(t, bucket_s)?;
-    let b = &mut batch;
-    for run in visits.chunk_by_mut(taken::is_same_page) {
-        let (found, first) = &mut run[0];
-        let server = b.server(&found.url)?;
-        let first_number = read::first_number(server, &found.url);
-        let place = place(t, first_number, found.url.path_and_query())?;
-        let (Place::Known(page) | Place::Free(page)) = place;
-        let is_entered = matches!(place, Place::Free(_)) && taken::is_plain(first);
-        if is_entered {
-            first.page = page;
-            taken::enter(b, found, first, now_s)?;
-        } else {
-            discover(b, first.site, found, now_s)?;
-        }
-        let rest = &mut run[usize::from(is_entered)..];
-        rest.iter_mut().for_each(|(_, visit)| visit.page = page);
-        let rest: Vec<&VisitCommit> = rest.iter().map(|(_, visit)| visit).collect();
-        // What says most about the page's links speaks for all.
-        let has_unread = |visit: &&&VisitCommit| links::without_links(visit) == Reading::Unread;
-        let Some(telling) = rest.iter().find(has_unread).or(rest.first()) else { continue };
-        let known_as = update_page(b, &rest, true)?;
-        let before = fresh.len();
-        for visit in &rest {
-            commit_visit(b, visit, known, fresh)?;
-        }
-        let places = links::Places { site: telling.site, known, fresh: &fresh[before..] };
-        links::visited(t, known_as, telling, &places)?;
+    let visits: Vec<&VisitCommit> = run.iter().filter_map(Change::visit).collect();
+    let (page, is_entered) = visited_page(b, visits[0])?;
+    let rest = &visits[usize::from(is_entered)..];
+    // What says most about the page's links speaks for all.
+    let has_unread = |visit: &&&VisitCommit| links::without_links(visit) == Reading::Unread;
+    let Some(telling) = rest.iter().find(has_unread).or(rest.first()) else { return Ok(()) };
+    let known_as = update_page(b, page, rest)?;
+    let before = fresh.len();
+    for visit in rest {
+        committed.new_pages.extend(commit_visit(b, page, visit, known, fresh)?);
     }
-    Ok(batch.finish()?)
+    let places = links::Places { site: telling.site, known, fresh: &fresh[before..] };
+    committed.linked.extend(links::visited(b.t, known_as, telling, &places)?);
+    Ok(())
+}
+
+/// The number of a visit's page, which is known from now on, and whether it was entered together
+/// with the visit.
+fn visited_page(b: &mut Batch<'_>, visit: &VisitCommit) -> rusqlite::Result<(PageId, bool)> {
+    let found = match &visit.page {
+        VisitedPage::Known(page) => return Ok((*page, false)),
+        VisitedPage::Url(found) => found,
+    };
+    let server = b.server(&found.url)?;
+    let first_number = read::first_number(server, &found.url);
+    match place(b.t, first_number, found.url.path_and_query())? {
+        Place::Free(page) if taken::is_plain(visit) => {
+            taken::enter(b, page, found, visit)?;
+            Ok((page, true))
+        }
+        Place::Free(page) | Place::Known(page) => {
+            discover(b, visit.site, found, visit.at_s)?;
+            Ok((page, false))
+        }
+    }
 }
 
 fn commit_visit(
     b: &mut Batch<'_>,
+    page: PageId,
     visit: &VisitCommit,
     known: &Known,
     fresh: &mut Vec<(KnownKey, u32, u32)>,
 ) -> Result<Vec<NewPage>, Refusal> {
     let mut new_pages = Vec::new();
     if let Some(version) = &visit.version {
-        insert_version(b, visit.page, version)?;
+        insert_version(b, page, version)?;
     }
-    b.visits.push(Logged::new(visit));
+    b.visits.push(Logged::new(page, visit));
     if let Some(round) = visit.round {
         b.t.prepare_cached("UPDATE members SET round = ?3 WHERE site = ?1 AND page = ?2")?
-            .execute(params![visit.site.0, visit.page.0, round])?;
+            .execute(params![visit.site.0, page.0, round])?;
     }
     for found in &visit.discovered {
         let key = Known::key(visit.site, &found.url);
@@ -316,10 +316,9 @@ impl Before {
 /// Writes what visits of one page, in the order in which they are taken in, leave of it.
 fn update_page(
     b: &mut Batch<'_>,
+    page: PageId,
     visits: &[&VisitCommit],
-    is_imported: bool,
-) -> rusqlite::Result<links::VisitedPage> {
-    let page = visits[0].page;
+) -> rusqlite::Result<links::Visited> {
     let before = Before::load(b.t, page)?;
     let mut after = After {
         visited_s: before.visited_s,
@@ -330,7 +329,7 @@ fn update_page(
         last: None,
     };
     for visit in visits {
-        after.visit(b, visit, is_imported)?;
+        after.visit(b, page, visit)?;
     }
     after.write(b, page, visits.len() as u32)?;
     b.sums.worth.replace(&before.worth, &after.worth);
@@ -341,7 +340,7 @@ fn update_page(
             None => b.moves.first_visited(page, before.due_s, last.update.due_s)?,
         }
     }
-    Ok(links::VisitedPage { nth: before.nth, is_new: before.visited_s.is_none() })
+    Ok(links::Visited { nth: before.nth, is_new: before.visited_s.is_none() })
 }
 
 /// What visits make of a page.
@@ -359,16 +358,18 @@ impl<'v> After<'v> {
     fn visit(
         &mut self,
         b: &mut Batch<'_>,
+        page: PageId,
         visit: &'v VisitCommit,
-        is_imported: bool,
     ) -> rusqlite::Result<()> {
         if visit.outcome == Outcome::Gone && self.version.is_some() {
             b.t.prepare_cached("INSERT OR IGNORE INTO gone VALUES (?1, ?2)")?
-                .execute(params![visit.page.0, visit.at_s])?;
+                .execute(params![page.0, visit.at_s])?;
         }
         self.changes += u32::from(visit.outcome == Outcome::Changed);
         let version = visit.version.as_ref().map(|row| row.version as i64);
-        if is_imported && self.visited_s.is_some_and(|last_s| visit.at_s < last_s) {
+        if visit.origin == Origin::Imported
+            && self.visited_s.is_some_and(|last_s| visit.at_s < last_s)
+        {
             // A visit before the last one says nothing of the page as it is.
             self.version = self.version.or(version);
             return Ok(());
@@ -377,7 +378,7 @@ impl<'v> After<'v> {
         self.visited_s = self.visited_s.max(Some(visit.at_s));
         self.significant +=
             u32::from(visit.version.as_ref().is_some_and(VersionRow::is_significant));
-        self.worth = worth_now(b, visit, self.worth, is_imported)?;
+        self.worth = worth_now(b, visit, self.worth)?;
         self.last = Some(visit);
         Ok(())
     }
@@ -423,14 +424,9 @@ impl<'v> After<'v> {
 }
 
 /// A page's part in the sums after a visit.
-fn worth_now(
-    b: &mut Batch<'_>,
-    visit: &VisitCommit,
-    before: Part,
-    is_imported: bool,
-) -> rusqlite::Result<Part> {
+fn worth_now(b: &mut Batch<'_>, visit: &VisitCommit, before: Part) -> rusqlite::Result<Part> {
     // What is imported was collected in an order that nobody here chose.
-    let is_first = before.turn == 0 && visit.version.is_some() && !is_imported;
+    let is_first = before.turn == 0 && visit.version.is_some() && visit.origin == Origin::Crawled;
     Ok(Part {
         site: before.site,
         importance_percent: visit.importance_percent.unwrap_or(before.importance_percent),
@@ -513,24 +509,6 @@ fn update_pace(t: &Transaction<'_>, pace: &ServerPace) -> rusqlite::Result<()> {
         pace.stretch_percent
     ])?;
     Ok(())
-}
-
-pub(super) fn make_known(
-    t: &Transaction<'_>,
-    bucket_s: i64,
-    site: SiteId,
-    pages: &[Discovered],
-    now_s: i64,
-) -> rusqlite::Result<Vec<PageId>> {
-    let mut batch = Batch::new(t, bucket_s)?;
-    let mut numbers = Vec::with_capacity(pages.len());
-    for found in pages {
-        discover(&mut batch, site, found, now_s)?;
-        let page = read::find_page(t, &found.url)?;
-        numbers.push(page.ok_or(rusqlite::Error::QueryReturnedNoRows)?);
-    }
-    batch.finish()?;
-    Ok(numbers)
 }
 
 /// Makes a page known to a site. Returns it when the site did not know it yet, and its place in the
@@ -666,19 +644,12 @@ fn place(t: &Transaction<'_>, first: i64, path: &str) -> rusqlite::Result<Place>
     Ok(Place::Free(PageId(free)))
 }
 
-pub(super) fn adopt_version(
-    t: &Transaction<'_>,
-    bucket_s: i64,
-    site: SiteId,
-    url: &CanonicalUrl,
-    row: &VersionRow,
-) -> Result<bool, Refusal> {
-    let found = Discovered { url: url.clone(), depth: 1, hops: 0, due_s: None };
-    let mut batch = Batch::new(t, bucket_s)?;
-    discover(&mut batch, site, &found, row.at_s)?;
-    let Some(page) = read::find_page(t, url)? else { return Ok(false) };
-    let is_new =
-        !super::prune::is_pruning(t, row.version)? && insert_version(&mut batch, page, row)?;
+/// Enters a version that was found in the packs; returns whether the index did not have it.
+fn adopt(b: &mut Batch<'_>, visit: &VisitCommit) -> Result<bool, Refusal> {
+    let (page, _) = visited_page(b, visit)?;
+    let (t, site) = (b.t, visit.site);
+    let Some(row) = &visit.version else { return Ok(false) };
+    let is_new = !super::prune::is_pruning(t, row.version)? && insert_version(b, page, row)?;
     if is_new {
         t.prepare_cached(
             "UPDATE pages SET version = ?2, bytes = ?3,
@@ -691,10 +662,9 @@ pub(super) fn adopt_version(
         links::adopted(t, page)?;
         if due::is_new(t, page)? {
             let due_s = schedule::due_of(t, page)?;
-            batch.moves.first_visited(page, due_s, due_s)?;
+            b.moves.first_visited(page, due_s, due_s)?;
         }
-        batch.sums.count_adopted(site, row);
+        b.sums.count_adopted(site, row);
     }
-    batch.finish()?;
     Ok(is_new)
 }

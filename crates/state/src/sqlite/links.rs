@@ -99,7 +99,7 @@ impl Places<'_> {
 
 /// A page that was visited: its place, and whether it had been visited before.
 #[derive(Clone, Copy)]
-pub(super) struct VisitedPage {
+pub(super) struct Visited {
     pub(super) nth: u32,
     pub(super) is_new: bool,
 }
@@ -107,7 +107,7 @@ pub(super) struct VisitedPage {
 /// A visit was made: its page is no longer new, and its links are kept if it could tell them.
 pub(super) fn visited(
     t: &Transaction<'_>,
-    VisitedPage { nth, is_new }: VisitedPage,
+    Visited { nth, is_new }: Visited,
     visit: &VisitCommit,
     places: &Places<'_>,
 ) -> rusqlite::Result<Option<Linked>> {

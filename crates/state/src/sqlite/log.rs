@@ -10,7 +10,7 @@ use super::{
     portion::{self, Logged, Portion},
     read, rows,
 };
-use crate::{LogQuery, Outcome, PageId, SiteId, TroubleGroup, VisitCommit, VisitRow};
+use crate::{Outcome, PageId, SiteId, TroubleGroup, VisitCommit, VisitFilter, VisitRow};
 
 pub(super) const SCHEMA: &str = "
 CREATE TABLE visits (first INTEGER PRIMARY KEY, visits BLOB NOT NULL);
@@ -29,10 +29,10 @@ const TROUBLES: u8 = 0b11_1000;
 const PAIRS_MAX: usize = 1_000_000;
 
 impl Logged {
-    pub(super) fn new(visit: &VisitCommit) -> Self {
+    pub(super) fn new(page: PageId, visit: &VisitCommit) -> Self {
         Self {
             at_s: visit.at_s,
-            page: visit.page,
+            page,
             site: visit.site,
             outcome: visit.outcome,
             status: visit.status,
@@ -174,7 +174,7 @@ fn damaged(row: &Row<'_>) -> rusqlite::Error {
 /// Shows the visits that a query is for, newest first, until `look` has seen enough.
 fn backwards(
     c: &Connection,
-    query: LogQuery,
+    query: VisitFilter,
     look: &mut dyn FnMut(i64, Logged) -> bool,
 ) -> rusqlite::Result<()> {
     let before = query.before.unwrap_or(i64::MAX);
@@ -210,7 +210,7 @@ fn backwards(
     Ok(())
 }
 
-pub(super) fn log(c: &Connection, query: LogQuery) -> rusqlite::Result<Vec<VisitRow>> {
+pub(super) fn log(c: &Connection, query: VisitFilter) -> rusqlite::Result<Vec<VisitRow>> {
     let mut found = Vec::new();
     if query.limit > 0 {
         backwards(c, query, &mut |id, visit| {
@@ -270,7 +270,8 @@ pub(super) fn troubles(
     type Cause = (u8, u16, Option<String>);
     let mut groups: BTreeMap<Cause, (u64, i64, PageId)> = BTreeMap::new();
     for outcome in [Outcome::Gone, Outcome::Refused, Outcome::Failed] {
-        let query = LogQuery { site: Some(site), outcome: Some(outcome), ..LogQuery::default() };
+        let query =
+            VisitFilter { site: Some(site), outcome: Some(outcome), ..VisitFilter::default() };
         let mut left = looked_at;
         if left == 0 {
             break;

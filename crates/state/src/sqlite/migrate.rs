@@ -171,10 +171,7 @@ fn queue(t: &Transaction<'_>, bucket_s: i64) -> rusqlite::Result<()> {
 mod tests {
     use nenrin_urls::CanonicalUrl;
 
-    use crate::{
-        DueQuery, LogQuery, Outcome, PathQuery, SiteId, SqliteState, State, VersionQuery,
-        VisitFilter,
-    };
+    use crate::*;
 
     fn opened(fixture: &str) -> (tempfile::TempDir, SqliteState) {
         let folder = tempfile::tempdir().unwrap();
@@ -204,13 +201,13 @@ mod tests {
         assert_eq!(visits.len(), 88);
         assert!(visits.iter().map(|visit| visit.id).eq((1..=88).rev()));
         assert_eq!(visits.iter().filter(|v| v.outcome == Outcome::Changed).count(), 28);
-        let refused = LogQuery {
+        let refused = VisitFilter {
             site: Some(site.id),
             outcome: Some(Outcome::Refused),
             limit: 99,
-            ..LogQuery::default()
+            ..VisitFilter::default()
         };
-        assert_eq!(state.visit_log(refused).unwrap().len(), 5);
+        assert_eq!(state.visits(refused).unwrap().len(), 5);
         assert_eq!(state.visits_of(&top, 0, i64::MAX).unwrap().len(), 5);
 
         assert_eq!(state.versions(&top.key(), VersionQuery::default()).unwrap().len(), 5);
@@ -233,7 +230,7 @@ mod tests {
     fn a_state_of_the_first_builds_is_brought_all_the_way() {
         let (_folder, state) = opened(include_str!("../../fixtures/format-1-early.sql"));
         assert_eq!(
-            state.visit_log(LogQuery { limit: 99, ..LogQuery::default() }).unwrap().len(),
+            state.visits(VisitFilter { limit: 99, ..VisitFilter::default() }).unwrap().len(),
             12
         );
         assert_eq!(state.site_sums(0).unwrap()[0].site, SiteId(1));

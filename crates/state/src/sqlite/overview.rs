@@ -137,6 +137,13 @@ impl DaySums {
     }
 }
 
+pub(super) fn visits_on(c: &Connection, site: SiteId, day: i64) -> rusqlite::Result<u64> {
+    c.prepare_cached("SELECT visits FROM days WHERE site = ?1 AND day = ?2")?
+        .query_row(params![site.0, day], |row| rows::unsigned(row, 0))
+        .optional()
+        .map(Option::unwrap_or_default)
+}
+
 pub(super) fn days(c: &Connection, query: DayQuery) -> rusqlite::Result<Vec<DayCounts>> {
     c.prepare_cached(
         "SELECT day, visits, versions, troubles, raw_bytes, received_bytes, stored_bytes

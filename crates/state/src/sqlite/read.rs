@@ -48,13 +48,6 @@ pub(super) fn load_round(
     query.query_map(params![round.site.0, after, round.id, count(limit)], rows::due_page)?.collect()
 }
 
-pub(super) fn page(c: &Connection, url: &CanonicalUrl) -> rusqlite::Result<Option<PageRecord>> {
-    match find_page(c, url)? {
-        Some(id) => page_by_id(c, id).map(Some),
-        None => Ok(None),
-    }
-}
-
 pub(super) fn page_by_id(c: &Connection, id: PageId) -> rusqlite::Result<PageRecord> {
     c.prepare_cached(&format!(
         "SELECT {} FROM pages p {} WHERE p.id = ?1",
@@ -64,7 +57,7 @@ pub(super) fn page_by_id(c: &Connection, id: PageId) -> rusqlite::Result<PageRec
     .query_row([id.0], rows::page)
 }
 
-/// As [`page`], of several URLs. The server of neighbours is looked up once: most have the same.
+/// What is known of several URLs. The server of neighbours is looked up once: most have the same.
 pub(super) fn pages_of(
     c: &Connection,
     urls: &[&CanonicalUrl],

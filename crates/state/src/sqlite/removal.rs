@@ -5,9 +5,10 @@
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use super::{
-    Refusal,
     bags::{self, Entered},
-    commit, read, rows,
+    commit,
+    engine::Refusal,
+    read, rows,
 };
 use crate::{PageId, Removal, RemovalRow, SiteId, StateError};
 

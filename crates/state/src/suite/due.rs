@@ -1,6 +1,6 @@
 //! Pages whose time has come.
 
-use super::{NOW_S, begun, commit, conditions, found, url, visit};
+use super::{NOW_S, begun, commit, conditions, found, make_known, url, visit};
 use crate::{
     Change, Discovered, DuePage, DueQuery, Outcome, PullForward, Schedule, SiteConditions, State,
 };
@@ -47,7 +47,7 @@ pub fn a_large_server_does_not_hide_the_others(state: &impl State) {
             ..found(&format!("http://large.com/{n}"), 1)
         })
         .collect();
-    state.make_known(large.id, &many, NOW_S).unwrap();
+    make_known(state, large.id, many, NOW_S);
     let query = DueQuery { per_server: 7, limit: 100, ..due_query(NOW_S + 100_000) };
     let load = state.load_due(&query).unwrap();
     assert_eq!((load.pages.len(), load.next, load.more.len()), (8, None, 1));
@@ -97,14 +97,14 @@ pub fn a_hint_brings_a_page_nearer_until_its_visit(state: &impl State) {
 pub fn a_site_may_change_to_schedules_of_pages_and_back(state: &impl State) {
     let (_, page) = begun(state);
     commit(state, visit(&page, NOW_S, Outcome::Changed));
-    state.make_known(page.site, &[found("http://e.com/new", 1)], NOW_S).unwrap();
+    make_known(state, page.site, vec![found("http://e.com/new", 1)], NOW_S);
     assert_eq!(due(state, NOW_S + 1_000_000), vec![]);
     state.set_site(page.site, &continuous("http://e.com/"), NOW_S).unwrap();
     assert_eq!(due(state, NOW_S).len(), 1);
     assert_eq!(due(state, NOW_S + 86_400).len(), 2);
     let other = state.add_site("other", &continuous("http://e.com/"), NOW_S).unwrap();
     state.set_site(page.site, &conditions("http://e.com/"), NOW_S).unwrap();
-    state.make_known(other.id, &[found("http://e.com/later", 2)], NOW_S + 5_000).unwrap();
+    make_known(state, other.id, vec![found("http://e.com/later", 2)], NOW_S + 5_000);
     assert_eq!(state.page(&url("http://e.com/later")).unwrap().unwrap().due_s, Some(NOW_S + 5_000));
     let mut left = state.load_due(&due_query(NOW_S + 86_400)).unwrap().pages;
     left.extend(new_pages(state));

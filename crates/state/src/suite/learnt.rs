@@ -37,7 +37,8 @@ pub fn links_to_known_pages_are_kept_and_told_once(state: &impl State) {
     let a = a.into_iter().find(|due| due.page.nth == 3).unwrap();
     let mut imported = visit(&a, NOW_S + 5, Outcome::Changed);
     imported.version = Some(row(2, NOW_S + 5));
-    state.commit(&[Change::Imported(Box::new(imported))]).unwrap();
+    imported.origin = crate::Origin::Imported;
+    state.commit(&[Change::Visit(Box::new(imported))]).unwrap();
     let reading = |nth: u32| state.found(nth - 1, 1).unwrap()[0].reading;
     assert_eq!(
         [1, 2, 3].map(reading),

@@ -1,9 +1,8 @@
 //! The log, its sums and lists.
 
-use super::{NOW_S, begun, commit, conditions, found, row, visit};
+use super::{NOW_S, adopt, begun, commit, conditions, found, row, visit};
 use crate::{
-    Change, DayQuery, LogQuery, Outcome, PageFilter, PathQuery, State, VersionQuery, VersionRow,
-    VisitFilter,
+    Change, DayQuery, Outcome, PageFilter, PathQuery, State, VersionQuery, VersionRow, VisitFilter,
 };
 
 pub fn a_visit_is_in_the_log_and_in_the_sums(state: &impl State) {
@@ -20,7 +19,8 @@ pub fn a_visit_is_in_the_log_and_in_the_sums(state: &impl State) {
     assert_eq!(log.len(), 2);
     assert_eq!((log[0].outcome, log[1].outcome), (Outcome::Changed, Outcome::Failed));
     assert_eq!(log[1].detail.as_deref(), Some("connect: refused"));
-    let older = VisitFilter { before: Some(log[0].id), limit: 10, site: Some(due.site) };
+    let older =
+        VisitFilter { before: Some(log[0].id), limit: 10, site: Some(due.site), outcome: None };
     assert_eq!(state.visits(older).unwrap(), log[1..]);
     let counts = state.sites().unwrap()[0].counts;
     assert_eq!((counts.visits, counts.versions, counts.troubles, counts.raw_bytes), (2, 1, 1, 100));
@@ -77,7 +77,7 @@ pub fn days_sum_up_what_was_committed(state: &impl State) {
     let failed = visit(&due, NOW_S + 1, Outcome::Failed);
     state.commit(&[Change::Visit(Box::new(changed)), Change::Visit(Box::new(failed))]).unwrap();
     commit(state, visit(&due, NOW_S + 86_400, Outcome::Same));
-    state.adopt_version(due.site, &due.page.url, &row(9, NOW_S - 86_400)).unwrap();
+    adopt(state, due.site, due.page.url.as_str(), row(9, NOW_S - 86_400));
     for site in [None, Some(due.site)] {
         let days = state.days(DayQuery { site, from_day: day - 9, to_day: day + 9 }).unwrap();
         let seen: Vec<_> = days
@@ -101,7 +101,7 @@ pub fn the_log_answers_every_filter_in_portions(state: &impl State) {
         one.site = if n < 18 { due.site } else { other.id };
         commit(state, one);
     }
-    let all = state.visit_log(LogQuery { limit: 99, ..LogQuery::default() }).unwrap();
+    let all = state.visits(VisitFilter { limit: 99, ..VisitFilter::default() }).unwrap();
     assert_eq!(all.len(), 24);
     assert!(all.is_sorted_by_key(|v| std::cmp::Reverse(v.id)));
     for site in [None, Some(due.site), Some(other.id)] {
@@ -115,7 +115,7 @@ pub fn the_log_answers_every_filter_in_portions(state: &impl State) {
             let mut found = Vec::new();
             loop {
                 let portion =
-                    state.visit_log(LogQuery { site, outcome, before, limit: 2 }).unwrap();
+                    state.visits(VisitFilter { site, outcome, before, limit: 2 }).unwrap();
                 before = portion.last().map(|v| v.id);
                 if portion.is_empty() {
                     break;

@@ -19,8 +19,8 @@ pub use versions::*;
 use nenrin_urls::{CanonicalUrl, Scope};
 
 use crate::{
-    Change, ContentMark, Discovered, DuePage, Outcome, PageUpdate, RobotsPolicy, Schedule,
-    SiteConditions, State, VersionRow, VisitCommit,
+    Change, ContentMark, Discovered, DuePage, FoundPages, Outcome, PageUpdate, RobotsPolicy,
+    Schedule, SiteConditions, SiteId, State, VersionRow, VisitCommit,
 };
 
 /// Declares one test per law of the contract, each on a fresh state.
@@ -71,7 +71,7 @@ macro_rules! contract_suite {
                 a_page_that_another_site_has_is_not_denied
                 what_was_deleted_stays_deleted
                 pruned_versions_wait_until_the_store_has_forgotten_them
-                visits_taken_in_are_as_if_their_pages_were_known_before
+                visits_by_url_are_as_if_their_pages_were_known_before
                 an_imported_visit_of_the_past_leaves_what_is_known_last
                 rates_and_importance_are_summed_up_per_site
                 the_order_of_collecting_is_held_against_the_best
@@ -85,7 +85,7 @@ macro_rules! contract_suite {
             fn $law() {
                 let state = ($make)();
                 $crate::suite::$law(&state);
-                assert_eq!($crate::State::check(&state).unwrap(), Vec::<String>::new());
+                assert_eq!($crate::Upkeep::check(&state).unwrap(), Vec::<String>::new());
             }
         )+
     };
@@ -150,6 +150,17 @@ fn begun(state: &impl State) -> (crate::Round, DuePage) {
     let round = state.begin_round(site.id, NOW_S).unwrap();
     let due = state.load_round(&round, None, 10).unwrap().remove(0);
     (round, due)
+}
+
+/// Makes pages known outside a visit.
+fn make_known(state: &impl State, site: SiteId, pages: Vec<Discovered>, at_s: i64) {
+    state.commit(&[Change::Found(FoundPages { site, at_s, pages })]).unwrap();
+}
+
+/// Commits a version found in the packs; returns whether the index did not have it.
+fn adopt(state: &impl State, site: SiteId, text: &str, row: VersionRow) -> bool {
+    let visit = VisitCommit::in_packs(site, url(text), row);
+    state.commit(&[Change::Visit(Box::new(visit))]).unwrap().adopted > 0
 }
 
 fn commit(state: &impl State, visit: VisitCommit) -> Vec<crate::NewPage> {

@@ -1,13 +1,13 @@
 //! What is hidden, denied, deleted or pruned.
 
-use super::{NOW_S, begun, commit, conditions, row, url, visit};
+use super::{NOW_S, adopt, begun, commit, conditions, row, url, visit};
 use crate::{Outcome, PruneRow, Removal, State, StateError, VersionQuery};
 
 /// A site with two pages, one version each.
 fn removable(state: &impl State) -> crate::SiteId {
     let site = state.add_site("r", &conditions("http://r.com/"), NOW_S).unwrap().id;
-    state.adopt_version(site, &url("http://r.com/"), &row(71, NOW_S)).unwrap();
-    state.adopt_version(site, &url("http://r.com/b"), &row(72, NOW_S)).unwrap();
+    adopt(state, site, "http://r.com/", row(71, NOW_S));
+    adopt(state, site, "http://r.com/b", row(72, NOW_S));
     site
 }
 
@@ -39,7 +39,7 @@ pub fn what_is_denied_is_found_no_more_until_it_is_given_back(state: &impl State
     }
     assert_eq!(state.site_as_of(site, NOW_S, None, 9).unwrap(), []);
     // Neither a new version nor a rebuilt index opens it again.
-    state.adopt_version(site, &url("http://r.com/b"), &row(73, NOW_S + 9)).unwrap();
+    adopt(state, site, "http://r.com/b", row(73, NOW_S + 9));
     assert!(!is_found(state, "http://r.com/b"));
     state.remove_site(site, None, "they changed their mind", NOW_S + 10).unwrap();
     assert!(is_found(state, "http://r.com/") && is_found(state, "http://r.com/b"));
@@ -99,7 +99,7 @@ pub fn pruned_versions_wait_until_the_store_has_forgotten_them(state: &impl Stat
     assert_eq!(state.pruning(9).unwrap(), [2]);
     assert_eq!(state.sites().unwrap()[0].counts.versions, 2);
     // An index that is rebuilt meanwhile does not bring it back.
-    assert!(!state.adopt_version(site, &due.page.url, &row(2, NOW_S + 10)).unwrap());
+    assert!(!adopt(state, site, due.page.url.as_str(), row(2, NOW_S + 10)));
     assert_eq!(found(), [1, 3]);
     state.pruned(&[2]).unwrap();
     assert!(state.pruning(9).unwrap().is_empty());

@@ -1,7 +1,7 @@
 //! Sites, rounds and the pages that become known in them.
 
 use super::{NOW_S, begun, commit, conditions, found, row, url, visit};
-use crate::{Change, ContentMark, Outcome, RoundEnd, State, StateError};
+use crate::{Change, ContentMark, FoundPages, Outcome, RoundEnd, State, StateError};
 
 pub fn a_site_makes_its_top_pages_known(state: &impl State) {
     let site = state.add_site("e", &conditions("http://e.com/a"), NOW_S).unwrap();
@@ -55,9 +55,10 @@ pub fn a_page_found_twice_is_known_once(state: &impl State) {
     assert_eq!(commit(state, first), vec![]);
     assert_eq!(state.sites().unwrap()[0].counts.pages, 2);
     let more = [found("http://e.com/x", 2), found("http://e.com/y", 2)];
-    let numbers = state.make_known(due.site, &more, NOW_S + 2).unwrap();
-    assert_eq!(numbers[0], new[0].due.page.id);
-    assert_eq!(numbers[1], state.page(&url("http://e.com/y")).unwrap().unwrap().id);
+    let more = FoundPages { site: due.site, at_s: NOW_S + 2, pages: more.to_vec() };
+    let new = state.commit(&[Change::Found(more)]).unwrap().new_pages;
+    assert_eq!(new.len(), 1);
+    assert_eq!(new[0].due.page, state.page(&url("http://e.com/y")).unwrap().unwrap());
     assert_eq!(state.sites().unwrap()[0].counts.pages, 3);
 }
 
@@ -92,7 +93,7 @@ pub fn a_commit_is_all_or_nothing(state: &impl State) {
     good.discovered = vec![found("http://e.com/x", 2)];
     good.version = Some(row(1, NOW_S + 1));
     let mut unknown = good.clone();
-    unknown.page = crate::PageId(due.page.id.0 + 1);
+    unknown.page = crate::PageId(due.page.id.0 + 1).into();
     let batch = [Change::Visit(Box::new(good)), Change::Visit(Box::new(unknown))];
     assert!(state.commit(&batch).is_err());
     assert_eq!(state.page(&url("http://e.com/x")).unwrap(), None);
@@ -103,7 +104,7 @@ pub fn a_commit_is_all_or_nothing(state: &impl State) {
 pub fn pages_become_known_outside_a_visit(state: &impl State) {
     let (round, _) = begun(state);
     let pages = vec![found("http://e.com/sitemap.xml", 1), found("http://e.com/", 1)];
-    let change = Change::Found(crate::FoundPages { site: round.site, at_s: NOW_S, pages });
+    let change = Change::Found(FoundPages { site: round.site, at_s: NOW_S, pages });
     let new = state.commit(std::slice::from_ref(&change)).unwrap();
     assert_eq!(new.new_pages.len(), 1);
     assert_eq!(new.new_pages[0].due.page.url, url("http://e.com/sitemap.xml"));

@@ -2,10 +2,10 @@
 
 use nenrin_urls::CanonicalUrl;
 
-use super::{NOW_S, begun, commit, conditions, found, row, url, visit};
+use super::{NOW_S, adopt, begun, commit, conditions, found, row, url, visit};
 use crate::{
-    BodyKind, Change, Discovered, KindSums, Outcome, PathQuery, SiteId, State, VersionQuery,
-    VersionRow, VisitCommit,
+    BodyKind, Change, Discovered, DuePage, FoundPages, KindSums, Origin, Outcome, PathQuery,
+    SiteId, State, VersionQuery, VersionRow, VisitCommit, VisitedPage,
 };
 
 pub fn versions_are_found_as_of_a_date(state: &impl State) {
@@ -34,7 +34,7 @@ pub fn versions_are_found_as_of_a_date(state: &impl State) {
 pub fn urls_with_versions_are_found_by_their_keys(state: &impl State) {
     let site = state.add_site("e", &conditions("http://e.com/"), NOW_S).unwrap();
     for text in ["http://e.com/b/2", "http://e.com/b/1", "https://www.e.com/b", "http://f.com/b/"] {
-        state.adopt_version(site.id, &url(text), &row(1, NOW_S)).unwrap();
+        adopt(state, site.id, text, row(1, NOW_S));
     }
     let found = |from: &str, to: &str, limit: usize| {
         let urls = state.urls(from, to, limit).unwrap();
@@ -48,9 +48,9 @@ pub fn urls_with_versions_are_found_by_their_keys(state: &impl State) {
 pub fn a_version_from_the_packs_is_adopted_once(state: &impl State) {
     let site = state.add_site("e", &conditions("http://e.com/"), NOW_S).unwrap();
     let lost = url("http://e.com/lost");
-    assert!(state.adopt_version(site.id, &lost, &row(2, NOW_S + 20)).unwrap());
-    assert!(state.adopt_version(site.id, &lost, &row(1, NOW_S + 10)).unwrap());
-    assert!(!state.adopt_version(site.id, &lost, &row(2, NOW_S + 20)).unwrap());
+    assert!(adopt(state, site.id, lost.as_str(), row(2, NOW_S + 20)));
+    assert!(adopt(state, site.id, lost.as_str(), row(1, NOW_S + 10)));
+    assert!(!adopt(state, site.id, lost.as_str(), row(2, NOW_S + 20)));
     let page = state.page(&lost).unwrap().unwrap();
     assert_eq!((page.version, page.visited_s), (Some(2), Some(NOW_S + 20)));
     assert_eq!(state.versions(&lost.key(), VersionQuery::default()).unwrap().len(), 2);
@@ -110,17 +110,15 @@ pub fn versions_are_read_backwards_in_portions(state: &impl State) {
     assert_eq!(state.version_days(&key, day + 1, day + 2).unwrap(), []);
 }
 
-pub fn visits_taken_in_are_as_if_their_pages_were_known_before(state: &impl State) {
-    let (_, due) = begun(state);
-    let known = due.page.url.clone();
+/// Visits of several pages, some new, with the pages that they are about.
+fn visits_of_another_collection(due: &DuePage) -> Vec<(Discovered, VisitCommit)> {
     let mut visits = Vec::new();
     for (nth, outcome) in [Outcome::Changed, Outcome::Gone, Outcome::Failed].into_iter().enumerate()
     {
         for server in ["http://one.com/", "http://two.com/"] {
-            let mut visit = visit(&due, NOW_S + nth as i64, outcome);
+            let mut visit = visit(due, NOW_S + nth as i64, outcome);
             let number = 10 + visits.len() as u64;
-            visit.round = None;
-            visit.links = None;
+            visit.origin = Origin::Imported;
             visit.version = (nth < 2).then(|| row(number, NOW_S + nth as i64));
             visit.update.due_s = (nth == 0).then_some(NOW_S + 50_000);
             visits.push((found(&format!("{server}{nth}"), 2), visit));
@@ -129,7 +127,8 @@ pub fn visits_taken_in_are_as_if_their_pages_were_known_before(state: &impl Stat
     // One page twice, a known one, and one of the past.
     let again = visits[0].1.clone();
     visits.push((found("http://one.com/0", 2), VisitCommit { at_s: NOW_S + 9, ..again.clone() }));
-    visits.push((found(known.as_str(), 2), VisitCommit { at_s: NOW_S - 9, ..again.clone() }));
+    visits
+        .push((found(due.page.url.as_str(), 2), VisitCommit { at_s: NOW_S - 9, ..again.clone() }));
     // Many of one page, which are written together.
     let many = [
         (3, Outcome::Changed),
@@ -149,7 +148,14 @@ pub fn visits_taken_in_are_as_if_their_pages_were_known_before(state: &impl Stat
         visit.update.due_s = (nth % 2 == 0).then_some(NOW_S + 60_000 + nth as i64);
         visits.push((found("http://three.com/", 2), visit));
     }
-    // The same by way of the other contract, on servers of other names.
+    visits
+}
+
+pub fn visits_by_url_are_as_if_their_pages_were_known_before(state: &impl State) {
+    let (_, due) = begun(state);
+    let known = due.page.url.clone();
+    let visits = visits_of_another_collection(&due);
+    // The same by the numbers of pages, on servers of other names.
     let others: Vec<Discovered> = visits
         .iter()
         .map(|(found, _)| {
@@ -157,16 +163,24 @@ pub fn visits_taken_in_are_as_if_their_pages_were_known_before(state: &impl Stat
             Discovered { url: CanonicalUrl::parse(&url).unwrap(), ..found.clone() }
         })
         .collect();
-    let numbers = state.make_known(due.site, &others, NOW_S).unwrap();
-    let changes: Vec<Change> = visits
+    let pages = FoundPages { site: due.site, at_s: NOW_S, pages: others.clone() };
+    state.commit(&[Change::Found(pages)]).unwrap();
+    let change = |page: VisitedPage, visit: &VisitCommit| {
+        Change::Visit(Box::new(VisitCommit { page, ..visit.clone() }))
+    };
+    let by_number: Vec<Change> = visits
         .iter()
-        .zip(numbers)
-        .map(|((_, visit), page)| Change::Imported(Box::new(VisitCommit { page, ..visit.clone() })))
+        .zip(&others)
+        .map(|((_, visit), other)| {
+            change(state.page(&other.url).unwrap().unwrap().id.into(), visit)
+        })
         .collect();
-    state.commit(&changes).unwrap();
+    state.commit(&by_number).unwrap();
     let urls: Vec<CanonicalUrl> = visits.iter().map(|(found, _)| found.url.clone()).collect();
     let pages_before = state.sites().unwrap()[0].counts.pages;
-    state.take_in(visits, NOW_S).unwrap();
+    let by_url: Vec<Change> =
+        visits.iter().map(|(found, visit)| change(found.clone().into(), visit)).collect();
+    state.commit(&by_url).unwrap();
     assert_eq!(state.sites().unwrap()[0].counts.pages, pages_before + 7);
     for (taken, other) in urls.iter().zip(&others) {
         let all = VersionQuery { from_s: i64::MIN, to_s: i64::MAX, limit: 9 };
@@ -185,7 +199,8 @@ pub fn visits_taken_in_are_as_if_their_pages_were_known_before(state: &impl Stat
         let page = state.page(taken).unwrap().unwrap();
         let other = state.page(&other.url).unwrap().unwrap();
         let (id, url, nth) = (page.id, page.url.clone(), page.nth);
-        assert_eq!(page, crate::PageRecord { id, url, nth, ..other.clone() });
+        let discovered_s = page.discovered_s;
+        assert_eq!(page, crate::PageRecord { id, url, nth, discovered_s, ..other.clone() });
         let reading = |nth: u32| state.found(nth - 1, 1).unwrap()[0].reading;
         assert_eq!(reading(page.nth), reading(other.nth));
     }
@@ -208,12 +223,14 @@ pub fn an_imported_visit_of_the_past_leaves_what_is_known_last(state: &impl Stat
     let known = state.page(&due.page.url).unwrap().unwrap();
     let mut past = visit(&due, NOW_S - 100, Outcome::Changed);
     past.version = Some(row(3, NOW_S - 100));
+    past.origin = Origin::Imported;
     past.update.etag = None;
     past.update.mark = None;
-    state.commit(&[Change::Imported(Box::new(past))]).unwrap();
+    state.commit(&[Change::Visit(Box::new(past))]).unwrap();
     let mut later = visit(&due, NOW_S + 50, Outcome::Same);
+    later.origin = Origin::Imported;
     later.update.etag = Some("later".into());
-    state.commit(&[Change::Imported(Box::new(later))]).unwrap();
+    state.commit(&[Change::Visit(Box::new(later))]).unwrap();
     let page = state.page(&due.page.url).unwrap().unwrap();
     assert_eq!((page.visits, page.changes, page.version), (3, 2, known.version));
     assert_eq!((page.mark, page.visited_s), (known.mark, Some(NOW_S + 50)));

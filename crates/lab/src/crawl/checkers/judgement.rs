@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
 use nenrin_crawl::{Look, ServerLearning, Trap};
-use nenrin_state::{Change, Outcome, PageFilter, ServerId, State, StateError, VisitCommit};
+use nenrin_state::{Change, Outcome, PageFilter, PageId, ServerId, State, StateError, VisitCommit};
 use nenrin_urls::CanonicalUrl;
 
 use super::Findings;
@@ -48,9 +48,13 @@ impl Judgement {
 
     /// A visit is committed, and this is what really stood behind its answer.
     pub fn visited(&mut self, web: &Web, url: &CanonicalUrl, visit: &VisitCommit, truth: Truth) {
-        let server = visit.page.server();
+        let server = visit.page.number().map(PageId::server);
         let shell = Web::server_of(url).is_some_and(|s| web.oddity(s) == Oddity::Shell);
-        if truth.missing && visit.version.is_some() && self.looks.contains(&server) && !shell {
+        if truth.missing
+            && visit.version.is_some()
+            && server.is_some_and(|server| self.looks.contains(&server))
+            && !shell
+        {
             self.findings.note(|| format!("{url} does not exist and was taken as a version"));
         }
         if !truth.missing && visit.outcome == Outcome::Gone && web.exists(url) {

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use crate::{SiteId, State, StateError};
+use crate::SiteId;
 
 /// What a page's schedule believed of it after a visit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,14 +75,6 @@ impl SiteWorth {
         let all: u64 = sites.iter().map(|site| site.importance_percent).sum();
         (all > 0).then(|| self.importance_percent as f64 / all as f64)
     }
-}
-
-/// The sums of the sites that were not removed.
-pub fn shown_worth(state: &dyn State) -> Result<Vec<SiteWorth>, StateError> {
-    let sites = state.sites()?;
-    let is_shown =
-        |worth: &SiteWorth| sites.iter().any(|s| s.id == worth.site && s.removed.is_none());
-    Ok(state.site_worth()?.into_iter().filter(is_shown).collect())
 }
 
 fn mean(sum: u64, number: u64) -> Option<f64> {

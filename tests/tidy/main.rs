@@ -1,6 +1,8 @@
 //! Facts about the repository that no compiler checks: which crate may know which, that links in
 //! documents lead somewhere, that nothing was left behind.
 
+mod modules;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
@@ -174,4 +176,44 @@ fn only_the_edges_ask_for_time_or_open_sockets() {
     .map(str::to_owned)
     .into();
     assert_eq!(edges, known);
+}
+
+#[test]
+fn modules_use_each_other_in_one_direction_only() {
+    for name in ["replay"] {
+        let modules = modules::Modules::read(&root().join("crates").join(name).join("src"));
+        assert!(modules.count() > 5, "the check saw only {} modules of {name}", modules.count());
+        assert_eq!(modules.cycles(), Vec::<String>::new(), "modules of {name} use each other");
+    }
+}
+
+#[test]
+fn a_cycle_among_modules_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    write("lib.rs", "mod a;\nmod b;\npub use a::{A, make};\npub use b::*;\n");
+    write("a.rs", "use crate::B;\npub struct A(B);\npub fn make() {}\n");
+    write("b.rs", "pub struct B;\n");
+    let cycles = || modules::Modules::read(folder.path()).cycles();
+    assert_eq!(cycles(), Vec::<String>::new());
+    write("b.rs", "use crate::{x::Y, make};\npub struct B;\n");
+    assert_eq!(cycles(), ["crate::: [\"a\", \"b\"]"]);
+}
+
+/// A contract that grows is cut again before it becomes the one everything passes through.
+#[test]
+fn no_contract_has_many_methods() {
+    const METHODS_MAX: usize = 16;
+    let mut traits = 0;
+    for path in files().iter().filter(|path| path.extension().is_some_and(|e| e == "rs")) {
+        let Some(text) = text(path) else { continue };
+        for found in text.split("\npub trait ").skip(1) {
+            traits += 1;
+            let body = found.split("\n}").next().unwrap_or_default();
+            let methods = body.lines().filter(|line| line.starts_with("    fn ")).count();
+            let name = found.split([' ', ':', '<']).next().unwrap_or_default();
+            assert!(methods <= METHODS_MAX, "{}: {name} has {methods} methods", path.display());
+        }
+    }
+    assert!(traits > 5, "the check saw only {traits} traits");
 }

@@ -1,0 +1,11 @@
+//! What people look at that takes more than rows: deciders run over what the state keeps.
+
+mod outlook;
+mod structure;
+mod worth;
+
+pub use self::{
+    outlook::{DueReason, Outlook, Reasons, outlook},
+    structure::{ChosenRound, SiteStructure, SkippedPages, site_structure},
+    worth::shown_worth,
+};
