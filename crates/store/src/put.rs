@@ -23,7 +23,7 @@ const MAX_PENDING_ROWS: usize = 16 << 10;
 const MAX_PENDING_BYTES: usize = 16 << 20;
 /// Records that wait before they are written behind their bodies: if the pack is cut short, no more
 /// of what is in front of the cut is lost. Larger chunks of records take less space.
-const MAX_WAITING_ROWS: usize = 128;
+const MAX_WAITING_ROWS: usize = 32;
 
 /// From so many bytes on that are not durable yet, it pays to let the disk begin.
 const SYNCED_AHEAD_FROM_BYTES: u64 = 4 << 20;

@@ -203,7 +203,7 @@ impl Store {
                 Found::Chunk(chunk) => chunk,
                 Found::Mended { start, bytes } => {
                     let what = format!(
-                        "{} bytes are damaged; parity restores them, and `compact` writes them again",
+                        "{} bytes are damaged; parity restores them, `verify --repair` writes them back",
                         bytes.len()
                     );
                     let place = Place { pack: number, offset: start }.to_string();
