@@ -8,12 +8,14 @@ use std::collections::BTreeMap;
 use crate::backend::ContentBackend;
 use crate::chunk::ChunkKind;
 use crate::digest::BodyKey;
-use crate::directory::{self, Content, Listed};
+use crate::directory::{Content, Listed};
 use crate::error::{StoreError, from_backend};
 use crate::index::{Index, PackRecord};
+use crate::listing;
+use crate::mend::Found;
 use crate::open_pack::OpenPack;
 use crate::pack::{Generation, PackHead, Place, damaged, pack_name, pack_number};
-use crate::packfile::{Chunk, Found, PackFile, read_bodies_head};
+use crate::packfile::{Chunk, PackFile, read_bodies_head};
 use crate::rows;
 use crate::share::Share;
 use crate::store::Writer;
@@ -105,7 +107,7 @@ impl Survey {
             gaps: Vec::new(),
             mended: Vec::new(),
         };
-        if let Some(chunks) = directory::read(pack)? {
+        if let Some(chunks) = listing::read(pack)? {
             survey.ended = true;
             survey.chunks = chunks.into_iter().filter(|chunk| chunk.offset >= from).collect();
             if let Some(head) = pack.chunk_or_mended(0)? {

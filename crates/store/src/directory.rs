@@ -54,7 +54,7 @@ pub(crate) enum Content {
 
 impl Content {
     /// Bodies need only the front of their payload.
-    fn of(kind: ChunkKind, payload: &[u8]) -> Result<Self, Malformed> {
+    pub(crate) fn of(kind: ChunkKind, payload: &[u8]) -> Result<Self, Malformed> {
         Ok(match kind {
             ChunkKind::Bodies => {
                 let (head, _) = BodiesHead::parse(payload)?;
@@ -97,7 +97,7 @@ pub(crate) fn build(pack: &PackFile<'_>, end: u64) -> Result<Option<Vec<u8>>, St
 }
 
 /// The chunk there, by its head and as much of its payload as is needed.
-fn list_chunk(pack: &PackFile<'_>, offset: u64) -> Result<Option<Listed>, StoreError> {
+pub(crate) fn list_chunk(pack: &PackFile<'_>, offset: u64) -> Result<Option<Listed>, StoreError> {
     let count = pack.length.saturating_sub(offset).min((CHUNK_HEAD_BYTES + FRONT_BYTES) as u64);
     let Some(front) = pack.read(offset, count as usize)? else { return Ok(None) };
     let Ok(head) = ChunkHead::parse(&front) else { return Ok(None) };
@@ -186,19 +186,8 @@ pub(crate) fn unpack(payload: &[u8]) -> Result<Vec<u8>, Malformed> {
     squeeze::decompress(frame, raw_bytes, b"")
 }
 
-/// The chunks of a pack that has ended. None if there is no directory, or a damaged one: then the
-/// pack can be walked.
-pub(crate) fn read(pack: &PackFile<'_>) -> Result<Option<Vec<Listed>>, StoreError> {
-    let Some(end) = find_end(pack)? else { return Ok(None) };
-    let Ok(raw) = unpack(&end.payload) else { return Ok(None) };
-    let Ok(table) = Table::parse(&raw) else { return Ok(None) };
-    if table.chunks.iter().map(|chunk| chunk.total_bytes).sum::<u64>() != end.offset {
-        return Ok(None);
-    }
-    table.resolve(pack).map(Some)
-}
-
-fn find_end(pack: &PackFile<'_>) -> Result<Option<Chunk>, StoreError> {
+/// The chunk that ends the pack, if one does.
+pub(crate) fn find_end(pack: &PackFile<'_>) -> Result<Option<Chunk>, StoreError> {
     let tail = pack.length.checked_sub(TAIL_BYTES as u64).map(|at| pack.read(at, TAIL_BYTES));
     let Some(tail) = tail.transpose()?.flatten() else { return Ok(None) };
     let total_bytes = CHUNK_HEAD_BYTES as u64 + number(&tail);
@@ -229,86 +218,49 @@ fn number(bytes: &[u8]) -> u64 {
 }
 
 /// A directory as it is written.
-struct Table {
-    chunks: Vec<TableRow>,
+pub(crate) struct Table {
+    pub(crate) chunks: Vec<TableRow>,
     /// Lengths of the lists of records, in the order of their chunks.
-    row_counts: Vec<usize>,
-    bodies: Vec<TableBodies>,
+    pub(crate) row_counts: Vec<usize>,
+    pub(crate) bodies: Vec<TableBodies>,
 }
 
-struct TableRow {
-    kind: ChunkKind,
-    total_bytes: u64,
+pub(crate) struct TableRow {
+    pub(crate) kind: ChunkKind,
+    pub(crate) total_bytes: u64,
 }
 
-struct TableBodies {
-    site: u32,
-    class: Class,
-    bodies: Vec<Named>,
+pub(crate) struct TableBodies {
+    pub(crate) site: u32,
+    pub(crate) class: Class,
+    pub(crate) bodies: Vec<Named>,
 }
 
 /// How a directory names a body.
-enum Named {
+pub(crate) enum Named {
     ByRow(usize),
     ByKey(BodyKey, u64),
 }
 
 impl Table {
-    fn parse(raw: &[u8]) -> Result<Self, Malformed> {
+    pub(crate) fn parse(raw: &[u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new(raw);
         let count = reader.count(raw.len())?;
         let kinds = reader.take(count)?;
         let mut chunks = Vec::with_capacity(count);
         for kind in kinds {
             let kind = ChunkKind::from_byte(*kind).ok_or(Malformed("unknown chunk kind"))?;
-            let limit = MAX_PAYLOAD_BYTES + CHUNK_HEAD_BYTES;
-            chunks.push(TableRow { kind, total_bytes: reader.count(limit)? as u64 });
+            let total_bytes = reader.count(MAX_PAYLOAD_BYTES + CHUNK_HEAD_BYTES)?;
+            if total_bytes < CHUNK_HEAD_BYTES {
+                return Err(Malformed("chunk shorter than its head"));
+            }
+            chunks.push(TableRow { kind, total_bytes: total_bytes as u64 });
         }
         let count_of = |kind| chunks.iter().filter(|chunk| chunk.kind == kind).count();
         let row_counts = (0..count_of(ChunkKind::Versions)).map(|_| reader.count(MAX_ROWS));
         let row_counts = row_counts.collect::<Result<_, _>>()?;
         let bodies = parse_bodies(&mut reader, count_of(ChunkKind::Bodies))?;
         Ok(Self { chunks, row_counts, bodies })
-    }
-
-    /// Reads the records and what else is small, and leaves the bodies where they are.
-    fn resolve(self, pack: &PackFile<'_>) -> Result<Vec<Listed>, StoreError> {
-        let mut listed = Vec::with_capacity(self.chunks.len());
-        let mut rows: Vec<Option<(BodyKey, u64)>> = Vec::new();
-        let mut row_counts = self.row_counts.into_iter();
-        let mut offset = 0;
-        for TableRow { kind, total_bytes } in self.chunks {
-            let content = match kind {
-                ChunkKind::Versions | ChunkKind::Forgotten | ChunkKind::Generation => {
-                    let chunk = pack.chunk_or_mended(offset)?.filter(|chunk| chunk.kind == kind);
-                    chunk.and_then(|chunk| Content::of(kind, &chunk.payload).ok())
-                }
-                _ => None,
-            };
-            if kind == ChunkKind::Versions {
-                let end = rows.len() + row_counts.next().unwrap_or(0);
-                if let Some(Content::Versions(keys)) = &content {
-                    rows.extend(keys.iter().map(|row| Some((row.key, row.body_bytes))));
-                }
-                rows.resize(end, None);
-            }
-            let content = content.unwrap_or(Content::Nothing);
-            listed.push(Listed { offset, kind, total_bytes, content });
-            offset += total_bytes;
-        }
-        let of_bodies = listed.iter_mut().filter(|chunk| chunk.kind == ChunkKind::Bodies);
-        for (chunk, TableBodies { site, class, bodies }) in of_bodies.zip(self.bodies) {
-            let body = |named| match named {
-                Named::ByRow(row) => rows.get(row).copied().flatten(),
-                Named::ByKey(key, body_bytes) => Some((key, body_bytes)),
-            };
-            match bodies.into_iter().map(body).collect::<Option<Vec<_>>>() {
-                Some(bodies) => chunk.content = Content::Bodies { site, class, bodies },
-                // The record that names a body is damaged: then the chunk itself says it.
-                None => *chunk = list_chunk(pack, chunk.offset)?.unwrap_or_else(|| chunk.clone()),
-            }
-        }
-        Ok(listed)
     }
 }
 

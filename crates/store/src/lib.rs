@@ -9,7 +9,7 @@
 //!   [`FaultyBackend`];
 //! - `pack`, `chunk`, `bodies`, `rows`, `parity`, `directory`: the format, described in
 //!   `docs/format.md`;
-//! - `packfile`: a pack read chunk by chunk, over damaged places too;
+//! - `packfile`, `mend`, `listing`: a pack read as it is, over damaged places, by its directory;
 //! - `put`, `compress`, `cut`, `similar`: writing, and what a new page is compressed against;
 //! - `compact`, `recode`: everything written again, small;
 //! - `index`: where things are, made again from the packs at will;
@@ -35,7 +35,9 @@ mod forget;
 mod heads;
 mod http_date;
 mod index;
+mod listing;
 mod media;
+mod mend;
 mod open_pack;
 mod options;
 mod pack;

@@ -1,12 +1,10 @@
-//! One pack, read chunk by chunk. Every chunk is checked, and what is damaged is restored by parity
-//! where that is possible.
+//! One pack as it is: bytes, chunks whose checksums fit, and where the next one begins.
 
 use crate::backend::ContentBackend;
 use crate::bodies::BodiesHead;
 use crate::chunk::{CHUNK_HEAD_BYTES, CHUNK_MAGIC, ChunkHead, ChunkKind};
 use crate::error::{BackendError, StoreError, from_backend};
 use crate::pack::{Place, damaged, pack_name};
-use crate::parity;
 use crate::wire::Malformed;
 
 /// How many bytes are looked at together when a chunk is searched behind damage.
@@ -38,24 +36,9 @@ impl Chunk {
         self.offset + self.total_bytes()
     }
 
-    fn is_parity(&self) -> bool {
+    pub(crate) fn is_parity(&self) -> bool {
         self.kind == ChunkKind::Parity
     }
-}
-
-/// What a walk over a pack finds, in order.
-pub(crate) enum Found {
-    Chunk(Chunk),
-    /// Damaged bytes, as parity restored them; the chunks in them follow.
-    Mended {
-        start: u64,
-        bytes: Vec<u8>,
-    },
-    /// Bytes that are not a chunk: a torn tail, or damage.
-    Gap {
-        start: u64,
-        end: u64,
-    },
 }
 
 impl<'b> PackFile<'b> {
@@ -88,24 +71,6 @@ impl<'b> PackFile<'b> {
         let payload = self.read(offset + CHUNK_HEAD_BYTES as u64, head.payload_bytes)?;
         let payload = payload.filter(|payload| head.fits(self.number, offset, payload));
         Ok(payload.map(|payload| Chunk { offset, kind: head.kind, payload }))
-    }
-
-    /// The same, restored by parity if it is damaged.
-    pub(crate) fn chunk_or_mended(&self, offset: u64) -> Result<Option<Chunk>, StoreError> {
-        match self.chunk_at(offset)? {
-            Some(chunk) => Ok(Some(chunk)),
-            None => self.mended(offset),
-        }
-    }
-
-    fn mended(&self, offset: u64) -> Result<Option<Chunk>, StoreError> {
-        if offset >= self.length {
-            return Ok(None);
-        }
-        let end = self.next_chunk(offset + 1)?;
-        let mended = parity::mend(self, offset..end, None)?;
-        let chunks = mended.and_then(|bytes| self.chunks_in(offset, &bytes));
-        Ok(chunks.and_then(|chunks| chunks.into_iter().next()))
     }
 
     /// The chunks that `bytes`, which belong at `start`, consist of; none if that is not all.
@@ -145,53 +110,6 @@ impl<'b> PackFile<'b> {
         }
         Ok(self.length)
     }
-
-    /// Visits the chunks from `from` on, where a chunk begins that no parity covers yet. Behind
-    /// damage it goes on at the next chunk whose checksum fits.
-    pub(crate) fn walk(
-        &self,
-        from: u64,
-        visit: &mut dyn FnMut(Found) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
-        let mut offset = from;
-        // Where the part begins that the next parity chunk covers; none if damage is in it.
-        let mut uncovered = Some(from);
-        while offset < self.length {
-            if let Some(chunk) = self.chunk_at(offset)? {
-                offset = chunk.end();
-                uncovered = if chunk.is_parity() { Some(offset) } else { uncovered };
-                visit(Found::Chunk(chunk))?;
-                continue;
-            }
-            let start = offset;
-            offset = self.next_chunk(start + 1)?;
-            let mended = parity::mend(self, start..offset, uncovered)?;
-            let chunks = mended.as_ref().and_then(|bytes| self.chunks_in(start, bytes));
-            let (Some(bytes), Some(chunks)) = (mended, chunks) else {
-                uncovered = None;
-                visit(Found::Gap { start, end: offset })?;
-                continue;
-            };
-            visit(Found::Mended { start, bytes })?;
-            for chunk in chunks {
-                uncovered = if chunk.is_parity() { Some(chunk.end()) } else { uncovered };
-                visit(Found::Chunk(chunk))?;
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Reads and checks one chunk. If it is damaged, parity restores it, here and not in the pack.
-pub(crate) fn read_chunk(
-    backend: &dyn ContentBackend,
-    place: Place,
-    kinds: &[ChunkKind],
-) -> Result<Vec<u8>, StoreError> {
-    match read_as_it_is(backend, place, kinds) {
-        Err(error @ StoreError::Damaged { .. }) => read_mended(backend, place, kinds)?.ok_or(error),
-        other => other,
-    }
 }
 
 /// The head of a bodies chunk, without reading its data and so without its checksum: enough to know
@@ -221,44 +139,4 @@ pub(crate) fn read_bodies_head(
     let (head, _) =
         BodiesHead::parse(&payload).map_err(|why| damaged("bodies chunk", place, why))?;
     Ok(head)
-}
-
-fn read_as_it_is(
-    backend: &dyn ContentBackend,
-    place: Place,
-    kinds: &[ChunkKind],
-) -> Result<Vec<u8>, StoreError> {
-    let name = pack_name(place.pack);
-    let missing = |error| match error {
-        BackendError::NotFound { .. } => damaged("pack", &name, Malformed("it is missing")),
-        BackendError::TooShort { .. } => {
-            damaged("chunk", place, Malformed("the pack is cut short"))
-        }
-        other => from_backend(other),
-    };
-    let head = backend.read(&name, place.offset, CHUNK_HEAD_BYTES).map_err(missing)?;
-    let head = ChunkHead::parse(&head).map_err(|why| damaged("chunk", place, why))?;
-    if !kinds.contains(&head.kind) {
-        return Err(damaged("chunk", place, Malformed("it is of another kind than expected")));
-    }
-    let start = place.offset + CHUNK_HEAD_BYTES as u64;
-    let payload = backend.read(&name, start, head.payload_bytes).map_err(missing)?;
-    if !head.fits(place.pack, place.offset, &payload) {
-        return Err(damaged("chunk", place, Malformed("its checksum does not fit")));
-    }
-    Ok(payload)
-}
-
-fn read_mended(
-    backend: &dyn ContentBackend,
-    place: Place,
-    kinds: &[ChunkKind],
-) -> Result<Option<Vec<u8>>, StoreError> {
-    let name = pack_name(place.pack);
-    let listed = backend.list().map_err(from_backend)?;
-    let Some((_, length)) = listed.iter().find(|(listed, _)| *listed == name) else {
-        return Ok(None);
-    };
-    let chunk = PackFile::new(backend, place.pack, *length).mended(place.offset)?;
-    Ok(chunk.filter(|chunk| kinds.contains(&chunk.kind)).map(|chunk| chunk.payload))
 }

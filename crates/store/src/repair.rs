@@ -1,8 +1,9 @@
 //! Writing back what parity restores.
 
 use crate::error::{StoreError, from_backend};
+use crate::mend::Found;
 use crate::pack::pack_name;
-use crate::packfile::{Found, PackFile};
+use crate::packfile::PackFile;
 use crate::store::Store;
 
 impl Store {

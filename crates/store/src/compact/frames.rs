@@ -8,14 +8,15 @@ use super::order::Order;
 use super::output::Output;
 use super::portion::Item;
 use super::slow::{self, Chosen};
+use super::stretch::{Stretch, join_small};
 use super::{CompactOptions, CompactReport, prefix};
 use crate::bodies::{BodiesHead, BodyEntry, Coding, MAX_ENTRIES, Reference};
 use crate::chunk::ChunkKind;
 use crate::digest::BodyKey;
 use crate::error::StoreError;
 use crate::media::Class;
+use crate::mend::read_chunk;
 use crate::pack::Place;
-use crate::packfile::read_chunk;
 use crate::rows::Row;
 use crate::store::Store;
 use crate::{Digest, squeeze};
@@ -61,13 +62,6 @@ pub(super) struct FrameWriter<'a, 's> {
 struct Frame {
     raw: Vec<u8>,
     entries: Vec<BodyEntry>,
-}
-
-/// A stretch of the new order.
-enum Stretch {
-    /// Exactly the bodies of one frame, in its order.
-    Whole(Place, u64, Vec<Digest>),
-    Loose(u64, Vec<Digest>),
 }
 
 impl<'a, 's> FrameWriter<'a, 's> {
@@ -488,35 +482,4 @@ fn starts(head: &BodiesHead) -> BTreeMap<BodyKey, u64> {
         (entry.key, start - entry.stored_bytes)
     };
     head.entries.iter().map(entry).collect()
-}
-
-/// Joins loose neighbours, and lets a small loose stretch take a whole frame in, so that frames
-/// do not become ever smaller.
-fn join_small(stretches: Vec<Stretch>, is_small: &dyn Fn(u64, usize) -> bool) -> Vec<Stretch> {
-    let mut joined: Vec<Stretch> = Vec::new();
-    for stretch in stretches {
-        let join = match (joined.last(), &stretch) {
-            (Some(Stretch::Loose(..)), Stretch::Loose(..)) => true,
-            (Some(Stretch::Loose(bytes, digests)), Stretch::Whole(_, whole_bytes, whole)) => {
-                is_small(*bytes, digests.len()) || is_small(*whole_bytes, whole.len())
-            }
-            (Some(Stretch::Whole(_, bytes, digests)), Stretch::Loose(..)) => {
-                is_small(*bytes, digests.len())
-            }
-            _ => false,
-        };
-        if !join {
-            joined.push(stretch);
-            continue;
-        }
-        let (Stretch::Loose(more_bytes, more) | Stretch::Whole(_, more_bytes, more)) = stretch;
-        let Some(Stretch::Loose(bytes, mut digests) | Stretch::Whole(_, bytes, mut digests)) =
-            joined.pop()
-        else {
-            unreachable!("there is a stretch to join")
-        };
-        digests.extend(more);
-        joined.push(Stretch::Loose(bytes + more_bytes, digests));
-    }
-    joined
 }

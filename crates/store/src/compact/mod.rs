@@ -10,7 +10,8 @@
 //!
 //! Read in this order: `mod` (which packs, in which order, what is deleted when), `order` (the
 //! versions of a site by their addresses), `portion` (as many of them as are looked at together),
-//! `arrange` (pages beside their like), `frames` (bodies into frames), `prefix` (what frames
+//! `arrange` (pages beside their like), `stretch`
+//! (which frames stay as they are), `frames` (bodies into frames), `prefix` (what frames
 //! share), `slow` (which pictures may take their time), `output` (the packs of the new
 //! generation), `built_upon` (what must not go because somebody writes meanwhile).
 
@@ -22,6 +23,7 @@ mod output;
 mod portion;
 pub(crate) mod prefix;
 mod slow;
+mod stretch;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -35,8 +37,9 @@ use crate::chunk::ChunkKind;
 use crate::error::{StoreError, from_backend};
 use crate::index::PackRecord;
 use crate::media::Class;
+use crate::mend::Found;
 use crate::pack::{Generation, Place, pack_name};
-use crate::packfile::{Found, PackFile};
+use crate::packfile::PackFile;
 use crate::rows::{self, Row};
 use crate::store::Store;
 
