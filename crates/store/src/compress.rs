@@ -191,7 +191,7 @@ impl Store {
 /// A body that was compressed and is not written yet.
 pub(crate) struct Squeezed {
     pub(crate) head: BodiesHead,
-    /// Head and data, with room in front for the chunk's own head.
+    /// Head and data, with space in front for the chunk's own head.
     pub(crate) chunk: Vec<u8>,
 }
 

@@ -1,7 +1,7 @@
 //! The directory of a pack: which chunks it has, and which bodies are in them. It is the last chunk of
 //! a pack that has ended, so that an index is made without reading bodies.
 //!
-//! The keys of bodies take most of the room that it could take, and records have them already. So a
+//! The keys of bodies would take most of its space, and records have them already. So a
 //! body is named by the record of the pack that it belongs to.
 
 use std::collections::BTreeMap;

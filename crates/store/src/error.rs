@@ -88,7 +88,7 @@ pub enum BackendError {
         /// End of the range.
         end: u64,
     },
-    /// No room: final until somebody frees some.
+    /// The disk is full: final until space is freed.
     #[error("no room left for object {name}")]
     NoRoom {
         /// Its name.

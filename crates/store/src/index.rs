@@ -94,7 +94,7 @@ impl Index {
         Ok(Self { connection, changes: 0 })
     }
 
-    /// As long as this stays the same, whoever asks again gets the same answers.
+    /// As long as this stays the same, look-ups give the same results.
     pub(crate) fn changes(&self) -> u64 {
         self.changes
     }
@@ -218,7 +218,7 @@ impl Index {
         Ok(sites.collect::<Result<_, _>>()?)
     }
 
-    /// Visits sites and numbers of versions that are gone but may still take room.
+    /// Visits sites and numbers of versions that are gone but may still take space.
     pub(crate) fn forgotten(
         &self,
         visit: &mut dyn FnMut(u32, u64) -> Result<(), StoreError>,
@@ -252,7 +252,7 @@ impl Index {
         Ok(value)
     }
 
-    /// Gives back the room of deleted rows and folds the log into the file.
+    /// Frees the space of deleted rows and folds the log into the file.
     pub(crate) fn shrink(&self) -> Result<(), StoreError> {
         self.connection.execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE);")?;
         Ok(())
@@ -368,7 +368,7 @@ impl Change<'_> {
         Ok(())
     }
 
-    /// A forgotten version takes no room any more.
+    /// A forgotten version takes no space any more.
     pub(crate) fn settle_forgotten(&self, id: u64) -> Result<(), StoreError> {
         self.transaction
             .prepare_cached("DELETE FROM forgotten WHERE id = ?1")?

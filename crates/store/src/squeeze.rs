@@ -16,7 +16,7 @@ thread_local! {
     /// Making a context takes as long as decompressing fifty kilobytes. Only one that refers to
     /// nothing can be used again: a reference would have to outlive it.
     static CONTEXT: RefCell<DCtx<'static>> = RefCell::new(DCtx::create());
-    /// The same for compressing, with the room for what comes out.
+    /// The same for compressing, with the buffer for what comes out.
     static COMPRESSING: RefCell<(CCtx<'static>, Vec<u8>)> =
         RefCell::new((CCtx::create(), Vec::new()));
 }

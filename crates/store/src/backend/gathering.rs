@@ -7,7 +7,7 @@ use crate::error::BackendError;
 /// for the same bytes in many small ones.
 ///
 /// What waits here can be read, and is written before anything is made durable. An append that the
-/// inner backend would refuse for want of room may be refused by a later append or by `sync`.
+/// inner backend would refuse because the disk is full may be refused by a later append or by `sync`.
 pub struct GatheringBackend {
     inner: Arc<dyn ContentBackend>,
     limit_bytes: usize,

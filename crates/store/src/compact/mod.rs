@@ -13,7 +13,7 @@
 //! `arrange` (pages beside their like), `stretch`
 //! (which frames stay as they are), `frames` (bodies into frames), `prefix` (what frames
 //! share), `slow` (which pictures may take their time), `output` (the packs of the new
-//! generation), `built_upon` (what must not go because somebody writes meanwhile).
+//! generation), `built_upon` (what must not go because it is written meanwhile).
 
 mod arrange;
 mod built_upon;
@@ -64,7 +64,7 @@ pub struct CompactOptions {
     pub portion_versions: usize,
     /// Whether JPEG, PNG and GIF are recoded.
     pub recode_images: bool,
-    /// A picture that takes longer to give back stays as it is.
+    /// A picture that takes longer to restore stays as it is.
     pub recode_cap: Duration,
     /// So many versions must be new for one of them to become slow to read.
     pub versions_per_slow: u64,
@@ -118,7 +118,7 @@ struct Sources {
 }
 
 impl Store {
-    /// Writes what was collected since the last time again, small, and gives room back. Reading
+    /// Writes what was collected since the last time again, small, and frees space. Reading
     /// and writing go on meanwhile. `progress` is called with versions done and versions in all.
     pub fn compact(
         &self,
@@ -279,7 +279,7 @@ impl Store {
             PackFile::new(&*self.backend, *pack, *length).walk(0, &mut |found| {
                 let chunk = match found {
                     Found::Chunk(chunk) => chunk,
-                    // So that whoever reads it from here on finds it whole.
+                    // So that it is whole when it is read from here on.
                     Found::Mended { start, bytes } if self.backend.can_grow() => {
                         return self.write_mended(*pack, start, &bytes);
                     }

@@ -144,7 +144,7 @@ impl Order {
         Ok(self.connection.prepare_cached("SELECT 1 FROM orphans")?.exists([])?)
     }
 
-    /// Notes that somebody needs this body, if it is an orphan.
+    /// Notes that something needs this body, if it is an orphan.
     pub(super) fn want_orphan(&self, key: BodyKey) -> Result<(), StoreError> {
         self.connection
             .prepare_cached("UPDATE orphans SET wanted = 1 WHERE key = ?1")?

@@ -15,7 +15,7 @@ const MAX_IMAGES: usize = 4096;
 /// Encoders that clear more often than this do not compress.
 const MAX_CLEARS: usize = 1 << 16;
 
-/// What a KiB takes to give back (docs/benchmarks.md).
+/// What a KiB takes to restore (docs/benchmarks.md).
 const US_PER_KIB: f64 = 80.0;
 
 pub(super) fn expected(bytes: usize) -> Duration {

@@ -13,7 +13,7 @@ const FIXED_BYTES: usize = 28;
 /// The head holds the picture's own head and whatever follows the picture.
 const MAX_HEAD_BYTES: usize = MAX_BYTES + (1 << 20);
 /// Blocks of 64 values in two bytes each: 128 MiB. What is written has a quarter of that at most,
-/// or it would take longer to give back than is allowed.
+/// or it would take longer to restore than is allowed.
 const MAX_BLOCKS: usize = 1 << 20;
 /// Where a partition of the picture begins, and in which state.
 const PARTITION_BYTES: usize = 16;

@@ -26,7 +26,7 @@ const MIN_BYTES: usize = 128;
 const MAX_BYTES: usize = 8 << 20;
 /// What may come out of a body, so that a bomb stays a body.
 const MAX_PLAIN_BYTES: usize = 32 << 20;
-/// A picture that will take longer to give back is slow. What is done says how long, not the
+/// A picture that will take longer to restore is slow. What is done says how long, not the
 /// clock, so that an archive comes out the same on a busy machine.
 const QUICK: Duration = Duration::from_micros(3300);
 
@@ -56,12 +56,12 @@ impl Recoding {
         })
     }
 
-    /// Whether giving it back as a whole will be slow for the one who reads it.
+    /// Whether restoring it as a whole will be slow.
     pub(crate) fn is_slow(self, body: &[u8]) -> bool {
         self.expected(body).is_none_or(|time| time > QUICK)
     }
 
-    /// About how long giving it back as a whole takes, as far as its head and length tell.
+    /// About how long restoring it as a whole takes, as far as its head and length tell.
     pub(crate) fn expected(self, body: &[u8]) -> Option<Duration> {
         match self {
             Self::Jpeg | Self::JpegFront => jpeg::expected(body),
@@ -72,7 +72,7 @@ impl Recoding {
     }
 
     /// About what recoding it as a whole will save, to choose between bodies that are slow to
-    /// give back. As much of most as can be given back quickly is recoded in any case.
+    /// restore. As much of most as can be restored quickly is recoded in any case.
     pub(crate) fn expected_saving(self, body: &[u8]) -> usize {
         let whole = match self {
             Self::Jpeg | Self::JpegFront => body.len() / 6,
@@ -98,7 +98,7 @@ impl Recoding {
     }
 }
 
-/// What is beyond the part that is quick to give back.
+/// What is beyond the part that is quick to restore.
 fn beyond_quick(bytes: usize, time: Duration) -> usize {
     let quick = QUICK.as_micros() as usize;
     bytes.saturating_sub(bytes * quick / (time.as_micros() as usize).max(1))
@@ -119,7 +119,7 @@ pub(crate) fn is_gif_to_put(bytes: usize) -> bool {
     gif::expected(bytes) <= 2 * QUICK
 }
 
-/// Whether a GIF that was recoded while collecting is slow to give back.
+/// Whether a GIF that was recoded while collecting is slow to restore.
 pub(crate) fn is_slow_gif(code: u8, bytes: usize) -> bool {
     code == Recoding::Gif as u8 && gif::expected(bytes) > QUICK
 }
@@ -129,7 +129,7 @@ pub(crate) fn is_slow_gif(code: u8, bytes: usize) -> bool {
 pub(crate) enum Extent {
     /// All of it, however long its readers wait.
     Whole,
-    /// As much as can be given back quickly: all of it, its front, or nothing.
+    /// As much as can be restored quickly: all of it, its front, or nothing.
     Quick,
 }
 
@@ -149,7 +149,7 @@ pub(crate) struct Recoded {
     pub(crate) bytes: Vec<u8>,
     /// How much of the body is not as it was.
     taken_bytes: usize,
-    /// About how long it takes to give back.
+    /// About how long it takes to restore.
     expected: Duration,
 }
 

@@ -1,5 +1,5 @@
 //! PNG as its pixels and what is needed to filter and deflate them the same way; or its front,
-//! up to the end of a deflate block, so that it can be given back quickly.
+//! up to the end of a deflate block, so that it can be restored quickly.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ const SIGNATURE_BYTES: usize = 8;
 const MIN_FRONT_BYTES: usize = 4096;
 /// Fronts that are tried: how long one takes is known for sure only when it was made.
 const MAX_TRIES: usize = 6;
-/// What a KiB takes to give back (docs/benchmarks.md): of the deflate stream, of the rows, and of
+/// What a KiB takes to restore (docs/benchmarks.md): of the deflate stream, of the rows, and of
 /// corrections, for which the encoder was guessed wrong.
 const STREAM_US_PER_KIB: f64 = 16.0;
 const ROWS_US_PER_KIB: f64 = 1.4;
@@ -26,7 +26,7 @@ const WHOLE_STREAM_US_PER_KIB: f64 = 75.0;
 /// The part of a stream that its pixels take when compressed, as a first guess.
 const PIXELS_OF_STREAM: f64 = 0.5;
 
-/// About how long giving it back takes, as its head says.
+/// About how long restoring it takes, as its head says.
 pub(super) fn expected(body: &[u8]) -> Option<Duration> {
     let rows_bytes = rows::pixel_bytes(body)?;
     Some(microseconds(
@@ -34,7 +34,7 @@ pub(super) fn expected(body: &[u8]) -> Option<Duration> {
     ))
 }
 
-/// All of it, or as much of its front as can be given back within the limit.
+/// All of it, or as much of its front as can be restored within the limit.
 pub(super) fn recode(body: &[u8], limit: Option<Duration>) -> Option<Recoded> {
     let picture = split(body)?;
     let stream = picture.stream.get(2..)?;
@@ -80,7 +80,7 @@ fn smaller(best: Option<Recoded>, other: Recoded) -> Option<Recoded> {
     }
 }
 
-/// About how long giving a front back takes.
+/// About how long restoring a front takes.
 fn time_of(inflated: &Inflated, packer: Packer, pixels_bytes: usize) -> Duration {
     microseconds(
         per_kib(inflated.deflated_bytes, STREAM_US_PER_KIB)
