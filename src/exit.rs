@@ -53,11 +53,14 @@ pub(crate) fn code_of(error: &anyhow::Error) -> Exit {
             return match error {
                 StateError::NoRoom { .. } => Exit::NoRoom,
                 StateError::Damaged { .. } => Exit::Damaged,
-                StateError::FormatTooNew { .. }
+                StateError::SchemaTooNew { .. }
+                | StateError::PreRelease { .. }
                 | StateError::NoSuchSite { .. }
                 | StateError::SiteExists { .. }
                 | StateError::SiteDeleted { .. } => Exit::Usage,
-                StateError::Engine { .. } => Exit::Partly,
+                StateError::Engine { .. }
+                | StateError::Superseded { .. }
+                | StateError::OtherPartition { .. } => Exit::Partly,
             };
         }
         if let Some(error) = cause.downcast_ref::<StoreError>() {

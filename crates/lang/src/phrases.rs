@@ -273,7 +273,7 @@ pub(crate) const PHRASES: &[Phrase] = &[
     ),
     ("it is empty", "空です"),
     (
-        "`{}` is no age; write it like 30d or 12h",
+        "`{}` is not an age; write one like 30d or 12h",
         "「{0}」は期間ではありません。30d や 12h のように書いてください",
     ),
     (

@@ -157,7 +157,7 @@ impl fmt::Display for Age {
 }
 
 fn age_s(text: &str) -> Result<i64, String> {
-    let wrong = || format!("`{text}` is no age; write it like 30d or 12h");
+    let wrong = || format!("`{text}` is not an age; write one like 30d or 12h");
     let unit_at = text.find(|c: char| c.is_ascii_alphabetic()).ok_or_else(wrong)?;
     let (number, unit) = text.split_at(unit_at);
     let unit_s = match unit {
