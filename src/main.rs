@@ -1,8 +1,8 @@
 //! The `nenrin` program: commands, configuration, the driver, and the only clock.
 //!
 //! Read in this order: `cli` (what people type), `commands` (what each does), `archive` (the folder
-//! on disk), `driver` (carries out the machine's commands), `figures`, `room`, `config`, `exit`,
-//! `spans`, `table`.
+//! on disk), `driver` (carries out the machine's commands), `serving` (connections of readers),
+//! `figures`, `room`, `config`, `exit`, `spans`, `table`.
 
 mod archive;
 mod cli;
@@ -14,6 +14,7 @@ mod exit;
 mod figures;
 mod quota;
 mod room;
+mod serving;
 mod spans;
 mod table;
 mod warc;

@@ -19,14 +19,20 @@ use crate::{
     clock,
     config::Config,
     exit::{Exit, usage},
+    serving,
     table::say,
 };
+
+/// Threads that may block. Each kind of work that needs one is bounded by itself (look-ups of names,
+/// reading of answers, pages of the interface, replay), and there are enough for all of them: a kind
+/// that is stuck holds up none of the others.
+const BLOCKING_THREADS_MAX: usize = 256;
 
 /// The program's runtime.
 pub(super) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()
-        .max_blocking_threads(32)
+        .max_blocking_threads(BLOCKING_THREADS_MAX)
         .build()
         .context("cannot start the runtime")
 }
@@ -156,10 +162,8 @@ impl Served {
         };
         let shelf = (archive.state.clone(), archive.store.clone());
         let replayed = nenrin_replay::router(Arc::new(shelf), replay_options);
-        // The brake on guessing passwords goes by the address that someone comes from.
-        let web = web.into_make_service_with_connect_info::<SocketAddr>();
-        tokio::spawn(async move { axum::serve(interface, web).await });
-        tokio::spawn(async move { axum::serve(replay, replayed).await });
+        tokio::spawn(serving::serve(interface, web));
+        tokio::spawn(serving::serve(replay, replayed));
         Ok(served)
     }
 

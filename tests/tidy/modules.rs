@@ -4,6 +4,8 @@
 //! re-exports counts as the module that defines it, so `crate::Item` leads to the file with `Item`.
 //! Test modules are left out. At each level the children and the parent's own file are the nodes.
 
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::Path,
@@ -41,23 +43,23 @@ struct Source {
 }
 
 /// The modules of one crate.
-pub struct Modules(BTreeMap<Module, Source>);
+pub(crate) struct Modules(BTreeMap<Module, Source>);
 
 impl Modules {
     /// Reads every file below a crate's `src` folder.
-    pub fn read(src: &Path) -> Self {
+    pub(crate) fn read(src: &Path) -> Self {
         let mut modules = BTreeMap::new();
         read_folder(src, &mut Vec::new(), &mut modules);
         Self(modules)
     }
 
     /// How many modules were read.
-    pub fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.0.len()
     }
 
     /// Each group of modules that lead back to each other.
-    pub fn cycles(&self) -> Vec<String> {
+    pub(crate) fn cycles(&self) -> Vec<String> {
         let mut uses: BTreeSet<(&Module, Module)> = BTreeSet::new();
         for (module, source) in &self.0 {
             for each in source.uses.iter().filter(|each| !each.is_re_export) {

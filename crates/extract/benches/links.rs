@@ -1,5 +1,5 @@
-//! How fast links are found, beside what bounds it: a bare search for `<` (memchr), and the parser
-//! without anything done with what it finds (lol_html with an empty handler for all elements).
+//! How fast links are found, compared with two bounds: a bare search for `<` (memchr), and the
+//! parser alone (lol_html with an empty handler for all elements).
 //!
 //! `cargo bench -p nenrin-extract --bench links -- [FOLDER…]` reads the HTML files of the folders;
 //! without a folder it makes pages itself.

@@ -66,7 +66,7 @@ fn main() {
         );
     }
     if let Some(last) = visits.last() {
-        tell_apart(last);
+        compare_all(last);
     }
 }
 
@@ -78,7 +78,7 @@ fn column(change: Change) -> usize {
     }
 }
 
-fn tell_apart(pages: &Pages) {
+fn compare_all(pages: &Pages) {
     let prints: Vec<_> = pages
         .iter()
         .map(|(path, body)| {

@@ -1,20 +1,20 @@
-//! The blocks at both ends of a page, which other pages may share: head, menu, sidebar, footer.
+//! The fragments at both ends of a page, which other pages may share: head, menu, sidebar, footer.
 
 use crate::hash::{mixed, stable_hash};
 
-/// Blocks of one page at most.
+/// The most fragments of one page.
 pub const MAX_PAGE_BLOCKS: usize = 24;
-/// Pieces looked at from either end of a page: frames stand at the ends.
+/// Pieces looked at from either end of a page: shared frames are at the ends.
 const END_PIECES: usize = 64;
-/// One piece in this many ends a block.
+/// One piece in this many ends a fragment.
 const PIECES_PER_BLOCK: u64 = 4;
 
-/// Hashes of the blocks at both ends of a page, ascending.
+/// Hashes of the fragments at both ends of a page, ascending.
 ///
-/// A page is cut in front of its start tags; where a block ends is decided by the pieces themselves,
-/// so that pages made from one template have the blocks of its frame in common, wherever these
-/// stand. All that lies in a shared frame lies in some block, and anything that comes, goes or
-/// changes there replaces one: small changes are not missed, as they would be by a sample.
+/// A page is cut in front of its start tags. The content of the pieces decides where a fragment
+/// ends, so pages made from one template have the fragments of its frame in common, wherever these
+/// are. Everything in a shared frame is in some fragment, and any change there replaces one: small
+/// changes are not missed, as they would be by a sample.
 pub fn page_blocks(html: &[u8]) -> Vec<u32> {
     let pieces = pieces(html);
     let mut blocks = Vec::new();
@@ -26,7 +26,7 @@ pub fn page_blocks(html: &[u8]) -> Vec<u32> {
     }
     blocks.sort_unstable();
     blocks.dedup();
-    // Should there be more, pages with the same blocks keep the same ones.
+    // If there are more, pages with the same fragments keep the same ones.
     blocks.truncate(MAX_PAGE_BLOCKS);
     blocks
 }
@@ -46,8 +46,8 @@ fn pieces(html: &[u8]) -> Vec<&[u8]> {
     pieces
 }
 
-/// Gathers pieces into blocks. A block that is cut off at an end which is not the page's own is
-/// left out.
+/// Gathers pieces into fragments. A fragment that is cut off, and not by the beginning or end of
+/// the page itself, is left out.
 fn cut(pieces: &[&[u8]], [begins, ends]: [bool; 2], blocks: &mut Vec<u32>) {
     let mut block = 0_u64;
     let (mut whole, mut empty) = (begins, true);

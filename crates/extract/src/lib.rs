@@ -1,19 +1,20 @@
-//! What a received body says.
+//! Reads what a received body says.
 //!
 //! Read in this order:
-//! - [`decode_content`]: the body without its content codings, within bounds;
-//! - [`content_kind`] and [`ContentKind`]: what sort of content it is;
-//! - [`charset()`]: which characters its bytes stand for;
+//! - [`decode_content`]: the body without its content codings, within limits;
+//! - [`content_kind`] and [`ContentKind`]: its kind of content;
+//! - [`charset()`]: its character encoding;
 //! - [`page_links`], [`PageLinks`], [`Link`]: the URLs it names, its title, its robots directives;
 //! - [`feed()`] and [`sitemap()`]: the pages that they announce, with dates;
-//! - [`challenge()`] and [`fingerprint()`]: whether it is a guard's page or a "not found" in disguise;
-//! - [`significance()`], [`Comparison`], [`NoisyBlocks`]: whether a change is one for readers;
-//! - [`page_blocks`]: the parts at its ends that other pages may share;
+//! - [`challenge()`] and [`fingerprint()`]: whether it is a bot guard's page or a "not found" page
+//!   with status 200;
+//! - [`significance()`], [`Comparison`], [`NoisyBlocks`]: whether a change matters to readers;
+//! - [`page_blocks`]: the fragments at its ends that other pages may share;
 //! - [`visible_text`]: what readers see.
 //!
-//! All are pure functions over bytes: no clock, no sockets, no files, and no input makes them fail
-//! hard or use memory beyond their limits. Nothing here runs scripts or builds a document tree, and
-//! nothing here decides what is fetched: that is `crawl`'s.
+//! All are pure functions over bytes: no clock, no sockets, no files. No input makes them panic or
+//! use memory beyond their limits. Nothing here runs scripts or builds a document tree, and nothing
+//! here decides what is fetched: `crawl` does.
 
 mod blocks;
 mod challenge;

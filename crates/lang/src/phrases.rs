@@ -1,6 +1,7 @@
-/// A sentence as it is noted and its Japanese. Holes in the English one are `{}` for any text, `{d}`
-/// for a length of time, `{t}` for a sentence of its own and `{!}` for one that must be known; in the
-/// Japanese one they are counted from 0. The first that fits is taken: what fits more stands last.
+/// A sentence in English and its Japanese translation. Holes in the English one are `{}` for any
+/// text, `{d}` for a length of time, `{t}` for a sentence and `{!}` for a sentence that must be
+/// known; in the Japanese one they are numbered from 0. The first match is used, so general phrases
+/// come last.
 pub(crate) type Phrase = (&'static str, &'static str);
 
 pub(crate) const PHRASES: &[Phrase] = &[
@@ -36,7 +37,7 @@ pub(crate) const PHRASES: &[Phrase] = &[
         "soft 404: looks like what the server shows for pages that do not exist",
         "存在しないページと同じ内容です（ソフト404）",
     ),
-    // Why a request brought no answer, with the word that programs read before it.
+    // Why a request brought no answer, after the word for programs.
     ("request: {!}", "{0}"),
     ("address-refused: {!}", "{0}"),
     ("dns: {!}", "{0}"),
@@ -102,7 +103,7 @@ pub(crate) const PHRASES: &[Phrase] = &[
     ("Network is unreachable (os error {})", "ネットワークに到達できません"),
     ("No route to host (os error {})", "ホストへの経路がありません"),
     ("Connection timed out (os error {})", "接続が時間切れになりました"),
-    // Bodies that cannot be read.
+    // Why a body cannot be read.
     (
         "content coding `{}` is unknown; gzip, deflate, br, zstd and identity are read",
         "符号化「{0}」は読めません（読めるのは gzip、deflate、br、zstd、identity）",
@@ -112,7 +113,7 @@ pub(crate) const PHRASES: &[Phrase] = &[
         "符号化が {0} 段重なり、上限の {1} 段を超えています",
     ),
     (
-        "the body is no valid {} after {} bytes: {}",
+        "the body is not valid {} after {} bytes: {}",
         "本文が {1} バイト以降、正しい {0} ではありません（{2}）",
     ),
     (
@@ -181,7 +182,7 @@ pub(crate) const PHRASES: &[Phrase] = &[
         "failed {}× in a row; tried again after {d} to {d}",
         "{0} 回続けて失敗。{1}から{2}の間隔で再試行",
     ),
-    // A first look.
+    // A first look at a site.
     ("no answer within 20 seconds", "20 秒以内に応答がありません"),
     (
         "not asked for, because robots.txt forbids it",
@@ -206,15 +207,15 @@ pub(crate) const PHRASES: &[Phrase] = &[
     ("{}: status {}, not a sitemap", "{0}：状態 {1}、サイトマップではありません"),
     ("{}: an index of {} sitemaps", "{0}：{1} 件のサイトマップの索引"),
     ("{}: {} pages", "{0}：{1} ページ"),
-    // What was typed and cannot be used.
-    ("no address was given; write one such as {}", "アドレスを入力してください（例：{0}）"),
-    ("`{}` is not an address: {t}", "「{0}」はアドレスとして読めません（{1}）"),
+    // Mistakes in what was typed.
+    ("no web address given; write one like {}", "アドレスを入力してください（例：{0}）"),
+    ("`{}` is not a web address: {t}", "「{0}」はアドレスとして読めません（{1}）"),
     (
-        "`{}` begins with `{}`; only pages of the web can be archived: write http:// or https://",
+        "`{}` begins with `{}`; only web pages can be archived; write http:// or https://",
         "「{0}」は「{1}」で始まっています。保存できるのはウェブのページだけです。http:// か https:// で始めてください",
     ),
     (
-        "a user name or password stands before `{}`; pages are collected as every reader sees them: leave out what stands before the @",
+        "there is a user name or password before `{}`; only what every reader can see is collected; leave out everything up to the @",
         "「{0}」の前にユーザー名かパスワードがあります。誰でも見られるページだけを収集しますので、@ より前を除いてください",
     ),
     (
@@ -230,13 +231,13 @@ pub(crate) const PHRASES: &[Phrase] = &[
         "コロンの前に http か https がありません。{0} と書いてください",
     ),
     (
-        "nothing can be asked at port 0; ports go from 1 to 65535",
+        "port 0 cannot be used; ports go from 1 to 65535",
         "ポート 0 には接続できません。ポートは 1 から 65535 までです",
     ),
     ("ports go from 1 to 65535", "ポートは 1 から 65535 までです"),
-    ("it names no host", "ホスト名がありません"),
-    ("no host name is written like this", "ホスト名に使えない文字があります"),
-    ("the number is not an address of a computer", "IP アドレスとして正しくありません"),
+    ("the host name is missing", "ホスト名がありません"),
+    ("write one like {}", "{0} のように書いてください"),
+    ("this is not an IP address", "IP アドレスとして正しくありません"),
     ("it does not begin with http:// or https://", "http:// か https:// で始まっていません"),
     (
         "'{}' is not a duration; write a number and a unit, such as {}",
@@ -289,13 +290,13 @@ pub(crate) const PHRASES: &[Phrase] = &[
         "`{}`: every step but the last needs an age until which it holds, one-per-day:90d say, each older than the one before",
         "「{0}」：最後以外の各段階には期限（例：one-per-day:90d）が必要で、前の段階より長くします",
     ),
-    // What is refused.
+    // Why something is refused.
     (
         "nothing is collected in this process; start `nenrin run` instead of `nenrin serve`",
         "このプロセスでは収集しません。`nenrin serve` ではなく `nenrin run` を使ってください",
     ),
     (
-        "the site was removed; “Removed sites” gives it back unless it was deleted",
+        "the site was removed; restore it under “Removed sites”, unless it was deleted",
         "このサイトは削除されています。完全に消されていなければ「削除したサイト」から元に戻せます",
     ),
     ("there is no site `{}`; {}", "サイト「{0}」はありません"),
@@ -324,6 +325,6 @@ pub(crate) const PHRASES: &[Phrase] = &[
         "`{}` is not a name of this archive; add it to `host_names` in the configuration",
         "「{0}」はこのアーカイブの名前ではありません。設定の host_names に加えてください",
     ),
-    // A page and what happened to it; it would fit anything with a colon.
+    // A page and what happened to it; it would match anything with a colon.
     ("{}: {!}", "{0}：{1}"),
 ];

@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release -p nenrin-replay --example serve_mirror -- PORT WORK FOLDER…`
 //!
-//! WORK keeps the archive for the next start. Each FOLDER holds one folder per host
+//! WORK keeps the archive for the next start. Each FOLDER contains one folder per host
 //! (`127.0.1.1:18080` or `example.com`), and is one visit, a day after the one before.
 
 use std::{

@@ -1,25 +1,25 @@
-//! A request, as far as it matters to replay.
+//! The parts of a request that matter to replay.
 
 use axum::http::{HeaderMap, HeaderValue, Uri, header};
 use nenrin_lang::Lang;
 
-/// A request, as far as it matters.
+/// The parts of a request that matter here.
 pub(crate) struct Ask {
     pub(crate) uri: Uri,
     pub(crate) headers: HeaderMap,
-    /// The interface's origin, as the reader reaches it.
+    /// The interface's origin, as this reader can reach it.
     pub(crate) interface: Option<String>,
 }
 
 impl Ask {
-    /// The host that was asked for, with its port.
+    /// The host of the request, with its port.
     pub(crate) fn host(&self) -> &str {
         self.header_str(header::HOST.as_str())
             .or_else(|| self.uri.authority().map(|authority| authority.as_str()))
             .unwrap_or_default()
     }
 
-    /// Path and query behind a prefix, as they stand in the request line.
+    /// Path and query after a prefix, as in the request line.
     pub(crate) fn rest(&self, prefix: &str) -> &str {
         let whole = self.uri.path_and_query().map_or("", |p| p.as_str());
         whole.strip_prefix(prefix).unwrap_or_default()

@@ -22,12 +22,12 @@ pub(crate) async fn serve(Path(name): Path<String>) -> Response<Body> {
     let headers = answer.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(mime));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("max-age=300"));
-    // The worker watches over the whole origin.
+    // The worker must control the whole origin.
     headers.insert("service-worker-allowed", HeaderValue::from_static("/"));
     answer
 }
 
-/// Robots have no business here: what they would index is not ours.
+/// Robots are kept out: the content they would index is not ours.
 pub(crate) async fn robots() -> Response<Body> {
     plain(StatusCode::OK, "User-agent: *\nDisallow: /\n")
 }

@@ -1,4 +1,4 @@
-//! The routes, and the way from a request to a thread that may wait for the disk.
+//! The routes, and how a request gets to a thread that may wait for the disk.
 
 use std::sync::Arc;
 
@@ -13,14 +13,15 @@ use axum::{
 use crate::{
     Archive, ReplayError, ReplayOptions,
     ask::Ask,
-    assets, cdx, compare, language, pages,
-    place::{self, Place},
+    assets, cdx, compare,
+    host_check::{self, HostCheck},
+    language, pages,
     served::{Replay, own_page, plain, redirect},
     span, timemap, web,
 };
 
-/// Everything that replay answers. It is to be served on an origin of its own: pages of strangers
-/// run in it.
+/// All routes of replay. They must be served on an origin of their own, because other people's
+/// pages run there.
 pub fn router(archive: Arc<dyn Archive>, options: ReplayOptions) -> Router {
     let replay = Arc::new(Replay::new(archive, options));
     Router::new()
@@ -44,7 +45,7 @@ type Answering = fn(&Replay, &Ask) -> Result<Answer, ReplayError>;
 
 type Pending = std::pin::Pin<Box<dyn Future<Output = Answer> + Send>>;
 
-/// A handler that runs its work where blocking is allowed and writes its errors for people.
+/// A handler that runs its work where blocking is allowed and shows its errors to people.
 fn handle(
     work: Answering,
 ) -> impl Fn(Shared<Arc<Replay>>, Request<Body>) -> Pending + Clone + Send + 'static {
@@ -53,18 +54,18 @@ fn handle(
             let (parts, _) = request.into_parts();
             let method = parts.method;
             let mut ask = Ask { uri: parts.uri, headers: parts.headers, interface: None };
-            ask.interface = place::interface(&replay.options, ask.host());
+            ask.interface = host_check::interface(&replay.options, ask.host());
             if method != Method::GET && method != Method::HEAD {
                 return not_allowed(&replay, &ask);
             }
-            match place::judge(&replay.options, &ask) {
-                Place::Right => {}
-                Place::Elsewhere(to) => return redirect(StatusCode::TEMPORARY_REDIRECT, &to),
-                Place::Foreign => return misdirected(&replay, &ask),
+            match host_check::judge(&replay.options, &ask) {
+                HostCheck::Own => {}
+                HostCheck::Redirect(to) => return redirect(StatusCode::TEMPORARY_REDIRECT, &to),
+                HostCheck::Foreign => return misdirected(&replay, &ask),
             }
             let making = replay.clone();
-            // The semaphore is never closed, so that the permit is always got.
-            let _place = making.makers.acquire().await;
+            // The semaphore is never closed, so a permit always comes.
+            let _permit = making.makers.acquire().await;
             let answered = tokio::task::spawn_blocking(move || answered(&replay, &ask, work)).await;
             let answer = answered.unwrap_or_else(|error| {
                 tracing::error!(%error, "an answer was not finished");
@@ -79,7 +80,7 @@ fn answered(replay: &Replay, ask: &Ask, work: Answering) -> Answer {
     work(replay, ask).unwrap_or_else(|error| {
         let (status, title) = match &error {
             ReplayError::BadUrl { .. } | ReplayError::BadParameter { .. } => {
-                (StatusCode::BAD_REQUEST, ("This cannot be looked up", "調べられません"))
+                (StatusCode::BAD_REQUEST, ("This address cannot be read", "調べられません"))
             }
             ReplayError::Archive(cause) => {
                 tracing::error!(%cause, path = %ask.uri.path(), "the archive could not be read");
@@ -107,8 +108,8 @@ fn not_allowed(replay: &Replay, ask: &Ask) -> Answer {
 
 fn misdirected(replay: &Replay, ask: &Ask) -> Answer {
     let sentence = (
-        "Replay does not go by this host name; `serve.replay_origin` in the configuration says by \
-         which it does.",
+        "Replay is not available under this host name. Use the one in `serve.replay_origin` of the \
+         configuration.",
         "このホスト名では閲覧できません。設定の `serve.replay_origin` にある名前を使ってください。",
     );
     let title = ("Not under this name", "この名前では使えません");
@@ -116,7 +117,7 @@ fn misdirected(replay: &Replay, ask: &Ask) -> Answer {
     own_page(replay, StatusCode::MISDIRECTED_REQUEST, &page)
 }
 
-/// An answer to HEAD tells the length of what GET would send.
+/// An answer to HEAD has the length of what GET would send.
 fn without_body(answer: Answer) -> Answer {
     use axum::body::HttpBody;
     let (mut parts, body) = answer.into_parts();

@@ -1,4 +1,4 @@
-//! What every request needs, and the plain answers that several routes give.
+//! What all requests share, and the plain answers of several routes.
 
 use std::sync::Arc;
 
@@ -13,14 +13,14 @@ use crate::{
     answer::{PageCache, headers::Guard},
 };
 
-/// What every request needs.
+/// Shared by all requests.
 pub(crate) struct Replay {
     pub(crate) archive: Arc<dyn Archive>,
     pub(crate) options: ReplayOptions,
     pub(crate) guard: Guard,
     pub(crate) cache: PageCache,
-    /// Places for answers being made. Making one is work for a processor and takes a few megabytes:
-    /// more at once than there are processors would take memory and gain nothing.
+    /// Limits how many answers are made at once. Making one takes a processor and a few megabytes:
+    /// more than there are processors would take memory and gain nothing.
     pub(crate) makers: tokio::sync::Semaphore,
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn own_page(replay: &Replay, status: StatusCode, page: &maud::Markup)
     answer
 }
 
-/// A short answer that no one looks at.
+/// A short answer that is not for people.
 pub(crate) fn plain(status: StatusCode, text: &'static str) -> Response<Body> {
     let mut answer = Response::new(Body::from(Bytes::from_static(text.as_bytes())));
     *answer.status_mut() = status;
@@ -62,7 +62,7 @@ pub(crate) fn plain(status: StatusCode, text: &'static str) -> Response<Body> {
     answer
 }
 
-/// Sends the client elsewhere in the archive.
+/// Redirects the client within the archive.
 pub(crate) fn redirect(status: StatusCode, to: &str) -> Response<Body> {
     let Ok(location) = HeaderValue::from_str(to) else {
         return plain(StatusCode::BAD_REQUEST, "the address cannot be written in a header");

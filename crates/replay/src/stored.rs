@@ -1,4 +1,4 @@
-//! The archive that state and store are, together.
+//! The archive made of a state and a store.
 
 use std::sync::Arc;
 

@@ -1,19 +1,19 @@
-//! The blocks of a page as they are kept between visits.
+//! The fragments of a page as they are stored between visits.
 
-/// Blocks of one page that are read back, at most.
+/// The most fragments of one page that are stored.
 const BLOCKS_MAX: usize = 255;
 
-/// The blocks of a page that others may share, by their hashes.
+/// Hashes of the fragments of a page that other pages may share.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PageBlocks {
     /// Those that the page had when it was last seen changed, ascending.
     pub now: Vec<u32>,
-    /// Those that it had lost then; none if that is not known.
+    /// Those that it had lost then; `None` if that is not known.
     pub lost: Option<Vec<u32>>,
 }
 
 impl PageBlocks {
-    /// As bytes: two counts, and four bytes a block.
+    /// As bytes: two counts, and four bytes for each fragment.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let now = &self.now[..self.now.len().min(BLOCKS_MAX)];
@@ -25,7 +25,7 @@ impl PageBlocks {
         bytes
     }
 
-    /// Reads what [`to_bytes`](Self::to_bytes) wrote; of anything else, nothing is known.
+    /// Reads what [`to_bytes`](Self::to_bytes) wrote; anything else gives an empty value.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Self {
         let Some((&[now_count, lost_count], rest)) = bytes.split_first_chunk::<2>() else {

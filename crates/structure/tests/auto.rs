@@ -185,7 +185,7 @@ fn a_feed_that_names_a_page_brings_it_forward() {
 }
 
 /// A round over a site of which every fourth page has the menu 7, the others the menu 8, and each a
-/// block of its own.
+/// fragment of its own.
 fn with_menus(site: &Site) -> AutoRound {
     let mut input =
         AutoServer::new(0, Arc::clone(&site.graph), site.beliefs.clone(), pages(&site.graph));
@@ -264,7 +264,7 @@ proptest! {
                 .map(|&other| plan.chance(PageRef::new(0, other)).unwrap())
                 .fold(0.0, f64::max);
             prop_assert!(left.remove(&page.page.0));
-            // The index comes early for what it tells of the pages that it links to.
+            // The index comes early because it says much about the pages it links to.
             prop_assert!(page.page.0 == 0 || chance > best - 0.15, "{} while {} was there", chance, best);
             plan.seen(page, look(|page| outcomes[page as usize], page));
         }

@@ -238,7 +238,7 @@ fn made_up_visit(
     let roll = dice.below(100);
     let (outcome, status, detail) = match roll {
         0 => (Outcome::Failed, 0, Some("connect: connection refused")),
-        1 => (Outcome::Failed, 503, Some("server rests until told; Retry-After 120")),
+        1 => (Outcome::Failed, 503, Some("the server asks for a pause; Retry-After 120")),
         2 => {
             (Outcome::Refused, 0, Some("robots.txt: Disallow: /private/ <script>alert(1)</script>"))
         }
@@ -298,7 +298,7 @@ fn made_up_visit(
     }
 }
 
-/// What people should know of.
+/// Incidents for people to see.
 fn incidents() -> Vec<Incident> {
     let one = |event, id: u32, name: &str, detail: &str| Incident {
         id: id.to_string(),

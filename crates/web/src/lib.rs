@@ -2,8 +2,8 @@
 //!
 //! Read in this order:
 //! - [`router`]: all pages, forms, the API and the feeds, as one [`axum::Router`];
-//! - [`WebApp`]: what the interface stands on, handed in by the binary;
-//! - [`Control`]: what it may ask the running program to do;
+//! - [`WebApp`]: everything that the interface uses, passed in by the binary;
+//! - [`Control`]: what it may request from the running program;
 //! - [`WebOptions`]: who may come in; [`may_listen`] is the rule for listening beyond loopback;
 //! - [`ReplayBase`]: where replayed pages and diffs live, always another origin than this one.
 //!
@@ -14,6 +14,7 @@ mod api;
 mod app;
 mod assets;
 mod chart;
+mod computed;
 mod control;
 mod error;
 mod feed;
@@ -23,9 +24,9 @@ mod guard;
 mod layout;
 mod metrics;
 mod pages;
-mod reckoned;
 mod router;
 mod session;
+mod turns;
 mod visitor;
 
 pub use app::{ReplayBase, StoreSummary, WebApp, WebOptions};

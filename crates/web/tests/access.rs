@@ -1,4 +1,4 @@
-//! Who may come in, and what they may do.
+//! Who may log in, and what they may do.
 #![expect(clippy::unwrap_used, reason = "what cannot be asked must fail the test")]
 
 #[path = "support/base.rs"]

@@ -79,7 +79,7 @@ fn own_schedules(n: i64) -> SiteConditions {
     SiteConditions { schedule, ..conditions(&format!("https://s{n}.example/")) }
 }
 
-/// What the policy remembers of a page that was visited ten times.
+/// What the policy remembers about a page that was visited ten times.
 fn history() -> Vec<u8> {
     let mut scheduler = PageRevisitScheduler::new(RevisitSettings::default(), 3600);
     let mut history = Vec::new();
@@ -104,7 +104,7 @@ fn clock() -> Instant {
     Instant::now()
 }
 
-/// The pages to ask for: the first of each list, one deep inside, and the big site's.
+/// The pages to request: the first of each list, one deep inside, and the big site's.
 async fn ask_for(world: &World) -> Vec<String> {
     let mut paths: Vec<String> = [
         "/",

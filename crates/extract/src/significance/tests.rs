@@ -115,7 +115,7 @@ fn navigation_that_changes_on_several_pages_at_once_is_learnt() {
     }
     let comparison = compared(&with_nav(ARTICLE, "oak"), &with_nav(ARTICLE, "ash"));
     assert_eq!(comparison.judge(&learnt), Change::Noise);
-    // Another change at the same place is not yet known.
+    // Another change in the same context is not yet known.
     let comparison = compared(&with_nav(ARTICLE, "ash"), &with_nav(ARTICLE, "elm"));
     assert!(share(comparison.judge(&learnt)) > 0.0);
 }

@@ -1,17 +1,17 @@
-//! Blocks that pages share, and what a round has shown of them: a menu that was replaced on one page
-//! was probably replaced on the others that have it, and a page that changed and kept all that it
-//! shares says little of the others.
+//! Fragments that pages share, and what a round has shown about them. A menu that was replaced on
+//! one page was probably replaced on the other pages that have it. A page that changed but kept all
+//! its shared fragments says little about the others.
 
 use std::collections::BTreeMap;
 
-/// A block is shared if at least this many pages have it.
+/// A fragment is shared if at least this many pages have it.
 const HOLDERS_MIN: usize = 3;
 
-/// The number of what a page shares; pages with the same number share the same.
+/// The number of a set of shared fragments; pages with the same number share the same fragments.
 pub(crate) const NOTHING_SHARED: u32 = 0;
 
-/// What a round has shown of the blocks that a page shares, by the block that speaks most for a
-/// change.
+/// What a round has shown about the fragments that a page shares, judged by the fragment that
+/// speaks most for a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum BlockState {
     /// Nothing yet, or the page shares nothing.
@@ -20,19 +20,19 @@ pub(crate) enum BlockState {
     Kept,
     /// Pages that have them changed, and kept them: their changes were their own.
     KeptByChanged,
-    /// Some lost one, but most kept it.
+    /// Some pages lost one, but most kept it.
     LostBySome,
-    /// One page lost one, and not more kept it.
+    /// One page lost one, and at most one kept it.
     LostOnce,
-    /// Several lost one, and not more kept it.
+    /// Several pages lost one, and no more than that kept it.
     Lost,
 }
 
-/// States that bear on a page: all but [`BlockState::Unseen`].
+/// States that affect a page: all but [`BlockState::Unseen`].
 pub(crate) const BLOCK_STATES: usize = 5;
 
 impl BlockState {
-    /// Which effect the state has, if any.
+    /// The number of the state's effect, if it has one.
     pub(crate) fn effect(self) -> Option<usize> {
         (self as usize).checked_sub(1)
     }
@@ -50,8 +50,8 @@ impl BlockState {
     }
 }
 
-/// Pages that had a block: how many were seen in this round, how many of these had changed, and how
-/// many of these had lost it.
+/// Pages that had a fragment: how many were seen in this round, how many of these had changed, and
+/// how many of these had lost it.
 #[derive(Debug, Clone, Copy, Default)]
 struct Count {
     seen: u32,
@@ -59,31 +59,31 @@ struct Count {
     lost: u32,
 }
 
-/// What is believed of each state before anything was learnt.
+/// Prior means of the states' effects.
 pub(crate) const BLOCK_PRIOR_MEANS: [f64; BLOCK_STATES] = [0.0, -0.3, 0.2, 0.6, 1.0];
 
-/// The blocks that pages of one server share.
+/// The fragments that pages of one server share.
 #[derive(Debug, Clone)]
 pub(crate) struct SharedBlocks {
-    /// The shared blocks, ascending by hash.
+    /// Hashes of the shared fragments, ascending.
     hashes: Vec<u32>,
     counts: Vec<Count>,
-    /// What pages share: lists of places in `hashes`. The first is empty.
+    /// What pages share: lists of positions in `hashes`. The first is empty.
     sets: Vec<Vec<u32>>,
     states: Vec<BlockState>,
-    /// The sets that each block is in.
+    /// The sets that each fragment is in.
     sets_of: Vec<Vec<u32>>,
 }
 
 impl SharedBlocks {
-    /// From the blocks of each page: which are shared, and for every page the number of what it
-    /// shares.
+    /// Finds the shared fragments from those of each page; also returns for every page the number
+    /// of the set it shares.
     pub(crate) fn new(pages: &[Vec<u32>]) -> (Self, Vec<u32>) {
         let hashes = shared_hashes(pages);
         let mut numbers: BTreeMap<Vec<u32>, u32> = BTreeMap::from([(Vec::new(), NOTHING_SHARED)]);
         let number = |blocks: &Vec<u32>| {
-            let place = |hash: &u32| hashes.binary_search(hash).ok().map(|at| at as u32);
-            let shared: Vec<u32> = blocks.iter().filter_map(place).collect();
+            let position = |hash: &u32| hashes.binary_search(hash).ok().map(|at| at as u32);
+            let shared: Vec<u32> = blocks.iter().filter_map(position).collect();
             let next = numbers.len() as u32;
             *numbers.entry(shared).or_insert(next)
         };
@@ -108,29 +108,29 @@ impl SharedBlocks {
         self.states[set as usize]
     }
 
-    /// Those of some blocks that are shared.
+    /// Positions of those fragments that are shared.
     fn shared_of(&self, blocks: &[u32]) -> Vec<u32> {
-        let place = |hash: &u32| self.hashes.binary_search(hash).ok().map(|at| at as u32);
-        blocks.iter().filter_map(place).collect()
+        let position = |hash: &u32| self.hashes.binary_search(hash).ok().map(|at| at as u32);
+        blocks.iter().filter_map(position).collect()
     }
 
-    /// A page that shares `set` was seen, and these of its blocks were not there any more. The sets
-    /// of which something else is known now, with what was known before.
+    /// Records that a page with `set` was seen and has lost these fragments. Returns the sets whose
+    /// state changed, with their states before.
     pub(crate) fn saw(&mut self, set: u32, changed: bool, lost: &[u32]) -> Vec<(u32, BlockState)> {
-        let mut places = self.sets[set as usize].clone();
+        let mut positions = self.sets[set as usize].clone();
         let is_lost = self.shared_of(lost);
-        places.extend(&is_lost);
-        places.sort_unstable();
-        places.dedup();
+        positions.extend(&is_lost);
+        positions.sort_unstable();
+        positions.dedup();
         let mut moved: Vec<u32> = Vec::new();
-        for place in places {
-            let count = &mut self.counts[place as usize];
+        for position in positions {
+            let count = &mut self.counts[position as usize];
             let before = BlockState::of(*count);
             count.seen += 1;
             count.changed += u32::from(changed);
-            count.lost += u32::from(is_lost.contains(&place));
+            count.lost += u32::from(is_lost.contains(&position));
             if before != BlockState::of(*count) {
-                moved.extend(&self.sets_of[place as usize]);
+                moved.extend(&self.sets_of[position as usize]);
             }
         }
         moved.sort_unstable();
@@ -145,7 +145,7 @@ impl SharedBlocks {
             .collect()
     }
 
-    /// The state of the block that speaks most for a change.
+    /// The state of the fragment that speaks most for a change.
     fn judged(&self, set: u32) -> BlockState {
         let of_block = |&at: &u32| BlockState::of(self.counts[at as usize]);
         self.sets[set as usize].iter().map(of_block).max().unwrap_or(BlockState::Unseen)
@@ -163,7 +163,8 @@ fn shared_hashes(pages: &[Vec<u32>]) -> Vec<u32> {
 mod tests {
     use super::*;
 
-    /// Four pages with block 1, three with 2 as well, and a block of its own for each.
+    /// Four pages with fragment 1, three of them with 2 as well, and a fragment of its own for
+    /// each.
     fn blocks() -> (SharedBlocks, Vec<u32>) {
         let pages = [vec![1, 2, 10], vec![1, 2, 11], vec![1, 2, 12], vec![1, 13], vec![14]];
         SharedBlocks::new(&pages)
@@ -183,23 +184,23 @@ mod tests {
     fn the_block_that_speaks_most_for_a_change_decides() {
         let (mut shared, of_pages) = blocks();
         let (menu, plain) = (of_pages[0], of_pages[3]);
-        let mut told = |set, changed, lost: &[u32]| {
+        let mut after = |set, changed, lost: &[u32]| {
             shared.saw(set, changed, lost);
             [menu, plain].map(|set| shared.state(set))
         };
         use BlockState::{Kept, KeptByChanged, Lost, LostBySome, LostOnce};
-        assert_eq!(told(plain, false, &[]), [Kept, Kept]);
-        assert_eq!(told(plain, true, &[13]), [KeptByChanged, KeptByChanged]);
-        assert_eq!(told(menu, true, &[2, 10]), [LostOnce, KeptByChanged]);
-        assert_eq!(told(menu, true, &[2]), [Lost, KeptByChanged]);
+        assert_eq!(after(plain, false, &[]), [Kept, Kept]);
+        assert_eq!(after(plain, true, &[13]), [KeptByChanged, KeptByChanged]);
+        assert_eq!(after(menu, true, &[2, 10]), [LostOnce, KeptByChanged]);
+        assert_eq!(after(menu, true, &[2]), [Lost, KeptByChanged]);
         for _ in 0..3 {
-            told(menu, false, &[]);
+            after(menu, false, &[]);
         }
-        assert_eq!(told(menu, false, &[]), [LostBySome, KeptByChanged]);
+        assert_eq!(after(menu, false, &[]), [LostBySome, KeptByChanged]);
     }
 
     #[test]
-    fn a_page_of_which_nothing_was_known_tells_what_it_lost() {
+    fn a_page_of_which_nothing_was_known_shows_what_it_lost() {
         let (mut shared, of_pages) = blocks();
         let moved = shared.saw(NOTHING_SHARED, true, &[2, 99]);
         assert_eq!(moved, [(of_pages[0], BlockState::Unseen)]);

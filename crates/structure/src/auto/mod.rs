@@ -1,4 +1,4 @@
-//! `auto`: probing in sequence, with beliefs that every visit teaches.
+//! `auto`: visits one page after the other, and every visit updates the beliefs about the rest.
 
 mod beliefs;
 mod blocks;

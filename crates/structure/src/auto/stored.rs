@@ -1,4 +1,4 @@
-//! Beliefs as bytes, for the state that outlives a restart.
+//! Beliefs as bytes, for storing them in the state.
 
 use crate::auto::beliefs::{Beliefs, PageBelief, SPREADS, SharedBeliefs, Spread};
 use crate::auto::blocks::BLOCK_STATES;
@@ -11,19 +11,19 @@ use crate::error::StructureError;
 
 const MAGIC: [u8; 4] = *b"nbl3";
 const SHARED_MAGIC: [u8; 4] = *b"nbs4";
-/// Written before shared blocks were evidence.
+/// Written before shared fragments were evidence.
 const SECOND_MAGIC: [u8; 4] = *b"nbl2";
 const THIRD_SHARED_MAGIC: [u8; 4] = *b"nbs3";
-/// Written before scores were held against outcomes.
+/// Written before scores were compared with outcomes.
 const SECOND_SHARED_MAGIC: [u8; 4] = *b"nbs2";
-/// Written before it was learnt how far pages stand apart, and before servers shared spreads.
+/// Written before the differences between pages were learnt, and before servers shared spreads.
 const FIRST_MAGIC: [u8; 4] = *b"nbl1";
 const FIRST_SHARED_MAGIC: [u8; 4] = *b"nbs1";
 const FIRST_GUIDE_STATES: usize = 2;
 const FIRST_SPREADS: usize = 4;
 
 impl Beliefs {
-    /// As bytes: little-endian, groups first, then four bytes a page.
+    /// As bytes: little-endian, groups first, then four bytes for each page.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
@@ -132,7 +132,7 @@ impl Reader<'_> {
         sound.then_some(Gaussian { mean, variance })
     }
 
-    /// The count comes from outside: it is held against the bytes there are before room is made.
+    /// The count is not trusted: it is compared with the bytes present before memory is allocated.
     fn effects(&mut self, count: usize) -> Option<Vec<Gaussian>> {
         if self.bytes.len() / 8 < count {
             return None;
@@ -162,8 +162,8 @@ impl Reader<'_> {
         Some(SharedBeliefs { effects, spreads, page_spread, calibration, blocks })
     }
 
-    /// Effects that begin with those of a page's place and guide; the first format had none for
-    /// guides that were not seen, and did not tell the top page from other guides.
+    /// Effects that begin with those of a page's position and guide. The first format had none for
+    /// guides that were not seen, and did not distinguish the top page from other guides.
     fn features(&mut self, first: bool, count: usize) -> Option<Vec<Gaussian>> {
         let states = 2 * OF_TOP_PAGE - FIRST_GUIDE_STATES;
         let mut effects = self.effects(if first { count - states } else { count })?;
@@ -184,7 +184,7 @@ impl Reader<'_> {
         Some(weights)
     }
 
-    /// The first `count` spreads; nothing is known of the others.
+    /// The first `count` spreads; the others are unknown.
     fn spreads(&mut self, count: usize) -> Option<[Spread; SPREADS]> {
         let mut spreads = [Spread::default(); SPREADS];
         for spread in spreads.iter_mut().take(count) {

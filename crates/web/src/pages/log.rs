@@ -1,4 +1,4 @@
-//! The log of visits, with filters, in portions.
+//! The log of visits, with filters, page by page.
 
 use axum::response::{Html, IntoResponse, Response};
 use maud::{Markup, html};
@@ -41,7 +41,7 @@ pub(crate) fn log(app: &WebApp, visitor: &Visitor, query: &Fields) -> Result<Res
     let content = html! {
         h1 { (title) }
         (filters(visitor, &sites, asked))
-        // The newest portion is kept up to date while someone looks.
+        // The newest part is refreshed while someone looks.
         div data-live=[live.as_deref()] data-every="5" { (table(visitor, &sites, &visits)) }
         p.paging {
             @if asked.before.is_some() { a.button href=(link(None)) { "↑ " (t("Newest", "最新へ")) } }
@@ -89,7 +89,7 @@ fn table(visitor: &Visitor, sites: &[Site], visits: &[VisitRow]) -> Markup {
     let name = |id: SiteId| sites.iter().find(|s| s.id == id).map(|s| s.name.as_str());
     html! {
         @if visits.is_empty() {
-            p.muted { (t("No visit fits.", "該当する訪問はありません。")) }
+            p.muted { (t("No matching visits.", "該当する訪問はありません。")) }
         } @else {
             div.scroll { table.log {
                 thead { tr {

@@ -1,4 +1,4 @@
-//! The interface over an in-memory state, asked without sockets.
+//! The interface over an in-memory state, requested without sockets.
 #![allow(dead_code, reason = "each test file uses its part")]
 #![expect(clippy::unwrap_used, reason = "what cannot be set up must fail the test")]
 
@@ -44,7 +44,7 @@ pub(crate) fn conditions(top: &str) -> SiteConditions {
     }
 }
 
-/// Remembers what it was asked.
+/// Remembers the calls it received.
 #[derive(Default)]
 pub(crate) struct FakeControl {
     pub(crate) asked: Mutex<Vec<String>>,
@@ -73,8 +73,8 @@ impl Control for FakeControl {
         _: (i64, i64),
         mut out: Box<dyn std::io::Write + Send>,
     ) -> Result<(), ControlError> {
-        let told = out.write_all(b"WARC").and_then(|()| out.flush());
-        told.map_err(|error| ControlError::Failed { reason: error.to_string() })
+        let written = out.write_all(b"WARC").and_then(|()| out.flush());
+        written.map_err(|error| ControlError::Failed { reason: error.to_string() })
     }
     fn sites_changed(&self) {
         let _ = self.note("changed".into());

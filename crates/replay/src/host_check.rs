@@ -1,36 +1,36 @@
-//! Under which host name a request came, and whether that is the right one.
+//! Checks the host name of a request.
 
 use crate::{ReplayOptions, ask::Ask};
 
-/// What to do with a request, by the name it came under.
+/// What to do with a request, by its host name.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// Answer it.
-    Right,
-    /// A browser that reached a loopback address: lead it to replay's own name.
-    Elsewhere(String),
-    /// A name that is not ours.
+pub(crate) enum HostCheck {
+    /// The name is ours: answer.
+    Own,
+    /// A browser at a loopback address: redirect it to this URL under replay's own name.
+    Redirect(String),
+    /// The name is not ours.
     Foreign,
 }
 
-pub(crate) fn judge(options: &ReplayOptions, ask: &Ask) -> Place {
+pub(crate) fn judge(options: &ReplayOptions, ask: &Ask) -> HostCheck {
     let name = name_of(ask.host());
     let own = options.origin.as_deref();
     if is_own(options, name) {
-        return Place::Right;
+        return HostCheck::Own;
     }
     let is_loopback = is_loopback(name);
     if let Some(own) = own.filter(|_| is_loopback && is_opened_by_a_browser(ask)) {
         let path = ask.uri.path_and_query().map_or("/", |path| path.as_str());
-        return Place::Elsewhere(format!("{own}{path}"));
+        return HostCheck::Redirect(format!("{own}{path}"));
     }
     let is_known = name.is_empty() || is_loopback || is_address(name);
-    if options.refuses_foreign_names && !is_known { Place::Foreign } else { Place::Right }
+    if options.refuses_foreign_names && !is_known { HostCheck::Foreign } else { HostCheck::Own }
 }
 
-/// The interface's origin for someone who reached replay under this host. None where it is not
-/// known: a public name says nothing of the name by which the interface goes, and whoever comes from
-/// another machine does not reach an interface on loopback.
+/// The interface's origin for someone who reached replay under this host. `None` where it is not
+/// known: replay's public name does not reveal the interface's name, and someone on another machine
+/// cannot reach an interface on loopback.
 pub(crate) fn interface(options: &ReplayOptions, host: &str) -> Option<String> {
     let at = options.interface?;
     let name = name_of(host);
@@ -52,7 +52,8 @@ fn is_own(options: &ReplayOptions, name: &str) -> bool {
     own.is_some_and(|(_, host)| name_of(host).eq_ignore_ascii_case(name))
 }
 
-/// Browsers say so where it is safe to: on loopback always. Programs that name an address mean it.
+/// Browsers send these headers where it is safe: on loopback always. Programs that use an address
+/// mean it.
 fn is_opened_by_a_browser(ask: &Ask) -> bool {
     ask.header("sec-fetch-mode") == Some(b"navigate")
         && ask.header("sec-fetch-dest") == Some(b"document")
@@ -82,7 +83,7 @@ mod tests {
     use super::*;
     use axum::http::{HeaderMap, HeaderValue};
 
-    fn judged(host: &'static str, is_browser: bool) -> Place {
+    fn judged(host: &'static str, is_browser: bool) -> HostCheck {
         let options = ReplayOptions {
             origin: Some("http://replay.localhost:8081".into()),
             refuses_foreign_names: true,
@@ -102,16 +103,16 @@ mod tests {
     fn browsers_are_led_from_loopback_to_the_own_name() {
         let there = "http://replay.localhost:8081/web/2024/http://e.com/";
         for host in ["127.0.0.1:8081", "localhost:8081", "[::1]:8081"] {
-            assert_eq!(judged(host, true), Place::Elsewhere(there.into()));
-            assert_eq!(judged(host, false), Place::Right, "programs mean the address");
+            assert_eq!(judged(host, true), HostCheck::Redirect(there.into()));
+            assert_eq!(judged(host, false), HostCheck::Own, "programs mean the address");
         }
-        assert_eq!(judged("replay.localhost:8081", true), Place::Right);
-        assert_eq!(judged("10.0.0.7:8081", true), Place::Right);
+        assert_eq!(judged("replay.localhost:8081", true), HostCheck::Own);
+        assert_eq!(judged("10.0.0.7:8081", true), HostCheck::Own);
     }
 
     #[test]
-    fn the_way_back_to_the_interface_is_told_where_it_is_known() {
-        let told = |at: &str, host: &str| {
+    fn the_interface_is_linked_where_it_is_known() {
+        let linked = |at: &str, host: &str| {
             let options = ReplayOptions {
                 origin: Some("http://replay.localhost:8081".into()),
                 interface: Some(at.parse().unwrap()),
@@ -121,24 +122,24 @@ mod tests {
         };
         let here = Some("http://127.0.0.1:8080".to_owned());
         for host in ["replay.localhost:8081", "127.0.0.1:8081", "localhost", "[::1]:8081"] {
-            assert_eq!(told("127.0.0.1:8080", host), here, "{host}");
-            assert_eq!(told("0.0.0.0:8080", host), here, "{host}");
+            assert_eq!(linked("127.0.0.1:8080", host), here, "{host}");
+            assert_eq!(linked("0.0.0.0:8080", host), here, "{host}");
         }
-        assert_eq!(told("127.0.0.1:8080", "10.0.0.7:8081"), None, "out of reach");
+        assert_eq!(linked("127.0.0.1:8080", "10.0.0.7:8081"), None, "out of reach");
         let there = Some("http://10.0.0.7:8080".to_owned());
-        assert_eq!(told("0.0.0.0:8080", "10.0.0.7:8081"), there);
-        assert_eq!(told("10.0.0.7:8080", "10.0.0.7"), there);
-        assert_eq!(told("[::]:8080", "[fe80::1]:8081"), Some("http://[fe80::1]:8080".into()));
+        assert_eq!(linked("0.0.0.0:8080", "10.0.0.7:8081"), there);
+        assert_eq!(linked("10.0.0.7:8080", "10.0.0.7"), there);
+        assert_eq!(linked("[::]:8080", "[fe80::1]:8081"), Some("http://[fe80::1]:8080".into()));
         for host in ["replay.example.org", "evil.localhost", "", "\"><script>"] {
-            assert_eq!(told("0.0.0.0:8080", host), None, "{host}");
+            assert_eq!(linked("0.0.0.0:8080", host), None, "{host}");
         }
     }
 
     #[test]
     fn foreign_names_are_refused() {
         for host in ["evil.example:8081", "127.0.0.1.evil.example", "xreplay.localhost:8081"] {
-            assert_eq!(judged(host, true), Place::Foreign, "{host}");
-            assert_eq!(judged(host, false), Place::Foreign, "{host}");
+            assert_eq!(judged(host, true), HostCheck::Foreign, "{host}");
+            assert_eq!(judged(host, false), HostCheck::Foreign, "{host}");
         }
     }
 }

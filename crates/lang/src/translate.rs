@@ -1,13 +1,13 @@
-//! From a noted English sentence to a Japanese one, by a table of phrases with holes.
+//! Translates an English sentence of the program into Japanese, by a table of phrases with holes.
 
 use crate::phrases::PHRASES;
 
-/// Sentences hold sentences, but not for ever.
+/// Sentences contain sentences, but only this deep.
 const MAX_DEPTH: u32 = 4;
-/// Nothing that is noted is longer; what is, stays as it is.
+/// Longer texts are not sentences of ours and stay unchanged.
 const MAX_BYTES: usize = 20_000;
 
-/// The sentence in Japanese, if it is one of those known.
+/// The sentence in Japanese, if it is a known one.
 pub(crate) fn in_japanese(noted: &str) -> Option<String> {
     if noted.len() > MAX_BYTES { None } else { phrase(noted, 0) }
 }
@@ -24,21 +24,21 @@ fn phrase(noted: &str, depth: u32) -> Option<String> {
     })
 }
 
-/// What stands in a hole, by its kind.
+/// The translated content of a hole, by its kind.
 fn filled(kind: &str, text: &str, depth: u32) -> Option<String> {
     match kind {
         // A length of time.
         "d" => duration(text),
-        // A sentence of its own, if it is known.
+        // A sentence, translated if it is known.
         "t" => Some(phrase(text, depth + 1).unwrap_or_else(|| text.to_owned())),
-        // A sentence of its own, without which the whole is another.
+        // A sentence that must be known, or the whole phrase does not match.
         "!" => phrase(text, depth + 1),
-        // Whatever it is.
+        // Any text.
         _ => Some(text.to_owned()),
     }
 }
 
-/// What stands in the holes of a phrase, with their kinds, if the sentence is made like it.
+/// The contents of the holes of a phrase, with their kinds, if the sentence matches it.
 fn holes<'p, 't>(phrase: &'p str, noted: &'t str) -> Option<Vec<(&'p str, &'t str)>> {
     let mut parts = phrase.split('{');
     let mut rest = noted.strip_prefix(parts.next()?)?;
@@ -60,7 +60,7 @@ fn holes<'p, 't>(phrase: &'p str, noted: &'t str) -> Option<Vec<(&'p str, &'t st
     rest.is_empty().then_some(found)
 }
 
-/// `{0}` and so on, replaced; one pass, so that what is put in is not looked at again.
+/// Replaces `{0}` and so on in one pass, so that inserted text is not searched again.
 fn put_in(ja: &str, holes: &[String]) -> String {
     let mut parts = ja.split('{');
     let mut out = parts.next().unwrap_or_default().to_owned();
@@ -73,7 +73,7 @@ fn put_in(ja: &str, holes: &[String]) -> String {
     out
 }
 
-/// `90s`, `15m`, `12h`, `7d` as people say it.
+/// `90s`, `15m`, `12h`, `7d` in words.
 fn duration(text: &str) -> Option<String> {
     let unit = text.chars().last()?;
     let name = match unit {
@@ -92,21 +92,23 @@ fn duration(text: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn told(noted: &str) -> String {
-        in_japanese(noted).unwrap_or_else(|| panic!("not told: {noted}"))
+    fn japanese(noted: &str) -> String {
+        in_japanese(noted).unwrap_or_else(|| panic!("no translation: {noted}"))
     }
 
     #[test]
     fn sentences_hold_sentences() {
-        assert_eq!(told("status 404"), "状態 404");
+        assert_eq!(japanese("status 404"), "状態 404");
         assert_eq!(
-            told(
+            japanese(
                 "http://e.com/4: connect: no connection to `e.com` port 80: Connection refused (os error 111)"
             ),
             "http://e.com/4：「e.com」のポート 80 に接続できません（接続が拒否されました）"
         );
         assert_eq!(
-            told("pulled forward by announced by http://e.com/feed; else first interval: every 7d"),
+            japanese(
+                "pulled forward by announced by http://e.com/feed; else first interval: every 7d"
+            ),
             "http://e.com/feed の予告により前倒し。通常は：最初の間隔（7日ごと）"
         );
     }
@@ -123,13 +125,13 @@ mod tests {
     #[test]
     fn what_came_from_the_web_is_not_read_as_a_phrase() {
         assert_eq!(
-            told("robots.txt line 3: Disallow: /{0}<script>"),
+            japanese("robots.txt line 3: Disallow: /{0}<script>"),
             "robots.txt の 3 行目：Disallow: /{0}<script>"
         );
     }
 
     #[test]
-    fn every_phrase_is_told_with_all_that_stands_in_it() {
+    fn every_phrase_is_translated_with_all_its_holes() {
         for (en, ja) in PHRASES {
             let kinds: Vec<&str> =
                 en.split('{').skip(1).filter_map(|p| p.split('}').next()).collect();

@@ -1,5 +1,5 @@
-//! What can take longer to reckon than anyone waits for: made in the background, and shown as it
-//! was last until then.
+//! Results that may take longer to compute than anyone waits for: computed in the background, while
+//! the last one is shown.
 
 use std::{
     collections::BTreeMap,
@@ -9,14 +9,14 @@ use std::{
 
 use nenrin_state::{SiteId, StateError};
 
-/// So long a page waits for what is being reckoned; small sites are done by then.
+/// How long a page waits for a result; small sites are done by then.
 const PATIENCE: Duration = Duration::from_millis(100);
-/// A result is good for so many times what it took, so that at most this part of a processor is
-/// spent on it, however often someone looks.
+/// A result is kept for this many times the time that it took, so that at most this part of a
+/// processor is spent on it, however often someone looks.
 const KEPT_TIMES: i64 = 20;
 
-/// Something reckoned of each site.
-pub(crate) struct Reckoned<T> {
+/// A result for each site.
+pub(crate) struct Computed<T> {
     sites: Mutex<BTreeMap<SiteId, Kept<T>>>,
     done: Condvar,
     patience: Duration,
@@ -24,12 +24,12 @@ pub(crate) struct Reckoned<T> {
 
 struct Kept<T> {
     is_under_way: bool,
-    /// When it was made, and until when it is good.
+    /// When it was computed, until when it is kept, and the result.
     result: Option<(i64, i64, Arc<T>)>,
     failure: Option<StateError>,
 }
 
-impl<T> Default for Reckoned<T> {
+impl<T> Default for Computed<T> {
     fn default() -> Self {
         Self { sites: Mutex::default(), done: Condvar::new(), patience: PATIENCE }
     }
@@ -41,14 +41,14 @@ impl<T> Default for Kept<T> {
     }
 }
 
-impl<T: Send + Sync + 'static> Reckoned<T> {
-    /// The newest result and when it was made; `None` while the first is under way. Must be called
-    /// where blocking is allowed.
+impl<T: Send + Sync + 'static> Computed<T> {
+    /// The newest result and when it was computed; `None` while the first is being computed. Must
+    /// be called where blocking is allowed.
     pub(crate) fn of(
         self: &Arc<Self>,
         site: SiteId,
         now_s: fn() -> i64,
-        reckon: impl FnOnce() -> Result<T, StateError> + Send + 'static,
+        compute: impl FnOnce() -> Result<T, StateError> + Send + 'static,
     ) -> Result<Option<(i64, Arc<T>)>, StateError> {
         let mut sites = self.sites.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = sites.entry(site).or_default();
@@ -57,7 +57,7 @@ impl<T: Send + Sync + 'static> Reckoned<T> {
             if !kept.is_under_way {
                 kept.is_under_way = true;
                 let this = self.clone();
-                tokio::task::spawn_blocking(move || this.reckon(site, now_s, reckon));
+                tokio::task::spawn_blocking(move || this.compute(site, now_s, compute));
             }
             let is_under_way = |sites: &mut BTreeMap<SiteId, Kept<T>>| {
                 sites.get(&site).is_some_and(|kept| kept.is_under_way)
@@ -72,14 +72,14 @@ impl<T: Send + Sync + 'static> Reckoned<T> {
         }
     }
 
-    /// The newest result without waiting, for who asks about all sites again and again. What is
-    /// older than `good_s` is reckoned anew in the background, one site at a time.
+    /// The newest result without waiting, for callers that ask for all sites again and again. A
+    /// result older than `good_s` seconds is computed anew in the background, one site at a time.
     pub(crate) fn last(
         self: &Arc<Self>,
         site: SiteId,
         now_s: fn() -> i64,
         good_s: i64,
-        reckon: impl FnOnce() -> Result<T, StateError> + Send + 'static,
+        compute: impl FnOnce() -> Result<T, StateError> + Send + 'static,
     ) -> Option<Arc<T>> {
         let mut sites = self.sites.lock().unwrap_or_else(PoisonError::into_inner);
         let is_busy = sites.values().any(|kept| kept.is_under_way);
@@ -88,20 +88,20 @@ impl<T: Send + Sync + 'static> Reckoned<T> {
         if !is_good && !is_busy {
             kept.is_under_way = true;
             let this = self.clone();
-            tokio::task::spawn_blocking(move || this.reckon(site, now_s, reckon));
+            tokio::task::spawn_blocking(move || this.compute(site, now_s, compute));
         }
         kept.result.as_ref().map(|(.., result)| result.clone())
     }
 
-    fn reckon(
+    fn compute(
         &self,
         site: SiteId,
         now_s: fn() -> i64,
-        reckon: impl FnOnce() -> Result<T, StateError>,
+        compute: impl FnOnce() -> Result<T, StateError>,
     ) {
-        let under_way = UnderWay { reckoned: self, site };
+        let under_way = UnderWay { computed: self, site };
         let begun_s = now_s();
-        let result = reckon();
+        let result = compute();
         let took_s = now_s() - begun_s;
         let mut sites = self.sites.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = sites.entry(site).or_default();
@@ -117,19 +117,19 @@ impl<T: Send + Sync + 'static> Reckoned<T> {
     }
 }
 
-/// Ends with what is being reckoned, also where that panics: nobody would ever begin it again.
+/// Marks the work as ended, even if it panics: otherwise nobody would ever start it again.
 struct UnderWay<'r, T> {
-    reckoned: &'r Reckoned<T>,
+    computed: &'r Computed<T>,
     site: SiteId,
 }
 
 impl<T> Drop for UnderWay<'_, T> {
     fn drop(&mut self) {
-        let mut sites = self.reckoned.sites.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sites = self.computed.sites.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(kept) = sites.get_mut(&self.site) {
             kept.is_under_way = false;
         }
-        self.reckoned.done.notify_all();
+        self.computed.done.notify_all();
     }
 }
 
@@ -139,76 +139,76 @@ mod tests {
 
     const SITE: SiteId = SiteId(1);
 
-    /// However busy the machine is, what is quick is done by then.
-    fn patient() -> Arc<Reckoned<u32>> {
-        Arc::new(Reckoned { patience: Duration::from_secs(60), ..Reckoned::default() })
+    /// However busy the machine is, quick results are ready by then.
+    fn patient() -> Arc<Computed<u32>> {
+        Arc::new(Computed { patience: Duration::from_secs(60), ..Computed::default() })
     }
 
     async fn ask(
-        reckoned: &Arc<Reckoned<u32>>,
-        reckon: impl FnOnce() -> Result<u32, StateError> + Send + 'static,
+        computed: &Arc<Computed<u32>>,
+        compute: impl FnOnce() -> Result<u32, StateError> + Send + 'static,
     ) -> Result<Option<u32>, StateError> {
-        let reckoned = reckoned.clone();
-        let asked = tokio::task::spawn_blocking(move || reckoned.of(SITE, || 7, reckon));
+        let computed = computed.clone();
+        let asked = tokio::task::spawn_blocking(move || computed.of(SITE, || 7, compute));
         asked.await.unwrap().map(|found| found.map(|(at_s, value)| *value + at_s as u32))
     }
 
     #[tokio::test]
     async fn what_is_quick_is_always_new() {
-        let reckoned = patient();
-        assert_eq!(ask(&reckoned, || Ok(1)).await.unwrap(), Some(8));
-        assert_eq!(ask(&reckoned, || Ok(2)).await.unwrap(), Some(9));
+        let computed = patient();
+        assert_eq!(ask(&computed, || Ok(1)).await.unwrap(), Some(8));
+        assert_eq!(ask(&computed, || Ok(2)).await.unwrap(), Some(9));
     }
 
     #[tokio::test]
     async fn who_asks_for_the_last_never_waits_and_starts_one_at_a_time() {
-        let reckoned = Arc::new(Reckoned::default());
+        let computed = Arc::new(Computed::default());
         let (go, wait) = std::sync::mpsc::channel::<()>();
-        let slow = move || wait.recv().map(|()| 5).map_err(|_| unreachable!("it is told to go"));
-        assert_eq!(reckoned.last(SITE, || 7, 60, slow), None);
+        let slow = move || wait.recv().map(|()| 5).map_err(|_| unreachable!("the sender is alive"));
+        assert_eq!(computed.last(SITE, || 7, 60, slow), None);
         let other = SiteId(2);
-        assert_eq!(reckoned.last(other, || 7, 60, || unreachable!("one is under way")), None);
+        assert_eq!(computed.last(other, || 7, 60, || unreachable!("one is under way")), None);
         go.send(()).unwrap();
-        while reckoned.sites.lock().unwrap()[&SITE].is_under_way {
+        while computed.sites.lock().unwrap()[&SITE].is_under_way {
             tokio::task::yield_now().await;
         }
         let again = || unreachable!("it is good for a minute");
-        assert_eq!(reckoned.last(SITE, || 66, 60, again), Some(Arc::new(5)));
-        assert_eq!(reckoned.last(SITE, || 67, 60, || Ok(6)), Some(Arc::new(5)), "old until done");
+        assert_eq!(computed.last(SITE, || 66, 60, again), Some(Arc::new(5)));
+        assert_eq!(computed.last(SITE, || 67, 60, || Ok(6)), Some(Arc::new(5)), "old until done");
     }
 
     #[tokio::test]
     async fn nobody_waits_for_what_is_slow_and_it_is_done_once() {
-        let reckoned = Arc::new(Reckoned::default());
+        let computed = Arc::new(Computed::default());
         let (go, wait) = std::sync::mpsc::channel::<()>();
         let slow = move || {
             let _ = wait.recv();
             Ok(1)
         };
-        assert_eq!(ask(&reckoned, slow).await.unwrap(), None);
-        let again = ask(&reckoned, || unreachable!("it is under way already")).await;
+        assert_eq!(ask(&computed, slow).await.unwrap(), None);
+        let again = ask(&computed, || unreachable!("it is under way already")).await;
         assert_eq!(again.unwrap(), None);
         drop(go);
-        while reckoned.sites.lock().unwrap()[&SITE].is_under_way {
+        while computed.sites.lock().unwrap()[&SITE].is_under_way {
             tokio::task::yield_now().await;
         }
-        let kept = reckoned.last(SITE, || 7, 60, || unreachable!("it is there"));
+        let kept = computed.last(SITE, || 7, 60, || unreachable!("it is there"));
         assert_eq!(kept, Some(Arc::new(1)));
     }
 
     #[tokio::test]
     async fn what_panicked_is_tried_again() {
-        let reckoned = patient();
+        let computed = patient();
         let panics = || std::panic::resume_unwind(Box::new("on purpose"));
-        assert_eq!(ask(&reckoned, panics).await.unwrap(), None);
-        assert_eq!(ask(&reckoned, || Ok(1)).await.unwrap(), Some(8));
+        assert_eq!(ask(&computed, panics).await.unwrap(), None);
+        assert_eq!(ask(&computed, || Ok(1)).await.unwrap(), Some(8));
     }
 
     #[tokio::test]
-    async fn a_failure_is_told_and_tried_again() {
-        let reckoned = patient();
+    async fn a_failure_is_reported_and_tried_again() {
+        let computed = patient();
         let failing = || Err(StateError::NoSuchSite { name: "1".into() });
-        assert!(ask(&reckoned, failing).await.is_err());
-        assert_eq!(ask(&reckoned, || Ok(1)).await.unwrap(), Some(8));
+        assert!(ask(&computed, failing).await.is_err());
+        assert_eq!(ask(&computed, || Ok(1)).await.unwrap(), Some(8));
     }
 }
