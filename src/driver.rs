@@ -26,6 +26,7 @@ use std::{
     time::Duration,
 };
 
+use nenrin_archive::{Archive, DiskGuard, QuotaGuard, Quotas, folder_bytes};
 use nenrin_crawl::{
     Command, Crawl, CrawlOptions, Event, FetchOrder, Fetched, PlanWork, PreviousBody, RoundReport,
     StoreOrder, Ticket, Trouble, read_exchange, stored_links,
@@ -40,14 +41,7 @@ use self::{
     state_thread::{StateJob, load_map, serve_state},
     store_thread::serve_store,
 };
-use crate::{
-    archive::{Archive, folder_bytes},
-    clock,
-    config::Config,
-    figures::Figures,
-    quota::{QuotaGuard, Quotas},
-    room::RoomGuard,
-};
+use crate::{clock, config::Config, figures::Figures};
 
 /// Requests under way are waited for this long after a stop.
 const STOP_PATIENCE: Duration = Duration::from_secs(10);
@@ -179,7 +173,7 @@ pub(crate) struct Driver {
     untold_requests: Arc<AtomicBool>,
     figures: Arc<Mutex<Figures>>,
     store_waiting: Arc<AtomicUsize>,
-    guard: RoomGuard,
+    guard: DiskGuard,
     quota: QuotaGuard,
     /// What the machine was told last.
     has_room: bool,
@@ -188,30 +182,30 @@ pub(crate) struct Driver {
 impl Driver {
     /// Starts the worker threads over an archive that is open for writing.
     pub(crate) fn new(archive: &Archive, fetcher: Fetcher, mut options: CrawlOptions) -> Self {
-        let untold_requests = archive.untold_requests.clone();
+        let untold_requests = archive.has_unrecorded_requests().clone();
         if untold_requests.swap(true, Ordering::Relaxed) {
             options.asked_before_ms = Some(clock::now_ms());
         }
-        options.bucket_s = archive.state.bucket_s();
+        options.bucket_s = archive.state().bucket_s();
         let (sender, happenings) = unbounded_channel();
         let (state_jobs, state_queue) = mpsc::channel();
         let (store_jobs, store_queue) = mpsc::channel();
         let state_worker = {
-            let (state, sender) = (archive.state.clone(), sender.clone());
+            let (state, sender) = (archive.state().clone(), sender.clone());
             std::thread::spawn(move || serve_state(&*state, &state_queue, &sender))
         };
         let store_waiting = Arc::<AtomicUsize>::default();
         let store_worker = {
-            let (store, sender) = (archive.store.clone(), sender.clone());
+            let (store, sender) = (archive.store().clone(), sender.clone());
             let waiting = store_waiting.clone();
             std::thread::spawn(move || serve_store(&store, &store_queue, &sender, &waiting))
         };
         Self {
-            folder: archive.folder.clone(),
+            folder: archive.folder().to_owned(),
             machine: Crawl::new(options),
             fetcher,
-            store: archive.store.clone(),
-            state: archive.state.clone(),
+            store: archive.store().clone(),
+            state: archive.state().clone(),
             happenings,
             sender,
             under_way: Arc::default(),
@@ -223,7 +217,7 @@ impl Driver {
             untold_requests,
             figures: Arc::default(),
             store_waiting,
-            guard: RoomGuard::new(&archive.folder, 0),
+            guard: DiskGuard::new(archive.folder(), 0),
             quota: QuotaGuard::default(),
             has_room: true,
         }
@@ -410,12 +404,12 @@ impl Driver {
             Some(true) => tracing::warn!(
                 free_bytes,
                 min_free_bytes,
-                "there is room again, collecting goes on"
+                "there is space again, collecting resumes"
             ),
             Some(false) => tracing::warn!(
                 free_bytes,
                 min_free_bytes,
-                "too little room on the disk, collecting is paused until there is more"
+                "too little space on the disk, collecting is paused until there is more"
             ),
             None => {}
         }
@@ -445,11 +439,11 @@ impl Driver {
         };
         let (fresh, over) = self.quota.look(archive_bytes, &site_bytes);
         for reached in &fresh {
-            tracing::warn!("{reached}; its collecting is paused until there is room");
+            tracing::warn!("{reached}; its collecting is paused until there is space");
         }
         for reached in &over {
             let whose = reached.site.as_ref().map_or("the archive", |(_, name)| name);
-            tracing::warn!("{whose} is below its quota again, collecting goes on");
+            tracing::warn!("{whose} is below its quota again, collecting resumes");
         }
         if !(fresh.is_empty() && over.is_empty()) {
             self.tell_machine(Event::Full(self.quota.full_sites()));

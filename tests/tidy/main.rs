@@ -41,11 +41,23 @@ fn allowed() -> BTreeMap<&'static str, Vec<&'static str>> {
     let parts = ["frontier", "fetch", "extract", "store", "state", "warc"];
     let joined: Vec<&str> = deciders.into_iter().chain(parts).collect();
     allowed.insert("crawl", joined.clone());
-    let readers =
-        vec!["lang", "urls", "store", "state", "extract", "warc", "revisit", "order", "structure"];
+    let readers = vec![
+        "lang",
+        "urls",
+        "store",
+        "state",
+        "extract",
+        "warc",
+        "revisit",
+        "order",
+        "structure",
+        "archive",
+    ];
     allowed.insert("replay", readers.clone());
     allowed.insert("web", readers);
-    let everything: Vec<&str> = joined.iter().copied().chain(["crawl", "replay", "web"]).collect();
+    allowed.insert("archive", joined.iter().copied().chain(["crawl", "lang"]).collect());
+    let everything: Vec<&str> =
+        joined.iter().copied().chain(["crawl", "archive", "replay", "web"]).collect();
     allowed.insert("lab", everything.clone());
     // Only what shows pages to people has words in two languages.
     allowed.insert("lang", vec![]);
