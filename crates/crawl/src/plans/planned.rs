@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use nenrin_state::{Outcome, PageId, SitePages};
-use nenrin_structure::{Seen, SitePlan};
+use nenrin_state::{PageId, SitePages};
+use nenrin_structure::SitePlan;
 
-use crate::planning::{Choice, Heard, PlanJob, Rest, Survey};
+use super::work::{Choice, Heard, PlanJob, Rest, Survey};
 
 /// A round that chooses its pages.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(crate) struct Planned {
     asked: BTreeSet<PageId>,
     /// How many those may be.
     ahead: usize,
-    /// What the plan was not told yet.
+    /// What the plan does not know yet.
     heard: Vec<Heard>,
 }
 
@@ -84,7 +84,7 @@ impl Planned {
     }
 
     /// The plan is back, with the pages that it chose. Those that were visited while it was away it
-    /// will be told of.
+    /// will learn of.
     pub(crate) fn chose(&mut self, plan: Box<SitePlan>, mut pages: Vec<PageId>, rest: Rest) {
         pages.retain(|page| self.heard.iter().all(|heard| heard.page != *page));
         self.asked.extend(&pages);
@@ -92,7 +92,7 @@ impl Planned {
         self.stage = Stage::Here { plan, rest };
     }
 
-    /// The pages to load now, at most `room`. `is_taken` tells the pages that are queued already.
+    /// The pages to load now, at most `room`. `is_taken` is true for pages that are queued already.
     pub(crate) fn wanted(&mut self, room: usize, is_taken: impl Fn(PageId) -> bool) -> Vec<PageId> {
         let room = room.saturating_sub(self.loading.len());
         let mut wanted = Vec::new();
@@ -123,7 +123,7 @@ impl Planned {
     }
 
     /// What a visit showed, or that there will be none.
-    pub(crate) fn told(&mut self, heard: Heard) {
+    pub(crate) fn heard(&mut self, heard: Heard) {
         let page = heard.page;
         self.asked.remove(&page);
         self.heard.push(heard);
@@ -139,7 +139,7 @@ impl Planned {
         is_here && self.loading.is_empty() && (limit_reached || (done && all_loaded))
     }
 
-    /// What is left to do when the round is over: to tell the plan the last, and write it down.
+    /// What is left to do when the round is over: to give the plan the last visits, and write it down.
     pub(crate) fn end(self) -> PlanJob {
         let plan = match self.stage {
             Stage::Here { plan, .. } => Ok(plan),
@@ -150,20 +150,9 @@ impl Planned {
     }
 }
 
-/// What a visit showed, as plans see it: a page that has just gone has changed, one that is still
-/// gone has not. `counts` tells whether new content counts as a change.
-pub(crate) fn seen(outcome: Outcome, failures: u32, counts: bool) -> Seen {
-    match outcome {
-        Outcome::Changed if counts => Seen::Changed,
-        Outcome::Gone if failures <= 1 => Seen::Changed,
-        Outcome::Changed | Outcome::Same | Outcome::NotModified | Outcome::Gone => Seen::Same,
-        Outcome::Refused | Outcome::Failed => Seen::Failed,
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use nenrin_structure::{AutoOptions, MappedSite, RoundsBy, SharedBeliefs, SiteMap};
+    use nenrin_structure::{AutoOptions, MappedSite, RoundsBy, Seen, SharedBeliefs, SiteMap};
 
     use super::*;
 
@@ -183,7 +172,7 @@ mod tests {
         let survey = Survey { map: Box::default(), new: BTreeSet::new(), sources: BTreeSet::new() };
         let mut planned = Planned::new(survey, 2);
         assert!(planned.take_map().is_some() && planned.take_map().is_none());
-        planned.told(heard(7, Seen::Changed));
+        planned.heard(heard(7, Seen::Changed));
         planned.chose(plan(), vec![PageId(7), PageId(8)], Rest::Wait);
         assert_eq!(planned.wanted(10, |_| false), [PageId(8)]);
         let (_, choice) = planned.take_plan().unwrap();
@@ -198,7 +187,7 @@ mod tests {
         assert!(planned.take_map().is_some());
         planned.chose(plan(), vec![PageId(8)], Rest::Wait);
         assert!(planned.take_plan().is_none());
-        planned.told(heard(8, Seen::Same));
+        planned.heard(heard(8, Seen::Same));
         assert!(planned.take_plan().is_some());
     }
 }

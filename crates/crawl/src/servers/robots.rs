@@ -3,7 +3,10 @@
 use nenrin_fetch::RobotsRules;
 use nenrin_state::{RobotsCopy, ServerRecord};
 
-use crate::{Answer, CrawlOptions, Trouble};
+use crate::{
+    answer::{Answer, Trouble},
+    options::CrawlOptions,
+};
 
 /// Redirects followed to a robots.txt (RFC 9309 asks for at least five).
 pub(crate) const HOPS_MAX: u32 = 5;

@@ -10,7 +10,7 @@ use nenrin_structure::{
 };
 use nenrin_urls::{CanonicalUrl, Server};
 
-use crate::{planned::seen, round::gone_rest_s, signals::Signals};
+use crate::{gone::gone_rest_s, signals::Signals};
 
 /// Work on the plan of a round: pure, and as long as the site is large.
 #[derive(Debug, Clone)]
@@ -39,7 +39,7 @@ pub(crate) enum PlanJob {
     End { plan: Result<Box<SitePlan>, Box<SitePages>>, heard: Vec<Heard> },
 }
 
-/// What a plan is told, and how many pages it may name then.
+/// What visits showed since the plan last chose, and how many pages it may name now.
 #[derive(Debug, Clone)]
 pub(crate) struct Choice {
     pub(crate) heard: Vec<Heard>,
@@ -56,7 +56,7 @@ pub(crate) struct Heard {
 }
 
 impl Heard {
-    fn tell(&self, plan: &mut SitePlan) {
+    fn report_to(&self, plan: &mut SitePlan) {
         plan.seen(self.page.0, self.seen, self.lost.as_deref());
     }
 }
@@ -103,7 +103,7 @@ pub(crate) struct Survey {
 pub(crate) enum Rest {
     /// There may be more.
     More,
-    /// Nothing before it is told of a visit.
+    /// Nothing before it learns of another visit.
     Wait,
     /// The round is over.
     Done,
@@ -162,7 +162,7 @@ fn survey(
 }
 
 fn choose(mut plan: Box<SitePlan>, choice: Choice) -> PlanResult {
-    choice.heard.iter().for_each(|heard| heard.tell(&mut plan));
+    choice.heard.iter().for_each(|heard| heard.report_to(&mut plan));
     let mut pages = Vec::new();
     let mut rest = Rest::More;
     while pages.len() < choice.most && rest == Rest::More {
@@ -176,14 +176,15 @@ fn choose(mut plan: Box<SitePlan>, choice: Choice) -> PlanResult {
 }
 
 fn end(mut plan: Box<SitePlan>, heard: &[Heard]) -> Ended {
-    heard.iter().for_each(|heard| heard.tell(&mut plan));
+    heard.iter().for_each(|heard| heard.report_to(&mut plan));
     let skips = Skips { reasons: plan.left_out() };
     let (kept, shared) = plan.finish();
     Ended { skips, kept, kept_of_all: shared.to_bytes() }
 }
 
 impl Beginning {
-    /// The plan, told what was visited before a restart; none if there are more pages than one takes.
+    /// The plan, which knows what was visited before a restart; none if there are more pages than a plan
+    /// takes.
     fn plan(&self, round: i64) -> Option<SitePlan> {
         let map = &self.map;
         let rests = |page: &MappedPage| {
@@ -243,4 +244,15 @@ impl Beginning {
 /// Whether a page was seen before this round.
 fn was_known(page: &MappedPage, round: i64) -> bool {
     page.visits > 1 || (page.visits == 1 && page.round != Some(round))
+}
+
+/// What a visit showed, as plans see it: a page that has just gone has changed, one that is still
+/// gone has not. `counts` is whether new content counts as a change.
+pub(crate) fn seen(outcome: Outcome, failures: u32, counts: bool) -> Seen {
+    match outcome {
+        Outcome::Changed if counts => Seen::Changed,
+        Outcome::Gone if failures <= 1 => Seen::Changed,
+        Outcome::Changed | Outcome::Same | Outcome::NotModified | Outcome::Gone => Seen::Same,
+        Outcome::Refused | Outcome::Failed => Seen::Failed,
+    }
 }

@@ -6,7 +6,7 @@ use nenrin_extract::NoisyBlocks;
 use nenrin_state::{Change, ServerId, ServerNote};
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{Probe, Signals, Traps};
+use crate::{probe::Probe, signals::Signals, traps::Traps};
 
 /// What was learnt of a server: kept as notes of the state, one for each part, and read back when
 /// the server is met again. Losing a note costs only learning it anew.
@@ -108,7 +108,7 @@ mod tests {
         let mut learning = ServerLearning::default();
         learning.probe.not_allowed(7);
         let url = CanonicalUrl::parse("http://e.com/s?a=1").unwrap();
-        learning.traps.refuse(crate::Trap::LongUrl, &url, 9);
+        learning.traps.refuse(crate::traps::Trap::LongUrl, &url, 9);
         assert_eq!(learning.learnt(ServerId(3), Part::Traps, false), None);
         let Some(Change::Note(probe)) = learning.learnt(ServerId(3), Part::Probe, true) else {
             panic!("a note is due at once");
