@@ -3,7 +3,7 @@
 use nenrin_extract::{Comparison, Fingerprint};
 use nenrin_lang::{Reason, Undecoded};
 use nenrin_state::ContentMark;
-use nenrin_structure::PageBlocks;
+use nenrin_structure::PageFragments;
 use nenrin_urls::CanonicalUrl;
 use serde::{Deserialize, Serialize};
 
@@ -118,7 +118,7 @@ pub struct Answer {
     /// How it differs from the version before, if both can be compared.
     pub comparison: Option<Box<Comparison>>,
     /// The blocks that it may share with other pages, if they were wanted.
-    pub blocks: Option<PageBlocks>,
+    pub blocks: Option<PageFragments>,
     /// Whether it is a sitemap or a feed.
     pub signal: Option<SignalKind>,
     /// The pages that it names then.
