@@ -29,7 +29,7 @@ const BEGIN_MS: i64 = 1_704_067_200_000;
 const DAY_MS: i64 = 86_400_000;
 const MARK: ContentMark = ContentMark([7; 16]);
 
-/// Times something: the only place here that looks at a clock.
+/// Times some work: the only function here that reads a clock.
 fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
     #[expect(clippy::disallowed_methods, reason = "a bench measures time")]
     let start = std::time::Instant::now();

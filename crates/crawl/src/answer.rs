@@ -20,7 +20,7 @@ pub enum Purpose {
     Robots,
     /// A page that does not exist, to see what the server shows for it.
     Probe,
-    /// A sitemap at its customary place.
+    /// A sitemap at its usual path.
     Sitemap,
 }
 
@@ -111,7 +111,7 @@ pub struct Answer {
     pub robots_body: Vec<u8>,
     /// Why the content could not be read for links, if it could not.
     pub unreadable: Option<Undecoded>,
-    /// Whose challenge it is, if a guard answered in the page's place.
+    /// The bot guard's name, if it answered with a challenge instead of the page.
     pub challenge: Option<String>,
     /// What the page says, if it was wanted and is a page for people.
     pub fingerprint: Option<Fingerprint>,

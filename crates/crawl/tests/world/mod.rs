@@ -31,7 +31,7 @@ pub(crate) struct World {
     /// What the pages of each path say, where that matters, and what they said when last asked.
     pub(crate) bodies: BTreeMap<String, String>,
     pub(crate) bodies_seen: BTreeMap<String, String>,
-    /// Whether it is told which blocks pages have and lost.
+    /// Whether it gets the fragments that pages have and lost.
     pub(crate) tell_blocks: bool,
     /// Stored versions read for links.
     pub(crate) links_read: usize,
