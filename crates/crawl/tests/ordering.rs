@@ -85,7 +85,7 @@ fn a_lost_or_damaged_snapshot_is_built_anew_from_the_links() {
         }
         world.restart(false);
         let stats = world.machine.order_stats();
-        assert_eq!((stats.pages, stats.untold, stats.is_current), (41, 0, true));
+        assert_eq!((stats.pages, stats.unscored, stats.is_current), (41, 0, true));
         assert!(stats.additions >= 40, "{stats:?}");
         world.pass(BEGIN_MS + HOUR_MS);
         let mut all = asked(&world);
@@ -165,7 +165,7 @@ fn pages_made_known_by_others_meanwhile_are_told_to_the_order() {
     world.pass(BEGIN_MS + HOUR_MS);
     assert_eq!(world.asked.len(), 44);
     let stats = world.machine.order_stats();
-    assert_eq!((stats.pages, stats.untold), (44, 0));
+    assert_eq!((stats.pages, stats.unscored), (44, 0));
 }
 
 #[test]
