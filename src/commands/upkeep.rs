@@ -9,7 +9,7 @@ use crate::{
     table::{Table, print_json, say},
 };
 
-/// Damaged places shown to people; the JSON answer has all of them.
+/// Damaged locations shown to people; the JSON answer has all of them.
 const DAMAGE_SHOWN: usize = 20;
 
 /// `nenrin stats`.
@@ -49,7 +49,8 @@ pub(super) fn stats(context: &Context) -> anyhow::Result<Exit> {
     ]);
     let mut row = |name: String, pages: u64, visits: u64, versions: u64, sizes: [u64; 6]| {
         let [raw, unique, stored, html, other, index] = sizes;
-        let share = if raw == 0 {
+        // While the index takes more than the content, a share would only confuse.
+        let share = if raw == 0 || index > html + other {
             String::new()
         } else {
             format!("{:.1}%", 100.0 * stored as f64 / raw as f64)

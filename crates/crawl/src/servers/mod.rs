@@ -181,7 +181,7 @@ impl Servers {
         self.queues.reprioritise_new(server.0, mark, from, to);
     }
 
-    /// Says how many new pages of a server wait elsewhere for a place in its queue.
+    /// Sets how many new pages of a server wait outside of its queue.
     pub(crate) fn set_resting_new(&mut self, server: ServerId, resting: usize) {
         self.queues.set_resting_new(server.0, resting);
     }

@@ -49,7 +49,7 @@ pub struct CrawlOptions {
     pub faults: f64,
     /// Crashes of the crawler, at moments taken from the seed.
     pub crashes: u32,
-    /// Whether some servers show missing pages, challenge, trap or lie.
+    /// Whether some servers show missing pages, challenge, have traps or wrong dates.
     pub oddities: bool,
     /// Whether rules appear and vanish in robots.txt files, or the files cannot be had.
     pub robots_changes: bool,
