@@ -1,10 +1,9 @@
 //! The `nenrin` program: commands, configuration, the driver, and the only clock.
 //!
-//! Read in this order: `cli` (what people type), `commands` (what each does), `archive` (the folder
-//! on disk), `driver` (carries out the machine's commands), `serving` (connections of readers),
-//! `figures`, `room`, `config`, `exit`, `spans`, `table`.
+//! Read in this order: `cli` (what people type), `commands` (what each does), `driver` (carries out
+//! the machine's commands), `serving` (connections of readers), `webhooks`, `figures`, `config`, `exit`, `table`. The work itself is in
+//! the `nenrin-archive` library.
 
-mod archive;
 mod cli;
 mod clock;
 mod commands;
@@ -12,13 +11,8 @@ mod config;
 mod driver;
 mod exit;
 mod figures;
-mod quota;
-mod room;
 mod serving;
-mod spans;
 mod table;
-mod warc;
-mod watch;
 mod webhooks;
 
 use clap::Parser;

@@ -1,21 +1,19 @@
-//! Tells other programs what happened: a message by POST, signed, tried again where it fails. Every
-//! message passes the fetcher and its address guard like any other request.
+//! Webhooks: what happened goes to other programs as a signed message by POST, tried again where it
+//! fails. Every message passes the fetcher and its address guard like any other request.
 
 use std::{sync::Arc, time::Duration};
 
+use nenrin_archive::noticing::{Happening, Message, Watch};
 use nenrin_fetch::{AddressPolicy, FetchRequest, Fetcher};
 use nenrin_state::State;
 use nenrin_urls::CanonicalUrl;
 use sha2::{Digest, Sha256};
 use tokio::sync::mpsc;
 
-use crate::{
-    config::{Happening, Webhook},
-    driver::DriverHandle,
-    exit::usage,
-    watch::{self, Message},
-};
+use crate::{clock, config::Webhook, driver::DriverHandle, exit::usage};
 
+/// How often the log is looked at.
+const LOOK_PAUSE: Duration = Duration::from_secs(2);
 /// Messages waiting for one receiver; when it is full, new ones are dropped and that is logged.
 const QUEUE: usize = 256;
 /// Pauses before a message is tried again.
@@ -28,7 +26,7 @@ const RETRIES: [Duration; 4] = [
 /// What a receiver may answer; nobody reads it.
 const MAX_ANSWER_BYTES: u64 = 64 << 10;
 
-/// Starts to follow what happens and to tell the receivers that the configuration names.
+/// Starts to follow what happens and to send it to the receivers that the configuration names.
 pub(crate) fn start(
     webhooks: &[Webhook],
     fetcher: &Fetcher,
@@ -42,9 +40,38 @@ pub(crate) fn start(
         tokio::spawn(deliver(webhook.clone(), url, fetcher.clone(), waiting));
         queues.push((webhook.events.clone(), queue));
     }
-    let tell = move |message: &Message| queues.iter().for_each(|queue| pass(queue, message));
-    tokio::spawn(watch::follow(state.clone(), driver, tell));
+    let send = move |message: &Message| queues.iter().for_each(|queue| pass(queue, message));
+    tokio::spawn(follow(state.clone(), driver, send));
     Ok(())
+}
+
+/// Looks every two seconds what has happened, keeps incidents in the state, and hands all of it to
+/// `send`.
+async fn follow(
+    state: Arc<dyn State>,
+    driver: DriverHandle,
+    mut send: impl FnMut(&Message) + Send,
+) {
+    let mut watch = Watch::after(&*state).unwrap_or_else(|error| {
+        tracing::warn!("earlier incidents cannot be read: {error}");
+        Watch::default()
+    });
+    loop {
+        let shared = state.clone();
+        let reached = driver.figures().reached;
+        let looked = tokio::task::spawn_blocking(move || {
+            let found = watch.look_and_keep(&*shared, &reached, clock::now_s());
+            (watch, found)
+        });
+        let Ok((seen, found)) = looked.await else { return };
+        watch = seen;
+        let messages = found.unwrap_or_else(|error| {
+            tracing::warn!("the log of visits cannot be read: {error}");
+            Vec::new()
+        });
+        messages.iter().for_each(&mut send);
+        tokio::time::sleep(LOOK_PAUSE).await;
+    }
 }
 
 type Queue = (Vec<Happening>, mpsc::Sender<Message>);
@@ -52,7 +79,7 @@ type Queue = (Vec<Happening>, mpsc::Sender<Message>);
 fn pass((events, queue): &Queue, message: &Message) {
     let is_wanted = events.is_empty() || events.contains(&message.event);
     if is_wanted && queue.try_send(message.clone()).is_err() {
-        tracing::warn!(id = message.id, "a webhook's queue is full: not told");
+        tracing::warn!(id = message.id, "a webhook's queue is full: event dropped");
     }
 }
 
@@ -63,13 +90,16 @@ async fn deliver(
     mut waiting: mpsc::Receiver<Message>,
 ) {
     while let Some(message) = waiting.recv().await {
-        let mut retries = RETRIES.iter();
+        let (mut retries, id) = (RETRIES.iter(), &message.id);
         while let Err(why) = send(&webhook, &url, &fetcher, &message).await {
             let Some(pause) = retries.next() else {
-                tracing::warn!("{url} was not told of {} ({why}); given up", message.id);
+                let tries = RETRIES.len() + 1;
+                tracing::warn!(
+                    "webhook {url}: event {id} not delivered, dropped after {tries} tries ({why})"
+                );
                 break;
             };
-            tracing::info!("{url} was not told of {} ({why}); again in {pause:?}", message.id);
+            tracing::info!("webhook {url}: event {id} not delivered ({why}); again in {pause:?}");
             tokio::time::sleep(*pause).await;
         }
     }

@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use anyhow::Context as _;
+use nenrin_archive::{Archive, digits14};
 use nenrin_urls::CanonicalUrl;
 
 use super::{
@@ -12,10 +13,8 @@ use super::{
     serve::{interrupted, runtime},
 };
 use crate::{
-    archive::{Access, Archive},
     cli::DemoArgs,
     exit::Exit,
-    spans::digits14,
     table::{print_json, say},
 };
 
@@ -24,7 +23,7 @@ const BETWEEN_ISSUES: Duration = Duration::from_secs(2);
 
 /// `nenrin demo`.
 pub(super) fn demo(context: &Context, args: &DemoArgs) -> anyhow::Result<Exit> {
-    let archive = Arc::new(context.open(Access::Write)?);
+    let archive = Arc::new(context.open_to_write()?);
     let runtime = runtime()?;
     let exit = runtime.block_on(collect_and_serve(context, args, &archive))?;
     runtime.shutdown_timeout(Duration::from_secs(1));
@@ -36,7 +35,7 @@ async fn collect_and_serve(
     args: &DemoArgs,
     archive: &Arc<Archive>,
 ) -> anyhow::Result<Exit> {
-    let (site, id) = DemoSite::register(&*archive.state, &context.config).await?;
+    let (site, id) = DemoSite::register(&**archive.state(), &context.config).await?;
     let tell = |line: String| if context.json { Ok(()) } else { say(line) };
     tell(format!("The Ring, a newspaper that exists only here: {}", site.top()))?;
     for issue in 1..=args.rounds {
@@ -50,15 +49,16 @@ async fn collect_and_serve(
         let collected = collect::collect_rounds(context, archive, &[id]).await?;
         let counts = collected.counts();
         tell(format!(
-            "issue {issue}: {:>3} visits, {:>3} changed, {:>3} unchanged, {:>3} new pages",
+            "issue {issue}: {:>3} visits, {:>3} changed, {:>3} unchanged, {:>3} new page{}",
             counts.visits(),
             counts.changed,
             counts.same + counts.not_modified,
             counts.new_pages,
+            if counts.new_pages == 1 { "" } else { "s" },
         ))?;
     }
     let top = CanonicalUrl::parse(&site.top()).context("the demo site has a URL")?;
-    let versions = archive.state.versions(&top.key(), nenrin_state::VersionQuery::default())?;
+    let versions = archive.state().versions(&top.key(), nenrin_state::VersionQuery::default())?;
     if context.json {
         print_json(&serde_json::json!({
             "top": top, "versions": versions.len(), "rounds": args.rounds,

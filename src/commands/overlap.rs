@@ -20,20 +20,18 @@ use axum::{
     response::{IntoResponse, Response},
     routing::get,
 };
+use nenrin_archive::{Archive, OpenOptions, Span, mime_by_name, path_of, urls};
 use nenrin_crawl::Event;
 use nenrin_fetch::Fetcher;
 use nenrin_lab::storage::{Overlap, OverlapRun, OverlapSample};
 use nenrin_state::{Schedule, SiteId};
-use nenrin_store::CompactOptions;
 use nenrin_urls::{CanonicalUrl, Scope};
 
-use super::{mirror, serve::runtime, sites};
+use super::{serve::runtime, sites};
 use crate::{
-    archive::{Access, Archive},
     clock,
     config::Config,
     driver::{Driver, DriverHandle, Notice, Until},
-    spans::Span,
 };
 
 /// Time between two samples.
@@ -63,7 +61,7 @@ pub(super) fn measure(
         if at.exists() {
             std::fs::remove_dir_all(&at)?;
         }
-        let archive = Arc::new(Archive::open(&at, &config, Access::Write)?);
+        let archive = Arc::new(Archive::open(&at, &OpenOptions::writing())?);
         runs.push(collect(name, &archive, &config, corpus, compacts)?);
         drop(archive);
         std::fs::remove_dir_all(&at)?;
@@ -140,7 +138,7 @@ fn compact(shared: &Shared, archive: &Archive) -> anyhow::Result<()> {
         std::thread::sleep(BETWEEN_COMPACTIONS);
         let began_ms = clock::now_ms();
         shared.is_compacting.store(true, Ordering::Relaxed);
-        archive.store.compact(&CompactOptions::default(), &mut |_, _| {})?;
+        archive.compact(&mut |_, _| {})?;
         shared.is_compacting.store(false, Ordering::Relaxed);
         if !shared.is_done.load(Ordering::Relaxed) {
             shared.compactions.fetch_add(1, Ordering::Relaxed);
@@ -199,7 +197,7 @@ fn register(
     conditions.delay_ms = Some(0);
     conditions.schedule = Schedule::Manual;
     conditions.hints.signals = false;
-    Ok(archive.state.add_site(name, &conditions, clock::now_s())?.id)
+    Ok(archive.state().add_site(name, &conditions, clock::now_s())?.id)
 }
 
 async fn show(site: Arc<Shown>) -> anyhow::Result<SocketAddr> {
@@ -226,12 +224,12 @@ fn content(visit: &Path, path: &str) -> Option<(&'static str, Vec<u8>)> {
     let base = CanonicalUrl::parse("http://corpus.example/").ok()?;
     if path == "/" {
         let mut list = String::from("<!DOCTYPE html><title>All files</title>\n");
-        for url in mirror::urls(visit, &base).ok()? {
+        for url in urls(visit, &base).ok()? {
             let _ = writeln!(list, "<a href=\"{}\">file</a>", url.path().replace('&', "&amp;"));
         }
         return Some(("text/html", list.into_bytes()));
     }
     let url = base.server().url(path).ok()?;
-    let file = visit.join(mirror::path_of(&url, Some(&base), false)?);
-    Some((mirror::mime_by_name(&file), std::fs::read(&file).ok()?))
+    let file = visit.join(path_of(&url, Some(&base), false)?);
+    Some((mime_by_name(&file), std::fs::read(&file).ok()?))
 }

@@ -5,10 +5,10 @@ use std::{
     time::Duration,
 };
 
+use nenrin_archive::Archive;
 use nenrin_crawl::Event;
 use nenrin_fetch::Fetcher;
 use nenrin_state::{Removal, SiteId};
-use nenrin_store::CompactOptions;
 use nenrin_urls::CanonicalUrl;
 use nenrin_web::{Control, ControlError, Metric, Preview, UnderWay};
 use tokio::signal::unix::{SignalKind, signal};
@@ -16,12 +16,12 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::{
     Context,
     demo_site::{self, DemoSite},
-    preview, prune, removal,
+    preview, prune,
     serve::{Served, interrupted, runtime},
 };
 use crate::{
-    archive::{Access, Archive},
     cli::ServeArgs,
+    clock,
     config::Config,
     driver::{Driver, DriverHandle, Until},
     exit::Exit,
@@ -30,14 +30,14 @@ use crate::{
 
 /// `nenrin run`.
 pub(super) fn run(context: &Context, args: &ServeArgs) -> anyhow::Result<Exit> {
-    let archive = Arc::new(context.open(Access::Write)?);
+    let archive = Arc::new(context.open_to_write()?);
     let runtime = runtime()?;
     runtime.block_on(async {
         // A demo site that was registered earlier is served again, or its visits would all fail.
         let demo_registered =
-            archive.state.sites()?.iter().any(|site| site.name == demo_site::NAME);
+            archive.state().sites()?.iter().any(|site| site.name == demo_site::NAME);
         if demo_registered {
-            match DemoSite::register(&*archive.state, &context.config).await {
+            match DemoSite::register(&**archive.state(), &context.config).await {
                 Ok((demo, _)) => drop(tokio::spawn(demo.live())),
                 Err(error) => tracing::warn!("{error:#}"),
             }
@@ -61,7 +61,7 @@ pub(super) async fn run_until(
     driver.keep_within(context.config.quotas());
     reload_when_asked(context, driver.handle())?;
     let (hooks, handle) = (&context.config.webhook, driver.handle());
-    webhooks::start(hooks, &fetcher, &archive.state, handle)?;
+    webhooks::start(hooks, &fetcher, archive.state(), handle)?;
     let control = RunControl {
         archive: archive.clone(),
         config: context.config.clone(),
@@ -148,15 +148,13 @@ impl Control for RunControl {
     }
 
     fn remove(&self, site: SiteId, removal: Removal, reason: &str) -> Result<(), ControlError> {
-        removal::carry_out(&self.archive, site, removal, reason)
-            .map_err(|e| failed(format!("{e:#}")))?;
+        self.archive.remove_site(site, removal, reason, clock::now_s()).map_err(failed)?;
         if removal == Removal::Delete {
             // Takes a while; reading and writing go on meanwhile.
             let archive = self.archive.clone();
             self.runtime.spawn_blocking(move || {
-                let done = archive.store.compact(&CompactOptions::default(), &mut |_, _| {});
-                if let Err(error) = done {
-                    tracing::warn!("what was deleted is not reclaimed yet: {error}");
+                if let Err(error) = archive.compact(&mut |_, _| {}) {
+                    tracing::warn!("the space of deleted versions is not free yet: {error}");
                 }
             });
         }
@@ -168,7 +166,7 @@ impl Control for RunControl {
         if let Some(site) = *demo {
             return Ok(site);
         }
-        let started = DemoSite::register(&*self.archive.state, &self.config);
+        let started = DemoSite::register(&**self.archive.state(), &self.config);
         let (served, site) = self.runtime.block_on(started).map_err(failed)?;
         *demo = Some(site);
         self.runtime.spawn(served.live());

@@ -3,6 +3,7 @@
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
+use nenrin_archive::Archive;
 use nenrin_replay::ReplayOptions;
 use nenrin_state::SiteId;
 use nenrin_urls::CanonicalUrl;
@@ -14,7 +15,6 @@ use tokio::net::TcpListener;
 
 use super::Context;
 use crate::{
-    archive::{Access, Archive},
     cli::ServeArgs,
     clock,
     config::Config,
@@ -59,7 +59,7 @@ pub(super) async fn interrupted() {
 
 /// `nenrin serve`.
 pub(super) fn serve(context: &Context, args: &ServeArgs) -> anyhow::Result<Exit> {
-    let archive = Arc::new(context.open(Access::Read)?);
+    let archive = Arc::new(context.open_to_read()?);
     let runtime = runtime()?;
     runtime.block_on(async {
         let control = ServeControl { archive: archive.clone(), config: context.config.clone() };
@@ -131,7 +131,7 @@ impl Served {
     ) -> anyhow::Result<Self> {
         let settings = &context.config.serve;
         let options = WebOptions {
-            reports: Some(archive.folder.join(REPORTS)),
+            reports: Some(archive.folder().join(REPORTS)),
             depth: context.config.crawl.depth,
             ..web_options(settings)?
         };
@@ -143,7 +143,7 @@ impl Served {
         let served = Self { interface: interface.local_addr()?, replay: replay.local_addr()? };
         let origin = replay_origin(&settings.replay_origin, served.replay.port())?;
         let web = nenrin_web::router(WebApp {
-            state: archive.state.clone(),
+            state: archive.state().clone(),
             control,
             store_stats: store_stats(archive),
             replay_base: replay_base(&origin),
@@ -160,7 +160,7 @@ impl Served {
             refuses_foreign_names: served.replay.ip().is_loopback(),
             ..ReplayOptions::default()
         };
-        let shelf = (archive.state.clone(), archive.store.clone());
+        let shelf = (archive.state().clone(), archive.store().clone());
         let replayed = nenrin_replay::router(Arc::new(shelf), replay_options);
         tokio::spawn(serving::serve(interface, web));
         tokio::spawn(serving::serve(replay, replayed));
@@ -257,7 +257,7 @@ fn store_stats(archive: &Arc<Archive>) -> Arc<dyn Fn() -> StoreSummary + Send + 
     let archive = archive.clone();
     Arc::new(move || {
         let (Ok(store), Ok(state), Ok(files)) =
-            (archive.store.stats(), archive.state.stats(), archive.file_bytes())
+            (archive.store().stats(), archive.state().stats(), archive.file_bytes())
         else {
             return StoreSummary::default();
         };

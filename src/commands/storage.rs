@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use indicatif::ProgressBar;
+use nenrin_archive::{
+    Archive, MirrorImportOptions, OpenOptions, folder_bytes, readable_bytes, uncached_store,
+};
 use nenrin_lab::{
     LabError,
     storage::{
@@ -11,16 +13,15 @@ use nenrin_lab::{
     },
 };
 use nenrin_state::Site;
-use nenrin_store::{CompactOptions, VersionId};
+use nenrin_store::VersionId;
 use nenrin_urls::CanonicalUrl;
 use rustix::time::{ClockId, clock_gettime};
 
-use super::{Context, mirror, overlap};
+use super::{Context, overlap};
 use crate::{
-    archive::{Access, Archive, cold_store, folder_bytes},
+    clock,
     config::Config,
     exit::{Exit, usage},
-    spans::readable_bytes,
     table::{Table, print_json, say},
 };
 
@@ -153,7 +154,7 @@ fn base(site: &str) -> anyhow::Result<CanonicalUrl> {
 impl ArchiveSubject {
     fn archive(&mut self) -> anyhow::Result<&Archive> {
         if self.archive.is_none() {
-            self.archive = Some(Archive::open(&self.folder, &self.config, Access::Write)?);
+            self.archive = Some(Archive::open(&self.folder, &OpenOptions::writing())?);
         }
         self.archive.as_ref().ok_or_else(|| anyhow::anyhow!("the archive is not open"))
     }
@@ -161,7 +162,7 @@ impl ArchiveSubject {
     /// The archive's site for a site of the corpus.
     fn site(&mut self, name: &str) -> anyhow::Result<Site> {
         let base = base(name)?;
-        let sites = self.archive()?.state.sites()?;
+        let sites = self.archive()?.state().sites()?;
         let found = sites.into_iter().find(|site| site.conditions.tops.contains(&base));
         found.ok_or_else(|| anyhow::anyhow!("{name} was not taken in"))
     }
@@ -171,14 +172,14 @@ impl ArchiveSubject {
         self.archive = None;
         let files = folder_bytes(&self.folder)?;
         let archive = self.archive()?;
-        let store = archive.store.stats()?;
+        let store = archive.store().stats()?;
         let mut sizes = Sizes {
             files,
             store: store.stored_bytes,
             content: Split { html: store.html_bytes, other: store.other_bytes },
             ..Sizes::default()
         };
-        for site in archive.state.sites()? {
+        for site in archive.state().sites()? {
             let bytes = store.sites.iter().find(|bytes| bytes.group == site.id.0);
             let (Some(bytes), Some(top)) = (bytes, site.conditions.tops.first()) else { continue };
             let host = top.server().as_str().trim_start_matches("https://").to_owned();
@@ -191,8 +192,8 @@ impl ArchiveSubject {
 
     fn read(&mut self) -> anyhow::Result<PageReads> {
         let mut ids = Vec::new();
-        self.archive()?.state.each_version(&mut |_, row| ids.push(VersionId(row.version)))?;
-        let store = cold_store(&self.folder)?;
+        self.archive()?.state().each_version(&mut |_, row| ids.push(VersionId(row.version)))?;
+        let store = uncached_store(&self.folder)?;
         let step = (ids.len() / PAGES_READ).max(1);
         let mut times_ms = Vec::new();
         for id in ids.into_iter().step_by(step) {
@@ -213,12 +214,11 @@ fn cpu_ms() -> f64 {
 impl Subject for ArchiveSubject {
     fn take_in(&mut self, site: &str, folder: &Path, at_s: i64) -> Result<(), LabError> {
         let base = base(site).map_err(failed)?;
-        let config = self.config.clone();
+        let depth = self.config.crawl.depth;
         let archive = self.archive().map_err(failed)?;
-        let hidden = ProgressBar::hidden();
-        let taken =
-            mirror::take_in(archive, &config, (folder, &base), at_s, &hidden).map_err(failed)?;
-        match taken.refused.first() {
+        let options = MirrorImportOptions { base, at_s, depth, now_s: clock::now_s() };
+        let imported = archive.import_mirror(folder, &options, &mut |_, _| {});
+        match imported.map_err(|error| failed(error.into()))?.refused.first() {
             None => Ok(()),
             Some(refused) => Err(LabError::Input { what: format!("not imported: {refused}") }),
         }
@@ -230,19 +230,16 @@ impl Subject for ArchiveSubject {
 
     fn compact(&mut self) -> Result<(), LabError> {
         let archive = self.archive().map_err(failed)?;
-        archive.store.compact(&CompactOptions::default(), &mut |_, _| {})?;
-        archive.state.tidy_up()?;
-        Ok(())
+        archive.compact(&mut |_, _| {}).map_err(|error| failed(error.into()))
     }
 
     fn give_back(&mut self, site: &str, at_s: i64, folder: &Path) -> Result<(), LabError> {
         let site = self.site(site).map_err(failed)?;
         let archive = self.archive().map_err(failed)?;
-        let hidden = ProgressBar::hidden();
-        let written = mirror::write_out(archive, &[site], at_s, (folder, false), &hidden);
-        match written.map_err(failed)?.skipped.first() {
+        let written = archive.export_mirror(&[site], at_s, (folder, false), &mut |_, _| {});
+        match written.map_err(|error| failed(error.into()))?.skipped.first() {
             None => Ok(()),
-            Some(url) => Err(LabError::Input { what: format!("{url} makes no file name") }),
+            Some(url) => Err(LabError::Input { what: format!("{url} cannot be a file name") }),
         }
     }
 

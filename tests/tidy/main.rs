@@ -35,19 +35,32 @@ fn allowed() -> BTreeMap<&'static str, Vec<&'static str>> {
     for pure in deciders {
         allowed.insert(pure, vec![]);
     }
-    for part in ["frontier", "fetch", "extract", "store", "state", "warc"] {
+    for part in ["frontier", "fetch", "extract", "store", "warc"] {
         allowed.insert(part, deciders.to_vec());
     }
+    // Reasons are stored as data; `lang` has their type and their words.
+    allowed.insert("state", deciders.into_iter().chain(["lang"]).collect());
     let parts = ["frontier", "fetch", "extract", "store", "state", "warc"];
-    let joined: Vec<&str> = deciders.into_iter().chain(parts).collect();
+    let joined: Vec<&str> = deciders.into_iter().chain(parts).chain(["lang"]).collect();
     allowed.insert("crawl", joined.clone());
-    let readers =
-        vec!["lang", "urls", "store", "state", "extract", "warc", "revisit", "order", "structure"];
+    let readers = vec![
+        "lang",
+        "urls",
+        "store",
+        "state",
+        "extract",
+        "warc",
+        "revisit",
+        "order",
+        "structure",
+        "archive",
+    ];
     allowed.insert("replay", readers.clone());
     allowed.insert("web", readers);
-    let everything: Vec<&str> = joined.iter().copied().chain(["crawl", "replay", "web"]).collect();
+    allowed.insert("archive", joined.iter().copied().chain(["crawl", "lang"]).collect());
+    let everything: Vec<&str> =
+        joined.iter().copied().chain(["crawl", "archive", "replay", "web"]).collect();
     allowed.insert("lab", everything.clone());
-    // Only what shows pages to people has words in two languages.
     allowed.insert("lang", vec![]);
     // It drives a browser in tests; nothing of the product may know it.
     allowed.insert("browser", vec![]);

@@ -7,7 +7,9 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use nenrin_crawl::{Answer, Command, Crawl, CrawlOptions, Event, FetchOrder, Fetched, Purpose};
+use nenrin_crawl::{
+    Answer, Command, Crawl, CrawlOptions, Event, FetchOrder, Fetched, Load, Purpose,
+};
 use nenrin_state::{
     Change, Committed, ContentMark, DuePage, MappedPage, Outcome, PageId, PageRecord, Round,
     RoundCounts, Schedule, ServerId, ServerRecord, Site, SiteConditions, SiteCounts, SiteId,
@@ -180,7 +182,7 @@ impl World {
     fn carry_out(&mut self, command: Command) -> Option<Event> {
         let servers = vec![self.server.clone()];
         match command {
-            Command::BeginRound(site) => {
+            Command::Load(Load::BeginRound(site)) => {
                 self.rounds += 1;
                 let started_s = self.now_ms / 1000;
                 self.kept.rounds_s.push(started_s);
@@ -188,7 +190,7 @@ impl World {
                 let round = Round { id: self.rounds, site, started_s, ended_s: None, counts };
                 Some(Event::RoundBegun(round))
             }
-            Command::LoadMap(round) => {
+            Command::Load(Load::Map(round)) => {
                 let map = Box::new(map(&self.kept, &self.server));
                 Some(Event::MapLoaded { round: round.id, map, servers })
             }
@@ -197,12 +199,12 @@ impl World {
                 self.note("work handed out".to_owned(), took);
                 Some(Event::PlanDone(Box::new(done)))
             }
-            Command::LoadPages { round, pages: asked } => {
+            Command::Load(Load::Chosen { round, pages: asked }) => {
                 let pages = asked.iter().map(|&page| due(page)).collect();
                 Some(Event::ChosenLoaded { round: round.id, asked, pages, servers })
             }
-            Command::LoadOrder => Some(Event::OrderLoaded(Vec::new())),
-            Command::LoadFound { after, .. } => {
+            Command::Load(Load::Order) => Some(Event::OrderLoaded(Vec::new())),
+            Command::Load(Load::Found { after, .. }) => {
                 Some(Event::FoundLoaded { after, pages: Vec::new() })
             }
             Command::Fetch(order) => {

@@ -10,7 +10,7 @@ const ODDS_MIN: f64 = 2.0;
 const COMPARED_MAX: u32 = 4_096;
 
 /// How right a source was about the pages that it dates: announced or not, against changed or not.
-/// Pages that it does not date tell nothing of its dates, except that it misses their changes.
+/// Pages that it does not date say nothing about its dates, except that it misses their changes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 pub struct Trust {
     /// Announced, and changed.

@@ -39,7 +39,7 @@ const COUNTED_MAX: usize = 256;
 /// Orders of parameters remembered.
 const ORDERS_MAX: usize = 4_096;
 
-/// Why a link is not followed as it stands.
+/// Why a link is not followed, or not as it is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Trap {

@@ -57,7 +57,7 @@ pub struct CrawlOptions {
     pub servers_kept: Option<usize>,
     /// Which new page goes first.
     pub order: Strategy,
-    /// Whether some pages are linked to much more often than others, wherever they lie.
+    /// Whether some pages are linked to much more often than others, in whatever directory.
     pub favourites: bool,
     /// A law to be broken on purpose, to see its checker fail.
     pub sabotage: Option<Sabotage>,

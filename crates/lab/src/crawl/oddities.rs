@@ -12,7 +12,7 @@ use super::web::{Web, mark};
 pub(super) const DEAD: &str = "/dead/";
 /// Where a crawler goes round for ever.
 pub(super) const TRAP: &str = "/trap/";
-/// Where sitemaps lie by custom.
+/// Where sitemaps are by custom.
 const SITEMAP: &str = "/sitemap.xml";
 /// Every so many pages link to one that does not exist.
 const DEAD_EVERY: u32 = 8;

@@ -1,5 +1,6 @@
 //! What a visit makes true.
 
+use nenrin_lang::{Reason, serialize_reason};
 use nenrin_urls::CanonicalUrl;
 use serde::Serialize;
 
@@ -125,7 +126,7 @@ pub struct VisitCommit {
     /// HTTP status, 0 without an answer.
     pub status: u16,
     /// Why, for outcomes that need a reason.
-    pub detail: Option<String>,
+    pub reason: Option<Reason>,
     /// From the request to the last byte.
     pub elapsed_ms: u32,
     /// Bytes of the body received.
@@ -164,7 +165,7 @@ impl VisitCommit {
             at_s,
             outcome,
             status: 0,
-            detail: None,
+            reason: None,
             elapsed_ms: 0,
             received_bytes: 0,
             stored_bytes: 0,
@@ -202,8 +203,9 @@ pub struct VisitRow {
     pub outcome: Outcome,
     /// HTTP status, 0 without an answer.
     pub status: u16,
-    /// Why.
-    pub detail: Option<String>,
+    /// Why, for outcomes that need a reason.
+    #[serde(flatten, serialize_with = "serialize_reason")]
+    pub reason: Option<Reason>,
     /// From the request to the last byte.
     pub elapsed_ms: u32,
     /// Bytes of the body received.

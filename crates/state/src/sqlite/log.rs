@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use nenrin_lang::Reason;
 use nenrin_urls::CanonicalUrl;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params, types::Type};
 
@@ -38,7 +39,7 @@ impl Logged {
             status: visit.status,
             elapsed_ms: visit.elapsed_ms,
             received_bytes: visit.received_bytes,
-            detail: visit.detail.clone(),
+            detail: visit.reason.as_ref().map(Reason::to_json),
         }
     }
 }
@@ -230,7 +231,7 @@ fn with_urls(c: &Connection, visits: Vec<(i64, Logged)>) -> rusqlite::Result<Vec
             site: visit.site,
             outcome: visit.outcome,
             status: visit.status,
-            detail: visit.detail,
+            reason: visit.detail.as_deref().and_then(Reason::from_json),
             elapsed_ms: visit.elapsed_ms,
             received_bytes: visit.received_bytes,
         })
@@ -289,7 +290,7 @@ pub(super) fn troubles(
             Ok(TroubleGroup {
                 outcome: Outcome::ALL[usize::from(number)],
                 status,
-                detail,
+                reason: detail.as_deref().and_then(Reason::from_json),
                 count,
                 last_s,
                 last_url: bags::url(c, page)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?,

@@ -1,15 +1,22 @@
 //! The log, its sums and lists.
 
+use nenrin_lang::{Reason, Unfetched};
+
 use super::{NOW_S, adopt, begun, commit, conditions, found, row, visit};
 use crate::{
     Change, DayQuery, Outcome, PageFilter, PathQuery, State, VersionQuery, VersionRow, VisitFilter,
 };
 
+fn refused() -> Reason {
+    let (host, why) = ("e.com".to_owned(), "refused".to_owned());
+    Reason::Unfetched(Unfetched::Connect { host, port: 80, why })
+}
+
 pub fn a_visit_is_in_the_log_and_in_the_sums(state: &impl State) {
     let (round, due) = begun(state);
     let mut failed = visit(&due, NOW_S + 1, Outcome::Failed);
     failed.round = Some(round.id);
-    failed.detail = Some("connect: refused".into());
+    failed.reason = Some(refused());
     failed.update.failures = 1;
     commit(state, failed);
     let mut changed = visit(&due, NOW_S + 2, Outcome::Changed);
@@ -18,7 +25,7 @@ pub fn a_visit_is_in_the_log_and_in_the_sums(state: &impl State) {
     let log = state.visits(VisitFilter { limit: 10, ..VisitFilter::default() }).unwrap();
     assert_eq!(log.len(), 2);
     assert_eq!((log[0].outcome, log[1].outcome), (Outcome::Changed, Outcome::Failed));
-    assert_eq!(log[1].detail.as_deref(), Some("connect: refused"));
+    assert_eq!(log[1].reason, Some(refused()));
     let older =
         VisitFilter { before: Some(log[0].id), limit: 10, site: Some(due.site), outcome: None };
     assert_eq!(state.visits(older).unwrap(), log[1..]);
@@ -129,9 +136,9 @@ pub fn the_log_answers_every_filter_in_portions(state: &impl State) {
 
 pub fn troubles_are_grouped_by_cause(state: &impl State) {
     let (_, due) = begun(state);
-    for (n, (outcome, status, detail)) in [
-        (Outcome::Failed, 0, Some("connect: refused")),
-        (Outcome::Failed, 0, Some("connect: refused")),
+    for (n, (outcome, status, reason)) in [
+        (Outcome::Failed, 0, Some(refused())),
+        (Outcome::Failed, 0, Some(refused())),
         (Outcome::Failed, 503, None),
         (Outcome::Gone, 404, None),
         (Outcome::Changed, 200, None),
@@ -141,13 +148,13 @@ pub fn troubles_are_grouped_by_cause(state: &impl State) {
     {
         let mut one = visit(&due, NOW_S + n as i64, outcome);
         one.status = status;
-        one.detail = detail.map(str::to_owned);
+        one.reason = reason;
         commit(state, one);
     }
     let groups = state.troubles(due.site, 100).unwrap();
     let seen: Vec<_> = groups.iter().map(|g| (g.status, g.count, g.last_s - NOW_S)).collect();
     assert_eq!(seen, [(0, 2, 1), (404, 1, 3), (503, 1, 2)]);
-    assert_eq!(groups[0].detail.as_deref(), Some("connect: refused"));
+    assert_eq!(groups[0].reason, Some(refused()));
     assert_eq!(groups[0].last_url, due.page.url);
     assert_eq!(state.troubles(due.site, 1).unwrap()[0].count, 1);
 }

@@ -1,0 +1,232 @@
+//! Commits what was stored, in batches.
+
+use std::{
+    collections::BTreeMap,
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::{OnceLock, mpsc},
+};
+
+use nenrin_state::{Change, Discovered, Origin, SiteId, VersionRow, VisitCommit, VisitFilter};
+use nenrin_urls::CanonicalUrl;
+
+use super::{
+    found::{Found, Revisits},
+    limits::{BATCH, BATCH_BYTES, BATCH_MIN},
+    memory::MemoryBudget,
+    storer::{Pending, Told},
+};
+use crate::{Archive, Result};
+
+/// When so many bytes are stored, the disk may begin to write them: the next commit waits for the
+/// less.
+const AHEAD_BYTES: u64 = 16 << 20;
+/// Kinds of records that are not imported, by name.
+const KINDS_KEPT: usize = 100;
+/// Troubles that are kept for the answer; all are counted.
+const TROUBLES_KEPT: usize = 10_000;
+
+/// What an import brought.
+#[derive(Debug, Default, serde::Serialize)]
+pub struct Imported {
+    /// Captures that became versions.
+    pub versions: u64,
+    /// Revisits that became visits.
+    pub unchanged: u64,
+    /// Captures and revisits that the archive had already.
+    pub known: u64,
+    /// Bytes of the versions' bodies.
+    pub body_bytes: u64,
+    /// Bytes that were added to the packs.
+    pub stored_bytes: u64,
+    /// Records of kinds that are not imported.
+    pub skipped: BTreeMap<String, u64>,
+    /// Records that could not be read or resolved.
+    pub damaged: u64,
+    /// What was wrong with them, as far as it is kept.
+    pub troubles: Vec<String>,
+}
+
+/// Commits what was stored.
+pub(super) struct Importer<'a> {
+    pub(super) archive: &'a Archive,
+    pub(super) site: Option<SiteId>,
+    pub(super) imported: Imported,
+    pub(super) revisits: Revisits,
+    /// Something was visited before the import began.
+    pub(super) has_older_visits: bool,
+    visits: Vec<Pending>,
+    visits_bytes: u64,
+    /// So many are committed together.
+    pub(super) batch_visits: usize,
+    /// Asks for what is stored to be made durable.
+    pub(super) ahead: Option<mpsc::SyncSender<()>>,
+    /// Bytes stored since it was asked.
+    ahead_bytes: u64,
+}
+
+impl<'a> Importer<'a> {
+    pub(super) fn new(archive: &'a Archive) -> Result<Self> {
+        Ok(Self {
+            archive,
+            site: None,
+            imported: Imported::default(),
+            revisits: Revisits::default(),
+            has_older_visits: has_visits(archive)?,
+            visits: Vec::new(),
+            visits_bytes: 0,
+            batch_visits: BATCH,
+            ahead: None,
+            ahead_bytes: 0,
+        })
+    }
+
+    pub(super) fn take_all(
+        &mut self,
+        the_site: &OnceLock<SiteId>,
+        told: mpsc::Receiver<Vec<Result<Told>>>,
+        (memory, all_bytes): (&MemoryBudget, u64),
+        tell: &mut dyn FnMut(u64),
+    ) -> Result<()> {
+        self.hear_all(the_site, told, &mut |importer| {
+            let read_bytes = memory.read_bytes();
+            importer.batch_visits = batch_visits(importer.imported.versions, read_bytes, all_bytes);
+            tell(read_bytes);
+        })
+    }
+
+    /// Takes in what is told until nobody tells any more, and commits all of it.
+    pub(super) fn hear_all(
+        &mut self,
+        the_site: &OnceLock<SiteId>,
+        told: mpsc::Receiver<Vec<Result<Told>>>,
+        after_each: &mut dyn FnMut(&mut Self),
+    ) -> Result<()> {
+        for told in told {
+            self.site = the_site.get().copied();
+            told.into_iter().try_for_each(|told| self.hear(told?))?;
+            after_each(self);
+        }
+        self.commit()
+    }
+
+    fn hear(&mut self, told: Told) -> Result<()> {
+        match told {
+            Told::Visit(pending) => return self.remember(*pending),
+            Told::Known => self.imported.known += 1,
+            Told::Found(Found::Revisit(revisit)) => self.revisits.add(*revisit),
+            Told::Found(Found::Skipped(why)) => {
+                let is_new = !self.imported.skipped.contains_key(&why);
+                let is_many = self.imported.skipped.len() >= KINDS_KEPT;
+                let kind = if is_new && is_many { "another".to_owned() } else { why };
+                *self.imported.skipped.entry(kind).or_default() += 1;
+            }
+            Told::Found(Found::Damaged(what)) => self.trouble(what),
+        }
+        Ok(())
+    }
+
+    fn trouble(&mut self, what: String) {
+        tracing::warn!("not imported: {what}");
+        self.imported.damaged += 1;
+        if self.imported.troubles.len() < TROUBLES_KEPT {
+            self.imported.troubles.push(what);
+        }
+    }
+
+    fn remember(&mut self, pending: Pending) -> Result<()> {
+        if let Some((put, _)) = &pending.version {
+            self.imported.versions += 1;
+            self.imported.body_bytes += pending.body_bytes;
+            self.imported.stored_bytes += put.new_bytes;
+            self.ahead_bytes += put.new_bytes;
+        } else {
+            self.imported.unchanged += 1;
+        }
+        if self.ahead_bytes >= AHEAD_BYTES && self.ahead.is_some() {
+            self.ahead_bytes = 0;
+            // If the disk is busy still, it will be asked with the next bytes.
+            let _busy = self.ahead.as_ref().map(|ahead| ahead.try_send(()));
+        }
+        self.visits_bytes += pending.body_bytes;
+        self.visits.push(pending);
+        match self.visits.len() >= self.batch_visits || self.visits_bytes >= BATCH_BYTES {
+            true => self.commit(),
+            false => Ok(()),
+        }
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        let mut visits = std::mem::take(&mut self.visits);
+        self.visits_bytes = 0;
+        let Some(site) = self.site.filter(|_| !visits.is_empty()) else { return Ok(()) };
+        self.archive.store().sync()?;
+        page_by_page(&mut visits);
+        let taken = visits.into_iter().map(|pending| Change::Visit(Box::new(visit(pending, site))));
+        self.archive.state().commit(&taken.collect::<Vec<_>>())?;
+        Ok(())
+    }
+}
+
+/// Brings the visits of each page together, to where the first of them stands, so that they are
+/// written together. Their order among themselves stays.
+fn page_by_page(visits: &mut [Pending]) {
+    let mut first_places = BTreeMap::new();
+    for (place, visit) in visits.iter().enumerate() {
+        first_places.entry(url_hash(&visit.url)).or_insert(place);
+    }
+    visits.sort_by_cached_key(|visit| first_places.get(&url_hash(&visit.url)).copied());
+}
+
+/// At most half of the visits that seem to be left.
+fn batch_visits(done: u64, read_bytes: u64, all_bytes: u64) -> usize {
+    let left_bytes = u128::from(all_bytes.saturating_sub(read_bytes));
+    let left = u128::from(done) * left_bytes / u128::from(read_bytes.max(1));
+    usize::try_from(left / 2).unwrap_or(BATCH).clamp(BATCH_MIN, BATCH)
+}
+
+fn visit(pending: Pending, site: SiteId) -> VisitCommit {
+    let stored_bytes = pending.version.as_ref().map_or(0, |(put, _)| put.new_bytes);
+    let found = Discovered { url: pending.url, depth: 2, hops: 0, due_s: None };
+    VisitCommit {
+        status: pending.status,
+        received_bytes: pending.body_bytes,
+        stored_bytes,
+        version: pending.version.map(|(put, mime)| VersionRow {
+            at_s: pending.at_s,
+            version: put.id.0,
+            status: pending.status,
+            mime,
+            bytes: pending.body_bytes,
+            changed_permille: None,
+        }),
+        update: pending.update,
+        origin: Origin::Imported,
+        ..VisitCommit::new(found, site, pending.at_s, pending.outcome)
+    }
+}
+
+pub(super) fn url_hash(url: &CanonicalUrl) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    url.as_str().hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Whether anything was visited yet.
+fn has_visits(archive: &Archive) -> Result<bool> {
+    let newest = archive.state().visits(VisitFilter { limit: 1, ..VisitFilter::default() })?;
+    Ok(!newest.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commits_get_smaller_toward_the_end() {
+        assert_eq!(batch_visits(1000, 1 << 20, 1 << 30), BATCH);
+        assert_eq!(batch_visits(30_000, 900, 1000), 1666);
+        assert_eq!(batch_visits(30_000, 1000, 1000), BATCH_MIN);
+        assert_eq!(batch_visits(0, 0, u64::MAX), BATCH_MIN);
+        assert_eq!(batch_visits(u64::MAX, 1, u64::MAX), BATCH);
+    }
+}
