@@ -82,6 +82,7 @@ pub(super) fn stats(context: &Context) -> anyhow::Result<Exit> {
 
 /// `nenrin verify`.
 pub(super) fn verify(context: &Context, args: &VerifyArgs) -> anyhow::Result<Exit> {
+    let repaired = if args.repair { repair(context)? } else { 0 };
     let archive = context.open(OpenOptions::checking())?;
     let bar = Bar::plain(context);
     let verified = archive.verify(args.deep, &mut bar.progress())?;
@@ -104,6 +105,7 @@ pub(super) fn verify(context: &Context, args: &VerifyArgs) -> anyhow::Result<Exi
         print_json(&json!({
             "sound": sound, "packs": report.packs, "bytes": report.bytes,
             "versions": report.versions, "deep": args.deep, "damage": damage, "state": state,
+            "repaired": repaired,
         }))?;
         return Ok(exit);
     }
@@ -142,6 +144,21 @@ pub(super) fn verify(context: &Context, args: &VerifyArgs) -> anyhow::Result<Exi
          indexes from what is readable"
     })?;
     Ok(exit)
+}
+
+/// Restores damaged places by parity; returns how many.
+fn repair(context: &Context) -> anyhow::Result<u64> {
+    // An archive that is not there must not be created by opening it to write.
+    drop(context.open_to_read()?);
+    let archive = context.open_to_write()?;
+    let bar = Bar::plain(context);
+    let repaired = archive.repair(&mut bar.progress())?;
+    bar.finish();
+    if repaired > 0 && !context.json {
+        let places = if repaired == 1 { "place" } else { "places" };
+        say(format!("{repaired} damaged {places} restored by parity"))?;
+    }
+    Ok(repaired)
 }
 
 /// `nenrin reindex`.

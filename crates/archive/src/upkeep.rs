@@ -57,6 +57,12 @@ impl Archive {
         Ok(Verified { store, state, examples: listed.pages })
     }
 
+    /// Writes what parity restores in place of what is damaged in the packs, and returns how many
+    /// places that were. Progress is counted in bytes.
+    pub fn repair(&self, progress: &mut Progress<'_>) -> Result<u64> {
+        Ok(self.store().repair(progress)?)
+    }
+
     /// Rewrites the packs so that they take the least space. Progress is counted in bytes.
     pub fn compact(&self, progress: &mut Progress<'_>) -> Result<()> {
         self.store().compact(&CompactOptions::default(), progress)?;
