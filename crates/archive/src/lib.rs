@@ -3,6 +3,7 @@
 //! Read in this order:
 //! - [`Archive`]: a folder that is opened to read or to write;
 //! - `read`: a page as of a date, and all its versions;
+//! - [`Ingest`]: the one way in, for mirrors, WARC files and programs;
 //! - [`sites`]: finding and naming sites;
 //! - `mirror`: folders of files, in and out;
 //! - `warc`: WARC, ARC, WACZ and CDXJ, in and out;
@@ -18,6 +19,7 @@ mod archive;
 mod disk;
 mod error;
 mod head;
+mod ingest;
 mod lock;
 mod mirror;
 pub mod noticing;
@@ -32,6 +34,7 @@ mod warc;
 pub use archive::{Archive, OpenOptions, folder_bytes, uncached_store};
 pub use disk::DiskGuard;
 pub use error::{ArchiveError, Result};
+pub use ingest::{Capture, Ingest};
 pub use mirror::{
     ExportedMirror, ImportedMirror, MirrorImportOptions, mime_by_name, path_of, urls,
 };
