@@ -12,11 +12,11 @@ use nenrin_store::StoreError;
 pub(crate) enum Exit {
     /// All done.
     Done = 0,
-    /// Some of the work failed; what, has been said.
+    /// Part of the work failed; the messages said which.
     Partly = 1,
     /// Bad usage, configuration or input.
     Usage = 2,
-    /// No room on the disk or in the quota.
+    /// No space on the disk or in the quota.
     NoRoom = 3,
     /// The archive is damaged.
     Damaged = 4,
@@ -24,7 +24,7 @@ pub(crate) enum Exit {
     Interrupted = 130,
 }
 
-/// Marks an error as the user's to mend.
+/// Marks an error that the user can correct.
 #[derive(Debug)]
 struct UsageError(anyhow::Error);
 
@@ -36,12 +36,12 @@ impl fmt::Display for UsageError {
 
 impl std::error::Error for UsageError {}
 
-/// An error in what was given: exit code 2.
+/// An error in the input: exit code 2.
 pub(crate) fn usage(error: impl Into<anyhow::Error>) -> anyhow::Error {
     anyhow::Error::new(UsageError(error.into()))
 }
 
-/// The exit code that an error stands for.
+/// The exit code of an error.
 pub(crate) fn code_of(error: &anyhow::Error) -> Exit {
     for cause in error.chain() {
         if cause.is::<UsageError>() || cause.is::<FetchError>() {

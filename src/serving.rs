@@ -223,8 +223,12 @@ mod tests {
         address
     }
 
+    async fn connected(address: SocketAddr) -> TcpStream {
+        tokio::net::TcpSocket::new_v4().unwrap().connect(address).await.unwrap()
+    }
+
     async fn asked(address: SocketAddr) -> String {
-        let mut stream = TcpStream::connect(address).await.unwrap();
+        let mut stream = connected(address).await;
         let request = b"GET / HTTP/1.1\r\nhost: e\r\nconnection: close\r\n\r\n";
         stream.write_all(request).await.unwrap();
         let mut answer = String::new();
@@ -237,7 +241,7 @@ mod tests {
         let address = started().await;
         let mut held = Vec::new();
         for _ in 0..CONNECTIONS_MAX + 50 {
-            let mut stream = TcpStream::connect(address).await.unwrap();
+            let mut stream = connected(address).await;
             stream.write_all(b"GET / HTTP/1.1\r\nhost:").await.unwrap();
             held.push(stream);
         }
@@ -265,7 +269,7 @@ mod tests {
     #[tokio::test]
     async fn as_many_cookies_as_a_browser_keeps_are_heard() {
         let address = started().await;
-        let mut stream = TcpStream::connect(address).await.unwrap();
+        let mut stream = connected(address).await;
         let cookies = format!("c={}; ", "x".repeat(4_000)).repeat(180);
         let request =
             format!("GET / HTTP/1.1\r\nhost: e\r\nconnection: close\r\ncookie: {cookies}\r\n\r\n");

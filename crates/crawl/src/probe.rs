@@ -130,7 +130,7 @@ impl Probe {
         self.called_gone += 1;
         Some(match &self.look {
             Look::Redirect(to) => {
-                format!("soft 404: leads to {to}, as for pages that do not exist")
+                format!("soft 404: redirects to {to}, as for pages that do not exist")
             }
             _ => {
                 "soft 404: looks like what the server shows for pages that do not exist".to_owned()

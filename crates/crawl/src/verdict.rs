@@ -29,7 +29,7 @@ pub fn verdict(page: &PageRecord, asked_conditionally: bool, answer: &Answer) ->
     match answer.status {
         304 if asked_conditionally => Verdict { outcome: Outcome::NotModified, detail: None },
         304 => because(Outcome::Failed, "the server answered 304 to an unconditional request"),
-        206 => because(Outcome::Failed, "the server sent a part (206) that was not asked for"),
+        206 => because(Outcome::Failed, "the server sent an unrequested part (206)"),
         200..=299 => content(page, answer),
         300..=399 => match &answer.location {
             Some(location) if *location == page.url => {

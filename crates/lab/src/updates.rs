@@ -10,7 +10,7 @@ use std::path::Path;
 
 use crate::LabError;
 
-/// A line longer than this is no page: a page that changed every minute of two years is shorter.
+/// A longer line is not a page: a page that changed every minute of two years is shorter.
 const MAX_LINE_BYTES: u64 = 16 << 20;
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
@@ -209,7 +209,7 @@ fn parse_line(line: &str, is_static: bool) -> Result<RawPage, String> {
     let [id, path, source, start, end, updates] = fields.as_slice() else {
         return Err(format!("{} fields", fields.len()));
     };
-    let number = |text: &str| text.parse::<i64>().map_err(|_| format!("'{text}' is no number"));
+    let number = |text: &str| text.parse::<i64>().map_err(|_| format!("'{text}' is not a number"));
     let updates_s = updates
         .split(',')
         .filter(|text| !text.is_empty())
@@ -219,9 +219,9 @@ fn parse_line(line: &str, is_static: bool) -> Result<RawPage, String> {
         return Err("updates are not ascending".to_owned());
     }
     Ok(RawPage {
-        id: id.parse().map_err(|_| format!("'{id}' is no page number"))?,
+        id: id.parse().map_err(|_| format!("'{id}' is not a page number"))?,
         path: (*path).to_owned(),
-        source: source.parse().map_err(|_| format!("'{source}' is no source number"))?,
+        source: source.parse().map_err(|_| format!("'{source}' is not a source number"))?,
         start_s: number(start)?,
         end_s: number(end)?,
         updates_s,
@@ -275,6 +275,6 @@ mod tests {
         let path = dir.path().join("log.tsv");
         std::fs::write(&path, "1\ta\t1\t0\t9\t1,2\n1\ta\t1\t0\t9\t2,x\n").unwrap();
         let error = UpdateLog::read(&path, None, Window::default()).unwrap_err().to_string();
-        assert!(error.contains("log.tsv line 2: 'x' is no number"), "{error}");
+        assert!(error.contains("log.tsv line 2: 'x' is not a number"), "{error}");
     }
 }

@@ -11,10 +11,7 @@ pub(crate) const PHRASES: &[Phrase] = &[
         "the server answered 304 to an unconditional request",
         "無条件の要求に 304（更新なし）が返りました",
     ),
-    (
-        "the server sent a part (206) that was not asked for",
-        "求めていない部分応答（206）が返りました",
-    ),
+    ("the server sent an unrequested part (206)", "求めていない部分応答（206）が返りました"),
     ("the page redirects to itself", "ページが自分自身へ転送されます"),
     ("status {} without a usable Location", "状態 {0} ですが、転送先 (Location) が使えません"),
     ("status {}, leads to {}", "状態 {0}、転送先は {1}"),
@@ -30,7 +27,7 @@ pub(crate) const PHRASES: &[Phrase] = &[
     ("robots.txt forbids it", "robots.txt で禁止されています"),
     ("robots.txt answered with status {}", "robots.txt の応答が状態 {0} でした"),
     (
-        "soft 404: leads to {}, as for pages that do not exist",
+        "soft 404: redirects to {}, as for pages that do not exist",
         "存在しないページと同じ {0} へ転送されます（ソフト404）",
     ),
     (
@@ -139,68 +136,63 @@ pub(crate) const PHRASES: &[Phrase] = &[
     // Why a page is due.
     ("with its site's next round", "サイトの次の収集のときに"),
     ("never visited yet", "まだ訪問していません"),
-    ("pulled forward by announced by {}; else {t}", "{0} の予告により前倒し。通常は：{1}"),
+    ("visited sooner: announced by {}; otherwise {t}", "{0} の予告により前倒し。通常は：{1}"),
     (
-        "pulled forward by tends to change with {}; else {t}",
+        "visited sooner: tends to change with {}; otherwise {t}",
         "{0} とともに変わることが多いため前倒し。通常は：{1}",
     ),
-    ("pulled forward by {}; else {t}", "{0} により前倒し。通常は：{1}"),
+    ("visited sooner: {}; otherwise {t}", "{0} により前倒し。通常は：{1}"),
     (
-        "{!}, sooner for what its neighbours showed ({}%)",
+        "{!}, sooner because pages near it changed ({}%)",
         "{0}。近くのページの変化により早めます（{1}%）",
     ),
     (
-        "{!}, later since its neighbours were quiet ({}%)",
+        "{!}, later because pages near it did not change ({}%)",
         "{0}。近くのページに変化がないため遅らせます（{1}%）",
     ),
-    (
-        "{!}: every {d}, {} changes/day ({}% sure)",
-        "{0}（{1}ごと）。変更は1日 {2} 回の見込み（確信度 {3}%）",
-    ),
+    ("{!}, so it is visited every {d}", "{0}のため、{1}ごとに訪問します"),
+    ("{!}: every {d}; {!}", "{0}（{1}ごと）。{2}"),
     ("{!}: every {d}", "{0}（{1}ごと）"),
+    ("changes about {} times a day ({}% sure)", "1日に約 {0} 回変わる見込み（確信度 {1}%）"),
+    ("changes about every {d} ({}% sure)", "約{0}ごとに変わる見込み（確信度 {1}%）"),
     ("first interval", "最初の間隔"),
     ("fixed interval", "一定の間隔"),
     ("no change seen yet", "まだ変更を見ていない"),
     ("changes at nearly every visit", "ほぼ訪問のたびに変わる"),
-    ("estimated change interval", "推定した変更間隔"),
+    ("estimated rate of change", "推定した変更頻度"),
     ("changes are rare", "めったに変わらない"),
     ("changed at the last visit", "前回の訪問で変わっていた"),
     ("unchanged at the last visit", "前回の訪問で変わっていなかった"),
-    ("unchanged, interval kept", "変わっておらず、間隔はそのまま"),
+    ("unchanged, interval not lengthened yet", "変わっておらず、間隔はそのまま"),
     ("share of the budget", "予算の配分"),
-    ("expected change worth a visit", "変更の見込みが訪問に値する"),
-    ("signalled change", "変更の通知があった"),
-    (
-        "gone, looked for ever more rarely (found gone {}×)",
-        "消失。間隔を延ばしながら確認（{0} 回）",
-    ),
-    (
-        "may not be asked for; asked again ever more rarely",
-        "取得が許されていません。間隔を延ばしながら確認",
-    ),
+    ("a change is likely enough", "変わった見込みが高い"),
+    ("announced change", "変更の通知があった"),
+    ("gone ({}×), checked less and less often", "消失。間隔を延ばしながら確認（{0} 回）"),
+    ("refused; tried less and less often", "取得が許されていません。間隔を延ばしながら確認"),
     (
         "failed {}× in a row; tried again after {d} to {d}",
         "{0} 回続けて失敗。{1}から{2}の間隔で再試行",
     ),
     // A first look at a site.
     ("no answer within 20 seconds", "20 秒以内に応答がありません"),
+    ("not reached: {t}", "到達できません（{0}）"),
     (
-        "not asked for, because robots.txt forbids it",
+        "not fetched: robots.txt forbids it",
         "robots.txt で禁止されているため取得していません",
     ),
     (
-        "could not be fetched ({t}): nothing would be collected",
+        "could not be fetched ({t}); nothing would be collected",
         "取得できません（{0}）。このままでは何も収集されません",
     ),
     (
-        "answers with status {}: nothing would be collected",
+        "answers with status {}; nothing would be collected",
         "応答が状態 {0} です。このままでは何も収集されません",
     ),
-    ("there is none: all may be collected", "ありません（すべて収集できます）"),
+    ("none: everything may be collected", "ありません（すべて収集できます）"),
     ("allows the top page", "トップページを許可しています"),
     ("forbids the top page", "トップページを禁止しています"),
     (
-        "none is named in robots.txt, and none lies at /sitemap.xml",
+        "robots.txt names none, and there is none at /sitemap.xml",
         "robots.txt に記載がなく、/sitemap.xml にもありません",
     ),
     ("{t}; robots.txt names {} more", "{0}（robots.txt にはほかに {1} 件）"),
@@ -244,7 +236,7 @@ pub(crate) const PHRASES: &[Phrase] = &[
         "「{0}」は時間ではありません。数と単位で書いてください（例：90s、15m、12h、7d）",
     ),
     (
-        "'{}' is no revisit policy; known are {}",
+        "'{}' is not a revisit policy; write one of {}",
         "「{0}」という再訪問規則はありません。使えるのは {1}",
     ),
     (
@@ -252,11 +244,11 @@ pub(crate) const PHRASES: &[Phrase] = &[
         "規則「{0}」を読めません（{1}）。{2} のように書いてください",
     ),
     (
-        "'{}' is no rule for paths: {t}; write it as '{}'",
+        "'{}' is not a rule for paths: {t}; write it as '{}'",
         "「{0}」はパスの規則ではありません（{1}）。「{2}」のように書いてください",
     ),
     (
-        "'{}' is no collecting window: {t}; write it as '{}'",
+        "'{}' is not a collecting window: {t}; write it as '{}'",
         "「{0}」は収集時間帯ではありません（{1}）。「{2}」のように書いてください",
     ),
     ("the pattern is missing", "パターンがありません"),
@@ -274,7 +266,7 @@ pub(crate) const PHRASES: &[Phrase] = &[
     ),
     ("it is empty", "空です"),
     (
-        "`{}` is no age; write it like 30d or 12h",
+        "`{}` is not an age; write one like 30d or 12h",
         "「{0}」は期間ではありません。30d や 12h のように書いてください",
     ),
     (
@@ -282,12 +274,12 @@ pub(crate) const PHRASES: &[Phrase] = &[
         "「{0}」：one-per-day、one-per-week、one-per-month のいずれかを書いてください",
     ),
     (
-        "`{}` does not say what is kept then; add one-per-month, say",
+        "`{}` does not say what is kept afterwards; add for example one-per-month",
         "「{0}」には、その後に何を残すかがありません。たとえば one-per-month を加えてください",
     ),
     ("`{}` has more than {} steps", "「{0}」は {1} 段階を超えています"),
     (
-        "`{}`: every step but the last needs an age until which it holds, one-per-day:90d say, each older than the one before",
+        "`{}`: every step but the last needs an age until which it applies, for example one-per-day:90d, each older than the one before",
         "「{0}」：最後以外の各段階には期限（例：one-per-day:90d）が必要で、前の段階より長くします",
     ),
     // Why something is refused.

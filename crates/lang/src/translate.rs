@@ -107,7 +107,7 @@ mod tests {
         );
         assert_eq!(
             japanese(
-                "pulled forward by announced by http://e.com/feed; else first interval: every 7d"
+                "visited sooner: announced by http://e.com/feed; otherwise first interval: every 7d"
             ),
             "http://e.com/feed の予告により前倒し。通常は：最初の間隔（7日ごと）"
         );
@@ -146,7 +146,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn any_sentence_is_answered(noted in "(status |robots.txt |: |; else |every |`|\\PC){0,12}") {
+        fn any_sentence_is_answered(noted in "(status |robots.txt |: |; otherwise |every |`|\\PC){0,12}") {
             let _ = in_japanese(&noted);
         }
     }

@@ -13,7 +13,7 @@ pub enum RevisitError {
     },
     /// A policy name that no policy has.
     #[error(
-        "'{name}' is no revisit policy; known are mle.min, mle.avg, mle.mix, mle.exact, aimd, \
+        "'{name}' is not a revisit policy; write one of mle.min, mle.avg, mle.mix, mle.exact, aimd, \
          every, nutch, stormcrawler, budget and auto"
     )]
     UnknownPolicy {
@@ -59,7 +59,7 @@ pub enum RevisitError {
         what: &'static str,
     },
     /// A rule for paths that cannot be read.
-    #[error("'{text}' is no rule for paths: {problem}; write it as '/news/* min=1h max=7d'")]
+    #[error("'{text}' is not a rule for paths: {problem}; write it as '/news/* min=1h max=7d'")]
     BadPathRule {
         /// What was written.
         text: String,
@@ -68,7 +68,7 @@ pub enum RevisitError {
     },
     /// A collecting window that cannot be read.
     #[error(
-        "'{text}' is no collecting window: {problem}; write it as 'mon-fri 22:00-06:00 Asia/Tokyo'"
+        "'{text}' is not a collecting window: {problem}; write it as 'mon-fri 22:00-06:00 Asia/Tokyo'"
     )]
     BadWindow {
         /// What was written.

@@ -3,7 +3,9 @@
 use std::fmt;
 
 use crate::duration::about;
-use crate::{Budget, Forecast, Observation, PageHistory, Place, PolicySpec, RevisitError, Signal};
+use crate::{
+    Budget, DAY_S, Forecast, Observation, PageHistory, Place, PolicySpec, RevisitError, Signal,
+};
 
 /// Decides when a page is visited again.
 ///
@@ -249,30 +251,46 @@ impl Rule {
             Self::Fixed => "fixed interval",
             Self::NeverChanged => "no change seen yet",
             Self::LowerBound => "changes at nearly every visit",
-            Self::Estimate => "estimated change interval",
+            Self::Estimate => "estimated rate of change",
             Self::UpperBound => "changes are rare",
             Self::Shortened => "changed at the last visit",
             Self::Lengthened => "unchanged at the last visit",
-            Self::Kept => "unchanged, interval kept",
+            Self::Kept => "unchanged, interval not lengthened yet",
             Self::Share => "share of the budget",
-            Self::Worth => "expected change worth a visit",
-            Self::Signal => "signalled change",
+            Self::Worth => "a change is likely enough",
+            Self::Signal => "announced change",
         }
     }
 }
 
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: every {}", self.rule.text(), about(self.interval_s))?;
-        if let Some(rate) = self.rate_per_day {
-            write!(f, ", {rate:.3} changes/day ({:.0}% sure)", self.confidence * 100.0)?;
+        let interval = about(self.interval_s);
+        match self.rate_per_day.map(|rate| often(rate, self.confidence)) {
+            Some(changes) if matches!(self.rule, Rule::Worth | Rule::Estimate) => {
+                write!(f, "{changes}, so it is visited every {interval}")?;
+            }
+            Some(changes) => write!(f, "{}: every {interval}; {changes}", self.rule.text())?,
+            None => write!(f, "{}: every {interval}", self.rule.text())?,
         }
         let percent = (self.neighbours.unwrap_or(0.0) * 100.0).round();
         match percent {
-            1.0.. => write!(f, ", sooner for what its neighbours showed ({percent}%)"),
-            ..=-1.0 => write!(f, ", later since its neighbours were quiet ({}%)", -percent),
+            1.0.. => write!(f, ", sooner because pages near it changed ({percent}%)"),
+            ..=-1.0 => write!(f, ", later because pages near it did not change ({}%)", -percent),
             _ => Ok(()),
         }
+    }
+}
+
+/// How often a page changes, in words.
+fn often(rate_per_day: f64, confidence: f64) -> String {
+    let percent = confidence * 100.0;
+    if rate_per_day >= 1.0 {
+        format!("changes about {rate_per_day:.1} times a day ({percent:.0}% sure)")
+    } else {
+        // The cast saturates: a page that never changes has the longest interval.
+        let interval_s = (DAY_S as f64 / rate_per_day) as i64;
+        format!("changes about every {} ({percent:.0}% sure)", about(interval_s))
     }
 }
 

@@ -1,7 +1,7 @@
-//! Work that may block, bounded: so much at once, and a queue that ends.
+//! Limits on work that may block: how much runs at once, and how much may wait.
 //!
-//! Pages, passwords and answers for programs each wait for their own turns, so that a flood of one
-//! kind does not hold up the others.
+//! Pages, passwords and answers for programs have turns of their own, so that a flood of one kind does
+//! not delay the others.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -22,7 +22,7 @@ impl Turns {
         Self { at_work: Semaphore::new(at_work), waiting: AtomicUsize::new(0), waiting_max }
     }
 
-    /// Waits for a turn, which ends when the permit is dropped. Refused at once where too many wait.
+    /// Waits for a turn, which ends when the permit is dropped. Fails at once if too many wait.
     async fn take(&self) -> Result<SemaphorePermit<'_>, WebError> {
         if let Ok(turn) = self.at_work.try_acquire() {
             return Ok(turn);
@@ -44,7 +44,7 @@ impl Turns {
     }
 }
 
-/// A place in the queue; given up also when the client goes away while it waits.
+/// A waiting request; it leaves the queue also when the client disconnects.
 struct Queue<'a>(&'a AtomicUsize);
 
 impl Drop for Queue<'_> {

@@ -77,14 +77,16 @@ fn why_a_page_is_due() {
         Rule::Signal,
     ] {
         assert_translated(&format!("{}: every 7d", rule.text()));
-        let why = format!("{}: every 5.3d, 0.140 changes/day (22% sure)", rule.text());
+        let why = format!("{}: every 5.3d; changes about every 7.1d (22% sure)", rule.text());
         assert_translated(&why);
-        assert_translated(&format!("{why}, sooner for what its neighbours showed (12%)"));
-        assert_translated(&format!("{why}, later since its neighbours were quiet (3%)"));
+        assert_translated(&format!("{why}, sooner because pages near it changed (12%)"));
+        assert_translated(&format!("{why}, later because pages near it did not change (3%)"));
     }
     for why in [Why::New, Why::Refused, Why::Gone { times: 2 }, Why::Failed { times: 3 }] {
         assert_translated(&why.to_string());
-        assert_translated(&format!("pulled forward by announced by http://e.com/feed; else {why}"));
+        assert_translated(&format!(
+            "visited sooner: announced by http://e.com/feed; otherwise {why}"
+        ));
     }
 }
 

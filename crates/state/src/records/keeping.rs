@@ -157,7 +157,7 @@ impl fmt::Display for Age {
 }
 
 fn age_s(text: &str) -> Result<i64, String> {
-    let wrong = || format!("`{text}` is no age; write it like 30d or 12h");
+    let wrong = || format!("`{text}` is not an age; write one like 30d or 12h");
     let unit_at = text.find(|c: char| c.is_ascii_alphabetic()).ok_or_else(wrong)?;
     let (number, unit) = text.split_at(unit_at);
     let unit_s = match unit {
@@ -194,10 +194,12 @@ impl FromStr for PruneRule {
         let ages: Vec<i64> = then.iter().map(|then| then.until_s.unwrap_or(i64::MAX)).collect();
         let is_in_order = ages.windows(2).all(|pair| pair[0] < pair[1]);
         match then.len() {
-            0 => Err(format!("`{text}` does not say what is kept then; add one-per-month, say")),
+            0 => Err(format!(
+                "`{text}` does not say what is kept afterwards; add for example one-per-month"
+            )),
             n if n > MAX_THINNINGS => Err(format!("`{text}` has more than {MAX_THINNINGS} steps")),
             _ if !is_in_order => Err(format!(
-                "`{text}`: every step but the last needs an age until which it holds, one-per-day:90d say, each older than the one before"
+                "`{text}`: every step but the last needs an age until which it applies, for example one-per-day:90d, each older than the one before"
             )),
             _ => Ok(Self { keep_all_s, then }),
         }

@@ -120,7 +120,7 @@ impl<'a> Reasons<'a> {
         };
         let why = scheduler.why(&page.known());
         let text = match self.state.pulled(page.id)? {
-            Some(signal) => format!("pulled forward by {signal}; else {why}"),
+            Some(signal) => format!("visited sooner: {signal}; otherwise {why}"),
             None => why.to_string(),
         };
         let rate = why.rate();
