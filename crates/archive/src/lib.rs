@@ -11,6 +11,7 @@
 //! - `retention`: pruning by rule, removing sites;
 //! - [`QuotaGuard`] and [`DiskGuard`]: when collecting pauses for want of space;
 //! - [`noticing`]: what happened that people or programs should know of;
+//! - [`preview`]: a first look at a site before it is registered;
 //! - `spans`: durations, sizes and dates as people write them.
 //!
 //! The library has no clock and prints nothing: times are arguments, progress goes to a closure.
@@ -23,6 +24,7 @@ mod ingest;
 mod lock;
 mod mirror;
 pub mod noticing;
+pub mod preview;
 mod quota;
 mod read;
 mod retention;
