@@ -82,18 +82,7 @@ impl<'a> Intake<'a> {
         }
         let mut page = page.unwrap_or_else(|| self.unvisited(capture));
         self.recent.bring_up(url, &mut page);
-        let [location, etag, last_modified, content_type] = head::fields(
-            capture.response_head,
-            ["location", "etag", "last-modified", "content-type"],
-        );
-        let last_modified = last_modified.filter(|date| date.len() <= DATE_MAX_BYTES);
-        let location = location.and_then(|to| capture.url.join(&to).ok());
-        let answer = Answer {
-            status: capture.status,
-            mark: Some(mark_of(capture, digest, location.as_ref())),
-            location,
-            ..Answer::default()
-        };
+        let answer = answer_of(capture, digest);
         let is_older = page.visited_s.is_some_and(|last_s| capture.at_s < last_s);
         let is_conditional = capture.status == 304 && is_conditional(capture.request_head);
         let judged = match is_older {
@@ -102,31 +91,20 @@ impl<'a> Intake<'a> {
             false => verdict(&page, is_conditional, &answer),
         };
         let outcome = judged.outcome;
-        let body_bytes = capture.body.len() as u64;
-        let last_modified_s = last_modified.as_deref().and_then(http_date::parse);
-        let mut update = kept(&page);
-        if matches!(outcome, Outcome::Changed | Outcome::Same) {
-            update.etag = etag.filter(|tag| tag.len() <= ETAG_MAX_BYTES);
-            update.last_modified = last_modified;
-            update.mark = answer.mark;
-            update.bytes = body_bytes;
-        }
-        if !is_older {
-            self.teach(&page, capture.at_s, outcome, last_modified_s, &mut update);
-        }
         let is_version = match self.keep {
             Keep::Changes => outcome == Outcome::Changed,
             Keep::Everything => outcome != Outcome::NotModified,
         };
         let put = is_version.then(|| self.put(capture, digest, &page)).transpose()?;
-        let version = put.map(|put| VersionRow {
+        let version = put.as_ref().map(|put| VersionRow {
             at_s: capture.at_s,
             version: put.id.0,
             status: capture.status,
-            mime: mime(content_type.as_deref()),
-            bytes: body_bytes,
+            mime: answer.mime.clone(),
+            bytes: answer.body_bytes,
             changed_permille: None,
         });
+        let update = self.update(&page, capture.at_s, outcome, &answer, is_older);
         let newest = version.as_ref().map(|row| row.version).or(page.version);
         let last = (!is_older).then(|| LastVisit {
             at_s: capture.at_s,
@@ -138,12 +116,34 @@ impl<'a> Intake<'a> {
         Ok(Taken::Visit(Box::new(VisitCommit {
             status: capture.status,
             detail: judged.detail,
-            received_bytes: body_bytes,
+            received_bytes: answer.body_bytes,
             stored_bytes: put.map_or(0, |put| put.new_bytes),
             version,
             update,
             ..self.visit(capture.url.clone(), capture.at_s, outcome)
         })))
+    }
+
+    /// The page's record after an answer.
+    fn update(
+        &mut self,
+        page: &PageRecord,
+        at_s: i64,
+        outcome: Outcome,
+        answer: &Answer,
+        is_older: bool,
+    ) -> PageUpdate {
+        let mut update = kept(page);
+        if matches!(outcome, Outcome::Changed | Outcome::Same) {
+            update.etag.clone_from(&answer.etag);
+            update.last_modified.clone_from(&answer.last_modified);
+            update.mark = answer.mark;
+            update.bytes = answer.body_bytes;
+        }
+        if !is_older {
+            self.teach(page, at_s, outcome, answer.last_modified_s, &mut update);
+        }
+        update
     }
 
     /// A visit that found the page as it was, without a body. Brings the record up to it.
@@ -259,6 +259,25 @@ fn kept(page: &PageRecord) -> PageUpdate {
         history: page.history.clone(),
         due_s: page.due_s,
         failures: 0,
+    }
+}
+
+/// A capture as the machine reads an exchange, without what only its body tells.
+fn answer_of(capture: &Capture<'_>, digest: Digest) -> Answer {
+    let [location, etag, last_modified, content_type] =
+        head::fields(capture.response_head, ["location", "etag", "last-modified", "content-type"]);
+    let last_modified = last_modified.filter(|date| date.len() <= DATE_MAX_BYTES);
+    let location = location.and_then(|to| capture.url.join(&to).ok());
+    Answer {
+        status: capture.status,
+        etag: etag.filter(|tag| tag.len() <= ETAG_MAX_BYTES),
+        last_modified_s: last_modified.as_deref().and_then(http_date::parse),
+        last_modified,
+        mark: Some(mark_of(capture, digest, location.as_ref())),
+        location,
+        mime: mime(content_type.as_deref()),
+        body_bytes: capture.body.len() as u64,
+        ..Answer::default()
     }
 }
 

@@ -115,3 +115,6 @@ impl Ingest<'_> {
         Ok(self.counts)
     }
 }
+
+#[cfg(test)]
+mod tests;
