@@ -19,7 +19,6 @@ use crate::{
     clock,
     config::Config,
     exit::{Exit, usage},
-    serving,
     table::say,
 };
 
@@ -162,8 +161,8 @@ impl Served {
         };
         let shelf = (archive.state().clone(), archive.store().clone());
         let replayed = nenrin_replay::router(Arc::new(shelf), replay_options);
-        tokio::spawn(serving::serve(interface, web));
-        tokio::spawn(serving::serve(replay, replayed));
+        tokio::spawn(nenrin_web::serve(interface, web));
+        tokio::spawn(nenrin_web::serve(replay, replayed));
         Ok(served)
     }
 

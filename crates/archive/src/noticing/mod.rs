@@ -3,6 +3,7 @@
 //! The log of visits is followed as it grows, so that what is reported has been committed.
 
 mod message;
+mod signature;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,6 +18,7 @@ use crate::quota::Reached;
 
 use message::MAX_PAGES;
 pub use message::{Happening, Message, NamedPage};
+pub use signature::signature;
 
 /// Visits read at once, and how often in a row: the rest is not reported.
 const PORTION: usize = 250;

@@ -156,7 +156,7 @@ fn import(
         spawn(scope, "warc sync", move || make_durable_ahead(archive, wanted));
         importer.ahead = Some(ahead);
         let all_bytes = sources.iter().map(|source| source.bytes).sum();
-        let taken = importer.take_all(the_site, told, (memory, all_bytes), tell);
+        let taken = importer.take_all(told, (memory, all_bytes), tell);
         importer.ahead = None;
         memory.close();
         taken

@@ -52,7 +52,7 @@ const STREAMS_MAX: u32 = 64;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// Answers every connection to a listener, for ever.
-pub(crate) async fn serve(listener: TcpListener, router: Router) {
+pub async fn serve(listener: TcpListener, router: Router) {
     let connections = Arc::new(Connections::default());
     loop {
         let (stream, from) = match listener.accept().await {
