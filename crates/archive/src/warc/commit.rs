@@ -91,7 +91,7 @@ impl<'a> Importer<'a> {
         })
     }
 
-    /// Takes in what is told until nobody tells any more, and commits all of it.
+    /// Receives results until all senders are gone, and commits them.
     pub(super) fn hear_all(
         &mut self,
         told: mpsc::Receiver<Vec<Result<Told>>>,
@@ -165,8 +165,8 @@ impl<'a> Importer<'a> {
     }
 }
 
-/// Brings the visits of each page together, to where the first of them stands, so that they are
-/// written together. Their order among themselves stays.
+/// Moves the visits of each page next to the first of them, so that they are written together.
+/// Their order among themselves stays.
 fn page_by_page(visits: &mut [VisitCommit]) {
     let mut first_places = BTreeMap::new();
     for (place, visit) in visits.iter().enumerate() {
