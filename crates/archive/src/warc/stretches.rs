@@ -241,7 +241,7 @@ mod tests {
     use nenrin_warc::{Compressed, Fields, RecordWriter};
 
     use super::*;
-    use crate::warc::capture::RawCapture;
+    use crate::{ingest::Capture, warc::capture::RawCapture};
 
     /// Bytes that no compressor makes shorter.
     fn noise(seed: u64, length: usize) -> Vec<u8> {
@@ -282,7 +282,8 @@ mod tests {
                     let url = CanonicalUrl::parse(examined.record.target_uri().unwrap()).unwrap();
                     let raw = RawCapture { url, at_s: 0, source: 0, examined, request: None };
                     let capture = raw.open(&sources, false).unwrap();
-                    format!("{} at {offset}: {length} bytes, {}", capture.url, capture.digest())
+                    let Capture { url, digest, .. } = capture.as_capture();
+                    format!("{url} at {offset}: {length} bytes, {digest:?}")
                 }
                 Err(error) => error.to_string(),
             });
