@@ -40,7 +40,7 @@ fn report(error: &anyhow::Error) {
     }
 }
 
-/// A picture that a decoder stumbles over is stored as it is: nothing to tell anyone about.
+/// A picture that makes a decoder fail is stored unchanged: not worth a message.
 fn leave_out_expected_panics() {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {

@@ -99,7 +99,7 @@ impl Collected {
     }
 }
 
-/// A round that would pause at once does not begin: who waits for it is told why.
+/// A round that would pause at once does not begin; the error says why.
 fn room_to_begin(archive: &Archive, min_free_bytes: u64) -> std::io::Result<()> {
     let mut guard = DiskGuard::new(archive.folder(), min_free_bytes);
     match guard.turn(guard.free_bytes()) {
@@ -141,12 +141,12 @@ pub(super) async fn collect_rounds(
     let until = Until::RoundsFinished(wanted.iter().copied().collect::<BTreeSet<_>>());
     let ended = driver
         .run(until, super::serve::interrupted(), |notice, machine| match notice {
-            Notice::Visited { url, outcome, detail } => {
+            Notice::Visited { url, outcome, reason } => {
                 *seen.entry(outcome).or_default() += 1;
-                if let (Outcome::Failed | Outcome::Refused, Some(detail)) = (outcome, detail) {
+                if let (Outcome::Failed | Outcome::Refused, Some(reason)) = (outcome, reason) {
                     let entry = collected
                         .troubles
-                        .entry(format!("{outcome}: {detail}"))
+                        .entry(format!("{outcome}: {reason}"))
                         .or_insert_with(|| (0, url.clone()));
                     entry.0 += 1;
                 }

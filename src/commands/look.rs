@@ -1,10 +1,10 @@
 use std::io::Write;
 
-use nenrin_archive::{Archive, digits14, readable_bytes, readable_date, rfc3339, sites};
-use nenrin_state::{
-    DueReason, PageFilter, PageRecord, Reasons, RoundCounts, SiteId, State, VersionQuery,
-    VisitFilter,
+use nenrin_archive::{
+    Archive, DueReason, Reasons, digits14, readable_bytes, readable_date, rfc3339, sites,
 };
+use nenrin_lang::Reason;
+use nenrin_state::{PageFilter, PageRecord, RoundCounts, SiteId, State, VersionQuery, VisitFilter};
 use nenrin_store::VersionId;
 use nenrin_urls::CanonicalUrl;
 use serde_json::json;
@@ -128,7 +128,8 @@ fn visits(
             if context.json {
                 print_json(&json!({
                     "at": rfc3339(visit.at_s), "url": visit.url, "site": visit.site,
-                    "outcome": visit.outcome, "status": visit.status, "detail": visit.detail,
+                    "outcome": visit.outcome, "status": visit.status,
+                    "detail": visit.reason.as_ref().map(Reason::to_string), "reason": visit.reason,
                     "elapsed_ms": visit.elapsed_ms, "received_bytes": visit.received_bytes,
                 }))?;
                 continue;
@@ -140,7 +141,7 @@ fn visits(
                 format!("{} ms", visit.elapsed_ms),
                 readable_bytes(visit.received_bytes),
                 visit.url.to_string(),
-                visit.detail.unwrap_or_default(),
+                visit.reason.map(|reason| reason.to_string()).unwrap_or_default(),
             ]);
         }
     }

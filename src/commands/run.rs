@@ -74,9 +74,9 @@ pub(super) async fn run_until(
     Ok(())
 }
 
-/// Reads the configuration again at every hang-up signal (`kill -HUP`). One that is not right is
-/// told of and changes nothing; where the program listens, and the archive's own settings, hold
-/// until the next start.
+/// Reads the configuration again at every hang-up signal (`kill -HUP`). A file with a mistake is
+/// reported and changes nothing; the addresses to listen on, and the archive's own settings, apply
+/// from the next start.
 fn reload_when_asked(context: &Context, driver: DriverHandle) -> anyhow::Result<()> {
     let mut hang_up = signal(SignalKind::hangup())?;
     let (file, before) = (context.config_file.clone(), context.config.clone());

@@ -166,7 +166,7 @@ impl Served {
         Ok(served)
     }
 
-    /// Tells a person where to look.
+    /// Prints the addresses of interface and replay.
     pub(super) fn announce(&self, context: &Context) -> anyhow::Result<()> {
         if context.json {
             return crate::table::print_json(&serde_json::json!({

@@ -11,6 +11,7 @@
 //! - `retention`: pruning by rule, removing sites;
 //! - [`QuotaGuard`] and [`DiskGuard`]: when collecting pauses for want of space;
 //! - [`noticing`]: what happened that people or programs should know of;
+//! - [`outlook`], [`site_structure`] and [`Reasons`]: what to expect of a site, and why a page is due;
 //! - [`preview`]: a first look at a site before it is registered;
 //! - `spans`: durations, sizes and dates as people write them.
 //!
@@ -31,6 +32,7 @@ mod retention;
 pub mod sites;
 mod spans;
 mod upkeep;
+mod views;
 mod warc;
 
 pub use archive::{Archive, OpenOptions, folder_bytes, uncached_store};
@@ -45,6 +47,10 @@ pub use read::PageVersion;
 pub use retention::Pruned;
 pub use spans::{Edge, Span, digits14, parse_date, readable_bytes, readable_date, rfc3339};
 pub use upkeep::{Reindexed, Verified};
+pub use views::{
+    ChosenRound, DueReason, Outlook, Reasons, SiteStructure, SkippedPages, outlook, shown_worth,
+    site_structure,
+};
 pub use warc::{
     CdxjIndex, ExportOptions, Exported, Imported, WarcFiles, WarcImportOptions, index_warc,
 };

@@ -101,19 +101,8 @@ fn is_sitemap(answer: &Answer) -> bool {
 }
 
 fn read(url: &CanonicalUrl, purpose: Purpose, exchange: &Exchange, now_s: i64) -> Answer {
-    let order = FetchOrder {
-        ticket: Ticket(0),
-        purpose,
-        url: url.clone(),
-        etag: None,
-        last_modified: None,
-        allow_private: false,
-        known_mark: None,
-        previous: None,
-        fingerprint: false,
-        sitemap: purpose == Purpose::Sitemap,
-        blocks: false,
-    };
+    let plain = FetchOrder::plain(Ticket(0), purpose, url.clone(), false);
+    let order = FetchOrder { sitemap: purpose == Purpose::Sitemap, ..plain };
     read_exchange(&order, exchange, now_s, || None)
 }
 

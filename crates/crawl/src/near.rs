@@ -67,7 +67,7 @@ fn in_circle(
             limit: query.limit,
         };
         match circle {
-            // Jumps over what lies in directories below.
+            // Jumps over the pages of directories below.
             Circle::Directory => {
                 let entries = state.directory(&of_paths)?;
                 Ok(entries.into_iter().filter_map(|entry| entry.page).collect())

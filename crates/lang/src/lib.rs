@@ -3,13 +3,16 @@
 //! Read in this order:
 //! - [`Lang`]: English or Japanese, by the reader's choice or their browser's;
 //! - [`Lang::t`]: texts of pages, both languages side by side where they are used;
-//! - [`Lang::translate`]: sentences that the program wrote in English (why a visit failed, why a
-//!   page is due), in the reader's language.
+//! - [`Reason`]: why a visit brought no page, as data, and in words of either language;
+//! - [`Lang::translate`]: sentences that the program wrote in English (incidents, why a page is due),
+//!   in the reader's language.
 //!
 //! This is not a translation framework: there are no message files and no third language.
 
 mod lang;
 mod phrases;
+mod reason;
 mod translate;
 
 pub use lang::{LANG_COOKIE, Lang};
+pub use reason::{Network, Reason, Step, Undecoded, Unfetched, serialize_reason};

@@ -6,6 +6,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
+use nenrin_lang::Reason;
 use nenrin_state::{
     Change, ContentMark, Discovered, DuePage, Estimate, Incident, IncidentKind, Outcome,
     PageUpdate, Removal, RobotsPolicy, RoundEnd, Schedule, SiteConditions, SiteId, SqliteState,
@@ -236,11 +237,12 @@ fn made_up_visit(
     dice: &mut Dice,
 ) -> VisitCommit {
     let roll = dice.below(100);
-    let (outcome, status, detail) = match roll {
-        0 => (Outcome::Failed, 0, Some("connect: connection refused")),
-        1 => (Outcome::Failed, 503, Some("the server asks for a pause; Retry-After 120")),
+    let (outcome, status, reason) = match roll {
+        0 => (Outcome::Failed, 0, Some(Reason::RobotsUnreachable)),
+        1 => (Outcome::Failed, 503, Some(Reason::Status(503))),
         2 => {
-            (Outcome::Refused, 0, Some("robots.txt: Disallow: /private/ <script>alert(1)</script>"))
+            let line = Some((3, "Disallow: /private/ <script>alert(1)</script>".to_owned()));
+            (Outcome::Refused, 0, Some(Reason::Robots { line }))
         }
         3 if !first => (Outcome::Gone, 404, None),
         _ if first || dice.below(100) < chance => (Outcome::Changed, 200, None),
@@ -272,7 +274,7 @@ fn made_up_visit(
     VisitCommit {
         round: Some(round),
         status,
-        detail: detail.map(str::to_owned),
+        reason,
         elapsed_ms: 40 + dice.below(700) as u32,
         received_bytes: if status == 200 { bytes } else { 0 },
         stored_bytes: if changed { bytes / 12 } else { 0 },

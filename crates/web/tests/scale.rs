@@ -9,6 +9,7 @@ mod support;
 
 use std::{sync::Arc, time::Instant};
 
+use nenrin_lang::Reason;
 use nenrin_revisit::{Found, KnownPage, PageRevisitScheduler, RevisitSettings};
 use nenrin_state::{
     Change, Discovered, Estimate, FoundPages, Outcome, PageId, PageUpdate, Schedule,
@@ -198,13 +199,13 @@ fn fill(state: &dyn State, pages: i64) {
         let outcome = [0, 1, 1, 2, 2, 2, 2, 2, 2, 2][dice.below(10) as usize];
         let outcome = if dice.below(50) == 0 { 3 + dice.below(3) } else { outcome };
         let at_s = NOW_S - DAYS * 86_400 + n * DAYS * 86_400 / visits;
-        let detail = (outcome >= 3).then(|| format!("cause {}", dice.below(12)));
+        let reason = (outcome >= 3).then(|| Reason::Challenge(format!("guard {}", dice.below(12))));
         changes.push(visit(
             page,
             site,
             at_s,
             Outcome::ALL[outcome as usize],
-            detail,
+            reason,
             n as u64,
             &history,
         ));
@@ -228,7 +229,7 @@ fn visit(
     site: SiteId,
     at_s: i64,
     outcome: Outcome,
-    detail: Option<String>,
+    reason: Option<Reason>,
     number: u64,
     history: &[u8],
 ) -> Change {
@@ -242,7 +243,7 @@ fn visit(
     });
     Change::Visit(Box::new(VisitCommit {
         status: 200,
-        detail,
+        reason,
         elapsed_ms: 120,
         received_bytes: 20_000,
         stored_bytes: 900,

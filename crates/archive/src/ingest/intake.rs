@@ -115,7 +115,7 @@ impl<'a> Intake<'a> {
         self.recent.remember(mark, last);
         Ok(Taken::Visit(Box::new(VisitCommit {
             status: capture.status,
-            detail: judged.detail,
+            reason: judged.reason,
             received_bytes: answer.body_bytes,
             stored_bytes: put.map_or(0, |put| put.new_bytes),
             version,

@@ -134,7 +134,7 @@ pub(super) fn about_visits(
         url: visit.url.clone(),
         at: rfc3339(visit.at_s),
         status: visit.status,
-        detail: visit.detail.clone(),
+        detail: visit.reason.as_ref().map(ToString::to_string),
     };
     let at_s = last.map_or(0, |visit| visit.at_s);
     Message {

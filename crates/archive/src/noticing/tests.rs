@@ -12,7 +12,7 @@ fn visit(id: i64, outcome: Outcome, status: u16) -> VisitRow {
         site: SiteId(1),
         outcome,
         status,
-        detail: None,
+        reason: None,
         elapsed_ms: 1,
         received_bytes: 1,
     }

@@ -1,8 +1,8 @@
-//! The second pass of an import: what revisit records stand for.
+//! The second pass of an import: resolves revisit records.
 //!
-//! Their order in the files means nothing: they are taken page by page, each page's in the order of
-//! time, so that what is known of a page is looked up once. One thread decides while another
-//! commits.
+//! Their order in the files does not matter: they are processed page by page, each page's in the
+//! order of time, so that what is known about a page is looked up once. One thread decides while
+//! another commits.
 
 use std::{
     collections::BTreeSet,
@@ -70,12 +70,12 @@ fn resolve(
     })
 }
 
-/// Decides what revisits stand for.
+/// Resolves revisits.
 struct Resolver<'a> {
     archive: &'a Archive,
     sources: &'a [Source],
     the_site: &'a OnceLock<SiteId>,
-    /// Stores the versions that revisits stand for.
+    /// Stores the versions that revisits refer to.
     storer: Storer<'a>,
     /// The file that was last read again.
     open: Option<(u32, RecordReader<Part>)>,
@@ -92,7 +92,7 @@ impl<'a> Resolver<'a> {
     fn read_again(&mut self, places: &[(u32, u64)]) -> Result<Vec<Revisit>> {
         let mut revisits = Vec::with_capacity(places.len());
         for &(source, offset) in places {
-            // It was one when its place was noted.
+            // It was one when its offset was stored.
             let record = self.record(source, offset)?;
             revisits.extend(record.and_then(|record| Revisit::of(source as usize, &record).ok()));
         }
@@ -128,7 +128,7 @@ impl<'a> Resolver<'a> {
         troubles.sort_unstable();
         let damaged = troubles.into_iter().map(|(_, what)| Ok(Told::Found(Found::Damaged(what))));
         told.extend(damaged);
-        // Whoever does not hear it has an error to tell.
+        // If the receiver is gone, it has an error to report.
         let _unheard = hearer.send(told);
     }
 
@@ -184,7 +184,7 @@ impl<'a> Resolver<'a> {
         };
         let Some(original) = self.original(&record, &page.url, revisit.at_s)? else {
             return Ok(Err(format!(
-                "what {} is said to repeat is neither in the files nor in the archive",
+                "the original of the revisit of {} is neither in the files nor in the archive",
                 page.url
             )));
         };

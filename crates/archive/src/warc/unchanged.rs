@@ -58,7 +58,7 @@ mod tests {
             site: SiteId(1),
             outcome,
             status: 200,
-            detail: None,
+            reason: None,
             elapsed_ms: 0,
             received_bytes: 0,
         }

@@ -1,3 +1,4 @@
+use nenrin_lang::{Reason, serialize_reason};
 use nenrin_urls::CanonicalUrl;
 use serde::Serialize;
 
@@ -87,7 +88,8 @@ pub struct TroubleGroup {
     /// HTTP status, 0 without an answer.
     pub status: u16,
     /// Why.
-    pub detail: Option<String>,
+    #[serde(flatten, serialize_with = "serialize_reason")]
+    pub reason: Option<Reason>,
     /// How often among the troubles looked at.
     pub count: u64,
     /// When last.

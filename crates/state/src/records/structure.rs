@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use nenrin_structure::{LeftOut, MapPage, PageBlocks, SiteMap};
+use nenrin_structure::{LeftOut, MapPage, PageFragments, SiteMap};
 use nenrin_urls::Server;
 use serde::{Deserialize, Serialize};
 
@@ -28,7 +28,7 @@ pub struct MappedPage {
     /// The last round in which it was tried.
     pub round: Option<i64>,
     /// What [`Change::Blocks`](crate::Change::Blocks) left of it.
-    pub blocks: PageBlocks,
+    pub blocks: PageFragments,
 }
 
 /// The pages and links of a site, and what earlier rounds left.
@@ -56,7 +56,7 @@ impl SitePages {
         self.servers.keys().copied().collect()
     }
 
-    /// The map as plans take it. Pages of other servers than the first top page's stand below their
+    /// The map as plans take it. Pages of other servers than the first top page's are below their
     /// servers' names.
     pub fn map(&self, is_alive: impl Fn(&MappedPage) -> bool) -> SiteMap {
         let page_at = |at: &u32| self.pages.get(*at as usize);
@@ -73,7 +73,7 @@ impl SitePages {
             key: page.id.0,
             path: path(page),
             alive: is_alive(page),
-            blocks: page.blocks.now.clone(),
+            fragments: page.blocks.now.clone(),
         });
         SiteMap { pages: pages.collect(), links: self.links.clone(), tops: self.tops.clone() }
     }

@@ -1,12 +1,13 @@
 //! What a visit makes true.
 
+use nenrin_lang::{Reason, serialize_reason};
 use nenrin_urls::CanonicalUrl;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::{ContentMark, Estimate, Outcome, PageId, SiteId};
 
 /// A page that a visit made known.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Discovered {
     /// Its URL.
     pub url: CanonicalUrl,
@@ -125,7 +126,7 @@ pub struct VisitCommit {
     /// HTTP status, 0 without an answer.
     pub status: u16,
     /// Why, for outcomes that need a reason.
-    pub detail: Option<String>,
+    pub reason: Option<Reason>,
     /// From the request to the last byte.
     pub elapsed_ms: u32,
     /// Bytes of the body received.
@@ -142,7 +143,7 @@ pub struct VisitCommit {
     pub new_tops: Vec<CanonicalUrl>,
     /// Links of this visit that were not followed because they look like a trap.
     pub trapped: u64,
-    /// Where the page's links lead, inside the site or not, if the visit could tell. Those that
+    /// Where the page's links lead, inside the site or not, if the visit could read them. Those that
     /// lead to known pages are kept, for the crawl order.
     pub links: Option<Vec<CanonicalUrl>>,
     /// How important the crawl order thinks the page, in percent of the mean; `None` leaves what
@@ -164,7 +165,7 @@ impl VisitCommit {
             at_s,
             outcome,
             status: 0,
-            detail: None,
+            reason: None,
             elapsed_ms: 0,
             received_bytes: 0,
             stored_bytes: 0,
@@ -202,8 +203,9 @@ pub struct VisitRow {
     pub outcome: Outcome,
     /// HTTP status, 0 without an answer.
     pub status: u16,
-    /// Why.
-    pub detail: Option<String>,
+    /// Why, for outcomes that need a reason.
+    #[serde(flatten, serialize_with = "serialize_reason")]
+    pub reason: Option<Reason>,
     /// From the request to the last byte.
     pub elapsed_ms: u32,
     /// Bytes of the body received.

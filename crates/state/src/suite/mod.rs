@@ -1,20 +1,17 @@
-//! The suite that every implementation of [`State`] runs: `contract_suite!(name, || make())`.
+//! The suite that every implementation of [`State`] runs, with a part for each contract:
+//! `contract_suite!(name, || make())`.
 #![expect(clippy::unwrap_used, reason = "a law that cannot be checked must fail its test")]
 #![expect(missing_docs, reason = "the laws' names are sentences")]
 
-mod due;
-mod learnt;
-mod log;
-mod removal;
-mod rounds;
+mod crawl;
+mod pages;
+mod partition;
+mod registry;
+mod reports;
+mod upkeep;
 mod versions;
 
-pub use due::*;
-pub use learnt::*;
-pub use log::*;
-pub use removal::*;
-pub use rounds::*;
-pub use versions::*;
+pub use self::{crawl::*, pages::*, partition::*, registry::*, reports::*, upkeep::*, versions::*};
 
 use nenrin_urls::{CanonicalUrl, Scope};
 
@@ -91,6 +88,32 @@ macro_rules! contract_suite {
     };
 }
 
+/// Declares one test per law of partitions: `partition_suite!(name, |partitioning, own| make())`.
+#[macro_export]
+macro_rules! partition_suite {
+    ($module:ident, $make:expr) => {
+        mod $module {
+            use super::*;
+
+            $crate::partition_suite!(@tests $make;
+                a_page_of_another_partition_leaves_as_mail_and_is_taken_in_once
+                hints_and_top_pages_reach_the_partition_that_has_the_page
+                who_lost_a_partition_commits_nothing
+                a_visit_of_another_partitions_page_is_refused
+                a_single_partition_sends_no_mail
+            );
+        }
+    };
+    (@tests $make:expr; $($law:ident)+) => {
+        $(
+            #[test]
+            fn $law() {
+                $crate::suite::$law(&$make);
+            }
+        )+
+    };
+}
+
 const NOW_S: i64 = 1_700_000_000;
 
 fn url(text: &str) -> CanonicalUrl {
@@ -161,6 +184,14 @@ fn make_known(state: &impl State, site: SiteId, pages: Vec<Discovered>, at_s: i6
 fn adopt(state: &impl State, site: SiteId, text: &str, row: VersionRow) -> bool {
     let visit = VisitCommit::in_packs(site, url(text), row);
     state.commit(&[Change::Visit(Box::new(visit))]).unwrap().adopted > 0
+}
+
+/// A site with two pages, one version each.
+fn removable(state: &impl State) -> SiteId {
+    let site = state.add_site("r", &conditions("http://r.com/"), NOW_S).unwrap().id;
+    adopt(state, site, "http://r.com/", row(71, NOW_S));
+    adopt(state, site, "http://r.com/b", row(72, NOW_S));
+    site
 }
 
 fn commit(state: &impl State, visit: VisitCommit) -> Vec<crate::NewPage> {

@@ -106,8 +106,8 @@ fn table(visitor: &Visitor, sites: &[Site], visits: &[VisitRow]) -> Markup {
                         td { (layout::outcome(visitor, visit.outcome)) }
                         td {
                             (layout::url(&visit.url))
-                            @if !visit.outcome.is_seen() || visit.detail.is_some() {
-                                div.muted.cause { (site::cause(visitor, visit.status, visit.detail.as_deref())) }
+                            @if !visit.outcome.is_seen() || visit.reason.is_some() {
+                                div.muted.cause { (site::cause(visitor, visit.status, visit.reason.as_ref())) }
                             }
                         }
                         td.site { a href=(format!("/sites/{}", visit.site.0)) { bdi { (name(visit.site).unwrap_or("?")) } } }

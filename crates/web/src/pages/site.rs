@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use maud::{Markup, html};
+use nenrin_lang::Reason;
 use nenrin_state::{
     DayQuery, RobotsPolicy, Round, Schedule, ScheduleBy, Site, SiteId, TroubleGroup,
 };
@@ -169,7 +170,7 @@ fn figures(app: &WebApp, visitor: &Visitor, site: &Site) -> Result<Markup, WebEr
     let sums = app.state.site_sums(i64::MAX)?.into_iter().find(|s| s.site == site.id);
     let stored = sums.map_or(0, |s| s.stored_bytes);
     let counts = &site.counts;
-    let worth = nenrin_state::shown_worth(&*app.state)?;
+    let worth = nenrin_archive::shown_worth(&*app.state)?;
     let own = worth.iter().find(|own| own.site == site.id);
     Ok(html! {
         dl.tiles {
@@ -328,7 +329,7 @@ fn troubles(visitor: &Visitor, site: &Site, groups: &[TroubleGroup]) -> Markup {
                     tbody { @for group in groups.iter().take(TROUBLES_SHOWN) {
                         tr {
                             td { a href=(format!("/visits?site={}&outcome={}", site.id.0, group.outcome)) { (layout::outcome(visitor, group.outcome)) } }
-                            td.cause { (cause(visitor, group.status, group.detail.as_deref())) }
+                            td.cause { (cause(visitor, group.status, group.reason.as_ref())) }
                             td.n { (format::number(group.count)) }
                             td { (format::time(group.last_s)) }
                             td { (layout::url(&group.last_url)) }
@@ -341,13 +342,13 @@ fn troubles(visitor: &Visitor, site: &Site, groups: &[TroubleGroup]) -> Markup {
 }
 
 /// Why a visit found no page, as text.
-pub(crate) fn cause(visitor: &Visitor, status: u16, detail: Option<&str>) -> Markup {
+pub(crate) fn cause(visitor: &Visitor, status: u16, reason: Option<&Reason>) -> Markup {
     html! {
         @if status > 0 { "HTTP " (status) }
         // The status alone is not shown twice.
-        @let detail = detail.filter(|detail| *detail != format!("status {status}"));
-        @if status > 0 && detail.is_some() { " · " }
-        @if let Some(detail) = detail { bdi { (visitor.lang.translate(detail)) } }
+        @let reason = reason.filter(|reason| **reason != Reason::Status(status));
+        @if status > 0 && reason.is_some() { " · " }
+        @if let Some(reason) = reason { bdi { (reason.text(visitor.lang)) } }
     }
 }
 

@@ -10,6 +10,7 @@ use axum::{
     http::{Request, StatusCode, header},
 };
 use http_body_util::BodyExt;
+use nenrin_lang::Reason;
 use nenrin_state::{
     Change, ContentMark, Discovered, DuePage, Incident, IncidentKind, Outcome, PageUpdate, Removal,
     RobotsPolicy, RoundEnd, Schedule, Site, SiteConditions, SiteId, SqliteState, State, VersionRow,
@@ -203,7 +204,8 @@ impl World {
             }
             if !outcome.is_seen() {
                 one.status = 500 + n as u16;
-                one.detail = Some(format!("<script>alert('{outcome}')</script>"));
+                let guard = format!("<script>alert('{outcome}')</script>");
+                one.reason = Some(Reason::Challenge(guard));
             }
             state.commit(&[Change::Visit(Box::new(one))]).unwrap();
         }
