@@ -34,7 +34,7 @@ impl Examined {
         Self { record, contents }
     }
 
-    /// Leaves it to the code that opens the capture.
+    /// Leaves it to the thread that opens the capture.
     pub(crate) fn later(record: Record) -> Self {
         Self { record, contents: None }
     }
@@ -81,7 +81,7 @@ impl Contents {
             false => split_message(&record.block).0.len(),
         };
         let packed = match (&without_chunks, record.packed.take()) {
-            // Deflated bytes contain the block as it is in the file.
+            // Deflated bytes hold the block as it is in the file.
             (Some(_), Some(Packed::Deflated(_))) => None,
             (_, packed) => packed,
         };
