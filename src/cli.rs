@@ -1,23 +1,21 @@
-//! What people type.
+//! The command line.
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use nenrin_archive::{Edge, Span, parse_date};
 use nenrin_revisit::PolicySpec;
 use nenrin_state::{Bytes, Removal, ScheduleBy, Thinning};
 use nenrin_structure::RoundsBy;
 use nenrin_urls::Scope;
 
-use crate::{
-    commands::{
-        experiments::{BudgetArgs, OrderArgs, RevisitArgs, StructureArgs},
-        storage::StorageArgs,
-    },
-    spans::{Edge, Span, parse_date},
+use crate::commands::{
+    experiments::{BudgetArgs, OrderArgs, RevisitArgs, StructureArgs},
+    storage::StorageArgs,
 };
 
-const EXIT_CODES: &str = "Exit codes: 0 done · 1 some of the work failed (what, is said) · 2 bad \
-usage, configuration or input · 3 no room (disk or quota) · 4 the archive is damaged · \
+const EXIT_CODES: &str = "Exit codes: 0 done · 1 part of the work failed; the message says which · 2 bad \
+usage, configuration or input · 3 no space (disk or quota) · 4 the archive is damaged · \
 130 interrupted, state saved.";
 
 /// Nenrin (年輪, "tree rings"): a continuous web archive. It visits websites for ever, keeps every
@@ -40,10 +38,10 @@ pub(crate) struct Cli {
     /// Answer in JSON on standard output: one document, or one line per item of a list.
     #[arg(long, global = true)]
     pub json: bool,
-    /// Say more on standard error; twice for everything.
+    /// Write more messages to standard error; twice for everything.
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
-    /// How log lines on standard error are written: text, or json with one document per line.
+    /// Format of log lines on standard error: text, or json with one document per line.
     #[arg(
         long,
         global = true,
@@ -56,7 +54,7 @@ pub(crate) struct Cli {
     pub command: Command,
 }
 
-/// How log lines are written.
+/// Format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum LogFormat {
     Text,
@@ -68,62 +66,62 @@ pub(crate) enum Command {
     /// The main job: collects every site that is due, for ever, and serves interface and replay.
     #[command(after_help = example("nenrin run"))]
     Run(ServeArgs),
-    /// The main job on a small changing website of its own, in fast motion, without internet.
+    /// Collects a small changing website of its own, without internet, to try the program.
     #[command(after_help = example("nenrin demo"))]
     Demo(DemoArgs),
-    /// Collects one round of each URL's site now, registering what is not yet a site, and stops.
+    /// Collects one round of each URL's site now, registering new sites, and stops.
     #[command(after_help = example("nenrin collect https://example.com/ --depth 3"))]
     Collect(CollectArgs),
-    /// The sites and their conditions.
+    /// Registers, lists, changes and removes sites.
     #[command(subcommand, after_help = example("nenrin site list"))]
     Site(SiteCommand),
-    /// The collection log: rounds, or with --visits every single visit.
+    /// Shows the collection log: rounds, or with --visits every single visit.
     #[command(after_help = example("nenrin log --site example.com"))]
     Log(LogArgs),
-    /// Known pages: visits, changes, estimated rate, when each is due and why.
+    /// Lists known pages: visits, changes, estimated rate, when each is due and why.
     #[command(after_help = example("nenrin pages --site example.com"))]
     Pages(PagesArgs),
-    /// The versions of a page.
+    /// Lists the versions of a page.
     #[command(after_help = example("nenrin versions https://example.com/"))]
     Versions(VersionsArgs),
     /// Writes a version of a page to standard output, as it was received.
     #[command(after_help = example("nenrin cat https://example.com/ --at 2024-03-01"))]
     Cat(CatArgs),
-    /// What changed between two versions of a page.
+    /// Shows what changed between two versions of a page.
     #[command(after_help = example("nenrin diff https://example.com/ --from 2024-03-01 --to 2024-04-01"))]
     Diff(DiffArgs),
     /// Serves the interface and replay, without collecting.
     #[command(after_help = example("nenrin serve"))]
     Serve(ServeArgs),
-    /// Takes existing collections in.
+    /// Imports existing collections.
     #[command(subcommand, after_help = example("nenrin import mirror ./site --url https://example.com/ --at 2024-03-01"))]
     Import(ImportCommand),
-    /// Writes what is archived in other forms.
+    /// Exports the archive in other formats.
     #[command(subcommand, after_help = example("nenrin export mirror --at 2024-03-01 -o ./site"))]
     Export(ExportCommand),
-    /// Pages, visits, versions and bytes, per site and in all.
+    /// Shows pages, visits, versions and bytes, per site and in total.
     #[command(after_help = example("nenrin stats --json"))]
     Stats,
-    /// Checks the archive.
+    /// Checks the archive for damage.
     #[command(after_help = example("nenrin verify --deep"))]
     Verify(VerifyArgs),
     /// Rebuilds the indexes from the packs.
     #[command(after_help = example("nenrin reindex"))]
     Reindex,
-    /// Recompresses what was collected, and reclaims what was forgotten.
+    /// Compresses what was collected further, and frees the space of deleted versions.
     #[command(after_help = example("nenrin compact"))]
     Compact,
     /// Thins out old versions: keeps all for a while, then one per day, week or month. The first and the
     /// newest version of every page stay.
     #[command(after_help = example("nenrin prune example.com --keep-all-for 30d --then one-per-day:90d --then one-per-month --dry-run"))]
     Prune(PruneArgs),
-    /// The effective configuration, with the reason for each default.
+    /// Prints the configuration in effect, with the reason for each default.
     #[command(after_help = example("nenrin config"))]
     Config {
         #[command(subcommand)]
         command: Option<ConfigCommand>,
     },
-    /// The papers' experiments, on the shipped code.
+    /// Runs the papers' experiments on the program's own code.
     #[command(subcommand, after_help = example("nenrin lab crawl --servers 200 --pages 50"))]
     Lab(LabCommand),
 }
@@ -134,7 +132,7 @@ fn example(command: &str) -> String {
 
 #[derive(Debug, Args)]
 pub(crate) struct CollectArgs {
-    /// Where to begin; https is assumed where no scheme is given.
+    /// Addresses where collecting begins; https is assumed if there is no scheme.
     #[arg(required = true, value_name = "URL")]
     pub urls: Vec<String>,
     #[command(flatten)]
@@ -145,25 +143,25 @@ pub(crate) struct CollectArgs {
 pub(crate) enum SiteCommand {
     /// Registers a site; `nenrin run` collects it.
     Add(SiteAddArgs),
-    /// Every site.
+    /// Lists all sites.
     List,
-    /// One site and its conditions.
+    /// Shows one site and its conditions.
     Show(SiteName),
-    /// A site's structure: tops, members and families, what changed together, what the last round
-    /// left out and why.
+    /// Shows a site's structure: index pages, members and families, what changed together, what the
+    /// last round left out and why.
     Structure(SiteName),
     /// Changes a site's conditions.
     Set(SiteSetArgs),
     /// Stops collecting a site until it is resumed.
     Pause(SiteName),
-    /// Goes on collecting a paused site.
+    /// Resumes collecting a paused site.
     Resume(SiteName),
     /// Removes a site in one of three ways, each including the ones before it.
     #[command(after_help = example("nenrin site remove example.com --how hide --reason 'it closed'"))]
     Remove(SiteRemoveArgs),
-    /// Gives a hidden or denied site back; it stays paused until it is resumed.
+    /// Restores a hidden or denied site; it stays paused until it is resumed.
     Restore(SiteRestoreArgs),
-    /// What was removed and given back, when and why.
+    /// Lists removals and restorations, when and why.
     Removals,
 }
 
@@ -200,14 +198,14 @@ pub(crate) struct SiteRemoveArgs {
     /// The site's name or number.
     #[arg(value_name = "SITE")]
     pub site: String,
-    /// hide: out of the lists, no longer collected; deny: nobody can open it any more; delete: its
-    /// content is deleted from storage, for ever.
+    /// hide: no longer listed and collected; deny: nobody can open it any more; delete: its content is
+    /// deleted from storage, for ever.
     #[arg(long, value_name = "hide|deny|delete", value_parser = removal)]
     pub how: Removal,
-    /// Why; it is kept.
+    /// The reason; it is stored.
     #[arg(long, value_name = "TEXT")]
     pub reason: String,
-    /// To delete: the site's name once more.
+    /// To delete: the site's name, to confirm.
     #[arg(long, value_name = "SITE")]
     pub confirm: Option<String>,
 }
@@ -217,19 +215,19 @@ pub(crate) struct SiteRestoreArgs {
     /// The site's name or number.
     #[arg(value_name = "SITE")]
     pub site: String,
-    /// Why; it is kept.
+    /// The reason; it is stored.
     #[arg(long, value_name = "TEXT")]
     pub reason: String,
 }
 
 fn removal(word: &str) -> Result<Removal, String> {
-    Removal::from_word(word).ok_or_else(|| "it is hide, deny or delete".to_owned())
+    Removal::from_word(word).ok_or_else(|| "write hide, deny or delete".to_owned())
 }
 
-/// The conditions of a site, as far as they are given.
+/// The conditions of a site that were given.
 #[derive(Debug, Default, Args)]
 pub(crate) struct ConditionArgs {
-    /// Links followed from a top page; the top page alone has depth 1.
+    /// How many links are followed from a top page; the top page itself has depth 1.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub depth: Option<u32>,
     /// Which pages belong to the site: list, prefix, host, domain or any.
@@ -238,40 +236,40 @@ pub(crate) struct ConditionArgs {
     /// Visit at most this many pages in a round.
     #[arg(long, value_name = "N")]
     pub max_pages: Option<u64>,
-    /// Time from the beginning of a round to the next.
+    /// Time from the beginning of one round to the next.
     #[arg(long, value_name = "D")]
     pub period: Option<Span>,
-    /// Collect only when asked.
+    /// Collect only on request.
     #[arg(long, conflicts_with = "period")]
     pub manual: bool,
     /// Visit every page on its own schedule, without rounds.
     #[arg(long, conflicts_with_all = ["period", "manual"])]
     pub continuous: bool,
-    /// When to come again to a page: auto, auto(fair=0.5), mle.mix(0.1-10,2nd=7d),
+    /// When a page is visited again: auto, auto(fair=0.5), mle.mix(0.1-10,2nd=7d),
     /// aimd(d=1d,r=0.5), every(7d), nutch(7d), stormcrawler(7d,max=365d), budget(learn=40d) …
     #[arg(long, value_name = "POLICY", conflicts_with_all = ["period", "manual"])]
     pub policy: Option<PolicySpec>,
-    /// At most this many visits a day on pages' own schedules; 0 for no limit.
+    /// Most visits a day on pages' own schedules; 0 for no limit.
     #[arg(long, value_name = "N", conflicts_with_all = ["period", "manual"])]
     pub visits_per_day: Option<u64>,
-    /// No page is visited sooner after its last visit.
+    /// Shortest time between two visits to a page.
     #[arg(long, value_name = "D", conflicts_with_all = ["period", "manual"])]
     pub min: Option<Span>,
-    /// No page waits longer for its next visit.
+    /// Longest time between two visits to a page.
     #[arg(long, value_name = "D", conflicts_with_all = ["period", "manual"])]
     pub max: Option<Span>,
-    /// Other bounds for some paths, the first that fits holds; replaces all such rules, and `none`
+    /// Other limits for some paths; the first that matches applies. Replaces all such rules, and `none`
     /// removes them. Example: --path '/news/* min=1h max=1d'
     #[arg(long = "path", value_name = "RULE", conflicts_with_all = ["period", "manual"])]
     pub paths: Vec<String>,
-    /// When the site may be asked; several add up, and `always` removes them.
+    /// When the site may be visited; several add up, and `always` removes them.
     /// Example: --window 'mon-fri 22:00-06:00 Asia/Tokyo'
     #[arg(long = "window", value_name = "HOURS")]
     pub windows: Vec<String>,
-    /// Pause between two requests to one server, at least.
+    /// Shortest pause between two requests to one server.
     #[arg(long, value_name = "D")]
     pub delay: Option<Span>,
-    /// Collect images, styles and scripts wherever they lie.
+    /// Collect images, styles and scripts from any host.
     #[arg(long, value_name = "BOOL")]
     pub embeds: Option<bool>,
     /// Allow private and loopback addresses.
@@ -283,13 +281,13 @@ pub(crate) struct ConditionArgs {
         default_missing_value = "true"
     )]
     pub allow_private: Option<bool>,
-    /// Do not obey robots.txt, for this reason, which is kept.
+    /// Ignore robots.txt, for this reason, which is stored.
     #[arg(long, value_name = "REASON")]
     pub ignore_robots: Option<String>,
-    /// Let sitemaps and feeds add pages and pull changed ones forward.
+    /// Let sitemaps and feeds add pages, and visit changed pages sooner.
     #[arg(long, value_name = "BOOL")]
     pub signals: Option<bool>,
-    /// Pause the site while its versions take this much in the packs, or more: 10GB, 500MiB; 0 for no
+    /// Pause the site while its versions take this much space in the packs: 10GB, 500MiB; 0 for no
     /// quota.
     #[arg(long, value_name = "BYTES")]
     pub quota: Option<Bytes>,
@@ -297,7 +295,7 @@ pub(crate) struct ConditionArgs {
     /// until 90 days old, then one per month; `none` keeps all.
     #[arg(long, value_name = "RULE")]
     pub prune: Option<String>,
-    /// Which changes drive the schedule: any, or significant (without counters, dates and the like).
+    /// Which changes count for the schedule: any, or significant (without counters, dates and so on).
     #[arg(long, value_name = "CHANGES", value_parser = schedule_by)]
     pub schedule_by: Option<ScheduleBy>,
     /// Which pages a round visits: all, structure(A), structure(B), structure(C) or structure(auto).
@@ -321,7 +319,7 @@ pub(crate) struct LogArgs {
     /// Every visit instead of rounds.
     #[arg(long)]
     pub visits: bool,
-    /// At most this many rows, newest first.
+    /// Most rows shown, newest first.
     #[arg(long, value_name = "N", default_value_t = 50)]
     pub limit: usize,
 }
@@ -331,7 +329,7 @@ pub(crate) struct PagesArgs {
     /// Only this site.
     #[arg(long, value_name = "SITE")]
     pub site: Option<String>,
-    /// At most this many pages.
+    /// Most pages listed.
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
 }
@@ -405,9 +403,9 @@ pub(crate) struct DemoArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ImportCommand {
-    /// Takes a folder (a wget or HTTrack mirror, a published site) as one visit of that site.
+    /// Imports a folder (a wget or HTTrack mirror, a published site) as one visit of that site.
     Mirror(ImportMirrorArgs),
-    /// Takes in WARC and ARC files (plain, gzip or zstd) and WACZ packages: captures become versions.
+    /// Imports WARC and ARC files (plain, gzip or zstd) and WACZ packages: captures become versions.
     #[command(visible_alias = "wacz", after_help = example("nenrin import warc crawl-2024.warc.gz"))]
     Warc(ImportWarcArgs),
 }
@@ -417,10 +415,10 @@ pub(crate) struct ImportWarcArgs {
     /// WARC, ARC or WACZ files, in any order.
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// The site to which the captures are added; one named after the first file by default.
+    /// The site that gets the captures; by default one named after the first file.
     #[arg(long, value_name = "SITE")]
     pub(crate) site: Option<String>,
-    /// Do not compare captures with the digests that the files give for them.
+    /// Do not compare captures with the digests in the files.
     #[arg(long)]
     pub(crate) trust: bool,
 }
@@ -430,7 +428,7 @@ pub(crate) struct ImportMirrorArgs {
     /// The folder.
     #[arg(value_name = "DIR")]
     pub(crate) folder: PathBuf,
-    /// The URL that the folder stands for.
+    /// The URL of the folder.
     #[arg(long, value_name = "BASE")]
     pub(crate) url: String,
     /// The date of the visit; the files' own times become Last-Modified.
@@ -440,9 +438,9 @@ pub(crate) struct ImportMirrorArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ExportCommand {
-    /// Rebuilds sites as of a date as a folder of files.
+    /// Writes sites as of a date as a folder of files.
     Mirror(ExportMirrorArgs),
-    /// Writes sites as WARC 1.1 files: every version whole, unchanged visits as revisits.
+    /// Writes sites as WARC 1.1 files: every version in full, unchanged visits as revisits.
     #[command(after_help = example("nenrin export warc --site example.com -o example.warc.gz"))]
     Warc(ExportWarcArgs),
     /// Writes sites as one WACZ package with index, pages and their text.
@@ -486,7 +484,7 @@ pub(crate) struct ExportWarcArgs {
     /// Write no content from before --from, and list what is left out in FILE.requires.jsonl.
     #[arg(long)]
     pub(crate) references: bool,
-    /// Write an index beside it: FILE.cdxj.
+    /// Also write an index: FILE.cdxj.
     #[arg(long)]
     pub(crate) cdxj: bool,
 }
@@ -529,9 +527,12 @@ pub(crate) struct ExportMirrorArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct VerifyArgs {
-    /// Restore every version and compare it with its digest.
+    /// Read every version and compare it with its digest.
     #[arg(long)]
     pub deep: bool,
+    /// First write back what parity restores of damaged packs.
+    #[arg(long)]
+    pub repair: bool,
 }
 
 #[derive(Debug, Args)]
@@ -539,15 +540,15 @@ pub(crate) struct PruneArgs {
     /// The site's name or number; every site by default.
     #[arg(value_name = "SITE")]
     pub site: Option<String>,
-    /// Versions younger than this all stay. Without it, each site's own rule holds (`site set
+    /// Keep all versions younger than this. Without it, each site's own rule applies (`site set
     /// --prune`).
     #[arg(long, value_name = "D", requires = "then")]
     pub keep_all_for: Option<Span>,
-    /// What older versions are thinned out to: one-per-day, one-per-week or one-per-month; every one
-    /// but the last with the age until which it holds, one-per-day:90d.
+    /// How older versions are thinned out: one-per-day, one-per-week or one-per-month; every step
+    /// but the last needs the age until which it applies, as in one-per-day:90d.
     #[arg(long, value_name = "ONE-PER", requires = "keep_all_for")]
     pub then: Vec<Thinning>,
-    /// Only say what would go.
+    /// Only show what would be deleted.
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -571,15 +572,15 @@ pub(crate) struct SetPasswordArgs {
 pub(crate) enum LabCommand {
     /// The crawler on a simulated web for a simulated time, with faults; checked against its laws.
     Crawl(LabCrawlArgs),
-    /// Which new page first: crawl orders on a link graph (paper 003).
+    /// Compares crawl orders on a link graph: which new page first (paper 003).
     Order(OrderArgs),
-    /// When to come again: revisit policies on an update log (paper 004).
+    /// Compares revisit policies on an update log: when to visit again (paper 004).
     Revisit(RevisitArgs),
-    /// How many visits each page gets: allocations of a visit budget (paper 002).
+    /// Compares allocations of a visit budget: how many visits each page gets (paper 002).
     Budget(BudgetArgs),
-    /// Which parts of a server changed: methods on mirrored folders or made-up servers (paper 000).
+    /// Compares methods of finding changed parts of a server, on mirrors or generated servers (paper 000).
     Structure(StructureArgs),
-    /// Every version in almost no space: our archive next to other ways of keeping visits (paper 001).
+    /// Compares the size of our archive with other ways of storing visits (paper 001).
     #[command(after_help = example("nenrin lab storage --corpus ./visits --out ./report"))]
     Storage(StorageArgs),
 }
@@ -595,10 +596,10 @@ pub(crate) struct LabCrawlArgs {
     /// Simulated time.
     #[arg(long, value_name = "D", default_value = "365d")]
     pub time: Span,
-    /// Time from the beginning of a round to the next.
+    /// Time from the beginning of one round to the next.
     #[arg(long, value_name = "D", default_value = "7d")]
     pub period: Span,
-    /// Where the simulated web begins; the same seed gives the same trace.
+    /// Seed of the simulated web; the same seed gives the same trace.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
     /// Share of answers that are faults (time-outs, 5xx, 429, cut bodies).
@@ -613,21 +614,21 @@ pub(crate) struct LabCrawlArgs {
     /// Visit every page on its own schedule by this policy, instead of in rounds.
     #[arg(long, value_name = "POLICY", num_args = 0..=1, default_missing_value = "auto")]
     pub continuous: Option<PolicySpec>,
-    /// With --continuous: visits a day to each server's pages, at most.
+    /// With --continuous: most visits a day to each server's pages.
     #[arg(long, value_name = "N", requires = "continuous")]
     pub visits_per_day: Option<u64>,
-    /// Runs this many seeds from --seed on and tells of those that break a law.
+    /// Runs this many seeds from --seed on and lists those that break a law.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seeds: u64,
     /// A small world for each seed (300 pages on ten servers, a month), collected in the way that
     /// the seed chooses.
     #[arg(long, conflicts_with_all = ["servers", "pages", "time", "period", "faults", "crashes", "continuous"])]
     pub small: bool,
-    /// With --small: seeds that broke a law the last time, tried first and written anew.
+    /// With --small: a file of seeds that broke a law the last time; they are tried first, and the file
+    /// is written again.
     #[arg(long, value_name = "FILE", requires = "small")]
     pub failing: Option<PathBuf>,
-    /// Instead: compares crawl orders by what they collect early, on a web where some pages are
-    /// linked to more often than others.
+    /// Instead: compares crawl orders by how early they collect important pages.
     #[arg(long, value_name = "ORDER", num_args = 1.., requires = "continuous")]
     pub orders: Vec<nenrin_order::Strategy>,
 }

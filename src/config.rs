@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::Context;
+use nenrin_archive::{Quotas, Span, noticing::Happening};
 use nenrin_crawl::CrawlOptions;
 use nenrin_fetch::FetchOptions;
 use nenrin_frontier::Politeness;
@@ -11,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use nenrin_state::Bytes;
 
-use crate::{exit::usage, quota::Quotas, spans::Span};
+use crate::exit::usage;
 
 /// The effective configuration.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -27,31 +28,19 @@ pub(crate) struct Config {
     pub webhook: Vec<Webhook>,
 }
 
-/// A program that is told what happened.
+/// A program that gets messages about events.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Webhook {
     pub url: String,
     /// Both sides know it; every message is signed with it.
     pub secret: String,
-    /// Which happenings it is told of; all by default.
+    /// Which events are sent; all by default.
     #[serde(default)]
     pub events: Vec<Happening>,
-    /// Whether it may lie at a private or loopback address.
+    /// Whether it may be at a private or loopback address.
     #[serde(default)]
     pub allow_private: bool,
-}
-
-/// What other programs are told of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Happening {
-    Changed,
-    Failing,
-    Blocked,
-    Quota,
-    Overflow,
-    SignalLost,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -192,13 +181,13 @@ impl Config {
         let text = std::fs::read_to_string(path)
             .with_context(|| {
                 format!(
-                    "cannot read the configuration {} (`nenrin config` prints one to begin with)",
+                    "cannot read the configuration {} (`nenrin config` prints one to start from)",
                     path.display()
                 )
             })
             .map_err(usage)?;
         let config: Self = toml::from_str(&text)
-            .with_context(|| format!("the configuration {} is not right", path.display()))
+            .with_context(|| format!("the configuration {} has a mistake", path.display()))
             .map_err(usage)?;
         config.check().map_err(usage)?;
         Ok(config)
@@ -216,17 +205,17 @@ impl Config {
         }
         anyhow::ensure!(
             (1..=10_000).contains(&self.crawl.parallel),
-            "crawl.parallel is {}; it must lie between 1 and 10000",
+            "crawl.parallel is {}; it must be between 1 and 10000",
             self.crawl.parallel
         );
         anyhow::ensure!(
             (0.0..=100.0).contains(&self.politeness.response_factor),
-            "politeness.response_factor is {}; it must lie between 0 and 100",
+            "politeness.response_factor is {}; it must be between 0 and 100",
             self.politeness.response_factor
         );
         anyhow::ensure!(
             self.crawl.new_percent <= 99,
-            "crawl.new_percent is {}; it must lie between 1 and 99, or be 0 to follow what waits",
+            "crawl.new_percent is {}; it must be between 1 and 99, or 0 to follow how many wait",
             self.crawl.new_percent
         );
         let order = self.order();
@@ -244,7 +233,7 @@ impl Config {
         anyhow::ensure!(self.crawl.depth >= 1, "crawl.depth is 0; a top page alone has depth 1");
         anyhow::ensure!(
             self.contact.bytes().all(|b| (0x20..0x7f).contains(&b)),
-            "contact holds characters that cannot stand in a request header"
+            "contact contains characters that are not allowed in a request header"
         );
         anyhow::ensure!(self.state.bucket.as_s() >= 1, "state.bucket must be at least 1s");
         Ok(())
@@ -355,15 +344,15 @@ const REASONS: &[(&str, &str)] = &[
     ),
     (
         "crawl.period",
-        "period of rounds for sites that are not told otherwise; 0s is none: every page has its own schedule, as in paper 004",
+        "period of rounds for sites without one of their own; 0s for none: every page has its own schedule, as in paper 004",
     ),
     (
         "crawl.visits_per_day",
-        "visits a day to pages with their own schedules, over all sites, shared out by what the pages need; 0 is no limit",
+        "visits a day to pages with their own schedules, over all sites, divided by what the pages need; 0 for no limit",
     ),
     (
         "crawl.new_percent",
-        "share of a server's turns that pages never visited get while known ones are due as well; 0 follows how many of each wait, from 20 to 80",
+        "share of a server's turns for new pages while known ones are due as well; 0 follows how many of each wait, from 20 to 80",
     ),
     (
         "crawl.order",
@@ -372,40 +361,40 @@ const REASONS: &[(&str, &str)] = &[
     ("crawl.redirects", "redirects followed in a row; browsers stop at about 20 as well"),
     (
         "politeness.delay",
-        "pause between two requests to one server; no server minds one request a second",
+        "pause between two requests to one server; one request a second is no burden for any server",
     ),
     (
         "politeness.response_factor",
-        "the pause is at least this many times the last response time, so that a slow server is asked less",
+        "the pause is at least this many times the last response time, so that a slow server gets fewer requests",
     ),
     (
         "politeness.crawl_delay_max",
-        "the longest Crawl-delay of a robots.txt that is honoured in full, as in Heritrix",
+        "the longest Crawl-delay of a robots.txt that is obeyed in full, as in Heritrix",
     ),
     (
         "politeness.rest_first",
-        "rest after 429, 503 or a failed connection without Retry-After; doubles each time",
+        "pause after 429, 503 or a failed connection without Retry-After; doubles each time",
     ),
-    ("politeness.rest_max", "the longest rest, and the longest Retry-After that is honoured"),
+    ("politeness.rest_max", "the longest such pause, and the longest Retry-After that is obeyed"),
     (
         "fetch.accept_encoding",
-        "content codings asked for; gzip saves the line and can be undone exactly in storage, br and zstd cannot; all are understood",
+        "content codings requested; gzip saves bandwidth and can be undone exactly in storage, br and zstd cannot; all are understood",
     ),
-    ("fetch.max_body", "larger bodies are not kept; bounds the memory of one request"),
+    ("fetch.max_body", "larger bodies are not stored; limits the memory of one request"),
     ("fetch.connect_timeout", "time to reach a server; most that take longer never answer"),
-    ("fetch.idle_timeout", "time without a byte after which an answer is given up"),
+    ("fetch.idle_timeout", "time without a byte after which a request fails"),
     (
         "fetch.total_timeout",
-        "the longest time for one answer; ends slow drips; finding, reaching and waiting for a server each get at most a quarter of it",
+        "the longest time for one answer; name lookup, connecting and waiting for the head each get at most a quarter of it",
     ),
-    ("serve.interface", "where the interface listens: this machine alone"),
+    ("serve.interface", "where the interface listens: only on this machine"),
     (
         "serve.replay",
         "where replay listens; another port, so that archived scripts never share the interface's origin",
     ),
     (
         "serve.replay_origin",
-        "the origin that browsers use for replay: another host name than the interface's, because cookies do not tell ports apart; browsers take every name below `localhost` for this machine",
+        "the origin that browsers use for replay: another host name than the interface's, because cookies are shared between ports; browsers resolve every name below `localhost` to this machine",
     ),
     (
         "serve.password",
@@ -417,15 +406,15 @@ const REASONS: &[(&str, &str)] = &[
     ),
     (
         "serve.public_reading",
-        "whether everyone may read where there is a password; what was archived is not yours to show to all",
+        "whether everyone may read although there is a password; what was archived may not be yours to publish",
     ),
     (
         "serve.host_names",
-        "names under which the interface is reached without a password, besides loopback's; others are refused, because any page of the web could reach it by a name of its own",
+        "names under which the interface is reached without a password, besides loopback's; others are refused, because any website could reach it by a name of its own",
     ),
     (
         "webhook",
-        "programs that are told what changed, keeps failing, is blocked, has reached its quota, cannot keep up, or lost its sitemap or feed; none unless you name them: [[webhook]] with url, secret, and if you like events and allow_private",
+        "programs that get a message when a page changed, visits keep failing or are blocked, a quota is reached, a server is overloaded, or a sitemap or feed no longer answers; none by default: [[webhook]] with url, secret, and optionally events and allow_private",
     ),
     (
         "state.bucket",
@@ -433,15 +422,15 @@ const REASONS: &[(&str, &str)] = &[
     ),
     (
         "disk.min_free",
-        "`nenrin run` pauses collecting while the archive's disk has less room than this, so that what is under way can still be written; 0 never pauses",
+        "`nenrin run` pauses collecting while the archive's disk has less free space than this, so that requests under way can still be stored; 0 never pauses",
     ),
     (
         "disk.quota",
-        "collecting pauses while all files of the archive take this much or more; 0 is no quota, the disk's own room is the limit",
+        "collecting pauses while all files of the archive take this much or more; 0 for no quota: the disk is the limit",
     ),
     (
         "disk.site_quota",
-        "a site pauses while its versions take this much or more in the packs, unless it has a quota of its own (`site set --quota`); 0 is no quota",
+        "a site pauses while its versions take this much or more in the packs, unless it has a quota of its own (`site set --quota`); 0 for no quota",
     ),
 ];
 

@@ -12,11 +12,15 @@
 //!
 //! The queues cannot grow: the machine has at most `parallel + unstored_max` visits under way.
 
+mod handle;
+mod happening;
+mod retry;
 mod state_thread;
 mod store_thread;
+mod tasks;
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeSet,
     path::PathBuf,
     sync::{
         Arc, Mutex, PoisonError,
@@ -26,28 +30,26 @@ use std::{
     time::Duration,
 };
 
+use nenrin_archive::{Archive, DiskGuard, QuotaGuard, Quotas, folder_bytes};
 use nenrin_crawl::{
-    Command, Crawl, CrawlOptions, Event, FetchOrder, Fetched, PlanWork, PreviousBody, RoundReport,
-    StoreOrder, Ticket, Trouble, read_exchange, stored_links,
+    Command, Crawl, CrawlOptions, Event, FetchOrder, Load, RoundReport, StoreOrder, Ticket,
 };
-use nenrin_fetch::{AddressPolicy, Exchange, FetchFailure, FetchRequest, Fetcher, Validators};
-use nenrin_state::{Change, Outcome, PageLinks, Round, SiteId, State, StateError};
-use nenrin_store::{Store, StoreError, VersionId};
+use nenrin_fetch::{Exchange, Fetcher};
+use nenrin_lang::Reason;
+use nenrin_state::{Change, Outcome, SiteId, State};
+use nenrin_store::Store;
 use nenrin_urls::CanonicalUrl;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use self::{
-    state_thread::{StateJob, load_map, serve_state},
+    handle::Requests,
+    happening::{Happening, Reload},
+    state_thread::{StateJob, serve_state},
     store_thread::serve_store,
 };
-use crate::{
-    archive::{Archive, folder_bytes},
-    clock,
-    config::Config,
-    figures::Figures,
-    quota::{QuotaGuard, Quotas},
-    room::RoomGuard,
-};
+use crate::{clock, figures::Figures};
+
+pub(crate) use self::handle::{DriverHandle, UnderWay};
 
 /// Requests under way are waited for this long after a stop.
 const STOP_PATIENCE: Duration = Duration::from_secs(10);
@@ -55,17 +57,17 @@ const STOP_PATIENCE: Duration = Duration::from_secs(10);
 /// What a person may like to hear while the driver works.
 pub(crate) enum Notice<'a> {
     /// A visit was judged and goes to be committed.
-    Visited { url: &'a CanonicalUrl, outcome: Outcome, detail: Option<&'a str> },
+    Visited { url: &'a CanonicalUrl, outcome: Outcome, reason: Option<&'a Reason> },
     /// A round is finished.
     RoundFinished(&'a RoundReport),
     /// Nothing can be asked for this long: every server left must rest.
     Resting { pause: Duration },
 }
 
-/// How often the room on the disk and the machine's numbers are looked at.
+/// How often the free disk space and the machine's numbers are checked.
 const LOOK_AROUND: Duration = Duration::from_secs(5);
 
-/// A shorter pause is nothing to tell anyone.
+/// A shorter pause is not worth a message.
 const TELLING_PAUSE_MS: i64 = 15_000;
 
 /// When the driver ends by itself.
@@ -85,79 +87,12 @@ pub(crate) enum Ended {
     Stopped,
 }
 
-/// A request under way, for the interface.
-#[derive(Debug, Clone)]
-pub(crate) struct UnderWay {
-    pub url: CanonicalUrl,
-    pub since_ms: i64,
-}
-
-/// A way to talk to a driver that is at work.
-#[derive(Clone)]
-pub(crate) struct DriverHandle {
-    happenings: UnboundedSender<Happening>,
-    under_way: Arc<Mutex<BTreeMap<Ticket, UnderWay>>>,
-    figures: Arc<Mutex<Figures>>,
-    store_waiting: Arc<AtomicUsize>,
-}
-
-impl DriverHandle {
-    /// Tells the machine something. Nobody listens any more once the driver has ended.
-    pub(crate) fn tell(&self, event: Event) {
-        let _ = self.happenings.send(Happening::Event(event));
-    }
-
-    /// The sites changed in the state: read them again.
-    pub(crate) fn sites_changed(&self) {
-        let _ = self.happenings.send(Happening::SitesChanged);
-    }
-
-    /// The configuration was read again: what may change while running, changes.
-    pub(crate) fn reload(&self, config: &Config) -> anyhow::Result<()> {
-        let reload = Reload {
-            fetcher: Fetcher::new(config.fetch_options())?,
-            options: Box::new(config.crawl_options()),
-            min_free_bytes: config.disk.min_free.0,
-            quotas: config.quotas(),
-        };
-        let _ = self.happenings.send(Happening::Reload(Box::new(reload)));
-        Ok(())
-    }
-
-    /// The driver's numbers.
-    pub(crate) fn figures(&self) -> Figures {
-        let mut figures = self.figures.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        figures.store_waiting = self.store_waiting();
-        figures
-    }
-
-    /// Versions that wait to be stored.
-    pub(crate) fn store_waiting(&self) -> usize {
-        self.store_waiting.load(Ordering::Relaxed)
-    }
-
-    /// Requests under way.
-    pub(crate) fn under_way(&self) -> Vec<UnderWay> {
-        self.under_way.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
-    }
-}
-
-enum Happening {
-    Event(Event),
-    SitesChanged,
-    Reload(Box<Reload>),
-    LookAround,
-    Fetched { ticket: Ticket, fetched: Box<Fetched>, exchange: Option<Box<Exchange>> },
-    StoreFailed(StoreError),
-    StateFailed(StateError),
-}
-
-/// What may change while running.
-struct Reload {
-    fetcher: Fetcher,
-    options: Box<CrawlOptions>,
-    min_free_bytes: u64,
-    quotas: Quotas,
+/// What a happening means for the machine.
+enum Meaning {
+    /// It takes this event; with an answer comes its content, which may have to be stored.
+    Event(Event, Option<Box<Exchange>>),
+    Nothing,
+    Failed(anyhow::Error),
 }
 
 /// The driver, ready to run.
@@ -169,53 +104,51 @@ pub(crate) struct Driver {
     state: Arc<dyn State>,
     happenings: UnboundedReceiver<Happening>,
     sender: UnboundedSender<Happening>,
-    under_way: Arc<Mutex<BTreeMap<Ticket, UnderWay>>>,
-    exchanges: BTreeMap<Ticket, Box<Exchange>>,
+    under_way: Requests,
     state_jobs: mpsc::Sender<StateJob>,
     store_jobs: mpsc::Sender<(StoreOrder, Box<Exchange>)>,
     workers: Vec<std::thread::JoinHandle<()>>,
     wake_at_ms: Option<i64>,
-    /// Stays set unless every request that was made is told of in the state.
+    /// Stays set unless the state records every request that was made.
     untold_requests: Arc<AtomicBool>,
     figures: Arc<Mutex<Figures>>,
     store_waiting: Arc<AtomicUsize>,
-    guard: RoomGuard,
+    guard: DiskGuard,
     quota: QuotaGuard,
-    /// What the machine was told last.
-    has_room: bool,
+    /// What the machine knows.
+    has_space: bool,
 }
 
 impl Driver {
     /// Starts the worker threads over an archive that is open for writing.
     pub(crate) fn new(archive: &Archive, fetcher: Fetcher, mut options: CrawlOptions) -> Self {
-        let untold_requests = archive.untold_requests.clone();
+        let untold_requests = archive.has_unrecorded_requests().clone();
         if untold_requests.swap(true, Ordering::Relaxed) {
             options.asked_before_ms = Some(clock::now_ms());
         }
-        options.bucket_s = archive.state.bucket_s();
+        options.bucket_s = archive.state().bucket_s();
         let (sender, happenings) = unbounded_channel();
         let (state_jobs, state_queue) = mpsc::channel();
         let (store_jobs, store_queue) = mpsc::channel();
         let state_worker = {
-            let (state, sender) = (archive.state.clone(), sender.clone());
+            let (state, sender) = (archive.state().clone(), sender.clone());
             std::thread::spawn(move || serve_state(&*state, &state_queue, &sender))
         };
         let store_waiting = Arc::<AtomicUsize>::default();
         let store_worker = {
-            let (store, sender) = (archive.store.clone(), sender.clone());
+            let (store, sender) = (archive.store().clone(), sender.clone());
             let waiting = store_waiting.clone();
             std::thread::spawn(move || serve_store(&store, &store_queue, &sender, &waiting))
         };
         Self {
-            folder: archive.folder.clone(),
+            folder: archive.folder().to_owned(),
             machine: Crawl::new(options),
             fetcher,
-            store: archive.store.clone(),
-            state: archive.state.clone(),
+            store: archive.store().clone(),
+            state: archive.state().clone(),
             happenings,
             sender,
             under_way: Arc::default(),
-            exchanges: BTreeMap::new(),
             state_jobs,
             store_jobs,
             workers: vec![state_worker, store_worker],
@@ -223,13 +156,13 @@ impl Driver {
             untold_requests,
             figures: Arc::default(),
             store_waiting,
-            guard: RoomGuard::new(&archive.folder, 0),
+            guard: DiskGuard::new(archive.folder(), 0),
             quota: QuotaGuard::default(),
-            has_room: true,
+            has_space: true,
         }
     }
 
-    /// Pauses collecting while there is less room on the disk than this.
+    /// Pauses collecting while the disk has less free space than this.
     pub(crate) fn keep_free(&mut self, min_free_bytes: u64) {
         self.guard.min_free_bytes = min_free_bytes;
     }
@@ -264,7 +197,7 @@ impl Driver {
             Until::RoundsFinished(sites) => Some(sites.clone()),
             Until::Stopped => None,
         };
-        self.give_state(StateJob::ReadSites);
+        self.give_state(StateJob::Load(Load::Sites));
         let mut look_around = tokio::time::interval(LOOK_AROUND);
         look_around.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
@@ -286,39 +219,10 @@ impl Driver {
                     Happening::Event(Event::Wake)
                 }
             };
-            let event = match happening {
-                // Who waits for some rounds does not want the others that happen to be due.
-                Happening::Event(Event::Sites(mut sites)) => {
-                    sites.retain(|site| only.as_ref().is_none_or(|only| only.contains(&site.id)));
-                    self.quota.know(&sites);
-                    let _ = self.sender.send(Happening::LookAround);
-                    Event::Sites(sites)
-                }
-                Happening::Event(event) => event,
-                Happening::SitesChanged => {
-                    self.give_state(StateJob::ReadSites);
-                    continue;
-                }
-                Happening::LookAround => {
-                    self.look_around();
-                    let reached = self.quota.reached().next().cloned();
-                    // Who waits for rounds is told that they cannot be finished.
-                    match (&until, reached) {
-                        (Until::RoundsFinished(_), Some(reached)) => return self.fail(reached),
-                        _ => continue,
-                    }
-                }
-                Happening::Reload(reload) => self.reload(*reload),
-                Happening::Fetched { ticket, fetched, exchange } => {
-                    self.forget_under_way(ticket);
-                    self.count(|figures| figures.answered(fetched.elapsed_ms));
-                    if let Some(exchange) = exchange {
-                        self.exchanges.insert(ticket, exchange);
-                    }
-                    Event::Fetched { ticket, fetched }
-                }
-                Happening::StoreFailed(error) => return self.fail(error),
-                Happening::StateFailed(error) => return self.fail(error),
+            let (event, mut content) = match self.meaning(happening, only.as_ref()) {
+                Meaning::Event(event, content) => (event, content),
+                Meaning::Nothing => continue,
+                Meaning::Failed(error) => return self.fail(error),
             };
             let commands = self.machine.step(clock::now_ms(), event);
             let mut stopped = false;
@@ -331,7 +235,7 @@ impl Driver {
                             sites.remove(&report.site);
                         }
                     }
-                    command => self.carry_out(command, &mut notice),
+                    command => self.carry_out(command, &mut content, &mut notice),
                 }
             }
             if matches!(&until, Until::RoundsFinished(sites) if sites.is_empty()) {
@@ -343,30 +247,61 @@ impl Driver {
         }
     }
 
-    fn carry_out(&mut self, command: Command, notice: &mut impl FnMut(Notice<'_>, &Crawl)) {
+    /// What a happening means for the machine. `only` are the sites whose rounds are waited for.
+    fn meaning(&mut self, happening: Happening, only: Option<&BTreeSet<SiteId>>) -> Meaning {
+        let event = match happening {
+            // When certain rounds were requested, others that happen to be due are not wanted.
+            Happening::Event(Event::Sites(mut sites)) => {
+                sites.retain(|site| only.is_none_or(|only| only.contains(&site.id)));
+                self.quota.know(&sites);
+                let _ = self.sender.send(Happening::LookAround);
+                Event::Sites(sites)
+            }
+            Happening::Event(event) => event,
+            Happening::SitesChanged => {
+                self.give_state(StateJob::Load(Load::Sites));
+                return Meaning::Nothing;
+            }
+            Happening::LookAround => {
+                self.look_around();
+                let reached = self.quota.reached().next().cloned();
+                // Rounds that are waited for cannot be finished beyond a quota.
+                return match reached.filter(|_| only.is_some()) {
+                    Some(reached) => Meaning::Failed(reached.into()),
+                    None => Meaning::Nothing,
+                };
+            }
+            Happening::Reload(reload) => self.reload(*reload),
+            Happening::Fetched { ticket, fetched, exchange } => {
+                self.forget_under_way(ticket);
+                self.count(|figures| figures.answered(fetched.elapsed_ms));
+                return Meaning::Event(Event::Fetched { ticket, fetched }, exchange);
+            }
+            Happening::StoreFailed(error) => return Meaning::Failed(error.into()),
+            Happening::StateFailed(error) => return Meaning::Failed(error.into()),
+        };
+        Meaning::Event(event, None)
+    }
+
+    /// Carries out a command. `content` is what came with the answer that the machine has just taken.
+    fn carry_out(
+        &mut self,
+        command: Command,
+        content: &mut Option<Box<Exchange>>,
+        notice: &mut impl FnMut(Notice<'_>, &Crawl),
+    ) {
         match command {
-            Command::BeginRound(site) => self.give_state(StateJob::BeginRound(site)),
-            Command::LoadRound { round, after, limit } => {
-                self.give_state(StateJob::LoadRound { round, after, limit });
+            Command::Load(load) if load.takes_long() => {
+                tasks::load(load, self.state.clone(), self.sender.clone())
             }
-            Command::LoadMap(round) => self.load_map(round),
-            Command::Plan(work) => self.plan(*work),
-            Command::LoadPages { round, pages } => {
-                self.give_state(StateJob::LoadPages { round, pages });
+            Command::Load(load) => self.give_state(StateJob::Load(load)),
+            Command::Plan(work) => tasks::plan(*work, self.sender.clone()),
+            Command::ReadLinks(page) => {
+                tasks::read_links(*page, self.store.clone(), self.sender.clone());
             }
-            Command::LoadDue(query) => self.give_state(StateJob::LoadDue(query)),
-            Command::LoadShared(site) => self.give_state(StateJob::LoadShared(site)),
-            Command::LoadOrder => self.give_state(StateJob::LoadOrder),
-            Command::LoadFound { after, limit } => {
-                self.give_state(StateJob::LoadFound { after, limit });
-            }
-            Command::LoadNew(places) => self.give_state(StateJob::LoadNew(places)),
-            Command::LoadLinks(places) => self.give_state(StateJob::LoadLinks(places)),
-            Command::LoadNear(query) => self.give_state(StateJob::LoadNear(query)),
-            Command::ReadLinks(page) => self.read_links(*page),
             Command::Fetch(order) => self.fetch(*order),
             Command::Store(order) => {
-                if let Some(exchange) = self.exchanges.remove(&order.ticket) {
+                if let Some(exchange) = content.take() {
                     self.store_waiting.fetch_add(1, Ordering::Relaxed);
                     // A store thread that is gone has reported its failure already.
                     let _ = self.store_jobs.send((*order, exchange));
@@ -374,11 +309,10 @@ impl Driver {
             }
             Command::Commit { ticket, change } => {
                 if let (Some(ticket), Change::Visit(visit)) = (ticket, &change) {
-                    self.exchanges.remove(&ticket);
                     self.count(|figures| figures.visited(visit));
                     if let Some(url) = self.machine.committing(ticket) {
-                        let (outcome, detail) = (visit.outcome, visit.detail.as_deref());
-                        notice(Notice::Visited { url, outcome, detail }, &self.machine);
+                        let (outcome, reason) = (visit.outcome, visit.reason.as_ref());
+                        notice(Notice::Visited { url, outcome, reason }, &self.machine);
                     }
                 }
                 self.give_state(StateJob::Commit { ticket, change });
@@ -402,7 +336,7 @@ impl Driver {
         count(&mut self.figures.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Looks after the room on the disk, the quotas and the numbers.
+    /// Checks the free disk space and the quotas, and updates the numbers.
     fn look_around(&mut self) {
         let free_bytes = self.guard.free_bytes();
         let min_free_bytes = self.guard.min_free_bytes;
@@ -410,32 +344,32 @@ impl Driver {
             Some(true) => tracing::warn!(
                 free_bytes,
                 min_free_bytes,
-                "there is room again, collecting goes on"
+                "there is space again, collecting resumes"
             ),
             Some(false) => tracing::warn!(
                 free_bytes,
                 min_free_bytes,
-                "too little room on the disk, collecting is paused until there is more"
+                "too little space on the disk, collecting is paused until there is more"
             ),
             None => {}
         }
         if self.quota.is_needed() {
             self.look_at_quotas();
         }
-        let has_room = !self.guard.is_paused() && !self.quota.is_archive_full();
-        if std::mem::replace(&mut self.has_room, has_room) != has_room {
-            self.tell_machine(Event::Room(has_room));
+        let has_space = !self.guard.is_paused() && !self.quota.is_archive_full();
+        if std::mem::replace(&mut self.has_space, has_space) != has_space {
+            self.tell_machine(Event::DiskSpace(has_space));
         }
         self.count(|figures| {
             figures.look(&self.machine, clock::now_ms());
             (figures.free_bytes, figures.min_free_bytes) = (free_bytes, min_free_bytes);
-            figures.waits_for_room = !has_room;
+            figures.waits_for_space = !has_space;
             figures.reached = self.quota.reached().cloned().collect();
         });
     }
 
     fn look_at_quotas(&mut self) {
-        // Files come and go while packs are written again; then the next look tells.
+        // Files come and go while packs are written again; then the next look decides.
         let archive_bytes = match self.quota.quotas.archive_bytes {
             0 => Some(0),
             _ => folder_bytes(&self.folder).ok(),
@@ -445,11 +379,11 @@ impl Driver {
         };
         let (fresh, over) = self.quota.look(archive_bytes, &site_bytes);
         for reached in &fresh {
-            tracing::warn!("{reached}; its collecting is paused until there is room");
+            tracing::warn!("{reached}; its collecting is paused until there is space");
         }
         for reached in &over {
             let whose = reached.site.as_ref().map_or("the archive", |(_, name)| name);
-            tracing::warn!("{whose} is below its quota again, collecting goes on");
+            tracing::warn!("{whose} is below its quota again, collecting resumes");
         }
         if !(fresh.is_empty() && over.is_empty()) {
             self.tell_machine(Event::Full(self.quota.full_sites()));
@@ -480,71 +414,20 @@ impl Driver {
 
     fn fetch(&mut self, order: FetchOrder) {
         self.count(|figures| figures.asked(order.purpose));
-        let (fetcher, sender) = (self.fetcher.clone(), self.sender.clone());
-        let store = self.store.clone();
-        let under_way = UnderWay { url: order.url.clone(), since_ms: clock::now_ms() };
+        let under_way =
+            UnderWay { url: order.url.clone(), since_ms: clock::now_ms(), phase: "receiving" };
         self.under_way
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .insert(order.ticket, under_way);
-        tokio::spawn(async move {
-            let request = FetchRequest {
-                validators: Validators {
-                    etag: order.etag.clone(),
-                    last_modified: order.last_modified.clone(),
-                },
-                addresses: if order.allow_private {
-                    AddressPolicy::AllowPrivate
-                } else {
-                    AddressPolicy::Public
-                },
-                ..FetchRequest::new(order.url.clone())
-            };
-            let began_ms = clock::now_ms();
-            let result = fetcher.fetch(&request).await;
-            let ticket = order.ticket;
-            let read = tokio::task::spawn_blocking(move || read(&order, result, began_ms, &store));
-            let (fetched, exchange) = read.await.unwrap_or_else(|panic| {
-                let detail = format!("the answer could not be read: {panic}");
-                (failed(0, "internal", detail, false, false), None)
-            });
-            let _ =
-                sender.send(Happening::Fetched { ticket, fetched: Box::new(fetched), exchange });
-        });
-    }
-
-    /// Reads the links of a stored version: it came from elsewhere, and no visit told them.
-    fn read_links(&self, page: PageLinks) {
-        let (store, sender) = (self.store.clone(), self.sender.clone());
-        tokio::task::spawn_blocking(move || {
-            // A version that cannot be read has no links; `verify` is for that.
-            let links = page.version.and_then(|version| store.read(VersionId(version)).ok());
-            let links = links
-                .map(|version| stored_links(&page.url, &version.head.response_head, &version.body));
-            let (page, links) = (page.page, links.unwrap_or_default());
-            let _ = sender.send(Happening::Event(Event::LinksRead { page, links }));
-        });
-    }
-
-    /// Reads a site's map, while the state's thread goes on: all that the map must tell is committed.
-    fn load_map(&self, round: Round) {
-        let (state, sender) = (self.state.clone(), self.sender.clone());
-        tokio::task::spawn_blocking(move || {
-            let _ = sender.send(match load_map(&*state, &round) {
-                Ok(event) => Happening::Event(event),
-                Err(error) => Happening::StateFailed(error),
-            });
-        });
-    }
-
-    /// Works on a round's plan: on a large site this takes seconds, and other sites go on meanwhile.
-    fn plan(&self, work: PlanWork) {
-        let (sender, round) = (self.sender.clone(), work.round());
-        tokio::spawn(async move {
-            let done = tokio::task::spawn_blocking(move || work.carry_out()).await;
-            let done = Box::new(done.unwrap_or_else(|_| PlanWork::failed(round)));
-            let _ = sender.send(Happening::Event(Event::PlanDone(done)));
-        });
+        let requests = self.under_way.clone();
+        tasks::fetch(
+            order,
+            self.fetcher.clone(),
+            self.store.clone(),
+            requests,
+            self.sender.clone(),
+        );
     }
 
     /// Ends well: all that was seen is in the state.
@@ -583,36 +466,4 @@ async fn wait_until(at: Option<tokio::time::Instant>) {
         Some(at) => tokio::time::sleep_until(at).await,
         None => std::future::pending().await,
     }
-}
-
-fn read(
-    order: &FetchOrder,
-    result: Result<Exchange, FetchFailure>,
-    began_ms: i64,
-    store: &Store,
-) -> (Fetched, Option<Box<Exchange>>) {
-    match result {
-        Ok(exchange) => {
-            let elapsed_ms = i64::try_from(exchange.elapsed.as_millis()).unwrap_or(i64::MAX);
-            // A version that cannot be read is not compared with; `verify` is for that.
-            let previous = || {
-                let version = store.read(VersionId(order.previous?)).ok()?;
-                let response_head = version.head.response_head;
-                Some(PreviousBody { response_head, body: version.body })
-            };
-            let answer = read_exchange(order, &exchange, clock::now_s(), previous);
-            (Fetched { elapsed_ms, result: Ok(answer) }, Some(Box::new(exchange)))
-        }
-        Err(failure) => {
-            let refused = matches!(failure, FetchFailure::AddressRefused { .. });
-            let elapsed_ms = clock::now_ms() - began_ms;
-            let of_server = failure.is_server_trouble();
-            (failed(elapsed_ms, failure.kind(), failure.to_string(), of_server, refused), None)
-        }
-    }
-}
-
-fn failed(elapsed_ms: i64, kind: &str, detail: String, of_server: bool, refused: bool) -> Fetched {
-    let kind = kind.to_owned();
-    Fetched { elapsed_ms, result: Err(Trouble { kind, detail, of_server, refused }) }
 }

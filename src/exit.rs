@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use nenrin_archive::{ArchiveError, Reached};
 use nenrin_fetch::FetchError;
 use nenrin_state::StateError;
 use nenrin_store::StoreError;
@@ -11,11 +12,11 @@ use nenrin_store::StoreError;
 pub(crate) enum Exit {
     /// All done.
     Done = 0,
-    /// Some of the work failed; what, has been said.
+    /// Part of the work failed; the messages said which.
     Partly = 1,
     /// Bad usage, configuration or input.
     Usage = 2,
-    /// No room on the disk or in the quota.
+    /// No space on the disk or in the quota.
     NoRoom = 3,
     /// The archive is damaged.
     Damaged = 4,
@@ -23,7 +24,7 @@ pub(crate) enum Exit {
     Interrupted = 130,
 }
 
-/// Marks an error as the user's to mend.
+/// Marks an error that the user can correct.
 #[derive(Debug)]
 struct UsageError(anyhow::Error);
 
@@ -35,37 +36,40 @@ impl fmt::Display for UsageError {
 
 impl std::error::Error for UsageError {}
 
-/// An error in what was given: exit code 2.
+/// An error in the input: exit code 2.
 pub(crate) fn usage(error: impl Into<anyhow::Error>) -> anyhow::Error {
     anyhow::Error::new(UsageError(error.into()))
 }
 
-/// The exit code that an error stands for.
+/// The exit code of an error.
 pub(crate) fn code_of(error: &anyhow::Error) -> Exit {
     for cause in error.chain() {
-        if cause.is::<crate::quota::Reached>() {
-            return Exit::NoRoom;
-        }
         if cause.is::<UsageError>() || cause.is::<FetchError>() {
             return Exit::Usage;
         }
+        if let Some(error) = cause.downcast_ref::<ArchiveError>() {
+            match error {
+                ArchiveError::State(error) => return of_state(error),
+                ArchiveError::Store(error) => return of_store(error),
+                ArchiveError::QuotaReached(_) => return Exit::NoRoom,
+                ArchiveError::NotAFolder { .. }
+                | ArchiveError::NoArchive { .. }
+                | ArchiveError::Locked { .. }
+                | ArchiveError::Input(_)
+                | ArchiveError::Url(_)
+                | ArchiveError::OutOfOrder { .. } => return Exit::Usage,
+                // Their cause says more.
+                ArchiveError::Warc { .. } | ArchiveError::Io { .. } | ArchiveError::Cut { .. } => {}
+            }
+        }
+        if cause.is::<Reached>() {
+            return Exit::NoRoom;
+        }
         if let Some(error) = cause.downcast_ref::<StateError>() {
-            return match error {
-                StateError::NoRoom { .. } => Exit::NoRoom,
-                StateError::Damaged { .. } => Exit::Damaged,
-                StateError::FormatTooNew { .. }
-                | StateError::NoSuchSite { .. }
-                | StateError::SiteExists { .. }
-                | StateError::SiteDeleted { .. } => Exit::Usage,
-                StateError::Engine { .. } => Exit::Partly,
-            };
+            return of_state(error);
         }
         if let Some(error) = cause.downcast_ref::<StoreError>() {
-            return match error {
-                StoreError::NoRoom { .. } => Exit::NoRoom,
-                StoreError::Damaged { .. } => Exit::Damaged,
-                _ => Exit::Partly,
-            };
+            return of_store(error);
         }
         if let Some(error) = cause.downcast_ref::<std::io::Error>()
             && error.kind() == std::io::ErrorKind::StorageFull
@@ -74,4 +78,27 @@ pub(crate) fn code_of(error: &anyhow::Error) -> Exit {
         }
     }
     Exit::Partly
+}
+
+fn of_state(error: &StateError) -> Exit {
+    match error {
+        StateError::NoRoom { .. } => Exit::NoRoom,
+        StateError::Damaged { .. } => Exit::Damaged,
+        StateError::SchemaTooNew { .. }
+        | StateError::PreRelease { .. }
+        | StateError::NoSuchSite { .. }
+        | StateError::SiteExists { .. }
+        | StateError::SiteDeleted { .. } => Exit::Usage,
+        StateError::Engine { .. }
+        | StateError::Superseded { .. }
+        | StateError::OtherPartition { .. } => Exit::Partly,
+    }
+}
+
+fn of_store(error: &StoreError) -> Exit {
+    match error {
+        StoreError::NoRoom { .. } => Exit::NoRoom,
+        StoreError::Damaged { .. } => Exit::Damaged,
+        _ => Exit::Partly,
+    }
 }

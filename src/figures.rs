@@ -1,15 +1,14 @@
-//! The numbers of a driver at work, for Prometheus.
+//! The metrics of a running driver, for Prometheus.
 
 use std::collections::BTreeMap;
 
+use nenrin_archive::Reached;
 use nenrin_crawl::{Crawl, OrderStats, Purpose};
 use nenrin_frontier::FrontierStats;
 use nenrin_state::{Outcome, VisitCommit};
 use nenrin_web::{Labels, Metric, MetricKind};
 
-use crate::quota::Reached;
-
-/// What a driver has done since it began, and how it stood a few seconds ago.
+/// What a driver has done since it began, and its state a few seconds ago.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Figures {
     requests: BTreeMap<&'static str, u64>,
@@ -22,13 +21,13 @@ pub(crate) struct Figures {
     order: OrderStats,
     called_gone: u64,
     believed_signals: u64,
-    /// Room on the archive's disk.
+    /// Free bytes on the archive's disk.
     pub(crate) free_bytes: Option<u64>,
-    /// Room that must be left.
+    /// Bytes that must stay free.
     pub(crate) min_free_bytes: u64,
-    /// Whether collecting waits for room.
-    pub(crate) waits_for_room: bool,
-    /// Times that the configuration was read again.
+    /// Whether collecting waits for disk space.
+    pub(crate) waits_for_space: bool,
+    /// Number of times the configuration was read again.
     pub(crate) reloads: u64,
     /// Versions that wait to be stored.
     pub(crate) store_waiting: usize,
@@ -58,7 +57,7 @@ impl Figures {
         self.trapped += visit.trapped;
     }
 
-    /// Takes the machine's own numbers; not for every event, since all servers are looked at.
+    /// Reads the machine's own numbers; not for every event, since it looks at all servers.
     pub(crate) fn look(&mut self, machine: &Crawl, now_ms: i64) {
         self.frontier = machine.frontier_stats(now_ms);
         self.order = machine.order_stats();
@@ -90,7 +89,7 @@ impl Figures {
         let mut all = vec![
             Metric {
                 name: "nenrin_quota_reached",
-                help: "Sites that are paused by their quota, and what part of it they take; without a name, the archive",
+                help: "Share of its quota that a site paused by it takes; without a name, the archive",
                 kind: Gauge,
                 samples: reached.collect(),
             },
@@ -102,7 +101,7 @@ impl Figures {
             },
             Metric {
                 name: "nenrin_visits_total",
-                help: "Visits since the start, by what they found",
+                help: "Visits since the start, by outcome",
                 kind: Counter,
                 samples: visits.collect(),
             },
@@ -119,7 +118,7 @@ impl Figures {
         if let Some(free_bytes) = self.free_bytes {
             all.push(Metric::single(
                 "nenrin_disk_free_bytes",
-                "Room on the archive's disk",
+                "Free space on the archive's disk",
                 Gauge,
                 free_bytes as f64,
             ));
@@ -133,7 +132,7 @@ impl Figures {
         [
             (
                 "nenrin_request_seconds_total",
-                "Time that requests took since the start",
+                "Total duration of requests since the start",
                 Counter,
                 self.request_ms as f64 / 1000.0,
             ),
@@ -169,9 +168,9 @@ impl Figures {
             ),
             (
                 "nenrin_order_untold_pages",
-                "Collected pages whose links the crawl order has still to be told",
+                "Collected pages whose links are not yet scored",
                 Gauge,
-                self.order.untold as f64,
+                self.order.unscored as f64,
             ),
             (
                 "nenrin_order_additions_total",
@@ -187,27 +186,27 @@ impl Figures {
             ),
             (
                 "nenrin_soft_404_visits",
-                "Visits called gone because they showed what missing pages show, of the servers met",
+                "Visits judged gone because they looked like the server's missing pages",
                 Gauge,
                 self.called_gone as f64,
             ),
             (
                 "nenrin_believed_signals",
-                "Sitemaps and feeds whose dates are believed, of the servers met",
+                "Sitemaps and feeds whose dates are trusted",
                 Gauge,
                 self.believed_signals as f64,
             ),
             (
                 "nenrin_disk_min_free_bytes",
-                "Room that must be left on the archive's disk",
+                "Space that must stay free on the archive's disk",
                 Gauge,
                 self.min_free_bytes as f64,
             ),
             (
                 "nenrin_collecting_paused",
-                "Whether all collecting waits for room, on the disk or in the archive's quota",
+                "Whether all collecting waits for space, on the disk or in the archive's quota",
                 Gauge,
-                f64::from(u8::from(self.waits_for_room)),
+                f64::from(u8::from(self.waits_for_space)),
             ),
             (
                 "nenrin_store_waiting",
@@ -217,7 +216,7 @@ impl Figures {
             ),
             (
                 "nenrin_config_reloads_total",
-                "Times that the configuration was read again",
+                "Number of times the configuration was read again",
                 Counter,
                 self.reloads as f64,
             ),

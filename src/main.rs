@@ -1,10 +1,9 @@
 //! The `nenrin` program: commands, configuration, the driver, and the only clock.
 //!
-//! Read in this order: `cli` (what people type), `commands` (what each does), `archive` (the folder
-//! on disk), `driver` (carries out the machine's commands), `figures`, `room`, `config`, `exit`,
-//! `spans`, `table`.
+//! Read in this order: `cli` (what people type), `commands` (what each does), `driver` (carries out
+//! the machine's commands), `webhooks`, `figures`, `config`, `exit`, `table`. The work itself is in
+//! the `nenrin-archive` library.
 
-mod archive;
 mod cli;
 mod clock;
 mod commands;
@@ -12,12 +11,7 @@ mod config;
 mod driver;
 mod exit;
 mod figures;
-mod quota;
-mod room;
-mod spans;
 mod table;
-mod warc;
-mod watch;
 mod webhooks;
 
 use clap::Parser;
@@ -46,7 +40,7 @@ fn report(error: &anyhow::Error) {
     }
 }
 
-/// A picture that a decoder stumbles over is stored as it is: nothing to tell anyone about.
+/// A picture that makes a decoder fail is stored unchanged: not worth a message.
 fn leave_out_expected_panics() {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {

@@ -1,21 +1,18 @@
-//! Tells other programs what happened: a message by POST, signed, tried again where it fails. Every
-//! message passes the fetcher and its address guard like any other request.
+//! Webhooks: what happened goes to other programs as a signed message by POST, tried again where it
+//! fails. Every message passes the fetcher and its address guard like any other request.
 
 use std::{sync::Arc, time::Duration};
 
+use nenrin_archive::noticing::{Happening, Message, Watch, signature};
 use nenrin_fetch::{AddressPolicy, FetchRequest, Fetcher};
 use nenrin_state::State;
 use nenrin_urls::CanonicalUrl;
-use sha2::{Digest, Sha256};
 use tokio::sync::mpsc;
 
-use crate::{
-    config::{Happening, Webhook},
-    driver::DriverHandle,
-    exit::usage,
-    watch::{self, Message},
-};
+use crate::{clock, config::Webhook, driver::DriverHandle, exit::usage};
 
+/// How often the log is looked at.
+const LOOK_PAUSE: Duration = Duration::from_secs(2);
 /// Messages waiting for one receiver; when it is full, new ones are dropped and that is logged.
 const QUEUE: usize = 256;
 /// Pauses before a message is tried again.
@@ -28,7 +25,7 @@ const RETRIES: [Duration; 4] = [
 /// What a receiver may answer; nobody reads it.
 const MAX_ANSWER_BYTES: u64 = 64 << 10;
 
-/// Starts to follow what happens and to tell the receivers that the configuration names.
+/// Starts to follow what happens and to send it to the receivers that the configuration names.
 pub(crate) fn start(
     webhooks: &[Webhook],
     fetcher: &Fetcher,
@@ -42,9 +39,38 @@ pub(crate) fn start(
         tokio::spawn(deliver(webhook.clone(), url, fetcher.clone(), waiting));
         queues.push((webhook.events.clone(), queue));
     }
-    let tell = move |message: &Message| queues.iter().for_each(|queue| pass(queue, message));
-    tokio::spawn(watch::follow(state.clone(), driver, tell));
+    let send = move |message: &Message| queues.iter().for_each(|queue| pass(queue, message));
+    tokio::spawn(follow(state.clone(), driver, send));
     Ok(())
+}
+
+/// Looks every two seconds what has happened, keeps incidents in the state, and hands all of it to
+/// `send`.
+async fn follow(
+    state: Arc<dyn State>,
+    driver: DriverHandle,
+    mut send: impl FnMut(&Message) + Send,
+) {
+    let mut watch = Watch::after(&*state).unwrap_or_else(|error| {
+        tracing::warn!("earlier incidents cannot be read: {error}");
+        Watch::default()
+    });
+    loop {
+        let shared = state.clone();
+        let reached = driver.figures().reached;
+        let looked = tokio::task::spawn_blocking(move || {
+            let found = watch.look_and_keep(&*shared, &reached, clock::now_s());
+            (watch, found)
+        });
+        let Ok((seen, found)) = looked.await else { return };
+        watch = seen;
+        let messages = found.unwrap_or_else(|error| {
+            tracing::warn!("the log of visits cannot be read: {error}");
+            Vec::new()
+        });
+        messages.iter().for_each(&mut send);
+        tokio::time::sleep(LOOK_PAUSE).await;
+    }
 }
 
 type Queue = (Vec<Happening>, mpsc::Sender<Message>);
@@ -52,7 +78,7 @@ type Queue = (Vec<Happening>, mpsc::Sender<Message>);
 fn pass((events, queue): &Queue, message: &Message) {
     let is_wanted = events.is_empty() || events.contains(&message.event);
     if is_wanted && queue.try_send(message.clone()).is_err() {
-        tracing::warn!(id = message.id, "a webhook's queue is full: not told");
+        tracing::warn!(id = message.id, "a webhook's queue is full: event dropped");
     }
 }
 
@@ -63,13 +89,16 @@ async fn deliver(
     mut waiting: mpsc::Receiver<Message>,
 ) {
     while let Some(message) = waiting.recv().await {
-        let mut retries = RETRIES.iter();
+        let (mut retries, id) = (RETRIES.iter(), &message.id);
         while let Err(why) = send(&webhook, &url, &fetcher, &message).await {
             let Some(pause) = retries.next() else {
-                tracing::warn!("{url} was not told of {} ({why}); given up", message.id);
+                let tries = RETRIES.len() + 1;
+                tracing::warn!(
+                    "webhook {url}: event {id} not delivered, dropped after {tries} tries ({why})"
+                );
                 break;
             };
-            tracing::info!("{url} was not told of {} ({why}); again in {pause:?}", message.id);
+            tracing::info!("webhook {url}: event {id} not delivered ({why}); again in {pause:?}");
             tokio::time::sleep(*pause).await;
         }
     }
@@ -82,7 +111,7 @@ async fn send(
     message: &Message,
 ) -> Result<(), String> {
     let body = serde_json::to_vec(message).map_err(|error| error.to_string())?;
-    let signature = format!("sha256={}", hmac_sha256(webhook.secret.as_bytes(), &body));
+    let signature = format!("sha256={}", signature(webhook.secret.as_bytes(), &body));
     let addresses =
         if webhook.allow_private { AddressPolicy::AllowPrivate } else { AddressPolicy::Public };
     let request = FetchRequest {
@@ -100,38 +129,5 @@ async fn send(
         Ok(answer) if (200..300).contains(&answer.status) => Ok(()),
         Ok(answer) => Err(format!("status {}", answer.status)),
         Err(failure) => Err(failure.to_string()),
-    }
-}
-
-/// RFC 2104 with SHA-256, in hexadecimal.
-fn hmac_sha256(key: &[u8], message: &[u8]) -> String {
-    const BLOCK: usize = 64;
-    let mut padded = [0_u8; BLOCK];
-    if key.len() > BLOCK {
-        padded[..32].copy_from_slice(&Sha256::digest(key));
-    } else {
-        padded[..key.len()].copy_from_slice(key);
-    }
-    let keyed = |pad: u8| padded.map(|byte| byte ^ pad);
-    let inner = Sha256::new().chain_update(keyed(0x36)).chain_update(message).finalize();
-    let outer = Sha256::new().chain_update(keyed(0x5c)).chain_update(inner).finalize();
-    outer.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_signature_is_that_of_the_standard() {
-        // RFC 4231, cases 2 and 6.
-        assert_eq!(
-            hmac_sha256(b"Jefe", b"what do ya want for nothing?"),
-            "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"
-        );
-        assert_eq!(
-            hmac_sha256(&[0xaa; 131], b"Test Using Larger Than Block-Size Key - Hash Key First"),
-            "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54"
-        );
     }
 }

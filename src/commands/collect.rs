@@ -5,6 +5,7 @@ use std::{
 };
 
 use indicatif::{ProgressBar, ProgressStyle};
+use nenrin_archive::{Archive, DiskGuard, sites::free_name};
 use nenrin_crawl::{Event, RoundReport};
 use nenrin_fetch::Fetcher;
 use nenrin_state::{Outcome, RoundCounts, Schedule, Site, SiteId, State};
@@ -13,12 +14,10 @@ use serde_json::json;
 
 use super::{Context, look, removal, sites};
 use crate::{
-    archive::{Access, Archive},
     cli::CollectArgs,
     clock,
     driver::{Driver, Ended, Notice, Until},
     exit::Exit,
-    room::RoomGuard,
     table::{Table, print_json, say},
 };
 
@@ -30,11 +29,11 @@ const TROUBLES_SHOWN: usize = 10;
 /// `nenrin collect`.
 pub(super) fn collect(context: &Context, args: &CollectArgs) -> anyhow::Result<Exit> {
     let urls = sites::parse_urls(&args.urls)?;
-    let archive = context.open(Access::Write)?;
+    let archive = context.open_to_write()?;
     let mut wanted = Vec::new();
     let mut asks_strangers = false;
     for url in &urls {
-        let site = register(context, &*archive.state, url, args)?;
+        let site = register(context, &**archive.state(), url, args)?;
         asks_strangers |= !site.conditions.allow_private;
         if !wanted.contains(&site.id) {
             wanted.push(site.id);
@@ -77,7 +76,7 @@ fn register(
             Ok(Site { conditions, ..site })
         }
         None => {
-            let name = sites::free_name(state, &conditions)?;
+            let name = free_name(state, &conditions)?;
             Ok(state.add_site(&name, &conditions, clock::now_s())?)
         }
     }
@@ -100,12 +99,12 @@ impl Collected {
     }
 }
 
-/// A round that would pause at once does not begin: who waits for it is told why.
+/// A round that would pause at once does not begin; the error says why.
 fn room_to_begin(archive: &Archive, min_free_bytes: u64) -> std::io::Result<()> {
-    let mut guard = RoomGuard::new(&archive.folder, min_free_bytes);
+    let mut guard = DiskGuard::new(archive.folder(), min_free_bytes);
     match guard.turn(guard.free_bytes()) {
         Some(false) => {
-            let folder = archive.folder.display();
+            let folder = archive.folder().display();
             let told = format!(
                 "fewer than {min_free_bytes} bytes are free on the disk of {folder}: make room, \
                  or lower disk.min_free"
@@ -142,12 +141,12 @@ pub(super) async fn collect_rounds(
     let until = Until::RoundsFinished(wanted.iter().copied().collect::<BTreeSet<_>>());
     let ended = driver
         .run(until, super::serve::interrupted(), |notice, machine| match notice {
-            Notice::Visited { url, outcome, detail } => {
+            Notice::Visited { url, outcome, reason } => {
                 *seen.entry(outcome).or_default() += 1;
-                if let (Outcome::Failed | Outcome::Refused, Some(detail)) = (outcome, detail) {
+                if let (Outcome::Failed | Outcome::Refused, Some(reason)) = (outcome, reason) {
                     let entry = collected
                         .troubles
-                        .entry(format!("{outcome}: {detail}"))
+                        .entry(format!("{outcome}: {reason}"))
                         .or_insert_with(|| (0, url.clone()));
                     entry.0 += 1;
                 }
@@ -169,7 +168,7 @@ pub(super) async fn collect_rounds(
             Notice::RoundFinished(report) => collected.reports.push(report.clone()),
             Notice::Resting { pause } => bar.suspend(|| {
                 let pause_s = pause.as_secs() + 1;
-                tracing::warn!("waiting {pause_s} s for a server that failed or asked for rest; Ctrl-C leaves it for later");
+                tracing::warn!("waiting {pause_s} s for a server that failed or asked for a pause; Ctrl-C leaves it for later");
             }),
         })
         .await;
@@ -198,7 +197,7 @@ fn summarise(
     collected: &Collected,
     elapsed_ms: i64,
 ) -> anyhow::Result<Exit> {
-    let sites = archive.state.sites()?;
+    let sites = archive.state().sites()?;
     let name = |id: SiteId| {
         sites.iter().find(|site| site.id == id).map_or(String::new(), |site| site.name.clone())
     };
@@ -239,7 +238,7 @@ fn summarise(
     say(format!(
         "collected in {:.1} s into {}",
         elapsed_ms as f64 / 1000.0,
-        archive.folder.display()
+        archive.folder().display()
     ))?;
     let mut troubles: Vec<_> = collected.troubles.iter().collect();
     troubles.sort_by_key(|(_, (times, _))| std::cmp::Reverse(*times));
@@ -265,7 +264,7 @@ fn summarise(
         }
     }
     if collected.interrupted {
-        say("interrupted; the next `collect` goes on where this one stopped")?;
+        say("interrupted; the next `collect` continues where this one stopped")?;
     }
     Ok(exit)
 }

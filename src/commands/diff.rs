@@ -1,27 +1,26 @@
 //! `nenrin diff`: what changed between two versions of a page.
 
+use nenrin_archive::{Archive, readable_bytes, readable_date, rfc3339};
 use nenrin_replay::{Line, PageChanges, page_changes};
 use nenrin_urls::CanonicalUrl;
 use serde_json::json;
 
 use super::Context;
 use crate::{
-    archive::{Access, Archive},
     cli::DiffArgs,
     exit::{Exit, usage},
-    spans::{readable_bytes, readable_date, rfc3339},
     table::{print_json, say},
 };
 
 pub(super) fn diff(context: &Context, args: &DiffArgs) -> anyhow::Result<Exit> {
-    let archive = context.open(Access::Read)?;
+    let archive = context.open_to_read()?;
     let url = CanonicalUrl::parse_typed(&args.url).map_err(usage)?;
     let to_s = args.to.unwrap_or(i64::MAX);
     let from_s = match args.from {
         Some(from_s) => from_s,
         None => version_before(&archive, &url, to_s)?,
     };
-    let shelf = (archive.state.clone(), archive.store.clone());
+    let shelf = (archive.state().clone(), archive.store().clone());
     let Some(changes) = page_changes(&shelf, &url, from_s, to_s)? else {
         return Err(usage(anyhow::anyhow!("{url} has no version; `nenrin collect` fetches it")));
     };
@@ -35,10 +34,10 @@ pub(super) fn diff(context: &Context, args: &DiffArgs) -> anyhow::Result<Exit> {
 
 /// When the version before that for a date was received.
 fn version_before(archive: &Archive, url: &CanonicalUrl, to_s: i64) -> anyhow::Result<i64> {
-    let Some((_, newest)) = archive.state.version_as_of(&url.key(), to_s)? else {
+    let Some((_, newest)) = archive.state().version_as_of(&url.key(), to_s)? else {
         return Ok(to_s);
     };
-    let before = archive.state.newest_versions(&url.key(), (newest.at_s, newest.version), 1)?;
+    let before = archive.state().newest_versions(&url.key(), (newest.at_s, newest.version), 1)?;
     Ok(before.first().map_or(newest.at_s, |(_, row)| row.at_s))
 }
 

@@ -6,6 +6,7 @@ use std::{
 };
 
 use clap::{Args, ValueEnum};
+use nenrin_archive::{Span, sites};
 use nenrin_lab::{
     LabError,
     archive::ArchiveSource,
@@ -19,11 +20,9 @@ use nenrin_order::Strategy;
 use nenrin_revisit::{PolicySpec, Weights};
 use serde_json::Value;
 
-use super::{Context, sites};
+use super::Context;
 use crate::{
-    archive::Access,
     exit::{Exit, usage},
-    spans::Span,
     table::{Table, print_json, say},
 };
 
@@ -138,12 +137,12 @@ fn from_archive<T>(
     site: Option<&str>,
     take: impl FnOnce(&ArchiveSource<'_>) -> Result<T, LabError>,
 ) -> anyhow::Result<T> {
-    let archive = context.open(Access::Read)?;
+    let archive = context.open_to_read()?;
     let sites = match site {
-        Some(name) => vec![sites::find(&*archive.state, name)?],
-        None => archive.state.sites()?,
+        Some(name) => vec![sites::find(&**archive.state(), name)?],
+        None => archive.state().sites()?,
     };
-    take(&ArchiveSource { state: &*archive.state, store: &archive.store, sites: &sites })
+    take(&ArchiveSource { state: &**archive.state(), store: archive.store(), sites: &sites })
         .map_err(wrong)
 }
 

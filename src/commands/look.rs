@@ -1,20 +1,19 @@
 use std::io::Write;
 
-use nenrin_state::{
-    DueReason, PageFilter, PageRecord, Reasons, RoundCounts, SiteId, State, VersionQuery,
-    VisitFilter,
+use nenrin_archive::{
+    Archive, DueReason, Reasons, digits14, readable_bytes, readable_date, rfc3339, sites,
 };
+use nenrin_lang::Reason;
+use nenrin_state::{PageFilter, PageRecord, RoundCounts, SiteId, State, VersionQuery, VisitFilter};
 use nenrin_store::VersionId;
 use nenrin_urls::CanonicalUrl;
 use serde_json::json;
 
-use super::{Context, sites};
+use super::Context;
 use crate::{
-    archive::{Access, Archive},
     cli::{CatArgs, LogArgs, PagesArgs, VersionsArgs},
     exit::{Exit, usage},
-    spans::{digits14, readable_bytes, readable_date, rfc3339},
-    table::{Table, print_json},
+    table::{Table, print_json, say},
 };
 
 /// Rows read from the state at once.
@@ -23,12 +22,12 @@ const PORTION: usize = 10_000;
 const DECODED_MAX_BYTES: usize = 1 << 30;
 
 fn site_id(archive: &Archive, name: Option<&str>) -> anyhow::Result<Option<SiteId>> {
-    name.map(|name| sites::find(&*archive.state, name).map(|site| site.id)).transpose()
+    Ok(name.map(|name| sites::find(&**archive.state(), name).map(|site| site.id)).transpose()?)
 }
 
 /// `nenrin log`.
 pub(super) fn log(context: &Context, args: &LogArgs) -> anyhow::Result<Exit> {
-    let archive = context.open(Access::Read)?;
+    let archive = context.open_to_read()?;
     let site = site_id(&archive, args.site.as_deref())?;
     if args.visits {
         visits(context, &archive, site, args.limit)
@@ -75,11 +74,11 @@ fn rounds(
     site: Option<SiteId>,
     limit: usize,
 ) -> anyhow::Result<Exit> {
-    let sites = archive.state.sites()?;
+    let sites = archive.state().sites()?;
     let name = |id: SiteId| {
         sites.iter().find(|site| site.id == id).map_or_else(|| id.0.to_string(), |s| s.name.clone())
     };
-    let rounds = archive.state.rounds(site, limit)?;
+    let rounds = archive.state().rounds(site, limit)?;
     if context.json {
         for round in &rounds {
             print_json(&json!({
@@ -90,6 +89,10 @@ fn rounds(
         }
         return Ok(Exit::Done);
     }
+    if rounds.is_empty() {
+        say("No rounds yet. `nenrin run` starts collecting.")?;
+        return Ok(Exit::Done);
+    }
     let header = ["round", "site", "began (UTC)", "took"].into_iter().chain(ROUND_HEADER);
     let mut table = Table::new(&header.collect::<Vec<_>>());
     for round in &rounds {
@@ -97,7 +100,7 @@ fn rounds(
             round.id.to_string(),
             name(round.site),
             readable_date(round.started_s),
-            round.ended_s.map_or("unfinished".into(), |end| format!("{} s", end - round.started_s)),
+            round.ended_s.map_or("running".into(), |end| format!("{} s", end - round.started_s)),
         ];
         row.extend(round_cells(&round.counts));
         table.row(row);
@@ -116,8 +119,8 @@ fn visits(
         Table::new(&["visited (UTC)", "outcome", "status", "time", "received", "page", "why"]);
     let (mut before, mut left) = (None, limit);
     while left > 0 {
-        let filter = VisitFilter { site, before, limit: left.min(PORTION) };
-        let portion = archive.state.visits(filter)?;
+        let filter = VisitFilter { site, outcome: None, before, limit: left.min(PORTION) };
+        let portion = archive.state().visits(filter)?;
         let Some(last) = portion.last() else { break };
         before = Some(last.id);
         left -= portion.len();
@@ -125,7 +128,8 @@ fn visits(
             if context.json {
                 print_json(&json!({
                     "at": rfc3339(visit.at_s), "url": visit.url, "site": visit.site,
-                    "outcome": visit.outcome, "status": visit.status, "detail": visit.detail,
+                    "outcome": visit.outcome, "status": visit.status,
+                    "detail": visit.reason.as_ref().map(Reason::to_string), "reason": visit.reason,
                     "elapsed_ms": visit.elapsed_ms, "received_bytes": visit.received_bytes,
                 }))?;
                 continue;
@@ -137,7 +141,7 @@ fn visits(
                 format!("{} ms", visit.elapsed_ms),
                 readable_bytes(visit.received_bytes),
                 visit.url.to_string(),
-                visit.detail.unwrap_or_default(),
+                visit.reason.map(|reason| reason.to_string()).unwrap_or_default(),
             ]);
         }
     }
@@ -149,9 +153,9 @@ fn visits(
 
 /// `nenrin pages`.
 pub(super) fn pages(context: &Context, args: &PagesArgs) -> anyhow::Result<Exit> {
-    let archive = context.open(Access::Read)?;
+    let archive = context.open_to_read()?;
     let site = site_id(&archive, args.site.as_deref())?;
-    let reasons = Reasons::new(&*archive.state)?;
+    let reasons = Reasons::new(&**archive.state())?;
     let mut table = Table::new(&[
         "page",
         "visits",
@@ -169,7 +173,7 @@ pub(super) fn pages(context: &Context, args: &PagesArgs) -> anyhow::Result<Exit>
     let (mut after, mut left) = (None, args.limit.unwrap_or(usize::MAX));
     while left > 0 {
         let filter = PageFilter { site, after, limit: left.min(PORTION) };
-        let portion = archive.state.pages(filter)?;
+        let portion = archive.state().pages(filter)?;
         let Some(last) = portion.last() else { break };
         after = Some(last.id);
         left -= portion.len();
@@ -218,16 +222,16 @@ fn page_row(page: &PageRecord, due: DueReason) -> Vec<String> {
 
 /// `nenrin versions`.
 pub(super) fn versions(context: &Context, args: &VersionsArgs) -> anyhow::Result<Exit> {
-    let archive = context.open(Access::Read)?;
+    let archive = context.open_to_read()?;
     let url = CanonicalUrl::parse_typed(&args.url).map_err(usage)?;
     let query = VersionQuery {
         from_s: args.from.unwrap_or(i64::MIN),
         to_s: args.to.unwrap_or(i64::MAX),
         limit: usize::MAX,
     };
-    let versions = archive.state.versions(&url.key(), query)?;
+    let versions = archive.state().versions(&url.key(), query)?;
     if versions.is_empty() && args.from.is_none() && args.to.is_none() {
-        return Err(not_archived(&*archive.state, &url)?);
+        return Err(not_archived(&**archive.state(), &url)?);
     }
     if context.json {
         for (url, row) in &versions {
@@ -279,11 +283,11 @@ fn not_archived(state: &dyn State, url: &CanonicalUrl) -> anyhow::Result<anyhow:
 
 /// `nenrin cat`.
 pub(super) fn cat(context: &Context, args: &CatArgs) -> anyhow::Result<Exit> {
-    let archive = context.open(Access::Read)?;
+    let archive = context.open_to_read()?;
     let url = CanonicalUrl::parse_typed(&args.url).map_err(usage)?;
     let at_s = args.at.unwrap_or(i64::MAX);
-    let Some((_, row)) = archive.state.version_as_of(&url.key(), at_s)? else {
-        return Err(not_archived(&*archive.state, &url)?);
+    let Some((_, row)) = archive.state().version_as_of(&url.key(), at_s)? else {
+        return Err(not_archived(&**archive.state(), &url)?);
     };
     if row.at_s > at_s {
         return Err(usage(anyhow::anyhow!(
@@ -292,7 +296,7 @@ pub(super) fn cat(context: &Context, args: &CatArgs) -> anyhow::Result<Exit> {
             readable_date(row.at_s)
         )));
     }
-    let version = archive.store.read(VersionId(row.version))?;
+    let version = archive.store().read(VersionId(row.version))?;
     let head = &version.head;
     if context.json {
         print_json(&json!({

@@ -3,16 +3,15 @@
 mod collect;
 mod config;
 mod demo;
-mod demo_site;
 mod diff;
 pub(crate) mod experiments;
 mod lab;
 mod learnt;
 mod look;
 mod mirror;
-mod overlap;
 mod password;
 mod preview;
+mod progress;
 mod prune;
 mod removal;
 mod run;
@@ -25,11 +24,12 @@ mod warc;
 
 use std::path::PathBuf;
 
+use nenrin_archive::{Archive, ArchiveError, OpenOptions};
+
 use crate::{
-    archive::{Access, Archive},
     cli::{Cli, Command, ConfigCommand, ExportCommand, ImportCommand},
     config::Config,
-    exit::Exit,
+    exit::{Exit, usage},
 };
 
 /// What every command needs to know.
@@ -43,8 +43,31 @@ pub(crate) struct Context {
 
 impl Context {
     /// Opens the archive.
-    pub(crate) fn open(&self, access: Access) -> anyhow::Result<Archive> {
-        Archive::open(&self.archive, &self.config, access)
+    pub(crate) fn open(&self, options: OpenOptions) -> anyhow::Result<Archive> {
+        let options = options.with_bucket_s(self.config.state.bucket.as_s());
+        Archive::open(&self.archive, &options).map_err(|error| {
+            let advice = match &error {
+                ArchiveError::NotAFolder { .. } => "name one for the archive with --archive",
+                ArchiveError::NoArchive { .. } => {
+                    "name one with --archive, or begin one with `nenrin collect URL`"
+                }
+                ArchiveError::Locked { .. } => {
+                    "stop it, use its interface, or name another archive with --archive"
+                }
+                _ => return error.into(),
+            };
+            usage(anyhow::anyhow!("{error}; {advice}"))
+        })
+    }
+
+    /// Opens the archive to read.
+    pub(crate) fn open_to_read(&self) -> anyhow::Result<Archive> {
+        self.open(OpenOptions::reading())
+    }
+
+    /// Opens the archive to write, and creates it on first use.
+    pub(crate) fn open_to_write(&self) -> anyhow::Result<Archive> {
+        self.open(OpenOptions::writing())
     }
 }
 

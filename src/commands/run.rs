@@ -5,23 +5,21 @@ use std::{
     time::Duration,
 };
 
+use nenrin_archive::Archive;
 use nenrin_crawl::Event;
 use nenrin_fetch::Fetcher;
 use nenrin_state::{Removal, SiteId};
-use nenrin_store::CompactOptions;
 use nenrin_urls::CanonicalUrl;
 use nenrin_web::{Control, ControlError, Metric, Preview, UnderWay};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{
-    Context,
-    demo_site::{self, DemoSite},
-    preview, prune, removal,
+    Context, demo, preview, prune,
     serve::{Served, interrupted, runtime},
 };
 use crate::{
-    archive::{Access, Archive},
     cli::ServeArgs,
+    clock,
     config::Config,
     driver::{Driver, DriverHandle, Until},
     exit::Exit,
@@ -30,14 +28,13 @@ use crate::{
 
 /// `nenrin run`.
 pub(super) fn run(context: &Context, args: &ServeArgs) -> anyhow::Result<Exit> {
-    let archive = Arc::new(context.open(Access::Write)?);
+    let archive = Arc::new(context.open_to_write()?);
     let runtime = runtime()?;
     runtime.block_on(async {
         // A demo site that was registered earlier is served again, or its visits would all fail.
-        let demo_registered =
-            archive.state.sites()?.iter().any(|site| site.name == demo_site::NAME);
+        let demo_registered = archive.state().sites()?.iter().any(|site| site.name == demo::NAME);
         if demo_registered {
-            match DemoSite::register(&*archive.state, &context.config).await {
+            match demo::register(&**archive.state(), &context.config).await {
                 Ok((demo, _)) => drop(tokio::spawn(demo.live())),
                 Err(error) => tracing::warn!("{error:#}"),
             }
@@ -61,7 +58,7 @@ pub(super) async fn run_until(
     driver.keep_within(context.config.quotas());
     reload_when_asked(context, driver.handle())?;
     let (hooks, handle) = (&context.config.webhook, driver.handle());
-    webhooks::start(hooks, &fetcher, &archive.state, handle)?;
+    webhooks::start(hooks, &fetcher, archive.state(), handle)?;
     let control = RunControl {
         archive: archive.clone(),
         config: context.config.clone(),
@@ -77,9 +74,9 @@ pub(super) async fn run_until(
     Ok(())
 }
 
-/// Reads the configuration again at every hang-up signal (`kill -HUP`). One that is not right is
-/// told of and changes nothing; where the program listens, and the archive's own settings, hold
-/// until the next start.
+/// Reads the configuration again at every hang-up signal (`kill -HUP`). A file with a mistake is
+/// reported and changes nothing; the addresses to listen on, and the archive's own settings, apply
+/// from the next start.
 fn reload_when_asked(context: &Context, driver: DriverHandle) -> anyhow::Result<()> {
     let mut hang_up = signal(SignalKind::hangup())?;
     let (file, before) = (context.config_file.clone(), context.config.clone());
@@ -134,7 +131,7 @@ impl Control for RunControl {
             server: under_way.url.server().to_string(),
             url: under_way.url.to_string(),
             since_s: under_way.since_ms / 1000,
-            phase: "receiving",
+            phase: under_way.phase,
         };
         self.driver.under_way().into_iter().map(shown).collect()
     }
@@ -148,15 +145,13 @@ impl Control for RunControl {
     }
 
     fn remove(&self, site: SiteId, removal: Removal, reason: &str) -> Result<(), ControlError> {
-        removal::carry_out(&self.archive, site, removal, reason)
-            .map_err(|e| failed(format!("{e:#}")))?;
+        self.archive.remove_site(site, removal, reason, clock::now_s()).map_err(failed)?;
         if removal == Removal::Delete {
             // Takes a while; reading and writing go on meanwhile.
             let archive = self.archive.clone();
             self.runtime.spawn_blocking(move || {
-                let done = archive.store.compact(&CompactOptions::default(), &mut |_, _| {});
-                if let Err(error) = done {
-                    tracing::warn!("what was deleted is not reclaimed yet: {error}");
+                if let Err(error) = archive.compact(&mut |_, _| {}) {
+                    tracing::warn!("the space of deleted versions is not free yet: {error}");
                 }
             });
         }
@@ -168,7 +163,7 @@ impl Control for RunControl {
         if let Some(site) = *demo {
             return Ok(site);
         }
-        let started = DemoSite::register(&*self.archive.state, &self.config);
+        let started = demo::register(&**self.archive.state(), &self.config);
         let (served, site) = self.runtime.block_on(started).map_err(failed)?;
         *demo = Some(site);
         self.runtime.spawn(served.live());

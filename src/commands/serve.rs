@@ -3,6 +3,7 @@
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
+use nenrin_archive::Archive;
 use nenrin_replay::ReplayOptions;
 use nenrin_state::SiteId;
 use nenrin_urls::CanonicalUrl;
@@ -14,7 +15,6 @@ use tokio::net::TcpListener;
 
 use super::Context;
 use crate::{
-    archive::{Access, Archive},
     cli::ServeArgs,
     clock,
     config::Config,
@@ -22,11 +22,16 @@ use crate::{
     table::say,
 };
 
+/// Threads that may block. Each kind of work that needs one is bounded by itself (look-ups of names,
+/// reading of answers, pages of the interface, replay), and there are enough for all of them: a kind
+/// that is stuck holds up none of the others.
+const BLOCKING_THREADS_MAX: usize = 256;
+
 /// The program's runtime.
 pub(super) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()
-        .max_blocking_threads(32)
+        .max_blocking_threads(BLOCKING_THREADS_MAX)
         .build()
         .context("cannot start the runtime")
 }
@@ -53,7 +58,7 @@ pub(super) async fn interrupted() {
 
 /// `nenrin serve`.
 pub(super) fn serve(context: &Context, args: &ServeArgs) -> anyhow::Result<Exit> {
-    let archive = Arc::new(context.open(Access::Read)?);
+    let archive = Arc::new(context.open_to_read()?);
     let runtime = runtime()?;
     runtime.block_on(async {
         let control = ServeControl { archive: archive.clone(), config: context.config.clone() };
@@ -125,7 +130,7 @@ impl Served {
     ) -> anyhow::Result<Self> {
         let settings = &context.config.serve;
         let options = WebOptions {
-            reports: Some(archive.folder.join(REPORTS)),
+            reports: Some(archive.folder().join(REPORTS)),
             depth: context.config.crawl.depth,
             ..web_options(settings)?
         };
@@ -137,7 +142,7 @@ impl Served {
         let served = Self { interface: interface.local_addr()?, replay: replay.local_addr()? };
         let origin = replay_origin(&settings.replay_origin, served.replay.port())?;
         let web = nenrin_web::router(WebApp {
-            state: archive.state.clone(),
+            state: archive.state().clone(),
             control,
             store_stats: store_stats(archive),
             replay_base: replay_base(&origin),
@@ -154,16 +159,14 @@ impl Served {
             refuses_foreign_names: served.replay.ip().is_loopback(),
             ..ReplayOptions::default()
         };
-        let shelf = (archive.state.clone(), archive.store.clone());
+        let shelf = (archive.state().clone(), archive.store().clone());
         let replayed = nenrin_replay::router(Arc::new(shelf), replay_options);
-        // The brake on guessing passwords goes by the address that someone comes from.
-        let web = web.into_make_service_with_connect_info::<SocketAddr>();
-        tokio::spawn(async move { axum::serve(interface, web).await });
-        tokio::spawn(async move { axum::serve(replay, replayed).await });
+        tokio::spawn(nenrin_web::serve(interface, web));
+        tokio::spawn(nenrin_web::serve(replay, replayed));
         Ok(served)
     }
 
-    /// Tells a person where to look.
+    /// Prints the addresses of interface and replay.
     pub(super) fn announce(&self, context: &Context) -> anyhow::Result<()> {
         if context.json {
             return crate::table::print_json(&serde_json::json!({
@@ -253,7 +256,7 @@ fn store_stats(archive: &Arc<Archive>) -> Arc<dyn Fn() -> StoreSummary + Send + 
     let archive = archive.clone();
     Arc::new(move || {
         let (Ok(store), Ok(state), Ok(files)) =
-            (archive.store.stats(), archive.state.stats(), archive.file_bytes())
+            (archive.store().stats(), archive.state().stats(), archive.file_bytes())
         else {
             return StoreSummary::default();
         };

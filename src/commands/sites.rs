@@ -1,20 +1,19 @@
-use nenrin_revisit::{CollectingWindow, RevisitSettings};
-use nenrin_state::{
-    Outlook, RobotsPolicy, Schedule, ScheduleBy, Site, SiteConditions, SiteWorth, State,
+use nenrin_archive::{
+    Archive, Outlook, QuotaGuard, Reached, Span, readable_bytes, readable_date, rfc3339,
+    sites::{find, free_name},
 };
+use nenrin_revisit::{CollectingWindow, RevisitSettings};
+use nenrin_state::{RobotsPolicy, Schedule, ScheduleBy, Site, SiteConditions, SiteWorth, State};
 use nenrin_structure::RoundsBy;
-use nenrin_urls::{CanonicalUrl, Scope};
+use nenrin_urls::CanonicalUrl;
 use serde_json::json;
 
 use super::{Context, learnt, removal, structure};
 use crate::{
-    archive::{Access, Archive},
     cli::{ConditionArgs, SiteCommand},
     clock,
     config::Config,
     exit::{Exit, usage},
-    quota::{QuotaGuard, Reached},
-    spans::{Span, readable_bytes, readable_date, rfc3339},
     table::{Table, print_json, say},
 };
 
@@ -22,34 +21,34 @@ use crate::{
 pub(super) fn site(context: &Context, command: SiteCommand) -> anyhow::Result<Exit> {
     match command {
         SiteCommand::Add(args) => {
-            let archive = context.open(Access::Write)?;
+            let archive = context.open_to_write()?;
             let tops = parse_urls(&args.urls)?;
             let mut conditions = default_conditions(tops, &context.config);
             apply(&mut conditions, &args.conditions)?;
             let name = match args.name {
                 Some(name) => name,
-                None => free_name(&*archive.state, &conditions)?,
+                None => free_name(&**archive.state(), &conditions)?,
             };
-            let site = archive.state.add_site(&name, &conditions, clock::now_s())?;
-            show(context, &*archive.state, &site)
+            let site = archive.state().add_site(&name, &conditions, clock::now_s())?;
+            show(context, &**archive.state(), &site)
         }
         SiteCommand::List => list(context),
         SiteCommand::Show(args) => {
-            let archive = context.open(Access::Read)?;
-            let site = find(&*archive.state, &args.site)?;
+            let archive = context.open_to_read()?;
+            let site = find(&**archive.state(), &args.site)?;
             show_schedule(context, &archive, &site)
         }
         SiteCommand::Structure(args) => {
-            let archive = context.open(Access::Read)?;
-            let site = find(&*archive.state, &args.site)?;
-            structure::show(context, &*archive.state, &site)
+            let archive = context.open_to_read()?;
+            let site = find(&**archive.state(), &args.site)?;
+            structure::show(context, &**archive.state(), &site)
         }
         SiteCommand::Set(args) => {
-            let archive = context.open(Access::Write)?;
-            let mut site = find(&*archive.state, &args.site)?;
+            let archive = context.open_to_write()?;
+            let mut site = find(&**archive.state(), &args.site)?;
             apply(&mut site.conditions, &args.conditions)?;
-            archive.state.set_site(site.id, &site.conditions, clock::now_s())?;
-            show(context, &*archive.state, &site)
+            archive.state().set_site(site.id, &site.conditions, clock::now_s())?;
+            show(context, &**archive.state(), &site)
         }
         SiteCommand::Pause(args) => pause(context, &args.site, true),
         SiteCommand::Resume(args) => pause(context, &args.site, false),
@@ -60,13 +59,13 @@ pub(super) fn site(context: &Context, command: SiteCommand) -> anyhow::Result<Ex
 }
 
 fn pause(context: &Context, name: &str, paused: bool) -> anyhow::Result<Exit> {
-    let archive = context.open(Access::Write)?;
-    let site = find(&*archive.state, name)?;
+    let archive = context.open_to_write()?;
+    let site = find(&**archive.state(), name)?;
     if !paused {
         removal::refuse_removed(&site)?;
     }
-    archive.state.pause_site(site.id, paused)?;
-    show(context, &*archive.state, &Site { paused, ..site })
+    archive.state().pause_site(site.id, paused)?;
+    show(context, &**archive.state(), &Site { paused, ..site })
 }
 
 /// The URLs that were typed; the first that is none ends it.
@@ -74,38 +73,15 @@ pub(super) fn parse_urls(urls: &[String]) -> anyhow::Result<Vec<CanonicalUrl>> {
     urls.iter().map(|url| CanonicalUrl::parse_typed(url).map_err(usage)).collect()
 }
 
-/// A site by its name or number.
-pub(super) fn find(state: &dyn State, name: &str) -> anyhow::Result<Site> {
-    let mut sites = state.sites()?;
-    let place = sites
-        .iter()
-        .position(|site| site.name == name)
-        .or_else(|| sites.iter().position(|site| site.id.0.to_string() == name));
-    match place {
-        Some(place) => Ok(sites.swap_remove(place)),
-        None => Err(nenrin_state::StateError::NoSuchSite { name: name.to_owned() }.into()),
-    }
-}
-
-/// The conditions of a site of which nothing is told but its top pages.
+/// The conditions of a site of which only the top pages were given.
 pub(super) fn default_conditions(tops: Vec<CanonicalUrl>, config: &Config) -> SiteConditions {
     SiteConditions {
-        tops,
-        scope: Scope::Host,
         depth: config.crawl.depth,
-        max_pages: None,
-        embeds: true,
         schedule: match config.crawl.period.as_s() {
             0 => Schedule::Continuous(RevisitSettings::default()),
             period_s => Schedule::Rounds { period_s },
         },
-        windows: Vec::new(),
-        delay_ms: None,
-        allow_private: false,
-        robots: RobotsPolicy::Obey,
-        hints: nenrin_state::SiteHints::default(),
-        keeping: nenrin_state::Keeping::default(),
-        rounds_by: RoundsBy::default(),
+        ..SiteConditions::new(tops)
     }
 }
 
@@ -204,31 +180,13 @@ fn apply_revisit(conditions: &mut SiteConditions, args: &ConditionArgs) -> anyho
     Ok(())
 }
 
-/// A name that no site has yet, made of the first top page's host and, where the scope is
-/// narrower, its path.
-pub(super) fn free_name(state: &dyn State, conditions: &SiteConditions) -> anyhow::Result<String> {
-    let Some(top) = conditions.tops.first() else { return Ok("site".to_owned()) };
-    let server = top.server();
-    let host = server.as_str().split_once("://").map_or(server.as_str(), |(_, host)| host);
-    let host = host.replacen(top.host(), &top.shown_host(), 1);
-    let path = match conditions.scope {
-        Scope::Prefix => top.directory().trim_end_matches('/'),
-        Scope::List => top.path().trim_end_matches('/'),
-        _ => "",
-    };
-    let taken: Vec<String> = state.sites()?.into_iter().map(|site| site.name).collect();
-    let first = format!("{host}{path}");
-    let name = std::iter::once(first.clone())
-        .chain((2..).map(|n| format!("{first} ({n})")))
-        .find(|name| !taken.contains(name));
-    Ok(name.unwrap_or(first))
-}
-
 fn schedule_text(schedule: &Schedule) -> String {
     match schedule {
-        Schedule::Manual => "when asked".to_owned(),
+        Schedule::Manual => "on request".to_owned(),
         Schedule::Rounds { period_s } => format!("every {}", Span::secs(*period_s as u64)),
-        Schedule::Continuous(settings) => format!("page by page, {}", settings.policy),
+        Schedule::Continuous(settings) => {
+            format!("each page on its own schedule, {}", settings.policy)
+        }
     }
 }
 
@@ -254,8 +212,8 @@ fn hours_text(windows: &[CollectingWindow]) -> String {
 }
 
 fn list(context: &Context) -> anyhow::Result<Exit> {
-    let archive = context.open(Access::Read)?;
-    let mut sites = archive.state.sites()?;
+    let archive = context.open_to_read()?;
+    let mut sites = archive.state().sites()?;
     sites.retain(|site| site.removed.is_none());
     let reached = quotas_reached(context, &archive, &sites)?;
     if context.json {
@@ -307,7 +265,7 @@ fn quotas_reached(
     if !guard.is_needed() {
         return Ok(Vec::new());
     }
-    Ok(guard.look(archive.file_bytes()?, &archive.store.site_bytes()?).0)
+    Ok(guard.look(archive.file_bytes()?, &archive.store().site_bytes()?).0)
 }
 
 /// Why a site is not collected now, if it is not.
@@ -337,25 +295,25 @@ fn as_json(site: &Site) -> serde_json::Value {
 
 /// The site, and what its schedule is expected to bring.
 fn show_schedule(context: &Context, archive: &Archive, site: &Site) -> anyhow::Result<Exit> {
-    let outlook = nenrin_state::outlook(&*archive.state, site)?;
+    let outlook = nenrin_archive::outlook(&**archive.state(), site)?;
     if context.json {
         let mut json = as_json(site);
         json["schedule"] = json!(outlook);
-        json["worth"] = worth_json(&*archive.state, site)?;
+        json["worth"] = worth_json(&**archive.state(), site)?;
         json["learnt"] =
-            learnt::of(&*archive.state, site.id)?.iter().map(learnt::Learnt::as_json).collect();
+            learnt::of(&**archive.state(), site.id)?.iter().map(learnt::Learnt::as_json).collect();
         print_json(&json)?;
         return Ok(Exit::Done);
     }
-    show(context, &*archive.state, site)?;
-    worth_lines(&*archive.state, site)?.into_iter().try_for_each(say)?;
+    show(context, &**archive.state(), site)?;
+    worth_lines(&**archive.state(), site)?.into_iter().try_for_each(say)?;
     outlook.iter().flat_map(outlook_lines).try_for_each(say)?;
     Ok(Exit::Done)
 }
 
 /// What a site's pages are worth and how often they change, and the site's part of the importance.
 fn worth(state: &dyn State, site: &Site) -> anyhow::Result<Option<(SiteWorth, Option<f64>)>> {
-    let all = nenrin_state::shown_worth(state)?;
+    let all = nenrin_archive::shown_worth(state)?;
     let own = all.iter().find(|worth| worth.site == site.id);
     Ok(own.map(|own| (*own, own.share_of(&all))))
 }

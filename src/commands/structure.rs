@@ -1,12 +1,12 @@
 //! `nenrin site structure`: what rounds know of a site's structure.
 
-use nenrin_state::{ChosenRound, Site, State, site_structure};
+use nenrin_archive::{ChosenRound, readable_date, site_structure};
+use nenrin_state::{Site, State};
 use nenrin_structure::StructureView;
 
 use super::Context;
 use crate::{
     exit::Exit,
-    spans::readable_date,
     table::{Table, print_json, say},
 };
 

@@ -1,35 +1,25 @@
-use std::collections::{BTreeMap, BTreeSet};
-use std::io::IsTerminal;
-
-use indicatif::ProgressBar;
-use nenrin_state::{VersionQuery, VersionRow};
-use nenrin_store::{CompactOptions, StoreError, VersionHead, VersionId};
-use nenrin_urls::CanonicalUrl;
+use nenrin_archive::{OpenOptions, readable_bytes};
 use serde_json::json;
 
-use super::{Context, sites};
+use super::{Context, progress::Bar};
 use crate::{
-    archive::{Access, Archive},
     cli::VerifyArgs,
     clock,
     exit::Exit,
-    spans::{readable_bytes, readable_date},
     table::{Table, print_json, say},
 };
 
-/// Damaged places told to people; all of them stand in the JSON answer.
+/// Damaged locations shown to people; the JSON answer has all of them.
 const DAMAGE_SHOWN: usize = 20;
-/// Versions of one page in one second that another is compared with.
-const SAME_SECOND_MAX: usize = 1000;
 
 /// `nenrin stats`.
 pub(super) fn stats(context: &Context) -> anyhow::Result<Exit> {
-    let archive = context.open(Access::Read)?;
-    let store = archive.store.stats()?;
-    let state = archive.state.stats()?;
+    let archive = context.open_to_read()?;
+    let store = archive.store().stats()?;
+    let state = archive.state().stats()?;
     let files = archive.file_bytes()?;
     let index = files.saturating_sub(store.html_bytes + store.other_bytes);
-    let sites = archive.state.sites()?;
+    let sites = archive.state().sites()?;
     let of_site = |id: u32| store.sites.iter().find(|s| s.group == id).copied().unwrap_or_default();
     if context.json {
         let sites: Vec<_> = sites
@@ -59,7 +49,8 @@ pub(super) fn stats(context: &Context) -> anyhow::Result<Exit> {
     ]);
     let mut row = |name: String, pages: u64, visits: u64, versions: u64, sizes: [u64; 6]| {
         let [raw, unique, stored, html, other, index] = sizes;
-        let share = if raw == 0 {
+        // While the index takes more than the content, a share would only confuse.
+        let share = if raw == 0 || index > html + other {
             String::new()
         } else {
             format!("{:.1}%", 100.0 * stored as f64 / raw as f64)
@@ -89,29 +80,15 @@ pub(super) fn stats(context: &Context) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn bar(context: &Context) -> ProgressBar {
-    if context.json || !std::io::stderr().is_terminal() {
-        ProgressBar::hidden()
-    } else {
-        ProgressBar::new(0)
-    }
-}
-
 /// `nenrin verify`.
 pub(super) fn verify(context: &Context, args: &VerifyArgs) -> anyhow::Result<Exit> {
-    let archive = context.open(Access::Check)?;
-    let bar = bar(context);
-    let report = archive.store.verify(args.deep, &mut |done, all| {
-        bar.set_length(all);
-        bar.set_position(done);
-    })?;
-    bar.finish_and_clear();
-    let mut state = archive.state.check()?;
-    let shown = report.damage.iter().take(DAMAGE_SHOWN);
-    let examples = shown.filter_map(|damage| damage.versions.first().copied()).collect();
-    let listed = Listed::look_through(&archive, examples)?;
-    state.extend(listed.told());
-    let sound = report.is_sound() && state.is_empty();
+    let repaired = if args.repair { repair(context)? } else { 0 };
+    let archive = context.open(OpenOptions::checking())?;
+    let bar = Bar::plain(context);
+    let verified = archive.verify(args.deep, &mut bar.progress())?;
+    bar.finish();
+    let sound = verified.is_sound();
+    let (report, state) = (&verified.store, &verified.state);
     let exit = if sound { Exit::Done } else { Exit::Damaged };
     if context.json {
         let damage: Vec<_> = report
@@ -128,6 +105,7 @@ pub(super) fn verify(context: &Context, args: &VerifyArgs) -> anyhow::Result<Exi
         print_json(&json!({
             "sound": sound, "packs": report.packs, "bytes": report.bytes,
             "versions": report.versions, "deep": args.deep, "damage": damage, "state": state,
+            "repaired": repaired,
         }))?;
         return Ok(exit);
     }
@@ -139,7 +117,7 @@ pub(super) fn verify(context: &Context, args: &VerifyArgs) -> anyhow::Result<Exi
         if args.deep { ", each restored and compared with its digest" } else { "" }
     ))?;
     for damage in report.damage.iter().take(DAMAGE_SHOWN) {
-        let example = damage.versions.first().and_then(|id| listed.pages.get(id));
+        let example = damage.versions.first().and_then(|id| verified.examples.get(id));
         say(format!(
             "damaged: {}: {}; it costs {} version{}{}",
             damage.place,
@@ -168,162 +146,54 @@ pub(super) fn verify(context: &Context, args: &VerifyArgs) -> anyhow::Result<Exi
     Ok(exit)
 }
 
-/// The state's list of versions, held against the store. Every version on it must be there. (The
-/// other way round is no damage: a version whose visit was not committed before a crash is fetched
-/// again.)
-#[derive(Default)]
-struct Listed {
-    /// How many are not in the packs, and one of them.
-    missing: u64,
-    example: Option<String>,
-    /// The pages of versions that were asked for.
-    pages: BTreeMap<VersionId, String>,
-}
-
-impl Listed {
-    fn look_through(archive: &Archive, wanted: BTreeSet<VersionId>) -> anyhow::Result<Self> {
-        let mut listed = Self::default();
-        archive.state.each_version(&mut |url, row| {
-            let id = VersionId(row.version);
-            if wanted.contains(&id) {
-                listed.pages.insert(id, format!("{url} of {}", readable_date(row.at_s)));
-            }
-            match archive.store.head(id) {
-                Ok(head) if head.url == *url && head.visited_at_s == row.at_s => {}
-                Ok(_) | Err(StoreError::NotFound { .. }) => {
-                    listed.missing += 1;
-                    listed.example.get_or_insert_with(|| format!("version {id} of {url}"));
-                }
-                // Damage is told by the store's own check.
-                Err(_) => {}
-            }
-        })?;
-        Ok(listed)
+/// Restores damaged places by parity; returns how many.
+fn repair(context: &Context) -> anyhow::Result<u64> {
+    // An archive that is not there must not be created by opening it to write.
+    drop(context.open_to_read()?);
+    let archive = context.open_to_write()?;
+    let bar = Bar::plain(context);
+    let repaired = archive.repair(&mut bar.progress())?;
+    bar.finish();
+    if repaired > 0 && !context.json {
+        let places = if repaired == 1 { "place" } else { "places" };
+        say(format!("{repaired} damaged {places} restored by parity"))?;
     }
-
-    fn told(&self) -> Option<String> {
-        let example = self.example.as_ref()?;
-        let missing = self.missing;
-        Some(format!("{missing} listed versions are not in the packs, such as {example}"))
-    }
-}
-
-/// Whether the very same version is listed already. A process that was killed between storing and
-/// committing has done both again since, and what it stored first must not become a second version.
-fn is_listed_under_another_number(archive: &Archive, head: &VersionHead) -> anyhow::Result<bool> {
-    let at_s = head.visited_at_s;
-    let then = VersionQuery { from_s: at_s, to_s: at_s, limit: SAME_SECOND_MAX };
-    for (url, row) in archive.state.versions(&head.url.key(), then)? {
-        let may_be_same = url == head.url
-            && row.version != head.id.0
-            && row.status == head.status
-            && row.bytes == head.body_bytes;
-        if !may_be_same {
-            continue;
-        }
-        match archive.store.head(VersionId(row.version)) {
-            Ok(listed) if listed.digest == head.digest => return Ok(true),
-            // What is listed may be lost; then this one takes its place.
-            Ok(_) | Err(StoreError::Damaged { .. } | StoreError::NotFound { .. }) => {}
-            Err(other) => return Err(other.into()),
-        }
-    }
-    Ok(false)
-}
-
-/// The top page of a site of which only its pages are known any more: the first one if it stands
-/// for a folder, or else that of its server. Exports are laid out from there.
-fn likely_top(first: &CanonicalUrl) -> anyhow::Result<CanonicalUrl> {
-    match first.path().ends_with('/') {
-        true => Ok(first.clone()),
-        false => Ok(CanonicalUrl::parse(&format!("{}/", first.server()))?),
-    }
+    Ok(repaired)
 }
 
 /// `nenrin reindex`.
 pub(super) fn reindex(context: &Context) -> anyhow::Result<Exit> {
-    let archive = context.open(Access::Rebuild)?;
-    archive.store.rebuild_index()?;
-    let bar = bar(context);
-    let (mut versions, mut adopted, mut new_sites) = (0_u64, 0_u64, 0_u64);
-    let mut known: BTreeMap<u32, nenrin_state::SiteId> =
-        archive.state.sites()?.iter().map(|site| (site.id.0, site.id)).collect();
-    let mut trouble = None;
-    archive
-        .store
-        .scan(&mut |head| {
-            versions += 1;
-            bar.inc(1);
-            let mut adopt = || -> anyhow::Result<bool> {
-                if is_listed_under_another_number(&archive, &head)? {
-                    return Ok(false);
-                }
-                let site = match known.get(&head.group) {
-                    Some(&site) => site,
-                    None => {
-                        let mut conditions = sites::default_conditions(
-                            vec![likely_top(&head.url)?],
-                            &context.config,
-                        );
-                        conditions.schedule = nenrin_state::Schedule::Manual;
-                        let name = sites::free_name(&*archive.state, &conditions)?;
-                        let site = archive.state.add_site(&name, &conditions, head.visited_at_s)?;
-                        new_sites += 1;
-                        known.insert(head.group, site.id);
-                        site.id
-                    }
-                };
-                let row = VersionRow {
-                    at_s: head.visited_at_s,
-                    version: head.id.0,
-                    status: head.status,
-                    mime: mime(&head.response_head),
-                    bytes: head.body_bytes,
-                    changed_permille: None,
-                };
-                Ok(archive.state.adopt_version(site, &head.url, &row)?)
-            };
-            match adopt() {
-                Ok(new) => {
-                    adopted += u64::from(new);
-                    Ok(())
-                }
-                Err(error) => {
-                    let told = error.to_string();
-                    trouble = Some(error);
-                    Err(StoreError::Stopped(told))
-                }
-            }
-        })
-        .or_else(|error| trouble.take().map_or(Err(error.into()), Err))?;
-    bar.finish_and_clear();
+    let archive = context.open(OpenOptions::rebuilding())?;
+    let bar = Bar::plain(context);
+    let found = archive.reindex(context.config.crawl.depth, &mut bar.progress())?;
+    bar.finish();
     if context.json {
-        print_json(&json!({"versions": versions, "adopted": adopted, "new_sites": new_sites}))?;
-    } else {
+        print_json(&json!({
+            "versions": found.versions, "adopted": found.adopted, "new_sites": found.new_sites,
+        }))?;
+        return Ok(Exit::Done);
+    }
+    say(format!(
+        "{} versions in the packs, {} of them were missing in the state",
+        found.versions, found.adopted
+    ))?;
+    if found.new_sites > 0 {
         say(format!(
-            "{versions} versions in the packs, {adopted} of them were missing in the state"
+            "{} sites were registered anew; `nenrin site set` restores their conditions",
+            found.new_sites
         ))?;
-        if new_sites > 0 {
-            say(format!(
-                "{new_sites} sites were registered anew; `nenrin site set` restores their conditions"
-            ))?;
-        }
     }
     Ok(Exit::Done)
 }
 
 /// `nenrin compact`.
 pub(crate) fn compact(context: &Context) -> anyhow::Result<Exit> {
-    let archive = context.open(Access::Write)?;
+    let archive = context.open_to_write()?;
     let before = archive.file_bytes()?;
-    let bar = bar(context);
+    let bar = Bar::plain(context);
     let began_ms = clock::now_ms();
-    archive.store.compact(&CompactOptions::default(), &mut |done, all| {
-        bar.set_length(all);
-        bar.set_position(done);
-    })?;
-    archive.state.tidy_up()?;
-    bar.finish_and_clear();
+    archive.compact(&mut bar.progress())?;
+    bar.finish();
     let after = archive.file_bytes()?;
     let elapsed_ms = clock::now_ms() - began_ms;
     if context.json {
@@ -339,28 +209,4 @@ pub(crate) fn compact(context: &Context) -> anyhow::Result<Exit> {
         ))?;
     }
     Ok(Exit::Done)
-}
-
-fn mime(response_head: &[u8]) -> String {
-    let value = nenrin_fetch::header_fields(response_head)
-        .find(|(name, _)| name.eq_ignore_ascii_case(b"content-type"))
-        .map(|(_, value)| String::from_utf8_lossy(&value).into_owned());
-    nenrin_crawl::mime(value.as_deref())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_site_whose_conditions_are_lost_begins_at_a_folder() {
-        for (first, top) in [
-            ("https://e.com/docs/", "https://e.com/docs/"),
-            ("https://e.com:8443/photos/.DS_Store", "https://e.com:8443/"),
-            ("http://e.com/LICENSE", "http://e.com/"),
-        ] {
-            let first = CanonicalUrl::parse(first).unwrap();
-            assert_eq!(likely_top(&first).unwrap().as_str(), top);
-        }
-    }
 }

@@ -10,7 +10,7 @@ use nenrin_fetch::{Exchange, Protocol};
 use nenrin_store::{NewVersion, Store, StoreError, VersionId};
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::Happening;
+use super::happening::Happening;
 
 /// Versions put before one sync at most.
 const STORE_BATCH: usize = 256;

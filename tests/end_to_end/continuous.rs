@@ -141,11 +141,11 @@ fn pages_tell_when_they_are_due_and_why() {
     for page in &pages {
         assert!(page["due"].is_string(), "{page}");
         let why = page["why"].as_str().unwrap();
-        assert!(why.contains("every") && why.contains("changes/day"), "{why}");
+        assert!(why.contains("every") && why.contains("changes about"), "{why}");
         assert!(page["rate_per_day"].as_f64().unwrap() > 0.0, "{page}");
     }
     let shown = world.nenrin.run(&["site", "show", "1"]).expect(0).text();
-    assert!(shown.contains("page by page, auto"), "{shown}");
+    assert!(shown.contains("each page on its own schedule, auto"), "{shown}");
     assert!(shown.contains("forecast") && shown.contains("visits a day get"), "{shown}");
 }
 

@@ -103,7 +103,7 @@ fn the_experiments_run_on_the_archive_itself() {
 fn an_archive_without_pages_says_what_to_do() {
     let nenrin = Nenrin::new();
     nenrin.run(&["site", "add", "http://nowhere.test/"]).expect(0);
-    nenrin.run(&["lab", "order"]).expect_said(2, &["holds no page", "collect or import"]);
+    nenrin.run(&["lab", "order"]).expect_said(2, &["has no pages", "collect or import"]);
     nenrin.run(&["lab", "structure"]).expect_said(2, &["two visits"]);
     let policy = ["lab", "revisit", "--policy", "auto"];
     nenrin.run(&policy).expect_said(2, &["seen changing", "--log"]);

@@ -14,17 +14,17 @@ use crate::{LiveWeb, Picture};
 
 /// How long a page may take.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Full pictures end here: what lies further down of very long pages is not compared.
+/// Full pictures end at this height: the rest of very long pages is not compared.
 const MAX_PICTURE_HEIGHT: u64 = 4000;
 
-/// What host names lead to, other than loopback addresses and names below `localhost`.
+/// What host names resolve to, other than loopback addresses and names below `localhost`.
 #[derive(Clone, Copy)]
 pub enum Names<'a> {
     /// Nowhere.
     Nothing,
-    /// To a server that counts.
+    /// A server that counts visits.
     Live(&'a LiveWeb),
-    /// To one port on loopback, whatever the name.
+    /// One port on loopback, whatever the name.
     Port(u16),
 }
 
@@ -35,14 +35,14 @@ pub struct Browser {
     socket: WebSocketStream<TcpStream>,
     session: Option<String>,
     next_id: u64,
-    /// What the browser told since the last page was opened.
+    /// Events from the browser since the last page was opened.
     pub events: VecDeque<Value>,
-    /// What paths that begin with `/` are opened on.
+    /// The origin for paths that begin with `/`.
     pub origin: String,
 }
 
 impl Browser {
-    /// Starts a browser. `None`, and a loud word, where there is none on this machine.
+    /// Starts a browser. `None`, with a message, if there is none on this machine.
     #[expect(clippy::print_stderr, reason = "a skipped test must be seen")]
     pub async fn start(names: Names<'_>) -> Option<Self> {
         let Some(program) = program() else {
@@ -78,7 +78,7 @@ impl Browser {
                 break address.trim().to_owned();
             }
         };
-        // Read on, or the browser would block on a full pipe.
+        // Keep reading, or the browser would block on a full pipe.
         tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
         let host = address.trim_start_matches("ws://").split('/').next().unwrap().to_owned();
         #[expect(clippy::disallowed_methods, reason = "a test speaks to its own browser")]
@@ -167,17 +167,17 @@ impl Browser {
     }
 
     /// Goes to a page and waits until it is loaded.
-    pub async fn open(&mut self, place: &str) {
-        let url = match place.starts_with('/') {
-            true => format!("{}{place}", self.origin),
-            false => place.to_owned(),
+    pub async fn open(&mut self, url: &str) {
+        let url = match url.starts_with('/') {
+            true => format!("{}{url}", self.origin),
+            false => url.to_owned(),
         };
         self.events.retain(|event| event["method"] != "Page.loadEventFired");
         self.call("Page.navigate", json!({"url": url})).await;
-        self.loaded(place).await;
+        self.loaded(&url).await;
     }
 
-    /// Clicks on what a selector finds, which leads to another page.
+    /// Clicks on the element of a selector, which opens another page.
     pub async fn follow(&mut self, selector: &str) {
         self.events.retain(|event| event["method"] != "Page.loadEventFired");
         self.eval(&format!("document.querySelector({selector:?}).click()")).await;
@@ -203,7 +203,7 @@ impl Browser {
         }
     }
 
-    /// Lets the page do what it does.
+    /// Waits while the page works.
     pub async fn wait(&mut self, milliseconds: u64) {
         let end = Instant::now() + Duration::from_millis(milliseconds);
         while let Some(left) = end.checked_duration_since(Instant::now()) {
@@ -224,7 +224,7 @@ impl Browser {
     /// Waits until an expression is true.
     pub async fn until(&mut self, expression: &str) {
         for _ in 0..200 {
-            // While one page gives way to the next there is nothing to ask.
+            // While one page replaces the other, nothing can be evaluated.
             let params = json!({"expression": expression, "returnByValue": true});
             let answer = self.ask("Runtime.evaluate", params).await;
             if answer["result"]["result"]["value"] == json!(true) {
@@ -232,11 +232,11 @@ impl Browser {
             }
             self.wait(50).await;
         }
-        let place = self.eval("location.href").await;
-        panic!("never came true on {place}: {expression}");
+        let url = self.eval("location.href").await;
+        panic!("never came true on {url}: {expression}");
     }
 
-    /// What a reader sees, as text.
+    /// The visible text.
     pub async fn text(&mut self) -> String {
         self.eval("document.body.innerText").await.as_str().unwrap_or_default().to_owned()
     }
@@ -252,7 +252,7 @@ impl Browser {
         Picture::from_base64(result["data"].as_str().unwrap_or_default())
     }
 
-    /// A picture of the whole page, down to a bound.
+    /// A picture of the whole page, down to a limit.
     pub async fn full_screenshot(&mut self) -> Picture {
         let measures = self.call("Page.getLayoutMetrics", json!({})).await;
         let size = |name: &str| measures["cssContentSize"][name].as_f64().unwrap_or(1.0) as u64;
@@ -266,7 +266,7 @@ impl Browser {
         Picture::from_base64(result["data"].as_str().unwrap_or_default())
     }
 
-    /// Shows pages at another size, as a phone or a desk does.
+    /// Shows pages at another size, like a phone or a desktop.
     pub async fn resize(&mut self, width: u32, height: u32, is_mobile: bool) {
         let size =
             json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": is_mobile});
@@ -283,8 +283,8 @@ impl Browser {
                 _ => false,
             })
             .map(|event| event["params"].to_string())
-            // A form with mistakes is answered by 422 and a wrong password by 401; the browser notes
-            // both as errors of the network.
+            // A form with mistakes is answered with 422 and a wrong password with 401; the browser
+            // logs both as network errors.
             .filter(|text| !text.contains("status of 422") && !text.contains("status of 401"))
             .collect()
     }

@@ -1,12 +1,12 @@
-//! A headless Chromium for tests, spoken to over its DevTools protocol.
+//! A headless Chromium for tests, controlled by its DevTools protocol.
 //!
 //! Read in this order:
 //! - [`Browser`]: opens pages, presses keys, asks scripts, takes pictures;
-//! - [`Names`] and [`LiveWeb`]: what host names lead to, and who counts visits there;
+//! - [`Names`] and [`LiveWeb`]: what host names resolve to, and a server that counts visits;
 //! - [`Picture`]: what was shown, to be compared pixel by pixel;
 //! - [`serve`]: a router on loopback.
 //!
-//! It is no part of the product: only tests depend on it, and it panics where a test must fail.
+//! It is not part of the product: only tests depend on it, and it panics where a test must fail.
 #![expect(clippy::unwrap_used, reason = "a browser that cannot be driven must fail the test")]
 
 mod browser;

@@ -8,7 +8,7 @@ use tokio::{
     net::{TcpListener, TcpStream},
 };
 
-/// The live web that a replayed page must not reach: a server that counts whoever comes.
+/// The live web that a replayed page must not reach: a server that counts every connection.
 pub struct LiveWeb {
     /// Where it listens, on loopback.
     pub port: u16,
@@ -51,8 +51,8 @@ async fn note(mut stream: TcpStream, seen: Arc<Seen>) {
     let mut buffer = [0; 2000];
     let n = stream.read(&mut buffer).await.unwrap_or(0);
     let start = &buffer[..n];
-    // Browsers call home, whatever one tells them; the hosts of pages under test end with `.test`,
-    // also in the name that TLS sends.
+    // Browsers contact their makers, whatever the options; the hosts of pages under test end with
+    // `.test`, also in the name that TLS sends.
     let names = |word: &[u8]| start.windows(word.len()).any(|window| window == word);
     let is_tls = start.first() == Some(&0x16);
     if !names(b".test") && (is_tls || names(b".google.com") || names(b".googleapis.com")) {

@@ -24,8 +24,8 @@ impl Picture {
         Self { png, width, height, pixels }
     }
 
-    /// The share of pixels that differ visibly, from 0 to 1; pixels that only one picture has
-    /// differ.
+    /// The share of pixels that differ visibly, from 0 to 1; pixels that only one picture has count
+    /// as different.
     pub fn difference(&self, other: &Self) -> f64 {
         let (width, height) = (self.width.max(other.width), self.height.max(other.height));
         let mut differing = 0_usize;
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn pixels_that_differ_or_stand_alone_are_counted() {
+    fn pixels_that_differ_or_exist_in_one_picture_only_are_counted() {
         let a = picture(2, 1, &[0, 0, 0, 255, 255, 255]);
         let b = picture(2, 1, &[2, 0, 0, 255, 200, 255]);
         assert_eq!(a.difference(&a), 0.0);

@@ -7,13 +7,15 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use nenrin_crawl::{Answer, Command, Crawl, CrawlOptions, Event, FetchOrder, Fetched, Purpose};
+use nenrin_crawl::{
+    Answer, Command, Crawl, CrawlOptions, Event, FetchOrder, Fetched, Load, Purpose,
+};
 use nenrin_state::{
     Change, Committed, ContentMark, DuePage, MappedPage, Outcome, PageId, PageRecord, Round,
     RoundCounts, Schedule, ServerId, ServerRecord, Site, SiteConditions, SiteCounts, SiteId,
     SitePages,
 };
-use nenrin_structure::{PageBlocks, RoundsBy};
+use nenrin_structure::{PageFragments, RoundsBy};
 use nenrin_urls::CanonicalUrl;
 
 const PAGES: u32 = 1_000_000;
@@ -27,7 +29,7 @@ const BEGIN_MS: i64 = 1_704_067_200_000;
 const DAY_MS: i64 = 86_400_000;
 const MARK: ContentMark = ContentMark([7; 16]);
 
-/// Times something: the only place here that looks at a clock.
+/// Times some work: the only function here that reads a clock.
 fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
     #[expect(clippy::disallowed_methods, reason = "a bench measures time")]
     let start = std::time::Instant::now();
@@ -85,7 +87,7 @@ fn map(kept: &Kept, server: &ServerRecord) -> SitePages {
         last_modified: Some("Mon, 01 Jan 2024 00:00:00 GMT".to_owned()),
         round: None,
         // A menu and a footer of all, a block of its directory, and one of its own.
-        blocks: PageBlocks { now: vec![1, 2, 10 + page / 50, 1_000_000 + page], lost: None },
+        blocks: PageFragments { now: vec![1, 2, 10 + page / 50, 1_000_000 + page], lost: None },
     };
     SitePages {
         pages: (0..PAGES).map(page).collect(),
@@ -180,7 +182,7 @@ impl World {
     fn carry_out(&mut self, command: Command) -> Option<Event> {
         let servers = vec![self.server.clone()];
         match command {
-            Command::BeginRound(site) => {
+            Command::Load(Load::BeginRound(site)) => {
                 self.rounds += 1;
                 let started_s = self.now_ms / 1000;
                 self.kept.rounds_s.push(started_s);
@@ -188,7 +190,7 @@ impl World {
                 let round = Round { id: self.rounds, site, started_s, ended_s: None, counts };
                 Some(Event::RoundBegun(round))
             }
-            Command::LoadMap(round) => {
+            Command::Load(Load::Map(round)) => {
                 let map = Box::new(map(&self.kept, &self.server));
                 Some(Event::MapLoaded { round: round.id, map, servers })
             }
@@ -197,12 +199,12 @@ impl World {
                 self.note("work handed out".to_owned(), took);
                 Some(Event::PlanDone(Box::new(done)))
             }
-            Command::LoadPages { round, pages: asked } => {
+            Command::Load(Load::Chosen { round, pages: asked }) => {
                 let pages = asked.iter().map(|&page| due(page)).collect();
                 Some(Event::ChosenLoaded { round: round.id, asked, pages, servers })
             }
-            Command::LoadOrder => Some(Event::OrderLoaded(Vec::new())),
-            Command::LoadFound { after, .. } => {
+            Command::Load(Load::Order) => Some(Event::OrderLoaded(Vec::new())),
+            Command::Load(Load::Found { after, .. }) => {
                 Some(Event::FoundLoaded { after, pages: Vec::new() })
             }
             Command::Fetch(order) => {

@@ -1,19 +1,20 @@
+//! What happened, and what is to be done about it.
+
 use std::collections::BTreeSet;
 
-use nenrin_extract::{Comparison, Fingerprint};
 use nenrin_state::{
-    Change, Committed, ContentMark, DueLoad, DuePage, DueQuery, FoundPage, PageId, PageLinks,
-    PageRecord, PullForward, Round, RoundCounts, ServerId, ServerRecord, Site, SiteId, SitePages,
+    Change, Committed, DueLoad, DuePage, DueQuery, FoundPage, PageId, PageLinks, PageRecord,
+    PullForward, Round, RoundCounts, ServerId, ServerRecord, Site, SiteId, SitePages,
 };
-use nenrin_structure::PageBlocks;
 use nenrin_urls::{CanonicalUrl, Server};
-use serde::{Deserialize, Serialize};
 
-use crate::{NearQuery, PlanDone, PlanWork, Trap};
-
-/// The number of one fetch, and of the content it brought.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Ticket(pub u64);
+use crate::{
+    answer::{FetchOrder, Fetched, Ticket},
+    near::NearQuery,
+    options::CrawlOptions,
+    plans::{PlanDone, PlanWork},
+    traps::Trap,
+};
 
 /// What happened.
 #[derive(Debug, Clone)]
@@ -80,14 +81,14 @@ pub enum Event {
     OrderLoaded(Vec<u8>),
     /// Pages in the order of discovery.
     FoundLoaded {
-        /// After this place.
+        /// After this discovery number.
         after: u32,
         /// The pages.
         pages: Vec<FoundPage>,
     },
     /// New pages were loaded, as far as they have times of their own.
     NewLoaded {
-        /// What was asked, by places in the order of discovery.
+        /// The requested pages, by discovery number.
         places: Vec<u32>,
         /// The pages.
         pages: Vec<DuePage>,
@@ -143,65 +144,30 @@ pub enum Event {
     Wake,
     /// No new request is to be made; what is under way may end.
     Stop,
-    /// There is room on the disk, or not: without, no new request is made until there is again.
-    Room(bool),
+    /// Whether the disk has enough free space: without it, no new request is made until it has
+    /// again.
+    DiskSpace(bool),
     /// The options changed; what is under way goes on as it began.
-    Options(Box<crate::CrawlOptions>),
+    Options(Box<CrawlOptions>),
 }
 
 /// What is to be done. The driver answers each with the event named.
 #[derive(Debug, Clone)]
 pub enum Command {
-    /// Begin or resume a round of a site → [`Event::RoundBegun`].
-    BeginRound(SiteId),
-    /// Load pages of a round → [`Event::PagesLoaded`].
-    LoadRound {
-        /// The round.
-        round: Round,
-        /// Go on after this page.
-        after: Option<PageId>,
-        /// At most this many.
-        limit: usize,
-    },
-    /// Load the map of a round's site → [`Event::MapLoaded`].
-    LoadMap(Round),
+    /// Ask the state ([`answer_load`](crate::answer_load)) → the event named with the [`Load`].
+    Load(Load),
     /// Work on a round's plan ([`PlanWork::carry_out`]) → [`Event::PlanDone`]. This takes seconds on a
     /// large site: nothing else should have to wait for it.
     Plan(Box<PlanWork>),
-    /// Load pages that a round chose → [`Event::ChosenLoaded`].
-    LoadPages {
-        /// The round.
-        round: Round,
-        /// The pages.
-        pages: Vec<PageId>,
-    },
-    /// Load pages whose time has come → [`Event::DueLoaded`].
-    LoadDue(DueQuery),
-    /// Load what a site's pages share → [`Event::SharedLoaded`].
-    LoadShared(SiteId),
-    /// Load what the crawl order knew → [`Event::OrderLoaded`].
-    LoadOrder,
-    /// Load pages in the order of discovery → [`Event::FoundLoaded`].
-    LoadFound {
-        /// After this place.
-        after: u32,
-        /// At most this many.
-        limit: usize,
-    },
-    /// Load new pages by their places in the order of discovery → [`Event::NewLoaded`].
-    LoadNew(Vec<u32>),
-    /// Load the links of pages by their places → [`Event::LinksLoaded`].
-    LoadLinks(Vec<u32>),
-    /// Load pages near one that changed ([`load_near`](crate::load_near)) → [`Event::NearLoaded`].
-    LoadNear(Box<NearQuery>),
     /// Read the links of a page's last version from the store → [`Event::LinksRead`].
     ReadLinks(Box<PageLinks>),
     /// Make one request → [`Event::Fetched`].
     Fetch(Box<FetchOrder>),
-    /// Store the content of a fetch → [`Event::Stored`] once it is durable.
+    /// Store the content of a fetch → [`Event::Stored`] once it is durable. It comes from the step that
+    /// took the fetch's [`Event::Fetched`], or never.
     Store(Box<StoreOrder>),
-    /// Commit a change → [`Event::Committed`]. The driver may put several into one transaction,
-    /// in their order.
+    /// Commit a change ([`commit_batch`](crate::commit_batch)) → [`Event::Committed`]. The driver
+    /// may put several into one transaction, in their order.
     Commit {
         /// The visit that the change belongs to, if it is one.
         ticket: Option<Ticket>,
@@ -212,7 +178,8 @@ pub enum Command {
     WakeAt(i64),
     /// A round has been finished and committed.
     RoundFinished(RoundReport),
-    /// A link was not followed as it stands, the first of its kind on its server: for a person.
+    /// A link was not followed, or not as it is written; the first of its kind on its server. It is
+    /// meant for the log.
     Trapped {
         /// The server whose page has the link.
         server: Server,
@@ -225,44 +192,64 @@ pub enum Command {
     Stopped,
 }
 
-/// What a request is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Purpose {
-    /// A page.
-    Page,
-    /// A server's robots.txt.
-    Robots,
-    /// A page that does not exist, to see what the server shows for it.
-    Probe,
-    /// A sitemap where sitemaps lie by custom.
-    Sitemap,
+impl Command {
+    /// A change that belongs to no visit.
+    pub(crate) fn commit(change: Change) -> Self {
+        Self::Commit { ticket: None, change }
+    }
 }
 
-/// One request to make.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FetchOrder {
-    /// Its number.
-    pub ticket: Ticket,
-    /// Its purpose.
-    pub purpose: Purpose,
-    /// The URL.
-    pub url: CanonicalUrl,
-    /// Sent as If-None-Match.
-    pub etag: Option<String>,
-    /// Sent as If-Modified-Since.
-    pub last_modified: Option<String>,
-    /// Whether private addresses may be asked.
-    pub allow_private: bool,
-    /// Mark of the content last seen: the same content need not be read for links.
-    pub known_mark: Option<ContentMark>,
-    /// The page's last version, to compare with.
-    pub previous: Option<u64>,
-    /// Whether the answer's fingerprint is wanted.
-    pub fingerprint: bool,
-    /// Whether the page is known to be a sitemap, so that a text of URLs counts as one.
-    pub sitemap: bool,
-    /// Whether the blocks that it may share with other pages are wanted, should it have changed.
-    pub blocks: bool,
+/// What the machine wants from the state.
+#[derive(Debug, Clone)]
+pub enum Load {
+    /// All sites → [`Event::Sites`].
+    Sites,
+    /// Begin or resume a round of a site → [`Event::RoundBegun`].
+    BeginRound(SiteId),
+    /// Pages of a round → [`Event::PagesLoaded`].
+    Round {
+        /// The round.
+        round: Round,
+        /// Go on after this page.
+        after: Option<PageId>,
+        /// At most this many.
+        limit: usize,
+    },
+    /// The map of a round's site → [`Event::MapLoaded`]. This takes seconds on a large site.
+    Map(Round),
+    /// Pages that a round chose → [`Event::ChosenLoaded`].
+    Chosen {
+        /// The round.
+        round: Round,
+        /// The pages.
+        pages: Vec<PageId>,
+    },
+    /// Pages whose time has come → [`Event::DueLoaded`].
+    Due(DueQuery),
+    /// What a site's pages share → [`Event::SharedLoaded`].
+    Shared(SiteId),
+    /// What the crawl order knew → [`Event::OrderLoaded`].
+    Order,
+    /// Pages in the order of discovery → [`Event::FoundLoaded`].
+    Found {
+        /// After this discovery number.
+        after: u32,
+        /// At most this many.
+        limit: usize,
+    },
+    /// New pages by their discovery numbers → [`Event::NewLoaded`].
+    New(Vec<u32>),
+    /// The links of pages by their discovery numbers → [`Event::LinksLoaded`].
+    Links(Vec<u32>),
+    /// Pages near one that changed → [`Event::NearLoaded`].
+    Near(Box<NearQuery>),
+}
+
+impl Load {
+    /// Whether it can take seconds, so that nothing else should have to wait for it.
+    pub fn takes_long(&self) -> bool {
+        matches!(self, Self::Map(_))
+    }
 }
 
 /// One version to store.
@@ -278,112 +265,6 @@ pub struct StoreOrder {
     pub visited_at_s: i64,
     /// The page's version before this one.
     pub previous: Option<u64>,
-}
-
-/// How a fetch ended.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Fetched {
-    /// From the request to the last byte.
-    pub elapsed_ms: i64,
-    /// What came, or why nothing did.
-    pub result: Result<Answer, Trouble>,
-}
-
-/// All that the machine learns of an exchange.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Answer {
-    /// HTTP status.
-    pub status: u16,
-    /// The ETag header.
-    pub etag: Option<String>,
-    /// The Last-Modified header.
-    pub last_modified: Option<String>,
-    /// The same as a time.
-    pub last_modified_s: Option<i64>,
-    /// Where a redirect leads, made absolute.
-    pub location: Option<CanonicalUrl>,
-    /// Seconds, from Retry-After.
-    pub retry_after_s: Option<i64>,
-    /// Content type without parameters.
-    pub mime: String,
-    /// Mark of the content.
-    pub mark: Option<ContentMark>,
-    /// Size of the body as received.
-    pub body_bytes: u64,
-    /// Links found.
-    pub links: Vec<FoundLink>,
-    /// The body, for robots.txt alone.
-    pub robots_body: Vec<u8>,
-    /// Why the content could not be read for links, if it could not.
-    pub unreadable: Option<String>,
-    /// Whose challenge it is, if a guard answered in the page's place.
-    pub challenge: Option<String>,
-    /// What the page says, if it was wanted and is a page for people.
-    pub fingerprint: Option<Fingerprint>,
-    /// How it differs from the version before, if both can be compared.
-    pub comparison: Option<Box<Comparison>>,
-    /// The blocks that it may share with other pages, if they were wanted.
-    pub blocks: Option<PageBlocks>,
-    /// Whether it is a sitemap or a feed.
-    pub signal: Option<SignalKind>,
-    /// The pages that it names then.
-    pub announced: Vec<Announcement>,
-}
-
-/// A source of hints.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum SignalKind {
-    /// A sitemap.
-    Sitemap,
-    /// RSS, Atom or JSON Feed.
-    Feed,
-}
-
-/// A page that a sitemap or feed names.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Announcement {
-    /// The page.
-    pub url: CanonicalUrl,
-    /// When it changed, as is claimed.
-    pub modified_s: Option<i64>,
-}
-
-/// A link on a page.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FoundLink {
-    /// Where it leads.
-    pub url: CanonicalUrl,
-    /// How it is used.
-    pub role: LinkRole,
-}
-
-/// How a page uses what it links to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LinkRole {
-    /// Another page: one link deeper.
-    Page,
-    /// A frame: as deep as the page itself.
-    Frame,
-    /// An image, style, script and so on: part of the page.
-    Embed,
-    /// A page that a sitemap names.
-    Listed,
-    /// Another sitemap, in an index of sitemaps.
-    Sitemap,
-}
-
-/// Why a fetch brought nothing.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Trouble {
-    /// A short, stable name (`dns`, `connect`, `timeout`, `too-large`…).
-    pub kind: String,
-    /// In words.
-    pub detail: String,
-    /// Whether the server, not the page, is to blame.
-    pub of_server: bool,
-    /// Whether we refused to ask (address guard).
-    pub refused: bool,
 }
 
 /// A finished round.

@@ -3,42 +3,62 @@
 //! Read in this order:
 //! - [`Crawl::step`]: an event at a time goes in, commands come out;
 //! - [`Event`] and [`Command`]: what happened, and what is to be done about it;
+//! - [`answer_load`] and [`commit_batch`]: how the state answers a [`Load`] and takes a commit;
 //! - [`PlanWork`]: work on the plan of a round, which the driver does because it takes long;
 //! - [`Answer`]: all that the machine learns of an exchange, made by [`read_exchange`];
 //! - [`verdict`](crate::verdict::verdict): what an answer means for the page;
 //! - [`ServerLearning`]: what is learnt of a server: its [`Probe`] (what it shows for pages that do
 //!   not exist), its [`Traps`], and its [`Signals`] with the [`Trust`] that they earned.
 //!
+//! The machine is made of components, each of which owns its fields: `sites`, `schedules` (when to
+//! come again, and whether now is a time to collect), `rounds` with their `plans`, `due_pages` (what
+//! the long-term queue holds), `new_pages` (which new page first), `servers` (their queues, pace and
+//! rules), `learning` (what is learnt of servers), `taken` and `under_way`. `machine` routes events
+//! to them and leads a visit from one to the next.
+//!
 //! `step` has no clock, no randomness, no I/O and no order that differs between runs. Whoever
 //! drives it (the binary with sockets and threads, the lab with an event queue) carries out the
-//! commands and answers with events. Content never passes through the machine: the driver keeps it
-//! under the fetch's [`Ticket`] until the visit is committed or dropped.
+//! commands and answers with events. Content never passes through the machine: the driver holds it
+//! while the step runs that takes the answer, and drops it if that step does not have it stored.
 
 mod answer;
+mod answering;
+mod discovery;
+mod due_pages;
 mod events;
+mod gone;
+mod learning;
 mod machine;
 mod near;
-mod notes;
+mod new_pages;
 mod options;
-mod planned;
-mod planning;
+mod plans;
 mod probe;
-mod robots;
-mod round;
+mod reading;
+mod rounds;
+mod schedules;
+mod servers;
 mod signals;
+mod sites;
+mod taken;
 mod traps;
+mod trouble;
+mod under_way;
 pub mod verdict;
 
-pub use answer::{PreviousBody, content_mark, mime, read_exchange, stored_links};
-pub use events::{
-    Announcement, Answer, Command, Event, FetchOrder, Fetched, FoundLink, LinkRole, Purpose,
-    RoundReport, SignalKind, StoreOrder, Ticket, Trouble,
+pub use answer::{
+    Announcement, Answer, FetchOrder, Fetched, FoundLink, LinkRole, Purpose, SignalKind, Ticket,
+    Trouble,
 };
-pub use machine::{Crawl, OrderStats};
+pub use answering::{Batch, answer_load, commit_batch};
+pub use events::{Command, Event, Load, RoundReport, StoreOrder};
+pub use learning::ServerLearning;
+pub use machine::Crawl;
 pub use near::{NearQuery, load_near};
-pub use notes::ServerLearning;
+pub use new_pages::OrderStats;
 pub use options::CrawlOptions;
-pub use planning::{PlanDone, PlanWork};
+pub use plans::{PlanDone, PlanWork};
 pub use probe::{Look, Probe};
+pub use reading::{PreviousBody, content_mark, mime, read_exchange, stored_links};
 pub use signals::{Signals, Source, Trust};
 pub use traps::{Trap, TrapCount, Traps};

@@ -1,7 +1,7 @@
 //! Pages near one that changed: which are asked for, and how the state finds them.
 
 use nenrin_revisit::Circle;
-use nenrin_state::{PageId, PageRecord, PathQuery, SiteId, State, StateError};
+use nenrin_state::{PageId, PageIndex, PageRecord, PathQuery, SiteId, StateError};
 use nenrin_urls::CanonicalUrl;
 
 /// Pages looked at for one that changed. Where more of a circle turn out to have changed, these lead
@@ -30,7 +30,7 @@ pub struct NearQuery {
 ///
 /// # Errors
 /// [`StateError`] when the state cannot be read.
-pub fn load_near(state: &dyn State, query: &NearQuery) -> Result<Vec<PageRecord>, StateError> {
+pub fn load_near(state: &dyn PageIndex, query: &NearQuery) -> Result<Vec<PageRecord>, StateError> {
     let mut found: Vec<PageRecord> = Vec::new();
     for &circle in &query.circles {
         let pages = match circle {
@@ -47,16 +47,13 @@ pub fn load_near(state: &dyn State, query: &NearQuery) -> Result<Vec<PageRecord>
     Ok(found)
 }
 
-fn linked(state: &dyn State, query: &NearQuery) -> Result<Vec<PageRecord>, StateError> {
-    let mut pages = Vec::new();
-    for url in query.links.iter().take(query.limit) {
-        pages.extend(state.page(url)?);
-    }
-    Ok(pages)
+fn linked(state: &dyn PageIndex, query: &NearQuery) -> Result<Vec<PageRecord>, StateError> {
+    let urls: Vec<&CanonicalUrl> = query.links.iter().take(query.limit).collect();
+    Ok(state.pages_of(&urls)?.into_iter().flatten().collect())
 }
 
 fn in_circle(
-    state: &dyn State,
+    state: &dyn PageIndex,
     query: &NearQuery,
     circle: Circle,
 ) -> Result<Vec<PageRecord>, StateError> {
@@ -70,7 +67,7 @@ fn in_circle(
             limit: query.limit,
         };
         match circle {
-            // Jumps over what lies in directories below.
+            // Jumps over the pages of directories below.
             Circle::Directory => {
                 let entries = state.directory(&of_paths)?;
                 Ok(entries.into_iter().filter_map(|entry| entry.page).collect())

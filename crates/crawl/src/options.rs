@@ -1,3 +1,5 @@
+//! The settings of the machine.
+
 use nenrin_frontier::Politeness;
 use nenrin_order::Strategy;
 
@@ -25,7 +27,8 @@ pub struct CrawlOptions {
     /// Pages of one server that a round which chooses its pages has under way: one is asked for while
     /// the last is stored, and more would be chosen without knowing what those showed.
     pub round_ahead: usize,
-    /// Whether pages with a time of their own are visited; not by who wants some rounds only.
+    /// Whether pages with a time of their own are visited; not when only certain rounds were
+    /// requested.
     pub due_pages: bool,
     /// Width of the long-term queue's buckets, as the state has it.
     pub bucket_s: i64,
@@ -43,11 +46,23 @@ pub struct CrawlOptions {
     pub robots_fresh_s: i64,
     /// The last good robots.txt serves this long when a server can't be reached.
     pub robots_stale_s: i64,
-    /// Every server counts as asked at this time at least: set after an unclean stop, when
-    /// requests may have been made that no commit tells of.
+    /// Every server counts as visited at this time at least: set after an unclean stop, when there
+    /// may have been requests that no commit recorded.
     pub asked_before_ms: Option<i64>,
     /// Where the names of probes come from.
     pub probe_seed: u64,
+}
+
+impl CrawlOptions {
+    /// The bucket of a moment.
+    pub(crate) fn bucket(&self, now_ms: i64) -> i64 {
+        now_ms.div_euclid(1000 * self.bucket_s.max(1))
+    }
+
+    /// When the bucket after that of a moment begins.
+    pub(crate) fn next_bucket_ms(&self, now_ms: i64) -> i64 {
+        (self.bucket(now_ms) + 1) * 1000 * self.bucket_s.max(1)
+    }
 }
 
 impl Default for CrawlOptions {

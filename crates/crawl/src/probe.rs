@@ -1,11 +1,12 @@
 //! What a server shows for a page that does not exist, and which answers look like it.
 
 use nenrin_extract::Fingerprint;
+use nenrin_lang::Reason;
 use nenrin_state::{Outcome, PageRecord};
 use nenrin_urls::{CanonicalUrl, Server};
 use serde::{Deserialize, Serialize};
 
-use crate::{Answer, Trouble};
+use crate::answer::{Answer, Trouble};
 
 /// A server that answers unknown pages honestly is asked again after this long.
 const HONEST_FRESH_S: i64 = 30 * 86_400;
@@ -113,8 +114,8 @@ impl Probe {
         changed
     }
 
-    /// Why a good answer for a page that is no top page means that there is no such page, if so.
-    pub fn judge(&mut self, page: &PageRecord, answer: &Answer) -> Option<String> {
+    /// Why a good answer for a page other than a top page means that there is no such page, if so.
+    pub fn judge(&mut self, page: &PageRecord, answer: &Answer) -> Option<Reason> {
         let gone_before = page.outcome == Some(Outcome::Gone);
         if page.version.is_some() && !gone_before && page.mark == answer.mark {
             self.stayed();
@@ -129,16 +130,12 @@ impl Probe {
         }
         self.called_gone += 1;
         Some(match &self.look {
-            Look::Redirect(to) => {
-                format!("soft 404: leads to {to}, as for pages that do not exist")
-            }
-            _ => {
-                "soft 404: looks like what the server shows for pages that do not exist".to_owned()
-            }
+            Look::Redirect(to) => Reason::RedirectsLikeMissingPages(to.to_string()),
+            _ => Reason::LooksLikeMissingPages,
         })
     }
 
-    /// A page stayed as it was: the server tells it from one that does not exist. Counted only
+    /// A page stayed as it was: the server does not confuse it with one that does not exist. Counted only
     /// against pages that looked like the probe, so that nothing is written of servers without.
     pub fn stayed(&mut self) {
         if self.alike > 0 {
@@ -165,7 +162,7 @@ impl Probe {
         }
     }
 
-    /// Whether the probe tells nothing because good pages look like it too.
+    /// Whether the probe says nothing because good pages look like it too.
     pub fn is_worthless(&self) -> bool {
         self.resembles(self.top.as_ref(), self.top_leads.as_ref())
             || self.judged >= JUDGED_MIN && self.alike * 5 >= self.judged * 4
@@ -189,7 +186,7 @@ fn look(asked: &CanonicalUrl, answer: &Answer) -> Option<Look> {
             let telling = answer.fingerprint.filter(|print| print.features >= FEATURES_MIN);
             Some(telling.map_or(Look::Honest, Look::Page))
         }
-        // A redirect that carries the path on (to https, to a login) tells nothing of the page.
+        // A redirect that carries the path on (to https, to a login) says nothing about the page.
         300..=399 => answer.location.clone().map(|to| {
             let name = asked.path().trim_start_matches('/');
             if to.as_str().contains(name) { Look::Honest } else { Look::Redirect(to) }
@@ -275,7 +272,8 @@ mod tests {
     #[test]
     fn a_page_that_looks_like_the_probe_is_gone_and_others_are_not() {
         let mut probe = probed(shown("/qwertzuiopasdfgh", SORRY));
-        assert!(probe.judge(&page("/a"), &shown("/a", SORRY)).unwrap().contains("soft 404"));
+        let why = probe.judge(&page("/a"), &shown("/a", SORRY));
+        assert_eq!(why, Some(Reason::LooksLikeMissingPages));
         assert_eq!(probe.judge(&page("/b"), &shown("/b", &article(1))), None);
         assert_eq!(probe.called_gone, 1);
     }
@@ -288,8 +286,8 @@ mod tests {
     #[test]
     fn a_redirect_to_where_every_unknown_page_leads_is_gone() {
         let mut probe = probed(moved("/"));
-        let why = probe.judge(&page("/old"), &moved("/")).unwrap();
-        assert!(why.contains("http://e.com/"), "{why}");
+        let why = probe.judge(&page("/old"), &moved("/"));
+        assert_eq!(why, Some(Reason::RedirectsLikeMissingPages("http://e.com/".to_owned())));
         assert_eq!(probe.judge(&page("/old"), &moved("/new")), None);
     }
 

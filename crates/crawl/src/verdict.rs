@@ -1,8 +1,9 @@
 //! What an answer means for the page: changed, same, not modified, gone, refused or failed.
 
+use nenrin_lang::Reason;
 use nenrin_state::{Outcome, PageRecord};
 
-use crate::{Answer, Trouble};
+use crate::answer::{Answer, Trouble};
 
 /// The meaning of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -10,39 +11,35 @@ pub struct Verdict {
     /// What was found.
     pub outcome: Outcome,
     /// Why, where it needs a reason.
-    pub detail: Option<String>,
+    pub reason: Option<Reason>,
 }
 
-fn because(outcome: Outcome, detail: impl Into<String>) -> Verdict {
-    Verdict { outcome, detail: Some(detail.into()) }
+impl Verdict {
+    pub(crate) fn because(outcome: Outcome, reason: Reason) -> Self {
+        Self { outcome, reason: Some(reason) }
+    }
 }
 
 /// Judges one exchange. An error is a result, never a version: only a good answer or a redirect
 /// with other content than last time is a change.
 pub fn verdict(page: &PageRecord, asked_conditionally: bool, answer: &Answer) -> Verdict {
     if let Some(guard) = &answer.challenge {
-        return because(
-            Outcome::Refused,
-            format!("a challenge of {guard} came instead of the page"),
-        );
+        return Verdict::because(Outcome::Refused, Reason::Challenge(guard.clone()));
     }
     match answer.status {
-        304 if asked_conditionally => Verdict { outcome: Outcome::NotModified, detail: None },
-        304 => because(Outcome::Failed, "the server answered 304 to an unconditional request"),
-        206 => because(Outcome::Failed, "the server sent a part (206) that was not asked for"),
+        304 if asked_conditionally => Verdict { outcome: Outcome::NotModified, reason: None },
+        304 => Verdict::because(Outcome::Failed, Reason::NotModifiedUnasked),
+        206 => Verdict::because(Outcome::Failed, Reason::PartUnasked),
         200..=299 => content(page, answer),
         300..=399 => match &answer.location {
             Some(location) if *location == page.url => {
-                because(Outcome::Failed, "the page redirects to itself")
+                Verdict::because(Outcome::Failed, Reason::RedirectToItself)
             }
             Some(_) => content(page, answer),
-            None => because(
-                Outcome::Failed,
-                format!("status {} without a usable Location", answer.status),
-            ),
+            None => Verdict::because(Outcome::Failed, Reason::NoLocation(answer.status)),
         },
-        404 | 410 => because(Outcome::Gone, format!("status {}", answer.status)),
-        status => because(Outcome::Failed, format!("status {status}")),
+        status @ (404 | 410) => Verdict::because(Outcome::Gone, Reason::Status(status)),
+        status => Verdict::because(Outcome::Failed, Reason::Status(status)),
     }
 }
 
@@ -52,13 +49,13 @@ fn content(page: &PageRecord, answer: &Answer) -> Verdict {
     let there = page.version.is_some() && page.outcome != Some(Outcome::Gone);
     let same = there && page.mark.is_some() && page.mark == answer.mark;
     let outcome = if same { Outcome::Same } else { Outcome::Changed };
-    Verdict { outcome, detail: answer.unreadable.clone() }
+    Verdict { outcome, reason: answer.unreadable.clone().map(Reason::Undecoded) }
 }
 
 /// Judges a fetch that brought nothing.
 pub fn trouble(trouble: &Trouble) -> Verdict {
     let outcome = if trouble.refused { Outcome::Refused } else { Outcome::Failed };
-    because(outcome, format!("{}: {}", trouble.kind, trouble.detail))
+    Verdict::because(outcome, trouble.reason.clone())
 }
 
 #[cfg(test)]
@@ -107,7 +104,7 @@ mod tests {
             let challenged = Answer { challenge, ..answer(status, 9) };
             let found = verdict(&page(Some(1)), false, &challenged);
             assert_eq!(found.outcome, Outcome::Refused, "{status}");
-            assert!(found.detail.unwrap().contains("cloudflare"));
+            assert_eq!(found.reason, Some(Reason::Challenge("cloudflare".to_owned())));
         }
     }
 
@@ -127,6 +124,6 @@ mod tests {
         moved.location = Some(CanonicalUrl::parse("http://e.com/a").unwrap());
         let itself = verdict(&page(None), false, &moved);
         assert_eq!(itself.outcome, Outcome::Failed);
-        assert!(itself.detail.unwrap().contains("itself"));
+        assert_eq!(itself.reason, Some(Reason::RedirectToItself));
     }
 }

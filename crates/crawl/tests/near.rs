@@ -4,7 +4,6 @@
 mod world;
 
 use nenrin_revisit::RevisitSettings;
-use nenrin_state::State;
 use world::{BEGIN_MS, DAY_MS, HOUR_MS, World};
 
 /// Twenty pages of a manual and twenty of people, below one that never changes.

@@ -6,8 +6,8 @@ mod world;
 use nenrin_crawl::{Crawl, CrawlOptions, Event};
 use nenrin_revisit::RevisitSettings;
 use nenrin_state::{
-    Change, FoundPage, Outcome, PageUpdate, Reading, Schedule, ServerId, SiteId, State, VersionRow,
-    VisitCommit,
+    Change, FoundPage, FoundPages, Origin, Outcome, PageUpdate, Reading, Schedule, ServerId,
+    SiteId, VersionRow, VisitCommit,
 };
 use world::{BEGIN_MS, DAY_MS, HOUR_MS, World, url};
 
@@ -68,7 +68,7 @@ fn after_a_stop_the_order_goes_on_where_it_was() {
     assert!(!stopped.state.order().unwrap().is_empty());
     stopped.pass(BEGIN_MS + HOUR_MS);
     assert_eq!(stopped.asked.len(), whole.asked.len());
-    // The few pages that stood in the queue are chosen anew.
+    // The few pages that were in the queue are chosen again.
     for path in asked(&whole) {
         let moved = place(&whole, path).abs_diff(place(&stopped, path));
         assert!(moved <= 4, "{path}: {:?} {:?}", asked(&whole), asked(&stopped));
@@ -85,7 +85,7 @@ fn a_lost_or_damaged_snapshot_is_built_anew_from_the_links() {
         }
         world.restart(false);
         let stats = world.machine.order_stats();
-        assert_eq!((stats.pages, stats.untold, stats.is_current), (41, 0, true));
+        assert_eq!((stats.pages, stats.unscored, stats.is_current), (41, 0, true));
         assert!(stats.additions >= 40, "{stats:?}");
         world.pass(BEGIN_MS + HOUR_MS);
         let mut all = asked(&world);
@@ -102,6 +102,7 @@ fn pages_that_came_from_elsewhere_are_read_for_links() {
     world.pass(BEGIN_MS + 3_000);
     let page = world.page("/p20").id;
     let imported = VisitCommit {
+        origin: Origin::Imported,
         status: 200,
         received_bytes: 1,
         stored_bytes: 1,
@@ -120,7 +121,7 @@ fn pages_that_came_from_elsewhere_are_read_for_links() {
         },
         ..VisitCommit::new(page, SiteId(1), BEGIN_MS / 1000, Outcome::Changed)
     };
-    world.state.commit(&[Change::Imported(Box::new(imported))]).unwrap();
+    world.state.commit(&[Change::Visit(Box::new(imported))]).unwrap();
     let nth = world.page("/p20").nth;
     assert_eq!(world.state.found(nth - 1, 1).unwrap()[0].reading, Reading::Unread);
     world.restart(false);
@@ -155,14 +156,16 @@ fn pages_made_known_by_others_meanwhile_are_told_to_the_order() {
         hops: 0,
         due_s: Some(BEGIN_MS / 1000),
     };
-    // No event tells of this: another thread of the program added pages.
-    world.state.make_known(SiteId(1), &[found("/x"), found("/y")], BEGIN_MS / 1000).unwrap();
+    // No event reports this: another thread of the program added pages.
+    let pages = vec![found("/x"), found("/y")];
+    let found = FoundPages { site: SiteId(1), at_s: BEGIN_MS / 1000, pages };
+    world.state.commit(&[Change::Found(found)]).unwrap();
     world.links.insert("/p2".to_owned(), vec!["/z".to_owned()]);
     world.links.insert("/p5".to_owned(), vec!["/z".to_owned(), "/x".to_owned()]);
     world.pass(BEGIN_MS + HOUR_MS);
     assert_eq!(world.asked.len(), 44);
     let stats = world.machine.order_stats();
-    assert_eq!((stats.pages, stats.untold), (44, 0));
+    assert_eq!((stats.pages, stats.unscored), (44, 0));
 }
 
 #[test]

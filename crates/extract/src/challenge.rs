@@ -1,21 +1,21 @@
-//! Pages that a guard shows instead of the content.
+//! Pages that a bot guard shows instead of the content.
 
-/// How much of a body is searched. Guards' pages are small and tell early.
+/// How much of a body is searched. Guards' pages are small and show their marks early.
 const SEARCHED_BYTES: usize = 64 * 1024;
 
-/// A body larger than this is a page of its own, whatever it mentions.
+/// A body larger than this is a real page, whatever it mentions.
 const MAX_CHALLENGE_BYTES: usize = 256 * 1024;
 
-/// One guard and how its pages are known.
+/// One guard and how its pages are recognised.
 struct Guard {
     name: &'static str,
-    /// Statuses that it answers with; empty: any, because the marks leave no doubt.
+    /// Statuses that it answers with; empty for any, because the marks leave no doubt.
     statuses: &'static [u16],
-    /// Texts that all stand in its pages.
+    /// Texts that are all in its pages.
     marks: &'static [&'static [u8]],
 }
 
-/// A header that says it outright: name, value, guard.
+/// Headers that name the guard: name, value, guard.
 const HEADERS: [(&str, &str, &str); 4] = [
     ("cf-mitigated", "challenge", "cloudflare"),
     ("x-amzn-waf-action", "challenge", "aws-waf"),
@@ -26,7 +26,7 @@ const HEADERS: [(&str, &str, &str); 4] = [
 const REFUSALS: &[u16] = &[401, 403, 405, 429, 503];
 
 /// Marks are scripts and resources that only the guard itself serves, never words that an article
-/// about guards would hold too.
+/// about guards would contain too.
 const GUARDS: [Guard; 12] = [
     Guard {
         name: "cloudflare",
@@ -66,7 +66,7 @@ const GUARDS: [Guard; 12] = [
     Guard { name: "captcha", statuses: REFUSALS, marks: &[b"class=\"h-captcha\""] },
 ];
 
-/// Whether an answer is a guard's challenge or block and not the page, and whose. `body` has its
+/// Whether an answer is a guard's challenge or block instead of the page, and whose. `body` has its
 /// content coding undone; header names are in lower case.
 ///
 /// It is better to archive a challenge than to throw away a page, so only sure marks count.
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn pages_are_not_taken_for_challenges() {
-        // The same marks on a page that was served as one: an article, a form with a captcha.
+        // The same marks on a real page: an article, a form with a captcha.
         assert_eq!(challenge(200, &[], CLOUDFLARE), None);
         let form = b"<form><div class=\"g-recaptcha\"></div></form>";
         assert_eq!(challenge(200, &[], form), None);

@@ -1,19 +1,19 @@
-//! Which characters the bytes of a text stand for.
+//! Finds the character encoding of a text.
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 
 use crate::media_type;
 
-/// How far a declaration inside the body is looked for. The standard says 1024 bytes; real heads
-/// with inlined scripts need more, and browsers give it.
+/// How far into the body a declaration is looked for. The standard says 1024 bytes; real heads with
+/// inlined scripts need more, and browsers allow it.
 const DECLARATION_BYTES: usize = 16 * 1024;
 
-/// How much text the guesser looks at, from the first byte that tells anything.
+/// How much text the guesser reads, from the first byte that is not plain ASCII.
 const GUESS_BYTES: usize = 64 * 1024;
 
-/// The charset of a text: byte order mark, then the header's label, then what the body declares
-/// (`meta`, the XML declaration, `@charset`), then a guess.
+/// The charset of a text: byte order mark, then the header's label, then the declaration in the
+/// body (`meta`, the XML declaration, `@charset`), then a guess.
 ///
 /// Text of plain ASCII is UTF-8.
 pub fn charset(content_type: Option<&str>, body: &[u8]) -> &'static Encoding {
@@ -57,8 +57,8 @@ fn xml_encoding(head: &[u8]) -> Option<&[u8]> {
     Some(&value[..memchr::memchr(quote, value)?])
 }
 
-/// The first `meta` with a charset that is known, after WHATWG's prescan: comments and the inside
-/// of other tags are passed over.
+/// The first `meta` with a known charset, by WHATWG's prescan: comments and the inside of other
+/// tags are skipped.
 fn meta_charset(head: &[u8]) -> Option<&[u8]> {
     let mut at = 0;
     while let Some(found) = memchr::memchr(b'<', &head[at..]) {
@@ -153,7 +153,7 @@ impl<'a> TagBytes<'a> {
         Some((name, value))
     }
 
-    /// Passes over the remaining attributes; answers the offset behind the tag.
+    /// Skips the remaining attributes; returns the offset after the tag.
     fn skip_to_end(&mut self) -> usize {
         while self.next_attribute().is_some() {}
         self.at.min(self.input.len())
@@ -175,8 +175,8 @@ impl<'a> TagBytes<'a> {
     }
 }
 
-/// Undeclared text: the guesser sees it from the first byte that is not plain ASCII. ISO-2022-JP
-/// is ASCII with escape characters.
+/// Undeclared text: the guesser reads from the first byte that is not plain ASCII. ISO-2022-JP is
+/// ASCII with escape characters.
 fn guessed(body: &[u8]) -> &'static Encoding {
     let first_high = Encoding::ascii_valid_up_to(body);
     let first_escape = memchr::memchr(0x1b, &body[..first_high]).unwrap_or(first_high);

@@ -2,19 +2,19 @@
 
 use cssparser::{ParseError, Parser, Token};
 
-/// Blocks and functions are entered this deep; what lies deeper is passed over.
+/// The deepest nesting of blocks and functions that is read; deeper content is skipped.
 const MAX_DEPTH: u8 = 32;
 
 /// Calls `found` with each reference of a style sheet or a style attribute: `url()`, `src()`,
-/// `@import`, `image-set()`. Comments and other strings hold none, and the name in `@namespace` is
-/// no reference. Answers whether something was too deep to be looked at.
+/// `@import`, `image-set()`. Comments and other strings contain none, and the name in `@namespace`
+/// is not a reference. Returns whether something was nested too deep to be read.
 pub(crate) fn css_references(css: &str, found: &mut dyn FnMut(&str)) -> bool {
     let mut scan = Scan { found, depth: 0, too_deep: false };
     scan.tokens(&mut Parser::new(css), Context::Block);
     scan.too_deep
 }
 
-/// What a quoted string means where it stands.
+/// What a quoted string means in its context.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Context {
     /// Nothing.
@@ -69,7 +69,7 @@ impl Scan<'_> {
 
     fn nested(&mut self, parser: &mut Parser<'_>, context: Context) {
         if self.depth == MAX_DEPTH {
-            // The parser passes over a block that is not entered.
+            // The parser skips a block that is not entered.
             self.too_deep = true;
             return;
         }
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_nested_too_deep_is_passed_over_and_told() {
+    fn what_is_nested_too_deep_is_skipped_and_reported() {
         let deep =
             format!("{}url(a.png){} a {{ b: url(c.png) }}", "(".repeat(5000), ")".repeat(5000));
         let mut found = Vec::new();

@@ -5,7 +5,7 @@
 //! zones), and RFC 3339 with what W3C's profile and habit allow (`2024`, `2024-03`, `2024-03-01`,
 //! a space for `T`, no seconds, no zone). Without a zone, UTC is assumed.
 
-/// Seconds since the epoch.
+/// Reads a date into seconds since the epoch.
 pub(crate) fn parse_date(text: &str) -> Option<i64> {
     let text = text.trim();
     if !text.is_ascii() || text.len() > 80 {
@@ -84,7 +84,7 @@ fn rfc3339(text: &str) -> Option<i64> {
 }
 
 fn rfc822(text: &str) -> Option<i64> {
-    // The weekday tells nothing, and is often wrong.
+    // The weekday adds nothing, and is often wrong.
     let text = text.split_once(',').map_or(text, |(_, rest)| rest);
     let words: Vec<&str> =
         text.split([' ', '-', '\t']).filter(|word| !word.is_empty()).take(8).collect();
@@ -96,7 +96,7 @@ fn rfc822(text: &str) -> Option<i64> {
     if let Some(time) = words.get(at + 2) {
         clock(time, &mut moment)?;
     }
-    // The zone is looked for in the text itself: splitting took the sign of "-0500".
+    // The zone is read from the text itself: splitting removed the sign of "-0500".
     if let Some(time) = words.get(at + 2) {
         let behind = text.find(time)? + time.len();
         moment.offset_s = zone(&text[behind..])?;
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_date_is_none() {
+    fn a_text_that_is_not_a_date_gives_none() {
         for text in [
             "",
             "yesterday",

@@ -1,4 +1,4 @@
-//! Undoing content codings within bounds.
+//! Undoes content codings within limits.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -7,18 +7,18 @@ use flate2::bufread::{DeflateDecoder, GzDecoder, ZlibDecoder};
 
 use crate::ExtractError;
 
-/// A body may grow this many times when it is decoded, once it is larger than
-/// [`RATIO_FLOOR_BYTES`]. Deflate cannot exceed 1032 and real pages stay below 50; what lies
-/// beyond is a bomb.
+/// How many times larger a body may become when it is decoded, once it is larger than
+/// [`RATIO_FLOOR_BYTES`]. Deflate cannot exceed 1032 and real pages stay below 50; anything above
+/// is a bomb.
 pub const MAX_RATIO: usize = 250;
 
-/// Below this size the ratio is not looked at: a few KB of blank lines may compress well.
+/// Below this size the ratio is not checked: a few KB of blank lines may compress well.
 pub const RATIO_FLOOR_BYTES: usize = 4 * 1024 * 1024;
 
-/// Codings that are undone in a row, at most.
+/// The most codings that are undone in a row.
 pub const MAX_CODINGS: usize = 4;
 
-/// The largest window that a zstd body may ask for: 8 MB, as RFC 9659 has it for HTTP.
+/// The largest window that a zstd body may require: 8 MB, as RFC 9659 sets for HTTP.
 const ZSTD_WINDOW_LOG_MAX: u32 = 23;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,12 +40,12 @@ impl Coding {
     }
 }
 
-/// Undoes `Content-Encoding`: gzip, deflate (with and without zlib's header), br and zstd, several
-/// in a row, the last one named first. Without a coding the body is borrowed.
+/// Undoes `Content-Encoding`: gzip, deflate (with and without zlib's header), br and zstd, also
+/// several in a row, starting with the last one named. Without a coding the body is borrowed.
 ///
 /// The result never exceeds `max_bytes` nor, beyond [`RATIO_FLOOR_BYTES`], [`MAX_RATIO`] times the
-/// body; the memory used is bounded by that and by the decoders' windows (16 MB at most). An empty
-/// body (the answer to HEAD, a 304) is empty in every coding.
+/// body. Memory is limited by that and by the decoders' windows (16 MB at most). An empty body (the
+/// answer to HEAD, a 304) is empty in every coding.
 pub fn decode_content<'a>(
     content_encoding: Option<&str>,
     body: &'a [u8],
@@ -63,8 +63,9 @@ pub fn decode_content<'a>(
     Ok(decoded)
 }
 
-/// What a body holds that is gzipped as a file (`sitemap.xml.gz`), whatever its headers say, and
-/// whether that is all: a damaged or endless file is cut. Others are borrowed, cut as well.
+/// The content of a body that is gzipped as a file (`sitemap.xml.gz`), whatever its headers say,
+/// and whether it is complete: a damaged or endless file is cut. Other bodies are borrowed, and cut
+/// as well.
 pub(crate) fn gunzip_file(body: &[u8], max_bytes: usize) -> (Cow<'_, [u8]>, bool) {
     if !is_gzip(body) {
         return (Cow::Borrowed(&body[..body.len().min(max_bytes)]), body.len() <= max_bytes);
@@ -91,7 +92,8 @@ fn codings(content_encoding: &str) -> Result<Vec<Coding>, ExtractError> {
     for token in content_encoding.split(',') {
         let token = token.trim();
         let coding = match token.to_ascii_lowercase().as_str() {
-            // Servers that put a charset or a transfer word here mean no coding; browsers agree.
+            // Servers that put a charset or a transfer word here mean no coding; browsers do the
+            // same.
             "" | "identity" | "none" | "binary" | "8bit" | "7bit" | "utf-8" | "utf8"
             | "iso-8859-1" | "text/html" | "text/plain" => continue,
             "gzip" | "x-gzip" => Coding::Gzip,
@@ -113,7 +115,7 @@ fn codings(content_encoding: &str) -> Result<Vec<Coding>, ExtractError> {
     Ok(found)
 }
 
-/// How much may come out of one coding, and which limit that is.
+/// How much may come out of one coding, and which limit sets that.
 #[derive(Clone, Copy)]
 struct Allowance {
     coding: Coding,
@@ -162,8 +164,8 @@ fn undo(coding: Coding, body: &[u8], allowance: Allowance) -> Result<Vec<u8>, Ex
     Ok(out)
 }
 
-/// All members of a gzip body. What follows the last member and is no member itself is ignored,
-/// as browsers and gzip do.
+/// All members of a gzip body. Bytes after the last member that are not a member are ignored, as
+/// browsers and gzip do.
 fn gunzip(body: &[u8], out: &mut Vec<u8>, allowance: Allowance) -> Result<(), ExtractError> {
     let mut rest = body;
     loop {
@@ -194,7 +196,7 @@ fn unzstd(body: &[u8], out: &mut Vec<u8>, allowance: Allowance) -> Result<(), Ex
     drain(decoder, out, allowance)
 }
 
-/// Reads a decoder to its end, or as far as is allowed.
+/// Reads a decoder to its end, or up to the limit.
 fn drain(
     mut decoder: impl Read,
     out: &mut Vec<u8>,
@@ -345,12 +347,12 @@ mod tests {
         assert!(matches!(error, ExtractError::Bomb { coding: "zstd", .. }), "{error}");
         let error = decode_content(Some("zstd"), &bomb, 1 << 20).unwrap_err();
         assert!(matches!(error, ExtractError::TooLarge { limit_bytes: 1_048_576, .. }), "{error}");
-        // The bomb is a true one: without limits it comes out whole.
+        // The bomb works: without limits it expands in full.
         let mut unlimited = zstd::stream::read::Decoder::with_buffer(&bomb[..]).unwrap();
         assert_eq!(std::io::copy(&mut unlimited, &mut std::io::sink()).unwrap(), 1 << 30);
     }
 
-    /// A window that would need more memory than any body is worth.
+    /// A window that needs more memory than any body is worth.
     #[test]
     fn a_zstd_window_beyond_the_limit_is_refused() {
         let frame = b"\x28\xb5\x2f\xfd\x00\x88\x09\x00\x00x";

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-/// Names and code points of the HTML standard, one per line; a name without `;` may also stand
-/// without it, as before HTML 4.
+/// Names and code points of the HTML standard, one per line. A name without `;` in the table may
+/// also be used without it, as before HTML 4.
 static TABLE: LazyLock<Vec<Entity>> =
     LazyLock::new(|| include_str!("entities.txt").lines().filter_map(Entity::of_line).collect());
 
@@ -28,26 +28,26 @@ fn named(name: &str) -> Option<&'static Entity> {
     TABLE.binary_search_by(|entity| entity.name.cmp(name)).ok().map(|at| &TABLE[at])
 }
 
-/// Where a text stands decides how a reference without `;` is read.
+/// Where a text is decides how a reference without `;` is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// `?a=1&copy=2` in an attribute holds no reference.
+pub(crate) enum TextContext {
+    /// `?a=1&copy=2` in an attribute contains no reference.
     Attribute,
     /// `&copy2024` in text does.
     Text,
 }
 
-/// The longest name in the standard's table, with room to spare: longer runs are no names.
+/// Longer than any name in the standard's table: longer runs are not names.
 const MAX_NAME_BYTES: usize = 32;
 
-/// Replaces the character references of a text by what they stand for.
-pub(crate) fn decode_entities(text: &str, place: Place) -> Cow<'_, str> {
+/// Recontexts the character references of a text by their characters.
+pub(crate) fn decode_entities(text: &str, context: TextContext) -> Cow<'_, str> {
     let Some(first) = memchr::memchr(b'&', text.as_bytes()) else { return Cow::Borrowed(text) };
     let mut out = String::with_capacity(text.len());
     out.push_str(&text[..first]);
     let mut rest = &text[first..];
     while let Some(after) = rest.strip_prefix('&') {
-        let used = reference(after, place, &mut out);
+        let used = reference(after, context, &mut out);
         if used == 0 {
             out.push('&');
         }
@@ -59,8 +59,8 @@ pub(crate) fn decode_entities(text: &str, place: Place) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Reads one reference behind `&`; answers how many bytes it takes, 0 if there is none.
-fn reference(after: &str, place: Place, out: &mut String) -> usize {
+/// Reads one reference after `&`; returns how many bytes it takes, 0 if there is none.
+fn reference(after: &str, context: TextContext, out: &mut String) -> usize {
     if let Some(number) = after.strip_prefix('#') {
         return numeric(number, out).map_or(0, |used| used + 1);
     }
@@ -74,10 +74,10 @@ fn reference(after: &str, place: Place, out: &mut String) -> usize {
         out.push_str(&entity.text);
         return name_bytes + 1;
     }
-    let shortest = match place {
-        Place::Attribute if next == Some(&b'=') => return 0,
-        Place::Attribute => name_bytes.max(1),
-        Place::Text => 2,
+    let shortest = match context {
+        TextContext::Attribute if next == Some(&b'=') => return 0,
+        TextContext::Attribute => name_bytes.max(1),
+        TextContext::Text => 2,
     };
     for bytes in (shortest..=name_bytes).rev() {
         if let Some(entity) = named(&name[..bytes]).filter(|entity| !entity.needs_semicolon) {
@@ -88,7 +88,7 @@ fn reference(after: &str, place: Place, out: &mut String) -> usize {
     0
 }
 
-/// `123;` or `x7B;` behind `&#`.
+/// `123;` or `x7B;` after `&#`.
 fn numeric(number: &str, out: &mut String) -> Option<usize> {
     let (radix, start) = if number.starts_with(['x', 'X']) { (16, 1) } else { (10, 0) };
     let digits = number[start..].bytes().take_while(|b| (*b as char).is_digit(radix)).count();
@@ -101,7 +101,7 @@ fn numeric(number: &str, out: &mut String) -> Option<usize> {
     Some(end + usize::from(number.as_bytes().get(end) == Some(&b';')))
 }
 
-/// Codes 128 to 159 mean windows-1252 by the standard; what is no character is replaced.
+/// Codes 128 to 159 mean windows-1252 by the standard; invalid codes become U+FFFD.
 fn character(code: u32) -> char {
     match code {
         0x80..=0x9f => {
@@ -121,11 +121,11 @@ mod tests {
     use super::*;
 
     fn attribute(text: &str) -> String {
-        decode_entities(text, Place::Attribute).into_owned()
+        decode_entities(text, TextContext::Attribute).into_owned()
     }
 
     fn text(text: &str) -> String {
-        decode_entities(text, Place::Text).into_owned()
+        decode_entities(text, TextContext::Text).into_owned()
     }
 
     #[test]
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn references_are_replaced() {
+    fn references_are_recontextd() {
         assert_eq!(attribute("?a=1&amp;b=2"), "?a=1&b=2");
         assert_eq!(attribute("&lt;&#62;&#x3E;&#X3e&eacute;&NotEqualTilde;"), "<>>>é≂̸");
         assert_eq!(text("&copy2024 &amp &ampx &notit;"), "©2024 & &x ¬it;");
@@ -144,11 +144,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_reference_stays() {
+    fn other_ampersands_stay() {
         assert_eq!(attribute("?a=1&copy=2&b"), "?a=1&copy=2&b");
         assert_eq!(attribute("?a=1&copyright=2&ampx"), "?a=1&copyright=2&ampx");
         assert_eq!(attribute("&; & &# &#x &unknown; &&amp;"), "&; & &# &#x &unknown; &&");
-        assert!(matches!(decode_entities("plain", Place::Text), Cow::Borrowed("plain")));
+        assert!(matches!(decode_entities("plain", TextContext::Text), Cow::Borrowed("plain")));
     }
 
     proptest! {

@@ -1,10 +1,10 @@
 /// Why a body cannot be read.
 ///
-/// A body that is merely odd (broken markup, unknown charset, cut off) is no error: what can be
+/// A body that is merely odd (broken markup, unknown charset, cut off) is not an error: what can be
 /// found in it is found. These are the cases in which nothing can be said about the content.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ExtractError {
-    /// The content coding is not one that can be undone.
+    /// The content coding is unknown.
     #[error("content coding `{coding}` is unknown; gzip, deflate, br, zstd and identity are read")]
     UnknownCoding {
         /// The coding as the server named it, shortened.
@@ -15,15 +15,15 @@ pub enum ExtractError {
     TooManyCodings {
         /// How many were named.
         count: usize,
-        /// How many are undone at most.
+        /// The limit.
         limit: usize,
     },
     /// The coded body is damaged or is not coded as the server says.
-    #[error("the body is no valid {coding} after {decoded_bytes} bytes: {reason}")]
+    #[error("the body is not valid {coding} after {decoded_bytes} bytes: {reason}")]
     Damaged {
         /// The coding that failed.
         coding: &'static str,
-        /// How many bytes came out before.
+        /// Number of bytes decoded before the damage.
         decoded_bytes: usize,
         /// What the decoder says.
         reason: String,
@@ -43,11 +43,11 @@ pub enum ExtractError {
     Bomb {
         /// The coding that was being undone.
         coding: &'static str,
-        /// The size as received.
+        /// Size of the body as received.
         coded_bytes: usize,
         /// The limit that follows from the ratio.
         limit_bytes: usize,
-        /// The ratio.
+        /// The largest ratio allowed.
         ratio: usize,
     },
 }

@@ -1,4 +1,4 @@
-//! Whether two pages say almost the same.
+//! Compares what pages say, approximately.
 
 use nenrin_urls::CanonicalUrl;
 use serde::{Deserialize, Serialize};
@@ -6,28 +6,28 @@ use serde::{Deserialize, Serialize};
 use crate::hash::stable_hash;
 use crate::{ContentKind, visible_text};
 
-/// Visible text that enters a fingerprint, at most.
+/// The most visible text that enters a fingerprint.
 const MAX_TEXT_BYTES: usize = 256 * 1024;
 
-/// What a page says, in a few bytes, such that pages which say almost the same have fingerprints
-/// that lie close together (a simhash, Charikar 2002).
+/// What a page says, in a few bytes: pages that say almost the same have fingerprints with few
+/// different bits (a simhash, Charikar 2002).
 ///
-/// It is made to know a server's "not found" page that comes with status 200: numbers and the page's
-/// own URL, which such pages repeat, are left out.
+/// Its purpose is to recognise a server's "not found" page that comes with status 200. So numbers
+/// and the page's own URL, which such pages repeat, are left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fingerprint {
-    /// The simhash of the text: pairs of neighbouring words, and pairs of characters where the
-    /// writing has no words.
+    /// The simhash of the text: pairs of neighbouring words, or pairs of characters where the
+    /// script has no spaces.
     pub simhash: u64,
     /// The hash of the title.
     pub title: u64,
-    /// How many features the text has.
+    /// Number of features in the text.
     pub features: u32,
 }
 
 impl Fingerprint {
-    /// How many of the 64 bits may differ between two fingerprints of the same page, the value
-    /// that Manku, Jain and Das Sarma (2007) found for the web.
+    /// The most bits of 64 that may differ between two fingerprints of the same page, as Manku,
+    /// Jain and Das Sarma (2007) found for the web.
     pub const MAX_DISTANCE: u32 = 3;
 
     /// The number of different bits, 0 to 64.
@@ -35,8 +35,8 @@ impl Fingerprint {
         (self.simhash ^ other.simhash).count_ones()
     }
 
-    /// Whether both are the same page but for details: texts within [`Self::MAX_DISTANCE`] and
-    /// of about the same length (within a tenth), titles equal. Without text nothing can be said.
+    /// Whether both are the same page except for details: texts within [`Self::MAX_DISTANCE`] and
+    /// of about the same length (within a tenth), and equal titles. Without text the answer is no.
     ///
     /// The titles matter on sites whose navigation outweighs every article.
     pub fn resembles(&self, other: &Self) -> bool {
@@ -94,7 +94,7 @@ fn without_url(text: String, url: &CanonicalUrl) -> String {
     })
 }
 
-/// A shorter name is too likely to be a word of the text.
+/// Shorter names are left in: they are too likely to be a word of the text.
 const MIN_ECHO_CHARS: usize = 4;
 
 fn percent_decoded(text: &str) -> String {
@@ -146,7 +146,7 @@ fn features(text: &str, found: &mut dyn FnMut(u64)) {
     }
 }
 
-/// Characters of writings that put no space between words.
+/// Characters of scripts that put no space between words.
 fn is_unspaced(c: char) -> bool {
     matches!(c, '\u{0e00}'..='\u{0eff}' | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}'
         | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')

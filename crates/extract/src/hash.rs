@@ -1,6 +1,6 @@
-//! The hash of what is kept between runs.
+//! The hash of values that are stored between runs.
 
-/// FNV-1a, then mixed so that every bit depends on all bytes. Fingerprints and learnt blocks are
+/// FNV-1a, then mixed so that every bit depends on all bytes. Fingerprints and learnt parts are
 /// stored, so this must never change.
 pub(crate) fn stable_hash(bytes: impl IntoIterator<Item = u8>) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;

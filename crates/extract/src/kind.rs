@@ -1,4 +1,4 @@
-//! What sort of content a body is.
+//! Recognises the kind of content of a body.
 
 use nenrin_urls::CanonicalUrl;
 use serde::{Deserialize, Serialize};
@@ -6,20 +6,20 @@ use serde::{Deserialize, Serialize};
 use crate::decoding::{gunzip_file, is_gzip};
 use crate::media_type;
 
-/// What sort of content a body is, as far as it decides where links are looked for.
+/// The kind of content of a body, as far as it decides where links are looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum ContentKind {
-    /// A page of HTML, whatever its syntax claims to be, that browsers read as HTML.
+    /// A page that browsers read as HTML, whatever its syntax claims to be.
     Html,
-    /// A page sent as XHTML, read as XML as far as it goes.
+    /// A page sent as XHTML, read as XML as far as possible.
     Xhtml,
     /// A style sheet.
     Css,
     /// A script.
     JavaScript,
-    /// JSON that is no feed.
+    /// JSON that is not a feed.
     Json,
-    /// XML that is none of the sorts below.
+    /// XML of no kind listed below.
     Xml,
     /// A drawing in SVG.
     Svg,
@@ -42,18 +42,19 @@ impl ContentKind {
     }
 }
 
-/// How many bytes of a body are looked at to tell its kind.
+/// How many bytes of a body are read to find its kind.
 const SNIFFED_BYTES: usize = 2048;
 
-/// The kind of a body, from its type as sent and, where that is missing or too general, from how
-/// it starts and how its URL ends.
+/// The kind of a body, by its type as sent and, where that is missing or too general, by its first
+/// bytes and the end of its URL.
 pub fn content_kind(content_type: Option<&str>, url: &CanonicalUrl, body: &[u8]) -> ContentKind {
     let essence = media_type::essence(content_type);
     match by_essence(&essence) {
         Evidence::Is(kind) => kind,
         Evidence::XmlOf(fallback) => sniff_xml(head(body)).unwrap_or(fallback),
         Evidence::Html => match sniff_xml(head(body)) {
-            // Many servers send feeds and sitemaps as HTML; real pages never have such a root.
+            // Many servers send feeds and sitemaps as HTML; real pages never have such a root
+            // element.
             Some(kind @ (ContentKind::Feed | ContentKind::Sitemap)) => kind,
             _ => ContentKind::Html,
         },
@@ -66,7 +67,7 @@ pub fn content_kind(content_type: Option<&str>, url: &CanonicalUrl, body: &[u8])
 
 enum Evidence {
     Is(ContentKind),
-    /// Some XML; the given kind unless its root says otherwise.
+    /// Some XML: the given kind, unless its root element shows another.
     XmlOf(ContentKind),
     Html,
     Json,
@@ -108,7 +109,7 @@ fn by_essence(essence: &str) -> Evidence {
         other if other.starts_with("image/") => Evidence::Is(Image),
         other if other.starts_with("text/") => Evidence::Is(Text),
         other if other.contains('/') => Evidence::Is(Other),
-        // No media type at all, such as a bare "html".
+        // Not a media type, such as a bare "html".
         _ => Evidence::None,
     }
 }
@@ -154,7 +155,7 @@ fn sniff_gzip(body: &[u8]) -> Option<ContentKind> {
     sniff_xml(head(&inner)).filter(|kind| *kind == ContentKind::Sitemap)
 }
 
-/// The kind that an XML root element tells; none when it tells nothing.
+/// The kind by the XML root element; `None` when it is not a known one.
 fn sniff_xml(head: &[u8]) -> Option<ContentKind> {
     let (root, declared) = root_element(head)?;
     let local = root.rsplit(|b| *b == b':').next().unwrap_or(root);
@@ -174,7 +175,7 @@ fn sniff_xml(head: &[u8]) -> Option<ContentKind> {
     }
 }
 
-/// The name of the first element, and whether an XML declaration stands before it.
+/// The name of the first element, and whether there is an XML declaration before it.
 fn root_element(head: &[u8]) -> Option<(&[u8], bool)> {
     let mut rest = head;
     let mut declared = false;
@@ -196,7 +197,7 @@ fn root_element(head: &[u8]) -> Option<(&[u8], bool)> {
     (name > 0).then_some((&rest[..name], declared))
 }
 
-/// Whether a text starts as HTML does: WHATWG's list of tags, or any doctype or comment.
+/// Recognises the beginning of HTML: WHATWG's list of tags, or any doctype or comment.
 fn sniff_html(head: &[u8]) -> Option<ContentKind> {
     const TAGS: [&[u8]; 24] = [
         b"html",
@@ -244,7 +245,7 @@ fn is_image(body: &[u8]) -> bool {
         || body.get(4..12) == Some(b"ftypavif")
 }
 
-/// Control characters that no text has (escape belongs to ISO-2022-JP).
+/// Whether there are control characters that no text has (escape belongs to ISO-2022-JP).
 fn looks_binary(head: &[u8]) -> bool {
     head.iter().any(|b| matches!(b, 0..=8 | 0x0b | 0x0e..=0x1a | 0x1c..=0x1f))
 }
@@ -290,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn xml_is_told_by_its_root() {
+    fn xml_is_recognised_by_its_root() {
         use ContentKind::*;
         for (body, expected) in [
             ("<?xml version='1.0'?><urlset xmlns='x'>", Sitemap),

@@ -1,20 +1,20 @@
-/// How much is taken from one body, at most. Reaching a limit sets
+/// Limits on what is taken from one body. Reaching a limit sets
 /// [`PageLinks::truncated`](crate::PageLinks::truncated); nothing fails.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExtractLimits {
     /// Different URLs of one page. The largest real pages (indexes, archives by day) have some
     /// ten thousand.
     pub max_links: usize,
-    /// References of one page, repeated ones counted: what is held in memory until they are
+    /// References of one page, including repeated ones: they are held in memory until they are
     /// resolved.
     pub max_references: usize,
-    /// Characters of a title that are kept.
+    /// Characters of a title that are stored.
     pub max_title_chars: usize,
     /// Candidates of one `srcset`.
     pub max_srcset_candidates: usize,
     /// Documents within documents: `srcdoc`, `noscript`, `noframes`.
     pub max_document_depth: usize,
-    /// Memory for the HTML parser's own use, beyond the text.
+    /// Memory in bytes for the HTML parser's own use, beyond the text.
     pub max_parser_bytes: usize,
 }
 

@@ -1,6 +1,6 @@
 //! The parts of a `Content-Type` value, read as browsers read them.
 
-/// Type and subtype in lower case, without parameters. Empty when there is none.
+/// Type and subtype in lower case, without parameters; empty when there is none.
 pub(crate) fn essence(content_type: Option<&str>) -> String {
     let value = content_type.unwrap_or_default();
     // A comma joins two headers; the first is as good a guess as any.

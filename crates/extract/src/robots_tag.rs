@@ -2,14 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What `meta name=robots` or `X-Robots-Tag` asks for. Obeying it is the caller's policy.
+/// What `meta name=robots` or `X-Robots-Tag` demands. Whether to obey is the caller's policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct MetaRobots {
     /// Not to be listed in search results.
     pub noindex: bool,
     /// Links are not to be followed.
     pub nofollow: bool,
-    /// No copy is to be shown.
+    /// No archived copy is to be shown.
     pub noarchive: bool,
 }
 
@@ -30,7 +30,7 @@ impl MetaRobots {
         }
     }
 
-    /// The stricter of two.
+    /// The stricter of both.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {

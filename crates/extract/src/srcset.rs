@@ -1,7 +1,7 @@
 //! The `srcset` attribute, by the rules of the HTML standard.
 
 /// The URLs of a `srcset`, at most `max_candidates`. Commas inside a URL stay; a comma at its end
-/// divides.
+/// separates.
 pub(crate) fn srcset_urls(srcset: &str, max_candidates: usize) -> impl Iterator<Item = &str> {
     let mut rest = srcset;
     std::iter::from_fn(move || {

@@ -5,13 +5,14 @@ use lol_html::{HtmlRewriter, MemorySettings, Settings, doc_text};
 
 use crate::ContentKind;
 use crate::charset::charset;
-use crate::entities::{Place, decode_entities};
+use crate::entities::{TextContext, decode_entities};
 
-/// Memory for the parser's own use, beyond the text.
+/// Memory in bytes for the parser's own use, beyond the text.
 const MAX_PARSER_BYTES: usize = 16 * 1024 * 1024;
 
 /// The visible text of a body, at most `max_bytes` of it: title first, without scripts and styles,
-/// white space folded, one line for each block of the page. Kinds without text give none.
+/// white space folded, one line for each HTML block element. Kinds without text give an empty
+/// string.
 pub fn visible_text(
     kind: ContentKind,
     content_type: Option<&str>,
@@ -36,19 +37,19 @@ pub fn visible_text(
     lines.text
 }
 
-/// What lies between two pieces of text.
+/// What is between two pieces of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Gap {
     /// Nothing that a reader sees: `tr<b>ee</b>`.
     None,
-    /// The end of a block: a paragraph, a cell, a line.
+    /// The end of a block element: a paragraph, a cell, a line.
     Block,
 }
 
 struct Lines {
     text: String,
     max_bytes: usize,
-    /// White space or a block's end was seen and not written yet.
+    /// White space or a block's end that was seen and is not written yet.
     pending: Option<char>,
 }
 
@@ -93,7 +94,7 @@ impl Lines {
                 if node.lines.is_full() { Err("enough".into()) } else { Ok(()) }
             }));
         let mut rewriter = HtmlRewriter::new(settings, |_: &[u8]| {});
-        // What was read before an error is the text.
+        // The text read before an error is used.
         let _ = rewriter.write(html.as_bytes()).and_then(|()| rewriter.end());
     }
 }
@@ -114,22 +115,22 @@ impl TextNode<'_> {
         {
             return;
         }
-        let place = chunk.source_location().bytes();
+        let at = chunk.source_location().bytes();
         if self.text.is_empty() {
-            self.start = place.start;
+            self.start = at.start;
         }
         self.text.push_str(chunk.as_str());
         if chunk.last_in_text_node() {
             let between = self.html.get(self.end..self.start).unwrap_or_default();
             let gap = gap_of(between);
-            self.lines.push(&decode_entities(&self.text, Place::Text), gap);
+            self.lines.push(&decode_entities(&self.text, TextContext::Text), gap);
             self.text.clear();
-            self.end = place.end;
+            self.end = at.end;
         }
     }
 }
 
-/// Whether the tags between two texts part them for a reader.
+/// Whether the tags between two texts separate them for a reader.
 fn gap_of(between: &str) -> Gap {
     let bytes = between.as_bytes();
     let parts = |at: usize| {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use nenrin_extract::{
-    Change, ContentKind, ExtractLimits, LinkKind, NoisyBlocks, content_kind, fingerprint,
+    Change, ContentKind, ExtractLimits, LinkKind, NoisyParts, content_kind, fingerprint,
     page_links, significance,
 };
 use nenrin_urls::CanonicalUrl;
@@ -15,7 +15,7 @@ use nenrin_urls::CanonicalUrl;
 const SITE: &str = "azhenley";
 const HOME: &str = "http://azhenley.example/";
 
-/// The folder with the files of one visit; none, told loudly, where the data is missing.
+/// The folder with the files of one visit; `None` with a message where the data is missing.
 fn visit(number: u32, folder: &Path) -> Option<PathBuf> {
     let data = std::env::var("NENRIN_DATA").unwrap_or_else(|_| {
         concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data").to_owned()
@@ -73,7 +73,7 @@ fn a_real_sites_links_lead_to_its_files() {
             titles += usize::from(links.title.is_some());
         }
         parts += links.links.iter().filter(|link| link.kind == LinkKind::Embed).count();
-        // The corpus leaves out large files, so only pages and styles are surely there.
+        // The corpus leaves out large files, so only pages and styles are certain to be there.
         let is_kept = |path: &str| path.ends_with(".html") || path.ends_with(".css");
         for link in links.links.iter().filter(|link| link.url.as_str().starts_with(HOME)) {
             if is_kept(link.url.path()) {
@@ -91,12 +91,12 @@ fn a_real_sites_links_lead_to_its_files() {
 }
 
 #[test]
-fn a_real_sites_changes_are_judged_and_its_pages_told_apart() {
+fn a_real_sites_changes_are_judged_and_its_pages_are_distinguished() {
     let folder = tempfile::tempdir().unwrap();
     let (Some(first), Some(last)) = (visit(1, folder.path()), visit(8, folder.path())) else {
         return;
     };
-    let learnt = NoisyBlocks::default();
+    let learnt = NoisyParts::default();
     let (mut same, mut noise, mut significant) = (0, 0, 0);
     let mut prints = Vec::new();
     for path in files(&first).intersection(&files(&last)) {

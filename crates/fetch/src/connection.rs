@@ -17,14 +17,14 @@ use crate::request::host_header;
 use crate::tee::{Recorder, Tee};
 use crate::{FetchFailure, FetchOptions};
 
-/// HTTP/2 flow control: how much one body may be ahead of our reading.
+/// HTTP/2 flow control: how many bytes of one body may arrive before we read them.
 const HTTP2_WINDOW_BYTES: u32 = 1024 * 1024;
 
-/// The least buffer that the HTTP/1 library accepts.
+/// The smallest buffer that the HTTP/1 library accepts.
 const MIN_HTTP1_BUFFER_BYTES: usize = 8192;
 
-/// An open connection, on which one exchange goes on at a time. Dropping it closes it at once,
-/// whatever the server still sends.
+/// An open connection that carries one exchange at a time. Dropping it closes it at once, whatever
+/// the server still sends.
 pub(crate) struct Connection {
     sender: Sender,
     task: JoinHandle<()>,
@@ -42,7 +42,7 @@ enum Sender {
 /// A failure on a connection.
 pub(crate) struct Broken {
     pub(crate) failure: FetchFailure,
-    /// The connection ended without a byte of an answer. If it had rested before, the server had
+    /// The connection ended before any byte of an answer. If it was idle before, the server had
     /// most likely closed it in the meantime, and the request can be sent again.
     pub(crate) is_unanswered: bool,
 }
@@ -80,7 +80,7 @@ impl Connection {
             .max_buf_size(options.max_head_bytes.saturating_add(MIN_HTTP1_BUFFER_BYTES))
             .handshake(TokioIo::new(tee))
             .await?;
-        // How the connection ends is seen by whoever waits for a response on it.
+        // The code that waits for a response sees how the connection ends.
         let task = tokio::spawn(async move { drop(connection.await) });
         Ok(Self { sender: Sender::Http1 { sender, recorder }, task, address, tls })
     }
@@ -95,8 +95,8 @@ impl Connection {
     where
         T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        // Above its limit the library reports a broken protocol. With room to spare most heads
-        // that are too large reach us, and are called what they are.
+        // Above its limit the library reports a broken protocol. With a higher limit most heads
+        // that are too large reach us and get the right error.
         let max_list_bytes = options.max_head_bytes.saturating_mul(4);
         let (sender, connection) = http2::Builder::new(TokioExecutor::new())
             .initial_stream_window_size(HTTP2_WINDOW_BYTES)
@@ -141,7 +141,7 @@ impl Connection {
         outcome.map_err(|error| self.broken(&error, prepared, options))
     }
 
-    /// What an error before the response head means.
+    /// Explains an error that came before the response head.
     fn broken(
         &self,
         error: &hyper::Error,
@@ -176,7 +176,7 @@ impl Connection {
         }
         let (request_head, response_head) = match &self.sender {
             Sender::Http1 { recorder, .. } => recorder.take_heads().ok_or_else(|| Broken {
-                failure: prepared.protocol("it answered before it was asked".into()),
+                failure: prepared.protocol("it answered before the request was sent".into()),
                 is_unanswered: !recorder.is_answered(),
             })?,
             Sender::Http2 { .. } => (

@@ -17,7 +17,7 @@ pub enum FetchError {
     },
 }
 
-/// What was waited for when time ran out.
+/// What the fetcher was waiting for when time ran out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Waiting {
     /// The host's addresses.
@@ -30,7 +30,7 @@ pub enum Waiting {
     Head,
     /// The next part of the body.
     Body,
-    /// A body that comes, but slower than the least rate.
+    /// A body that arrives, but slower than the lowest rate allowed.
     BodyRate,
     /// The end of the whole exchange.
     Exchange,
@@ -51,16 +51,16 @@ impl fmt::Display for Waiting {
 }
 
 /// Why a request brought no complete exchange. This is a result of the visit, to be recorded; it
-/// holds only text and numbers so that it can be compared and kept.
+/// holds only text and numbers so that it can be compared and stored.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FetchFailure {
-    /// The request itself cannot be sent; no server was asked.
+    /// The request itself cannot be sent; no server was contacted.
     #[error("the request cannot be sent: {reason}")]
     Request {
         /// What is wrong with it.
         reason: String,
     },
-    /// The host has no address that the policy permits; no server was asked.
+    /// The host has no address that the policy permits; no server was contacted.
     #[error("`{host}` is at {address}, {kind}, which may not be fetched{}", way_out(*kind))]
     AddressRefused {
         /// The host in the URL.
@@ -71,7 +71,7 @@ pub enum FetchFailure {
         kind: AddressKind,
     },
     /// The host name has no address.
-    #[error("`{host}` does not resolve: {reason}")]
+    #[error("the host name `{host}` was not found: {reason}")]
     Dns {
         /// The host in the URL.
         host: String,
@@ -85,7 +85,7 @@ pub enum FetchFailure {
         host: String,
         /// The port.
         port: u16,
-        /// What the last address tried said.
+        /// The error of the last address tried.
         reason: String,
     },
     /// The TLS handshake failed: a bad certificate, most often.
@@ -103,7 +103,7 @@ pub enum FetchFailure {
         host: String,
     },
     /// What the server sent is not HTTP.
-    #[error("`{host}` does not speak HTTP properly: {reason}")]
+    #[error("the answer of `{host}` is not valid HTTP: {reason}")]
     Protocol {
         /// The host in the URL.
         host: String,
@@ -117,9 +117,9 @@ pub enum FetchFailure {
     HeadTooLarge {
         /// The host in the URL.
         host: String,
-        /// The most bytes that are read.
+        /// The largest number of bytes read.
         limit_bytes: usize,
-        /// The most header lines that are read.
+        /// The largest number of header lines read.
         limit_headers: usize,
     },
     /// The body is longer than the limit.
@@ -127,17 +127,17 @@ pub enum FetchFailure {
     BodyTooLarge {
         /// The host in the URL.
         host: String,
-        /// The most bytes that are read.
+        /// The largest number of bytes read.
         limit: u64,
-        /// What Content-Length announced, if it was that which exceeded the limit.
+        /// The Content-Length, if that was over the limit.
         announced: Option<u64>,
     },
-    /// The body ended before or after the place where it should.
+    /// The body ended too early or too late.
     #[error("the body from `{host}` is cut after {received} bytes: {reason}")]
     BodyCut {
         /// The host in the URL.
         host: String,
-        /// How many bytes had come.
+        /// Number of bytes received.
         received: u64,
         /// What went wrong.
         reason: String,
@@ -147,7 +147,7 @@ pub enum FetchFailure {
     Timeout {
         /// The host in the URL.
         host: String,
-        /// What was waited for.
+        /// What the fetcher was waiting for.
         waiting: Waiting,
         /// The limit that was reached.
         after: Duration,
@@ -167,14 +167,14 @@ fn announced_text(announced: Option<u64>) -> String {
 }
 
 impl FetchFailure {
-    /// Whether the server as a whole is in trouble, so that it should be left alone for a while;
-    /// otherwise the failure is about this page.
+    /// Whether the server as a whole has a problem and should not be contacted for a while;
+    /// otherwise the failure concerns this page only.
     pub fn is_server_trouble(&self) -> bool {
         match self {
             Self::Dns { .. } | Self::Connect { .. } | Self::Tls { .. } | Self::Closed { .. } => {
                 true
             }
-            // Only a body can last that long: the steps before it have their own, shorter limits.
+            // Only a body can take that long: the steps before it have their own, shorter limits.
             Self::Timeout { waiting, .. } => *waiting != Waiting::Exchange,
             Self::Request { .. }
             | Self::AddressRefused { .. }
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_that_never_ends_is_no_trouble_of_its_server() {
+    fn a_page_that_never_ends_is_not_a_problem_of_its_server() {
         let timeout =
             |waiting| FetchFailure::Timeout { host: host(), waiting, after: Duration::ZERO };
         assert!(timeout(Waiting::Connect).is_server_trouble());

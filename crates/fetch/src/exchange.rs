@@ -7,7 +7,7 @@ use bytes::Bytes;
 use crate::head::{as_text, header_fields};
 use crate::http_date;
 
-/// The version of HTTP that was spoken.
+/// The version of HTTP that was used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Protocol {
     /// HTTP/1.0
@@ -36,19 +36,20 @@ pub struct Exchange {
     pub response_head: Vec<u8>,
     /// The body, without its transfer coding (chunks) and with its content coding (gzip, …).
     pub body: Bytes,
-    /// From sending the request to the end of the response head: the server's own time.
+    /// From sending the request to the end of the response head: the time that the server itself
+    /// took.
     pub time_to_head: Duration,
-    /// The whole exchange, with looking up and connecting.
+    /// Duration of the whole exchange, including name lookup and connecting.
     pub elapsed: Duration,
 }
 
 impl Exchange {
-    /// The first value of a response header. What is not UTF-8 is taken as Latin-1.
+    /// The first value of a response header; bytes that are not UTF-8 are read as Latin-1.
     pub fn header(&self, name: &str) -> Option<Cow<'_, str>> {
         self.header_values(name).next()
     }
 
-    /// All values of a response header, in their order.
+    /// All values of a response header, in order.
     pub fn header_values(&self, name: &str) -> impl Iterator<Item = Cow<'_, str>> {
         header_fields(&self.response_head)
             .filter(move |(found, _)| found.eq_ignore_ascii_case(name.as_bytes()))
@@ -59,8 +60,8 @@ impl Exchange {
 /// The longest that a Retry-After is obeyed: one day. Longer ones are mistakes more often than not.
 pub const MAX_RETRY_AFTER_S: i64 = 24 * 60 * 60;
 
-/// The seconds to wait that the response's Retry-After asks for (a number or a date), at most
-/// [`MAX_RETRY_AFTER_S`]; 0 for a date that has passed. None if it asks for nothing that can be
+/// The seconds to wait according to the response's Retry-After (a number or a date), at most
+/// [`MAX_RETRY_AFTER_S`]; 0 for a date that has passed. `None` without a header that can be
 /// understood.
 pub fn retry_after(exchange: &Exchange, now_s: i64) -> Option<i64> {
     let value = exchange.header("retry-after")?;

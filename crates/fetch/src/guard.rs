@@ -7,13 +7,13 @@ pub enum AddressPolicy {
     /// Only addresses of the public internet.
     #[default]
     Public,
-    /// Also loopback, private and the like: for sites that the operator has explicitly allowed.
-    /// Link-local, cloud metadata, multicast, unspecified and reserved addresses stay refused: no
-    /// website lives there, and a cloud's credentials do.
+    /// Also loopback, private and similar addresses: for sites that the operator has explicitly
+    /// allowed. Link-local, cloud metadata, multicast, unspecified and reserved addresses stay
+    /// refused: they have no websites, but a cloud's credentials are there.
     AllowPrivate,
 }
 
-/// What kind of address this is, as far as the guard cares.
+/// The kind of an address, as far as the guard needs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AddressKind {
     /// An address of the public internet.
@@ -30,7 +30,7 @@ pub enum AddressKind {
     Documentation,
     /// One link only: 169.254.0.0/16, fe80::/10.
     LinkLocal,
-    /// A cloud's metadata service, which hands credentials to whoever asks.
+    /// A cloud's metadata service, which gives credentials to anyone who can reach it.
     Metadata,
     /// Multicast.
     Multicast,
@@ -42,7 +42,7 @@ pub enum AddressKind {
 
 impl AddressKind {
     /// The kind of an address. An IPv6 address that wraps an IPv4 address (mapped, compatible,
-    /// NAT64, 6to4, Teredo) is of the kind of what it wraps.
+    /// NAT64, 6to4, Teredo) has the kind of the wrapped one.
     pub fn of(address: IpAddr) -> Self {
         match address {
             IpAddr::V4(v4) => of_v4(v4),
@@ -86,8 +86,8 @@ impl fmt::Display for AddressKind {
     }
 }
 
-/// Splits what a name resolved to: the addresses that may be tried, in the same order, or the
-/// first refused one when none may.
+/// Filters the addresses of a name: those that may be tried, in the same order, or the first
+/// refused one if none may.
 pub(crate) fn permitted(
     addresses: &[IpAddr],
     policy: AddressPolicy,
@@ -97,8 +97,8 @@ pub(crate) fn permitted(
     if good.is_empty() { Err(addresses.first().copied()) } else { Ok(good) }
 }
 
-/// Metadata services that lie in ranges which a site may be allowed to use. (Most clouds use
-/// 169.254.169.254, which is link-local.)
+/// Metadata services in ranges that a site may be allowed to use. (Most clouds use 169.254.169.254,
+/// which is link-local.)
 const METADATA_V4: [Ipv4Addr; 3] = [
     Ipv4Addr::new(100, 100, 100, 200),
     Ipv4Addr::new(168, 63, 129, 16),
@@ -109,7 +109,7 @@ const METADATA_V6: [Ipv6Addr; 2] = [
     Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254),
 ];
 
-/// By the IANA registry of special-purpose IPv4 addresses.
+/// The kind by the IANA registry of special-purpose IPv4 addresses.
 fn of_v4(address: Ipv4Addr) -> AddressKind {
     if METADATA_V4.contains(&address) {
         return AddressKind::Metadata;
@@ -130,7 +130,8 @@ fn of_v4(address: Ipv4Addr) -> AddressKind {
     }
 }
 
-/// By the IANA registry of special-purpose IPv6 addresses; only 2000::/3 is given out at all.
+/// The kind by the IANA registry of special-purpose IPv6 addresses; only 2000::/3 is assigned at
+/// all.
 fn of_v6(address: Ipv6Addr) -> AddressKind {
     if METADATA_V6.contains(&address) {
         return AddressKind::Metadata;
@@ -144,7 +145,7 @@ fn of_v6(address: Ipv6Addr) -> AddressKind {
             of_v4(v4(high, low))
         }
         [0x64, 0xff9b, 1, ..] => AddressKind::Private,
-        // Teredo names its server, and its client with every bit turned over.
+        // Teredo addresses contain the server's address, and the client's with every bit inverted.
         [0x2001, 0, server_high, server_low, _, _, high, low] => {
             worse(of_v4(v4(server_high, server_low)), of_v4(v4(!high, !low)))
         }

@@ -2,9 +2,9 @@ use std::borrow::Cow;
 
 use http::{HeaderMap, StatusCode};
 
-/// The header fields of a message head in HTTP/1 form, in their order: names as written, values
-/// without the white space around them and with folded lines joined. What is no field is passed
-/// over, so that any bytes can be given; the first line is the status or request line.
+/// The header fields of a message head in HTTP/1 form, in order: names as written, values without
+/// surrounding white space and with folded lines joined. Lines that are not fields are skipped, so
+/// any bytes can be given; the first line is the status or request line.
 pub fn header_fields(head: &[u8]) -> impl Iterator<Item = (&[u8], Cow<'_, [u8]>)> {
     let mut lines = head.split(|byte| *byte == b'\n').skip(1).peekable();
     std::iter::from_fn(move || {
@@ -31,7 +31,7 @@ fn is_folded(line: &[u8]) -> bool {
     matches!(line.first(), Some(b' ' | b'\t')) && !line.trim_ascii().is_empty()
 }
 
-/// Header bytes as text: UTF-8, or Latin-1 where they are not.
+/// Header bytes as text: UTF-8, or else Latin-1.
 pub(crate) fn as_text(value: Cow<'_, [u8]>) -> Cow<'_, str> {
     match value {
         Cow::Borrowed(bytes) => match std::str::from_utf8(bytes) {
@@ -48,7 +48,7 @@ fn latin1(bytes: &[u8]) -> String {
     bytes.iter().copied().map(char::from).collect()
 }
 
-/// Writes a response head as HTTP/1.1, as archives keep those of HTTP/2.
+/// Writes a response head as HTTP/1.1, as archives store those of HTTP/2.
 pub(crate) fn render_response(status: StatusCode, headers: &HeaderMap) -> Vec<u8> {
     let reason = status.canonical_reason().unwrap_or("");
     let mut head = format!("HTTP/1.1 {} {reason}\r\n", status.as_str()).into_bytes();
@@ -73,12 +73,12 @@ fn render_fields(head: &mut Vec<u8>, headers: &HeaderMap) {
     head.extend_from_slice(b"\r\n");
 }
 
-/// Cuts the final response head out of the bytes that a server sends, however they are split:
-/// passes over empty lines before it, as parsers do, and over interim responses (1xx).
+/// Cuts the final response head out of the bytes that a server sends, however they are split. It
+/// skips empty lines before it, as parsers do, and interim responses (1xx).
 #[derive(Debug)]
 pub(crate) struct HeadCutter {
     head: Vec<u8>,
-    /// Where the line that is being read starts.
+    /// Where the current line starts.
     line_start: usize,
     /// All bytes taken before the final head was complete.
     taken: usize,
@@ -86,12 +86,12 @@ pub(crate) struct HeadCutter {
     is_complete: bool,
 }
 
-/// What the cutter made of some bytes.
+/// Result of giving bytes to the cutter.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Cut {
-    /// The head goes on.
+    /// The head is not complete yet.
     More,
-    /// The head is complete; so many of the bytes belong to what follows.
+    /// The head is complete; the last `surplus` bytes belong to what follows.
     Complete {
         /// Bytes after the head.
         surplus: usize,

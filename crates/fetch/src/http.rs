@@ -24,18 +24,18 @@ use crate::{
     AddressKind, Exchange, FetchError, FetchFailure, FetchOptions, FetchRequest, Protocol, Waiting,
 };
 
-/// How many names are looked up at once. The system's resolver holds a thread for each, also
-/// after we have stopped waiting.
+/// How many names are looked up at once. The system's resolver holds a thread for each, even after
+/// we have stopped waiting.
 const MAX_LOOKUPS: usize = 64;
 
-/// How long a resting connection may take to say that it is ready, before a new one is made.
+/// How long an idle connection may take to become ready before a new one is made.
 const READY_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How much more than Content-Length may come without the body being wrong: some servers end
-/// every body with a line break that they do not count.
+/// Surplus bytes after Content-Length that are tolerated: some servers end every body with a line
+/// break that they do not count.
 const TOLERATED_SURPLUS_BYTES: u64 = 2;
 
-/// Sends requests. Clones share their resting connections. Must be used inside a tokio runtime.
+/// Sends requests. Clones share their idle connections. Must be used inside a tokio runtime.
 #[derive(Clone)]
 pub struct Fetcher(Arc<Shared>);
 
@@ -43,16 +43,16 @@ struct Shared {
     options: FetchOptions,
     tls: TlsConnector,
     lookups: Arc<Semaphore>,
-    pool: Mutex<RestingPlace>,
+    pool: Mutex<IdlePool>,
 }
 
-struct RestingPlace {
+struct IdlePool {
     pool: Pool<Connection>,
     has_reaper: bool,
 }
 
 impl Fetcher {
-    /// Makes a fetcher; fails on options that cannot work.
+    /// Makes a fetcher; fails on unusable options.
     pub fn new(options: FetchOptions) -> Result<Self, FetchError> {
         options.check()?;
         let tls = tls_connector(&options.extra_roots_der)?;
@@ -61,12 +61,12 @@ impl Fetcher {
             options,
             tls,
             lookups: Arc::new(Semaphore::new(MAX_LOOKUPS)),
-            pool: Mutex::new(RestingPlace { pool, has_reaper: false }),
+            pool: Mutex::new(IdlePool { pool, has_reaper: false }),
         })))
     }
 
-    /// Sends one request and reads its whole response. Every status is an exchange, redirects
-    /// too; a failure is what prevented one.
+    /// Sends one request and reads its whole response. Any status is an exchange, including
+    /// redirects; a failure says what prevented one.
     pub async fn fetch(&self, request: &FetchRequest) -> Result<Exchange, FetchFailure> {
         let options = &self.0.options;
         let prepared = Prepared {
@@ -84,9 +84,9 @@ impl Fetcher {
     }
 
     async fn exchange(&self, prepared: &Prepared<'_>) -> Result<Exchange, FetchFailure> {
-        if let Some(resting) = self.resting(prepared).await {
-            match self.exchange_on(resting, prepared).await {
-                // The server had closed it in the meantime: its right, and no failure.
+        if let Some(idle) = self.idle_connection(prepared).await {
+            match self.exchange_on(idle, prepared).await {
+                // The server had closed it in the meantime, as it may: this is not a failure.
                 Err(Broken { is_unanswered: true, .. }) => {}
                 outcome => return outcome.map_err(|broken| broken.failure),
             }
@@ -95,11 +95,11 @@ impl Fetcher {
         self.exchange_on(connection, prepared).await.map_err(|broken| broken.failure)
     }
 
-    /// A resting connection to the server that can be used under the request's policy.
-    async fn resting(&self, prepared: &Prepared<'_>) -> Option<Connection> {
+    /// An idle connection to the server that the request's policy allows.
+    async fn idle_connection(&self, prepared: &Prepared<'_>) -> Option<Connection> {
         let server = prepared.url.server();
         loop {
-            let mut connection = self.0.resting_place().pool.take(&server, Instant::now())?;
+            let mut connection = self.0.idle_pool().pool.take(&server, Instant::now())?;
             let is_permitted = AddressKind::of(connection.address).permitted(prepared.addresses);
             if is_permitted
                 && matches!(timeout(READY_TIMEOUT, connection.ready()).await, Ok(Ok(())))
@@ -141,7 +141,7 @@ impl Fetcher {
             elapsed: prepared.started.elapsed(),
         };
         if surplus == 0 {
-            self.rest(prepared.url.server(), connection);
+            self.keep_idle(prepared.url.server(), connection);
         }
         Ok(exchange)
     }
@@ -196,15 +196,15 @@ impl Fetcher {
         let tried = &addresses[..addresses.len().min(options.max_addresses)];
         let deadline = Instant::now() + options.connect_timeout;
         let mut failure = prepared.timeout(Waiting::Connect, options.connect_timeout);
-        for (place, address) in tried.iter().enumerate() {
+        for (nth, address) in tried.iter().enumerate() {
             let left = deadline.saturating_duration_since(Instant::now());
-            let share = left / u32::try_from(tried.len() - place).unwrap_or(u32::MAX);
+            let share = left / u32::try_from(tried.len() - nth).unwrap_or(u32::MAX);
             let peer = SocketAddr::new(*address, prepared.url.port());
             #[expect(clippy::disallowed_methods, reason = "the addresses passed the guard")]
             let connecting = TcpStream::connect(peer);
             match timeout(share, connecting).await {
                 Ok(Ok(stream)) => {
-                    // Only latency is lost where this cannot be set.
+                    // If this cannot be set, only latency suffers.
                     let _ = stream.set_nodelay(true);
                     return Ok(stream);
                 }
@@ -237,35 +237,35 @@ impl Fetcher {
         opened.map_err(|e| prepared.protocol(error_text(&e)))
     }
 
-    /// Lets a connection rest, and sees to it that it does not rest for ever.
-    fn rest(&self, server: Server, connection: Connection) {
+    /// Puts a connection into the idle pool and makes sure that it is closed in time.
+    fn keep_idle(&self, server: Server, connection: Connection) {
         if connection.is_closed() {
             return;
         }
-        let mut place = self.0.resting_place();
-        place.pool.put(server, connection, Instant::now());
-        if !std::mem::replace(&mut place.has_reaper, true) {
+        let mut idle = self.0.idle_pool();
+        idle.pool.put(server, connection, Instant::now());
+        if !std::mem::replace(&mut idle.has_reaper, true) {
             tokio::spawn(reap(Arc::downgrade(&self.0)));
         }
     }
 }
 
 impl Shared {
-    fn resting_place(&self) -> MutexGuard<'_, RestingPlace> {
+    fn idle_pool(&self) -> MutexGuard<'_, IdlePool> {
         // The pool is consistent between any two statements that change it.
         self.pool.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Closes connections that have rested too long; ends when none rests.
+/// Closes connections that were idle too long; ends when none is left.
 async fn reap(shared: Weak<Shared>) {
     loop {
         let next_old = {
             let Some(shared) = shared.upgrade() else { return };
-            let mut place = shared.resting_place();
-            place.pool.drop_old(Instant::now());
-            let next_old = place.pool.next_old();
-            place.has_reaper = next_old.is_some();
+            let mut idle = shared.idle_pool();
+            idle.pool.drop_old(Instant::now());
+            let next_old = idle.pool.next_old();
+            idle.has_reaper = next_old.is_some();
             next_old
         };
         let Some(next_old) = next_old else { return };
@@ -292,7 +292,7 @@ async fn read_body(
             Ok(None) => return Ok(received.freeze()),
             Err(_) => return Err(prepared.timeout(Waiting::Body, options.idle_timeout)),
         };
-        // Trailers are not kept.
+        // Trailers are not stored.
         let Some(data) = frame.data_ref() else { continue };
         if (received.len() + data.len()) as u64 > prepared.max_body_bytes {
             return Err(prepared.body_too_large(None));
@@ -306,7 +306,7 @@ async fn read_body(
     }
 }
 
-/// What Content-Length says, where it counts.
+/// The Content-Length, where it applies.
 fn announced_bytes(response: &Response<Incoming>) -> Option<u64> {
     if has_body(response.status()) && !response.headers().contains_key(header::CONTENT_LENGTH) {
         return None;

@@ -6,7 +6,7 @@ use std::time::{Duration, UNIX_EPOCH};
 const LAST_S: u64 = 253_402_300_799;
 
 /// Reads a date in any of the three forms of RFC 9110 into seconds since the epoch. Dates before
-/// 1970 are not dates of files on the web and give `None`.
+/// 1970 give `None`: no file on the web is that old.
 pub fn parse(text: &str) -> Option<i64> {
     let time = httpdate::parse_http_date(text.trim()).ok()?;
     i64::try_from(time.duration_since(UNIX_EPOCH).ok()?.as_secs()).ok()
@@ -37,7 +37,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_date_is_none() {
+    fn a_text_that_is_not_a_date_gives_none() {
         for text in ["", "0", "-1", "now", "Sun, 31 Feb 1994 08:49:37 GMT", "1994-11-06T08:49:37Z"]
         {
             assert_eq!(parse(text), None, "{text}");

@@ -1,7 +1,7 @@
-//! One HTTP exchange, exactly recorded.
+//! Makes one HTTP exchange and records it exactly.
 //!
 //! Read in this order:
-//! - [`FetchRequest`]: a URL to ask for, with validators and an [`AddressPolicy`];
+//! - [`FetchRequest`]: a URL to fetch, with validators and an [`AddressPolicy`];
 //! - [`Fetcher`]: sends it and returns
 //! - an [`Exchange`]: the bytes that went and came, or
 //! - a [`FetchFailure`]: why there is none, a result to be recorded like any other;

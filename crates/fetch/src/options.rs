@@ -5,62 +5,63 @@ use http::HeaderValue;
 
 use crate::FetchError;
 
-/// No limit of time may be longer: it would not be one, and adding it to the clock could overflow.
+/// The longest time limit allowed: a longer one would limit nothing, and adding it to the clock
+/// could overflow.
 const MAX_DURATION: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Who we say we are, and the limit of everything that a server could make large or slow.
+/// How we identify ourselves, and a limit for everything that a server could make large or slow.
 #[derive(Debug, Clone)]
 pub struct FetchOptions {
-    /// `User-Agent`. Should carry the robots.txt product token and a URL where server operators
-    /// learn whom to ask: the default has the token alone, as only the operator knows the URL.
+    /// `User-Agent`. Should contain the robots.txt product token and a URL where server operators
+    /// can find a contact. The default has the token alone, as only the operator knows the URL.
     pub user_agent: String,
     /// `From`: the operator's e-mail address, as RFC 9110 recommends for robots. None by default:
     /// only the operator knows it.
     pub from: Option<String>,
-    /// `Accept`. Default `*/*`: an archive takes every type, and must not meet 406.
+    /// `Accept`. Default `*/*`: an archive accepts every type, and must not get a 406.
     pub accept: String,
-    /// `Accept-Encoding`. Default: the codings that browsers ask for, so that servers answer with
-    /// what they would send to a browser.
+    /// `Accept-Encoding`. Default: the codings that browsers accept, so that servers send what they
+    /// would send to a browser.
     pub accept_encoding: String,
-    /// Looking up a host name. Default 10 s: resolvers give up or answer well before.
+    /// Limit for looking up a host name. Default 10 s: resolvers give up or answer well before.
     pub dns_timeout: Duration,
-    /// Connecting, over all addresses tried. Default 10 s, as other crawlers do: who has not
-    /// accepted by then is down or drops our packets.
+    /// Limit for connecting, over all addresses tried. Default 10 s, as other crawlers do: a server
+    /// that has not accepted by then is down or drops our packets.
     pub connect_timeout: Duration,
-    /// The TLS handshake. Default 10 s, for the same reason.
+    /// Limit for the TLS handshake. Default 10 s, for the same reason.
     pub tls_timeout: Duration,
-    /// From the request to the end of the response head. Default 30 s: slow dynamic pages need
-    /// some 20 s, and most servers themselves give up at 30 or 60.
+    /// Limit from the request to the end of the response head. Default 30 s: slow dynamic pages
+    /// need some 20 s, and most servers themselves give up at 30 or 60.
     pub head_timeout: Duration,
-    /// Between two parts of the body. Default 20 s (Heritrix's socket timeout).
+    /// Limit between two parts of the body. Default 20 s (Heritrix's socket timeout).
     pub idle_timeout: Duration,
-    /// The least mean rate of a body, looked at once it has taken `idle_timeout`. Default 200
-    /// bytes per second: slower than any modem, so only servers that drip on purpose fall below.
+    /// The lowest mean rate of a body, checked once it has taken `idle_timeout`. Default 200 bytes
+    /// per second: slower than any modem, so only servers that are slow on purpose fall below.
     pub min_body_bytes_per_s: u64,
-    /// The whole exchange. Default 20 minutes (Heritrix's): a large file on a slow line may take
-    /// that long, an endless stream must not take longer.
+    /// Limit for the whole exchange. Default 20 minutes (Heritrix's): a large file on a slow line
+    /// may take that long, and an endless stream must not take longer.
     pub total_timeout: Duration,
-    /// Status line and headers, with interim responses. Default 64 KiB: servers and browsers
-    /// break above 8 to 256 KiB.
+    /// Limit for status line and headers, including interim responses. Default 64 KiB: servers and
+    /// browsers break above 8 to 256 KiB.
     pub max_head_bytes: usize,
-    /// Header lines. Default 256: real responses stay below 100.
+    /// Limit for header lines. Default 256: real responses stay below 100.
     pub max_headers: usize,
-    /// The body as sent. Default 100 MiB, as it is held in memory: larger files are mostly videos
-    /// and disc images.
+    /// Limit for the body as sent. Default 100 MiB, because it is held in memory: larger files are
+    /// mostly videos and disc images.
     pub max_body_bytes: u64,
     /// How many addresses of a host are tried. Default 4: two of each family.
     pub max_addresses: usize,
-    /// How many connections may rest in all. Default 256: well under the usual 1024 file
+    /// The largest number of idle connections. Default 256: well under the usual 1024 file
     /// descriptors of a process.
     pub max_idle_connections: usize,
-    /// How long a connection may rest. Default 60 s: most servers close after 5 to 75 s, and a
+    /// How long a connection may stay idle. Default 60 s: most servers close after 5 to 75 s, and a
     /// polite delay is shorter.
     pub max_idle_age: Duration,
-    /// Certificates (DER) of authorities that are trusted besides the public ones: for sites with
-    /// a private authority. None by default.
+    /// Certificates (DER) of authorities that are trusted in addition to the public ones: for sites
+    /// with a private authority. None by default.
     pub extra_roots_der: Vec<Vec<u8>>,
-    /// Addresses of host names that are not looked up: for names that only this machine knows.
-    /// The address policy holds for them too. None by default.
+    /// Addresses of host names that are not looked up: for names that only this machine knows. The
+    /// address policy applies to them too. None by default.
     pub hosts: Vec<(String, IpAddr)>,
 }
 
@@ -91,12 +92,12 @@ impl Default for FetchOptions {
 }
 
 impl FetchOptions {
-    /// Refuses what could not work, so that it is known at the start and not at the first fetch.
+    /// Refuses options that could not work, at the start instead of at the first fetch.
     pub(crate) fn check(&self) -> Result<(), FetchError> {
         let refuse =
             |option, reason: &str| Err(FetchError::Option { option, reason: reason.to_owned() });
         if self.user_agent.trim().is_empty() {
-            return refuse("user_agent", "it is empty, but servers must know who asks");
+            return refuse("user_agent", "it is empty, but servers must know who is visiting");
         }
         for (option, value) in [
             ("user_agent", Some(&self.user_agent)),
@@ -105,7 +106,7 @@ impl FetchOptions {
             ("accept_encoding", Some(&self.accept_encoding)),
         ] {
             if value.is_some_and(|value| HeaderValue::from_str(value).is_err()) {
-                return refuse(option, "it has characters that no header may carry");
+                return refuse(option, "it contains characters that are not allowed in a header");
             }
         }
         for (option, duration) in [
@@ -118,17 +119,20 @@ impl FetchOptions {
             ("max_idle_age", self.max_idle_age),
         ] {
             if duration.is_zero() {
-                return refuse(option, "no time at all lets nothing through");
+                return refuse(option, "a limit of zero would fail every request");
             }
             if duration > MAX_DURATION {
-                return refuse(option, "more than a day bounds nothing");
+                return refuse(option, "it must not be more than a day");
             }
         }
         let before_body = [self.connect_timeout, self.tls_timeout, self.head_timeout]
             .into_iter()
             .fold(self.dns_timeout, Duration::saturating_add);
         if self.total_timeout < before_body {
-            return refuse("total_timeout", "the steps before the body alone may take longer");
+            return refuse(
+                "total_timeout",
+                "it is shorter than the limits of the steps before the body together",
+            );
         }
         for (option, count) in [
             ("max_head_bytes", self.max_head_bytes),
@@ -136,7 +140,7 @@ impl FetchOptions {
             ("max_addresses", self.max_addresses),
         ] {
             if count == 0 {
-                return refuse(option, "zero lets nothing through");
+                return refuse(option, "a limit of zero would fail every request");
             }
         }
         Ok(())

@@ -4,16 +4,16 @@ use std::time::Duration;
 use nenrin_urls::Server;
 use tokio::time::Instant;
 
-/// Connections that rest between two requests, bounded in number and age. One server is asked one
-/// thing at a time, so a connection is taken out for an exchange and put back after it.
+/// Connections that are idle between two requests, limited in number and age. A server gets one
+/// request at a time, so a connection is taken out for an exchange and put back after it.
 pub(crate) struct Pool<C> {
-    /// The one that rests longest is first.
-    resting: VecDeque<Resting<C>>,
+    /// The one that has been idle longest is first.
+    idle: VecDeque<Idle<C>>,
     max_count: usize,
     max_age: Duration,
 }
 
-struct Resting<C> {
+struct Idle<C> {
     server: Server,
     connection: C,
     until: Instant,
@@ -21,34 +21,34 @@ struct Resting<C> {
 
 impl<C> Pool<C> {
     pub(crate) fn new(max_count: usize, max_age: Duration) -> Self {
-        Self { resting: VecDeque::new(), max_count, max_age }
+        Self { idle: VecDeque::new(), max_count, max_age }
     }
 
     /// The connection to this server that was used last.
     pub(crate) fn take(&mut self, server: &Server, now: Instant) -> Option<C> {
         self.drop_old(now);
-        let place = self.resting.iter().rposition(|resting| resting.server == *server)?;
-        self.resting.remove(place).map(|resting| resting.connection)
+        let at = self.idle.iter().rposition(|idle| idle.server == *server)?;
+        self.idle.remove(at).map(|idle| idle.connection)
     }
 
-    /// Keeps a connection; the one that rests longest makes room for it.
+    /// Stores a connection; if the pool is full, the one idle longest is dropped.
     pub(crate) fn put(&mut self, server: Server, connection: C, now: Instant) {
         self.drop_old(now);
-        self.resting.push_back(Resting { server, connection, until: now + self.max_age });
-        if self.resting.len() > self.max_count {
-            self.resting.pop_front();
+        self.idle.push_back(Idle { server, connection, until: now + self.max_age });
+        if self.idle.len() > self.max_count {
+            self.idle.pop_front();
         }
     }
 
-    /// Drops what has rested too long.
+    /// Drops connections that were idle too long.
     pub(crate) fn drop_old(&mut self, now: Instant) {
-        let old = self.resting.partition_point(|resting| resting.until <= now);
-        self.resting.drain(..old);
+        let old = self.idle.partition_point(|idle| idle.until <= now);
+        self.idle.drain(..old);
     }
 
-    /// When the next connection will have rested too long.
+    /// When the next connection will have been idle too long.
     pub(crate) fn next_old(&self) -> Option<Instant> {
-        self.resting.front().map(|resting| resting.until)
+        self.idle.front().map(|idle| idle.until)
     }
 }
 
@@ -68,7 +68,7 @@ mod tests {
         pool.put(server("a"), 1, now);
         pool.put(server("b"), 2, now);
         pool.put(server("b"), 3, now);
-        assert_eq!(pool.take(&server("a"), now), None, "made room");
+        assert_eq!(pool.take(&server("a"), now), None, "was dropped");
         assert_eq!(pool.take(&server("b"), now), Some(3));
         assert_eq!(pool.take(&server("b"), now), Some(2));
         assert_eq!(pool.take(&server("b"), now), None);

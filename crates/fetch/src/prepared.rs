@@ -11,12 +11,12 @@ use tokio::time::Instant;
 use crate::request::host_header;
 use crate::{AddressKind, AddressPolicy, FetchFailure, FetchOptions, Waiting};
 
-/// A request made ready to be sent, on a first and perhaps on a second connection.
+/// A request ready to be sent, on a first and perhaps on a second connection.
 pub(crate) struct Prepared<'a> {
     pub(crate) url: &'a CanonicalUrl,
     pub(crate) headers: HeaderMap,
     pub(crate) addresses: AddressPolicy,
-    /// What is sent; without it something is asked for.
+    /// The body to POST; a GET without it.
     pub(crate) post: Option<&'a Bytes>,
     pub(crate) max_body_bytes: u64,
     pub(crate) started: Instant,

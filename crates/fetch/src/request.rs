@@ -4,22 +4,22 @@ use nenrin_urls::CanonicalUrl;
 
 use crate::{AddressPolicy, FetchFailure, FetchOptions};
 
-/// A page to ask for.
+/// A page to fetch.
 #[derive(Debug, Clone)]
 pub struct FetchRequest {
     /// The page.
     pub url: CanonicalUrl,
-    /// What makes the request conditional.
+    /// Makes the request conditional, if set.
     pub validators: Validators,
-    /// Where the request may go.
+    /// Which addresses may be contacted.
     pub addresses: AddressPolicy,
-    /// A limit of the body for this request instead of the options'.
+    /// A limit of the body for this request, in place of the one in the options.
     pub max_body_bytes: Option<u64>,
-    /// More request headers, such as `Cookie`; one that is always sent is replaced by one of the
-    /// same name. Headers that frame the message cannot be set.
+    /// More request headers, such as `Cookie`. They replace the usual header of the same name.
+    /// Headers that frame the message cannot be set.
     pub headers: Vec<(String, String)>,
-    /// What to send by POST; pages are asked for without it. Where the server closed a resting
-    /// connection in the meantime it is sent once more, so it should say who it is.
+    /// The body to POST; a GET without it. If the server had closed an idle connection in the
+    /// meantime, it is sent once more, so it should carry an identifier.
     pub post: Option<Bytes>,
 }
 
@@ -37,8 +37,8 @@ impl FetchRequest {
     }
 }
 
-/// What an earlier response said about its version, to be sent back so that the server can answer
-/// "not modified".
+/// What an earlier response said about its version. Sent back, so that the server can answer "not
+/// modified".
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Validators {
     /// The `ETag`, sent as `If-None-Match`.
@@ -48,13 +48,13 @@ pub struct Validators {
 }
 
 impl Validators {
-    /// Whether a "not modified" may be the answer.
+    /// Whether there are none, so that the request is unconditional.
     pub fn is_empty(&self) -> bool {
         self.etag.is_none() && self.last_modified.is_none()
     }
 }
 
-/// Headers that belong to the connection or frame the message: ours to set.
+/// Headers of the connection or of the message's frame: only we set them.
 const NOT_SETTABLE: [HeaderName; 7] = [
     header::HOST,
     header::CONNECTION,
@@ -72,8 +72,8 @@ pub(crate) fn request_headers(
 ) -> Result<HeaderMap, FetchFailure> {
     let mut headers = HeaderMap::new();
     let mut set = |name: HeaderName, value: Option<&str>| {
-        // Options were checked. A validator that no header can carry is left out: the request is
-        // then unconditional, which is always right.
+        // Options were checked. A validator that does not fit into a header is left out: the
+        // request is then unconditional, which is always correct.
         if let Some(value) = value.and_then(|value| HeaderValue::from_str(value).ok()) {
             headers.insert(name, value);
         }
@@ -88,11 +88,11 @@ pub(crate) fn request_headers(
     for (name, value) in &request.headers {
         let refuse = |why| FetchFailure::Request { reason: format!("header `{name}` {why}") };
         let header =
-            HeaderName::try_from(name.as_str()).map_err(|_| refuse("has an impossible name"))?;
+            HeaderName::try_from(name.as_str()).map_err(|_| refuse("has an invalid name"))?;
         if NOT_SETTABLE.contains(&header) {
             return Err(refuse("frames the message and cannot be set"));
         }
-        let value = HeaderValue::from_str(value).map_err(|_| refuse("has an impossible value"))?;
+        let value = HeaderValue::from_str(value).map_err(|_| refuse("has an invalid value"))?;
         extra.append(header, value);
     }
     for name in extra.keys() {
@@ -150,7 +150,7 @@ mod tests {
     }
 
     proptest! {
-        /// What browsers let stand in a URL must be sendable.
+        /// Whatever browsers allow in a URL must be sendable.
         #[test]
         fn every_canonical_url_makes_a_request_target(text in "https?://[a-z0-9_.-]{1,9}/[!-~ é]{0,20}") {
             if let Ok(url) = CanonicalUrl::parse(&text) {

@@ -1,5 +1,5 @@
-//! robots.txt by RFC 9309. Parsed rules have no stored form of their own: whoever keeps the text
-//! of the file can parse it again, also for another agent.
+//! robots.txt by RFC 9309. Parsed rules are not stored: the text of the file can be parsed again,
+//! also for another agent.
 
 mod lines;
 mod pattern;
@@ -11,13 +11,13 @@ use nenrin_urls::{CanonicalUrl, MAX_URL_BYTES};
 use lines::{Field, Line};
 use pattern::{Pattern, normal_path};
 
-/// How much of a robots.txt is read. RFC 9309 asks for at least this much.
+/// How much of a robots.txt is read. RFC 9309 requires at least this much.
 pub const MAX_ROBOTS_BYTES: usize = 500 * 1024;
 
-/// How many Sitemap lines are kept: far more than real sites have, few enough to be fetched.
+/// How many Sitemap lines are used: far more than real sites have, few enough to be fetched.
 const MAX_SITEMAPS: usize = 1000;
 
-/// The longest Crawl-delay that is understood; who obeys it caps it further.
+/// The longest Crawl-delay that is understood; callers cap it further.
 const MAX_CRAWL_DELAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// What one robots.txt says to one agent.
@@ -35,14 +35,14 @@ pub struct RobotsRules {
 pub struct RobotsVerdict {
     /// Whether the path may be fetched.
     pub allowed: bool,
-    /// The line that decided; `None` when no line speaks about the path.
+    /// The line that decided; `None` when no line applies to the path.
     pub rule: Option<RobotsLine>,
 }
 
 /// A line of a robots.txt, to show a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RobotsLine {
-    /// Counted from 1.
+    /// Line number, from 1.
     pub number: usize,
     /// Its field and value, such as `Disallow: /private/`.
     pub text: String,
@@ -56,7 +56,7 @@ struct Rule {
     text: String,
 }
 
-/// What the groups for one agent, or those for all agents, say together.
+/// The rules of the groups for one agent, or for all agents, together.
 #[derive(Debug, Default)]
 struct Group {
     named: bool,
@@ -65,10 +65,10 @@ struct Group {
 }
 
 impl RobotsRules {
-    /// Reads a robots.txt for the agent of this product token (`nenrin` in `nenrin/1.0`). Groups
+    /// Reads a robots.txt for the agent with this product token (`nenrin` in `nenrin/1.0`). Groups
     /// that name the agent are merged; if none does, those for `*` are. Every line that can be
-    /// understood is used; all others are passed over. Beyond [`MAX_ROBOTS_BYTES`] nothing is
-    /// read, and the line that the limit cuts is dropped.
+    /// understood is used; all others are skipped. Nothing beyond [`MAX_ROBOTS_BYTES`] is read, and
+    /// the line cut by that limit is dropped.
     pub fn parse(text: &[u8], agent_token: &str) -> Self {
         let agent = product_token(agent_token.as_bytes());
         let (mut own, mut general) = (Group::default(), Group::default());
@@ -91,8 +91,8 @@ impl RobotsRules {
                     }
                 }
                 Field::Allow | Field::Disallow | Field::CrawlDelay => {
-                    // Crawl-delay is no rule to the RFC, but whoever writes one means the group
-                    // above it: the next User-agent starts another.
+                    // Crawl-delay is not in the RFC, but its author means the group above it: the
+                    // next User-agent starts another.
                     in_rules = true;
                     if for_own {
                         own.add(&line);
@@ -141,7 +141,7 @@ impl RobotsRules {
     }
 
     /// The sitemaps that the file names, for all agents, resolved against the URL of the
-    /// robots.txt. What is no http or https URL is left out.
+    /// robots.txt. Values that are not http or https URLs are left out.
     pub fn sitemaps(&self, robots_url: &CanonicalUrl) -> Vec<CanonicalUrl> {
         self.sitemaps.iter().filter_map(|text| robots_url.join(text).ok()).collect()
     }
@@ -153,7 +153,7 @@ impl Group {
             self.crawl_delay = self.crawl_delay.max(seconds(line.value));
             return;
         }
-        // An empty Disallow restricts nothing, and an empty Allow frees nothing.
+        // An empty Disallow forbids nothing, and an empty Allow permits nothing.
         let Some(pattern) = Pattern::parse(line.value) else { return };
         let allow = line.field == Field::Allow;
         let field = if allow { "Allow" } else { "Disallow" };

@@ -7,8 +7,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::head::{Cut, HeadCutter};
 
-/// An HTTP/1 connection that keeps the exact bytes of the request and of the response head, which
-/// the HTTP library does not hand out.
+/// An HTTP/1 connection that records the exact bytes of the request and of the response head, which
+/// the HTTP library does not give out.
 pub(crate) struct Tee<T> {
     io: T,
     recorder: Recorder,
@@ -21,7 +21,7 @@ pub(crate) struct Recorder(Arc<Mutex<Record>>);
 #[derive(Default)]
 struct Record {
     request: Vec<u8>,
-    /// None while no exchange goes on.
+    /// `None` between exchanges.
     head: Option<HeadCutter>,
     answer_bytes: u64,
     after_head_bytes: u64,
@@ -29,13 +29,13 @@ struct Record {
 }
 
 impl Recorder {
-    /// Starts recording one exchange; the response head may have so many bytes.
+    /// Starts recording one exchange, with this limit for the response head.
     pub(crate) fn begin(&self, max_head_bytes: usize) {
         *self.record() =
             Record { head: Some(HeadCutter::new(max_head_bytes)), ..Record::default() };
     }
 
-    /// Whether any byte of an answer has come.
+    /// Whether any byte of an answer has arrived.
     pub(crate) fn is_answered(&self) -> bool {
         self.record().answer_bytes > 0
     }
@@ -45,14 +45,14 @@ impl Recorder {
         self.record().is_head_too_large
     }
 
-    /// The request and the response head; none if the head is not complete.
+    /// The request and the response head; `None` if the head is not complete.
     pub(crate) fn take_heads(&self) -> Option<(Vec<u8>, Vec<u8>)> {
         let mut record = self.record();
         let head = record.head.take()?.into_head()?;
         Some((std::mem::take(&mut record.request), head))
     }
 
-    /// How many bytes came after the head so far, with any transfer coding.
+    /// Number of bytes received after the head so far, including any transfer coding.
     pub(crate) fn after_head_bytes(&self) -> u64 {
         self.record().after_head_bytes
     }
@@ -104,8 +104,8 @@ impl<T: AsyncRead + Unpin> AsyncRead for Tee<T> {
             Poll::Ready(Ok(())) => {
                 Poll::Ready(self.recorder.record().received(&buffer.filled()[before..]))
             }
-            // Many servers end TLS without saying so. Bodies that have a length or chunks are
-            // still found to be cut; for others the end of the connection is the end.
+            // Many servers end TLS without notice. A cut is still noticed in bodies that have a
+            // length or chunks; for others the end of the connection is the end.
             Poll::Ready(Err(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {
                 Poll::Ready(Ok(()))
             }

@@ -25,7 +25,7 @@ struct ServerQueue<Item> {
     waiting: BTreeMap<(u64, u64), Item>,
     /// Items that share the server with those above, by priority and mark.
     waiting_new: BTreeMap<(u64, u64), Item>,
-    /// New items that wait elsewhere for a place above.
+    /// New items that wait outside of the queue above.
     resting_new: usize,
     /// What new items have saved up, in percent of a turn.
     credit_percent: u32,
@@ -40,11 +40,11 @@ impl<Item> ServerQueue<Item> {
         self.waiting.len() + self.waiting_new.len()
     }
 
-    /// The share of the turns that new items get: as told, or by how many wait.
-    fn new_percent(&self, told: Option<u32>) -> u32 {
+    /// The share of the turns that new items get: as set, or by how many wait.
+    fn new_percent(&self, set: Option<u32>) -> u32 {
         let new = self.waiting_new.len() + self.resting_new;
         let by_number = || (100 * new / (new + self.waiting.len()).max(1)) as u32;
-        told.map_or_else(
+        set.map_or_else(
             || by_number().clamp(ADAPTIVE_PERCENT.0, ADAPTIVE_PERCENT.1),
             |percent| percent.min(100),
         )
@@ -102,11 +102,6 @@ impl<Item> Frontier<Item> {
         self.politeness = politeness;
         let servers: Vec<ServerKey> = self.servers.keys().copied().collect();
         servers.into_iter().for_each(|server| self.list(server));
-    }
-
-    /// Whether a server's pace is known.
-    pub fn knows(&self, server: ServerKey) -> bool {
-        self.servers.contains_key(&server)
     }
 
     /// Sets a server's pace, for one that is loaded from the state or whose rules changed.

@@ -1,12 +1,12 @@
-//! A real archive as the experiments take it: rounds, a link graph, an update log.
+//! A real archive as input of the experiments: rounds, a link graph, an update log.
 //!
-//! Nothing is fetched and nothing is written. What an archive did not see, because it came too
-//! rarely, no experiment on it can know: an update is where a visit found it.
+//! Nothing is fetched and nothing is written. Changes that the archive missed between two visits
+//! are unknown to the experiments, too: an update is where a visit found it.
 
 use std::collections::BTreeMap;
 
 use nenrin_extract::{
-    ContentKind, ExtractLimits, LinkKind, decode_content, page_blocks, page_links,
+    ContentKind, ExtractLimits, LinkKind, decode_content, page_fragments, page_links,
 };
 use nenrin_fetch::{header_fields, http_date};
 use nenrin_state::{PageFilter, PageId, Site, State, VersionRow};
@@ -21,7 +21,7 @@ use crate::updates::{RawPage, UpdateLog, Window};
 
 /// Rows read at once.
 const PORTION: usize = 10_000;
-/// A page that decodes to more is taken for one without links.
+/// A page that decodes to more counts as one without links.
 const DECODED_MAX_BYTES: usize = 64 << 20;
 
 /// An archive to experiment on.
@@ -35,7 +35,7 @@ pub struct ArchiveSource<'a> {
 }
 
 impl ArchiveSource<'_> {
-    /// Every finished round of every site, with the HTML pages as they stood at its end.
+    /// Every finished round of every site, with the HTML pages as they were at its end.
     ///
     /// # Errors
     /// When the archive cannot be read.
@@ -91,11 +91,11 @@ impl ArchiveSource<'_> {
     /// pages.
     ///
     /// # Errors
-    /// When the archive cannot be read or holds no page.
+    /// When the archive cannot be read or has no page.
     pub fn graph(&self) -> Result<Graph, LabError> {
         let newest = self.newest_versions()?;
         if newest.is_empty() {
-            let what = "the archive holds no page: collect or import a site first".to_owned();
+            let what = "the archive has no pages; collect or import a site first".to_owned();
             return Err(LabError::Input { what });
         }
         let numbers: BTreeMap<&CanonicalUrl, u32> = newest.keys().zip(1..).collect();
@@ -124,7 +124,7 @@ impl ArchiveSource<'_> {
         Ok(Graph::from_links(links).with_hosts(hosts))
     }
 
-    /// The newest version of every page that links can lead to; what only pages embed is left out.
+    /// The newest version of every page that links can reach; what pages only embed is left out.
     fn newest_versions(&self) -> Result<BTreeMap<CanonicalUrl, VersionRow>, LabError> {
         let mut newest = BTreeMap::new();
         for site in self.sites {
@@ -168,7 +168,7 @@ impl ArchiveSource<'_> {
                         path: page.url.path().to_owned(),
                         source: page.id.server().0,
                         start_s: first_s,
-                        // The last visit itself lies inside the window.
+                        // The last visit itself is inside the window.
                         end_s: last_s + window.resolution_s,
                         updates_s: at_s[1..].to_vec(),
                         is_static: false,
@@ -204,7 +204,7 @@ fn leads_on(row: &VersionRow) -> bool {
     (300..400).contains(&row.status)
 }
 
-/// Where a page's links lead, in its order; a redirect leads to its target.
+/// The targets of a page's links, in order; a redirect leads to its target.
 fn targets(url: &CanonicalUrl, row: &VersionRow, version: &Version) -> Vec<CanonicalUrl> {
     let head = &version.head.response_head;
     if leads_on(row) {
@@ -253,13 +253,13 @@ impl PageReader<'_> {
             frames: frames.collect(),
             links: links.into_iter().map(|link| link.path).collect(),
             last_modified_s: modified.and_then(|date| http_date::parse(&date)),
-            blocks: page_blocks(&body),
+            blocks: page_fragments(&body),
         };
         self.pages.insert(row.version, page.clone());
         Ok(page)
     }
 
-    /// The path of a page on the site; pages of other hosts stand below a folder of their own.
+    /// The path of a page on the site; pages of other hosts are below a folder of their own.
     fn path(&self, url: &CanonicalUrl) -> String {
         let path = site_path(url);
         if url.host() == self.host || self.hosts.iter().any(|host| host == url.host()) {

@@ -6,7 +6,7 @@ pub enum LabError {
     /// A file of the experiment could not be read or written.
     #[error("cannot {action} {path}", path = path.display())]
     File {
-        /// What was tried, as a verb: `read`, `write`, `create`.
+        /// What was attempted, as a verb: `read`, `write`, `create`.
         action: &'static str,
         /// The file or folder.
         path: PathBuf,
@@ -32,7 +32,7 @@ pub enum LabError {
     Setting {
         /// The setting, as its option is called.
         setting: &'static str,
-        /// What is wrong with it, and the way out.
+        /// What is wrong with it, and what to write instead.
         problem: String,
     },
     /// The state of an archive or of a simulated crawler failed.
@@ -41,6 +41,9 @@ pub enum LabError {
     /// The content of an archive cannot be read.
     #[error(transparent)]
     Store(#[from] nenrin_store::StoreError),
+    /// An archive could not be made or read.
+    #[error(transparent)]
+    Archive(#[from] nenrin_archive::ArchiveError),
     /// A graph file is not what it should be.
     #[error("{path} is not a usable graph: {reason}", path = path.display())]
     BadGraph {
@@ -50,23 +53,23 @@ pub enum LabError {
         reason: String,
     },
     /// The start page is not in the graph.
-    #[error("there is no page {page}: the graph has pages 0 to {last}; choose another start", last = pages.saturating_sub(1))]
+    #[error("there is no page {page}; the graph has pages 0 to {last}", last = pages.saturating_sub(1))]
     NoSuchPage {
         /// The page.
         page: u32,
-        /// How many pages there are.
+        /// Number of pages in the graph.
         pages: usize,
     },
-    /// What was given cannot be experimented on.
+    /// The input cannot be used for the experiment.
     #[error("{what}")]
     Input {
-        /// What is wrong with it, and the way out.
+        /// What is wrong with it, and what to do.
         what: String,
     },
 }
 
 impl LabError {
-    /// A function that wraps an I/O error with what was tried and where, for `map_err`.
+    /// Wraps an I/O error with what was attempted and where, for `map_err`.
     pub fn file(
         action: &'static str,
         path: impl Into<PathBuf>,

@@ -1,8 +1,8 @@
 //! The experiment of paper 003: which newly found page first.
 //!
-//! Read in this order: [`OrderOptions`] and [`run`], which answers with an [`OrderReport`];
-//! [`Graph`] and [`synthetic_web`], what is crawled; [`Importance`], the truth; [`Measures`], the
-//! criteria A, B and C; [`measure_speed`].
+//! Read in this order: [`OrderOptions`] and [`run`], which returns an [`OrderReport`]; [`Graph`]
+//! and [`synthetic_web`], what is crawled; [`Importance`], the truth; [`Measures`], the criteria A,
+//! B and C; [`measure_speed`].
 
 mod figures;
 mod graph;
@@ -40,9 +40,9 @@ pub enum GraphSource {
         /// The URLs.
         urls: Option<PathBuf>,
     },
-    /// A web made up from a seed.
+    /// A web generated from a seed.
     Synthetic(SyntheticWeb),
-    /// A graph at hand, such as that of an archive, and its name.
+    /// A graph in memory, such as that of an archive, and its name.
     Given(String, Graph),
 }
 
@@ -61,10 +61,10 @@ pub struct OrderOptions {
     pub out: Option<PathBuf>,
 }
 
-/// How one order did.
+/// The results of one order.
 #[derive(Clone, Debug)]
 pub struct StrategyResult {
-    /// Which order.
+    /// The order.
     pub strategy: Strategy,
     /// Criteria A, B and C.
     pub measures: Measures,
@@ -76,7 +76,7 @@ pub struct StrategyResult {
     pub order_sha256: String,
 }
 
-/// How all orders did on one graph.
+/// The results of all orders on one graph.
 #[derive(Clone, Debug)]
 pub struct OrderReport {
     /// The name of the graph.
@@ -93,15 +93,15 @@ pub struct OrderReport {
     pub start: u32,
     /// Whether servers took turns.
     pub interleave: bool,
-    /// The orders, as they were asked for.
+    /// The orders, in the requested sequence.
     pub strategies: Vec<StrategyResult>,
 }
 
-/// Crawls the graph by each order and measures. `progress` hears what is done next.
+/// Crawls the graph by each order and measures. `progress` is called with the next step.
 ///
 /// # Errors
-/// [`LabError`] when the graph cannot be read, the start is no page of it, or the report cannot
-/// be written.
+/// [`LabError`] when the graph cannot be read, the start is not in it, or the report cannot be
+/// written.
 pub fn run(
     options: &OrderOptions,
     progress: &mut dyn FnMut(&str),
@@ -186,7 +186,7 @@ fn order_sha256(order: &[u32]) -> String {
 }
 
 impl OrderReport {
-    /// The answer for programs, as the contract of `nenrin lab order` says.
+    /// The JSON answer, by the contract of `nenrin lab order`.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let strategies: Vec<Value> = self.strategies.iter().map(StrategyResult::to_json).collect();

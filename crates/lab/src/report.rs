@@ -63,7 +63,7 @@ impl Report {
         self
     }
 
-    /// A command or other text that is shown as it is written.
+    /// A command or other text that is shown unchanged.
     pub fn preformatted(&mut self, text: impl AsRef<str>) -> &mut Self {
         self.body.push_str(&format!("<pre>{}</pre>\n", escape(text.as_ref())));
         self
@@ -75,7 +75,7 @@ impl Report {
         self
     }
 
-    /// A plot; plots that follow each other stand side by side where the window is wide.
+    /// A plot; consecutive plots are side by side in a wide window.
     pub fn plot(&mut self, plot: &Plot) -> &mut Self {
         // A row of plots stays open by joining with the one that was just closed.
         match self.body.strip_suffix(html::PLOT_ROW_END) {
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plot_after_a_table_stands_outside_of_it() {
+    fn a_plot_after_a_table_is_outside_of_it() {
         let mut report = sample();
         report.plot(&Plot::new("Three").series(Series::scatter("t", [(0.0, 1.0)])));
         let html = report.to_html();

@@ -1,13 +1,15 @@
-//! Every version in almost no space: paper 001's table 1 and figures 7 to 10 on any folder of visits,
-//! our archive next to other ways of keeping the same bytes.
+//! Every version in almost no space: paper 001's table 1 and figures 7 to 10 on any folder of
+//! visits, our archive compared with other ways of storing the same bytes.
 //!
-//! Read in this order: [`StorageOptions`] and [`run`], [`Subject`] (our archive, as the binary opens
-//! it), [`OtherWays`] (everything it is compared with), [`Results`].
+//! Read in this order: [`StorageOptions`] and [`run`], [`Subject`] (our archive, as the binary
+//! opens it), [`OtherWays`] (everything it is compared with), [`Results`].
 
+mod archived;
 mod clock;
 mod corpus;
 mod figures;
 mod others;
+mod overlap;
 mod program;
 mod subject;
 mod tar;
@@ -21,9 +23,11 @@ use crate::LabError;
 use crate::report::Report;
 use corpus::CorpusSite;
 
+pub use archived::ArchiveSubject;
 pub use clock::Took;
 pub use corpus::Split;
 pub use others::{OtherWay, OtherWays, StepBytes};
+pub use overlap::Collector;
 pub use subject::{
     OurSite, Ours, Overlap, OverlapRun, OverlapSample, PageReads, SiteSizes, Sizes, Subject,
 };
@@ -37,16 +41,16 @@ pub struct StorageOptions {
     pub sites: Vec<String>,
     /// Genres of sites; a site without one is a genre of its own.
     pub genres: Vec<(String, String)>,
-    /// Where packs, rebuilt visits and what was measured of other ways lie. What was measured of other
-    /// ways is taken up again by the next run, as long as the corpus is the same.
+    /// Folder for packs, rebuilt visits and measurements of other ways. These measurements are
+    /// reused by the next run, as long as the corpus is the same.
     pub work: PathBuf,
-    /// Whether collecting is measured with and without compressing beside it.
+    /// Whether collecting is also measured while compressing.
     pub overlap: bool,
     /// Where `report.html` and `results.json` go, if anywhere.
     pub out: Option<PathBuf>,
 }
 
-/// One site as it was given, and what everything takes for it.
+/// One site as given, and its size in every way.
 #[derive(Clone, Debug, Serialize)]
 pub struct SiteResults {
     /// Its name.
@@ -55,7 +59,7 @@ pub struct SiteResults {
     pub genre: String,
     /// Files over all visits.
     pub files: usize,
-    /// A mirror of every visit, by visit.
+    /// Bytes of full copies, by visit.
     pub raw: Vec<Split>,
     /// Our archive.
     pub ours: OurSite,
@@ -66,28 +70,28 @@ pub struct SiteResults {
 /// What was measured.
 #[derive(Clone, Debug, Serialize)]
 pub struct Results {
-    /// A mirror of every visit of every site.
+    /// Bytes of full copies of every visit of every site.
     pub raw: Split,
     /// Our archive as a whole.
     pub ours: Ours,
     /// Site by site.
     pub sites: Vec<SiteResults>,
-    /// Collecting with and without compressing beside it.
+    /// Collecting with and without compressing at the same time.
     pub overlap: Option<Overlap>,
     /// What was left out, and why.
     pub left_out: Vec<String>,
 }
 
 impl Results {
-    /// All sites together by every way of keeping them, ours among them, largest first: name, bytes,
-    /// and content by kind where it can be told.
+    /// All sites together by every way of storing them, including ours, largest first: name, bytes,
+    /// and content by kind if known.
     #[must_use]
     pub fn by_way(&self) -> Vec<(String, u64, Option<Split>)> {
         figures::lines(self).into_iter().map(|line| (line.0, line.1, line.2)).collect()
     }
 }
 
-/// What an experiment found: the numbers, and the page that shows them.
+/// The result of an experiment: the numbers, and the page that shows them.
 #[derive(Debug)]
 pub struct Outcome {
     /// All numbers.
@@ -96,7 +100,8 @@ pub struct Outcome {
     pub report: Report,
 }
 
-/// The first visit's date, and the time from one visit to the next: the corpus does not tell its own.
+/// The first visit's date, and the time from one visit to the next: the corpus does not contain its
+/// own.
 const FIRST_VISIT_S: i64 = 1_640_995_200;
 const BETWEEN_VISITS_S: i64 = 30 * 86_400;
 
@@ -105,7 +110,7 @@ pub(crate) fn visit_at_s(number: usize) -> i64 {
     FIRST_VISIT_S + BETWEEN_VISITS_S * (number as i64 - 1)
 }
 
-/// Measures our archive and every other way, and writes the report if a folder is named.
+/// Measures our archive and every other way, and writes the report if a folder is given.
 ///
 /// # Errors
 /// When the corpus cannot be read, our archive fails, or files cannot be written.
@@ -119,7 +124,7 @@ pub fn run(
     let (ours, our_sites) = subject::measure(subject, &sites, &options.work, tell)?;
     let overlap = match options.overlap {
         true => {
-            tell("collecting with and without compressing beside it");
+            tell("collecting with and without compressing at the same time");
             let folders: Vec<(String, Vec<PathBuf>)> = sites
                 .iter()
                 .map(|site| {
@@ -164,7 +169,7 @@ pub fn run(
     Ok(Outcome { results, report })
 }
 
-/// What was measured of a site before, with what it was measured on.
+/// Earlier measurements of a site, with the input they were made on.
 #[derive(Serialize, Deserialize)]
 struct Remembered {
     files: usize,

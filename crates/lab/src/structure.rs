@@ -1,8 +1,8 @@
-//! Which parts of a server changed: the experiment of paper 000 on any history of visits, and our own
-//! plan beside its methods.
+//! Which parts of a server changed: the experiment of paper 000 on any history of visits, and our
+//! own plan compared with its methods.
 //!
-//! Read in this order: [`RoundHistory`] (what was there at each visit), [`load_mirrors`] and
-//! [`SyntheticWeb`] (where histories come from), [`StructureOptions`] and [`run`], [`Outcome`].
+//! Read in this order: [`RoundHistory`] (the pages at each visit), [`load_mirrors`] and
+//! [`SyntheticWeb`] (sources of histories), [`StructureOptions`] and [`run`], [`Outcome`].
 
 mod cross;
 mod experiment;
@@ -41,7 +41,7 @@ pub struct StructureOptions {
     pub auto: AutoOptions,
     /// Thresholds at which `auto` is made to stop, for the curve.
     pub stop_thresholds: Vec<f64>,
-    /// For random orders and samples.
+    /// Seed for random orders and samples.
     pub seed: u64,
     /// Random orders are averaged over this many.
     pub random_runs: usize,
@@ -67,7 +67,7 @@ impl Default for StructureOptions {
     }
 }
 
-/// What an experiment found: the numbers, and the page that shows them.
+/// The result of an experiment: the numbers, and the page that shows them.
 #[derive(Debug)]
 pub struct Outcome {
     /// All numbers, as they go to `results.json`.
@@ -76,7 +76,7 @@ pub struct Outcome {
     pub report: Report,
 }
 
-/// Runs the experiment, and writes its files if a folder is named.
+/// Runs the experiment, and writes its files if a folder is given.
 ///
 /// # Errors
 /// When the history has fewer than two visits of any site, or files cannot be written.

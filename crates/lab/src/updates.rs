@@ -10,7 +10,7 @@ use std::path::Path;
 
 use crate::LabError;
 
-/// A line longer than this is no page: a page that changed every minute of two years is shorter.
+/// A longer line is not a page: a page that changed every minute of two years is shorter.
 const MAX_LINE_BYTES: u64 = 16 << 20;
 /// Times from here on, in the year 5138, are taken for milliseconds.
 const LATEST_S: i64 = 100_000_000_000;

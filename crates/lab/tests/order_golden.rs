@@ -87,7 +87,7 @@ fn with_many_servers_in_turn_auto_is_better_than_breadth_first_on_every_criterio
         let source =
             GraphSource::Synthetic(SyntheticWeb { kind: WebKind::Servers, pages: 50_000, seed });
         let report = run_on(source, 0, true, &["bf", "auto"]);
-        let [bf, auto] = &report.strategies[..] else { panic!("two were asked for") };
+        let [bf, auto] = &report.strategies[..] else { panic!("two were requested") };
         assert!(auto.measures.a[1][1] > bf.measures.a[1][1], "A, seed {seed}");
         assert!(auto.measures.b[3] > bf.measures.b[3], "B, seed {seed}");
         assert!(auto.measures.c < bf.measures.c, "C, seed {seed}");
@@ -99,7 +99,7 @@ fn auto_has_less_error_than_depth_limit_1_and_ar_on_every_kind_of_web() {
     for kind in [WebKind::Servers, WebKind::PowerLaw, WebKind::Chains] {
         let source = GraphSource::Synthetic(SyntheticWeb { kind, pages: 10_000, seed: 5 });
         let report = run_on(source, 0, false, &["ipr-dl1", "ipr-ar", "auto"]);
-        let [dl1, ar, auto] = &report.strategies[..] else { panic!("three were asked for") };
+        let [dl1, ar, auto] = &report.strategies[..] else { panic!("three were requested") };
         assert!(auto.measures.c < dl1.measures.c, "{kind:?}");
         assert!(auto.measures.c < ar.measures.c, "{kind:?}");
         assert!(auto.additions <= 5 * dl1.additions, "{kind:?}");
@@ -161,7 +161,7 @@ fn a_start_outside_of_the_graph_is_refused() {
 }
 
 #[test]
-fn a_file_that_is_no_graph_is_refused() {
+fn a_file_that_is_not_a_graph_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("x.edges.zst");
     let whole =

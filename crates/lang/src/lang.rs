@@ -1,11 +1,11 @@
 use std::borrow::Cow;
 
-use crate::told;
+use crate::translate;
 
-/// The cookie that keeps a reader's choice.
+/// The cookie with a reader's choice.
 pub const LANG_COOKIE: &str = "nenrin_lang";
 
-/// The languages of what people read.
+/// The languages for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Lang {
     /// English.
@@ -16,8 +16,8 @@ pub enum Lang {
 }
 
 impl Lang {
-    /// The text in this language. Both stand side by side where they are used, so that a change of
-    /// one is seen beside the other.
+    /// The text in this language. Both are written side by side where they are used, so that a
+    /// change of one is seen next to the other.
     pub fn t<'a>(self, en: &'a str, ja: &'a str) -> &'a str {
         match self {
             Self::En => en,
@@ -25,12 +25,12 @@ impl Lang {
         }
     }
 
-    /// A sentence that the program noted in English, in this language as far as it is known. What
-    /// came from the web in it stays as it is: the answer is text, to be escaped like any other.
-    pub fn told(self, noted: &str) -> Cow<'_, str> {
+    /// A sentence that the program wrote in English, translated into this language if it is known.
+    /// What came from the web stays unchanged: the result is text, to be escaped like any other.
+    pub fn translate(self, noted: &str) -> Cow<'_, str> {
         match self {
             Self::En => Cow::Borrowed(noted),
-            Self::Ja => told::in_japanese(noted).map_or(Cow::Borrowed(noted), Cow::Owned),
+            Self::Ja => translate::in_japanese(noted).map_or(Cow::Borrowed(noted), Cow::Owned),
         }
     }
 

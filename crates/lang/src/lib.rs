@@ -1,15 +1,18 @@
-//! The languages of what people read, for the interface and for replay alike.
+//! The languages for people, used by the interface and by replay.
 //!
 //! Read in this order:
 //! - [`Lang`]: English or Japanese, by the reader's choice or their browser's;
 //! - [`Lang::t`]: texts of pages, both languages side by side where they are used;
-//! - [`Lang::told`]: sentences that the program noted in English (why a visit failed, why a page is
-//!   due), in the reader's language.
+//! - [`Reason`]: why a visit brought no page, as data, and in words of either language;
+//! - [`Lang::translate`]: sentences that the program wrote in English (incidents, why a page is due),
+//!   in the reader's language.
 //!
-//! It is no framework for translation: there are no files of messages and no third language.
+//! This is not a translation framework: there are no message files and no third language.
 
 mod lang;
 mod phrases;
-mod told;
+mod reason;
+mod translate;
 
 pub use lang::{LANG_COOKIE, Lang};
+pub use reason::{Network, Reason, Step, Undecoded, Unfetched, serialize_reason};

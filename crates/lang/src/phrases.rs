@@ -1,19 +1,17 @@
-/// A sentence as it is noted and its Japanese. Holes in the English one are `{}` for any text, `{d}`
-/// for a length of time, `{t}` for a sentence of its own and `{!}` for one that must be known; in the
-/// Japanese one they are counted from 0. The first that fits is taken: what fits more stands last.
+/// A sentence in English and its Japanese translation. Holes in the English one are `{}` for any
+/// text, `{d}` for a length of time, `{t}` for a sentence and `{!}` for a sentence that must be
+/// known; in the Japanese one they are numbered from 0. The first match is used, so general phrases
+/// come last.
 pub(crate) type Phrase = (&'static str, &'static str);
 
 pub(crate) const PHRASES: &[Phrase] = &[
     // Why a visit brought no page, or not a good one.
-    ("a challenge of {} came instead of the page", "ページの代わりに {0} の確認画面が返りました"),
+    ("{} sent a challenge instead of the page", "ページの代わりに {0} の確認画面が返りました"),
     (
         "the server answered 304 to an unconditional request",
         "無条件の要求に 304（更新なし）が返りました",
     ),
-    (
-        "the server sent a part (206) that was not asked for",
-        "求めていない部分応答（206）が返りました",
-    ),
+    ("the server sent an unrequested part (206)", "求めていない部分応答（206）が返りました"),
     ("the page redirects to itself", "ページが自分自身へ転送されます"),
     ("status {} without a usable Location", "状態 {0} ですが、転送先 (Location) が使えません"),
     ("status {}, leads to {}", "状態 {0}、転送先は {1}"),
@@ -22,21 +20,21 @@ pub(crate) const PHRASES: &[Phrase] = &[
     ("more than {} redirects in a row", "転送が {0} 回を超えて続きました"),
     ("redirect loop: {}", "転送が循環しています：{0}"),
     (
-        "robots.txt could not be fetched, so nothing else may be",
+        "robots.txt could not be fetched, so nothing else may be fetched",
         "robots.txt を取得できないため、他のページも取得できません",
     ),
     ("robots.txt line {}: {}", "robots.txt の {0} 行目：{1}"),
     ("robots.txt forbids it", "robots.txt で禁止されています"),
     ("robots.txt answered with status {}", "robots.txt の応答が状態 {0} でした"),
     (
-        "soft 404: leads to {}, as for pages that do not exist",
+        "soft 404: redirects to {}, as for pages that do not exist",
         "存在しないページと同じ {0} へ転送されます（ソフト404）",
     ),
     (
         "soft 404: looks like what the server shows for pages that do not exist",
         "存在しないページと同じ内容です（ソフト404）",
     ),
-    // Why a request brought no answer, with the word that programs read before it.
+    // Why a request brought no answer, after the word for programs.
     ("request: {!}", "{0}"),
     ("address-refused: {!}", "{0}"),
     ("dns: {!}", "{0}"),
@@ -68,11 +66,14 @@ pub(crate) const PHRASES: &[Phrase] = &[
     ("a multicast address", "マルチキャストアドレス"),
     ("an unspecified address", "未指定アドレス"),
     ("a reserved address", "予約済みアドレス"),
-    ("`{}` does not resolve: {t}", "「{0}」のアドレスが見つかりません（{1}）"),
+    ("the host name `{}` was not found: {t}", "「{0}」のアドレスが見つかりません（{1}）"),
     ("no connection to `{}` port {}: {t}", "「{0}」のポート {1} に接続できません（{2}）"),
     ("no secure connection to `{}`: {t}", "「{0}」と安全に接続できません（{1}）"),
     ("`{}` closed the connection without answering", "「{0}」が応答せずに接続を閉じました"),
-    ("`{}` does not speak HTTP properly: {}", "「{0}」の応答が HTTP として正しくありません（{1}）"),
+    (
+        "the answer of `{}` is not valid HTTP: {}",
+        "「{0}」の応答が HTTP として正しくありません（{1}）",
+    ),
     (
         "`{}` sent a response head beyond the limit of {} bytes or {} headers",
         "「{0}」の応答ヘッダーが上限（{1} バイト、{2} 行）を超えています",
@@ -102,7 +103,7 @@ pub(crate) const PHRASES: &[Phrase] = &[
     ("Network is unreachable (os error {})", "ネットワークに到達できません"),
     ("No route to host (os error {})", "ホストへの経路がありません"),
     ("Connection timed out (os error {})", "接続が時間切れになりました"),
-    // Bodies that cannot be read.
+    // Why a body cannot be read.
     (
         "content coding `{}` is unknown; gzip, deflate, br, zstd and identity are read",
         "符号化「{0}」は読めません（読めるのは gzip、deflate、br、zstd、identity）",
@@ -112,7 +113,7 @@ pub(crate) const PHRASES: &[Phrase] = &[
         "符号化が {0} 段重なり、上限の {1} 段を超えています",
     ),
     (
-        "the body is no valid {} after {} bytes: {}",
+        "the body is not valid {} after {} bytes: {}",
         "本文が {1} バイト以降、正しい {0} ではありません（{2}）",
     ),
     (
@@ -138,83 +139,75 @@ pub(crate) const PHRASES: &[Phrase] = &[
     // Why a page is due.
     ("with its site's next round", "サイトの次の収集のときに"),
     ("never visited yet", "まだ訪問していません"),
-    ("pulled forward by announced by {}; else {t}", "{0} の予告により前倒し。通常は：{1}"),
+    ("visited sooner: announced by {}; otherwise {t}", "{0} の予告により前倒し。通常は：{1}"),
     (
-        "pulled forward by tends to change with {}; else {t}",
+        "visited sooner: tends to change with {}; otherwise {t}",
         "{0} とともに変わることが多いため前倒し。通常は：{1}",
     ),
-    ("pulled forward by {}; else {t}", "{0} により前倒し。通常は：{1}"),
+    ("visited sooner: {}; otherwise {t}", "{0} により前倒し。通常は：{1}"),
     (
-        "{!}, sooner for what its neighbours showed ({}%)",
+        "{!}, sooner because pages near it changed ({}%)",
         "{0}。近くのページの変化により早めます（{1}%）",
     ),
     (
-        "{!}, later since its neighbours were quiet ({}%)",
+        "{!}, later because pages near it did not change ({}%)",
         "{0}。近くのページに変化がないため遅らせます（{1}%）",
     ),
-    (
-        "{!}: every {d}, {} changes/day ({}% sure)",
-        "{0}（{1}ごと）。変更は1日 {2} 回の見込み（確信度 {3}%）",
-    ),
+    ("{!}, so it is visited every {d}", "{0}のため、{1}ごとに訪問します"),
+    ("{!}: every {d}; {!}", "{0}（{1}ごと）。{2}"),
     ("{!}: every {d}", "{0}（{1}ごと）"),
+    ("changes about {} times a day ({}% sure)", "1日に約 {0} 回変わる見込み（確信度 {1}%）"),
+    ("changes about every {d} ({}% sure)", "約{0}ごとに変わる見込み（確信度 {1}%）"),
     ("first interval", "最初の間隔"),
     ("fixed interval", "一定の間隔"),
     ("no change seen yet", "まだ変更を見ていない"),
     ("changes at nearly every visit", "ほぼ訪問のたびに変わる"),
-    ("estimated change interval", "推定した変更間隔"),
+    ("estimated rate of change", "推定した変更頻度"),
     ("changes are rare", "めったに変わらない"),
     ("changed at the last visit", "前回の訪問で変わっていた"),
     ("unchanged at the last visit", "前回の訪問で変わっていなかった"),
-    ("unchanged, interval kept", "変わっておらず、間隔はそのまま"),
+    ("unchanged, interval not lengthened yet", "変わっておらず、間隔はそのまま"),
     ("share of the budget", "予算の配分"),
-    ("expected change worth a visit", "変更の見込みが訪問に値する"),
-    ("signalled change", "変更の通知があった"),
-    (
-        "gone, looked for ever more rarely (found gone {}×)",
-        "消失。間隔を延ばしながら確認（{0} 回）",
-    ),
-    (
-        "may not be asked for; asked again ever more rarely",
-        "取得が許されていません。間隔を延ばしながら確認",
-    ),
+    ("a change is likely enough", "変わった見込みが高い"),
+    ("announced change", "変更の通知があった"),
+    ("gone ({}×), checked less and less often", "消失。間隔を延ばしながら確認（{0} 回）"),
+    ("refused; tried less and less often", "取得が許されていません。間隔を延ばしながら確認"),
     (
         "failed {}× in a row; tried again after {d} to {d}",
         "{0} 回続けて失敗。{1}から{2}の間隔で再試行",
     ),
-    // A first look.
+    // A first look at a site.
     ("no answer within 20 seconds", "20 秒以内に応答がありません"),
+    ("not reached: {t}", "到達できません（{0}）"),
+    ("not fetched: robots.txt forbids it", "robots.txt で禁止されているため取得していません"),
     (
-        "not asked for, because robots.txt forbids it",
-        "robots.txt で禁止されているため取得していません",
-    ),
-    (
-        "could not be fetched ({t}): nothing would be collected",
+        "could not be fetched ({t}); nothing would be collected",
         "取得できません（{0}）。このままでは何も収集されません",
     ),
     (
-        "answers with status {}: nothing would be collected",
+        "answers with status {}; nothing would be collected",
         "応答が状態 {0} です。このままでは何も収集されません",
     ),
-    ("there is none: all may be collected", "ありません（すべて収集できます）"),
+    ("none: everything may be collected", "ありません（すべて収集できます）"),
     ("allows the top page", "トップページを許可しています"),
     ("forbids the top page", "トップページを禁止しています"),
     (
-        "none is named in robots.txt, and none lies at /sitemap.xml",
+        "robots.txt names none, and there is none at /sitemap.xml",
         "robots.txt に記載がなく、/sitemap.xml にもありません",
     ),
     ("{t}; robots.txt names {} more", "{0}（robots.txt にはほかに {1} 件）"),
     ("{}: status {}, not a sitemap", "{0}：状態 {1}、サイトマップではありません"),
     ("{}: an index of {} sitemaps", "{0}：{1} 件のサイトマップの索引"),
     ("{}: {} pages", "{0}：{1} ページ"),
-    // What was typed and cannot be used.
-    ("no address was given; write one such as {}", "アドレスを入力してください（例：{0}）"),
-    ("`{}` is not an address: {t}", "「{0}」はアドレスとして読めません（{1}）"),
+    // Mistakes in what was typed.
+    ("no web address given; write one like {}", "アドレスを入力してください（例：{0}）"),
+    ("`{}` is not a web address: {t}", "「{0}」はアドレスとして読めません（{1}）"),
     (
-        "`{}` begins with `{}`; only pages of the web can be archived: write http:// or https://",
+        "`{}` begins with `{}`; only web pages can be archived; write http:// or https://",
         "「{0}」は「{1}」で始まっています。保存できるのはウェブのページだけです。http:// か https:// で始めてください",
     ),
     (
-        "a user name or password stands before `{}`; pages are collected as every reader sees them: leave out what stands before the @",
+        "there is a user name or password before `{}`; only what every reader can see is collected; leave out everything up to the @",
         "「{0}」の前にユーザー名かパスワードがあります。誰でも見られるページだけを収集しますので、@ より前を除いてください",
     ),
     (
@@ -230,20 +223,20 @@ pub(crate) const PHRASES: &[Phrase] = &[
         "コロンの前に http か https がありません。{0} と書いてください",
     ),
     (
-        "nothing can be asked at port 0; ports go from 1 to 65535",
+        "port 0 cannot be used; ports go from 1 to 65535",
         "ポート 0 には接続できません。ポートは 1 から 65535 までです",
     ),
     ("ports go from 1 to 65535", "ポートは 1 から 65535 までです"),
-    ("it names no host", "ホスト名がありません"),
-    ("no host name is written like this", "ホスト名に使えない文字があります"),
-    ("the number is not an address of a computer", "IP アドレスとして正しくありません"),
+    ("the host name is missing", "ホスト名がありません"),
+    ("write one like {}", "{0} のように書いてください"),
+    ("this is not an IP address", "IP アドレスとして正しくありません"),
     ("it does not begin with http:// or https://", "http:// か https:// で始まっていません"),
     (
         "'{}' is not a duration; write a number and a unit, such as {}",
         "「{0}」は時間ではありません。数と単位で書いてください（例：90s、15m、12h、7d）",
     ),
     (
-        "'{}' is no revisit policy; known are {}",
+        "'{}' is not a revisit policy; write one of {}",
         "「{0}」という再訪問規則はありません。使えるのは {1}",
     ),
     (
@@ -251,11 +244,11 @@ pub(crate) const PHRASES: &[Phrase] = &[
         "規則「{0}」を読めません（{1}）。{2} のように書いてください",
     ),
     (
-        "'{}' is no rule for paths: {t}; write it as '{}'",
+        "'{}' is not a rule for paths: {t}; write it as '{}'",
         "「{0}」はパスの規則ではありません（{1}）。「{2}」のように書いてください",
     ),
     (
-        "'{}' is no collecting window: {t}; write it as '{}'",
+        "'{}' is not a collecting window: {t}; write it as '{}'",
         "「{0}」は収集時間帯ではありません（{1}）。「{2}」のように書いてください",
     ),
     ("the pattern is missing", "パターンがありません"),
@@ -273,7 +266,7 @@ pub(crate) const PHRASES: &[Phrase] = &[
     ),
     ("it is empty", "空です"),
     (
-        "`{}` is no age; write it like 30d or 12h",
+        "`{}` is not an age; write one like 30d or 12h",
         "「{0}」は期間ではありません。30d や 12h のように書いてください",
     ),
     (
@@ -281,21 +274,21 @@ pub(crate) const PHRASES: &[Phrase] = &[
         "「{0}」：one-per-day、one-per-week、one-per-month のいずれかを書いてください",
     ),
     (
-        "`{}` does not say what is kept then; add one-per-month, say",
+        "`{}` does not say what is kept afterwards; add for example one-per-month",
         "「{0}」には、その後に何を残すかがありません。たとえば one-per-month を加えてください",
     ),
     ("`{}` has more than {} steps", "「{0}」は {1} 段階を超えています"),
     (
-        "`{}`: every step but the last needs an age until which it holds, one-per-day:90d say, each older than the one before",
+        "`{}`: every step but the last needs an age until which it applies, for example one-per-day:90d, each older than the one before",
         "「{0}」：最後以外の各段階には期限（例：one-per-day:90d）が必要で、前の段階より長くします",
     ),
-    // What is refused.
+    // Why something is refused.
     (
         "nothing is collected in this process; start `nenrin run` instead of `nenrin serve`",
         "このプロセスでは収集しません。`nenrin serve` ではなく `nenrin run` を使ってください",
     ),
     (
-        "the site was removed; “Removed sites” gives it back unless it was deleted",
+        "the site was removed; restore it under “Removed sites”, unless it was deleted",
         "このサイトは削除されています。完全に消されていなければ「削除したサイト」から元に戻せます",
     ),
     ("there is no site `{}`; {}", "サイト「{0}」はありません"),
@@ -324,6 +317,6 @@ pub(crate) const PHRASES: &[Phrase] = &[
         "`{}` is not a name of this archive; add it to `host_names` in the configuration",
         "「{0}」はこのアーカイブの名前ではありません。設定の host_names に加えてください",
     ),
-    // A page and what happened to it; it would fit anything with a colon.
+    // A page and what happened to it; it would match anything with a colon.
     ("{}: {!}", "{0}：{1}"),
 ];

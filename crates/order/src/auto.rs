@@ -2,24 +2,25 @@ use std::collections::VecDeque;
 
 use crate::queues::{Key as _, Priority, ServerQueues, TAKEN};
 use crate::snapshot::{Reader, Writer};
-use crate::{CrawlOrder, NewPage, OrderError, PageIndex, ServerIndex};
+use crate::{CrawlOrder, HandOn, NewPage, OrderError, PageIndex, ServerIndex};
 
-/// What a page hands on of what it receives, as in PageRank. It also keeps endless chains of
-/// pages from gaining with every step.
+/// The part of its score that a page hands on to its targets, as in PageRank. It also keeps an
+/// endless chain of pages from gaining score with every step.
 const DAMPING: f32 = 0.85;
-/// A collected page hands on once it received this much of what it handed on before.
+/// A collected page hands on again once it has received this much, relative to what it has handed
+/// on.
 const HAND_ON_RATIO: f32 = 0.15;
-/// Of what a page that is not collected yet will hand on, the part that is expected to come back
-/// to pages found beside it: pages of one site link to each other.
+/// Expected share of a not yet collected page's score that comes back to the pages found beside it,
+/// because pages of one site link to each other.
 const RETURNED: f32 = 0.4;
-/// How strongly pages of servers of which much was collected stand back behind others.
+/// How strongly a server's pages lose priority as more of the server is collected.
 const SERVER_EXPONENT: f32 = -0.25;
-/// Additions at most for each link of a collected page; what does not fit waits.
+/// Upper limit of additions per link of a collected page; the rest waits.
 const ADDITIONS_PER_LINK: f64 = 4.5;
 
-/// The largest factor by which [`RETURNED`] can raise a priority, less 1.
+/// The largest increase of a priority by [`RETURNED`], as a factor minus 1.
 const MAX_BONUS: f32 = 1.0 / (1.0 - RETURNED) - 1.0;
-/// Steps of the bonus kept in a page's mark.
+/// Steps in which a page's bonus is stored in its mark.
 const BONUS_STEPS: f32 = 255.0;
 
 /// Mark of a collected page that waits to hand on.
@@ -27,21 +28,21 @@ const WAITING: u8 = 1;
 /// Mark of a collected page without links, which never hands on.
 const DANGLING: u8 = 2;
 
-/// Our order: incremental PageRank that accumulates before it hands on, with damping, a bonus for
-/// pages found among many unknown ones, servers that take turns, and a bound on the work.
+/// The default order: incremental PageRank that accumulates before it hands on, with damping, a
+/// bonus for pages found among many unknown ones, servers that take turns, and a limit on the work.
 ///
-/// One implementation for the lab and the live crawler, in f32 and 12 bytes for each page beside
-/// its place in the queue; `docs/order.md` has the formulas and the experiments behind each.
+/// The lab and the live crawler use the same implementation, in f32 and with 12 bytes for each page
+/// beside its queue entry. `docs/order.md` has the formulas and the experiments behind each.
 #[derive(Debug, Default)]
 pub struct AutoOrder {
-    /// Scores; the note of a collected page is what it received and did not hand on, the mark of
-    /// an uncollected page is its bonus.
+    /// Scores. A collected page's note is the score it received and has not handed on; an
+    /// uncollected page's mark is its bonus.
     queues: ServerQueues<Worth, f32>,
-    /// Collected pages that are to hand on, first come first served.
+    /// Collected pages whose turn to hand on is still to come, first come first served.
     waiting: VecDeque<PageIndex>,
     links_collected: u64,
     additions: u64,
-    /// Of all scores.
+    /// Sum of all scores.
     sum: f64,
     pages_collected: usize,
 }
@@ -64,12 +65,12 @@ impl Priority for Worth {
 }
 
 impl AutoOrder {
-    fn place_worth(&self, page: PageIndex) -> Worth {
+    fn queue_worth(&self, page: PageIndex) -> Worth {
         let bonus = f32::from(self.queues.mark(page)) * (MAX_BONUS / BONUS_STEPS);
         Worth(self.queues.data(page) * (1.0 + bonus))
     }
 
-    /// Hands an amount to the targets of a page.
+    /// Divides an amount among the targets of a page.
     fn give(&mut self, amount: f32, links: usize, targets: &[PageIndex]) {
         if targets.is_empty() {
             return;
@@ -89,7 +90,7 @@ impl AutoOrder {
         self.sum += f64::from(share) * targets.len() as f64;
     }
 
-    /// The page's bonus becomes the mean of what it received with, by weight.
+    /// Sets the page's bonus to the mean of the bonuses it received, weighted by score.
     fn give_uncollected(&mut self, page: PageIndex, share: f32, bonus: f32) {
         let before = *self.queues.data(page);
         let score = before + share;
@@ -99,7 +100,7 @@ impl AutoOrder {
         // A share too small to be noticed gives 0/0 on a page without score: no bonus then.
         let mark = (mean / MAX_BONUS * BONUS_STEPS).round().clamp(0.0, BONUS_STEPS) as u8;
         self.queues.set_mark(page, mark);
-        self.queues.reprioritise(page, self.place_worth(page));
+        self.queues.reprioritise(page, self.queue_worth(page));
     }
 
     fn give_collected(&mut self, page: PageIndex, share: f32) {
@@ -115,7 +116,7 @@ impl AutoOrder {
         }
     }
 
-    /// What a collected page received and did not hand on.
+    /// Score that a collected page received and has not handed on.
     fn pending(&self, page: PageIndex) -> f32 {
         self.queues.note(page).map_or(0.0, f32::from_bits)
     }
@@ -132,7 +133,7 @@ impl CrawlOrder for AutoOrder {
 
     fn put_back(&mut self, page: PageIndex) {
         if !self.is_collected(page) {
-            self.queues.put_back(page, self.place_worth(page));
+            self.queues.put_back(page, self.queue_worth(page));
         }
     }
 
@@ -173,39 +174,17 @@ impl CrawlOrder for AutoOrder {
         }
     }
 
-    fn next_hand_on(&mut self) -> Option<PageIndex> {
-        let budget = ADDITIONS_PER_LINK * self.links_collected as f64;
-        let page = self.waiting.front().copied()?;
-        ((self.additions as f64) < budget).then_some(page)
-    }
-
-    fn hand_on(&mut self, page: PageIndex, targets: &[PageIndex]) {
-        let first = self.waiting.pop_front();
-        assert_eq!(first, Some(page), "pages hand on in the order in which they were named");
-        let amount = self.pending(page);
-        self.queues.set_note(page, 0.0_f32.to_bits());
-        self.queues.set_mark(page, if targets.is_empty() { DANGLING } else { 0 });
-        self.give(amount, targets.len(), targets);
-    }
-
-    fn hand_ons_ahead(&mut self, most: usize) -> Vec<PageIndex> {
-        match self.next_hand_on() {
-            Some(_) => self.waiting.iter().copied().take(most).collect(),
-            None => Vec::new(),
-        }
-    }
-
     fn score(&self, page: PageIndex) -> f64 {
         f64::from(*self.queues.data(page))
     }
 
     fn worth(&self, page: PageIndex) -> f64 {
-        f64::from(self.place_worth(page).0)
+        f64::from(self.queue_worth(page).0)
     }
 
     fn importance(&self, page: PageIndex) -> Option<f64> {
-        // A page gets a score of 1 of its own when it is collected; counting it before as well makes
-        // pages comparable whether they were collected or not.
+        // A page gets a score of 1 when it is collected. Counting that 1 for uncollected pages too
+        // makes both kinds comparable.
         let uncollected = self.queues.len() - self.pages_collected;
         let mean = (self.sum + uncollected as f64) / self.queues.len() as f64;
         let own = if self.is_collected(page) { 0.0 } else { 1.0 };
@@ -233,13 +212,37 @@ impl CrawlOrder for AutoOrder {
     }
 }
 
+impl HandOn for AutoOrder {
+    fn next_hand_on(&mut self) -> Option<PageIndex> {
+        let budget = ADDITIONS_PER_LINK * self.links_collected as f64;
+        let page = self.waiting.front().copied()?;
+        ((self.additions as f64) < budget).then_some(page)
+    }
+
+    fn hand_on(&mut self, page: PageIndex, targets: &[PageIndex]) {
+        let first = self.waiting.pop_front();
+        assert_eq!(first, Some(page), "pages hand on in the order in which they were named");
+        let amount = self.pending(page);
+        self.queues.set_note(page, 0.0_f32.to_bits());
+        self.queues.set_mark(page, if targets.is_empty() { DANGLING } else { 0 });
+        self.give(amount, targets.len(), targets);
+    }
+
+    fn hand_ons_ahead(&mut self, most: usize) -> Vec<PageIndex> {
+        match self.next_hand_on() {
+            Some(_) => self.waiting.iter().copied().take(most).collect(),
+            None => Vec::new(),
+        }
+    }
+}
+
 /// State of a page in a snapshot: in its queue, taken from it, or collected.
 const QUEUED_STATE: u8 = 0;
 const TAKEN_STATE: u8 = 1;
 const COLLECTED_STATE: u8 = 2;
 
 impl AutoOrder {
-    /// Everything the order knows, as bytes: 14 for each page, 4 for each server.
+    /// The whole order as bytes: 14 for each page, 4 for each server.
     #[must_use]
     pub fn export(&self) -> Vec<u8> {
         let mut out = Writer::new(self.queues.len() * 14);
@@ -265,8 +268,8 @@ impl AutoOrder {
         out.finish()
     }
 
-    /// An order that goes on where the exported one stood. Pages that were taken and not
-    /// collected are in their queues again: nobody is fetching them any more.
+    /// An order that continues where the exported one was. Pages that were taken but not collected
+    /// are back in their queues, because nobody is fetching them any more.
     ///
     /// # Errors
     /// [`OrderError::BadSnapshot`] when the bytes were not made by [`Self::export`].
@@ -287,7 +290,9 @@ impl AutoOrder {
             let page = PageIndex(input.u32()?);
             let is_known = (page.0 as usize) < order.queues.len();
             if !is_known || !order.is_collected(page) || order.queues.mark(page) != WAITING {
-                return Err(OrderError::BadSnapshot { reason: "a page waits that cannot" });
+                return Err(OrderError::BadSnapshot {
+                    reason: "a page is waiting that cannot hand on",
+                });
             }
             order.waiting.push_back(page);
         }
@@ -310,7 +315,7 @@ impl AutoOrder {
         self.sum += f64::from(score);
         match state {
             COLLECTED_STATE => self.pages_collected += 1,
-            QUEUED_STATE | TAKEN_STATE => self.queues.put_back(page, self.place_worth(page)),
+            QUEUED_STATE | TAKEN_STATE => self.queues.put_back(page, self.queue_worth(page)),
             _ => return Err(OrderError::BadSnapshot { reason: "a page has an unknown state" }),
         }
         Ok(())

@@ -1,15 +1,15 @@
-//! The moves of an indexed 4-ary heap on a slice. Four children share a cache line or two, and the
-//! heap is half as deep as with two.
+//! Moves of an indexed 4-ary heap on a slice. Four children share one or two cache lines, and the
+//! heap is half as deep as a binary one.
 
 const ARITY: usize = 4;
 
-/// The place above a place that is not the first.
-pub(crate) fn parent_of(place: usize) -> usize {
-    (place - 1) / ARITY
+/// The parent of a position other than the first.
+pub(crate) fn parent_of(position: usize) -> usize {
+    (position - 1) / ARITY
 }
 
-/// Moves the entry at `at` up to its place and returns that place. `moved` hears of every entry
-/// that changed its place.
+/// Moves the entry at `at` up to where it belongs and returns that position. `moved` is called for
+/// every entry that moved.
 pub(crate) fn sift_up<E: Copy>(
     entries: &mut [E],
     mut at: usize,
@@ -31,7 +31,7 @@ pub(crate) fn sift_up<E: Copy>(
     at
 }
 
-/// Moves the entry at `at` down to its place.
+/// Moves the entry at `at` down to where it belongs.
 pub(crate) fn sift_down<E: Copy>(
     entries: &mut [E],
     mut at: usize,
@@ -58,7 +58,7 @@ pub(crate) fn sift_down<E: Copy>(
     moved(&entry, at);
 }
 
-/// Pushes with at most an eighth of unused room: memory per page is bounded, and growth still
+/// Pushes with at most an eighth of unused capacity: memory per page is bounded, and growth still
 /// costs a constant per entry on average.
 pub(crate) fn push_tight<E>(entries: &mut Vec<E>, entry: E) {
     if entries.len() == entries.capacity() {

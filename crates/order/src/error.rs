@@ -1,18 +1,18 @@
-/// What can go wrong in the order of collection.
+/// Errors of the crawl order.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OrderError {
-    /// A snapshot is damaged or from another version; the order can be rebuilt by telling it the
-    /// known pages and links again.
+    /// A snapshot is damaged or from another version. The order can be rebuilt from the known pages
+    /// and links.
     #[error("the snapshot of the crawl order cannot be read ({reason}); rebuild it from the links")]
     BadSnapshot {
         /// What is wrong.
         reason: &'static str,
     },
     /// A strategy's name is not known.
-    #[error("unknown strategy {name:?}; known are {known}", known = crate::Strategy::NAMES.join(", "))]
+    #[error("unknown strategy {name:?}; write one of {known}", known = crate::Strategy::NAMES.join(", "))]
     UnknownStrategy {
-        /// The name.
+        /// The name given.
         name: String,
     },
 }

@@ -1,13 +1,13 @@
 use std::collections::VecDeque;
 
 use crate::queues::{ServerQueues, by_queues};
-use crate::{CrawlOrder, NewPage, PageIndex};
+use crate::{CrawlOrder, HandOn, NewPage, PageIndex};
 
-/// What stands in the note of a page that was collected.
+/// The note of a page that was collected.
 const COLLECTED: u32 = 0;
 
 /// Incremental PageRank with depth limit 1 (paper 003, DL1), in f64: each collected page adds 1 to
-/// its score and divides it among its targets, and there it ends.
+/// its score and divides the score among its targets, and no further.
 #[derive(Debug, Default)]
 pub(crate) struct DepthLimit1 {
     queues: ServerQueues<f64, f64>,
@@ -56,14 +56,16 @@ impl CrawlOrder for DepthLimit1 {
     }
 }
 
+impl HandOn for DepthLimit1 {}
+
 /// How far a share of score goes on beyond the direct targets of the page just collected.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum CutOff {
     /// PL: breadth-first until this many further pages with links handed on.
     Pages(usize),
-    /// VR: on from a page while the share is at least this many times what the page had.
+    /// VR: on from a page while the share is at least this many times the score that the page had.
     ValueRatio(f64),
-    /// AR: on from a page once more than this part of its score was not handed on yet.
+    /// AR: on from a page once more than this part of its score has not been handed on.
     AccumulatedRatio(f64),
 }
 
@@ -73,9 +75,11 @@ pub(crate) enum CutOff {
 pub(crate) struct IncrementalPageRank {
     cut_off: CutOff,
     queues: ServerQueues<f64, f64>,
-    /// AR: what a collected page received and did not hand on; PL: what it received in this event.
+    /// AR: score that a collected page received and has not handed on. PL: score received in this
+    /// event.
     pending: Vec<f64>,
-    /// Pages that are to hand on, first come first served; VR: with the share that each received.
+    /// Pages whose turn to hand on is still to come, first come first served. VR: with the share
+    /// that each received.
     waiting: VecDeque<(PageIndex, f64)>,
     /// Whether a page is in `waiting` (AR) or was seen in this event (PL).
     is_marked: Vec<bool>,
@@ -113,7 +117,7 @@ impl IncrementalPageRank {
         *self.queues.data(target)
     }
 
-    /// Adds a share to a target and decides whether the target goes on.
+    /// Adds a share to a target and decides whether the target hands on in turn.
     fn give(&mut self, target: PageIndex, share: f64, is_direct: bool) {
         match self.cut_off {
             CutOff::Pages(_) => {
@@ -158,7 +162,7 @@ impl IncrementalPageRank {
         }
     }
 
-    /// What the first waiting page hands on.
+    /// The amount that the first waiting page hands on.
     fn take_amount(&mut self, page: PageIndex, share: f64, has_links: bool) -> f64 {
         let index = page.0 as usize;
         match self.cut_off {
@@ -203,6 +207,16 @@ impl CrawlOrder for IncrementalPageRank {
         }
     }
 
+    fn score(&self, page: PageIndex) -> f64 {
+        *self.queues.data(page)
+    }
+
+    fn additions(&self) -> u64 {
+        self.additions
+    }
+}
+
+impl HandOn for IncrementalPageRank {
     fn next_hand_on(&mut self) -> Option<PageIndex> {
         if self.hand_ons_left == 0 && matches!(self.cut_off, CutOff::Pages(_)) {
             return None;
@@ -224,13 +238,5 @@ impl CrawlOrder for IncrementalPageRank {
         for target in targets {
             self.give(*target, share, false);
         }
-    }
-
-    fn score(&self, page: PageIndex) -> f64 {
-        *self.queues.data(page)
-    }
-
-    fn additions(&self) -> u64 {
-        self.additions
     }
 }

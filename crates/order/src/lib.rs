@@ -1,5 +1,5 @@
-//! Which newly found page is collected first: incremental PageRank (paper 003), what it is
-//! compared with, and our own order.
+//! Decides which newly found page is collected first: incremental PageRank (paper 003), the orders
+//! it is compared with, and our own order.
 //!
 //! Read in this order:
 //! - [`CrawlOrder`]: the contract that the live frontier and the lab use, with [`NewPage`],
@@ -7,8 +7,8 @@
 //! - [`Strategy`]: the orders by name, from breadth-first to omniscient;
 //! - [`AutoOrder`]: ours, the default, with its snapshot.
 //!
-//! This crate keeps no links and no URLs, reads no clock and no file, and does not decide when a
-//! server may be asked: that is the frontier's.
+//! This crate stores no links and no URLs, reads no clock and no file, and does not decide when a
+//! server may be visited: the frontier does.
 
 mod auto;
 mod contract;
@@ -23,6 +23,6 @@ mod snapshot;
 mod strategy;
 
 pub use auto::AutoOrder;
-pub use contract::{CrawlOrder, NewPage, PageIndex, ServerIndex};
+pub use contract::{CrawlOrder, HandOn, NewPage, PageIndex, ServerIndex};
 pub use error::OrderError;
 pub use strategy::Strategy;

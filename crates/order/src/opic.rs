@@ -1,14 +1,14 @@
 use crate::queues::{ServerQueues, by_queues};
-use crate::{CrawlOrder, NewPage, PageIndex};
+use crate::{CrawlOrder, HandOn, NewPage, PageIndex};
 
 /// On-line page importance computation (Abiteboul, Preda, Cobéna 2003), greedy by cash: a collected
 /// page hands all its cash to its targets, one without links to all known pages.
 #[derive(Debug, Default)]
 pub(crate) struct Opic {
-    /// The cash of each page, less what every page known at its discovery had been given.
+    /// The cash of each page, minus what all pages had been given when it was discovered.
     queues: ServerQueues<f64, f64>,
-    /// What each page that was known from the start was given by pages without links. Adding it
-    /// to all changes no order, so it is kept once.
+    /// Cash that pages without links have given to every known page. Adding it to all changes no
+    /// order, so it is stored once.
     given_to_all: f64,
     additions: u64,
 }
@@ -46,3 +46,5 @@ impl CrawlOrder for Opic {
         self.additions
     }
 }
+
+impl HandOn for Opic {}

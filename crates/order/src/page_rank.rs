@@ -1,5 +1,5 @@
 use crate::queues::{ServerQueues, by_queues};
-use crate::{CrawlOrder, NewPage, PageIndex};
+use crate::{CrawlOrder, HandOn, NewPage, PageIndex};
 
 const DAMPING: f64 = 0.85;
 const JUMP: f64 = 1.0 - DAMPING;
@@ -12,11 +12,11 @@ pub(crate) struct SweptPageRank {
     pages_until_sweep: u64,
     /// Queues and the last rank of each page.
     queues: ServerQueues<f64, f64>,
-    /// What the running sweep has brought to each page.
+    /// Rank that the running sweep has handed to each page so far.
     incoming: Vec<f64>,
     /// Collected pages in the order of collection: the order in which a sweep hands on.
     collected: Vec<PageIndex>,
-    /// How far the running sweep is; `None` between sweeps.
+    /// Position of the running sweep in `collected`; `None` between sweeps.
     sweep: Option<usize>,
     additions: u64,
 }
@@ -62,6 +62,16 @@ impl CrawlOrder for SweptPageRank {
         }
     }
 
+    fn score(&self, page: PageIndex) -> f64 {
+        *self.queues.data(page)
+    }
+
+    fn additions(&self) -> u64 {
+        self.additions
+    }
+}
+
+impl HandOn for SweptPageRank {
     fn next_hand_on(&mut self) -> Option<PageIndex> {
         let next = self.collected.get(self.sweep?).copied();
         if next.is_none() {
@@ -78,13 +88,5 @@ impl CrawlOrder for SweptPageRank {
             self.incoming[target.0 as usize] += share;
         }
         self.additions += targets.len() as u64;
-    }
-
-    fn score(&self, page: PageIndex) -> f64 {
-        *self.queues.data(page)
-    }
-
-    fn additions(&self) -> u64 {
-        self.additions
     }
 }

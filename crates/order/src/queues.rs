@@ -1,11 +1,11 @@
 use crate::dary::{parent_of, push_tight, sift_down, sift_up};
 use crate::{PageIndex, ServerIndex};
 
-/// A place in a queue as one integer: the larger comes first, and the lower 32 bits are the page's
-/// index, inverted so that the page found earlier is larger. Comparing integers needs no branch,
-/// and that is most of what a heap does.
+/// A queue entry as one integer: the larger comes first. The lower 32 bits are the page's index,
+/// inverted so that the page found earlier is larger. Comparing integers needs no branch, and a
+/// heap mostly compares.
 pub(crate) trait Key: Copy + Ord {
-    /// The page that stands there.
+    /// The page of this entry.
     fn page(self) -> u32;
 }
 
@@ -21,15 +21,16 @@ impl Key for u128 {
     }
 }
 
-/// What a queue is ordered by; equal priorities are ordered by discovery.
+/// The value by which a queue is ordered; equal priorities are ordered by discovery.
 pub(crate) trait Priority: Copy {
-    /// What queues hold.
+    /// Type of the queue entries.
     type Key: Key;
 
-    /// The place of a page with this priority.
+    /// The entry of a page with this priority.
     fn key(self, page: u32) -> Self::Key;
 
-    /// The place of a server whose best page has this key, when so many of its pages were taken.
+    /// The entry of a server whose best page has this key, after `pages_taken` of its pages were
+    /// taken.
     fn among_servers(best: Self::Key, _pages_taken: u32) -> Self::Key {
         best
     }
@@ -54,17 +55,18 @@ impl Priority for f64 {
     }
 }
 
-/// The bit of [`Page::place`] that says the page is in no queue; the others are then the owner's.
+/// The bit of [`Page::position`] that says the page is in no queue; the other bits are then the
+/// owner's note.
 const NOT_QUEUED: u32 = 1 << 31;
-/// What stands in a note before the owner writes one: the page was taken and not collected yet.
+/// The note until the owner writes one: the page was taken and not collected yet.
 pub(crate) const TAKEN: u32 = NOT_QUEUED - 1;
 const MARK_SHIFT: u32 = ServerIndex::LIMIT.trailing_zeros();
-/// Servers at most; the upper byte of the server's number holds the owner's mark.
+/// The largest number of servers; the upper byte of the server's number holds the owner's mark.
 const MAX_SERVERS: u32 = ServerIndex::LIMIT;
 const NOWHERE: u32 = u32::MAX;
 
-/// A priority queue for each server and one of the servers by their best pages: indexed heaps
-/// with exact order, and what the owner keeps for each page beside its place.
+/// A priority queue for each server and one of the servers by their best pages: indexed heaps with
+/// exact order, and the owner's data for each page.
 #[derive(Debug)]
 pub(crate) struct ServerQueues<P: Priority, T> {
     pages: Vec<Page<T>>,
@@ -78,7 +80,7 @@ pub(crate) struct ServerQueues<P: Priority, T> {
 struct Page<T> {
     data: T,
     /// Position in its server's queue, or [`NOT_QUEUED`] and the owner's note.
-    place: u32,
+    position: u32,
     server_and_mark: u32,
 }
 
@@ -93,7 +95,7 @@ struct Server<K> {
     queue: Vec<K>,
     pages_taken: u32,
     /// Position in the ranking of servers, or [`NOWHERE`].
-    place: u32,
+    position: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -116,17 +118,17 @@ impl<P: Priority, T> ServerQueues<P, T> {
         page
     }
 
-    /// Adds a page that stands in no queue.
+    /// Adds a page that is in no queue.
     pub(crate) fn add_unqueued(&mut self, server: ServerIndex, note: u32, data: T) -> PageIndex {
         assert!(server.0 < MAX_SERVERS, "fewer than 2^24 servers are known");
         assert!(self.pages.len() < NOT_QUEUED as usize, "fewer than 2^31 pages are known");
         let index = self.pages.len() as u32;
-        let place = NOT_QUEUED | note;
-        push_tight(&mut self.pages, Page { data, place, server_and_mark: server.0 });
+        let position = NOT_QUEUED | note;
+        push_tight(&mut self.pages, Page { data, position, server_and_mark: server.0 });
         while self.servers.len() <= server.0 as usize {
             push_tight(
                 &mut self.servers,
-                Server { queue: Vec::new(), pages_taken: 0, place: NOWHERE },
+                Server { queue: Vec::new(), pages_taken: 0, position: NOWHERE },
             );
         }
         PageIndex(index)
@@ -148,16 +150,16 @@ impl<P: Priority, T> ServerQueues<P, T> {
         ServerIndex(self.pages[page.0 as usize].server() as u32)
     }
 
-    /// The owner's note on a page in no queue.
+    /// The owner's note on a page that is in no queue.
     pub(crate) fn note(&self, page: PageIndex) -> Option<u32> {
-        let place = self.pages[page.0 as usize].place;
-        (place & NOT_QUEUED != 0).then_some(place & !NOT_QUEUED)
+        let position = self.pages[page.0 as usize].position;
+        (position & NOT_QUEUED != 0).then_some(position & !NOT_QUEUED)
     }
 
-    /// Writes a note of 31 bits on a page in no queue.
+    /// Writes a note of 31 bits on a page that is in no queue.
     pub(crate) fn set_note(&mut self, page: PageIndex, note: u32) {
         debug_assert!(self.note(page).is_some() && note < NOT_QUEUED);
-        self.pages[page.0 as usize].place = NOT_QUEUED | note;
+        self.pages[page.0 as usize].position = NOT_QUEUED | note;
     }
 
     /// The owner's mark on a page, 0 at first.
@@ -170,7 +172,7 @@ impl<P: Priority, T> ServerQueues<P, T> {
         *word = *word & (MAX_SERVERS - 1) | u32::from(mark) << MARK_SHIFT;
     }
 
-    /// How many pages stand in a server's queue.
+    /// Number of pages in a server's queue.
     pub(crate) fn waiting(&self, server: ServerIndex) -> usize {
         self.servers.get(server.0 as usize).map_or(0, |server| server.queue.len())
     }
@@ -197,7 +199,7 @@ impl<P: Priority, T> ServerQueues<P, T> {
         Some(page)
     }
 
-    /// Puts a page into its server's queue, unless it stands there.
+    /// Puts a page into its server's queue, unless it is there already.
     pub(crate) fn put_back(&mut self, page: PageIndex, priority: P) {
         if self.note(page).is_none() {
             return;
@@ -211,73 +213,73 @@ impl<P: Priority, T> ServerQueues<P, T> {
         }
     }
 
-    /// Takes a page out, wherever it stands.
+    /// Takes a page out of its queue, wherever it is in it.
     pub(crate) fn remove(&mut self, page: PageIndex) {
-        let Page { place, .. } = self.pages[page.0 as usize];
-        if place & NOT_QUEUED != 0 {
+        let Page { position, .. } = self.pages[page.0 as usize];
+        if position & NOT_QUEUED != 0 {
             return;
         }
-        self.pages[page.0 as usize].place = NOT_QUEUED | TAKEN;
+        self.pages[page.0 as usize].position = NOT_QUEUED | TAKEN;
         let server = self.pages[page.0 as usize].server();
         let queue = &mut self.servers[server].queue;
         let Some(last) = queue.pop() else { return };
-        let place = place as usize;
-        if place < queue.len() {
-            queue[place] = last;
-            if self.sift_up(server, place) == place {
-                self.sift_down(server, place);
+        let position = position as usize;
+        if position < queue.len() {
+            queue[position] = last;
+            if self.sift_up(server, position) == position {
+                self.sift_down(server, position);
             }
         }
         if queue_is_sparse(&self.servers[server].queue) {
             let queue = &mut self.servers[server].queue;
             queue.shrink_to(queue.len() * 2);
         }
-        if place == 0 {
+        if position == 0 {
             self.rank_server(server);
         }
     }
 
-    /// Gives a queued page another priority; others are left alone.
+    /// Changes the priority of a page if it is queued.
     pub(crate) fn reprioritise(&mut self, page: PageIndex, priority: P) {
-        let Page { place, .. } = self.pages[page.0 as usize];
-        if place & NOT_QUEUED != 0 {
+        let Page { position, .. } = self.pages[page.0 as usize];
+        if position & NOT_QUEUED != 0 {
             return;
         }
         let server = self.pages[page.0 as usize].server();
         let key = priority.key(page.0);
-        let old = std::mem::replace(&mut self.servers[server].queue[place as usize], key);
+        let old = std::mem::replace(&mut self.servers[server].queue[position as usize], key);
         let is_raised = key > old;
         let changes_best = if is_raised {
-            self.sift_up(server, place as usize) == 0
+            self.sift_up(server, position as usize) == 0
         } else {
-            self.sift_down(server, place as usize);
-            place == 0
+            self.sift_down(server, position as usize);
+            position == 0
         };
         if changes_best {
             self.rank_server(server);
         }
     }
 
-    /// Asks the memory for the records of several pages at once. The loads overlap, whereas the
-    /// changes that follow would each wait for their own.
+    /// Loads the records of several pages at once. The loads overlap, while the changes that follow
+    /// would each wait for their own.
     pub(crate) fn touch(&self, pages: &[PageIndex]) {
-        let touched = pages.iter().fold(0, |sum, page| sum ^ self.pages[page.0 as usize].place);
+        let touched = pages.iter().fold(0, |sum, page| sum ^ self.pages[page.0 as usize].position);
         std::hint::black_box(touched);
     }
 
-    /// Changes what is kept for a page and, if it is queued, raises its priority to what `change`
-    /// returns. One look at the page's record: this is where an order spends its time.
+    /// Changes the data of a page and, if it is queued, raises its priority to what `change`
+    /// returns. It looks at the page's record once: this is where an order spends its time.
     pub(crate) fn raise(&mut self, page: PageIndex, change: impl FnOnce(&mut T) -> P) {
         let record = &mut self.pages[page.0 as usize];
         let priority = change(&mut record.data);
-        if record.place & NOT_QUEUED != 0 {
+        if record.position & NOT_QUEUED != 0 {
             return;
         }
-        let (server, place) = (record.server(), record.place as usize);
+        let (server, position) = (record.server(), record.position as usize);
         let queue = &mut self.servers[server].queue;
-        queue[place] = priority.key(page.0);
-        let rises = place > 0 && queue[place] > queue[parent_of(place)];
-        if place == 0 || (rises && self.sift_up(server, place) == 0) {
+        queue[position] = priority.key(page.0);
+        let rises = position > 0 && queue[position] > queue[parent_of(position)];
+        if position == 0 || (rises && self.sift_up(server, position) == 0) {
             self.rank_server(server);
         }
     }
@@ -289,14 +291,14 @@ impl<P: Priority, T> ServerQueues<P, T> {
                 let page = key.page();
                 *key = priority(&self.pages[page as usize].data).key(page);
             }
-            for place in (0..self.servers[server].queue.len()).rev() {
-                self.sift_down(server, place);
+            for position in (0..self.servers[server].queue.len()).rev() {
+                self.sift_down(server, position);
             }
             self.rank_server(server);
         }
     }
 
-    /// Bytes held on the heap.
+    /// Bytes of memory in use.
     pub(crate) fn memory_bytes(&self) -> usize {
         let queued: usize = self.servers.iter().map(|server| server.queue.capacity()).sum();
         self.pages.capacity() * size_of::<Page<T>>()
@@ -305,78 +307,78 @@ impl<P: Priority, T> ServerQueues<P, T> {
             + queued * size_of::<P::Key>()
     }
 
-    fn sift_up(&mut self, server: usize, place: usize) -> usize {
+    fn sift_up(&mut self, server: usize, position: usize) -> usize {
         let pages = &mut self.pages;
         sift_up(
             &mut self.servers[server].queue,
-            place,
+            position,
             |a, b| a > b,
-            |key, place| {
-                pages[key.page() as usize].place = place as u32;
+            |key, position| {
+                pages[key.page() as usize].position = position as u32;
             },
         )
     }
 
-    fn sift_down(&mut self, server: usize, place: usize) {
+    fn sift_down(&mut self, server: usize, position: usize) {
         let pages = &mut self.pages;
         sift_down(
             &mut self.servers[server].queue,
-            place,
+            position,
             |a, b| a > b,
-            |key, place| {
-                pages[key.page() as usize].place = place as u32;
+            |key, position| {
+                pages[key.page() as usize].position = position as u32;
             },
         );
     }
 
-    /// Puts a server where its best page belongs among the servers.
+    /// Moves a server to the rank of its best page.
     fn rank_server(&mut self, server: usize) {
-        let Server { queue, pages_taken, place } = &self.servers[server];
-        let place = *place as usize;
+        let Server { queue, pages_taken, position } = &self.servers[server];
+        let position = *position as usize;
         let Some(best) = queue.first().copied() else {
             return self.unrank_server(server);
         };
         let best = P::among_servers(best, *pages_taken);
         let entry = RankedServer { best, server: server as u32 };
-        if place == NOWHERE as usize {
+        if position == NOWHERE as usize {
             push_tight(&mut self.ranking, entry);
             self.settle(self.ranking.len() - 1);
         } else {
-            self.ranking[place] = entry;
-            self.settle(place);
+            self.ranking[position] = entry;
+            self.settle(position);
         }
     }
 
     fn unrank_server(&mut self, server: usize) {
-        let place = std::mem::replace(&mut self.servers[server].place, NOWHERE);
-        if place == NOWHERE {
+        let position = std::mem::replace(&mut self.servers[server].position, NOWHERE);
+        if position == NOWHERE {
             return;
         }
         let Some(last) = self.ranking.pop() else { return };
-        if (place as usize) < self.ranking.len() {
-            self.ranking[place as usize] = last;
-            self.settle(place as usize);
+        if (position as usize) < self.ranking.len() {
+            self.ranking[position as usize] = last;
+            self.settle(position as usize);
         }
     }
 
-    fn settle(&mut self, place: usize) {
+    fn settle(&mut self, position: usize) {
         let servers = &mut self.servers;
-        let mut moved = |entry: &RankedServer<P::Key>, place: usize| {
-            servers[entry.server as usize].place = place as u32;
+        let mut moved = |entry: &RankedServer<P::Key>, position: usize| {
+            servers[entry.server as usize].position = position as u32;
         };
         let is_before = |a: &RankedServer<P::Key>, b: &RankedServer<P::Key>| a.best > b.best;
-        if sift_up(&mut self.ranking, place, is_before, &mut moved) == place {
-            sift_down(&mut self.ranking, place, is_before, &mut moved);
+        if sift_up(&mut self.ranking, position, is_before, &mut moved) == position {
+            sift_down(&mut self.ranking, position, is_before, &mut moved);
         }
     }
 }
 
-/// Whether a queue holds much more room than it needs.
+/// Whether a queue holds much more memory than it needs.
 fn queue_is_sparse<E>(queue: &Vec<E>) -> bool {
     queue.capacity() > 64 && queue.len() < queue.capacity() / 4
 }
-/// The part of [`crate::CrawlOrder`] that is the same for all orders whose queues stand in a field
-/// `queues` with what each page is ranked by as its data.
+/// The part of [`crate::CrawlOrder`] that is the same for all orders that keep their queues in a
+/// field `queues`, with the value that a page is ranked by as its data.
 macro_rules! by_queues {
     () => {
         fn next(&mut self, server: Option<$crate::ServerIndex>) -> Option<$crate::PageIndex> {

@@ -1,7 +1,7 @@
-//! Orders that look at no scores of other pages: breadth-first, back links, omniscient.
+//! Orders that ignore the scores of other pages: breadth-first, back links, omniscient.
 
 use crate::queues::{Priority, ServerQueues, by_queues};
-use crate::{CrawlOrder, NewPage, PageIndex};
+use crate::{CrawlOrder, HandOn, NewPage, PageIndex};
 
 /// Breadth-first: pages in the order of discovery.
 #[derive(Debug, Default)]
@@ -61,6 +61,8 @@ impl CrawlOrder for BreadthFirst {
     }
 }
 
+impl HandOn for BreadthFirst {}
+
 impl CrawlOrder for BackLinks {
     by_queues!();
 
@@ -89,6 +91,8 @@ impl CrawlOrder for BackLinks {
     }
 }
 
+impl HandOn for BackLinks {}
+
 impl CrawlOrder for Omniscient {
     by_queues!();
 
@@ -108,3 +112,5 @@ impl CrawlOrder for Omniscient {
         0
     }
 }
+
+impl HandOn for Omniscient {}

@@ -41,7 +41,7 @@ pub(crate) struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Result<Self, OrderError> {
-        let damaged = OrderError::BadSnapshot { reason: "it is cut short or changed" };
+        let damaged = OrderError::BadSnapshot { reason: "it is cut short or damaged" };
         let (body, checksum) = bytes
             .len()
             .checked_sub(CHECKSUM_BYTES)
@@ -78,13 +78,13 @@ impl<'a> Reader<'a> {
         let (taken, rest) = self
             .rest
             .split_first_chunk::<N>()
-            .ok_or(OrderError::BadSnapshot { reason: "it ends within a field" })?;
+            .ok_or(OrderError::BadSnapshot { reason: "it ends in the middle of a field" })?;
         self.rest = rest;
         Ok(*taken)
     }
 }
 
-/// FNV-1a: enough against accidents, and a snapshot comes from our own disk.
+/// FNV-1a: enough against accidents, because a snapshot comes from our own disk.
 fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)

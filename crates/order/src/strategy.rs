@@ -35,14 +35,14 @@ pub enum Strategy {
     IprAr,
     /// `opic`: on-line page importance computation, greedy by cash.
     Opic,
-    /// `omniscient`: by true importance, as a bound.
+    /// `omniscient`: by true importance, as an upper bound.
     Omniscient,
     /// `auto`: ours, the default.
     Auto,
 }
 
 impl Strategy {
-    /// All of them, in the order of the papers and ours last.
+    /// All strategies: those of the papers first, ours last.
     pub const ALL: [Self; 10] = [
         Self::BreadthFirst,
         Self::BackLinks,
@@ -55,7 +55,7 @@ impl Strategy {
         Self::Omniscient,
         Self::Auto,
     ];
-    /// Their names, in the same order.
+    /// Their names, in the same order as [`Self::ALL`].
     pub const NAMES: [&'static str; 10] =
         ["bf", "blc", "pr", "ipr-dl1", "ipr-pl", "ipr-vr", "ipr-ar", "opic", "omniscient", "auto"];
 
@@ -85,21 +85,21 @@ impl Strategy {
 }
 
 impl Strategy {
-    /// Whether a crawler can go by it: `pr` must know how many pages there will be, and
-    /// `omniscient` what they are worth.
+    /// Whether a crawler can use it: `pr` must know the number of pages in advance, and
+    /// `omniscient` their true importance.
     #[must_use]
     pub fn can_collect(self) -> bool {
         !matches!(self, Self::PageRank | Self::Omniscient)
     }
 
-    /// An order that goes on where [`CrawlOrder::snapshot`] was made, if this one can.
+    /// An order that continues from a [`CrawlOrder::snapshot`], if this strategy has snapshots.
     ///
     /// # Errors
     /// [`OrderError::BadSnapshot`] when the bytes were not made by such an order.
     pub fn restore(self, snapshot: &[u8]) -> Result<Box<dyn CrawlOrder + Send>, OrderError> {
         match self {
             Self::Auto => Ok(Box::new(AutoOrder::import(snapshot)?)),
-            _ => Err(OrderError::BadSnapshot { reason: "this order keeps none" }),
+            _ => Err(OrderError::BadSnapshot { reason: "this order has no snapshots" }),
         }
     }
 }

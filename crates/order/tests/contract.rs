@@ -1,4 +1,4 @@
-//! What every order must keep, whatever it decides: one suite for all strategies.
+//! What every order guarantees, whatever it decides: one suite for all strategies.
 
 use nenrin_order::{AutoOrder, CrawlOrder, NewPage, OrderError, PageIndex, ServerIndex, Strategy};
 use proptest::prelude::*;
@@ -25,7 +25,7 @@ fn webs() -> impl Generator<Value = Web> {
     })
 }
 
-/// A crawl that can be stopped and looked at.
+/// A crawl that can be stopped and inspected.
 struct Crawl<'a, O: ?Sized> {
     web: &'a Web,
     order: Box<O>,
@@ -97,7 +97,7 @@ fn reachable(web: &Web) -> usize {
     is_reached.into_iter().filter(|reached| *reached).count()
 }
 
-/// Depth limit 1 as the paper tells it, without any clever structure.
+/// Depth limit 1 exactly as in the paper, without any optimisation.
 fn naive_depth_limit_1(web: &Web) -> Vec<usize> {
     let mut scores: Vec<(usize, f64)> = vec![(0, 0.0)];
     let mut collected: Vec<usize> = vec![];
@@ -153,7 +153,7 @@ proptest! {
     }
 
     #[test]
-    fn depth_limit_1_agrees_with_the_paper_told_naively(web in webs()) {
+    fn depth_limit_1_agrees_with_a_naive_version_of_the_paper(web in webs()) {
         let mut crawl = Crawl::new(&web, Strategy::IprDl1.build(40));
         while crawl.step() {}
         prop_assert_eq!(crawl.collected, naive_depth_limit_1(&web));
@@ -243,7 +243,7 @@ proptest! {
     }
 
     #[test]
-    fn an_imported_order_goes_on_where_the_exported_one_stood(web in webs(), steps in 0_usize..40) {
+    fn an_imported_order_continues_where_the_exported_one_was(web in webs(), steps in 0_usize..40) {
         let mut first = Crawl::new(&web, Box::new(AutoOrder::default()));
         for _ in 0..steps {
             first.step();
@@ -313,7 +313,7 @@ fn new_links_of_a_page_visited_again_share_in_its_score() {
 }
 
 #[test]
-fn a_page_told_to_be_collected_twice_counts_once_under_auto() {
+fn a_page_collected_twice_counts_once_under_auto() {
     let mut order = AutoOrder::default();
     let page = NewPage::default();
     let (home, other) = (order.discover(&page), order.discover(&page));
@@ -324,7 +324,7 @@ fn a_page_told_to_be_collected_twice_counts_once_under_auto() {
 }
 
 #[test]
-fn servers_of_which_much_was_collected_stand_back() {
+fn servers_lose_priority_as_more_of_them_is_collected() {
     let mut order = AutoOrder::default();
     let on = |server| NewPage { server: ServerIndex(server), ..NewPage::default() };
     let hub = order.discover(&on(0));

@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release -p nenrin-replay --example serve_mirror -- PORT WORK FOLDER…`
 //!
-//! WORK keeps the archive for the next start. Each FOLDER holds one folder per host
+//! WORK keeps the archive for the next start. Each FOLDER contains one folder per host
 //! (`127.0.1.1:18080` or `example.com`), and is one visit, a day after the one before.
 
 use std::{
@@ -12,7 +12,8 @@ use std::{
 
 use nenrin_replay::{ReplayOptions, router};
 use nenrin_state::{
-    RobotsPolicy, Schedule, SiteConditions, SiteId, SqliteState, State, VersionRow,
+    Change, RobotsPolicy, Schedule, SiteConditions, SiteId, SqliteState, State, VersionRow,
+    VisitCommit,
 };
 use nenrin_store::{LocalFolder, NewVersion, Store, StoreOptions};
 use nenrin_urls::{CanonicalUrl, Scope};
@@ -28,19 +29,18 @@ fn main() -> Result<(), Failure> {
     let work = PathBuf::from(arguments.next().ok_or(usage)?);
     let is_new = !work.exists();
     std::fs::create_dir_all(&work)?;
-    let state = SqliteState::open(&work.join("state.sqlite"), 3600)?;
+    let state: Arc<dyn State> = Arc::new(SqliteState::open(&work.join("state.sqlite"), 3600)?);
     let options =
         StoreOptions { index_path: Some(work.join("index.sqlite")), ..StoreOptions::default() };
     let store = Store::open(Arc::new(LocalFolder::open(work.join("packs"))?), options)?;
     if is_new {
-        let site = a_site(&state)?;
+        let site = a_site(&*state)?;
         for (visit, folder) in arguments.enumerate() {
             let at_s = FIRST_VISIT_S + 86_400 * visit as i64;
-            take(&state, &store, site, Path::new(&folder), at_s)?;
+            take(&*state, &store, site, Path::new(&folder), at_s)?;
         }
         store.sync()?;
     }
-    let state: Arc<dyn State> = Arc::new(state);
     let replay = router(Arc::new((state, Arc::new(store))), ReplayOptions::default());
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
@@ -49,7 +49,7 @@ fn main() -> Result<(), Failure> {
     })
 }
 
-fn a_site(state: &SqliteState) -> Result<SiteId, Failure> {
+fn a_site(state: &dyn State) -> Result<SiteId, Failure> {
     let conditions = SiteConditions {
         tops: vec![CanonicalUrl::parse("http://example.com/")?],
         scope: Scope::Host,
@@ -68,7 +68,7 @@ fn a_site(state: &SqliteState) -> Result<SiteId, Failure> {
 }
 
 fn take(
-    state: &SqliteState,
+    state: &dyn State,
     store: &Store,
     site: SiteId,
     folder: &Path,
@@ -90,7 +90,7 @@ fn take(
 }
 
 fn take_files(
-    state: &SqliteState,
+    state: &dyn State,
     store: &Store,
     site: SiteId,
     folder: &Path,
@@ -118,7 +118,7 @@ fn take_files(
 }
 
 fn take_file(
-    state: &SqliteState,
+    state: &dyn State,
     store: &Store,
     site: SiteId,
     url: &CanonicalUrl,
@@ -169,6 +169,7 @@ fn take_file(
         bytes: body.len() as u64,
         changed_permille: None,
     };
-    state.adopt_version(site, url, &row)?;
+    let visit = VisitCommit::in_packs(site, url.clone(), row);
+    state.commit(&[Change::Visit(Box::new(visit))])?;
     Ok(())
 }

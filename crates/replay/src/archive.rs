@@ -1,16 +1,16 @@
-//! The seam to whatever holds the versions.
+//! The interface to the code that holds the versions.
 
 use bytes::Bytes;
 use nenrin_urls::{CanonicalUrl, UrlKey};
 
 use crate::ArchiveError;
 
-/// A version of a page, as the index knows it.
+/// A version of a page, as the index lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capture {
     /// The exact URL.
     pub url: CanonicalUrl,
-    /// When it was received.
+    /// When it was received, in seconds since the epoch.
     pub at_s: i64,
     /// Its number in the archive.
     pub version: u64,
@@ -18,29 +18,29 @@ pub struct Capture {
     pub status: u16,
     /// Content type without parameters.
     pub mime: String,
-    /// Size of the body as received.
+    /// Size of the body as received, in bytes.
     pub body_bytes: u64,
 }
 
-/// What a version's answer began with, and the identity of its body.
+/// The head of a version's answer, and the digest of its body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContentHead {
     /// Status line and header lines, raw.
     pub response_head: Vec<u8>,
-    /// The body's digest, after the name of its algorithm: `blake3:…`.
+    /// The body's digest with its algorithm: `blake3:…`.
     pub digest: String,
 }
 
 /// A version's answer as it was received.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Content {
-    /// What it began with.
+    /// Its head and digest.
     pub head: ContentHead,
     /// The body, content coding still applied.
     pub body: Bytes,
 }
 
-/// A run of a body's bytes with an identity, for comparing versions.
+/// A run of a body's bytes with a digest, for comparing versions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContentBlock {
     /// Equal blocks have equal digests.
@@ -51,12 +51,12 @@ pub struct ContentBlock {
 
 /// Reads versions. The methods may block; the router calls them on threads where that is allowed.
 pub trait Archive: Send + Sync {
-    /// The newest version at or before a time of the URLs that share a key; if there is none, the
+    /// The newest version at or before a time, of all URLs with this key; if there is none, the
     /// oldest after it.
     fn as_of(&self, key: &UrlKey, at_s: i64) -> Result<Option<Capture>, ArchiveError>;
 
-    /// The versions of the URLs that share a key, received from `from_s` to `to_s`, oldest first,
-    /// at most `limit`.
+    /// The versions of all URLs with this key, received from `from_s` to `to_s`, oldest first, at
+    /// most `limit`.
     fn versions(
         &self,
         key: &UrlKey,
@@ -66,11 +66,11 @@ pub trait Archive: Send + Sync {
     ) -> Result<Vec<Capture>, ArchiveError>;
 
     /// When exactly this URL was last seen, if it has a version: a version that did not change for
-    /// years is still what the page was at this time.
+    /// years is still the page at this time.
     fn last_seen_s(&self, url: &CanonicalUrl) -> Result<Option<i64>, ArchiveError>;
 
-    /// Whether everything was visited anew, the URL with it: a round of its site began after one
-    /// time and at or before another.
+    /// Whether a round of the URL's site began after `after_s` and at or before `until_s`, so that
+    /// the URL was visited again.
     fn round_began(
         &self,
         url: &CanonicalUrl,
@@ -78,8 +78,8 @@ pub trait Archive: Send + Sync {
         until_s: i64,
     ) -> Result<bool, ArchiveError>;
 
-    /// URLs with versions whose keys lie from `from` to before `to`, in the order of their keys, at
-    /// most `limit`.
+    /// URLs with versions whose keys are from `from` up to, but not including, `to`, in the order
+    /// of their keys, at most `limit`.
     fn urls(&self, from: &str, to: &str, limit: usize) -> Result<Vec<CanonicalUrl>, ArchiveError>;
 
     /// A version's head alone.
@@ -88,6 +88,6 @@ pub trait Archive: Send + Sync {
     /// A version's answer.
     fn read(&self, version: u64) -> Result<Content, ArchiveError>;
 
-    /// A version's body in blocks.
+    /// A version's body as blocks.
     fn blocks(&self, version: u64) -> Result<Vec<ContentBlock>, ArchiveError>;
 }

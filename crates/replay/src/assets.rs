@@ -6,7 +6,7 @@ use axum::{
     http::{HeaderValue, Response, StatusCode, header},
 };
 
-use crate::router::plain;
+use crate::served::plain;
 
 const FILES: [(&str, &str, &str); 3] = [
     ("replay.css", "text/css; charset=utf-8", include_str!("assets/replay.css")),
@@ -22,12 +22,12 @@ pub(crate) async fn serve(Path(name): Path<String>) -> Response<Body> {
     let headers = answer.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(mime));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("max-age=300"));
-    // The worker watches over the whole origin.
+    // The worker must control the whole origin.
     headers.insert("service-worker-allowed", HeaderValue::from_static("/"));
     answer
 }
 
-/// Robots have no business here: what they would index is not ours.
+/// Robots are kept out: the content they would index is not ours.
 pub(crate) async fn robots() -> Response<Body> {
     plain(StatusCode::OK, "User-agent: *\nDisallow: /\n")
 }

@@ -9,22 +9,22 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     Archive, Capture, ReplayError,
+    ask::Ask,
     date::{Period, Stamp},
-    memento::origin,
-    router::{Ask, Replay},
-    target, timemap,
-    web::after_prefix,
+    memento::{TimeMap, origin},
+    served::{Replay, text_answer},
+    target::{self, after_prefix},
 };
 
-/// Versions looked at for one answer, at most; narrower questions see the rest.
+/// The most versions read for one answer; narrower queries see the rest.
 const MAX_SCANNED: usize = 50_000;
-/// URLs looked at for one answer, at most.
+/// The most URLs read for one answer.
 const MAX_URLS: usize = 20_000;
-/// Filters of one question.
+/// The most filters of one query.
 const MAX_FILTERS: usize = 16;
-/// Versions on a page of an answer, unless told otherwise.
+/// Versions per page of an answer, unless the query sets it.
 const PAGE_VERSIONS: usize = 3000;
-/// Memory for one expression.
+/// Memory in bytes for one regular expression.
 const MAX_EXPRESSION_BYTES: usize = 1 << 20;
 
 const FIELDS: [&str; 9] =
@@ -38,7 +38,7 @@ pub(crate) fn answer(replay: &Replay, ask: &Ask) -> Result<Response<Body>, Repla
         let pages = lines.len().div_ceil(query.page_versions);
         let counted =
             json!({"pages": pages, "pageSize": query.page_versions, "blocks": lines.len()});
-        return Ok(timemap::text_answer(replay, "application/json", format!("{counted}\n")));
+        return Ok(text_answer(replay, "application/json", format!("{counted}\n")));
     }
     let lines = query.cut(lines);
     let (mime, text) = match query.output {
@@ -47,16 +47,16 @@ pub(crate) fn answer(replay: &Replay, ask: &Ask) -> Result<Response<Body>, Repla
         Output::Text => ("text/plain; charset=utf-8", query.written(&lines, Line::text)),
         Output::Link => {
             let mut captures: Vec<Capture> = lines.into_iter().map(|line| line.capture).collect();
-            // A map names its first and last version, whatever order was asked for.
+            // A TimeMap names its first and last version, whatever order the query has.
             captures.sort_by_key(|capture| capture.at_s);
-            let map = timemap::Map { origin: &origin(ask), url: &query.url, captures: &captures };
+            let map = TimeMap { origin: &origin(ask), url: &query.url, captures: &captures };
             ("application/link-format", map.link())
         }
     };
-    Ok(timemap::text_answer(replay, mime, text))
+    Ok(text_answer(replay, mime, text))
 }
 
-/// The lines of some versions, as an index has them.
+/// The lines of some versions, as in an index.
 pub(crate) fn lines(replay: &Replay, captures: &[Capture]) -> Result<String, ReplayError> {
     let mut text = String::new();
     for capture in captures {
@@ -96,7 +96,7 @@ impl Line {
             "status" | "statuscode" => c.status.to_string(),
             "digest" => self.digest.clone(),
             "length" => c.body_bytes.to_string(),
-            // Where a version lies is the store's affair; its number is what finds it.
+            // Where a version is stored is internal to the store; its number identifies it.
             "offset" => c.version.to_string(),
             "filename" => "nenrin".to_owned(),
             _ => return None,
@@ -294,7 +294,7 @@ impl Query {
             || self.filters.iter().any(|f| f.field == "digest")
     }
 
-    /// The lines that pass, by key and time, with digests only where they are asked for.
+    /// The lines that pass the filters, by key and time, with digests only if requested.
     fn collect(&self, replay: &Replay) -> Result<Vec<Line>, ReplayError> {
         let archive = &*replay.archive;
         let mut lines = Vec::new();
@@ -377,10 +377,10 @@ fn bad(name: &'static str, value: &str, expected: &'static str) -> ReplayError {
     ReplayError::BadParameter { name, value: value.chars().take(60).collect(), expected }
 }
 
-/// The URL asked for, and the match type that a star in it stands for.
+/// The URL of the query, and the match type that a star in it means.
 fn wanted_url(text: &str) -> Result<(CanonicalUrl, Option<MatchType>), ReplayError> {
     if text.is_empty() {
-        return Err(bad("url", text, "the URL whose versions are asked for"));
+        return Err(bad("url", text, "the URL whose versions you want"));
     }
     if let Some(domain) = text.strip_prefix("*.") {
         return Ok((target::archived_url(domain)?.0, Some(MatchType::Domain)));
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn stars_stand_for_match_types() {
+    fn stars_select_match_types() {
         for (text, expected) in [
             ("e.com", None),
             ("*.e.com", Some(MatchType::Domain)),

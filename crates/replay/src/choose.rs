@@ -1,13 +1,13 @@
-//! Which version of a URL stands for a date.
+//! Chooses the version of a URL for a date.
 
 use nenrin_urls::{CanonicalUrl, UrlKey};
 
 use crate::{Archive, ArchiveError, Capture, ReplayOptions, head::Head, modifier::Modifier};
 
-/// Versions looked at before the one nearest to the date, when that one does not do.
+/// The most versions tried before the one nearest to the date, if that one is not suitable.
 const MAX_STEPS: usize = 64;
 
-/// The rule, for one question.
+/// The rule, for one request.
 pub(crate) struct Choice<'a> {
     pub(crate) archive: &'a dyn Archive,
     pub(crate) options: &'a ReplayOptions,
@@ -17,9 +17,9 @@ pub(crate) struct Choice<'a> {
 }
 
 impl Choice<'_> {
-    /// The newest version at or before the date, else the oldest after it. A version of this very
-    /// URL goes before one that only shares its key; a redirect to itself is never chosen; for
-    /// parts of a page a good answer goes before an error near it.
+    /// The newest version at or before the date, or else the oldest after it. A version of exactly
+    /// this URL is preferred to one that only shares its key; a redirect to itself is never chosen;
+    /// for parts of a page a good answer is preferred to an error near it.
     pub(crate) fn make(&self) -> Result<Option<Capture>, ArchiveError> {
         let key = self.url.key();
         let Some(first) = self.archive.as_of(&key, self.at_s)? else { return Ok(None) };
@@ -32,9 +32,9 @@ impl Choice<'_> {
         self.search(&key, first)
     }
 
-    /// The parts of a page are received after it, when a collector follows its links: a version
-    /// that came soon after the date, and nearer to it than the one before, belongs to the page;
-    /// but not if it was found by another round, which began later.
+    /// The parts of a page are received after it, when a collector follows its links. So a version
+    /// that came soon after the date, and nearer to it than the one before, belongs to the page,
+    /// unless it was found by another round that began later.
     fn soon_after(&self, key: &UrlKey, first: &Capture) -> Result<Option<Capture>, ArchiveError> {
         let age_s = self.at_s.saturating_sub(first.at_s);
         let reach_s = self.options.part_grace_s.min(age_s.saturating_sub(1));
@@ -75,7 +75,7 @@ impl Choice<'_> {
         Ok(best.map(|(_, capture)| capture))
     }
 
-    /// How well a version does, apart from its time: 0 is best.
+    /// How suitable a version is, apart from its time: 0 is best.
     fn class(&self, capture: &Capture, first: &Capture) -> u8 {
         let is_near = (capture.at_s - first.at_s).abs() <= self.options.good_span_s;
         let good = if self.modifier.is_part() && !(is_good(capture) && is_near) { 2 } else { 0 };
@@ -96,7 +96,7 @@ fn is_good(capture: &Capture) -> bool {
     (200..300).contains(&capture.status)
 }
 
-/// The same but for http and https: sites moved from one to the other without becoming others.
+/// The same except for http and https: sites moved from one to the other without changing.
 fn same_page(a: &CanonicalUrl, b: &CanonicalUrl) -> bool {
     let after_scheme = |url: &CanonicalUrl| url.as_str()[url.scheme().len()..].to_owned();
     a == b || (a.scheme() != b.scheme() && after_scheme(a) == after_scheme(b))
@@ -141,7 +141,7 @@ mod tests {
             [(DAY, DAY), (5 * DAY - 1, DAY), (5 * DAY, 5 * DAY), (99 * DAY, 9 * DAY)]
         {
             for m in [Modifier::Page, Modifier::Image] {
-                // A part that came within the grace is tried in its own test.
+                // A part that came within the grace period has its own test.
                 if m == Modifier::Image && at == 5 * DAY - 1 {
                     continue;
                 }

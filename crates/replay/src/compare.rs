@@ -11,6 +11,7 @@ use nenrin_urls::CanonicalUrl;
 
 use crate::{
     Archive, Capture, ReplayError, ReplayOptions,
+    ask::Ask,
     choose::Choice,
     date::{Period, Stamp},
     diff::{self, Side},
@@ -22,11 +23,11 @@ use crate::{
         missing::refusal,
     },
     rewrite::{self, Links},
-    router::{Ask, Replay, own_page},
+    served::{Replay, own_page},
     target, web,
 };
 
-/// Bodies compared, at most this large; larger ones are no pages that anyone reads.
+/// The largest bodies that are compared; larger ones are not pages that people read.
 const MAX_COMPARED_BYTES: usize = 8 << 20;
 
 enum View {
@@ -88,7 +89,7 @@ impl Readable {
         !matches!(self.kind, ContentKind::Image | ContentKind::Other)
     }
 
-    /// Lines as readers see them; of what is no page, as they stand.
+    /// Lines as readers see them; of a text that is not a page, its own lines.
     fn lines(&self) -> Vec<String> {
         match self.kind.is_page() {
             true => diff::lines(&self.text),
@@ -97,7 +98,7 @@ impl Readable {
     }
 }
 
-/// A line of text of two versions.
+/// A line of text from two versions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Line {
     /// In both.
@@ -115,7 +116,7 @@ pub struct PageChanges {
     pub old: Capture,
     /// The version for the second.
     pub new: Capture,
-    /// The text of both, line by line; `None` where one of them is no text.
+    /// The text of both, line by line; `None` if one of them is not text.
     pub lines: Option<Vec<Line>>,
     /// Blocks that both have.
     pub blocks_same: usize,
@@ -226,7 +227,7 @@ fn blocks(archive: &dyn Archive, old: &Capture, new: &Capture) -> Result<Blocks,
     Ok(found)
 }
 
-/// One of the versions as rendered, with marks. It is text of ours by now, so its encoding is.
+/// One of the versions as rendered, with marks. It is converted to UTF-8.
 fn rendered(
     replay: &Replay,
     ask: &Ask,
@@ -252,7 +253,7 @@ fn rendered(
         return Ok(own_page(replay, StatusCode::OK, &page));
     }
     let links = Links::new(shown.at_s, Modifier::InFrame, shown.url.clone());
-    // Relative references hold for the place where the page is replayed, not for this one.
+    // Relative references are relative to where the page is replayed, not to this URL.
     let base = format!(
         "<base href=\"/web/{}if_/{}\">{}",
         Stamp(shown.at_s),

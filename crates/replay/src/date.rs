@@ -4,16 +4,16 @@ use std::fmt;
 
 const DAY_S: i64 = 86_400;
 
-/// Seconds since the epoch at which the four-digit years end.
+/// The last second of the four-digit years, since the epoch.
 const LAST_S: i64 = 253_402_300_799;
-/// Seconds since the epoch at which the four-digit years begin.
+/// The first second of the four-digit years, since the epoch.
 const FIRST_S: i64 = -62_167_219_200;
 
 /// A moment, written as fourteen digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Stamp(pub(crate) i64);
 
-/// A date as someone asked for it: a period of time, from a year down to a second.
+/// A requested date: a period of time, from a year down to a second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Period {
     /// Its first second.
@@ -63,7 +63,7 @@ impl Stamp {
         )
     }
 
-    /// Reads the date of an HTTP header, in the one form that is still written.
+    /// Reads the date of an HTTP header, in the only form still in use.
     pub(crate) fn parse_http(text: &str) -> Option<Self> {
         let mut words = text.trim().split_ascii_whitespace();
         words.next()?.strip_suffix(',')?;
@@ -97,8 +97,8 @@ impl fmt::Display for Stamp {
 }
 
 impl Period {
-    /// Reads one to fourteen digits. Digits that no calendar has (a thirteenth month) are brought
-    /// to the nearest that it has, as other archives do, because such dates stand in old links.
+    /// Reads one to fourteen digits. Invalid parts (a thirteenth month) become the nearest valid
+    /// ones, as other archives do, because old links contain such dates.
     pub(crate) fn parse(digits: &str) -> Option<Self> {
         let is_date =
             (1..=14).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit());
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_digits_is_no_date() {
+    fn only_digits_are_a_date() {
         for text in ["", "123456789012345", "2024-03", "２０２４", "20x4"] {
             assert_eq!(Period::parse(text), None, "{text}");
         }

@@ -4,8 +4,8 @@ use nenrin_urls::UrlError;
 /// Why something could not be replayed. That a page is not archived is an answer, not an error.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
-    /// What stands where the archived URL should stand is none.
-    #[error("this address names no page of the web: {source}")]
+    /// The text in the position of the archived URL is not a URL.
+    #[error("this is not the address of a web page: {source}")]
     BadUrl {
         /// What is wrong with it.
         source: UrlError,
@@ -15,7 +15,7 @@ pub enum ReplayError {
     BadParameter {
         /// Its name.
         name: &'static str,
-        /// What was given, shortened.
+        /// The value given, shortened.
         value: String,
         /// What it may be.
         expected: &'static str,
@@ -31,7 +31,7 @@ impl ReplayError {
         match self {
             Self::BadUrl { source } => {
                 let why = source.to_string();
-                format!("ウェブのページのアドレスではありません：{}", Lang::Ja.told(&why))
+                format!("ウェブのページのアドレスではありません：{}", Lang::Ja.translate(&why))
             }
             Self::BadParameter { name, value, .. } => {
                 format!("「{name}」の値「{value}」を読み取れません。")
@@ -41,11 +41,11 @@ impl ReplayError {
     }
 }
 
-/// An archive could not answer; what it says is for the log, not for the reader of a page.
+/// An archive failed to answer; its message is for the log, not for the reader of a page.
 #[derive(Debug, thiserror::Error)]
 #[error("{action}: {source}")]
 pub struct ArchiveError {
-    /// What was tried.
+    /// What was attempted.
     pub action: &'static str,
     /// What went wrong.
     pub source: Box<dyn std::error::Error + Send + Sync>,

@@ -2,7 +2,7 @@
 
 use nenrin_urls::CanonicalUrl;
 
-/// Header lines read, at most; what servers send lies far below.
+/// The most header lines that are read, far more than servers send.
 const MAX_LINES: usize = 256;
 
 /// Header lines of an archived answer, in their order.
@@ -12,7 +12,7 @@ pub(crate) struct Head<'a> {
 }
 
 impl<'a> Head<'a> {
-    /// Reads a head; lines that are none are left out.
+    /// Reads a head; lines that are not headers are left out.
     pub(crate) fn parse(raw: &'a [u8]) -> Self {
         let lines = raw
             .split(|&b| b == b'\n')
@@ -40,7 +40,7 @@ impl<'a> Head<'a> {
         self.get(name).and_then(|value| std::str::from_utf8(value).ok())
     }
 
-    /// Where a redirect leads, if it names a page of the web. Servers send raw UTF-8 here, too.
+    /// The target of a redirect, if it is a web page. Servers send raw UTF-8 here, too.
     pub(crate) fn location(&self, url: &CanonicalUrl) -> Option<CanonicalUrl> {
         url.join(&String::from_utf8_lossy(self.get("location")?)).ok()
     }

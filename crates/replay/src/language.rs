@@ -1,4 +1,4 @@
-//! `/_nenrin/lang/<code>/<path>`: the reader's choice of a language, kept in a cookie.
+//! `/_nenrin/lang/<code>/<path>`: stores the reader's choice of a language in a cookie.
 
 use axum::{
     body::Body,
@@ -8,18 +8,20 @@ use nenrin_lang::{LANG_COOKIE, Lang};
 
 use crate::{
     ReplayError,
-    router::{Ask, Replay, redirect},
+    ask::Ask,
+    served::{Replay, redirect},
 };
 
 const YEAR_S: u32 = 365 * 86_400;
 
-/// Keeps the choice and leads back. The path begins with one slash, so that it stays on this origin.
+/// Stores the choice and redirects back. The path begins with exactly one slash, so that it stays
+/// on this origin.
 pub(crate) fn answer(_: &Replay, ask: &Ask) -> Result<Response<Body>, ReplayError> {
     let (code, path) = ask.rest("/_nenrin/lang/").split_once('/').unwrap_or_default();
     let mut answer =
         redirect(StatusCode::FOUND, &format!("/{}", path.trim_start_matches(['/', '\\'])));
     if let Some(lang) = Lang::from_code(code) {
-        // Archived scripts have no use for it, and are not shown it.
+        // Archived scripts do not need it, and cannot read it.
         let cookie = format!(
             "{LANG_COOKIE}={}; Path=/; Max-Age={YEAR_S}; SameSite=Lax; HttpOnly",
             lang.code()

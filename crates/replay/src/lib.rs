@@ -1,7 +1,7 @@
-//! Any archived page as of any date, safe to look at.
+//! Shows any archived page as of any date, safely.
 //!
 //! Read in this order:
-//! - [`Archive`], [`Capture`], [`Content`]: the seam to whatever holds the versions;
+//! - [`Archive`], [`Capture`], [`Content`]: the interface to the code that holds the versions;
 //! - [`router`] and [`ReplayOptions`]: everything that is answered over HTTP;
 //! - [`page_changes`]: what changed between two versions, for programs;
 //! - [`MemoryArchive`]: an archive for tests and demonstrations.
@@ -9,11 +9,13 @@
 //! Inside, a request becomes a target (`target`), a target and a date become a version (`choose`),
 //! and a version becomes an answer (`answer`) whose URLs lead into the archive (`rewrite`).
 //!
-//! Nothing here collects or stores: pages that are missing stay missing, and the live web is never
-//! asked. The router is to be served on an origin of its own, because strangers' scripts run in it.
+//! Nothing here collects or stores: missing pages stay missing, and the live web is never
+//! contacted. The router must be served on an origin of its own, because other people's scripts run
+//! in it.
 
 mod answer;
 mod archive;
+mod ask;
 mod assets;
 mod cdx;
 mod choose;
@@ -22,15 +24,16 @@ mod date;
 mod diff;
 mod error;
 mod head;
+mod host_check;
 mod language;
 mod memento;
 mod memory;
 mod modifier;
 mod options;
 mod pages;
-mod place;
 mod rewrite;
 mod router;
+mod served;
 mod span;
 mod stored;
 mod target;

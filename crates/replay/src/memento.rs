@@ -2,15 +2,11 @@
 
 use axum::http::{HeaderMap, HeaderValue, header};
 use nenrin_urls::CanonicalUrl;
+use serde_json::json;
 
-use crate::{
-    Capture, ReplayError,
-    date::Stamp,
-    modifier::Modifier,
-    router::{Ask, Replay},
-};
+use crate::{Capture, ReplayError, ask::Ask, date::Stamp, modifier::Modifier, served::Replay};
 
-/// Scheme and host under which the client reached us, for URLs that must be absolute.
+/// Scheme and host under which the client reached us, for absolute URLs.
 pub(crate) fn origin(ask: &Ask) -> String {
     let is_host = |host: &&str| {
         !host.is_empty()
@@ -25,8 +21,8 @@ pub(crate) fn origin(ask: &Ask) -> String {
     format!("{scheme}://{host}")
 }
 
-/// Headers of a version: its date, and where the original, the gate and the map are; at the address
-/// that the map names (no modifier) also the versions around it.
+/// Headers of a version: its date, and links to the original, the TimeGate and the TimeMap. At the
+/// address that the TimeMap lists (no modifier), also links to the versions around it.
 pub(crate) fn version_headers(
     replay: &Replay,
     ask: &Ask,
@@ -53,7 +49,7 @@ pub(crate) fn version_headers(
     Ok(())
 }
 
-/// Headers of the gate's answer.
+/// Headers of the TimeGate's answer.
 pub(crate) fn gate_headers(
     replay: &Replay,
     ask: &Ask,
@@ -69,8 +65,8 @@ pub(crate) fn gate_headers(
     Ok(())
 }
 
-/// Links to a version, the ones before and after it, the first and the last; one link for each
-/// version, however many of these it is.
+/// Links to a version, the ones before and after it, the first and the last: one link for each
+/// version, with all its roles.
 fn around(replay: &Replay, origin: &str, capture: &Capture) -> Result<String, ReplayError> {
     let archive = &*replay.archive;
     let key = capture.url.key();
@@ -108,4 +104,74 @@ fn relations(origin: &str, url: &CanonicalUrl) -> String {
         "<{url}>; rel=\"original\", <{origin}/web/{url}>; rel=\"timegate\", \
          <{origin}/web/timemap/link/{url}>; rel=\"timemap\"; type=\"application/link-format\""
     )
+}
+
+/// The versions of one page, to be written in a format of RFC 7089 or of its aggregators.
+pub(crate) struct TimeMap<'a> {
+    pub(crate) origin: &'a str,
+    pub(crate) url: &'a CanonicalUrl,
+    /// Oldest first.
+    pub(crate) captures: &'a [Capture],
+}
+
+impl TimeMap<'_> {
+    /// RFC 7089, section 5.
+    pub(crate) fn link(&self) -> String {
+        let Self { origin, url, captures } = self;
+        let span = match (captures.first(), captures.last()) {
+            (Some(first), Some(last)) => format!(
+                "; from=\"{}\"; until=\"{}\"",
+                Stamp(first.at_s).http(),
+                Stamp(last.at_s).http()
+            ),
+            _ => String::new(),
+        };
+        let mut lines = vec![
+            format!("<{url}>; rel=\"original\""),
+            format!(
+                "<{origin}/web/timemap/link/{url}>; rel=\"self\"; \
+                 type=\"application/link-format\"{span}"
+            ),
+            format!("<{origin}/web/{url}>; rel=\"timegate\""),
+        ];
+        let last = captures.len().saturating_sub(1);
+        lines.extend(captures.iter().enumerate().map(|(i, capture)| {
+            let rel = match i {
+                0 if last == 0 => "first last memento",
+                0 => "first memento",
+                _ if i == last => "last memento",
+                _ => "memento",
+            };
+            memento_link(origin, capture, rel)
+        }));
+        lines.join(",\n") + "\n"
+    }
+
+    /// The form that Memento aggregators read and write.
+    pub(crate) fn json(&self) -> String {
+        let Self { origin, url, captures } = self;
+        let memento = |capture: &Capture| {
+            json!({
+                "datetime": iso(capture.at_s),
+                "uri": format!("{origin}/web/{}/{}", Stamp(capture.at_s), capture.url),
+            })
+        };
+        let list: Vec<_> = captures.iter().map(memento).collect();
+        let map = json!({
+            "original_uri": url.as_str(),
+            "self": format!("{origin}/web/timemap/json/{url}"),
+            "timegate_uri": format!("{origin}/web/{url}"),
+            "timemap_uri": {
+                "link_format": format!("{origin}/web/timemap/link/{url}"),
+                "json_format": format!("{origin}/web/timemap/json/{url}"),
+                "cdxj_format": format!("{origin}/web/timemap/cdxj/{url}"),
+            },
+            "mementos": { "first": list.first(), "last": list.last(), "list": list },
+        });
+        map.to_string() + "\n"
+    }
+}
+
+fn iso(at_s: i64) -> String {
+    Stamp(at_s).plain().replace(' ', "T") + "Z"
 }

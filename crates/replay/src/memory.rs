@@ -7,7 +7,7 @@ use nenrin_urls::{CanonicalUrl, UrlKey};
 
 use crate::{Archive, ArchiveError, Capture, Content, ContentBlock, ContentHead};
 
-/// Versions held in memory. It keeps the contract of [`Archive`] and nothing more.
+/// Versions held in memory. It fulfils the contract of [`Archive`] and nothing more.
 #[derive(Debug, Default)]
 pub struct MemoryArchive {
     captures: BTreeMap<UrlKey, Vec<Capture>>,
@@ -51,13 +51,13 @@ impl MemoryArchive {
         version
     }
 
-    /// Notes that a URL was seen unchanged.
+    /// Records that a URL was seen unchanged.
     pub fn seen(&mut self, url: &CanonicalUrl, at_s: i64) {
         let last = self.seen_s.entry(url.clone()).or_insert(at_s);
         *last = at_s.max(*last);
     }
 
-    /// Notes that a round began, in which every URL is visited.
+    /// Records that a round began, in which every URL is visited.
     pub fn begin_round(&mut self, at_s: i64) {
         self.rounds_s.push(at_s);
     }
@@ -70,7 +70,7 @@ impl MemoryArchive {
     }
 }
 
-/// An identity that is good enough where nobody forges: a hash of the bytes, spread over 32.
+/// A digest that is good enough where nobody forges: a hash of the bytes, repeated over 32 bytes.
 fn digest(bytes: &[u8]) -> [u8; 32] {
     let mut out = [0; 32];
     for (lane, chunk) in out.chunks_mut(8).enumerate() {
@@ -139,7 +139,7 @@ impl Archive for MemoryArchive {
         self.content(version).cloned()
     }
 
-    /// Cuts before each tag that begins a line; good enough to see what changed.
+    /// Cuts before each tag that begins a line: good enough to see what changed.
     fn blocks(&self, version: u64) -> Result<Vec<ContentBlock>, ArchiveError> {
         let body = &self.content(version)?.body;
         let mut cuts: Vec<usize> = memchr::memmem::find_iter(body, b"\n<").map(|i| i + 1).collect();

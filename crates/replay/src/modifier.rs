@@ -1,7 +1,7 @@
-//! What a replayed thing is wanted for.
+//! The purpose for which content is replayed.
 
 /// The two letters after a date: `20240305im_`. They say how the content is treated, and whether it
-/// is a page that someone looks at or a part of one.
+/// is a page of its own or a part of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Modifier {
     /// No modifier: the page with its banner.
@@ -18,7 +18,7 @@ pub(crate) enum Modifier {
     Script,
     /// `cs_`: a style sheet.
     Style,
-    /// `oe_`: an object, a sound, a film, a font.
+    /// `oe_`: an object, sound, video or font.
     Object,
 }
 
@@ -50,18 +50,18 @@ impl Modifier {
         }
     }
 
-    /// Whether a person or a frame looks at it as a page of its own.
+    /// Whether a person or a frame shows it as a page of its own.
     pub(crate) fn is_page(self) -> bool {
         matches!(self, Self::Page | Self::MainPage | Self::InFrame)
     }
 
-    /// Whether it belongs to the page whose date it carries.
+    /// Whether it is a part of the page whose date it carries.
     pub(crate) fn is_part(self) -> bool {
         !matches!(self, Self::Page | Self::MainPage | Self::Identity)
     }
 
-    /// What the thing is wanted for, when the browser says so (`Sec-Fetch-Dest`). References that
-    /// are relative are left as they are, so a part may carry the modifier of its page.
+    /// The purpose according to the browser, if it says so (`Sec-Fetch-Dest`). Relative references
+    /// are not rewritten, so a part may carry the modifier of its page.
     pub(crate) fn with_destination(self, destination: Option<&[u8]>) -> Self {
         if !self.is_page() {
             return self;

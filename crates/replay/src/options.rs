@@ -3,30 +3,30 @@ use std::net::SocketAddr;
 /// How pages are replayed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplayOptions {
-    /// Parts of a page are collected after it: a version of a part that came within this time after
-    /// the date, and nearer to it than the one before, counts as of the date. An hour covers a
-    /// round over a site of some thousand pages at the usual pace.
+    /// Parts of a page are collected after it. So a version of a part that came within this time
+    /// (in seconds) after the date, and nearer to it than the one before, counts as of the date. An
+    /// hour covers a round over a site of some thousand pages at the usual pace.
     pub part_grace_s: i64,
-    /// An error gives way to a good answer this near to it, for parts of a page: servers fail for
-    /// days, rarely for a month.
+    /// For parts of a page, an error is replaced by a good answer at most this many seconds away:
+    /// servers fail for days, rarely for a month.
     pub good_span_s: i64,
-    /// From which span of time between the parts of a page the banner warns.
+    /// The banner warns if the parts of a page are further apart in time than this, in seconds.
     pub wide_span_s: i64,
-    /// Bodies beyond this size, content coding undone, are sent as they are, without rewriting.
+    /// Bodies larger than this, with content coding undone, are sent without rewriting.
     pub max_rewritten_bytes: usize,
-    /// Memory for pages that were rewritten.
+    /// Memory in bytes for rewritten pages.
     pub cache_bytes: usize,
     /// Origins that may show replayed pages in a frame, besides replay itself:
     /// `http://localhost:8080` for the interface.
     pub frame_ancestors: Vec<String>,
-    /// The origin that replay goes by, such as `http://replay.localhost:8081`: browsers that come
-    /// to a loopback address are led to it, because cookies do not tell ports apart.
+    /// The origin of replay, such as `http://replay.localhost:8081`. Browsers that come to a
+    /// loopback address are redirected to it, because cookies are shared between ports.
     pub origin: Option<String>,
-    /// Where the interface listens: replay's own pages lead back to it. Archived pages do not, they
-    /// need not know of it.
+    /// Where the interface listens: replay's own pages link back to it. Archived pages do not, as
+    /// they must not learn of it.
     pub interface: Option<SocketAddr>,
-    /// Whether host names other than the origin's, loopback's and addresses are refused: pages of
-    /// strangers could reach a loopback port by a name of their own.
+    /// Whether to refuse host names other than the origin's, loopback's and addresses: other
+    /// people's pages could reach a loopback port by a name of their own.
     pub refuses_foreign_names: bool,
 }
 

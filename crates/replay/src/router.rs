@@ -1,4 +1,4 @@
-//! The routes, and the way from a request to a thread that may wait for the disk.
+//! The routes, and how a request gets to a thread that may wait for the disk.
 
 use std::sync::Arc;
 
@@ -6,88 +6,24 @@ use axum::{
     Router,
     body::Body,
     extract::State as Shared,
-    http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, header},
+    http::{HeaderValue, Method, Request, Response, StatusCode, header},
     routing::{any, get},
 };
-use bytes::Bytes;
-use nenrin_lang::Lang;
 
 use crate::{
     Archive, ReplayError, ReplayOptions,
-    answer::{PageCache, headers::Guard},
-    assets, cdx, compare, language, pages,
-    place::{self, Place},
+    ask::Ask,
+    assets, cdx, compare,
+    host_check::{self, HostCheck},
+    language, pages,
+    served::{Replay, own_page, plain, redirect},
     span, timemap, web,
 };
 
-/// What every request needs.
-pub(crate) struct Replay {
-    pub(crate) archive: Arc<dyn Archive>,
-    pub(crate) options: ReplayOptions,
-    pub(crate) guard: Guard,
-    pub(crate) cache: PageCache,
-    /// Places for answers being made. Making one is work for a processor and takes a few megabytes:
-    /// more at once than there are processors would take memory and gain nothing.
-    makers: tokio::sync::Semaphore,
-}
-
-fn makers() -> usize {
-    std::thread::available_parallelism().map_or(2, std::num::NonZero::get).max(2)
-}
-
-/// A request, as far as it matters.
-pub(crate) struct Ask {
-    pub(crate) uri: Uri,
-    pub(crate) headers: HeaderMap,
-    /// The interface's origin, as the reader reaches it.
-    pub(crate) interface: Option<String>,
-}
-
-impl Ask {
-    pub(crate) fn new(options: &ReplayOptions, uri: Uri, headers: HeaderMap) -> Self {
-        let mut ask = Self { uri, headers, interface: None };
-        ask.interface = place::interface(options, ask.host());
-        ask
-    }
-
-    /// The host that was asked for, with its port.
-    pub(crate) fn host(&self) -> &str {
-        self.header_str(header::HOST.as_str())
-            .or_else(|| self.uri.authority().map(|authority| authority.as_str()))
-            .unwrap_or_default()
-    }
-
-    /// Path and query behind a prefix, as they stand in the request line.
-    pub(crate) fn rest(&self, prefix: &str) -> &str {
-        let whole = self.uri.path_and_query().map_or("", |p| p.as_str());
-        whole.strip_prefix(prefix).unwrap_or_default()
-    }
-
-    pub(crate) fn header(&self, name: &str) -> Option<&[u8]> {
-        self.headers.get(name).map(HeaderValue::as_bytes)
-    }
-
-    /// The language of the reader.
-    pub(crate) fn lang(&self) -> Lang {
-        let text = |name: &str| self.header_str(name).unwrap_or_default();
-        Lang::of_request(text("cookie"), text("accept-language"))
-    }
-
-    pub(crate) fn header_str(&self, name: &str) -> Option<&str> {
-        self.headers.get(name).and_then(|v| v.to_str().ok())
-    }
-}
-
-/// Everything that replay answers. It is to be served on an origin of its own: pages of strangers
-/// run in it.
+/// All routes of replay. They must be served on an origin of their own, because other people's
+/// pages run there.
 pub fn router(archive: Arc<dyn Archive>, options: ReplayOptions) -> Router {
-    let replay = Arc::new(Replay {
-        archive,
-        guard: Guard::new(&options),
-        cache: PageCache::new(options.cache_bytes),
-        makers: tokio::sync::Semaphore::new(makers()),
-        options,
-    });
+    let replay = Arc::new(Replay::new(archive, options));
     Router::new()
         .route("/web/cdx", get(handle(cdx::answer)))
         .route("/cdx", get(handle(cdx::answer)))
@@ -109,7 +45,7 @@ type Answering = fn(&Replay, &Ask) -> Result<Answer, ReplayError>;
 
 type Pending = std::pin::Pin<Box<dyn Future<Output = Answer> + Send>>;
 
-/// A handler that runs its work where blocking is allowed and writes its errors for people.
+/// A handler that runs its work where blocking is allowed and shows its errors to people.
 fn handle(
     work: Answering,
 ) -> impl Fn(Shared<Arc<Replay>>, Request<Body>) -> Pending + Clone + Send + 'static {
@@ -117,18 +53,19 @@ fn handle(
         Box::pin(async move {
             let (parts, _) = request.into_parts();
             let method = parts.method;
-            let ask = Ask::new(&replay.options, parts.uri, parts.headers);
+            let mut ask = Ask { uri: parts.uri, headers: parts.headers, interface: None };
+            ask.interface = host_check::interface(&replay.options, ask.host());
             if method != Method::GET && method != Method::HEAD {
                 return not_allowed(&replay, &ask);
             }
-            match place::judge(&replay.options, &ask) {
-                Place::Right => {}
-                Place::Elsewhere(to) => return redirect(StatusCode::TEMPORARY_REDIRECT, &to),
-                Place::Foreign => return misdirected(&replay, &ask),
+            match host_check::judge(&replay.options, &ask) {
+                HostCheck::Own => {}
+                HostCheck::Redirect(to) => return redirect(StatusCode::TEMPORARY_REDIRECT, &to),
+                HostCheck::Foreign => return misdirected(&replay, &ask),
             }
             let making = replay.clone();
-            // The semaphore is never closed, so that the permit is always got.
-            let _place = making.makers.acquire().await;
+            // The semaphore is never closed, so a permit always comes.
+            let _permit = making.makers.acquire().await;
             let answered = tokio::task::spawn_blocking(move || answered(&replay, &ask, work)).await;
             let answer = answered.unwrap_or_else(|error| {
                 tracing::error!(%error, "an answer was not finished");
@@ -143,7 +80,7 @@ fn answered(replay: &Replay, ask: &Ask, work: Answering) -> Answer {
     work(replay, ask).unwrap_or_else(|error| {
         let (status, title) = match &error {
             ReplayError::BadUrl { .. } | ReplayError::BadParameter { .. } => {
-                (StatusCode::BAD_REQUEST, ("This cannot be looked up", "調べられません"))
+                (StatusCode::BAD_REQUEST, ("This address cannot be read", "調べられません"))
             }
             ReplayError::Archive(cause) => {
                 tracing::error!(%cause, path = %ask.uri.path(), "the archive could not be read");
@@ -171,8 +108,8 @@ fn not_allowed(replay: &Replay, ask: &Ask) -> Answer {
 
 fn misdirected(replay: &Replay, ask: &Ask) -> Answer {
     let sentence = (
-        "Replay does not go by this host name; `serve.replay_origin` in the configuration says by \
-         which it does.",
+        "Replay is not available under this host name. Use the one in `serve.replay_origin` of the \
+         configuration.",
         "このホスト名では閲覧できません。設定の `serve.replay_origin` にある名前を使ってください。",
     );
     let title = ("Not under this name", "この名前では使えません");
@@ -180,7 +117,7 @@ fn misdirected(replay: &Replay, ask: &Ask) -> Answer {
     own_page(replay, StatusCode::MISDIRECTED_REQUEST, &page)
 }
 
-/// An answer to HEAD tells the length of what GET would send.
+/// An answer to HEAD has the length of what GET would send.
 fn without_body(answer: Answer) -> Answer {
     use axum::body::HttpBody;
     let (mut parts, body) = answer.into_parts();
@@ -188,38 +125,4 @@ fn without_body(answer: Answer) -> Answer {
         parts.headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
     }
     Response::from_parts(parts, Body::empty())
-}
-
-/// A page of our own.
-pub(crate) fn own_page(replay: &Replay, status: StatusCode, page: &maud::Markup) -> Answer {
-    let mut answer = Response::new(Body::from(page.0.clone()));
-    *answer.status_mut() = status;
-    let headers = answer.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    headers.insert(header::VARY, HeaderValue::from_static("accept-language, cookie"));
-    replay.guard.own(headers);
-    answer
-}
-
-/// A short answer that no one looks at.
-pub(crate) fn plain(status: StatusCode, text: &'static str) -> Answer {
-    let mut answer = Response::new(Body::from(Bytes::from_static(text.as_bytes())));
-    *answer.status_mut() = status;
-    let headers = answer.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    answer
-}
-
-/// Sends the client elsewhere in the archive.
-pub(crate) fn redirect(status: StatusCode, to: &str) -> Answer {
-    let Ok(location) = HeaderValue::from_str(to) else {
-        return plain(StatusCode::BAD_REQUEST, "the address cannot be written in a header");
-    };
-    let mut answer = Response::new(Body::empty());
-    *answer.status_mut() = status;
-    answer.headers_mut().insert(header::LOCATION, location);
-    answer.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    answer
 }

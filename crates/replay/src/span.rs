@@ -1,4 +1,4 @@
-//! How far the parts of a page lie apart in time. Asked for by the banner after the page is shown,
+//! How far the parts of a page are apart in time. The banner requests this after the page is shown,
 //! so that pages do not wait for it.
 
 use axum::{body::Body, http::Response};
@@ -9,26 +9,27 @@ use serde_json::json;
 
 use crate::{
     Capture, ReplayError,
+    ask::Ask,
     date::Stamp,
     head::Head,
     modifier::Modifier,
-    router::{Ask, Replay},
+    served::{Replay, text_answer},
     target::{Target, When},
-    timemap::text_answer,
     web,
 };
 
-/// Parts looked at, at most.
+/// The most parts that are checked.
 const MAX_PARTS: usize = 200;
 
-/// What was found out about a page's parts.
+/// Times of a page's parts.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Span {
     parts: usize,
     missing: usize,
     oldest_s: Option<i64>,
     newest_s: Option<i64>,
-    /// The longest time between the date and when a part is known to have been as shown.
+    /// The longest time between the date and when a part is known to have looked as shown, in
+    /// seconds.
     off_s: i64,
 }
 
@@ -79,8 +80,8 @@ fn measure(replay: &Replay, page: &Capture, at_s: i64) -> Result<Span, ReplayErr
     Ok(span)
 }
 
-/// How long before or after the date a part is known to have been as shown. A part that was seen
-/// unchanged after the date was so on the date, however old it is.
+/// Seconds before or after the date at which a part is known to have looked as shown. A part that
+/// was seen unchanged after the date was the same on the date, however old it is.
 fn off_s(replay: &Replay, part: &Capture, at_s: i64) -> Result<i64, ReplayError> {
     if part.at_s > at_s {
         return Ok(part.at_s - at_s);
@@ -129,17 +130,22 @@ fn japanese(span: &Span, is_wide: bool) -> String {
         (false, _) => format!("{off}以内"),
     };
     match (span.parts, span.missing) {
-        (parts, 0) => format!("部品 {parts} 個、{when}"),
-        (parts, missing) if missing == parts => format!("部品 {parts} 個、いずれも未保存"),
-        (parts, missing) => format!("部品 {parts} 個、{when}、未保存 {missing} 個"),
+        (parts, 0) => format!("画像・スタイルなど {parts} 個、{when}"),
+        (parts, missing) if missing == parts => {
+            format!("画像・スタイルなど {parts} 個、いずれも未保存")
+        }
+        (parts, missing) => format!("画像・スタイルなど {parts} 個、{when}、未保存 {missing} 個"),
     }
 }
 
 fn english(span: &Span, is_wide: bool) -> String {
-    let parts = if span.parts == 1 { "1 part".to_owned() } else { format!("{} parts", span.parts) };
+    let parts = match span.parts {
+        1 => "1 image or style".to_owned(),
+        parts => format!("{parts} images and styles"),
+    };
     let when = match (is_wide, span.off_s) {
         (true, off_s) => format!("some up to {} from this date", duration(Lang::En, off_s)),
-        (false, 0) => "all of this date".to_owned(),
+        (false, 0) => "all from this date".to_owned(),
         (false, off_s) => format!("within {}", duration(Lang::En, off_s)),
     };
     match (span.missing, span.missing == span.parts) {
@@ -155,8 +161,12 @@ fn detail(lang: Lang, span: &Span) -> String {
     };
     let (oldest, newest) = (Stamp(oldest).plain(), Stamp(newest).plain());
     match lang {
-        Lang::En => format!("parts of this page were received from {oldest} to {newest} (UTC)"),
-        Lang::Ja => format!("このページの部品は {oldest} から {newest}（UTC）に受信しました"),
+        Lang::En => {
+            format!("images and styles of this page were received from {oldest} to {newest} (UTC)")
+        }
+        Lang::Ja => {
+            format!("このページの画像・スタイルなどは {oldest} から {newest}（UTC）に受信しました")
+        }
     }
 }
 
@@ -182,16 +192,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_span_is_told_in_a_few_words() {
+    fn a_span_is_described_in_a_few_words() {
         let span = |parts, missing, off_s| Span { parts, missing, off_s, ..Span::default() };
         assert_eq!(text(Lang::En, &span(0, 0, 0), false), "");
-        assert_eq!(text(Lang::En, &span(1, 0, 0), false), "1 part, all of this date");
-        assert_eq!(text(Lang::En, &span(3, 1, 7200), false), "3 parts, within 2 hours, 1 missing");
+        assert_eq!(text(Lang::En, &span(1, 0, 0), false), "1 image or style, all from this date");
+        assert_eq!(
+            text(Lang::En, &span(3, 1, 7200), false),
+            "3 images and styles, within 2 hours, 1 missing"
+        );
         assert_eq!(
             text(Lang::En, &span(3, 0, 90 * 86_400), true),
-            "3 parts, some up to 90 days from this date"
+            "3 images and styles, some up to 90 days from this date"
         );
-        assert_eq!(text(Lang::En, &span(2, 2, 0), false), "2 parts, none archived");
-        assert_eq!(text(Lang::Ja, &span(3, 1, 7200), false), "部品 3 個、2時間以内、未保存 1 個");
+        assert_eq!(text(Lang::En, &span(2, 2, 0), false), "2 images and styles, none archived");
+        assert_eq!(
+            text(Lang::Ja, &span(3, 1, 7200), false),
+            "画像・スタイルなど 3 個、2時間以内、未保存 1 個"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! The archive that state and store are, together.
+//! The archive made of a state and a store.
 
 use std::sync::Arc;
 
@@ -88,7 +88,7 @@ impl Archive for (Arc<dyn State>, Arc<Store>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nenrin_state::{RobotsPolicy, Schedule, SiteConditions, SqliteState};
+    use nenrin_state::{Change, RobotsPolicy, Schedule, SiteConditions, SqliteState, VisitCommit};
     use nenrin_store::{MemoryBackend, NewVersion, StoreOptions};
     use nenrin_urls::Scope;
 
@@ -138,7 +138,8 @@ mod tests {
             bytes: 8,
             changed_permille: None,
         };
-        state.adopt_version(site.id, &url, &row).unwrap();
+        let visit = VisitCommit::in_packs(site.id, url.clone(), row);
+        state.commit(&[Change::Visit(Box::new(visit))]).unwrap();
         let archive = (state, store);
         let found = archive.as_of(&url.key(), 500).unwrap().unwrap();
         assert_eq!((&found.url, found.at_s, found.body_bytes), (&url, 100, 8));

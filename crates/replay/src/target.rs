@@ -1,4 +1,4 @@
-//! What a replay URL asks for.
+//! Parses what a replay URL requests.
 
 use nenrin_urls::CanonicalUrl;
 
@@ -22,15 +22,15 @@ pub(crate) struct Target {
     pub(crate) modifier: Modifier,
     /// The archived URL.
     pub(crate) url: CanonicalUrl,
-    /// Whether the URL was written in full. If not (no scheme, `http:/x`, escaped), references that
-    /// are relative to it would be resolved wrongly.
+    /// Whether the URL was written in full. If not (no scheme, `http:/x`, escaped), relative
+    /// references in the page would resolve wrongly.
     pub(crate) is_tidy: bool,
     /// Whether the URL ended with `*`: everything below it.
     pub(crate) is_prefix: bool,
 }
 
 impl Target {
-    /// Reads what follows `/web/`, as it stands in the request line.
+    /// Reads what follows `/web/` in the request line.
     pub(crate) fn parse(rest: &str) -> Result<Self, ReplayError> {
         let (when, modifier, url) = split(rest);
         let is_calendar = matches!(when, When::Calendar(_));
@@ -65,7 +65,7 @@ fn split(rest: &str) -> (When, Modifier, &str) {
     }
 }
 
-/// Reads an archived URL as people and programs write it, and tells whether it was complete.
+/// Reads an archived URL as people and programs write it, and returns whether it was complete.
 pub(crate) fn archived_url(text: &str) -> Result<(CanonicalUrl, bool), ReplayError> {
     let bad = |source| ReplayError::BadUrl { source };
     let unescaped;
@@ -119,6 +119,11 @@ pub(crate) fn unescape(text: &str) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
+/// The first key after all keys that begin with a prefix; keys are ASCII.
+pub(crate) fn after_prefix(prefix: &str) -> String {
+    format!("{prefix}\u{7f}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -169,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_url_is_refused() {
+    fn a_text_that_is_not_a_url_is_refused() {
         for rest in ["2024/javascript:alert(1)", "2024/\u{7f}", "2024/", "2024/file:///x"] {
             assert!(Target::parse(rest).is_err(), "{rest}");
         }

@@ -1,21 +1,17 @@
-//! TimeMaps: all versions of a page, in the formats that programs read.
+//! `/web/timemap/<format>/<url>`: all versions of a page, in the formats that programs read.
 
-use axum::{
-    body::Body,
-    http::{HeaderValue, Response, header},
-};
-use nenrin_urls::CanonicalUrl;
-use serde_json::json;
+use axum::{body::Body, http::Response};
 
 use crate::{
-    Capture, ReplayError, cdx,
-    date::Stamp,
-    memento::{memento_link, origin},
-    router::{Ask, Replay},
+    ReplayError,
+    ask::Ask,
+    cdx,
+    memento::{TimeMap, origin},
+    served::{Replay, text_answer},
     target,
 };
 
-/// Versions in one map, at most.
+/// The most versions in one map.
 const MAX_VERSIONS: usize = 50_000;
 
 pub(crate) fn answer(replay: &Replay, ask: &Ask) -> Result<Response<Body>, ReplayError> {
@@ -23,7 +19,7 @@ pub(crate) fn answer(replay: &Replay, ask: &Ask) -> Result<Response<Body>, Repla
     let (format, text) = rest.split_once('/').unwrap_or((rest, ""));
     let (url, _) = target::archived_url(text)?;
     let captures = replay.archive.versions(&url.key(), i64::MIN, i64::MAX, MAX_VERSIONS)?;
-    let map = Map { origin: &origin(ask), url: &url, captures: &captures };
+    let map = TimeMap { origin: &origin(ask), url: &url, captures: &captures };
     let (mime, body) = match format {
         "link" => ("application/link-format", map.link()),
         "json" => ("application/json", map.json()),
@@ -41,83 +37,4 @@ pub(crate) fn answer(replay: &Replay, ask: &Ask) -> Result<Response<Body>, Repla
     *answer.status_mut() =
         axum::http::StatusCode::from_u16(status).unwrap_or(axum::http::StatusCode::OK);
     Ok(answer)
-}
-
-/// Text for programs.
-pub(crate) fn text_answer(replay: &Replay, mime: &'static str, body: String) -> Response<Body> {
-    let mut answer = Response::new(Body::from(body));
-    let headers = answer.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(mime));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    replay.guard.own(headers);
-    answer
-}
-
-pub(crate) struct Map<'a> {
-    pub(crate) origin: &'a str,
-    pub(crate) url: &'a CanonicalUrl,
-    /// Oldest first.
-    pub(crate) captures: &'a [Capture],
-}
-
-impl Map<'_> {
-    /// RFC 7089, section 5.
-    pub(crate) fn link(&self) -> String {
-        let Self { origin, url, captures } = self;
-        let span = match (captures.first(), captures.last()) {
-            (Some(first), Some(last)) => format!(
-                "; from=\"{}\"; until=\"{}\"",
-                Stamp(first.at_s).http(),
-                Stamp(last.at_s).http()
-            ),
-            _ => String::new(),
-        };
-        let mut lines = vec![
-            format!("<{url}>; rel=\"original\""),
-            format!(
-                "<{origin}/web/timemap/link/{url}>; rel=\"self\"; \
-                 type=\"application/link-format\"{span}"
-            ),
-            format!("<{origin}/web/{url}>; rel=\"timegate\""),
-        ];
-        let last = captures.len().saturating_sub(1);
-        lines.extend(captures.iter().enumerate().map(|(i, capture)| {
-            let rel = match i {
-                0 if last == 0 => "first last memento",
-                0 => "first memento",
-                _ if i == last => "last memento",
-                _ => "memento",
-            };
-            memento_link(origin, capture, rel)
-        }));
-        lines.join(",\n") + "\n"
-    }
-
-    /// The form that Memento aggregators read and write.
-    fn json(&self) -> String {
-        let Self { origin, url, captures } = self;
-        let memento = |capture: &Capture| {
-            json!({
-                "datetime": iso(capture.at_s),
-                "uri": format!("{origin}/web/{}/{}", Stamp(capture.at_s), capture.url),
-            })
-        };
-        let list: Vec<_> = captures.iter().map(memento).collect();
-        let map = json!({
-            "original_uri": url.as_str(),
-            "self": format!("{origin}/web/timemap/json/{url}"),
-            "timegate_uri": format!("{origin}/web/{url}"),
-            "timemap_uri": {
-                "link_format": format!("{origin}/web/timemap/link/{url}"),
-                "json_format": format!("{origin}/web/timemap/json/{url}"),
-                "cdxj_format": format!("{origin}/web/timemap/cdxj/{url}"),
-            },
-            "mementos": { "first": list.first(), "last": list.last(), "list": list },
-        });
-        map.to_string() + "\n"
-    }
-}
-
-fn iso(at_s: i64) -> String {
-    Stamp(at_s).plain().replace(' ', "T") + "Z"
 }

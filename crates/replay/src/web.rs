@@ -12,26 +12,27 @@ use nenrin_urls::CanonicalUrl;
 use crate::{
     Capture, ReplayError,
     answer::{self, Prepared, Preparing},
+    ask::Ask,
     choose::Choice,
     date::{Period, Stamp},
     memento,
     modifier::Modifier,
     pages::{self, calendar::Calendar, missing::Missing},
-    router::{Ask, Replay, own_page, plain, redirect},
-    target::{self, Target, When},
+    served::{Replay, own_page, plain, redirect},
+    target::{self, Target, When, after_prefix},
 };
 
 type Answer = Response<Body>;
 
-/// Versions a calendar is drawn from, at most.
+/// The most versions in a calendar.
 const MAX_CALENDAR: usize = 20_000;
-/// URLs of the same site named on the page for what is missing.
+/// URLs of the same site listed on the page for what is missing.
 const MAX_NEARBY: usize = 20;
 /// URLs listed below a prefix.
 const MAX_PREFIX: usize = 1000;
 
 pub(crate) fn answer(replay: &Replay, ask: &Ask) -> Result<Answer, ReplayError> {
-    // A worker of an archived page would take the place of ours and see its requests.
+    // A worker of an archived page would replace ours and see its requests.
     if ask.header("service-worker").is_some() {
         return Ok(plain(StatusCode::FORBIDDEN, "archived service workers are not started"));
     }
@@ -60,7 +61,7 @@ fn latest(replay: &Replay, ask: &Ask, target: &Target) -> Result<Answer, ReplayE
         return missing(replay, ask, target, None);
     };
     // A page that did not change for years is shown as of when it was last seen, so that its parts
-    // and the pages that it links to are the newest, too.
+    // and the pages it links to are the newest, too.
     let shown_s = match wanted_s {
         Some(_) => found.at_s,
         None => replay.archive.last_seen_s(&found.url)?.unwrap_or(found.at_s).max(found.at_s),
@@ -81,7 +82,7 @@ fn as_of(
     let modifier = target.modifier.with_destination(destination);
     let at_s = period.last_s;
     let Some(found) = choose(replay, &target.url, at_s, modifier)? else {
-        // A frame gets a word only: it is part of a page that someone reads.
+        // A frame gets a short text only: it is part of a page that someone reads.
         if modifier.is_part() || modifier == Modifier::Identity {
             return Ok(plain(StatusCode::NOT_FOUND, "not in the archive"));
         }
@@ -93,11 +94,11 @@ fn as_of(
         let to = format!("/web/{}{}/{}", Stamp(shown_s), target.modifier.as_str(), found.url);
         return Ok(redirect(StatusCode::FOUND, &to));
     }
-    let is_no_document = destination.is_some_and(|destination| {
+    let is_not_document = destination.is_some_and(|destination| {
         !matches!(destination, b"document" | b"iframe" | b"frame" | b"object" | b"embed")
     });
     let lang = if modifier == Modifier::Page { ask.lang() } else { Lang::default() };
-    show(replay, ask, &found, Shown { at_s, modifier, is_no_document, lang })
+    show(replay, ask, &found, Shown { at_s, modifier, is_not_document, lang })
 }
 
 pub(crate) fn choose(
@@ -115,8 +116,8 @@ pub(crate) fn choose(
 struct Shown {
     at_s: i64,
     modifier: Modifier,
-    is_no_document: bool,
-    /// Of the banner; always the same where there is none.
+    is_not_document: bool,
+    /// Language of the banner; always the same where there is none.
     lang: Lang,
 }
 
@@ -133,7 +134,7 @@ fn show(
             capture.version,
             Stamp(shown.at_s),
             m.as_str(),
-            u8::from(shown.is_no_document),
+            u8::from(shown.is_not_document),
             shown.lang.code(),
             REWRITING
         ),
@@ -161,8 +162,8 @@ fn show(
     Ok(answer)
 }
 
-/// Changes whenever the same version would be rewritten otherwise, so that no browser keeps an old
-/// form.
+/// Increased whenever the same version would be rewritten differently, so that no browser keeps an
+/// old form.
 const REWRITING: u32 = 2;
 
 fn prepared(
@@ -175,7 +176,7 @@ fn prepared(
         version: capture.version,
         at_s: shown.at_s,
         modifier: shown.modifier,
-        is_no_document: shown.is_no_document,
+        is_not_document: shown.is_not_document,
         lang: shown.lang,
     };
     if let Some(page) = replay.cache.get(key) {
@@ -187,7 +188,7 @@ fn prepared(
         content: &content,
         at_s: shown.at_s,
         modifier: shown.modifier,
-        is_no_document: shown.is_no_document,
+        is_not_document: shown.is_not_document,
         lang: shown.lang,
         accept_encoding: ask.header_str("accept-encoding").unwrap_or_default(),
         options: &replay.options,
@@ -199,7 +200,7 @@ fn prepared(
     Ok(page)
 }
 
-/// Headers that every answer of archived content has.
+/// Headers of every answer with archived content.
 fn finish(
     replay: &Replay,
     ask: &Ask,
@@ -242,8 +243,8 @@ fn missing(
     Ok(own_page(replay, StatusCode::NOT_FOUND, &page.page()))
 }
 
-/// Where the file of a directory's page is replayed: mirrors that were imported from a folder have
-/// the file alone.
+/// Where the index file of a directory is replayed: mirrors imported from a folder have only the
+/// file.
 fn index_file(
     replay: &Replay,
     target: &Target,
@@ -278,14 +279,9 @@ fn nearby(replay: &Replay, url: &CanonicalUrl) -> Result<Vec<CanonicalUrl>, Repl
     Ok(found)
 }
 
-/// The first key behind all that begin with a prefix; keys are ASCII.
-pub(crate) fn after_prefix(prefix: &str) -> String {
-    format!("{prefix}\u{7f}")
-}
-
 fn prefix(replay: &Replay, ask: &Ask, url: &CanonicalUrl) -> Result<Answer, ReplayError> {
     let key = url.key();
-    // The key of a directory has no slash at its end; what is below it does.
+    // The key of a directory has no slash at its end, but the keys below it do.
     let is_directory = url.path().ends_with('/') && url.path() != "/";
     let from = if is_directory { format!("{key}/") } else { key.as_str().to_owned() };
     let urls = replay.archive.urls(&from, &after_prefix(&from), MAX_PREFIX)?;
@@ -354,7 +350,7 @@ fn neighbour(
                 ask,
                 ("No such version", "その版はありません"),
                 (
-                    "There is no version further in this direction.",
+                    "There is no further version in this direction.",
                     "この方向に、ほかの版はありません。",
                 ),
             );
@@ -363,7 +359,8 @@ fn neighbour(
     }
 }
 
-/// A path outside the archive's. If a replayed page asked for it, the page meant its own server.
+/// A path outside the archive's paths. If a replayed page requested it, the page meant its own
+/// server.
 pub(crate) fn escaped(replay: &Replay, ask: &Ask) -> Result<Answer, ReplayError> {
     let referring = ask.header_str("referer").and_then(|r| {
         let (_, rest) = r.split_once("/web/")?;

@@ -1,4 +1,4 @@
-//! Replay in a real browser: nothing from the live web, and pages as they looked.
+//! Replay in a real browser: nothing from the live web is loaded, and pages look as they did.
 
 mod support;
 
@@ -7,7 +7,8 @@ use nenrin_replay::MemoryArchive;
 use serde_json::json;
 use support::{HTML, at, served, url};
 
-/// A page that tries every way out that we know of. `LIVE` stands for the address of the live web.
+/// A page that tries every way out that we know of. `LIVE` is replaced by the address of the live
+/// web.
 const TRICKS: &str = include_str!("support/tricks.html");
 
 const SCRIPT: &str = "Content-Type: text/javascript";
@@ -53,10 +54,10 @@ async fn nothing_from_the_live_web_is_asked_for() {
     browser.wait(300).await;
     let before = live.visits();
     let origin = serve(served(tricks(live.port))).await;
-    let place = format!("{origin}/web/20240115000000/http://tricks.test/dir/page.html");
-    // Twice: before and after the worker watches.
+    let page = format!("{origin}/web/20240115000000/http://tricks.test/dir/page.html");
+    // Twice: before and after the worker is active.
     for round in ["without the worker", "with the worker"] {
-        browser.open(&place).await;
+        browser.open(&page).await;
         browser.until("window.tried === true").await;
         browser.wait(700).await;
         let found = browser.eval("JSON.stringify(window.results())").await;
@@ -75,7 +76,7 @@ async fn nothing_from_the_live_web_is_asked_for() {
         "{ const m = document.createElement('meta'); m.httpEquiv = 'refresh'; \
           m.content = '0;url=http://cdn.test/next.html'; document.head.append(m) }",
     ] {
-        browser.open(&place).await;
+        browser.open(&page).await;
         browser.until("window.tried === true").await;
         browser.eval(&format!("{{ {leave} }}; true")).await;
         let arrived = "location.pathname.startsWith('/web/20240115000000') \
@@ -83,11 +84,11 @@ async fn nothing_from_the_live_web_is_asked_for() {
         browser.until(arrived).await;
         assert_eq!(live.visits() - before, 0, "{leave}: {:?}", live.seen());
     }
-    browser.open(&place).await;
+    browser.open(&page).await;
     browser.eval("window.open('http://cdn.test/next.html'); true").await;
     browser.wait(400).await;
     assert_eq!(live.visits() - before, 0, "window.open: {:?}", live.seen());
-    // The counter counts: a page that is not replayed reaches it.
+    // The counter works: a page that is not replayed reaches it.
     browser.open("http://control.test/").await;
     assert!(live.visits() > before);
 }
@@ -135,14 +136,15 @@ async fn japanese_pages_look_as_they_did() {
         ("ISO-2022-JP", false, "ISO-2022-JP"),
         ("ISO-2022-JP", true, "ISO-2022-JP"),
     ] {
-        let place = format!("{origin}/web/20240115000000/http://jp.test/{label}{in_header}");
-        browser.open(&place).await;
+        let page = format!("{origin}/web/20240115000000/http://jp.test/{label}{in_header}");
+        browser.open(&page).await;
         assert_eq!(browser.eval("document.characterSet").await, json!(expected));
         assert_eq!(browser.eval("document.title").await, json!(text), "{label}");
         assert_eq!(browser.eval("document.links[0].textContent").await, json!(text), "{label}");
         assert_eq!(browser.eval("document.links[0].title").await, json!(text), "{label}");
         let href = browser.eval("document.links[0].href").await;
-        // A browser escapes a query by the encoding of its page: so the live site saw it.
+        // A browser escapes a query in the encoding of its page: so the live site received it that
+        // way.
         let query = match expected {
             "Shift_JIS" => "%95\\",
             "EUC-JP" => "%C9%BD",

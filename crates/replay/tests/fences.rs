@@ -1,5 +1,5 @@
-//! Each fence around a replayed page, alone: the others are taken away in front of the router or in
-//! the browser, and still nothing from the live web is asked for.
+//! Tests each protection of a replayed page alone: the others are removed in front of the router or
+//! in the browser, and still nothing from the live web is requested.
 
 mod support;
 
@@ -30,7 +30,7 @@ const STILL: &str = "<!doctype html><title>still</title>\
     <embed src='http://live.test/l.swf'><svg><image href='http://live.test/m.png' /></svg>\
     <input type=image src='http://live.test/n.png'><table background='http://live.test/o.png'></table>";
 
-/// Parts that scripts ask for.
+/// Parts that scripts request.
 const MOVING: &str = "<!doctype html><title>moving</title><script>
     const quiet = () => {};
     fetch('http://live.test/a').catch(quiet);
@@ -51,7 +51,7 @@ const BEACONS: &str = "<script>
     try { new WebSocket('ws://live.test/l') } catch {}
     </script>";
 
-/// Takes rewriting and our script away: the page comes as it was archived, its guards stay.
+/// Removes rewriting and our script: the page comes as it was archived, its headers stay.
 fn without_rewriting(router: Router, page: &'static str, with_policy: bool) -> Router {
     router.layer(from_fn(move |request: Request, next: Next| async move {
         let is_page = request.uri().path().ends_with("/bare.html");
@@ -81,9 +81,9 @@ fn archive(page: &str) -> MemoryArchive {
 
 const BARE: &str = "/web/20240115000000mp_/http://fence.test/bare.html";
 
-async fn visits_of(browser: &mut Browser, live: &LiveWeb, place: &str) -> usize {
+async fn visits_of(browser: &mut Browser, live: &LiveWeb, path: &str) -> usize {
     let before = live.visits();
-    browser.open(place).await;
+    browser.open(path).await;
     browser.wait(900).await;
     live.visits() - before
 }
@@ -97,7 +97,7 @@ async fn the_policy_alone_lets_no_part_in() {
         browser.origin = serve(without_rewriting(served(archive(page)), page, true)).await;
         let visits = visits_of(&mut browser, &live, BARE).await;
         assert_eq!(visits, 0, "{:?}", live.seen());
-        // The same without the policy: so the page does try, and the counter counts.
+        // The same without the policy: the page does try, and the counter works.
         browser.origin = serve(without_rewriting(served(archive(page)), page, false)).await;
         assert!(visits_of(&mut browser, &live, BARE).await > 0);
     }
@@ -132,8 +132,8 @@ async fn our_script_alone_leads_what_scripts_ask_for_into_the_archive() {
     let page = "/web/20240115000000mp_/http://fence.test/page.html";
     let visits = visits_of(&mut browser, &live, page).await;
     assert_eq!(browser.eval("window.tried").await, json!(true));
-    // Four ways go past a script in the page: markup set as text, imports, sounds and fonts made by
-    // constructors. The policy and the worker are there for them.
+    // Four ways bypass a script in the page: markup set as text, imports, sounds and fonts made by
+    // constructors. The policy and the worker block them.
     let past = ["/f.css", "/g.js", "/h.mp3", "/i.woff"];
     let is_known = |line: &String| past.iter().any(|path| line.contains(path));
     assert!(live.seen().iter().all(is_known), "{visits}: {:?}", live.seen());
@@ -145,7 +145,7 @@ async fn the_worker_alone_answers_for_parts_from_the_archive() {
         let live = LiveWeb::start().await;
         let Some(mut browser) = Browser::start(Names::Live(&live)).await else { return };
         browser.origin = serve(without_rewriting(served(archive(page)), page, false)).await;
-        // Another page brings the worker along.
+        // Another page installs the worker.
         browser.open("/web/20240115000000mp_/http://fence.test/other.html").await;
         browser.until("navigator.serviceWorker.controller !== null").await;
         browser.wait(500).await;
@@ -178,7 +178,7 @@ async fn cookies_of_the_interface_and_of_replayed_pages_never_meet() {
         refuses_foreign_names: true,
         ..ReplayOptions::default()
     };
-    // What the browser sends to replay under its name is written down on the way.
+    // What the browser sends to replay under its name is recorded on the way.
     let sent = Arc::new(std::sync::Mutex::new(Vec::new()));
     let noted = sent.clone();
     let replay =
@@ -195,7 +195,7 @@ async fn cookies_of_the_interface_and_of_replayed_pages_never_meet() {
     let host = browser.eval("location.hostname").await;
     assert_eq!(host, json!("replay.localhost"), "led to the own name");
     browser.until("window.done === true").await;
-    // Past our script, as a hostile page would: cookies of the whole machine.
+    // Bypasses our script, as a hostile page would: cookies of the whole machine.
     browser
         .eval(
             "cookieStore.set({name: 'session', value: 'fixed', domain: 'localhost'}).catch(() => 0)",

@@ -17,7 +17,7 @@ fn archive() -> MemoryArchive {
     archive
 }
 
-/// The words of a page: what stands between tags, without addresses and names.
+/// The words of a page: the text between tags, without addresses and names.
 fn words(html: &str) -> Vec<String> {
     let mut texts = Vec::new();
     for part in html.split('<').skip(1) {
@@ -37,7 +37,7 @@ fn words(html: &str) -> Vec<String> {
 #[test]
 fn every_page_of_replay_speaks_japanese() {
     let router = served(archive());
-    for (path, status, told) in [
+    for (path, status, expected) in [
         (format!("/web/*/{PAGE}"), 200, "2 個の版"),
         (format!("/web/2024*/{PAGE}"), 200, "2024年1月"),
         ("/web/*/http://e.com/*".to_owned(), 200, "件の保存ページ"),
@@ -54,10 +54,10 @@ fn every_page_of_replay_speaks_japanese() {
         let answer = ask(&router, &path, &JAPANESE);
         assert_eq!(answer.status, status, "{path}");
         let text = answer.text();
-        assert!(text.contains("<html lang=\"ja\">") && text.contains(told), "{path}: {text}");
+        assert!(text.contains("<html lang=\"ja\">") && text.contains(expected), "{path}: {text}");
         assert_eq!(words(&text), Vec::<String>::new(), "{path}");
         let english = ask(&router, &path, &[]).text();
-        assert!(english.contains("<html lang=\"en\">") && !english.contains(told), "{path}");
+        assert!(english.contains("<html lang=\"en\">") && !english.contains(expected), "{path}");
     }
     let sent = ask_by("POST", &router, &format!("/web/2024/{PAGE}"), &JAPANESE);
     assert!(sent.status == 405 && sent.text().contains("再現できません"), "{}", sent.text());

@@ -1,4 +1,4 @@
-//! What programs ask: Memento, the CDX API, spans and differences.
+//! Requests from programs: Memento, the CDX API, spans and differences.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests, which may panic")]
 
@@ -213,7 +213,7 @@ fn the_index_is_written_in_other_forms() {
 }
 
 #[test]
-fn the_span_of_a_page_tells_how_far_its_parts_are_off() {
+fn the_span_of_a_page_says_how_far_its_parts_are_off() {
     let mut archive = MemoryArchive::new();
     let page = "<img src=near.png><img src=far.png><img src=none.png>";
     archive.put(&url("http://e.com/"), at(10, 0), 200, HTML, page);
@@ -227,7 +227,7 @@ fn the_span_of_a_page_tells_how_far_its_parts_are_off() {
         (&json!(3), &json!(1), &json!(true))
     );
     assert_eq!(span["off_s"], json!(90 * 86_400));
-    assert_eq!(span["text"], "3 parts, some up to 90 days from this date, 1 missing");
+    assert_eq!(span["text"], "3 images and styles, some up to 90 days from this date, 1 missing");
 }
 
 #[test]

@@ -151,7 +151,7 @@ fn paths_lead_nowhere_but_into_the_archive() {
 
 #[test]
 fn a_bomb_is_not_unpacked() {
-    // A thousand times ten kilobytes of nothing, packed: sent on as it is, within the limit.
+    // A thousand times ten kilobytes of nothing, compressed: sent as it is, within the limit.
     let mut archive = archive();
     let bomb = vec![0_u8; 10_000_000];
     let packed = {

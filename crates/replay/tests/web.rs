@@ -126,7 +126,7 @@ fn identity_gives_the_exact_bytes() {
 }
 
 #[test]
-fn the_banner_stands_on_pages_and_not_in_frames() {
+fn the_banner_is_on_pages_and_not_in_frames() {
     let router = served(archive());
     let page = |m: &str, headers: &[(&str, &str)]| {
         ask(&router, &format!("/web/20240115000000{m}/{PAGE}"), headers).text()
@@ -147,7 +147,7 @@ fn style_sheets_are_rewritten() {
 }
 
 #[test]
-fn what_is_no_document_is_not_made_one_by_a_wrong_type() {
+fn a_wrong_type_does_not_make_a_document() {
     let mut archive = archive();
     archive.put(&url("http://e.com/f.woff"), at(10, 0), 200, HTML, "<a href='/x'>");
     let router = served(archive);

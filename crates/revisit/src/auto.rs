@@ -30,7 +30,7 @@ use crate::place::Place;
 use crate::policy::{Explanation, Neighbourhood};
 use crate::{
     DAY_S, Limits, Next, Observation, Outcome, PolicySpec, Reason, RevisitError, RevisitPolicy,
-    Rule,
+    Rule, SharedByPages,
 };
 
 /// Constants of the policy, chosen by cross-validation over sources.
@@ -466,17 +466,19 @@ impl RevisitPolicy for AutoPolicy {
         self.price.roll(now_s);
     }
 
+    fn ask_when_planned(&mut self) {
+        self.tuning.clocks.at_once = false;
+        self.clocks.follow_daily();
+    }
+}
+
+impl SharedByPages for AutoPolicy {
     fn set_budget(&mut self, budget: Option<Budget>) {
         self.price.begin(budget);
     }
 
     fn budget(&self) -> Option<Budget> {
         self.price.budget()
-    }
-
-    fn ask_when_planned(&mut self) {
-        self.tuning.clocks.at_once = false;
-        self.clocks.follow_daily();
     }
 
     fn leave(&mut self, history: &PageHistory) {

@@ -13,7 +13,7 @@ pub enum RevisitError {
     },
     /// A policy name that no policy has.
     #[error(
-        "'{name}' is no revisit policy; known are mle.min, mle.avg, mle.mix, mle.exact, aimd, \
+        "'{name}' is not a revisit policy; write one of mle.min, mle.avg, mle.mix, mle.exact, aimd, \
          every, nutch, stormcrawler, budget and auto"
     )]
     UnknownPolicy {
@@ -31,12 +31,14 @@ pub enum RevisitError {
         example: &'static str,
     },
     /// Weights that cannot be read.
-    #[error("'{text}' are no weights; write them as ext=0.25,name=2,no-lm=4, each above 0")]
+    #[error(
+        "'{text}' is not a list of weights; write them as ext=0.25,name=2,no-lm=4, each above 0"
+    )]
     BadWeights {
         /// What was written.
         text: String,
     },
-    /// Stored bytes that are no page history.
+    /// Stored bytes that are not a page history.
     #[error("stored page history is damaged at byte {at}: {problem}; the page starts anew")]
     BadHistory {
         /// Offset of the first byte that cannot be read.
@@ -44,7 +46,7 @@ pub enum RevisitError {
         /// What is wrong there.
         problem: &'static str,
     },
-    /// Stored bytes that are no set of change clocks.
+    /// Stored bytes that are not change clocks.
     #[error("stored change clocks are damaged at byte {at}: {problem}; they start anew")]
     BadClocks {
         /// Offset of the first byte that cannot be read.
@@ -52,14 +54,14 @@ pub enum RevisitError {
         /// What is wrong there.
         problem: &'static str,
     },
-    /// Stored bytes that are no shared state of a budget or a price.
+    /// Stored bytes that are not the shared state of a budget or a price.
     #[error("the stored {what} is damaged; it starts anew")]
     BadShared {
         /// What was stored.
         what: &'static str,
     },
     /// A rule for paths that cannot be read.
-    #[error("'{text}' is no rule for paths: {problem}; write it as '/news/* min=1h max=7d'")]
+    #[error("'{text}' is not a rule for paths: {problem}; write it as '/news/* min=1h max=7d'")]
     BadPathRule {
         /// What was written.
         text: String,
@@ -68,7 +70,7 @@ pub enum RevisitError {
     },
     /// A collecting window that cannot be read.
     #[error(
-        "'{text}' is no collecting window: {problem}; write it as 'mon-fri 22:00-06:00 Asia/Tokyo'"
+        "'{text}' is not a collecting window: {problem}; write it as 'mon-fri 22:00-06:00 Asia/Tokyo'"
     )]
     BadWindow {
         /// What was written.

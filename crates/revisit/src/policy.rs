@@ -3,13 +3,15 @@
 use std::fmt;
 
 use crate::duration::about;
-use crate::{Budget, Forecast, Observation, PageHistory, Place, PolicySpec, RevisitError, Signal};
+use crate::{
+    Budget, DAY_S, Forecast, Observation, PageHistory, Place, PolicySpec, RevisitError, Signal,
+};
 
 /// Decides when a page is visited again.
 ///
-/// A caller may rely on: the due time lies after `now_s`, never sooner than the floor nor later
+/// A caller may rely on this: the due time is after `now_s`, never sooner than the floor nor later
 /// than the ceiling; the same history gives the same answer; a failed visit teaches nothing.
-pub trait RevisitPolicy: Send {
+pub trait RevisitPolicy: SharedByPages + Send {
     /// The policy's name and parameters.
     fn spec(&self) -> PolicySpec;
 
@@ -51,7 +53,7 @@ pub trait RevisitPolicy: Send {
         Place::NOWHERE
     }
 
-    /// The place of a known page, by its server's number and its path.
+    /// The groups of a known page, by its server's number and its path.
     fn place(&self, _server: u64, _path: &str) -> Place {
         Place::NOWHERE
     }
@@ -59,6 +61,20 @@ pub trait RevisitPolicy: Send {
     /// Opens the day of `now_s`: shared clocks and prices move. To be called at least daily.
     fn roll(&mut self, _now_s: i64) {}
 
+    /// Pages are asked about when their planned times come, and not all of them every slot.
+    fn ask_when_planned(&mut self) {}
+
+    /// Learns from a visit and answers when to come again: what a crawler calls after each visit.
+    fn next(&mut self, now_s: i64, history: &mut PageHistory, seen: Observation) -> Next {
+        self.learn(now_s, history, &seen);
+        self.next_due(now_s, history, seen.place)
+    }
+}
+
+/// What the pages of a site share under a policy: a budget, and what they learnt together.
+///
+/// A policy that looks at each page by itself shares nothing and keeps the defaults.
+pub trait SharedByPages {
     /// Spends this many visits until then; policies without a price ignore it.
     fn set_budget(&mut self, _budget: Option<Budget>) {}
 
@@ -66,9 +82,6 @@ pub trait RevisitPolicy: Send {
     fn budget(&self) -> Option<Budget> {
         None
     }
-
-    /// Pages are asked about when their planned times come, and not all of them every slot.
-    fn ask_when_planned(&mut self) {}
 
     /// The page is gone: its share of the budget is free.
     fn leave(&mut self, _history: &PageHistory) {}
@@ -82,10 +95,11 @@ pub trait RevisitPolicy: Send {
         None
     }
 
-    /// What to expect at half, the same and double the spending, where the policy can tell better
-    /// than from its intervals alone.
+    /// The forecast at half, the same and twice the visits, where the policy knows better than from
+    /// its intervals alone.
     ///
-    /// `visits_per_day` is what those pages may have; without it, the spending is what it is now.
+    /// `visits_per_day` is what those pages may have; without it, the current number of visits
+    /// counts.
     fn forecast(
         &self,
         _pages: &mut dyn Iterator<Item = &PageHistory>,
@@ -108,12 +122,6 @@ pub trait RevisitPolicy: Send {
     fn restore(&mut self, _shared: &[u8]) -> Result<(), RevisitError> {
         Ok(())
     }
-
-    /// Learns from a visit and answers when to come again: what a crawler calls after each visit.
-    fn next(&mut self, now_s: i64, history: &mut PageHistory, seen: Observation) -> Next {
-        self.learn(now_s, history, &seen);
-        self.next_due(now_s, history, seen.place)
-    }
 }
 
 /// When to come again, and why.
@@ -125,7 +133,7 @@ pub struct Next {
     pub why: Reason,
 }
 
-/// Why a page is due when it is: kept for the person who asks.
+/// Why a page is due when it is, for people.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reason {
     /// The rule that set the interval.
@@ -152,7 +160,7 @@ impl Reason {
 pub struct Explanation {
     /// When to come again, and why.
     pub next: Next,
-    /// Rates per day between which the true one lies with 80%, if estimated.
+    /// Rates per day between which the true one is with 80% probability, if estimated.
     pub rate_range: Option<(f64, f64)>,
     /// Chance that the page has changed since the last visit.
     pub chance_changed: Option<f64>,
@@ -176,7 +184,7 @@ pub struct Neighbourhood {
 }
 
 impl Explanation {
-    /// What a decision alone tells.
+    /// The explanation from a decision alone.
     pub(crate) fn of(next: &Next) -> Self {
         Self {
             next: *next,
@@ -249,30 +257,46 @@ impl Rule {
             Self::Fixed => "fixed interval",
             Self::NeverChanged => "no change seen yet",
             Self::LowerBound => "changes at nearly every visit",
-            Self::Estimate => "estimated change interval",
+            Self::Estimate => "estimated rate of change",
             Self::UpperBound => "changes are rare",
             Self::Shortened => "changed at the last visit",
             Self::Lengthened => "unchanged at the last visit",
-            Self::Kept => "unchanged, interval kept",
+            Self::Kept => "unchanged, interval not lengthened yet",
             Self::Share => "share of the budget",
-            Self::Worth => "expected change worth a visit",
-            Self::Signal => "signalled change",
+            Self::Worth => "a change is likely enough",
+            Self::Signal => "announced change",
         }
     }
 }
 
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: every {}", self.rule.text(), about(self.interval_s))?;
-        if let Some(rate) = self.rate_per_day {
-            write!(f, ", {rate:.3} changes/day ({:.0}% sure)", self.confidence * 100.0)?;
+        let interval = about(self.interval_s);
+        match self.rate_per_day.map(|rate| often(rate, self.confidence)) {
+            Some(changes) if matches!(self.rule, Rule::Worth | Rule::Estimate) => {
+                write!(f, "{changes}, so it is visited every {interval}")?;
+            }
+            Some(changes) => write!(f, "{}: every {interval}; {changes}", self.rule.text())?,
+            None => write!(f, "{}: every {interval}", self.rule.text())?,
         }
         let percent = (self.neighbours.unwrap_or(0.0) * 100.0).round();
         match percent {
-            1.0.. => write!(f, ", sooner for what its neighbours showed ({percent}%)"),
-            ..=-1.0 => write!(f, ", later since its neighbours were quiet ({}%)", -percent),
+            1.0.. => write!(f, ", sooner because pages near it changed ({percent}%)"),
+            ..=-1.0 => write!(f, ", later because pages near it did not change ({}%)", -percent),
             _ => Ok(()),
         }
+    }
+}
+
+/// How often a page changes, in words.
+fn often(rate_per_day: f64, confidence: f64) -> String {
+    let percent = confidence * 100.0;
+    if rate_per_day >= 1.0 {
+        format!("changes about {rate_per_day:.1} times a day ({percent:.0}% sure)")
+    } else {
+        // The cast saturates: a page that never changes has the longest interval.
+        let interval_s = (DAY_S as f64 / rate_per_day) as i64;
+        format!("changes about every {} ({percent:.0}% sure)", about(interval_s))
     }
 }
 

@@ -405,9 +405,9 @@ impl std::fmt::Display for Why {
             Self::New => f.write_str("never visited yet"),
             Self::Policy(explanation) => explanation.next.why.fmt(f),
             Self::Gone { times } => {
-                write!(f, "gone, looked for ever more rarely (found gone {times}×)")
+                write!(f, "gone ({times}×), checked less and less often")
             }
-            Self::Refused => f.write_str("may not be asked for; asked again ever more rarely"),
+            Self::Refused => f.write_str("refused; tried less and less often"),
             Self::Failed { times } => {
                 let (first, longest) = (format_duration(FAILED_S.0), format_duration(FAILED_S.1));
                 write!(f, "failed {times}× in a row; tried again after {first} to {longest}")

@@ -6,7 +6,7 @@ use crate::place::hash;
 use crate::policy::confidence_of;
 use crate::{
     Budget, DAY_S, Limits, Next, Observation, Outcome, Place, PolicySpec, Reason, RevisitError,
-    RevisitPolicy, Rule, Weights,
+    RevisitPolicy, Rule, SharedByPages, Weights,
 };
 
 /// Numbers that are kept of the sharing.
@@ -102,7 +102,7 @@ impl SharePolicy {
     }
 }
 
-/// The weight of a path stands where other policies keep the number of its file name.
+/// The weight of a path is stored where other policies store the number of its file name.
 fn weight_of(place: Place) -> f64 {
     u16::try_from(place.name).map_or(1.0, |code| f64::from(Coded(code).value()))
 }
@@ -184,7 +184,9 @@ impl RevisitPolicy for SharePolicy {
             None => {}
         }
     }
+}
 
+impl SharedByPages for SharePolicy {
     fn set_budget(&mut self, budget: Option<Budget>) {
         self.budget = budget;
         self.spent = 0.0;

@@ -247,7 +247,7 @@ impl Form {
         let number: Option<f64> = text.parse().ok();
         number
             .filter(|n| n.is_finite() && *n > 0.0)
-            .ok_or_else(|| self.error(format!("{what} '{text}' is no number above 0")))
+            .ok_or_else(|| self.error(format!("{what} '{text}' is not a number above 0")))
     }
 }
 
@@ -448,10 +448,12 @@ mod tests {
             message("every()"),
             "policy 'every': the interval is missing; write it as every(30d)"
         );
-        assert!(message("weekly").starts_with("'weekly' is no revisit policy; known are mle.min"));
+        assert!(
+            message("weekly").starts_with("'weekly' is not a revisit policy; write one of mle.min")
+        );
         assert!(message("mle.mix(0.1-10,2nd=7d").starts_with("'mle.mix(0.1-10,2nd=7d' is no"));
         assert!(message("aimd(d=1/0d,r=0.5)").contains("'1/0d' names no number of visits"));
-        assert!(message("aimd(d=1d,r=NaN)").contains("ratio 'NaN' is no number above 0"));
+        assert!(message("aimd(d=1d,r=NaN)").contains("ratio 'NaN' is not a number above 0"));
         assert!(message("nutch(0d)").contains("an interval of 0 never ends"));
         assert!(message("stormcrawler(7d)").contains("a first and a longest interval"));
     }

@@ -4,6 +4,7 @@ use crate::history::{PageHistory, Sums};
 use crate::policy::confidence_of;
 use crate::{
     DAY_S, Limits, Next, Observation, Outcome, Place, PolicySpec, Reason, RevisitPolicy, Rule,
+    SharedByPages,
 };
 
 /// How an unchanged visit lengthens the interval.
@@ -63,6 +64,8 @@ impl SteppedPolicy {
         }
     }
 }
+
+impl SharedByPages for SteppedPolicy {}
 
 impl RevisitPolicy for SteppedPolicy {
     fn spec(&self) -> PolicySpec {

@@ -16,13 +16,13 @@ pub enum StoreError {
     Damaged {
         /// The element, for example "bodies chunk".
         what: String,
-        /// Where it lies: pack and offset.
+        /// Where it is: pack and offset.
         place: String,
         /// What cannot be read because of it.
         cost: String,
     },
     /// The disk or bucket takes no more.
-    #[error("no room left to write {}; free some space, nothing stored so far is harmed", path.display())]
+    #[error("no space left to write {}; free some space, nothing stored so far is harmed", path.display())]
     NoRoom {
         /// The object that was being written.
         path: PathBuf,
@@ -88,8 +88,8 @@ pub enum BackendError {
         /// End of the range.
         end: u64,
     },
-    /// No room: final until somebody frees some.
-    #[error("no room left for object {name}")]
+    /// The disk is full: final until space is freed.
+    #[error("no space left for object {name}")]
     NoRoom {
         /// Its name.
         name: String,
@@ -118,7 +118,7 @@ impl BackendError {
     }
 }
 
-/// Turns the backend's "no room" into the store's, so that one variant is enough to act on.
+/// Turns the backend's "no space" into the store's, so that one variant is enough to act on.
 pub(crate) fn from_backend(source: BackendError) -> StoreError {
     match source {
         BackendError::NoRoom { name } => StoreError::NoRoom { path: name.into() },

@@ -1,14 +1,14 @@
-//! Where a run of versions lies, as the index keeps it: neighbours lie in few chunks, so that a
+//! Where a run of versions is, as the index keeps it: neighbours are in few chunks, so that a
 //! version takes little more than a byte.
 
 use crate::pack::Place;
 use crate::wire::{Malformed, Reader, put_varint};
 
-/// Versions whose numbers differ only below this lie in one row of the index.
+/// Versions whose numbers differ only below this are in one row of the index.
 const NUMBERS: u64 = 256;
 const BITMAP_BYTES: usize = NUMBERS as usize / 8;
 
-/// The places of up to 256 versions, in the order of their numbers.
+/// The locations of up to 256 versions, in the order of their numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Places(Vec<(u8, Place)>);
 
@@ -48,8 +48,8 @@ impl Places {
         self.0.iter().copied().filter(move |(other, _)| *other >= at)
     }
 
-    /// The different places in order, as differences; which versions there are, unless that is all
-    /// of them; and for each the number of its place, unless there is only one.
+    /// The different locations in order, as differences; which versions there are, unless that is
+    /// all of them; and for each the number of its location, unless there is only one.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut different: Vec<i64> = self.0.iter().map(|(_, place)| place.to_number()).collect();
         different.sort_unstable();

@@ -15,7 +15,7 @@ const PAGES: u32 = 1_000_000;
 const LINKS_PER_PAGE: u32 = 10;
 const PAGES_PER_DIRECTORY: u32 = 50;
 
-/// Times something: the only place in this crate that looks at a clock.
+/// Times some work: the only function in this crate that reads a clock.
 fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
     #[expect(clippy::disallowed_methods, reason = "a bench measures time")]
     let start = std::time::Instant::now();
@@ -27,7 +27,7 @@ fn against(name: &str, value: f64, bar: f64, unit: &str) {
     println!("{name:<52} {value:>10.3} {unit:<3} bar {bar:>6} {unit:<3} ratio {:.3}", value / bar);
 }
 
-/// Peak memory in megabytes, where the system tells.
+/// Peak memory in megabytes, where the system reports it.
 fn peak_mb() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find(|line| line.starts_with("VmHWM")).unwrap_or_default();
@@ -105,14 +105,14 @@ fn updates(graph: &mut SiteGraph) {
     println!("{stale} of {count} updates left depths to be refreshed before the next split");
 }
 
-/// The menu of all pages, that of one of eight templates which are scattered over the directories, a
-/// block of the directory, and one of the page's own.
-fn blocks(page: u32) -> Vec<u32> {
+/// The menu of all pages, that of one of eight templates which are scattered over the directories,
+/// a fragment of the directory, and one of the page's own.
+fn fragments(page: u32) -> Vec<u32> {
     let template = 10 + spread(page, 3) % 8;
     vec![1, template, 100 + page / PAGES_PER_DIRECTORY, 1_000_000 + page]
 }
 
-/// Pages that change lose their blocks from `lost_from` on.
+/// Pages that change lose their fragments from `lost_from` on.
 fn probing(graph: SiteGraph, name: &str, lost_from: usize, changed: impl Fn(u32) -> bool) {
     let options = AutoOptions { stop_below: 0.0, ..AutoOptions::default() };
     let pages = (0..PAGES).map(PageIndex).collect();
@@ -120,7 +120,7 @@ fn probing(graph: SiteGraph, name: &str, lost_from: usize, changed: impl Fn(u32)
     let (mut plan, begun) = timed(|| {
         let beliefs = Beliefs::new(&options);
         let mut server = AutoServer::new(0, Arc::clone(&graph), beliefs, pages);
-        server.blocks = (0..PAGES).map(blocks).collect();
+        server.fragments = (0..PAGES).map(fragments).collect();
         AutoRound::new(options.clone(), SharedBeliefs::new(&options), vec![server])
     });
     println!("{:<52} {:>10.3} s", format!("{name}: round begun"), begun.as_secs_f64());
@@ -130,7 +130,7 @@ fn probing(graph: SiteGraph, name: &str, lost_from: usize, changed: impl Fn(u32)
         for _ in 0..steps {
             let Step::Visit(page) = plan.next() else { break };
             let seen = if changed(page.page.0) { Seen::Changed } else { Seen::Same };
-            plan.saw(page, seen, Some(&blocks(page.page.0)[lost_from..]));
+            plan.saw(page, seen, Some(&fragments(page.page.0)[lost_from..]));
         }
     });
     let looked_at = plan.estimate().looked_at - before;

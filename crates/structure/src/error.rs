@@ -1,33 +1,35 @@
-//! What can go wrong when a server's structure is described.
+//! Errors of this crate.
 
-/// A refusal that the caller can act on.
+/// Errors that a caller can act on.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StructureError {
-    /// A page index that this graph never gave out.
-    #[error("page {page} is not in this graph of {pages} pages: add it first")]
+    /// A page index that is not from this graph.
+    #[error("page {page} is not in this graph of {pages} pages; add it first")]
     UnknownPage {
-        /// The index asked for.
+        /// The index given.
         page: u32,
-        /// How many pages the graph has.
+        /// Number of pages in the graph.
         pages: u32,
     },
     /// The graph is full.
-    #[error("a graph holds at most {limit} pages: split the server into several")]
+    #[error("a graph holds at most {limit} pages; split the server into several")]
     TooManyPages {
         /// The limit.
         limit: u32,
     },
-    /// A name that no way of choosing pages has.
+    /// An unknown name of a way to choose pages.
     #[error(
         "rounds can't be made by {name}: all, structure(A), structure(B), structure(C) or \
          structure(auto)"
     )]
     UnknownRoundsBy {
-        /// What was asked for.
+        /// The name given.
         name: String,
     },
-    /// Kept beliefs that are damaged or from another version.
-    #[error("kept beliefs of server {server} cannot be read ({what}): forget them and learn anew")]
+    /// Stored beliefs that are damaged or from another version.
+    #[error(
+        "stored beliefs about server {server} cannot be read ({what}); they will be learnt anew"
+    )]
     DamagedBeliefs {
         /// The server whose beliefs were read.
         server: String,

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use crate::error::StructureError;
 use crate::paths::{directory_of, family_of, is_index};
 
-/// The most pages that one graph takes.
+/// The largest number of pages in one graph.
 pub const MAX_PAGES: u32 = 1 << 30;
-/// Links of one page beyond this number are dropped: no page that people made has more.
+/// Links of one page beyond this number are dropped: no page made by people has more.
 pub const MAX_LINKS_PER_PAGE: usize = 1 << 16;
-/// The edges that one update may walk while it repairs depths. Beyond it depths become stale and
-/// are computed anew when they are next asked for, so that an update stays under a millisecond.
+/// The links that one update may follow to repair depths. Beyond it depths become stale and are
+/// computed anew when next needed, so that an update stays under a millisecond.
 const REPAIR_EDGES: usize = 20_000;
 
 /// A page of one [`SiteGraph`], in the order in which pages were added.
@@ -27,8 +27,8 @@ impl PageIndex {
 
 /// The pages and links of one server.
 ///
-/// It keeps no paths: the caller knows which page has which index. Links are kept forwards only;
-/// what has to be known backwards is counted (for depths) or built for the moment (for splits).
+/// It stores no paths: the caller knows which page has which index. Links are stored forwards only;
+/// what is needed backwards is counted (for depths) or built when needed (for splits).
 #[derive(Debug, Clone, Default)]
 pub struct SiteGraph {
     directories: Names,
@@ -41,7 +41,7 @@ pub struct SiteGraph {
     frames: BTreeMap<u32, Box<[u32]>>,
     top: Option<u32>,
     depth: Vec<u32>,
-    /// How many pages one step shallower link here: when the last one goes, the depth grows.
+    /// Number of pages one step shallower that link here: without any, the depth grows.
     support: Vec<u32>,
     stale: bool,
     link_count: usize,
@@ -201,7 +201,7 @@ impl SiteGraph {
         self.stale |= *support == 0;
     }
 
-    /// Tells `target` of a path of this depth; true when it became shallower by it.
+    /// Offers `target` a path of this depth; true if it became shallower.
     fn offer_depth(&mut self, target: u32, depth: u32) -> bool {
         let at = target as usize;
         if !self.alive[at] {
@@ -219,7 +219,7 @@ impl SiteGraph {
         true
     }
 
-    /// Hands on new, smaller depths, breadth first, along at most `edges` links.
+    /// Propagates new, smaller depths, breadth first, along at most `edges` links.
     fn lower_from(&mut self, mut level: Vec<u32>, edges: usize) {
         let mut walked = 0usize;
         while !level.is_empty() {
@@ -239,13 +239,13 @@ impl SiteGraph {
         }
     }
 
-    /// Pages ever added.
+    /// Number of pages ever added.
     #[must_use]
     pub fn page_count(&self) -> usize {
         self.links.len()
     }
 
-    /// Links in all.
+    /// Number of links.
     #[must_use]
     pub fn link_count(&self) -> usize {
         self.link_count
@@ -257,8 +257,8 @@ impl SiteGraph {
         self.top.map(PageIndex)
     }
 
-    /// The shortest way from the top, which has depth 1; `None` when there is none, or when
-    /// [`refresh_depths`](Self::refresh_depths) is due.
+    /// The number of links on the shortest path from the top, plus 1: the top has depth 1. `None`
+    /// without a path, or when [`refresh_depths`](Self::refresh_depths) is due.
     #[must_use]
     pub fn depth(&self, page: PageIndex) -> Option<u32> {
         let depth = self.depth.get(page.at()).copied()?;
@@ -301,7 +301,7 @@ impl SiteGraph {
         self.index_page[page.at()]
     }
 
-    /// Whether the page is still there.
+    /// Whether the page still exists.
     #[must_use]
     pub fn is_alive(&self, page: PageIndex) -> bool {
         self.alive[page.at()]
@@ -325,8 +325,8 @@ impl SiteGraph {
         &self.directory
     }
 
-    /// Depths of all pages, 0 where there is none or it is over the limit; with frames drawn up to
-    /// the depth of the page that frames them, if asked.
+    /// Depths of all pages, 0 where there is none or it is over the limit. With `lift_frames`,
+    /// frames get the depth of the page that frames them.
     pub(crate) fn depths_within(&self, limit: u32, lift_frames: bool) -> Vec<u32> {
         debug_assert!(!self.stale, "depths are refreshed before a split");
         let mut depths = if lift_frames && !self.frames.is_empty() {
@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_stand_at_the_depth_of_their_frameset() {
+    fn frames_have_the_depth_of_their_frameset() {
         let mut graph = pages(4);
         graph.set_links(PageIndex(0), &[], &[PageIndex(1), PageIndex(2)]).unwrap();
         set(&mut graph, 1, &[3]);

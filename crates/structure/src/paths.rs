@@ -6,12 +6,12 @@ pub fn directory_of(path: &str) -> &str {
     path.rfind('/').map_or("", |slash| &path[..=slash])
 }
 
-/// The directory, and the file name with every run of digits masked as `#`: pages that a person
-/// or a program numbers (`news-12.html`, `2021/05/`) fall into one family.
+/// The directory and the file name with every run of digits masked as `#`: numbered pages
+/// (`news-12.html`, `2021/05/`) fall into one family.
 ///
-/// Directories are masked too, so that `2021/05/a.html` and `2022/01/a.html` are relatives, and a
-/// page named after its directory alone (`posts/one/index.html`) is filed under its grandparent:
-/// there every directory holds one page, and would be a family of one.
+/// Directories are masked too, so that `2021/05/a.html` and `2022/01/a.html` are in one family. A
+/// page named after its directory alone (`posts/one/index.html`) counts under its grandparent,
+/// because there every directory holds one page and would be a family of one.
 #[must_use]
 pub fn family_of(path: &str) -> String {
     let (head, file) = path.split_at(directory_of(path).len());

@@ -1,4 +1,4 @@
-//! The contract between whoever visits pages and whatever decides which.
+//! The contract between the code that visits pages and the plan that chooses them.
 
 use crate::graph::PageIndex;
 
@@ -24,7 +24,7 @@ impl PageRef {
 /// What a visit showed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Seen {
-    /// Other content than at the last visit, or gone.
+    /// The content differs from the last visit, or is gone.
     Changed,
     /// The same content, or "not modified".
     Same,
@@ -32,12 +32,12 @@ pub enum Seen {
     Failed,
 }
 
-/// What to do now.
+/// What the caller should do now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// Visit this page, and tell the plan what was seen.
+    /// Visit this page, and report the result to the plan.
     Visit(PageRef),
-    /// Nothing to visit until a visit under way has been told.
+    /// Nothing to visit until the result of a visit under way is reported.
     Wait,
     /// The round is over.
     Done,
@@ -51,36 +51,36 @@ pub enum Skipped {
     No,
     /// No top of its sites changed.
     TopSame,
-    /// No site above its own changed, so that its top was not looked at.
+    /// No site above its own changed, so that its top was not visited.
     UpperSame,
     /// Its server's sample changed too little.
     ServerSame,
     /// It is too deep, not reached by links, or gone.
     NotReached,
-    /// Its chance of having changed is below what a visit costs.
+    /// Its chance of a change is below the price of a visit.
     Unlikely(f32),
-    /// The budget was spent before its turn came.
+    /// The budget was used up before its turn.
     NoBudget,
 }
 
-/// What to visit next, given what this round has shown so far.
+/// Chooses what to visit next, given what this round has shown so far.
 ///
-/// A caller may have several visits under way: `next` never gives the same page twice, and
-/// answers [`Step::Wait`] when it must hear of one first. A caller may stop at any time (its budget
-/// is spent) and may tell of pages that the plan did not ask for.
+/// A caller may have several visits under way: `next` never returns the same page twice, and
+/// returns [`Step::Wait`] when it needs the result of one first. A caller may stop at any time (its
+/// budget is used up) and may report pages that the plan did not name.
 pub trait RoundPlan {
     /// The next step.
     fn next(&mut self) -> Step;
 
-    /// What a visit showed.
+    /// Records the result of a visit.
     fn seen(&mut self, page: PageRef, seen: Seen);
 
-    /// Why a page has not been visited, as things stand.
+    /// Why a page was not visited so far.
     fn skipped(&self, page: PageRef) -> Skipped;
 }
 
-/// Runs a plan to its end, or until `budget` visits, with `look` as the eyes: the pages visited,
-/// in order.
+/// Runs a plan to its end, or for `budget` visits, with `look` making the visits. Returns the pages
+/// visited, in order.
 pub fn run_round(
     plan: &mut dyn RoundPlan,
     budget: usize,

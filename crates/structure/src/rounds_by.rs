@@ -6,17 +6,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::StructureError;
 
-/// What a round of a site visits.
+/// The pages that a round of a site visits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum RoundsBy {
     /// Every page.
     #[default]
     All,
-    /// Method A: the shallowest pages of every directory, and the others of it if one of them changed.
+    /// Method A: the shallowest pages of every directory, and the rest of the directory if one of
+    /// them changed.
     A,
-    /// Method B: pages linked from other directories, and what they link to in their own if they
-    /// changed.
+    /// Method B: pages linked from other directories, and the pages of their own directory that
+    /// they link to if they changed.
     B,
     /// Method C: as B, but only below sites that changed.
     C,
@@ -25,7 +26,7 @@ pub enum RoundsBy {
 }
 
 impl RoundsBy {
-    /// Every way, in the order of their names in lists.
+    /// All ways, in the order in which they are listed.
     pub const ALL: [Self; 5] = [Self::All, Self::A, Self::B, Self::C, Self::Auto];
 
     /// Whether a round leaves pages out.
@@ -34,7 +35,7 @@ impl RoundsBy {
         self != Self::All
     }
 
-    /// The name, as it is typed and stored.
+    /// The name, as typed and stored.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

@@ -8,7 +8,7 @@ pub struct SplitOptions {
     /// Pages deeper than this are left out. The paper stopped after eleven links.
     pub depth_max: u32,
     /// Whether the frames of a frameset are tops beside it, at its depth, as in table 3 of the
-    /// paper; otherwise frames are links like others.
+    /// paper. Otherwise frames are links like others.
     pub frames_are_tops: bool,
 }
 
@@ -72,8 +72,8 @@ impl SiteSplit {
         split
     }
 
-    /// Method B: tops are pages that other directories link to, with the pages below them that
-    /// they link to in their own directory.
+    /// Method B: tops are pages that other directories link to; members are the pages below them
+    /// that they link to in their own directory.
     #[must_use]
     pub fn by_links(graph: &SiteGraph, options: SplitOptions) -> Self {
         let depths = graph.depths_within(options.depth_max, options.frames_are_tops);
@@ -127,7 +127,7 @@ struct LinkSplit<'a> {
     parents: Ranges,
     is_top: Vec<bool>,
     in_site: Vec<bool>,
-    /// Pages handed to a top that is not their natural parent: (top, page).
+    /// Pages given to a top that is not their natural parent: (top, page).
     adopted: Vec<(u32, u32)>,
 }
 
@@ -183,8 +183,8 @@ impl<'a> LinkSplit<'a> {
         }
     }
 
-    /// A page that can be no top itself goes to the pages that link to it: those of its own
-    /// directory if there are any, and of these the shallower ones if there are any.
+    /// A page that cannot be a top goes to the pages that link to it: those of its own directory if
+    /// there are any, and of these the shallower ones if there are any.
     fn promote_parents(&mut self, page: u32) {
         let all = self.parents.get(page as usize);
         let own: Vec<u32> = all.iter().copied().filter(|&p| self.same_directory(p, page)).collect();

@@ -1,21 +1,21 @@
-//! Which sites stand above which (method C).
+//! Which sites are above which (method C).
 
 use crate::graph::{PageIndex, SiteGraph};
 use crate::split::SiteSplit;
 
 const NO_SITE: u32 = u32::MAX;
 
-/// The order of sites: a site stands above another when one of its pages links to the other's top.
+/// The relation of sites: a site is above another when one of its pages links to the other's top.
 #[derive(Debug, Clone)]
 pub struct UpperSites {
-    /// The site whose top a page is.
+    /// The site that a page is a top of.
     site_of_top: Vec<u32>,
     has_upper: Vec<bool>,
     root: Option<u32>,
 }
 
 impl UpperSites {
-    /// Works out who stands above whom, in one pass over the links.
+    /// Finds which sites are above which, in one pass over the links.
     #[must_use]
     pub fn new(graph: &SiteGraph, split: &SiteSplit) -> Self {
         let mut site_of_top = vec![NO_SITE; graph.page_count()];
@@ -44,7 +44,7 @@ impl UpperSites {
         Self { site_of_top, has_upper, root }
     }
 
-    /// Sites that are looked at whatever happens: the server top's, and those with none above.
+    /// Sites that are always checked: the one of the server's top, and those with none above.
     pub fn always_checked(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.has_upper.len())
             .filter(|&site| !self.has_upper[site] || Some(site as u32) == self.root)
@@ -55,8 +55,8 @@ impl UpperSites {
         sites_linked_from(graph, &self.site_of_top, page.0).map(|site| site as usize)
     }
 
-    /// For every site the sites above it, ascending: for people and tests. On large servers this
-    /// is a long list, which no plan needs.
+    /// For every site the sites above it, ascending: for people and tests. On large servers this is
+    /// a long list, which no plan needs.
     #[must_use]
     pub fn list(&self, graph: &SiteGraph, split: &SiteSplit) -> Vec<Vec<usize>> {
         let mut above = vec![Vec::new(); split.len()];

@@ -12,54 +12,53 @@ pub const MAX_URL_BYTES: usize = 4000;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UrlError {
     /// Nothing was given.
-    #[error("no address was given; write one such as https://example.org/")]
+    #[error("no web address given; write one like https://example.org/")]
     Empty,
     /// The text does not parse as a URL.
-    #[error("`{text}` is not an address: {reason}")]
+    #[error("`{text}` is not a web address: {reason}")]
     Malformed {
-        /// What was given, shortened.
+        /// The text given, shortened.
         text: String,
-        /// What the parser says.
+        /// What is wrong with it, for the person who typed it.
         reason: String,
     },
-    /// A URL, but not of the web.
+    /// A URL whose scheme is neither http nor https.
     #[error(
-        "`{text}` begins with `{scheme}:`; only pages of the web can be archived: write http:// or \
-         https://"
+        "`{text}` begins with `{scheme}:`; only web pages can be archived; write http:// or https://"
     )]
     Scheme {
-        /// What was given, shortened.
+        /// The text given, shortened.
         text: String,
         /// The scheme found.
         scheme: String,
     },
-    /// A user name or password was typed, which would be kept for every reader to see.
+    /// A user name or password was typed. It would be stored where every reader can see it.
     #[error(
-        "a user name or password stands before `{host}`; pages are collected as every reader sees \
-         them: leave out what stands before the @"
+        "there is a user name or password before `{host}`; only what every reader can see is \
+         collected; leave out everything up to the @"
     )]
     Credentials {
-        /// The host behind it.
+        /// The host after the `@`.
         host: String,
     },
     /// A URL that is too long to be kept.
     #[error("a URL of {bytes} bytes is longer than the limit of {MAX_URL_BYTES}")]
     TooLong {
-        /// Its length.
+        /// Length of the URL in bytes.
         bytes: usize,
     },
 }
 
-/// What the parser found wrong, in words for the person who typed it.
+/// What is wrong with the text, in words for the person who typed it.
 pub(crate) fn malformed(text: &str, error: url::ParseError) -> UrlError {
     use url::ParseError as E;
     let reason = match error {
-        E::EmptyHost => "it names no host".to_owned(),
+        E::EmptyHost => "the host name is missing".to_owned(),
         E::InvalidPort => "ports go from 1 to 65535".to_owned(),
-        E::IdnaError | E::InvalidDomainCharacter => "no host name is written like this".to_owned(),
-        E::InvalidIpv4Address | E::InvalidIpv6Address => {
-            "the number is not an address of a computer".to_owned()
+        E::IdnaError | E::InvalidDomainCharacter => {
+            "write one like https://example.com/".to_owned()
         }
+        E::InvalidIpv4Address | E::InvalidIpv6Address => "this is not an IP address".to_owned(),
         E::RelativeUrlWithoutBase => "it does not begin with http:// or https://".to_owned(),
         other => other.to_string(),
     };
@@ -77,8 +76,17 @@ pub(crate) fn shortened(text: &str) -> String {
 /// An http or https URL, parsed and written as browsers do (WHATWG), without fragment and without
 /// user name and password. Canonicalising twice is the same as once.
 ///
-/// This is the URL that is fetched and kept; nothing that a server could tell apart is folded.
-/// Folding is [`UrlKey`]'s work.
+/// This is the URL that is fetched and stored. URLs that a server could answer differently stay
+/// different; [`UrlKey`] is the coarser form.
+///
+/// ```
+/// use nenrin_urls::CanonicalUrl;
+///
+/// let url = CanonicalUrl::parse("HTTP://Example.com:80/a/../b?q=1#top")?;
+/// assert_eq!(url.as_str(), "http://example.com/b?q=1");
+/// assert_eq!(url.join("c.html")?.as_str(), "http://example.com/c.html");
+/// # Ok::<(), nenrin_urls::UrlError>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct CanonicalUrl(Url);
@@ -148,7 +156,7 @@ impl CanonicalUrl {
         self.0.query()
     }
 
-    /// Path and query: what stands in a request line.
+    /// Path and query, as in a request line.
     pub fn path_and_query(&self) -> &str {
         &self.as_str()[self.0[..url::Position::BeforePath].len()..]
     }
@@ -215,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_could_tell_apart_is_kept() {
+    fn urls_that_a_server_could_answer_differently_stay_different() {
         for text in
             ["http://example.com/A%7eb", "http://www.example.com/a/", "http://e.com/?b=1&a=2"]
         {

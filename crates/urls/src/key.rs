@@ -4,10 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::CanonicalUrl;
 
-/// The key under which versions of a URL are looked up: a SURT as the other archives write it
-/// (`com,example)/path?a=1&b=2`). It folds what people do not tell apart: letter case, `www.`,
-/// a slash at the end, the order of query arguments, session ids, http and https. Several URLs may
-/// share a key; the exact URL is kept beside it.
+/// The key under which versions of a URL are looked up: a SURT as other archives write it
+/// (`com,example)/path?a=1&b=2`). It ignores differences that mean nothing to people: letter case,
+/// `www.`, a slash at the end, the order of query arguments, session ids, http or https. Several
+/// URLs may share a key; the exact URL is stored beside it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct UrlKey(String);
@@ -110,7 +110,7 @@ fn is_session_argument(argument: &str) -> bool {
         || (matches!(name, "sid" | "sessionid") && long_token)
 }
 
-/// Percent-decodes until nothing changes, at most a few times: nested escapes are bounded.
+/// Percent-decodes until nothing changes, at most eight times, so that nested escapes cost little.
 fn unescape_fully(text: &[u8]) -> Vec<u8> {
     let mut current = text.to_vec();
     for _ in 0..8 {

@@ -45,7 +45,7 @@ impl Scope {
     }
 }
 
-/// http on port 80 and https on port 443 of one host are one site to people.
+/// To people, http on port 80 and https on port 443 of one host are one site.
 fn same_host(a: &CanonicalUrl, b: &CanonicalUrl) -> bool {
     let explicit = |u: &CanonicalUrl| u.as_url().port();
     a.host() == b.host() && explicit(a) == explicit(b)
@@ -75,7 +75,9 @@ impl FromStr for Scope {
         [Self::List, Self::Prefix, Self::Host, Self::Domain, Self::Any]
             .into_iter()
             .find(|scope| scope.to_string() == text)
-            .ok_or_else(|| format!("`{text}` is no scope; use list, prefix, host, domain or any"))
+            .ok_or_else(|| {
+                format!("`{text}` is not a scope; write list, prefix, host, domain or any")
+            })
     }
 }
 

@@ -8,8 +8,8 @@ impl CanonicalUrl {
         shown_text(self.as_str())
     }
 
-    /// The host as people write it: labels in Japanese, Chinese and Korean are resolved from their
-    /// form for machines (`xn--…`). Others stay, because they could look like those of a known host.
+    /// The host as people write it. Labels in Japanese, Chinese and Korean are decoded from their
+    /// ASCII form (`xn--…`). Others stay encoded, because they could look like a known host.
     pub fn shown_host(&self) -> String {
         let host = self.host();
         let (shown, read) = idna::uts46::Uts46::new().to_user_interface(
@@ -22,8 +22,8 @@ impl CanonicalUrl {
     }
 }
 
-/// A URL as people write it: escapes of letters outside ASCII are resolved, as browsers do, but not
-/// of characters that could change how the rest is read.
+/// A URL as people write it. Escaped letters outside ASCII are decoded, as browsers do, but not
+/// characters that could change how the rest is read.
 pub fn shown_text(url: &str) -> String {
     let mut out = String::with_capacity(url.len());
     let mut rest = url;
@@ -45,7 +45,7 @@ pub fn shown_text(url: &str) -> String {
     out
 }
 
-/// The length of the run of `%XX` at the beginning, all above ASCII.
+/// Length in bytes of the run of `%XX` at the beginning whose bytes are all above ASCII.
 fn escape_run(text: &str) -> usize {
     let bytes = text.as_bytes();
     let mut end = 0;
@@ -68,14 +68,14 @@ fn resolved(escapes: &str) -> String {
     }
 }
 
-/// Letters that nobody takes for Latin ones, digits and hyphens. Latin letters beside them could make
-/// a stroke of kana look like a sign between two names.
+/// Letters that cannot be mistaken for Latin ones, digits and hyphens. Next to Latin letters, a
+/// stroke of kana could look like punctuation between two names.
 fn is_east_asian(c: char) -> bool {
     matches!(c, '0'..='9' | '-' | '々' | 'ぁ'..='ゖ' | 'ァ'..='ヺ' | 'ー' | '가'..='힣')
         || matches!(c as u32, 0x3400..=0x4dbf | 0x4e00..=0x9fff)
 }
 
-/// Letters, marks and signs, but nothing invisible: no controls, no spaces, no marks of direction.
+/// Visible letters, marks and signs: no control characters, spaces or direction marks.
 fn is_plain(c: char) -> bool {
     !c.is_control()
         && !c.is_whitespace()

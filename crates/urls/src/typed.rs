@@ -1,4 +1,4 @@
-//! Addresses as people type them.
+//! Web addresses as people type them.
 
 use url::{Host, Url};
 
@@ -8,8 +8,8 @@ use crate::{
 };
 
 impl CanonicalUrl {
-    /// Parses what a person typed. A missing scheme is taken as https, on this computer and in one's
-    /// own network as http, because hardly any server there has a certificate.
+    /// Parses what a person typed. Without a scheme, https is assumed; on this computer and on
+    /// private networks http, because hardly any server there has a certificate.
     pub fn parse_typed(text: &str) -> Result<Self, UrlError> {
         let text = text.trim();
         if text.is_empty() {
@@ -21,7 +21,7 @@ impl CanonicalUrl {
             Start::Foreign(scheme) => {
                 return Err(UrlError::Scheme { text: shortened(text), scheme: shortened(scheme) });
             }
-            Start::Slip { reason, rest } => {
+            Start::Incomplete { reason, rest } => {
                 let rest = if rest.is_empty() { "example.org/" } else { rest };
                 let reason = format!("{reason}; write https://{}", shortened(rest));
                 return Err(UrlError::Malformed { text: shortened(text), reason });
@@ -32,29 +32,29 @@ impl CanonicalUrl {
             return Err(UrlError::Credentials { host: shortened(host) });
         }
         if url.port() == Some(0) {
-            let reason = "nothing can be asked at port 0; ports go from 1 to 65535".to_owned();
+            let reason = "port 0 cannot be used; ports go from 1 to 65535".to_owned();
             return Err(UrlError::Malformed { text: shortened(text), reason });
         }
         Self::parse(url.as_str())
     }
 
-    /// Whether the address says itself that it lies on this computer or in one's own network; names
-    /// that resolve to such addresses are the fetcher's business.
-    pub fn is_of_own_network(&self) -> bool {
-        is_of_own_network(self.as_url())
+    /// Whether the address itself shows that it is on this computer or a private network. Names
+    /// that resolve to such addresses are checked by the fetcher.
+    pub fn is_on_private_network(&self) -> bool {
+        is_on_private_network(self.as_url())
     }
 }
 
 /// How a typed address begins.
 enum Start<'a> {
-    /// With http or https, as it should.
+    /// With `http:` or `https:`.
     Scheme,
     /// With a host.
     Host,
-    /// With the scheme of something else than a page of the web, or a misspelt one.
+    /// With another scheme, or a misspelt one.
     Foreign(&'a str),
-    /// With half a scheme.
-    Slip { reason: &'static str, rest: &'a str },
+    /// With an incomplete scheme.
+    Incomplete { reason: &'static str, rest: &'a str },
 }
 
 fn start(text: &str) -> Start<'_> {
@@ -62,18 +62,18 @@ fn start(text: &str) -> Start<'_> {
     let (head, tail) = text.split_at(end);
     let is_web = ["http", "https"].iter().any(|scheme| head.eq_ignore_ascii_case(scheme));
     if let Some(rest) = tail.strip_prefix("//").filter(|_| is_web) {
-        return Start::Slip { reason: "a colon is missing before the slashes", rest };
+        return Start::Incomplete { reason: "a colon is missing before the slashes", rest };
     }
     let Some(rest) = tail.strip_prefix(':') else { return Start::Host };
     if head.is_empty() {
         let rest = rest.trim_start_matches('/');
-        return Start::Slip { reason: "the scheme before the colon is missing", rest };
+        return Start::Incomplete { reason: "the scheme before the colon is missing", rest };
     }
     if is_web {
         return Start::Scheme;
     }
     let is_port = rest.starts_with(|c: char| c.is_ascii_digit()) || rest.is_empty();
-    // `name:password@host`; only mail addresses look like it.
+    // `name:password@host`; only mail addresses look the same.
     let names_user = !head.eq_ignore_ascii_case("mailto")
         && rest.find('@').is_some_and(|at| !rest[..at].contains('/'));
     let is_host = head.contains('.') || !is_scheme(head);
@@ -95,14 +95,14 @@ fn without_scheme(text: &str) -> Result<Url, UrlError> {
         Url::parse(&format!("{scheme}://{host}")).map_err(|e| malformed(text, e))
     };
     let secure = parsed("https")?;
-    if !is_of_own_network(&secure) {
+    if !is_on_private_network(&secure) {
         return Ok(secure);
     }
     let plain = parsed("http")?;
     Ok(if plain.port() == Some(443) { secure } else { plain })
 }
 
-fn is_of_own_network(url: &Url) -> bool {
+fn is_on_private_network(url: &Url) -> bool {
     match url.host() {
         Some(Host::Ipv4(ip)) => ip.is_loopback() || ip.is_private() || ip.is_link_local(),
         Some(Host::Ipv6(ip)) => ip.is_loopback() || ip.is_unique_local(),
@@ -144,75 +144,72 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_is_told_with_the_way_out() {
-        for (typed, told) in [
-            ("", "no address was given; write one such as https://example.org/"),
-            (" \t\n", "no address was given; write one such as https://example.org/"),
+    fn a_text_that_is_not_an_address_is_explained() {
+        for (typed, message) in [
+            ("", "no web address given; write one like https://example.org/"),
+            (" \t\n", "no web address given; write one like https://example.org/"),
             (
                 "htp:/x",
-                "`htp:/x` begins with `htp:`; only pages of the web can be archived: write http:// or https://",
+                "`htp:/x` begins with `htp:`; only web pages can be archived; write http:// or https://",
             ),
             (
                 "ftp://x/",
-                "`ftp://x/` begins with `ftp:`; only pages of the web can be archived: write http:// or https://",
+                "`ftp://x/` begins with `ftp:`; only web pages can be archived; write http:// or https://",
             ),
             (
                 "mailto:a@example.com",
-                "`mailto:a@example.com` begins with `mailto:`; only pages of the web can be archived: write http:// or https://",
+                "`mailto:a@example.com` begins with `mailto:`; only web pages can be archived; write http:// or https://",
             ),
             (
                 "file:///etc/passwd",
-                "`file:///etc/passwd` begins with `file:`; only pages of the web can be archived: write http:// or https://",
+                "`file:///etc/passwd` begins with `file:`; only web pages can be archived; write http:// or https://",
             ),
             (
                 "C:\\site",
-                "`C:\\site` begins with `C:`; only pages of the web can be archived: write http:// or https://",
+                "`C:\\site` begins with `C:`; only web pages can be archived; write http:// or https://",
             ),
             (
                 "https//example.org",
-                "`https//example.org` is not an address: a colon is missing before the slashes; write https://example.org",
+                "`https//example.org` is not a web address: a colon is missing before the slashes; write https://example.org",
             ),
             (
                 "://example.org",
-                "`://example.org` is not an address: the scheme before the colon is missing; write https://example.org",
+                "`://example.org` is not a web address: the scheme before the colon is missing; write https://example.org",
             ),
             (
                 "://",
-                "`://` is not an address: the scheme before the colon is missing; write https://example.org/",
+                "`://` is not a web address: the scheme before the colon is missing; write https://example.org/",
             ),
-            ("http://", "`http://` is not an address: it names no host"),
+            ("http://", "`http://` is not a web address: the host name is missing"),
             (
                 "example.org:99999",
-                "`example.org:99999` is not an address: ports go from 1 to 65535",
+                "`example.org:99999` is not a web address: ports go from 1 to 65535",
             ),
             (
                 "http://example.org:0/",
-                "`http://example.org:0/` is not an address: nothing can be asked at port 0; ports go from 1 to 65535",
+                "`http://example.org:0/` is not a web address: port 0 cannot be used; ports go from 1 to 65535",
             ),
             (
                 "http://exa mple.org/",
-                "`http://exa mple.org/` is not an address: no host name is written like this",
+                "`http://exa mple.org/` is not a web address: write one like https://example.com/",
             ),
-            (
-                "1.2.3.999",
-                "`1.2.3.999` is not an address: the number is not an address of a computer",
-            ),
+            ("1.2.3.999", "`1.2.3.999` is not a web address: this is not an IP address"),
             (
                 "me:secret@example.org",
-                "a user name or password stands before `example.org`; pages are collected as every reader sees them: leave out what stands before the @",
+                "there is a user name or password before `example.org`; only what every reader can see is collected; leave out everything up to the @",
             ),
             (
                 "https://me@example.org/",
-                "a user name or password stands before `example.org`; pages are collected as every reader sees them: leave out what stands before the @",
+                "there is a user name or password before `example.org`; only what every reader can see is collected; leave out everything up to the @",
             ),
         ] {
             let error = CanonicalUrl::parse_typed(typed).unwrap_err().to_string();
-            assert_eq!(error, told, "{typed}");
+            assert_eq!(error, message, "{typed}");
         }
     }
 
     #[test]
-    fn a_misspelt_scheme_without_slashes_is_no_host() {
+    fn a_misspelt_scheme_without_slashes_is_not_a_host() {
         for typed in ["htp:x", "htttp://example.org", "hxxps://example.org", "javascript:void(0)"] {
             let error = CanonicalUrl::parse_typed(typed).unwrap_err();
             assert!(matches!(error, UrlError::Scheme { .. }), "{typed}: {error}");
@@ -221,7 +218,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn anything_typed_is_an_address_or_told_why_not(text in "\\PC{0,60}") {
+        fn any_text_is_an_address_or_an_error(text in "\\PC{0,60}") {
             if let Ok(url) = CanonicalUrl::parse_typed(&text) {
                 prop_assert_eq!(CanonicalUrl::parse_typed(url.as_str()).unwrap(), url);
             }

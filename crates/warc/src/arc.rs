@@ -5,14 +5,14 @@ use crate::Fields;
 /// The first words of an ARC file.
 pub(crate) const FILE_WORDS: &[u8] = b"filedesc://";
 
-/// Schemes with which lines of captures begin, for finding the next one behind damage.
+/// How lines of captures begin, for finding the next one after damage.
 pub(crate) const LINE_WORDS: [&[u8]; 2] = [b"\nhttp://", b"\nhttps://"];
 
 /// Reads `URL address date type length`, or the ten words of version 2, as the fields of a WARC
-/// record. None for what is no such line.
+/// record. `None` for any other line.
 pub(crate) fn parse_line(line: &[u8]) -> Option<Fields> {
     let line = std::str::from_utf8(line).ok()?.trim_end();
-    // URLs of careless collectors hold spaces: the fixed words are counted from the end.
+    // URLs from careless collectors contain spaces, so the fixed words are counted from the end.
     let words: Vec<&str> = line.split(' ').collect();
     let fixed = if is_version_2(&words) { 9 } else { 4 };
     let at = words.len().checked_sub(fixed).filter(|at| *at > 0)?;

@@ -14,7 +14,7 @@ const HTTP_RESPONSE: &str = "application/http; msgtype=response";
 const HTTP_REQUEST: &str = "application/http; msgtype=request";
 const WARC_FIELDS: &str = "application/warc-fields";
 
-/// What a revisit record says of itself.
+/// The kind of a revisit record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RevisitProfile {
     /// The same bytes came again.
@@ -24,7 +24,7 @@ pub enum RevisitProfile {
 }
 
 impl RevisitProfile {
-    /// The name that WARC 1.1 gives it.
+    /// Its URI in WARC 1.1.
     pub fn uri(self) -> &'static str {
         match self {
             Self::IdenticalPayload => {
@@ -34,7 +34,7 @@ impl RevisitProfile {
         }
     }
 
-    /// Reads the names of WARC 1.0 and 1.1.
+    /// Reads the URIs of WARC 1.0 and 1.1.
     pub fn of(uri: &str) -> Option<Self> {
         if uri.ends_with("/identical-payload-digest") {
             Some(Self::IdenticalPayload)
@@ -49,13 +49,13 @@ impl RevisitProfile {
 pub struct Capture<'a> {
     /// The page.
     pub url: &'a CanonicalUrl,
-    /// When it was received.
+    /// When it was received, in seconds since the epoch.
     pub at_s: i64,
-    /// A number that tells apart what was received from one page in one second.
+    /// Distinguishes captures of one page in one second.
     pub serial: u64,
-    /// Who answered.
+    /// The address that answered.
     pub server_address: Option<IpAddr>,
-    /// "http/1.1", "h2"; anything else is not written.
+    /// "http/1.1" or "h2"; anything else is not written.
     pub protocol: &'a str,
     /// "tls/1.3".
     pub tls: Option<&'a str>,
@@ -69,27 +69,27 @@ pub struct Capture<'a> {
     pub truncated: Option<&'a str>,
 }
 
-/// A visit that found what a capture holds.
+/// A visit that found the same content as an earlier capture.
 #[derive(Debug, Clone, Copy)]
 pub struct Revisit<'a> {
     /// The page.
     pub url: &'a CanonicalUrl,
-    /// When it was visited.
+    /// When it was visited, in seconds since the epoch.
     pub at_s: i64,
-    /// Tells apart visits in one second.
+    /// Distinguishes visits in one second.
     pub serial: u64,
-    /// What the visit found out.
+    /// How the content was found to be the same.
     pub profile: RevisitProfile,
-    /// The page of the capture that holds the content.
+    /// The page of the capture with the content.
     pub original_url: &'a CanonicalUrl,
-    /// Its date.
+    /// The date of that capture, in seconds since the epoch.
     pub original_at_s: i64,
-    /// Its payload's labelled digest.
+    /// The labelled digest of its payload.
     pub payload_digest: &'a str,
 }
 
-/// The records of a capture but for their bodies and the file they go to: what can be computed
-/// beside the thread that compresses.
+/// The fields of a capture's records, without bodies and without the output file: everything that
+/// can be computed on another thread than the one that compresses.
 #[derive(Debug, Clone)]
 pub struct CaptureFields {
     response: Fields,
@@ -150,7 +150,7 @@ impl CaptureFields {
         &self.payload_digest
     }
 
-    /// Writes response and request, and returns where the response lies.
+    /// Writes response and request; returns where the response is.
     pub fn write<W: Write>(
         &self,
         writer: &mut RecordWriter<W>,
@@ -172,7 +172,7 @@ impl CaptureFields {
 }
 
 impl Revisit<'_> {
-    /// Writes a revisit without a block: of an unchanged visit the heads are not kept.
+    /// Writes a revisit without a block: the heads of an unchanged visit are not stored.
     pub fn write<W: Write>(
         &self,
         writer: &mut RecordWriter<W>,
@@ -198,7 +198,7 @@ impl Revisit<'_> {
     }
 }
 
-/// Writes the record with which a file begins, and returns its number.
+/// Writes the first record of a file; returns its record id.
 pub fn write_warcinfo<W: Write>(
     writer: &mut RecordWriter<W>,
     file_name: &str,
@@ -223,7 +223,7 @@ pub fn write_warcinfo<W: Write>(
     Ok(id)
 }
 
-/// The protocols that the proposal for WARC-Protocol names.
+/// Whether this is a protocol of the WARC-Protocol proposal.
 fn is_protocol(name: &str) -> bool {
     ["http/", "h2", "h3", "tls/", "ssl/", "spdy/"].iter().any(|known| name.starts_with(known))
 }

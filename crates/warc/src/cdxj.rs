@@ -1,4 +1,4 @@
-//! CDXJ: a sorted line for each capture, saying where its record lies.
+//! CDXJ: a sorted line for each capture, saying where its record is.
 
 use std::io::{self, Write};
 
@@ -17,20 +17,20 @@ const MAX_LINE_BYTES: usize = 1 << 20;
 /// One capture in an index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CdxLine {
-    /// The key under which it is looked up.
+    /// The key by which it is looked up.
     pub key: String,
-    /// 14 digits.
+    /// Date as 14 digits.
     pub timestamp: String,
-    /// The rest.
+    /// The JSON part.
     pub fields: CdxFields,
 }
 
-/// The JSON part of a line; every value is a string, as pywb has it.
+/// The JSON part of a line; every value is a string, as in pywb.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CdxFields {
     /// The page.
     pub url: String,
-    /// Its type; `warc/revisit` for revisits.
+    /// Its content type; `warc/revisit` for revisits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime: Option<String>,
     /// HTTP status.
@@ -39,16 +39,16 @@ pub struct CdxFields {
     /// The payload's labelled digest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
-    /// Bytes of the record in its file.
+    /// Length of the record in its file, in bytes.
     pub length: String,
-    /// Where it begins.
+    /// Offset of the record in its file, in bytes.
     pub offset: String,
-    /// The file.
+    /// Name of the file.
     pub filename: String,
 }
 
 impl CdxLine {
-    /// The line of a record; none for one that no index lists.
+    /// The line of a record; `None` for a record that is not indexed.
     pub fn of(record: &Record, filename: &str) -> Option<Self> {
         let content_type = record.fields.get("Content-Type").unwrap_or_default();
         let is_listed = match record.kind {
@@ -87,7 +87,7 @@ impl CdxLine {
 
     /// Reads a line.
     pub fn parse(line: &str) -> Result<Self, WarcError> {
-        let wrong = || not_readable("a line of the index is no CDXJ");
+        let wrong = || not_readable("a line of the index is not CDXJ");
         if line.len() > MAX_LINE_BYTES {
             return Err(not_readable("a line of the index is longer than 1 MiB"));
         }
@@ -111,8 +111,8 @@ impl std::fmt::Display for CdxLine {
     }
 }
 
-/// The key of a URL in an index. It is the archive's own, but for addresses, which the tools that
-/// make indexes turn round like names.
+/// The key of a URL in an index: the archive's own, except that IP addresses are reversed like
+/// names, as other indexing tools do.
 pub fn cdx_key(url: &CanonicalUrl) -> String {
     let key = url.key().to_string();
     let host_ends = key.find([':', ')']).unwrap_or(key.len());
@@ -175,7 +175,7 @@ impl<W: Write, I: Write> CdxWriter<W, I> {
         Ok(Self { lines: Lines::Members(Box::new(members)), last: String::new(), count: 0 })
     }
 
-    /// Adds a line. Lines come in the order of their bytes; one that comes twice is written once.
+    /// Adds a line. Lines must come in the order of their bytes; a repeated line is written once.
     pub fn write(&mut self, line: &str) -> io::Result<()> {
         if line == self.last {
             return Ok(());
@@ -230,8 +230,8 @@ impl<W: Write, I: Write> IndexedLines<W, I> {
         let next = GzEncoder::new(Vec::new(), Compression::new(6));
         let member = std::mem::replace(&mut self.member, next).finish()?;
         self.data.write_all(&member)?;
-        let place = serde_json::json!({"offset": self.offset, "length": member.len()});
-        writeln!(self.index, "{} {place}", self.first)?;
+        let member_json = serde_json::json!({"offset": self.offset, "length": member.len()});
+        writeln!(self.index, "{} {member_json}", self.first)?;
         self.offset += member.len() as u64;
         self.lines = 0;
         Ok(())
@@ -297,10 +297,10 @@ mod tests {
         let index = String::from_utf8(index).unwrap();
         let mut lines = index.lines();
         assert!(lines.next().unwrap().starts_with("!meta 0 {"));
-        let places: Vec<&str> = lines.collect();
-        assert_eq!(places.len(), 3);
-        for (number, place) in places.iter().enumerate() {
-            let (first, json) = place.split_once(" {").unwrap();
+        let members: Vec<&str> = lines.collect();
+        assert_eq!(members.len(), 3);
+        for (number, member_json) in members.iter().enumerate() {
+            let (first, json) = member_json.split_once(" {").unwrap();
             let json: serde_json::Value = serde_json::from_str(&format!("{{{json}")).unwrap();
             let from = json["offset"].as_u64().unwrap() as usize;
             let to = from + json["length"].as_u64().unwrap() as usize;

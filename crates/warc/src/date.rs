@@ -1,4 +1,4 @@
-//! Dates as WARC, ARC and CDXJ write them. Seconds since the epoch, UTC.
+//! Dates as WARC, ARC and CDXJ write them, in seconds since the epoch, UTC.
 
 const DAY_S: i64 = 86_400;
 
@@ -17,7 +17,7 @@ pub fn date_digits(at_s: i64) -> String {
 }
 
 /// Reads a WARC-Date (`2024-03-01T12:00:00.123456Z` and shorter forms) or the digits of ARC and
-/// CDXJ (4 to 17). What is missing is as small as it can be; fractions of a second are dropped.
+/// CDXJ (4 to 17). Missing parts take their smallest value; fractions of a second are dropped.
 pub fn parse_date(text: &str) -> Option<i64> {
     let text = text.trim();
     let is_form = |byte: u8| byte.is_ascii_digit() || b"-:T. Zz+".contains(&byte);

@@ -1,9 +1,9 @@
-//! Digests as archives label them: `sha1:` in base 32, `sha256:` in base 16, and both mixed.
+//! Digests as archives label them: `sha1:` in base 32, `sha256:` in base 16, and mixtures of both.
 
 use sha1::Sha1;
 use sha2::Sha256;
 
-/// How digests are made.
+/// Algorithm and form of digests.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum DigestAlgorithm {
     /// `sha256:` and 64 hexadecimal digits.
@@ -14,7 +14,7 @@ pub enum DigestAlgorithm {
 }
 
 impl DigestAlgorithm {
-    /// The labelled digest of some parts, joined.
+    /// The labelled digest of the parts, joined.
     pub fn of(self, parts: &[&[u8]]) -> String {
         match self {
             Self::Sha256 => format!("sha256:{}", base16(&hash::<Sha256>(parts))),
@@ -23,7 +23,7 @@ impl DigestAlgorithm {
     }
 }
 
-/// Whether a labelled digest is that of some bytes; none if its algorithm is not known here.
+/// Whether a labelled digest is that of these bytes; `None` if its algorithm is unknown.
 pub fn digest_matches(labelled: &str, bytes: &[u8]) -> Option<bool> {
     let (algorithm, value) = labelled.trim().split_once(':')?;
     let (found_16, found_32) = match algorithm.to_ascii_lowercase().replace('-', "").as_str() {
@@ -73,7 +73,7 @@ fn base32(bytes: &[u8]) -> String {
 
 const ALPHABET_32: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 
-/// A record number made of what the record is, so that the same export has the same numbers.
+/// A record id derived from the record's content, so that the same export has the same ids.
 pub(crate) fn record_id(parts: &[&[u8]]) -> String {
     let mut bytes = hash::<Sha256>(parts);
     bytes[6] = (bytes[6] & 0x0f) | 0x80;

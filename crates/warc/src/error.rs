@@ -3,10 +3,10 @@ use std::io;
 /// Why a file could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum WarcError {
-    /// The disk or the stream failed; nothing more can be done with this file.
+    /// The disk or the stream failed; this file cannot be continued.
     #[error("cannot read or write: {0}")]
     Io(#[from] io::Error),
-    /// One record cannot be read. The reader goes on with the next one that can.
+    /// One record cannot be read. The reader continues with the next readable one.
     #[error("the record at byte {offset} cannot be read: {reason}")]
     Damaged {
         /// Where the record begins in the file.
@@ -14,16 +14,16 @@ pub enum WarcError {
         /// What is wrong with it.
         reason: String,
     },
-    /// The file is none that can be read here.
+    /// The file cannot be read here.
     #[error("{reason}")]
     NotReadable {
-        /// What it is or lacks.
+        /// What is wrong with the file.
         reason: String,
     },
 }
 
 impl WarcError {
-    /// Whether only one record is lost, so that reading can go on.
+    /// Whether only one record is lost, so that reading can continue.
     pub fn is_damage(&self) -> bool {
         matches!(self, Self::Damaged { .. })
     }

@@ -1,14 +1,14 @@
-//! HTTP messages as records hold them.
+//! HTTP messages inside records.
 
 use std::borrow::Cow;
 
-/// The most fields of a head that are looked at.
+/// The most fields of a head that are read.
 const MAX_FIELDS: usize = 1000;
-/// What is put before the name of a header that no longer describes the body beside it.
+/// Put before the name of a header that no longer describes the stored body.
 const ORIGINALLY: &[u8] = b"X-Orig-";
 const TRANSFER_ENCODING: &[u8] = b"Transfer-Encoding";
 
-/// A response as a record holds it, with its body as the archive keeps it.
+/// A response from a record, with its body as the archive stores it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpResponse<'a> {
     /// The status code.
@@ -20,13 +20,13 @@ pub struct HttpResponse<'a> {
 }
 
 impl<'a> HttpResponse<'a> {
-    /// Takes a record's block apart. None if it does not begin with a status line.
+    /// Takes a record's block apart. `None` if it does not begin with a status line.
     pub fn parse(block: &'a [u8]) -> Option<Self> {
         let status = status(block)?;
         let (head, body) = split_message(block);
         let is_chunked = header(head, b"transfer-encoding")
             .is_some_and(|value| value.to_ascii_lowercase().ends_with(b"chunked"));
-        // Many collectors write the body without its chunks and leave the header as it was.
+        // Many collectors write the body without its chunks but leave the header unchanged.
         let body = match is_chunked.then(|| without_chunks(body)).flatten() {
             Some(body) => Cow::Owned(body),
             None => Cow::Borrowed(body),
@@ -40,10 +40,10 @@ impl<'a> HttpResponse<'a> {
     }
 }
 
-/// The longest method that is known by its name.
+/// The longest method name that is recognised.
 const MAX_METHOD_BYTES: usize = 20;
 
-/// The method of a request head; `?` where no word stands.
+/// The method of a request head; `?` if there is none.
 pub fn request_method(head: &[u8]) -> &str {
     let is_letter = |byte: &&u8| byte.is_ascii_alphabetic() || **byte == b'-';
     let length = head.iter().take(MAX_METHOD_BYTES + 1).take_while(is_letter).count();
@@ -62,7 +62,7 @@ pub fn status(block: &[u8]) -> Option<u16> {
     is_code.then(|| code.iter().fold(0, |number, digit| number * 10 + u16::from(digit - b'0')))
 }
 
-/// Head and body; the head with the empty line that ends it. Without one all is head.
+/// Head and body; the head includes the empty line that ends it. Without one, everything is head.
 pub fn split_message(block: &[u8]) -> (&[u8], &[u8]) {
     let mut at = 0;
     while let Some(end) = memchr::memchr(b'\n', &block[at..]) {
@@ -91,8 +91,8 @@ fn lines(head: &[u8]) -> impl Iterator<Item = &[u8]> {
     head.split_inclusive(|byte| *byte == b'\n').skip(1).take(MAX_FIELDS)
 }
 
-/// The head as it is written beside a body without chunks: Transfer-Encoding is kept under another
-/// name and, where there is none, Content-Length takes its place.
+/// The head as it is written beside a body without chunks: Transfer-Encoding is renamed and, if
+/// there is no Content-Length, one is written instead.
 pub fn archived_head(head: &[u8], body_bytes: usize) -> Cow<'_, [u8]> {
     if header(head, b"transfer-encoding").is_none() {
         return Cow::Borrowed(head);
@@ -143,7 +143,7 @@ fn is_named(line: &[u8], name: &[u8]) -> bool {
         && line[name.len()..].trim_ascii_start().starts_with(b":")
 }
 
-/// The body of a chunked message; none if it is not chunked from its first to its last byte.
+/// The body of a chunked message; `None` if it is not chunked from its first to its last byte.
 fn without_chunks(mut rest: &[u8]) -> Option<Vec<u8>> {
     let mut body = Vec::with_capacity(rest.len());
     loop {
@@ -157,7 +157,7 @@ fn without_chunks(mut rest: &[u8]) -> Option<Vec<u8>> {
         let length = usize::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
         rest = &rest[end + 1..];
         if length == 0 {
-            // Trailers may follow; they are not kept.
+            // Trailers may follow; they are not stored.
             return Some(body);
         }
         body.extend_from_slice(rest.get(..length)?);

@@ -1,16 +1,16 @@
-//! WARC, ARC, CDXJ and WACZ files: read, written and indexed in bounded memory.
+//! Reads, writes and indexes WARC, ARC, CDXJ and WACZ files in bounded memory.
 //!
 //! Read in this order:
-//! - [`RecordReader`]: the [`Record`]s of a WARC or ARC file, behind damage too;
-//! - [`HttpResponse`]: what a response record holds;
-//! - [`Pairing`]: which request belongs to which response;
-//! - [`Capture`], [`Revisit`], [`RecordWriter`]: visits as records, in a file;
+//! - [`RecordReader`]: the [`Record`]s of a WARC or ARC file, also after damage;
+//! - [`HttpResponse`]: the content of a response record;
+//! - [`Pairing`]: finds the request of each response;
+//! - [`Capture`], [`Revisit`], [`RecordWriter`]: visits as records in a file;
 //! - [`CdxLine`], [`CdxWriter`], [`SortedLines`]: indexes of such files;
 //! - [`ZipReader`], [`WaczWriter`]: many files as one package.
 //!
-//! It knows no archive of ours, no clock and no network, follows no path that a file names, and
-//! never keeps more of a file than one record. What is written and read is described in
-//! `docs/warc.md`.
+//! This crate knows nothing of our archive, of clocks or of the network, follows no path that a
+//! file names, and never holds more of a file than one record. `docs/warc.md` describes what is
+//! written and read.
 
 mod arc;
 mod capture;

@@ -1,5 +1,4 @@
-//! The bytes of a file behind their coding: plain, gzip members or zstd frames, and where each
-//! member begins.
+//! The decoded bytes of a file (plain, gzip members or zstd frames), and where each member begins.
 
 use std::{
     io::{self, Read, Seek, SeekFrom},
@@ -12,19 +11,20 @@ use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
 use crate::error::{WarcError, damaged, not_readable};
 
 const INPUT_BYTES: usize = 3 << 20;
-/// What is decoded between two looks; also the longest content of a gzip member that is decoded at
-/// once.
+/// How much is decoded at a time; also the longest content of a gzip member that is decoded in one
+/// step.
 const OUTPUT_BYTES: usize = 1 << 20;
-/// What is read at least: a member that goes on behind what is wanted is not read byte by byte.
+/// The least that is read at a time, so that a member longer than what is wanted is not read byte
+/// by byte.
 const READ_MIN_BYTES: usize = 256 << 10;
-/// Undecoded bytes at hand when a gzip member begins: a shorter one is decoded at once.
+/// Undecoded bytes in memory when a gzip member begins: a shorter member is decoded in one step.
 const AT_ONCE_BYTES: usize = 512 << 10;
-/// A dictionary in front of a zstd file; larger ones are hostile.
+/// The longest dictionary at the start of a zstd file; larger ones are hostile.
 const MAX_DICTIONARY_BYTES: usize = 16 << 20;
-/// What a frame may ask for as its window: 128 MiB, the largest that zstd's own tool takes unasked.
+/// The largest window of a zstd frame: 128 MiB, the most that zstd's own tool accepts by default.
 const MAX_WINDOW_LOG: u32 = 27;
 
-/// What ends a record, behind its block.
+/// The longest end of a record, after its block.
 const END_BYTES_MAX: usize = 16;
 
 /// The extra field alone may have 64 KiB; names are short.
@@ -41,10 +41,10 @@ enum Coding {
     Zstd { decoder: Box<Decoder<'static>>, dictionary: Vec<u8> },
 }
 
-/// A gzip member that is being decoded: head and trailer are read here, which is quicker than
-/// making a decoder for each of a million members.
+/// A gzip member being decoded. Head and trailer are read here, which is quicker than making a
+/// decoder for each of a million members.
 struct Gzip {
-    /// For members that are at hand as a whole, which are most: it takes two thirds of the time.
+    /// For members that are completely in memory, which are most: it takes two thirds of the time.
     at_once: libdeflater::Decompressor,
     inflate: Decompress,
     checksum: crc32fast::Hasher,
@@ -67,7 +67,7 @@ impl Gzip {
         self.length = 0;
     }
 
-    /// The length of a member's head; none if it is not complete or none.
+    /// The length of a member's head; `None` if it is incomplete or not a head.
     fn head_bytes(bytes: &[u8]) -> Option<usize> {
         let flags = *bytes.get(3)?;
         let mut at = 10;
@@ -83,9 +83,10 @@ impl Gzip {
         (at <= bytes.len() && flags & 0xe0 == 0).then_some(at)
     }
 
-    /// Decodes a member whose head was passed, from where it ends if the next one begins where it
-    /// seems to: the length of its deflated bytes, and of what they hold, which fills the output.
-    /// None if it is not at hand, too long, or damaged in any way: the slow way says which.
+    /// Decodes a complete member after its head, provided that the next one begins where this one
+    /// seems to end. Returns the length of its deflated bytes and of the decoded ones, which fill
+    /// the output. `None` if the member is not completely in memory, too long, or damaged in any
+    /// way: decoding step by step then finds out which.
     fn decode_at_once(
         &mut self,
         rest: &[u8],
@@ -107,7 +108,7 @@ impl Gzip {
     }
 }
 
-/// Makes a buffer so long, or leaves it longer. What it holds does not matter.
+/// Makes a buffer at least this long, whatever it contains.
 fn make_long(buffer: &mut Vec<u8>, length: usize) {
     if buffer.capacity() < length {
         *buffer = vec![0; length];
@@ -131,25 +132,25 @@ pub(crate) struct Members<R> {
     input: Vec<u8>,
     input_start: usize,
     input_end: usize,
-    /// Where `input[input_start]` lies in the file.
+    /// Offset of `input[input_start]` in the file.
     position: u64,
     coding: Coding,
-    /// The member that is being decoded has not ended.
+    /// The current member has not ended.
     is_inside: bool,
     member_offset: u64,
     first_offset: u64,
     output: Vec<u8>,
     output_start: usize,
     output_end: usize,
-    /// Where in `input` the deflated bytes lie of a member that was decoded at once, and how many
-    /// bytes they hold.
+    /// Where in `input` the deflated bytes of a member decoded in one step are, and how many bytes
+    /// they decode to.
     deflated: Option<(Range<usize>, usize)>,
-    /// Nothing behind this offset is wanted.
+    /// Nothing after this offset is needed.
     read_to: u64,
 }
 
 impl<R: Read + Seek> Members<R> {
-    /// Looks at the first bytes to see how the file is coded.
+    /// Reads the first bytes to see how the file is coded.
     pub(crate) fn open(mut file: R) -> Result<Self, WarcError> {
         file.seek(SeekFrom::Start(0))?;
         let mut members = Self {
@@ -182,7 +183,7 @@ impl<R: Read + Seek> Members<R> {
         Ok(members)
     }
 
-    /// The skippable frame that holds the dictionary, itself perhaps compressed.
+    /// The skippable frame with the dictionary, which may itself be compressed.
     fn read_dictionary(&mut self) -> Result<Vec<u8>, WarcError> {
         let first = self.rest();
         let length = u32::from_le_bytes([first[4], first[5], first[6], first[7]]) as usize;
@@ -207,7 +208,7 @@ impl<R: Read + Seek> Members<R> {
             .map_err(|error| not_readable(format!("its dictionary cannot be read: {error}")))
     }
 
-    /// The undecoded bytes at hand.
+    /// The undecoded bytes in memory.
     fn rest(&self) -> &[u8] {
         &self.input[self.input_start..self.input_end]
     }
@@ -217,7 +218,7 @@ impl<R: Read + Seek> Members<R> {
         self.position += count as u64;
     }
 
-    /// Reads until so many undecoded bytes are at hand, or the file ends.
+    /// Reads until this many undecoded bytes are in memory, or the file ends.
     fn want(&mut self, count: usize) -> io::Result<()> {
         if self.input_end - self.input_start >= count {
             return Ok(());
@@ -240,7 +241,7 @@ impl<R: Read + Seek> Members<R> {
         Ok(())
     }
 
-    /// No member that begins at this offset or behind it is wanted.
+    /// Members that begin at or after this offset will not be needed.
     pub(crate) fn read_up_to(&mut self, before: u64) {
         self.read_to = before.saturating_add(AT_ONCE_BYTES as u64);
     }
@@ -250,8 +251,8 @@ impl<R: Read + Seek> Members<R> {
         self.position
     }
 
-    /// Where the next decoded byte can be reached in the file, and whether it is the first of its
-    /// member.
+    /// The offset from which the next decoded byte can be reached, and whether it is the first of
+    /// its member.
     pub(crate) fn next_offset(&self) -> (u64, bool) {
         match self.coding {
             Coding::Plain => (self.position, true),
@@ -260,7 +261,7 @@ impl<R: Read + Seek> Members<R> {
         }
     }
 
-    /// Decoded bytes; none at the end of the file. Members follow each other without a seam.
+    /// Decoded bytes; empty at the end of the file. Members follow each other without a gap.
     pub(crate) fn fill(&mut self) -> Result<&[u8], WarcError> {
         if matches!(self.coding, Coding::Plain) {
             self.want(1)?;
@@ -277,7 +278,7 @@ impl<R: Read + Seek> Members<R> {
         Ok(&self.output[self.output_start..self.output_end])
     }
 
-    /// Passes over decoded bytes that `fill` gave.
+    /// Skips decoded bytes that `fill` returned.
     pub(crate) fn take(&mut self, count: usize) {
         match self.coding {
             Coding::Plain => self.consume(count),
@@ -285,7 +286,7 @@ impl<R: Read + Seek> Members<R> {
         }
     }
 
-    /// How many decoded bytes of the member were taken since it was last decoded from.
+    /// Decoded bytes of the member taken since it was last decoded from.
     pub(crate) fn passed_bytes(&self) -> usize {
         self.output_start
     }
@@ -298,17 +299,17 @@ impl<R: Read + Seek> Members<R> {
         matches!(self.coding, Coding::Gzip(_))
     }
 
-    /// Where the member begins that is being decoded, or was last.
+    /// Where the current or last member begins.
     pub(crate) fn member_offset(&self) -> u64 {
         self.member_offset
     }
 
-    /// Where the first record lies: behind a dictionary, if there is one.
+    /// Where the first record is: after a dictionary, if there is one.
     pub(crate) fn first_offset(&self) -> u64 {
         self.first_offset
     }
 
-    /// Ends the member if nothing but its end follows, and tells where the next one begins.
+    /// Ends the member if only its end follows; returns where the next one begins.
     pub(crate) fn end_member(&mut self) -> Result<Option<u64>, WarcError> {
         if matches!(self.coding, Coding::Plain) {
             return Ok(Some(self.position));
@@ -319,7 +320,7 @@ impl<R: Read + Seek> Members<R> {
         Ok((self.output_start == self.output_end).then_some(self.position))
     }
 
-    /// Whether no byte of the member is left, so that what follows is another one.
+    /// Whether no byte of the member is left, so that another one follows.
     pub(crate) fn is_between_members(&self) -> bool {
         !matches!(self.coding, Coding::Plain)
             && self.output_start == self.output_end
@@ -350,7 +351,7 @@ impl<R: Read + Seek> Members<R> {
                     return Ok(true);
                 }
                 Coding::Zstd { decoder, .. } => {
-                    // Other skippable frames mean nothing here.
+                    // Other skippable frames have no meaning here.
                     if rest.len() >= 8 && rest[1..4] == [0x2a, 0x4d, 0x18] && rest[0] & 0xf0 == 0x50
                     {
                         let length = u32::from_le_bytes([rest[4], rest[5], rest[6], rest[7]]);
@@ -369,11 +370,11 @@ impl<R: Read + Seek> Members<R> {
         }
     }
 
-    /// Decodes a gzip member as a whole if it is at hand and not too long.
+    /// Decodes a gzip member in one step if it is completely in memory and not too long.
     fn decode_at_once(&mut self) -> bool {
         let Coding::Gzip(gzip) = &mut self.coding else { return false };
         let rest = &self.input[self.input_start..self.input_end];
-        // Less would be at hand only at the end of the file; a head may have been passed.
+        // Less is in memory only at the end of the file; a head may have been read already.
         let is_all = rest.len() < AT_ONCE_BYTES - MAX_GZIP_HEAD_BYTES;
         let decoded = gzip.decode_at_once(rest, is_all, &mut self.output);
         let Some((packed_bytes, length)) = decoded else {
@@ -386,14 +387,14 @@ impl<R: Read + Seek> Members<R> {
         true
     }
 
-    /// The deflated bytes of the member that was last begun, and how many bytes they hold, if it
-    /// was decoded at once.
+    /// The deflated bytes of the member begun last, and how many bytes they decode to, if it was
+    /// decoded in one step.
     pub(crate) fn deflated(&self) -> Option<(&[u8], usize)> {
         self.deflated.clone().map(|(range, length)| (&self.input[range], length))
     }
 
-    /// Gives away the buffer with the next `length` bytes, and where in it they lie, if they are
-    /// the rest of a member that was decoded at once but for a few. Another buffer takes its place.
+    /// Gives away the buffer with the next `length` bytes, and their range in it, if they are
+    /// nearly all that is left of a member decoded in one step. Another buffer replaces it.
     pub(crate) fn take_whole(
         &mut self,
         length: usize,
@@ -448,7 +449,7 @@ impl<R: Read + Seek> Members<R> {
             }
         };
         if consumed == 0 && produced == 0 && !has_ended {
-            return Err(damaged(offset, "its compressed bytes lead nowhere"));
+            return Err(damaged(offset, "its compressed bytes cannot be decoded"));
         }
         self.consume(consumed);
         (self.output_start, self.output_end) = (0, produced);
@@ -456,7 +457,7 @@ impl<R: Read + Seek> Members<R> {
         if has_ended { self.check_trailer() } else { Ok(()) }
     }
 
-    /// A gzip member ends with the checksum and the length of what it holds.
+    /// A gzip member ends with the checksum and the length of its content.
     fn check_trailer(&mut self) -> Result<(), WarcError> {
         let Coding::Gzip(gzip) = &self.coding else { return Ok(()) };
         let trailer = gzip.trailer();
@@ -473,11 +474,11 @@ impl<R: Read + Seek> Members<R> {
         Ok(())
     }
 
-    /// Goes on at another place of the file, where a member or a plain record begins.
+    /// Continues at another offset of the file, where a member or a plain record begins.
     pub(crate) fn seek(&mut self, position: u64) -> Result<(), WarcError> {
         let input_offset = self.position - self.input_start as u64;
         match position.checked_sub(input_offset) {
-            // It is at hand.
+            // It is in memory already.
             Some(at) if at <= self.input_end as u64 => self.input_start = at as usize,
             _ => {
                 self.file.seek(SeekFrom::Start(position))?;
@@ -494,11 +495,11 @@ impl<R: Read + Seek> Members<R> {
         Ok(())
     }
 
-    /// Searches from a place on, and not from `before` on, for where a record begins: a member, or
-    /// in a plain file one of the words, of which `is_record` knows the first bytes. Stands there
-    /// when it returns true.
+    /// Searches from one offset up to another for the beginning of a record: a member or, in a
+    /// plain file, one of the words. `is_record` recognises the first bytes. Stops there when it
+    /// returns true.
     ///
-    /// Whatever the file holds, its bytes are read once.
+    /// Whatever the file contains, its bytes are read once.
     pub(crate) fn search(
         &mut self,
         from: u64,
@@ -540,7 +541,7 @@ impl<R: Read + Seek> Members<R> {
         }
     }
 
-    /// The first bytes of what may be a member, without passing over it.
+    /// The first bytes of what may be a member, without skipping it.
     fn decode_first<'a>(&'a mut self, first: &'a mut [u8]) -> &'a [u8] {
         let rest = &self.input[self.input_start..self.input_end];
         let length = match &mut self.coding {
@@ -565,7 +566,7 @@ impl<R: Read + Seek> Members<R> {
     }
 }
 
-/// Where the first of some words lies; all of them begin with the same byte.
+/// Position of the first of some words; all of them begin with the same byte.
 fn find_any(bytes: &[u8], words: &[&[u8]]) -> Option<usize> {
     if let [word] = words {
         return memchr::memmem::find(bytes, word);

@@ -2,10 +2,10 @@ use std::borrow::Borrow;
 
 use crate::{Record, RecordType};
 
-/// A record that can be used, with its request where one was found.
+/// A record with its request, if one was found.
 #[derive(Debug)]
 pub struct Paired<T = Record> {
-    /// A response, revisit or resource record, or another that stands for itself.
+    /// A response, revisit or resource record, or one that needs no request.
     pub record: T,
     /// The request record.
     pub request: Option<T>,
@@ -17,13 +17,13 @@ impl<T> Paired<T> {
     }
 }
 
-/// Finds the request of each response. They stand side by side, in either order. The records may
-/// carry what else is known of them.
+/// Finds the request of each response. The two are next to each other, in either order. Records may
+/// carry additional data.
 #[derive(Debug)]
 pub struct Pairing<T = Record> {
-    /// A response that waits for a request behind it.
+    /// A response that may be followed by its request.
     response: Option<T>,
-    /// A request that waits for a response behind it.
+    /// A request that may be followed by its response.
     request: Option<T>,
 }
 
@@ -34,7 +34,7 @@ impl<T> Default for Pairing<T> {
 }
 
 impl<T: Borrow<Record>> Pairing<T> {
-    /// Takes the next record of a file; gives back what nothing can be added to any more.
+    /// Takes the next record of a file; returns the records that are complete now.
     pub fn next(&mut self, record: T) -> Vec<Paired<T>> {
         match record.borrow().kind {
             RecordType::Request => self.take_request(record),
@@ -47,7 +47,7 @@ impl<T: Borrow<Record>> Pairing<T> {
         }
     }
 
-    /// What is left at the end of a file.
+    /// The record left at the end of a file.
     pub fn finish(&mut self) -> Option<Paired<T>> {
         self.request = None;
         self.response.take().map(Paired::alone)
@@ -78,7 +78,7 @@ impl<T: Borrow<Record>> Pairing<T> {
     }
 }
 
-/// One names the other, or neither names any and they are of one page and time.
+/// Whether one names the other, or neither names any and page and time are the same.
 fn belong_together(response: &Record, request: &Record) -> bool {
     let names = |one: &Record, other: &Record| {
         one.fields.all("WARC-Concurrent-To").any(|id| !id.is_empty() && id == other.id())

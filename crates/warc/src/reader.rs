@@ -1,4 +1,4 @@
-//! Records out of a file, one after the other, whatever happened to it.
+//! Reads the records of a file one after the other, even if the file is damaged.
 
 use std::io::{Read, Seek};
 
@@ -7,30 +7,31 @@ use crate::members::Members;
 use crate::record::{Block, Deflated, MAX_HEAD_BYTES, Packed, Record};
 use crate::{Fields, arc};
 
-/// The word with which every WARC record begins.
+/// Every WARC record begins with this.
 const WARC_WORDS: &[u8] = b"WARC/";
 /// The longest first line of a record.
 const MAX_LINE_BYTES: usize = 64 << 10;
-/// Empty lines before a record that are passed over; two are right.
+/// Empty bytes skipped before a record; two line ends are right.
 const MAX_EMPTY_BYTES: usize = 1024;
-/// As much of what may be a member is decoded to see whether a record begins there: a line that
-/// says so, or one with a URL.
+/// How much of a possible member is decoded to see whether a record begins there: a line with the
+/// version, or one with a URL.
 const FIRST_WARC_BYTES: usize = 16;
 const FIRST_ARC_BYTES: usize = 8 << 10;
-/// Buffers that are kept for blocks, and how long they are.
+/// How many buffers are kept for blocks, and their length.
 const SPARE_MAX: usize = 24;
 const SPARE_MIN_BYTES: usize = 4 << 10;
 const SPARE_MAX_BYTES: usize = 256 << 10;
-/// What lost less than one part in so many is dense. Pictures lose less than half of that.
+/// A block is dense if compressing it saved less than one part in this many. Pictures save less
+/// than half of that.
 const DENSE_PART: usize = 32;
 
-/// Which blocks are kept, and up to which length.
+/// Which blocks are read, and up to which length.
 #[derive(Debug, Clone, Copy)]
 pub struct ReadOptions {
-    /// A longer block is passed over, and the record says so.
+    /// A longer block is skipped, and the record says so.
     pub max_block_bytes: u64,
-    /// From this length on, a block comes with what its gzip member made of it. None for whoever
-    /// has no use for that.
+    /// From this length on, a block comes with the compressed form from its gzip member. `None` if
+    /// the caller does not need it.
     pub packed_from_bytes: Option<usize>,
 }
 
@@ -46,22 +47,23 @@ enum Format {
     Arc,
 }
 
-/// Reads the records of a WARC or ARC file: plain, gzip or zstd, member by member or not.
+/// Reads the records of a WARC or ARC file: plain, gzip or zstd, with or without a member for each
+/// record.
 ///
-/// A record that cannot be read is an error of its own; the next call goes on behind it.
+/// A record that cannot be read gives an error; the next call continues after it.
 pub struct RecordReader<R> {
     members: Members<R>,
     format: Format,
     options: ReadOptions,
-    /// Where to search for the next record, after damage.
+    /// Where to search for the next record after damage.
     search_from: Option<u64>,
     line: Vec<u8>,
-    /// For the next blocks.
+    /// Buffers for the next blocks.
     spare: Vec<Vec<u8>>,
 }
 
 impl<R: Read + Seek> RecordReader<R> {
-    /// Looks at the beginning of a file.
+    /// Opens a file and reads its beginning.
     pub fn open(file: R, options: ReadOptions) -> Result<Self, WarcError> {
         let members = Members::open(file)?;
         let (line, spare) = (Vec::new(), Vec::new());
@@ -75,7 +77,7 @@ impl<R: Read + Seek> RecordReader<R> {
                 // Perhaps only its first record is damaged.
                 reader.search_from = Some(0);
                 if !reader.find_record()? {
-                    return Err(not_readable("it is no WARC or ARC file"));
+                    return Err(not_readable("it is not a WARC or ARC file"));
                 }
             }
             Err(WarcError::Io(error)) => return Err(error.into()),
@@ -88,8 +90,8 @@ impl<R: Read + Seek> RecordReader<R> {
         Ok(reader)
     }
 
-    /// Gives back the buffers of blocks that are not needed any more, to be filled again: handing
-    /// out memory takes longer than filling it.
+    /// Returns the buffers of blocks that are no longer needed, to be filled again: allocating
+    /// memory takes longer than filling it.
     pub fn reuse(&mut self, buffers: impl IntoIterator<Item = Vec<u8>>) {
         let room = SPARE_MAX.saturating_sub(self.spare.len());
         let is_handy =
@@ -97,7 +99,7 @@ impl<R: Read + Seek> RecordReader<R> {
         self.spare.extend(buffers.into_iter().filter(is_handy).take(room));
     }
 
-    /// An empty buffer for so many bytes.
+    /// An empty buffer for this many bytes.
     fn buffer(&mut self, bytes: usize) -> Vec<u8> {
         let is_fitting = |buffer: &mut Vec<u8>| buffer.capacity() / 4 <= bytes;
         let mut buffer = self.spare.pop_if(is_fitting).unwrap_or_default();
@@ -111,19 +113,19 @@ impl<R: Read + Seek> RecordReader<R> {
         self.members.position()
     }
 
-    /// Whoever wants only records that begin before an offset need not read much beyond it.
+    /// Records that begin at or after this offset will not be needed, so little beyond it is read.
     pub fn read_up_to(&mut self, before: u64) {
         self.members.read_up_to(before);
     }
 
-    /// Goes to a record by the offset that it was read with.
+    /// Goes to a record by its offset.
     pub fn seek(&mut self, offset: u64) -> Result<(), WarcError> {
         self.search_from = None;
         self.members.seek(offset)
     }
 
-    /// The next record; none at the end of the file. After [`WarcError::Damaged`] it can be asked
-    /// again.
+    /// The next record; `None` at the end of the file. After [`WarcError::Damaged`] it can be
+    /// called again.
     pub fn next_record(&mut self) -> Result<Option<Record>, WarcError> {
         if self.search_from.is_some() && !self.find_record()? {
             return Ok(None);
@@ -165,7 +167,7 @@ impl<R: Read + Seek> RecordReader<R> {
         Ok(Some(record))
     }
 
-    /// The member that was just passed, if nothing is left in it behind this block.
+    /// The compressed form of the member just read, if nothing follows this block in it.
     fn packed(&mut self, front_bytes: usize, block_bytes: usize) -> Option<Packed> {
         let is_wanted = self.options.packed_from_bytes.is_some_and(|from| block_bytes >= from);
         if !is_wanted || !self.members.is_between_members() {
@@ -190,10 +192,10 @@ impl<R: Read + Seek> RecordReader<R> {
         }
         if self.format == Format::Arc {
             let fields = arc::parse_line(&self.line);
-            return fields.map(Some).ok_or_else(|| damaged(offset, "no ARC record begins here"));
+            return fields.map(Some).ok_or_else(|| damaged(offset, "there is no ARC record here"));
         }
         if !self.line.starts_with(WARC_WORDS) {
-            return Err(damaged(offset, "no record begins here"));
+            return Err(damaged(offset, "there is no record here"));
         }
         self.line.clear();
         loop {
@@ -240,7 +242,7 @@ impl<R: Read + Seek> RecordReader<R> {
                 record.block = block;
                 return Ok(());
             }
-            // Most is announced rightly; what is not must not reserve memory.
+            // Most lengths are right; a wrong one must not allocate much memory.
             block = self.buffer(length.min(1 << 20) as usize);
         }
         let mut left = length;
@@ -251,7 +253,7 @@ impl<R: Read + Seek> RecordReader<R> {
                 return Err(damaged(record.offset, "the file ends inside its block"));
             }
             if is_between && bytes.starts_with(WARC_WORDS) {
-                // Its writer was interrupted, and another went on behind it.
+                // Its writer was interrupted, and another continued after it.
                 let next = self.members.member_offset();
                 self.search_from = Some(next);
                 return Err(damaged(record.offset, "its block is shorter than its Content-Length"));
@@ -267,7 +269,7 @@ impl<R: Read + Seek> RecordReader<R> {
         Ok(())
     }
 
-    /// A block that lies decoded in memory is not copied.
+    /// A block that is already decoded in memory is not copied.
     fn take_block(&mut self, length: u64) -> Option<Block> {
         let length = usize::try_from(length).ok().filter(|length| *length >= SPARE_MIN_BYTES)?;
         let spare = &mut self.spare;
@@ -291,22 +293,23 @@ impl<R: Read + Seek> RecordReader<R> {
         Ok(())
     }
 
-    /// Whether the file is a row of gzip members. Those of a long file can be read from several
-    /// places at once.
+    /// Whether the file consists of gzip members. A long one can then be read from several offsets
+    /// at once.
     pub fn has_gzip_members(&self) -> bool {
         self.members.is_gzip()
     }
 
-    /// Stands at the first record that begins in a part of the file, and tells where. What looks
-    /// like one may lie inside of another's block: only reading on from the beginning proves it.
+    /// Goes to the first record that begins in a part of the file, and returns its offset. What
+    /// looks like a record may be inside another's block: only reading from the beginning proves
+    /// it.
     pub fn seek_first(&mut self, from: u64, before: u64) -> Result<Option<u64>, WarcError> {
         self.search_from = None;
         let is_found = self.find_record_in(from, before)?;
         Ok(is_found.then(|| self.members.position()))
     }
 
-    /// Where the next record can be reached, behind damage that was met. At the end of the file it
-    /// is its length, or more.
+    /// Where the next record can be reached, after any damage. At the end of the file it is the
+    /// file's length, or more.
     pub fn next_offset(&mut self) -> Result<u64, WarcError> {
         match self.find_record()? {
             true => Ok(self.members.next_offset().0),
@@ -314,7 +317,7 @@ impl<R: Read + Seek> RecordReader<R> {
         }
     }
 
-    /// Stands at the next place where a record begins; false if there is none.
+    /// Goes to the next beginning of a record; false if there is none.
     fn find_record(&mut self) -> Result<bool, WarcError> {
         let Some(from) = self.search_from else { return Ok(true) };
         let is_found = self.find_record_in(from, u64::MAX)?;
@@ -332,7 +335,7 @@ impl<R: Read + Seek> RecordReader<R> {
                 let words = &arc::LINE_WORDS;
                 let is_found = members.search(from, before, words, FIRST_ARC_BYTES, &begins_arc)?;
                 if is_found && self.members.is_plain() {
-                    // The end of the line before was searched for too.
+                    // The search included the end of the line before.
                     self.members.seek(self.members.position() + 1)?;
                 }
                 Ok(is_found)
@@ -341,7 +344,7 @@ impl<R: Read + Seek> RecordReader<R> {
     }
 }
 
-/// `WARC/1.0` and the end of the line; anything else only speaks of it.
+/// `WARC/1.0` and the end of the line; anything else only mentions it.
 fn begins_warc(bytes: &[u8]) -> bool {
     let is_line_end = matches!(bytes.get(8), Some(b'\r' | b'\n'));
     (bytes.starts_with(b"WARC/1.") || bytes.starts_with(b"WARC/0.")) && is_line_end
@@ -364,15 +367,15 @@ mod tests {
 
     fn write(compressed: Compressed, blocks: &[&[u8]]) -> (Vec<u8>, Vec<crate::Written>) {
         let mut writer = RecordWriter::new(Vec::new(), compressed).unwrap();
-        let mut places = Vec::new();
+        let mut written = Vec::new();
         for (number, block) in blocks.iter().enumerate() {
             let mut fields = Fields::default();
             fields.push("WARC-Type", "response");
             fields.push("WARC-Target-URI", format!("<http://e.com/{number}>"));
             fields.push("WARC-Date", "2024-03-01T12:00:00Z");
-            places.push(writer.write(&fields, &[block]).unwrap());
+            written.push(writer.write(&fields, &[block]).unwrap());
         }
-        (writer.finish().unwrap(), places)
+        (writer.finish().unwrap(), written)
     }
 
     const OPTIONS: ReadOptions = ReadOptions { max_block_bytes: 1000, packed_from_bytes: Some(0) };
@@ -401,18 +404,18 @@ mod tests {
     const ALL: [Compressed; 3] = [Compressed::Not, Compressed::Gzip, Compressed::Zstd];
 
     #[test]
-    fn records_come_back_with_their_places() {
+    fn records_come_back_with_their_offsets() {
         for compressed in ALL {
-            let (bytes, places) = write(compressed, &BLOCKS);
+            let (bytes, written) = write(compressed, &BLOCKS);
             let (records, damage) = read(&bytes);
             assert!(damage.is_empty(), "{damage:?}");
             assert_eq!(records.len(), 4);
-            for ((record, place), block) in records.iter().zip(&places).zip(BLOCKS) {
-                assert_eq!((record.offset, record.length), (place.offset, place.length));
+            for ((record, one), block) in records.iter().zip(&written).zip(BLOCKS) {
+                assert_eq!((record.offset, record.length), (one.offset, one.length));
                 assert_eq!(*record.block, *block);
                 assert_eq!(record.kind, RecordType::Response);
                 let mut reader = RecordReader::open(Cursor::new(&bytes), OPTIONS).unwrap();
-                reader.seek(place.offset).unwrap();
+                reader.seek(one.offset).unwrap();
                 assert_eq!(reader.next_record().unwrap().as_ref(), Some(record));
             }
         }
@@ -485,15 +488,16 @@ mod tests {
             };
             (0..length).map(|_| next()).collect()
         };
-        // Longer than what is at hand, longer than what is decoded at once, and next to both.
+        // Longer than what is read at a time, longer than what is decoded in one step, and close to
+        // both.
         let blocks = [noise(3 << 20), vec![b'a'; 3 << 20], noise(400_000), noise(540_000), vec![]];
         let blocks: Vec<&[u8]> = blocks.iter().map(Vec::as_slice).collect();
-        let (bytes, places) = write(Compressed::Gzip, &blocks);
+        let (bytes, written) = write(Compressed::Gzip, &blocks);
         let options = ReadOptions { packed_from_bytes: Some(100), ..ReadOptions::default() };
         let mut reader = RecordReader::open(Cursor::new(&bytes), options).unwrap();
-        for (block, place) in blocks.iter().zip(&places) {
+        for (block, one) in blocks.iter().zip(&written) {
             let record = reader.next_record().unwrap().unwrap();
-            assert_eq!((record.offset, record.length), (place.offset, place.length));
+            assert_eq!((record.offset, record.length), (one.offset, one.length));
             assert!(*record.block == **block);
             match block.len() {
                 400_000 => assert_eq!(record.packed, Some(Packed::Dense)),
@@ -545,12 +549,12 @@ mod tests {
     #[test]
     fn one_damaged_record_costs_only_itself() {
         for compressed in ALL {
-            let (whole, places) = write(compressed, &BLOCKS);
-            for (number, place) in places.iter().enumerate() {
+            let (whole, written) = write(compressed, &BLOCKS);
+            for (number, one) in written.iter().enumerate() {
                 let mut bytes = whole.clone();
-                // In a plain file only a head can be seen to be damaged.
-                let at = if compressed == Compressed::Not { 1 } else { place.length / 2 };
-                bytes[(place.offset + at) as usize] ^= 0xff;
+                // In a plain file only a damaged head can be noticed.
+                let at = if compressed == Compressed::Not { 1 } else { one.length / 2 };
+                bytes[(one.offset + at) as usize] ^= 0xff;
                 let (records, damage) = read(&bytes);
                 let left: String = (0..4).filter(|n| *n != number).map(|n| n.to_string()).collect();
                 assert_eq!(numbers(&records), left, "{compressed:?} {number} {damage:?}");
@@ -564,12 +568,12 @@ mod tests {
     #[test]
     fn a_file_that_ends_early_gives_what_is_whole() {
         for compressed in ALL {
-            let (whole, places) = write(compressed, &BLOCKS);
-            let cut = places[3].offset + places[3].length - 7;
+            let (whole, written) = write(compressed, &BLOCKS);
+            let cut = written[3].offset + written[3].length - 7;
             let (records, damage) = read(&whole[..cut as usize]);
             assert_eq!(numbers(&records), "012", "{compressed:?}");
             assert_eq!(damage.len(), 1);
-            // Another process went on behind the cut. Of a plain file only digests tell it.
+            // Another process continued after the cut. In a plain file only digests show that.
             if compressed == Compressed::Not {
                 continue;
             }
@@ -634,7 +638,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_above_the_limit_is_passed_over() {
+    fn a_block_above_the_limit_is_skipped() {
         let long = vec![b'x'; 5000];
         for compressed in ALL {
             let (bytes, _) = write(compressed, &[b"a", &long, b"c"]);

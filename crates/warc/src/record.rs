@@ -2,25 +2,25 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::{Deref, Range};
 
-/// The most bytes of a record's head; one that is longer is damaged or hostile.
+/// The longest head of a record, in bytes; a longer one is damaged or hostile.
 pub(crate) const MAX_HEAD_BYTES: usize = 1 << 20;
 /// The most fields of a record's head.
 const MAX_FIELDS: usize = 1000;
-/// Room for as many as most heads have.
+/// Capacity for the fields of most heads.
 const USUAL_FIELDS: usize = 16;
 
-/// What a record is.
+/// The type of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RecordType {
     /// About the file.
     Warcinfo,
-    /// A response, whole.
+    /// A complete response.
     Response,
     /// The request that led to a response.
     Request,
-    /// A visit that found what another record holds.
+    /// A visit that found the content of another record.
     Revisit,
-    /// A resource without the protocol that brought it.
+    /// A resource without its protocol exchange.
     Resource,
     /// About another record.
     Metadata,
@@ -28,7 +28,7 @@ pub enum RecordType {
     Conversion,
     /// A later part of a record that was cut in pieces.
     Continuation,
-    /// None of those that are known.
+    /// An unknown type.
     Other,
 }
 
@@ -57,22 +57,22 @@ impl fmt::Display for RecordType {
     }
 }
 
-/// The named fields of a record's head, in their order.
+/// The named fields of a record's head, in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fields {
-    /// Names and values, one behind the other: a file has millions of them.
+    /// Names and values, one after the other: a file has millions of them.
     text: String,
     /// Where each name and each value ends.
     ends: Vec<(usize, usize)>,
 }
 
 impl Fields {
-    /// The first value of a field, its name in any case.
+    /// The first value of a field, with its name in any case.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.all(name).next()
     }
 
-    /// All values of a field, in their order.
+    /// All values of a field, in order.
     pub fn all(&self, name: &str) -> impl Iterator<Item = &str> {
         self.iter()
             .filter(move |(found, _)| found.eq_ignore_ascii_case(name))
@@ -106,12 +106,13 @@ impl Fields {
         true
     }
 
-    /// Reads `Name: value` lines, folded ones joined. Fails on what is no field, and on too many.
+    /// Reads `Name: value` lines, joining folded ones. Fails on other lines, and on too many
+    /// fields.
     pub(crate) fn parse(text: &[u8]) -> Result<Self, &'static str> {
         let (text_bytes, count) = (text.len(), USUAL_FIELDS);
         let mut fields =
             Self { text: String::with_capacity(text_bytes), ends: Vec::with_capacity(count) };
-        // Nearly all heads are well-formed, which is seen sooner than they are mended.
+        // Nearly all heads are valid text, and checking is quicker than replacing.
         let text = match std::str::from_utf8(text) {
             Ok(text) => Cow::Borrowed(text),
             Err(_) => String::from_utf8_lossy(text),
@@ -131,7 +132,7 @@ impl Fields {
                 continue;
             }
             let Some(colon) = memchr::memchr(b':', line.as_bytes()) else {
-                return Err("a line of its head is no field");
+                return Err("a line of its head is not a field");
             };
             let (name, value) = (&line[..colon], &line[colon + 1..]);
             if fields.ends.len() == MAX_FIELDS {
@@ -143,10 +144,10 @@ impl Fields {
     }
 }
 
-/// One record as it stands in its file.
+/// One record of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
-    /// Where it begins in the file: at its gzip member or zstd frame where it has one.
+    /// Where it begins in the file: at its gzip member or zstd frame if it has one.
     pub offset: u64,
     /// How many bytes of the file it takes.
     pub length: u64,
@@ -154,16 +155,16 @@ pub struct Record {
     pub kind: RecordType,
     /// Its fields.
     pub fields: Fields,
-    /// Its block, as far as it was asked for.
+    /// Its block, if it was requested.
     pub block: Block,
-    /// The block was left out, because it is longer than the reader's limit or not wanted.
+    /// The block was left out, because it is longer than the reader's limit or was not requested.
     pub is_block_left_out: bool,
-    /// How its gzip member holds it, if that was asked for and there is one for it alone.
+    /// Its compressed form, if that was requested and it has a gzip member of its own.
     pub packed: Option<Packed>,
 }
 
-/// A record's block: bytes, perhaps with the record's head in front of them in memory and what
-/// ends it behind, where a gzip member was decoded as a whole.
+/// A record's block. Where a gzip member was decoded as a whole, the record's head and end are in
+/// memory before and after it.
 #[derive(Debug, Clone, Default)]
 pub struct Block {
     buffer: Vec<u8>,
@@ -177,12 +178,12 @@ impl Block {
         Self { buffer, range }
     }
 
-    /// Bytes of memory that it lies in.
+    /// Bytes of memory that it occupies.
     pub fn memory_bytes(&self) -> usize {
         self.buffer.capacity()
     }
 
-    /// Gives up the memory that it lies in, to be used again.
+    /// Gives up its memory, to be used again.
     pub fn into_buffer(self) -> Vec<u8> {
         self.buffer
     }
@@ -210,10 +211,10 @@ impl PartialEq for Block {
 
 impl Eq for Block {}
 
-/// What a gzip member made of a record.
+/// The compressed form of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Packed {
-    /// Hardly less than it was before: trying again would be in vain.
+    /// Hardly smaller than the block: compressing again would be in vain.
     Dense,
     /// Deflated bytes.
     Deflated(Deflated),
@@ -232,11 +233,11 @@ impl Packed {
 /// A record as it is compressed in its file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Deflated {
-    /// Deflated bytes, without head and trailer of their gzip member.
+    /// Deflated bytes, without the head and trailer of their gzip member.
     pub data: Vec<u8>,
-    /// What they hold in front of the record's block: its head.
+    /// Decoded bytes before the record's block: its head.
     pub front_bytes: usize,
-    /// What they hold behind it: empty lines.
+    /// Decoded bytes after it: empty lines.
     pub behind_bytes: usize,
 }
 
@@ -254,23 +255,23 @@ impl Record {
         }
     }
 
-    /// Bytes of memory that it takes, more or less: its block, what its member made of it, its head.
+    /// Approximate memory in bytes: its block, its compressed form, its head.
     pub fn memory_bytes(&self) -> usize {
         let packed_bytes = self.packed.as_ref().map_or(0, Packed::memory_bytes);
         self.block.memory_bytes() + packed_bytes + self.fields.text.len()
     }
 
-    /// The record's own number.
+    /// The record's id.
     pub fn id(&self) -> &str {
         self.fields.get("WARC-Record-ID").unwrap_or_default()
     }
 
-    /// What it is about. Angle brackets, which old versions of wget write, are taken off.
+    /// The URI it is about, without the angle brackets that old versions of wget write.
     pub fn target_uri(&self) -> Option<&str> {
         self.fields.get("WARC-Target-URI").map(bare)
     }
 
-    /// Its date.
+    /// Its date in seconds since the epoch.
     pub fn date_s(&self) -> Option<i64> {
         crate::parse_date(self.fields.get("WARC-Date")?)
     }

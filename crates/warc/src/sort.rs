@@ -5,11 +5,11 @@ use std::collections::BinaryHeap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Seek, SeekFrom, Write};
 
-/// Bytes of lines that are sorted at once.
+/// Bytes of lines that are sorted in memory at a time.
 const RUN_BYTES: usize = 32 << 20;
 
-/// Collects lines and gives them back in the order of their bytes. What does not fit into memory
-/// waits in files without a name.
+/// Collects lines and returns them in the order of their bytes. What does not fit into memory waits
+/// in temporary files.
 #[derive(Debug)]
 pub struct SortedLines {
     lines: Vec<String>,
@@ -46,7 +46,7 @@ impl SortedLines {
         Ok(())
     }
 
-    /// Shows every line to `look`, in order.
+    /// Calls `look` with every line, in order.
     pub fn finish(mut self, look: &mut dyn FnMut(&str) -> io::Result<()>) -> io::Result<()> {
         self.lines.sort_unstable();
         if self.runs.is_empty() {

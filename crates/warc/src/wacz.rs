@@ -1,4 +1,4 @@
-//! WACZ 1.1.1: WARC files, their index, the list of pages and what holds them together, in one zip.
+//! WACZ 1.1.1: WARC files, their index, the list of pages and the package description, in one zip.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -15,41 +15,41 @@ use sha2::{Digest as _, Sha256};
 
 const WACZ_VERSION: &str = "1.1.1";
 
-/// What a package says of itself.
+/// The description of a package.
 #[derive(Debug, Clone, Default)]
 pub struct PackageAbout {
-    /// Its name for people.
+    /// Its title for people.
     pub title: String,
-    /// What it holds.
+    /// Its content in words.
     pub description: String,
     /// The program that wrote it.
     pub software: String,
-    /// When it was written.
+    /// When it was written, in seconds since the epoch.
     pub created_s: i64,
-    /// Where a reader should begin, and as of when.
+    /// The page where a reader should begin, and its date.
     pub main_page: Option<(String, i64)>,
 }
 
 /// A page in the list of pages.
 #[derive(Debug, Clone, Serialize)]
 pub struct PageLine {
-    /// Tells the entries apart.
+    /// Distinguishes the entries.
     pub id: String,
     /// The page.
     pub url: String,
-    /// RFC 3339.
+    /// Its date as in RFC 3339.
     pub ts: String,
     /// Its title.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub title: String,
-    /// Its visible text, for searching.
+    /// Its visible text, for search.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub text: String,
     /// Bytes of its body.
     pub size: u64,
 }
 
-/// Writes a package. WARC files go straight into it; pages and index wait in files without a name.
+/// Writes a package. WARC files go straight into it; pages and index wait in temporary files.
 pub struct WaczWriter<W: Write + Seek> {
     zip: ZipWriter<W>,
     pages: io::BufWriter<File>,
@@ -75,7 +75,7 @@ impl<W: Write + Seek> WaczWriter<W> {
         self.zip.begin(&format!("archive/{name}"))
     }
 
-    /// Adds a line to the index; lines come sorted.
+    /// Adds a line to the index; lines must be sorted.
     pub fn index_line(&mut self, line: &str) -> io::Result<()> {
         self.index.write(line)
     }
@@ -86,7 +86,7 @@ impl<W: Write + Seek> WaczWriter<W> {
         self.pages.write_all(b"\n")
     }
 
-    /// Writes index, pages and what holds all together.
+    /// Writes index, pages and package description.
     pub fn finish(mut self, about: &PackageAbout) -> io::Result<W> {
         self.index.finish()?;
         let pages = self.pages.into_inner().map_err(io::IntoInnerError::into_error)?;

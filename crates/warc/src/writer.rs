@@ -1,4 +1,4 @@
-//! Records into a file: one gzip member or zstd frame each.
+//! Writes records into a file: one gzip member or zstd frame each.
 
 use std::io::{self, Write};
 
@@ -8,7 +8,7 @@ use zstd::stream::raw::{CParameter, Encoder, InBuffer, Operation, OutBuffer};
 use crate::Fields;
 
 const OUTPUT_BYTES: usize = 64 << 10;
-/// The level of gzip's own default.
+/// gzip's own default level.
 const GZIP_LEVEL: u32 = 6;
 const ZSTD_LEVEL: i32 = 9;
 
@@ -76,12 +76,12 @@ impl<W: Write> RecordWriter<W> {
         Ok(Self { out: Counted { inner: out, count: 0 }, coder, buffer: vec![0; OUTPUT_BYTES] })
     }
 
-    /// The stream that is written to. Whoever writes to it, writes between records.
+    /// The stream that is written to. Write to it only between records.
     pub fn get_mut(&mut self) -> &mut W {
         &mut self.out.inner
     }
 
-    /// How many bytes were written so far.
+    /// Number of bytes written so far.
     pub fn position(&self) -> u64 {
         self.out.count
     }
@@ -95,7 +95,7 @@ impl<W: Write> RecordWriter<W> {
         for (name, value) in fields.iter() {
             head.extend_from_slice(name.as_bytes());
             head.extend_from_slice(b": ");
-            // A value with a line end in it would be two fields to a reader.
+            // A line end inside a value would make two fields of it.
             head.extend(
                 value.bytes().map(|byte| if matches!(byte, b'\r' | b'\n') { b' ' } else { byte }),
             );
@@ -171,7 +171,7 @@ impl<W: Write> RecordWriter<W> {
         Ok(())
     }
 
-    /// Gives the stream back, with everything written to it.
+    /// Returns the stream, with everything written to it.
     pub fn finish(mut self) -> io::Result<W> {
         self.out.inner.flush()?;
         Ok(self.out.inner)

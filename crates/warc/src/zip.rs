@@ -12,14 +12,14 @@ const CENTRAL_MAGIC: u32 = 0x0201_4b50;
 const END_MAGIC: u32 = 0x0605_4b50;
 const END_64_MAGIC: u32 = 0x0606_4b50;
 const LOCATOR_64_MAGIC: u32 = 0x0706_4b50;
-/// 1 January 1980, the first day that the format knows: the entries have no times of their own.
+/// 1 January 1980, the first day of the format: the entries have no times of their own.
 const DOS_DATE: u16 = 0x0021;
 /// Names are UTF-8.
 const FLAGS: u16 = 0x0800;
 
 const MAX_ENTRIES: u64 = 100_000;
 const MAX_DIRECTORY_BYTES: u64 = 64 << 20;
-/// The end record and the longest comment behind it.
+/// The end record and the longest comment after it.
 const MAX_END_BYTES: u64 = 22 + 65_535;
 
 /// A file in a zip file.
@@ -27,11 +27,11 @@ const MAX_END_BYTES: u64 = 22 + 65_535;
 pub struct Entry {
     /// Its name: a relative path without `..`.
     pub name: String,
-    /// Where its bytes begin.
+    /// Offset of its bytes.
     pub offset: u64,
-    /// How many there are.
+    /// Number of bytes.
     pub length: u64,
-    /// Whether they stand there as they are; compressed ones are not read here.
+    /// Whether it is stored without compression; compressed entries are not read here.
     pub is_stored: bool,
 }
 
@@ -43,8 +43,8 @@ pub struct ZipReader<R> {
 }
 
 impl<R: Read + Seek> ZipReader<R> {
-    /// Reads the directory. Refuses names that lead elsewhere, entries that share bytes, and sizes
-    /// that the file cannot have.
+    /// Reads the directory. Refuses names that lead outside, entries that share bytes, and
+    /// impossible sizes.
     pub fn open(mut file: R) -> Result<Self, WarcError> {
         let file_bytes = file.seek(SeekFrom::End(0))?;
         let (count, directory_bytes, directory_offset) = find_directory(&mut file, file_bytes)?;
@@ -52,7 +52,7 @@ impl<R: Read + Seek> ZipReader<R> {
             .checked_add(directory_bytes)
             .is_some_and(|directory_end| directory_end <= file_bytes);
         if count > MAX_ENTRIES || directory_bytes > MAX_DIRECTORY_BYTES || !is_inside {
-            return Err(not_readable("its zip directory is larger than it may be"));
+            return Err(not_readable("its zip directory is larger than the limit"));
         }
         let directory = read_at(&mut file, directory_offset, directory_bytes)?;
         let mut rest = Bytes(&directory);
@@ -65,7 +65,7 @@ impl<R: Read + Seek> ZipReader<R> {
         for (mut entry, local_offset) in entries {
             entry.offset = data_offset(&mut file, local_offset)?;
             if entry.offset.checked_add(entry.length).is_none_or(|end| end > directory_offset) {
-                return Err(not_readable(format!("its entry {} lies outside it", entry.name)));
+                return Err(not_readable(format!("its entry {} is outside the file", entry.name)));
             }
             found.push(entry);
         }
@@ -97,7 +97,7 @@ fn read_at<R: Read + Seek>(file: &mut R, offset: u64, length: u64) -> Result<Vec
     Ok(bytes)
 }
 
-/// Count of entries, bytes and place of the central directory.
+/// Number of entries, and size and offset of the central directory.
 fn find_directory<R: Read + Seek>(
     file: &mut R,
     file_bytes: u64,
@@ -106,7 +106,7 @@ fn find_directory<R: Read + Seek>(
     let tail_offset = file_bytes - tail_bytes;
     let tail = read_at(file, tail_offset, tail_bytes)?;
     let at = memchr::memmem::rfind(&tail, &END_MAGIC.to_le_bytes())
-        .ok_or_else(|| not_readable("it is no zip file"))?;
+        .ok_or_else(|| not_readable("it is not a zip file"))?;
     let mut end = Bytes(&tail[at + 4..]);
     end.take(6)?;
     let (count, bytes, offset) =
@@ -124,7 +124,7 @@ fn find_directory<R: Read + Seek>(
     locator.take(4)?;
     let end_offset = locator.u64()?;
     if end_offset > file_bytes {
-        return Err(not_readable("its zip directory lies outside it"));
+        return Err(not_readable("its zip directory is outside the file"));
     }
     let end = read_at(file, end_offset, 56.min(file_bytes - end_offset))?;
     let mut end = Bytes(&end);
@@ -135,7 +135,7 @@ fn find_directory<R: Read + Seek>(
     Ok((end.u64()?, end.u64()?, end.u64()?))
 }
 
-/// An entry of the directory, and where its local head lies.
+/// An entry of the directory, and where its local head is.
 fn central_entry(rest: &mut Bytes<'_>) -> Result<(Entry, u64), WarcError> {
     if rest.u32()? != CENTRAL_MAGIC {
         return Err(not_readable("its zip directory is damaged"));
@@ -154,7 +154,7 @@ fn central_entry(rest: &mut Bytes<'_>) -> Result<(Entry, u64), WarcError> {
         let (kind, size) = (extra.u16()?, extra.u16()?);
         let mut field = Bytes(extra.take(usize::from(size))?);
         if kind == 1 {
-            // Only what did not fit stands here, in this order.
+            // Only values that did not fit are here, in this order.
             for value in [&mut length, &mut packed, &mut local_offset] {
                 if *value == 0xffff_ffff {
                     *value = field.u64()?;
@@ -162,16 +162,16 @@ fn central_entry(rest: &mut Bytes<'_>) -> Result<(Entry, u64), WarcError> {
             }
         }
     }
-    let name = std::str::from_utf8(name).map_err(|_| not_readable("a name in it is no text"))?;
+    let name = std::str::from_utf8(name).map_err(|_| not_readable("a name in it is not text"))?;
     if !is_plain_path(name) {
-        return Err(not_readable(format!("a name in it leads elsewhere: {name}")));
+        return Err(not_readable(format!("a name in it leads outside: {name}")));
     }
     let is_stored = method == 0 && packed == length && flags & 1 == 0;
     let length = if is_stored { length } else { packed };
     Ok((Entry { name: name.to_owned(), offset: 0, length, is_stored }, local_offset))
 }
 
-/// A relative path that stays where it is.
+/// Whether this is a relative path that stays inside.
 fn is_plain_path(name: &str) -> bool {
     let is_part = |part: &str| part != ".." && part != ".";
     !name.is_empty()
@@ -191,18 +191,18 @@ fn data_offset<R: Read + Seek>(file: &mut R, local_offset: u64) -> Result<u64, W
     Ok(local_offset + 30 + u64::from(name) + u64::from(extra))
 }
 
-/// Entries that share bytes make a small file look like a large one.
+/// Entries that share bytes would make a small file look like a large one.
 fn refuse_overlaps(entries: &[Entry]) -> Result<(), WarcError> {
-    let mut places: Vec<(u64, u64)> =
+    let mut ranges: Vec<(u64, u64)> =
         entries.iter().map(|e| (e.offset, e.offset + e.length)).collect();
-    places.sort_unstable();
-    match places.windows(2).any(|pair| pair[1].0 < pair[0].1) {
+    ranges.sort_unstable();
+    match ranges.windows(2).any(|pair| pair[1].0 < pair[0].1) {
         true => Err(not_readable("entries in it share bytes")),
         false => Ok(()),
     }
 }
 
-/// A part of a file that reads like a file of its own.
+/// A part of a file, readable like a file of its own.
 #[derive(Debug)]
 pub struct Section<R> {
     file: R,
@@ -244,7 +244,7 @@ impl<R: Read + Seek> Seek for Section<R> {
     }
 }
 
-/// Numbers out of bytes, never beyond their end.
+/// Reads numbers from bytes, never beyond their end.
 struct Bytes<'a>(&'a [u8]);
 
 impl<'a> Bytes<'a> {
@@ -276,12 +276,12 @@ impl<'a> Bytes<'a> {
     }
 }
 
-/// What was written under a name.
+/// A file written into the zip.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ZipPart {
     /// Its name.
     pub name: String,
-    /// Its length.
+    /// Its length in bytes.
     pub length: u64,
     /// `sha256:` and 64 hexadecimal digits.
     pub sha256: String,
@@ -289,7 +289,7 @@ pub struct ZipPart {
     offset: u64,
 }
 
-/// Writes a zip file whose entries stand in it as they are.
+/// Writes a zip file with uncompressed entries.
 pub struct ZipWriter<W: Write + Seek> {
     out: W,
     position: u64,
@@ -327,11 +327,11 @@ impl<W: Write + Seek> ZipWriter<W> {
         Ok(())
     }
 
-    /// Ends the file that is being written: its head is written again, now that all is known.
+    /// Ends the current file: its head is written again, now that everything is known.
     pub fn end(&mut self) -> io::Result<()> {
         let Some(open) = self.open.take() else { return Ok(()) };
         let length = u32::try_from(open.length)
-            .map_err(|_| io::Error::other("a file in a package may have 4 GiB at most"))?;
+            .map_err(|_| io::Error::other("a file in a package can have at most 4 GiB"))?;
         let checksum = open.checksum.finalize();
         self.out.seek(SeekFrom::Start(open.offset))?;
         self.out.write_all(&local_head(&open.name, checksum, length))?;
@@ -393,7 +393,8 @@ fn local_head(name: &str, checksum: u32, length: u32) -> Vec<u8> {
     head
 }
 
-/// What the local head and the directory share: from the version needed to the name's length.
+/// The common part of the local head and the directory: from the version needed to the name's
+/// length.
 fn common_head(head: &mut Vec<u8>, name: &str, checksum: u32, length: u32) {
     for word in [20, FLAGS, 0, 0, DOS_DATE] {
         head.extend_from_slice(&word.to_le_bytes());
@@ -423,7 +424,7 @@ fn central_entry_of(part: &ZipPart) -> Vec<u8> {
     entry
 }
 
-/// The end of the directory, in the long form too where the short one does not hold it.
+/// The end of the directory, also in the long form if the short one is too small.
 fn end_records(count: u64, bytes: u64, start: u64, position: u64) -> Vec<u8> {
     let mut end = Vec::new();
     let is_long = start + bytes >= u64::from(u32::MAX) || count >= u64::from(u16::MAX);
@@ -481,10 +482,10 @@ mod tests {
     }
 
     #[test]
-    fn names_that_lead_elsewhere_are_refused() {
+    fn names_that_lead_outside_are_refused() {
         for name in ["../a", "/etc/passwd", "a/../../b", "a\\b", "c:/x", "a/./b"] {
             let error = ZipReader::open(Cursor::new(zip(&[(name, b"x")]))).unwrap_err();
-            assert!(error.to_string().contains("elsewhere"), "{name}: {error}");
+            assert!(error.to_string().contains("outside"), "{name}: {error}");
         }
     }
 

@@ -26,7 +26,7 @@ function keepLive(part) {
           const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
           part.replaceChildren(...fresh.body.childNodes);
           localTimes(part);
-          // What can be filled in is not taken away from whoever does.
+          // A field is not replaced while someone fills it in.
           if (part.querySelector("form")) return;
         }
       } catch {

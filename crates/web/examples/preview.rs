@@ -6,6 +6,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
+use nenrin_lang::Reason;
 use nenrin_state::{
     Change, ContentMark, Discovered, DuePage, Estimate, Incident, IncidentKind, Outcome,
     PageUpdate, Removal, RobotsPolicy, RoundEnd, Schedule, SiteConditions, SiteId, SqliteState,
@@ -27,9 +28,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let has = |word: &str| arguments.iter().any(|a| a == word);
     let port = arguments.iter().find_map(|a| a.parse().ok()).unwrap_or(8080);
-    let state = Arc::new(SqliteState::in_memory(3600)?);
+    let state: Arc<dyn State> = Arc::new(SqliteState::in_memory(3600)?);
     if !has("empty") {
-        fill(&state)?;
+        fill(&*state)?;
     }
     let mut options = WebOptions::new([42; 32]);
     if has("password") {
@@ -65,7 +66,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 /// A program that pretends to collect.
 struct Pretend {
-    state: Arc<SqliteState>,
+    state: Arc<dyn State>,
 }
 
 impl Control for Pretend {
@@ -171,7 +172,7 @@ impl Dice {
     }
 }
 
-fn fill(state: &SqliteState) -> Result<(), Box<dyn std::error::Error>> {
+fn fill(state: &dyn State) -> Result<(), Box<dyn std::error::Error>> {
     let mut dice = Dice(7);
     let start_s = now_s() - 400 * 86_400;
     let mut version = 0;
@@ -236,11 +237,12 @@ fn made_up_visit(
     dice: &mut Dice,
 ) -> VisitCommit {
     let roll = dice.below(100);
-    let (outcome, status, detail) = match roll {
-        0 => (Outcome::Failed, 0, Some("connect: connection refused")),
-        1 => (Outcome::Failed, 503, Some("server rests until told; Retry-After 120")),
+    let (outcome, status, reason) = match roll {
+        0 => (Outcome::Failed, 0, Some(Reason::RobotsUnreachable)),
+        1 => (Outcome::Failed, 503, Some(Reason::Status(503))),
         2 => {
-            (Outcome::Refused, 0, Some("robots.txt: Disallow: /private/ <script>alert(1)</script>"))
+            let line = Some((3, "Disallow: /private/ <script>alert(1)</script>".to_owned()));
+            (Outcome::Refused, 0, Some(Reason::Robots { line }))
         }
         3 if !first => (Outcome::Gone, 404, None),
         _ if first || dice.below(100) < chance => (Outcome::Changed, 200, None),
@@ -272,7 +274,7 @@ fn made_up_visit(
     VisitCommit {
         round: Some(round),
         status,
-        detail: detail.map(str::to_owned),
+        reason,
         elapsed_ms: 40 + dice.below(700) as u32,
         received_bytes: if status == 200 { bytes } else { 0 },
         stored_bytes: if changed { bytes / 12 } else { 0 },
@@ -298,7 +300,7 @@ fn made_up_visit(
     }
 }
 
-/// What people should know of.
+/// Incidents for people to see.
 fn incidents() -> Vec<Incident> {
     let one = |event, id: u32, name: &str, detail: &str| Incident {
         id: id.to_string(),

@@ -1,5 +1,5 @@
-//! The same things as JSON under `/api/v1`, described by an OpenAPI document that is built from the
-//! same table as the routes: a route without a description cannot exist.
+//! The same data as JSON under `/api/v1`. The OpenAPI document is built from the same table as the
+//! routes, so every route has a description.
 
 mod answers;
 mod conditions;

@@ -5,47 +5,46 @@ use nenrin_urls::CanonicalUrl;
 
 use crate::{Control, format};
 
-/// What the interface stands on.
+/// Everything that the interface uses.
 pub struct WebApp {
-    /// What is known of sites, pages, visits and versions.
+    /// Sites, pages, visits and versions.
     pub state: Arc<dyn State>,
     /// The running program.
     pub control: Arc<dyn Control>,
-    /// What the store holds; asked for at most once per page shown, so it should be quick.
+    /// The sizes of the store; called at most once per page shown, so it should be quick.
     pub store_stats: Arc<dyn Fn() -> StoreSummary + Send + Sync>,
     /// Where replay is.
     pub replay_base: ReplayBase,
-    /// Who may come in, and what is offered.
+    /// Passwords and what is offered.
     pub options: WebOptions,
     /// The clock: seconds since the epoch.
     pub now_s: fn() -> i64,
 }
 
-/// Who may come in, and what is offered.
+/// Passwords and what is offered.
 #[derive(Clone)]
 pub struct WebOptions {
     /// Random bytes from the operating system; all tokens are derived from them.
     pub secret: [u8; 32],
-    /// The hash of the password that lets a person change things ([`crate::hash_password`]).
+    /// The hash of the password for changing things ([`crate::hash_password`]).
     pub admin_hash: Option<String>,
-    /// The hash of the password that lets a person read.
+    /// The hash of the password for reading.
     pub reader_hash: Option<String>,
-    /// Whether everyone may read when there is a password.
+    /// Whether everyone may read even though there is a password.
     pub public_reading: bool,
-    /// Host names under which the interface is reached, besides loopback and addresses. Without a
-    /// password other names are refused, so that no foreign page can reach it by a name of its own
-    /// that resolves to loopback.
+    /// Host names of the interface, besides loopback and addresses. Without a password other names
+    /// are refused, so that no other website can reach it by a name that resolves to loopback.
     pub host_names: Vec<String>,
     /// Whether the demo site is offered in an empty archive.
     pub offers_demo: bool,
     /// A folder of lab reports, each a folder with `report.html` and `results.json`.
     pub reports: Option<PathBuf>,
-    /// The depth that the form offers for a new site.
+    /// The default depth in the form for a new site.
     pub depth: u32,
 }
 
 impl WebOptions {
-    /// No password, the demo offered.
+    /// No password, and the demo is offered.
     pub fn new(secret: [u8; 32]) -> Self {
         Self {
             secret,
@@ -60,13 +59,13 @@ impl WebOptions {
     }
 }
 
-/// What the archive holds. What visits brought and what of it was distinct is known in all, what is
-/// on disk also by kind.
+/// Sizes of the archive. What was received and what of it was distinct are known as totals only;
+/// what is on disk is known by kind, too.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct StoreSummary {
-    /// What a mirror of every visit would take.
+    /// What full copies of every visit would take.
     pub raw_bytes: u64,
-    /// Distinct content, whole.
+    /// Distinct content, uncompressed.
     pub unique_bytes: u64,
     /// HTML on disk.
     pub html_bytes: u64,
@@ -77,25 +76,25 @@ pub struct StoreSummary {
 }
 
 impl StoreSummary {
-    /// All files of the archive.
+    /// Size of all files of the archive, in bytes.
     pub fn stored_bytes(&self) -> u64 {
         self.html_bytes + self.other_bytes + self.index_bytes
     }
 }
 
-/// Where replayed pages live.
+/// Where replayed pages are served.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReplayBase {
-    /// Another port of the host under which the interface was asked for.
+    /// Another port of the host under which the interface was reached.
     Port(u16),
     /// An origin, such as `https://replay.example.org`, without a slash at its end.
     Origin(String),
-    /// A name below `localhost` and a port, for those who come over loopback: browsers take it for
-    /// this machine, and no cookie is shared with the interface. For others another port.
+    /// A name below `localhost` and a port, for visitors on loopback: browsers take it for this
+    /// machine, and it shares no cookie with the interface. For others, another port.
     Local {
         /// Such as `replay.localhost`.
         name: String,
-        /// Where replay listens.
+        /// The port of replay.
         port: u16,
     },
 }

@@ -1,4 +1,4 @@
-//! Files that are part of the program: nothing is loaded from elsewhere.
+//! Files that are part of the program: nothing is loaded from outside.
 
 use axum::{
     extract::Path,
@@ -15,7 +15,7 @@ const FILES: [(&str, &str, &str); 3] = [
 pub(crate) async fn asset(Path(name): Path<String>) -> Response {
     match FILES.iter().find(|(file, _, _)| *file == name) {
         Some((_, mime, body)) => (
-            // Short, because a new version of the program brings new files under the same names.
+            // Short, because a new version of the program has new files under the same names.
             [(header::CONTENT_TYPE, *mime), (header::CACHE_CONTROL, "max-age=300")],
             *body,
         )

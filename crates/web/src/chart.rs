@@ -1,5 +1,5 @@
-//! Charts as SVG. They use classes for colour, so that light and dark are the style sheet's matter,
-//! and every figure is reachable as text.
+//! Charts as SVG. Classes give the colours, so that the style sheet handles light and dark, and
+//! every figure is also available as text.
 
 mod calendar;
 mod columns;

@@ -4,30 +4,30 @@ use serde::Serialize;
 
 use crate::Metric;
 
-/// What the interface may ask the running program to do. Calls come from threads that may block;
-/// only [`Control::preview`] may take longer than a moment.
+/// What the interface may request from the running program. Calls come from threads that may block;
+/// only [`Control::preview`] and [`Control::export_warc`] may take long.
 pub trait Control: Send + Sync {
-    /// Whether this process collects; if not, the buttons for it are not shown.
+    /// Whether this process collects; if not, the buttons for it are hidden.
     fn collects(&self) -> bool;
 
-    /// Begins a round of a site now, or goes on with the one under way.
+    /// Begins a round of a site now, or continues the current one.
     fn collect_now(&self, site: SiteId) -> Result<(), ControlError>;
 
-    /// Tells that sites were added, changed, paused or resumed in the state.
+    /// Reports that sites were added, changed, paused or resumed in the state.
     fn sites_changed(&self);
 
-    /// What is being fetched at this moment.
+    /// The requests under way.
     fn under_way(&self) -> Vec<UnderWay>;
 
     /// Starts the demo website and registers it.
     fn start_demo(&self) -> Result<SiteId, ControlError>;
 
-    /// Figures of its own for `/metrics`.
+    /// The program's own metrics for `/metrics`.
     fn metrics(&self) -> Vec<Metric> {
         Vec::new()
     }
 
-    /// The removals that this program can carry out; the others are shown as not possible.
+    /// The removals that this program supports; the others are shown as not possible.
     fn removals(&self) -> &[Removal] {
         &[]
     }
@@ -38,8 +38,8 @@ pub trait Control: Send + Sync {
         Err(ControlError::NotRunningHere)
     }
 
-    /// Writes a site's versions and visits from one time to another as one WARC file (gzip), while
-    /// someone reads it. Takes as long as it takes.
+    /// Writes a site's versions and visits from one time to another as one WARC file (gzip) while
+    /// it is downloaded. This may take long.
     fn export_warc(
         &self,
         site: SiteId,
@@ -50,41 +50,41 @@ pub trait Control: Send + Sync {
         Err(ControlError::NotRunningHere)
     }
 
-    /// Looks at a site before it is registered: a few polite requests, with an end.
+    /// Looks at a site before it is registered: a few polite requests, limited in time.
     fn preview(&self, top: &CanonicalUrl, allow_private: bool) -> Result<Preview, ControlError>;
 }
 
-/// A request that has not ended.
+/// A request under way.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct UnderWay {
-    /// The page asked for.
+    /// The page.
     pub url: String,
     /// Its server.
     pub server: String,
-    /// Since when.
+    /// When it began, in seconds since the epoch.
     pub since_s: i64,
-    /// What is happening: `connecting`, `receiving`, `storing`.
+    /// Its phase: `receiving`, then `reading` what came.
     pub phase: &'static str,
 }
 
-/// What a first look at a site found.
+/// Result of a first look at a site.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Preview {
     /// The top page, in a sentence: its status and type, or why it did not answer.
     pub top: String,
-    /// What robots.txt says about it, in a sentence.
+    /// What robots.txt says about the top page, in a sentence.
     pub robots: String,
     /// What the sitemap says, in a sentence.
     pub sitemap: String,
-    /// The first links of the top page that lie in the site.
+    /// The first links of the top page that are within the site.
     pub links: Vec<String>,
-    /// How many pages the site seems to have.
+    /// Estimated number of pages of the site.
     pub estimated_pages: Option<u64>,
-    /// How much room they would take.
+    /// Estimated size of these pages in bytes.
     pub estimated_bytes: Option<u64>,
 }
 
-/// Why the running program does not do what it was asked.
+/// Why the running program did not do what was requested.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ControlError {
     /// This process only serves.
@@ -93,7 +93,7 @@ pub enum ControlError {
     /// It was tried and failed.
     #[error("{reason}")]
     Failed {
-        /// Why, for the person who asked.
+        /// The reason, for the person who asked.
         reason: String,
     },
 }

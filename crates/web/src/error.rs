@@ -6,10 +6,10 @@ use crate::ControlError;
 /// Why a page of the interface cannot be shown or a form is not carried out.
 #[derive(Debug, thiserror::Error)]
 pub enum WebError {
-    /// There is no such thing.
+    /// It does not exist.
     #[error("there is no {what}")]
     NotFound {
-        /// What was asked for.
+        /// What was looked for.
         what: String,
     },
     /// A form without a valid token, or one sent from another site.
@@ -29,19 +29,31 @@ pub enum WebError {
     /// Only an administrator may do this.
     #[error("only an administrator may do this; log in with the administrator's password")]
     NotAllowed,
-    /// The interface was asked for under a name that is not its own.
+    /// The request used a host name that is not the interface's.
     #[error("`{host}` is not a name of this archive; add it to `host_names` in the configuration")]
     ForeignHost {
         /// The name.
         host: String,
     },
+    /// Too many requests wait already.
+    #[error("too many requests are waiting; try again in a moment")]
+    Busy,
+    /// Too many wrong passwords came from this address.
+    #[error("too many wrong passwords; try again in {seconds} seconds")]
+    Guessing {
+        /// How long to wait.
+        seconds: i64,
+    },
+    /// A defect: the answer was begun and not finished.
+    #[error("the answer was not finished; the log says why")]
+    Unfinished,
     /// The running program refused.
     #[error(transparent)]
     Control(#[from] ControlError),
-    /// The state cannot answer.
+    /// The state failed.
     #[error(transparent)]
     State(#[from] StateError),
-    /// The password cannot be hashed or the stored hash is no hash.
+    /// The password cannot be hashed, or the stored hash is not valid.
     #[error("the password hash cannot be used: {reason}; set it with `nenrin config set-password`")]
     PasswordHash {
         /// What is wrong with it.
@@ -63,7 +75,7 @@ impl WebError {
         Self::NotFound { what: what.into() }
     }
 
-    /// What happened, for a reader of Japanese; the message itself tells the details.
+    /// A short message in Japanese; the error itself has the details.
     pub(crate) fn in_japanese(&self) -> &'static str {
         match self {
             Self::NotFound { .. } | Self::State(StateError::NoSuchSite { .. }) => {
@@ -87,6 +99,11 @@ impl WebError {
             Self::State(_) => {
                 "アーカイブの状態を読み書きできませんでした。しばらくしてからやり直してください。"
             }
+            Self::Busy => "混み合っています。しばらくしてからやり直してください。",
+            Self::Guessing { .. } => {
+                "パスワードの誤りが続いています。しばらくしてからやり直してください。"
+            }
+            Self::Unfinished => "処理を完了できませんでした。",
             Self::PasswordHash { .. } | Self::NeedsPassword { .. } => {
                 "パスワードの設定に問題があります。"
             }
@@ -106,7 +123,8 @@ impl WebError {
                 StatusCode::CONFLICT
             }
             Self::State(_) => StatusCode::SERVICE_UNAVAILABLE,
-            Self::PasswordHash { .. } | Self::NeedsPassword { .. } => {
+            Self::Busy | Self::Guessing { .. } => StatusCode::TOO_MANY_REQUESTS,
+            Self::PasswordHash { .. } | Self::NeedsPassword { .. } | Self::Unfinished => {
                 StatusCode::INTERNAL_SERVER_ERROR
             }
         }

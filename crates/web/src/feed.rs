@@ -4,7 +4,7 @@ use axum::{
     http::header,
     response::{IntoResponse, Response},
 };
-use nenrin_state::{Incident, LogQuery, Outcome, Site, SiteId, VisitRow};
+use nenrin_state::{Incident, Outcome, Site, SiteId, VisitFilter, VisitRow};
 
 use crate::{
     WebApp, WebError,
@@ -24,8 +24,8 @@ pub(crate) fn feed(
     query: &Fields,
 ) -> Result<Response, WebError> {
     let site: Option<SiteId> = query.number("site").map(SiteId);
-    let log = LogQuery { site, outcome: Some(Outcome::Changed), before: None, limit: ENTRIES };
-    let changes = app.state.visit_log(log)?;
+    let log = VisitFilter { site, outcome: Some(Outcome::Changed), before: None, limit: ENTRIES };
+    let changes = app.state.visits(log)?;
     let mut incidents = app.state.incidents()?;
     incidents.retain(|incident| site.is_none() || incident.site == site);
     let sites = app.state.sites()?;
@@ -59,7 +59,7 @@ pub(crate) fn feed(
 fn change_entry(visitor: &Visitor, origin: &str, site: &str, change: &VisitRow) -> String {
     let mut out = String::from("<entry>\n");
     element(&mut out, "title", &change.url.shown());
-    // The place in the log never changes, whatever name the archive is reached by.
+    // The position in the log never changes, whatever name the archive has.
     element(&mut out, "id", &format!("urn:nenrin:visit:{}", change.id));
     element(&mut out, "updated", &format::rfc3339(change.at_s));
     category(&mut out, "changed");
@@ -85,7 +85,7 @@ fn incident_entry(visitor: &Visitor, origin: &str, incident: &Incident) -> Strin
     element(&mut out, "updated", &format::rfc3339(incident.at_s));
     category(&mut out, word);
     link(&mut out, "alternate", &format!("{origin}{path}"));
-    element(&mut out, "summary", &visitor.lang.told(&incident.detail));
+    element(&mut out, "summary", &visitor.lang.translate(&incident.detail));
     out.push_str("</entry>\n");
     out
 }
@@ -94,7 +94,7 @@ fn link(out: &mut String, relation: &str, target: &str) {
     out.push_str(&format!("<link rel=\"{relation}\" href=\"{}\"/>\n", escaped(target)));
 }
 
-/// By which readers of the feed can filter: the word that webhooks use.
+/// Readers of the feed can filter by it: the word that webhooks use.
 fn category(out: &mut String, word: &str) {
     out.push_str(&format!("<category term=\"{word}\"/>\n"));
 }
@@ -103,7 +103,7 @@ fn element(out: &mut String, name: &str, text: &str) {
     out.push_str(&format!("<{name}>{}</{name}>\n", escaped(text)));
 }
 
-/// Text in XML: markup is escaped, and what XML 1.0 forbids is replaced.
+/// Text in XML: markup is escaped, and characters that XML 1.0 forbids are replaced.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

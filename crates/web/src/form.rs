@@ -1,4 +1,4 @@
-//! The form of a site's conditions: what was typed, what it means, and what is wrong with it.
+//! The form of a site's conditions: what was typed, its meaning, and its mistakes.
 
 mod check;
 mod keeping;
@@ -23,20 +23,20 @@ const MAX_NAME_CHARS: usize = 100;
 pub(crate) const MAX_REASON_CHARS: usize = 1_000;
 pub(crate) const MAX_PATH_RULES: usize = 100;
 pub(crate) const MAX_WINDOWS: usize = 50;
-/// Rounds that follow closer than this would be a load to any server.
+/// The shortest period of rounds; shorter ones would burden any server.
 const MIN_PERIOD_S: i64 = 60;
 const MAX_PERIOD_S: i64 = 10 * 365 * format::DAY_S;
 const MAX_DELAY_MS: u64 = 3_600_000;
 
-/// No period: every page has its own schedule.
+/// Every page has its own schedule instead of a period.
 pub(crate) const CONTINUOUS: &str = "continuous";
-/// None of what is offered: it is typed.
+/// None of the offered choices: it is typed.
 pub(crate) const OTHER: &str = "other";
 
 /// The periods offered; others are typed.
 pub(crate) const PERIODS: [(&str, &str, &str); 7] = [
     (CONTINUOUS, "each page when a change is likely", "ページごとに自動で"),
-    ("manual", "only when I ask", "手動のみ"),
+    ("manual", "only when I start it", "手動のみ"),
     ("1h", "every hour", "1時間ごと"),
     ("12h", "twice a day", "1日2回"),
     ("1d", "every day", "毎日"),
@@ -181,15 +181,15 @@ impl SiteForm {
         }
     }
 
-    /// The site's name and conditions, or what is wrong with which field.
+    /// The site's name and conditions, or the mistake in each field.
     pub(crate) fn read(&self, lang: Lang) -> Result<(String, SiteConditions), Wrong> {
         let mut check = Check::new(lang);
         let tops = self.tops(&mut check);
         let name = self.site_name(&mut check, tops.first());
-        if !self.allow_private && tops.iter().any(CanonicalUrl::is_of_own_network) {
+        if !self.allow_private && tops.iter().any(CanonicalUrl::is_on_private_network) {
             check.say(
                 "allow_private",
-                "the address lies there: tick this to allow it",
+                "this address is on your own network; tick to allow it",
                 "このアドレスはその中にあります。許可するには選択してください",
             );
         }
@@ -250,12 +250,12 @@ impl SiteForm {
             match CanonicalUrl::parse_typed(text) {
                 Ok(url) if !is_plausible(&url) => check.say(
                     field,
-                    "this is not a host name; did you mean something like example.org?",
+                    "this is not a host name; write one like example.org",
                     "ホスト名ではありません（例：example.org）",
                 ),
                 Ok(url) if !tops.contains(&url) => tops.push(url),
                 Ok(_) => {}
-                Err(error) => check.told(field, &error.to_string()),
+                Err(error) => check.error(field, &error.to_string()),
             }
         }
         if tops.len() > MAX_TOPS {
@@ -320,7 +320,7 @@ impl SiteForm {
             "ignore" if reason.is_empty() || reason.chars().count() > MAX_REASON_CHARS => {
                 check.say(
                     "robots_reason",
-                    "say who allowed it or why it is right; it is kept with the site",
+                    "write who allowed it or why it is right; this is stored with the site",
                     "許可者または理由を書いてください（サイトとともに記録されます）",
                 );
                 RobotsPolicy::Obey
@@ -334,7 +334,7 @@ impl SiteForm {
     }
 }
 
-/// A word without a dot is a slip far more often than a host on the local network.
+/// A word without a dot is more often a typing error than a host on the local network.
 fn is_plausible(url: &CanonicalUrl) -> bool {
     url.host().contains(['.', ':']) || url.host() == "localhost" || url.as_url().port().is_some()
 }
@@ -442,7 +442,7 @@ mod tests {
         );
         assert!(wrong["paths"].starts_with("line 3: "), "{}", wrong["paths"]);
         assert!(wrong["windows"].contains("Mars/Olympus"), "{}", wrong["windows"]);
-        // What is not asked for with rounds cannot be wrong there.
+        // Fields that rounds do not use cannot be wrong with rounds.
         let rounds = SiteForm { period: "1d".into(), ..form };
         assert_eq!(rounds.read(Lang::Ja).unwrap_err().len(), 5);
     }

@@ -1,4 +1,4 @@
-//! Numbers, sizes and times as people read them.
+//! Numbers, sizes and times for people.
 
 use jiff::{Timestamp, tz::TimeZone};
 use maud::{Markup, html};
@@ -46,7 +46,7 @@ pub(crate) fn saving(raw: u64, stored: u64) -> Option<String> {
     Some(format!("{:.1} %", 100.0 * (1.0 - stored as f64 / raw as f64)))
 }
 
-/// A share from 0 to 1; a small one keeps a digit that tells it from nothing.
+/// A share from 0 to 1 in percent; a small one keeps a digit, so that it is not shown as 0.
 pub(crate) fn share(share: f64) -> String {
     match share * 100.0 {
         percent if percent > 0.0 && percent < 0.05 => "< 0.1 %".to_owned(),
@@ -54,7 +54,7 @@ pub(crate) fn share(share: f64) -> String {
     }
 }
 
-/// A page's importance: how many times that of the average page.
+/// A page's importance as a multiple of the average page's.
 pub(crate) fn importance(importance: f64) -> String {
     match importance {
         small if small < 10.0 => format!("{small:.2}"),
@@ -62,7 +62,7 @@ pub(crate) fn importance(importance: f64) -> String {
     }
 }
 
-/// Changes per day with as many digits as tell something.
+/// Changes per day, with the digits that matter.
 pub(crate) fn rate(per_day: f64) -> String {
     match per_day {
         seldom if seldom < 0.01 => format!("{seldom:.4}"),
@@ -71,7 +71,7 @@ pub(crate) fn rate(per_day: f64) -> String {
     }
 }
 
-/// A duration in its largest fitting unit, as the configuration writes it.
+/// A duration in its largest unit that fits, as in the configuration.
 pub(crate) fn duration(seconds: i64) -> String {
     for (unit_s, unit) in [(DAY_S, "d"), (3600, "h"), (60, "m")] {
         if seconds >= unit_s && seconds % unit_s == 0 {
@@ -81,7 +81,7 @@ pub(crate) fn duration(seconds: i64) -> String {
     format!("{seconds}s")
 }
 
-/// A duration as people say it.
+/// A duration in words.
 pub(crate) fn spoken_duration(lang: Lang, seconds: i64) -> String {
     let (n, en, ja) = match seconds {
         i64::MIN..60 => (seconds, "second", "秒"),
@@ -161,14 +161,14 @@ pub(crate) fn time(at_s: i64) -> Markup {
     }
 }
 
-/// A time to the minute, where seconds would only take room.
+/// A time to the minute, where seconds would only take space.
 pub(crate) fn short_time(at_s: i64) -> Markup {
     html! {
         time.short datetime=(rfc3339(at_s)) { (strftime(at_s, "%Y-%m-%d %H:%M")) " UTC" }
     }
 }
 
-/// A time that may not have come, to the minute.
+/// A time that may be missing, to the minute.
 pub(crate) fn maybe_time(at_s: Option<i64>) -> Markup {
     match at_s {
         Some(at_s) => short_time(at_s),
@@ -177,7 +177,7 @@ pub(crate) fn maybe_time(at_s: Option<i64>) -> Markup {
 }
 
 /// Reads a date: `2024-03-01`, `2024-03-01T12:00`, RFC 3339, or 1 to 14 digits. A date without a
-/// time is its last second: "as of that day" includes what was seen on it.
+/// time means its last second: "as of that day" includes that day.
 pub(crate) fn parse_date(text: &str) -> Option<i64> {
     let text = text.trim();
     if !text.is_empty() && text.len() <= 14 && text.bytes().all(|b| b.is_ascii_digit()) {

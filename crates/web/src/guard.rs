@@ -1,41 +1,56 @@
-//! What every request passes before a page sees it, and every answer on its way out.
+//! Checks every request before a page sees it, and adds headers to every answer.
 
 use std::{
     collections::BTreeMap,
     net::{IpAddr, SocketAddr},
     sync::Arc,
+    time::Duration,
 };
 
 use axum::{
-    body::{Body, to_bytes},
+    body::{Body, Bytes, to_bytes},
     extract::{ConnectInfo, FromRequest, FromRequestParts, Request, State},
     http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts},
     middleware::Next,
     response::{IntoResponse, Redirect, Response},
 };
+use nenrin_archive::{Outlook, SiteStructure};
 use nenrin_lang::Lang;
-use nenrin_state::{Outlook, SiteStructure};
 use url::form_urlencoded;
 
 use crate::{
-    Role, WebApp, WebError, format, layout,
-    reckoned::Reckoned,
-    session::Sessions,
+    Role, WebApp, WebError,
+    computed::Computed,
+    format, layout,
+    session::{LogIn, Sessions},
+    turns::Turns,
     visitor::{SESSION_COOKIE, Visitor, cookie, is_session_id, token},
 };
 
-/// No form of ours is larger.
+/// The largest form.
 const MAX_FORM_BYTES: usize = 256 * 1024;
+
+/// A body comes within this time, or its connection would be held for ever.
+const BODY_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// What all requests share.
 pub(crate) struct Shared {
     pub(crate) app: WebApp,
     pub(crate) sessions: Sessions,
-    pub(crate) structures: Arc<Reckoned<SiteStructure>>,
-    pub(crate) outlooks: Arc<Reckoned<Option<Outlook>>>,
+    /// Turns for pages and for the API.
+    pub(crate) turns: Turns,
+    /// Turns to check a password: one at a time, since hashing takes a processor and 19 MB.
+    pub(crate) passwords: Turns,
+    pub(crate) structures: Arc<Computed<SiteStructure>>,
+    pub(crate) outlooks: Arc<Computed<Option<Outlook>>>,
 }
 
-/// Paths that are shown before anyone has logged in.
+/// The whole body of a request, if it is not too long and comes in time.
+pub(crate) async fn received(body: Body, max_bytes: usize) -> Option<Bytes> {
+    tokio::time::timeout(BODY_TIMEOUT, to_bytes(body, max_bytes)).await.ok()?.ok()
+}
+
+/// Paths that are open without logging in.
 fn is_open(path: &str) -> bool {
     path.starts_with("/assets/") || path == "/login" || path == "/lang"
 }
@@ -47,12 +62,17 @@ pub(crate) async fn guard(
 ) -> Response {
     let program = match program_password(&shared.app, &request) {
         Some((password, from)) => program_session(shared.clone(), password, from).await,
-        None => None,
+        None => Ok(None),
+    };
+    let (program, refused) = match program {
+        Ok(session) => (session, None),
+        Err(refused) => (None, Some(refused)),
     };
     let (visitor, is_new) = welcome(&shared, &request, program);
     let replay = visitor.replay.clone();
     let session = visitor.session.clone();
-    let response = match admit(&shared.app, &visitor, &request) {
+    let admitted = refused.map_or_else(|| admit(&shared.app, &visitor, &request), Err);
+    let response = match admitted {
         Ok(None) => {
             request.extensions_mut().insert(visitor);
             next.run(request).await
@@ -81,17 +101,25 @@ fn program_password(app: &WebApp, request: &Request) -> Option<(String, Option<I
     Some((password, from))
 }
 
-/// Hashing takes time, so it is done on a thread that may block.
+/// The session of a program; `None` where its password is wrong.
 async fn program_session(
     shared: Arc<Shared>,
     password: String,
     from: Option<IpAddr>,
-) -> Option<String> {
-    let task = tokio::task::spawn_blocking(move || {
-        let now_s = (shared.app.now_s)();
-        shared.sessions.program(&shared.app.options, &password, from, now_s)
-    });
-    task.await.ok().flatten()
+) -> Result<Option<String>, WebError> {
+    let now_s = (shared.app.now_s)();
+    let known = shared.sessions.known_program(&shared.app.options, &password, from, now_s);
+    if known.is_some() {
+        return Ok(known);
+    }
+    let checking = shared.clone();
+    let check =
+        move || checking.sessions.new_program(&checking.app.options, &password, from, now_s);
+    match shared.passwords.run(check).await? {
+        LogIn::Done(id) => Ok(Some(id)),
+        LogIn::Wrong => Ok(None),
+        LogIn::Wait(seconds) => Err(WebError::Guessing { seconds }),
+    }
 }
 
 /// Base64 with or without padding; short, so it need not be fast.
@@ -157,7 +185,7 @@ fn host(request: &Request) -> &str {
         .unwrap_or("localhost")
 }
 
-/// Lets a request through, sends it elsewhere, or refuses it.
+/// Lets a request pass, redirects it, or refuses it.
 fn admit(app: &WebApp, visitor: &Visitor, request: &Request) -> Result<Option<Response>, WebError> {
     let host = host(request);
     if !host_is_ours(app, host) {
@@ -189,8 +217,8 @@ fn ask_for_password() -> Response {
         .into_response()
 }
 
-/// Names that resolve to us are a way for foreign pages to reach a loopback interface; addresses
-/// are not, and behind a password it does not matter.
+/// Other websites could reach a loopback interface by a name that resolves to it, so unknown names
+/// are refused. Addresses are safe, and behind a password names do not matter.
 fn host_is_ours(app: &WebApp, host: &str) -> bool {
     let url = url::Url::parse(&format!("http://{host}/"));
     let Ok(url) = url else { return false };
@@ -227,7 +255,7 @@ fn secured(mut response: Response, replay: &str) -> Response {
     );
     let policy = HeaderValue::from_str(&policy)
         .unwrap_or_else(|_| HeaderValue::from_static("default-src 'none'"));
-    // Lab reports bring a policy of their own.
+    // Lab reports have a policy of their own.
     headers.entry(header::CONTENT_SECURITY_POLICY).or_insert(policy);
     for (name, value) in [
         ("x-content-type-options", "nosniff"),
@@ -259,7 +287,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Visitor {
     type Rejection = StatusCode;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, StatusCode> {
-        // The guard stands before every route, so the visitor is always there.
+        // The guard runs before every route, so the visitor is always there.
         parts.extensions.get::<Self>().cloned().ok_or(StatusCode::INTERNAL_SERVER_ERROR)
     }
 }
@@ -272,7 +300,7 @@ pub(crate) struct Submitted {
     pub(crate) from: Option<IpAddr>,
 }
 
-/// Fields by name; of a field sent twice the last counts.
+/// Fields by name; if a field was sent twice, the last one counts.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Fields(BTreeMap<String, String>);
 
@@ -281,7 +309,7 @@ impl Fields {
         Self(form_urlencoded::parse(text).take(256).map(|(k, v)| (k.into(), v.into())).collect())
     }
 
-    /// The value, empty where there is none.
+    /// The value; empty if there is none.
     pub(crate) fn get(&self, name: &str) -> &str {
         self.0.get(name).map(String::as_str).unwrap_or_default()
     }
@@ -291,7 +319,7 @@ impl Fields {
         self.0.get(name).map(String::as_str)
     }
 
-    /// The value without spaces around it, `None` where nothing is left.
+    /// The value without surrounding spaces; `None` if nothing is left.
     pub(crate) fn some(&self, name: &str) -> Option<&str> {
         Some(self.get(name).trim()).filter(|value| !value.is_empty())
     }
@@ -317,11 +345,11 @@ impl<S: Send + Sync> FromRequest<S> for Submitted {
         let visitor = Visitor::from_request_parts(&mut parts, state)
             .await
             .map_err(IntoResponse::into_response)?;
-        let Ok(body) = to_bytes(body, MAX_FORM_BYTES).await else {
+        let Some(body) = received(body, MAX_FORM_BYTES).await else {
             return Err(layout::error(&visitor, &WebError::BadForm));
         };
         let fields = Fields::parse(&body);
-        // Hashes are compared, so that the time taken says nothing about the token.
+        // Hashes are compared, so that the time taken reveals nothing about the token.
         let sent = blake3::hash(fields.get("token").as_bytes());
         if sent != blake3::hash(visitor.token.as_bytes()) {
             return Err(layout::error(&visitor, &WebError::Forged));

@@ -3,7 +3,7 @@
 use axum::response::{Html, IntoResponse, Response};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use nenrin_lang::Lang;
-use nenrin_state::{IncidentKind, Outcome};
+use nenrin_state::{IncidentKind, Outcome, PageRecord};
 use nenrin_urls::CanonicalUrl;
 
 use crate::{WebError, app::replay_link, format, visitor::Visitor};
@@ -11,7 +11,7 @@ use crate::{WebError, app::replay_link, format, visitor::Visitor};
 /// Rings of a tree: the mark of the program.
 pub(crate) const LOGO: &str = include_str!("../assets/logo.svg");
 
-/// Where a page stands in the menu.
+/// The menu entry of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Menu {
     Sites,
@@ -117,20 +117,20 @@ pub(crate) fn error(visitor: &Visitor, error: &WebError) -> Response {
     let title = match error {
         WebError::NotFound { .. } => t("Not found", "見つかりません"),
         WebError::Forged | WebError::NotAllowed => t("Not allowed", "許可されていません"),
-        _ => t("That did not work", "処理できませんでした"),
+        _ => t("This did not work", "処理できませんでした"),
     };
     let content = html! {
         section.card.narrow {
             h1 { (title) }
             @if visitor.lang == Lang::Ja { p role="alert" { (error.in_japanese()) } }
             p class=[(visitor.lang == Lang::Ja).then_some("hint")] role=[(visitor.lang == Lang::En).then_some("alert")] {
-                (capitalised(&visitor.lang.told(&error.to_string()))) (t(".", "。"))
+                (capitalised(&visitor.lang.translate(&error.to_string()))) (t(".", "。"))
             }
             p.actions {
                 @if matches!(error, WebError::NotAllowed) && visitor.has_accounts {
                     a.button.primary href=(format!("/login?back={}", format::encoded(&visitor.here))) { (t("Log in", "ログイン")) }
                 }
-                a.button href="/" { (t("To the overview", "一覧へ戻る")) }
+                a.button href="/" { (t("Back to the overview", "一覧へ戻る")) }
             }
         }
     };
@@ -149,9 +149,20 @@ pub(crate) fn tile(label: &str, value: Markup, note: Markup) -> Markup {
     html! { div.tile { dt { (label) } dd { (value) } dd.note { (note) } } }
 }
 
-/// What a visit found, as a word with a mark.
+/// The outcome of a visit, as a word with a mark.
 pub(crate) fn outcome(visitor: &Visitor, outcome: Outcome) -> Markup {
     html! { span class=(format!("outcome o-{outcome}")) { (outcome_word(visitor, outcome)) } }
+}
+
+/// The outcome of a page's last visit. A first version is new, and a page that never had one is
+/// missing rather than gone.
+pub(crate) fn last_outcome(visitor: &Visitor, page: &PageRecord, outcome: Outcome) -> Markup {
+    let word = match outcome {
+        Outcome::Changed if page.visits == 1 => visitor.lang.t("new", "新規"),
+        Outcome::Gone if page.changes == 0 => visitor.lang.t("missing", "存在しない"),
+        _ => outcome_word(visitor, outcome),
+    };
+    html! { span class=(format!("outcome o-{outcome}")) { (word) } }
 }
 
 pub(crate) fn outcome_word(visitor: &Visitor, outcome: Outcome) -> &'static str {
@@ -166,21 +177,23 @@ pub(crate) fn outcome_word(visitor: &Visitor, outcome: Outcome) -> &'static str 
     visitor.lang.t(en, ja)
 }
 
-/// An incident's word for programs, and what it is called.
+/// An incident's word for programs, and its name for people.
 pub(crate) fn incident_words(
     visitor: &Visitor,
     event: IncidentKind,
 ) -> (&'static str, &'static str) {
     let (word, en, ja) = match event {
         IncidentKind::Failing => ("failing", "visits keep failing", "訪問の失敗が続いています"),
-        IncidentKind::Blocked => ("blocked", "visits are turned away", "訪問が拒否されています"),
+        IncidentKind::Blocked => ("blocked", "visits are refused", "訪問が拒否されています"),
         IncidentKind::Quota => ("quota", "quota reached", "容量の上限に達しました"),
         IncidentKind::Overflow => {
             ("overflow", "a server cannot keep up", "サーバーが間に合いません")
         }
-        IncidentKind::SignalLost => {
-            ("signal-lost", "a sitemap or feed was lost", "サイトマップかフィードが失われました")
-        }
+        IncidentKind::SignalLost => (
+            "signal-lost",
+            "a sitemap or feed no longer answers",
+            "サイトマップかフィードが応答しなくなりました",
+        ),
     };
     (word, visitor.lang.t(en, ja))
 }
@@ -200,17 +213,17 @@ pub(crate) fn replay(visitor: &Visitor, at_s: i64, url: &CanonicalUrl, label: Ma
     html! { a href=(replay_link(&visitor.replay, at_s, url)) { (label) } }
 }
 
-/// What stands where something large is not reckoned yet.
-pub(crate) fn being_reckoned(visitor: &Visitor) -> Markup {
+/// Shown instead of a result that is still being computed.
+pub(crate) fn being_computed(visitor: &Visitor) -> Markup {
     html! {
         section.card {
-            p.muted { (visitor.t("This is a large site: it is being worked out and appears here in a moment.", "大きなサイトのため計算中です。まもなくここに表示されます。")) }
+            p.muted { (visitor.t("This is a large site. The result is being computed and will appear here in a moment.", "大きなサイトのため計算中です。まもなくここに表示されます。")) }
         }
     }
 }
 
-/// When something was reckoned, if that is a while ago.
-pub(crate) fn reckoned_at(visitor: &Visitor, at_s: i64) -> Markup {
+/// When a result was computed, if that is a while ago.
+pub(crate) fn computed_at(visitor: &Visitor, at_s: i64) -> Markup {
     html! {
         @if visitor.now_s - at_s > 60 {
             p.hint { (visitor.t("As of ", "計算時点 ")) (format::time(at_s)) }
@@ -218,7 +231,7 @@ pub(crate) fn reckoned_at(visitor: &Visitor, at_s: i64) -> Markup {
     }
 }
 
-/// The message that a form left behind.
+/// The message after a form was sent.
 pub(crate) fn note(text: Option<&str>) -> Markup {
     html! { @if let Some(text) = text { p.notice role="status" { (text) } } }
 }

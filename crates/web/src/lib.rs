@@ -2,18 +2,20 @@
 //!
 //! Read in this order:
 //! - [`router`]: all pages, forms, the API and the feeds, as one [`axum::Router`];
-//! - [`WebApp`]: what the interface stands on, handed in by the binary;
-//! - [`Control`]: what it may ask the running program to do;
+//! - [`WebApp`]: everything that the interface uses, passed in by the binary;
+//! - [`Control`]: what it may request from the running program;
 //! - [`WebOptions`]: who may come in; [`may_listen`] is the rule for listening beyond loopback;
-//! - [`ReplayBase`]: where replayed pages and diffs live, always another origin than this one.
+//! - [`ReplayBase`]: where replayed pages and diffs live, always another origin than this one;
+//! - [`serve`]: answers the connections of a listener, within bounds.
 //!
-//! It neither fetches nor stores anything, opens no socket and knows no clock. What came from the web
+//! It neither fetches nor stores anything, connects to nothing and knows no clock. What came from the web
 //! (names, URLs, titles, causes) is shown as text and nothing else.
 
 mod api;
 mod app;
 mod assets;
 mod chart;
+mod computed;
 mod control;
 mod error;
 mod feed;
@@ -23,9 +25,10 @@ mod guard;
 mod layout;
 mod metrics;
 mod pages;
-mod reckoned;
 mod router;
+mod serving;
 mod session;
+mod turns;
 mod visitor;
 
 pub use app::{ReplayBase, StoreSummary, WebApp, WebOptions};
@@ -33,4 +36,5 @@ pub use control::{Control, ControlError, NotRunningHere, Preview, UnderWay};
 pub use error::WebError;
 pub use metrics::{Labels, Metric, MetricKind};
 pub use router::router;
+pub use serving::serve;
 pub use session::{Role, hash_password, may_listen};

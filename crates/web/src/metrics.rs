@@ -1,35 +1,36 @@
-//! Figures for Prometheus, in its text format.
+//! Metrics for Prometheus, in its text format.
 
 use std::fmt::Write;
 
-use nenrin_state::{Outlook, ScheduleBy, Site, SiteWorth, outlook, shown_worth};
+use nenrin_archive::{Outlook, outlook, shown_worth};
+use nenrin_state::{ScheduleBy, Site, SiteWorth};
 
 use crate::guard::Shared;
 use crate::{WebApp, WebError};
 
-/// Servers counted that cannot keep up.
+/// The most overloaded servers that are counted.
 const STRETCHED_MAX: usize = 100_000;
-/// A forecast looks at many pages, so one serves all scrapes of an hour.
+/// A forecast reads many pages, so one serves all scrapes of an hour.
 const FORECAST_GOOD_S: i64 = 3_600;
 
-/// What kind of figure it is.
+/// The kind of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MetricKind {
-    /// Only grows; its name ends in `_total`.
+    /// Only increases; its name ends in `_total`.
     Counter,
     /// Goes up and down.
     Gauge,
 }
 
-/// Names and values that tell samples of one figure apart.
+/// Labels that distinguish the samples of one metric.
 pub type Labels = Vec<(&'static str, String)>;
 
-/// A figure, possibly for several labels. Labels are few and small: never a URL.
+/// A metric, possibly with several labels. Labels are few and small: never a URL.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Metric {
     /// `nenrin_<noun>_<unit>[_total]`, in base units.
     pub name: &'static str,
-    /// What it says, in one line.
+    /// Its meaning, in one line.
     pub help: &'static str,
     /// What kind of figure it is.
     pub kind: MetricKind,
@@ -38,7 +39,7 @@ pub struct Metric {
 }
 
 impl Metric {
-    /// A figure without labels.
+    /// A metric without labels.
     pub fn single(name: &'static str, help: &'static str, kind: MetricKind, value: f64) -> Self {
         Self { name, help, kind, samples: vec![(Vec::new(), value)] }
     }
@@ -58,13 +59,13 @@ pub(crate) fn metrics(shared: &Shared) -> Result<String, WebError> {
     let most = stretched.iter().map(|(_, percent)| *percent).max().unwrap_or(100);
     all.push(Metric::single(
         "nenrin_servers_stretched",
-        "Servers that cannot keep up, whose pages' intervals are stretched",
+        "Servers with more pages due than politeness allows; the intervals of their pages are stretched",
         MetricKind::Gauge,
         stretched.len() as f64,
     ));
     all.push(Metric::single(
         "nenrin_server_stretch_max_ratio",
-        "The factor on the intervals of the server that is stretched most",
+        "Largest factor by which a server's intervals are stretched",
         MetricKind::Gauge,
         f64::from(most) / 100.0,
     ));
@@ -91,7 +92,7 @@ pub(crate) fn metrics(shared: &Shared) -> Result<String, WebError> {
     all.push(store_bytes(app));
     all.push(Metric::single(
         "nenrin_fetches_under_way",
-        "Requests that have not ended",
+        "Requests under way",
         MetricKind::Gauge,
         app.control.under_way().len() as f64,
     ));
@@ -106,7 +107,7 @@ const SITE_FIGURES: [SiteFigure; 6] = [
     ("nenrin_site_visits_total", "Visits made for a site", MetricKind::Counter, |s| {
         s.counts.visits
     }),
-    ("nenrin_site_versions_total", "Versions kept of a site", MetricKind::Counter, |s| {
+    ("nenrin_site_versions_total", "Versions stored for a site", MetricKind::Counter, |s| {
         s.counts.versions
     }),
     (
@@ -117,7 +118,7 @@ const SITE_FIGURES: [SiteFigure; 6] = [
     ),
     (
         "nenrin_site_raw_bytes_total",
-        "What a mirror of every visit would take",
+        "Bytes that full copies of every visit would take",
         MetricKind::Counter,
         |s| s.counts.raw_bytes,
     ),
@@ -132,43 +133,43 @@ type WorthFigure =
 const WORTH_FIGURES: [WorthFigure; 6] = [
     (
         "nenrin_site_estimated_pages",
-        "Pages of a site whose rate of change is estimated",
+        "Pages of a site with an estimated rate of change",
         MetricKind::Gauge,
         |w, _| Some(w.estimated_pages as f64),
     ),
     (
         "nenrin_site_page_change_rate_per_day",
-        "Estimated changes per day of a site's pages, on average",
+        "Mean estimated changes per day of a site's pages",
         MetricKind::Gauge,
         |w, _| w.mean_rate_per_day(),
     ),
     (
         "nenrin_site_page_change_confidence_ratio",
-        "How well the rates of a site's pages are known, on average: 0 not at all, 1 beyond doubt",
+        "Mean confidence of the estimated rates of a site's pages, from 0 to 1",
         MetricKind::Gauge,
         |w, _| w.mean_confidence(),
     ),
     (
         "nenrin_site_significant_versions_total",
-        "Versions kept of a site whose change was more than noise",
+        "Versions of a site with a significant change (more than dates, counters and other noise)",
         MetricKind::Counter,
         |w, _| Some(w.significant_versions as f64),
     ),
     (
         "nenrin_site_importance",
-        "Importance of a site's pages together; the average known page has 1",
+        "Sum of the importance of a site's pages; the average known page has 1",
         MetricKind::Gauge,
         |w, _| Some(w.importance()),
     ),
     (
         "nenrin_site_importance_ratio",
-        "A site's part of the importance of all pages",
+        "A site's share of the importance of all pages",
         MetricKind::Gauge,
         SiteWorth::share_of,
     ),
 ];
 
-/// Rates, what they come from, and importance: from sums per site, never from pages.
+/// Rates and importance: from sums per site, never from single pages.
 fn worth_figures(sites: &[Site], worth: &[SiteWorth]) -> Vec<Metric> {
     let figure = |(name, help, kind, of): WorthFigure| {
         let sample = |w: &SiteWorth| of(w, worth).map(|value| (site_label(w.site.0), value));
@@ -177,14 +178,14 @@ fn worth_figures(sites: &[Site], worth: &[SiteWorth]) -> Vec<Metric> {
     let mut all: Vec<Metric> = WORTH_FIGURES.into_iter().map(figure).collect();
     all.push(Metric {
         name: "nenrin_site_schedule_info",
-        help: "What a site's rates are for: its policy, and the changes that it counts",
+        help: "A site's revisit policy, and the changes that it counts",
         kind: MetricKind::Gauge,
         samples: sites.iter().filter_map(schedule_info).collect(),
     });
     all
 }
 
-/// Budgets, and what schedules are expected to bring, as last reckoned: nobody waits for a forecast.
+/// Budgets and forecasts as last computed: no scrape waits for a forecast.
 fn outlook_figures(shared: &Shared, sites: &[Site]) -> [Metric; 3] {
     let budget = |site: &Site| {
         let visits = site.conditions.schedule.continuous()?.visits_per_day?;
@@ -194,8 +195,8 @@ fn outlook_figures(shared: &Shared, sites: &[Site]) -> [Metric; 3] {
     let own = sites.iter().filter(|site| site.conditions.schedule.continuous().is_some());
     for site in own {
         let (state, of) = (shared.app.state.clone(), site.clone());
-        let reckon = move || outlook(&*state, &of);
-        let last = shared.outlooks.last(site.id, shared.app.now_s, FORECAST_GOOD_S, reckon);
+        let compute = move || outlook(&*state, &of);
+        let last = shared.outlooks.last(site.id, shared.app.now_s, FORECAST_GOOD_S, compute);
         let last: Option<&Outlook> = last.as_deref().and_then(Option::as_ref);
         for point in last.iter().flat_map(|outlook| &outlook.forecast.points) {
             let mut labels = site_label(site.id.0);
@@ -208,17 +209,17 @@ fn outlook_figures(shared: &Shared, sites: &[Site]) -> [Metric; 3] {
     [
         gauge(
             "nenrin_site_budget_visits_per_day",
-            "Visits that a site's pages may get in a day; absent where the site has no budget of its own",
+            "A site's budget of visits per day; absent without a budget of its own",
             sites.iter().filter_map(budget).collect(),
         ),
         gauge(
             "nenrin_site_forecast_visits_per_day",
-            "Visits per day to expect at half, the same and twice the budget, or the present spending where there is none",
+            "Expected visits per day at half, the same and twice the budget, or the current visits where there is no budget",
             visits,
         ),
         gauge(
             "nenrin_site_forecast_coverage_ratio",
-            "Part of all versions to expect at half, the same and twice the budget",
+            "Expected share of all versions at half, the same and twice the budget",
             coverage,
         ),
     ]
@@ -254,7 +255,7 @@ fn store_bytes(app: &WebApp) -> Metric {
     .to_vec();
     Metric {
         name: "nenrin_store_bytes",
-        help: "What the archive holds, by kind of content",
+        help: "Size of the archive, by kind of content",
         kind: MetricKind::Gauge,
         samples,
     }

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use axum::{
     Router,
     extract::{Path, State},
-    http::{HeaderMap, StatusCode, header},
+    http::{HeaderMap, header},
     middleware,
     response::{IntoResponse, Response},
     routing::{get, post},
@@ -18,17 +18,28 @@ use crate::{
         structure, timeline,
     },
     session::Sessions,
+    turns::Turns,
     visitor::Visitor,
 };
 
 type Ctx = State<Arc<Shared>>;
 type Id = Path<String>;
 
+/// Pages made at once. They read the state, which answers one question at a time, so more would only
+/// wait there.
+const PAGES_AT_ONCE: usize = 8;
+/// Pages that may wait: a few seconds of work.
+const PAGES_WAITING_MAX: usize = 200;
+/// Passwords that may wait to be checked: about a second of work.
+const PASSWORDS_WAITING_MAX: usize = 16;
+
 /// All pages, forms, the API and the feeds.
 pub fn router(app: WebApp) -> Router {
     let shared = Arc::new(Shared {
         app,
         sessions: Sessions::default(),
+        turns: Turns::new(PAGES_AT_ONCE, PAGES_WAITING_MAX),
+        passwords: Turns::new(1, PASSWORDS_WAITING_MAX),
         structures: Arc::default(),
         outlooks: Arc::default(),
     });
@@ -76,10 +87,18 @@ async fn run(
     visitor: Visitor,
     work: impl FnOnce(&Shared, &Visitor) -> Result<Response, WebError> + Send + 'static,
 ) -> Response {
-    let task = tokio::task::spawn_blocking(move || {
-        work(&shared, &visitor).unwrap_or_else(|error| layout::error(&visitor, &error))
-    });
-    task.await.unwrap_or_else(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response())
+    run_in(|shared| &shared.turns, shared, visitor, work).await
+}
+
+async fn run_in(
+    turns: fn(&Shared) -> &Turns,
+    shared: Arc<Shared>,
+    visitor: Visitor,
+    work: impl FnOnce(&Shared, &Visitor) -> Result<Response, WebError> + Send + 'static,
+) -> Response {
+    let (at_work, asker) = (shared.clone(), visitor.clone());
+    let answer = turns(&shared).run(move || work(&at_work, &asker)).await;
+    answer.flatten().unwrap_or_else(|error| layout::error(&visitor, &error))
 }
 
 /// Forms are shown to those who may send them.
@@ -273,7 +292,8 @@ async fn show_login(visitor: Visitor, query: Fields) -> Response {
 }
 
 async fn log_in(State(shared): Ctx, submitted: Submitted) -> Response {
-    run(shared, submitted.visitor.clone(), move |s, _| Ok(login::log_in(s, &submitted))).await
+    let visitor = submitted.visitor.clone();
+    run_in(|s| &s.passwords, shared, visitor, move |s, _| Ok(login::log_in(s, &submitted))).await
 }
 
 async fn log_out(State(shared): Ctx, submitted: Submitted) -> Response {

@@ -1,8 +1,8 @@
-//! Who someone is: passwords, sessions and the brake on guessing.
+//! Passwords, sessions and the limit on guessing.
 
 use std::{
     collections::BTreeMap,
-    net::IpAddr,
+    net::{IpAddr, Ipv6Addr},
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
@@ -13,17 +13,17 @@ use argon2::{
 
 use crate::{WebError, WebOptions};
 
-/// How long a log-in holds.
+/// How long a log-in lasts, in seconds.
 pub(crate) const SESSION_S: i64 = 14 * 86_400;
-/// The most sessions kept; the oldest make room.
+/// The most sessions; the oldest is dropped.
 const MAX_SESSIONS: usize = 1_000;
-/// Wrong passwords that cost nothing but themselves.
+/// Wrong passwords without a wait.
 const FREE_TRIES: u32 = 4;
-/// The longest wait after wrong passwords.
+/// The longest wait after wrong passwords, in seconds.
 const MAX_WAIT_S: i64 = 900;
 /// The most addresses whose wrong passwords are remembered.
 const MAX_GUESSERS: usize = 10_000;
-/// No one types more; hashing takes time in proportion.
+/// The longest password; hashing takes time in proportion.
 pub(crate) const MAX_PASSWORD_BYTES: usize = 1_000;
 
 /// What someone may do.
@@ -63,37 +63,58 @@ fn parsed(hash: &str) -> Result<PasswordHash<'_>, WebError> {
     PasswordHash::new(hash).map_err(|e| WebError::PasswordHash { reason: e.to_string() })
 }
 
-/// What came of a log-in.
+/// The result of a log-in.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum LogIn {
-    /// Welcome: the new session's id.
+    /// Correct: the new session's id.
     Done(String),
-    /// Not this password.
+    /// Wrong password.
     Wrong,
-    /// Too many wrong ones; try again in so many seconds.
+    /// Too many wrong ones; try again in this many seconds.
     Wait(i64),
+}
+
+/// Who is counted together when passwords are guessed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Guesser {
+    /// An IPv4 address, or the first half of an IPv6 address: a whole /64 belongs to one customer.
+    Address(IpAddr),
+    /// Everyone whose address is not known, or for whom the table has no space left.
+    Others,
+}
+
+impl Guesser {
+    fn of(from: Option<IpAddr>) -> Self {
+        match from.map(|address| address.to_canonical()) {
+            Some(IpAddr::V6(address)) => {
+                let network = address.to_bits() & !u128::from(u64::MAX);
+                Self::Address(Ipv6Addr::from_bits(network).into())
+            }
+            Some(address) => Self::Address(address),
+            None => Self::Others,
+        }
+    }
 }
 
 /// Sessions and wrong guesses, in memory: a restart logs everyone out.
 #[derive(Default)]
 pub(crate) struct Sessions {
     held: Mutex<Held>,
-    /// One password is checked at a time, so that guessing cannot take all processors.
-    checking: Mutex<()>,
 }
 
 #[derive(Default)]
 struct Held {
     issued: u64,
     sessions: BTreeMap<String, (Role, i64)>,
-    guesses: BTreeMap<Option<IpAddr>, (u32, i64)>,
+    /// How many wrong passwords in a row, and when the last one came.
+    guesses: BTreeMap<Guesser, (u32, i64)>,
     /// Sessions of programs that send the password each time, by a keyed hash of it: checking it
     /// once per request would be slow.
     programs: BTreeMap<[u8; 32], String>,
 }
 
 impl Sessions {
-    /// A fresh id that no one can guess.
+    /// A new id that nobody can guess.
     pub(crate) fn new_id(&self, secret: &[u8; 32], now_s: i64) -> String {
         let mut held = locked(&self.held);
         held.issued += 1;
@@ -121,7 +142,6 @@ impl Sessions {
         from: Option<IpAddr>,
         now_s: i64,
     ) -> LogIn {
-        let _one_at_a_time = locked(&self.checking);
         let wait_s = self.wait_s(from, now_s);
         if wait_s > 0 {
             return LogIn::Wait(wait_s);
@@ -132,7 +152,7 @@ impl Sessions {
         };
         let id = self.new_id(&options.secret, now_s);
         let mut held = locked(&self.held);
-        held.guesses.remove(&from);
+        held.guesses.remove(&Guesser::of(from));
         held.sessions.retain(|_, (_, until_s)| *until_s > now_s);
         if held.sessions.len() >= MAX_SESSIONS
             && let Some(oldest) = held
@@ -147,27 +167,46 @@ impl Sessions {
         LogIn::Done(id)
     }
 
-    /// The session of a program that sends the password with every request.
-    pub(crate) fn program(
+    /// The session of a program that sends the password with every request and sent it before.
+    /// An address that has to wait is not looked up: this answers in microseconds, so that guesses
+    /// could be tried by the thousand.
+    pub(crate) fn known_program(
         &self,
         options: &WebOptions,
         password: &str,
         from: Option<IpAddr>,
         now_s: i64,
     ) -> Option<String> {
-        let key = *blake3::keyed_hash(&options.secret, password.as_bytes()).as_bytes();
-        let known = locked(&self.held).programs.get(&key).cloned();
-        if let Some(id) = known.filter(|id| self.role(id, now_s).is_some()) {
-            return Some(id);
+        if self.wait_s(from, now_s) > 0 {
+            return None;
         }
-        let LogIn::Done(id) = self.log_in(options, password, from, now_s) else { return None };
-        // Only right passwords come here, so there are at most as many as roles.
-        locked(&self.held).programs.insert(key, id.clone());
-        Some(id)
+        let known = locked(&self.held).programs.get(&program_key(options, password)).cloned();
+        known.filter(|id| self.role(id, now_s).is_some())
+    }
+
+    /// A new session for a program that sends the password with every request.
+    pub(crate) fn new_program(
+        &self,
+        options: &WebOptions,
+        password: &str,
+        from: Option<IpAddr>,
+        now_s: i64,
+    ) -> LogIn {
+        let done = self.log_in(options, password, from, now_s);
+        if let LogIn::Done(id) = &done {
+            // Only right passwords come here, so there are at most as many as roles.
+            locked(&self.held).programs.insert(program_key(options, password), id.clone());
+        }
+        done
     }
 
     fn wait_s(&self, from: Option<IpAddr>, now_s: i64) -> i64 {
-        match locked(&self.held).guesses.get(&from) {
+        let held = locked(&self.held);
+        let guesser = Guesser::of(from);
+        // Where the table is full, whoever is not in it waits with all the others.
+        let is_counted_apart = held.has_space() || held.guesses.contains_key(&guesser);
+        let guesser = if is_counted_apart { guesser } else { Guesser::Others };
+        match held.guesses.get(&guesser) {
             Some((wrong, last_s)) if *wrong >= FREE_TRIES => {
                 let wait_s = 1_i64 << (wrong - FREE_TRIES + 1).min(20);
                 (last_s + wait_s.min(MAX_WAIT_S) - now_s).max(0)
@@ -178,14 +217,26 @@ impl Sessions {
 
     fn remember_guess(&self, from: Option<IpAddr>, now_s: i64) {
         let mut held = locked(&self.held);
-        if held.guesses.len() >= MAX_GUESSERS {
+        if !held.has_space() {
             held.guesses.retain(|_, (_, last_s)| *last_s > now_s - MAX_WAIT_S);
         }
-        if held.guesses.len() < MAX_GUESSERS {
-            let guess = held.guesses.entry(from).or_insert((0, now_s));
-            *guess = (guess.0.saturating_add(1), now_s);
-        }
+        let guesser = Guesser::of(from);
+        let is_counted_apart = held.has_space() || held.guesses.contains_key(&guesser);
+        let guesser = if is_counted_apart { guesser } else { Guesser::Others };
+        let guess = held.guesses.entry(guesser).or_insert((0, now_s));
+        *guess = (guess.0.saturating_add(1), now_s);
     }
+}
+
+impl Held {
+    fn has_space(&self) -> bool {
+        self.guesses.len() < MAX_GUESSERS
+    }
+}
+
+/// Passwords are kept by a keyed hash alone.
+fn program_key(options: &WebOptions, password: &str) -> [u8; 32] {
+    *blake3::keyed_hash(&options.secret, password.as_bytes()).as_bytes()
 }
 
 fn role_of(options: &WebOptions, password: &str) -> Option<Role> {
@@ -274,10 +325,55 @@ mod tests {
     #[test]
     fn a_program_keeps_its_session() {
         let (sessions, options) = (Sessions::default(), options());
-        let id = sessions.program(&options, "right", None, 0).unwrap();
-        assert_eq!(sessions.program(&options, "right", None, 9), Some(id.clone()));
-        assert_ne!(sessions.program(&options, "right", None, SESSION_S + 1), Some(id));
-        assert_eq!(sessions.program(&options, "guess", None, 0), None);
+        assert_eq!(sessions.known_program(&options, "right", None, 0), None);
+        let LogIn::Done(id) = sessions.new_program(&options, "right", None, 0) else { panic!() };
+        assert_eq!(sessions.known_program(&options, "right", None, 9), Some(id));
+        assert_eq!(sessions.known_program(&options, "right", None, SESSION_S + 1), None);
+        assert_eq!(sessions.new_program(&options, "guess", None, 0), LogIn::Wrong);
+    }
+
+    /// Guesses wrong as often as costs nothing, and once more.
+    fn guess(sessions: &Sessions, options: &WebOptions, from: Option<IpAddr>, now_s: i64) {
+        // Hashing is slow by design; what is tested is what is remembered.
+        for _ in 0..=FREE_TRIES {
+            sessions.remember_guess(from, now_s);
+        }
+        assert!(matches!(sessions.log_in(options, "right", from, now_s), LogIn::Wait(_)));
+    }
+
+    #[test]
+    fn a_guesser_is_not_told_which_passwords_programs_use() {
+        let (sessions, options) = (Sessions::default(), options());
+        let (owner, guesser) = (IpAddr::from([192, 0, 2, 1]), IpAddr::from([192, 0, 2, 2]));
+        assert!(matches!(sessions.new_program(&options, "right", Some(owner), 0), LogIn::Done(_)));
+        guess(&sessions, &options, Some(guesser), 0);
+        assert_eq!(sessions.known_program(&options, "right", Some(guesser), 1), None);
+        assert!(sessions.known_program(&options, "right", Some(owner), 1).is_some());
+    }
+
+    #[test]
+    fn addresses_of_one_network_are_one_guesser() {
+        let (sessions, options) = (Sessions::default(), options());
+        let at = |text: &str| Some(text.parse::<IpAddr>().unwrap());
+        guess(&sessions, &options, at("2001:db8:1:2::1"), 0);
+        assert!(sessions.wait_s(at("2001:db8:1:2:ffff::9"), 1) > 0);
+        assert_eq!(sessions.wait_s(at("2001:db8:1:3::1"), 1), 0);
+        guess(&sessions, &options, at("192.0.2.7"), 0);
+        assert!(sessions.wait_s(at("::ffff:192.0.2.7"), 1) > 0);
+    }
+
+    #[test]
+    fn with_a_full_table_everybody_new_waits() {
+        let (sessions, options) = (Sessions::default(), options());
+        for n in 0..MAX_GUESSERS as u32 {
+            sessions.remember_guess(Some(IpAddr::from(n.to_be_bytes())), 0);
+        }
+        let others = (0..=FREE_TRIES).map(|n| IpAddr::from([203, 0, 113, n as u8]));
+        others.for_each(|other| sessions.remember_guess(Some(other), 0));
+        let fresh = Some(IpAddr::from([198, 51, 100, 1]));
+        assert!(matches!(sessions.log_in(&options, "right", fresh, 1), LogIn::Wait(_)));
+        assert!(locked(&sessions.held).guesses.len() <= MAX_GUESSERS + 1);
+        assert_eq!(sessions.wait_s(fresh, MAX_WAIT_S + 1), 0);
     }
 
     #[test]

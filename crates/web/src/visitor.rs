@@ -1,4 +1,4 @@
-//! The person who asks: language, role, and the token their forms carry.
+//! The person who sends a request: language, role, and the token for their forms.
 
 use nenrin_lang::Lang;
 
@@ -6,20 +6,20 @@ use crate::Role;
 
 pub(crate) const SESSION_COOKIE: &str = "nenrin_session";
 
-/// The person who asks, made once per request by the guard.
+/// The person who sends a request, made once per request by the guard.
 #[derive(Debug, Clone)]
 pub(crate) struct Visitor {
     pub(crate) lang: Lang,
-    /// `None` where a password is needed and none was given.
+    /// `None` if a password is needed and none was given.
     pub(crate) role: Option<Role>,
-    /// Whether a password exists: then there is someone to log in or out.
+    /// Whether there is a password, so that people can log in and out.
     pub(crate) has_accounts: bool,
     /// Whether a password was given.
     pub(crate) is_logged_in: bool,
     pub(crate) session: String,
-    /// What every form must carry.
+    /// The token that every form must carry.
     pub(crate) token: String,
-    /// Where replayed pages live.
+    /// The origin of replayed pages.
     pub(crate) replay: String,
     /// Path and query of this request.
     pub(crate) here: String,
@@ -36,7 +36,7 @@ impl Visitor {
     }
 }
 
-/// The token of a session's forms. Whoever can read it is on our own pages.
+/// The token of a session's forms. Only our own pages can read it.
 pub(crate) fn token(secret: &[u8; 32], session: &str) -> String {
     let mut hasher = blake3::Hasher::new_keyed(secret);
     hasher.update(b"form").update(session.as_bytes());
@@ -52,7 +52,7 @@ pub(crate) fn cookie<'a>(header: &'a str, name: &str) -> Option<&'a str> {
         .map(|(_, value)| value)
 }
 
-/// Session ids as [`crate::session::Sessions`] makes them; anything else is not ours.
+/// Whether this looks like an id from [`crate::session::Sessions`].
 pub(crate) fn is_session_id(text: &str) -> bool {
     text.len() == 40 && text.bytes().all(|b| b.is_ascii_hexdigit())
 }

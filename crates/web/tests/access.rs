@@ -1,4 +1,4 @@
-//! Who may come in, and what they may do.
+//! Who may log in, and what they may do.
 #![expect(clippy::unwrap_used, reason = "what cannot be asked must fail the test")]
 
 #[path = "support/base.rs"]
@@ -8,7 +8,6 @@ use axum::{
     body::Body,
     http::{Request, StatusCode, header},
 };
-use nenrin_state::State;
 use nenrin_web::{WebOptions, hash_password};
 use support::{World, site_fields};
 

@@ -1,4 +1,4 @@
-//! The API against its own document, the feed and the figures.
+//! The API against its own document, the feed and the metrics.
 #![expect(clippy::unwrap_used, reason = "what cannot be asked must fail the test")]
 
 #[path = "support/base.rs"]
@@ -8,7 +8,7 @@ use axum::{
     body::Body,
     http::{Request, StatusCode, header},
 };
-use nenrin_state::{Incident, Removal, SiteId, State as _};
+use nenrin_state::{Incident, Removal, SiteId};
 use serde_json::{Value, json};
 use support::{Answer, World, conditions};
 
@@ -147,7 +147,7 @@ async fn every_operation_answers_as_the_document_says() {
             let id = operation["operationId"].as_str().unwrap();
             let (query, body) = example(id);
             let uri = format!("{}{query}", path.replace("{id}", "1"));
-            // Only what was removed can be given back, and the other way round.
+            // Only a removed site can be restored, and the other way round.
             let removed = (id == "restoreSite").then_some(Removal::Hide);
             world.state.remove_site(SiteId(1), removed, "a test", support::NOW_S).unwrap();
             let answer = world.json(&method.to_uppercase(), &uri, &body).await;
@@ -248,7 +248,7 @@ async fn what_the_document_does_not_allow_is_refused() {
     let mut listed = full_conditions();
     listed["keeping"] = json!([null, null]);
     let answer = world.json("PUT", "/api/v1/sites/1", &listed).await;
-    assert_eq!(answer.status, StatusCode::BAD_REQUEST, "a list is no object");
+    assert_eq!(answer.status, StatusCode::BAD_REQUEST, "a list is not an object");
     let pause = "/api/v1/sites/1/pause";
     for (body, status) in [
         (json!([null]), StatusCode::BAD_REQUEST),
@@ -308,7 +308,6 @@ async fn a_change_needs_json_so_that_no_foreign_page_can_make_it() {
             .unwrap();
         assert_eq!(world.send(request).await.status, StatusCode::UNSUPPORTED_MEDIA_TYPE);
     }
-    use nenrin_state::State;
     assert!(!world.state.sites().unwrap()[0].paused);
 }
 
@@ -344,7 +343,7 @@ async fn lists_are_read_on_with_next() {
 }
 
 #[tokio::test]
-async fn the_feed_tells_changes_and_escapes_what_came_from_the_web() {
+async fn the_feed_lists_changes_and_escapes_what_came_from_the_web() {
     let world = World::new();
     world.live("<b>&\"\u{1}", "https://e.com/?a=1&b=<x>");
     let answer = world.get("/feed.atom?site=1").await;
@@ -371,24 +370,28 @@ async fn incidents_are_in_the_feed_on_the_pages_and_in_the_api() {
     let newest = feed.split("<entry>").nth(1).unwrap();
     assert!(newest.contains("urn:nenrin:incident:7-1"), "the newest comes first");
     assert!(feed.contains("<category term=\"signal-lost\"/>"));
-    assert!(feed.contains("a sitemap or feed was lost") && !feed.contains("<script>"));
+    assert!(feed.contains("a sitemap or feed no longer answers") && !feed.contains("<script>"));
     assert!(!world.get("/feed.atom?site=2").await.body.contains("incident"));
     for page in ["/", "/sites/1"] {
         let body = world.get(page).await.body;
-        assert!(body.contains("a sitemap or feed was lost"), "{page}");
+        assert!(body.contains("a sitemap or feed no longer answers"), "{page}");
         assert!(body.contains("&lt;script&gt;alert(5)"), "{page}");
     }
     world.state.end_incidents(&[support::incident().id], support::NOW_S).unwrap();
-    assert!(!world.get("/").await.body.contains("was lost"), "it is over");
-    assert!(world.get("/feed.atom").await.body.contains("was lost"), "but it happened");
+    assert!(!world.get("/").await.body.contains("no longer answers"), "it is over");
+    assert!(world.get("/feed.atom").await.body.contains("no longer answers"), "but it happened");
     let other = Incident { id: "8-1".into(), ..support::incident() };
     world.state.keep_incidents(&[other]).unwrap();
-    let told: Value = serde_json::from_str(&world.get("/api/v1/incidents").await.body).unwrap();
-    assert_eq!((&told[0]["event"], &told[0]["over_s"]), (&json!("signal-lost"), &Value::Null));
-    assert_eq!(told[1]["over_s"], support::NOW_S);
+    let incidents: Value =
+        serde_json::from_str(&world.get("/api/v1/incidents").await.body).unwrap();
+    assert_eq!(
+        (&incidents[0]["event"], &incidents[0]["over_s"]),
+        (&json!("signal-lost"), &Value::Null)
+    );
+    assert_eq!(incidents[1]["over_s"], support::NOW_S);
     let document = world.document().await;
     let schema = json!({"$ref": "#/components/schemas/Incidents"});
-    fits(&document, &schema, &told).unwrap();
+    fits(&document, &schema, &incidents).unwrap();
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ mod support;
 
 use nenrin_browser::Browser;
 use nenrin_state::{
-    Change, Discovered, Incident, IncidentKind, Outcome, Removal, ServerNote, SiteId, State,
+    Change, Discovered, Incident, IncidentKind, Outcome, Removal, ServerNote, SiteId,
 };
 use nenrin_web::{UnderWay, WebOptions, hash_password};
 use serde_json::json;
@@ -58,10 +58,10 @@ async fn a_site_on_this_computer_is_added_with_the_keyboard_alone() {
     browser.call("Input.insertText", json!({"text": "localhost:8765"})).await;
     browser.press("Enter", 13, "\r").await;
     browser.until("location.pathname === '/sites/new' && document.readyState === 'complete'").await;
-    // The page takes the focus there when it is first drawn.
+    // The page puts the focus there when it is first drawn.
     browser.until("document.activeElement.id === 'url'").await;
     browser.press("Tab", 9, "").await;
-    // Leave is asked for right below the address.
+    // The permission is requested right below the address.
     browser.until("document.activeElement.id === 'allow_private'").await;
     browser.press(" ", 32, " ").await;
     browser.press("Enter", 13, "\r").await;
@@ -78,7 +78,7 @@ async fn a_new_sites_page_fills_itself() {
     world.state.add_site("paper", &support::conditions("https://e.com/"), NOW_S - 60).unwrap();
     let Some(mut browser) = Browser::on(world.router.clone()).await else { return };
     browser.open("/sites/1").await;
-    assert!(browser.text().await.contains("There is no version yet"));
+    assert!(browser.text().await.contains("There are no versions yet"));
     let round = world.state.begin_round(SiteId(1), NOW_S - 30).unwrap();
     let due = world.state.load_round(&round, None, 9).unwrap().remove(0);
     let mut first = support::visit(&due, NOW_S - 20, Outcome::Changed);
@@ -165,8 +165,8 @@ async fn buttons_pause_and_resume() {
     assert!(browser.text().await.contains("Collecting has begun"));
 }
 
-/// Script in all that a site can bring into the state: causes, robots.txt, sitemaps, feeds, links
-/// that were traps, reasons.
+/// Scripts in everything that a site can bring into the state: causes, robots.txt, sitemaps, feeds,
+/// links that were traps, reasons.
 fn say_hostile_things(world: &World) {
     let script = "<script>alert(5)</script><img src=x onerror=alert(6)>";
     let server = world.state.site_servers(SiteId(1), 1).unwrap()[0].id;
@@ -214,7 +214,7 @@ async fn a_hostile_site_runs_nothing() {
     browser.until("document.querySelector('[data-live]').dataset.every === '2'").await;
     tokio::time::sleep(std::time::Duration::from_millis(2500)).await;
     assert_eq!(browser.eval("document.images.length").await, json!(0));
-    // The feed is text in both languages, however its reader takes it.
+    // The feed is text in both languages, however its reader parses it.
     for language in ["en", "ja"] {
         browser.open(&format!("/lang?to={language}&back=%2Ffeed.atom")).await;
         let feed = browser.eval("fetch('/feed.atom').then(a => a.text())").await;
@@ -262,7 +262,7 @@ async fn what_is_fetched_now_is_shown_live() {
     let world = World::lived_in();
     let Some(mut browser) = Browser::on(world.router.clone()).await else { return };
     browser.open("/").await;
-    assert!(browser.text().await.contains("Nothing at this moment"));
+    assert!(browser.text().await.contains("No requests at the moment"));
     world.control.under_way.lock().unwrap().push(UnderWay {
         url: "https://e.com/just-now".into(),
         server: "https://e.com".into(),
@@ -347,7 +347,7 @@ async fn everything_can_be_read_with_scripts_off() {
 }
 
 #[tokio::test]
-async fn times_are_told_in_the_readers_zone() {
+async fn times_are_shown_in_the_readers_zone() {
     let world = World::lived_in();
     let Some(mut browser) = Browser::on(world.router.clone()).await else { return };
     browser.call("Emulation.setTimezoneOverride", json!({"timezoneId": "Asia/Tokyo"})).await;
@@ -371,7 +371,7 @@ async fn a_person_logs_in_and_out() {
     assert!(browser.path().await.starts_with("/login"));
     browser.fill("#password", "wrong").await;
     browser.follow("form.sheet button.primary").await;
-    assert!(browser.text().await.contains("This is not the password"));
+    assert!(browser.text().await.contains("Wrong password"));
     browser.fill("#password", "right").await;
     browser.follow("form.sheet button.primary").await;
     assert_eq!(browser.path().await, "/sites/1?note=saved");

@@ -1,4 +1,5 @@
-//! Every form and every way through the interface in a real browser; and that none is left out.
+//! Every form and every path through the interface in a real browser; and a check that none is left
+//! out.
 
 #[path = "support/base.rs"]
 mod support;
@@ -7,7 +8,7 @@ use std::collections::BTreeSet;
 
 use axum::{Router, http::Uri};
 use nenrin_browser::Browser;
-use nenrin_state::{Removal, ScheduleBy, SiteId, State};
+use nenrin_state::{Removal, ScheduleBy, SiteId};
 use nenrin_web::{ReplayBase, WebOptions};
 use serde_json::json;
 use support::{NOW_S, World};
@@ -27,9 +28,9 @@ const TRIED: &[(&str, &str)] = &[
     ("/sites/{id}/pause", "browser.rs: buttons"),
     ("/sites/{id}/resume", "browser.rs: buttons"),
     ("/sites/{id}/browse", "a date leads to replay and two versions to their difference"),
-    ("/sites/{id}/remove", "a site is removed and given back"),
-    ("/sites/{id}/restore", "a site is removed and given back"),
-    ("/removals", "a site is removed and given back"),
+    ("/sites/{id}/remove", "a site is removed and restored"),
+    ("/sites/{id}/restore", "a site is removed and restored"),
+    ("/removals", "a site is removed and restored"),
     ("/sites/{id}/pages", "pages are walked through as a tree and as a list"),
     ("/sites/{id}/schedule", "the tabs of a site"),
     ("/sites/{id}/structure", "the tabs of a site"),
@@ -116,7 +117,7 @@ async fn every_condition_is_set_in_the_form() {
 }
 
 #[tokio::test]
-async fn every_mistake_stands_beside_its_field() {
+async fn every_mistake_is_shown_at_its_field() {
     let world = World::lived_in();
     let Some(mut browser) = Browser::on(world.router.clone()).await else { return };
     browser.open("/sites/1/edit").await;
@@ -148,7 +149,7 @@ async fn every_mistake_stands_beside_its_field() {
         assert_eq!(kept, json!(text), "{field}");
         let error = format!("#{field}-error");
         assert!(is_shown(&mut browser, &error).await, "{field}");
-        // The message is read out with the field, and lies right below it.
+        // The message is read out with the field, and is right below it.
         let described = format!(
             "document.querySelector('#{field}').getAttribute('aria-describedby').includes('{field}-error')"
         );
@@ -185,7 +186,7 @@ async fn a_site_is_removed_and_given_back() {
     browser.open("/sites/1").await;
     browser.follow("a[href='/sites/1/remove']").await;
     browser.follow("form.sheet button.danger").await;
-    assert!(browser.text().await.contains("Choose what is meant"));
+    assert!(browser.text().await.contains("Choose one of these"));
     browser.eval("document.querySelector('[name=removal][value=delete]').click()").await;
     assert!(is_shown(&mut browser, "#confirm").await);
     browser.eval("document.querySelector('[name=removal][value=hide]').click()").await;
@@ -194,7 +195,7 @@ async fn a_site_is_removed_and_given_back() {
     browser.follow("form.sheet button.danger").await;
     assert_eq!(browser.path().await, "/?note=removed");
     assert!(world.control.asked.lock().unwrap().contains(&"remove 1 Hide it closed".to_owned()));
-    // The control is a stand-in: what it was asked for is done here.
+    // The control is a fake: the test does what it was asked to.
     world.state.remove_site(SiteId(1), Some(Removal::Hide), "it closed", NOW_S).unwrap();
     browser.open("/").await;
     browser.follow("a[href='/removals']").await;
@@ -290,6 +291,6 @@ async fn what_is_for_programs_opens_in_a_browser_too() {
     let parsed = "fetch('/feed.atom').then(a => a.text()).then(t => new DOMParser().parseFromString(t, 'application/xml')).then(d => [d.querySelectorAll('parsererror').length, d.querySelectorAll('entry').length])";
     browser.open("/").await;
     assert_eq!(browser.eval(parsed).await, json!([0, 3]));
-    assert!(browser.text().await.contains("a sitemap or feed was lost"));
+    assert!(browser.text().await.contains("a sitemap or feed no longer answers"));
     assert_eq!(browser.eval("document.scripts.length").await, json!(1));
 }

@@ -1,4 +1,4 @@
-//! What the program notes in English is told in Japanese: every sentence that it can note.
+//! Every sentence that the program can write in English has a Japanese translation.
 
 #[path = "support/base.rs"]
 mod support;
@@ -8,14 +8,14 @@ use std::{net::IpAddr, time::Duration};
 use nenrin_fetch::{AddressKind, FetchFailure, Waiting};
 use nenrin_lang::Lang;
 use nenrin_revisit::{CollectingWindow, PathInterval, PolicySpec, Rule, Why};
-use nenrin_state::{Incident, IncidentKind, PruneRule, SiteId, State};
+use nenrin_state::{Incident, IncidentKind, PruneRule, SiteId};
 use nenrin_urls::CanonicalUrl;
 use support::{NOW_S, World};
 
 #[track_caller]
-fn assert_told(noted: &str) {
-    let told = Lang::Ja.told(noted);
-    assert_ne!(told, noted, "there is no Japanese for it");
+fn assert_translated(noted: &str) {
+    let translated = Lang::Ja.translate(noted);
+    assert_ne!(translated, noted, "there is no Japanese for it");
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn why_a_request_brought_nothing() {
         FetchFailure::BodyCut { host: host(), received: 1, reason: reason() },
     ];
     for kind in [AddressKind::Loopback, AddressKind::Private, AddressKind::Multicast] {
-        assert_told(&kind.to_string());
+        assert_translated(&kind.to_string());
         failures.push(FetchFailure::AddressRefused { host: host(), address, kind });
     }
     for waiting in [
@@ -48,15 +48,15 @@ fn why_a_request_brought_nothing() {
         Waiting::BodyRate,
         Waiting::Exchange,
     ] {
-        assert_told(&waiting.to_string());
+        assert_translated(&waiting.to_string());
         failures.push(FetchFailure::Timeout { host: host(), waiting, after: Duration::ZERO });
     }
     for failure in failures {
-        assert_told(&failure.to_string());
-        // As the crawler notes it, and as an incident tells of it.
+        assert_translated(&failure.to_string());
+        // As the crawler writes it, and as an incident repeats it.
         let noted = format!("{}: {failure}", failure.kind());
-        assert_told(&noted);
-        assert_told(&format!("http://e.com/a: {noted}"));
+        assert_translated(&noted);
+        assert_translated(&format!("http://e.com/a: {noted}"));
     }
 }
 
@@ -76,42 +76,44 @@ fn why_a_page_is_due() {
         Rule::Worth,
         Rule::Signal,
     ] {
-        assert_told(&format!("{}: every 7d", rule.text()));
-        let why = format!("{}: every 5.3d, 0.140 changes/day (22% sure)", rule.text());
-        assert_told(&why);
-        assert_told(&format!("{why}, sooner for what its neighbours showed (12%)"));
-        assert_told(&format!("{why}, later since its neighbours were quiet (3%)"));
+        assert_translated(&format!("{}: every 7d", rule.text()));
+        let why = format!("{}: every 5.3d; changes about every 7.1d (22% sure)", rule.text());
+        assert_translated(&why);
+        assert_translated(&format!("{why}, sooner because pages near it changed (12%)"));
+        assert_translated(&format!("{why}, later because pages near it did not change (3%)"));
     }
     for why in [Why::New, Why::Refused, Why::Gone { times: 2 }, Why::Failed { times: 3 }] {
-        assert_told(&why.to_string());
-        assert_told(&format!("pulled forward by announced by http://e.com/feed; else {why}"));
+        assert_translated(&why.to_string());
+        assert_translated(&format!(
+            "visited sooner: announced by http://e.com/feed; otherwise {why}"
+        ));
     }
 }
 
 #[test]
 fn what_was_typed_wrongly() {
-    let told = |typed: &str, error: Option<String>| match error {
-        Some(error) => assert_told(&error),
-        None => panic!("{typed} is nothing wrong"),
+    let wrong = |typed: &str, error: Option<String>| match error {
+        Some(error) => assert_translated(&error),
+        None => panic!("{typed} is not wrong"),
     };
     for typed in
         ["", "htp:/x", "https//x", "://x", "http://", "a.b:0", "a.b:99999", "u:p@a.b", "a b.c"]
     {
-        told(typed, CanonicalUrl::parse_typed(typed).err().map(|e| e.to_string()));
+        wrong(typed, CanonicalUrl::parse_typed(typed).err().map(|e| e.to_string()));
     }
     let long = format!("http://e.com/{}", "a".repeat(5_000));
-    told(&long, CanonicalUrl::parse_typed(&long).err().map(|e| e.to_string()));
+    wrong(&long, CanonicalUrl::parse_typed(&long).err().map(|e| e.to_string()));
     for typed in ["weekly", "every(x)", "aimd(d=0d,r=2)"] {
-        told(typed, typed.parse::<PolicySpec>().err().map(|e| e.to_string()));
+        wrong(typed, typed.parse::<PolicySpec>().err().map(|e| e.to_string()));
     }
     for typed in ["news", "/a", "/a soon", "/a min=2d max=1d", "/a min=x"] {
-        told(typed, typed.parse::<PathInterval>().err().map(|e| e.to_string()));
+        wrong(typed, typed.parse::<PathInterval>().err().map(|e| e.to_string()));
     }
     for typed in ["Mars/Olympus", "mon-fri 25:00-06:00"] {
-        told(typed, typed.parse::<CollectingWindow>().err().map(|e| e.to_string()));
+        wrong(typed, typed.parse::<CollectingWindow>().err().map(|e| e.to_string()));
     }
     for typed in ["30d", "x,month", "30d,never", "30d,day,month"] {
-        told(typed, typed.parse::<PruneRule>().err());
+        wrong(typed, typed.parse::<PruneRule>().err());
     }
 }
 
@@ -139,9 +141,10 @@ async fn incidents_causes_and_reasons_are_shown_in_japanese() {
         .unwrap();
     for path in ["/", "/sites/1", "/feed.atom"] {
         let page = world.get_as(path, "nenrin_lang=ja").await.body;
-        for told in ["間隔を 2.50 倍に", "応答しなくなりました", "：HTTP 500", "1 kB のうち 2 kB"]
+        for expected in
+            ["間隔を 2.50 倍に", "応答しなくなりました", "：HTTP 500", "1 kB のうち 2 kB"]
         {
-            assert!(page.contains(told), "{told} in {path}: {page}");
+            assert!(page.contains(expected), "{expected} in {path}: {page}");
         }
         assert!(!page.contains("<b>:") && !page.contains("cannot keep up"), "{path}");
     }

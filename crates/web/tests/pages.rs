@@ -1,4 +1,4 @@
-//! Every page and form, asked without sockets.
+//! Every page and form, requested without sockets.
 
 #[path = "support/base.rs"]
 mod support;
@@ -8,13 +8,13 @@ use axum::{
     http::{Request, StatusCode, header},
 };
 use nenrin_state::{
-    Change, Outcome, Removal, RobotsPolicy, Schedule, ScheduleBy, ServerNote, SiteId, State,
+    Change, Outcome, Removal, RobotsPolicy, Schedule, ScheduleBy, ServerNote, SiteId,
 };
 use nenrin_urls::Scope;
 use nenrin_web::{UnderWay, WebOptions};
 use support::{NOW_S, World, site_fields, url};
 
-/// Pages that a person can open in a world that was lived in.
+/// Pages that a person can open in a filled archive.
 const PAGES: [&str; 20] = [
     "/",
     "/?q=paper&sort=versions&down=1",
@@ -170,7 +170,7 @@ async fn bad_input_gets_its_message_beside_the_field_and_loses_nothing() {
         "value=\"much\"",
         "value=\"some\"",
         "/a min=1h\nnews</textarea>",
-        // What a browser does not show of it is the first line break, so there are two.
+        // A browser does not show the first line break, so there are two.
         ">\n\nat night</textarea>",
     ] {
         assert!(answer.body.contains(kept), "{kept} lost in {}", answer.body);
@@ -416,11 +416,11 @@ fn support_encoded(text: &str) -> String {
 }
 
 #[tokio::test]
-async fn the_site_page_tells_its_story() {
+async fn the_site_page_shows_all_sections() {
     let world = World::lived_in();
     let body = world.get("/sites/1").await.body;
     for part in
-        ["Rounds", "Troubles by cause", "Versions, day by day", "Browse the site as of a date"]
+        ["Rounds", "Problems by cause", "Versions, day by day", "Browse the site as of a date"]
     {
         assert!(body.contains(part), "{part}");
     }
@@ -500,7 +500,7 @@ async fn the_log_is_filtered_and_paged() {
     let failed = world.get("/visits?outcome=failed&site=1").await.body;
     assert_eq!(failed.matches("<tr>").count(), 2);
     assert!(failed.contains("alert('failed')") && !failed.contains("alert('gone')"));
-    assert!(world.get("/visits?site=99").await.body.contains("No visit fits"));
+    assert!(world.get("/visits?site=99").await.body.contains("No matching visits"));
     assert_eq!(
         world.get("/visits?before=x&outcome=what&site=y").await.body.matches("<tr>").count(),
         8
@@ -528,7 +528,7 @@ async fn sites_are_sorted_and_searched() {
     assert!(!order(&world.get("/?sort=name&down=1").await.body));
     let found = world.get("/?q=a.ORG").await.body;
     assert!(found.contains("Aardvark") && !found.contains(">paper<"));
-    assert!(world.get("/?q=%3Cscript%3E").await.body.contains("No site fits"));
+    assert!(world.get("/?q=%3Cscript%3E").await.body.contains("No site matches"));
 }
 
 #[tokio::test]
@@ -581,7 +581,7 @@ async fn removing_asks_which_removal_is_meant_and_why() {
     let body = world.get("/sites/1/remove").await.body;
     assert!(body.contains("value=\"hide\">") && body.contains("value=\"deny\" disabled"), "{body}");
     for (fields, field) in [
-        (vec![("reason", "x")], "Choose what is meant"),
+        (vec![("reason", "x")], "Choose one of these"),
         (vec![("removal", "hide"), ("reason", " ")], "reason-error"),
         (
             vec![("removal", "delete"), ("reason", "<asked>"), ("confirm", "papier")],
@@ -606,7 +606,7 @@ async fn removing_asks_which_removal_is_meant_and_why() {
 async fn what_was_removed_is_listed_with_its_reason_and_given_back() {
     let world = World::lived_in();
     let body = world.get("/removals").await.body;
-    assert!(body.contains("No site is removed"), "{body}");
+    assert!(body.contains("No sites are removed"), "{body}");
     world.state.remove_site(SiteId(1), Some(Removal::Deny), "<asked>", NOW_S).unwrap();
     let overview = world.get("/").await.body;
     assert!(overview.contains("href=\"/removals\""), "the way back is in sight: {overview}");

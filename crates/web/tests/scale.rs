@@ -9,10 +9,11 @@ mod support;
 
 use std::{sync::Arc, time::Instant};
 
+use nenrin_lang::Reason;
 use nenrin_revisit::{Found, KnownPage, PageRevisitScheduler, RevisitSettings};
 use nenrin_state::{
-    Change, Discovered, Estimate, Outcome, PageId, PageUpdate, Schedule, SiteConditions, SiteId,
-    SqliteState, State, VersionRow, VisitCommit,
+    Change, Discovered, Estimate, FoundPages, Outcome, PageId, PageUpdate, Schedule,
+    SiteConditions, SiteId, SqliteState, State, VersionRow, VisitCommit,
 };
 use nenrin_web::{ReplayBase, StoreSummary, WebApp, WebOptions};
 use support::{FakeControl, NOW_S, World, conditions, url};
@@ -40,19 +41,19 @@ async fn a_million_pages_and_ten_million_visits_answer_within_200_ms() {
     let pages: i64 = std::env::var("NENRIN_SCALE_PAGES").map_or(1_000_000, |n| n.parse().unwrap());
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("state.sqlite");
-    let state = SqliteState::open(&path, 3600).unwrap();
+    let state: Box<dyn State> = Box::new(SqliteState::open(&path, 3600).unwrap());
     for n in 1..=SITES {
         state.add_site(&format!("site {n}"), &own_schedules(n), NOW_S - DAYS * 86_400).unwrap();
     }
     let begun = clock();
-    fill(&state, pages);
+    fill(&*state, pages);
     drop(state);
     eprintln!(
         "{pages} pages, {} visits written in {:.0} s",
         10 * pages,
         begun.elapsed().as_secs_f64()
     );
-    let state = Arc::new(SqliteState::open(&path, 3600).unwrap());
+    let state: Arc<dyn State> = Arc::new(SqliteState::open(&path, 3600).unwrap());
     let world = over(state);
     let mut slow = Vec::new();
     let paths = ask_for(&world).await;
@@ -79,7 +80,7 @@ fn own_schedules(n: i64) -> SiteConditions {
     SiteConditions { schedule, ..conditions(&format!("https://s{n}.example/")) }
 }
 
-/// What the policy remembers of a page that was visited ten times.
+/// What the policy remembers about a page that was visited ten times.
 fn history() -> Vec<u8> {
     let mut scheduler = PageRevisitScheduler::new(RevisitSettings::default(), 3600);
     let mut history = Vec::new();
@@ -104,7 +105,7 @@ fn clock() -> Instant {
     Instant::now()
 }
 
-/// The pages to ask for: the first of each list, one deep inside, and the big site's.
+/// The pages to request: the first of each list, one deep inside, and the big site's.
 async fn ask_for(world: &World) -> Vec<String> {
     let mut paths: Vec<String> = [
         "/",
@@ -158,7 +159,7 @@ async fn ask_for(world: &World) -> Vec<String> {
     paths
 }
 
-fn over(state: Arc<SqliteState>) -> World {
+fn over(state: Arc<dyn State>) -> World {
     let control = Arc::new(FakeControl::default());
     let router = nenrin_web::router(WebApp {
         state: state.clone(),
@@ -172,7 +173,7 @@ fn over(state: Arc<SqliteState>) -> World {
 }
 
 /// Half of everything belongs to the first site, the rest is spread over the others.
-fn fill(state: &SqliteState, pages: i64) {
+fn fill(state: &dyn State, pages: i64) {
     let mut dice = Dice(1);
     let mut known: Vec<(PageId, SiteId)> = Vec::with_capacity(pages as usize);
     for site in 1..=SITES {
@@ -184,8 +185,10 @@ fn fill(state: &SqliteState, pages: i64) {
             .collect();
         let site = SiteId(site as u32);
         for together in found.chunks(TOGETHER) {
-            let numbers = state.make_known(site, together, NOW_S - DAYS * 86_400).unwrap();
-            known.extend(numbers.into_iter().map(|page| (page, site)));
+            let pages = together.to_vec();
+            let found = FoundPages { site, at_s: NOW_S - DAYS * 86_400, pages };
+            let new = state.commit(&[Change::Found(found)]).unwrap().new_pages;
+            known.extend(new.iter().map(|new| (new.due.page.id, site)));
         }
     }
     let visits = 10 * pages;
@@ -196,13 +199,13 @@ fn fill(state: &SqliteState, pages: i64) {
         let outcome = [0, 1, 1, 2, 2, 2, 2, 2, 2, 2][dice.below(10) as usize];
         let outcome = if dice.below(50) == 0 { 3 + dice.below(3) } else { outcome };
         let at_s = NOW_S - DAYS * 86_400 + n * DAYS * 86_400 / visits;
-        let detail = (outcome >= 3).then(|| format!("cause {}", dice.below(12)));
+        let reason = (outcome >= 3).then(|| Reason::Challenge(format!("guard {}", dice.below(12))));
         changes.push(visit(
             page,
             site,
             at_s,
             Outcome::ALL[outcome as usize],
-            detail,
+            reason,
             n as u64,
             &history,
         ));
@@ -226,7 +229,7 @@ fn visit(
     site: SiteId,
     at_s: i64,
     outcome: Outcome,
-    detail: Option<String>,
+    reason: Option<Reason>,
     number: u64,
     history: &[u8],
 ) -> Change {
@@ -240,7 +243,7 @@ fn visit(
     });
     Change::Visit(Box::new(VisitCommit {
         status: 200,
-        detail,
+        reason,
         elapsed_ms: 120,
         received_bytes: 20_000,
         stored_bytes: 900,

@@ -4,7 +4,7 @@
 mod support;
 
 use axum::http::StatusCode;
-use nenrin_state::{Change, RoundEnd, SiteId, Skips, State};
+use nenrin_state::{Change, RoundEnd, SiteId, Skips};
 use nenrin_structure::{LeftOut, Why};
 use support::{NOW_S, World};
 
@@ -22,7 +22,12 @@ async fn the_structure_shows_tops_and_what_the_last_round_left_out() {
     world.state.commit(&[Change::RoundEnd(end)]).unwrap();
     let page = world.get("/sites/1/structure").await;
     let example = world.state.url_of(pages[1].id).unwrap().unwrap();
-    for shown in ["no top of theirs changed", "1,234", example.as_str(), "Tops and their members"] {
+    for shown in [
+        "no index page above them changed",
+        "1,234",
+        example.as_str(),
+        "Index pages and their members",
+    ] {
         assert!(page.body.contains(shown), "{shown} in {}", page.body);
     }
 }

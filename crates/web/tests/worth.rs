@@ -1,4 +1,4 @@
-//! What pages are worth and how often they change: on the pages, in the API and for Prometheus.
+//! Importance and rates of change: on the pages, in the API and for Prometheus.
 #![expect(clippy::unwrap_used, reason = "what cannot be set up must fail the test")]
 
 #[path = "support/base.rs"]
@@ -7,7 +7,7 @@ mod support;
 use nenrin_browser::Browser;
 use nenrin_revisit::{Found, PageRevisitScheduler, RevisitSettings};
 use nenrin_state::{
-    Change, Discovered, Estimate, NewPage, Outcome, Schedule, SiteConditions, SiteId, State,
+    Change, Discovered, Estimate, NewPage, Outcome, Schedule, SiteConditions, SiteId,
 };
 use serde_json::{Value, json};
 use support::{NOW_S, World, conditions, version, visit};
@@ -62,16 +62,16 @@ async fn importance_and_rates_are_shown_with_pages_and_sites() {
     let list = world.get("/sites/1/pages?list=1").await.body;
     assert!(list.contains(">21<") && list.contains("50% sure"), "{list}");
     let page = world.get("/page?url=https%3A%2F%2Fe.com%2Fp2").await.body;
-    for shown in ["times the average page", "Why then", "Next visit"] {
+    for shown in ["times the average page", "Why", "Next visit"] {
         assert!(page.contains(shown), "{shown} in {page}");
     }
     let schedule = world.get("/sites/1/schedule").await.body;
     assert!(schedule.contains("0.25 per page and day on average, 50% sure"), "{schedule}");
-    assert!(schedule.contains("Versions seen against visits"), "{schedule}");
+    assert!(schedule.contains("Versions found, by number of visits"), "{schedule}");
 }
 
 #[tokio::test]
-async fn programs_are_told_the_same() {
+async fn programs_get_the_same_figures() {
     let world = world();
     let get =
         async |path: &str| -> Value { serde_json::from_str(&world.get(path).await.body).unwrap() };
@@ -99,7 +99,7 @@ async fn programs_are_told_the_same() {
     ] {
         assert!(metrics.lines().any(|one| one == line), "{line} in {metrics}");
     }
-    // Forecasts are reckoned beside the first scrape; the next one has them.
+    // Forecasts are computed beside the first scrape; the next one has them.
     let mut forecast = String::new();
     while !forecast.contains("nenrin_site_forecast_coverage_ratio{site=\"1\",budget=\"x2\"}") {
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;

@@ -1,9 +1,9 @@
-//! What a server's sitemaps and feeds say about its pages, and how far they can be believed.
+//! What a server's sitemaps and feeds say about its pages, and how far they can be trusted.
 //!
-//! A sitemap or feed is a page like others, visited and kept on its own schedule. What it says is
-//! taken into [`Signals`]: each [`Source`] keeps the dates that it claims, and every later visit of
-//! a page of the server tells whether a claim was right ([`Signals::seen`]). The [`Trust`] earned
-//! that way decides whether a claim pulls a page forward ([`Signals::pulls`]).
+//! A sitemap or feed is a page like others, visited and stored on its own schedule. Its content
+//! goes into [`Signals`]: each [`Source`] keeps the dates that it claims, and every later visit to
+//! a page of the server shows whether a claim was right ([`Signals::seen`]). The [`Trust`] earned
+//! that way decides whether a claim moves a page's visit forward ([`Signals::pulls`]).
 
 mod trust;
 
@@ -14,16 +14,16 @@ use serde::{Deserialize, Serialize};
 
 pub use trust::Trust;
 
-use crate::{Announcement, SignalKind};
+use crate::answer::{Announcement, SignalKind};
 
 /// Sources of one server that are remembered; the one read longest ago is forgotten first.
 const SOURCES_MAX: usize = 20;
 /// Claims of one source that are remembered, the newest dates first. A source that changes more
 /// pages than this between two readings is measured on a part of them.
 const CLAIMS_MAX: usize = 500;
-/// A claim may lie this far ahead: clocks differ, and dates without a time mean their whole day.
+/// A claimed date may be this far in the future: clocks differ, and dates without a time mean their whole day.
 const AHEAD_S: i64 = 86_400;
-/// Where sitemaps lie by custom is looked up again after this long.
+/// `/sitemap.xml` is looked for again after this long.
 const CUSTOM_FRESH_S: i64 = 30 * 86_400;
 
 /// What the sitemaps and feeds of one server say.

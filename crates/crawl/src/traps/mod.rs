@@ -39,7 +39,7 @@ const COUNTED_MAX: usize = 256;
 /// Orders of parameters remembered.
 const ORDERS_MAX: usize = 4_096;
 
-/// Why a link is not followed as it stands.
+/// Why a link is not followed, or not as it is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Trap {
@@ -161,7 +161,7 @@ impl Traps {
         if endless { Err(Trap::Calendar) } else { Ok(()) }
     }
 
-    /// Counts a link that was not followed, or not as it stood.
+    /// Counts a link that was not followed, or not as written.
     pub fn refuse(&mut self, trap: Trap, url: &CanonicalUrl, now_s: i64) -> u64 {
         let count = self.refused.entry(trap).or_default();
         count.links += 1;

@@ -2,9 +2,9 @@
 
 use nenrin_urls::CanonicalUrl;
 
-/// A group of directories may stand this often behind itself.
+/// A group of directories may follow itself this often.
 const REPEATS_MAX: usize = 2;
-/// The same name may stand this often in a path, wherever.
+/// The same name may occur this often in a path, anywhere.
 const SAME_NAME_MAX: usize = 4;
 
 /// Whether directories repeat: a group of them three times in a row, or one name five times.
@@ -37,7 +37,7 @@ pub(super) fn name_set_key(arguments: &[&str]) -> u32 {
         name.trim_end_matches("%5B%5D").to_ascii_lowercase()
     };
     let mut names: Vec<String> = arguments.iter().map(name).collect();
-    // A bare value is no name: `?20240301`, `?some-article`.
+    // A bare value is not a name: `?20240301`, `?some-article`.
     names.retain(|name| !name.is_empty());
     if !arguments.iter().any(|argument| argument.contains('=')) {
         names = vec!["?".to_owned()];

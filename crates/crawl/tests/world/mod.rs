@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use nenrin_crawl::{
-    Answer, Command, Crawl, CrawlOptions, Event, FetchOrder, Fetched, FoundLink, LinkRole,
-    PlanWork, Purpose, load_near,
+    Answer, Batch, Command, Crawl, CrawlOptions, Event, FetchOrder, Fetched, FoundLink, LinkRole,
+    Load, PlanWork, Purpose, answer_load, commit_batch,
 };
-use nenrin_extract::page_blocks;
+use nenrin_extract::page_fragments;
 use nenrin_revisit::RevisitSettings;
-use nenrin_state::{Change, ContentMark, PageRecord, Schedule, SiteConditions, SqliteState, State};
-use nenrin_structure::PageBlocks;
+use nenrin_state::{ContentMark, PageRecord, Schedule, SiteConditions, SqliteState, State};
+use nenrin_structure::PageFragments;
 use nenrin_urls::CanonicalUrl;
 
 pub(crate) const BEGIN_MS: i64 = 1_704_067_200_000;
@@ -17,7 +17,7 @@ pub(crate) const HOUR_MS: i64 = 3_600_000;
 pub(crate) const DAY_MS: i64 = 24 * HOUR_MS;
 
 pub(crate) struct World {
-    pub(crate) state: SqliteState,
+    pub(crate) state: Box<dyn State>,
     pub(crate) machine: Crawl,
     pub(crate) now_ms: i64,
     wake_ms: Option<i64>,
@@ -31,7 +31,7 @@ pub(crate) struct World {
     /// What the pages of each path say, where that matters, and what they said when last asked.
     pub(crate) bodies: BTreeMap<String, String>,
     pub(crate) bodies_seen: BTreeMap<String, String>,
-    /// Whether it is told which blocks pages have and lost.
+    /// Whether it gets the fragments that pages have and lost.
     pub(crate) tell_blocks: bool,
     /// Stored versions read for links.
     pub(crate) links_read: usize,
@@ -50,13 +50,13 @@ fn hash(body: &str) -> u64 {
     body.bytes().fold(7, |hash: u64, byte| hash.wrapping_mul(0x0100_0000_01b3) ^ u64::from(byte))
 }
 
-fn blocks_of(before: Option<&str>, body: &str) -> PageBlocks {
-    let now = page_blocks(body.as_bytes());
+fn blocks_of(before: Option<&str>, body: &str) -> PageFragments {
+    let now = page_fragments(body.as_bytes());
     let lost = |old: &str| {
-        page_blocks(old.as_bytes()).into_iter().filter(|block| !now.contains(block)).collect()
+        page_fragments(old.as_bytes()).into_iter().filter(|block| !now.contains(block)).collect()
     };
     let lost = before.map(lost);
-    PageBlocks { now, lost }
+    PageFragments { now, lost }
 }
 
 #[allow(dead_code, reason = "each test file needs its own part of the world")]
@@ -70,7 +70,7 @@ impl World {
         settings: RevisitSettings,
         change: impl FnOnce(&mut SiteConditions),
     ) -> Self {
-        let state = SqliteState::in_memory(3600).unwrap();
+        let state: Box<dyn State> = Box::new(SqliteState::in_memory(3600).unwrap());
         let mut conditions = SiteConditions::new(vec![url("http://e.com/")]);
         conditions.schedule = Schedule::Continuous(settings);
         change(&mut conditions);
@@ -116,7 +116,14 @@ impl World {
     pub(crate) fn happen(&mut self, event: Event) {
         let mut events = VecDeque::from([event]);
         while let Some(event) = events.pop_front() {
+            let fetched = match &event {
+                Event::Fetched { ticket, .. } => Some(*ticket),
+                _ => None,
+            };
             for command in self.machine.step(self.now_ms, event) {
+                if let Command::Store(order) = &command {
+                    assert_eq!(Some(order.ticket), fetched, "other content is dropped by then");
+                }
                 events.extend(self.carry_out(command));
             }
         }
@@ -124,61 +131,15 @@ impl World {
 
     fn carry_out(&mut self, command: Command) -> Option<Event> {
         match command {
-            Command::LoadShared(site) => {
-                let bytes = self.state.shared(site).unwrap();
-                Some(Event::SharedLoaded { site, bytes, visits_today: 0 })
-            }
-            Command::LoadDue(query) => {
-                let load = self.state.load_due(&query).unwrap();
-                let ids: Vec<_> = load.pages.iter().map(|due| due.page.id.server()).collect();
-                let servers = self.state.servers(&ids).unwrap();
-                Some(Event::DueLoaded { query, load, servers })
-            }
-            Command::BeginRound(site) => {
-                let round = self.state.begin_round(site, self.now_ms / 1000).unwrap();
-                Some(Event::RoundBegun(round))
-            }
-            Command::LoadRound { round, after, limit } => {
-                let pages = self.state.load_round(&round, after, limit).unwrap();
-                let ids: Vec<_> = pages.iter().map(|due| due.page.id.server()).collect();
-                let servers = self.state.servers(&ids).unwrap();
-                Some(Event::PagesLoaded { round: round.id, pages, servers })
-            }
-            Command::LoadMap(round) => {
-                let map = Box::new(self.state.site_pages(round.site).unwrap());
-                let servers = self.state.servers(&map.server_ids()).unwrap();
-                Some(Event::MapLoaded { round: round.id, map, servers })
+            Command::Load(load) => {
+                self.looked_near += usize::from(matches!(load, Load::Near(_)));
+                Some(answer_load(&*self.state, self.now_ms / 1000, &load).unwrap())
             }
             Command::Plan(work) if self.hold_plans => {
                 self.plans_held.push(*work);
                 None
             }
             Command::Plan(work) => Some(Event::PlanDone(Box::new(work.carry_out()))),
-            Command::LoadPages { round, pages: asked } => {
-                let pages = self.state.load_pages(&round, &asked).unwrap();
-                let ids: Vec<_> = pages.iter().map(|due| due.page.id.server()).collect();
-                let servers = self.state.servers(&ids).unwrap();
-                Some(Event::ChosenLoaded { round: round.id, asked, pages, servers })
-            }
-            Command::LoadOrder => Some(Event::OrderLoaded(self.state.order().unwrap())),
-            Command::LoadFound { after, limit } => {
-                let pages = self.state.found(after, limit).unwrap();
-                Some(Event::FoundLoaded { after, pages })
-            }
-            Command::LoadNew(places) => {
-                let pages = self.state.load_found(&places).unwrap();
-                let ids: Vec<_> = pages.iter().map(|due| due.page.id.server()).collect();
-                let servers = self.state.servers(&ids).unwrap();
-                Some(Event::NewLoaded { places, pages, servers })
-            }
-            Command::LoadLinks(places) => {
-                Some(Event::LinksLoaded(self.state.links(&places).unwrap()))
-            }
-            Command::LoadNear(query) => {
-                self.looked_near += 1;
-                let pages = load_near(&self.state, &query).unwrap();
-                Some(Event::NearLoaded { query, pages })
-            }
             Command::ReadLinks(page) => {
                 self.links_read += 1;
                 let links = self.links(page.url.path());
@@ -193,16 +154,7 @@ impl World {
                 Some(Event::Stored { ticket: order.ticket, version: 1, stored_bytes: 1 })
             }
             Command::Commit { ticket, change } => {
-                let rounds_ended = match &change {
-                    Change::RoundEnd(end) => vec![end.round],
-                    _ => Vec::new(),
-                };
-                let committed = self.state.commit(&[change]).unwrap();
-                let new_pages = committed.new_pages.iter();
-                let ids: Vec<_> = new_pages.map(|new| new.due.page.id.server()).collect();
-                let servers = self.state.servers(&ids).unwrap();
-                let tickets = ticket.into_iter().collect();
-                Some(Event::Committed { tickets, rounds_ended, committed, servers })
+                Some(commit_batch(&*self.state, &Batch::from_iter([(ticket, change)])).unwrap())
             }
             Command::WakeAt(at_ms) => {
                 self.wake_ms = Some(at_ms);

@@ -63,7 +63,7 @@ impl References<'_> {
         });
     }
 
-    /// Images, with the attributes from which scripts load them late: without those, whole
+    /// Images, including the attributes from which scripts load them late: without those, whole
     /// galleries would be missing from the archive.
     fn add_image(&mut self, tag: Tag<'_>) {
         for name in ["src", "lowsrc", "dynsrc", "data-src", "data-lazy-src", "data-original"] {
@@ -91,7 +91,7 @@ impl References<'_> {
         tag.with("srcdoc", |document| html::collect_inner(document, self));
     }
 
-    /// A form that is sent by GET leads to a page; what POST leads to is no page.
+    /// A form that is sent by GET leads to a page; one that is sent by POST does not.
     fn add_form(&mut self, tag: Tag<'_>) {
         if tag.is("method", "get") || !tag.has("method") {
             self.add_attribute(tag, "action", Page);
@@ -113,7 +113,7 @@ impl References<'_> {
         }
     }
 
-    /// The film of a plug-in.
+    /// The movie of a plug-in.
     fn add_param(&mut self, tag: Tag<'_>) {
         if ["movie", "src", "filename", "url"].iter().any(|name| tag.is("name", name)) {
             self.add_attribute(tag, "value", Embed);
@@ -169,7 +169,7 @@ fn is_feed_type(tag: Tag<'_>) -> bool {
 }
 
 /// What a `link` relation (in lower case, possibly several words) means. Relations that neither
-/// readers nor browsers follow to content (`dns-prefetch`, `pingback`, `hub`, …) are no links.
+/// readers nor browsers follow to content (`dns-prefetch`, `pingback`, `hub`, …) are not links.
 pub(crate) fn link_kind(rel: &str) -> Option<LinkKind> {
     let mut kind = None;
     for word in rel.split_ascii_whitespace() {
@@ -240,7 +240,7 @@ pub(crate) fn link_kind(rel: &str) -> Option<LinkKind> {
     kind
 }
 
-/// Short ways to look at a tag's attributes.
+/// Shortcuts for reading a tag's attributes.
 #[derive(Clone, Copy)]
 struct Tag<'t> {
     attributes: &'t dyn Attributes,

@@ -5,7 +5,7 @@ use nenrin_urls::CanonicalUrl;
 use super::Link;
 use super::element::link_kind;
 
-/// Links of one header that are read.
+/// The most links of one header that are read.
 const MAX_HEADER_LINKS: usize = 1000;
 
 /// The links of a `Link:` header, with the same relations as `link` elements have. Several headers
@@ -20,7 +20,7 @@ pub fn link_header(url: &CanonicalUrl, value: &str) -> Vec<Link> {
         let (parameters, after) = split_parameters(&rest[start + length + 1..]);
         rest = after;
         let named = |name| parameter(parameters, name);
-        // A link that speaks for another page is that page's affair.
+        // A link with an `anchor` belongs to another page.
         let kind = named("rel").and_then(|rel| link_kind(&rel.to_ascii_lowercase()));
         if let (Some(kind), None) = (kind, named("anchor"))
             && let Ok(target) = url.join(target)
@@ -33,13 +33,13 @@ pub fn link_header(url: &CanonicalUrl, value: &str) -> Vec<Link> {
     links
 }
 
-/// The parameters up to the comma that ends this link, and the rest behind it.
+/// The parameters up to the comma that ends this link, and the rest after it.
 fn split_parameters(text: &str) -> (&str, &str) {
     let end = outside_quotes(text, b',').unwrap_or(text.len());
     (&text[..end], text.get(end + 1..).unwrap_or_default())
 }
 
-/// Where a byte stands first outside quoted strings.
+/// The first position of a byte outside quoted strings.
 fn outside_quotes(text: &str, wanted: u8) -> Option<usize> {
     let mut quoted = false;
     let mut escaped = false;

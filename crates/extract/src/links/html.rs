@@ -1,4 +1,4 @@
-//! HTML, read as a stream of tags.
+//! Reads HTML as a stream of tags.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -8,7 +8,7 @@ use lol_html::{HtmlRewriter, MemorySettings, Settings, element, text};
 
 use super::element::Attributes;
 use super::references::References;
-use crate::entities::{Place, decode_entities};
+use crate::entities::{TextContext, decode_entities};
 
 /// Collects the references of a page.
 pub(super) fn collect(html: &str, references: &mut References<'_>) {
@@ -41,7 +41,7 @@ pub(super) fn collect(html: &str, references: &mut References<'_>) {
     references.truncated |= failed;
 }
 
-/// Collects the references of a document within a document, if it does not lie too deep.
+/// Collects the references of a document within a document, unless it is nested too deep.
 pub(super) fn collect_inner(html: &str, references: &mut References<'_>) {
     if references.depth >= references.limits.max_document_depth {
         references.truncated = true;
@@ -72,17 +72,18 @@ impl<'r, 'l> HtmlReader<'r, 'l> {
     }
 
     fn title_text(&mut self, chunk: &TextChunk<'_>) {
-        // Decoding may shorten a text; a few times the limit is surely enough.
+        // Decoding may shorten a text; a few times the limit is enough.
         let enough = self.references.limits.max_title_chars.saturating_mul(16);
         if self.title.len() < enough {
             self.title.push_str(chunk.as_str());
         }
         if chunk.last_in_text_node() {
             let title = std::mem::take(&mut self.title);
-            // The title of a drawing may hold elements; only the page's own is bare text.
+            // The title of an SVG drawing may contain elements; only the page's own title is plain
+            // text.
             let of_page = chunk.text_type() == TextType::RCData && self.references.depth == 0;
             if of_page && !self.references.has_title() {
-                self.references.set_title(&decode_entities(&title, Place::Text));
+                self.references.set_title(&decode_entities(&title, TextContext::Text));
             }
         }
     }
@@ -95,8 +96,8 @@ impl<'r, 'l> HtmlReader<'r, 'l> {
         }
     }
 
-    /// The parser takes what stands in `noscript` and `noframes` as text, as a browser does that
-    /// has scripts and frames. For an archive it is content.
+    /// The parser treats the content of `noscript` and `noframes` as text, like a browser with
+    /// scripts and frames. For an archive it is content.
     fn inner_text(&mut self, chunk: &TextChunk<'_>) {
         self.inner.push_str(chunk.as_str());
         if chunk.last_in_text_node() {
@@ -109,7 +110,7 @@ impl<'r, 'l> HtmlReader<'r, 'l> {
 impl Attributes for Element<'_, '_> {
     fn get(&self, name: &str) -> Option<Cow<'_, str>> {
         let value = self.get_attribute(name)?;
-        Some(match decode_entities(&value, Place::Attribute) {
+        Some(match decode_entities(&value, TextContext::Attribute) {
             Cow::Borrowed(_) => Cow::Owned(value),
             Cow::Owned(decoded) => Cow::Owned(decoded),
         })

@@ -24,7 +24,7 @@ pub use header::link_header;
 /// What a page does with a URL that it names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum LinkKind {
-    /// A reader may go there: `a`, `area`, forms, `meta refresh`, `link rel=next` and the like,
+    /// A reader may go there: `a`, `area`, forms, `meta refresh`, `link rel=next` and similar,
     /// entries of feeds and sitemaps.
     Page,
     /// A document shown within the page: `iframe`, `frame`.
@@ -36,7 +36,7 @@ pub enum LinkKind {
 /// One URL that a page names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
-    /// Where it leads.
+    /// Its target.
     pub url: CanonicalUrl,
     /// What the page does with it.
     pub kind: LinkKind,
@@ -47,10 +47,11 @@ pub struct Link {
 pub struct PageLinks {
     /// What references are relative to: the page's URL, or its `base`.
     pub base: CanonicalUrl,
-    /// The URLs named, in the order of the page, each once and never the page itself. A URL that
-    /// is both a part of the page and linked counts as a part: parts are needed to show the page.
+    /// The URLs named, in the order of the page, each once and never the page itself. A URL that is
+    /// both embedded and linked counts as embedded, because embedded parts are needed to show the
+    /// page.
     pub links: Vec<Link>,
-    /// The title, white space folded.
+    /// The title, with runs of white space replaced by one space.
     pub title: Option<String>,
     /// Robots directives in the page.
     pub robots: MetaRobots,
@@ -58,14 +59,14 @@ pub struct PageLinks {
     pub feeds: Vec<CanonicalUrl>,
     /// The URL that the page names as its own (`link rel=canonical`).
     pub canonical: Option<CanonicalUrl>,
-    /// References that are no http or https URL, or too long. Such are `mailto:` and `data:`.
+    /// References that are not http or https URLs, such as `mailto:` and `data:`, or too long.
     pub refused: u32,
     /// A limit was reached or the parser gave up: there may be more links.
     pub truncated: bool,
 }
 
-/// The links of a body of the given kind, whose content coding is undone. Scripts, images and the
-/// rest have none. Malformed bodies give what can be found.
+/// The links of a body of the given kind, with its content coding undone. Scripts, images and other
+/// kinds have none. Malformed bodies give what can be found.
 pub fn page_links(
     url: &CanonicalUrl,
     kind: ContentKind,

@@ -12,7 +12,7 @@ use crate::{ExtractLimits, MetaRobots};
 /// What a body refers to, as written, until the base URL is known.
 pub(super) struct References<'l> {
     pub(super) limits: &'l ExtractLimits,
-    /// How many documents lie around the one that is being read.
+    /// How many documents surround the one being read.
     pub(super) depth: usize,
     pub(super) robots: MetaRobots,
     pub(super) truncated: bool,
@@ -40,7 +40,7 @@ impl<'l> References<'l> {
         }
     }
 
-    /// Adds one reference. Those to a place on the same page are no links.
+    /// Adds one reference. References within the same page are not links.
     pub(super) fn add(&mut self, reference: &str, kind: LinkKind) {
         let reference = reference.trim_matches(is_url_space);
         if reference.is_empty() || reference.starts_with('#') {
@@ -80,7 +80,7 @@ impl<'l> References<'l> {
         }
     }
 
-    /// The first `base` of a page counts, for all references.
+    /// Only the first `base` of a page counts, for all references.
     pub(super) fn set_base(&mut self, href: &str) {
         self.base.get_or_insert_with(|| href.to_owned());
     }
@@ -99,7 +99,7 @@ impl<'l> References<'l> {
         self.title.is_some()
     }
 
-    /// The first title that is not blank counts.
+    /// Only the first title that is not blank counts.
     pub(super) fn set_title(&mut self, title: &str) {
         let title: String = folded(title).chars().take(self.limits.max_title_chars).collect();
         if self.title.is_none() && !title.is_empty() {
@@ -142,7 +142,7 @@ impl<'l> References<'l> {
     }
 }
 
-/// Feeds that one page may offer.
+/// The most feeds of one page.
 const MAX_FEEDS: usize = 50;
 
 /// White space and control characters around a URL, which browsers strip.
@@ -150,8 +150,8 @@ fn is_url_space(c: char) -> bool {
     c <= ' '
 }
 
-/// Whether a reference has a scheme other than http and https. Told early so that large `data:`
-/// URLs are not kept.
+/// Whether a reference has a scheme other than http and https. Checked early, so that large `data:`
+/// URLs are not held in memory.
 fn has_foreign_scheme(reference: &str) -> bool {
     let Some((scheme, _)) = reference.split_once(':') else { return false };
     let mut chars = scheme.chars();
@@ -186,8 +186,8 @@ fn join(base: &CanonicalUrl, reference: &str, encoding: &'static Encoding) -> Op
     CanonicalUrl::parse(url.as_str()).ok()
 }
 
-/// The query in the page's encoding. A character that it lacks becomes a decimal reference,
-/// percent-encoded, by the URL standard.
+/// The query in the page's encoding. By the URL standard, a character that it lacks becomes a
+/// decimal reference, percent-encoded.
 fn encode_query(query: &str, encoding: &'static Encoding) -> Vec<u8> {
     let mut encoder = encoding.new_encoder();
     let mut out = Vec::new();
@@ -210,7 +210,7 @@ fn encode_query(query: &str, encoding: &'static Encoding) -> Vec<u8> {
     }
 }
 
-/// Each URL once, where it stands first; a part of the page stays one.
+/// Each URL once, at its first position; if it is embedded anywhere, it counts as embedded.
 fn each_once(links: Vec<Link>) -> Vec<Link> {
     let mut by_url: Vec<usize> = (0..links.len()).collect();
     by_url.sort_unstable_by(|a, b| links[*a].url.cmp(&links[*b].url).then(a.cmp(b)));

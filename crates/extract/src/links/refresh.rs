@@ -1,6 +1,6 @@
 //! `meta http-equiv=refresh`, by the standard's rules for declarative refreshes.
 
-/// The URL that a refresh leads to; none if it only reloads the page.
+/// The URL that a refresh leads to; `None` if it only reloads the page.
 pub(super) fn refresh_url(content: &str) -> Option<&str> {
     let rest = content.trim_ascii_start();
     let digits = rest.bytes().take_while(|b| b.is_ascii_digit() || *b == b'.').count();
@@ -17,7 +17,7 @@ pub(super) fn refresh_url(content: &str) -> Option<&str> {
     (!url.is_empty()).then_some(url)
 }
 
-/// The text behind `url =`, which may be missing.
+/// The text after `url =`, which may be missing.
 fn without_key(text: &str) -> &str {
     match text.get(..3) {
         Some(key) if key.eq_ignore_ascii_case("url") => {

@@ -137,7 +137,7 @@ fn references_are_resolved_against_the_base_even_before_it() {
 }
 
 #[test]
-fn each_url_stands_once_and_a_part_of_the_page_stays_one() {
+fn each_url_is_listed_once_and_an_embedded_one_stays_embedded() {
     let page = html(
         "<a href=i.png><a href=x.html><img src=i.png><a href=x.html#y><a href=''><a href='#top'>\
          <a href=page.html><iframe src=f.html></iframe><a href=f.html>",
@@ -181,7 +181,7 @@ fn the_title_is_the_pages_own_decoded_and_folded() {
 }
 
 #[test]
-fn robots_feeds_and_canonical_are_told() {
+fn robots_feeds_and_canonical_are_found() {
     let page = html(
         "<meta name=ROBOTS content='NoIndex, nofollow'><meta name=robots content=noarchive>\
          <link rel=alternate type=application/rss+xml href=/feed title=News>\
@@ -292,7 +292,7 @@ fn scripts_images_and_the_rest_have_no_links() {
 }
 
 #[test]
-fn limits_hold_and_are_told() {
+fn limits_hold_and_are_reported() {
     let many: String = (0..100).map(|n| format!("<a href={n}>")).collect();
     let url = CanonicalUrl::parse(URL).unwrap();
     let limits = ExtractLimits { max_links: 10, ..ExtractLimits::default() };

@@ -9,10 +9,10 @@ use super::LinkKind::Embed;
 use super::element::Attributes;
 use super::html;
 use super::references::References;
-use crate::entities::{Place, decode_entities};
+use crate::entities::{TextContext, decode_entities};
 
-/// Collects the references of an XML document. Where it turns out not to be well-formed, the rest
-/// is read as HTML, which takes anything.
+/// Collects the references of an XML document. If it turns out not to be well-formed, the rest is
+/// read as HTML, which accepts anything.
 pub(super) fn collect(xml: &str, references: &mut References<'_>) {
     let mut reader = Reader::from_str(xml);
     let config = reader.config_mut();
@@ -57,7 +57,7 @@ impl Gathered {
             Event::CData(text) => self.push(&text.into_inner(), references),
             Event::GeneralRef(reference) => {
                 let written = format!("&{};", reference.into_inner());
-                self.push(&decode_entities(&written, Place::Text), references);
+                self.push(&decode_entities(&written, TextContext::Text), references);
             }
             Event::PI(instruction) if instruction.target() == "xml-stylesheet" => {
                 let tag = BytesStart::from_content(instruction.content(), 0);
@@ -98,6 +98,6 @@ impl Attributes for BytesStart<'_> {
         let mut attributes = self.html_attributes();
         attributes.with_checks(false);
         let found = attributes.flatten().find(|a| a.key.as_ref().eq_ignore_ascii_case(name))?;
-        Some(decode_entities(&found.value, Place::Attribute).into_owned().into())
+        Some(decode_entities(&found.value, TextContext::Attribute).into_owned().into())
     }
 }

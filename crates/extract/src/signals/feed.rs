@@ -10,7 +10,7 @@ use crate::dates::parse_date;
 pub struct FeedEntry {
     /// The page that it announces.
     pub url: CanonicalUrl,
-    /// When that page last changed or appeared, as the feed claims.
+    /// When that page last changed or appeared, according to the feed, in seconds since the epoch.
     pub modified_s: Option<i64>,
 }
 
@@ -23,7 +23,7 @@ pub struct Feed {
     pub home: Option<CanonicalUrl>,
     /// Where changes of the feed can be subscribed to (WebSub).
     pub hub: Option<CanonicalUrl>,
-    /// The older part of a feed that comes in parts.
+    /// The next, older part of a feed that comes in parts.
     pub next: Option<CanonicalUrl>,
     /// Entries without a URL that can be archived.
     pub refused: u32,
@@ -32,7 +32,7 @@ pub struct Feed {
 }
 
 impl Feed {
-    /// Adds an entry; answers whether there is room for more.
+    /// Adds an entry; returns whether more can be added.
     pub(super) fn push(&mut self, url: Option<CanonicalUrl>, modified_s: Option<i64>) -> bool {
         match url {
             Some(_) if self.entries.len() >= MAX_ENTRIES => self.truncated = true,
@@ -83,7 +83,7 @@ struct RawEntry {
     /// An identifier that may be a URL.
     guid: Option<String>,
     guid_is_link: bool,
-    /// The page itself when `link` only counts clicks.
+    /// The page itself, where `link` only counts clicks.
     original: Option<String>,
     updated_s: Option<i64>,
     published_s: Option<i64>,
@@ -149,7 +149,7 @@ impl FeedReader {
         base.join(&reference?).ok()
     }
 
-    /// A link of Atom, which also stands in RSS.
+    /// A link of Atom, which RSS uses too.
     fn link_tag(&mut self, parent: &str, tag: &XmlTag<'_>) {
         let Some(href) = tag.attribute("href") else { return };
         let rel = tag.attribute("rel").unwrap_or_else(|| "alternate".to_owned());
@@ -168,7 +168,7 @@ impl FeedReader {
 
     fn finish(&mut self) -> bool {
         let entry = std::mem::take(&mut self.entry);
-        // An identifier is a URL only if it is a whole one.
+        // An identifier counts as a URL only if it is absolute.
         let guid = entry.guid.filter(|_| entry.guid_is_link);
         let guid = guid.and_then(|guid| CanonicalUrl::parse(&guid).ok());
         let url = self.join(entry.original).or_else(|| self.join(entry.link)).or(guid);

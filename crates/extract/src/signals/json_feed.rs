@@ -7,7 +7,7 @@ use serde::de::IgnoredAny;
 use super::feed::Feed;
 use crate::dates::parse_date;
 
-/// A text, or whatever stands where a text should.
+/// A text, or any other value in its position.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Loose {
@@ -51,7 +51,7 @@ pub(super) fn read(url: &CanonicalUrl, text: &str) -> Feed {
     let mut feed =
         Feed { home: join(json.home_page_url), next: join(json.next_url), ..Feed::default() };
     for item in json.items {
-        // Many feeds use the page's URL as the identifier and nothing else.
+        // Many feeds have the page's URL only as the identifier.
         let id = Loose::text(item.id).and_then(|id| CanonicalUrl::parse(&id).ok());
         let modified_s = date(item.date_modified).or_else(|| date(item.date_published));
         if !feed.push(join(item.url).or(id), modified_s) {

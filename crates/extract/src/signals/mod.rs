@@ -8,8 +8,8 @@ mod xml_tree;
 pub use feed::{Feed, FeedEntry, feed};
 pub use sitemap::{Sitemap, SitemapEntry, sitemap};
 
-/// Entries of one sitemap or feed that are kept: the sitemap protocol's own limit.
+/// The most entries of one sitemap or feed: the sitemap protocol's own limit.
 pub const MAX_ENTRIES: usize = 50_000;
 
-/// Bytes of one sitemap that are read, uncompressed: the sitemap protocol's own limit.
+/// The most bytes of one sitemap that are read, uncompressed: the sitemap protocol's own limit.
 pub const MAX_SITEMAP_BYTES: usize = 50 * 1024 * 1024;

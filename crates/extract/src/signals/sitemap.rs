@@ -10,20 +10,20 @@ use crate::decoding::gunzip_file;
 /// A page, or another sitemap, that a sitemap lists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SitemapEntry {
-    /// Where it is.
+    /// Its URL.
     pub url: CanonicalUrl,
-    /// When it last changed, as the sitemap claims.
+    /// When it last changed according to the sitemap, in seconds since the epoch.
     pub modified_s: Option<i64>,
 }
 
 /// What a sitemap lists.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Sitemap {
-    /// Pages.
+    /// The pages listed.
     pub entries: Vec<SitemapEntry>,
     /// Further sitemaps, from an index.
     pub sitemaps: Vec<SitemapEntry>,
-    /// Entries whose URL is none that can be archived.
+    /// Entries with a URL that cannot be archived.
     pub refused: u32,
     /// A limit was reached or the sitemap is damaged: there may be more.
     pub truncated: bool,
@@ -36,7 +36,7 @@ impl Sitemap {
 }
 
 /// Reads a sitemap: XML or an index of such, RSS, Atom, or text with a URL per line; gzipped or
-/// not, in any namespace. A body that is none of these (an error page) lists nothing.
+/// not, in any namespace. Any other body (an error page) lists nothing.
 pub fn sitemap(url: &CanonicalUrl, body: &[u8]) -> Sitemap {
     let (bytes, complete) = gunzip_file(body, MAX_SITEMAP_BYTES);
     let (text, _, _) = charset(None, &bytes).decode(&bytes);
@@ -70,7 +70,7 @@ fn of_text(url: &CanonicalUrl, text: &str) -> Sitemap {
             sitemap.truncated = true;
             break;
         }
-        // Only whole URLs: a text that is no sitemap must not become a list of pages.
+        // Only absolute URLs: a text that is not a sitemap must not become a list of pages.
         match CanonicalUrl::parse(line) {
             Ok(entry) if entry != *url => {
                 sitemap.entries.push(SitemapEntry { url: entry, modified_s: None });
@@ -120,7 +120,7 @@ impl Visitor for SitemapReader<'_> {
 
 impl SitemapReader<'_> {
     /// Other languages that an entry names (`xhtml:link`) are entries of their own by the protocol;
-    /// taken from here they would come once for every language.
+    /// taken from here they would appear once for every language.
     fn finish(&mut self, is_sitemap: bool) -> bool {
         let entry = std::mem::take(&mut self.entry);
         let Some(location) = entry.location else { return true };

@@ -1,24 +1,24 @@
-//! A walk over XML that keeps only the way from the root and the text of the elements on it.
+//! Walks over XML, holding only the path from the root and the text of the elements on it.
 
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
-use crate::entities::{Place, decode_entities};
+use crate::entities::{TextContext, decode_entities};
 
-/// Elements deeper than this are passed over.
+/// Elements nested deeper than this are skipped.
 const MAX_DEPTH: usize = 32;
 
-/// Text of one element that is kept: more than a URL, a date or a title needs.
+/// The most text of one element: more than a URL, a date or a title needs.
 const MAX_TEXT_BYTES: usize = 8 * 1024;
 
-/// What is told of an element. Names are local, without prefix.
+/// Receives elements. Names are local, without prefix.
 pub(super) trait Visitor {
-    /// A start tag; `parent` is empty for the root. Answers whether to go on.
+    /// A start tag; `parent` is empty for the root. Returns whether to continue.
     fn open(&mut self, _parent: &str, _name: &str, _tag: &XmlTag<'_>) -> bool {
         true
     }
 
-    /// The end of an element with the text that stood directly in it, trimmed.
+    /// The end of an element, with the text directly in it, trimmed.
     fn close(&mut self, parent: &str, name: &str, text: &str) -> bool;
 }
 
@@ -31,11 +31,11 @@ impl XmlTag<'_> {
         let mut attributes = self.0.html_attributes();
         attributes.with_checks(false);
         let found = attributes.flatten().find(|a| a.key.as_ref() == name)?;
-        Some(decode_entities(&found.value, Place::Attribute).trim().to_owned())
+        Some(decode_entities(&found.value, TextContext::Attribute).trim().to_owned())
     }
 }
 
-/// Walks a document; answers whether it was read to its end. Entities that a document defines
+/// Walks a document; returns whether it was read to its end. Entities that a document defines
 /// itself are never expanded.
 pub(super) fn walk(xml: &str, visitor: &mut dyn Visitor) -> bool {
     let mut reader = Reader::from_str(xml);
@@ -43,18 +43,21 @@ pub(super) fn walk(xml: &str, visitor: &mut dyn Visitor) -> bool {
     config.allow_dangling_amp = true;
     config.allow_unmatched_ends = true;
     config.check_end_names = false;
-    let mut way = Way { elements: Vec::new(), deeper: 0 };
+    let mut path = ElementPath { elements: Vec::new(), deeper: 0 };
     loop {
         let go_on = match reader.read_event() {
             Ok(Event::Eof) => return true,
-            Ok(Event::Start(tag)) => way.enter(tag, visitor),
-            Ok(Event::Empty(tag)) => way.enter(tag, visitor) && way.leave(visitor),
-            Ok(Event::End(_)) => way.leave(visitor),
-            Ok(Event::Text(text)) => way.text(&decode_entities(&text.into_inner(), Place::Text)),
-            Ok(Event::CData(text)) => way.text(&text.into_inner()),
-            Ok(Event::GeneralRef(reference)) => {
-                way.text(&decode_entities(&format!("&{};", reference.into_inner()), Place::Text))
+            Ok(Event::Start(tag)) => path.enter(tag, visitor),
+            Ok(Event::Empty(tag)) => path.enter(tag, visitor) && path.leave(visitor),
+            Ok(Event::End(_)) => path.leave(visitor),
+            Ok(Event::Text(text)) => {
+                path.text(&decode_entities(&text.into_inner(), TextContext::Text))
             }
+            Ok(Event::CData(text)) => path.text(&text.into_inner()),
+            Ok(Event::GeneralRef(reference)) => path.text(&decode_entities(
+                &format!("&{};", reference.into_inner()),
+                TextContext::Text,
+            )),
             Ok(_) => true,
             Err(_) => false,
         };
@@ -65,13 +68,13 @@ pub(super) fn walk(xml: &str, visitor: &mut dyn Visitor) -> bool {
 }
 
 /// The open elements with their text.
-struct Way {
+struct ElementPath {
     elements: Vec<(String, String)>,
-    /// How many open elements lie below the deepest that is kept.
+    /// How many open elements are below the deepest one held.
     deeper: usize,
 }
 
-impl Way {
+impl ElementPath {
     fn enter(&mut self, tag: BytesStart<'_>, visitor: &mut dyn Visitor) -> bool {
         if self.elements.len() == MAX_DEPTH {
             self.deeper += 1;

@@ -1,15 +1,15 @@
-//! Which segments two versions have in common, in order.
+//! Finds the segments that two versions have in common, in order.
 
 use std::ops::Range;
 
-/// How often a stretch between two common segments is looked at again for more of them.
+/// How often a stretch between two common segments is searched again for more of them.
 const MAX_ROUNDS: usize = 12;
 
 /// Pairs of positions at which `old` and `new` agree, rising in both.
 ///
-/// Common beginnings and ends are taken first, then what occurs once in both (Cohen's patience
-/// diff), then the same within the stretches between those. This is no shortest difference, but it
-/// takes n log n time on any input and puts changes where a reader would.
+/// Common beginnings and ends are taken first, then segments that occur once in both (Cohen's
+/// patience diff), then the same within the stretches between those. The difference is not the
+/// shortest possible, but it takes n log n time on any input and puts changes where a reader would.
 pub(super) fn align(old: &[u64], new: &[u64]) -> Vec<(usize, usize)> {
     let mut pairs = Vec::new();
     align_stretch(old, new, Stretch { old: 0..old.len(), new: 0..new.len() }, 0, &mut pairs);
@@ -54,7 +54,7 @@ fn align_stretch(
     pairs.extend((0..end).map(|at| (stretch.old.end + at, stretch.new.end + at)));
 }
 
-/// What occurs once in both stretches, thinned to a sequence that rises in both.
+/// Segments that occur once in both stretches, reduced to a sequence that rises in both.
 fn anchors(old: &[u64], new: &[u64], stretch: &Stretch) -> Vec<(usize, usize)> {
     let in_old = once(old, stretch.old.clone());
     let in_new = once(new, stretch.new.clone());

@@ -1,9 +1,9 @@
-//! Whether a change of a page is one for its readers.
+//! Judges whether a change of a page matters to its readers.
 //!
-//! Two versions are cut at their tags ([`segment`]), what they have in common is found ([`mod@align`]),
-//! and the rest is judged: dates, counters, tokens and cache breakers are noise by themselves
-//! ([`noise`]), rotating and site-wide blocks once they are learnt ([`NoisyBlocks`]). This only
-//! judges; every version is kept exactly.
+//! Two versions are cut at their tags ([`segment`]), their common segments are found
+//! ([`mod@align`]), and the rest is judged: dates, counters, tokens and cache breakers are noise by
+//! themselves ([`noise`]), rotating and site-wide parts once they are learnt ([`NoisyParts`]).
+//! This only judges; every version is stored exactly.
 
 mod align;
 mod learn;
@@ -20,7 +20,7 @@ use align::align;
 use noise::{differ_by_noise, is_url_attribute, noise_free_hash};
 use segment::{Segment, SegmentKind, attributes, line_segments, markup_segments, tag_name};
 
-pub use learn::{MAX_BLOCKS, NoisyBlocks};
+pub use learn::{MAX_NOISY_PARTS, NoisyParts};
 
 /// How much a page changed.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -40,36 +40,36 @@ pub enum Change {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comparison {
     identical: bool,
-    /// What changed beyond noise, by place.
-    changes: BTreeMap<u64, BlockChange>,
-    /// The places that the new version has.
+    /// Changes beyond noise, by context.
+    changes: BTreeMap<u64, PartChange>,
+    /// The contexts in the new version.
     contexts: BTreeSet<u64>,
-    /// Content of the larger version.
+    /// Amount of content of the larger version, in characters.
     weight: u32,
 }
 
-/// What changed at one place.
+/// What changed in one context.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-struct BlockChange {
-    /// Content that came or went, the larger of both.
+struct PartChange {
+    /// Content that appeared or disappeared, the larger of both, in characters.
     weight: u32,
-    /// Hash of what is there now.
+    /// Hash of the content now.
     content: u64,
 }
 
-/// Whether the change from one version to the next is one for readers, given what was learnt about
-/// the site. [`compare`] and [`Comparison::judge`] in one.
+/// Whether the change from one version to the next matters to readers, given what was learnt about
+/// the site. Combines [`compare`] and [`Comparison::judge`].
 pub fn significance(
     kind: ContentKind,
     content_type: Option<&str>,
     previous: &[u8],
     new: &[u8],
-    learnt: &NoisyBlocks,
+    learnt: &NoisyParts,
 ) -> Change {
     compare(kind, content_type, previous, new).judge(learnt)
 }
 
-/// Compares two versions of a page, whose content codings are undone.
+/// Compares two versions of a page, with content codings undone.
 pub fn compare(
     kind: ContentKind,
     content_type: Option<&str>,
@@ -101,18 +101,18 @@ impl Comparison {
         Self { identical: false, changes: BTreeMap::new(), contexts: BTreeSet::new(), weight: 0 }
     }
 
-    /// A change of which nothing more can be said.
+    /// A change about which nothing more can be said.
     fn opaque() -> Self {
-        let change = BlockChange { weight: 1, content: 0 };
+        let change = PartChange { weight: 1, content: 0 };
         Self { changes: BTreeMap::from([(0, change)]), weight: 1, ..Self::nothing() }
     }
 
     /// Judges the differences by what was learnt.
-    pub fn judge(&self, learnt: &NoisyBlocks) -> Change {
+    pub fn judge(&self, learnt: &NoisyParts) -> Change {
         if self.identical {
             return Change::Identical;
         }
-        let content = |(context, change): (&u64, &BlockChange)| {
+        let content = |(context, change): (&u64, &PartChange)| {
             if learnt.is_noise(*context, change.content) { 0 } else { u64::from(change.weight) }
         };
         let changed: u64 = self.changes.iter().map(content).sum();
@@ -153,7 +153,7 @@ fn compare_segments(old: &[Segment<'_>], new: &[Segment<'_>]) -> Comparison {
     comparison
 }
 
-/// Of two stretches without a common segment, what differs by more than noise.
+/// What differs by more than noise between two stretches without a common segment.
 fn changed_within<'s, 't>(
     old: &'s [Segment<'t>],
     new: &'s [Segment<'t>],
@@ -172,13 +172,13 @@ fn changed_within<'s, 't>(
     (gone.map(|i| &old[i]).collect(), come.map(|j| &new[j]).collect())
 }
 
-/// How much of a page's content each segment is.
+/// Amount of content of each segment.
 struct Weights {
-    /// The page has next to no text of its own: its scripts hold the content.
+    /// The page has almost no text of its own: its scripts contain the content.
     is_app_shell: bool,
 }
 
-/// A page with less visible text than this in both versions lives in its scripts.
+/// A page with less visible text than this in both versions gets its content from scripts.
 const APP_SHELL_CHARS: u32 = 200;
 
 /// What a link or an image counts, in characters.

@@ -1,8 +1,8 @@
-//! A page cut at its tags.
+//! Cuts a page at its tags.
 
 use crate::hash::{mixed, stable_hash};
 
-/// Segments of one page; what follows the last is one segment more.
+/// The most segments of one page; the rest is one more segment.
 const MAX_SEGMENTS: usize = 100_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,9 +11,9 @@ pub(super) enum SegmentKind {
     Text,
     /// A start tag, an end tag or a declaration.
     Tag,
-    /// What stands in `script`; with the flag, data in JSON.
+    /// The content of `script`; with the flag, data in JSON.
     Script { json: bool },
-    /// What stands in `style`.
+    /// The content of `style`.
     Style,
     /// A comment.
     Comment,
@@ -25,7 +25,7 @@ pub(super) struct Segment<'t> {
     pub(super) kind: SegmentKind,
     pub(super) text: &'t str,
     pub(super) hash: u64,
-    /// Hash of the place in the page: the tags before, by name, class and id.
+    /// Hash of the context in the page: the tags before, by name, class and id.
     pub(super) context: u64,
 }
 
@@ -101,7 +101,7 @@ impl SegmentKind {
     }
 }
 
-/// What starts here, and its length in bytes (at least one).
+/// The kind of the segment that starts here, and its length in bytes (at least one).
 fn next_piece(rest: &str) -> (SegmentKind, usize) {
     let bytes = rest.as_bytes();
     if rest.starts_with("<!--") {
@@ -123,7 +123,8 @@ fn starts_tag(bytes: &[u8]) -> bool {
     matches!(bytes, [b'<', b'a'..=b'z' | b'A'..=b'Z' | b'/' | b'!' | b'?', ..])
 }
 
-/// Up to the `>` outside quoted values. A quote that is never closed is a slip and quotes nothing.
+/// Length up to the `>` outside quoted values. A quote that is never closed is a typing error and
+/// quotes nothing.
 fn tag_length(bytes: &[u8]) -> usize {
     let mut at = 1;
     while let Some(found) = memchr::memchr3(b'>', b'"', b'\'', &bytes[at..]) {
@@ -131,7 +132,7 @@ fn tag_length(bytes: &[u8]) -> usize {
         match bytes[at] {
             b'>' => return at + 1,
             quote => match memchr::memchr(quote, &bytes[at + 1..]) {
-                // Only a quote behind `=` opens a value; others are slips.
+                // Only a quote after `=` opens a value; others are typing errors.
                 Some(length) if opens_value(&bytes[..at]) => at += length + 2,
                 _ => at += 1,
             },
@@ -144,7 +145,7 @@ fn opens_value(before: &[u8]) -> bool {
     before.trim_ascii_end().last() == Some(&b'=')
 }
 
-/// What stands in the script or style element that `tag` opens.
+/// The content of the script or style element that `tag` opens.
 fn raw_content(tag: &str, rest: &str) -> Option<(SegmentKind, usize)> {
     let name = tag_name(tag);
     let kind = if name.eq_ignore_ascii_case("script") {
@@ -201,7 +202,8 @@ fn attribute_value(text: &str) -> (&str, &str) {
     }
 }
 
-/// The name with class and id, digits left out: what stays when a page is rendered again.
+/// Hash of the name with class and id, without digits: it stays the same when a page is rendered
+/// again.
 fn tag_identity(tag: &str) -> u64 {
     let mut hash = stable_hash(tag_name(tag).bytes().map(|b| b.to_ascii_lowercase()));
     for (name, value) in attributes(tag) {
@@ -258,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn the_context_is_the_place_and_not_the_content() {
+    fn the_context_does_not_depend_on_the_content() {
         let context = |html| markup_segments(html).last().unwrap().context;
         let ad = context("<div class=ad><a href=/x1><img src=a.png>");
         assert_eq!(ad, context("<div class=ad><a href=/y2><img src=b.png>"));

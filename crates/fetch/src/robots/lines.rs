@@ -38,7 +38,7 @@ pub(super) fn lines(text: &[u8]) -> impl Iterator<Item = Line<'_>> {
     })
 }
 
-/// The first 500 KiB, without the line that they cut.
+/// The first 500 KiB, without the line that the limit cuts.
 fn within_limit(text: &[u8]) -> &[u8] {
     let Some(kept) = text.get(..MAX_ROBOTS_BYTES).filter(|kept| kept.len() < text.len()) else {
         return text;
@@ -63,7 +63,7 @@ fn field_and_value(line: &[u8]) -> Option<(Field, &[u8])> {
     if let Some(colon) = memchr::memchr(b':', line) {
         return Some((field(&line[..colon])?, line[colon + 1..].trim_ascii()));
     }
-    // People forget the colon: two words are taken for a field and its value.
+    // People forget the colon: two words are read as a field and its value.
     let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
     match (words.next(), words.next(), words.next()) {
         (Some(name), Some(value), None) => Some((field(name)?, value)),

@@ -1,7 +1,7 @@
 use memchr::memmem;
 
-/// The path pattern of an Allow or Disallow line: literal pieces between `*`, with `$` at the end
-/// for "and no further". Pieces are in normal form (see [`normal_path`]).
+/// The path pattern of an Allow or Disallow line: literal pieces between `*`, with an optional `$`
+/// for the end of the path. Pieces are in normal form (see [`normal_path`]).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Pattern {
     pieces: Vec<Vec<u8>>,
@@ -21,9 +21,9 @@ impl Pattern {
         };
         let mut in_query = false;
         let mut pieces: Vec<Vec<u8>> = Vec::new();
-        for (place, piece) in body.split(|byte| *byte == b'*').enumerate() {
+        for (at, piece) in body.split(|byte| *byte == b'*').enumerate() {
             // `**` means `*`: an empty piece matters only at either end.
-            if place > 1 && pieces.last().is_some_and(Vec::is_empty) {
+            if at > 1 && pieces.last().is_some_and(Vec::is_empty) {
                 pieces.pop();
             }
             pieces.push(normal(piece, &mut in_query));
@@ -39,8 +39,8 @@ impl Pattern {
         self.octets
     }
 
-    /// Whether a path in normal form matches. Taking each piece at its first place is enough, as
-    /// only `*` stands between them, so the path is read through at most once.
+    /// Whether a path in normal form matches. Taking the first occurrence of each piece is enough,
+    /// as only `*` is between them, so the path is read at most once.
     pub(super) fn matches(&self, path: &[u8]) -> bool {
         let Some((first, others)) = self.pieces.split_first() else { return false };
         let Some(mut rest) = path.strip_prefix(first.as_slice()) else { return false };
@@ -57,14 +57,14 @@ impl Pattern {
     }
 }
 
-/// A path and query in the form in which it is compared with patterns: RFC 9309 has octets that
-/// are not plain characters percent-encoded, and percent-encoded plain characters decoded. `*` and
-/// `$` are encoded, so that a pattern can mean them (`%2A`, `%24`).
+/// A path and query in the form in which it is compared with patterns. As RFC 9309 says, octets
+/// that are not plain characters are percent-encoded, and percent-encoded plain characters are
+/// decoded. `*` and `$` are encoded, so that a pattern can mean them (`%2A`, `%24`).
 pub(super) fn normal_path(path_and_query: &str) -> Vec<u8> {
     normal(path_and_query.as_bytes(), &mut false)
 }
 
-/// `in_query` tells whether a `?` went before, and is kept up to date.
+/// `in_query` says whether a `?` was passed, and is updated.
 fn normal(text: &[u8], in_query: &mut bool) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -89,7 +89,7 @@ fn normal(text: &[u8], in_query: &mut bool) -> Vec<u8> {
     out
 }
 
-/// The octet that a text starting with `%xx` stands for.
+/// The octet that a text starting with `%xx` encodes.
 fn percent_encoded(text: &[u8]) -> Option<u8> {
     let [b'%', high, low, ..] = text else { return None };
     let digit = |byte: u8| char::from(byte).to_digit(16);
@@ -110,8 +110,8 @@ fn is_reserved(byte: u8) -> bool {
     b":/?#[]@!&'()+,;=".contains(&byte)
 }
 
-/// Reserved characters that mean the same in a query with and without encoding: RFC 3986 lets the
-/// first four stand there, and browsers encode the last.
+/// Reserved characters that mean the same in a query with and without encoding: RFC 3986 allows the
+/// first four there, and browsers encode the last.
 fn is_plain_in_query(byte: u8) -> bool {
     b":/?@'".contains(&byte)
 }
@@ -190,9 +190,9 @@ mod tests {
         ] {
             assert!(matches(pattern, path), "{pattern} should match {path}");
         }
-        assert!(!matches("/a/b", "/a%2Fb"), "an encoded slash is no separator");
+        assert!(!matches("/a/b", "/a%2Fb"), "an encoded slash is not a separator");
         assert!(!matches("/a?b&c", "/a?b%26c"), "an encoded ampersand separates nothing");
-        assert!(!matches("/x%2A", "/xyz"), "an encoded star is no wildcard");
+        assert!(!matches("/x%2A", "/xyz"), "an encoded star is not a wildcard");
     }
 
     #[test]
@@ -204,7 +204,7 @@ mod tests {
         }
     }
 
-    /// The definition, tried at every place: slow, but plainly right.
+    /// The definition, tried at every position: slow, but obviously right.
     fn matches_by_definition(pattern: &[u8], path: &[u8]) -> bool {
         match pattern.split_first() {
             None => true,
@@ -233,7 +233,7 @@ mod tests {
         #[test]
         fn the_normal_form_of_a_path_is_its_own(path in "/[ -~é%]{0,20}") {
             let once = String::from_utf8(normal_path(&path)).unwrap();
-            // A stray `%` may meet digits that were decoded; encoded paths have none.
+            // A stray `%` may be followed by digits that were decoded; encoded paths have none.
             prop_assume!(!once.replace("%%", "!").contains('!'));
             if path.split('%').skip(1).all(|after| after.len() > 1
                 && after.as_bytes()[..2].iter().all(u8::is_ascii_hexdigit))

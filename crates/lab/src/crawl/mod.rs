@@ -49,7 +49,7 @@ pub struct CrawlOptions {
     pub faults: f64,
     /// Crashes of the crawler, at moments taken from the seed.
     pub crashes: u32,
-    /// Whether some servers show missing pages, challenge, trap or lie.
+    /// Whether some servers show missing pages, challenge, have traps or wrong dates.
     pub oddities: bool,
     /// Whether rules appear and vanish in robots.txt files, or the files cannot be had.
     pub robots_changes: bool,
@@ -57,7 +57,7 @@ pub struct CrawlOptions {
     pub servers_kept: Option<usize>,
     /// Which new page goes first.
     pub order: Strategy,
-    /// Whether some pages are linked to much more often than others, wherever they lie.
+    /// Whether some pages are linked to much more often than others, in whatever directory.
     pub favourites: bool,
     /// A law to be broken on purpose, to see its checker fail.
     pub sabotage: Option<Sabotage>,

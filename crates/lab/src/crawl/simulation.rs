@@ -1,13 +1,12 @@
 //! The event queue: carries out the machine's commands against the simulated web and a real state
 //! in memory, and kills the crawler now and then.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use nenrin_crawl::{Answer, Command, Crawl, Event, FetchOrder, Ticket, load_near};
-use nenrin_state::{
-    Change, DayQuery, DuePage, DueQuery, Outcome, Schedule, ServerId, SiteConditions, SqliteState,
-    State,
+use nenrin_crawl::{
+    Answer, Command, Crawl, Event, FetchOrder, Load, Ticket, answer_load, commit_batch,
 };
+use nenrin_state::{Change, Outcome, PageId, Schedule, SiteConditions, SqliteState, State};
 use nenrin_urls::CanonicalUrl;
 
 use crate::LabError;
@@ -30,7 +29,7 @@ const EVENTS_PER_FETCH_MAX: u64 = 40;
 /// A law broken on purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sabotage {
-    /// The machine waits a second less than it was told to.
+    /// The machine waits a second less than it should.
     HurriedPolitely,
     /// Commits forget some of the pages that their visit discovered.
     ForgetfulCommit,
@@ -47,7 +46,7 @@ pub enum Sabotage {
 struct Simulation {
     options: CrawlOptions,
     web: Web,
-    state: SqliteState,
+    state: Box<dyn State>,
     machine: Crawl,
     queue: BTreeMap<(i64, u64), Pending>,
     sequence: u64,
@@ -87,7 +86,7 @@ pub fn run(options: &CrawlOptions) -> Result<CrawlReport, LabError> {
     run_collected(options).map(|(report, _)| report)
 }
 
-/// Runs one simulation and tells in which order pages were first collected.
+/// Runs one simulation and returns in which order pages were first collected.
 pub(super) fn run_collected(
     options: &CrawlOptions,
 ) -> Result<(CrawlReport, Vec<CanonicalUrl>), LabError> {
@@ -119,7 +118,7 @@ impl Simulation {
                 .with_oddities(options.oddities)
                 .with_moods(options.robots_changes)
                 .with_favourites(options.favourites),
-            state: SqliteState::in_memory(3600)?,
+            state: Box::new(SqliteState::in_memory(3600)?),
             machine: machine(options, None),
             queue: BTreeMap::new(),
             sequence: 0,
@@ -260,62 +259,10 @@ impl Simulation {
 
     fn carry_out(&mut self, command: Command) -> Result<(), LabError> {
         match command {
-            Command::BeginRound(site) => {
-                let round = self.state.begin_round(site, self.now_ms / 1000)?;
-                self.later(0, Happening::Event(Event::RoundBegun(round)));
-            }
-            Command::LoadRound { round, after, limit } => {
-                let pages = self.state.load_round(&round, after, limit)?;
-                let servers = self.servers_of(pages.iter())?;
-                let event = Event::PagesLoaded { round: round.id, pages, servers };
-                self.later(0, Happening::Event(event));
-            }
-            Command::LoadMap(round) => {
-                let map = Box::new(self.state.site_pages(round.site)?);
-                let servers = self.state.servers(&map.server_ids())?;
-                let event = Event::MapLoaded { round: round.id, map, servers };
-                self.later(0, Happening::Event(event));
-            }
+            Command::Load(load) => self.load(load)?,
             Command::Plan(work) => {
                 let done = Box::new(work.carry_out());
                 self.later(0, Happening::Event(Event::PlanDone(done)));
-            }
-            Command::LoadPages { round, pages: asked } => {
-                let pages = self.state.load_pages(&round, &asked)?;
-                let servers = self.servers_of(pages.iter())?;
-                let event = Event::ChosenLoaded { round: round.id, asked, pages, servers };
-                self.later(0, Happening::Event(event));
-            }
-            Command::LoadDue(query) => self.load_due(query)?,
-            Command::LoadShared(site) => {
-                let day = self.now_ms / 86_400_000;
-                let query = DayQuery { site: Some(site), from_day: day, to_day: day };
-                let today = self.state.days(query)?;
-                let visits_today = today.iter().map(|counts| counts.visits).sum();
-                let bytes = self.state.shared(site)?;
-                let event = Event::SharedLoaded { site, bytes, visits_today };
-                self.later(0, Happening::Event(event));
-            }
-            Command::LoadOrder => {
-                let bytes = self.state.order()?;
-                self.later(0, Happening::Event(Event::OrderLoaded(bytes)));
-            }
-            Command::LoadFound { after, limit } => {
-                let pages = self.state.found(after, limit)?;
-                self.later(0, Happening::Event(Event::FoundLoaded { after, pages }));
-            }
-            Command::LoadNew(places) => {
-                let pages = self.state.load_found(&places)?;
-                let servers = self.servers_of(pages.iter())?;
-                self.later(0, Happening::Event(Event::NewLoaded { places, pages, servers }));
-            }
-            Command::LoadLinks(places) => {
-                let links = self.state.links(&places)?;
-                self.later(0, Happening::Event(Event::LinksLoaded(links)));
-            }
-            Command::LoadNear(query) => {
-                let pages = load_near(&self.state, &query)?;
-                self.later(0, Happening::Event(Event::NearLoaded { query, pages }));
             }
             Command::ReadLinks(page) => {
                 let links = self.web.links_of(&page.url, self.now_ms / 1000);
@@ -342,14 +289,15 @@ impl Simulation {
         Ok(())
     }
 
-    fn load_due(&mut self, query: DueQuery) -> Result<(), LabError> {
-        let mut load = self.state.load_due(&query)?;
-        if self.options.sabotage == Some(Sabotage::LeakyBuckets) {
-            load.pages.retain(|due| !due.page.url.path().ends_with('3'));
+    fn load(&mut self, load: Load) -> Result<(), LabError> {
+        let mut event = answer_load(&*self.state, self.now_ms / 1000, &load)?;
+        if let Event::DueLoaded { load, .. } = &mut event {
+            self.report.loads += 1;
+            if self.options.sabotage == Some(Sabotage::LeakyBuckets) {
+                load.pages.retain(|due| !due.page.url.path().ends_with('3'));
+            }
         }
-        self.report.loads += 1;
-        let servers = self.servers_of(load.pages.iter())?;
-        self.later(0, Happening::Event(Event::DueLoaded { query, load, servers }));
+        self.later(0, Happening::Event(event));
         Ok(())
     }
 
@@ -358,7 +306,7 @@ impl Simulation {
         self.report.asked += u64::from(order.purpose == nenrin_crawl::Purpose::Page);
         let server = order.url.server();
         let crawl_delay_ms = self.robots.pause_ms(&server);
-        // A crawl-delay binds once the robots.txt that tells it has been read.
+        // A crawl-delay binds once the robots.txt that asks for it has been read.
         let knows = order.purpose != nenrin_crawl::Purpose::Robots;
         let own_ms = self.options.delay_ms.map_or(1_000, |ms| ms as i64);
         let pause_ms = if knows { crawl_delay_ms.max(own_ms) } else { own_ms };
@@ -407,37 +355,30 @@ impl Simulation {
     }
 
     /// One transaction, as the driver makes it: all or nothing.
-    fn commit(&mut self, batch: Vec<(Option<Ticket>, Change)>) -> Result<(), LabError> {
-        let (tickets, mut changes): (Vec<_>, Vec<_>) = batch.into_iter().unzip();
+    fn commit(&mut self, mut batch: Vec<(Option<Ticket>, Change)>) -> Result<(), LabError> {
         let mut linked: Vec<CanonicalUrl> = Vec::new();
-        for (ticket, change) in tickets.iter().zip(&mut changes) {
+        let mut with_robots = Vec::new();
+        for (ticket, change) in &mut batch {
             self.judgement.committed(change);
-            if let Change::Visit(visit) = change {
-                self.watch_visit(*ticket, visit, &mut linked);
+            match change {
+                Change::Visit(visit) => self.watch_visit(*ticket, visit, &mut linked),
+                Change::Robots { server, .. } => with_robots.push(*server),
+                _ => {}
             }
         }
-        let ended = changes.iter().filter_map(|change| match change {
-            Change::RoundEnd(end) => Some(end.round),
-            _ => None,
-        });
-        let rounds_ended = ended.collect();
-        let committed = self.state.commit(&changes)?;
-        for change in &changes {
-            if let Change::Robots { server, .. } = change {
-                for record in self.state.servers(&[*server])? {
-                    self.robots.committed(&record.server);
-                }
+        let event = commit_batch(&*self.state, &batch.into_iter().collect())?;
+        for record in self.state.servers(&with_robots)? {
+            self.robots.committed(&record.server);
+        }
+        if let Event::Committed { tickets, committed, .. } = &event {
+            self.durability.committed(linked.iter());
+            let new_pages = committed.new_pages.iter();
+            self.durability.committed(new_pages.map(|new| &new.due.page.url));
+            for ticket in tickets {
+                self.under_way.remove(ticket);
             }
         }
-        let new_pages = &committed.new_pages;
-        self.durability.committed(linked.iter());
-        self.durability.committed(new_pages.iter().map(|new| &new.due.page.url));
-        let servers = self.servers_of(new_pages.iter().map(|new| &new.due))?;
-        let tickets: Vec<Ticket> = tickets.into_iter().flatten().collect();
-        for ticket in &tickets {
-            self.under_way.remove(ticket);
-        }
-        self.step(Event::Committed { tickets, rounds_ended, committed, servers })
+        self.step(event)
     }
 
     fn watch_visit(
@@ -462,16 +403,9 @@ impl Simulation {
             }
             self.judgement.visited(&self.web, &order.url, visit, *truth);
         }
-        let told = format!("{:?} {} {}", visit.page, visit.outcome, visit.status);
-        self.note("visit", &told);
-    }
-
-    fn servers_of<'a>(
-        &self,
-        pages: impl Iterator<Item = &'a DuePage>,
-    ) -> Result<Vec<nenrin_state::ServerRecord>, LabError> {
-        let ids: BTreeSet<ServerId> = pages.map(|due| due.page.id.server()).collect();
-        Ok(self.state.servers(&ids.into_iter().collect::<Vec<_>>())?)
+        let page = visit.page.number().unwrap_or(PageId(0));
+        let found = format!("{page:?} {} {}", visit.outcome, visit.status);
+        self.note("visit", &found);
     }
 
     fn note(&mut self, what: &str, detail: &str) {
@@ -482,12 +416,12 @@ impl Simulation {
     }
 
     fn finish(mut self) -> Result<CrawlReport, LabError> {
-        self.durability.check(&self.state)?;
-        self.judgement.check(&self.web, &self.state)?;
+        self.durability.check(&*self.state)?;
+        self.judgement.check(&self.web, &*self.state)?;
         let mut starvation = Starvation::default();
         if let Some(settings) = &self.options.continuous {
             let visits = settings.visits_per_day;
-            starvation.check(&self.web, &self.state, visits, self.now_ms / 1000)?;
+            starvation.check(&self.web, &*self.state, visits, self.now_ms / 1000)?;
         }
         self.report.pages = self.state.stats()?.pages;
         let stretched = self.state.stretched(1)?.first().map_or(100, |(_, percent)| *percent);

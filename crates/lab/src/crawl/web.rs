@@ -1,7 +1,10 @@
 //! The simulated web: servers whose pages change, fail and link to each other by the seed alone.
 //! Every answer is a function of seed, URL and time, so nothing has to be kept.
 
+use std::time::Duration;
+
 use nenrin_crawl::{Answer, FetchOrder, Fetched, FoundLink, LinkRole, Purpose, Trouble};
+use nenrin_fetch::{FetchFailure, Waiting};
 use nenrin_state::ContentMark;
 use nenrin_urls::{CanonicalUrl, Server};
 
@@ -22,7 +25,7 @@ pub struct Web {
     moody: bool,
 }
 
-/// What a server has in the place of its robots.txt for some days.
+/// What a server has instead of its robots.txt for some days.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RobotsMood {
     /// Its usual rules.
@@ -41,7 +44,7 @@ pub enum RobotsMood {
 pub struct Reply {
     /// What the crawler gets.
     pub fetched: Fetched,
-    /// What really stood behind it.
+    /// The truth behind it.
     pub truth: Truth,
 }
 
@@ -228,9 +231,15 @@ impl Web {
         let status =
             |status, retry_after_s| Ok(Answer { status, retry_after_s, ..Answer::default() });
         let result = match self.pick(&[5, attempt], 6) {
-            0 => Err(trouble("timeout", true)),
-            1 => Err(trouble("connect", true)),
-            2 => Err(trouble("body-cut", false)),
+            0 => Err(silence()),
+            1 => {
+                let (host, reason) = (host(), "refused".to_owned());
+                Err(Trouble::of(&FetchFailure::Connect { host, port: 80, reason }))
+            }
+            2 => {
+                let (host, reason) = (host(), "cut".to_owned());
+                Err(Trouble::of(&FetchFailure::BodyCut { host, received: 7, reason }))
+            }
             3 => status(500, None),
             4 => status(429, Some(120)),
             _ => status(503, None),
@@ -244,7 +253,7 @@ impl Web {
             RobotsMood::Strict => "Disallow: /d1/\nDisallow: /d3/\n",
             RobotsMood::Absent => return Ok(Answer { status: 404, ..Answer::default() }),
             RobotsMood::Broken => return Ok(Answer { status: 500, ..Answer::default() }),
-            RobotsMood::Silent => return Err(trouble("timeout", true)),
+            RobotsMood::Silent => return Err(silence()),
         };
         let delay_s = self.crawl_delay_ms(server) / 1000;
         let delay = if delay_s > 0 { format!("Crawl-delay: {delay_s}\n") } else { String::new() };
@@ -305,7 +314,7 @@ impl Web {
         ((self.draw(parts).powi(3) * f64::from(below)) as u32).min(below.saturating_sub(1))
     }
 
-    /// A page of a server by how popular it is; where it lies says nothing of that.
+    /// A page of a server by how popular it is; its directory says nothing about that.
     fn favourite(&self, server: u32, parts: &[u64]) -> u32 {
         let rank = u64::from(self.skewed(parts, self.pages));
         let begin = self.hash(&[14, u64::from(server)]) % u64::from(self.pages);
@@ -346,9 +355,14 @@ impl Web {
     }
 }
 
-fn trouble(kind: &str, of_server: bool) -> Trouble {
-    let detail = "simulated".to_owned();
-    Trouble { kind: kind.to_owned(), detail, of_server, refused: false }
+/// The server does not answer in time.
+fn silence() -> Trouble {
+    let after = Duration::from_secs(20);
+    Trouble::of(&FetchFailure::Timeout { host: host(), waiting: Waiting::Head, after })
+}
+
+fn host() -> String {
+    "simulated".to_owned()
 }
 
 /// The mark of a page's content at a revision.

@@ -71,7 +71,7 @@ fn is_incremental(strategy: Strategy) -> bool {
     matches!(strategy, IprDl1 | IprPl | IprVr | IprAr | Auto)
 }
 
-/// Our order first, so that it has the first colour, and the bound last.
+/// Our order first, so that it has the first colour, and the upper bound last.
 fn ours_first(report: &OrderReport) -> impl Iterator<Item = &StrategyResult> {
     let mut results: Vec<&StrategyResult> = report.strategies.iter().collect();
     results.sort_by_key(|result| match result.strategy {

@@ -4,12 +4,12 @@ use std::path::Path;
 
 use crate::LabError;
 
-/// Pages in a graph file at most: ids are u32, and the arrays of an experiment must fit in memory.
+/// The most pages in a graph file: ids are u32, and the arrays of an experiment must fit in memory.
 const MAX_PAGES: u32 = 1 << 30;
-/// Links in a graph file at most, for the same reason.
+/// The most links in a graph file, for the same reason.
 const MAX_LINKS: u64 = u32::MAX as u64;
 const MAGIC: &[u8; 8] = b"WGRAPH1\n";
-/// Text of URLs read at most.
+/// The most text of URLs that is read.
 const MAX_URL_TEXT_BYTES: u64 = 8 << 30;
 
 /// A link graph: pages 0..n, each with its targets in the order of the page.
@@ -41,7 +41,7 @@ impl Graph {
         Self { starts, targets, host_count: 1, ..Self::default() }
     }
 
-    /// Says which host each page is on; hosts are numbered from 0.
+    /// Sets the host of each page; hosts are numbered from 0.
     #[must_use]
     pub fn with_hosts(mut self, hosts: Vec<u32>) -> Self {
         assert_eq!(hosts.len(), self.pages(), "each page has a host");
@@ -146,7 +146,7 @@ fn clamp_u16(count: usize) -> u16 {
     u16::try_from(count).unwrap_or(u16::MAX)
 }
 
-/// The host of a URL: what stands between `//` and the next `/`.
+/// The host of a URL: the text between `//` and the next `/`.
 fn host_of(url: &str) -> &str {
     let rest = url.split_once("//").map_or(url, |(_, rest)| rest);
     rest.split(['/', '?', '#']).next().unwrap_or(rest)
@@ -207,7 +207,9 @@ impl<R: Read> EdgeReader<'_, R> {
             let delta = (zigzag >> 1) as i64 ^ -((zigzag & 1) as i64);
             previous = previous.saturating_add(delta);
             let target = u32::try_from(previous).ok().filter(|target| *target < pages);
-            graph.targets.push(target.ok_or_else(|| self.bad("a link leads to no page"))?);
+            graph.targets.push(
+                target.ok_or_else(|| self.bad("a link leads to a page that is not in the file"))?,
+            );
         }
         graph.starts.push(graph.targets.len() as u32);
         Ok(())

@@ -4,19 +4,19 @@ const DAMPING: f64 = 0.85;
 const MAX_CHANGE: f64 = 1e-10;
 const MAX_SWEEPS: usize = 1_000;
 
-/// The truth that orders are judged by: PageRank over the pages that can be reached.
+/// The true importance for judging orders: PageRank over the pages that can be reached.
 #[derive(Clone, Debug)]
 pub struct Importance {
     /// PageRank by page id; 0 for pages that cannot be reached. The sum is 1.
     pub of_page: Vec<f64>,
-    /// Pages by falling importance; equal ones by id.
+    /// Pages by decreasing importance; equal ones by id.
     pub ranking: Vec<u32>,
     /// How many sweeps it took.
     pub sweeps: usize,
 }
 
 impl Importance {
-    /// PageRank with damping 0.85 and the mass of pages without links spread evenly, to an L1
+    /// PageRank with damping 0.85 and the rank of pages without links spread evenly, to an L1
     /// change below 1e-10.
     #[must_use]
     pub fn of(graph: &Graph, reachable: &[u32]) -> Self {

@@ -16,13 +16,13 @@ pub struct Measures {
     pub a: [[f64; POINTS.len()]; TOPS.len()],
     /// B: the PageRank sum collected at each of [`POINTS`].
     pub b: [f64; POINTS.len()],
-    /// C: how far the order is from the true ranking, 1 for the worst order.
+    /// C: the distance of the order from the true ranking, 1 for the worst order.
     pub c: f64,
     /// Curves over the share collected, for the plots.
     pub curve: Vec<CurvePoint>,
 }
 
-/// One point of the curves: what was reached when a share of the pages was collected.
+/// One point of the curves: values when a share of the pages was collected.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CurvePoint {
     /// Share of all pages collected.
@@ -84,9 +84,9 @@ impl Default for CurvePoint {
     }
 }
 
-fn misplacement(place: usize, true_place: usize) -> f64 {
-    let (place, true_place) = (place as f64 + 1.0, true_place as f64 + 1.0);
-    (place - true_place).abs() / (place + C_CONSTANT).sqrt()
+fn misplacement(rank: usize, true_rank: usize) -> f64 {
+    let (rank, true_rank) = (rank as f64 + 1.0, true_rank as f64 + 1.0);
+    (rank - true_rank).abs() / (rank + C_CONSTANT).sqrt()
 }
 
 /// Criterion C's sum when the least important page comes first.

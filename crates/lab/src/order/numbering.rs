@@ -1,6 +1,6 @@
 const UNKNOWN: u32 = u32::MAX;
 
-/// From the pages of a graph to their discovery numbers.
+/// Maps the pages of a graph to their discovery numbers.
 pub(super) trait Numbering {
     /// The number of a page, if it was found.
     fn number(&self, id: u32) -> Option<u32>;
@@ -42,7 +42,7 @@ impl ByFingerprint {
         Self { slots: vec![(0, UNKNOWN); capacity] }
     }
 
-    /// The slot that holds the page, or the empty one where it would stand.
+    /// The slot that contains the page, or the empty one where it would be.
     fn slot(&self, id: u32) -> usize {
         let (fingerprint, mask) = (fingerprint(id), self.slots.len() - 1);
         let mut slot = fingerprint as usize & mask;
@@ -56,7 +56,7 @@ impl ByFingerprint {
     }
 }
 
-/// The URL of a page that has none: the length of real ones, and its id in two places of the text.
+/// The URL of a page that has none: as long as real ones, with its id twice in the text.
 const URL: [u8; 72] = *b"https://www.site-00000.example/section-17/2011/07/minutes-0000000000.htm";
 const SERVER_END: usize = 22;
 const PAGE_END: usize = 68;

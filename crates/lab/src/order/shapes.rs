@@ -1,4 +1,4 @@
-//! Webs of one server that are unlike real ones, to see where an order breaks.
+//! Webs of one server that are unlike real ones, to find where an order fails.
 
 use super::Graph;
 use super::synthetic::Random;
@@ -33,9 +33,9 @@ pub(super) fn power_law_web(pages: u32, seed: u64) -> Graph {
     Graph::from_links(links)
 }
 
-/// A third of the pages lie in long chains, such as calendars without end; the others in a tree
-/// whose pages link to hubs, half of which link to nothing. Depth limit 1 is weak here: the score
-/// of a chain grows with every step, and what hubs receive late goes nowhere.
+/// A third of the pages are in long chains, like endless calendars; the others in a tree whose
+/// pages link to hubs, half of which link to nothing. Depth limit 1 is weak here: the score of a
+/// chain grows with every step, and what hubs receive late is not handed on.
 pub(super) fn chain_web(pages: u32, seed: u64) -> Graph {
     let mut random = Random(seed);
     let chains = (pages * 3 / 10 / CHAIN_PAGES).max(1);

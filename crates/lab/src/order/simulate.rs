@@ -3,16 +3,16 @@ use nenrin_order::{CrawlOrder, NewPage, PageIndex, ServerIndex};
 use super::numbering::Numbering;
 use super::{Graph, Importance};
 
-/// A crawl of a graph by an order: numbers what is found as the live crawler does.
+/// A crawl of a graph by an order: numbers found pages as the live crawler does.
 pub(super) struct Crawl<'a, N> {
     graph: &'a Graph,
-    /// What the omniscient order is told.
+    /// The true importance, for the omniscient order.
     truth: Option<&'a Importance>,
     order: &'a mut dyn CrawlOrder,
     numbering: N,
     /// The page of the graph with each discovery number.
     pages: Vec<u32>,
-    /// The links of the page at hand, by discovery number.
+    /// The links of the current page, by discovery number.
     targets: Vec<PageIndex>,
 }
 

@@ -1,4 +1,4 @@
-//! How fast an order decides, and what the machine's memory would allow.
+//! How fast an order decides, and what the machine's memory allows.
 
 use std::time::{Duration, Instant};
 
@@ -47,7 +47,7 @@ pub(super) fn fastest<T>(mut work: impl FnMut() -> T) -> (T, Duration) {
 pub struct Speed {
     /// What was crawled.
     pub graph: String,
-    /// Which order.
+    /// The order.
     pub strategy: Strategy,
     /// Whether each link was looked up by the fingerprint of its URL.
     pub with_look_up: bool,
@@ -57,10 +57,10 @@ pub struct Speed {
     pub links: usize,
     /// Pages decided in a second.
     pub pages_per_second: f64,
-    /// Links worked off in a second.
+    /// Links processed in a second.
     pub links_per_second: f64,
-    /// Read-modify-writes per second at random in as much memory as the page records take,
-    /// measured right after.
+    /// Random read-modify-writes per second in as much memory as the page records take, measured
+    /// right after.
     pub random_accesses_per_second: f64,
 }
 
@@ -95,8 +95,7 @@ pub fn measure_speed(
     }
 }
 
-/// The roofline of additions at random places: independent read-modify-writes in an array of that
-/// size.
+/// The upper bound for random additions: independent read-modify-writes in an array of that size.
 fn random_accesses_per_second(bytes: usize) -> f64 {
     let mut cells = vec![0_u32; (bytes / size_of::<u32>()).max(1)];
     let bound = u32::try_from(cells.len()).unwrap_or(u32::MAX);

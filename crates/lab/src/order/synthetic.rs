@@ -1,7 +1,7 @@
 use super::Graph;
 use super::shapes::{chain_web, power_law_web};
 
-/// What kind of web is made up.
+/// The kind of a generated web.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WebKind {
     /// Many servers with navigation and directories; sizes, degrees and popularity by power laws.
@@ -13,18 +13,18 @@ pub enum WebKind {
     Chains,
 }
 
-/// What a synthetic web looks like.
+/// Parameters of a generated web.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SyntheticWeb {
-    /// What kind.
+    /// Its kind.
     pub kind: WebKind,
-    /// How many pages, at least.
+    /// Number of pages, at least.
     pub pages: u32,
     /// The seed; the same seed gives the same web.
     pub seed: u64,
 }
 
-/// Links of one page at most.
+/// The most links of one page.
 const MAX_LINKS: usize = 250;
 /// Children that a page introduces, so that each page of a server can be reached from its home.
 const CHILDREN: u32 = 4;
@@ -33,7 +33,7 @@ const NEXT_HOMES: u32 = 8;
 /// Pages per directory.
 const DIRECTORY: u32 = 20;
 
-/// Makes up a web. Page 0 is where a crawl starts.
+/// Generates a web. A crawl starts at page 0.
 #[must_use]
 pub fn synthetic_web(web: &SyntheticWeb) -> Graph {
     match web.kind {
@@ -83,7 +83,7 @@ struct ServerShape {
     server: u32,
     home: u32,
     size: u32,
-    /// How many pages navigation leads to, and how many of the server's pages carry it.
+    /// How many pages are in the navigation, and how many of the server's pages have it.
     navigation: u32,
     discipline: f64,
     /// Odd; spreads popular pages over the server, so that being popular does not mean being

@@ -1,4 +1,4 @@
-/// How values lie along an axis.
+/// How values are spread along an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
     /// Equal steps are equal differences.
@@ -43,7 +43,7 @@ impl Axis {
         self
     }
 
-    /// Whether a value has a place on this axis.
+    /// Whether a value can be shown on this axis.
     pub(super) fn can_show(&self, value: f64) -> bool {
         value.is_finite() && (self.scale == Scale::Linear || value > 0.0)
     }
@@ -78,7 +78,7 @@ pub(super) struct Ruler {
 }
 
 impl Ruler {
-    /// Where a value lies, 0 at the lower end and 1 at the upper.
+    /// Position of a value, 0 at the lower end and 1 at the upper.
     pub(super) fn fraction(&self, value: f64) -> f64 {
         let fraction = match self.scale {
             Scale::Linear => (value - self.low) / (self.high - self.low),
@@ -88,7 +88,7 @@ impl Ruler {
         if fraction.is_finite() { fraction.clamp(0.0, 1.0) } else { 0.0 }
     }
 
-    /// The value that bars stand on.
+    /// The value where bars begin.
     pub(super) fn base(&self) -> f64 {
         if self.scale == Scale::Linear { 0.0_f64.clamp(self.low, self.high) } else { self.low }
     }
@@ -98,7 +98,7 @@ const TICKS_WANTED: f64 = 5.0;
 
 fn linear_ruler(low: f64, high: f64, keep_low: bool, keep_high: bool) -> Ruler {
     let (mut low, mut high) = if high > low { (low, high) } else { widen(low) };
-    // A linear axis starts at zero when that costs little room: lengths then compare truly.
+    // A linear axis starts at zero when that costs little space: lengths then compare correctly.
     if !keep_low && low > 0.0 && low < 0.5 * high {
         low = 0.0;
     }
@@ -206,7 +206,7 @@ mod tests {
     fn fixed_ends_are_kept() {
         let ruler = Axis::linear("x").from(10.0).to(97.0).fit([3.0].into_iter());
         assert_eq!((ruler.low, ruler.high), (10.0, 97.0));
-        assert_eq!(ruler.fraction(3.0), 0.0, "what lies outside is drawn at the border");
+        assert_eq!(ruler.fraction(3.0), 0.0, "what is outside is drawn at the border");
     }
 
     #[test]
@@ -219,7 +219,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_value_lies_within_its_ruler(
+        fn every_value_is_within_its_ruler(
             values in prop::collection::vec(-1e12_f64..1e12, 1..20),
             log in any::<bool>(),
         ) {

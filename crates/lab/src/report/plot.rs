@@ -13,7 +13,7 @@ pub enum Shape {
     Line,
     /// Joined by steps: the value holds until the next point.
     Step,
-    /// Each for itself.
+    /// As single points.
     Scatter,
     /// As bars from zero.
     Bar,
@@ -99,7 +99,7 @@ impl Plot {
         }
     }
 
-    /// A bar chart over these categories; add [`Series::bars`], several stand side by side.
+    /// A bar chart over these categories; several [`Series::bars`] are side by side.
     #[must_use]
     pub fn bars<T: Into<String>>(
         title: impl Into<String>,
@@ -156,8 +156,8 @@ impl Plot {
         out.push_str("</details></figure>\n");
     }
 
-    /// The points as a table: one row for each x when all series have the same, else one column
-    /// pair after another would mislead, so one row for each point.
+    /// The points as a table: one row for each x if all series have the same, otherwise one row for
+    /// each point, because pairs of columns would mislead.
     fn numbers(&self) -> Table {
         let Some(first) = self.series.first() else { return Table::new(["no data"]) };
         let same_x = self.series.iter().all(|series| {
@@ -199,7 +199,7 @@ impl Plot {
         self.x.can_show(x) && self.y.can_show(y)
     }
 
-    /// Bars stand on zero, so that their lengths compare.
+    /// Bars begin at zero, so that their lengths compare.
     pub(super) fn y_values(&self) -> impl Iterator<Item = f64> {
         let has_bars = self.series.iter().any(|series| series.shape == Shape::Bar);
         let zero = (has_bars && self.y.scale == Scale::Linear).then_some(0.0);
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn every_point_tells_its_name_and_numbers_on_hover() {
+    fn every_point_shows_its_name_and_numbers_on_hover() {
         let plot = Plot::new("t").series(Series::scatter("dl1 <x>", [(1.0, 0.5)]));
         assert!(html(&plot).contains("<title>dl1 &lt;x&gt;: 1, 0.5</title>"), "{}", html(&plot));
     }
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_place_on_a_log_axis_is_left_out() {
+    fn values_that_a_log_axis_cannot_show_are_left_out() {
         let plot =
             Plot::new("t").y(Axis::log("y")).series(Series::line("a", [(0.0, 0.0), (1.0, 5.0)]));
         assert!(!html(&plot).contains("NaN") && !html(&plot).contains("inf"));

@@ -140,7 +140,7 @@ fn path_of(frame: &Frame<'_>, shape: Shape, points: &[(f64, f64)]) -> String {
     let mut drawn = (f64::NAN, f64::NAN);
     for (index, point) in points.iter().enumerate() {
         let (x, y) = frame.position(*point);
-        // Points closer than a quarter of a pixel cannot be told apart and only swell the file.
+        // Points closer than a quarter of a pixel look the same and only enlarge the file.
         let is_last = index + 1 == points.len();
         if (x - drawn.0).abs() < 0.25 && (y - drawn.1).abs() < 0.25 && !is_last {
             continue;

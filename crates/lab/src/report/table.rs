@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_of_numbers_stand_to_the_right() {
+    fn columns_of_numbers_are_right_aligned() {
         let out = html(&Table::new(["name", "pages"]).row(["bf", "1,234"]).row(["pr", "–"]));
         assert!(out.contains("<td class=\"number\">1,234</td>"), "{out}");
         assert!(out.contains("<td>bf</td>"), "{out}");

@@ -1,16 +1,17 @@
-//! What something took.
+//! Times of a piece of work.
 
 use std::time::Instant;
 
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
-/// Time on the wall, and of the processor in this process (threads that ran beside count too).
+/// Wall-clock time, and processor time of this process (including threads that ran at the same
+/// time).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Took {
-    /// On the wall.
+    /// Wall-clock time.
     pub seconds: f64,
-    /// Of the processor; what other programs used is not in it.
+    /// Processor time, without other programs.
     pub cpu_seconds: f64,
 }
 
@@ -21,7 +22,7 @@ impl std::ops::AddAssign for Took {
     }
 }
 
-/// Does something and says what it took.
+/// Does something and returns its times.
 pub(crate) fn timed<T>(work: impl FnOnce() -> T) -> (T, Took) {
     #[expect(clippy::disallowed_methods, reason = "the time that work takes is what is measured")]
     let began = Instant::now();
@@ -33,5 +34,17 @@ pub(crate) fn timed<T>(work: impl FnOnce() -> T) -> (T, Took) {
 
 fn cpu_s() -> f64 {
     let now = clock_gettime(ClockId::ProcessCPUTime);
+    now.tv_sec as f64 + now.tv_nsec as f64 / 1e9
+}
+
+/// Processor time of this thread, in milliseconds.
+pub(crate) fn thread_cpu_ms() -> f64 {
+    let now = clock_gettime(ClockId::ThreadCPUTime);
+    now.tv_sec as f64 * 1e3 + now.tv_nsec as f64 / 1e6
+}
+
+/// Seconds on a clock that only goes forward, since some beginning.
+pub(crate) fn monotonic_s() -> f64 {
+    let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec as f64 + now.tv_nsec as f64 / 1e9
 }

@@ -128,7 +128,7 @@ pub(crate) fn list(
         }),
         (None, true) => Err(LabError::Input {
             what: format!(
-                "{} holds no sites; expected folders SITE/VISIT/… with visits numbered from 1",
+                "{} has no sites; expected folders SITE/VISIT/… with visits numbered from 1",
                 folder.display()
             ),
         }),
@@ -182,7 +182,7 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, LabError> {
     Ok(found)
 }
 
-/// By its name, as servers and `import mirror` judge.
+/// By its name, as servers and `import mirror` do.
 fn is_html(name: &str) -> bool {
     let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
     ["html", "htm", "shtml", "xhtml", "xht"]

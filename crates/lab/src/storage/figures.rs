@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{OtherWay, Overlap, Results, SiteResults, Split, StepBytes, Took};
 use crate::report::{Axis, Plot, Report, Series, Table};
 
-/// Paper 001's own figures, where ours stand beside them.
+/// Paper 001's own figures, shown beside ours.
 const PAPER_SHARE: &str = "23.9%";
 const OURS: &str = "Nenrin";
 const STEPS: [&str; 5] =
@@ -14,7 +14,7 @@ const STEPS: [&str; 5] =
 pub(crate) fn report(results: &Results) -> Report {
     let mut report = Report::new(
         "Every version in almost no space",
-        "Paper 001: differential storage of websites, our archive next to other ways of keeping the \
+        "Paper 001: differential storage of websites, our archive compared with other ways of storing the \
          same visits",
     );
     corpus(&mut report, results);
@@ -37,7 +37,7 @@ fn share(bytes: u64, of: u64) -> f64 {
     if of == 0 { 0.0 } else { 100.0 * bytes as f64 / of as f64 }
 }
 
-/// To three digits, so that 1.83 and 43.9 can both be read.
+/// With three digits, so that 1.83 and 43.9 can both be read.
 fn percent(bytes: u64, of: u64) -> String {
     match share(bytes, of) {
         _ if of == 0 => "–".to_owned(),
@@ -174,7 +174,7 @@ fn ways(report: &mut Report, results: &Results) {
     let lines = lines(results);
     let mut table =
         Table::new(["way", "MB", "of raw", "HTML", "other", "one page at once", "time s", "CPU s"])
-            .caption("Every way of keeping all visits (fig. 7)");
+            .caption("Every way of storing all visits (fig. 7)");
     for (name, bytes, split, is_random_access, took) in &lines {
         table.push([
             name.clone(),
@@ -190,7 +190,7 @@ fn ways(report: &mut Report, results: &Results) {
             table.strong();
         }
     }
-    report.section("Next to other ways").table(&table);
+    report.section("Compared with other ways").table(&table);
     report.paragraph(
         "Ours counts all files: packs, index and state; HTML and other are content alone. zip, \
          tar.gz and WARC.gz hold one visit each; the solid ways hold all visits of a site in two \
@@ -490,7 +490,7 @@ fn overlaps(report: &mut Report, overlap: &Overlap) {
     let mut queue = Plot::new("Visits waiting for the store")
         .x(Axis::linear("seconds"))
         .y(Axis::linear("visits").from(0.0))
-        .note("the dashed line is the queue's bound");
+        .note("the dashed line is the queue's limit");
     let longest = overlap.runs.iter().map(|run| run.seconds).fold(0.0, f64::max);
     for run in &overlap.runs {
         let most = run.samples.iter().map(|sample| sample.queued).max().unwrap_or(0);
@@ -502,7 +502,7 @@ fn overlaps(report: &mut Report, overlap: &Overlap) {
             run.compactions.to_string(),
             format!("{:.1}", run.compacting_seconds),
             visits_while_compacting(run).to_string(),
-            format!("{:.2}", standstill_s(run)),
+            format!("{:.2}", longest_pause_s(run)),
             most.to_string(),
         ]);
         let points = run.samples.iter().map(|sample| (sample.at_s, sample.visits as f64));
@@ -523,8 +523,8 @@ fn visits_while_compacting(run: &super::OverlapRun) -> u64 {
         .sum()
 }
 
-/// The longest time between two samples without a visit in between.
-pub(crate) fn standstill_s(run: &super::OverlapRun) -> f64 {
+/// The longest time between two samples without a visit.
+pub(crate) fn longest_pause_s(run: &super::OverlapRun) -> f64 {
     let (mut longest, mut since, mut visits) = (0.0_f64, 0.0, 0);
     for sample in &run.samples {
         if sample.visits > visits {

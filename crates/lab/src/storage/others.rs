@@ -1,4 +1,4 @@
-//! What other ways of keeping the same visits take.
+//! The size of the same visits in other ways of storing them.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -18,24 +18,24 @@ use super::corpus::{CorpusSite, CorpusVisit, Split};
 use super::{program, tar, visit_at_s};
 use crate::LabError;
 
-/// What one way of keeping a site takes.
+/// The size of a site in one way of storing it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct OtherWay {
     /// Its name.
     pub name: String,
     /// All bytes.
     pub bytes: u64,
-    /// By kind, where it can be told.
+    /// By kind, if known.
     pub split: Option<Split>,
-    /// What each visit adds, where visits are kept one by one.
+    /// Bytes that each visit adds, where visits are stored one by one.
     pub by_visit: Vec<u64>,
-    /// Whether one page can be read without reading all before it.
+    /// Whether one page can be read without reading everything before it.
     pub is_random_access: bool,
-    /// What it took; of the programs that it called, only the wall's time is known.
+    /// Its time; for other programs only the wall-clock time is known.
     pub took: Took,
 }
 
-/// Everything measured of one site but our own archive.
+/// Everything measured for one site except our own archive.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct OtherWays {
     /// Way by way.
@@ -51,7 +51,7 @@ pub struct OtherWays {
 /// What remains of one visit after each of paper 001's four steps, blocks uncompressed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepBytes {
-    /// As a mirror would hold it.
+    /// Bytes of a full copy.
     pub raw: u64,
     /// Without files that did not change since the visit before.
     pub file_in_time: u64,
@@ -95,7 +95,7 @@ impl std::iter::Sum for StepBytes {
     }
 }
 
-/// The level of `zip` when nothing is said.
+/// The default level of `zip`.
 const ZIP_LEVEL: u32 = 6;
 const GZIP_LEVEL: u32 = 9;
 const ZSTD_LEVEL: i32 = 19;
@@ -302,7 +302,7 @@ fn zstd_solid(site: &CorpusSite, is_html: bool) -> io::Result<u64> {
     Ok(encoder.finish()?.0)
 }
 
-/// Local head, central entry and the directory's end are what the format adds to the contents.
+/// What the format adds to the contents: local head, central entry and the directory's end.
 const ZIP_ENTRY_BYTES: u64 = 30 + 46;
 const ZIP_END_BYTES: u64 = 22;
 
@@ -410,5 +410,5 @@ fn url(site: &str, name: &str) -> Result<CanonicalUrl, LabError> {
         .collect();
     let text = format!("http://{site}.example/{path}");
     CanonicalUrl::parse(&text)
-        .map_err(|error| LabError::Input { what: format!("{name} makes no URL: {error}") })
+        .map_err(|error| LabError::Input { what: format!("{name} cannot be made a URL: {error}") })
 }

@@ -1,11 +1,10 @@
-//! Compressors that are programs of the system: asked whether they are there, and left out, with a
-//! word about it, where they are not.
+//! Compressors that are programs of the system: left out, with a message, where they are missing.
 
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Whether a program answers.
+/// Whether a program can be started.
 pub(crate) fn is_there(name: &str) -> bool {
     let asked = Command::new(name)
         .arg("--version")
@@ -16,7 +15,7 @@ pub(crate) fn is_there(name: &str) -> bool {
     asked.is_ok_and(|status| status.success())
 }
 
-/// Counts what comes out of a program when `feed` writes into it.
+/// Counts the output of a program while `feed` writes its input.
 pub(crate) fn piped_bytes(
     name: &str,
     arguments: &[&str],
@@ -55,7 +54,8 @@ pub(crate) fn piped_bytes(
     counted
 }
 
-/// Every visit as a commit, packed as closely as git does in reasonable time; the bytes of its packs.
+/// Every visit as a commit, packed as closely as git does in reasonable time; returns the bytes of
+/// its packs.
 pub(crate) fn git_bytes(work: &Path, visits: &[&Path]) -> io::Result<u64> {
     let folder = work.join("git");
     let _ = std::fs::remove_dir_all(&folder);

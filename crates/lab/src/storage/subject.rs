@@ -1,4 +1,5 @@
-//! Our own archive under measurement: the binary's import, compact and export, called in turn.
+//! Our own archive under measurement: the binary's import, compact and export, called one after the
+//! other.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,22 +14,22 @@ use crate::LabError;
 
 /// An archive as the binary opens it.
 pub trait Subject {
-    /// Takes a folder as one visit of a site, as `nenrin import mirror` does.
+    /// Imports a folder as one visit of a site, as `nenrin import mirror` does.
     fn take_in(&mut self, site: &str, folder: &Path, at_s: i64) -> Result<(), LabError>;
 
-    /// What the archive takes now, once whoever wrote to it has closed it.
+    /// The sizes of the archive, after everything that wrote to it was closed.
     fn sizes(&mut self) -> Result<Sizes, LabError>;
 
-    /// Writes everything again, small, as `nenrin compact` does.
+    /// Compacts everything, as `nenrin compact` does.
     fn compact(&mut self) -> Result<(), LabError>;
 
     /// Rebuilds a site as of a date, as `nenrin export mirror` does.
     fn give_back(&mut self, site: &str, at_s: i64, folder: &Path) -> Result<(), LabError>;
 
-    /// Reads single pages with a cold cache of ours.
+    /// Reads single pages without our cache.
     fn read_pages(&mut self) -> Result<PageReads, LabError>;
 
-    /// Collects the visits from servers, with and without compressing beside it.
+    /// Collects the visits from servers, with and without compressing at the same time.
     fn overlap(&mut self, sites: &[(String, Vec<PathBuf>)]) -> Result<Overlap, LabError>;
 }
 
@@ -67,16 +68,16 @@ impl SiteSizes {
 pub struct PageReads {
     /// Pages read.
     pub pages: usize,
-    /// On average.
+    /// Mean time.
     pub mean_ms: f64,
-    /// Half of them at most.
+    /// Median time.
     pub p50_ms: f64,
-    /// All but one in a hundred at most.
+    /// 99th percentile.
     pub p99_ms: f64,
 }
 
 impl PageReads {
-    /// Of single times.
+    /// From single times.
     #[must_use]
     pub fn of(mut times_ms: Vec<f64>) -> Self {
         times_ms.sort_by(f64::total_cmp);
@@ -89,7 +90,7 @@ impl PageReads {
     }
 }
 
-/// Collecting alone and with compressing beside it.
+/// Collecting alone and while compressing.
 #[derive(Clone, Debug, Serialize)]
 pub struct Overlap {
     /// Visits that may wait for the store before nothing more is fetched.
@@ -101,24 +102,24 @@ pub struct Overlap {
 /// One collection of all visits.
 #[derive(Clone, Debug, Serialize)]
 pub struct OverlapRun {
-    /// What ran beside it.
+    /// What ran at the same time.
     pub name: String,
     /// Answers collected.
     pub visits: u64,
-    /// From the first request to the last commit.
+    /// Seconds from the first request to the last commit.
     pub seconds: f64,
-    /// Compressions that were finished meanwhile.
+    /// Compressions finished meanwhile.
     pub compactions: u32,
-    /// Time in which compressing was under way.
+    /// Seconds of compressing.
     pub compacting_seconds: f64,
-    /// How it went.
+    /// Samples over time.
     pub samples: Vec<OverlapSample>,
 }
 
 /// A moment of a collection.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct OverlapSample {
-    /// Since the beginning.
+    /// Seconds since the beginning.
     pub at_s: f64,
     /// Visits done.
     pub visits: u64,
@@ -143,20 +144,20 @@ pub struct Ours {
     pub pages_compacted: PageReads,
     /// Whether every visit came back as it was given, byte by byte.
     pub is_identical: bool,
-    /// What came back otherwise, at most a few.
+    /// The first few differences.
     pub differences: Vec<String>,
 }
 
 /// Our archive, one site of it.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct OurSite {
-    /// What the packs grew by at each visit.
+    /// Growth of the packs at each visit, in bytes.
     pub by_visit: Vec<u64>,
-    /// What it takes straight after collecting.
+    /// Its size straight after collecting.
     pub collected: SiteSizes,
     /// And after compressing.
     pub compacted: SiteSizes,
-    /// Time of taking each visit in.
+    /// Time of importing each visit.
     pub collect: Vec<Took>,
     /// Time of rebuilding each visit after compressing.
     pub restore: Vec<Took>,
@@ -164,7 +165,8 @@ pub struct OurSite {
 
 const DIFFERENCES_MAX: usize = 10;
 
-/// Visit by visit over all sites, as a crawler meets them; then compressing; then everything back.
+/// Visit by visit over all sites, as a crawler sees them; then compressing; then reading everything
+/// back.
 pub(crate) fn measure(
     subject: &mut dyn Subject,
     sites: &[CorpusSite],
@@ -222,7 +224,7 @@ pub(crate) fn measure(
     Ok((ours, our_sites))
 }
 
-/// Notes every file that did not come back as it was, and every one that was not there.
+/// Records every file that did not come back unchanged, and every additional one.
 fn compare(
     visit: &CorpusVisit,
     rebuilt: &Path,

@@ -1,4 +1,4 @@
-//! A plain tar stream: enough of the format to be what `tar` would hand to a compressor.
+//! A plain tar stream: as much of the format as `tar` would give to a compressor.
 
 use std::io::{self, Write};
 
@@ -11,7 +11,7 @@ const NAME_BYTES: usize = 100;
 pub(crate) fn append(out: &mut impl Write, file: &CorpusFile, body: &[u8]) -> io::Result<()> {
     let name = file.name.as_bytes();
     if name.len() > NAME_BYTES {
-        // GNU's way for long names: an entry before that holds the name.
+        // GNU's way for long names: an entry before it contains the name.
         out.write_all(&head(b"././@LongLink", name.len() as u64 + 1, b'L'))?;
         out.write_all(name)?;
         out.write_all(&[0])?;

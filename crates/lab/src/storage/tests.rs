@@ -1,7 +1,7 @@
 use super::*;
 use std::collections::BTreeMap;
 
-/// Keeps folders as they are: what is measured of it is known.
+/// Keeps folders unchanged, so that the expected measurements are known.
 #[derive(Default)]
 struct Shelf {
     folder: PathBuf,
@@ -174,7 +174,7 @@ fn a_folder_without_visits_or_a_site_that_is_not_there_is_said() {
 }
 
 #[test]
-fn a_standstill_is_the_longest_time_without_a_visit() {
+fn the_longest_pause_is_the_longest_time_without_a_visit() {
     let run = Shelf::default().overlap(&[("a".to_owned(), vec![PathBuf::new(); 2])]).unwrap();
-    assert!((figures::standstill_s(&run.runs[0]) - 1.5).abs() < 1e-9);
+    assert!((figures::longest_pause_s(&run.runs[0]) - 1.5).abs() < 1e-9);
 }

@@ -1,4 +1,4 @@
-//! Cross-validation: what `auto` finds on sites that had no say in its constants.
+//! Cross-validation: what `auto` finds on sites on which its constants were not chosen.
 
 use nenrin_structure::AutoOptions;
 use serde::Serialize;
@@ -8,7 +8,7 @@ use crate::structure::methods::{Method, Tally, count, sum, visits};
 use crate::structure::prepared::Site;
 use crate::structure::rounds::{AutoLearner, Budget};
 
-/// More sites than this share folds.
+/// With more sites than this, several share a fold.
 const FOLDS_MAX: usize = 10;
 
 /// One site (or several, when there are many) left out.
@@ -22,7 +22,7 @@ pub(crate) struct Fold {
     pub(crate) others: f64,
     /// What they find on the sites left out, when all sites share A's budget.
     pub(crate) held_out: Tally,
-    /// The same with the constants as they are.
+    /// The same with the constants in use.
     pub(crate) as_they_are: Tally,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct CrossResults {
     pub(crate) as_they_are: Tally,
 }
 
-/// The constants that are tried: those in use, and each of the less certain ones moved both ways.
+/// The constants that are tried: those in use, and each of the less certain ones changed both ways.
 fn candidates(base: &AutoOptions) -> Vec<(String, AutoOptions)> {
     type Constant = (&'static str, fn(&mut AutoOptions) -> &mut f64);
     let constants: [Constant; 8] = [

@@ -38,7 +38,7 @@ pub(crate) struct SiteRow {
     pub(crate) changed_share: f64,
 }
 
-/// What a method did, with its rates written out for readers of the file.
+/// The results of a method, with its rates written out for readers of the file.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct MethodRow {
     pub(crate) name: String,
@@ -63,7 +63,7 @@ impl MethodRow {
 
 #[derive(Debug, Serialize)]
 pub(crate) struct SpanResult {
-    /// How many visits lie between the two states compared.
+    /// Number of visits between the two states compared.
     pub(crate) span: usize,
     pub(crate) mean_days: f64,
     /// Table 2: the share of changed pages, by kind of site.

@@ -1,4 +1,4 @@
-//! What was there at each visit, wherever it comes from: folders, an archive, a generator.
+//! The pages at each visit, whatever the source: folders, an archive, a generator.
 
 use std::collections::BTreeMap;
 
@@ -40,8 +40,8 @@ pub struct PageVisit {
     pub links: Vec<String>,
     /// Those of them that are frames.
     pub frames: Vec<String>,
-    /// Its Last-Modified.
+    /// Its Last-Modified, in seconds since the epoch.
     pub last_modified_s: Option<i64>,
-    /// The hashes of the blocks that it may share with others.
+    /// Hashes of the fragments that it may share with others.
     pub blocks: Vec<u32>,
 }

@@ -11,7 +11,7 @@ pub(crate) struct SiteLink {
 }
 
 /// The links of the page at `url` that stay on the site's hosts: http and https are the same, query
-/// and fragment are dropped, a directory stands for its index.
+/// and fragment are dropped, a directory means its index.
 pub(crate) fn site_links(url: &CanonicalUrl, hosts: &[String], body: &[u8]) -> Vec<SiteLink> {
     let found =
         page_links(url, ContentKind::Html, Some("text/html"), body, &ExtractLimits::default());
@@ -31,7 +31,7 @@ pub(crate) fn site_links(url: &CanonicalUrl, hosts: &[String], body: &[u8]) -> V
     links
 }
 
-/// The file that a URL stands for.
+/// The file of a URL.
 pub(crate) fn site_path(url: &CanonicalUrl) -> String {
     let mut path = percent_decoded(url.path().trim_start_matches('/'));
     if path.is_empty() || path.ends_with('/') {
@@ -40,7 +40,7 @@ pub(crate) fn site_path(url: &CanonicalUrl) -> String {
     path
 }
 
-/// Paths as file systems have them.
+/// Paths as in file systems.
 fn percent_decoded(path: &str) -> String {
     let bytes = path.as_bytes();
     let mut decoded = Vec::with_capacity(bytes.len());

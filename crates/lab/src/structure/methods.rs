@@ -59,7 +59,7 @@ pub struct Tally {
     pub pages: usize,
     /// Pages that changed, visited or not.
     pub changed: usize,
-    /// Visits.
+    /// Number of visits.
     pub visits: usize,
     /// Changed pages among the visited.
     pub found: usize,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use nenrin_extract::page_blocks;
+use nenrin_extract::page_fragments;
 use nenrin_urls::CanonicalUrl;
 use sha2::{Digest as _, Sha256};
 
@@ -13,11 +13,11 @@ use crate::structure::history::{PageVisit, RoundHistory, SiteHistory, SiteVisit}
 use crate::structure::links::{SiteLink, site_links};
 
 const PAGE_ENDINGS: [&str; 4] = [".html", ".htm", ".xhtml", ".shtml"];
-/// Folders deeper than this are left out: no site has them, and links between folders may be
+/// Folders nested deeper than this are left out: no site has them, and links between folders may be
 /// endless.
 const FOLDER_DEPTH_MAX: usize = 40;
 
-/// A site whose visits lie in folders.
+/// A site whose visits are in folders.
 #[derive(Debug, Clone)]
 pub struct MirrorSite {
     /// Its name.
@@ -33,7 +33,7 @@ pub struct MirrorSite {
 /// Reads the pages of mirrored sites, with file times as Last-Modified.
 ///
 /// # Errors
-/// When a folder or file cannot be read, or a host is none.
+/// When a folder or file cannot be read, or a host is not valid.
 pub fn load_mirrors(sites: &[MirrorSite]) -> Result<RoundHistory, LabError> {
     Ok(RoundHistory { sites: sites.iter().map(load_site).collect::<Result<_, _>>()? })
 }
@@ -81,13 +81,13 @@ impl Reader<'_> {
         let digest: [u8; 32] = Sha256::digest(body).into();
         let (base, hosts) = (&self.base, self.hosts);
         let links = self.links.entry((path.to_owned(), digest)).or_insert_with(|| {
-            // A path that makes no URL is read as if it stood at the root.
+            // A path that cannot be made a URL is read as if it were at the root.
             let url = base.join(&url_path(path)).unwrap_or_else(|_| base.clone());
             site_links(&url, hosts, body)
         });
         let frames = links.iter().filter(|link| link.frame).map(|link| link.path.clone()).collect();
         let links = links.iter().map(|link| link.path.clone()).collect();
-        PageVisit { digest, links, frames, last_modified_s, blocks: page_blocks(body) }
+        PageVisit { digest, links, frames, last_modified_s, blocks: page_fragments(body) }
     }
 }
 

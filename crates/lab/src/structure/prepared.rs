@@ -1,4 +1,5 @@
-//! A history made ready: one graph for each visit, with the same page numbers throughout.
+//! A history prepared for experiments: one graph for each visit, with the same page numbers
+//! throughout.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,7 +22,7 @@ pub(crate) struct Site {
     pub(crate) visits: Vec<Structure>,
 }
 
-/// A site as it stood at one visit.
+/// A site at one visit.
 #[derive(Debug)]
 pub(crate) struct Structure {
     pub(crate) at_s: i64,
@@ -37,14 +38,15 @@ pub(crate) struct Structure {
 }
 
 impl Site {
-    /// What a visit at `to` shows of a page known from `from`.
+    /// What a visit at `to` shows about a page known from `from`.
     pub(crate) fn look(&self, from: usize, to: usize, page: PageIndex) -> Seen {
         let at = page.0 as usize;
         let content = |visit: usize| self.visits[visit].content[at];
         if content(from) == content(to) { Seen::Same } else { Seen::Changed }
     }
 
-    /// The blocks that a page had at `from` and has not at `to`; none if nothing is known of either.
+    /// The fragments that a page had at `from` and no longer has at `to`; `None` if one of them is
+    /// unknown.
     pub(crate) fn lost_blocks(&self, from: usize, to: usize, page: PageIndex) -> Option<Vec<u32>> {
         let at = page.0 as usize;
         let blocks = |visit: usize| &self.visits[visit].blocks[at];
@@ -68,7 +70,7 @@ impl Site {
     }
 }
 
-/// Makes every site of a history ready.
+/// Prepares every site of a history.
 pub(crate) fn prepare(history: &RoundHistory) -> Result<Vec<Site>, LabError> {
     if !history.sites.iter().any(|site| site.visits.len() > 1) {
         let what = "no site has two visits: import or collect at least two rounds".to_owned();

@@ -1,4 +1,4 @@
-//! Rounds under a budget: `auto`, learning as it goes, and what it is held against.
+//! Rounds under a budget: `auto`, learning as it goes, and what it is compared with.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub(crate) enum Budget {
     Shared(usize),
     /// One for each site.
     PerSite(Vec<usize>),
-    /// Until no page is likelier than this to have changed.
+    /// Until no page has a higher chance of a change than this.
     StopBelow(f64),
 }
 
@@ -96,7 +96,7 @@ impl AutoLearner {
         let graph = Arc::clone(&structure.graph);
         let mut server = AutoServer::new(site.number, graph, beliefs, structure.reached.clone());
         let blocks_of = |page: &PageIndex| structure.blocks[page.0 as usize].clone();
-        server.blocks = server.pages.iter().map(blocks_of).collect();
+        server.fragments = server.pages.iter().map(blocks_of).collect();
         for (page, evidence) in server.pages.iter().zip(&mut server.evidence) {
             let modified_s = structure.modified_s[page.0 as usize];
             evidence.age_at_last_visit_s = modified_s.map(|modified| structure.at_s - modified);
@@ -105,7 +105,7 @@ impl AutoLearner {
     }
 }
 
-/// What `auto` is held against at the same number of visits.
+/// What `auto` is compared with at the same number of visits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Rival {
     /// Pages in a random order.

@@ -1,4 +1,4 @@
-//! Servers made up for the experiment: many personal pages, whose tops announce changes or do not.
+//! Generated servers: many personal pages, whose tops announce changes or do not.
 
 use nenrin_structure::directory_of;
 use sha2::{Digest as _, Sha256};
@@ -23,7 +23,7 @@ pub struct SyntheticWeb {
     /// Whether a person's top, and the server's, change whenever something below does; otherwise
     /// tops change like other pages, on their own.
     pub tops_announce: bool,
-    /// For all of it.
+    /// The seed for everything.
     pub seed: u64,
 }
 
@@ -121,7 +121,7 @@ impl SyntheticWeb {
     }
 }
 
-/// Names without digits, so that pages are no family.
+/// Names without digits, so that pages form no family.
 fn name(page: usize) -> String {
     let letter = |number: usize| char::from(b'a' + (number % 26) as u8);
     format!("{}{}", letter(page), letter(page / 26))
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn where_tops_are_silent_they_tell_nothing_of_members() {
+    fn where_tops_are_silent_they_say_nothing_about_members() {
         let web = SyntheticWeb { tops_announce: false, ..SyntheticWeb::default() };
         let sites = prepare(&web.history()).unwrap();
         let all = tally(&sites, Method::Everything);

@@ -8,17 +8,17 @@ use nenrin_lang::Lang;
 use super::Prepared;
 use crate::modifier::Modifier;
 
-/// What a rewritten page depends on.
+/// Everything that a rewritten page depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct PageKey {
     pub(crate) version: u64,
     pub(crate) at_s: i64,
     pub(crate) modifier: Modifier,
-    pub(crate) is_no_document: bool,
+    pub(crate) is_not_document: bool,
     pub(crate) lang: Lang,
 }
 
-/// Pages that were rewritten, the least recently used dropped first.
+/// Rewritten pages; the least recently used is dropped first.
 pub(crate) struct PageCache {
     max_bytes: usize,
     inner: Mutex<Inner>,
@@ -50,7 +50,7 @@ impl PageCache {
 
     pub(crate) fn put(&self, key: PageKey, page: &Arc<Prepared>) {
         let bytes = page.weight_bytes();
-        // One page never pushes most of the others out.
+        // One page must not push out most of the others.
         if bytes > self.max_bytes / 4 {
             return;
         }
@@ -78,7 +78,7 @@ mod tests {
 
     fn key(version: u64) -> PageKey {
         let lang = Lang::En;
-        PageKey { version, at_s: 0, modifier: Modifier::Page, is_no_document: false, lang }
+        PageKey { version, at_s: 0, modifier: Modifier::Page, is_not_document: false, lang }
     }
 
     #[test]

@@ -2,7 +2,7 @@ use axum::http::{HeaderMap, header};
 
 use crate::date::Stamp;
 
-/// Whether the client has this very answer already (RFC 9110, 13.1).
+/// Whether the client already has exactly this answer (RFC 9110, 13.1).
 pub(crate) fn is_unchanged(request: &HeaderMap, etag: &str, received_s: i64) -> bool {
     let text = |name| request.get(name).and_then(|v: &axum::http::HeaderValue| v.to_str().ok());
     if let Some(wanted) = text(header::IF_NONE_MATCH) {
@@ -11,7 +11,7 @@ pub(crate) fn is_unchanged(request: &HeaderMap, etag: &str, received_s: i64) -> 
             .map(|tag| tag.trim().trim_start_matches("W/"))
             .any(|tag| tag == "*" || tag == etag);
     }
-    // The date of the version is that of the last change: versions do not change.
+    // The date of the version is the date of the last change: versions do not change.
     text(header::IF_MODIFIED_SINCE)
         .and_then(Stamp::parse_http)
         .is_some_and(|since| since.0 >= received_s)

@@ -1,6 +1,6 @@
-//! Which content codings a client takes.
+//! Which content codings a client accepts.
 
-/// Whether every coding of a body is one that the client named and did not refuse.
+/// Whether the client accepts every coding of a body.
 pub(crate) fn accepts(accept_encoding: &str, content_encoding: &str) -> bool {
     content_encoding
         .split(',')

@@ -1,4 +1,4 @@
-//! Headers of answers: the archived ones under another name, and those that keep a page inside.
+//! Headers of answers: the archived ones under another name, and those that keep a page isolated.
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 
@@ -6,14 +6,14 @@ use crate::{ReplayOptions, head::Head};
 
 /// The longest archived header value that is passed on.
 const MAX_VALUE_BYTES: usize = 4096;
-/// Archived header lines passed on, at most: clients refuse answers with too many.
+/// The most archived header lines that are passed on: clients refuse answers with too many.
 const MAX_PASSED: usize = 64;
 
 /// Archived headers that describe the content and keep their name.
 const KEPT: [&str; 3] = ["content-type", "content-language", "content-disposition"];
 
-/// The archived headers, each as `X-Archive-Orig-…`, and those that describe the content as they
-/// were. Values with control characters are left out.
+/// The archived headers, each as `X-Archive-Orig-…`, and those that describe the content unchanged.
+/// Values with control characters are left out.
 pub(crate) fn archived(head: &Head<'_>) -> HeaderMap {
     let mut headers = HeaderMap::with_capacity(48);
     for (name, value) in head.iter().take(MAX_PASSED) {
@@ -33,14 +33,14 @@ pub(crate) fn archived(head: &Head<'_>) -> HeaderMap {
     headers
 }
 
-/// Scripts of the page run, but reach nothing except this origin; frames, forms and plug-ins
-/// neither.
+/// Scripts of the page run, but can reach only this origin; the same holds for frames, forms and
+/// plug-ins.
 const POLICY: &str = "default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob: mediastream:; \
     form-action 'self'; base-uri 'self'; object-src 'self' data: blob:; webrtc 'block'";
 const SANDBOX: &str = "sandbox allow-scripts allow-same-origin allow-forms allow-popups \
     allow-modals allow-downloads allow-pointer-lock allow-top-navigation-by-user-activation";
 
-/// What keeps content inside, made once.
+/// Headers that isolate content, built once.
 #[derive(Debug, Clone)]
 pub(crate) struct Guard {
     policy: HeaderValue,
@@ -72,7 +72,7 @@ impl Guard {
 
     /// For archived content.
     pub(crate) fn archived(&self, headers: &mut HeaderMap) {
-        // Browsers refuse to show PDF in a sandbox; it has no scripts that reach the page.
+        // Browsers refuse to show PDF in a sandbox; its scripts cannot reach the page.
         let is_pdf = headers
             .get(header::CONTENT_TYPE)
             .is_some_and(|value| value.as_bytes().starts_with(b"application/pdf"));
@@ -90,7 +90,7 @@ impl Guard {
 }
 
 fn common(headers: &mut HeaderMap) {
-    // The path of a replayed page tells what someone reads: no other origin learns it.
+    // The path of a replayed page shows what someone reads: no other origin may learn it.
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("same-origin"));
     headers.insert("x-dns-prefetch-control", HeaderValue::from_static("off"));
     headers.insert("cross-origin-resource-policy", HeaderValue::from_static("same-site"));

@@ -1,4 +1,4 @@
-//! Answers over HTTP: an archived answer made ready for a browser, and what surrounds it.
+//! Answers over HTTP: an archived answer prepared for a browser, and what surrounds it.
 
 mod cache;
 mod conditional;

@@ -1,5 +1,5 @@
-//! An archived answer made ready to be sent: decoded where it must be, rewritten where it can lead
-//! out.
+//! Prepares an archived answer for sending: decoded if needed, rewritten where it could lead
+//! outside.
 
 use std::borrow::Cow;
 
@@ -18,19 +18,19 @@ use crate::{
     rewrite::{self, Links},
 };
 
-/// An answer that depends on nothing but the version, the date and what it is wanted for.
+/// An answer that depends only on the version, the date and its purpose.
 #[derive(Debug, Clone)]
 pub(crate) struct Prepared {
     pub(crate) status: StatusCode,
     /// Archived headers and those of the content.
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
-    /// Whether the body is ours and not the archived one.
+    /// Whether the body was changed from the archived one.
     pub(crate) is_rewritten: bool,
 }
 
 impl Prepared {
-    /// About what it takes in memory.
+    /// Approximate memory in bytes.
     pub(crate) fn weight_bytes(&self) -> usize {
         let headers: usize =
             self.headers.iter().map(|(n, v)| n.as_str().len() + v.len() + 64).sum();
@@ -55,16 +55,16 @@ enum Treatment {
     Manifest,
 }
 
-/// The making of one answer.
+/// The preparation of one answer.
 pub(crate) struct Preparing<'a> {
     pub(crate) capture: &'a Capture,
     pub(crate) content: &'a Content,
     pub(crate) at_s: i64,
     pub(crate) modifier: Modifier,
-    /// Whether it is not to become a document, whatever it says of itself: a script asked for it,
-    /// or a style sheet for a font that its server took for HTML.
-    pub(crate) is_no_document: bool,
-    /// Of the banner.
+    /// Whether it must not become a document, whatever its type says: a script requested it, or a
+    /// style sheet requested a font that the server labelled as HTML.
+    pub(crate) is_not_document: bool,
+    /// Language of the banner.
     pub(crate) lang: Lang,
     pub(crate) accept_encoding: &'a str,
     pub(crate) options: &'a ReplayOptions,
@@ -169,7 +169,7 @@ impl Preparing<'_> {
                 Treatment::Style
             }
             (ContentKind::Html | ContentKind::Xhtml, m) => {
-                let is_shown = m.is_page() || (m == Modifier::Object && !self.is_no_document);
+                let is_shown = m.is_page() || (m == Modifier::Object && !self.is_not_document);
                 if is_shown { Treatment::Page } else { Treatment::None }
             }
             (ContentKind::Svg, _) => Treatment::Drawing,

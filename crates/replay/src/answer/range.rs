@@ -1,8 +1,8 @@
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use bytes::Bytes;
 
-/// Cuts the range that was asked for out of a body that may be served in parts. Several ranges, or
-/// what is no range of bytes, get the whole body, as the standard allows.
+/// Cuts the requested range out of a body. Several ranges, or a range that is not in bytes, get the
+/// whole body, as the standard allows.
 pub(crate) fn serve_range(
     request: &HeaderMap,
     etag: &str,

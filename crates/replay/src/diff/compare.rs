@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-/// Differences looked for; sequences that differ more are told apart by what each has alone.
+/// The most differences searched for; sequences that differ more are compared by what only one of
+/// them has.
 const MAX_EDITS: usize = 1000;
 
 /// A run of two sequences.
@@ -10,11 +11,11 @@ const MAX_EDITS: usize = 1000;
 pub(crate) enum Change {
     /// In both.
     Same(Range<usize>, Range<usize>),
-    /// Left out, put in, or replaced; one of the ranges may be empty.
+    /// Removed, added or replaced; one of the ranges may be empty.
     Changed(Range<usize>, Range<usize>),
 }
 
-/// The runs that make both sequences.
+/// Splits both sequences into runs that are the same or changed.
 pub(crate) fn compare<T: PartialEq>(old: &[T], new: &[T]) -> Vec<Change> {
     let head = old.iter().zip(new).take_while(|(a, b)| a == b).count();
     let rest = old.iter().rev().zip(new.iter().rev());
@@ -27,7 +28,7 @@ pub(crate) fn compare<T: PartialEq>(old: &[T], new: &[T]) -> Vec<Change> {
     runs(&pairs, old.len(), new.len())
 }
 
-/// Positions that stand for the same thing in both, in order.
+/// Pairs of positions with equal elements, in order.
 fn common<T: PartialEq>(old: &[T], new: &[T]) -> Vec<(usize, usize)> {
     let (n, m) = (old.len() as isize, new.len() as isize);
     if n == 0 || m == 0 {
@@ -38,7 +39,7 @@ fn common<T: PartialEq>(old: &[T], new: &[T]) -> Vec<(usize, usize)> {
     let mut furthest = vec![0_isize; (2 * max + 3) as usize];
     let mut history: Vec<Vec<isize>> = Vec::new();
     for edits in 0..=max {
-        // Only the diagonals reached so far are kept, so that memory grows with the edits.
+        // Only the diagonals reached so far are stored, so that memory grows with the edits.
         history
             .push(furthest[(offset - edits - 1) as usize..=(offset + edits + 1) as usize].to_vec());
         let mut diagonal = -edits;
@@ -60,7 +61,7 @@ fn common<T: PartialEq>(old: &[T], new: &[T]) -> Vec<(usize, usize)> {
     Vec::new()
 }
 
-/// Walks back from the end along the furthest points and collects what is in both.
+/// Walks back from the end along the furthest points and collects the common elements.
 fn path(history: &[Vec<isize>], n: isize, m: isize) -> Vec<(usize, usize)> {
     let mut pairs = Vec::new();
     let (mut x, mut y) = (n, m);

@@ -4,10 +4,10 @@ use lol_html::{HtmlRewriter, Settings, doc_text, element, errors::RewritingError
 
 use crate::rewrite::decoded_entities;
 
-/// Lines compared, at most.
+/// The most lines that are compared.
 const MAX_LINES: usize = 20_000;
 
-/// Elements whose text no one reads.
+/// Elements whose text is not shown.
 const HIDDEN: &str = "script, style, template, noscript";
 
 /// Elements that do not break a line.

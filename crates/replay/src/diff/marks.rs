@@ -1,4 +1,4 @@
-//! Marks in the rendered page: which texts only this version has.
+//! Marks, in the rendered page, the texts that only this version has.
 
 use std::ops::Range;
 
@@ -6,19 +6,19 @@ use lol_html::{HtmlRewriter, Settings, errors::RewritingError, text};
 
 use super::{Change, compare};
 
-/// Texts compared, at most.
+/// The most texts that are compared.
 const MAX_TEXTS: usize = 20_000;
 
-/// Elements in which no other element may stand, or whose text is not shown.
+/// Elements that may not contain other elements, or whose text is not shown.
 const UNMARKED: &str = "script, style, template, noscript, head, title, textarea, option, select, \
     svg, math, iframe, object, video, audio";
 
 /// Which of the two versions is marked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
-    /// What was taken out is marked.
+    /// What was removed is marked.
     Old,
-    /// What was put in is marked.
+    /// What was added is marked.
     New,
 }
 
@@ -56,7 +56,7 @@ pub(crate) fn marked(html: &str, other: &str, side: Side) -> String {
     out
 }
 
-/// Where texts stand that are shown and not blank.
+/// Where the texts are that are shown and not blank.
 fn texts(html: &str) -> Vec<Range<usize>> {
     let found = std::cell::RefCell::new(Vec::new());
     if let Err(error) = read(html, &found) {

@@ -5,12 +5,12 @@ use nenrin_lang::Lang;
 
 use crate::{Capture, date::Stamp};
 
-/// Loads our script, before any other of the page.
+/// Loads our script before any other of the page.
 pub(crate) const CLIENT_SCRIPT: &str = "<script src=\"/_nenrin/client.js\"></script>";
 
 const STYLE: &str = include_str!("../assets/banner.css");
 
-/// The banner of a page, in a shadow tree, where the page's styles and scripts do not meet it.
+/// The banner of a page, in a shadow tree, so that the page's styles and scripts do not affect it.
 pub(crate) fn html(lang: Lang, capture: &Capture, at_s: i64) -> String {
     let t = |en, ja| lang.t(en, ja);
     let url = &capture.url;
@@ -42,7 +42,7 @@ pub(crate) fn html(lang: Lang, capture: &Capture, at_s: i64) -> String {
     ascii(&markup.0)
 }
 
-/// Markup with every letter outside ASCII as a reference, which is the same text and attributes.
+/// Markup with every letter outside ASCII as a character reference, which means the same.
 fn ascii(markup: &str) -> String {
     let mut out = String::with_capacity(markup.len());
     for c in markup.chars() {

@@ -9,11 +9,11 @@ use nenrin_urls::CanonicalUrl;
 use super::{in_interface, layout};
 use crate::{
     Capture,
+    ask::Ask,
     date::{MONTHS, Stamp, days_in_month, days_of_civil},
-    router::Ask,
 };
 
-/// Versions listed one by one below the calendar; more are found by day.
+/// The most versions listed one by one below the calendar; the rest is found by day.
 const MAX_LISTED: usize = 300;
 
 /// A page's versions, oldest first.
@@ -21,7 +21,7 @@ pub(crate) struct Calendar<'a> {
     pub(crate) ask: &'a Ask,
     pub(crate) url: &'a CanonicalUrl,
     pub(crate) captures: &'a [Capture],
-    /// The year shown; the newest with versions if none.
+    /// The year shown; by default the newest with versions.
     pub(crate) year: Option<i64>,
     /// Whether there are more versions than were read.
     pub(crate) is_cut: bool,
@@ -165,7 +165,7 @@ fn day_cell(lang: Lang, day: i64, versions: Option<&(usize, &Capture)>) -> Marku
     }
 }
 
-/// The weeks of a month, from Monday; 0 stands for days of other months.
+/// The weeks of a month, from Monday; 0 marks days of other months.
 fn weeks(year: i64, month: i64) -> Vec<[i64; 7]> {
     // The epoch was a Thursday.
     let first = (days_of_civil(year, month, 1) + 3).rem_euclid(7);

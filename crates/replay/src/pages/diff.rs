@@ -7,19 +7,19 @@ use nenrin_urls::CanonicalUrl;
 use super::{in_interface, layout};
 use crate::{
     Capture,
+    ask::Ask,
     date::Stamp,
     diff::{Change, compare},
-    router::Ask,
 };
 
-/// Lines that are the same shown around a change.
+/// Unchanged lines shown around a change.
 const CONTEXT: usize = 2;
-/// Lines shown, at most.
+/// The most lines shown.
 const MAX_SHOWN: usize = 4000;
-/// Characters shown of a block.
+/// The most characters shown of a block.
 const BLOCK_CHARS: usize = 600;
 
-/// How the blocks of two versions compare.
+/// Comparison of the blocks of two versions.
 #[derive(Debug, Default)]
 pub(crate) struct Blocks {
     pub(crate) same: usize,
@@ -144,7 +144,7 @@ impl Diff<'_> {
     }
 }
 
-/// How many lines that are the same are shown before and after what is left out.
+/// How many unchanged lines are shown before and after a gap.
 fn context(lines: usize, is_first: bool, is_last: bool) -> (usize, usize) {
     let head = if is_first { 0 } else { CONTEXT.min(lines) };
     let tail = if is_last { 0 } else { CONTEXT.min(lines - head) };

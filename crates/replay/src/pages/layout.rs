@@ -2,7 +2,7 @@ use maud::{DOCTYPE, Markup, html};
 use nenrin_lang::Lang;
 use nenrin_urls::CanonicalUrl;
 
-use crate::router::Ask;
+use crate::ask::Ask;
 
 /// The frame of all our pages.
 pub(crate) fn layout(ask: &Ask, title: &str, content: &Markup) -> Markup {
@@ -35,8 +35,8 @@ pub(crate) fn layout(ask: &Ask, title: &str, content: &Markup) -> Markup {
     }
 }
 
-/// What the interface tells of a page: its visits, its next one and why, behind what parts it from
-/// the links before. Nothing where the interface is not known.
+/// A link to the interface's page about this URL (its visits, the next one and why), after a
+/// separator. Empty if the interface is not known.
 pub(super) fn in_interface(ask: &Ask, url: &CanonicalUrl, before: &str) -> Markup {
     let Some(interface) = &ask.interface else { return html! {} };
     html! {
@@ -46,7 +46,7 @@ pub(super) fn in_interface(ask: &Ask, url: &CanonicalUrl, before: &str) -> Marku
     }
 }
 
-/// The interface's form, with the address of a page that is missing.
+/// A link to the interface's form, filled with the address of a missing page.
 pub(super) fn to_add(ask: &Ask, url: &CanonicalUrl) -> Markup {
     let Some(interface) = &ask.interface else { return html! {} };
     html! {

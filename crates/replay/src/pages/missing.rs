@@ -2,17 +2,17 @@ use maud::{Markup, html};
 use nenrin_urls::CanonicalUrl;
 
 use super::{layout, to_add};
-use crate::router::Ask;
+use crate::ask::Ask;
 
-/// What is there instead of a page that is not.
+/// Shown instead of a page that is missing.
 pub(crate) struct Missing<'a> {
     pub(crate) ask: &'a Ask,
     pub(crate) url: &'a CanonicalUrl,
-    /// The date that was asked for, as fourteen digits; none for the newest.
+    /// The requested date as fourteen digits; `None` for the newest.
     pub(crate) date: Option<String>,
-    /// Archived URLs of the same site, those nearest to the URL first.
+    /// Archived URLs of the same site, the nearest to the URL first.
     pub(crate) nearby: &'a [CanonicalUrl],
-    /// Whether there are versions that only redirect to themselves.
+    /// Whether the only versions are redirects to themselves.
     pub(crate) is_loop: bool,
 }
 
@@ -31,7 +31,7 @@ impl Missing<'_> {
             p.url { bdi { (self.url.shown()) } }
             @if self.is_loop {
                 p {
-                    (t("All that was received for it are redirects to itself. ", "受信したのは、自分自身への転送だけです。"))
+                    (t("Only redirects to itself were received. ", "受信したのは、自分自身への転送だけです。"))
                     a href={ "/web/*/" (self.url) } { (t("See what was received", "受信したものを見る")) }
                 }
             } @else {

@@ -1,4 +1,4 @@
-//! Pages of our own, written by `maud`, which escapes whatever came from outside.
+//! Pages of our own, written with `maud`, which escapes everything that came from outside.
 
 pub(crate) mod banner;
 pub(crate) mod calendar;

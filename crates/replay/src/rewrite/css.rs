@@ -17,15 +17,15 @@ struct Scan<'a> {
     at: usize,
     links: &'a Links,
     edits: Edits,
-    /// Whether the text is in an old encoding, where a backslash may be half a character.
+    /// Whether the text is in an old encoding, where a backslash byte may be half a character.
     is_legacy: Option<bool>,
 }
 
-/// Where a string or a bare URL stands.
+/// The position of a string or a bare URL.
 struct Token {
     start: usize,
     end: usize,
-    /// Behind its quote, or at what closes it.
+    /// After its quote, or at its closing character.
     after: usize,
 }
 
@@ -96,7 +96,7 @@ impl<'a> Scan<'a> {
         &rest[..rest.iter().take_while(|b| is_word_byte(**b)).count()]
     }
 
-    /// Stands at the parenthesis; ends behind the closing one.
+    /// Called at the opening parenthesis; ends after the closing one.
     fn url_function(&mut self, modifier: Modifier) {
         self.at += 1;
         self.at += self.css[self.at..].iter().take_while(|b| b.is_ascii_whitespace()).count();
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_url_to_the_web_stays() {
+    fn other_urls_stay() {
         for css in [
             "a{b:url(x.png)}",
             "a{content:\"url(/x)\"}",
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_shift_jis_character_is_no_backslash() {
+    fn half_a_shift_jis_character_is_not_a_backslash() {
         let css = b"a{content:\"\x95\\\";b:url(/x)}";
         let new = rewrite(css, &links()).unwrap();
         assert!(new.starts_with(b"a{content:\"\x95\\\";b:url(/web/"));

@@ -1,14 +1,14 @@
 use std::ops::Range;
 
-/// Replacements in a text, in its order. Everything between them is copied as it is.
+/// Replacements in a text, in order. Everything between them is copied unchanged.
 #[derive(Debug, Default)]
 pub(crate) struct Edits {
     edits: Vec<(Range<usize>, Vec<u8>)>,
 }
 
 impl Edits {
-    /// Replaces a range. A range that begins before the end of the last one is refused: two edits
-    /// of the same bytes could only spoil them.
+    /// Replaces a range. A range that overlaps the last one is refused: two edits of the same bytes
+    /// could only spoil them.
     pub(crate) fn replace(&mut self, range: Range<usize>, with: impl Into<Vec<u8>>) {
         let end = self.edits.last().map_or(0, |(last, _)| last.end);
         if range.start >= end && range.start <= range.end {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// References by name to the characters that have a meaning in URLs or attributes.
+/// Named references to the characters that have a meaning in URLs or attributes.
 const NAMED: [(&[u8], u8); 14] = [
     (b"amp", b'&'),
     (b"AMP", b'&'),
@@ -20,7 +20,7 @@ const NAMED: [(&[u8], u8); 14] = [
     (b"rpar", b')'),
 ];
 
-/// The value with its references resolved. Others than the ones above stay as they are.
+/// The value with these references decoded; other references stay.
 pub(crate) fn decoded(value: &[u8]) -> Cow<'_, [u8]> {
     if memchr::memchr(b'&', value).is_none() {
         return Cow::Borrowed(value);
@@ -45,7 +45,7 @@ pub(crate) fn decoded(value: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(out)
 }
 
-/// The character that a reference stands for, and the reference's length after `&`.
+/// The character of a reference, and the reference's length after `&`.
 fn reference(text: &[u8]) -> Option<(char, usize)> {
     if let Some(number) = text.strip_prefix(b"#") {
         let (digits, radix, skipped) = match number.first()? {
@@ -69,7 +69,7 @@ fn reference(text: &[u8]) -> Option<(char, usize)> {
     })
 }
 
-/// A value that can stand between any quotes, or none.
+/// A value that is safe between any quotes, or none.
 pub(crate) fn encoded(value: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(value.len() + 16);
     for &byte in value {

@@ -1,5 +1,5 @@
-//! URLs in pages. The page is read by `lol_html`, which tells where each attribute stands; only the
-//! values that change are replaced, so every other byte stays what it was.
+//! URLs in pages. `lol_html` reads the page and gives the position of each attribute; only values
+//! that change are replaced, so every other byte stays the same.
 
 use std::ops::Range;
 
@@ -13,10 +13,10 @@ use super::{
 };
 use crate::modifier::Modifier;
 
-/// Documents within documents (`srcdoc`, `noscript`) that are looked into.
+/// The deepest nesting of documents within documents (`srcdoc`, `noscript`) that is read.
 const MAX_DEPTH: u8 = 2;
 
-/// What is put into a page.
+/// What is inserted into a page.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Injected<'a> {
     /// At the beginning of the head. ASCII, and well-formed XML.
@@ -25,8 +25,8 @@ pub(crate) struct Injected<'a> {
     pub(crate) end: &'a str,
 }
 
-/// Rewrites a page (or an SVG drawing). Any encoding that has ASCII's bytes for ASCII's characters
-/// is kept as it is, as are ISO-2022-JP and UTF-16.
+/// Rewrites a page (or an SVG drawing). Works for any encoding that contains ASCII, and for
+/// ISO-2022-JP and UTF-16.
 pub(crate) fn rewrite(html: &[u8], links: &Links, injected: Injected<'_>) -> Vec<u8> {
     if iso_2022_jp::is_iso_2022_jp(html) {
         let masked = iso_2022_jp::masked(html);
@@ -51,8 +51,8 @@ fn rewrite_bytes(html: &[u8], links: &Links, injected: Injected<'_>, depth: u8) 
         is_based: false,
         has_frameset: false,
     };
-    // What was read up to an error is rewritten all the same; the policy in the answer's head
-    // guards the rest.
+    // Everything before an error is rewritten; the policy in the answer's head protects against the
+    // rest.
     if let Err(error) = read(html, &mut page) {
         tracing::debug!(%error, "a page could not be read to its end");
     }
@@ -83,14 +83,14 @@ struct Page<'a> {
     html: &'a [u8],
     links: Links,
     edits: Edits,
-    /// What is still to be put into the head.
+    /// What still has to be inserted into the head.
     head: Option<&'a str>,
     depth: u8,
     is_based: bool,
     has_frameset: bool,
 }
 
-/// An attribute with its places in the page.
+/// An attribute with its positions in the page.
 struct Attribute {
     name: String,
     name_at: usize,
@@ -116,7 +116,7 @@ impl Page<'_> {
         self.content(&name, &about, tag.end);
     }
 
-    /// A page without a head gets what belongs there before its first element.
+    /// A page without a head gets it before its first element.
     fn inject_before(&mut self, name: &str, at: usize) {
         if !matches!(name, "html" | "head")
             && let Some(head) = self.head.take()
@@ -153,7 +153,7 @@ impl Page<'_> {
         }
     }
 
-    /// Puts a prefix before a URL. References in its query stay as they are written.
+    /// Puts a prefix before a URL. References in its query stay as written.
     fn url(&mut self, attribute: &Attribute, modifier: Modifier) {
         let raw = &self.html[attribute.value.clone()];
         let path_length = raw.iter().position(|b| matches!(b, b'?' | b'#')).unwrap_or(raw.len());
@@ -166,7 +166,7 @@ impl Page<'_> {
         }
     }
 
-    /// Replaces a value after its character references were resolved.
+    /// Replaces a value after decoding its character references.
     fn value(
         &mut self,
         attribute: &Attribute,
@@ -189,7 +189,7 @@ impl Page<'_> {
         }
     }
 
-    /// Looks into elements whose content is not markup.
+    /// Rewrites elements whose content is not markup.
     fn content(&mut self, element: &str, about: &About, start: usize) {
         let rewrite: fn(&Links, &[u8], u8) -> Option<Vec<u8>> = match element {
             "style" => |links, css, _| css::rewrite(css, links),
@@ -217,14 +217,14 @@ fn raw_text_length(text: &[u8], element: &[u8]) -> usize {
 }
 
 fn attributes(element: &Element<'_, '_>) -> Vec<Attribute> {
-    let place = |attribute: &lol_html::html_content::Attribute<'_>| {
+    let position = |attribute: &lol_html::html_content::Attribute<'_>| {
         Some(Attribute {
             name: attribute.name(),
             name_at: attribute.name_source_location()?.bytes().start,
             value: attribute.value_source_location()?.bytes(),
         })
     };
-    element.attributes().iter().filter_map(place).collect()
+    element.attributes().iter().filter_map(position).collect()
 }
 
 /// What some attributes of an element say about others.
@@ -268,9 +268,9 @@ enum Role {
     SrcSet,
     Style,
     Refresh,
-    /// A page in an attribute.
+    /// A whole page inside an attribute.
     Document,
-    /// Not to take effect: checksums of bytes that change, policies of the live site, signals.
+    /// Made ineffective: checksums of bytes that change, policies of the live site, pings.
     Disarm,
 }
 
@@ -298,7 +298,7 @@ fn role(element: &str, attribute: &str, about: &About) -> Role {
         }
         ("meta", "name") if about.name == b"referrer" => Role::Disarm,
         ("html", "manifest") => Role::Disarm,
-        // Rules by which the browser would fetch pages in advance, past the policy.
+        // Rules by which the browser would fetch pages in advance, bypassing the policy.
         ("script", "type") if about.kind == b"speculationrules" => Role::Disarm,
         (_, "integrity" | "nonce" | "ping" | "attributionsrc" | "referrerpolicy" | "csp") => {
             Role::Disarm
@@ -481,7 +481,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_injected_stands_in_the_head_and_at_the_end() {
+    fn insertions_are_in_the_head_and_at_the_end() {
         let injected = Injected { head: "<i>", end: "<b>" };
         let new =
             |html: &str| String::from_utf8(rewrite(html.as_bytes(), &links(), injected)).unwrap();

@@ -1,6 +1,6 @@
 //! ISO-2022-JP writes Japanese with the bytes of `<`, `"` and letters between escape sequences, so
-//! no byte-wise reader of HTML or CSS can look into it. Here those bytes get their eighth bit set,
-//! which the encoding never uses, and lose it again afterwards: nothing else changes.
+//! HTML and CSS in it cannot be read byte by byte. Here those bytes get their eighth bit set, which
+//! the encoding never uses, and lose it again afterwards: nothing else changes.
 
 const ESCAPE: u8 = 0x1b;
 
@@ -11,7 +11,7 @@ pub(crate) fn is_iso_2022_jp(text: &[u8]) -> bool {
     shifts && text.is_ascii()
 }
 
-/// The text with the bytes of Japanese characters out of ASCII's way.
+/// The text with the bytes of Japanese characters moved out of ASCII.
 pub(crate) fn masked(text: &[u8]) -> Vec<u8> {
     let mut out = text.to_vec();
     let mut in_japanese = false;

@@ -5,10 +5,10 @@ use serde_json::Value;
 use super::links::Links;
 use crate::modifier::Modifier;
 
-/// Maps and lists within one another that are looked into.
+/// The deepest nesting of maps and lists that is read.
 const MAX_DEPTH: usize = 16;
 
-/// Members of a manifest that hold URLs.
+/// Members of a manifest that contain URLs.
 const MANIFEST_URLS: [&str; 6] = ["src", "url", "start_url", "scope", "id", "action"];
 
 /// Rewrites an import map: addresses, and specifiers that are URLs. `None` if nothing changes.

@@ -8,7 +8,7 @@ use crate::{date::Stamp, modifier::Modifier};
 #[derive(Debug, Clone)]
 pub(crate) struct Links {
     date: String,
-    /// What pages that are linked to are opened as.
+    /// The modifier with which linked pages are opened.
     page_modifier: Modifier,
     base: CanonicalUrl,
 }
@@ -19,12 +19,12 @@ impl Links {
         Self { date: Stamp(at_s).to_string(), page_modifier, base: url }
     }
 
-    /// How pages that are linked to are opened.
+    /// The modifier with which linked pages are opened.
     pub(crate) fn page_modifier(&self) -> Modifier {
         self.page_modifier
     }
 
-    /// Follows a `base` element.
+    /// Applies a `base` element.
     pub(crate) fn set_base(&mut self, reference: &[u8]) {
         if let Ok(base) = self.base.join(&String::from_utf8_lossy(reference)) {
             self.base = base;
@@ -36,11 +36,11 @@ impl Links {
         format!("/web/{}{}/{url}", self.date, modifier.as_str())
     }
 
-    /// What a reference is to be replaced by; `None` if it leads into the archive as it stands, as
-    /// relative ones do, or is none to the web.
+    /// The replacement of a reference; `None` if it already leads into the archive, as relative
+    /// ones do, or does not lead to the web.
     ///
-    /// The text is kept as it is written and only gets a prefix, because browsers escape characters
-    /// beyond ASCII by the encoding of the page, which is not known here.
+    /// The text is not changed except for a prefix, because browsers escape characters outside
+    /// ASCII in the encoding of the page, which is not known here.
     pub(crate) fn rewrite(&self, reference: &[u8], modifier: Modifier) -> Option<Vec<u8>> {
         let cleaned = cleaned(reference);
         let text = cleaned.as_deref().unwrap_or(reference).trim_ascii();
@@ -74,8 +74,8 @@ impl Links {
         }
     }
 
-    /// Relative references hold inside the archive, unless they climb above the root: there the web
-    /// stops at the root, but the archive's paths go on.
+    /// Relative references work inside the archive, unless they climb above the root: on the web
+    /// they stop at the root, but the archive's paths continue above it.
     fn relative(&self, text: &[u8], was_cleaned: bool, modifier: Modifier) -> Option<Vec<u8>> {
         let path = text.split(|b| matches!(b, b'?' | b'#')).next().unwrap_or_default();
         let mut level = self.base.directory().matches('/').count() as i64 - 1;
@@ -89,7 +89,7 @@ impl Links {
                 return self.joined(text, modifier);
             }
         }
-        // A path with a colon after escapes and the like cannot be taken for a scheme here.
+        // A path with a colon after escapes cannot be mistaken for a scheme here.
         (was_cleaned && path.contains(&b'\\')).then(|| self.joined(text, modifier)).flatten()
     }
 
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_utf8_survive() {
+    fn bytes_that_are_not_utf8_survive() {
         let found = links().rewrite(b"/\x93\xfa\x96{.html", Modifier::Page).unwrap();
         assert!(found.ends_with(b"http://e.com/\x93\xfa\x96{.html"));
     }

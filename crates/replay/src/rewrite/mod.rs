@@ -1,5 +1,5 @@
-//! Making URLs inside archived content point into the archive. Everything works on bytes: what is
-//! not a URL keeps its bytes, whatever its encoding.
+//! Makes URLs inside archived content point into the archive. Everything works on bytes: all bytes
+//! that are not part of a URL stay, whatever their encoding.
 
 pub(crate) mod css;
 mod edits;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// Where the URL stands in the value of a refresh.
+/// Position of the URL in the value of a refresh.
 pub(crate) fn url_range(value: &[u8]) -> Option<Range<usize>> {
     let is_skipped = |b: &u8| b.is_ascii_whitespace() || matches!(b, b';' | b',');
     let number = value.iter().take_while(|b| !is_skipped(b) || b.is_ascii_whitespace()).count();

@@ -1,13 +1,13 @@
-//! Import specifiers in scripts. Nothing else of a script is touched.
+//! Import specifiers in scripts. Nothing else in a script is changed.
 
 use super::{edits::Edits, links::Links};
 use crate::modifier::Modifier;
 
-/// Depth of templates within templates.
+/// The deepest nesting of templates that is read.
 const MAX_DEPTH: usize = 64;
 
-/// Rewrites the specifiers of `import` and `export … from` that leave the path; `None` if nothing
-/// changes.
+/// Rewrites the specifiers of `import` and `export … from` that are not relative paths; `None` if
+/// nothing changes.
 pub(crate) fn rewrite(script: &[u8], links: &Links) -> Option<Vec<u8>> {
     let names_modules = memchr::memmem::find(script, b"import").is_some()
         || memchr::memmem::find(script, b"export").is_some();
@@ -26,17 +26,17 @@ pub(crate) fn rewrite(script: &[u8], links: &Links) -> Option<Vec<u8>> {
     (!scan.edits.is_empty()).then(|| scan.edits.apply(script))
 }
 
-/// What stood before, as far as it tells a division from a regular expression and a specifier from
+/// What came before, as needed to tell a division from a regular expression and a specifier from
 /// another string.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Before {
     /// A value ended: `/` divides.
     Value,
-    /// A value is to come: `/` begins a regular expression.
+    /// A value must follow: `/` begins a regular expression.
     Operator,
     /// `import` or `from`: a string is a specifier.
     Import,
-    /// `import(`: so it is here.
+    /// `import(`: a string is a specifier here too.
     ImportCall,
 }
 
@@ -119,7 +119,7 @@ impl Scan<'_> {
         self.at = (end + 1).min(self.script.len());
     }
 
-    /// Stands inside a template; ends behind it or inside its next `${`.
+    /// Called inside a template; ends after it or inside its next `${`.
     fn template(&mut self) {
         while let Some(&byte) = self.script.get(self.at) {
             match byte {
@@ -144,7 +144,7 @@ impl Scan<'_> {
 
     fn brace(&mut self, opens: bool) {
         self.at += 1;
-        // Behind a block a regular expression is likelier than a division.
+        // After a block a regular expression is more likely than a division.
         self.before = Before::Operator;
         match (self.templates.last_mut(), opens) {
             (Some(open), true) => *open += 1,
@@ -184,7 +184,7 @@ fn regular_expression_length(text: &[u8]) -> usize {
             b'[' => in_class = true,
             b']' => in_class = false,
             b'/' if !in_class => return at + 1,
-            // It was none: a division after all.
+            // It was not one: a division after all.
             b'\n' => return 1,
             _ => {}
         }

@@ -1,8 +1,8 @@
-//! `srcset`: candidates of an image, separated by commas that may also stand in URLs.
+//! `srcset`: candidates of an image, separated by commas that URLs may contain too.
 
 use super::edits::Edits;
 
-/// Candidates of one attribute, at most.
+/// The most candidates of one attribute.
 const MAX_CANDIDATES: usize = 1000;
 
 /// Rewrites the URLs of a `srcset`; `None` if nothing changes.

@@ -3,8 +3,8 @@
 use nenrin_urls::CanonicalUrl;
 
 use crate::{
-    Discovered, KeptStructure, Linked, NewPage, PageId, RobotsCopy, RoundEnd, ServerId, ServerNote,
-    ServerPace, SiteId, VisitCommit,
+    Discovered, KeptStructure, Linked, NewPage, NumberedMail, PageId, PartitionId, RobotsCopy,
+    RoundEnd, ServerId, ServerNote, ServerPace, SiteId, VisitCommit,
 };
 
 /// A hint that a page changed brings its next visit nearer.
@@ -16,17 +16,29 @@ pub struct PullForward {
     pub to_s: i64,
     /// How likely the hint is right, in percent: this share of the wait beyond `to_s` falls away.
     pub odds_percent: u8,
-    /// Where the hint came from, for the person who asks why the page is due.
+    /// Where the hint came from; shown as the reason why the page is due.
     pub why: String,
 }
 
-/// What a commit made true, for whoever goes on from there.
+/// What a commit made true.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Committed {
     /// Pages that became known, or nearer to a top page.
     pub new_pages: Vec<NewPage>,
     /// Links that became known.
     pub linked: Vec<Linked>,
+    /// Versions found in packs that the index did not have.
+    pub adopted: u64,
+}
+
+impl Change {
+    /// The visit, if it is one.
+    pub fn visit(&self) -> Option<&VisitCommit> {
+        match self {
+            Self::Visit(visit) => Some(visit),
+            _ => None,
+        }
+    }
 }
 
 /// Pages that a believed sitemap or feed says have changed.
@@ -39,7 +51,7 @@ pub struct Announced {
     pub pages: Vec<(CanonicalUrl, i64)>,
     /// How likely it is right, in percent.
     pub odds_percent: u8,
-    /// Where it stands, for the person who asks why a page is due.
+    /// Where it was read; shown as the reason why a page is due.
     pub why: String,
 }
 
@@ -57,11 +69,8 @@ pub struct FoundPages {
 /// One element of a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
-    /// A visit was made.
+    /// A visit was made, by us or by another collection.
     Visit(Box<VisitCommit>),
-    /// A visit of another collection was taken in. If it lies before the page's last visit, it is
-    /// counted, and what is known of the page stays what the last visit found.
-    Imported(Box<VisitCommit>),
     /// A server was asked for its robots.txt. Without a copy the last good one stays.
     Robots {
         /// The server.
@@ -97,8 +106,8 @@ pub enum Change {
         /// Where they lead.
         links: Vec<CanonicalUrl>,
     },
-    /// The crawl order thinks otherwise of some pages than when they were last visited: places in
-    /// the order of discovery and importance in percent of the mean.
+    /// The importance of some pages changed since their last visit: discovery numbers and
+    /// importance in percent of the mean.
     Weighed(Vec<(u32, u32)>),
     /// What the crawl order knows, in place of what it knew.
     Order(Vec<u8>),
@@ -107,10 +116,24 @@ pub enum Change {
         /// The page.
         page: PageId,
         /// Its blocks; of a page without any, nothing is kept.
-        blocks: nenrin_structure::PageBlocks,
+        blocks: nenrin_structure::PageFragments,
     },
     /// What rounds learnt of a site's structure.
     Structure(KeptStructure),
+    /// Mail of another partition was read. What was taken in before is passed over.
+    MailTaken {
+        /// The sender.
+        from: PartitionId,
+        /// The mail, in the order of its numbers.
+        mail: Vec<NumberedMail>,
+    },
+    /// Mail was taken in by its receiver, so that it need not be kept any longer.
+    MailDelivered {
+        /// The receiver.
+        to: PartitionId,
+        /// The number of the last that was taken in.
+        upto: u64,
+    },
     /// What a site's pages share, for its revisit policy.
     Shared {
         /// The site.

@@ -1,25 +1,39 @@
-//! The records that the state keeps and is told, by what they are about.
+//! The records that the state keeps and takes, by what they are about.
 
+mod body_kind;
+mod bytes;
 mod change;
+mod incident;
+mod keeping;
 mod links;
 mod numbers;
 mod outcome;
 mod page;
+mod partition;
+mod removal;
 mod round;
 mod server;
 mod site;
-mod stats;
+mod structure;
 mod visit;
+mod worth;
 
 pub use self::{
+    body_kind::BodyKind,
+    bytes::Bytes,
     change::{Announced, Change, Committed, FoundPages, PullForward},
+    incident::{Incident, IncidentKind},
+    keeping::{Keeping, KeptVersion, OnePer, PruneRow, PruneRule, Thinning},
     links::{FoundPage, Linked, PageLinks, Reading},
     numbers::{ContentMark, PageId, ServerId, SiteId},
     outcome::Outcome,
     page::{DuePage, NewPage, PageRecord},
+    partition::{Epoch, Mail, NumberedMail, PartitionId, Partitioning},
+    removal::{Removal, RemovalRow},
     round::{Round, RoundCounts, RoundEnd},
     server::{RobotsCopy, ServerNote, ServerPace, ServerRecord},
     site::{RobotsPolicy, Schedule, ScheduleBy, Site, SiteConditions, SiteCounts, SiteHints},
-    stats::StateStats,
-    visit::{Discovered, PageUpdate, VersionRow, VisitCommit, VisitRow},
+    structure::{KeptStructure, MappedPage, SitePages, Skips},
+    visit::{Discovered, Origin, PageUpdate, VersionRow, VisitCommit, VisitRow, VisitedPage},
+    worth::{Estimate, OrderCurve, SiteWorth, WorthGroup},
 };

@@ -10,7 +10,7 @@ use crate::{ContentMark, Estimate, Outcome, PageId, SiteId};
 pub struct PageRecord {
     /// Its number.
     pub id: PageId,
-    /// Its place in the order of discovery; see [`FoundPage`](crate::FoundPage).
+    /// Its discovery number; see [`FoundPage`](crate::FoundPage).
     pub nth: u32,
     /// Its URL.
     pub url: CanonicalUrl,
@@ -20,7 +20,7 @@ pub struct PageRecord {
     /// When it became known.
     pub discovered_s: i64,
     /// How important the crawl order thought it at its last visit, in percent of the mean of all
-    /// known pages; 0 if nobody said.
+    /// known pages; 0 if unknown.
     pub importance_percent: u32,
     /// What its schedule believed of it after its last visit.
     pub estimate: Option<Estimate>,

@@ -1,12 +1,13 @@
 //! What a visit makes true.
 
+use nenrin_lang::{Reason, serialize_reason};
 use nenrin_urls::CanonicalUrl;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::{ContentMark, Estimate, Outcome, PageId, SiteId};
 
 /// A page that a visit made known.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Discovered {
     /// Its URL.
     pub url: CanonicalUrl,
@@ -62,11 +63,58 @@ impl VersionRow {
     }
 }
 
+/// The page of a visit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum VisitedPage {
+    /// A known page.
+    Known(PageId),
+    /// By its URL. It becomes known to the visit's site where it was not.
+    Url(Discovered),
+}
+
+impl VisitedPage {
+    /// The page's number, if the visit names its page by it.
+    pub fn number(&self) -> Option<PageId> {
+        match self {
+            Self::Known(page) => Some(*page),
+            Self::Url(_) => None,
+        }
+    }
+}
+
+impl From<PageId> for VisitedPage {
+    fn from(page: PageId) -> Self {
+        Self::Known(page)
+    }
+}
+
+impl From<Discovered> for VisitedPage {
+    fn from(found: Discovered) -> Self {
+        Self::Url(found)
+    }
+}
+
+/// Where a visit comes from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Origin {
+    /// This archive made it.
+    #[default]
+    Crawled,
+    /// Another collection made it. If it is older than the page's last visit, it is counted, and
+    /// what is known of the page stays what the last visit found.
+    Imported,
+    /// Its version was found in the packs. If the index does not have it, it is entered; the visit
+    /// itself is neither logged nor counted, since it was made long ago.
+    Packs,
+}
+
 /// All that one visit makes true, committed at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VisitCommit {
     /// The page.
-    pub page: PageId,
+    pub page: VisitedPage,
+    /// Where the visit comes from.
+    pub origin: Origin,
     /// The site for which it was visited.
     pub site: SiteId,
     /// The round, if it belongs to one.
@@ -78,7 +126,7 @@ pub struct VisitCommit {
     /// HTTP status, 0 without an answer.
     pub status: u16,
     /// Why, for outcomes that need a reason.
-    pub detail: Option<String>,
+    pub reason: Option<Reason>,
     /// From the request to the last byte.
     pub elapsed_ms: u32,
     /// Bytes of the body received.
@@ -95,7 +143,7 @@ pub struct VisitCommit {
     pub new_tops: Vec<CanonicalUrl>,
     /// Links of this visit that were not followed because they look like a trap.
     pub trapped: u64,
-    /// Where the page's links lead, inside the site or not, if the visit could tell. Those that
+    /// Where the page's links lead, inside the site or not, if the visit could read them. Those that
     /// lead to known pages are kept, for the crawl order.
     pub links: Option<Vec<CanonicalUrl>>,
     /// How important the crawl order thinks the page, in percent of the mean; `None` leaves what
@@ -108,15 +156,16 @@ pub struct VisitCommit {
 
 impl VisitCommit {
     /// A visit of which nothing is known but what it found.
-    pub fn new(page: PageId, site: SiteId, at_s: i64, outcome: Outcome) -> Self {
+    pub fn new(page: impl Into<VisitedPage>, site: SiteId, at_s: i64, outcome: Outcome) -> Self {
         Self {
-            page,
+            page: page.into(),
+            origin: Origin::Crawled,
             site,
             round: None,
             at_s,
             outcome,
             status: 0,
-            detail: None,
+            reason: None,
             elapsed_ms: 0,
             received_bytes: 0,
             stored_bytes: 0,
@@ -130,12 +179,19 @@ impl VisitCommit {
             estimate: None,
         }
     }
+
+    /// A version that was found in the packs.
+    pub fn in_packs(site: SiteId, url: CanonicalUrl, version: VersionRow) -> Self {
+        let found = Discovered { url, depth: 1, hops: 0, due_s: None };
+        let visit = Self::new(found, site, version.at_s, Outcome::Changed);
+        Self { origin: Origin::Packs, version: Some(version), ..visit }
+    }
 }
 
 /// A visit, in the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct VisitRow {
-    /// Its place in the log; larger is later.
+    /// Its position in the log; larger is later.
     pub id: i64,
     /// When.
     pub at_s: i64,
@@ -147,8 +203,9 @@ pub struct VisitRow {
     pub outcome: Outcome,
     /// HTTP status, 0 without an answer.
     pub status: u16,
-    /// Why.
-    pub detail: Option<String>,
+    /// Why, for outcomes that need a reason.
+    #[serde(flatten, serialize_with = "serialize_reason")]
+    pub reason: Option<Reason>,
     /// From the request to the last byte.
     pub elapsed_ms: u32,
     /// Bytes of the body received.

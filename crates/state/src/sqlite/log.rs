@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use nenrin_lang::Reason;
 use nenrin_urls::CanonicalUrl;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params, types::Type};
 
@@ -10,17 +11,9 @@ use super::{
     portion::{self, Logged, Portion},
     read, rows,
 };
-use crate::{LogQuery, Outcome, PageId, SiteId, TroubleGroup, VisitCommit, VisitRow};
-
-pub(super) const SCHEMA: &str = "
-CREATE TABLE visits (first INTEGER PRIMARY KEY, visits BLOB NOT NULL);
-CREATE TABLE visits_by_site (
-    site INTEGER NOT NULL, portion INTEGER NOT NULL, outcomes INTEGER NOT NULL,
-    PRIMARY KEY (site, portion)) WITHOUT ROWID;
-";
-
-/// The number under which the portions with troubles of any site stand; sites are numbered from 1.
-const ALL_SITES: u32 = 0;
+use crate::{
+    Outcome, PageId, SiteId, TroubleGroup, VisitCommit, VisitFilter, VisitRow, rules::ALL_SITES,
+};
 
 /// Outcomes rare enough to be looked for: gone, refused, failed.
 const TROUBLES: u8 = 0b11_1000;
@@ -29,16 +22,16 @@ const TROUBLES: u8 = 0b11_1000;
 const PAIRS_MAX: usize = 1_000_000;
 
 impl Logged {
-    pub(super) fn new(visit: &VisitCommit) -> Self {
+    pub(super) fn new(page: PageId, visit: &VisitCommit) -> Self {
         Self {
             at_s: visit.at_s,
-            page: visit.page,
+            page,
             site: visit.site,
             outcome: visit.outcome,
             status: visit.status,
             elapsed_ms: visit.elapsed_ms,
             received_bytes: visit.received_bytes,
-            detail: visit.detail.clone(),
+            detail: visit.reason.as_ref().map(Reason::to_json),
         }
     }
 }
@@ -84,11 +77,6 @@ impl<'t> Writer<'t> {
             pairs.insert((visit.page.0, portion));
         }
         Ok(())
-    }
-
-    /// Goes on with this number, as the log of an earlier format has it.
-    pub(super) fn skip_to(&mut self, id: i64) -> rusqlite::Result<()> {
-        if self.open.id + self.open.count != id { self.close(id) } else { Ok(()) }
     }
 
     fn close(&mut self, next: i64) -> rusqlite::Result<()> {
@@ -174,7 +162,7 @@ fn damaged(row: &Row<'_>) -> rusqlite::Error {
 /// Shows the visits that a query is for, newest first, until `look` has seen enough.
 fn backwards(
     c: &Connection,
-    query: LogQuery,
+    query: VisitFilter,
     look: &mut dyn FnMut(i64, Logged) -> bool,
 ) -> rusqlite::Result<()> {
     let before = query.before.unwrap_or(i64::MAX);
@@ -210,7 +198,7 @@ fn backwards(
     Ok(())
 }
 
-pub(super) fn log(c: &Connection, query: LogQuery) -> rusqlite::Result<Vec<VisitRow>> {
+pub(super) fn log(c: &Connection, query: VisitFilter) -> rusqlite::Result<Vec<VisitRow>> {
     let mut found = Vec::new();
     if query.limit > 0 {
         backwards(c, query, &mut |id, visit| {
@@ -230,7 +218,7 @@ fn with_urls(c: &Connection, visits: Vec<(i64, Logged)>) -> rusqlite::Result<Vec
             site: visit.site,
             outcome: visit.outcome,
             status: visit.status,
-            detail: visit.detail,
+            reason: visit.detail.as_deref().and_then(Reason::from_json),
             elapsed_ms: visit.elapsed_ms,
             received_bytes: visit.received_bytes,
         })
@@ -270,7 +258,8 @@ pub(super) fn troubles(
     type Cause = (u8, u16, Option<String>);
     let mut groups: BTreeMap<Cause, (u64, i64, PageId)> = BTreeMap::new();
     for outcome in [Outcome::Gone, Outcome::Refused, Outcome::Failed] {
-        let query = LogQuery { site: Some(site), outcome: Some(outcome), ..LogQuery::default() };
+        let query =
+            VisitFilter { site: Some(site), outcome: Some(outcome), ..VisitFilter::default() };
         let mut left = looked_at;
         if left == 0 {
             break;
@@ -288,7 +277,7 @@ pub(super) fn troubles(
             Ok(TroubleGroup {
                 outcome: Outcome::ALL[usize::from(number)],
                 status,
-                detail,
+                reason: detail.as_deref().and_then(Reason::from_json),
                 count,
                 last_s,
                 last_url: bags::url(c, page)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?,

@@ -2,28 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use nenrin_structure::PageBlocks;
+use nenrin_structure::PageFragments;
 use nenrin_urls::CanonicalUrl;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use super::{links, read, rows, validators};
 use crate::{
-    DuePage, KeptStructure, MappedPage, PageId, Round, RoundCounts, RoundEnd, ServerId, SiteId,
-    SitePages, Skips,
+    DuePage, KeptStructure, MappedPage, PageId, Round, RoundEnd, ServerId, SiteId, SitePages, Skips,
 };
 
-const SCHEMA: &str = "
-CREATE TABLE IF NOT EXISTS structure (site INTEGER PRIMARY KEY, state BLOB NOT NULL);
-CREATE TABLE IF NOT EXISTS blocks (page INTEGER PRIMARY KEY, blocks BLOB NOT NULL);
-CREATE TABLE IF NOT EXISTS skips (round INTEGER PRIMARY KEY, reasons TEXT NOT NULL);
-";
-/// Beginnings of rounds that a map tells; a page unseen for longer is simply long unseen.
+/// Beginnings of rounds that a map has; a page unseen for longer is simply long unseen.
 const ROUNDS_TOLD: usize = 64;
-
-/// Adds the tables of this file to a state that does not have them yet.
-pub(super) fn prepare(c: &Connection) -> rusqlite::Result<()> {
-    c.execute_batch(SCHEMA)
-}
 
 fn number(site: Option<SiteId>) -> u32 {
     site.map_or(0, |site| site.0)
@@ -39,9 +28,9 @@ pub(super) fn keep(t: &Transaction<'_>, kept: &KeptStructure) -> rusqlite::Resul
 pub(super) fn keep_blocks(
     t: &Transaction<'_>,
     page: PageId,
-    blocks: &PageBlocks,
+    blocks: &PageFragments,
 ) -> rusqlite::Result<()> {
-    if *blocks == PageBlocks::default() {
+    if *blocks == PageFragments::default() {
         return forget_blocks(t, page);
     }
     t.prepare_cached("INSERT OR REPLACE INTO blocks VALUES (?1, ?2)")?
@@ -65,14 +54,9 @@ fn kept(c: &Connection, site: Option<SiteId>) -> rusqlite::Result<Vec<u8>> {
 /// The pages that a round left out are counted in its row.
 pub(super) fn skipped(t: &Transaction<'_>, end: &RoundEnd) -> rusqlite::Result<()> {
     let Some(skips) = &end.skips else { return Ok(()) };
-    let text: String =
-        t.query_row("SELECT counts FROM rounds WHERE id = ?1", [end.round], |row| row.get(0))?;
-    let mut counts: RoundCounts = rows::json(&text, 0)?;
+    let mut counts = rows::round_counts(t, end.round)?;
     counts.skipped = skips.pages();
-    t.execute(
-        "UPDATE rounds SET counts = ?2 WHERE id = ?1",
-        params![end.round, super::commit::counts_text(&counts)],
-    )?;
+    rows::keep_round_counts(t, end.round, &counts)?;
     // Reasons are plain data, which always has a JSON form.
     let reasons = serde_json::to_string(skips).unwrap_or_default();
     t.execute("INSERT OR REPLACE INTO skips VALUES (?1, ?2)", params![end.round, reasons])?;
@@ -122,7 +106,7 @@ pub(super) fn site_pages(c: &Connection, site: SiteId) -> rusqlite::Result<SiteP
     })
 }
 
-/// The pages of a site with their places in the order of discovery.
+/// The pages of a site with their discovery numbers.
 fn pages(c: &Connection, site: SiteId) -> rusqlite::Result<Vec<(u32, MappedPage)>> {
     c.prepare_cached(
         "SELECT p.id, p.path, p.visited_s, p.outcome, p.visits, p.failures, p.last_modified, m.round,
@@ -142,7 +126,7 @@ fn pages(c: &Connection, site: SiteId) -> rusqlite::Result<Vec<(u32, MappedPage)
             failures: row.get(5)?,
             last_modified: validators::date(row, 6)?,
             round: row.get(7)?,
-            blocks: kept_blocks.map_or_else(PageBlocks::default, PageBlocks::from_bytes),
+            blocks: kept_blocks.map_or_else(PageFragments::default, PageFragments::from_bytes),
         };
         Ok((row.get(8)?, page))
     })?
@@ -171,7 +155,7 @@ pub(super) fn load_pages(
         .collect()
 }
 
-/// Links between pages of a site, by their places in its map.
+/// Links between pages of a site, by their positions in its map.
 fn links_of(
     c: &Connection,
     site: SiteId,

@@ -4,12 +4,13 @@
 
 use rusqlite::params;
 
-use super::{batch::Batch, commit, links, portion::Logged, rows, validators};
-use crate::{Discovered, Outcome, VersionRow, VisitCommit};
+use super::{batch::Batch, discover, links, portion::Logged, rows, validators, versions};
+use crate::{Change, Discovered, Origin, Outcome, PageId, VersionRow, VisitCommit, rules};
 
 /// Whether a visit is about nothing but its own page.
 pub(super) fn is_plain(visit: &VisitCommit) -> bool {
-    visit.round.is_none()
+    visit.origin == Origin::Imported
+        && visit.round.is_none()
         && visit.links.is_none()
         && visit.discovered.is_empty()
         && visit.new_tops.is_empty()
@@ -17,23 +18,26 @@ pub(super) fn is_plain(visit: &VisitCommit) -> bool {
         && visit.estimate.is_none()
 }
 
-/// Whether a visit follows another of the same page, so that they can be written together.
-pub(super) fn is_same_page(
-    (found, visit): &(Discovered, VisitCommit),
-    (next, next_visit): &(Discovered, VisitCommit),
-) -> bool {
-    found == next && visit.site == next_visit.site && is_plain(visit) && is_plain(next_visit)
+/// Whether a change is a visit of the page that the one before it visited, so that they can be
+/// written together.
+pub(super) fn is_same_page(change: &Change, next: &Change) -> bool {
+    match (change, next) {
+        (Change::Visit(visit), Change::Visit(next)) => {
+            is_plain(visit) && is_plain(next) && visit.site == next.site && visit.page == next.page
+        }
+        _ => false,
+    }
 }
 
-/// Enters a page that nobody knows under its number, with its first visit.
+/// Enters a page that no site knows under its number, with its first visit.
 pub(super) fn enter(
     b: &mut Batch<'_>,
+    page: PageId,
     found: &Discovered,
     visit: &VisitCommit,
-    now_s: i64,
 ) -> rusqlite::Result<()> {
-    let (page, update, path) = (visit.page, &visit.update, found.url.path_and_query());
-    let nth = links::enter(b.t, page, links::without_links(visit))?;
+    let (update, path) = (&visit.update, found.url.path_and_query());
+    let nth = links::enter(b.t, page, rules::reading_without_links(visit))?;
     b.t.prepare_cached(
         "INSERT INTO pages (id, path, site, discovered_s, due_s, nth, visited_s, outcome, visits,
             changes, significant, failures, etag, last_modified, mark, bytes, version, history)
@@ -43,7 +47,7 @@ pub(super) fn enter(
         page.0,
         path,
         visit.site.0,
-        now_s,
+        visit.at_s,
         update.due_s,
         nth,
         visit.at_s,
@@ -60,13 +64,13 @@ pub(super) fn enter(
     ])?;
     b.moves.go(page, None, update.due_s)?;
     b.entered.path(page, path);
-    commit::enter_member(b, visit.site, page, found)?;
+    discover::enter_member(b, visit.site, page, found)?;
     if let Some(row) = &visit.version {
         let mime = b.mime(&row.mime)?;
-        commit::enter_version(b.t, page, row, mime)?;
+        versions::enter(b.t, page, row, mime)?;
         b.entered.key(page, &found.url.key());
     }
-    b.visits.push(Logged::new(visit));
+    b.visits.push(Logged::new(page, visit));
     b.sums.count_visit(visit, 0);
     Ok(())
 }

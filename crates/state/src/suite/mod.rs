@@ -1,26 +1,23 @@
-//! The suite that every implementation of [`State`] runs: `contract_suite!(name, || make())`.
+//! The suite that every implementation of [`State`] runs, with a part for each contract:
+//! `contract_suite!(name, || make())`.
 #![expect(clippy::unwrap_used, reason = "a law that cannot be checked must fail its test")]
 #![expect(missing_docs, reason = "the laws' names are sentences")]
 
-mod due;
-mod learnt;
-mod log;
-mod removal;
-mod rounds;
+mod crawl;
+mod pages;
+mod partition;
+mod registry;
+mod reports;
+mod upkeep;
 mod versions;
 
-pub use due::*;
-pub use learnt::*;
-pub use log::*;
-pub use removal::*;
-pub use rounds::*;
-pub use versions::*;
+pub use self::{crawl::*, pages::*, partition::*, registry::*, reports::*, upkeep::*, versions::*};
 
 use nenrin_urls::{CanonicalUrl, Scope};
 
 use crate::{
-    Change, ContentMark, Discovered, DuePage, Outcome, PageUpdate, RobotsPolicy, Schedule,
-    SiteConditions, State, VersionRow, VisitCommit,
+    Change, ContentMark, Discovered, DuePage, FoundPages, Outcome, PageUpdate, RobotsPolicy,
+    Schedule, SiteConditions, SiteId, State, VersionRow, VisitCommit,
 };
 
 /// Declares one test per law of the contract, each on a fresh state.
@@ -71,7 +68,7 @@ macro_rules! contract_suite {
                 a_page_that_another_site_has_is_not_denied
                 what_was_deleted_stays_deleted
                 pruned_versions_wait_until_the_store_has_forgotten_them
-                visits_taken_in_are_as_if_their_pages_were_known_before
+                visits_by_url_are_as_if_their_pages_were_known_before
                 an_imported_visit_of_the_past_leaves_what_is_known_last
                 rates_and_importance_are_summed_up_per_site
                 the_order_of_collecting_is_held_against_the_best
@@ -85,7 +82,33 @@ macro_rules! contract_suite {
             fn $law() {
                 let state = ($make)();
                 $crate::suite::$law(&state);
-                assert_eq!($crate::State::check(&state).unwrap(), Vec::<String>::new());
+                assert_eq!($crate::Upkeep::check(&state).unwrap(), Vec::<String>::new());
+            }
+        )+
+    };
+}
+
+/// Declares one test per law of partitions: `partition_suite!(name, |partitioning, own| make())`.
+#[macro_export]
+macro_rules! partition_suite {
+    ($module:ident, $make:expr) => {
+        mod $module {
+            use super::*;
+
+            $crate::partition_suite!(@tests $make;
+                a_page_of_another_partition_leaves_as_mail_and_is_taken_in_once
+                hints_and_top_pages_reach_the_partition_that_has_the_page
+                who_lost_a_partition_commits_nothing
+                a_visit_of_another_partitions_page_is_refused
+                a_single_partition_sends_no_mail
+            );
+        }
+    };
+    (@tests $make:expr; $($law:ident)+) => {
+        $(
+            #[test]
+            fn $law() {
+                $crate::suite::$law(&$make);
             }
         )+
     };
@@ -150,6 +173,25 @@ fn begun(state: &impl State) -> (crate::Round, DuePage) {
     let round = state.begin_round(site.id, NOW_S).unwrap();
     let due = state.load_round(&round, None, 10).unwrap().remove(0);
     (round, due)
+}
+
+/// Makes pages known outside a visit.
+fn make_known(state: &impl State, site: SiteId, pages: Vec<Discovered>, at_s: i64) {
+    state.commit(&[Change::Found(FoundPages { site, at_s, pages })]).unwrap();
+}
+
+/// Commits a version found in the packs; returns whether the index did not have it.
+fn adopt(state: &impl State, site: SiteId, text: &str, row: VersionRow) -> bool {
+    let visit = VisitCommit::in_packs(site, url(text), row);
+    state.commit(&[Change::Visit(Box::new(visit))]).unwrap().adopted > 0
+}
+
+/// A site with two pages, one version each.
+fn removable(state: &impl State) -> SiteId {
+    let site = state.add_site("r", &conditions("http://r.com/"), NOW_S).unwrap().id;
+    adopt(state, site, "http://r.com/", row(71, NOW_S));
+    adopt(state, site, "http://r.com/b", row(72, NOW_S));
+    site
 }
 
 fn commit(state: &impl State, visit: VisitCommit) -> Vec<crate::NewPage> {

@@ -1,24 +1,24 @@
-//! What is kept between rounds: a server's beliefs, and those that all servers share.
+//! What is remembered between rounds: a server's beliefs, and those that all servers share.
 
-use crate::auto::blocks::{BLOCK_PRIOR_MEANS, BLOCK_STATES};
 use crate::auto::calibration::{Calibration, SITUATIONS};
+use crate::auto::fragments::{FRAGMENT_PRIOR_MEANS, FRAGMENT_STATES};
 use crate::auto::gaussian::Gaussian;
 use crate::auto::layout::{FEATURES, SHARED, SharedKind, is_guide, shared_kind, shared_prior_mean};
 use crate::auto::options::AutoOptions;
 use crate::auto::page_spread::{PageSpread, SharedPageSpread};
 
-/// What is believed of one page, in four bytes: its own level of change, how sure that is, and its
-/// last four outcomes.
+/// The belief about one page, in four bytes: its own level of change, the certainty of that, and
+/// its last four outcomes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PageBelief {
     mean_steps: i16,
     variance_steps: u8,
-    /// Up to four outcomes, the newest lowest, behind a leading 1.
+    /// Up to four outcomes after a leading 1 bit, the newest in the lowest bit.
     pub(crate) history: u8,
 }
 
 const MEAN_STEP: f64 = 1.0 / 2048.0;
-/// Variances run from 8 down, 28 steps to each halving.
+/// Variances are stored from 8 downwards, with 28 steps for each halving.
 const VARIANCE_MAX: f64 = 8.0;
 const STEPS_PER_HALVING: f64 = 28.0;
 
@@ -35,7 +35,7 @@ impl PageBelief {
     }
 
     pub(crate) fn set(&mut self, level: Gaussian) {
-        // The casts saturate, which is what is wanted at the ends of the scales.
+        // The casts saturate, as they should at the ends of the scales.
         self.mean_steps = (f64::from(level.mean) / MEAN_STEP).round() as i16;
         let halvings = (VARIANCE_MAX / f64::from(level.variance)).log2();
         self.variance_steps = (halvings * STEPS_PER_HALVING).round() as u8;
@@ -62,20 +62,21 @@ impl PageBelief {
     }
 }
 
-/// How far a level's shifts spread from round to round: learnt, because some servers change as a
-/// whole or not at all, and others page by page. Squares are counted beyond what noise explains, and
-/// may fall below none.
+/// How much a level shifts from round to round. This is learnt, because some servers change as a
+/// whole and others page by page. Squares are counted beyond what noise explains, so the sum may be
+/// negative.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Spread {
     pub(crate) squares: f32,
     pub(crate) shifts: f32,
 }
 
-/// No level is ever thought not to vary at all.
+/// No level is ever believed not to vary at all.
 const VARIANCE_MIN: f64 = 0.02;
-/// Beyond this many shifts older ones are forgotten, so that a server may change its ways.
+/// Beyond this many shifts older ones are forgotten, so that a server may change its habits.
 pub(crate) const SHIFTS_KEPT: f32 = 200.0;
-/// The same for what all servers share, and the most that one server's round may weigh there.
+/// The same for the beliefs that all servers share, and the greatest weight of one server's round
+/// there.
 pub(crate) const SHARED_SHIFTS_KEPT: f32 = 1000.0;
 pub(crate) const SERVER_WEIGHT_MAX: f32 = 10.0;
 
@@ -85,12 +86,13 @@ impl Spread {
         (squares / (prior_rounds + f64::from(self.shifts))).max(VARIANCE_MIN)
     }
 
-    /// The same, shrunk towards none instead of towards the prior: only what has been seen.
+    /// The same, shrunk towards 0 instead of towards the prior: only what was observed.
     pub(crate) fn learnt_variance(self, prior_rounds: f64) -> f64 {
         f64::from(self.squares).max(0.0) / (prior_rounds + f64::from(self.shifts))
     }
 
-    /// Adds what a round has shown, at most `weight_max` of it; beyond `kept` the old is forgotten.
+    /// Adds the result of a round with a weight of at most `weight_max`; beyond `kept` shifts older
+    /// ones are forgotten.
     pub(crate) fn add(&mut self, other: Self, weight_max: f32, kept: f32) {
         let share = (weight_max / other.shifts.max(f32::MIN_POSITIVE)).min(1.0);
         self.squares += share * other.squares;
@@ -101,7 +103,7 @@ impl Spread {
         }
     }
 
-    /// Learns from a shift at the end of its round, as far as the round has told what it was.
+    /// Learns from a shift at the end of its round, as far as the round has shown it.
     pub(crate) fn learn(&mut self, shift: Gaussian, prior_variance: f64) {
         let known = (1.0 - f64::from(shift.variance) / prior_variance).clamp(0.0, 1.0);
         let noise = known * f64::from(shift.variance);
@@ -142,8 +144,8 @@ impl Level {
     }
 }
 
-/// What is believed of one server and kept between rounds: four bytes a page, and eight for each
-/// directory and family.
+/// The beliefs about one server that are stored between rounds: four bytes for each page, and eight
+/// for each directory and family.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Beliefs {
     pub(crate) bias: Gaussian,
@@ -153,12 +155,12 @@ pub struct Beliefs {
     pub(crate) pages: Vec<PageBelief>,
     pub(crate) spreads: [Spread; SPREADS],
     pub(crate) page_spread: PageSpread,
-    /// What the blocks that a page shares say of it, beyond what they say everywhere.
-    pub(crate) blocks: [Gaussian; BLOCK_STATES],
+    /// What the fragments that a page shares say about it, beyond what they say on all servers.
+    pub(crate) fragments: [Gaussian; FRAGMENT_STATES],
 }
 
 impl Beliefs {
-    /// Nothing is known of the server.
+    /// Beliefs about a server of which nothing is known.
     #[must_use]
     pub fn new(options: &AutoOptions) -> Self {
         let mut features = vec![Gaussian::new(0.0, options.feature_variance); FEATURES];
@@ -173,11 +175,11 @@ impl Beliefs {
             pages: Vec::new(),
             spreads: [Spread::default(); SPREADS],
             page_spread: PageSpread::default(),
-            blocks: [Gaussian::new(0.0, options.block_variance); BLOCK_STATES],
+            fragments: [Gaussian::new(0.0, options.fragment_variance); FRAGMENT_STATES],
         }
     }
 
-    /// Makes room for pages, directories and families that were found since.
+    /// Adds entries for pages, directories and families that were found since.
     pub(crate) fn grow(
         &mut self,
         pages: usize,
@@ -192,8 +194,7 @@ impl Beliefs {
         grow_to(&mut self.families, families, family);
     }
 
-    /// How far a level is believed to spread on this server, beginning from what all servers have
-    /// shown.
+    /// The believed variance of a level on this server, starting from what all servers have shown.
     pub(crate) fn shift_variance(
         &self,
         level: Level,
@@ -206,7 +207,7 @@ impl Beliefs {
         self.spreads[level as usize].variance(everywhere, options.spread_prior_rounds)
     }
 
-    /// How far the pages of this server are believed to stand apart for good.
+    /// The believed lasting variance between the pages of this server.
     pub(crate) fn page_variance(&self, shared: &SharedBeliefs, options: &AutoOptions) -> f64 {
         self.page_spread.variance(&shared.page_spread, options.page_spread_prior)
     }
@@ -215,7 +216,7 @@ impl Beliefs {
         self.spreads[level as usize].learnt_variance(options.spread_prior_rounds)
     }
 
-    /// How far the pages of the server, of a directory, a family and a template were seen to shift
+    /// How much the pages of the server, of a directory, a family and a template were seen to shift
     /// together, as variances; 0 where nothing was learnt.
     #[must_use]
     pub fn learnt_shifts(
@@ -234,12 +235,12 @@ impl Beliefs {
             .collect()
     }
 
-    /// A round has passed: what was known is a little less sure.
+    /// A round has passed: earlier beliefs become a little less certain.
     pub(crate) fn drift(&mut self, options: &AutoOptions) {
         let drift = options.drift as f32;
         self.bias.variance += drift;
         let groups = [&mut self.features, &mut self.directories, &mut self.families];
-        for effect in groups.into_iter().flatten().chain(&mut self.blocks) {
+        for effect in groups.into_iter().flatten().chain(&mut self.fragments) {
             effect.variance += drift;
         }
         for page in &mut self.pages {
@@ -264,21 +265,22 @@ fn grow_to<T: Clone>(list: &mut Vec<T>, len: usize, value: T) {
     }
 }
 
-/// What is learnt from all servers together: what places, histories and evidence mean anywhere.
+/// What is learnt from all servers together: the meaning of positions, histories and evidence
+/// anywhere.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SharedBeliefs {
     pub(crate) effects: Vec<Gaussian>,
-    /// How far levels spread on servers in general.
+    /// How much levels shift on servers in general.
     pub(crate) spreads: [Spread; SPREADS],
     pub(crate) page_spread: SharedPageSpread,
-    /// How scores and outcomes agree, by situation.
+    /// How well scores and outcomes agree, by situation.
     pub(crate) calibration: [Calibration; SITUATIONS],
-    /// What the blocks that a page shares say of it.
-    pub(crate) blocks: [Gaussian; BLOCK_STATES],
+    /// What the fragments that a page shares say about it.
+    pub(crate) fragments: [Gaussian; FRAGMENT_STATES],
 }
 
 impl SharedBeliefs {
-    /// Nothing has been learnt yet.
+    /// Beliefs before anything was learnt.
     #[must_use]
     pub fn new(options: &AutoOptions) -> Self {
         let effect = |at: usize| {
@@ -295,12 +297,13 @@ impl SharedBeliefs {
             spreads: [Spread::default(); SPREADS],
             page_spread: SharedPageSpread::default(),
             calibration: [Calibration::new(options.calibration_variance); SITUATIONS],
-            blocks: BLOCK_PRIOR_MEANS.map(|mean| Gaussian::new(mean, options.block_variance)),
+            fragments: FRAGMENT_PRIOR_MEANS
+                .map(|mean| Gaussian::new(mean, options.fragment_variance)),
         }
     }
 
     pub(crate) fn drift(&mut self, options: &AutoOptions) {
-        for effect in self.effects.iter_mut().chain(&mut self.blocks) {
+        for effect in self.effects.iter_mut().chain(&mut self.fragments) {
             effect.variance += (options.drift / 10.0) as f32;
         }
     }

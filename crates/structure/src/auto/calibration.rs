@@ -1,13 +1,13 @@
-//! How scores and outcomes agree, over all servers: what the model says too strongly or too weakly of
-//! pages in one situation is put right.
+//! How well scores and outcomes agree, over all servers. Where the model is too sure or too unsure
+//! about pages in one situation, this corrects it.
 
 use crate::auto::gaussian::{Gaussian, Lesson, Sum};
 use crate::auto::layout::{GUIDE_CHANGED, GUIDE_STATES};
 
-/// Situations: what is known of the page above (or that there is none), and whether pages stand under
-/// this one.
+/// Situations: what is known of the page above (or that there is none), and whether this page leads
+/// to others.
 pub(crate) const SITUATIONS: usize = 2 * (GUIDE_STATES + 1);
-/// Scores beyond this say no more.
+/// Larger scores are cut to this.
 const SCORE_MAX: f64 = 4.0;
 
 /// The situation of a page with this guide effect.
@@ -24,7 +24,7 @@ pub(crate) struct Calibration {
 }
 
 impl Calibration {
-    /// Scores are taken as they are, until outcomes speak against them.
+    /// Takes scores as they are until outcomes contradict them.
     pub(crate) fn new(variance: f64) -> Self {
         Self { slope: Gaussian::new(1.0, variance), offset: Gaussian::new(0.0, variance) }
     }
@@ -37,12 +37,12 @@ impl Calibration {
         }
     }
 
-    /// The score put right.
+    /// The corrected score.
     pub(crate) fn score(self, score: f64) -> f64 {
         self.sum(score).score()
     }
 
-    /// What an outcome says of a score.
+    /// Learns from the outcome of a visit to a page with this score.
     pub(crate) fn learn(&mut self, score: f64, changed: bool) {
         let score = score.clamp(-SCORE_MAX, SCORE_MAX);
         let lesson = self.sum(score).lesson(changed);
@@ -62,7 +62,7 @@ mod tests {
         let (mut too_sure, mut honest) = (Calibration::new(0.1), Calibration::new(0.1));
         for n in 0..4000u32 {
             let score = f64::from(n % 5) - 2.0;
-            // Draws that lie evenly in the unit interval.
+            // Draws spread evenly over the unit interval.
             let draw = f64::from(n.wrapping_mul(2_654_435_769) >> 8) / f64::from(1u32 << 24);
             too_sure.learn(score, draw < normal_below(0.4 * score));
             honest.learn(score, draw < normal_below(score));

@@ -1,32 +1,33 @@
-//! Pages of a server gathered into cells: all that bears on two pages of one cell is the same, but
-//! for their own levels. A round looks at cells, and at one page of each.
+//! The pages of a server, gathered into cells: all effects on two pages of one cell are the same,
+//! except their own levels. A round looks at cells, and at one page of each.
 
 use std::collections::BTreeMap;
 
 use crate::auto::beliefs::{Beliefs, Level};
-use crate::auto::blocks::NOTHING_SHARED;
 use crate::auto::evidence::Evidence;
+use crate::auto::fragments::NOTHING_SHARED;
 use crate::auto::gaussian::Gaussian;
 use crate::auto::layout::{
-    FEATURES_PER_PAGE, HISTORIES, Places, SHARED_PER_PAGE, depth_step, shared_effects,
+    FEATURES_PER_PAGE, HISTORIES, SHARED_PER_PAGE, SiteLayout, depth_step, shared_effects,
 };
 use crate::graph::{PageIndex, SiteGraph};
 
 /// The groups a page is in: directory, family, depth, last outcomes, template.
 pub(crate) const GROUPS_PER_PAGE: usize = 5;
-/// More than [`layout`](crate::auto::layout) has of depths.
+/// More depths than [`layout`](crate::auto::layout) distinguishes.
 const DEPTH_GROUPS: usize = 16;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct CellKey {
-    /// Numbers of groups, as [`GroupNumbers`] counts them.
+    /// Numbers of its groups, as given by [`GroupNumbers`].
     pub(crate) groups: [u32; GROUPS_PER_PAGE],
     pub(crate) features: [u16; FEATURES_PER_PAGE],
     pub(crate) shared: [u16; SHARED_PER_PAGE],
-    /// The page above, or [`NO_GUIDE`].
+    /// The page above (its guide), or [`NO_GUIDE`].
     pub(crate) guide: u32,
-    /// What it shares with other pages, as [`SharedBlocks`](super::blocks::SharedBlocks) counts it.
-    pub(crate) blocks: u32,
+    /// The set of fragments it shares, as numbered by
+    /// [`SharedFragments`](super::fragments::SharedFragments).
+    pub(crate) fragments: u32,
 }
 
 pub(crate) const NO_GUIDE: u32 = u32::MAX;
@@ -34,12 +35,12 @@ pub(crate) const NO_GUIDE: u32 = u32::MAX;
 #[derive(Debug, Clone)]
 pub(crate) struct Cell {
     pub(crate) key: CellKey,
-    /// Its pages are `pages[next..end]` of [`Cells`]; those before `next` have been asked for.
+    /// Its pages are `pages[next..end]` of [`Cells`]; those before `next` were already handed out.
     pub(crate) next: u32,
     pub(crate) end: u32,
 }
 
-/// How the groups of all kinds are numbered in one row.
+/// Numbers the groups of all kinds in one sequence.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct GroupNumbers {
     directories: u32,
@@ -114,7 +115,7 @@ impl GroupNumbers {
 #[derive(Debug, Clone)]
 pub(crate) struct Cells {
     pub(crate) cells: Vec<Cell>,
-    /// Pages by cell, the likeliest first.
+    /// Pages by cell, the likeliest to have changed first.
     pub(crate) pages: Vec<u32>,
     pub(crate) numbers: GroupNumbers,
     /// The cells of each group, one group after the other.
@@ -124,7 +125,7 @@ pub(crate) struct Cells {
     pub(crate) top: Option<u32>,
     /// (guide, cell), ascending: the cells under each guide.
     wards: Vec<(u32, u32)>,
-    /// (shared blocks, cell), ascending.
+    /// (set of shared fragments, cell), ascending.
     sharers: Vec<(u32, u32)>,
 }
 
@@ -134,7 +135,7 @@ impl Cells {
         beliefs: &Beliefs,
         pages: &[PageIndex],
         evidence: &[Evidence],
-        blocks: &[u32],
+        fragments: &[u32],
         own: impl Fn(PageIndex) -> Gaussian,
     ) -> Self {
         let evidence_of = |at: usize| evidence.get(at).copied().unwrap_or_default();
@@ -148,13 +149,13 @@ impl Cells {
             families: graph.family_count() as u32,
             templates: templates.len() as u32,
         };
-        let places = Places::of(graph);
+        let layout = SiteLayout::of(graph);
         let mut keyed: Vec<(CellKey, PageIndex)> = pages
             .iter()
             .enumerate()
             .map(|(at, &page)| {
                 let evidence = evidence_of(at);
-                let features = places.features(graph, page);
+                let features = layout.features(graph, page);
                 let history = beliefs.pages[page.at()].history;
                 let groups = numbers.groups(
                     graph.directory(page),
@@ -164,9 +165,9 @@ impl Cells {
                     templates[&evidence.template],
                 );
                 let shared = shared_effects(features, history, &evidence);
-                let guide = places.guide(page).map_or(NO_GUIDE, |guide| guide.0);
-                let blocks = blocks.get(at).copied().unwrap_or(NOTHING_SHARED);
-                (CellKey { groups, features, shared, guide, blocks }, page)
+                let guide = layout.guide(page).map_or(NO_GUIDE, |guide| guide.0);
+                let fragments = fragments.get(at).copied().unwrap_or(NOTHING_SHARED);
+                (CellKey { groups, features, shared, guide, fragments }, page)
             })
             .collect();
         let liking = |page: PageIndex| {
@@ -188,18 +189,18 @@ impl Cells {
         let guided = (0u32..).zip(&cells).filter(|(_, cell)| cell.key.guide != NO_GUIDE);
         let mut wards: Vec<(u32, u32)> = guided.map(|(at, cell)| (cell.key.guide, at)).collect();
         wards.sort_unstable();
-        let sharing = (0u32..).zip(&cells).filter(|(_, cell)| cell.key.blocks != NOTHING_SHARED);
+        let sharing = (0u32..).zip(&cells).filter(|(_, cell)| cell.key.fragments != NOTHING_SHARED);
         let mut sharers: Vec<(u32, u32)> =
-            sharing.map(|(at, cell)| (cell.key.blocks, at)).collect();
+            sharing.map(|(at, cell)| (cell.key.fragments, at)).collect();
         sharers.sort_unstable();
         let top = graph.top().map(|top| top.0);
         Self { top, cells, pages, numbers, group_ends, group_cells, wards, sharers }
     }
 
-    /// The cells whose pages share these blocks.
-    pub(crate) fn sharers(&self, blocks: u32) -> std::ops::Range<usize> {
-        let from = self.sharers.partition_point(|&(shared, _)| shared < blocks);
-        let to = self.sharers.partition_point(|&(shared, _)| shared <= blocks);
+    /// The cells whose pages share this set of fragments.
+    pub(crate) fn sharers(&self, fragments: u32) -> std::ops::Range<usize> {
+        let from = self.sharers.partition_point(|&(shared, _)| shared < fragments);
+        let to = self.sharers.partition_point(|&(shared, _)| shared <= fragments);
         from..to
     }
 

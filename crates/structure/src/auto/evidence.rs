@@ -1,6 +1,6 @@
-//! What is known of a page beside its history and its place.
+//! What is known of a page beside its history and its position in the site.
 
-/// What a feed or a sitemap says of a page.
+/// What a feed or a sitemap says about a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Hint {
     /// Nothing.
@@ -12,16 +12,16 @@ pub enum Hint {
     SaysSame,
 }
 
-/// Optional evidence about one page, as of the beginning of a round. What each kind is worth is
-/// learnt from how visits turn out.
+/// Optional evidence about one page at the beginning of a round. How much each kind is worth is
+/// learnt from visits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Evidence {
-    /// How old the content was, by Last-Modified, when the page was last visited.
+    /// Age of the content by Last-Modified, in seconds, when the page was last visited.
     pub age_at_last_visit_s: Option<i64>,
     /// What feeds and sitemaps say.
     pub hint: Hint,
-    /// Rounds that passed without a visit to the page: it has had longer to change.
+    /// Rounds that passed without a visit to the page: it has had more time to change.
     pub rounds_unseen: u32,
-    /// Pages with this in common change together: a template, a shared block.
+    /// Pages with the same number change together: they share a template or a fragment.
     pub template: Option<u32>,
 }

@@ -1,4 +1,4 @@
-//! Beliefs about one effect, and what a probe teaches about a sum of them.
+//! Beliefs about single effects, and what a visit teaches about a sum of them.
 
 use std::f64::consts::{PI, SQRT_2};
 
@@ -14,8 +14,8 @@ impl Gaussian {
         Self { mean: mean as f32, variance: variance as f32 }
     }
 
-    /// The same evidence under another prior variance: what a belief with prior mean 0 has learnt is
-    /// kept, and only how far it was shrunk is changed.
+    /// The same evidence under another prior variance: what a belief with prior mean 0 has learnt
+    /// stays, only the amount of shrinking changes.
     pub(crate) fn under_prior(self, was: f64, now: f64) -> Self {
         let variance = f64::from(self.variance);
         let precision_learnt = (1.0 / variance - 1.0 / was).max(0.0);
@@ -31,14 +31,14 @@ impl Gaussian {
     }
 }
 
-/// No single probe takes more than this from an effect's variance: numbers stay finite.
+/// The lowest variance that one visit can leave: numbers stay finite.
 const VARIANCE_KEPT_MIN: f64 = 1e-3;
 
 /// The sum of the effects on one page.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Sum {
     pub(crate) mean: f64,
-    /// With the 1 of the probit's own noise.
+    /// Includes the 1 of the probit's own noise.
     pub(crate) variance: f64,
 }
 
@@ -57,7 +57,7 @@ impl Sum {
         self
     }
 
-    /// The sum after a probe of another page, with which it has effects of this variance in common.
+    /// The sum after a visit to another page that shares effects of this variance with it.
     pub(crate) fn after(self, common: f64, lesson: Lesson) -> Self {
         Self {
             mean: self.mean + common * lesson.pull,
@@ -74,12 +74,12 @@ impl Sum {
         normal_below(self.score())
     }
 
-    /// What a probe with this outcome teaches each of the effects in the sum.
+    /// What a visit with this outcome teaches each of the effects in the sum.
     pub(crate) fn lesson(self, changed: bool) -> Lesson {
         let sign = if changed { 1.0 } else { -1.0 };
         let deviation = self.variance.sqrt();
         let surprise = sign * self.mean / deviation;
-        // For large surprises the ratio of density to mass is the surprise itself.
+        // For large surprises the ratio of density to mass equals the surprise.
         let ratio =
             if surprise < -6.0 { -surprise } else { density(surprise) / normal_below(surprise) };
         Lesson {
@@ -100,7 +100,7 @@ fn density(x: f64) -> f64 {
     (-0.5 * x * x).exp() / (2.0 * PI).sqrt()
 }
 
-/// Φ, the mass of the normal distribution below `x`.
+/// Φ: the probability that a standard normal variable is below `x`.
 pub(crate) fn normal_below(x: f64) -> f64 {
     0.5 * erfc(-x / SQRT_2)
 }

@@ -1,23 +1,24 @@
-//! Which effects bear on which page: the features of a page's place, history and evidence.
+//! Which effects apply to which page: the features of its position in the site, its history and the
+//! evidence.
 
 use crate::auto::evidence::{Evidence, Hint};
 use crate::graph::{PageIndex, SiteGraph};
 
 const DEPTHS: usize = 8;
 const LINK_STEPS: usize = 18;
-/// Features of a page's place: depth, top of its directory, links out, links in, index.
-const PLACES: usize = DEPTHS + 2 + 2 * LINK_STEPS + 2;
-/// And whether its guide changed in this round, or did not, or has not been seen.
-pub(crate) const FEATURES: usize = PLACES + GUIDE_STATES;
-/// The same three for a server's top page and for guides below it: what stands above everything
-/// changes with anything, and tells less of each page.
+/// Features of a page's position: depth, top of its directory, links out, links in, index.
+const POSITION_FEATURES: usize = DEPTHS + 2 + 2 * LINK_STEPS + 2;
+/// Plus whether its guide changed in this round, did not, or has not been seen.
+pub(crate) const FEATURES: usize = POSITION_FEATURES + GUIDE_STATES;
+/// The same three states, apart for a server's top page and for other guides: the top page changes
+/// with anything, so it says less about each page.
 pub(crate) const GUIDE_STATES: usize = 6;
 pub(crate) const OF_TOP_PAGE: usize = 3;
-pub(crate) const GUIDE_CHANGED: usize = PLACES;
-pub(crate) const GUIDE_SAME: usize = PLACES + 1;
-pub(crate) const GUIDE_UNSEEN: usize = PLACES + 2;
+pub(crate) const GUIDE_CHANGED: usize = POSITION_FEATURES;
+pub(crate) const GUIDE_SAME: usize = POSITION_FEATURES + 1;
+pub(crate) const GUIDE_UNSEEN: usize = POSITION_FEATURES + 2;
 pub(crate) const FEATURES_PER_PAGE: usize = 5;
-/// Patterns of up to four last outcomes, as a number with a leading 1.
+/// Patterns of up to four last outcomes, as a number with a leading 1 bit.
 pub(crate) const HISTORIES: usize = 32;
 const AGES: usize = 12;
 const HINTS: usize = 3;
@@ -28,16 +29,16 @@ pub(crate) const SHARED_PER_PAGE: usize = FEATURES_PER_PAGE + 4;
 
 const SECONDS_PER_DAY: i64 = 86_400;
 
-/// What is known of the place of every page of a server, computed once per round.
-pub(crate) struct Places {
+/// The position of every page in its site, computed once per round.
+pub(crate) struct SiteLayout {
     links_in: Vec<u32>,
-    /// The page that stands above each one, if any.
+    /// The guide of each page: the page above that may announce its changes.
     guide: Vec<Option<PageIndex>>,
-    /// The least depth in each directory.
+    /// The smallest depth in each directory.
     least_depth: Vec<u32>,
 }
 
-impl Places {
+impl SiteLayout {
     pub(crate) fn of(graph: &SiteGraph) -> Self {
         let mut links_in = vec![0u32; graph.page_count()];
         let mut least_depth = vec![u32::MAX; graph.directory_count()];
@@ -75,8 +76,8 @@ impl Places {
     }
 }
 
-/// The page that may announce changes of another: of the shallower pages that link to it the one of
-/// its own directory, or else the shallowest.
+/// Chooses the page that may announce changes of another: of the shallower pages that link to it,
+/// one in the same directory, or else the shallowest.
 fn guides(graph: &SiteGraph) -> Vec<Option<PageIndex>> {
     let mut guides: Vec<Option<PageIndex>> = vec![None; graph.page_count()];
     let rank = |guide: PageIndex, page: PageIndex| {
@@ -99,12 +100,12 @@ fn link_step(links: usize) -> usize {
     ((links + 1).ilog2() as usize).min(LINK_STEPS - 1)
 }
 
-/// The depth among a page's features.
+/// The depth step among a page's features.
 pub(crate) fn depth_step(features: [u16; FEATURES_PER_PAGE]) -> usize {
     usize::from(features[0])
 }
 
-/// The effects shared by all servers that bear on a page.
+/// The effects on a page that all servers share.
 pub(crate) fn shared_effects(
     features: [u16; FEATURES_PER_PAGE],
     history: u8,
@@ -122,7 +123,7 @@ pub(crate) fn shared_effects(
     effects
 }
 
-/// Ages in doublings of a day; 0 when Last-Modified is not known.
+/// The age as the number of doublings of a day; 0 when Last-Modified is not known.
 fn age_step(age_s: Option<i64>) -> usize {
     let Some(age_s) = age_s else { return 0 };
     let days = (age_s.max(0) / SECONDS_PER_DAY) as u64;
@@ -141,8 +142,8 @@ fn unseen_step(rounds: u32) -> usize {
     if rounds == 0 { 0 } else { (1 + rounds.ilog2() as usize).min(UNSEEN - 1) }
 }
 
-/// Where the prior of a shared effect differs from "no effect": hints, and rounds unseen, each
-/// doubling of which adds to the chance about as much as a third of a page's noise.
+/// Prior means other than "no effect": hints, and rounds unseen. Each doubling of the rounds unseen
+/// adds to the chance about a third of a page's noise.
 pub(crate) fn shared_prior_mean(effect: usize) -> f64 {
     let hints = FEATURES + HISTORIES + AGES;
     if is_guide(effect) {
@@ -157,10 +158,10 @@ pub(crate) fn shared_prior_mean(effect: usize) -> f64 {
 }
 
 pub(crate) fn is_guide(effect: usize) -> bool {
-    (PLACES..FEATURES).contains(&effect)
+    (POSITION_FEATURES..FEATURES).contains(&effect)
 }
 
-/// Which kind of evidence a shared effect stands for.
+/// The kind of evidence that a shared effect measures.
 pub(crate) fn shared_kind(effect: usize) -> SharedKind {
     if is_guide(effect) {
         SharedKind::Guide

@@ -1,10 +1,10 @@
-//! `auto`: probing in sequence, with beliefs that every visit teaches.
+//! `auto`: visits one page after the other, and every visit updates the beliefs about the rest.
 
 mod beliefs;
-mod blocks;
 mod calibration;
 mod cells;
 mod evidence;
+mod fragments;
 mod gaussian;
 mod layout;
 mod options;

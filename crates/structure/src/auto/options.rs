@@ -2,34 +2,35 @@
 
 /// The prior variances of effects, and when to stop.
 ///
-/// Variances are on the probit scale, where 1 is the noise of a single page. They start from those
-/// found on twelve sites by others; what was added or moved was chosen on pages and sites other
-/// than those that the report is about (`docs/structure.md`).
+/// Variances are on the probit scale, where 1 is the noise of a single page. The initial values
+/// were found on twelve sites by others. Everything added or changed since was chosen on other
+/// pages and sites than those in the report (`docs/structure.md`).
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AutoOptions {
-    /// The mean of a new server's bias: Φ(−1 / √(1 + Σσ²)), some 40%, before anything is known.
+    /// The mean of a new server's bias. With it, the chance before anything is known is Φ(−1 / √(1
+    /// + Σσ²)), about 40%.
     pub bias: f64,
     /// A server's own level of change.
     pub bias_variance: f64,
-    /// A page's own level, as it is kept; how far it is believed is learnt for each server.
+    /// A page's own level, as stored; how much it is trusted is learnt for each server.
     pub page_variance: f64,
-    /// A directory's level over the rounds.
+    /// A directory's lasting level.
     pub directory_variance: f64,
-    /// A family's level over the rounds.
+    /// A family's lasting level.
     pub family_variance: f64,
-    /// What depth, links, being a top or an index mean, on one server.
+    /// Effect of depth, of links, of being a top or an index, on one server.
     pub feature_variance: f64,
-    /// What they mean everywhere.
+    /// The same on all servers.
     pub shared_feature_variance: f64,
-    /// What it means, on one server and everywhere, that the page above changed or did not: the
-    /// paper's idea, as something to be learnt.
+    /// Effect of a change of the page above, on one server and on all: the paper's idea, as
+    /// something to be learnt.
     pub guide_variance: f64,
-    /// What it means, on one server and everywhere, that blocks which a page shares were kept or lost.
-    pub block_variance: f64,
-    /// What the last four outcomes of a page mean, everywhere.
+    /// Effect of shared fragments that were kept or lost, on one server and on all.
+    pub fragment_variance: f64,
+    /// Effect of a page's last four outcomes, on all servers.
     pub history_variance: f64,
-    /// What Last-Modified means, everywhere.
+    /// Effect of Last-Modified, on all servers.
     pub modified_variance: f64,
     /// This round's shift of the whole server: changes are mostly all or nothing.
     pub round_server_variance: f64,
@@ -43,21 +44,21 @@ pub struct AutoOptions {
     pub round_depth_variance: f64,
     /// This round's shift of pages with the same last outcomes.
     pub round_history_variance: f64,
-    /// How many rounds the prior variances of shifts weigh against those seen on the server.
+    /// Weight of the prior variances of shifts against those seen on the server, in rounds.
     pub spread_prior_rounds: f64,
-    /// How many shifts the prior variances weigh against those seen on all servers, from which each
-    /// server then begins.
+    /// Weight of the prior variances against the shifts seen on all servers, from which each server
+    /// starts.
     pub shared_spread_prior: f64,
-    /// How many rounds of servers speak for each guess of how far pages stand apart, before
-    /// anything was seen.
+    /// Weight of each guess about the variance between pages before anything was seen, in rounds of
+    /// servers.
     pub page_spread_prior: f64,
-    /// How far the model's scores may be off in any one situation, before outcomes have shown it.
+    /// How wrong the model's scores may be in one situation, before outcomes have shown it.
     pub calibration_variance: f64,
-    /// What kept beliefs lose in certainty from one round to the next.
+    /// Variance that stored beliefs gain from one round to the next.
     pub drift: f64,
-    /// The round is over when the best chance falls below this.
+    /// The round ends when the best chance falls below this.
     pub stop_below: f64,
-    /// Visits in all; the round is over when they are spent.
+    /// Visits in all; the round ends when they are used up.
     pub budget: Option<usize>,
     /// Visits per server.
     pub server_budget: Option<usize>,
@@ -74,7 +75,7 @@ impl Default for AutoOptions {
             feature_variance: 0.1,
             shared_feature_variance: 0.1,
             guide_variance: 0.5,
-            block_variance: 0.1,
+            fragment_variance: 0.1,
             history_variance: 0.5,
             modified_variance: 0.25,
             round_server_variance: 10.0,

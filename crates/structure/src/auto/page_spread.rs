@@ -1,33 +1,33 @@
-//! How far the pages of a server stand apart for good, judged by how well each guess foretells.
+//! How much the pages of a server differ for good: several guesses compete by how well they
+//! predict.
 
 use crate::auto::gaussian::{Gaussian, Sum};
 
-/// The variances of pages' own levels that are tried beside each other.
+/// The variances between pages that are tried against each other.
 pub(crate) const GUESSES: [f64; 6] = [0.02, 0.1, 0.3, 0.6, 1.0, 2.0];
-/// What older rounds weigh after each new one, so that a server may change its ways.
+/// Weight of older rounds after each new one, so that a server may change its habits.
 const KEPT: f32 = 0.9;
 /// Beyond this many server rounds older ones are forgotten.
 const SERVER_ROUNDS_KEPT: f32 = 200.0;
 
-/// How well each guess has foretold the outcomes of pages that were seen before: one outcome of a
-/// page says nothing of whether pages differ, the next one does.
+/// How well each guess has predicted the outcomes of pages that were seen before. The first outcome
+/// of a page says nothing about whether pages differ; the next one does.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct PageSpread {
     /// The log likelihood of each guess.
     pub(crate) logs: [f32; GUESSES.len()],
 }
 
-/// How many server rounds spoke for each guess, over all servers: where a new server begins.
+/// How many rounds of servers spoke for each guess, over all servers: where a new server starts.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct SharedPageSpread {
     pub(crate) rounds: [f32; GUESSES.len()],
 }
 
 impl PageSpread {
-    /// Weighs the guesses by what one more outcome of a page says. `others` is the sum of all other
-    /// effects, learnt while pages were thought to vary by `variance`: for each guess it is stretched
-    /// so that a page of which nothing is known keeps its chance, and only what is known of pages
-    /// counts.
+    /// Weighs the guesses by one more outcome of a page. `others` is the sum of all other effects,
+    /// learnt under the page variance `variance`. For each guess it is scaled so that an unknown
+    /// page keeps its chance, and only knowledge about pages counts.
     pub(crate) fn weigh(
         &mut self,
         others: Sum,
@@ -56,13 +56,13 @@ impl PageSpread {
         chances.map(|chance| chance / sum)
     }
 
-    /// The variance expected of pages' levels. `prior` is how many server rounds speak for each guess
-    /// before anything was seen.
+    /// The expected variance of pages' levels. `prior` is the weight of each guess before anything
+    /// was seen, in rounds of servers.
     pub(crate) fn variance(&self, shared: &SharedPageSpread, prior: f64) -> f64 {
         self.chances(shared, prior).iter().zip(GUESSES).map(|(chance, guess)| chance * guess).sum()
     }
 
-    /// Adds what a round has shown, here and to what all servers share.
+    /// Adds the results of a round, here and to what all servers share.
     pub(crate) fn end_round(
         &mut self,
         seen: &Self,
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_that_keep_their_ways_are_told_from_pages_that_are_alike() {
+    fn lasting_differences_between_pages_are_recognised() {
         let (alike, apart) = (after_two_rounds(true), after_two_rounds(false));
         assert!(alike < 0.2, "alike: {alike}");
         assert!(apart > 0.8, "apart: {apart}");

@@ -1,4 +1,5 @@
-//! The plan: the likeliest page of all servers next, until no page is worth a visit.
+//! The plan: always the page most likely to have changed, of all servers, until no page is worth a
+//! visit.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -16,25 +17,25 @@ use crate::round::{PageRef, RoundPlan, Seen, Skipped, Step};
 /// A server that takes part in a round.
 #[derive(Debug, Clone)]
 pub struct AutoServer {
-    /// Its number in the round.
+    /// Its number in this round.
     pub server: u32,
     /// Its graph, with depths refreshed.
     pub graph: Arc<SiteGraph>,
-    /// What is believed of it.
+    /// The beliefs about it.
     pub beliefs: Beliefs,
     /// The pages that may be visited.
     pub pages: Vec<PageIndex>,
-    /// What else is known of each of them; none, or one for each page.
+    /// Further evidence about each of them; empty, or one entry for each page.
     pub evidence: Vec<Evidence>,
-    /// The blocks that each of them had when it was last seen, by their hashes; none, or a list for
-    /// each page.
-    pub blocks: Vec<Vec<u32>>,
-    /// Its own budget, if it has one.
+    /// Hashes of the fragments that each of them had when last seen; empty, or a list for each
+    /// page.
+    pub fragments: Vec<Vec<u32>>,
+    /// Its own limit of visits, if it has one.
     pub budget: Option<usize>,
 }
 
 impl AutoServer {
-    /// A server with these pages, their templates guessed from links, and no other evidence.
+    /// A server with these pages, templates guessed from links, and no other evidence.
     #[must_use]
     pub fn new(
         server: u32,
@@ -47,58 +48,58 @@ impl AutoServer {
             .iter()
             .map(|page| Evidence { template: Some(templates[page.at()]), ..Evidence::default() })
             .collect();
-        Self { server, graph, beliefs, pages, evidence, blocks: Vec::new(), budget: None }
+        Self { server, graph, beliefs, pages, evidence, fragments: Vec::new(), budget: None }
     }
 }
 
-/// How a round stands.
+/// The progress of a round.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RoundEstimate {
-    /// Pages asked for.
+    /// Pages handed out for a visit.
     pub visits: usize,
-    /// Changed pages among those told.
+    /// Changed pages among those visited.
     pub found: usize,
-    /// Changed pages that are thought to be among the others.
+    /// Changed pages expected among the others.
     pub expected_left: f64,
-    /// How many chances have been computed so far.
+    /// Number of chances computed so far.
     pub looked_at: u64,
 }
 
-/// How often the price of a visit is looked at anew.
+/// How often in a round the price of a visit is computed anew.
 const PRICES_PER_ROUND: usize = 16;
-/// What is learnt on the way parts likely pages from unlikely ones, so that the last visits bring
-/// less than now seems.
+/// Learning during the round separates likely pages from unlikely ones, so the last visits bring
+/// less than it seems now: only this share.
 const PRICE_SHARE: f64 = 0.5;
 
 #[derive(Debug, Clone, Copy)]
-struct Standing {
+struct ServerScore {
     score: f64,
     server: usize,
-    /// Entries of an earlier stamp are outdated.
+    /// Entries with an earlier stamp are outdated.
     stamp: u64,
 }
 
-impl PartialEq for Standing {
+impl PartialEq for ServerScore {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other) == Ordering::Equal
     }
 }
 
-impl Eq for Standing {}
+impl Eq for ServerScore {}
 
-impl PartialOrd for Standing {
+impl PartialOrd for ServerScore {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Standing {
+impl Ord for ServerScore {
     fn cmp(&self, other: &Self) -> Ordering {
         self.score.total_cmp(&other.score).then(other.server.cmp(&self.server))
     }
 }
 
-/// The chance at which a budget ends, of (chance, pages).
+/// The chance of the last page within the budget, given (chance, pages).
 fn last_chance(mut chances: Vec<(f64, f64)>, budget: f64) -> f64 {
     chances.sort_by(|a, b| b.0.total_cmp(&a.0));
     let mut pages = 0.0;
@@ -109,7 +110,7 @@ fn last_chance(mut chances: Vec<(f64, f64)>, budget: f64) -> f64 {
     chances.iter().find(|entry| !within(entry)).map_or(0.0, |&(chance, _)| chance)
 }
 
-/// Probing in sequence over any number of servers, with one budget or one each.
+/// One visit after the other over any number of servers, with one budget or one each.
 #[derive(Debug, Clone)]
 pub struct AutoRound {
     options: AutoOptions,
@@ -117,12 +118,12 @@ pub struct AutoRound {
     servers: Vec<ServerRound>,
     numbers: Vec<u32>,
     by_number: BTreeMap<u32, usize>,
-    order: BinaryHeap<Standing>,
+    order: BinaryHeap<ServerScore>,
     stamps: Vec<u64>,
     under_way: usize,
     visits: usize,
     found: usize,
-    /// The best chance when the round ended for want of likely pages.
+    /// The round ended because no page left was likely enough.
     stopped: bool,
 }
 
@@ -140,7 +141,7 @@ impl AutoRound {
                     input.beliefs,
                     &input.pages,
                     &input.evidence,
-                    &input.blocks,
+                    &input.fragments,
                     &options,
                     &shared,
                 );
@@ -162,20 +163,20 @@ impl AutoRound {
             by_number,
         };
         for server in 0..round.servers.len() {
-            round.place(server);
+            round.push(server);
         }
         round
     }
 
-    fn place(&mut self, server: usize) {
+    fn push(&mut self, server: usize) {
         self.stamps[server] += 1;
         if let Some((score, _)) = self.servers[server].best(&self.shared) {
-            self.order.push(Standing { score, server, stamp: self.stamps[server] });
+            self.order.push(ServerScore { score, server, stamp: self.stamps[server] });
         }
     }
 
-    /// The likeliest page of all. What servers share moves slowly, so a server's standing is looked
-    /// at again only when its turn comes.
+    /// The likeliest page of all. Shared beliefs move slowly, so a server's score is computed anew
+    /// only when its turn comes.
     fn best(&mut self) -> Option<(f64, usize, PageIndex)> {
         loop {
             let top = *self.order.peek()?;
@@ -189,15 +190,15 @@ impl AutoRound {
             };
             if score < top.score - 1e-3 {
                 self.order.pop();
-                self.place(top.server);
+                self.push(top.server);
                 continue;
             }
             return Some((score, top.server, page));
         }
     }
 
-    /// A visit costs what the last visit of the budget would bring: the chance, on a usual day, of the
-    /// page with which the budget would end if nothing more were learnt. This looks at a sample of
+    /// Sets the price of a visit to what the last visit of the budget would bring: the chance, on a
+    /// usual day, of the last page within the budget if nothing more were learnt. This samples
     /// cells, a few times in a round.
     fn set_prices(&mut self) {
         let every = self.options.budget.map_or(usize::MAX, |budget| budget / PRICES_PER_ROUND + 1);
@@ -220,7 +221,7 @@ impl AutoRound {
         self.options.budget.is_some_and(|budget| self.visits >= budget)
     }
 
-    /// How the round stands. This looks at every page.
+    /// The progress of the round. This looks at every page.
     #[must_use]
     pub fn estimate(&self) -> RoundEstimate {
         RoundEstimate {
@@ -231,15 +232,15 @@ impl AutoRound {
         }
     }
 
-    /// The chance that a page changed, as things stand.
+    /// The chance that a page changed, by what is known now.
     #[must_use]
     pub fn chance(&self, page: PageRef) -> Option<f64> {
         let &at = self.by_number.get(&page.server)?;
         self.servers[at].chance(page.page, &self.shared)
     }
 
-    /// What a visit showed; of a page that changed also which of the blocks that it had are not there
-    /// any more, if that is known.
+    /// Records what a visit showed. For a page that changed, `lost` lists the fragments that it no
+    /// longer has, if that is known.
     pub fn saw(&mut self, page: PageRef, seen: Seen, lost: Option<&[u32]>) {
         let Some(&at) = self.by_number.get(&page.server) else { return };
         let server = &mut self.servers[at];
@@ -258,10 +259,11 @@ impl AutoRound {
             let lost = if changed { lost } else { Some(&[][..]) };
             server.learn(page.page, changed, lost, &mut self.shared);
         }
-        self.place(at);
+        self.push(at);
     }
 
-    /// Ends the round: what is to be kept, for every server in the order given, and for all.
+    /// Ends the round. Returns the beliefs to store, for every server in the given order and for
+    /// all together.
     #[must_use]
     pub fn finish(mut self) -> (Vec<(u32, Beliefs)>, SharedBeliefs) {
         self.shared.drift(&self.options);
@@ -287,7 +289,7 @@ impl RoundPlan for AutoRound {
             return idle;
         }
         self.servers[server].ask(page, &self.shared);
-        self.place(server);
+        self.push(server);
         self.under_way += 1;
         self.visits += 1;
         Step::Visit(PageRef { server: self.numbers[server], page })

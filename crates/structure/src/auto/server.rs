@@ -1,4 +1,4 @@
-//! One server in a round: its cells in order of their chances, kept lazily.
+//! One server in a round: its cells ordered by chance, re-sorted only when needed.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -8,33 +8,33 @@ use crate::auto::beliefs::{
     Beliefs, Level, SERVER_WEIGHT_MAX, SHARED_SHIFTS_KEPT, SHIFTS_KEPT, SPREADS, SharedBeliefs,
     Spread,
 };
-use crate::auto::blocks::{BLOCK_STATES, SharedBlocks};
 use crate::auto::calibration::situation;
 use crate::auto::cells::{Cells, GroupKind};
 use crate::auto::evidence::Evidence;
+use crate::auto::fragments::{FRAGMENT_STATES, SharedFragments};
 use crate::auto::gaussian::{Gaussian, Lesson, Sum, normal_below};
 use crate::auto::layout::{GUIDE_CHANGED, GUIDE_SAME, GUIDE_UNSEEN, OF_TOP_PAGE};
 use crate::auto::options::AutoOptions;
 use crate::auto::page_spread::PageSpread;
 use crate::graph::{PageIndex, SiteGraph};
 
-/// A page found is worth about this much on the scale of scores.
+/// The worth of one changed page found, on the scale of scores.
 const SCORE_PER_PAGE_FOUND: f64 = 3.0;
-/// What a guide can tell is worth at most this.
+/// The most that knowledge from a guide can add to a score.
 const GUIDANCE_MAX: f64 = 3.0;
-/// Cells that are looked at to judge what a visit costs.
+/// Cells sampled to estimate the price of a visit.
 const CELLS_SAMPLED: usize = 2000;
-/// Cells under a guide that are looked at to judge its worth.
+/// Cells under a guide that are sampled to estimate its worth.
 const WARDS_SAMPLED: usize = 3;
-/// Scores within this of each other count as equal: a cell is looked at again only when what it
-/// stands on moved by more.
+/// Scores closer than this count as equal: a cell is scored again only when its inputs moved by
+/// more.
 const TOLERANCE: f64 = 0.05;
-/// Large groups are put in order at larger steps, up to this many times [`TOLERANCE`]: their
-/// beliefs wander up and down by little, and all their cells would be looked at each time.
+/// Large groups are re-sorted at larger steps, up to this many times [`TOLERANCE`]. Their beliefs
+/// often move a little, and each time all their cells would have to be scored.
 const LARGE_GROUP_STEPS: f64 = 6.0;
 /// Groups up to this many cells are small.
 const SMALL_GROUP_CELLS: f64 = 200.0;
-/// When the whole server moved by this, its cells are put in order anew.
+/// When the whole server moved by this much, all its cells are sorted anew.
 const REORDER: f64 = 0.5;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -60,35 +60,35 @@ impl Ord for Entry {
 #[derive(Debug, Clone)]
 pub(crate) struct ServerRound {
     pub(crate) beliefs: Beliefs,
-    /// How far pages are believed to stand apart on this server, and the prior under which their
-    /// levels are kept.
+    /// The believed variance between the pages of this server, and the prior under which their
+    /// levels are stored.
     page_variance: f64,
     kept_page_variance: f64,
-    /// What this round says of it.
+    /// What this round has shown about it.
     page_seen: PageSpread,
     cells: Cells,
-    blocks: SharedBlocks,
+    fragments: SharedFragments,
     cell_of: Vec<u32>,
     asked: Vec<bool>,
     /// This round's shift of the server, and of each group.
     shift: Gaussian,
     shifts: Vec<Gaussian>,
     touched: Vec<bool>,
-    /// What each page showed in this round.
-    told: Vec<Option<bool>>,
-    /// The chance below which a visit is thought too dear: guides are judged by it.
+    /// Outcome of each page in this round: whether it changed, if known.
+    outcomes: Vec<Option<bool>>,
+    /// The chance below which a visit is not worth its price; guides are judged by it.
     pub(crate) price: f64,
-    /// Each group's mean when its cells were last put in order.
+    /// Each group's mean when its cells were last sorted.
     ordered_mean: Vec<f32>,
-    /// The server's own sum when all cells were last put in order.
+    /// The server's own sum when all cells were last sorted.
     ordered_server: Sum,
     heap: BinaryHeap<Entry>,
-    /// The score under which each cell stands in the heap; other entries of it are outdated.
-    standing: Vec<f64>,
+    /// The score of each cell's current entry in the heap; its other entries are outdated.
+    current: Vec<f64>,
     pub(crate) visits: usize,
     pub(crate) budget: usize,
     pub(crate) learnt: bool,
-    /// Cells whose chance was computed, for those who count.
+    /// Number of chances computed, for statistics.
     pub(crate) looked_at: u64,
 }
 
@@ -98,7 +98,7 @@ impl ServerRound {
         mut beliefs: Beliefs,
         pages: &[PageIndex],
         evidence: &[Evidence],
-        blocks: &[Vec<u32>],
+        fragments: &[Vec<u32>],
         options: &AutoOptions,
         shared: &SharedBeliefs,
     ) -> Self {
@@ -108,7 +108,7 @@ impl ServerRound {
         let own = |page: PageIndex| {
             beliefs.pages[page.at()].level().under_prior(options.page_variance, page_variance)
         };
-        let (blocks, shared_by) = SharedBlocks::new(blocks);
+        let (fragments, shared_by) = SharedFragments::new(fragments);
         let cells = Cells::new(graph, &beliefs, pages, evidence, &shared_by, own);
         let begins = Level::ALL.map(|level| Gaussian::new(0.0, variance(level)));
         let shifts: Vec<Gaussian> = (0..cells.numbers.count())
@@ -121,20 +121,20 @@ impl ServerRound {
             page_seen: PageSpread::default(),
             cell_of: cells.by_page(graph.page_count()),
             asked: vec![false; graph.page_count()],
-            told: vec![None; graph.page_count()],
+            outcomes: vec![None; graph.page_count()],
             price: options.stop_below,
             touched: vec![false; shifts.len()],
             ordered_mean: vec![0.0; shifts.len()],
             ordered_server: Sum::NOTHING,
             heap: BinaryHeap::new(),
-            standing: vec![f64::NAN; cells.cells.len()],
+            current: vec![f64::NAN; cells.cells.len()],
             visits: 0,
             budget: options.server_budget.unwrap_or(usize::MAX),
             learnt: false,
             looked_at: 0,
             beliefs,
             cells,
-            blocks,
+            fragments,
             shifts,
         };
         round.reorder(shared);
@@ -145,7 +145,7 @@ impl ServerRound {
         Sum::NOTHING.plus(self.beliefs.bias).plus(self.shift)
     }
 
-    /// The effects on a cell, without its guide's, the server's and the page's own.
+    /// The sum of effects on a cell, without those of its guide, the server and the page itself.
     fn unguided_sum(&self, cell: u32, shared: &SharedBeliefs) -> Sum {
         let key = &self.cells.cells[cell as usize].key;
         let [directory, family, ..] = key.groups;
@@ -166,13 +166,14 @@ impl ServerRound {
         for effect in key.shared {
             sum = sum.plus(shared.effects[usize::from(effect)]);
         }
-        if let Some(effect) = self.block_effect(cell) {
-            sum = sum.plus(self.beliefs.blocks[effect]).plus(shared.blocks[effect]);
+        if let Some(effect) = self.fragment_effect(cell) {
+            sum = sum.plus(self.beliefs.fragments[effect]).plus(shared.fragments[effect]);
         }
         sum
     }
 
-    /// The effects on a cell, its guide's among them, without the server's and the page's own.
+    /// The sum of effects on a cell including its guide's, without those of the server and the page
+    /// itself.
     fn cell_sum(&self, cell: u32, shared: &SharedBeliefs) -> Sum {
         let sum = self.unguided_sum(cell, shared);
         match self.guide_effect(cell) {
@@ -181,15 +182,15 @@ impl ServerRound {
         }
     }
 
-    /// Which effect the blocks that its pages share have on a cell, if any.
-    fn block_effect(&self, cell: u32) -> Option<usize> {
-        self.blocks.state(self.cells.cells[cell as usize].key.blocks).effect()
+    /// The effect of the shared fragments on a cell, if any.
+    fn fragment_effect(&self, cell: u32) -> Option<usize> {
+        self.fragments.state(self.cells.cells[cell as usize].key.fragments).effect()
     }
 
-    /// Which effect the page above has on a cell, if there is one.
+    /// The effect of the page above on a cell, if there is one.
     fn guide_effect(&self, cell: u32) -> Option<usize> {
         let guide = self.cells.cells[cell as usize].key.guide;
-        let state = match self.told.get(guide as usize)? {
+        let state = match self.outcomes.get(guide as usize)? {
             Some(true) => GUIDE_CHANGED,
             Some(false) => GUIDE_SAME,
             None => GUIDE_UNSEEN,
@@ -197,7 +198,7 @@ impl ServerRound {
         Some(state + self.of_top_page(guide))
     }
 
-    /// The effects of the server's top page stand apart.
+    /// The server's top page has guide effects of its own.
     fn of_top_page(&self, guide: u32) -> usize {
         if self.cells.top == Some(guide) { OF_TOP_PAGE } else { 0 }
     }
@@ -206,17 +207,17 @@ impl ServerRound {
         sum.plus(self.beliefs.features[effect]).plus(shared.effects[effect])
     }
 
-    /// What a visit to `page`, which changed with the given chance, is worth for what it tells of the
-    /// pages under it: the changed pages that will be found more, less the visits' price, because
-    /// one then knows whether to visit them.
+    /// The worth of a visit to `page` for what it says about the pages under it, given its chance
+    /// of a change: the additional changed pages found, minus the price of the visits, because it
+    /// is then known whether to visit them.
     fn guidance(&self, page: u32, guide: Sum, server: Sum, shared: &SharedBeliefs) -> f64 {
         let wards = self.cells.wards(page);
         let cells = wards.len();
         if cells == 0 {
             return 0.0;
         }
-        let chance = normal_below(self.put_right(page, guide, shared));
-        let place = self.of_top_page(page);
+        let chance = normal_below(self.corrected(page, guide, shared));
+        let offset = self.of_top_page(page);
         let (if_changed, if_same) = (guide.lesson(true), guide.lesson(false));
         let worth = |sum: Sum, effect: usize, leads: bool| {
             let line = shared.calibration[situation(Some(effect), leads)];
@@ -236,9 +237,9 @@ impl ServerRound {
             let after = |effect, lesson| {
                 worth(self.with_guide(sum.after(common, lesson), effect, shared), effect, leads)
             };
-            let known = chance * after(GUIDE_CHANGED + place, if_changed)
-                + (1.0 - chance) * after(GUIDE_SAME + place, if_same);
-            let unseen = GUIDE_UNSEEN + place;
+            let known = chance * after(GUIDE_CHANGED + offset, if_changed)
+                + (1.0 - chance) * after(GUIDE_SAME + offset, if_same);
+            let unseen = GUIDE_UNSEEN + offset;
             let now = worth(self.with_guide(sum, unseen, shared), unseen, leads);
             gain += (known - now).max(0.0) * f64::from(left.end - left.next);
         }
@@ -247,14 +248,14 @@ impl ServerRound {
         (SCORE_PER_PAGE_FOUND * gain).min(GUIDANCE_MAX)
     }
 
-    /// The score of a page by its own chance and by what it tells.
+    /// The score of a page by its own chance and by what it says about others.
     fn value(&self, page: u32, server: Sum, shared: &SharedBeliefs) -> Option<f64> {
         let sum = self.page_sum(page, server, shared)?;
-        Some(self.put_right(page, sum, shared) + self.guidance(page, sum, server, shared))
+        Some(self.corrected(page, sum, shared) + self.guidance(page, sum, server, shared))
     }
 
-    /// A page's score, put right by how such scores and outcomes agreed so far.
-    fn put_right(&self, page: u32, sum: Sum, shared: &SharedBeliefs) -> f64 {
+    /// A page's score, corrected by how well such scores agreed with outcomes so far.
+    fn corrected(&self, page: u32, sum: Sum, shared: &SharedBeliefs) -> f64 {
         shared.calibration[self.situation(page)].score(sum.score())
     }
 
@@ -262,14 +263,14 @@ impl ServerRound {
         situation(self.guide_effect(self.cell_of[page as usize]), self.leads(page))
     }
 
-    /// Whether pages stand under this one.
+    /// Whether this page is the guide of others.
     fn leads(&self, page: u32) -> bool {
         !self.cells.wards(page).is_empty()
     }
 
     fn page_chance(&self, page: u32, server: Sum, shared: &SharedBeliefs) -> Option<f64> {
         let sum = self.page_sum(page, server, shared)?;
-        Some(normal_below(self.put_right(page, sum, shared)))
+        Some(normal_below(self.corrected(page, sum, shared)))
     }
 
     fn page_sum(&self, page: u32, server: Sum, shared: &SharedBeliefs) -> Option<Sum> {
@@ -277,7 +278,7 @@ impl ServerRound {
         Some(self.cell_sum(cell, shared).plus(self.own(page)).and(server))
     }
 
-    /// The page's own level, shrunk as far as pages of this server are alike.
+    /// The page's own level, shrunk as far as the pages of this server are alike.
     fn own(&self, page: u32) -> Gaussian {
         let level = self.beliefs.pages[page as usize].level();
         level.under_prior(self.kept_page_variance, self.page_variance)
@@ -299,12 +300,12 @@ impl ServerRound {
         self.asked.get(page.at()).copied().unwrap_or(false)
     }
 
-    /// The chance that a page changed, as things stand.
+    /// The chance that a page changed, by what is known now.
     pub(crate) fn chance(&self, page: PageIndex, shared: &SharedBeliefs) -> Option<f64> {
         self.page_chance(page.0, self.server_sum(), shared)
     }
 
-    /// The chances of what is left, should the server as a whole be as usual: (chance, pages), from a
+    /// The chances of the pages left if the server as a whole is as usual: (chance, pages), from a
     /// sample of cells.
     pub(crate) fn usual_chances(&self, shared: &SharedBeliefs) -> Vec<(f64, f64)> {
         let usual = Sum::NOTHING.plus(self.beliefs.bias);
@@ -322,7 +323,7 @@ impl ServerRound {
             .collect()
     }
 
-    /// The first page of a cell that has not been asked for.
+    /// The first page of a cell that was not handed out yet.
     fn head(&mut self, cell: u32) -> Option<u32> {
         let cell = &mut self.cells.cells[cell as usize];
         while cell.next < cell.end {
@@ -335,25 +336,25 @@ impl ServerRound {
         None
     }
 
-    /// Puts one cell where it belongs now.
-    fn place(&mut self, cell: u32, shared: &SharedBeliefs) {
+    /// Gives one cell a heap entry with its current score.
+    fn push(&mut self, cell: u32, shared: &SharedBeliefs) {
         let score = self.head(cell).and_then(|page| {
             self.looked_at += 1;
             self.value(page, self.ordered_server, shared)
         });
-        self.standing[cell as usize] = score.unwrap_or(f64::NAN);
+        self.current[cell as usize] = score.unwrap_or(f64::NAN);
         if let Some(score) = score {
             self.heap.push(Entry { score, cell });
         }
-        if self.heap.len() > 2 * self.standing.len() + 64 {
+        if self.heap.len() > 2 * self.current.len() + 64 {
             self.drop_outdated();
         }
     }
 
-    /// Keeps the heap at no more than two entries a cell.
+    /// Keeps the heap at no more than two entries per cell.
     fn drop_outdated(&mut self) {
         let mut entries = std::mem::take(&mut self.heap).into_vec();
-        entries.retain(|entry| self.standing[entry.cell as usize] == entry.score);
+        entries.retain(|entry| self.current[entry.cell as usize] == entry.score);
         entries.sort_unstable();
         entries.dedup();
         self.heap = BinaryHeap::from(entries);
@@ -363,7 +364,7 @@ impl ServerRound {
         self.ordered_server = self.server_sum();
         self.heap.clear();
         for cell in 0..self.cells.cells.len() as u32 {
-            self.place(cell, shared);
+            self.push(cell, shared);
         }
         for group in 0..self.shifts.len() {
             self.ordered_mean[group] = self.shifts[group].mean;
@@ -378,7 +379,7 @@ impl ServerRound {
         loop {
             let top = *self.heap.peek()?;
             let page = self.head(top.cell);
-            let outdated = self.standing[top.cell as usize] != top.score;
+            let outdated = self.current[top.cell as usize] != top.score;
             let Some(page) = page.filter(|_| !outdated) else {
                 self.heap.pop();
                 continue;
@@ -387,7 +388,7 @@ impl ServerRound {
             let now = self.value(page, self.ordered_server, shared)?;
             if now < top.score - TOLERANCE {
                 self.heap.pop();
-                self.place(top.cell, shared);
+                self.push(top.cell, shared);
                 continue;
             }
             let score = self.value(page, self.server_sum(), shared)?;
@@ -400,10 +401,10 @@ impl ServerRound {
             return;
         }
         self.visits += 1;
-        self.place(self.cell_of[page.at()], shared);
+        self.push(self.cell_of[page.at()], shared);
     }
 
-    /// What a probe teaches, to all that bears on the page.
+    /// Teaches the outcome of a visit to all effects on the page.
     pub(crate) fn learn(
         &mut self,
         page: PageIndex,
@@ -428,9 +429,9 @@ impl ServerRound {
             self.beliefs.features[effect].learn(lesson);
             shared.effects[effect].learn(lesson);
         }
-        if let Some(effect) = self.block_effect(self.cell_of[page.at()]) {
-            self.beliefs.blocks[effect].learn(lesson);
-            shared.blocks[effect].learn(lesson);
+        if let Some(effect) = self.fragment_effect(self.cell_of[page.at()]) {
+            self.beliefs.fragments[effect].learn(lesson);
+            shared.fragments[effect].learn(lesson);
         }
         self.weigh_spreads(page, changed, shared);
         let mut own = self.own(page.0);
@@ -441,35 +442,35 @@ impl ServerRound {
         for group in key.groups {
             self.learn_group(group as usize, lesson, shared);
         }
-        self.told[page.at()] = Some(changed);
+        self.outcomes[page.at()] = Some(changed);
         if let Some(lost) = lost {
-            self.saw_blocks(key.blocks, changed, lost, shared);
+            self.saw_fragments(key.fragments, changed, lost, shared);
         }
         for at in self.cells.wards(page.0) {
-            self.place(self.cells.ward_cell(at), shared);
+            self.push(self.cells.ward_cell(at), shared);
         }
         self.follow_server(shared);
     }
 
-    /// A page was seen, and these of its blocks were not there any more: what that says of the pages
-    /// that share them.
-    fn saw_blocks(&mut self, set: u32, changed: bool, lost: &[u32], shared: &SharedBeliefs) {
+    /// Records that a page was seen and has lost these fragments, and updates the pages that share
+    /// them.
+    fn saw_fragments(&mut self, set: u32, changed: bool, lost: &[u32], shared: &SharedBeliefs) {
         let worth = |effect: Option<usize>| {
-            effect.map_or(0.0, |at| self.beliefs.blocks[at].mean + shared.blocks[at].mean)
+            effect.map_or(0.0, |at| self.beliefs.fragments[at].mean + shared.fragments[at].mean)
         };
         let worths: Vec<f32> =
-            [None].into_iter().chain((0..BLOCK_STATES).map(Some)).map(worth).collect();
-        for (set, before) in self.blocks.saw(set, changed, lost) {
-            if worths[self.blocks.state(set) as usize] <= worths[before as usize] {
+            [None].into_iter().chain((0..FRAGMENT_STATES).map(Some)).map(worth).collect();
+        for (set, before) in self.fragments.saw(set, changed, lost) {
+            if worths[self.fragments.state(set) as usize] <= worths[before as usize] {
                 continue;
             }
             for at in self.cells.sharers(set) {
-                self.place(self.cells.sharer_cell(at), shared);
+                self.push(self.cells.sharer_cell(at), shared);
             }
         }
     }
 
-    /// A page that was seen before tells how far pages stand apart.
+    /// An outcome of a page that was seen before shows how much pages differ.
     fn weigh_spreads(&mut self, page: PageIndex, changed: bool, shared: &SharedBeliefs) {
         let belief = self.beliefs.pages[page.at()];
         if !belief.was_seen() {
@@ -492,7 +493,7 @@ impl ServerRound {
         self.raise_group(group, shared);
     }
 
-    /// Cells that sank are found out when their turn comes; cells that rose must be put higher
+    /// Cells that sank are noticed when their turn comes; cells that rose must get a higher entry
     /// now.
     fn raise_group(&mut self, group: usize, shared: &SharedBeliefs) {
         let mean = self.shifts[group].mean;
@@ -501,7 +502,7 @@ impl ServerRound {
         let step = TOLERANCE * size_steps.clamp(1.0, LARGE_GROUP_STEPS);
         if f64::from(mean - self.ordered_mean[group]) > step {
             for at in cells {
-                self.place(self.cells.group_cell(at), shared);
+                self.push(self.cells.group_cell(at), shared);
             }
             self.ordered_mean[group] = mean;
         } else if mean < self.ordered_mean[group] {
@@ -518,15 +519,15 @@ impl ServerRound {
         }
     }
 
-    /// The chances of all pages not asked for, summed.
+    /// The sum of the chances of all pages not handed out.
     pub(crate) fn expected_left(&self, shared: &SharedBeliefs) -> f64 {
         let server = self.server_sum();
         let left = self.cells.pages.iter().filter(|&&page| !self.asked[page as usize]);
         left.filter_map(|&page| self.page_chance(page, server, shared)).sum()
     }
 
-    /// Ends the round: shifts are forgotten, but how far they went is learnt.
-    /// `known` is what all servers shared in the round, `shared` what they will share after it.
+    /// Ends the round: shifts are forgotten, but their size is learnt. `known` is what all servers
+    /// shared in the round, `shared` what they will share after it.
     pub(crate) fn finish(
         mut self,
         options: &AutoOptions,

@@ -1,17 +1,17 @@
-//! Templates guessed from links, where nobody says which pages share one.
+//! Templates guessed from links, for sites where nothing else shows which pages share one.
 
 use std::collections::BTreeMap;
 
 use crate::graph::{PageIndex, SiteGraph};
 use crate::random::mix;
 
-/// A page that at least this share of all pages link to is part of a frame that templates make.
+/// A page that at least this share of all pages link to is part of a template's frame.
 const HUB_SHARE: f64 = 0.2;
-/// Below this number of pages there is no telling.
+/// With fewer pages than this nothing is guessed.
 const PAGES_MIN: usize = 10;
 
-/// For every page the number of its template: pages that link to the same hubs (a menu, a footer)
-/// were made from the same one. This needs no directories.
+/// The number of each page's template: pages that link to the same hubs (a menu, a footer) were
+/// made from the same one. Directories play no part.
 #[must_use]
 pub fn templates_from_links(graph: &SiteGraph) -> Vec<u32> {
     let pages = || (0..graph.page_count() as u32).map(PageIndex);

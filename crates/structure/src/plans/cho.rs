@@ -1,4 +1,4 @@
-//! Cho's sampling: a few pages of every server tell which servers are worth the visits.
+//! Cho's sampling: a few pages of every server show which servers are worth the visits.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -10,9 +10,9 @@ use crate::round::{PageRef, RoundPlan, Seen, Skipped, Step};
 pub struct ChoOptions {
     /// Pages sampled from every server.
     pub samples_per_server: usize,
-    /// Servers whose share of changed pages is below this are left alone.
+    /// Servers whose share of changed pages is below this are not visited further.
     pub share_min: f64,
-    /// For the sample's order and for ties.
+    /// Seed for the order of the sample and for ties.
     pub seed: u64,
 }
 
@@ -28,10 +28,10 @@ pub struct ChoSampling {
     sample: VecDeque<PageRef>,
     under_way: BTreeSet<PageRef>,
     asked: BTreeSet<PageRef>,
-    told: BTreeMap<u32, (u32, u32)>,
+    reported: BTreeMap<u32, (u32, u32)>,
     known_share: BTreeMap<u32, f64>,
     servers: Vec<(u32, Box<dyn RoundPlan>)>,
-    /// Servers still to visit, the best last; filled when the sample is complete.
+    /// Servers still to visit, the best last; set when the sample is complete.
     order: Option<Vec<usize>>,
 }
 
@@ -52,15 +52,15 @@ impl ChoSampling {
             sample,
             under_way: BTreeSet::new(),
             asked: BTreeSet::new(),
-            told: BTreeMap::new(),
+            reported: BTreeMap::new(),
             known_share: BTreeMap::new(),
             servers: plans,
             order: None,
         }
     }
 
-    /// The paper's setting: the true share of changed pages of every server is known beforehand,
-    /// and no sample is spent.
+    /// The paper's setting: the true share of changed pages of every server is known in advance,
+    /// and no visits are spent on a sample.
     #[must_use]
     pub fn with_true_shares(
         servers: Vec<(u32, f64, Box<dyn RoundPlan>)>,
@@ -77,7 +77,7 @@ impl ChoSampling {
         if let Some(&share) = self.known_share.get(&server) {
             return share;
         }
-        let (changed, visits) = self.told.get(&server).copied().unwrap_or_default();
+        let (changed, visits) = self.reported.get(&server).copied().unwrap_or_default();
         if visits == 0 { 0.0 } else { f64::from(changed) / f64::from(visits) }
     }
 
@@ -126,7 +126,7 @@ impl RoundPlan for ChoSampling {
         self.under_way.remove(&page);
         self.asked.insert(page);
         if seen != Seen::Failed && self.order.is_none() {
-            let (changed, visits) = self.told.entry(page.server).or_default();
+            let (changed, visits) = self.reported.entry(page.server).or_default();
             *changed += u32::from(seen == Seen::Changed);
             *visits += 1;
         }

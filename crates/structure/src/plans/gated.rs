@@ -1,4 +1,4 @@
-//! Methods A, B and C: tops decide about members, and (C) upper sites about tops.
+//! Methods A, B and C: tops decide about members, and in C upper sites decide about tops.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ enum State {
     Told(Seen),
 }
 
-/// Visits the tops of sites, and the members of a site when a top of it changed.
+/// Visits the tops of sites, and the members of a site when one of its tops changed.
 ///
-/// With upper sites (method C) a site's tops are visited only when a site above it, itself looked
-/// at, has a changed top. What is visited does not depend on the order of answers.
+/// With upper sites (method C) a site's tops are visited only when a checked site above it has a
+/// changed top. The set of visited pages does not depend on the order of answers.
 #[derive(Debug, Clone)]
 pub struct GatedPlan {
     server: u32,
@@ -27,13 +27,13 @@ pub struct GatedPlan {
     split: Arc<SiteSplit>,
     upper: Option<Arc<UpperSites>>,
     states: Vec<State>,
-    /// The sites whose top a page is: (page, site), ascending.
+    /// (page, site), ascending: the sites that a page is a top of.
     top_of: Vec<(u32, u32)>,
     checked: Vec<bool>,
     opened: Vec<bool>,
-    /// Pages of checked sites, to tell why a page was left out.
+    /// Pages of checked sites, to say why a page was left out.
     in_checked: Vec<bool>,
-    /// Pages whose links have already led to the sites below.
+    /// Pages whose links were already followed to the sites below.
     led_down: Vec<bool>,
     tops: VecDeque<u32>,
     members: VecDeque<u32>,
@@ -98,8 +98,8 @@ impl GatedPlan {
         self.check(first);
     }
 
-    /// Looks at sites: asks for their tops, and opens those of which a top is known to have changed,
-    /// and so on downwards.
+    /// Checks sites: hands out their tops, opens those with a top known to have changed, and so on
+    /// downwards.
     fn check(&mut self, mut sites: Vec<usize>) {
         while let Some(site) = sites.pop() {
             if std::mem::replace(&mut self.checked[site], true) {

@@ -1,4 +1,4 @@
-//! The paper's plans for a round, and those that it compares with.
+//! The paper's plans for a round, and those they are compared with.
 
 mod cho;
 mod gated;

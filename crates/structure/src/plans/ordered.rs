@@ -1,4 +1,4 @@
-//! Plans that fix their order beforehand: everything, breadth-first, random, by past rate.
+//! Plans with an order fixed in advance: everything, breadth-first, random, by past rate.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -10,7 +10,7 @@ use crate::round::{PageRef, RoundPlan, Seen, Skipped, Step};
 #[derive(Debug, Clone)]
 pub struct OrderedPlan {
     waiting: VecDeque<PageRef>,
-    told: BTreeSet<PageRef>,
+    reported: BTreeSet<PageRef>,
     listed: BTreeSet<PageRef>,
 }
 
@@ -20,7 +20,7 @@ impl OrderedPlan {
     pub fn new(pages: impl IntoIterator<Item = PageRef>) -> Self {
         let mut listed = BTreeSet::new();
         let waiting = pages.into_iter().filter(|&page| listed.insert(page)).collect();
-        Self { waiting, told: BTreeSet::new(), listed }
+        Self { waiting, reported: BTreeSet::new(), listed }
     }
 
     /// Breadth-first: the shallowest pages first, down to `depth_max`.
@@ -61,7 +61,7 @@ impl OrderedPlan {
 impl RoundPlan for OrderedPlan {
     fn next(&mut self) -> Step {
         while let Some(page) = self.waiting.pop_front() {
-            if !self.told.contains(&page) {
+            if !self.reported.contains(&page) {
                 return Step::Visit(page);
             }
         }
@@ -69,7 +69,7 @@ impl RoundPlan for OrderedPlan {
     }
 
     fn seen(&mut self, page: PageRef, _: Seen) {
-        self.told.insert(page);
+        self.reported.insert(page);
     }
 
     fn skipped(&self, page: PageRef) -> Skipped {

@@ -1,4 +1,4 @@
-//! One plan after another: C first, and then what B has and C has not.
+//! One plan after another: first C, then what B has beyond it.
 
 use crate::round::{PageRef, RoundPlan, Seen, Skipped, Step};
 

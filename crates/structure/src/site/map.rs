@@ -1,4 +1,4 @@
-//! From the pages and links that an archive knows to a graph whose numbers stay the same.
+//! Turns the pages and links that an archive knows into a graph whose page numbers stay the same.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -12,12 +12,13 @@ use crate::site::memory::SiteMemory;
 pub struct MapPage {
     /// Its number in the archive.
     pub key: i64,
-    /// Its path, without a leading slash; below the server's name where a site has several.
+    /// Its path without a leading slash; where a site has several servers, the server's name comes
+    /// first.
     pub path: String,
-    /// Whether it may be visited: a page that is gone is not looked for in every round.
+    /// Whether it may be visited: a page that is gone is not checked in every round.
     pub alive: bool,
-    /// The blocks that it had when it was last seen, by their hashes; none if that is not known.
-    pub blocks: Vec<u32>,
+    /// Hashes of the fragments it had when last seen; empty if not known.
+    pub fragments: Vec<u32>,
 }
 
 /// The pages and links of a site.
@@ -25,43 +26,44 @@ pub struct MapPage {
 pub struct SiteMap {
     /// The pages, in the order of their discovery.
     pub pages: Vec<MapPage>,
-    /// Links: for a page, by its place in `pages`, the pages that it links to.
+    /// For a page, by its position in `pages`, the pages that it links to.
     pub links: Vec<(u32, Vec<u32>)>,
-    /// The places of the top pages. The first is the site's top; others count as linked from it.
+    /// Positions of the top pages in `pages`. The first is the site's top; the others count as
+    /// linked from it.
     pub tops: Vec<u32>,
 }
 
-/// A site's graph, with what is remembered of its pages.
+/// A site's graph, with what is remembered about its pages.
 #[derive(Debug, Clone)]
 pub struct MappedSite {
     pub(crate) graph: Arc<SiteGraph>,
     pub(crate) paths: Vec<String>,
-    pub(crate) blocks: Vec<Vec<u32>>,
+    pub(crate) fragments: Vec<Vec<u32>>,
     pub(crate) by_key: BTreeMap<i64, u32>,
     pub(crate) memory: SiteMemory,
     pub(crate) beliefs: Beliefs,
 }
 
 impl MappedSite {
-    /// Builds the graph. `kept` is what the last round left ([`SitePlan::finish`]); what cannot be
-    /// read, or is of other pages, is learnt anew.
+    /// Builds the graph. `kept` is what the last round returned ([`SitePlan::finish`]); if it
+    /// cannot be read or belongs to other pages, learning starts anew.
     ///
     /// Pages that no link reaches, because only a sitemap names them or the page that linked to
-    /// them is gone, hang below the top page: otherwise no method would ever see them again.
+    /// them is gone, are linked from the top page: otherwise no method would ever see them again.
     ///
     /// [`SitePlan::finish`]: crate::SitePlan::finish
     ///
     /// # Errors
-    /// When there are more pages than a graph takes, or a link leads out of the map.
+    /// When there are more pages than a graph can hold, or a link leads out of the map.
     pub fn new(
         mut map: SiteMap,
         kept: &[u8],
         options: &AutoOptions,
     ) -> Result<Self, StructureError> {
-        let place: BTreeMap<i64, u32> =
+        let position: BTreeMap<i64, u32> =
             (0u32..).zip(&map.pages).map(|(at, page)| (page.key, at)).collect();
         let (mut memory, beliefs) = SiteMemory::read(kept)
-            .filter(|(memory, _)| memory.keys.iter().all(|key| place.contains_key(key)))
+            .filter(|(memory, _)| memory.keys.iter().all(|key| position.contains_key(key)))
             .unwrap_or_else(|| (SiteMemory::default(), Beliefs::new(options)));
         let known: BTreeMap<i64, u32> = memory.keys.iter().copied().zip(0u32..).collect();
         let new = map.pages.iter().map(|page| page.key).filter(|key| !known.contains_key(key));
@@ -70,10 +72,10 @@ impl MappedSite {
 
         let mut graph = SiteGraph::new();
         let mut paths = Vec::with_capacity(map.pages.len());
-        let mut blocks = Vec::with_capacity(map.pages.len());
+        let mut fragments = Vec::with_capacity(map.pages.len());
         for key in &memory.keys {
-            let page = &mut map.pages[place[key] as usize];
-            blocks.push(std::mem::take(&mut page.blocks));
+            let page = &mut map.pages[position[key] as usize];
+            fragments.push(std::mem::take(&mut page.fragments));
             let index = graph.add_page(&page.path)?;
             graph.set_alive(index, page.alive)?;
             paths.push(page.path.clone());
@@ -91,7 +93,7 @@ impl MappedSite {
         let tops: Result<Vec<PageIndex>, StructureError> =
             map.tops.iter().map(|&top| index(top)).collect();
         hang_below_top(&mut graph, &tops?)?;
-        Ok(Self { graph: Arc::new(graph), paths, blocks, by_key, memory, beliefs })
+        Ok(Self { graph: Arc::new(graph), paths, fragments, by_key, memory, beliefs })
     }
 
     /// The graph.
@@ -100,20 +102,20 @@ impl MappedSite {
         &self.graph
     }
 
-    /// A page's place in the graph.
+    /// A page's index in the graph.
     #[must_use]
     pub fn index(&self, key: i64) -> Option<PageIndex> {
         self.by_key.get(&key).copied().map(PageIndex)
     }
 }
 
-/// Names the top and links it to the other tops and to all that is not reached otherwise.
+/// Sets the top and links it to the other tops and to all pages not reached otherwise.
 fn hang_below_top(graph: &mut SiteGraph, tops: &[PageIndex]) -> Result<(), StructureError> {
     let first = PageIndex(0);
     let Some(top) = tops.first().copied().or((graph.page_count() > 0).then_some(first)) else {
         return Ok(());
     };
-    // A top that is gone for now still stands above its site.
+    // A top that is gone for now is still the top of its site.
     graph.set_alive(top, true)?;
     graph.set_top(top)?;
     let mut below: Vec<PageIndex> = graph.links(top).chain(tops.iter().copied()).collect();
@@ -142,7 +144,7 @@ mod tests {
                     key,
                     path: (*path).to_owned(),
                     alive: true,
-                    blocks: Vec::new(),
+                    fragments: Vec::new(),
                 })
                 .collect(),
             links: links.iter().map(|(from, to)| (*from, to.to_vec())).collect(),
@@ -159,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn several_tops_stand_below_the_first() {
+    fn other_tops_are_below_the_first() {
         let mut map = map(&["one/", "two/", "two/a.html"], &[(1, &[2])]);
         map.tops = vec![0, 1];
         let site = MappedSite::new(map, &[], &AutoOptions::default()).unwrap();
@@ -167,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_that_joins_the_site_late_takes_no_other_pages_place() {
+    fn a_page_that_joins_the_site_late_changes_no_other_index() {
         let options = AutoOptions::default();
         let before = MappedSite::new(map(&["", "a.html"], &[]), &[], &options).unwrap();
         let kept = before.memory.written(&before.beliefs);

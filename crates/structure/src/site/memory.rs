@@ -1,14 +1,15 @@
-//! What is kept of a site between rounds: the order of its pages, their last eight rounds, beliefs.
+//! What is stored about a site between rounds: the order of its pages, their last eight rounds,
+//! beliefs.
 
 use crate::auto::Beliefs;
 
 const MAGIC: [u8; 4] = *b"nsm1";
 
-/// The rounds that are remembered page by page, for people to see what changed together.
+/// Rounds remembered for each page, so that people can see what changed together.
 pub(crate) const ROUNDS_KEPT: u32 = u8::BITS;
 
-/// The pages in the order of their places in the graph, with a bit for each of the last rounds, the
-/// newest lowest: whether the page was seen, and whether it had changed.
+/// The pages in the order of their indices in the graph, with a bit for each of the last rounds,
+/// the newest lowest: whether the page was seen, and whether it had changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SiteMemory {
     pub(crate) keys: Vec<i64>,
@@ -39,7 +40,7 @@ impl SiteMemory {
         }
     }
 
-    /// As bytes: the number of pages and rounds, ten bytes a page, then the beliefs.
+    /// As bytes: the number of pages and rounds, ten bytes for each page, then the beliefs.
     pub(crate) fn written(&self, beliefs: &Beliefs) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
         bytes.extend((self.keys.len() as u32).to_le_bytes());

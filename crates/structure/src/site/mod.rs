@@ -1,5 +1,5 @@
-//! A site as an archive keeps it: pages with numbers of their own, of one server or several, what is
-//! remembered of them from round to round, and the plan of one round over them.
+//! A site as an archive stores it: numbered pages of one or several servers, what is remembered of
+//! them from round to round, and the plan of one round over them.
 
 mod map;
 mod memory;

@@ -1,4 +1,4 @@
-//! One round of a site by one of the methods, told and telling in the archive's page numbers.
+//! One round of a site by one of the methods, in the archive's page numbers.
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
@@ -16,15 +16,15 @@ use crate::site::memory::SiteMemory;
 use crate::split::{SiteSplit, SplitOptions};
 use crate::upper::UpperSites;
 
-/// Pages named for each reason.
+/// Example pages listed for each reason.
 const EXAMPLES: usize = 5;
 
-/// What to do now.
+/// What the caller should do now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SiteStep {
-    /// Visit this page, and tell the plan what was seen.
+    /// Visit this page, and report the result to the plan.
     Visit(i64),
-    /// Nothing to visit until a visit under way has been told.
+    /// Nothing to visit until the result of a visit under way is reported.
     Wait,
     /// The round is over.
     Done,
@@ -42,20 +42,20 @@ pub enum Why {
     Unlikely,
     /// The limit on pages was reached before their turn.
     NoBudget,
-    /// They are gone, and not looked for in every round.
+    /// They are gone, and not checked in every round.
     Gone,
-    /// Links do not reach them, or too deep.
+    /// No links reach them, or they are too deep.
     NotReached,
 }
 
 impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
-            Self::TopSame => "no top of their sites changed",
-            Self::UpperSame => "no site above theirs changed",
+            Self::TopSame => "no index page above them changed",
+            Self::UpperSame => "no part of the site above theirs changed",
             Self::Unlikely => "unlikely to have changed",
             Self::NoBudget => "the limit on pages was reached",
-            Self::Gone => "gone, and not looked for in every round",
+            Self::Gone => "gone, and not checked in every round",
             Self::NotReached => "too deep, or not reached by links",
         })
     }
@@ -66,16 +66,16 @@ impl fmt::Display for Why {
 pub struct LeftOut {
     /// The reason.
     pub why: Why,
-    /// How many.
+    /// Number of pages.
     pub pages: u64,
-    /// Some of them.
+    /// Some of them, by their numbers in the archive.
     pub examples: Vec<i64>,
 }
 
 /// A round over one site.
 ///
-/// Whatever chooses the pages, beliefs are learnt from every visit, so that a site may be collected
-/// by another method later.
+/// Every visit updates the beliefs, whatever method chooses the pages, so that a site may switch to
+/// another method later.
 #[derive(Debug, Clone)]
 pub struct SitePlan {
     graph: Arc<SiteGraph>,
@@ -86,8 +86,9 @@ pub struct SitePlan {
 }
 
 impl SitePlan {
-    /// Begins a round. `evidence` says what is known of a page that was visited before, and nothing
-    /// of one that never was: such a page is always visited, and tells nothing of changes.
+    /// Begins a round. `evidence` returns what is known of a page that was visited before, and
+    /// `None` for one that never was: such a page is always visited, and says nothing about
+    /// changes.
     #[must_use]
     pub fn new(
         by: RoundsBy,
@@ -96,7 +97,7 @@ impl SitePlan {
         shared: SharedBeliefs,
         options: AutoOptions,
     ) -> Self {
-        let MappedSite { graph, mut blocks, by_key, mut memory, beliefs, .. } = site;
+        let MappedSite { graph, mut fragments, by_key, mut memory, beliefs, .. } = site;
         memory.begin_round();
         let templates = templates_from_links(&graph);
         let (mut pages, mut known, mut shared_by) = (Vec::new(), Vec::new(), Vec::new());
@@ -105,7 +106,7 @@ impl SitePlan {
                 continue;
             };
             pages.push(index);
-            shared_by.push(std::mem::take(&mut blocks[index.at()]));
+            shared_by.push(std::mem::take(&mut fragments[index.at()]));
             known.push(Evidence { template: Some(templates[index.at()]), ..evidence });
         }
         let server = AutoServer {
@@ -114,7 +115,7 @@ impl SitePlan {
             beliefs,
             pages,
             evidence: known,
-            blocks: shared_by,
+            fragments: shared_by,
             budget: None,
         };
         let auto = AutoRound::new(options, shared, vec![server]);
@@ -134,8 +135,8 @@ impl SitePlan {
         }
     }
 
-    /// What a visit showed, whether or not the plan asked for it, and which blocks a page that changed
-    /// had lost, if that is known. Pages that are not in the map are passed over.
+    /// Records what a visit showed, whether or not the plan asked for it. `lost` lists the
+    /// fragments that a changed page lost, if known. Pages that are not in the map are ignored.
     pub fn seen(&mut self, key: i64, seen: Seen, lost: Option<&[u32]>) {
         let Some(&page) = self.by_key.get(&key) else { return };
         if let Some(gate) = &mut self.gate {
@@ -147,7 +148,7 @@ impl SitePlan {
         }
     }
 
-    /// The pages left out as things stand, by reason.
+    /// The pages left out so far, by reason.
     #[must_use]
     pub fn left_out(&self) -> Vec<LeftOut> {
         let mut reasons: BTreeMap<Why, LeftOut> = BTreeMap::new();
@@ -167,10 +168,10 @@ impl SitePlan {
     }
 
     fn why(&self, page: u32) -> Option<Why> {
-        let place = PageRef::new(0, page);
+        let page_ref = PageRef::new(0, page);
         let skipped = match &self.gate {
-            Some(gate) => gate.skipped(place),
-            None => self.auto.skipped(place),
+            Some(gate) => gate.skipped(page_ref),
+            None => self.auto.skipped(page_ref),
         };
         match skipped {
             Skipped::No => None,
@@ -184,7 +185,7 @@ impl SitePlan {
         }
     }
 
-    /// Ends the round: what is to be kept of the site, and of all.
+    /// Ends the round. Returns what to store about the site, and the beliefs of all servers.
     #[must_use]
     pub fn finish(self) -> (Vec<u8>, SharedBeliefs) {
         let (mut beliefs, shared) = self.auto.finish();
@@ -224,7 +225,7 @@ mod tests {
         let mut map = SiteMap { tops: vec![0], ..SiteMap::default() };
         let mut add = |path: String| {
             let key = 1_000 + map.pages.len() as i64;
-            map.pages.push(MapPage { key, path, alive: true, blocks: Vec::new() });
+            map.pages.push(MapPage { key, path, alive: true, fragments: Vec::new() });
             map.pages.len() as u32 - 1
         };
         let top = add(String::new());
@@ -260,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_is_visited_when_its_index_changed_and_the_others_are_told_apart() {
+    fn a_directory_is_visited_when_its_index_changed_and_others_are_listed_by_reason() {
         for by in [RoundsBy::A, RoundsBy::B] {
             let mut plan = plan(by, &[]);
             let visited = run(&mut plan, &[1006]);

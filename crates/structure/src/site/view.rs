@@ -14,17 +14,17 @@ use crate::split::{SiteSplit, SplitOptions};
 
 /// Sites and families shown, the largest first.
 const SHOWN: usize = 200;
-/// Pages named of each.
+/// Pages listed for each.
 const NAMED: usize = 20;
 
 /// How often pages changed together in the last rounds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Together {
-    /// Rounds that saw two of them or more.
+    /// Rounds that saw at least two of them.
     pub rounds: u32,
-    /// Of these, the ones where all that were seen had changed.
+    /// Rounds in which all that were seen had changed.
     pub all: u32,
-    /// The ones where some had.
+    /// Rounds in which some had changed.
     pub some: u32,
     /// Visits to them.
     pub seen: u32,
@@ -37,19 +37,20 @@ pub struct Together {
 pub struct TopsView {
     /// Paths of the tops.
     pub tops: Vec<String>,
-    /// The depth of the shallowest.
+    /// Depth of the shallowest top.
     pub depth: u32,
     /// Paths of members, at most twenty.
     pub members: Vec<String>,
-    /// How many members there are.
+    /// Number of members.
     pub member_count: usize,
     /// Rounds in which a top was seen.
     pub top_seen: u32,
-    /// Of these, the ones in which a top had changed.
+    /// Of these, the rounds in which a top had changed.
     pub top_changed: u32,
-    /// Members seen in rounds in which a top had changed, and those of them that had as well.
+    /// Visits to members in rounds in which a top had changed, and how many of these found a
+    /// change.
     pub under_changed: (u32, u32),
-    /// The same for rounds in which no top had.
+    /// The same for rounds in which no top had changed.
     pub under_same: (u32, u32),
 }
 
@@ -58,7 +59,7 @@ pub struct TopsView {
 pub struct FamilyView {
     /// The path with numbers masked.
     pub family: String,
-    /// How many pages.
+    /// Number of pages.
     pub pages: usize,
     /// How often they changed together.
     pub together: Together,
@@ -71,19 +72,19 @@ pub struct StructureView {
     pub pages: usize,
     /// Links between them.
     pub links: usize,
-    /// Rounds that chose their pages so far; the last eight are counted below.
+    /// Rounds so far that chose their pages; the last eight are counted below.
     pub rounds: u32,
-    /// The method whose sites are shown: B where rounds are chosen otherwise.
+    /// The method whose sites are shown; B if rounds choose otherwise.
     pub method: RoundsBy,
-    /// How many sites it finds.
+    /// Number of sites it finds.
     pub site_count: usize,
     /// The largest of them.
     pub sites: Vec<TopsView>,
-    /// How many families have two pages or more.
+    /// Number of families with at least two pages.
     pub family_count: usize,
     /// The largest of them.
     pub families: Vec<FamilyView>,
-    /// How far pages of one server, directory, family and template shift together, as learnt; 0
+    /// How much pages of one server, directory, family and template shift together, as learnt; 0
     /// where nothing is.
     pub learnt_shifts: BTreeMap<&'static str, f64>,
 }
@@ -199,7 +200,7 @@ mod tests {
             key,
             path: path.to_owned(),
             alive: true,
-            blocks: Vec::new(),
+            fragments: Vec::new(),
         };
         let map = SiteMap {
             pages: vec![page(1, ""), page(2, "n/"), page(3, "n/1.html"), page(4, "n/2.html")],

@@ -1,4 +1,4 @@
-//! What the API answers.
+//! Answers of the API.
 
 use nenrin_state::{
     Estimate, OrderCurve, Outcome, PageId, PageRecord, Removal, RemovalRow, ServerRecord, Site,
@@ -10,23 +10,23 @@ use serde_json::Value;
 
 use crate::{StoreSummary, app::replay_link, format};
 
-/// A site and what it has cost.
+/// A site with its sums.
 #[derive(Serialize)]
 pub(super) struct SiteAnswer {
     #[serde(flatten)]
     pub(super) site: Site,
     pub(super) received_bytes: u64,
     pub(super) stored_bytes: u64,
-    /// Of all its pages; the average known page has 1.
+    /// Sum over all its pages; the average known page has 1.
     importance: f64,
-    /// Its part of the importance of all sites' pages.
+    /// Its share of the importance of all sites' pages.
     importance_share: Option<f64>,
     /// Estimated changes per day of its pages, on average.
     rate_per_day: Option<f64>,
     confidence: Option<f64>,
 }
 
-/// What is summed up of sites.
+/// Sums over sites.
 pub(super) struct Sums {
     pub(super) cost: Vec<SiteSums>,
     pub(super) worth: Vec<SiteWorth>,
@@ -48,7 +48,7 @@ impl SiteAnswer {
     }
 }
 
-/// How well the order of collecting found the important pages first.
+/// How early the order of collecting found the important pages.
 #[derive(Serialize)]
 pub(super) struct OrderAnswer {
     pages: u64,
@@ -66,7 +66,7 @@ impl From<OrderCurve> for OrderAnswer {
     }
 }
 
-/// A page, without the policies' inner memory.
+/// A page, without the policies' internal memory.
 #[derive(Serialize)]
 pub(super) struct PageAnswer {
     id: PageId,
@@ -111,7 +111,7 @@ impl From<PageRecord> for PageAnswer {
     }
 }
 
-/// A version and where it can be seen.
+/// A version and its replay link.
 #[derive(Serialize)]
 pub(super) struct VersionAnswer {
     url: CanonicalUrl,
@@ -132,17 +132,17 @@ impl VersionAnswer {
     }
 }
 
-/// What was learnt of a server.
+/// What was learnt about a server.
 #[derive(Serialize)]
 pub(super) struct LearntAnswer {
     server: Server,
-    /// By what it is about: `probe`, `traps`, `signals`.
+    /// By topic: `probe`, `traps`, `signals`.
     notes: serde_json::Map<String, Value>,
 }
 
 impl LearntAnswer {
-    /// The server's notes without what only the machine can read: claims page by page, counts of
-    /// directories, blocks of pages.
+    /// The server's notes without the parts that only the machine can read: claims about single
+    /// pages, counts of directories, noisy parts of pages.
     pub(super) fn new(record: ServerRecord) -> Self {
         let mut notes = serde_json::Map::new();
         for (name, text) in record.notes.into_iter().filter(|(name, _)| name != "noise") {
@@ -161,12 +161,12 @@ impl LearntAnswer {
     }
 }
 
-/// A removal as it was done, or undone.
+/// A removal, or its undoing.
 #[derive(Serialize)]
 pub(super) struct RemovalAnswer {
     site: u32,
     name: String,
-    /// `null` where the site was given back.
+    /// `null` where the site was restored.
     how: Option<Removal>,
     reason: String,
     at_s: i64,
@@ -199,11 +199,11 @@ pub(super) struct StatsAnswer {
     pub(super) store: StoreSummary,
 }
 
-/// A portion of a list, and how to go on.
+/// A part of a list, and how to get the next.
 #[derive(Serialize)]
 pub(super) struct Portion<T> {
     pub(super) items: Vec<T>,
-    /// The value of `before` or `after` for the next portion.
+    /// The value of `before` or `after` for the next part.
     pub(super) next: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! A site's conditions in the API: their schema, and the bounds that their types do not keep.
+//! A site's conditions in the API: their schema, and the limits that their types do not enforce.
 
 use nenrin_revisit::RevisitSettings;
 use nenrin_state::{RobotsPolicy, Schedule, SiteConditions};
@@ -14,15 +14,15 @@ use crate::{
     form::{MAX_INTERVAL_S, MAX_PATH_RULES, MAX_REASON_CHARS, MAX_WINDOWS},
 };
 
-/// A top page that redirects adds its target, so there may be more than a form takes.
+/// A top page that redirects adds its target, so there may be more than the form allows.
 const MAX_TOPS: usize = 1_000;
-/// A century; longer is a mistake.
+/// A century; a longer period is a mistake.
 const MAX_PERIOD_S: i64 = 3_155_760_000;
 
 const REQUIRED: [&str; 7] =
     ["tops", "scope", "depth", "embeds", "schedule", "allow_private", "robots"];
 
-/// Whether conditions that can be read are also within bounds.
+/// Whether conditions that can be read are also within the limits.
 pub(super) fn check(conditions: &SiteConditions) -> Result<(), WebError> {
     let problem = if conditions.tops.is_empty() || conditions.tops.len() > MAX_TOPS {
         Some("`tops` needs 1 to 1000 top pages")
@@ -40,7 +40,7 @@ pub(super) fn check(conditions: &SiteConditions) -> Result<(), WebError> {
     problem.map_or(Ok(()), |problem| Err(bad("the body", problem)))
 }
 
-/// What the state cannot keep as a number.
+/// Whether a number is too large for the state.
 fn is_too_large(conditions: &SiteConditions) -> bool {
     let budget = conditions.schedule.continuous().and_then(|settings| settings.visits_per_day);
     let numbers =
@@ -73,7 +73,7 @@ fn bad_settings(settings: &RevisitSettings) -> Option<&'static str> {
     } else if settings.paths.len() > MAX_PATH_RULES {
         Some("`paths` has more than 100 rules")
     } else if settings.visits_per_day == Some(0) {
-        Some("`visits_per_day` is 0; pause the site, or leave it out for no limit")
+        Some("`visits_per_day` is 0; pause the site instead, or leave it out for no limit")
     } else {
         None
     }
@@ -102,7 +102,7 @@ pub(super) fn schema() -> Value {
             ]},
             "windows": {
                 "type": "array", "maxItems": MAX_WINDOWS,
-                "description": "when the site may be asked; without any, at any time",
+                "description": "when the site may be visited; without any, at any time",
                 "items": window(),
             },
             "delay_ms": {"type": ["integer", "null"], "minimum": 0, "maximum": i64::MAX},
@@ -116,7 +116,7 @@ pub(super) fn schema() -> Value {
                 "properties": {
                     "signals": {
                         "type": "boolean", "default": true,
-                        "description": "sitemaps and feeds add pages and pull changed ones forward",
+                        "description": "sitemaps and feeds add pages, and changed pages are visited sooner",
                     },
                     "schedule_by": {
                         "type": "string", "enum": ["any", "significant"], "default": "any",
@@ -133,7 +133,7 @@ pub(super) fn schema() -> Value {
                 "properties": {
                     "quota_bytes": {
                         "type": ["integer", "null"], "minimum": 0, "maximum": i64::MAX,
-                        "description": "collecting pauses while the site takes this much; 0 is no quota, null the archive's",
+                        "description": "collecting pauses while the site takes this many bytes; 0 for no quota, null for the archive's",
                     },
                     "prune": {
                         "type": ["string", "null"], "examples": ["30d,day:90d,month"],
@@ -155,14 +155,14 @@ fn continuous() -> Value {
         "properties": {
             "policy": {
                 "type": "string", "default": "auto",
-                "description": "written as in `nenrin site set --policy`; docs/revisit.md has them all",
+                "description": "as in `nenrin site set --policy`; docs/revisit.md lists them all",
                 "examples": ["auto", "auto(fair=0.5)", "every(7d)", "budget(learn=40d,least=90d)"],
             },
             "min_s": {"type": ["integer", "null"], "minimum": 0, "maximum": MAX_INTERVAL_S},
             "max_s": {"type": "integer", "minimum": 1, "maximum": MAX_INTERVAL_S, "default": 31_536_000},
             "paths": {
                 "type": "array", "maxItems": MAX_PATH_RULES, "items": rule,
-                "description": "other bounds for some paths; the first that fits holds",
+                "description": "other limits for some paths; the first that matches applies",
             },
             "visits_per_day": {"type": ["integer", "null"], "minimum": 1, "maximum": i64::MAX},
         },
@@ -176,7 +176,7 @@ fn window() -> Value {
     })
 }
 
-/// An object with one property, whose name tells the kind.
+/// An object with one property, whose name is the kind.
 fn tagged(name: &str, properties: &[(&str, Value)]) -> Value {
     exactly(record(&[(name, exactly(record(properties)))]))
 }
@@ -185,7 +185,7 @@ fn tagged(name: &str, properties: &[(&str, Value)]) -> Value {
 mod tests {
     use super::*;
 
-    /// Conditions that hold, with one part replaced.
+    /// Valid conditions, with one part replaced.
     fn with(part: &str, value: Value) -> Option<SiteConditions> {
         let mut conditions = json!({
             "tops": ["https://e.com/"], "scope": "host", "depth": 8, "max_pages": null, "embeds": true,

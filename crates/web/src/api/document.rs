@@ -39,7 +39,7 @@ fn operation(route: &Route) -> Value {
     for (status, description) in [
         ("400", "a parameter or the body cannot be read"),
         ("403", "only an administrator may do this"),
-        ("404", "no such thing"),
+        ("404", "not found"),
         ("409", "not possible now"),
     ] {
         let error = json!({
@@ -70,7 +70,8 @@ fn operation(route: &Route) -> Value {
         "responses": responses,
     });
     if route.method != "GET" {
-        // What takes no body is sent as JSON all the same: no foreign page can do that unasked.
+        // Requests without a body are sent as JSON too: no other website can do that without
+        // permission.
         let schema = route.body.map_or(json!({"type": ["object", "null"]}), reference);
         let required = route.body.is_some();
         operation["requestBody"] =
@@ -79,7 +80,7 @@ fn operation(route: &Route) -> Value {
     operation
 }
 
-/// What a parameter of the query may be.
+/// The schema of a query parameter.
 fn parameter(name: &str, kind: &str) -> Value {
     match (name, kind) {
         ("limit", _) => json!({"type": kind, "minimum": 1, "maximum": MAX_LIMIT}),

@@ -1,4 +1,4 @@
-//! A site as a WARC file, written while it is read.
+//! A site as a WARC file, written while it is downloaded.
 
 use std::{
     io::{self, Write},
@@ -16,22 +16,22 @@ use tokio::sync::mpsc;
 use super::routes::Call;
 use crate::{WebError, format};
 
-/// Parts of the file that wait for a slow reader.
+/// Parts of the file that may wait for a slow reader.
 const WAITING: usize = 4;
 const PART_BYTES: usize = 256 << 10;
 
 pub(super) fn export(call: &Call<'_>) -> Result<Response, WebError> {
     let site = call.site()?;
-    // Whole days, the last one included.
+    // Whole days, including the last one.
     let from_s = call.day("from")?.map_or(i64::MIN, |day| day * format::DAY_S);
     let to_s = call.day("to")?.map_or(i64::MAX, |day| (day + 1) * format::DAY_S - 1);
     let (sender, mut parts) = mpsc::channel(WAITING);
     let control = Arc::clone(&call.app.control);
-    // It may take hours; the threads that answer pages are not for that.
+    // It may take hours, so it does not use the threads that answer pages.
     std::thread::spawn(move || {
         let out = Parts { part: Vec::with_capacity(PART_BYTES), sender: sender.clone() };
         if let Err(error) = control.export_warc(site.id, (from_s, to_s), Box::new(out)) {
-            // A stream that breaks off is the only way left to say that it is not whole.
+            // Breaking off the stream is the only way left to show that it is incomplete.
             let _ = sender.blocking_send(Err(io::Error::other(error)));
         }
     });
@@ -48,7 +48,7 @@ pub(super) fn export(call: &Call<'_>) -> Result<Response, WebError> {
     Ok((StatusCode::OK, headers, body).into_response())
 }
 
-/// Sends what is written in parts.
+/// Sends what is written, in parts.
 struct Parts {
     part: Vec<u8>,
     sender: mpsc::Sender<io::Result<Bytes>>,

@@ -2,14 +2,14 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use axum::{
     Json, Router,
-    body::{Body, to_bytes},
+    body::Body,
     extract::{RawPathParams, Request, State},
     http::{StatusCode, header},
     response::{IntoResponse, Response},
     routing::{MethodFilter, on},
 };
 use nenrin_state::{
-    DayQuery, LogQuery, PathQuery, Removal, ServerId, Site, SiteConditions, SiteId,
+    DayQuery, PathQuery, Removal, ServerId, Site, SiteConditions, SiteId, VisitFilter,
 };
 use nenrin_urls::CanonicalUrl;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -27,7 +27,7 @@ use super::{
 };
 use crate::{
     WebApp, WebError, format,
-    guard::{Fields, Shared},
+    guard::{Fields, Shared, received},
     pages::{log, removal, removals, site},
     visitor::Visitor,
 };
@@ -36,17 +36,17 @@ const DEFAULT_LIMIT: usize = 100;
 pub(super) const MAX_LIMIT: usize = 1_000;
 const MAX_BODY_BYTES: usize = 256 * 1024;
 
-/// One row of the table that makes both the routes and the document.
+/// One row of the table from which the routes and the document are made.
 pub(super) struct Route {
     pub(super) id: &'static str,
     pub(super) method: &'static str,
     pub(super) path: &'static str,
     pub(super) summary: &'static str,
-    /// Name, type, whether it must be there.
+    /// Name, type, whether it is required.
     pub(super) query: &'static [(&'static str, &'static str, bool)],
     /// The schema of the body, if it has one.
     pub(super) body: Option<&'static str>,
-    /// The status when all is well.
+    /// The status of success.
     pub(super) status: u16,
     /// The schema of the answer, if it has one.
     pub(super) answer: Option<&'static str>,
@@ -106,7 +106,7 @@ const fn act(
 
 const ROUTES: &[Route] = &[
     read("stats", "/stats", "Totals of the archive", &[], "Stats", stats),
-    read("underWay", "/now", "What is being fetched at this moment", &[], "UnderWay", now),
+    read("underWay", "/now", "Requests under way at this moment", &[], "UnderWay", now),
     read("sites", "/sites", "Every site", &[], "Sites", sites),
     Route {
         id: "addSite",
@@ -148,12 +148,12 @@ const ROUTES: &[Route] = &[
     },
     Route {
         body: Some("Reason"),
-        ..act("restoreSite", "/sites/{id}/restore", "Gives a hidden or denied site back", restore)
+        ..act("restoreSite", "/sites/{id}/restore", "Restores a hidden or denied site", restore)
     },
     read(
         "order",
         "/order",
-        "How much of the importance the first pages collected hold, and the most they could",
+        "Share of the importance found by the pages collected first, and the most that was possible",
         &[],
         "Order",
         order,
@@ -161,23 +161,16 @@ const ROUTES: &[Route] = &[
     read(
         "siteOrder",
         "/sites/{id}/order",
-        "The same of one site's pages",
+        "The same for one site's pages",
         &[],
         "Order",
         site_order,
     ),
-    read(
-        "incidents",
-        "/incidents",
-        "What people should know of, newest first",
-        &[],
-        "Incidents",
-        incidents,
-    ),
+    read("incidents", "/incidents", "Incidents, newest first", &[], "Incidents", incidents),
     read(
         "removals",
         "/removals",
-        "What was removed and given back, and why",
+        "Removed and restored sites, with reasons",
         &[],
         "Removals",
         removals,
@@ -188,7 +181,7 @@ const ROUTES: &[Route] = &[
     read(
         "siteOutlook",
         "/sites/{id}/outlook",
-        "What the schedules of its pages are expected to bring, at half, the same and double the visits; null for a site collected in rounds",
+        "Expected visits and versions at half, the same and twice the budget; null for a site collected in rounds",
         &[],
         "Outlook",
         outlook,
@@ -196,7 +189,7 @@ const ROUTES: &[Route] = &[
     read(
         "siteStructure",
         "/sites/{id}/structure",
-        "What its rounds know of its structure: tops, members and families, how often they changed together, and what the last round left out and why",
+        "Structure of the site: index pages, their members and families, how often they changed together, and which pages the last round left out and why",
         &[],
         "Structure",
         structure,
@@ -231,7 +224,7 @@ const ROUTES: &[Route] = &[
     read(
         "siteTroubles",
         "/sites/{id}/troubles",
-        "Recent troubles by cause",
+        "Recent problems by cause",
         &[],
         "Troubles",
         troubles,
@@ -239,7 +232,7 @@ const ROUTES: &[Route] = &[
     read(
         "siteLearnt",
         "/sites/{id}/learnt",
-        "What was learnt of the site's servers: missing pages, traps, sitemaps and feeds",
+        "What was learnt about the site's servers: missing pages, traps, sitemaps and feeds",
         LIST,
         "Learnt",
         learnt,
@@ -247,7 +240,7 @@ const ROUTES: &[Route] = &[
     read(
         "sitePages",
         "/sites/{id}/pages",
-        "Pages of one server of the site by path; without `server`, of its first",
+        "Pages of one server of the site by path; without `server`, the first server",
         &[
             ("server", "integer", false),
             ("prefix", "string", false),
@@ -270,7 +263,7 @@ const ROUTES: &[Route] = &[
         "Visits",
         visits,
     ),
-    read("page", "/page", "What is known of a URL", &[("url", "string", true)], "Page", page),
+    read("page", "/page", "What is known about a URL", &[("url", "string", true)], "Page", page),
     read(
         "versions",
         "/versions",
@@ -311,7 +304,7 @@ async fn answer(
     request: Request<Body>,
 ) -> Response {
     let (parts, body) = request.into_parts();
-    // A foreign page can make a browser send a form or plain text, but JSON only with permission.
+    // Another website can make a browser send a form or plain text, but JSON only with permission.
     let is_json = parts
         .headers
         .get(header::CONTENT_TYPE)
@@ -320,8 +313,9 @@ async fn answer(
     if route.method != "GET" && !is_json {
         return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, "send `content-type: application/json`");
     }
-    let Ok(body) = to_bytes(body, MAX_BODY_BYTES).await else {
-        return refuse(StatusCode::PAYLOAD_TOO_LARGE, "the body is longer than 256 KiB");
+    let Some(body) = received(body, MAX_BODY_BYTES).await else {
+        let reason = "the body is longer than 256 KiB, or did not come in time";
+        return refuse(StatusCode::PAYLOAD_TOO_LARGE, reason);
     };
     if route.method != "GET" && route.body.is_none() && !is_nothing(&body) {
         return refuse(StatusCode::BAD_REQUEST, "the body must be empty or an object");
@@ -331,19 +325,22 @@ async fn answer(
     }
     let id = path.iter().next().map(|(_, id)| id.to_owned());
     let query = Fields::parse(parts.uri.query().unwrap_or_default().as_bytes());
-    let task = tokio::task::spawn_blocking(move || {
-        let call = Call { app: &shared.app, visitor: &visitor, id, query, body: body.to_vec() };
-        (route.run)(&call).unwrap_or_else(|error| refuse(error.status(), &error.to_string()))
+    let at_work = shared.clone();
+    let answer = shared.turns.run(move || {
+        let call = Call { app: &at_work.app, visitor: &visitor, id, query, body: body.to_vec() };
+        (route.run)(&call)
     });
-    task.await.unwrap_or_else(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response())
+    let answer = answer.await.flatten();
+    answer.unwrap_or_else(|error| refuse(error.status(), &error.to_string()))
 }
 
-/// Whether a body says nothing: what is done needs none.
+/// Whether a body is empty: this action needs none.
 fn is_nothing(body: &[u8]) -> bool {
     body.is_empty() || matches!(serde_json::from_slice(body), Ok(Value::Object(_) | Value::Null))
 }
 
-/// Whether a list stands where none belongs: serde would take its items for the fields of a struct.
+/// Whether there is a list in the position of an object: serde would take its items for the fields
+/// of a struct.
 fn has_list_for_object(value: &Value) -> bool {
     const LISTS: [&str; 3] = ["tops", "windows", "paths"];
     match value {
@@ -355,7 +352,7 @@ fn has_list_for_object(value: &Value) -> bool {
     }
 }
 
-/// A parameter that is there twice: nobody knows which one is meant.
+/// A parameter that is given twice: it is unclear which one is meant.
 fn repeated(query: &str) -> Option<String> {
     let mut seen = BTreeSet::new();
     let names = form_urlencoded::parse(query.as_bytes()).map(|(name, _)| name.into_owned());
@@ -385,7 +382,10 @@ impl Call<'_> {
     fn number<T: std::str::FromStr>(&self, name: &str) -> Result<Option<T>, WebError> {
         match self.query.given(name) {
             None => Ok(None),
-            Some(text) => text.parse().map(Some).map_err(|_| bad(name, "is not a fitting number")),
+            Some(text) => text
+                .parse()
+                .map(Some)
+                .map_err(|_| bad(name, "is not a number in the allowed range")),
         }
     }
 
@@ -401,7 +401,7 @@ impl Call<'_> {
 
     fn url(&self) -> Result<CanonicalUrl, WebError> {
         let text = self.query.get("url");
-        // Nothing can be archived under what is no URL of the web.
+        // A text that is not a web address cannot be in the archive.
         CanonicalUrl::parse_typed(text).map_err(|e| WebError::not_found(format!("such page: {e}")))
     }
 
@@ -409,7 +409,7 @@ impl Call<'_> {
         let value: Value =
             serde_json::from_slice(&self.body).map_err(|e| bad("the body", &e.to_string()))?;
         if has_list_for_object(&value) {
-            return Err(bad("the body", "has a list where an object belongs"));
+            return Err(bad("the body", "has a list instead of an object"));
         }
         serde_json::from_value(value).map_err(|e| bad("the body", &e.to_string()))
     }
@@ -421,7 +421,7 @@ impl Call<'_> {
 
     fn sums(&self) -> Result<Sums, WebError> {
         let state = &self.app.state;
-        Ok(Sums { cost: state.site_sums(i64::MAX)?, worth: nenrin_state::shown_worth(&**state)? })
+        Ok(Sums { cost: state.site_sums(i64::MAX)?, worth: nenrin_archive::shown_worth(&**state)? })
     }
 }
 
@@ -488,7 +488,7 @@ fn one_site(call: &Call<'_>) -> Result<Response, WebError> {
 }
 
 fn outlook(call: &Call<'_>) -> Result<Response, WebError> {
-    let outlook = nenrin_state::outlook(&*call.app.state, &call.site()?)?;
+    let outlook = nenrin_archive::outlook(&*call.app.state, &call.site()?)?;
     ok(serde_json::json!({ "outlook": outlook }))
 }
 
@@ -497,7 +497,7 @@ fn site_order(call: &Call<'_>) -> Result<Response, WebError> {
 }
 
 fn structure(call: &Call<'_>) -> Result<Response, WebError> {
-    ok(nenrin_state::site_structure(&*call.app.state, &call.site()?)?)
+    ok(nenrin_archive::site_structure(&*call.app.state, &call.site()?)?)
 }
 
 fn set_site(call: &Call<'_>) -> Result<Response, WebError> {
@@ -527,7 +527,7 @@ fn preview(call: &Call<'_>) -> Result<Response, WebError> {
 struct RemovalWanted {
     how: Removal,
     reason: String,
-    /// To delete: the site's name once more.
+    /// To delete: the site's name.
     confirm: Option<String>,
 }
 
@@ -627,10 +627,10 @@ fn visits(call: &Call<'_>) -> Result<Response, WebError> {
     };
     let before = call.number("before")?;
     if before.is_some_and(|before: i64| before < 0) {
-        return Err(bad("before", "is not a place in this list"));
+        return Err(bad("before", "is not a position in this list"));
     }
-    let query = LogQuery { site: call.number("site")?.map(SiteId), outcome, before, limit };
-    ok(Portion::of_visits(call.app.state.visit_log(query)?, limit))
+    let query = VisitFilter { site: call.number("site")?.map(SiteId), outcome, before, limit };
+    ok(Portion::of_visits(call.app.state.visits(query)?, limit))
 }
 
 fn page(call: &Call<'_>) -> Result<Response, WebError> {
@@ -643,7 +643,9 @@ fn versions(call: &Call<'_>) -> Result<Response, WebError> {
     let limit = call.limit()?;
     let before = match call.query.some("before") {
         None => (i64::MAX, u64::MAX),
-        Some(text) => cursor(text).ok_or_else(|| bad("before", "is not a place in this list"))?,
+        Some(text) => {
+            cursor(text).ok_or_else(|| bad("before", "is not a position in this list"))?
+        }
     };
     let found = call.app.state.newest_versions(&call.url()?.key(), before, limit)?;
     let next = (found.len() == limit)

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::conditions;
 use crate::form::MAX_REASON_CHARS;
 
-/// The words for what came of a visit.
+/// The words for outcomes of a visit.
 pub(super) const OUTCOMES: [&str; 6] =
     ["changed", "same", "not-modified", "gone", "refused", "failed"];
 
@@ -25,7 +25,7 @@ pub(super) fn schemas() -> Value {
     Value::Object(all)
 }
 
-/// What sites are, and how they are made and looked at.
+/// Sites, how they are made and described.
 fn sites() -> Value {
     json!({
         "Conditions": conditions::schema(),
@@ -38,7 +38,7 @@ fn sites() -> Value {
             ("created_s", time()), ("collected_s", maybe_time()),
             ("paused", json!({"type": "boolean"})), ("counts", json!({"type": "object"})),
             ("received_bytes", whole()), ("stored_bytes", whole()),
-            ("importance", json!({"type": "number", "description": "of all its pages; the average known page has 1"})),
+            ("importance", json!({"type": "number", "description": "sum over its pages; the average known page has 1"})),
             ("importance_share", share()), ("rate_per_day", rate()), ("confidence", share()),
         ]),
         "Sites": list(reference("Site")),
@@ -58,7 +58,7 @@ fn sites() -> Value {
     })
 }
 
-/// What is taken away and given back, and why.
+/// Removals, restorations and their reasons.
 fn removals() -> Value {
     json!({
         "RemovalWanted": exactly(json!({
@@ -78,7 +78,7 @@ fn removals() -> Value {
     })
 }
 
-/// What is being done, was done and went wrong.
+/// Requests under way, visits and problems.
 fn happenings() -> Value {
     json!({
         "UnderWay": list(record(&[
@@ -92,12 +92,12 @@ fn happenings() -> Value {
         "Visit": record(&[
             ("id", whole()), ("at_s", time()), ("url", text()), ("site", whole()),
             ("outcome", outcome()), ("status", whole()), ("detail", maybe_text()),
-            ("elapsed_ms", whole()), ("received_bytes", whole()),
+            ("reason", visit_reason()), ("elapsed_ms", whole()), ("received_bytes", whole()),
         ]),
         "Visits": portion("Visit"),
         "Trouble": record(&[
             ("outcome", outcome()), ("status", whole()),
-            ("detail", maybe_text()), ("count", whole()),
+            ("detail", maybe_text()), ("reason", visit_reason()), ("count", whole()),
             ("last_s", time()), ("last_url", text()),
         ]),
         "Troubles": list(reference("Trouble")),
@@ -112,7 +112,7 @@ fn happenings() -> Value {
     })
 }
 
-/// Pages, their versions and what is thought of them.
+/// Pages, their versions and estimates.
 fn pages() -> Value {
     json!({
         "Page": record(&[
@@ -190,8 +190,7 @@ fn outlook() -> Value {
 fn structure() -> Value {
     let whole = json!({"type": "integer"});
     let text = json!({"type": "string"});
-    let pair =
-        json!({"type": "array", "items": whole, "description": "seen, and changed of these"});
+    let pair = json!({"type": "array", "items": whole, "description": "number seen, and how many of these changed"});
     let site = record(&[
         ("tops", list(text.clone())),
         ("depth", whole.clone()),
@@ -271,6 +270,11 @@ fn text() -> Value {
 
 fn maybe_text() -> Value {
     json!({"type": ["string", "null"]})
+}
+
+/// Why a visit brought no page, as data: a name, or a name with what belongs to it.
+fn visit_reason() -> Value {
+    json!({"type": ["object", "string", "null"]})
 }
 
 fn whole() -> Value {

@@ -15,8 +15,8 @@ pub(crate) fn first_day(today: i64) -> i64 {
     today - format::weekday(today) - 7 * (WEEKS - 1)
 }
 
-/// A year of days, one column a week, darker where more happened; `link` leads from a day with
-/// something on it.
+/// A year of days, one column a week, darker where more happened; `link` gives the link of a day
+/// with something on it.
 pub(crate) fn calendar(
     visitor: &Visitor,
     today: i64,

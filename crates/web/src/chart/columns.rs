@@ -4,11 +4,11 @@ use maud::{Markup, html};
 pub(crate) struct Column<'a> {
     pub(crate) name: &'a str,
     pub(crate) value: u64,
-    /// The value as people read it.
+    /// The value as text.
     pub(crate) shown: String,
-    /// The class that gives it its colour.
+    /// The class for its colour.
     pub(crate) class: &'static str,
-    /// A part of it, with a colour of its own.
+    /// A part of it, with its own colour.
     pub(crate) part: Option<(u64, &'static str)>,
 }
 
@@ -36,7 +36,7 @@ pub(crate) fn columns(title: &str, keys: &[Key<'_>], columns: &[Column<'_>]) -> 
                 tbody { @for column in columns {
                     tr {
                         th scope="row" { (column.name) }
-                        // No bar for nothing: on a phone it would take a line of its own.
+                        // No bar for zero: on a phone it would take a line of its own.
                         td { @if column.value > 0 {
                             svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true" {
                                 rect class=(column.class) width=(width(column.value, most)) height="10" rx="1" {}

@@ -8,32 +8,32 @@ const LEFT: f64 = 52.0;
 const RIGHT: f64 = 708.0;
 const TOP: f64 = 8.0;
 const BOTTOM: f64 = 182.0;
-/// Marks on each axis beside 0.
+/// Marks on each axis besides 0.
 const TICKS: u32 = 4;
-/// Points with a mark of their own, and a text for whoever points at it.
+/// With more points than this, they get no dots and no tooltips.
 const DOTS_MAX: usize = 12;
 
 /// One line of a chart.
 pub(crate) struct Curve<'a> {
     pub(crate) name: &'a str,
-    /// The class that gives it its colour.
+    /// The class for its colour.
     pub(crate) class: &'static str,
     /// From left to right; the second number is a share from 0 to 1.
     pub(crate) points: Vec<(f64, f64)>,
 }
 
-/// Shares over some other amount.
+/// Shares as a function of an amount.
 pub(crate) struct Curves<'a> {
     pub(crate) visitor: &'a Visitor,
     pub(crate) title: &'a str,
-    /// What stands below, and to the left.
+    /// Labels below and to the left.
     pub(crate) axes: (&'a str, &'a str),
     /// The amount at the right end.
     pub(crate) most: f64,
-    /// An amount as people read it.
+    /// An amount as text.
     pub(crate) show: fn(f64) -> String,
     pub(crate) curves: Vec<Curve<'a>>,
-    /// The rows of the table: amounts, and what each curve has there.
+    /// The rows of the table: an amount, and the value of each curve there.
     pub(crate) rows: Vec<(f64, Vec<f64>)>,
 }
 

@@ -4,7 +4,7 @@ use super::ticks;
 use crate::{format, visitor::Visitor};
 
 const WIDTH: f64 = 720.0;
-/// What the name of a month takes, with room beside it.
+/// Width of the name of a month, including space beside it.
 const LABEL_WIDTH: f64 = 52.0;
 const HEIGHT: f64 = 190.0;
 const LEFT: f64 = 52.0;
@@ -14,7 +14,7 @@ const BOTTOM: f64 = 166.0;
 /// How values are drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Marks {
-    /// Bars, one before the other on the same foot.
+    /// Bars, overlapping on the same base line.
     Bars,
     /// Lines.
     Lines,
@@ -23,7 +23,7 @@ pub(crate) enum Marks {
 /// One value for each day.
 pub(crate) struct Series<'a> {
     pub(crate) name: &'a str,
-    /// The class that gives it its colour.
+    /// The class for its colour.
     pub(crate) class: &'static str,
     pub(crate) values: Vec<u64>,
 }
@@ -37,7 +37,7 @@ pub(crate) struct PerDay<'a> {
     pub(crate) step_days: i64,
     pub(crate) marks: Marks,
     pub(crate) series: Vec<Series<'a>>,
-    /// A value as people read it.
+    /// A value as text.
     pub(crate) show: fn(u64) -> String,
 }
 
@@ -90,7 +90,7 @@ impl PerDay<'_> {
         self.first_day + self.step_days * i as i64
     }
 
-    /// Where a label fits: where a month begins, with room between them.
+    /// Positions of labels: beginnings of months, with space between them.
     fn dates(&self) -> Vec<(f64, String)> {
         let mut dates: Vec<(f64, String)> = Vec::new();
         let mut last_month = String::new();
@@ -106,7 +106,7 @@ impl PerDay<'_> {
         dates
     }
 
-    /// Every month, every second, every third …, as there is room.
+    /// Every month, every second, every third …, depending on the width.
     fn is_labelled(&self, day: i64) -> bool {
         let month_width = self.width() * 30.4 / self.step_days as f64;
         let every = (LABEL_WIDTH / month_width.max(1.0)).ceil().max(1.0) as i64;
@@ -135,7 +135,7 @@ impl PerDay<'_> {
                         format!("{:.1},{:.1}", self.x(i) + self.width() / 2.0, y(*v, top))
                     })
                     .collect();
-                // A line of one point would be nothing: a newcomer's first day is a dot.
+                // A line of one point would be invisible: the first day is a dot.
                 if let [only] = series.values.as_slice() {
                     let x = self.x(0) + self.width() / 2.0;
                     return html! { circle class=(series.class) cx=(format!("{x:.1}")) cy=(format!("{:.1}", y(*only, top))) r="5" {} };
@@ -145,7 +145,7 @@ impl PerDay<'_> {
         }
     }
 
-    /// Figures under the pointer.
+    /// Tooltips with the figures.
     fn hints(&self) -> Markup {
         html! {
             @for i in 0..self.days() {

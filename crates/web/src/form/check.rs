@@ -2,10 +2,10 @@ use std::collections::BTreeMap;
 
 use nenrin_lang::Lang;
 
-/// What is wrong, by field.
+/// Mistakes by field.
 pub(crate) type Wrong = BTreeMap<&'static str, String>;
 
-/// Collects what is wrong; of each field the first thing.
+/// Collects mistakes; the first of each field counts.
 pub(super) struct Check {
     pub(super) lang: Lang,
     pub(super) wrong: Wrong,
@@ -16,16 +16,16 @@ impl Check {
         Self { lang, wrong: Wrong::new() }
     }
 
-    /// What the reader of some text found wrong with it.
-    pub(super) fn told(&mut self, field: &'static str, error: &str) {
-        self.wrong.entry(field).or_insert_with(|| self.lang.told(error).into_owned());
+    /// Records the error of parsing a field.
+    pub(super) fn error(&mut self, field: &'static str, error: &str) {
+        self.wrong.entry(field).or_insert_with(|| self.lang.translate(error).into_owned());
     }
 
     pub(super) fn say(&mut self, field: &'static str, en: &str, ja: &str) {
         self.wrong.entry(field).or_insert_with(|| self.lang.t(en, ja).to_owned());
     }
 
-    /// None of the choices that were offered.
+    /// The value is none of those offered.
     pub(super) fn say_choose(&mut self, field: &'static str) {
         self.say(field, "choose one of these", "いずれかを選んでください");
     }
@@ -66,7 +66,7 @@ impl Check {
         if text.trim().is_empty() { None } else { self.number(field, text, low, high) }
     }
 
-    /// One thing in every line that is not empty; the first wrong line is named.
+    /// One value in every line that is not empty; the first wrong line is reported.
     pub(super) fn lines<T: std::str::FromStr<Err: std::fmt::Display>>(
         &mut self,
         field: &'static str,
@@ -80,7 +80,11 @@ impl Check {
                 Err(error) => {
                     let error = error.to_string();
                     let en = format!("line {}: {error}", at + 1);
-                    self.say(field, &en, &format!("{}行目：{}", at + 1, self.lang.told(&error)));
+                    self.say(
+                        field,
+                        &en,
+                        &format!("{}行目：{}", at + 1, self.lang.translate(&error)),
+                    );
                 }
             }
         }

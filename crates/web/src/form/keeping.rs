@@ -1,4 +1,4 @@
-//! The fields that tell how much of a site is kept.
+//! The fields that limit how much of a site is stored.
 
 use nenrin_state::{Bytes, Keeping, PruneRule};
 
@@ -30,7 +30,7 @@ impl SiteForm {
             text => match text.parse::<PruneRule>() {
                 Ok(rule) => Some(rule),
                 Err(error) => {
-                    check.told("prune", &error);
+                    check.error("prune", &error);
                     None
                 }
             },

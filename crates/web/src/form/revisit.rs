@@ -1,36 +1,36 @@
-//! The fields that tell when each page is visited again, and when the site may be asked at all.
+//! The fields that set when each page is visited again, and the hours of the site.
 
 use nenrin_revisit::{PathInterval, PolicySpec, RevisitSettings};
 
 use super::{MAX_PATH_RULES, OTHER, SiteForm, check::Check};
 use crate::format;
 
-/// No interval is longer: a century.
+/// The longest interval: a century.
 pub(crate) const MAX_INTERVAL_S: i64 = 36_500 * format::DAY_S;
 
-/// The policies offered by name; others are written out.
+/// The policies offered by name; others are typed.
 pub(crate) const POLICIES: [(&str, &str, &str); 9] = [
     ("auto", "when a change is likely (usual)", "変わっていそうなときに（標準）"),
     (
         "auto(fair=0.5)",
-        "the same, kinder to pages that rarely change",
+        "the same, with more visits for pages that rarely change",
         "同上。あまり変わらないページも重視",
     ),
     (
         "budget(learn=40d,least=90d)",
-        "visits per day shared out by change rates",
+        "visits per day divided by change rates",
         "1日の訪問数を変更頻度に応じて配分",
     ),
     ("mle.mix(0.1-10,2nd=7d)", "by the estimated change interval", "推定した変更間隔で"),
     (
         "aimd(d=1d,r=0.5)",
-        "a day later if same, half as late if changed",
+        "interval one day longer if unchanged, half if changed",
         "同じなら1日延ばし、変われば半分に",
     ),
     ("every(7d)", "every page every 7 days", "全ページを7日ごとに"),
     ("nutch(7d)", "as Apache Nutch does", "Apache Nutch と同じ規則"),
     ("stormcrawler(7d,max=365d)", "as StormCrawler does", "StormCrawler と同じ規則"),
-    (OTHER, "another rule, written out…", "その他の規則（書式で指定）…"),
+    (OTHER, "another rule, typed…", "その他の規則（書式で指定）…"),
 ];
 
 impl SiteForm {
@@ -82,7 +82,7 @@ impl SiteForm {
         if self.policy == OTHER {
             return self.policy_text.parse().unwrap_or_else(
                 |error: nenrin_revisit::RevisitError| {
-                    check.told("policy_text", &error.to_string());
+                    check.error("policy_text", &error.to_string());
                     PolicySpec::AUTO
                 },
             );
@@ -110,7 +110,7 @@ fn interval(check: &mut Check, field: &'static str, text: &str, low_s: i64) -> O
     interval_s
 }
 
-/// One thing in a line each.
+/// One value in each line.
 pub(super) fn lines<T: ToString>(things: &[T]) -> String {
     things.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }

@@ -1,4 +1,4 @@
-//! What people would rather see than read: activity, space, saving, how often pages change.
+//! Charts: activity, space, saving, how often pages change.
 
 use maud::{Markup, html};
 use nenrin_revisit::ForecastPoint;
@@ -15,14 +15,14 @@ use crate::{
 
 /// Days of activity shown.
 const ACTIVITY_DAYS: i64 = 90;
-/// The longest span of the chart of space.
+/// The longest period in the chart of space, in days.
 const SPACE_DAYS: i64 = 3_660;
-/// Points of a line; more could not be told apart.
+/// The most points of a line; more would not be visible.
 const MAX_POINTS: i64 = 366;
-/// Pages looked at for the distribution of change intervals. Pages are numbered by a hash of their
-/// path, so the first ones of a server are a fair sample of it.
+/// Pages read for the distribution of change intervals. Pages are numbered by a hash of their path,
+/// so the first ones of a server are a fair sample.
 const SAMPLE: usize = 2_000;
-/// With fewer pages than this an order says nothing.
+/// With fewer pages than this an order means nothing.
 const ORDER_PAGES_MIN: u64 = 10;
 
 /// Activity and space, of one site or of all.
@@ -120,8 +120,8 @@ fn space(visitor: &Visitor, days: &[DayCounts], today: i64) -> Markup {
     .draw()
 }
 
-/// What every visit brought, what of it was distinct, and what it takes on disk; nothing as long as
-/// the empty indexes of a new archive take more than its pages.
+/// The bytes received, the distinct bytes and the bytes on disk; empty as long as the indexes of a
+/// new archive take more than its pages.
 pub(crate) fn saving(visitor: &Visitor, store: &StoreSummary) -> Markup {
     if store.index_bytes > store.raw_bytes {
         return Markup::default();
@@ -141,10 +141,10 @@ pub(crate) fn saving(visitor: &Visitor, store: &StoreSummary) -> Markup {
         class,
         part: None,
     });
-    columns(t("What was saved", "節約"), &[], &bars)
+    columns(t("Space saved", "節約"), &[], &bars)
 }
 
-/// What versions of each kind were as received, and what they take.
+/// Size of versions by kind as received, and on disk.
 pub(crate) fn saving_by_kind(
     app: &WebApp,
     visitor: &Visitor,
@@ -157,7 +157,7 @@ pub(crate) fn saving_by_kind(
         BodyKind::Text => t("styles, scripts, text", "スタイル・スクリプト・テキスト"),
         BodyKind::Image => t("images", "画像"),
         BodyKind::Document => t("documents", "文書"),
-        BodyKind::Media => t("sound and film", "音声・動画"),
+        BodyKind::Media => t("sound and video", "音声・動画"),
         BodyKind::Other => t("other files", "その他"),
     };
     let bar = |sum: &KindSums| {
@@ -185,7 +185,7 @@ pub(crate) fn saving_by_kind(
     )
 }
 
-/// How well the order of collecting found the important pages first, of one site or of all.
+/// How early the order of collecting found the important pages, for one site or all.
 pub(crate) fn order(
     app: &WebApp,
     visitor: &Visitor,
@@ -224,18 +224,18 @@ pub(crate) fn order(
     Ok(html! {
         (curves.draw())
         p.hint {
-            (t("The first tenth of the pages collected holds ", "最初に収集した1割のページが、重要度の "))
+            (t("The first tenth of the pages collected has  ", "最初に収集した1割のページが、重要度の "))
             (chart::percent(tenth.0))
             (t(" of the importance of all ", " を占めます（全 "))
             (format::number(pages))
             (t(" pages; the best order would have had ", " ページ。最良の順なら "))
             (chart::percent(tenth.1))
-            (t(". Importance is what is thought of the pages now, from the links found.", "）。重要度は、これまでに見つかったリンクによる現在の評価です。"))
+            (t(". Importance is estimated from the links found so far.", "）。重要度は、これまでに見つかったリンクから推定しています。"))
         }
     })
 }
 
-/// The share of versions that is got against the visits spent.
+/// The expected share of versions by number of visits.
 pub(crate) fn forecast(visitor: &Visitor, points: &[ForecastPoint]) -> Markup {
     let t = |en, ja| visitor.t(en, ja);
     let at: Vec<(f64, f64)> = std::iter::once((0.0, 0.0))
@@ -247,7 +247,7 @@ pub(crate) fn forecast(visitor: &Visitor, points: &[ForecastPoint]) -> Markup {
     }
     Curves {
         visitor,
-        title: t("Versions seen against visits", "訪問数と得られる版"),
+        title: t("Versions found, by number of visits", "訪問数と得られる版"),
         axes: (t("visits a day", "訪問/日"), t("versions seen", "得られる版")),
         most,
         show: |visits| format!("{visits:.1}"),
@@ -311,7 +311,7 @@ fn class_of(page: &PageRecord) -> usize {
     }
 }
 
-/// The time known divided by the changes seen after the first version.
+/// The observed time divided by the changes after the first version, in seconds.
 pub(crate) fn mean_interval_s(page: &PageRecord) -> Option<i64> {
     let known_s = page.visited_s? - page.discovered_s;
     let changes = i64::from(page.changes) - 1;

@@ -1,4 +1,4 @@
-//! Reports of the lab: a list, and each as it was written, without scripts.
+//! Lab reports: a list, and each as it was written, without scripts.
 
 use std::{
     fs,
@@ -19,11 +19,11 @@ use crate::{
 
 const REPORT_FILE: &str = "report.html";
 const RESULTS_FILE: &str = "results.json";
-/// Reports listed, at most.
+/// The most reports listed.
 const MAX_LISTED: usize = 500;
-/// Reports are pages of some hundred kilobytes; what is larger is none.
+/// Reports are some hundred kilobytes; a larger file is not a report.
 const MAX_BYTES: u64 = 32 << 20;
-/// A report brings its style along and nothing else.
+/// A report may use its own inline style and nothing else.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox; \
     base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
@@ -62,14 +62,14 @@ pub(crate) fn list(app: &WebApp, visitor: &Visitor) -> Response {
         div.heading { h1 { (title) } }
         p.muted {
             (t(
-                "Experiments on the shipped code: which page first, when to come again, which parts changed.",
+                "Experiments with the program's own code: which page first, when to visit again, which parts changed.",
                 "実際のコードによる実験：どのページを先に、いつ再び、どの部分が変わるか。",
             ))
         }
         @if reports.is_empty() {
             section.card {
                 p { (t("There is none yet. This command writes one here:", "まだありません。次のコマンドで作成できます。")) }
-                pre { code { "nenrin lab order --synthetic 10000 --out " (place(app)) "/order" } }
+                pre { code { "nenrin lab order --synthetic 10000 --out " (reports_folder(app)) "/order" } }
             }
         } @else {
             section.card.wide {
@@ -92,7 +92,7 @@ pub(crate) fn list(app: &WebApp, visitor: &Visitor) -> Response {
     layout::page(visitor, Menu::Lab, title, content)
 }
 
-fn place(app: &WebApp) -> String {
+fn reports_folder(app: &WebApp) -> String {
     app.options.reports.as_ref().map_or("DIR".to_owned(), |folder| folder.display().to_string())
 }
 
@@ -117,7 +117,7 @@ pub(crate) fn report(app: &WebApp, visitor: &Visitor, name: &str) -> Result<Resp
     Ok(answer)
 }
 
-/// A report is a page of its own, that says nothing of the interface: here it gets a link to the list.
+/// A report is a page of its own without links; this adds a link to the list.
 fn with_way_back(mut report: Vec<u8>, visitor: &Visitor) -> Vec<u8> {
     const CONTENT: &[u8] = b"<main>";
     let begins = report.windows(CONTENT.len()).position(|bytes| bytes == CONTENT);

@@ -1,8 +1,8 @@
-//! The log of visits, with filters, in portions.
+//! The log of visits, with filters, page by page.
 
 use axum::response::{Html, IntoResponse, Response};
 use maud::{Markup, html};
-use nenrin_state::{LogQuery, Outcome, Site, SiteId, VisitRow};
+use nenrin_state::{Outcome, Site, SiteId, VisitFilter, VisitRow};
 
 use crate::{
     WebApp, WebError, format,
@@ -21,13 +21,13 @@ pub(crate) fn outcome(text: &str) -> Option<Outcome> {
 
 pub(crate) fn log(app: &WebApp, visitor: &Visitor, query: &Fields) -> Result<Response, WebError> {
     let sites = app.state.sites()?;
-    let asked = LogQuery {
+    let asked = VisitFilter {
         site: query.number("site").map(SiteId),
         outcome: outcome(query.get("outcome")),
         before: query.number("before"),
         limit: SHOWN + 1,
     };
-    let mut visits = app.state.visit_log(asked)?;
+    let mut visits = app.state.visits(asked)?;
     let is_more = visits.len() > SHOWN;
     visits.truncate(SHOWN);
     let t = |en, ja| visitor.t(en, ja);
@@ -41,7 +41,7 @@ pub(crate) fn log(app: &WebApp, visitor: &Visitor, query: &Fields) -> Result<Res
     let content = html! {
         h1 { (title) }
         (filters(visitor, &sites, asked))
-        // The newest portion is kept up to date while someone looks.
+        // The newest part is refreshed while someone looks.
         div data-live=[live.as_deref()] data-every="5" { (table(visitor, &sites, &visits)) }
         p.paging {
             @if asked.before.is_some() { a.button href=(link(None)) { "↑ " (t("Newest", "最新へ")) } }
@@ -53,7 +53,7 @@ pub(crate) fn log(app: &WebApp, visitor: &Visitor, query: &Fields) -> Result<Res
     Ok(layout::page(visitor, Menu::Log, title, content))
 }
 
-fn link(asked: LogQuery, before: Option<i64>) -> String {
+fn link(asked: VisitFilter, before: Option<i64>) -> String {
     let mut parts = Vec::new();
     parts.extend(asked.site.map(|site| format!("site={}", site.0)));
     parts.extend(asked.outcome.map(|outcome| format!("outcome={outcome}")));
@@ -61,7 +61,7 @@ fn link(asked: LogQuery, before: Option<i64>) -> String {
     format!("/visits?{}", parts.join("&"))
 }
 
-fn filters(visitor: &Visitor, sites: &[Site], asked: LogQuery) -> Markup {
+fn filters(visitor: &Visitor, sites: &[Site], asked: VisitFilter) -> Markup {
     let t = |en, ja| visitor.t(en, ja);
     html! {
         form.filter method="get" action="/visits" {
@@ -89,7 +89,7 @@ fn table(visitor: &Visitor, sites: &[Site], visits: &[VisitRow]) -> Markup {
     let name = |id: SiteId| sites.iter().find(|s| s.id == id).map(|s| s.name.as_str());
     html! {
         @if visits.is_empty() {
-            p.muted { (t("No visit fits.", "該当する訪問はありません。")) }
+            p.muted { (t("No matching visits.", "該当する訪問はありません。")) }
         } @else {
             div.scroll { table.log {
                 thead { tr {
@@ -106,8 +106,8 @@ fn table(visitor: &Visitor, sites: &[Site], visits: &[VisitRow]) -> Markup {
                         td { (layout::outcome(visitor, visit.outcome)) }
                         td {
                             (layout::url(&visit.url))
-                            @if !visit.outcome.is_seen() || visit.detail.is_some() {
-                                div.muted.cause { (site::cause(visitor, visit.status, visit.detail.as_deref())) }
+                            @if !visit.outcome.is_seen() || visit.reason.is_some() {
+                                div.muted.cause { (site::cause(visitor, visit.status, visit.reason.as_ref())) }
                             }
                         }
                         td.site { a href=(format!("/sites/{}", visit.site.0)) { bdi { (name(visit.site).unwrap_or("?")) } } }

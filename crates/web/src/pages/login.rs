@@ -1,4 +1,4 @@
-//! Coming in and going out, and choosing a language.
+//! Logging in and out, and choosing a language.
 
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::html;
@@ -11,7 +11,7 @@ use crate::{
     visitor::{SESSION_COOKIE, Visitor},
 };
 
-/// A path of this interface to go back to; anything else leads to the first page.
+/// A path of this interface to go back to; anything else becomes the first page.
 fn local(path: &str) -> &str {
     let is_local = path.starts_with('/')
         && !path.starts_with("//")
@@ -20,7 +20,7 @@ fn local(path: &str) -> &str {
     if is_local { path } else { "/" }
 }
 
-/// The form; where there is no password the way on, since nothing typed would be right.
+/// The form; without a password a link onwards, since there is nothing to type.
 pub(crate) fn ask(visitor: &Visitor, back: &str) -> Response {
     if !visitor.has_accounts {
         return Redirect::to(local(back)).into_response();
@@ -60,7 +60,7 @@ pub(crate) fn log_in(shared: &Shared, submitted: &Submitted) -> Response {
             response
         }
         LogIn::Wrong => {
-            let problem = t("This is not the password.", "パスワードが違います。");
+            let problem = t("Wrong password.", "パスワードが違います。");
             let mut response = form(visitor, fields.get("back"), Some(problem));
             *response.status_mut() = axum::http::StatusCode::UNAUTHORIZED;
             response

@@ -1,4 +1,4 @@
-//! The first page: all sites, what is going on, and for a newcomer the way in.
+//! The first page: all sites, what is going on, and a start for newcomers.
 
 use std::collections::BTreeMap;
 
@@ -16,9 +16,9 @@ use crate::{
 
 /// Sites on one page.
 const SITES_SHOWN: usize = 200;
-/// What "recent" means in the table.
+/// Days that "recent" covers in the table.
 const RECENT_DAYS: i64 = 30;
-/// Incidents that are pointed out.
+/// Incidents shown.
 const INCIDENTS_SHOWN: usize = 5;
 /// Requests shown of those under way.
 const UNDER_WAY_SHOWN: usize = 12;
@@ -51,7 +51,7 @@ pub(crate) fn overview(
         (incidents(visitor, &app.state.incidents()?, None))
         (totals(visitor, &sites, &store))
         (live(visitor, app, "/now"))
-        (site_table(visitor, &sites, &Sums { cost, worth: nenrin_state::shown_worth(&*app.state)? }, query))
+        (site_table(visitor, &sites, &Sums { cost, worth: nenrin_archive::shown_worth(&*app.state)? }, query))
         (removed_link(visitor, removed))
         section.card.charts {
             (charts::over_time(app, visitor, None)?)
@@ -63,7 +63,7 @@ pub(crate) fn overview(
     Ok(layout::page(visitor, Menu::Sites, title, content))
 }
 
-/// An empty archive greets the newcomer.
+/// What a newcomer sees in an empty archive.
 fn greeting(app: &WebApp, visitor: &Visitor, removed: usize) -> Response {
     let t = |en, ja| visitor.t(en, ja);
     let content = html! {
@@ -99,7 +99,7 @@ fn greeting(app: &WebApp, visitor: &Visitor, removed: usize) -> Response {
     layout::page(visitor, Menu::Sites, t("Welcome", "ようこそ"), content)
 }
 
-/// What people should know of and is not over.
+/// Incidents that are not over.
 pub(crate) fn incidents(visitor: &Visitor, all: &[Incident], site: Option<SiteId>) -> Markup {
     let is_meant = |one: &&Incident| {
         one.over_s.is_none() && (site.is_none() || one.site.is_none() || one.site == site)
@@ -114,7 +114,7 @@ pub(crate) fn incidents(visitor: &Visitor, all: &[Incident], site: Option<SiteId
                             a href=(format!("/sites/{}", own.0)) { bdi { (one.name) } } ": "
                         }
                         strong { (layout::incident_words(visitor, one.event).1) }
-                        @if !one.detail.is_empty() { " – " bdi { (visitor.lang.told(&one.detail)) } }
+                        @if !one.detail.is_empty() { " – " bdi { (visitor.lang.translate(&one.detail)) } }
                         div.hint { (format::time(one.at_s)) }
                     }
                 } }
@@ -123,7 +123,7 @@ pub(crate) fn incidents(visitor: &Visitor, all: &[Incident], site: Option<SiteId
     }
 }
 
-/// The way to what is no longer listed.
+/// A link to the removed sites.
 fn removed_link(visitor: &Visitor, removed: usize) -> Markup {
     html! {
         @if removed > 0 {
@@ -147,23 +147,23 @@ fn totals(visitor: &Visitor, sites: &[Site], store: &StoreSummary) -> Markup {
                 (t("from ", "訪問数 ")) (format::number(sum(|s| s.counts.visits))) (t(" visits", ""))
             }))
             (tile(t("On disk", "使用容量"), html! { (format::bytes(store.stored_bytes())) }, html! {
-                (t("for ", "元の容量 ")) (format::bytes(store.raw_bytes)) (t(" received", ""))
-                // A young archive is mostly its own index, which does not grow as fast.
+                (t("instead of ", "元の容量 ")) (format::bytes(store.raw_bytes))
+                // A young archive is mostly index, which grows more slowly.
                 @if store.index_bytes > store.html_bytes + store.other_bytes { (t(", mostly indexes", "、大部分は索引")) }
             }))
             @if let Some(saved) = saved {
-                (tile(t("Saved", "節約"), html! { (saved) }, html! { (t("against a full mirror", "全体ミラーとの比較")) }))
+                (tile(t("Saved", "節約"), html! { (saved) }, html! { (t("compared with full copies of every visit", "全訪問をそのまま保存した場合との比較")) }))
             }
         }
     }
 }
 
-/// What is being fetched, refreshed by a script while someone looks.
+/// The requests under way, refreshed by a script while someone looks.
 pub(crate) fn live(visitor: &Visitor, app: &WebApp, path: &str) -> Markup {
     html! {
         @if app.control.collects() {
             section.live aria-live="off" {
-                h2 { (visitor.t("Being fetched now", "現在取得中")) }
+                h2 { (visitor.t("Fetching now", "現在取得中")) }
                 div data-live=(path) data-every="2" { (under_way(visitor, &app.control.under_way())) }
             }
         }
@@ -173,7 +173,7 @@ pub(crate) fn live(visitor: &Visitor, app: &WebApp, path: &str) -> Markup {
 fn under_way(visitor: &Visitor, requests: &[UnderWay]) -> Markup {
     html! {
         @if requests.is_empty() {
-            p.muted { (visitor.t("Nothing at this moment.", "現在、取得中のページはありません。")) }
+            p.muted { (visitor.t("No requests at the moment.", "現在、取得中のページはありません。")) }
         } @else {
             ul.plain.now {
                 @for request in requests.iter().take(UNDER_WAY_SHOWN) {
@@ -193,9 +193,8 @@ fn under_way(visitor: &Visitor, requests: &[UnderWay]) -> Markup {
 
 fn phase<'a>(visitor: &Visitor, phase: &'a str) -> &'a str {
     match phase {
-        "connecting" => visitor.lang.t("connecting", "接続中"),
         "receiving" => visitor.lang.t("receiving", "受信中"),
-        "storing" => visitor.lang.t("storing", "保存中"),
+        "reading" => visitor.lang.t("reading", "解析中"),
         other => other,
     }
 }
@@ -210,7 +209,7 @@ pub(crate) fn start_demo(app: &WebApp) -> Result<Response, WebError> {
     Ok(Redirect::to(&format!("/sites/{}?note=demo", site.0)).into_response())
 }
 
-/// What is summed up of sites.
+/// Sums over sites.
 struct Sums {
     cost: BTreeMap<SiteId, SiteSums>,
     worth: Vec<SiteWorth>,
@@ -233,7 +232,7 @@ const COLUMNS: [(&str, &str, &str); 7] = [
     ("versions", "Versions", "版"),
     ("importance", "Importance", "重要度"),
     ("visited", "Last round", "前回の収集"),
-    ("troubles", "Troubles, 30 days", "問題（30日）"),
+    ("troubles", "Problems, 30 days", "問題（30日）"),
     ("stored", "Stored", "保存量"),
 ];
 
@@ -267,7 +266,7 @@ fn site_table(visitor: &Visitor, sites: &[Site], sums: &Sums, query: &Fields) ->
                 }
             }
         }
-        @if rows.is_empty() { p.muted { (t("No site fits the search.", "該当するサイトはありません。")) } }
+        @if rows.is_empty() { p.muted { (t("No site matches the search.", "該当するサイトはありません。")) } }
         @if rows.len() > SITES_SHOWN {
             p.muted { (t("Only the first ", "最初の ")) (SITES_SHOWN) (t(" are shown; search for the others.", " 件のみ表示しています。検索をお使いください。")) }
         }
@@ -316,7 +315,7 @@ fn site_row(visitor: &Visitor, site: &Site, sums: &Sums) -> Markup {
             td.n {
                 (format::bytes(stored))
                 @if let Some(saved) = format::saving(site.counts.raw_bytes, stored) {
-                    div.muted { "−" (saved) }
+                    div.muted { (saved) (visitor.t(" saved", " 節約")) }
                 }
             }
             td { (next_round(visitor, site)) }
@@ -342,14 +341,14 @@ pub(crate) fn state_badge(visitor: &Visitor, site: &Site) -> Markup {
     }
 }
 
-/// When the next round begins, as far as it is known.
+/// When the next round begins, as far as known.
 pub(crate) fn next_round(visitor: &Visitor, site: &Site) -> Markup {
     let t = |en, ja| visitor.t(en, ja);
     html! {
         @match (&site.conditions.schedule, site.collected_s) {
             _ if site.paused => span.muted { "–" },
-            (Schedule::Manual, _) => span.muted { (t("when asked", "手動")) },
-            (Schedule::Continuous(_), _) => { (t("page by page", "ページごと")) },
+            (Schedule::Manual, _) => span.muted { (t("when you start it", "手動")) },
+            (Schedule::Continuous(_), _) => { (t("each page on its own schedule", "ページごとの予定")) },
             (Schedule::Rounds { .. }, None) => { (t("now", "まもなく")) },
             (Schedule::Rounds { period_s }, Some(last_s)) => {
                 @let next_s = last_s.saturating_add(*period_s);

@@ -45,7 +45,7 @@ fn taken(visitor: &Visitor, name: &str) -> String {
     }
 }
 
-/// The form again, with what a first look at the site found.
+/// The form again, with the result of a first look at the site.
 pub(crate) fn look(
     app: &WebApp,
     visitor: &Visitor,

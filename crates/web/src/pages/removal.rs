@@ -1,4 +1,4 @@
-//! Removing a site: which of the three removals is meant, and why.
+//! Removing a site: in which of three ways, and why.
 
 use axum::{
     http::StatusCode,
@@ -15,14 +15,14 @@ use crate::{
     visitor::Visitor,
 };
 
-/// The reason that was typed, if it is one.
+/// The typed reason, if there is one.
 pub(crate) fn reason(typed: &str) -> Option<&str> {
     let reason = typed.trim();
     (!reason.is_empty() && reason.chars().count() <= MAX_REASON_CHARS).then_some(reason)
 }
 
 pub(crate) fn say_why(visitor: &Visitor) -> &'static str {
-    visitor.lang.t("Say why; it is kept.", "理由を書いてください（記録されます）。")
+    visitor.lang.t("Write the reason; it is stored.", "理由を書いてください（記録されます）。")
 }
 
 pub(crate) fn ask(
@@ -76,14 +76,14 @@ fn choice(app: &WebApp, visitor: &Visitor, removal: Removal, chosen: &str) -> Ma
         Removal::Hide => (
             t("Hide from lists", "一覧から隠す"),
             t(
-                "Collecting stops and the site is no longer listed. What was kept can still be opened.",
+                "Collecting stops and the site is no longer listed. Its versions can still be opened.",
                 "収集を止め、一覧に表示しません。保存済みの版は引き続き開けます。",
             ),
         ),
         Removal::Deny => (
             t("Deny access", "閲覧を止める"),
             t(
-                "Nobody can open its versions any more. They stay stored and can be given back.",
+                "Nobody can open its versions any more. They stay stored and can be restored.",
                 "版を誰も開けなくなります。保存はされており、元に戻せます。",
             ),
         ),
@@ -119,7 +119,7 @@ pub(crate) fn remove(
     let is_named = fields.get("confirm").trim() == site.name;
     let mut problems = Vec::new();
     if chosen.is_none() {
-        problems.push(("removal", t("Choose what is meant.", "いずれかを選んでください。")));
+        problems.push(("removal", t("Choose one of these.", "いずれかを選んでください。")));
     }
     if reason.is_none() {
         problems.push(("reason", say_why(visitor)));

@@ -1,4 +1,4 @@
-//! What was removed and why, and giving it back.
+//! Removed sites with reasons, and restoring them.
 
 use axum::{
     http::StatusCode,
@@ -28,7 +28,7 @@ pub(crate) fn list(app: &WebApp, visitor: &Visitor) -> Result<Response, WebError
     let content = html! {
         h1 { (title) }
         @if sites.is_empty() {
-            p.muted { (t("No site is removed at present.", "現在、削除されているサイトはありません。")) }
+            p.muted { (t("No sites are removed.", "現在、削除されているサイトはありません。")) }
         } @else {
             ul.plain.removed { @for site in &sites { (removed(visitor, site)) } }
         }
@@ -47,12 +47,12 @@ fn removed(visitor: &Visitor, site: &Site) -> Markup {
     }
 }
 
-/// The way back, for those who may go it; what was deleted has none.
+/// A link for restoring, for those who may do it; a deleted site has none.
 pub(crate) fn restore_link(visitor: &Visitor, site: &Site) -> Markup {
     let is_kept = matches!(site.removed, Some(Removal::Hide | Removal::Deny));
     html! {
         @if is_kept && visitor.is_admin() {
-            a.button href=(format!("/sites/{}/restore", site.id.0)) { (visitor.t("Give back…", "元に戻す…")) }
+            a.button href=(format!("/sites/{}/restore", site.id.0)) { (visitor.t("Restore…", "元に戻す…")) }
         }
     }
 }
@@ -61,14 +61,14 @@ fn log(visitor: &Visitor, rows: &[RemovalRow], names: &[(SiteId, String)]) -> Ma
     let t = |en, ja| visitor.t(en, ja);
     let name = |id| names.iter().find(|(site, _)| *site == id).map_or("", |(_, name)| name);
     let what = |removal| match removal {
-        None => t("given back", "元に戻した"),
+        None => t("restored", "元に戻した"),
         Some(Removal::Hide) => t("hidden", "非表示"),
         Some(Removal::Deny) => t("access denied", "閲覧停止"),
         Some(Removal::Delete) => t("deleted", "削除済み"),
     };
     html! {
         section {
-            h2 { (t("What was done, and why", "記録")) }
+            h2 { (t("Log of removals", "記録")) }
             div.scroll { table {
                 thead { tr {
                     th scope="col" { (t("When", "日時")) }
@@ -89,13 +89,13 @@ fn log(visitor: &Visitor, rows: &[RemovalRow], names: &[(SiteId, String)]) -> Ma
     }
 }
 
-/// Asks why a site is given back.
+/// Asks for the reason of restoring a site.
 pub(crate) fn ask(visitor: &Visitor, site: &Site, typed: &str, problem: Option<&str>) -> Response {
     let t = |en, ja| visitor.t(en, ja);
-    let title = format!("{} – {}", t("Give back", "元に戻す"), site.name);
+    let title = format!("{} – {}", t("Restore", "元に戻す"), site.name);
     let content = html! {
         section.narrow {
-            h1 { (t("Give back ", "元に戻す：")) bdi { (site.name) } }
+            h1 { (t("Restore ", "元に戻す：")) bdi { (site.name) } }
             p.lead { (t(
                 "It is listed again and its versions can be opened. It stays paused until you resume it.",
                 "再び一覧に表示され、版を開けるようになります。再開するまで収集は停止したままです。",
@@ -108,7 +108,7 @@ pub(crate) fn ask(visitor: &Visitor, site: &Site, typed: &str, problem: Option<&
                     @if let Some(text) = problem { p.error #reason-error role="alert" { (text) } }
                 }
                 div.actions {
-                    button.primary { (t("Give back", "元に戻す")) }
+                    button.primary { (t("Restore", "元に戻す")) }
                     a href="/removals" { (t("Cancel", "やめる")) }
                 }
             }

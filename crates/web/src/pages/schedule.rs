@@ -1,10 +1,11 @@
-//! When a site's pages are visited again, what that is expected to bring, and what was learnt of
-//! its servers on the way.
+//! When a site's pages are visited again, what to expect from that, and what was learnt about its
+//! servers.
 
 use axum::response::{Html, IntoResponse, Response};
 use maud::{Markup, html};
+use nenrin_archive::{Outlook, outlook};
 use nenrin_revisit::ForecastPoint;
-use nenrin_state::{Outlook, ServerId, ServerRecord, Site, outlook};
+use nenrin_state::{ServerId, ServerRecord, Site};
 use serde_json::Value;
 
 use crate::{
@@ -29,7 +30,7 @@ pub(crate) fn schedule(
     let expected = shared.outlooks.of(site.id, app.now_s, move || outlook(&*state, &own))?;
     let part = html! {
         @match &expected {
-            None => { (layout::being_reckoned(visitor)) }
+            None => { (layout::being_computed(visitor)) }
             Some((at_s, outlook)) => @if let Some(outlook) = &**outlook {
                 (forecast(visitor, outlook, *at_s))
                 (overflow(visitor, outlook))
@@ -71,7 +72,7 @@ fn rule(app: &WebApp, visitor: &Visitor, site: &Site) -> Result<Markup, WebError
                 @if let Some(settings) = settings {
                     dt { (t("Budget", "予算")) } dd { @match settings.visits_per_day {
                         Some(visits) => { (format::number(visits)) (t(" visits a day", " 回/日")) },
-                        None => { (t("none of its own", "なし")) },
+                        None => { (t("none", "なし")) },
                     } }
                     @for rule in &settings.paths {
                         dt { (t("For paths", "パス")) } dd { bdi { (rule) } }
@@ -87,7 +88,7 @@ fn rule(app: &WebApp, visitor: &Visitor, site: &Site) -> Result<Markup, WebError
                     }
                 }
             }
-            @if settings.is_some() { p.hint { (t("Why a page is due, and how sure its rate is, stands with the page.", "各ページの次回訪問と理由は、そのページにあります。")) } }
+            @if settings.is_some() { p.hint { (t("Each page's own screen says when it is due and why.", "次回の訪問日時とその理由は、各ページの画面に表示されます。")) } }
         }
     })
 }
@@ -103,13 +104,13 @@ fn forecast(visitor: &Visitor, outlook: &Outlook, at_s: i64) -> Markup {
         section.card {
             h2 { (t("What to expect", "見込み")) }
             @if outlook.forecast.pages == 0 {
-                p.muted { (t("No page has been visited on its own schedule yet: there is nothing to expect from.", "まだ見込みを立てられません。")) }
+                p.muted { (t("No page has been visited on its own schedule yet, so nothing can be predicted.", "まだ見込みを立てられません。")) }
             } @else {
                 div.scroll { table {
                     thead { tr {
                         th scope="col" { (t("Spending", "訪問量")) }
                         th.n scope="col" { (t("Visits a day", "訪問/日")) }
-                        th.n scope="col" { (t("Versions seen", "得られる版")) }
+                        th.n scope="col" { (t("Versions found", "得られる版")) }
                     } }
                     tbody { @for point in &outlook.forecast.points {
                         tr {
@@ -120,8 +121,8 @@ fn forecast(visitor: &Visitor, outlook: &Outlook, at_s: i64) -> Markup {
                     } }
                 } }
                 (charts::forecast(visitor, &outlook.forecast.points))
-                p.hint { (t("Made from the histories of ", "")) (format::number(outlook.forecast.pages as u64)) (t(" pages.", " ページの履歴によります。")) }
-                (layout::reckoned_at(visitor, at_s))
+                p.hint { (t("Estimated from the histories of ", "")) (format::number(outlook.forecast.pages as u64)) (t(" pages.", " ページの履歴によります。")) }
+                (layout::computed_at(visitor, at_s))
             }
         }
     }
@@ -132,8 +133,8 @@ fn overflow(visitor: &Visitor, outlook: &Outlook) -> Markup {
     html! {
         @if !outlook.stretched.is_empty() {
             section.card {
-                h2 { (t("Servers that cannot keep up", "間に合わないサーバー")) }
-                p.hint { (t("More pages are due than politeness allows: their intervals are stretched alike until it recovers.", "礼儀を守ると間に合わないため、間隔を一様に延ばしています。")) }
+                h2 { (t("Overloaded servers", "訪問が間に合わないサーバー")) }
+                p.hint { (t("More pages are due than politeness allows. All intervals are stretched by this factor until the server catches up.", "礼儀を守ると訪問が間に合わないため、追いつくまで間隔をこの倍率で延ばしています。")) }
                 ul { @for (server, percent) in &outlook.stretched {
                     li { bdi { (server) } ": × " (format!("{:.2}", f64::from(*percent) / 100.0)) }
                 } }
@@ -142,7 +143,7 @@ fn overflow(visitor: &Visitor, outlook: &Outlook) -> Markup {
     }
 }
 
-/// A sitemap or feed and how right it was, as the crawler noted it.
+/// A sitemap or feed and its accuracy, from the crawler's notes.
 struct Source {
     url: String,
     note: Value,
@@ -169,15 +170,15 @@ fn signals(visitor: &Visitor, records: &[ServerRecord]) -> Markup {
         section.card {
             h2 { (t("Sitemaps and feeds", "サイトマップとフィード")) }
             @if sources.is_empty() {
-                p.muted { (t("None has been found.", "見つかっていません。")) }
+                p.muted { (t("None found.", "見つかっていません。")) }
             } @else {
                 div.scroll { table {
                     thead { tr {
                         th scope="col" { (t("Source", "情報源")) }
                         th.n scope="col" { (t("Pages", "ページ")) }
-                        th.n scope="col" { (t("Precision", "適合率")) }
-                        th.n scope="col" { (t("Recall", "再現率")) }
-                        th.n scope="col" { (t("Odds", "オッズ")) }
+                        th.n scope="col" title=(t("share of announced changes that were real", "予告のうち実際に変わった割合")) { (t("Precision", "適合率")) }
+                        th.n scope="col" title=(t("share of changes that were announced", "変更のうち予告された割合")) { (t("Recall", "再現率")) }
+                        th.n scope="col" title=(t("how much an announcement raises the odds of a change", "予告で変更のオッズが何倍になるか")) { (t("Odds", "オッズ")) }
                     } }
                     tbody { @for source in &sources {
                         tr {
@@ -189,13 +190,12 @@ fn signals(visitor: &Visitor, records: &[ServerRecord]) -> Markup {
                         }
                     } }
                 } }
-                p.hint { (t("Announced changes that were changes; changes that had been announced; by how much an announcement raises the odds of a change.", "予告のうち実際に変わった割合、変更のうち予告された割合、予告で変更のオッズが何倍になるか。")) }
             }
         }
     }
 }
 
-/// What the crawler calls a trap, in words.
+/// The crawler's name of a trap, in words.
 fn trap_words<'a>(visitor: &Visitor, trap: &'a str) -> &'a str {
     let t = |en, ja| visitor.lang.t(en, ja);
     match trap {
@@ -205,7 +205,7 @@ fn trap_words<'a>(visitor: &Visitor, trap: &'a str) -> &'a str {
         "query-combinations" => {
             t("too many combinations of parameters", "パラメーターの組み合わせが多すぎる")
         }
-        "calendar" => t("a calendar without end", "終わりのないカレンダー"),
+        "calendar" => t("an endless calendar", "終わりのないカレンダー"),
         "session-id" => t("session ids, left out of the URL", "セッションID（URL から除いて収集）"),
         other => other,
     }

@@ -1,4 +1,4 @@
-//! The form of a site's conditions as it is shown: its frame, and what a first look found.
+//! The form of a site's conditions as it is shown: its frame, and the result of a first look.
 
 use axum::response::Response;
 use maud::{Markup, html};
@@ -22,7 +22,7 @@ pub(super) struct Sheet<'a> {
     pub(super) look: Option<Result<Preview, String>>,
 }
 
-/// Fields that are not folded away.
+/// Fields that are always visible.
 const SIMPLE: [&str; 4] = ["url", "allow_private", "period", "other_period"];
 
 impl Sheet<'_> {
@@ -42,14 +42,14 @@ impl Sheet<'_> {
                 @if self.site.is_none() {
                     p.lead {
                         (self.t(
-                            "An address is enough. Nenrin visits the pages it finds there, keeps every version, and comes again.",
+                            "An address is enough. Nenrin visits the pages it finds there, stores every version, and visits them again.",
                             "アドレスだけで始められます。見つけたページを訪れ、すべての版を保存し、また訪れます。",
                         ))
                     }
                 }
                 @if !self.wrong.is_empty() {
                     p.notice.bad role="alert" {
-                        (self.t("Nothing was saved yet: please look at the marked fields.", "まだ保存されていません。印の付いた項目を確認してください。"))
+                        (self.t("Nothing was saved yet. Please check the marked fields.", "まだ保存されていません。印の付いた項目を確認してください。"))
                     }
                 }
                 (self.first_look())
@@ -81,7 +81,7 @@ impl Sheet<'_> {
         response
     }
 
-    /// Whether there is nothing yet that is to be read before the fields.
+    /// Whether there is nothing to read before the fields yet.
     fn is_fresh(&self) -> bool {
         self.site.is_none() && self.look.is_none() && self.wrong.is_empty()
     }
@@ -90,7 +90,7 @@ impl Sheet<'_> {
         self.site.is_some() || self.wrong.keys().any(|field| !SIMPLE.contains(field))
     }
 
-    /// A label, its input, a hint and what is wrong, tied together for screen readers.
+    /// A label, its input, a hint and an error, linked for screen readers.
     pub(super) fn field(&self, name: &str, label: &str, hint: &str, input: Markup) -> Markup {
         let wrong = self.wrong.get(name);
         html! {
@@ -126,17 +126,17 @@ impl Sheet<'_> {
 
     fn first_look(&self) -> Markup {
         let t = |en, ja| self.t(en, ja);
-        let told = |noted: &str| self.visitor.lang.told(noted).into_owned();
+        let translated = |noted: &str| self.visitor.lang.translate(noted).into_owned();
         html! {
             @match &self.look {
                 None => {}
-                Some(Err(reason)) => p.notice.bad role="alert" { (layout::capitalised(&told(reason))) },
+                Some(Err(reason)) => p.notice.bad role="alert" { (layout::capitalised(&translated(reason))) },
                 Some(Ok(found)) => section.card.look {
                     h2 { (t("A first look", "下見の結果")) }
                     dl.facts {
-                        dt { (t("Top page", "トップページ")) } dd { (told(&found.top)) }
-                        dt { "robots.txt" } dd { (told(&found.robots)) }
-                        dt { (t("Sitemap", "サイトマップ")) } dd { (told(&found.sitemap)) }
+                        dt { (t("Top page", "トップページ")) } dd { (translated(&found.top)) }
+                        dt { "robots.txt" } dd { (translated(&found.robots)) }
+                        dt { (t("Sitemap", "サイトマップ")) } dd { (translated(&found.sitemap)) }
                         @if let Some(pages) = found.estimated_pages {
                             dt { (t("Pages, roughly", "推定ページ数")) } dd { (format::number(pages)) }
                         }

@@ -11,7 +11,7 @@ use crate::{
     visitor::Visitor,
 };
 
-/// A value, and what it is called in English and in Japanese.
+/// A value, and its name in English and Japanese.
 type Choice = (&'static str, &'static str, &'static str);
 
 const SCOPES: [Choice; 5] = [
@@ -23,7 +23,7 @@ const SCOPES: [Choice; 5] = [
 ];
 
 const SCHEDULE_BY: [Choice; 2] = [
-    ("any", "any other byte (usual)", "1バイトでも違えば変更（標準）"),
+    ("any", "any difference (usual)", "1バイトでも違えば変更（標準）"),
     ("significant", "only what a reader would call a change", "読者にとって意味のある変更だけ"),
 ];
 
@@ -36,23 +36,27 @@ const ROUNDS_BY: [Choice; 5] = [
     ),
     (
         "structure(A)",
-        "by directory: its first pages, the rest if one changed",
+        "by directory: its top pages, and the rest if one changed",
         "ディレクトリ別：先頭が変われば残りも",
     ),
     (
         "structure(B)",
-        "by links: tops, and what they link to if they changed",
+        "by links: index pages, and what they link to if they changed",
         "リンク別：トップが変わればその先も",
     ),
-    ("structure(C)", "as by links, only below what changed", "リンク別で、変わったものの下だけ"),
+    (
+        "structure(C)",
+        "as by links, but only below what changed",
+        "リンク別で、変わったものの下だけ",
+    ),
 ];
 
 const ROBOTS: [Choice; 2] = [
     ("obey", "obey (usual)", "従う（標準）"),
-    ("ignore", "do not ask, for a reason", "理由があって確認しない"),
+    ("ignore", "ignore, with a reason", "理由があって確認しない"),
 ];
 
-/// What belongs to a site, in the words of the form.
+/// The scope of a site, in the words of the form.
 pub(super) fn scope_words<'a>(visitor: &Visitor, scope: Scope) -> &'a str {
     let name = scope.to_string();
     let (_, en, ja) = SCOPES.into_iter().find(|(value, ..)| *value == name).unwrap_or(SCOPES[0]);
@@ -66,9 +70,9 @@ impl Sheet<'_> {
             (self.text("url", self.t("Address", "アドレス"),
                 self.t("Where collecting begins: a top page.", "収集を始めるトップページです。"),
                 &form.url, "https://example.org/"))
-            @if self.asks_about_own_network() { (self.own_network()) }
+            @if self.asks_about_private_network() { (self.own_network()) }
             (self.field("period", self.t("How often", "頻度"),
-                self.t("Each page on its own finds the most versions for the same visits.", "ページごとの自動調整が、同じ訪問数で最も多くの版を得ます。"), html! {
+                self.t("A schedule for each page finds the most versions with the same number of visits.", "ページごとの自動調整が、同じ訪問数で最も多くの版を得ます。"), html! {
                 select #period name="period" aria-describedby=(self.described("period")) {
                     @for (value, en, ja) in PERIODS {
                         option value=(value) selected[form.period == value] { (self.t(en, ja)) }
@@ -90,8 +94,8 @@ impl Sheet<'_> {
             div data-only-for="period" data-only-value=(CONTINUOUS) {
                 (self.group(self.t("When pages are visited again", "再訪問の間隔"), self.revisits()))
             }
-            (self.group(self.t("How the site is asked", "サイトへの接し方"), self.manners()))
-            (self.group(self.t("How much is kept", "保存する量"), self.keeping()))
+            (self.group(self.t("How the site is visited", "サイトへの接し方"), self.manners()))
+            (self.group(self.t("How much is stored", "保存する量"), self.keeping()))
         }
     }
 
@@ -131,10 +135,10 @@ impl Sheet<'_> {
     fn keeping(&self) -> Markup {
         let form = self.form;
         html! {
-            (self.text("quota", self.t("Most room on the disk", "使用容量の上限"),
+            (self.text("quota", self.t("Most space on disk", "使用容量の上限"),
                 self.t("Collecting pauses while the site takes this much. Empty: the archive's setting (none unless set); 0: none.", "この容量を使っている間は収集を停止します。空欄：アーカイブの設定（既定は上限なし）。0：上限なし"), &form.quota, "10GB"))
             (self.text("prune", self.t("Thin out old versions", "古い版の間引き"),
-                self.t("Empty: every version is kept, which is what an archive is for. 30d,day:90d,month keeps all for 30 days, then one a day until 90 days old, then one a month; the first and the newest always stay.", "空欄：すべての版を残します（アーカイブの本来の目的です）。30d,day:90d,month は、30日間はすべて、90日までは1日1版、以後は月1版を残します。最初と最新の版は常に残ります。"),
+                self.t("Empty: every version is kept, as an archive should. 30d,day:90d,month keeps all for 30 days, then one a day until 90 days old, then one a month; the first and the newest always stay.", "空欄：すべての版を残します（アーカイブの本来の目的です）。30d,day:90d,month は、30日間はすべて、90日までは1日1版、以後は月1版を残します。最初と最新の版は常に残ります。"),
                 &form.prune, "30d,day:90d,month"))
         }
     }
@@ -144,29 +148,29 @@ impl Sheet<'_> {
         html! {
             @if self.site.is_none() {
                 (self.text("name", self.t("Name", "名前"),
-                    self.t("Left empty, the host's name is taken.", "空欄のときはホスト名になります。"), &form.name, ""))
+                    self.t("If empty, the host's name is used.", "空欄のときはホスト名になります。"), &form.name, ""))
             }
             (self.select("scope", self.t("What belongs to the site", "サイトの範囲"),
                 self.t("Pages outside are not followed. One host is what most people call a site.", "範囲外のページはたどりません。多くの場合、1つのホストが1つのサイトです。"),
                 &form.scope, &SCOPES))
             (self.area("more_tops", self.t("More top pages", "その他のトップページ"),
-                self.t("One address per line, for what the first page does not link to.", "1行に1つのアドレス。最初のページからリンクされていないもの用です。"),
+                self.t("One address per line, for pages that the first page does not link to.", "1行に1つのアドレス。最初のページからリンクされていないもの用です。"),
                 &form.more_tops, "https://example.org/news/"))
             div.row {
                 (self.text("depth", self.t("Depth", "深さ"),
-                    self.t("Links followed; a top page is 1. Deep, because old pages hang on long chains of lists.", "たどるリンクの数。トップページが1。古いページは一覧の連なりの先にあるため、深めにします。"), &form.depth, ""))
+                    self.t("How many links are followed; a top page is 1. The default is high, because old pages are at the end of long chains of lists.", "たどるリンクの数。トップページが1。古いページは一覧の連なりの先にあるため、深めにします。"), &form.depth, ""))
                 (self.text("max_pages", self.t("Most pages in a round", "1巡の最大ページ数"),
-                    self.t("Empty: no limit; traps are recognised all the same.", "空欄：制限なし。罠は別に検出します。"), &form.max_pages, ""))
+                    self.t("Empty: no limit; traps are recognised anyway.", "空欄：制限なし。罠は別に検出します。"), &form.max_pages, ""))
             }
             (self.select("rounds_by", self.t("Pages of a round", "1巡で訪れるページ"),
-                self.t("Only for sites collected in rounds; the first round always takes all.", "定期収集のサイトのみ。最初の1巡は必ず全ページです。"),
+                self.t("Only for sites collected in rounds; the first round always visits all.", "定期収集のサイトのみ。最初の1巡は必ず全ページです。"),
                 &form.rounds_by, &ROUNDS_BY))
             (self.checkbox("embeds", form.embeds,
-                self.t("Images, styles and scripts of a page are collected wherever they lie", "ページの画像・スタイル・スクリプトはどこにあっても収集する"),
+                self.t("Collect images, styles and scripts of a page from any host", "ページの画像・スタイル・スクリプトはどこにあっても収集する"),
                 self.t("Usual: without them old pages look broken.", "標準。無いと古いページが崩れて見えます。")))
             (self.checkbox("signals", form.signals,
-                self.t("Sitemaps and feeds add pages and pull changed ones forward", "サイトマップとフィードでページを補い、変更されたものを早く訪れる"),
-                self.t("Usual: each is trusted only as far as it was right before.", "標準。過去に正しかった程度だけ信用します。")))
+                self.t("Use sitemaps and feeds: they add pages, and changed pages are visited sooner", "サイトマップとフィードでページを補い、変更されたものを早く訪れる"),
+                self.t("Usual: each is trusted as far as it was right before.", "標準。過去に正しかった程度だけ信用します。")))
         }
     }
 
@@ -174,26 +178,26 @@ impl Sheet<'_> {
         let form = self.form;
         html! {
             (self.select("policy", self.t("Rule", "規則"),
-                self.t("The usual one learns from every visit and from neighbouring pages.", "標準の規則は、訪問のたびに近隣のページからも学びます。"),
+                self.t("The usual rule learns from every visit and from neighbouring pages.", "標準の規則は、訪問のたびに近隣のページからも学びます。"),
                 &form.policy, &POLICIES))
             div data-only-for="policy" data-only-value=(OTHER) {
-                (self.text("policy_text", self.t("The rule, written out", "規則の書式"),
+                (self.text("policy_text", self.t("The rule", "規則の書式"),
                     self.t("Only with “another rule”: auto(fair=1), mle.exact(0.5-2,2nd=7d), every(12h) …", "「その他の規則」のとき：auto(fair=1)、mle.exact(0.5-2,2nd=7d)、every(12h) など"),
                     &form.policy_text, "every(12h)"))
             }
             div.row {
-                (self.text("visits_per_day", self.t("Visits a day, at most", "1日の訪問数の上限"),
+                (self.text("visits_per_day", self.t("Most visits a day", "1日の訪問数の上限"),
                     self.t("Empty: a share of the archive's budget, if it has one.", "空欄：アーカイブ全体の予算から配分"), &form.visits_per_day, "5000"))
                 (self.text("min", self.t("Shortest wait", "最短の間隔"),
-                    self.t("Empty: an hour, or what `state.bucket` says.", "空欄：1時間（state.bucket の値）"), &form.min, "1h"))
+                    self.t("Empty: one hour, or the value of `state.bucket`.", "空欄：1時間（state.bucket の値）"), &form.min, "1h"))
                 (self.text("max", self.t("Longest wait", "最長の間隔"),
-                    self.t("365d: a page never looked at again is lost.", "365d:二度と見ないページは失われます。"), &form.max, "365d"))
+                    self.t("365d: a page that is never visited again is lost.", "365d：二度と訪問しないページは失われます。"), &form.max, "365d"))
             }
-            (self.area("paths", self.t("Other waits for some paths", "パスごとの間隔"),
-                self.t("One rule per line, the first that fits holds; * is anything, $ the end. Empty: the same for all.", "1行に1つの規則。最初に合うものが有効です。* は任意、$ は末尾。空欄：全ページ共通"),
+            (self.area("paths", self.t("Other intervals for some paths", "パスごとの間隔"),
+                self.t("One rule per line, the first that matches applies; * is anything, $ the end. Empty: the same for all.", "1行に1つの規則。最初に合うものが有効です。* は任意、$ は末尾。空欄：全ページ共通"),
                 &form.paths, "/news/* min=1h max=1d"))
             (self.select("schedule_by", self.t("What counts as a change", "変更とみなすもの"),
-                self.t("Every version is kept either way; this only drives the waits. Significant ignores counters, dates and the like.", "どちらでもすべての版を保存します。間隔の調整にだけ使われます。"),
+                self.t("Every version is stored either way; this only sets the intervals. Significant changes leave out counters, dates and so on.", "どちらでもすべての版を保存します。間隔の調整にだけ使われます。"),
                 &form.schedule_by, &SCHEDULE_BY))
         }
     }
@@ -202,24 +206,24 @@ impl Sheet<'_> {
         let form = self.form;
         html! {
             (self.text("delay", self.t("Pause between requests", "要求の間隔"),
-                self.t("Per server, at least. Empty: the archive's (1s unless set), more where the server is slow or asks for it.", "サーバーごとの最小値。空欄：アーカイブの設定（既定は1s）。サーバーが遅いか求める場合は長くなります。"), &form.delay, "2s"))
+                self.t("The shortest pause per server. Empty: the archive's (1s unless set), longer if the server is slow or asks for it.", "サーバーごとの最小値。空欄：アーカイブの設定（既定は1s）。サーバーが遅いか求める場合は長くなります。"), &form.delay, "2s"))
             (self.area("windows", self.t("Only during these hours", "収集する時間帯"),
-                self.t("One per line: days, hours, time zone, each may be left out. Empty: at any time, since requests are spread thinly anyway.", "1行に1つ：曜日、時刻、タイムゾーン（いずれも省略可）。空欄：いつでも（要求はもともと分散されます）"),
+                self.t("One per line: days, hours, time zone; each may be left out. Empty: at any time, since requests are spread out anyway.", "1行に1つ：曜日、時刻、タイムゾーン（いずれも省略可）。空欄：いつでも（要求はもともと分散されます）"),
                 &form.windows, "mon-fri 22:00-06:00 Asia/Tokyo"))
             (self.select("robots", "robots.txt",
-                self.t("The site's own wishes, asked for before anything else.", "サイト自身の希望です。最初に確認します。"),
+                self.t("The site's own wishes, fetched before anything else.", "サイト自身の希望です。最初に確認します。"),
                 &form.robots, &ROBOTS))
             div data-only-for="robots" data-only-value="ignore" {
                 (self.text("robots_reason", self.t("The reason", "理由"),
-                    self.t("Only when robots.txt is not asked for.", "robots.txt を確認しない場合のみ"), &form.robots_reason, ""))
+                    self.t("Only when robots.txt is ignored.", "robots.txt を確認しない場合のみ"), &form.robots_reason, ""))
             }
-            @if !self.asks_about_own_network() { (self.own_network()) }
+            @if !self.asks_about_private_network() { (self.own_network()) }
         }
     }
 
-    /// Whether leave to reach into the own network stands right below the address that needs it.
-    fn asks_about_own_network(&self) -> bool {
-        let is_own = |url: CanonicalUrl| url.is_of_own_network();
+    /// Whether the permission for private networks is shown right below the address that needs it.
+    fn asks_about_private_network(&self) -> bool {
+        let is_own = |url: CanonicalUrl| url.is_on_private_network();
         self.form.allow_private || CanonicalUrl::parse_typed(&self.form.url).is_ok_and(is_own)
     }
 
@@ -228,11 +232,11 @@ impl Sheet<'_> {
             "allow_private",
             self.form.allow_private,
             self.t(
-                "This site may lie on this computer or in your own network",
+                "This site may be on this computer or on your own network",
                 "このコンピューターや自分のネットワーク内のサイトを許可する",
             ),
             self.t(
-                "Not usual: a link of a foreign site could otherwise reach into your network.",
+                "Unusual: without this check, links of other websites could reach into your network.",
                 "標準では許しません。外部のリンクから内部に届くのを防ぎます。",
             ),
         )

@@ -1,9 +1,10 @@
-//! One site: its figures, its calendar, its rounds, its troubles, and the way back in time.
+//! One site: its figures, calendar, rounds and problems, and links into the past.
 
 use std::collections::BTreeMap;
 
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use maud::{Markup, html};
+use nenrin_lang::Reason;
 use nenrin_state::{
     DayQuery, RobotsPolicy, Round, Schedule, ScheduleBy, Site, SiteId, TroubleGroup,
 };
@@ -19,8 +20,8 @@ use crate::{
 };
 
 const ROUNDS_SHOWN: usize = 10;
-/// Troubles of each kind that are looked at for grouping, the newest. They are found by walking
-/// back through the log, which is most of what a large site's page takes.
+/// Problems of each kind that are read for grouping, the newest first. Reading them means walking
+/// back through the log, which takes most of the time of a large site's page.
 pub(crate) const TROUBLES_LOOKED_AT: usize = 1_000;
 const TROUBLES_SHOWN: usize = 8;
 
@@ -31,12 +32,12 @@ pub(crate) fn find(app: &WebApp, id: &str) -> Result<Site, WebError> {
     found.ok_or_else(|| WebError::not_found(format!("site number {id}")))
 }
 
-/// The site, if it was not removed: such a one is not collected by accident.
+/// The site, unless it was removed: a removed site is not collected by accident.
 pub(crate) fn kept(site: Site) -> Result<Site, WebError> {
     match site.removed {
         None => Ok(site),
         Some(_) => Err(ControlError::Failed {
-            reason: "the site was removed; “Removed sites” gives it back unless it was deleted"
+            reason: "the site was removed; restore it under “Removed sites”, unless it was deleted"
                 .to_owned(),
         }
         .into()),
@@ -143,20 +144,20 @@ pub(crate) fn note<'a>(visitor: &Visitor, code: &str) -> Option<&'a str> {
             ("The site was added, and collecting has begun.", "サイトを追加し、収集を始めました。")
         }
         "added-only" => (
-            "The site was added. Nothing is collected in this process; `nenrin run` does it.",
+            "The site was added. This process does not collect; start `nenrin run`.",
             "サイトを追加しました。このプロセスでは収集しません（`nenrin run` が収集します）。",
         ),
         "saved" => ("The conditions were saved.", "収集条件を保存しました。"),
         "collect" => ("Collecting has begun.", "収集を始めました。"),
         "paused" => ("Collecting is paused.", "収集を停止しました。"),
-        "resumed" => ("Collecting goes on.", "収集を再開しました。"),
+        "resumed" => ("Collecting has resumed.", "収集を再開しました。"),
         "removed" => ("Done. The removal was logged.", "削除を実行し、記録しました。"),
         "restored" => (
-            "The site was given back. It is paused until you resume it.",
+            "The site was restored. It is paused until you resume it.",
             "サイトを元に戻しました。再開するまで停止しています。",
         ),
         "demo" => (
-            "The demo site is running and changes every few seconds. Its versions appear below as they come.",
+            "The demo site is running and changes every few seconds. Its versions will appear below.",
             "デモサイトが動き始めました。数秒ごとに変化し、版は下に順次現れます。",
         ),
         _ => return None,
@@ -169,7 +170,7 @@ fn figures(app: &WebApp, visitor: &Visitor, site: &Site) -> Result<Markup, WebEr
     let sums = app.state.site_sums(i64::MAX)?.into_iter().find(|s| s.site == site.id);
     let stored = sums.map_or(0, |s| s.stored_bytes);
     let counts = &site.counts;
-    let worth = nenrin_state::shown_worth(&*app.state)?;
+    let worth = nenrin_archive::shown_worth(&*app.state)?;
     let own = worth.iter().find(|own| own.site == site.id);
     Ok(html! {
         dl.tiles {
@@ -178,12 +179,12 @@ fn figures(app: &WebApp, visitor: &Visitor, site: &Site) -> Result<Markup, WebEr
                 (t("from ", "訪問数 ")) (format::number(counts.visits)) (t(" visits", ""))
             }))
             (tile(t("Stored", "保存量"), html! { (format::bytes(stored)) }, html! {
-                (t("for ", "元の容量 ")) (format::bytes(counts.raw_bytes))
-                @if let Some(saved) = format::saving(counts.raw_bytes, stored) { ", −" (saved) }
+                (t("instead of ", "元の容量 ")) (format::bytes(counts.raw_bytes))
+                @if let Some(saved) = format::saving(counts.raw_bytes, stored) { (t(" (", "（")) (saved) (t(" saved)", " 節約）")) }
             }))
             @if let Some((own, share)) = own.filter(|_| worth.len() > 1).and_then(|own| Some((own, own.share_of(&worth)?))) {
                 (tile(t("Importance", "重要度"), html! { (format::share(share)) }, html! {
-                    (t("of the archive; as much as ", "アーカイブ全体比。平均的なページ ")) (format::number(own.importance().round() as u64)) (t(" average pages", " 件分"))
+                    (t("of the archive, as much as ", "アーカイブ全体比。平均的なページ ")) (format::number(own.importance().round() as u64)) (t(" average pages", " 件分"))
                 }))
             }
             (tile(t("Last round", "前回の収集"), html! { span.small { (format::maybe_time(site.collected_s)) } }, html! {
@@ -193,7 +194,7 @@ fn figures(app: &WebApp, visitor: &Visitor, site: &Site) -> Result<Markup, WebEr
     })
 }
 
-/// `typed` is a date that was not understood.
+/// `typed` is a date that could not be read.
 fn browse(visitor: &Visitor, site: &Site, typed: Option<&str>) -> Markup {
     let t = |en, ja| visitor.t(en, ja);
     let today = format::date(visitor.now_s);
@@ -201,12 +202,12 @@ fn browse(visitor: &Visitor, site: &Site, typed: Option<&str>) -> Markup {
         section.card.browse {
             h2 { (t("Browse the site as of a date", "日付を選んでサイトを見る")) }
             @if site.counts.versions == 0 {
-                p.muted { (t("There is no version yet. As soon as the first round has fetched something, it can be seen here.", "まだ版がありません。最初の収集が進むと、ここから見られます。")) }
+                p.muted { (t("There are no versions yet. They can be opened here as soon as the first round has fetched something.", "まだ版がありません。最初の収集が進むと、ここから見られます。")) }
             } @else {
                 form method="get" action=(format!("/sites/{}/browse", site.id.0)) {
                     label.sr for="at" { (t("Date", "日付")) }
                     @if let Some(typed) = typed {
-                        // A field for dates would not show what is none.
+                        // A date field would not show a text that is not a date.
                         div.field.wrong {
                             input #at name="at" value=(typed) aria-describedby="at-error" aria-invalid="true";
                             p.error #at-error role="alert" { (t("write a date like ", "日付は次のように入力してください：")) (today) }
@@ -224,7 +225,7 @@ fn browse(visitor: &Visitor, site: &Site, typed: Option<&str>) -> Markup {
     }
 }
 
-/// Leads to the top page as of a date.
+/// Redirects to the top page as of a date.
 pub(crate) fn open_as_of(
     visitor: &Visitor,
     site: &Site,
@@ -236,7 +237,7 @@ pub(crate) fn open_as_of(
         return Ok(Redirect::to(&back).into_response());
     };
     let top = site.conditions.tops.first().ok_or_else(|| WebError::not_found("top page"))?;
-    // Of what has not come yet nothing is known: today means up to now.
+    // Nothing is known of the future: today means up to now.
     let at_s = at_s.min(visitor.now_s);
     Ok(Redirect::to(&replay_link(&visitor.replay, at_s, top)).into_response())
 }
@@ -259,7 +260,7 @@ fn calendar(app: &WebApp, visitor: &Visitor, site: &Site) -> Result<Markup, WebE
         section.card {
             h2 { (title) }
             (chart::calendar(visitor, today, &counts, title, link))
-            p.hint { (visitor.t("A day opens the site as it was at its end (UTC).", "日を選ぶと、その日の終わり（UTC）のサイトが開きます。")) }
+            p.hint { (visitor.t("Choose a day to open the site as it was at the end of that day (UTC).", "日を選ぶと、その日の終わり（UTC）のサイトが開きます。")) }
         }
     })
 }
@@ -270,7 +271,7 @@ fn rounds(visitor: &Visitor, rounds: &[Round]) -> Markup {
         section {
             h2 { (t("Rounds", "収集の記録")) }
             @if rounds.is_empty() {
-                p.muted { (t("No round has begun yet.", "まだ収集していません。")) }
+                p.muted { (t("No rounds yet. `nenrin run` starts collecting.", "まだ収集していません。`nenrin run` で収集を始めます。")) }
             } @else {
                 div.scroll { table {
                     thead { tr {
@@ -280,7 +281,7 @@ fn rounds(visitor: &Visitor, rounds: &[Round]) -> Markup {
                         th.n scope="col" { (t("Changed", "変更")) }
                         th.n scope="col" { (t("Unchanged", "変更なし")) }
                         th.n scope="col" { (t("New pages", "新ページ")) }
-                        th.n scope="col" { (t("Troubles", "問題")) }
+                        th.n scope="col" { (t("Problems", "問題")) }
                         th.n scope="col" { (t("Received", "受信")) }
                         th.n scope="col" { (t("Stored", "保存")) }
                     } }
@@ -298,7 +299,7 @@ fn round_row(visitor: &Visitor, round: &Round) -> Markup {
             td { (format::time(round.started_s)) }
             td.nw { @match round.ended_s {
                 Some(ended_s) => { (format::spoken_duration(visitor.lang, ended_s - round.started_s)) },
-                None => span.badge.running { (visitor.t("under way", "進行中")) },
+                None => span.badge.running { (visitor.t("running", "進行中")) },
             } }
             td.n { (format::number(counts.visits())) }
             td.n { (format::number(counts.changed)) }
@@ -316,7 +317,7 @@ fn troubles(visitor: &Visitor, site: &Site, groups: &[TroubleGroup]) -> Markup {
     html! {
         @if !groups.is_empty() {
             section {
-                h2 { (t("Troubles by cause", "原因別の問題")) }
+                h2 { (t("Problems by cause", "原因別の問題")) }
                 div.scroll { table {
                     thead { tr {
                         th scope="col" { (t("What", "種類")) }
@@ -328,7 +329,7 @@ fn troubles(visitor: &Visitor, site: &Site, groups: &[TroubleGroup]) -> Markup {
                     tbody { @for group in groups.iter().take(TROUBLES_SHOWN) {
                         tr {
                             td { a href=(format!("/visits?site={}&outcome={}", site.id.0, group.outcome)) { (layout::outcome(visitor, group.outcome)) } }
-                            td.cause { (cause(visitor, group.status, group.detail.as_deref())) }
+                            td.cause { (cause(visitor, group.status, group.reason.as_ref())) }
                             td.n { (format::number(group.count)) }
                             td { (format::time(group.last_s)) }
                             td { (layout::url(&group.last_url)) }
@@ -341,13 +342,13 @@ fn troubles(visitor: &Visitor, site: &Site, groups: &[TroubleGroup]) -> Markup {
 }
 
 /// Why a visit found no page, as text.
-pub(crate) fn cause(visitor: &Visitor, status: u16, detail: Option<&str>) -> Markup {
+pub(crate) fn cause(visitor: &Visitor, status: u16, reason: Option<&Reason>) -> Markup {
     html! {
         @if status > 0 { "HTTP " (status) }
-        // The status alone is not told twice.
-        @let detail = detail.filter(|detail| *detail != format!("status {status}"));
-        @if status > 0 && detail.is_some() { " · " }
-        @if let Some(detail) = detail { bdi { (visitor.lang.told(detail)) } }
+        // The status alone is not shown twice.
+        @let reason = reason.filter(|reason| **reason != Reason::Status(status));
+        @if status > 0 && reason.is_some() { " · " }
+        @if let Some(reason) = reason { bdi { (reason.text(visitor.lang)) } }
     }
 }
 
@@ -374,7 +375,7 @@ fn conditions(visitor: &Visitor, site: &Site) -> Markup {
                 } }
                 @if conditions.allow_private { dt { (t("Private addresses", "プライベートアドレス")) } dd { (t("allowed", "許可")) } }
                 @if let Some(bytes) = conditions.keeping.quota_bytes.filter(|bytes| *bytes > 0) {
-                    dt { (t("Most room on the disk", "使用容量の上限")) } dd { (format::bytes(bytes)) }
+                    dt { (t("Most space on disk", "使用容量の上限")) } dd { (format::bytes(bytes)) }
                 }
                 @if let Some(rule) = &conditions.keeping.prune {
                     dt { (t("Old versions", "古い版")) } dd { (t("thinned out: ", "間引き：")) (rule) }
@@ -391,7 +392,7 @@ fn conditions(visitor: &Visitor, site: &Site) -> Markup {
 pub(crate) fn schedule(visitor: &Visitor, schedule: &Schedule) -> Markup {
     html! {
         @match schedule {
-            Schedule::Manual => { (visitor.t("only when asked", "手動のみ")) },
+            Schedule::Manual => { (visitor.t("only when you start it", "手動のみ")) },
             Schedule::Rounds { period_s } => {
                 (visitor.t("every ", "")) (format::spoken_duration(visitor.lang, *period_s)) (visitor.t("", "ごと"))
             },

@@ -1,4 +1,4 @@
-//! The pages of a site: as a tree by directory, or as a list of all paths with a beginning.
+//! The pages of a site: as a tree by directory, or as a list of paths that begin alike.
 
 use axum::response::Response;
 use maud::{Markup, html};
@@ -15,8 +15,8 @@ use crate::{
 const SHOWN: usize = 100;
 const SERVERS_SHOWN: usize = 50;
 
-/// What part of the site is shown.
-struct Place<'a> {
+/// The part of the site that is shown.
+struct PageListing<'a> {
     visitor: &'a Visitor,
     site: &'a Site,
     server: &'a SiteServer,
@@ -37,12 +37,12 @@ pub(crate) fn pages(
     let content = match server {
         None => html! {
             (head(visitor, site))
-            p.muted { (visitor.t("No page is known yet.", "まだページがありません。")) }
+            p.muted { (visitor.t("No pages are known yet.", "まだページがありません。")) }
         },
         Some(server) => {
             let prefix = prefix(query.get("prefix"));
             let as_list = query.get("list") == "1" || !prefix.ends_with('/');
-            let place = Place { visitor, site, server, prefix, as_list };
+            let place = PageListing { visitor, site, server, prefix, as_list };
             html! {
                 (head(visitor, site))
                 (place.chooser(&servers))
@@ -53,7 +53,7 @@ pub(crate) fn pages(
     Ok(layout::page(visitor, Menu::None, &title, content))
 }
 
-/// A path to begin with; what someone typed may lack the slash.
+/// The beginning of paths; a typed one may lack the slash.
 fn prefix(typed: &str) -> String {
     let typed = typed.trim();
     if typed.starts_with('/') { typed.to_owned() } else { format!("/{typed}") }
@@ -66,7 +66,7 @@ fn head(visitor: &Visitor, site: &Site) -> Markup {
     }
 }
 
-impl Place<'_> {
+impl PageListing<'_> {
     fn link(&self, prefix: &str, as_list: bool, after: Option<&str>) -> String {
         let mut link = format!(
             "/sites/{}/pages?server={}&prefix={}",
@@ -110,7 +110,7 @@ impl Place<'_> {
         }
     }
 
-    /// The way down to the directory that is shown, each step a link.
+    /// The path down to the directory that is shown, each step a link.
     fn crumbs(&self) -> Markup {
         let ends = self.prefix.match_indices('/').map(|(at, _)| at + 1);
         let starts = std::iter::once(0).chain(ends.clone());
@@ -146,7 +146,7 @@ impl Place<'_> {
             div.scroll { table {
                 thead { tr {
                     th scope="col" { (t("Path", "パス")) }
-                    th scope="col" { (t("Last found", "最新の結果")) }
+                    th scope="col" { (t("Last result", "最新の結果")) }
                     th.n scope="col" { (t("Visits", "訪問")) }
                     th.n scope="col" { (t("Versions", "版")) }
                     th.n scope="col" title=(t("how many times that of the average page", "平均的なページの何倍か")) { (t("Importance", "重要度")) }
@@ -184,7 +184,7 @@ impl Place<'_> {
                 @match &entry.page {
                     None => td colspan="7" {},
                     Some(page) => {
-                        td { @if let Some(outcome) = page.outcome { (layout::outcome(self.visitor, outcome)) } @else { span.muted { (self.visitor.t("not visited yet", "未訪問")) } } }
+                        td { @if let Some(outcome) = page.outcome { (layout::last_outcome(self.visitor, page, outcome)) } @else { span.muted { (self.visitor.t("not visited yet", "未訪問")) } } }
                         td.n { (format::number(u64::from(page.visits))) }
                         td.n { (format::number(u64::from(page.changes))) }
                         td.n { @if let Some(importance) = page.importance() { (format::importance(importance)) } }
@@ -200,7 +200,7 @@ impl Place<'_> {
     }
 }
 
-/// Where the next portion begins: behind a whole directory in the tree.
+/// Where the next part begins: in the tree after a whole directory.
 fn past(last: &TreeEntry, as_list: bool) -> String {
     if !as_list && last.path.ends_with('/') {
         format!("{}\u{7f}", last.path)

@@ -1,9 +1,10 @@
-//! A site's structure: tops with their members, families, what changed together, and what the last
-//! round left out.
+//! A site's structure: index pages with their members, families, what changed together, and what
+//! the last round left out.
 
 use axum::response::{Html, IntoResponse, Response};
 use maud::{Markup, html};
-use nenrin_state::{ChosenRound, Site, site_structure};
+use nenrin_archive::{ChosenRound, site_structure};
+use nenrin_state::Site;
 use nenrin_structure::{FamilyView, RoundsBy, StructureView, TopsView, Why};
 
 use crate::{
@@ -21,8 +22,8 @@ pub(crate) fn structure(
     query: &Fields,
 ) -> Result<Response, WebError> {
     let (state, own) = (shared.app.state.clone(), site.clone());
-    let reckon = move || site_structure(&*state, &own);
-    let known = shared.structures.of(site.id, shared.app.now_s, reckon)?;
+    let compute = move || site_structure(&*state, &own);
+    let known = shared.structures.of(site.id, shared.app.now_s, compute)?;
     let part = html! {
         @if let Some((at_s, known)) = &known {
             (last_round(visitor, known.rounds_by, known.last_round.as_ref()))
@@ -30,8 +31,8 @@ pub(crate) fn structure(
                 (tops(visitor, view))
                 (families(visitor, view))
             }
-            (layout::reckoned_at(visitor, *at_s))
-        } @else { (layout::being_reckoned(visitor)) }
+            (layout::computed_at(visitor, *at_s))
+        } @else { (layout::being_computed(visitor)) }
     };
     if query.get("part") == "structure" {
         return Ok(Html(part.into_string()).into_response());
@@ -85,31 +86,35 @@ fn choice<'a>(visitor: &Visitor, by: RoundsBy) -> &'a str {
     match by {
         RoundsBy::All => visitor.t("every page", "すべてのページ"),
         RoundsBy::A => visitor.t(
-            "directories whose shallowest pages changed (method A)",
+            "directories whose top pages changed (method A)",
             "最も浅いページが変わったディレクトリ（方式A）",
         ),
         RoundsBy::B => visitor.t(
-            "pages below changed top pages (method B)",
+            "pages below changed index pages (method B)",
             "変わったトップページの下のページ（方式B）",
         ),
         RoundsBy::C => visitor.t(
-            "as method B, below changed sites only (method C)",
+            "as method B, but only below changed parts of the site (method C)",
             "方式Bのうち、変わった上位サイトの下だけ（方式C）",
         ),
         RoundsBy::Auto => {
-            visitor.t("the pages likeliest to have changed", "変わった見込みの高いページ")
+            visitor.t("the pages most likely to have changed", "変わった見込みの高いページ")
         }
     }
 }
 
 fn why<'a>(visitor: &Visitor, why: Why) -> &'a str {
     match why {
-        Why::TopSame => visitor.t("no top of theirs changed", "トップページが変わっていない"),
-        Why::UpperSame => visitor.t("no site above changed", "上位のサイトが変わっていない"),
+        Why::TopSame => {
+            visitor.t("no index page above them changed", "上位の目次ページが変わっていない")
+        }
+        Why::UpperSame => {
+            visitor.t("no part of the site above changed", "上位のサイトが変わっていない")
+        }
         Why::Unlikely => visitor.t("unlikely to have changed", "変わった見込みが低い"),
-        Why::NoBudget => visitor.t("the limit was reached", "上限に達した"),
-        Why::Gone => visitor.t("gone, looked for less often", "なくなった（時々確かめる）"),
-        Why::NotReached => visitor.t("not reached by links", "リンクで届かない"),
+        Why::NoBudget => visitor.t("the limit of pages was reached", "上限に達した"),
+        Why::Gone => visitor.t("gone, checked less often", "なくなった（時々確かめる）"),
+        Why::NotReached => visitor.t("no links lead there", "リンクで届かない"),
     }
 }
 
@@ -117,19 +122,19 @@ fn tops(visitor: &Visitor, view: &StructureView) -> Markup {
     let t = |en, ja| visitor.t(en, ja);
     html! {
         section.card {
-            h2 { (t("Tops and their members", "トップページと配下")) }
+            h2 { (t("Index pages and their members", "目次ページと配下")) }
             p.hint {
                 (format::number(view.pages as u64)) (t(" pages, ", " ページ、"))
-                (format::number(view.links as u64)) (t(" links. How often members changed is counted over the last eight rounds that chose their pages, and of those seen alone.", " リンク。変更の回数は、ページを選んだ最近8回の収集で、訪問したものだけを数えます。"))
+                (format::number(view.links as u64)) (t("links. Changes are counted over the last eight rounds that chose their pages, for visited pages only.", " リンク。変更の回数は、ページを選んだ最近8回の収集で、訪問したものだけを数えます。"))
             }
             div.scroll { table {
                 thead { tr {
                     th.n scope="col" { (t("Depth", "深さ")) }
-                    th scope="col" { (t("Top", "トップ")) }
+                    th scope="col" { (t("Index page", "目次ページ")) }
                     th.n scope="col" { (t("Members", "配下")) }
-                    th.n scope="col" { (t("Top changed", "トップの変更")) }
-                    th.n scope="col" { (t("Members then", "その時の配下")) }
-                    th.n scope="col" { (t("Otherwise", "それ以外")) }
+                    th.n scope="col" title=(t("rounds in which the index page changed, of those that visited it", "目次ページが変わった回数／訪問した回数")) { (t("Index page changed", "目次の変更")) }
+                    th.n scope="col" title=(t("members that changed, of those visited, when the index page changed", "目次が変わったときに変わった配下／訪問した配下")) { (t("Others changed when it did", "そのとき変わった配下")) }
+                    th.n scope="col" title=(t("members that changed, of those visited, when the index page did not change", "目次が変わらないときに変わった配下／訪問した配下")) { (t("When it did not", "目次が変わらないとき")) }
                 } }
                 tbody { @for site in &view.sites { (top(visitor, site)) } }
             } }
@@ -175,7 +180,7 @@ fn families(visitor: &Visitor, view: &StructureView) -> Markup {
         @if !view.families.is_empty() {
             section.card {
                 h2 { (t("Families", "同種のページ")) }
-                p.hint { (t("Pages whose paths differ in numbers alone, and the rounds in which all, some or none of those seen had changed.", "番号だけが異なるページと、訪問したもののすべて・一部・なしが変わった収集の回数です。")) }
+                p.hint { (t("Pages whose paths differ only in numbers, and the rounds in which all, some or none of the visited ones had changed.", "番号だけが異なるページと、訪問したもののすべて・一部・なしが変わった収集の回数です。")) }
                 div.scroll { table {
                     thead { tr {
                         th scope="col" { (t("Family", "種類")) }

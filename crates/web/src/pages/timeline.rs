@@ -1,10 +1,11 @@
-//! One page of the archive: its versions, the way to each of them, and what changed between two.
+//! One page of the archive: its versions, links to each of them, and what changed between two.
 
 use std::collections::BTreeMap;
 
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
-use nenrin_state::{PageRecord, Reasons, VersionRow};
+use nenrin_archive::Reasons;
+use nenrin_state::{PageRecord, VersionRow};
 use nenrin_urls::CanonicalUrl;
 
 use crate::{
@@ -89,8 +90,8 @@ fn figures(visitor: &Visitor, page: Option<&PageRecord>) -> Markup {
                         (t("a new one about every ", "平均 ")) (format::spoken_duration(visitor.lang, interval_s)) (t("", "ごと"))
                     }
                 }))
-                (tile(t("Last found", "最新の結果"), html! {
-                    @if let Some(outcome) = page.outcome { span.small { (layout::outcome(visitor, outcome)) } } @else { "–" }
+                (tile(t("Last result", "最新の結果"), html! {
+                    @if let Some(outcome) = page.outcome { span.small { (layout::last_outcome(visitor, page, outcome)) } } @else { "–" }
                 }, html! { @if page.failures > 0 { (page.failures) (t(" failed in a row", " 回連続で失敗")) } }))
                 @if let Some(importance) = page.importance() {
                     (tile(t("Importance", "重要度"), html! { (format::importance(importance)) }, html! {
@@ -103,7 +104,7 @@ fn figures(visitor: &Visitor, page: Option<&PageRecord>) -> Markup {
     }
 }
 
-/// When the page is visited again, and why then.
+/// When the page is visited again, and why.
 fn schedule(app: &WebApp, visitor: &Visitor, page: &PageRecord) -> Result<Markup, WebError> {
     let Some(due_s) = page.due_s else { return Ok(html! {}) };
     let t = |en, ja| visitor.t(en, ja);
@@ -119,7 +120,7 @@ fn schedule(app: &WebApp, visitor: &Visitor, page: &PageRecord) -> Result<Markup
                         @if let Some(sure) = reason.confidence { (t(", ", "、確信度 ")) (chart::percent(sure)) (t(" sure", "")) }
                     }
                 }
-                dt { (t("Why then", "その理由")) } dd { bdi { (visitor.lang.told(&reason.why)) } }
+                dt { (t("Why", "その理由")) } dd { bdi { (visitor.lang.translate(&reason.why)) } }
             }
         }
     })
@@ -149,7 +150,7 @@ fn table(visitor: &Visitor, url: &CanonicalUrl, versions: &[(CanonicalUrl, Versi
         section {
             h2 { (t("Versions", "版")) }
             @if versions.is_empty() {
-                p.muted { (t("No version is kept yet.", "まだ版がありません。")) }
+                p.muted { (t("No versions yet.", "まだ版がありません。")) }
             } @else {
                 form method="get" action="/diff" {
                     input type="hidden" name="url" value=(url.as_str());
@@ -183,7 +184,7 @@ fn table(visitor: &Visitor, url: &CanonicalUrl, versions: &[(CanonicalUrl, Versi
     }
 }
 
-/// Which two versions are compared: at first the two newest.
+/// The two versions to compare: at first the two newest.
 fn chooser(visitor: &Visitor, i: usize, version: &VersionRow) -> Markup {
     let t = |en, ja| visitor.t(en, ja);
     html! {
@@ -214,7 +215,7 @@ fn version_cells(
     }
 }
 
-/// Leads from two chosen versions to their difference, older first.
+/// Redirects from two chosen versions to their difference, older first.
 pub(crate) fn diff(visitor: &Visitor, query: &Fields) -> Result<Response, WebError> {
     let url = asked_url(query)?;
     let time = |name| query.number::<i64>(name).ok_or_else(|| WebError::not_found("such version"));

@@ -1,4 +1,4 @@
-//! The interface over an in-memory state, asked without sockets.
+//! The interface over an in-memory state, requested without sockets.
 #![allow(dead_code, reason = "each test file uses its part")]
 #![expect(clippy::unwrap_used, reason = "what cannot be set up must fail the test")]
 
@@ -10,6 +10,7 @@ use axum::{
     http::{Request, StatusCode, header},
 };
 use http_body_util::BodyExt;
+use nenrin_lang::Reason;
 use nenrin_state::{
     Change, ContentMark, Discovered, DuePage, Incident, IncidentKind, Outcome, PageUpdate, Removal,
     RobotsPolicy, RoundEnd, Schedule, Site, SiteConditions, SiteId, SqliteState, State, VersionRow,
@@ -44,7 +45,7 @@ pub(crate) fn conditions(top: &str) -> SiteConditions {
     }
 }
 
-/// Remembers what it was asked.
+/// Remembers the calls it received.
 #[derive(Default)]
 pub(crate) struct FakeControl {
     pub(crate) asked: Mutex<Vec<String>>,
@@ -73,8 +74,8 @@ impl Control for FakeControl {
         _: (i64, i64),
         mut out: Box<dyn std::io::Write + Send>,
     ) -> Result<(), ControlError> {
-        let told = out.write_all(b"WARC").and_then(|()| out.flush());
-        told.map_err(|error| ControlError::Failed { reason: error.to_string() })
+        let written = out.write_all(b"WARC").and_then(|()| out.flush());
+        written.map_err(|error| ControlError::Failed { reason: error.to_string() })
     }
     fn sites_changed(&self) {
         let _ = self.note("changed".into());
@@ -106,7 +107,7 @@ impl Control for FakeControl {
 }
 
 pub(crate) struct World {
-    pub(crate) state: Arc<SqliteState>,
+    pub(crate) state: Arc<dyn State>,
     pub(crate) control: Arc<FakeControl>,
     pub(crate) router: Router,
 }
@@ -146,7 +147,7 @@ impl World {
 
     /// With replay elsewhere.
     pub(crate) fn beside(replay_base: ReplayBase, options: WebOptions, idle: bool) -> Self {
-        let state = Arc::new(SqliteState::in_memory(3600).unwrap());
+        let state: Arc<dyn State> = Arc::new(SqliteState::in_memory(3600).unwrap());
         let control = Arc::new(FakeControl {
             idle,
             removals: vec![Removal::Hide, Removal::Delete],
@@ -203,7 +204,8 @@ impl World {
             }
             if !outcome.is_seen() {
                 one.status = 500 + n as u16;
-                one.detail = Some(format!("<script>alert('{outcome}')</script>"));
+                let guard = format!("<script>alert('{outcome}')</script>");
+                one.reason = Some(Reason::Challenge(guard));
             }
             state.commit(&[Change::Visit(Box::new(one))]).unwrap();
         }

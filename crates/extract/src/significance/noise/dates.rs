@@ -1,4 +1,4 @@
-//! Dates, times and ages, in the languages that the web is written in most.
+//! Dates, times and ages, in the most common languages of the web.
 
 use super::Atom;
 
@@ -26,7 +26,7 @@ pub(super) fn fold_dates(atoms: Vec<Atom>) -> Vec<Atom> {
     folded
 }
 
-/// How many atoms from here on are a part of a date; 0 if none.
+/// How many atoms from here on form a part of a date; 0 if none.
 fn date_length(atoms: &[Atom]) -> usize {
     let ahead = Ahead(atoms);
     match atoms.first() {
@@ -41,7 +41,7 @@ fn date_length(atoms: &[Atom]) -> usize {
     }
 }
 
-/// The atoms that follow, looked at by position.
+/// The atoms that follow, by position.
 #[derive(Clone, Copy)]
 struct Ahead<'a>(&'a [Atom]);
 
@@ -75,7 +75,7 @@ impl<'a> Ahead<'a> {
         self.number(at).is_some_and(|number| number.len() <= 2 || is_year(number))
     }
 
-    /// 10:30, 10:30:05, with "am", "Uhr" or a zone behind.
+    /// 10:30, 10:30:05, with "am", "Uhr" or a zone after it.
     fn time_length(self) -> Option<usize> {
         if !(self.is_short(0) && self.mark(1) == Some(':') && self.is_short(2)) {
             return None;
@@ -112,7 +112,7 @@ impl<'a> Ahead<'a> {
         is_date.then(|| month + 1 + year_length(&self.0[month + 1..]))
     }
 
-    /// 3 hours ago; 3分前, of which the unit stays a word.
+    /// 3 hours ago; 3分前, where the unit stays a word.
     fn age_length(self) -> Option<usize> {
         let unit = self.word(1)?;
         if is_date_unit(unit) {
@@ -144,7 +144,7 @@ impl<'a> Ahead<'a> {
     }
 }
 
-/// A year behind the day and month: "2024", ", 2024", "-2024".
+/// A year after the day and month: "2024", ", 2024", "-2024".
 fn year_length(atoms: &[Atom]) -> usize {
     match atoms {
         [Atom::Number(year), ..] if is_year(year) => 1,

@@ -1,7 +1,7 @@
-//! What changes without a change: dates, counters, tokens, cache busters.
+//! What differs without being a change: dates, counters, tokens, cache breakers.
 //!
-//! A segment is taken apart into [`Atom`]s: those of dates are folded into one ([`dates`]), those of
-//! tags leave out what breaks caches ([`tags`]), those of numbers are compared as counts.
+//! A segment is taken apart into [`Atom`]s. Those of dates become one ([`dates`]), those of tags
+//! leave out cache breakers ([`tags`]), and numbers are compared as counts.
 
 mod dates;
 mod tags;
@@ -22,13 +22,13 @@ pub(super) enum Atom {
     Number(String),
     /// A date, a time, an age ("3 hours ago").
     Date,
-    /// What is random or machine-made: identifiers, nonces, digests.
+    /// Random or machine-made text: identifiers, nonces, digests.
     Token,
     /// Any other character but white space.
     Mark(char),
 }
 
-/// The parts of a segment, noise folded as far as one side alone shows it.
+/// The parts of a segment, with noise that is visible from one side alone folded.
 pub(super) fn atoms(segment: &Segment<'_>) -> Vec<Atom> {
     match segment.kind {
         SegmentKind::Text => text_atoms(segment.text),
@@ -90,15 +90,15 @@ impl Atom {
     }
 }
 
-/// Whether a number that changed is a count that goes on: visitors, comments, views. Counts of
-/// people also fall. What has decimals is content.
+/// Whether a number that changed is a running count: visitors, comments, views. Counts of people
+/// may also fall. Numbers with decimals are content.
 fn is_count(old: &str, new: &str, counts_people: bool) -> bool {
     let (Some(old), Some(new)) = (whole_number(old), whole_number(new)) else { return false };
     let rises = new >= old && new - old <= (old / 4).max(100);
     rises || counts_people
 }
 
-/// Whether a currency or a per cent sign stands beside a number: then it is content.
+/// Whether there is a currency or per cent sign beside a number: then it is content.
 fn is_priced(atoms: &[Atom], at: usize) -> bool {
     let beside = [at.checked_sub(1), Some(at + 1)];
     beside.into_iter().flatten().filter_map(|at| atoms.get(at)).any(|atom| {
@@ -107,7 +107,7 @@ fn is_priced(atoms: &[Atom], at: usize) -> bool {
     })
 }
 
-/// Words beside numbers that also fall.
+/// Words beside numbers that may also fall.
 fn is_count_word(word: &str) -> bool {
     const WORDS: [&str; 14] = [
         "online",
@@ -186,7 +186,7 @@ fn push_word(text: &str, atoms: &mut Vec<Atom>) -> usize {
     end
 }
 
-/// Digits, and separators with digits behind them.
+/// Digits, and separators followed by digits.
 fn push_number(text: &str, atoms: &mut Vec<Atom>) -> usize {
     let bytes = text.as_bytes();
     let mut end = 0;
@@ -218,7 +218,7 @@ pub(super) fn is_token(run: &str) -> bool {
     is_digest || is_mixed || is_base64 || is_uuid(run)
 }
 
-/// Between capital and small letter, or letter and digit: frequent only in what is random.
+/// Between capital and small letter, or letter and digit: frequent only in random text.
 fn is_turn(a: u8, b: u8) -> bool {
     a.is_ascii_digit() != b.is_ascii_digit() || a.is_ascii_uppercase() != b.is_ascii_uppercase()
 }
@@ -241,7 +241,10 @@ mod tests {
         assert_eq!((a.len(), b.len()), (1, 1), "{old} / {new}");
         let by_pair = differ_by_noise(&a[0], &b[0]);
         let by_hash = noise_free_hash(&a[0]) == noise_free_hash(&b[0]);
-        assert!(by_hash || !by_pair, "the hash must not part what is noise: {old} / {new}");
+        assert!(
+            by_hash || !by_pair,
+            "segments that differ by noise must have one hash: {old} / {new}"
+        );
         by_pair
     }
 

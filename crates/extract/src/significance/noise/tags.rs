@@ -1,9 +1,9 @@
-//! Tags: their attributes, URLs without what breaks caches, hidden tokens.
+//! Tags: their attributes, URLs without cache breakers, hidden tokens.
 
 use super::super::segment::{attributes, tag_name};
 use super::{Atom, is_token, text_atoms};
 
-/// The parts of a tag: attributes one by one, URLs without what breaks caches.
+/// The parts of a tag: attributes one by one, URLs without cache breakers.
 pub(super) fn tag_atoms(tag: &str) -> Vec<Atom> {
     let name = tag_name(tag).to_ascii_lowercase();
     let hides_token = is_hidden_token(tag);
@@ -64,7 +64,7 @@ fn without_cache_breakers(url: &str) -> String {
     let mut out = String::with_capacity(url.len());
     for (at, part) in path.split_inclusive(['/', '.', '-', '_']).enumerate() {
         let bare = part.trim_end_matches(['/', '.', '-', '_']);
-        // The first part is the scheme or a folder; what looks like a digest there is a name.
+        // The first part is the scheme or a folder; if it looks like a digest, it is a name.
         if at > 0 && is_token(bare) {
             out.push('*');
             out.push_str(&part[bare.len()..]);

@@ -137,7 +137,7 @@ async fn what_is_not_http_is_a_protocol_failure() {
     }
 }
 
-/// Pieces of which odd answers are made.
+/// Pieces that odd answers are made of.
 fn piece() -> impl proptest::strategy::Strategy<Value = Vec<u8>> {
     use proptest::prelude::*;
     let text = proptest::sample::select(vec![
@@ -176,12 +176,12 @@ proptest::proptest! {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         if let Ok(exchange) = runtime.block_on(answered_with(wire.clone())) {
             let head = &exchange.response_head;
-            let place = memchr::memmem::find(&wire, head);
-            proptest::prop_assert!(place.is_some(), "a head that was not sent: {exchange:?}");
+            let at = memchr::memmem::find(&wire, head);
+            proptest::prop_assert!(at.is_some(), "a head that was not sent: {exchange:?}");
             let status_line = format!(" {}", exchange.status);
             proptest::prop_assert!(memchr::memmem::find(head, status_line.as_bytes()).is_some());
             proptest::prop_assert!(head.ends_with(b"\n\r\n") || head.ends_with(b"\n\n"));
-            let after = &wire[place.unwrap_or(0) + head.len()..];
+            let after = &wire[at.unwrap_or(0) + head.len()..];
             let is_chunked = exchange.header("transfer-encoding").is_some();
             proptest::prop_assert!(is_chunked || after.starts_with(&exchange.body));
         }

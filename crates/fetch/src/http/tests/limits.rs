@@ -11,7 +11,8 @@ use super::*;
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\n";
 
-/// Writes a block again and again until the client closes; the bytes written.
+/// Writes the same bytes again and again until the client closes; returns the number of bytes
+/// written.
 async fn write_for_ever(stream: &mut TcpStream, block: &[u8]) -> usize {
     let mut written = 0;
     while stream.write_all(block).await.is_ok() {
@@ -20,7 +21,7 @@ async fn write_for_ever(stream: &mut TcpStream, block: &[u8]) -> usize {
     written
 }
 
-/// A server that starts an answer and then goes on with the block; tells how much went out.
+/// A server that starts an answer and then repeats the same bytes; reports how much it sent.
 async fn endless(
     start: &'static [u8],
     block: Vec<u8>,
@@ -65,7 +66,7 @@ async fn a_head_of_ten_megabytes_is_cut_at_the_limit() {
         let failure = Fetcher::new(options).unwrap().fetch(&request(&server.url("/"))).await;
         let failure = failure.unwrap_err();
         if start.is_empty() && failure.kind() == "protocol" {
-            continue; // A parser may also see at once that this is no HTTP.
+            continue; // A parser may also see at once that this is not HTTP.
         }
         assert_eq!(failure.kind(), "head-too-large", "{failure}");
         assert!(failure.to_string().contains("65536 bytes"), "{failure}");
@@ -192,7 +193,7 @@ async fn a_body_below_the_least_rate_is_given_up() {
 }
 
 #[tokio::test]
-async fn a_refusing_port_and_an_unknown_name_are_told_apart() {
+async fn a_refusing_port_and_an_unknown_name_give_different_errors() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     drop(listener);

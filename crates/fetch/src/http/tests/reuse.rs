@@ -59,7 +59,7 @@ async fn a_connection_that_the_server_ends_is_not_used_again() {
 }
 
 #[tokio::test]
-async fn a_connection_that_died_while_resting_is_replaced() {
+async fn a_connection_that_died_while_idle_is_replaced() {
     let server = counting(2, "").await;
     let fetcher = fetcher();
     for expected in ["0.0", "0.1", "1.0", "1.1", "2.0"] {
@@ -124,7 +124,7 @@ async fn an_answer_that_nobody_asked_for_is_never_taken_for_one() {
 }
 
 #[tokio::test]
-async fn a_resting_connection_is_closed_after_its_time() {
+async fn an_idle_connection_is_closed_after_its_time() {
     let (closed, mut was_closed) = tokio::sync::mpsc::unbounded_channel();
     let server = TestServer::start(move |mut stream, _| {
         let closed = closed.clone();

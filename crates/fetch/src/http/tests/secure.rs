@@ -145,7 +145,7 @@ async fn http2_has_the_same_limits() {
 }
 
 #[tokio::test]
-async fn a_resting_http2_connection_that_died_is_replaced() {
+async fn an_idle_http2_connection_that_died_is_replaced() {
     let authority = Authority::new();
     let acceptor = authority.acceptor(&["h2"]);
     let server = TestServer::start(move |stream, _| {
@@ -154,7 +154,7 @@ async fn a_resting_http2_connection_that_died_is_replaced() {
             let Ok(stream) = acceptor.accept(stream).await else { return };
             let connection = hyper::server::conn::http2::Builder::new(TokioExecutor::new())
                 .serve_connection(TokioIo::new(stream), service_fn(answer_http2));
-            // Cut off in the middle, without a word.
+            // Cut off in the middle, without notice.
             let _ = timeout(Duration::from_millis(300), connection).await;
         }
     })
@@ -252,8 +252,8 @@ async fn a_silent_or_plain_server_on_a_tls_port_is_noticed() {
 }
 
 #[test]
-fn a_root_that_is_no_certificate_is_refused_at_once() {
+fn a_root_that_is_not_a_certificate_is_refused_at_once() {
     let options = FetchOptions { extra_roots_der: vec![vec![1, 2, 3]], ..quick() };
-    let Err(error) = Fetcher::new(options) else { panic!("it was taken") };
+    let Err(error) = Fetcher::new(options) else { panic!("it was accepted") };
     assert!(error.to_string().contains("`extra_roots_der`"), "{error}");
 }

@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
 use nenrin_crawl::{Look, ServerLearning, Trap};
-use nenrin_state::{Change, Outcome, PageFilter, ServerId, State, StateError, VisitCommit};
+use nenrin_state::{Change, Outcome, PageFilter, PageId, ServerId, State, StateError, VisitCommit};
 use nenrin_urls::CanonicalUrl;
 
 use super::Findings;
@@ -14,10 +14,10 @@ use crate::crawl::{
 const TRAP_PAGES_MAX: usize = 200;
 /// Visits that must have been compared before a sitemap is held to its honesty.
 const COMPARED_MIN: u32 = 60;
-/// Changes that it must have told of in time: one that is itself read rarely misses most of them.
+/// Changes that it must have announced in time: one that is itself read rarely misses most of them.
 const RIGHT_MIN: u32 = 10;
 
-/// The law: what is not the page is no version of it. A page that does not exist is never taken once
+/// The law: what is not the page is not a version of it. A page that does not exist is never taken once
 /// the server's look for such pages is known; a real page is never called gone; a challenge is a
 /// refusal; a change of a counter alone is noise; traps end, and are counted; a sitemap is believed
 /// when it is honest, and never when it says "now" of everything.
@@ -46,15 +46,19 @@ impl Judgement {
         }
     }
 
-    /// A visit is committed, and this is what really stood behind its answer.
+    /// A visit is committed, and this is the truth behind its answer.
     pub fn visited(&mut self, web: &Web, url: &CanonicalUrl, visit: &VisitCommit, truth: Truth) {
-        let server = visit.page.server();
+        let server = visit.page.number().map(PageId::server);
         let shell = Web::server_of(url).is_some_and(|s| web.oddity(s) == Oddity::Shell);
-        if truth.missing && visit.version.is_some() && self.looks.contains(&server) && !shell {
+        if truth.missing
+            && visit.version.is_some()
+            && server.is_some_and(|server| self.looks.contains(&server))
+            && !shell
+        {
             self.findings.note(|| format!("{url} does not exist and was taken as a version"));
         }
         if !truth.missing && visit.outcome == Outcome::Gone && web.exists(url) {
-            self.findings.note(|| format!("{url} exists and was called gone: {:?}", visit.detail));
+            self.findings.note(|| format!("{url} exists and was called gone: {:?}", visit.reason));
         }
         if truth.challenged && (visit.version.is_some() || visit.outcome != Outcome::Refused) {
             self.findings.note(|| format!("{url}: a challenge was taken for {}", visit.outcome));

@@ -1,0 +1,271 @@
+//! An archive on disk: one folder with the state, the packs and a lock.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use nenrin_state::{SqliteState, State, StateError, Upkeep};
+use nenrin_store::{
+    ContentBackend, GatheringBackend, LocalFolder, Store, StoreError, StoreOptions,
+};
+
+use crate::{
+    ArchiveError, Result,
+    lock::{Lock, Taken},
+};
+
+/// What the caller is going to do with the archive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Access {
+    Write,
+    WriteMuch,
+    Rebuild,
+    Check,
+    Read,
+}
+
+/// How an archive is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OpenOptions {
+    access: Access,
+    bucket_s: i64,
+}
+
+impl OpenOptions {
+    fn new(access: Access) -> Self {
+        Self { access, bucket_s: 3600 }
+    }
+
+    /// To read, also while another process writes.
+    pub fn reading() -> Self {
+        Self::new(Access::Read)
+    }
+
+    /// To write; one process at a time. The archive is created on first use.
+    pub fn writing() -> Self {
+        Self::new(Access::Write)
+    }
+
+    /// To write much at once: quickly now, small by the next [`Archive::compact`].
+    pub fn writing_much() -> Self {
+        Self::new(Access::WriteMuch)
+    }
+
+    /// To rebuild the indexes from the packs, even where the state is missing or damaged.
+    pub fn rebuilding() -> Self {
+        Self::new(Access::Rebuild)
+    }
+
+    /// To check every byte: alone if no process writes, as a reader otherwise.
+    pub fn checking() -> Self {
+        Self::new(Access::Check)
+    }
+
+    /// The resolution of due times in seconds, one hour by default. It is fixed when an archive is
+    /// created.
+    #[must_use]
+    pub fn with_bucket_s(self, bucket_s: i64) -> Self {
+        Self { bucket_s, ..self }
+    }
+
+    fn creates(self) -> bool {
+        matches!(self.access, Access::Write | Access::WriteMuch)
+    }
+}
+
+/// An open archive: a folder with the state (what is known of sites, pages and visits) and the
+/// store (the content of all versions).
+///
+/// ```
+/// use nenrin_archive::{Archive, OpenOptions};
+///
+/// # let parent = tempfile::tempdir()?;
+/// # let folder = parent.path().join("archive");
+/// let archive = Archive::open(&folder, &OpenOptions::writing())?;
+/// assert!(archive.versions("https://example.com/")?.is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Archive {
+    folder: PathBuf,
+    state: Arc<dyn State>,
+    store: Arc<Store>,
+    has_unrecorded_requests: Arc<AtomicBool>,
+    lock: Option<Lock>,
+}
+
+impl Archive {
+    /// Opens the archive in a folder.
+    pub fn open(folder: &Path, options: &OpenOptions) -> Result<Self> {
+        check_folder(folder, *options)?;
+        let lock = match options.access {
+            Access::Write | Access::WriteMuch | Access::Rebuild => Some(Lock::hold(folder)?),
+            Access::Check => match Lock::take(folder)? {
+                Taken::Free(mut lock) => lock.note_running().is_ok().then_some(lock),
+                Taken::Held { .. } => None,
+            },
+            Access::Read => {
+                repair_index(folder)?;
+                None
+            }
+        };
+        if options.access == Access::Rebuild {
+            put_damaged_state_aside(folder)?;
+        }
+        let state = SqliteState::open(&folder.join(STATE), options.bucket_s)?;
+        let store = open_store(folder, lock.is_none(), options.access == Access::WriteMuch)?;
+        let unrecorded = lock.as_ref().is_some_and(|lock| lock.has_unrecorded_requests);
+        Ok(Self {
+            folder: folder.to_owned(),
+            state: Arc::new(state),
+            store: Arc::new(store),
+            has_unrecorded_requests: Arc::new(AtomicBool::new(unrecorded)),
+            lock,
+        })
+    }
+
+    /// The archive's folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// What is known of sites, pages and visits.
+    pub fn state(&self) -> &Arc<dyn State> {
+        &self.state
+    }
+
+    /// The content of all versions.
+    pub fn store(&self) -> &Arc<Store> {
+        &self.store
+    }
+
+    /// Whether requests may have been made that no commit mentions: a process was killed, or
+    /// stopped waiting. It is kept over restarts, until a driver has taken it into account.
+    pub fn has_unrecorded_requests(&self) -> &Arc<AtomicBool> {
+        &self.has_unrecorded_requests
+    }
+
+    /// Bytes of all files of the archive.
+    pub fn file_bytes(&self) -> Result<u64> {
+        folder_bytes(&self.folder).map_err(ArchiveError::io("list", &self.folder))
+    }
+}
+
+/// Bytes of all files below a folder.
+pub fn folder_bytes(folder: &Path) -> std::io::Result<u64> {
+    let mut bytes = 0;
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let kind = entry.metadata()?;
+        bytes += if kind.is_dir() { folder_bytes(&entry.path())? } else { kind.len() };
+    }
+    Ok(bytes)
+}
+
+/// The packs of an archive for reading, without a cache of decoded content: to measure what the
+/// first reading of a page costs.
+pub fn uncached_store(folder: &Path) -> Result<Store> {
+    let packs = LocalFolder::open(folder.join(PACKS)).map_err(StoreError::from)?;
+    let index_path = Some(folder.join(INDEX));
+    let options =
+        StoreOptions { index_path, read_only: true, cache_bytes: 0, ..StoreOptions::default() };
+    Ok(Store::open(Arc::new(packs), options)?)
+}
+
+impl Drop for Archive {
+    fn drop(&mut self) {
+        // A lock file that still says "running" only costs the next start a pause per server.
+        if let Some(lock) = &mut self.lock {
+            let _ = lock.note_end(self.has_unrecorded_requests.load(Ordering::Relaxed));
+        }
+    }
+}
+
+const STATE: &str = "state.sqlite";
+const INDEX: &str = "packs.index";
+const PACKS: &str = "packs";
+/// Decoded content kept for readers.
+const READERS_CACHE_BYTES: usize = 24 << 20;
+/// zstd's level for what `compact` will write again.
+const HASTY_LEVEL: i32 = 1;
+/// And written in pieces of this size.
+const HASTY_WRITE_BYTES: usize = 512 << 10;
+
+/// Whether an archive can be opened or created here.
+fn check_folder(folder: &Path, options: OpenOptions) -> Result<()> {
+    if folder.exists() && !folder.is_dir() {
+        return Err(ArchiveError::NotAFolder { path: folder.to_owned() });
+    }
+    let has_packs =
+        std::fs::read_dir(folder.join(PACKS)).is_ok_and(|mut packs| packs.next().is_some());
+    if folder.join(STATE).exists() || (options.access == Access::Rebuild && has_packs) {
+        return Ok(());
+    }
+    if has_packs {
+        // A new state here would hide everything that the packs hold.
+        let reason = "it is missing, but there are packs".to_owned();
+        return Err(StateError::Damaged { path: folder.join(STATE), reason }.into());
+    }
+    if !options.creates() {
+        return Err(ArchiveError::NoArchive { folder: folder.to_owned() });
+    }
+    std::fs::create_dir_all(folder).map_err(ArchiveError::io("create the archive", folder))
+}
+
+/// A damaged state is renamed, not deleted: someone may want to look at it.
+fn put_damaged_state_aside(folder: &Path) -> Result<()> {
+    let path = folder.join(STATE);
+    let sound = || Ok::<_, StateError>(SqliteState::open(&path, 3600)?.check()?.is_empty());
+    match sound() {
+        Ok(true) => return Ok(()),
+        Ok(false) | Err(StateError::Damaged { .. }) => {}
+        Err(other) => return Err(other.into()),
+    }
+    let aside =
+        |number: u32, suffix: &str| folder.join(format!("{STATE}.damaged-{number}{suffix}"));
+    let number = (1..).find(|&number| !aside(number, "").exists()).unwrap_or(1);
+    for suffix in ["", "-wal", "-shm"] {
+        let from = folder.join(format!("{STATE}{suffix}"));
+        if from.exists() {
+            std::fs::rename(&from, aside(number, suffix)).map_err(ArchiveError::writing(&from))?;
+        }
+    }
+    Ok(())
+}
+
+fn open_store(folder: &Path, read_only: bool, is_hasty: bool) -> Result<Store> {
+    let packs = LocalFolder::open(folder.join(PACKS)).map_err(StoreError::from)?;
+    let mut packs: Arc<dyn ContentBackend> = Arc::new(packs);
+    let index_path = Some(folder.join(INDEX));
+    let mut options = StoreOptions { index_path, read_only, ..StoreOptions::default() };
+    if read_only {
+        // Replay keeps the pages that it made: what they were made from is rarely needed again.
+        options.cache_bytes = READERS_CACHE_BYTES;
+    }
+    if is_hasty {
+        options.level = HASTY_LEVEL;
+        options.first_level = HASTY_LEVEL;
+        options.steps.block_in_time = false;
+        options.steps.block_in_space = false;
+        options.recode_gifs = false;
+        options.keeps_packed = true;
+        packs = Arc::new(GatheringBackend::new(packs, HASTY_WRITE_BYTES));
+    }
+    Ok(Store::open(packs, options)?)
+}
+
+/// Before reading: brings the index up to date with the packs where a crash left it behind, someone
+/// deleted it or an older program wrote it, unless another process is writing and has done so.
+fn repair_index(folder: &Path) -> Result<()> {
+    let Taken::Free(lock) = Lock::take(folder)? else { return Ok(()) };
+    if lock.was_running || !Store::can_use_index(&folder.join(INDEX))? {
+        // On a full disk the index stays behind, but most versions can still be read.
+        if let Err(error) = open_store(folder, false, false) {
+            tracing::warn!("the index could not be brought up to date with the packs: {error}");
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,124 @@
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use nenrin_state::StateError;
+use nenrin_store::StoreError;
+use nenrin_urls::{CanonicalUrl, UrlError};
+use nenrin_warc::WarcError;
+
+use crate::{quota::Reached, spans::readable_date};
+
+/// What most functions of this crate return.
+pub type Result<T, E = ArchiveError> = std::result::Result<T, E>;
+
+/// Why the archive could not do what it was asked to.
+#[derive(Debug, thiserror::Error)]
+pub enum ArchiveError {
+    /// The path is a file.
+    #[error("{} is not a folder", path.display())]
+    NotAFolder {
+        /// The path.
+        path: PathBuf,
+    },
+    /// Nothing was archived in this folder yet.
+    #[error("there is no archive in {}", folder.display())]
+    NoArchive {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// Another process writes to the archive.
+    #[error("another process{by} is writing to the archive {}", folder.display())]
+    Locked {
+        /// The archive.
+        folder: PathBuf,
+        /// " (process 123)", where it is known.
+        by: String,
+    },
+    /// What was given cannot be used; the text says what and why.
+    #[error("{0}")]
+    Input(String),
+    /// The text is not a web address.
+    #[error(transparent)]
+    Url(#[from] UrlError),
+    /// Visits of a mirror come in the order of their dates.
+    #[error(
+        "{url} was visited after {}; import mirrors in the order of their dates",
+        readable_date(*at_s)
+    )]
+    OutOfOrder {
+        /// A page with a later visit.
+        url: CanonicalUrl,
+        /// The date of the mirror, in seconds since the epoch.
+        at_s: i64,
+    },
+    /// A quota is used up.
+    #[error(transparent)]
+    QuotaReached(#[from] Reached),
+    /// The state failed.
+    #[error(transparent)]
+    State(#[from] StateError),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A WARC, WACZ or CDXJ file could not be read or written.
+    #[error("{name}: {source}")]
+    Warc {
+        /// The file.
+        name: String,
+        /// What is wrong with it.
+        source: WarcError,
+    },
+    /// A file or folder could not be read, written, created or locked.
+    #[error("cannot {action} {}", path.display())]
+    Io {
+        /// "read", "write", "create", "lock the archive".
+        action: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// A thread of an import or export ended before its work was done.
+    #[error("{what} ended before its work was done")]
+    Cut {
+        /// Which part of the work.
+        what: &'static str,
+    },
+}
+
+impl ArchiveError {
+    /// For `map_err`: the file could not be read.
+    pub(crate) fn reading(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        Self::io("read", path)
+    }
+
+    /// For `map_err`: the file could not be written.
+    pub(crate) fn writing(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        Self::io("write", path)
+    }
+
+    pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Io { action, path, source }
+    }
+
+    /// For `map_err`: the WARC file could not be read or written.
+    pub(crate) fn warc(name: impl Into<String>) -> impl FnOnce(WarcError) -> Self {
+        let name = name.into();
+        move |source| Self::Warc { name, source }
+    }
+}
+
+/// An error with its causes, for a line of the log.
+pub(crate) fn full_text(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}

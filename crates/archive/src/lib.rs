@@ -1,0 +1,59 @@
+//! The archive as a library: what commands, the interface and programs of others use.
+//!
+//! Read in this order:
+//! - [`Archive`]: a folder that is opened to read or to write;
+//! - `read`: a page as of a date, and all its versions;
+//! - [`Ingest`]: the one way in, for mirrors, WARC files and programs;
+//! - [`sites`]: finding and naming sites;
+//! - `mirror`: folders of files, in and out;
+//! - `warc`: WARC, ARC, WACZ and CDXJ, in and out;
+//! - `upkeep`: verify, reindex, compact;
+//! - `retention`: pruning by rule, removing sites;
+//! - [`QuotaGuard`] and [`DiskGuard`]: when collecting pauses for want of space;
+//! - [`noticing`]: what happened that people or programs should know of;
+//! - [`outlook`], [`site_structure`] and [`Reasons`]: what to expect of a site, and why a page is due;
+//! - [`preview`]: a first look at a site before it is registered;
+//! - `spans`: durations, sizes and dates as people write them.
+//!
+//! The library has no clock and prints nothing: times are arguments, progress goes to a closure.
+
+mod archive;
+mod disk;
+mod error;
+mod head;
+mod ingest;
+mod lock;
+mod mirror;
+pub mod noticing;
+pub mod preview;
+mod quota;
+mod read;
+mod retention;
+pub mod sites;
+mod spans;
+mod upkeep;
+mod views;
+mod warc;
+
+pub use archive::{Archive, OpenOptions, folder_bytes, uncached_store};
+pub use disk::DiskGuard;
+pub use error::{ArchiveError, Result};
+pub use ingest::{Capture, Ingest};
+pub use mirror::{
+    ExportedMirror, ImportedMirror, MirrorImportOptions, mime_by_name, path_of, urls,
+};
+pub use quota::{QuotaGuard, Quotas, Reached};
+pub use read::PageVersion;
+pub use retention::Pruned;
+pub use spans::{Edge, Span, digits14, parse_date, readable_bytes, readable_date, rfc3339};
+pub use upkeep::{Reindexed, Verified};
+pub use views::{
+    ChosenRound, DueReason, Outlook, Reasons, SiteStructure, SkippedPages, outlook, shown_worth,
+    site_structure,
+};
+pub use warc::{
+    CdxjIndex, ExportOptions, Exported, Imported, WarcFiles, WarcImportOptions, index_warc,
+};
+
+/// How far a long piece of work has come: what is done, and all there is to do.
+pub type Progress<'a> = dyn FnMut(u64, u64) + 'a;

@@ -1,0 +1,261 @@
+//! Files and their URLs: each way exact, and nothing ever leaves the folder.
+
+use std::{
+    fs,
+    path::{Component, Path, PathBuf},
+    time::UNIX_EPOCH,
+};
+
+use nenrin_urls::CanonicalUrl;
+
+use crate::{ArchiveError, Result};
+
+/// Folders inside folders; deeper trees are loops or mistakes.
+const DEPTH_MAX: usize = 64;
+
+/// One file of a mirror.
+pub(super) struct MirrorFile {
+    pub(super) path: PathBuf,
+    pub(super) url: CanonicalUrl,
+    pub(super) modified_s: i64,
+}
+
+/// Visits the regular files below a folder in the order of their paths. Returns what cannot be
+/// imported.
+pub(super) fn files_below(
+    folder: &Path,
+    base: &CanonicalUrl,
+    visit: &mut dyn FnMut(MirrorFile) -> Result<()>,
+) -> Result<Vec<String>> {
+    let mut refused = Vec::new();
+    // What is still to be visited: the next one is the last.
+    let mut waiting = vec![(folder.to_owned(), true, 0)];
+    while let Some((path, is_folder, depth)) = waiting.pop() {
+        if is_folder {
+            waiting.extend(entries_backwards(&path, depth, &mut refused)?);
+            continue;
+        }
+        match url_of(folder, &path, base) {
+            Some(url) => {
+                let metadata = fs::symlink_metadata(&path).map_err(ArchiveError::reading(&path))?;
+                visit(MirrorFile { modified_s: modified_s(&metadata), path, url })?;
+            }
+            None => {
+                refused.push(format!("{}: its name cannot be written as a URL", path.display()))
+            }
+        }
+    }
+    refused.sort();
+    Ok(refused)
+}
+
+/// The files and folders in a folder, the last name first, each with whether it is a folder and at
+/// which depth it is.
+fn entries_backwards(
+    folder: &Path,
+    depth: usize,
+    refused: &mut Vec<String>,
+) -> Result<Vec<(PathBuf, bool, usize)>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).map_err(ArchiveError::reading(folder))? {
+        let entry = entry.map_err(ArchiveError::reading(folder))?;
+        let (path, kind) =
+            (entry.path(), entry.file_type().map_err(ArchiveError::reading(folder))?);
+        if kind.is_file() || (kind.is_dir() && depth < DEPTH_MAX) {
+            found.push((path, kind.is_dir(), depth + 1));
+        } else {
+            refused.push(format!("{}: not a plain file", path.display()));
+        }
+    }
+    found.sort_by(|a, b| b.0.cmp(&a.0));
+    Ok(found)
+}
+
+/// The URLs of the files below a folder.
+pub fn urls(folder: &Path, base: &CanonicalUrl) -> Result<Vec<CanonicalUrl>> {
+    let mut urls = Vec::new();
+    files_below(folder, base, &mut |file| {
+        urls.push(file.url);
+        Ok(())
+    })?;
+    Ok(urls)
+}
+
+fn modified_s(metadata: &fs::Metadata) -> i64 {
+    let since = metadata.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+    since.map_or(0, |since| since.as_secs() as i64)
+}
+
+/// The URL of a file: the base's folder and the file's path, every byte that has a meaning in URLs
+/// escaped, so that the way back is exact.
+fn url_of(folder: &Path, path: &Path, base: &CanonicalUrl) -> Option<CanonicalUrl> {
+    let relative = path.strip_prefix(folder).ok()?;
+    let mut text = format!("{}{}", base.server(), base.directory());
+    for (place, part) in relative.components().enumerate() {
+        let Component::Normal(part) = part else { return None };
+        if place > 0 {
+            text.push('/');
+        }
+        for &byte in part.as_encoded_bytes() {
+            match byte {
+                b'-' | b'.' | b'_' | b'~' | b'!' | b'$' | b'&' | b'\'' | b'(' | b')' | b'*'
+                | b'+' | b',' | b';' | b'=' | b':' | b'@' => text.push(byte as char),
+                byte if byte.is_ascii_alphanumeric() => text.push(byte as char),
+                byte => text.push_str(&format!("%{byte:02X}")),
+            }
+        }
+    }
+    CanonicalUrl::parse(&text).ok().filter(|url| url.as_str() == text)
+}
+
+/// The content type that servers commonly send for a file of this name.
+pub fn mime_by_name(path: &Path) -> &'static str {
+    let extension = path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase());
+    match extension.as_deref().unwrap_or_default() {
+        "html" | "htm" | "shtml" => "text/html",
+        "xhtml" | "xht" => "application/xhtml+xml",
+        "css" => "text/css",
+        "js" | "mjs" => "text/javascript",
+        "json" | "map" => "application/json",
+        "xml" | "xsl" => "application/xml",
+        "rss" => "application/rss+xml",
+        "atom" => "application/atom+xml",
+        "svg" => "image/svg+xml",
+        "txt" | "md" | "asc" => "text/plain",
+        "png" => "image/png",
+        "jpg" | "jpeg" => "image/jpeg",
+        "gif" => "image/gif",
+        "webp" => "image/webp",
+        "avif" => "image/avif",
+        "ico" => "image/x-icon",
+        "bmp" => "image/bmp",
+        "pdf" => "application/pdf",
+        "woff" => "font/woff",
+        "woff2" => "font/woff2",
+        "ttf" => "font/ttf",
+        "otf" => "font/otf",
+        "mp3" => "audio/mpeg",
+        "mp4" => "video/mp4",
+        "webm" => "video/webm",
+        "zip" => "application/zip",
+        "gz" | "tgz" => "application/gzip",
+        "wasm" => "application/wasm",
+        _ => "application/octet-stream",
+    }
+}
+
+/// Where a page is written: its path below the site's folder; pages of other servers below a
+/// folder named after the server. Nothing ever leaves the output folder.
+pub fn path_of(
+    url: &CanonicalUrl,
+    base: Option<&CanonicalUrl>,
+    many_servers: bool,
+) -> Option<PathBuf> {
+    let inside = base.is_some_and(|base| {
+        base.server() == url.server() && url.path().starts_with(base.directory())
+    });
+    let mut path = PathBuf::new();
+    let rest = match (inside, base) {
+        (true, Some(base)) if !many_servers => &url.path()[base.directory().len()..],
+        _ => {
+            path.push(url.server().as_str().split_once("://")?.1.replace(['/', '\\'], "_"));
+            &url.path()[1..]
+        }
+    };
+    let name_count = rest.split('/').count();
+    for (place, part) in rest.split('/').enumerate() {
+        let last = place + 1 == name_count;
+        let mut name = unescaped(part)?;
+        if last && name.is_empty() {
+            name = "index.html".into();
+        }
+        if let (true, Some(query)) = (last, url.query()) {
+            name = format!("{name}?{}", query.replace('/', "%2F"));
+        }
+        let plain = !name.is_empty() && name != "." && name != ".." && name.len() <= 255;
+        if !plain || name.contains(['/', '\0']) {
+            return None;
+        }
+        path.push(name);
+    }
+    Some(path)
+}
+
+fn unescaped(part: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(part.len());
+    let mut rest = part.as_bytes();
+    while let Some((&first, tail)) = rest.split_first() {
+        let hex = |b: u8| (b as char).to_digit(16);
+        match (first, tail) {
+            (b'%', [high, low, after @ ..]) if hex(*high).is_some() && hex(*low).is_some() => {
+                bytes.push((hex(*high)? * 16 + hex(*low)?) as u8);
+                rest = after;
+            }
+            _ => {
+                bytes.push(first);
+                rest = tail;
+            }
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_name_comes_back() {
+        let base = CanonicalUrl::parse("http://e.com/docs/").unwrap();
+        for name in [
+            "index.html",
+            "a b.html",
+            "a/b/c.css",
+            "100%.html",
+            "q?x=1.html",
+            "#top.html",
+            "日本.html",
+            "a%20b.html",
+            "x;y=z,w.txt",
+            "a\"b<c>.html",
+            "~user/[1].html",
+        ] {
+            let folder = Path::new("/m");
+            let url = url_of(folder, &folder.join(name), &base).unwrap_or_else(|| panic!("{name}"));
+            assert_eq!(path_of(&url, Some(&base), false), Some(PathBuf::from(name)), "{url}");
+        }
+    }
+
+    #[test]
+    fn files_come_in_the_order_of_their_paths() {
+        let folder = tempfile::tempdir().unwrap();
+        let names = ["a.html", "a/z.html", "a-b/c.html", "b/a/c.html", "b/a.html", "index.html"];
+        for name in names {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, name).unwrap();
+        }
+        let base = CanonicalUrl::parse("http://e.com/").unwrap();
+        let mut found = Vec::new();
+        let refused = files_below(folder.path(), &base, &mut |file| {
+            assert!(file.modified_s > 0);
+            found.push(file.path);
+            Ok(())
+        });
+        let mut sorted: Vec<PathBuf> = names.iter().map(|name| folder.path().join(name)).collect();
+        sorted.sort();
+        assert_eq!(found, sorted);
+        assert!(refused.unwrap().is_empty());
+    }
+
+    #[test]
+    fn nothing_leaves_the_output_folder() {
+        let base = CanonicalUrl::parse("http://e.com/").unwrap();
+        for path in ["/%2e%2e%2fpasswd", "/a%2Fb", "/a%00b", "/..%2f..%2fx"] {
+            let url = CanonicalUrl::parse(&format!("http://e.com{path}")).unwrap();
+            assert_eq!(path_of(&url, Some(&base), false), None, "{url}");
+        }
+        let other = CanonicalUrl::parse("http://cdn.e.com:81/x/").unwrap();
+        assert_eq!(path_of(&other, Some(&base), false), Some("cdn.e.com:81/x/index.html".into()));
+    }
+}

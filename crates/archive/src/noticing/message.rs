@@ -1,0 +1,151 @@
+//! What is reported, as other programs and people read it.
+
+use nenrin_state::{Incident, IncidentKind, ServerRecord, Site, SiteId, VisitRow};
+use nenrin_urls::CanonicalUrl;
+use serde::{Deserialize, Serialize};
+
+use crate::{quota::Reached, spans::rfc3339};
+
+/// Pages named in one message.
+pub(super) const MAX_PAGES: usize = 100;
+
+/// A kind of event that is reported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Happening {
+    /// Pages have new versions.
+    Changed,
+    /// Visits of a site fail one after the other.
+    Failing,
+    /// A site refuses visits one after the other.
+    Blocked,
+    /// A quota is reached.
+    Quota,
+    /// A server is too slow for the visits that are due.
+    Overflow,
+    /// A sitemap or feed does not answer any more.
+    SignalLost,
+}
+
+/// A message as it is sent.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Message {
+    /// What happened.
+    pub event: Happening,
+    /// The same for every try, so that a receiver can recognise a repetition.
+    pub id: String,
+    /// When it happened, as RFC 3339.
+    pub at: String,
+    /// When it happened, in seconds since the epoch.
+    #[serde(skip)]
+    pub at_s: i64,
+    /// The site; number 0 is the archive as a whole.
+    pub site: SiteId,
+    /// The site's name.
+    pub name: String,
+    /// How many visits it is about; at most a hundred pages are named.
+    pub count: usize,
+    /// Pages that it is about.
+    pub pages: Vec<NamedPage>,
+    /// In words, where there are no pages to name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+}
+
+/// A page that a message names.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct NamedPage {
+    url: CanonicalUrl,
+    at: String,
+    status: u16,
+    detail: Option<String>,
+}
+
+/// The message as an incident, unless it is a mere change.
+pub(super) fn incident(message: &Message, cause: String) -> Option<Incident> {
+    let event = match message.event {
+        Happening::Changed => return None,
+        Happening::Failing => IncidentKind::Failing,
+        Happening::Blocked => IncidentKind::Blocked,
+        Happening::Quota => IncidentKind::Quota,
+        Happening::Overflow => IncidentKind::Overflow,
+        Happening::SignalLost => IncidentKind::SignalLost,
+    };
+    let of_page = |page: &NamedPage| match (&page.detail, page.status) {
+        (Some(detail), _) => format!("{}: {detail}", page.url),
+        (None, 0) => page.url.to_string(),
+        (None, status) => format!("{}: HTTP {status}", page.url),
+    };
+    let detail = message.detail.clone().or_else(|| message.pages.last().map(of_page));
+    Some(Incident {
+        id: message.id.clone(),
+        event,
+        at_s: message.at_s,
+        over_s: None,
+        // The archive as a whole has no number.
+        site: Some(message.site).filter(|site| site.0 > 0),
+        name: message.name.clone(),
+        detail: detail.unwrap_or_default(),
+        cause,
+    })
+}
+
+/// A quota is reached.
+pub(super) fn quota(reached: &Reached, now_s: i64) -> Message {
+    let (site, name) = reached.site.clone().unwrap_or((SiteId(0), String::new()));
+    Message {
+        event: Happening::Quota,
+        id: format!("quota-{now_s}-{}", site.0),
+        at: rfc3339(now_s),
+        at_s: now_s,
+        site,
+        name,
+        count: 0,
+        pages: Vec::new(),
+        detail: Some(reached.to_string()),
+    }
+}
+
+/// A server is too slow for a site.
+pub(super) fn overflow(site: &Site, server: &ServerRecord, percent: u32, at_s: i64) -> Message {
+    let factor = f64::from(percent) / 100.0;
+    Message {
+        event: Happening::Overflow,
+        id: format!("overflow-{at_s}-{}-{}", server.id.0, site.id.0),
+        at: rfc3339(at_s),
+        at_s,
+        site: site.id,
+        name: site.name.clone(),
+        count: 0,
+        pages: Vec::new(),
+        detail: Some(format!("{} cannot keep up: intervals × {factor:.2}", server.server)),
+    }
+}
+
+/// Visits that mean the same for a site, oldest first.
+pub(super) fn about_visits(
+    site: SiteId,
+    event: Happening,
+    visits: &[&VisitRow],
+    sites: &[Site],
+) -> Message {
+    let last = visits.last();
+    let named = |visit: &&VisitRow| NamedPage {
+        url: visit.url.clone(),
+        at: rfc3339(visit.at_s),
+        status: visit.status,
+        detail: visit.reason.as_ref().map(ToString::to_string),
+    };
+    let at_s = last.map_or(0, |visit| visit.at_s);
+    Message {
+        event,
+        id: format!("{}-{}", last.map_or(0, |visit| visit.id), site.0),
+        at: rfc3339(at_s),
+        at_s,
+        site,
+        name: sites.iter().find(|s| s.id == site).map_or(String::new(), |s| s.name.clone()),
+        count: visits.len(),
+        pages: visits.iter().take(MAX_PAGES).map(named).collect(),
+        detail: None,
+    }
+}

@@ -1,0 +1,83 @@
+//! Reading: a page as of a date, and all its versions.
+
+use nenrin_extract::decode_content;
+use nenrin_state::{VersionQuery, VersionRow};
+use nenrin_store::{Version, VersionId};
+use nenrin_urls::CanonicalUrl;
+
+use crate::{Archive, ArchiveError, Result, head};
+
+/// The most that a body may grow to when its content coding is undone.
+const DECODED_MAX_BYTES: usize = 1 << 30;
+
+/// A version of a page with its content, exactly as it was received.
+#[derive(Debug)]
+pub struct PageVersion {
+    stored: Version,
+}
+
+impl PageVersion {
+    /// The URL under which it was received.
+    pub fn url(&self) -> &CanonicalUrl {
+        &self.stored.head.url
+    }
+
+    /// When it was received, in seconds since the epoch.
+    pub fn at_s(&self) -> i64 {
+        self.stored.head.visited_at_s
+    }
+
+    /// The HTTP status.
+    pub fn status(&self) -> u16 {
+        self.stored.head.status
+    }
+
+    /// The first value of a header field of the response.
+    pub fn header(&self, name: &str) -> Option<String> {
+        head::field(&self.stored.head.response_head, name)
+    }
+
+    /// The body as it was received.
+    pub fn body(&self) -> &[u8] {
+        &self.stored.body
+    }
+
+    /// The body without its content coding (gzip, brotli and the like).
+    pub fn decoded_body(&self) -> Result<Vec<u8>> {
+        let coding = self.header("content-encoding");
+        let decoded = decode_content(coding.as_deref(), self.body(), DECODED_MAX_BYTES);
+        let decoded = decoded.map(std::borrow::Cow::into_owned);
+        decoded.map_err(|error| ArchiveError::Input(format!("{}: {error}", self.url())))
+    }
+
+    /// All that is stored of it.
+    pub fn stored(&self) -> &Version {
+        &self.stored
+    }
+}
+
+impl Archive {
+    /// The page as it was at a time (seconds since the epoch): its newest version that is not newer.
+    /// None if it has no version of that time or before.
+    ///
+    /// The URL may be written as people type it.
+    pub fn as_of(&self, url: &str, at_s: i64) -> Result<Option<PageVersion>> {
+        let url = CanonicalUrl::parse_typed(url)?;
+        match self.state().version_as_of(&url.key(), at_s)? {
+            Some((_, row)) if row.at_s <= at_s => Ok(Some(self.version(&row)?)),
+            _ => Ok(None),
+        }
+    }
+
+    /// All versions of a page, oldest first, without their content.
+    pub fn versions(&self, url: &str) -> Result<Vec<VersionRow>> {
+        let url = CanonicalUrl::parse_typed(url)?;
+        let versions = self.state().versions(&url.key(), VersionQuery::default())?;
+        Ok(versions.into_iter().map(|(_, row)| row).collect())
+    }
+
+    /// A version with its content.
+    pub fn version(&self, row: &VersionRow) -> Result<PageVersion> {
+        Ok(PageVersion { stored: self.store().read(VersionId(row.version))? })
+    }
+}

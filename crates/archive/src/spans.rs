@@ -1,0 +1,201 @@
+//! Durations, sizes and dates as people write them.
+
+use std::{fmt, str::FromStr, time::Duration};
+
+use jiff::{Timestamp, civil, tz::TimeZone};
+use serde::{Deserialize, Serialize};
+
+/// A duration written `200ms`, `90s`, `15m`, `12h`, `7d`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Span(pub Duration);
+
+const UNITS_MS: [(&str, u64); 5] =
+    [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
+
+impl Span {
+    /// Whole milliseconds.
+    pub fn as_ms(self) -> i64 {
+        i64::try_from(self.0.as_millis()).unwrap_or(i64::MAX)
+    }
+
+    /// Whole seconds.
+    pub fn as_s(self) -> i64 {
+        self.as_ms() / 1000
+    }
+
+    /// That many seconds.
+    pub const fn secs(seconds: u64) -> Self {
+        Self(Duration::from_secs(seconds))
+    }
+}
+
+impl FromStr for Span {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        let unit_at = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+        let (number, unit) = text.split_at(unit_at);
+        let wrong = || format!("`{text}` is not a duration; write 200ms, 90s, 15m, 12h or 7d");
+        let number: u64 = number.parse().map_err(|_| wrong())?;
+        let (_, unit_ms) =
+            UNITS_MS.into_iter().find(|(name, _)| *name == unit).ok_or_else(wrong)?;
+        let ms = number.checked_mul(unit_ms).filter(|&ms| ms <= 36_500 * 86_400_000);
+        ms.map(|ms| Self(Duration::from_millis(ms)))
+            .ok_or_else(|| format!("`{text}` is longer than a hundred years"))
+    }
+}
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ms = self.0.as_millis() as u64;
+        let fits = |unit_ms: u64| ms > 0 && ms.is_multiple_of(unit_ms);
+        let (unit, unit_ms) =
+            UNITS_MS.into_iter().find(|&(_, unit_ms)| fits(unit_ms)).unwrap_or(("s", 1_000));
+        write!(f, "{}{unit}", ms / unit_ms)
+    }
+}
+
+impl TryFrom<String> for Span {
+    type Error = String;
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<Span> for String {
+    fn from(span: Span) -> String {
+        span.to_string()
+    }
+}
+
+/// A size for people, to three digits: `12.3 MB`.
+pub fn readable_bytes(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "kB", "MB", "GB", "TB"];
+    let mut size = bytes as f64;
+    let mut unit = 0;
+    while size >= 999.5 && unit + 1 < UNITS.len() {
+        size /= 1000.0;
+        unit += 1;
+    }
+    match (unit, size) {
+        (0, _) => format!("{bytes} B"),
+        (_, size) if size < 9.995 => format!("{size:.2} {}", UNITS[unit]),
+        (_, size) if size < 99.95 => format!("{size:.1} {}", UNITS[unit]),
+        (_, size) => format!("{size:.0} {}", UNITS[unit]),
+    }
+}
+
+/// Which end of an unfinished date is meant: `2024` begins on 1 January and ends on 31 December.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Edge {
+    /// The first second that the text can mean.
+    First,
+    /// The last second that the text can mean.
+    Last,
+}
+
+/// Reads a date: RFC 3339, `2024-03-01`, or 1 to 14 digits. UTC unless it says otherwise.
+pub fn parse_date(text: &str, edge: Edge) -> Result<i64, String> {
+    let text = text.trim();
+    if let Ok(timestamp) = text.parse::<Timestamp>() {
+        return Ok(timestamp.as_second());
+    }
+    let digits: String = match text.parse::<civil::Date>() {
+        Ok(_) if text.contains('-') => text.chars().filter(char::is_ascii_digit).collect(),
+        _ => text.to_owned(),
+    };
+    let wrong = || {
+        format!("`{text}` is not a date; write 2024-03-01, 2024-03-01T12:00:00Z or 20240301120000")
+    };
+    if digits.is_empty() || digits.len() > 14 || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return Err(wrong());
+    }
+    from_digits(&digits, edge).ok_or_else(wrong)
+}
+
+/// The missing digits are as small or as large as they can be; a part that is cut in the middle is
+/// brought back into its range.
+fn from_digits(digits: &str, edge: Edge) -> Option<i64> {
+    let filler = if edge == Edge::First { "0" } else { "9" };
+    let padded = format!("{digits}{}", filler.repeat(14 - digits.len()));
+    let part = |range: std::ops::Range<usize>, least: i16, most: i16| -> Option<i8> {
+        let value: i16 = padded[range.clone()].parse().ok()?;
+        let complete = digits.len() >= range.end;
+        i8::try_from(if complete { value } else { value.clamp(least, most) }).ok()
+    };
+    let year: i16 = padded[..4].parse().ok()?;
+    let month = part(4..6, 1, 12)?;
+    let days = civil::Date::new(year, month, 1).ok()?.days_in_month();
+    let day = part(6..8, 1, i16::from(days))?;
+    let (hour, minute, second) = (part(8..10, 0, 23)?, part(10..12, 0, 59)?, part(12..14, 0, 59)?);
+    civil::DateTime::new(year, month, day, hour, minute, second, 0)
+        .ok()?
+        .to_zoned(TimeZone::UTC)
+        .ok()
+        .map(|zoned| zoned.timestamp().as_second())
+}
+
+/// `2024-03-01 12:00:00`, UTC.
+pub fn readable_date(at_s: i64) -> String {
+    written(at_s, "%Y-%m-%d %H:%M:%S")
+}
+
+/// `2024-03-01T12:00:00Z`.
+pub fn rfc3339(at_s: i64) -> String {
+    written(at_s, "%Y-%m-%dT%H:%M:%SZ")
+}
+
+/// `20240301120000`.
+pub fn digits14(at_s: i64) -> String {
+    written(at_s, "%Y%m%d%H%M%S")
+}
+
+fn written(at_s: i64, format: &str) -> String {
+    Timestamp::from_second(at_s)
+        .map_or_else(|_| at_s.to_string(), |t| t.strftime(format).to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_read_and_written() {
+        for text in ["200ms", "90s", "15m", "12h", "7d", "0s"] {
+            assert_eq!(text.parse::<Span>().unwrap().to_string(), text);
+        }
+        assert_eq!("120s".parse::<Span>().unwrap().to_string(), "2m");
+        for text in ["", "5", "x", "5y", "-1s", "99999999999d", "１s"] {
+            assert!(text.parse::<Span>().unwrap_err().contains(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn sizes_are_shown_to_three_digits() {
+        assert_eq!(readable_bytes(999), "999 B");
+        assert_eq!(readable_bytes(12_345_678), "12.3 MB");
+        assert_eq!(readable_bytes(1_000), "1.00 kB");
+    }
+
+    #[test]
+    fn unfinished_dates_mean_their_first_or_last_second() {
+        for (text, first, last) in [
+            ("2024", "2024-01-01 00:00:00", "2024-12-31 23:59:59"),
+            ("202402", "2024-02-01 00:00:00", "2024-02-29 23:59:59"),
+            ("20241", "2024-10-01 00:00:00", "2024-12-31 23:59:59"),
+            ("2024-03-01", "2024-03-01 00:00:00", "2024-03-01 23:59:59"),
+            ("2024030112", "2024-03-01 12:00:00", "2024-03-01 12:59:59"),
+            ("20240301120507", "2024-03-01 12:05:07", "2024-03-01 12:05:07"),
+            ("2024-03-01T12:05:07Z", "2024-03-01 12:05:07", "2024-03-01 12:05:07"),
+            ("2024-03-01T12:05:07+09:00", "2024-03-01 03:05:07", "2024-03-01 03:05:07"),
+            ("2", "2000-01-01 00:00:00", "2999-12-31 23:59:59"),
+        ] {
+            assert_eq!(readable_date(parse_date(text, Edge::First).unwrap()), first, "{text}");
+            assert_eq!(readable_date(parse_date(text, Edge::Last).unwrap()), last, "{text}");
+        }
+        for text in ["", "yesterday", "20241301", "20240230", "202403011260", "123456789012345"] {
+            assert!(parse_date(text, Edge::Last).is_err(), "{text}");
+        }
+    }
+}

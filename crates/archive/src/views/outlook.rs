@@ -1,0 +1,133 @@
+//! What the schedules of a site's pages are expected to bring, and why a page is due.
+
+use std::collections::BTreeMap;
+
+use nenrin_revisit::{Forecast, PageRevisitScheduler};
+use serde::Serialize;
+
+use nenrin_state::{PageFilter, PageRecord, Site, SiteId, State, StateError};
+
+/// Pages that a forecast is made from at most; the rest is taken to be alike.
+const FORECAST_PAGES: usize = 20_000;
+const PORTION: usize = 10_000;
+/// Servers named that cannot keep up.
+const STRETCHED_SHOWN: usize = 1_000;
+
+/// What a site's schedule is expected to bring, where every page has its own.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Outlook {
+    /// The revisit policy.
+    pub policy: String,
+    /// The site's budget.
+    pub visits_per_day: Option<u64>,
+    /// Bounds for some paths.
+    pub paths: Vec<String>,
+    /// Visits per day and coverage at half, the same and double the budget, or the present spending
+    /// where there is no budget.
+    pub forecast: Forecast,
+    /// Servers that cannot keep up, and how far their pages' intervals are stretched, in percent.
+    pub stretched: Vec<(String, u32)>,
+}
+
+/// The scheduler of a site as the collecting process last kept it, to look at.
+fn scheduler(state: &dyn State, site: &Site) -> Result<Option<PageRevisitScheduler>, StateError> {
+    let Some(settings) = site.conditions.schedule.continuous() else { return Ok(None) };
+    let mut scheduler = PageRevisitScheduler::new(settings.clone(), state.bucket_s());
+    // What is damaged, or another policy's, is learnt anew.
+    let _ = scheduler.restore(&state.shared(site.id)?);
+    Ok(Some(scheduler))
+}
+
+/// What to expect of a site's schedule, if its pages have their own.
+pub fn outlook(state: &dyn State, site: &Site) -> Result<Option<Outlook>, StateError> {
+    let Some(scheduler) = scheduler(state, site)? else { return Ok(None) };
+    let settings = scheduler.settings();
+    let mut histories = Vec::new();
+    let mut after = None;
+    while histories.len() < FORECAST_PAGES {
+        let pages = state.pages(PageFilter { site: Some(site.id), after, limit: PORTION })?;
+        let Some(last) = pages.last() else { break };
+        after = Some(last.id);
+        histories.extend(pages.into_iter().map(|page| page.history));
+    }
+    let servers = state.site_servers(site.id, STRETCHED_SHOWN)?;
+    let stretched = state
+        .stretched(STRETCHED_SHOWN)?
+        .into_iter()
+        .filter(|(record, _)| servers.iter().any(|server| server.id == record.id))
+        .map(|(record, percent)| (record.server.to_string(), percent))
+        .collect();
+    let mut forecast = scheduler.forecast(&histories, site.counts.pages);
+    let alike = site.counts.pages as f64 / histories.len().max(1) as f64;
+    for point in &mut forecast.points {
+        point.visits_per_day *= alike.max(1.0);
+    }
+    Ok(Some(Outlook {
+        policy: settings.policy.to_string(),
+        visits_per_day: settings.visits_per_day,
+        paths: settings.paths.iter().map(ToString::to_string).collect(),
+        forecast,
+        stretched,
+    }))
+}
+
+/// Explains why pages are due, with the schedulers of their sites.
+pub struct Reasons<'a> {
+    state: &'a dyn State,
+    schedulers: BTreeMap<SiteId, PageRevisitScheduler>,
+}
+
+/// Why a page is due, and what is believed of it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DueReason {
+    /// In words.
+    pub why: String,
+    /// Estimated changes per day.
+    pub rate_per_day: Option<f64>,
+    /// How sure that is, from 0 to 1.
+    pub confidence: Option<f64>,
+}
+
+impl<'a> Reasons<'a> {
+    /// With the schedulers of all sites as they were last kept.
+    pub fn new(state: &'a dyn State) -> Result<Self, StateError> {
+        let mut schedulers = BTreeMap::new();
+        for site in state.sites()? {
+            if let Some(scheduler) = scheduler(state, &site)? {
+                schedulers.insert(site.id, scheduler);
+            }
+        }
+        Ok(Self { state, schedulers })
+    }
+
+    /// With the scheduler of one site.
+    pub fn of_site(state: &'a dyn State, site: SiteId) -> Result<Self, StateError> {
+        let mut schedulers = BTreeMap::new();
+        if let Some(site) = state.sites()?.into_iter().find(|one| one.id == site)
+            && let Some(scheduler) = scheduler(state, &site)?
+        {
+            schedulers.insert(site.id, scheduler);
+        }
+        Ok(Self { state, schedulers })
+    }
+
+    /// Why a page is due when it is.
+    pub fn of(&self, page: &PageRecord) -> Result<DueReason, StateError> {
+        let own = self.schedulers.get(&page.site).filter(|_| page.due_s.is_some());
+        let Some(scheduler) = own else {
+            let why = "with its site's next round".to_owned();
+            return Ok(DueReason { why, rate_per_day: None, confidence: None });
+        };
+        let why = scheduler.why(&page.known());
+        let text = match self.state.pulled(page.id)? {
+            Some(signal) => format!("visited sooner: {signal}; otherwise {why}"),
+            None => why.to_string(),
+        };
+        let rate = why.rate();
+        Ok(DueReason {
+            why: text,
+            rate_per_day: rate.map(|(rate, _)| rate),
+            confidence: rate.map(|(_, confidence)| confidence),
+        })
+    }
+}

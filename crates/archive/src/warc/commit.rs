@@ -1,0 +1,217 @@
+//! Commits what was stored, in batches.
+
+use std::{
+    collections::BTreeMap,
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::mpsc,
+};
+
+use nenrin_state::{Change, VisitCommit, VisitFilter, VisitedPage};
+use nenrin_urls::CanonicalUrl;
+
+use super::{
+    found::{Found, Revisits},
+    limits::{BATCH, BATCH_BYTES, BATCH_MIN},
+    memory::MemoryBudget,
+    storer::Stored,
+};
+use crate::{Archive, Result};
+
+/// When so many bytes are stored, the disk may begin to write them: the next commit waits for the
+/// less.
+const AHEAD_BYTES: u64 = 16 << 20;
+/// Kinds of records that are not imported, by name.
+const KINDS_KEPT: usize = 100;
+/// Troubles that are kept for the answer; all are counted.
+const TROUBLES_KEPT: usize = 10_000;
+
+/// What an import brought.
+#[derive(Debug, Default, serde::Serialize)]
+pub struct Imported {
+    /// Captures that became versions.
+    pub versions: u64,
+    /// Revisits that became visits.
+    pub unchanged: u64,
+    /// Captures and revisits that the archive had already.
+    pub known: u64,
+    /// Bytes of the versions' bodies.
+    pub body_bytes: u64,
+    /// Bytes that were added to the packs.
+    pub stored_bytes: u64,
+    /// Records of kinds that are not imported.
+    pub skipped: BTreeMap<String, u64>,
+    /// Records that could not be read or resolved.
+    pub damaged: u64,
+    /// What was wrong with them, as far as it is kept.
+    pub troubles: Vec<String>,
+}
+
+/// Commits what was stored.
+pub(super) struct Importer<'a> {
+    pub(super) archive: &'a Archive,
+    pub(super) imported: Imported,
+    pub(super) revisits: Revisits,
+    /// Something was visited before the import began.
+    pub(super) has_older_visits: bool,
+    visits: Vec<VisitCommit>,
+    visits_bytes: u64,
+    /// So many are committed together.
+    pub(super) batch_visits: usize,
+    /// Asks for what is stored to be made durable.
+    pub(super) ahead: Option<mpsc::SyncSender<()>>,
+    /// Bytes stored since it was asked.
+    ahead_bytes: u64,
+}
+
+impl<'a> Importer<'a> {
+    pub(super) fn new(archive: &'a Archive) -> Result<Self> {
+        Ok(Self {
+            archive,
+            imported: Imported::default(),
+            revisits: Revisits::default(),
+            has_older_visits: has_visits(archive)?,
+            visits: Vec::new(),
+            visits_bytes: 0,
+            batch_visits: BATCH,
+            ahead: None,
+            ahead_bytes: 0,
+        })
+    }
+
+    pub(super) fn take_all(
+        &mut self,
+        stored: mpsc::Receiver<Vec<Result<Stored>>>,
+        (memory, all_bytes): (&MemoryBudget, u64),
+        tell: &mut dyn FnMut(u64),
+    ) -> Result<()> {
+        self.receive_all(stored, &mut |importer| {
+            let read_bytes = memory.read_bytes();
+            importer.batch_visits = batch_visits(importer.imported.versions, read_bytes, all_bytes);
+            tell(read_bytes);
+        })
+    }
+
+    /// Receives what other threads have stored until they end, and commits all of it.
+    pub(super) fn receive_all(
+        &mut self,
+        stored: mpsc::Receiver<Vec<Result<Stored>>>,
+        after_each: &mut dyn FnMut(&mut Self),
+    ) -> Result<()> {
+        for stored in stored {
+            stored.into_iter().try_for_each(|stored| self.receive(stored?))?;
+            after_each(self);
+        }
+        self.commit()
+    }
+
+    fn receive(&mut self, stored: Stored) -> Result<()> {
+        match stored {
+            Stored::Visit(visit) => return self.remember(*visit),
+            Stored::Known => self.imported.known += 1,
+            Stored::Found(Found::Revisit(revisit)) => self.revisits.add(*revisit),
+            Stored::Found(Found::Skipped(why)) => {
+                let is_new = !self.imported.skipped.contains_key(&why);
+                let is_many = self.imported.skipped.len() >= KINDS_KEPT;
+                let kind = if is_new && is_many { "another".to_owned() } else { why };
+                *self.imported.skipped.entry(kind).or_default() += 1;
+            }
+            Stored::Found(Found::Damaged(what)) => self.trouble(what),
+        }
+        Ok(())
+    }
+
+    fn trouble(&mut self, what: String) {
+        tracing::warn!("not imported: {what}");
+        self.imported.damaged += 1;
+        if self.imported.troubles.len() < TROUBLES_KEPT {
+            self.imported.troubles.push(what);
+        }
+    }
+
+    fn remember(&mut self, visit: VisitCommit) -> Result<()> {
+        if visit.version.is_some() {
+            self.imported.versions += 1;
+            self.imported.body_bytes += visit.received_bytes;
+            self.imported.stored_bytes += visit.stored_bytes;
+            self.ahead_bytes += visit.stored_bytes;
+        } else {
+            self.imported.unchanged += 1;
+        }
+        if self.ahead_bytes >= AHEAD_BYTES && self.ahead.is_some() {
+            self.ahead_bytes = 0;
+            // If the disk is busy still, it will be asked with the next bytes.
+            let _busy = self.ahead.as_ref().map(|ahead| ahead.try_send(()));
+        }
+        self.visits_bytes += visit.received_bytes;
+        self.visits.push(visit);
+        match self.visits.len() >= self.batch_visits || self.visits_bytes >= BATCH_BYTES {
+            true => self.commit(),
+            false => Ok(()),
+        }
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        let mut visits = std::mem::take(&mut self.visits);
+        self.visits_bytes = 0;
+        if visits.is_empty() {
+            return Ok(());
+        }
+        self.archive.store().sync()?;
+        page_by_page(&mut visits);
+        let changes: Vec<Change> =
+            visits.into_iter().map(|visit| Change::Visit(Box::new(visit))).collect();
+        self.archive.state().commit(&changes)?;
+        Ok(())
+    }
+}
+
+/// Brings the visits of each page together, to where the first of them is, so that they are
+/// written together. Their order among themselves stays.
+fn page_by_page(visits: &mut [VisitCommit]) {
+    let mut first_places = BTreeMap::new();
+    for (place, visit) in visits.iter().enumerate() {
+        first_places.entry(url_of(visit).map(url_hash)).or_insert(place);
+    }
+    visits.sort_by_cached_key(|visit| first_places.get(&url_of(visit).map(url_hash)).copied());
+}
+
+/// At most half of the visits that seem to be left.
+fn batch_visits(done: u64, read_bytes: u64, all_bytes: u64) -> usize {
+    let left_bytes = u128::from(all_bytes.saturating_sub(read_bytes));
+    let left = u128::from(done) * left_bytes / u128::from(read_bytes.max(1));
+    usize::try_from(left / 2).unwrap_or(BATCH).clamp(BATCH_MIN, BATCH)
+}
+
+/// The URL of a visit that names its page by it.
+fn url_of(visit: &VisitCommit) -> Option<&CanonicalUrl> {
+    match &visit.page {
+        VisitedPage::Url(found) => Some(&found.url),
+        VisitedPage::Known(_) => None,
+    }
+}
+
+pub(super) fn url_hash(url: &CanonicalUrl) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    url.as_str().hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Whether anything was visited yet.
+fn has_visits(archive: &Archive) -> Result<bool> {
+    let newest = archive.state().visits(VisitFilter { limit: 1, ..VisitFilter::default() })?;
+    Ok(!newest.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commits_get_smaller_toward_the_end() {
+        assert_eq!(batch_visits(1000, 1 << 20, 1 << 30), BATCH);
+        assert_eq!(batch_visits(30_000, 900, 1000), 1666);
+        assert_eq!(batch_visits(30_000, 1000, 1000), BATCH_MIN);
+        assert_eq!(batch_visits(0, 0, u64::MAX), BATCH_MIN);
+        assert_eq!(batch_visits(u64::MAX, 1, u64::MAX), BATCH);
+    }
+}

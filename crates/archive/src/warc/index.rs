@@ -1,0 +1,86 @@
+//! An index over WARC files, without an archive.
+
+use std::{
+    fs::File,
+    io::{BufWriter, Write},
+    path::{Path, PathBuf},
+};
+
+use nenrin_warc::{CdxLine, CdxWriter, ReadOptions, RecordReader, SortedLines, WarcError};
+
+use crate::{ArchiveError, Result};
+
+/// The captures of WARC files, to be written as a CDXJ index.
+pub struct CdxjIndex {
+    lines: SortedLines,
+    /// Records that could not be read.
+    pub damaged: u64,
+}
+
+/// Reads WARC and ARC files and collects the lines of their index.
+pub fn index_warc(paths: &[PathBuf]) -> Result<CdxjIndex> {
+    let mut index = CdxjIndex { lines: SortedLines::default(), damaged: 0 };
+    for path in paths {
+        index.add(path).map_err(ArchiveError::warc(path.display().to_string()))?;
+    }
+    Ok(index)
+}
+
+impl CdxjIndex {
+    fn add(&mut self, path: &Path) -> Result<(), WarcError> {
+        let mut reader = RecordReader::open(File::open(path)?, ReadOptions::default())?;
+        let name = file_name(path);
+        loop {
+            match reader.next_record() {
+                Ok(Some(record)) => {
+                    if let Some(line) = CdxLine::of(&record, &name) {
+                        self.lines.push(line.to_string())?;
+                    }
+                }
+                Ok(None) => return Ok(()),
+                Err(error @ WarcError::Damaged { .. }) => {
+                    self.damaged += 1;
+                    tracing::warn!("not indexed: {}: {error}", path.display());
+                }
+                Err(other) => return Err(other),
+            }
+        }
+    }
+
+    /// Writes the lines in their order to a stream; returns how many there are.
+    pub fn write(self, stream: impl Write) -> Result<u64> {
+        self.lines_to(CdxWriter::plain(stream)).map_err(ArchiveError::warc("the index"))
+    }
+
+    /// Writes them to a file: compressed, with a list of its members beside it, where the name
+    /// ends in `.gz`.
+    pub fn write_file(self, path: &Path) -> Result<u64> {
+        let name = file_name(path);
+        let create = |path: &Path| -> Result<BufWriter<File>> {
+            Ok(BufWriter::new(File::create(path).map_err(ArchiveError::writing(path))?))
+        };
+        let stream = create(path)?;
+        let written = if name.ends_with(".gz") {
+            let stem =
+                name.trim_end_matches(".gz").trim_end_matches(".cdxj").trim_end_matches(".cdx");
+            let members = create(&path.with_file_name(format!("{stem}.idx")))?;
+            CdxWriter::compressed(stream, members, &name)
+                .map_err(WarcError::from)
+                .and_then(|writer| self.lines_to(writer))
+        } else {
+            self.lines_to(CdxWriter::plain(stream))
+        };
+        written.map_err(ArchiveError::warc(name))
+    }
+
+    fn lines_to<W: Write, I: Write>(self, mut writer: CdxWriter<W, I>) -> Result<u64, WarcError> {
+        self.lines.finish(&mut |line| writer.write(line))?;
+        let count = writer.count();
+        writer.finish()?;
+        Ok(count)
+    }
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}

@@ -1,0 +1,389 @@
+//! What is learnt of servers: how they answer for pages that do not exist, where their sitemaps
+//! are and how far these can be believed, which links are traps, which blocks are noise.
+
+mod notes;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use nenrin_extract::{Change as Difference, Comparison};
+use nenrin_state::{
+    Announced, Discovered, DuePage, Outcome, ServerId, ServerRecord, SiteConditions, SiteId,
+};
+use nenrin_urls::{CanonicalUrl, Server};
+
+use crate::{
+    answer::{Answer, Fetched, LinkRole, Purpose, SignalKind},
+    events::Command,
+    probe::{Probe, may_be_a_document, probe_url},
+    servers::Servers,
+    signals::Signals,
+    sites::takes_signals,
+    traps::{Trap, Traps, without_session},
+    verdict::Verdict,
+};
+
+use self::notes::Part;
+pub use self::notes::ServerLearning;
+
+/// Where sitemaps are by custom.
+const CUSTOM_SITEMAP: &str = "/sitemap.xml";
+/// Pages that one reading of a sitemap or feed pulls forward, the newest first.
+const PULLED_MAX: usize = 1_000;
+/// Dates without a time mean any moment of their day.
+const DAY_S: i64 = 86_400;
+/// Redirects to a session of its own that are followed on one server: each is a page of its own.
+const SESSIONS_FOLLOWED_MAX: u64 = 50;
+
+/// What is learnt of the servers in memory.
+#[derive(Debug, Default)]
+pub(crate) struct Learning {
+    servers: BTreeMap<ServerId, ServerLearning>,
+    /// Servers of which something was learnt that is not written down yet.
+    unkept: BTreeSet<ServerId>,
+}
+
+/// A look at a server before its next page.
+#[derive(Debug)]
+pub(crate) struct Look {
+    pub(crate) server: ServerId,
+    pub(crate) site: SiteId,
+    pub(crate) url: CanonicalUrl,
+    pub(crate) purpose: Purpose,
+}
+
+/// What is wanted of an answer beyond its content.
+#[derive(Debug)]
+pub(crate) struct Wanted {
+    /// The whole page, changed or not.
+    pub(crate) whole: bool,
+    pub(crate) fingerprint: bool,
+    pub(crate) sitemap: bool,
+}
+
+impl Learning {
+    /// A server came from the state, with what was learnt of it before.
+    pub(crate) fn meet(&mut self, record: &ServerRecord) {
+        self.servers.insert(record.id, ServerLearning::of(&record.notes));
+    }
+
+    /// A server is left to the state.
+    pub(crate) fn forget(&mut self, server: ServerId) {
+        self.servers.remove(&server);
+    }
+
+    /// Whether all that was learnt of a server is written down.
+    pub(crate) fn is_kept(&self, server: ServerId) -> bool {
+        !self.unkept.contains(&server)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &ServerLearning> {
+        self.servers.values()
+    }
+
+    fn signals(&self, server: ServerId) -> Option<&Signals> {
+        self.servers.get(&server).map(|learnt| &learnt.signals)
+    }
+
+    /// What the sitemaps and feeds of some servers say, of those that have any.
+    pub(crate) fn signals_of<'a>(
+        &'a self,
+        servers: &'a BTreeMap<ServerId, Server>,
+    ) -> impl Iterator<Item = (ServerId, &'a Server, &'a Signals)> {
+        servers.iter().filter_map(|(&id, name)| {
+            let signals = self.signals(id)?;
+            (!signals.sources.is_empty()).then_some((id, name, signals))
+        })
+    }
+
+    /// Something was learnt: it is written down at once, or when there is enough of it.
+    fn learnt(&mut self, server: ServerId, part: Part, at_once: bool, out: &mut Vec<Command>) {
+        let Some(learnt) = self.servers.get_mut(&server) else { return };
+        match learnt.learnt(server, part, at_once) {
+            Some(change) => out.push(Command::commit(change)),
+            None => drop(self.unkept.insert(server)),
+        }
+    }
+
+    /// Writes down all that was learnt.
+    pub(crate) fn keep(&mut self, out: &mut Vec<Command>) {
+        for server in std::mem::take(&mut self.unkept) {
+            let Some(learnt) = self.servers.get_mut(&server) else { continue };
+            out.extend(learnt.unkept(server).into_iter().map(Command::commit));
+        }
+    }
+}
+
+/// Looks.
+impl Learning {
+    /// What there is to look at before a page: nothing before a top page, or for pictures alone.
+    pub(crate) fn look(
+        &self,
+        now_s: i64,
+        due: &DuePage,
+        conditions: &SiteConditions,
+        servers: &Servers,
+        probe_seed: u64,
+    ) -> Option<Look> {
+        let server = due.page.id.server();
+        let learnt = self.servers.get(&server)?;
+        let name = servers.name(server)?;
+        if conditions.tops.contains(&due.page.url) || !may_be_a_document(&due.page.url) {
+            return None;
+        }
+        let look = |url, purpose| Look { server, site: due.site, url, purpose };
+        if learnt.probe.is_due(now_s) {
+            let url = probe_url(name, probe_seed, now_s)?;
+            return Some(look(url, Purpose::Probe));
+        }
+        let wanted = learnt.signals.custom_is_due(now_s)
+            && takes_signals(conditions)
+            && conditions.tops.iter().any(|top| top.server() == *name)
+            && servers.named_sitemaps(server).is_empty();
+        let url = wanted.then(|| name.url(CUSTOM_SITEMAP).ok())??;
+        Some(look(url, Purpose::Sitemap))
+    }
+
+    /// A look is not allowed.
+    pub(crate) fn not_looked(&mut self, now_s: i64, look: &Look, out: &mut Vec<Command>) {
+        let Some(learnt) = self.servers.get_mut(&look.server) else { return };
+        let part = match look.purpose {
+            Purpose::Probe => {
+                learnt.probe.not_allowed(now_s);
+                Part::Probe
+            }
+            _ => {
+                learnt.signals.custom_s = Some(now_s);
+                Part::Signals
+            }
+        };
+        self.learnt(look.server, part, true, out);
+    }
+
+    /// A look has ended.
+    pub(crate) fn looked(
+        &mut self,
+        now_s: i64,
+        look: &Look,
+        fetched: &Fetched,
+        out: &mut Vec<Command>,
+    ) {
+        let Some(learnt) = self.servers.get_mut(&look.server) else { return };
+        let part = match look.purpose {
+            Purpose::Probe => {
+                learnt.probe.answered(now_s, &look.url, &fetched.result);
+                Part::Probe
+            }
+            _ => {
+                learnt.signals.custom_s = Some(now_s);
+                Part::Signals
+            }
+        };
+        self.learnt(look.server, part, true, out);
+    }
+}
+
+/// What answers teach.
+impl Learning {
+    /// What is wanted of a page's answer.
+    pub(crate) fn wanted_of(&self, due: &DuePage, is_top: bool) -> Wanted {
+        let learnt = self.servers.get(&due.page.id.server());
+        let source = learnt.and_then(|learnt| learnt.signals.sources.get(&due.page.url));
+        Wanted {
+            whole: is_top && learnt.is_some_and(|learnt| learnt.probe.wants_top()),
+            fingerprint: is_top || learnt.is_some_and(|learnt| learnt.probe.wants_fingerprints()),
+            sitemap: source.is_some_and(|source| source.kind == SignalKind::Sitemap),
+        }
+    }
+
+    /// A good answer that is what the server shows for pages that do not exist means gone.
+    pub(crate) fn judge_by_probe(
+        &mut self,
+        due: &DuePage,
+        is_top: bool,
+        answer: &Answer,
+        found: Verdict,
+        out: &mut Vec<Command>,
+    ) -> Verdict {
+        let shown = matches!(found.outcome, Outcome::Changed | Outcome::Same);
+        if !shown && found.outcome != Outcome::NotModified {
+            return found;
+        }
+        let server = due.page.id.server();
+        let Some(learnt) = self.servers.get_mut(&server) else { return found };
+        let probe = &mut learnt.probe;
+        if is_top {
+            if probe.saw_top(answer) {
+                self.learnt(server, Part::Probe, false, out);
+            }
+            return found;
+        }
+        let counts = |probe: &Probe| (probe.judged, probe.called_gone);
+        let before = counts(probe);
+        let why = match shown {
+            true => probe.judge(&due.page, answer),
+            false => {
+                probe.stayed();
+                None
+            }
+        };
+        if counts(probe) != before {
+            self.learnt(server, Part::Probe, false, out);
+        }
+        match why {
+            Some(reason) => Verdict::because(Outcome::Gone, reason),
+            None => found,
+        }
+    }
+
+    /// What a page says of others, and whether what others said of it was right. Returns when a
+    /// sitemap or feed with new content was read before (0 for never).
+    pub(crate) fn learn_from(
+        &mut self,
+        now_s: i64,
+        due: &DuePage,
+        answer: &Answer,
+        outcome: Outcome,
+        out: &mut Vec<Command>,
+    ) -> Option<i64> {
+        let server = due.page.id.server();
+        let signals = &mut self.servers.get_mut(&server)?.signals;
+        if let (Some(kind), Outcome::Changed) = (answer.signal, outcome) {
+            let last_read_s = signals.sources.get(&due.page.url).map_or(0, |known| known.read_s);
+            signals.read(now_s, &due.page.url, kind, &answer.announced);
+            let further = answer.links.iter().filter(|link| link.role == LinkRole::Sitemap);
+            further.for_each(|link| signals.name(&link.url));
+            self.learnt(server, Part::Signals, true, out);
+            return Some(last_read_s);
+        }
+        let seen_before = due.page.outcome.is_some_and(Outcome::is_seen);
+        if let Some(last_s) = due.page.visited_s.filter(|_| seen_before)
+            && signals.seen(&due.page.url, last_s, outcome == Outcome::Changed)
+        {
+            self.learnt(server, Part::Signals, false, out);
+        }
+        None
+    }
+
+    /// The pages that a sitemap or feed says have changed since it was last read, if it is believed.
+    pub(crate) fn announced(
+        &self,
+        now_s: i64,
+        due: &DuePage,
+        last_read_s: i64,
+        answer: &Answer,
+    ) -> Option<Announced> {
+        let source = self.signals(due.page.id.server())?.sources.get(&due.page.url)?;
+        if !source.trust.is_believed() {
+            return None;
+        }
+        let since_s = last_read_s - DAY_S;
+        let mut pages: Vec<(CanonicalUrl, i64)> = (answer.announced.iter())
+            .filter_map(|page| Some((page.url.clone(), page.modified_s?)))
+            .filter(|&(_, modified_s)| modified_s > since_s && modified_s <= now_s)
+            .collect();
+        pages.sort_by_key(|&(_, modified_s)| std::cmp::Reverse(modified_s));
+        pages.truncate(PULLED_MAX);
+        let odds_percent = (source.trust.precision().unwrap_or(0.0) * 100.0) as u8;
+        let why = format!("announced by {}", due.page.url);
+        (!pages.is_empty()).then_some(Announced { at_s: now_s, pages, odds_percent, why })
+    }
+
+    /// Sitemaps of a server were named.
+    pub(crate) fn name_sitemaps(&mut self, server: ServerId, urls: &[CanonicalUrl]) {
+        if let Some(learnt) = self.servers.get_mut(&server) {
+            urls.iter().for_each(|url| learnt.signals.name(url));
+        }
+    }
+
+    /// Whether a page is known as a sitemap or feed.
+    pub(crate) fn is_source(&self, due: &DuePage) -> bool {
+        let signals = self.signals(due.page.id.server());
+        signals.is_some_and(|signals| signals.is_source(&due.page.url))
+    }
+
+    /// How much of a page changed, by what is known of its server's noise, which learns from it.
+    pub(crate) fn changed_permille(
+        &mut self,
+        due: &DuePage,
+        comparison: Option<&Comparison>,
+        out: &mut Vec<Command>,
+    ) -> Option<u16> {
+        // A page that comes back is not noise, even if it is as it was.
+        let comparison = comparison.filter(|_| due.page.outcome != Some(Outcome::Gone))?;
+        let server = due.page.id.server();
+        let noise = &mut self.servers.get_mut(&server)?.noise;
+        let difference = comparison.judge(noise);
+        noise.learn(&due.page.url, comparison);
+        self.learnt(server, Part::Noise, false, out);
+        Some(match difference {
+            // Other bytes under the content coding are noise as well.
+            Difference::Identical | Difference::Noise => 0,
+            Difference::Significant { changed_share } => {
+                ((changed_share * 1000.0).ceil() as u16).clamp(1, 1000)
+            }
+        })
+    }
+}
+
+/// Traps.
+impl Learning {
+    /// Takes the links out that look like traps, and the session ids out of the others. Returns how
+    /// many were not followed.
+    pub(crate) fn leave_traps(
+        &mut self,
+        now_s: i64,
+        due: &DuePage,
+        tops: &[CanonicalUrl],
+        found: &mut Vec<Discovered>,
+        out: &mut Vec<Command>,
+    ) -> u64 {
+        let server = due.page.id.server();
+        let Some(learnt) = self.servers.get_mut(&server) else { return 0 };
+        let own = due.page.url.server();
+        let elsewhere = Traps::default();
+        let refused = &learnt.traps.refused;
+        let sessions = refused.get(&Trap::SessionId).map_or(0, |count| count.links);
+        let mut met: Vec<(Trap, CanonicalUrl)> = Vec::new();
+        found.retain_mut(|link| {
+            if tops.contains(&link.url) {
+                return true;
+            }
+            if let Some(bare) = without_session(&link.url) {
+                // A redirect to a session is followed as it is, or it would lead to itself.
+                if link.hops > 0 {
+                    met.push((Trap::SessionId, link.url.clone()));
+                    return sessions < SESSIONS_FOLLOWED_MAX;
+                }
+                met.push((Trap::SessionId, std::mem::replace(&mut link.url, bare)));
+            }
+            let traps = if link.url.server() == own { &learnt.traps } else { &elsewhere };
+            match traps.check(&link.url, now_s) {
+                Ok(()) => true,
+                Err(trap) => {
+                    met.push((trap, link.url.clone()));
+                    false
+                }
+            }
+        });
+        let mut trapped = 0;
+        for (trap, url) in met {
+            trapped += u64::from(trap != Trap::SessionId);
+            let Some(learnt) = self.servers.get_mut(&server) else { break };
+            let is_first = learnt.traps.refuse(trap, &url, now_s) == 1;
+            self.learnt(server, Part::Traps, is_first, out);
+            if is_first {
+                out.push(Command::Trapped { server: own.clone(), trap, url });
+            }
+        }
+        trapped
+    }
+
+    /// A page became known: what bounds the traps counts it.
+    pub(crate) fn count_new(&mut self, now_s: i64, due: &DuePage, out: &mut Vec<Command>) {
+        let server = due.page.id.server();
+        let Some(learnt) = self.servers.get_mut(&server) else { return };
+        if learnt.traps.met(&due.page.url, now_s) {
+            self.learnt(server, Part::Traps, false, out);
+        }
+    }
+}

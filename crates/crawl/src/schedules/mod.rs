@@ -1,0 +1,341 @@
+//! Schedules: each continuous site's page revisit scheduler, its budget, and whether a site may be
+//! collected now.
+
+mod doors;
+
+use std::collections::BTreeMap;
+
+use nenrin_revisit::{
+    Circle, Companions, DAY_S, Found, PageRevisitScheduler, is_open, next_turn_s,
+};
+use nenrin_state::{Change, DuePage, Estimate, Outcome, PageRecord, Site, SiteId, VisitCommit};
+use nenrin_urls::CanonicalUrl;
+
+use crate::{
+    answer::{Answer, LinkRole},
+    events::{Command, Load},
+    near::{NEAR_MAX, NearQuery},
+    options::CrawlOptions,
+    sites::Sites,
+};
+
+use self::doors::{Door, Doors};
+
+/// The schedules of all sites.
+#[derive(Debug, Default)]
+pub(crate) struct Schedules {
+    /// Sites whose pages have times of their own.
+    sites: BTreeMap<SiteId, SiteSchedule>,
+    doors: Doors,
+    /// Visits to pages with times of their own.
+    today: DayVisits,
+}
+
+/// A continuous site.
+#[derive(Debug)]
+struct SiteSchedule {
+    scheduler: PageRevisitScheduler,
+    /// Its pages' shared memory was loaded.
+    is_ready: bool,
+    today: DayVisits,
+    /// When a day's visits were last used up.
+    spent_s: Option<i64>,
+}
+
+/// The visits of one day.
+#[derive(Debug, Clone, Copy, Default)]
+struct DayVisits {
+    day: i64,
+    visits: u64,
+}
+
+impl DayVisits {
+    fn on(self, day: i64) -> u64 {
+        if self.day == day { self.visits } else { 0 }
+    }
+
+    fn add(&mut self, day: i64, visits: u64) {
+        *self = Self { day, visits: self.on(day) + visits };
+    }
+
+    /// Whether the day has no more visits.
+    fn are_spent(self, day: i64, most: Option<u64>) -> bool {
+        self.day == day && most.is_some_and(|most| self.visits >= most)
+    }
+}
+
+impl Schedules {
+    /// The sites are others now: schedulers follow.
+    pub(crate) fn follow(&mut self, sites: &Sites, bucket_s: i64, out: &mut Vec<Command>) {
+        self.doors.follow(sites);
+        self.sites.retain(|&id, schedule| {
+            let settings = sites.get(id).and_then(|site| site.conditions.schedule.continuous());
+            settings == Some(schedule.scheduler.settings())
+        });
+        for site in sites.iter() {
+            let Some(settings) = site.conditions.schedule.continuous() else { continue };
+            self.sites.entry(site.id).or_insert_with(|| {
+                out.push(Command::Load(Load::Shared(site.id)));
+                SiteSchedule {
+                    scheduler: PageRevisitScheduler::new(settings.clone(), bucket_s),
+                    is_ready: false,
+                    today: DayVisits::default(),
+                    spent_s: None,
+                }
+            });
+        }
+    }
+
+    /// What a site's pages share came from the state, with its visits of today. Returns whether the
+    /// site is a continuous one.
+    pub(crate) fn loaded(
+        &mut self,
+        now_s: i64,
+        site: SiteId,
+        bytes: &[u8],
+        visits_today: u64,
+    ) -> bool {
+        let Some(schedule) = self.sites.get_mut(&site) else { return false };
+        // A memory that is damaged, or was another policy's, is learnt anew.
+        let _ = schedule.scheduler.restore(bytes);
+        schedule.is_ready = true;
+        let day = now_s.div_euclid(DAY_S);
+        schedule.today = DayVisits { day, visits: visits_today };
+        self.today.add(day, visits_today);
+        self.doors.forget(site);
+        true
+    }
+
+    /// Whether no page has a time of its own.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.sites.is_empty()
+    }
+
+    /// Whether nothing of a site is still being loaded.
+    pub(crate) fn is_ready(&self, site: SiteId) -> bool {
+        self.sites.get(&site).is_none_or(|schedule| schedule.is_ready)
+    }
+
+    /// Before the end: what was learnt since it was last kept.
+    pub(crate) fn keep_all(&mut self, out: &mut Vec<Command>) {
+        for (&site, schedule) in &mut self.sites {
+            if let Some(bytes) = schedule.scheduler.keep_now() {
+                out.push(Command::commit(Change::Shared { site, bytes }));
+            }
+        }
+    }
+}
+
+/// Hours and budgets.
+impl Schedules {
+    /// Whether a site's pages may be asked for now.
+    pub(crate) fn is_open(&self, site: SiteId) -> bool {
+        self.doors.is_open(site)
+    }
+
+    /// Sites whose due pages rest.
+    pub(crate) fn closed_sites(&self) -> Vec<SiteId> {
+        self.sites.keys().copied().filter(|&site| !self.is_open(site)).collect()
+    }
+
+    /// When a site next opens or closes.
+    pub(crate) fn next_turn_ms(&self) -> Option<i64> {
+        self.doors.next_turn_ms()
+    }
+
+    /// Whether a site may be collected is to be looked at anew.
+    pub(crate) fn reconsider(&mut self, site: SiteId) {
+        self.doors.forget(site);
+    }
+
+    /// Looks which sites are open, where that may have changed. Returns whether one opened.
+    pub(crate) fn watch(&mut self, now_ms: i64, sites: &Sites, options: &CrawlOptions) -> bool {
+        let (schedules, today) = (&self.sites, self.today);
+        let all = options.visits_per_day;
+        self.doors.watch(now_ms, sites, |site| {
+            door(now_ms, site, sites.is_full(site.id), schedules.get(&site.id), |day| {
+                today.are_spent(day, all)
+            })
+        })
+    }
+
+    /// Divides the archive's budget among the sites without their own, by what their pages ask for.
+    pub(crate) fn share_budget(&mut self, sites: &Sites, options: &CrawlOptions) {
+        let Some(all) = options.visits_per_day else { return };
+        let own = |schedule: &SiteSchedule| schedule.scheduler.settings().visits_per_day;
+        let taken: u64 = self.sites.values().filter_map(own).sum();
+        let left = all.saturating_sub(taken) as f64;
+        let pages = |site: SiteId| sites.get(site).map_or(0, |site| site.counts.pages);
+        let need = |site: SiteId, schedule: &SiteSchedule| {
+            let known = schedule.scheduler.need_per_day().filter(|need| *need > 0.0);
+            known.unwrap_or(1.0 + pages(site) as f64 / 7.0)
+        };
+        let sharing = self.sites.iter().filter(|(_, schedule)| own(schedule).is_none());
+        let needs: BTreeMap<SiteId, f64> =
+            sharing.map(|(&site, schedule)| (site, need(site, schedule))).collect();
+        let sum: f64 = needs.values().sum();
+        for (site, need) in needs {
+            if let Some(schedule) = self.sites.get_mut(&site) {
+                schedule.scheduler.set_visits_per_day(Some((left * need / sum).max(1.0)));
+            }
+        }
+    }
+
+    /// A request for a page of this site goes out. Returns whether the site keeps a budget, so that
+    /// the doors are to be watched.
+    pub(crate) fn count_visit(&mut self, now_s: i64, site: SiteId, options: &CrawlOptions) -> bool {
+        let day = now_s.div_euclid(DAY_S);
+        let Some(schedule) = self.sites.get_mut(&site) else { return false };
+        schedule.today.add(day, 1);
+        self.today.add(day, 1);
+        if schedule.scheduler.settings().visits_per_day == Some(schedule.today.visits) {
+            schedule.spent_s = Some(now_s);
+            self.doors.forget(site);
+        }
+        if options.visits_per_day == Some(self.today.visits) {
+            self.sites.values_mut().for_each(|schedule| schedule.spent_s = Some(now_s));
+            self.doors.forget_all();
+        }
+        true
+    }
+}
+
+fn door(
+    now_ms: i64,
+    site: &Site,
+    is_full: bool,
+    schedule: Option<&SiteSchedule>,
+    archive_is_spent: impl Fn(i64) -> bool,
+) -> Door {
+    let now_s = now_ms / 1000;
+    let windows = &site.conditions.windows;
+    let turn_ms = next_turn_s(windows, now_s).map_or(i64::MAX, |turn_s| turn_s * 1000);
+    let in_window = is_open(windows, now_s) && !is_full;
+    let Some(schedule) = schedule else {
+        return Door { is_open: in_window, in_hours: in_window, until_ms: turn_ms };
+    };
+    let day = now_s.div_euclid(DAY_S);
+    let own = schedule.scheduler.settings().visits_per_day;
+    let is_spent = schedule.today.are_spent(day, own) || archive_is_spent(day);
+    let in_hours = !site.paused && in_window;
+    let midnight_ms = (day + 1) * DAY_S * 1000;
+    Door {
+        is_open: in_hours && schedule.is_ready && !is_spent,
+        in_hours,
+        until_ms: turn_ms.min(midnight_ms),
+    }
+}
+
+/// When to come again.
+impl Schedules {
+    /// The later time of a page whose visit is not worth it after all.
+    pub(crate) fn put_off(
+        &mut self,
+        now_s: i64,
+        due: &DuePage,
+        stretch: f64,
+        bucket_s: i64,
+    ) -> Option<i64> {
+        let bucket_s = bucket_s.max(1);
+        let schedule = self.sites.get_mut(&due.site).filter(|_| !due.pulled)?;
+        let at_s = due.page.due_s.unwrap_or(now_s).max(now_s);
+        let later_s = schedule.scheduler.put_off(at_s, &due.page.known(), stretch);
+        // A time in the present bucket would not be looked at again.
+        later_s.filter(|later_s| later_s.div_euclid(bucket_s) > now_s.div_euclid(bucket_s))
+    }
+
+    /// Paper 004's page revisit scheduler: sets the next visit and keeps what the policy learnt.
+    ///
+    /// `changed` is the change that drives the schedule: any byte, or a significant one. Returns when
+    /// the page was planned for, if its lateness is the server's fault.
+    pub(crate) fn plan_next(
+        &mut self,
+        due: &DuePage,
+        visit: &mut VisitCommit,
+        changed: bool,
+        answer: Option<&Answer>,
+        stretch: f64,
+        out: &mut Vec<Command>,
+    ) -> Option<i64> {
+        let found = match visit.outcome {
+            Outcome::Changed | Outcome::Same | Outcome::NotModified if changed => Found::Changed,
+            Outcome::Changed | Outcome::Same | Outcome::NotModified => Found::Same,
+            missed => missed.found(),
+        };
+        let schedule = self.sites.get_mut(&due.site)?;
+        if let Some(query) = schedule.near(due, visit.at_s, found, answer) {
+            out.push(Command::Load(Load::Near(Box::new(query))));
+        }
+        let mut known = due.page.known();
+        known.importance_percent = visit.importance_percent.unwrap_or(known.importance_percent);
+        let last_modified_s = answer.and_then(|answer| answer.last_modified_s);
+        let planned =
+            schedule.scheduler.visited(visit.at_s, &known, found, last_modified_s, stretch);
+        visit.update.due_s = Some(planned.due_s);
+        visit.update.history = planned.history;
+        visit.update.failures = planned.failures;
+        visit.estimate = planned.rate.map(|(rate, confidence)| Estimate::new(rate, confidence));
+        if let Some(bytes) = schedule.scheduler.keep() {
+            out.push(Command::commit(Change::Shared { site: due.site, bytes }));
+        }
+        self.planned_s(due)
+    }
+
+    /// When a known page was planned for. Outside a site's hours, and where a day's visits were used
+    /// up since a page was due, pages are late for another reason.
+    fn planned_s(&self, due: &DuePage) -> Option<i64> {
+        let due_s = due.page.due_s.filter(|_| due.page.visited_s.is_some() && !due.pulled)?;
+        let spent_s = self.sites.get(&due.site)?.spent_s;
+        let opened_s = self.doors.opened_ms(due.site) / 1000;
+        spent_s.is_none_or(|spent_s| due_s > spent_s).then_some(due_s.max(opened_s))
+    }
+
+    /// Whether the change of another page makes a visit to this one worth its price.
+    pub(crate) fn is_worth(&self, now_s: i64, site: SiteId, page: &PageRecord) -> bool {
+        let is_due_later = page.due_s.is_some_and(|due_s| due_s > now_s);
+        let is_likely =
+            |schedule: &SiteSchedule| schedule.scheduler.is_told(now_s, &page.known()).is_some();
+        is_due_later && self.sites.get(&site).is_some_and(is_likely)
+    }
+}
+
+impl SiteSchedule {
+    /// Learns what a visit says of the pages around it; the query asks for those that are to be
+    /// looked at.
+    fn near(
+        &mut self,
+        due: &DuePage,
+        at_s: i64,
+        found: Found,
+        answer: Option<&Answer>,
+    ) -> Option<NearQuery> {
+        let server = due.page.url.server();
+        let is_below = |url: &CanonicalUrl| *url != due.page.url && url.server() == server;
+        let links = answer.filter(|_| found == Found::Changed).map(|answer| &answer.links);
+        let links: Vec<&CanonicalUrl> = (links.into_iter().flatten())
+            .filter(|link| matches!(link.role, LinkRole::Page | LinkRole::Frame))
+            .map(|link| &link.url)
+            .filter(|url| is_below(url))
+            .collect();
+        let number = u64::from(due.page.id.server().0);
+        let keys: Vec<u32> =
+            links.iter().map(|url| Companions::key(number, url.path_and_query())).collect();
+        let known = due.page.known();
+        let circles = self.scheduler.tell(at_s, &known, found, !due.pulled, &keys);
+        if circles.is_empty() {
+            return None;
+        }
+        let links = match circles.contains(&Circle::Below) {
+            true => links.into_iter().take(NEAR_MAX).cloned().collect(),
+            false => Vec::new(),
+        };
+        Some(NearQuery {
+            site: due.site,
+            page: due.page.id,
+            url: due.page.url.clone(),
+            circles,
+            links,
+            limit: NEAR_MAX,
+        })
+    }
+}

@@ -1,0 +1,41 @@
+//! The parts of a request that matter to replay.
+
+use axum::http::{HeaderMap, HeaderValue, Uri, header};
+use nenrin_lang::Lang;
+
+/// The parts of a request that matter here.
+pub(crate) struct Ask {
+    pub(crate) uri: Uri,
+    pub(crate) headers: HeaderMap,
+    /// The interface's origin, as this reader can reach it.
+    pub(crate) interface: Option<String>,
+}
+
+impl Ask {
+    /// The host of the request, with its port.
+    pub(crate) fn host(&self) -> &str {
+        self.header_str(header::HOST.as_str())
+            .or_else(|| self.uri.authority().map(|authority| authority.as_str()))
+            .unwrap_or_default()
+    }
+
+    /// Path and query after a prefix, as in the request line.
+    pub(crate) fn rest(&self, prefix: &str) -> &str {
+        let whole = self.uri.path_and_query().map_or("", |p| p.as_str());
+        whole.strip_prefix(prefix).unwrap_or_default()
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<&[u8]> {
+        self.headers.get(name).map(HeaderValue::as_bytes)
+    }
+
+    /// The language of the reader.
+    pub(crate) fn lang(&self) -> Lang {
+        let text = |name: &str| self.header_str(name).unwrap_or_default();
+        Lang::of_request(text("cookie"), text("accept-language"))
+    }
+
+    pub(crate) fn header_str(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).and_then(|v| v.to_str().ok())
+    }
+}

@@ -1,0 +1,85 @@
+//! What all requests share, and the plain answers of several routes.
+
+use std::sync::Arc;
+
+use axum::{
+    body::Body,
+    http::{HeaderValue, Response, StatusCode, header},
+};
+use bytes::Bytes;
+
+use crate::{
+    Archive, ReplayOptions,
+    answer::{PageCache, headers::Guard},
+};
+
+/// Shared by all requests.
+pub(crate) struct Replay {
+    pub(crate) archive: Arc<dyn Archive>,
+    pub(crate) options: ReplayOptions,
+    pub(crate) guard: Guard,
+    pub(crate) cache: PageCache,
+    /// Limits how many answers are made at once. Making one takes a processor and a few megabytes:
+    /// more than there are processors would take memory and gain nothing.
+    pub(crate) makers: tokio::sync::Semaphore,
+}
+
+impl Replay {
+    pub(crate) fn new(archive: Arc<dyn Archive>, options: ReplayOptions) -> Self {
+        Self {
+            archive,
+            guard: Guard::new(&options),
+            cache: PageCache::new(options.cache_bytes),
+            makers: tokio::sync::Semaphore::new(makers()),
+            options,
+        }
+    }
+}
+
+fn makers() -> usize {
+    std::thread::available_parallelism().map_or(2, std::num::NonZero::get).max(2)
+}
+
+/// A page of our own.
+pub(crate) fn own_page(replay: &Replay, status: StatusCode, page: &maud::Markup) -> Response<Body> {
+    let mut answer = Response::new(Body::from(page.0.clone()));
+    *answer.status_mut() = status;
+    let headers = answer.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    headers.insert(header::VARY, HeaderValue::from_static("accept-language, cookie"));
+    replay.guard.own(headers);
+    answer
+}
+
+/// A short answer that is not for people.
+pub(crate) fn plain(status: StatusCode, text: &'static str) -> Response<Body> {
+    let mut answer = Response::new(Body::from(Bytes::from_static(text.as_bytes())));
+    *answer.status_mut() = status;
+    let headers = answer.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    answer
+}
+
+/// Redirects the client within the archive.
+pub(crate) fn redirect(status: StatusCode, to: &str) -> Response<Body> {
+    let Ok(location) = HeaderValue::from_str(to) else {
+        return plain(StatusCode::BAD_REQUEST, "the address cannot be written in a header");
+    };
+    let mut answer = Response::new(Body::empty());
+    *answer.status_mut() = status;
+    answer.headers_mut().insert(header::LOCATION, location);
+    answer.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    answer
+}
+
+/// Text for programs.
+pub(crate) fn text_answer(replay: &Replay, mime: &'static str, body: String) -> Response<Body> {
+    let mut answer = Response::new(Body::from(body));
+    let headers = answer.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(mime));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    replay.guard.own(headers);
+    answer
+}

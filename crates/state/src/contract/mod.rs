@@ -1,0 +1,37 @@
+//! What may be asked of the state: one contract for each kind of caller. Every implementation runs the same suite
+//! (`suite`), which has a part for each contract.
+
+mod crawl;
+mod pages;
+mod partition;
+mod registry;
+mod reports;
+mod upkeep;
+mod versions;
+
+pub use self::{
+    crawl::{CrawlState, DueCursor, DueLoad, DueQuery},
+    pages::{PageFilter, PageIndex, PathQuery, SiteServer, TreeEntry},
+    partition::PartitionState,
+    registry::Registry,
+    reports::{
+        DayCounts, DayQuery, KindSums, Reports, SiteSums, StateStats, TroubleGroup, VisitFilter,
+    },
+    upkeep::Upkeep,
+    versions::{VersionIndex, VersionQuery},
+};
+
+/// All contracts together, where one object is handed to many. A function takes the narrowest
+/// contract that it needs.
+///
+/// A caller may rely on this:
+/// - a commit is all or nothing and durable when it returns; what it returns was committed;
+/// - a page that was ever returned as known stays known;
+/// - versions in a commit are durable in the store before it is called (the caller's duty);
+/// - reads see every commit that returned before they began.
+///
+/// An error leaves the state as it was. [`StateError::is_transient`](crate::StateError::is_transient)
+/// says whether a retry makes sense.
+pub trait State: PartitionState + VersionIndex + Registry + Upkeep + Reports {}
+
+impl<S: PartitionState + VersionIndex + Registry + Upkeep + Reports + ?Sized> State for S {}

@@ -1,0 +1,46 @@
+use crate::{KeptVersion, PageId, PruneRow, SiteId, StateError};
+
+/// What upkeep needs: dropping versions, checking, giving space back.
+pub trait Upkeep: Send + Sync {
+    /// The versions of some of a site's denied pages, in the order of pages; goes on after a page.
+    fn denied_versions(
+        &self,
+        site: SiteId,
+        after: Option<PageId>,
+        pages: usize,
+    ) -> Result<Vec<(PageId, u64)>, StateError>;
+
+    /// Drops every version of these pages, after the store has forgotten them; returns how many.
+    fn drop_versions(&self, pages: &[PageId]) -> Result<u64, StateError>;
+
+    /// The versions of some of a site's own pages, in the order of pages and times; goes on after a
+    /// page. Fewer pages than asked for if they have very many versions. A page that several sites
+    /// have belongs to the one that found it first.
+    fn site_versions(
+        &self,
+        site: SiteId,
+        after: Option<PageId>,
+        pages: usize,
+    ) -> Result<Vec<KeptVersion>, StateError>;
+
+    /// Drops versions and writes down by which rule; the counts of `row` are set here. They are not
+    /// found any more at once, and are listed by [`pruning`](Self::pruning) until the store has
+    /// forgotten them. The one that a page's next visit is compared with stays. Returns how many
+    /// were dropped.
+    fn prune(&self, row: &PruneRow, versions: &[KeptVersion]) -> Result<u64, StateError>;
+
+    /// Versions that were dropped and that the store may not have forgotten yet.
+    fn pruning(&self, limit: usize) -> Result<Vec<u64>, StateError>;
+
+    /// The store has forgotten these, durably.
+    fn pruned(&self, versions: &[u64]) -> Result<(), StateError>;
+
+    /// What was pruned, newest first.
+    fn prunes(&self) -> Result<Vec<PruneRow>, StateError>;
+
+    /// Checks what can be checked from inside; a sentence for each thing that is wrong.
+    fn check(&self) -> Result<Vec<String>, StateError>;
+
+    /// Gives space back that deletions and updates left behind.
+    fn tidy_up(&self) -> Result<(), StateError>;
+}

@@ -1,0 +1,149 @@
+//! The connections, and the transactions around every call.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{Mutex, MutexGuard, PoisonError, atomic::AtomicBool},
+};
+
+use rusqlite::Connection;
+
+use super::{known::Known, open, settings::Settings};
+use crate::{PartitionId, Partitioning, StateError};
+
+/// The embedded state. One connection writes, another reads, so that the interface never waits for
+/// a commit; what takes seconds to read has one of its own for that time, so that no other reader
+/// waits for it.
+pub struct SqliteState {
+    path: PathBuf,
+    pub(super) settings: Settings,
+    writer: Mutex<Connection>,
+    pub(super) known: Mutex<Known>,
+    /// `None` in memory, where a second connection would see another database.
+    pub(super) reader: Option<Mutex<Connection>>,
+    /// Held during a long read: each takes the memory of a connection, so there is one at a time.
+    long_read: Mutex<()>,
+    pub(super) has_visits_by_page: AtomicBool,
+}
+
+impl SqliteState {
+    /// Opens or creates the state in a file, not divided into partitions. `bucket_s` is the
+    /// resolution of the long-term queue; an existing state keeps its own.
+    pub fn open(path: &Path, bucket_s: i64) -> Result<Self, StateError> {
+        Self::open_partition(path, bucket_s, Partitioning::SINGLE, PartitionId(0))
+    }
+
+    /// Opens or creates the state of one partition in a file. An existing state keeps how it is
+    /// divided.
+    pub fn open_partition(
+        path: &Path,
+        bucket_s: i64,
+        partitioning: Partitioning,
+        own: PartitionId,
+    ) -> Result<Self, StateError> {
+        let writer = open::writer(path, &Settings { bucket_s, partitioning, own })?;
+        let reader = open::reader(path)?;
+        Self::over(path.to_owned(), writer, Some(reader))
+    }
+
+    /// A state in memory, for simulations and tests.
+    pub fn in_memory(bucket_s: i64) -> Result<Self, StateError> {
+        Self::partition_in_memory(bucket_s, Partitioning::SINGLE, PartitionId(0))
+    }
+
+    /// The state of one partition in memory, for simulations and tests.
+    pub fn partition_in_memory(
+        bucket_s: i64,
+        partitioning: Partitioning,
+        own: PartitionId,
+    ) -> Result<Self, StateError> {
+        let path = PathBuf::from(":memory:");
+        let writer = open::writer(&path, &Settings { bucket_s, partitioning, own })?;
+        Self::over(path, writer, None)
+    }
+
+    fn over(
+        path: PathBuf,
+        writer: Connection,
+        reader: Option<Connection>,
+    ) -> Result<Self, StateError> {
+        let settings = Settings::read(&writer).map_err(|e| open::explain(&path, "read", e))?;
+        Ok(Self {
+            path,
+            settings,
+            writer: Mutex::new(writer),
+            known: Mutex::default(),
+            reader: reader.map(Mutex::new),
+            long_read: Mutex::default(),
+            has_visits_by_page: AtomicBool::new(false),
+        })
+    }
+
+    pub(super) fn write<T>(
+        &self,
+        action: &'static str,
+        work: impl FnOnce(&rusqlite::Transaction<'_>) -> Result<T, Refusal>,
+    ) -> Result<T, StateError> {
+        let mut writer = lock(&self.writer);
+        let explain = |e| open::explain(&self.path, action, e);
+        let transaction = writer
+            .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)
+            .map_err(explain)?;
+        let answer = work(&transaction).map_err(|refusal| match refusal {
+            Refusal::Engine(e) => explain(e),
+            Refusal::State(e) => e,
+        })?;
+        transaction.commit().map_err(explain)?;
+        Ok(answer)
+    }
+
+    pub(super) fn read<T>(
+        &self,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, StateError> {
+        let reader = lock(self.reader.as_ref().unwrap_or(&self.writer));
+        work(&reader).map_err(|e| open::explain(&self.path, "read", e))
+    }
+
+    /// Reads what can take seconds.
+    pub(super) fn read_long<T>(
+        &self,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, StateError> {
+        if self.reader.is_none() {
+            return self.read(work);
+        }
+        let _alone = self.long_read.lock().unwrap_or_else(PoisonError::into_inner);
+        let reader = open::reader(&self.path)?;
+        work(&reader).map_err(|e| open::explain(&self.path, "read", e))
+    }
+
+    /// Gives space back that deletions and updates left behind.
+    pub(super) fn shrink(&self) -> Result<(), StateError> {
+        lock(&self.writer)
+            .execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE);")
+            .map_err(|e| open::explain(&self.path, "tidied up", e))
+    }
+}
+
+/// A panic while the lock was held rolled its transaction back, so the connection is sound.
+fn lock(connection: &Mutex<Connection>) -> MutexGuard<'_, Connection> {
+    connection.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Why a transaction is given up.
+pub(super) enum Refusal {
+    Engine(rusqlite::Error),
+    State(StateError),
+}
+
+impl From<rusqlite::Error> for Refusal {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Engine(error)
+    }
+}
+
+impl From<StateError> for Refusal {
+    fn from(error: StateError) -> Self {
+        Self::State(error)
+    }
+}

@@ -1,0 +1,57 @@
+//! What is deleted and pruned.
+
+use super::{NOW_S, adopt, begun, commit, removable, row, visit};
+use crate::{Outcome, PruneRow, Removal, State, StateError, VersionQuery};
+
+pub fn what_was_deleted_stays_deleted(state: &impl State) {
+    let site = removable(state);
+    state.remove_site(site, Some(Removal::Delete), "must go", NOW_S).unwrap();
+    let first = state.denied_versions(site, None, 1).unwrap();
+    let rest = state.denied_versions(site, Some(first[0].0), 9).unwrap();
+    let mut versions: Vec<u64> = first.iter().chain(&rest).map(|(_, version)| *version).collect();
+    versions.sort_unstable();
+    assert_eq!(versions, [71, 72]);
+    let pages: Vec<crate::PageId> = first.iter().chain(&rest).map(|(page, _)| *page).collect();
+    assert_eq!(state.drop_versions(&pages).unwrap(), 2);
+    assert_eq!(state.denied_versions(site, None, 9).unwrap(), []);
+    assert_eq!(state.sites().unwrap()[0].counts.versions, 0);
+    let error = state.remove_site(site, None, "oh", NOW_S).unwrap_err();
+    assert!(matches!(error, StateError::SiteDeleted { .. }), "{error}");
+}
+
+pub fn pruned_versions_wait_until_the_store_has_forgotten_them(state: &impl State) {
+    let (_, due) = begun(state);
+    for (version, at_s) in [(1, NOW_S), (2, NOW_S + 10), (3, NOW_S + 20)] {
+        let mut changed = visit(&due, at_s, Outcome::Changed);
+        changed.version = Some(row(version, at_s));
+        commit(state, changed);
+    }
+    let site = due.site;
+    let versions = state.site_versions(site, None, 9).unwrap();
+    assert_eq!(versions.iter().map(|v| v.version).collect::<Vec<_>>(), [1, 2, 3]);
+    assert_eq!(versions.iter().map(|v| v.is_current).collect::<Vec<_>>(), [false, false, true]);
+    assert_eq!(state.site_versions(site, Some(due.page.id), 9).unwrap(), []);
+    let rule = "0d,month".to_owned();
+    let about = PruneRow { site, at_s: NOW_S + 30, rule, versions: 0, raw_bytes: 0 };
+    // The current one stays.
+    assert_eq!(state.prune(&about, &versions[1..]).unwrap(), 1);
+    let key = due.page.url.key();
+    let found = || {
+        let found = state.versions(&key, VersionQuery::default()).unwrap();
+        found.iter().map(|(_, row)| row.version).collect::<Vec<_>>()
+    };
+    assert_eq!(found(), [1, 3]);
+    assert_eq!(state.version_as_of(&key, NOW_S + 15).unwrap().unwrap().1.version, 1);
+    assert_eq!(state.pruning(9).unwrap(), [2]);
+    assert_eq!(state.sites().unwrap()[0].counts.versions, 2);
+    // An index that is rebuilt meanwhile does not bring it back.
+    assert!(!adopt(state, site, due.page.url.as_str(), row(2, NOW_S + 10)));
+    assert_eq!(found(), [1, 3]);
+    state.pruned(&[2]).unwrap();
+    assert!(state.pruning(9).unwrap().is_empty());
+    assert_eq!(state.prune(&about, &versions[1..2]).unwrap(), 0);
+    let log = state.prunes().unwrap();
+    assert_eq!(log, [PruneRow { versions: 1, raw_bytes: 100, ..about }]);
+    let visits = state.visits_of(&due.page.url, i64::MIN, i64::MAX).unwrap();
+    assert_eq!(visits.len(), 3, "the log of visits stays");
+}

@@ -1,0 +1,79 @@
+//! How the rest of the program talks to a driver that is at work.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use nenrin_crawl::{Event, Ticket};
+use nenrin_fetch::Fetcher;
+use nenrin_urls::CanonicalUrl;
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::happening::{Happening, Reload};
+use crate::{config::Config, figures::Figures};
+
+/// The requests under way.
+pub(super) type Requests = Arc<Mutex<BTreeMap<Ticket, UnderWay>>>;
+
+/// A request under way, for the interface.
+#[derive(Debug, Clone)]
+pub(crate) struct UnderWay {
+    pub url: CanonicalUrl,
+    pub since_ms: i64,
+    /// `receiving`, then `reading` what came.
+    pub phase: &'static str,
+}
+
+/// A way to talk to a driver that is at work.
+#[derive(Clone)]
+pub(crate) struct DriverHandle {
+    pub(super) happenings: UnboundedSender<Happening>,
+    pub(super) under_way: Requests,
+    pub(super) figures: Arc<Mutex<Figures>>,
+    pub(super) store_waiting: Arc<AtomicUsize>,
+}
+
+impl DriverHandle {
+    /// Sends an event to the machine; ignored once the driver has ended.
+    pub(crate) fn tell(&self, event: Event) {
+        let _ = self.happenings.send(Happening::Event(event));
+    }
+
+    /// The sites changed in the state: read them again.
+    pub(crate) fn sites_changed(&self) {
+        let _ = self.happenings.send(Happening::SitesChanged);
+    }
+
+    /// The configuration was read again: what may change while running, changes.
+    pub(crate) fn reload(&self, config: &Config) -> anyhow::Result<()> {
+        let reload = Reload {
+            fetcher: Fetcher::new(config.fetch_options())?,
+            options: Box::new(config.crawl_options()),
+            min_free_bytes: config.disk.min_free.0,
+            quotas: config.quotas(),
+        };
+        let _ = self.happenings.send(Happening::Reload(Box::new(reload)));
+        Ok(())
+    }
+
+    /// The driver's numbers.
+    pub(crate) fn figures(&self) -> Figures {
+        let mut figures = self.figures.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        figures.store_waiting = self.store_waiting();
+        figures
+    }
+
+    /// Versions that wait to be stored.
+    pub(crate) fn store_waiting(&self) -> usize {
+        self.store_waiting.load(Ordering::Relaxed)
+    }
+
+    /// Requests under way.
+    pub(crate) fn under_way(&self) -> Vec<UnderWay> {
+        self.under_way.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
+}
