@@ -126,6 +126,24 @@ fn links_in_documents_lead_somewhere() {
 }
 
 #[test]
+fn the_walk_of_one_visit_names_functions_that_exist() {
+    let document = text(Path::new("ARCHITECTURE.md")).unwrap();
+    let walk = document.split("\n## ").find(|part| part.starts_with("One visit")).unwrap();
+    let steps = (1..).take_while(|step| walk.contains(&format!("\n{step}. "))).count();
+    assert!((8..=12).contains(&steps), "the walk has {steps} steps");
+    // Named as `path/to/file.rs: function`.
+    let named: Vec<(&str, &str)> =
+        walk.split('`').filter_map(|quoted| quoted.split_once(".rs: ")).collect();
+    assert!(named.len() > steps, "the walk names only {} functions", named.len());
+    for (file, function) in named {
+        let source = text(&PathBuf::from(format!("{file}.rs")));
+        let source = source.unwrap_or_else(|| panic!("there is no file {file}.rs"));
+        let is_there = |end: char| source.contains(&format!("fn {function}{end}"));
+        assert!(is_there('(') || is_there('<'), "{file}.rs has no function {function}");
+    }
+}
+
+#[test]
 fn nothing_is_left_behind() {
     // Written apart, so that this file does not find itself.
     let markers = [["TO", "DO"], ["FIX", "ME"], ["XX", "X:"], ["HA", "CK:"], ["<<<<", "<<<"]];
@@ -193,7 +211,7 @@ fn only_the_edges_ask_for_time_or_open_sockets() {
 
 #[test]
 fn modules_use_each_other_in_one_direction_only() {
-    for name in ["replay"] {
+    for name in ["archive", "crawl", "replay", "state"] {
         let modules = modules::Modules::read(&root().join("crates").join(name).join("src"));
         assert!(modules.count() > 5, "the check saw only {} modules of {name}", modules.count());
         assert_eq!(modules.cycles(), Vec::<String>::new(), "modules of {name} use each other");
@@ -229,4 +247,19 @@ fn no_contract_has_many_methods() {
         }
     }
     assert!(traits > 5, "the check saw only {traits} traits");
+}
+
+/// What is not command line, configuration, terminal output, driver or clock belongs to a crate.
+#[test]
+fn the_command_line_stays_small() {
+    const LINES_MAX: usize = 6_500;
+    let is_of_binary = |path: &&PathBuf| path.starts_with("src");
+    let lines: usize = files()
+        .iter()
+        .filter(is_of_binary)
+        .filter_map(|path| text(path))
+        .map(|text| text.lines().count())
+        .sum();
+    assert!(lines > 1_000, "the check saw only {lines} lines");
+    assert!(lines <= LINES_MAX, "src/ has {lines} lines");
 }

@@ -16,8 +16,8 @@ use super::{
 };
 use crate::{Archive, Result, head};
 
-/// Versions of one page in one second that a capture is compared with; nobody who collects makes so
-/// many, and whoever does must not make each cost more than the one before.
+/// Versions of one page in one second that a capture is compared with. No collector makes so many;
+/// a file that does must not make each one cost more than the one before.
 const SAME_SECOND_MAX: usize = 1000;
 /// Validators that are longer are not kept.
 const ETAG_MAX_BYTES: usize = 256;
@@ -115,7 +115,7 @@ impl<'a> Intake<'a> {
         self.recent.remember(mark, last);
         Ok(Taken::Visit(Box::new(VisitCommit {
             status: capture.status,
-            detail: judged.detail,
+            reason: judged.reason,
             received_bytes: answer.body_bytes,
             stored_bytes: put.map_or(0, |put| put.new_bytes),
             version,
