@@ -160,19 +160,25 @@ pub(crate) struct RevisitArgs {
     /// Policies, such as `mle.mix(0.1-10,2nd=7d)` or `auto`.
     #[arg(long = "policy", value_name = "P", required = true, num_args = 1..)]
     policies: Vec<PolicySpec>,
-    /// Visits in all, for policies that take a budget.
+    /// Visits in all over all sources, for policies that take a budget.
     #[arg(long, value_name = "N")]
     visits: Option<u64>,
-    /// Looks at pages only when their planned times come, as the crawler does, and tries each policy
-    /// without and with pages that change together pulling each other forward.
-    #[arg(long, conflicts_with = "visits")]
+    /// Looks at pages when their planned times come, as the crawler does: the default.
+    #[arg(long, conflicts_with = "slots")]
     as_crawled: bool,
-    /// With --as-crawled, each source may make as many visits per day as this policy made on it.
-    #[arg(long, value_name = "P", requires = "as_crawled")]
+    /// Looks at all pages in every slot, as the papers' experiments do.
+    #[arg(long)]
+    slots: bool,
+    /// Holds the first policy against each of the others at its visits: together, each source alone,
+    /// and under the same budget per day.
+    #[arg(long, conflicts_with_all = ["slots", "visits", "visits_of", "folds", "out"])]
+    compare: bool,
+    /// Each source may make as many visits per day as this policy made on it.
+    #[arg(long, value_name = "P", conflicts_with_all = ["slots", "visits"])]
     visits_of: Option<PolicySpec>,
     /// Cross-validates over sources, dealt into N parts: constants are chosen on the other parts.
-    /// `auto` is held against every other policy at its visits; with --as-crawled, every policy with
-    /// what changes together against itself without.
+    /// With --slots, `auto` is held against every other policy at its visits; without, every policy
+    /// with what changes together against itself without.
     #[arg(long, value_name = "N", conflicts_with_all = ["visits", "visits_of", "out"])]
     folds: Option<usize>,
     /// Writes report.html and results.json there.
@@ -256,10 +262,15 @@ fn tell(context: &Context, results: &Value, out: Option<&Path>) -> anyhow::Resul
         print_json(results)?;
     } else {
         say(format!("{results:#}"))?;
-        if let Some(out) = out {
-            // Not among the results, which may be piped to a program.
-            writeln!(io::stderr(), "written to {}", out.join("report.html").display())?;
-        }
+        return written(out);
+    }
+    Ok(Exit::Done)
+}
+
+/// Says where the report is: not among the results, which may be piped to a program.
+fn written(out: Option<&Path>) -> anyhow::Result<Exit> {
+    if let Some(out) = out {
+        writeln!(io::stderr(), "written to {}", out.join("report.html").display())?;
     }
     Ok(Exit::Done)
 }
@@ -311,12 +322,86 @@ pub(crate) fn run_revisit(context: &Context, args: &RevisitArgs) -> anyhow::Resu
     let options = RevisitOptions {
         policies: args.policies.clone(),
         visits: args.visits,
-        as_crawled: args.as_crawled,
+        slots: args.slots,
+        compare: args.compare,
         folds: args.folds,
         visits_of: args.visits_of,
         out: args.out.clone(),
     };
-    tell(context, &revisit::run(&log, &options).map_err(wrong)?, args.out.as_deref())
+    let results = revisit::run(&log, &options).map_err(wrong)?;
+    if context.json || args.folds.is_some() {
+        return tell(context, &results, args.out.as_deref());
+    }
+    let table = if args.compare { compared_table(&results) } else { policies_table(&results) };
+    table.print()?;
+    written(args.out.as_deref())
+}
+
+/// A number of the results as people read it; `-` where there is none.
+fn shown(value: &Value, digits: usize) -> String {
+    match (value.as_u64(), value.as_f64()) {
+        (Some(whole), _) => whole.to_string(),
+        (None, Some(number)) => format!("{number:.digits$}"),
+        (None, None) => "-".to_owned(),
+    }
+}
+
+/// Policies with what they reached, one a line.
+fn policies_table(results: &Value) -> Table {
+    let columns = [
+        ("coverage_total", 4),
+        ("coverage", 4),
+        ("efficiency_total", 4),
+        ("visits", 0),
+        ("delay_days", 2),
+        ("state_bytes_per_page", 1),
+    ];
+    let mut table = Table::new(&[
+        "policy",
+        "versions got",
+        "mean over pages",
+        "versions a visit",
+        "visits",
+        "delay, days",
+        "bytes a page",
+    ]);
+    for policy in results["policies"].as_array().into_iter().flatten() {
+        let name = policy["name"].as_str().unwrap_or_default().to_owned();
+        let numbers = columns.iter().map(|(field, digits)| shown(&policy[*field], *digits));
+        table.row(std::iter::once(name).chain(numbers).collect());
+    }
+    table
+}
+
+/// The gains over each rival in points, with the intervals that hold 90% of draws of the sources.
+fn compared_table(results: &Value) -> Table {
+    let headings = ["rival", "visits", "how", "its versions", "ours", "gain", "mean gain", "lost"];
+    let mut table = Table::new(&headings);
+    let points = |held: &Value, field: &str| {
+        let of = |value: &Value| format!("{:+.1}", 100.0 * value.as_f64().unwrap_or_default());
+        let interval = &held[format!("{field}_interval")];
+        format!("{} ({} to {})", of(&held[field]), of(&interval[0]), of(&interval[1]))
+    };
+    for rival in results["compared"].as_array().into_iter().flatten() {
+        for (field, how) in [
+            ("together", "together"),
+            ("alone", "each source alone"),
+            ("per_day", "a budget a day"),
+        ] {
+            let held = &rival[field];
+            table.row(vec![
+                rival["rival"].as_str().unwrap_or_default().to_owned(),
+                shown(&held["ours"]["visits"], 0),
+                how.to_owned(),
+                shown(&held["rival"]["coverage_total"], 4),
+                shown(&held["ours"]["coverage_total"], 4),
+                points(held, "gain"),
+                points(held, "mean_gain"),
+                format!("{} of {}", held["lost"], held["sources"]),
+            ]);
+        }
+    }
+    table
 }
 
 /// `nenrin lab budget`.
@@ -328,7 +413,23 @@ pub(crate) fn run_budget(context: &Context, args: &BudgetArgs) -> anyhow::Result
         weights: args.weights.clone(),
         out: args.out.clone(),
     };
-    tell(context, &budget::run(&log, &options).map_err(wrong)?, args.out.as_deref())
+    let results = budget::run(&log, &options).map_err(wrong)?;
+    if context.json {
+        return tell(context, &results, args.out.as_deref());
+    }
+    let headings = ["shares", "coverage", "versions a visit", "delay, days", "visits"];
+    let mut table = Table::new(&headings);
+    for shares in results["allocations"].as_array().into_iter().flatten() {
+        table.row(vec![
+            shares["name"].as_str().unwrap_or_default().to_owned(),
+            shown(&shares["coverage"], 4),
+            shown(&shares["efficiency"], 4),
+            shown(&shares["delay_days"], 2),
+            shown(&shares["visits"], 0),
+        ]);
+    }
+    table.print()?;
+    written(args.out.as_deref())
 }
 
 /// `nenrin lab structure`.

@@ -16,6 +16,9 @@ use serde_json::{Value, json};
 use crate::LabError;
 use crate::updates::{LoggedPage, UpdateLog};
 
+/// What a page without a change in its learning days counts for, in changes.
+const UNSEEN_CHANGES: f64 = 0.25;
+
 /// What to share out.
 #[derive(Debug, Clone)]
 pub struct BudgetOptions {
@@ -102,6 +105,7 @@ pub fn run(log: &UpdateLog, options: &BudgetOptions) -> Result<Value, LabError> 
         let problem = "has to be above 0".to_owned();
         return Err(LabError::Setting { setting: "--visits-per-day", problem });
     }
+    log.check()?;
     let learnt = Learnt::new(log, options);
     let mut sharings =
         vec![Sharing::Even, Sharing::Proportional, Sharing::Root(Weights::default())];
@@ -176,7 +180,9 @@ impl<'a> Learnt<'a> {
                 let mut days: Vec<u32> =
                     page.updates.iter().take_while(|&&u| u <= until).map(|&u| day(u)).collect();
                 days.dedup();
-                (page, days.len() as f64 / f64::from(options.learn_days.max(1)))
+                // No change in n days does not make a page static: its rate is below 1/n.
+                let seen = (days.len() as f64).max(UNSEEN_CHANGES);
+                (page, seen / f64::from(options.learn_days.max(1)))
             })
             .collect();
         let visits_per_day = options.visits_per_day;
@@ -205,8 +211,7 @@ impl<'a> Learnt<'a> {
             }
         };
         let claims: Vec<Claim> = self.pages.iter().map(claim).collect();
-        let least_per_day = 0.1 * self.visits_per_day / claims.len().max(1) as f64;
-        let bounds = VisitBounds { least_per_day, most_per_day: 1.0 / self.slot_days };
+        let bounds = VisitBounds { least_per_day: 0.0, most_per_day: 1.0 / self.slot_days };
         allocate(&claims, self.visits_per_day, bounds).visits_per_day
     }
 
@@ -218,7 +223,8 @@ impl<'a> Learnt<'a> {
         let interval = (1.0 / (per_day * self.slot_days).max(1e-9)).max(1.0);
         let phase =
             (page.id.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as f64 / (1u64 << 24) as f64;
-        let mut at = f64::from(start) + interval * phase.max(1.0 / interval);
+        // From the slot after the learning days on, so that every sharing makes as many visits.
+        let mut at = f64::from(start) + 1.0 + interval * phase;
         let delay_of =
             |from: u32, to: f64| if has_last_modified(page) { 0.0 } else { to - f64::from(from) };
         while at.floor() < f64::from(page.end_slot) {

@@ -1,7 +1,9 @@
 //! Which schedule sees the most versions: the experiment of paper 004 on update logs.
 //!
-//! Read in this order: [`RevisitOptions`] and [`run`], [`Walk`] (one page's year), [`Measures`].
+//! Read in this order: [`RevisitOptions`] and [`run`], [`walk_scheduled`] (a log as the crawler would
+//! collect it), [`Walk`] (one page's year), [`Measures`].
 
+mod compare;
 mod figures;
 mod folds;
 mod measure;
@@ -16,7 +18,7 @@ use nenrin_revisit::{Budget, Limits, NEWS, PolicySpec, RevisitPolicy};
 use serde_json::{Value, json};
 
 pub use self::measure::{Bin, Measures, Month};
-pub use self::scheduled::{Pulls, visits_by_source, walk_scheduled};
+pub use self::scheduled::{Crawled, Pulls, Spending, visits_by_source, walk_scheduled};
 pub use self::together::walk_together;
 pub use self::walk::{Tally, Walk};
 
@@ -30,14 +32,16 @@ pub struct RevisitOptions {
     pub policies: Vec<PolicySpec>,
     /// Visits in all for policies that take a budget.
     pub visits: Option<u64>,
-    /// Whether pages are looked at only when their planned times come, as in the crawler; then each
-    /// policy is tried without and with pages that change together pulling each other forward.
-    pub as_crawled: bool,
-    /// Into how many parts the sources are dealt for cross-validation, if that is wanted: `auto` is
-    /// then held against every other policy at its visits, or, as crawled, every policy with what
+    /// Whether all pages are looked at in every slot, as in the papers' experiments, and not when
+    /// their planned times come, as in the crawler.
+    pub slots: bool,
+    /// Whether the first policy is held against each of the others at its visits.
+    pub compare: bool,
+    /// Into how many parts the sources are dealt for cross-validation, if that is wanted: with
+    /// `slots`, `auto` against every other policy at its visits; otherwise every policy with what
     /// changes together against itself without.
     pub folds: Option<usize>,
-    /// With `as_crawled`, each source may make as many visits per day as this policy made on it.
+    /// Each source may make as many visits per day as this policy made on it.
     pub visits_of: Option<PolicySpec>,
     /// Where `report.html` and `results.json` go, if anywhere.
     pub out: Option<PathBuf>,
@@ -57,33 +61,40 @@ pub(crate) struct Outcome {
 /// Runs every policy over the log and returns the results as `results.json` holds them.
 ///
 /// # Errors
-/// [`LabError`] when the report cannot be written.
+/// [`LabError`] when an option or the log makes no sense, or the report cannot be written.
 pub fn run(log: &UpdateLog, options: &RevisitOptions) -> Result<Value, LabError> {
+    check(log, options)?;
     if let Some(folds) = options.folds {
-        return Ok(match options.as_crawled {
-            true => folds::cross_validate_pulls(log, &options.policies, folds),
-            false => folds::cross_validate(log, &options.policies, folds),
+        return Ok(match options.slots {
+            false => folds::cross_validate_pulls(log, &options.policies, folds),
+            true => folds::cross_validate(log, &options.policies, folds),
         });
+    }
+    if options.compare {
+        return Ok(compare::against_each(log, &options.policies));
     }
     let categories = log.categories();
     let allowed = options.visits_of.map(|spec| visits_by_source(log, &walk(log, &spec, None).0));
-    let outcomes: Vec<Outcome> = options
-        .policies
-        .iter()
-        .flat_map(|spec| match options.as_crawled {
-            true => as_crawled(log, &categories, spec, allowed.as_ref()),
-            false => {
-                let (tallies, state_bytes) = walk(log, spec, options.visits);
-                let outcome = measure(log, &categories, spec.to_string(), &tallies);
-                vec![Outcome { state_bytes, ..outcome }]
-            }
-        })
-        .collect();
+    let spending = match (&allowed, options.visits) {
+        (Some(visits), _) => Spending::PerDay(visits),
+        (None, Some(visits)) => Spending::Together(visits),
+        (None, None) => Spending::Free,
+    };
+    let tried = options.policies.iter().map(|spec| match options.slots {
+        true => {
+            let (tallies, state_bytes) = walk(log, spec, options.visits);
+            let outcome = measure(log, &categories, spec.to_string(), &tallies);
+            Outcome { state_bytes, ..outcome }
+        }
+        false => as_crawled(log, &categories, spec, spending),
+    });
+    let outcomes: Vec<Outcome> = tried.collect();
     let results = json!({
         "pages": log.pages.len(),
         "versions": log.versions(),
         "resolution_s": log.window.resolution_s,
         "days": log.window.days,
+        "as_crawled": !options.slots,
         "visits_budget": options.visits,
         "policies": outcomes.iter().map(Outcome::to_json).collect::<Vec<_>>(),
     });
@@ -93,18 +104,40 @@ pub fn run(log: &UpdateLog, options: &RevisitOptions) -> Result<Value, LabError>
     Ok(results)
 }
 
-/// A policy as the crawler has it, without and with pages that change together.
+/// Refuses what would give a table of nothing.
+fn check(log: &UpdateLog, options: &RevisitOptions) -> Result<(), LabError> {
+    log.check()?;
+    let bad = |setting, problem: &str| LabError::Setting { setting, problem: problem.to_owned() };
+    if options.folds.is_some_and(|folds| folds < 2) {
+        return Err(bad(
+            "--folds",
+            "at least 2 parts are needed: one to try, the others to choose",
+        ));
+    }
+    if options.compare && options.policies.len() < 2 {
+        return Err(bad("--compare", "name the policy and at least one to hold it against"));
+    }
+    Ok(())
+}
+
+/// Whether a policy is ours: those are tried with all that the crawler adds; the rules of the papers
+/// and of other crawlers are tried as they were published.
+fn is_ours(spec: &PolicySpec) -> bool {
+    matches!(spec, PolicySpec::Auto { .. } | PolicySpec::Budget { .. })
+}
+
+/// A policy as the crawler has it.
 fn as_crawled(
     log: &UpdateLog,
     categories: &BTreeMap<u32, &'static str>,
     spec: &PolicySpec,
-    allowed: Option<&BTreeMap<u32, u64>>,
-) -> Vec<Outcome> {
-    let (alone, _) = walk_scheduled(log, spec, None, allowed);
-    let (together, pulls) = walk_scheduled(log, spec, Some(NEWS), allowed);
-    let pulled = measure(log, categories, format!("{spec}, together"), &together);
-    let alone = measure(log, categories, format!("{spec}, as crawled"), &alone);
-    vec![alone, Outcome { pulls: Some(pulls), ..pulled }]
+    spending: Spending<'_>,
+) -> Outcome {
+    let ours = is_ours(spec);
+    let crawled = walk_scheduled(log, spec, ours.then_some(NEWS), spending);
+    let outcome = measure(log, categories, spec.to_string(), &crawled.tallies);
+    let bytes = crawled.bytes as f64 / log.pages.len().max(1) as f64;
+    Outcome { state_bytes: ours.then_some(bytes), pulls: ours.then_some(crawled.pulls), ..outcome }
 }
 
 /// Runs a policy over every page of the log and returns each page's tally; for `auto` also the
@@ -113,7 +146,7 @@ pub fn walk(log: &UpdateLog, spec: &PolicySpec, visits: Option<u64>) -> (Vec<Tal
     let resolution_s = log.window.resolution_s;
     let limits = Limits::experiment(resolution_s);
     let mut policy = spec.build(limits);
-    if !matches!(spec, PolicySpec::Auto { .. } | PolicySpec::Budget { .. }) {
+    if !is_ours(spec) {
         let alone = |page| walk::alone(page, policy.as_mut(), resolution_s);
         return (log.pages.iter().map(alone).collect(), None);
     }

@@ -12,6 +12,8 @@ use crate::LabError;
 
 /// A longer line is not a page: a page that changed every minute of two years is shorter.
 const MAX_LINE_BYTES: u64 = 16 << 20;
+/// Times from here on, in the year 5138, are taken for milliseconds.
+const LATEST_S: i64 = 100_000_000_000;
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
 /// How a log is cut into slots.
@@ -87,6 +89,10 @@ impl UpdateLog {
     pub fn read(log: &Path, statics: Option<&Path>, window: Window) -> Result<Self, LabError> {
         let mut raw = Vec::new();
         read_lines(log, false, &mut raw)?;
+        if raw.is_empty() {
+            let what = format!("{} is empty: it has no page", log.display());
+            return Err(LabError::Input { what });
+        }
         if let Some(statics) = statics {
             read_lines(statics, true, &mut raw)?;
         }
@@ -113,6 +119,26 @@ impl UpdateLog {
             })
             .collect();
         Ok(Self { window, pages })
+    }
+
+    /// Refuses a log on which nothing can be measured.
+    ///
+    /// # Errors
+    /// [`LabError::Input`] with the reason and the way out.
+    pub fn check(&self) -> Result<(), LabError> {
+        let what = match (self.pages.is_empty(), self.versions()) {
+            (true, _) => format!(
+                "the log has no page with at least {} updates in the last {} days of its source; \
+                 give a log with more updates, or more --days",
+                self.window.min_updates, self.window.days
+            ),
+            (false, 0) => format!(
+                "no update of the log is in the last {} days of its source; give more --days",
+                self.window.days
+            ),
+            (false, _) => return Ok(()),
+        };
+        Err(LabError::Input { what })
     }
 
     /// Slots of the window.
@@ -209,7 +235,11 @@ fn parse_line(line: &str, is_static: bool) -> Result<RawPage, String> {
     let [id, path, source, start, end, updates] = fields.as_slice() else {
         return Err(format!("{} fields", fields.len()));
     };
-    let number = |text: &str| text.parse::<i64>().map_err(|_| format!("'{text}' is not a number"));
+    let number = |text: &str| match text.parse::<i64>() {
+        Ok(at_s) if at_s.abs() < LATEST_S => Ok(at_s),
+        Ok(_) => Err(format!("'{text}' is not a time in seconds since 1970; is it milliseconds?")),
+        Err(_) => Err(format!("'{text}' is not a number")),
+    };
     let updates_s = updates
         .split(',')
         .filter(|text| !text.is_empty())

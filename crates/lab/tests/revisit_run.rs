@@ -38,7 +38,8 @@ fn options(policies: &[&str]) -> RevisitOptions {
     RevisitOptions {
         policies: policies.iter().map(|name| name.parse().unwrap()).collect(),
         visits: None,
-        as_crawled: false,
+        slots: true,
+        compare: false,
         folds: None,
         visits_of: None,
         out: None,
@@ -99,7 +100,7 @@ fn cross_validation_tries_every_source_once_at_the_rivals_visits() {
         let (visits, budget) = (&fold["visits_alone"], &fold["rival_visits"]);
         assert!(visits.as_f64().unwrap() <= 1.02 * budget.as_f64().unwrap(), "{fold}");
     }
-    options.as_crawled = true;
+    options.slots = false;
     let results = revisit::run(&log, &options).unwrap();
     assert_eq!(results["together"][1]["folds"].as_array().unwrap().len(), 2);
 }
@@ -109,17 +110,55 @@ fn a_source_makes_no_more_visits_a_day_than_it_may_and_uses_them_well() {
     let dir = tempfile::tempdir().unwrap();
     let log = read(&write_log(dir.path()), 86_400);
     let mut options = options(&["auto", "every(1d)"]);
-    options.as_crawled = true;
+    options.slots = false;
     options.visits_of = Some("every(10d)".parse().unwrap());
     let results = revisit::run(&log, &options).unwrap();
     let of = |at: usize, field: &str| results["policies"][at][field].as_f64().unwrap();
     let allowed = 120.0 * 365.0 / 10.0;
-    for policy in [0, 1, 2] {
+    for policy in [0, 1] {
         assert!(of(policy, "visits") <= 1.02 * allowed, "{results:#}");
     }
     // Rivals that want more than they may wait in turn, whatever the page.
     assert!(of(0, "visits") >= 0.8 * allowed, "{}", of(0, "visits"));
-    assert!(of(0, "coverage_total") > of(2, "coverage_total") + 0.05, "{results:#}");
+    assert!(of(0, "coverage_total") > of(1, "coverage_total") + 0.05, "{results:#}");
+}
+
+#[test]
+fn as_crawled_a_total_is_kept_and_the_first_policy_is_held_against_the_others() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = read(&write_log(dir.path()), 86_400);
+    let mut options = options(&["auto", "nutch(7d)"]);
+    options.slots = false;
+    options.visits = Some(2_000);
+    let results = revisit::run(&log, &options).unwrap();
+    let visits = results["policies"][0]["visits"].as_u64().unwrap();
+    assert!((1_900..=2_010).contains(&visits), "{visits} visits of a budget of 2,000");
+    options.visits = None;
+    options.compare = true;
+    let results = revisit::run(&log, &options).unwrap();
+    let held = &results["compared"][0];
+    for how in ["together", "alone", "per_day"] {
+        let visits = |who: &str| held[how][who]["visits"].as_f64().unwrap();
+        assert!(visits("ours") <= 1.02 * held["visits"].as_f64().unwrap(), "{held:#}");
+        assert_eq!(held[how]["sources"], 2);
+    }
+}
+
+#[test]
+fn a_log_without_anything_to_measure_is_refused_with_a_reason() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("log.tsv");
+    let problem = |text: &str| {
+        std::fs::write(&path, text).unwrap();
+        let log = UpdateLog::read(&path, None, Window::default());
+        log.and_then(|log| log.check()).unwrap_err().to_string()
+    };
+    assert!(problem("").contains("is empty"));
+    assert!(problem("1\ta\t1\t0\t864000000\t5,6\n").contains("no page with at least 2 updates"));
+    assert!(problem("1\ta\t1\t0\t1704067200000\t5\n").contains("milliseconds"));
+    let log = read(&write_log(dir.path()), 86_400);
+    let options = RevisitOptions { folds: Some(1), ..options(&["auto"]) };
+    assert!(revisit::run(&log, &options).unwrap_err().to_string().contains("at least 2 parts"));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Our default: visit a page when the chance that it changed is worth the price of a visit.
 //!
-//! Per page a likelihood over 16 Poisson rates (`grid`); the prior from the pages around it
+//! Per page a likelihood over 24 Poisson rates, one in 1,000 days to one a minute, (`grid`); the prior from the pages around it
 //! (`prior`); time measured by a clock that its directory and server share (`clocks`); and one
 //! price for all pages, moved so that the budget is met (`price`).
 
@@ -20,9 +20,9 @@ pub use self::forecast::{Forecast, ForecastPoint};
 pub use self::price::Budget;
 
 use self::clocks::Told;
-pub(crate) use self::coded::Coded;
+pub(crate) use self::coded::{Coded, Rough};
 use self::forecast::Spending;
-pub(crate) use self::grid::Likelihood;
+pub(crate) use self::grid::{Likelihood, read_spread, write_spread};
 use self::grid::{RATES, RateGrid, Spread};
 use self::price::Price;
 use crate::history::{Gap, Learnt, PageHistory};
@@ -30,7 +30,7 @@ use crate::place::Place;
 use crate::policy::{Explanation, Neighbourhood};
 use crate::{
     DAY_S, Limits, Next, Observation, Outcome, PolicySpec, Reason, RevisitError, RevisitPolicy,
-    Rule,
+    Rule, SharedByPages,
 };
 
 /// Constants of the policy, chosen by cross-validation over sources.
@@ -38,8 +38,6 @@ use crate::{
 pub struct AutoTuning {
     /// Constants of the shared clocks.
     pub clocks: ClockTuning,
-    /// Slowest and fastest rate of the grid, per day.
-    pub rates: (f32, f32),
     /// Days after which a page's own evidence counts half.
     pub memory_days: f32,
     /// Slots by which the clock is taken to run ahead, since a visit cannot wait for half a slot.
@@ -59,14 +57,13 @@ pub struct AutoTuning {
 /// Rates of pages, averaged over the sources of the update logs.
 const START: [f32; RATES] = [
     0.09, 0.09, 0.09, 0.09, 0.09, 0.10, 0.11, 0.11, 0.085, 0.05, 0.028, 0.012, 0.0095, 0.012,
-    0.0095, 0.024,
+    0.0095, 0.024, 0.006, 0.004, 0.003, 0.002, 0.0015, 0.001, 0.0007, 0.0005,
 ];
 
 impl Default for AutoTuning {
     fn default() -> Self {
         Self {
             clocks: ClockTuning::default(),
-            rates: (0.001, 3.0),
             memory_days: 120.0,
             lead_slots: 0.4,
             curiosity: 1.0,
@@ -78,7 +75,7 @@ impl Default for AutoTuning {
     }
 }
 
-/// What `auto` keeps of a page beside the shared numbers: 22 bytes.
+/// What `auto` keeps of a page beside the shared numbers: at most 31 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Belief {
     pub(crate) likelihood: Likelihood,
@@ -88,6 +85,8 @@ pub(crate) struct Belief {
     pub(crate) effective_rate: Coded,
     /// Expected changes at which the page is due, at a price of 1.
     pub(crate) threshold: Coded,
+    /// Days within which it is seen again whatever its neighbours show; 0 for no such bound.
+    pub(crate) again: Rough,
 }
 
 /// Visits pages when the expected change is worth the price of a visit.
@@ -111,7 +110,7 @@ impl AutoPolicy {
             limits,
             fair,
             last_modified,
-            grid: RateGrid::new(tuning.rates.0, tuning.rates.1),
+            grid: RateGrid::new(limits.resolution_s as f32 / DAY_S as f32),
             clocks: ChangeClocks::new(tuning.clocks),
             price: Price::new(tuning.price_days, tuning.caution),
         }
@@ -181,12 +180,31 @@ impl AutoPolicy {
         if history.visits != 1 {
             return needed;
         }
-        let even = place.page as f32 / u32::MAX as f32;
-        needed * (self.tuning.stagger + (1.0 - self.tuning.stagger) * even)
+        needed * self.turn(place)
     }
 
-    /// Visits per day of a page at a price of 1, as far as slots allow.
-    fn need(&self, belief: &Belief) -> f64 {
+    /// The share of its first wait after which a page comes: those met together come one by one.
+    fn turn(&self, place: Place) -> f32 {
+        let even = place.page as f32 / u32::MAX as f32;
+        self.tuning.stagger + (1.0 - self.tuning.stagger) * even
+    }
+
+    /// Days within which a page is seen again whatever its neighbours show: one that was seen once,
+    /// and one whose first changes may be the first of many.
+    fn explore_days(&self, history: &PageHistory, belief: &Belief, place: Place) -> f64 {
+        match belief.again {
+            _ if history.visits == 1 => self.price.explore_days() * f64::from(self.turn(place)),
+            Rough(0) => f64::INFINITY,
+            again => f64::from(again.value()),
+        }
+    }
+
+    /// Visits per day of a page at a price of 1, as far as slots allow. Second visits are planned
+    /// whatever the price.
+    fn need(&self, belief: &Belief, visits: u32) -> f64 {
+        if visits < 2 {
+            return 0.0;
+        }
         let slots_per_day = DAY_S as f32 / self.limits.resolution_s.max(1) as f32;
         let wanted = belief.effective_rate.value() / belief.threshold.value();
         f64::from(wanted.min(0.8 * slots_per_day))
@@ -214,6 +232,25 @@ impl AutoPolicy {
         belief.rate = Coded::new(rate);
         belief.effective_rate = Coded::new(plan.effective_rate);
         belief.threshold = Coded::new(threshold * learning / usual);
+    }
+
+    /// How many times as long as planned a page waited for its visit.
+    fn lateness(&self, now_s: i64, history: &PageHistory, belief: &Belief, place: Place) -> f64 {
+        let waited_s = (now_s - history.last_visit_s) as f64;
+        let needed = self.needed(history, belief, place);
+        let share = f64::from(needed / self.expected(now_s, history, belief, place).max(needed));
+        let slot_s = self.limits.resolution_s as f64;
+        let planned_s = ((waited_s * share / slot_s).ceil() * slot_s).max(slot_s);
+        (waited_s / planned_s).clamp(1.0, LATEST)
+    }
+
+    /// The belief as its neighbours make it now: they may have shown since its last visit how rarely,
+    /// or how often, pages of its kind change.
+    fn renewed(&self, history: &PageHistory, belief: &Belief, place: Place) -> (Belief, Spread) {
+        let mut renewed = *belief;
+        let weights = self.posterior(&belief.likelihood, place);
+        self.believe(&mut renewed, &weights, history.visits);
+        (renewed, weights)
     }
 
     /// Takes the gap that a visit closed into the page's likelihood and the neighbours' clocks.
@@ -258,7 +295,8 @@ impl AutoPolicy {
         let missing = needed - self.expected(now_s, history, belief, place);
         let per_day = belief.effective_rate.value() + self.clocks.mean_bulk();
         let waited = (now_s - history.last_visit_s) as f32 / DAY_S as f32;
-        f64::from(waited + (missing / per_day).max(0.0))
+        let worth = f64::from(waited + (missing / per_day).max(0.0));
+        worth.min(self.explore_days(history, belief, place))
     }
 
     /// Share of the expected changes that the neighbours' clock added to, or took from, plain time.
@@ -273,6 +311,24 @@ impl AutoPolicy {
         let waited = (now_s - history.last_visit_s).max(0) as f32 / DAY_S as f32;
         let plain = belief.effective_rate.value() * (waited + self.lead_days());
         f64::from(((expected - plain) / expected.max(1e-9)).clamp(-1.0, 1.0))
+    }
+}
+
+/// A visit counts at most as so many that were asked for.
+const LATEST: f64 = 8.0;
+/// The first changes of a page may be the first of many: it is seen again within so many times the
+/// gap that each of them was found in, and then after ever longer times.
+const FIRST_CHANGES: u32 = 3;
+const GAPS_AGAIN: f32 = 2.0;
+
+/// Within how many days a page is seen again after a gap, if it may have shown the first of many
+/// changes.
+fn again(gap: Gap, changes: u32, before: Rough) -> Rough {
+    let days = (gap.before_s + gap.quiet_s) as f32 / DAY_S as f32;
+    match gap.changed {
+        _ if changes > FIRST_CHANGES => Rough(0),
+        true => Rough::new(GAPS_AGAIN * days),
+        false => Rough::new(GAPS_AGAIN * before.value()),
     }
 }
 
@@ -306,24 +362,28 @@ impl RevisitPolicy for AutoPolicy {
         self.clocks.roll(now_s);
         let place = seen.place;
         let from_s = history.last_visit_s;
+        let asked = history.without_learnt();
         let gap = history.observe(now_s, seen, self.last_modified);
         let known = match &history.learnt {
             Learnt::Belief(belief) => Some(*belief),
             _ => None,
         };
-        self.price.visited(known.is_none());
+        let before = if known.is_some() { history.visits - 1 } else { 0 };
+        let late = known.map_or(1.0, |belief| self.lateness(now_s, &asked, &belief, place));
+        self.price.visited(before, late);
         let mut belief = known.unwrap_or_default();
         if let Some(gap) = gap.filter(|_| known.is_some()) {
             self.learn_gaps(&mut belief, gap, from_s, place, history.visits);
         }
+        belief.again = gap.map_or(Rough(0), |gap| again(gap, history.changes, belief.again));
         let weights = self.posterior(&belief.likelihood, place);
         if let Some(gap) = gap {
             let days = (gap.before_s + gap.quiet_s) as f32 / DAY_S as f32;
             self.clocks.tell_rates(place, &weights, days);
         }
-        let old_need = known.map_or(0.0, |belief| self.need(&belief));
+        let old_need = known.map_or(0.0, |belief| self.need(&belief, before));
         self.believe(&mut belief, &weights, history.visits);
-        self.price.need += self.need(&belief) - old_need;
+        self.price.need += self.need(&belief, before + 1) - old_need;
         history.learnt = Learnt::Belief(belief);
     }
 
@@ -333,15 +393,15 @@ impl RevisitPolicy for AutoPolicy {
             let due_s = self.limits.due_s(now_s, history.last_visit_s(), interval_s);
             return Next { due_s, why: Reason::unknown(Rule::FirstInterval, interval_s) };
         };
-        let days = self.days_until_due(now_s, history, belief, place);
+        let (belief, weights) = self.renewed(history, belief, place);
+        let days = self.days_until_due(now_s, history, &belief, place);
         let interval_s = self.limits.rounded_s(self.limits.slots(days * DAY_S as f64));
-        let weights = self.posterior(&belief.likelihood, place);
         let why = Reason {
             rule: Rule::Worth,
             interval_s,
             rate_per_day: Some(f64::from(self.grid.mean(&weights))),
             confidence: f64::from(1.0 / (1.0 + self.grid.relative_spread(&weights))),
-            neighbours: Some(self.neighbours_share(now_s, history, belief, place)),
+            neighbours: Some(self.neighbours_share(now_s, history, &belief, place)),
         };
         Next { due_s: self.limits.due_s(now_s, history.last_visit_s(), interval_s), why }
     }
@@ -349,15 +409,24 @@ impl RevisitPolicy for AutoPolicy {
     fn is_due(&self, now_s: i64, history: &PageHistory, place: Place) -> bool {
         let Learnt::Belief(belief) = &history.learnt else { return true };
         let waited_s = now_s - history.last_visit_s;
-        waited_s >= self.limits.ceiling_s
-            || waited_s >= self.limits.floor_s
-                && !self.price.is_spent()
-                && self.expected(now_s, history, belief, place)
-                    >= self.needed(history, belief, place)
+        let is_worth = |belief: &Belief| {
+            self.expected(now_s, history, belief, place) >= self.needed(history, belief, place)
+        };
+        if waited_s >= self.limits.ceiling_s {
+            return true;
+        }
+        if waited_s < self.limits.floor_s || self.price.is_spent() {
+            return false;
+        }
+        waited_s as f64 >= self.explore_days(history, belief, place) * DAY_S as f64
+            || is_worth(belief) && is_worth(&self.renewed(history, belief, place).0)
     }
 
     fn chance_worth(&self, history: &PageHistory, place: Place) -> Option<f64> {
         let Learnt::Belief(belief) = &history.learnt else { return None };
+        if self.price.is_spent() {
+            return Some(1.0);
+        }
         Some(1.0 - f64::from(-self.needed(history, belief, place)).exp())
     }
 
@@ -397,6 +466,13 @@ impl RevisitPolicy for AutoPolicy {
         self.price.roll(now_s);
     }
 
+    fn ask_when_planned(&mut self) {
+        self.tuning.clocks.at_once = false;
+        self.clocks.follow_daily();
+    }
+}
+
+impl SharedByPages for AutoPolicy {
     fn set_budget(&mut self, budget: Option<Budget>) {
         self.price.begin(budget);
     }
@@ -405,25 +481,20 @@ impl RevisitPolicy for AutoPolicy {
         self.price.budget()
     }
 
-    fn ask_when_planned(&mut self) {
-        self.tuning.clocks.at_once = false;
-        self.clocks.follow_daily();
-    }
-
     fn leave(&mut self, history: &PageHistory) {
         if let Learnt::Belief(belief) = &history.learnt {
-            self.price.need -= self.need(belief);
+            self.price.leave(self.need(belief, history.visits), history.visits);
         }
     }
 
     fn rejoin(&mut self, history: &PageHistory) {
         if let Learnt::Belief(belief) = &history.learnt {
-            self.price.need += self.need(belief);
+            self.price.rejoin(self.need(belief, history.visits), history.visits);
         }
     }
 
     fn need_per_day(&self) -> Option<f64> {
-        Some(self.price.need.max(0.0))
+        Some(self.price.need_per_day())
     }
 
     fn forecast(

@@ -2,13 +2,17 @@
 
 use crate::history::PageHistory;
 use crate::policy::confidence_of;
-use crate::{Limits, Next, Observation, Place, PolicySpec, Reason, RevisitPolicy, Rule};
+use crate::{
+    Limits, Next, Observation, Place, PolicySpec, Reason, RevisitPolicy, Rule, SharedByPages,
+};
 
 /// Comes again after a fixed time, whatever was seen.
 pub(crate) struct FixedPolicy {
     pub(crate) interval_s: i64,
     pub(crate) limits: Limits,
 }
+
+impl SharedByPages for FixedPolicy {}
 
 impl RevisitPolicy for FixedPolicy {
     fn spec(&self) -> PolicySpec {

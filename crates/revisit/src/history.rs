@@ -1,6 +1,6 @@
 //! What is kept of a page's visits.
 
-use crate::auto::{Belief, Coded, Likelihood};
+use crate::auto::{Belief, Coded, Likelihood, Rough, read_spread, write_spread};
 use crate::gaps::ChangedGaps;
 use crate::observation::{Observation, Outcome};
 use crate::varint::{Reader, put};
@@ -64,13 +64,20 @@ const USUAL_VISITS: f64 = 2.0;
 const TAG_NOTHING: u64 = 0;
 const TAG_SUMS: u64 = 1;
 const TAG_GAPS: u64 = 2;
-const TAG_BELIEF: u64 = 3;
+/// A belief in 16 rates, of older versions; read and never written.
+const TAG_SLOW_BELIEF: u64 = 3;
 const TAG_SHARE: u64 = 4;
+const TAG_BELIEF: u64 = 5;
 
 impl PageHistory {
     /// Visits that taught something, the first included.
     pub fn visits(&self) -> u32 {
         self.visits
+    }
+
+    /// The visits alone, without what a policy made of them.
+    pub(crate) fn without_learnt(&self) -> Self {
+        Self { learnt: Learnt::Nothing, ..*self }
     }
 
     /// Changes seen after the first visit.
@@ -219,7 +226,15 @@ impl PageHistory {
             TAG_NOTHING => Learnt::Nothing,
             TAG_SUMS => Learnt::Sums(Sums::read(reader)?),
             TAG_GAPS => Learnt::Gaps(Sums::read(reader)?, Box::new(ChangedGaps::read(reader)?)),
-            TAG_BELIEF => Learnt::Belief(Belief::read(reader)?),
+            TAG_SLOW_BELIEF => {
+                let likelihood = Likelihood::from_slow(reader.array()?);
+                Learnt::Belief(Belief::read(likelihood, reader)?)
+            }
+            TAG_BELIEF => {
+                let likelihood = Likelihood(read_spread(reader)?);
+                let belief = Belief::read(likelihood, reader)?;
+                Learnt::Belief(Belief { again: Rough::read(reader)?, ..belief })
+            }
             TAG_SHARE => {
                 let sums = Sums::read(reader)?;
                 Learnt::Share(sums, Some(Coded::read(reader)?).filter(|claim| claim.0 > 0))
@@ -274,17 +289,18 @@ impl Sums {
 
 impl Belief {
     fn write(&self, bytes: &mut Vec<u8>) {
-        bytes.extend_from_slice(&self.likelihood.0);
+        write_spread(&self.likelihood.0, bytes);
         for coded in [self.rate, self.effective_rate, self.threshold] {
             coded.write(bytes);
         }
+        bytes.push(self.again.0);
     }
 
-    fn read(reader: &mut Reader<'_>) -> Option<Self> {
-        let likelihood = Likelihood(reader.array()?);
+    fn read(likelihood: Likelihood, reader: &mut Reader<'_>) -> Option<Self> {
         let rate = Coded::read(reader)?;
         let effective_rate = Coded::read(reader)?;
-        Some(Self { likelihood, rate, effective_rate, threshold: Coded::read(reader)? })
+        let threshold = Coded::read(reader)?;
+        Some(Self { likelihood, rate, effective_rate, threshold, again: Rough(0) })
     }
 }
 

@@ -4,7 +4,7 @@
 //! - [`Observation`]: what one visit taught (changed, same, nothing);
 //! - [`PageHistory`]: what is kept of a page's observations, in a few bytes;
 //! - [`RevisitPolicy`]: takes an observation into the history and answers with the [`Next`] due
-//!   time and the [`Reason`] for it, within [`Limits`];
+//!   time and the [`Reason`] for it, within [`Limits`]; [`SharedByPages`] is its budget and memory;
 //! - [`PolicySpec`]: the policies by name, such as `mle.mix(0.1-10,2nd=7d)`, and how to build them;
 //! - [`AutoPolicy`]: our default, with the [`ChangeClocks`] that pages share and a [`Budget`] kept
 //!   by moving the price of a visit; [`Forecast`] says what other budgets would bring;
@@ -55,7 +55,7 @@ pub use mle::{MleKind, MleSpec};
 pub use observation::{Observation, Outcome};
 pub use overflow::Overflow;
 pub use place::Place;
-pub use policy::{Explanation, Neighbourhood, Next, Reason, RevisitPolicy, Rule};
+pub use policy::{Explanation, Neighbourhood, Next, Reason, RevisitPolicy, Rule, SharedByPages};
 pub use scheduler::{Found, KnownPage, NEWS, PageRevisitScheduler, Planned, Why};
 pub use settings::{PathInterval, RevisitSettings};
 pub use signal::{Signal, SignalKind};

@@ -4,6 +4,7 @@ use crate::history::{PageHistory, Sums};
 use crate::policy::confidence_of;
 use crate::{
     DAY_S, Limits, Next, Observation, Outcome, Place, PolicySpec, Reason, RevisitPolicy, Rule,
+    SharedByPages,
 };
 
 /// How the mean of the gaps that saw a change is taken.
@@ -97,6 +98,8 @@ impl MlePolicy {
         rate.map_or(0.0, |rate| self.limits.slots(1.0 / rate) / mean_slots)
     }
 }
+
+impl SharedByPages for MlePolicy {}
 
 impl RevisitPolicy for MlePolicy {
     fn spec(&self) -> PolicySpec {

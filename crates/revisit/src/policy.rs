@@ -11,7 +11,7 @@ use crate::{
 ///
 /// A caller may rely on this: the due time is after `now_s`, never sooner than the floor nor later
 /// than the ceiling; the same history gives the same answer; a failed visit teaches nothing.
-pub trait RevisitPolicy: Send {
+pub trait RevisitPolicy: SharedByPages + Send {
     /// The policy's name and parameters.
     fn spec(&self) -> PolicySpec;
 
@@ -61,6 +61,20 @@ pub trait RevisitPolicy: Send {
     /// Opens the day of `now_s`: shared clocks and prices move. To be called at least daily.
     fn roll(&mut self, _now_s: i64) {}
 
+    /// Pages are asked about when their planned times come, and not all of them every slot.
+    fn ask_when_planned(&mut self) {}
+
+    /// Learns from a visit and answers when to come again: what a crawler calls after each visit.
+    fn next(&mut self, now_s: i64, history: &mut PageHistory, seen: Observation) -> Next {
+        self.learn(now_s, history, &seen);
+        self.next_due(now_s, history, seen.place)
+    }
+}
+
+/// What the pages of a site share under a policy: a budget, and what they learnt together.
+///
+/// A policy that looks at each page by itself shares nothing and keeps the defaults.
+pub trait SharedByPages {
     /// Spends this many visits until then; policies without a price ignore it.
     fn set_budget(&mut self, _budget: Option<Budget>) {}
 
@@ -68,9 +82,6 @@ pub trait RevisitPolicy: Send {
     fn budget(&self) -> Option<Budget> {
         None
     }
-
-    /// Pages are asked about when their planned times come, and not all of them every slot.
-    fn ask_when_planned(&mut self) {}
 
     /// The page is gone: its share of the budget is free.
     fn leave(&mut self, _history: &PageHistory) {}
@@ -110,12 +121,6 @@ pub trait RevisitPolicy: Send {
     /// Takes what [`RevisitPolicy::shared_state`] gave; on an error everything starts anew.
     fn restore(&mut self, _shared: &[u8]) -> Result<(), RevisitError> {
         Ok(())
-    }
-
-    /// Learns from a visit and answers when to come again: what a crawler calls after each visit.
-    fn next(&mut self, now_s: i64, history: &mut PageHistory, seen: Observation) -> Next {
-        self.learn(now_s, history, &seen);
-        self.next_due(now_s, history, seen.place)
     }
 }
 

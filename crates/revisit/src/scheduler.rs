@@ -93,7 +93,7 @@ pub struct PageRevisitScheduler {
     policy: Box<dyn RevisitPolicy>,
     companions: Companions,
     news: f64,
-    visits_per_day: Option<f64>,
+    budget: Option<Budget>,
     rolled_day: Option<i64>,
     /// Visits learnt from since the shared state was last kept.
     unkept: u64,
@@ -114,7 +114,7 @@ impl PageRevisitScheduler {
             floor_s: resolution_s,
             ceiling_s: ceilings.chain([settings.max_s, resolution_s]).max().unwrap_or(DAY_S),
         };
-        let visits_per_day = settings.visits_per_day.map(|visits| visits as f64);
+        let budget = settings.visits_per_day.map(|visits| Budget::PerDay(visits as f64));
         let mut policy = settings.policy.build(limits);
         policy.ask_when_planned();
         let companions = Companions::default();
@@ -124,7 +124,7 @@ impl PageRevisitScheduler {
             policy,
             companions,
             news: NEWS,
-            visits_per_day,
+            budget,
             rolled_day: None,
             unkept: 0,
         }
@@ -179,7 +179,12 @@ impl PageRevisitScheduler {
 
     /// A share of a larger budget, for a site without its own.
     pub fn set_visits_per_day(&mut self, visits_per_day: Option<f64>) {
-        self.visits_per_day = visits_per_day;
+        self.set_budget(visits_per_day.map(Budget::PerDay));
+    }
+
+    /// Another budget than the settings', from the next day on.
+    pub fn set_budget(&mut self, budget: Option<Budget>) {
+        self.budget = budget;
     }
 
     /// Visits per day that the pages ask for; see [`RevisitPolicy::need_per_day`].
@@ -193,9 +198,8 @@ impl PageRevisitScheduler {
         if self.rolled_day.replace(day) == Some(day) {
             return;
         }
-        let wanted = self.visits_per_day.map(Budget::PerDay);
-        if self.policy.budget() != wanted {
-            self.policy.set_budget(wanted);
+        if self.policy.budget() != self.budget {
+            self.policy.set_budget(self.budget);
         }
         self.policy.roll(now_s);
     }

@@ -6,7 +6,7 @@ use crate::place::hash;
 use crate::policy::confidence_of;
 use crate::{
     Budget, DAY_S, Limits, Next, Observation, Outcome, Place, PolicySpec, Reason, RevisitError,
-    RevisitPolicy, Rule, Weights,
+    RevisitPolicy, Rule, SharedByPages, Weights,
 };
 
 /// Numbers that are kept of the sharing.
@@ -184,7 +184,9 @@ impl RevisitPolicy for SharePolicy {
             None => {}
         }
     }
+}
 
+impl SharedByPages for SharePolicy {
     fn set_budget(&mut self, budget: Option<Budget>) {
         self.budget = budget;
         self.spent = 0.0;

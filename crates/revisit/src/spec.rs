@@ -9,7 +9,7 @@ use crate::auto::{AutoPolicy, AutoTuning};
 use crate::fixed::FixedPolicy;
 use crate::mle::MlePolicy;
 use crate::share::SharePolicy;
-use crate::stepped::{Growth, SteppedPolicy};
+use crate::stepped::{Growth, Shrink, SteppedPolicy};
 use crate::{
     DAY_S, Limits, MleKind, MleSpec, RevisitError, RevisitPolicy, Weights, format_duration,
     parse_duration,
@@ -18,9 +18,9 @@ use crate::{
 const AIMD_START_S: i64 = 7 * DAY_S;
 const NUTCH_MIN_S: i64 = 60;
 const NUTCH_MAX_S: i64 = 365 * DAY_S;
-/// StormCrawler leaves its shortest interval to the operator. The published reference figures hold
-/// to a thousandth with 0.12 days; an hour visits 1% more often.
-const STORM_MIN_S: i64 = 10_368;
+/// StormCrawler's defaults: a change takes the interval half of the way to an hour.
+const STORM_MIN_S: i64 = 3_600;
+const STORM_SHARE: f64 = 0.5;
 
 /// A policy with its parameters; reads and writes names such as `mle.mix(0.1-10,2nd=7d,x0.5,lm)`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -47,7 +47,7 @@ pub enum PolicySpec {
         /// The first interval.
         start_s: i64,
     },
-    /// StormCrawler's adaptive rule: ×1.5 unchanged, ×0.5 changed.
+    /// StormCrawler's adaptive rule: ×1.5 unchanged, half of the way to an hour changed.
     StormCrawler {
         /// The first interval.
         start_s: i64,
@@ -102,7 +102,7 @@ impl PolicySpec {
                 spec: *self,
                 start_s: AIMD_START_S,
                 growth: Growth::Add { seconds: add_s as f64, runs },
-                shrink: ratio,
+                shrink: Shrink::Times(ratio),
                 min_s: limits.resolution_s,
                 max_s: i64::MAX / 1_000,
                 limits,
@@ -113,11 +113,15 @@ impl PolicySpec {
             Self::Budget { learn_s, least_s, weights } => {
                 Box::new(SharePolicy::new(learn_s, least_s, weights, limits))
             }
-            Self::Nutch { start_s } => {
-                Box::new(self.times(start_s, (1.4, 0.8), (NUTCH_MIN_S, NUTCH_MAX_S), limits))
-            }
+            Self::Nutch { start_s } => Box::new(self.times(
+                start_s,
+                (1.4, Shrink::Times(0.8)),
+                (NUTCH_MIN_S, NUTCH_MAX_S),
+                limits,
+            )),
             Self::StormCrawler { start_s, max_s } => {
-                Box::new(self.times(start_s, (1.5, 0.5), (STORM_MIN_S, max_s), limits))
+                let shrink = Shrink::Towards(STORM_SHARE);
+                Box::new(self.times(start_s, (1.5, shrink), (STORM_MIN_S, max_s), limits))
             }
         }
     }
@@ -125,7 +129,7 @@ impl PolicySpec {
     fn times(
         &self,
         start_s: i64,
-        (grow, shrink): (f64, f64),
+        (grow, shrink): (f64, Shrink),
         (min_s, max_s): (i64, i64),
         limits: Limits,
     ) -> SteppedPolicy {

@@ -4,6 +4,7 @@ use crate::history::{PageHistory, Sums};
 use crate::policy::confidence_of;
 use crate::{
     DAY_S, Limits, Next, Observation, Outcome, Place, PolicySpec, Reason, RevisitPolicy, Rule,
+    SharedByPages,
 };
 
 /// How an unchanged visit lengthens the interval.
@@ -15,12 +16,21 @@ pub(crate) enum Growth {
     Times(f64),
 }
 
-/// An interval that shrinks by a factor on a change and grows without one.
+/// How a changed visit shortens the interval.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Shrink {
+    /// Multiplies by this.
+    Times(f64),
+    /// Goes this share of the way to the shortest interval.
+    Towards(f64),
+}
+
+/// An interval that shrinks on a change and grows without one.
 pub(crate) struct SteppedPolicy {
     pub(crate) spec: PolicySpec,
     pub(crate) start_s: i64,
     pub(crate) growth: Growth,
-    pub(crate) shrink: f64,
+    pub(crate) shrink: Shrink,
     pub(crate) min_s: i64,
     pub(crate) max_s: i64,
     pub(crate) limits: Limits,
@@ -31,13 +41,17 @@ impl SteppedPolicy {
     /// steps add up.
     fn stepped_ms(&self, sums: &Sums, changed: bool) -> u64 {
         let last_ms = sums.interval_ms as f64;
+        let (min_ms, max_ms) = (self.min_s as f64 * 1e3, self.max_s as f64 * 1e3);
+        let shrunk_ms = match self.shrink {
+            Shrink::Times(factor) => last_ms * factor,
+            Shrink::Towards(share) => (1.0 - share) * last_ms + share * min_ms,
+        };
         let next_ms = match self.growth {
-            _ if changed => last_ms * self.shrink,
+            _ if changed => shrunk_ms,
             Growth::Times(factor) => last_ms * factor,
             Growth::Add { runs, .. } if !sums.streak.is_multiple_of(runs.max(1)) => last_ms,
             Growth::Add { seconds, .. } => last_ms + seconds * 1e3,
         };
-        let (min_ms, max_ms) = (self.min_s as f64 * 1e3, self.max_s as f64 * 1e3);
         next_ms.max(min_ms).min(max_ms.max(min_ms)).round() as u64
     }
 
@@ -50,6 +64,8 @@ impl SteppedPolicy {
         }
     }
 }
+
+impl SharedByPages for SteppedPolicy {}
 
 impl RevisitPolicy for SteppedPolicy {
     fn spec(&self) -> PolicySpec {

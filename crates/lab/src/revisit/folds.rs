@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use nenrin_revisit::{AutoPolicy, AutoTuning, ClockTuning, Limits, PolicySpec};
 use serde_json::{Value, json};
 
-use super::{Measures, Tally, walk, walk_scheduled, walk_with};
+use super::{Measures, Spending, Tally, walk, walk_scheduled, walk_with};
 use crate::updates::UpdateLog;
 
 /// Shares of the chance of no change that neighbours must reach, among which other sources choose.
@@ -47,7 +47,7 @@ fn deal(log: &UpdateLog, folds: usize) -> Vec<Vec<u32>> {
     sources.sort_unstable();
     sources.dedup();
     sources.sort_by_key(|source| *blake3::hash(&source.to_le_bytes()).as_bytes());
-    let mut dealt = vec![Vec::new(); folds.clamp(2, sources.len().max(2))];
+    let mut dealt = vec![Vec::new(); folds.min(sources.len().max(2))];
     let hands = dealt.len();
     sources.into_iter().enumerate().for_each(|(at, source)| dealt[at % hands].push(source));
     dealt.retain(|sources| !sources.is_empty());
@@ -247,9 +247,11 @@ pub(super) fn cross_validate_pulls(
 }
 
 fn pulls_of(log: &UpdateLog, spec: &PolicySpec, dealt: &[Vec<u32>]) -> Value {
-    let alone = got(log, &walk_scheduled(log, spec, None, None).0);
-    let together =
-        NEWS.map(|news| (news, got(log, &walk_scheduled(log, spec, Some(news), None).0)));
+    let alone = got(log, &walk_scheduled(log, spec, None, Spending::Free).tallies);
+    let together = NEWS.map(|news| {
+        let crawled = walk_scheduled(log, spec, Some(news), Spending::Free);
+        (news, got(log, &crawled.tallies))
+    });
     let (mut held_out, mut told) = (BTreeMap::new(), Vec::new());
     for sources in dealt {
         let others = |source: u32| !sources.contains(&source);

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use nenrin_revisit::{
-    Circle, DAY_S, Found, KnownPage, Outcome, PageRevisitScheduler, Planned, PolicySpec,
+    Budget, Circle, DAY_S, Found, KnownPage, Outcome, PageRevisitScheduler, Planned, PolicySpec,
     RevisitSettings,
 };
 
@@ -35,6 +35,8 @@ struct Traveller<'a> {
     planned: Option<Planned>,
     found: Option<Found>,
     due_slot: u32,
+    /// Since when it waits for its turn.
+    since_slot: u32,
     visited_slot: Option<u32>,
 }
 
@@ -53,44 +55,114 @@ struct Site<'a> {
     pages: Vec<Traveller<'a>>,
     /// Members of circles in the order of their paths.
     members: BTreeMap<(Circle, &'a str), Vec<usize>>,
+    /// Pages by the slot they are due in.
+    buckets: Vec<Vec<usize>>,
+    /// The slot after the last of its pages.
+    end_slot: u32,
     resolution_s: i64,
+    together: bool,
     pulls: Pulls,
 }
 
-/// Follows all pages, source by source; tallies are in the log's order. With `together`, pages that
-/// change together pull each other forward, if the chance of no change falls to that share.
-///
-/// `visits` is the number of visits that each source may make in the window, spread evenly over its
-/// days. The pages that are there at the beginning are known already; pages that come later are
-/// visited when the log says so, and take their first visit from the day's.
+/// What the sites may spend.
+#[derive(Debug, Clone, Copy, Default)]
+pub enum Spending<'a> {
+    /// As much as their policies ask for.
+    #[default]
+    Free,
+    /// So many visits for all of them together, divided by need every day.
+    Together(u64),
+    /// So many visits for each source.
+    Each(&'a BTreeMap<u32, u64>),
+    /// So many visits for each source, evenly over its days: no day may have more. The pages that are
+    /// there at the beginning are known already; pages that come later are visited when the log says
+    /// so, and take their first visit from the day's.
+    PerDay(&'a BTreeMap<u32, u64>),
+}
+
+/// What a run over a log gave.
+#[derive(Debug, Clone, Default)]
+pub struct Crawled {
+    /// In the log's order.
+    pub tallies: Vec<Tally>,
+    /// What pulling pages forward did.
+    pub pulls: Pulls,
+    /// Bytes kept of all pages at the end, what they share included.
+    pub bytes: usize,
+}
+
+/// Follows all pages, every source as a site; tallies are in the log's order. With `together`, pages
+/// that change together pull each other forward, if the chance of no change falls to that share.
 pub fn walk_scheduled(
     log: &UpdateLog,
     spec: &PolicySpec,
     together: Option<f64>,
-    visits: Option<&BTreeMap<u32, u64>>,
-) -> (Vec<Tally>, Pulls) {
+    spending: Spending<'_>,
+) -> Crawled {
     let mut by_source = BTreeMap::<u32, Vec<usize>>::new();
     for (at, page) in log.pages.iter().enumerate() {
         by_source.entry(page.source).or_default().push(at);
     }
-    let days = f64::from(log.slots()) * log.window.resolution_s as f64 / DAY_S as f64;
-    let mut tallies = vec![Tally::default(); log.pages.len()];
-    let mut pulls = Pulls::default();
-    for (source, places) in by_source {
-        let pages = places.iter().map(|&at| &log.pages[at]).collect();
-        let per_day = visits.map(|of| of.get(&source).copied().unwrap_or(0) as f64 / days);
-        let mut site = Site::new(spec, pages, log.window.resolution_s, per_day);
-        together.into_iter().for_each(|news| site.scheduler.set_news(news));
-        site.run(log.slots(), together.is_some());
-        pulls.visits += site.pulls.visits;
-        pulls.hits += site.pulls.hits;
-        pulls.candidates += site.pulls.candidates;
-        pulls.circles += site.scheduler.companions().learnt() as u64;
-        for (&at, traveller) in places.iter().zip(site.pages) {
-            tallies[at] = traveller.walk.finish();
+    let mut sites: Vec<Site<'_>> = by_source
+        .iter()
+        .map(|(&source, places)| {
+            let pages = places.iter().map(|&at| &log.pages[at]).collect();
+            let mut site = Site::new(spec, pages, log.window.resolution_s);
+            together.into_iter().for_each(|news| site.scheduler.set_news(news));
+            site.together = together.is_some();
+            site.may_spend(source, spending);
+            site
+        })
+        .collect();
+    let mut pot = match spending {
+        Spending::Together(visits) => Some(visits as f64),
+        _ => None,
+    };
+    for slot in 0..log.slots() {
+        if let Some(left) = pot.filter(|_| begins_day(slot, log.window.resolution_s)) {
+            divide(&mut sites, left, slot);
+        }
+        for site in &mut sites {
+            let made = site.step(slot);
+            pot.iter_mut().for_each(|left| *left -= made as f64);
         }
     }
-    (tallies, pulls)
+    let mut crawled =
+        Crawled { tallies: vec![Tally::default(); log.pages.len()], ..Crawled::default() };
+    for (places, mut site) in by_source.into_values().zip(sites) {
+        crawled.bytes += site.bytes();
+        crawled.pulls.visits += site.pulls.visits;
+        crawled.pulls.hits += site.pulls.hits;
+        crawled.pulls.candidates += site.pulls.candidates;
+        crawled.pulls.circles += site.scheduler.companions().learnt() as u64;
+        for (at, traveller) in places.into_iter().zip(site.pages) {
+            crawled.tallies[at] = traveller.walk.finish();
+        }
+    }
+    crawled
+}
+
+/// Divides what is left among the sites by what their pages ask for, as the crawler divides the
+/// budget of an archive: so that a visit has the same price everywhere.
+fn divide(sites: &mut [Site<'_>], left: f64, slot: u32) {
+    let need = |site: &Site<'_>| {
+        let known = site.scheduler.need_per_day().filter(|need| *need > 0.0);
+        let slots_left = f64::from(site.end_slot.saturating_sub(slot));
+        known.unwrap_or(site.pages.len() as f64) * slots_left
+    };
+    let needs: Vec<f64> = sites.iter().map(need).collect();
+    let whole: f64 = needs.iter().sum();
+    for (site, need) in sites.iter_mut().zip(needs) {
+        let visits = (left * need / whole.max(f64::MIN_POSITIVE)).max(0.0);
+        let end_s = end_s(site.end_slot, site.resolution_s);
+        site.scheduler.set_budget(Some(Budget::InAll { visits, end_s }));
+    }
+}
+
+/// Whether a day begins with a slot.
+fn begins_day(slot: u32, resolution_s: i64) -> bool {
+    let start_s = i64::from(slot) * resolution_s;
+    start_s.div_euclid(DAY_S) != (start_s - resolution_s).div_euclid(DAY_S)
 }
 
 /// Visits by source, without those to the pages that were there at the beginning.
@@ -123,12 +195,7 @@ fn name(circle: Circle, path: &str) -> &str {
 }
 
 impl<'a> Site<'a> {
-    fn new(
-        spec: &PolicySpec,
-        pages: Vec<&'a LoggedPage>,
-        resolution_s: i64,
-        per_day: Option<f64>,
-    ) -> Self {
+    fn new(spec: &PolicySpec, pages: Vec<&'a LoggedPage>, resolution_s: i64) -> Self {
         let settings = RevisitSettings { policy: *spec, ..RevisitSettings::default() };
         let mut order: Vec<usize> = (0..pages.len()).collect();
         order.sort_by_key(|&at| &pages[at].path);
@@ -138,62 +205,95 @@ impl<'a> Site<'a> {
                 members.entry((circle, name(circle, &pages[at].path))).or_default().push(at);
             }
         }
+        let end_slot = pages.iter().map(|page| page.end_slot).max().unwrap_or(0);
+        let mut buckets: Vec<Vec<usize>> = vec![Vec::new(); end_slot as usize + 1];
+        for (at, page) in pages.iter().enumerate() {
+            buckets[page.first_slot as usize].push(at);
+        }
         let travellers = pages.into_iter().map(|page| Traveller {
             page,
             walk: Walk::new(page),
             planned: None,
             found: None,
             due_slot: page.first_slot,
+            since_slot: page.first_slot,
             visited_slot: None,
         });
-        let mut scheduler = PageRevisitScheduler::new(settings, resolution_s);
-        scheduler.set_visits_per_day(per_day);
         Self {
-            scheduler,
-            allowance: per_day.map(|per_day| Allowance { per_day, left: 0.0 }),
+            scheduler: PageRevisitScheduler::new(settings, resolution_s),
+            allowance: None,
             pages: travellers.collect(),
             members,
+            buckets,
+            end_slot,
             resolution_s,
+            together: false,
             pulls: Pulls::default(),
         }
     }
 
-    fn run(&mut self, slots: u32, together: bool) {
-        let mut buckets: Vec<Vec<usize>> = vec![Vec::new(); slots as usize + 1];
-        for (at, traveller) in self.pages.iter().enumerate() {
-            buckets[traveller.page.first_slot as usize].push(at);
+    /// Takes its own budget, if it has one.
+    fn may_spend(&mut self, source: u32, spending: Spending<'_>) {
+        match spending {
+            Spending::Each(visits) => {
+                let visits = visits.get(&source).copied().unwrap_or(0) as f64;
+                let end_s = end_s(self.end_slot, self.resolution_s);
+                self.scheduler.set_budget(Some(Budget::InAll { visits, end_s }));
+            }
+            Spending::PerDay(visits) => {
+                let days = f64::from(self.end_slot) * self.resolution_s as f64 / DAY_S as f64;
+                let per_day = visits.get(&source).copied().unwrap_or(0) as f64 / days;
+                self.scheduler.set_budget(Some(Budget::PerDay(per_day)));
+                self.allowance = Some(Allowance { per_day, left: 0.0 });
+            }
+            Spending::Free | Spending::Together(_) => {}
         }
-        for slot in 0..slots {
-            let slot_days = self.resolution_s as f64 / DAY_S as f64;
-            self.allowance.iter_mut().for_each(|allowance| allowance.renew(slot_days));
-            let due = std::mem::take(&mut buckets[slot as usize]).into_iter();
-            let mut queue: VecDeque<(usize, bool)> = due.map(|at| (at, false)).collect();
-            while let Some((at, pulled)) = queue.pop_front() {
-                let traveller = &self.pages[at];
-                let is_stale = !pulled && traveller.due_slot != slot;
-                if is_stale
-                    || traveller.visited_slot == Some(slot)
-                    || slot >= traveller.page.end_slot
-                {
-                    continue;
-                }
-                if !pulled && let Some(later) = self.put_off(at, slot) {
-                    self.wait_until(at, later, &mut buckets);
-                    continue;
-                }
-                if self.must_wait(at, slot) {
-                    self.wait_until(at, slot + 1, &mut buckets);
-                    continue;
-                }
-                let circles = self.visit(at, slot, pulled);
-                let due_slot = self.pages[at].due_slot;
-                self.wait_until(at, due_slot, &mut buckets);
-                if together {
-                    let told = self.told(at, slot, &circles);
-                    queue.extend(told.into_iter().map(|page| (page, true)));
-                }
+    }
+
+    /// Bytes that are kept of its pages.
+    fn bytes(&mut self) -> usize {
+        let own = self.pages.iter().filter_map(|page| page.planned.as_ref());
+        let own: usize = own.map(|planned| planned.history.len()).sum();
+        own + self.scheduler.keep_now().map_or(0, |shared| shared.len())
+    }
+
+    /// Visits the pages of a slot; returns how many.
+    fn step(&mut self, slot: u32) -> u64 {
+        if begins_day(slot, self.resolution_s) {
+            let days = (self.resolution_s as f64 / DAY_S as f64).max(1.0);
+            self.allowance.iter_mut().for_each(|allowance| allowance.renew(days));
+        }
+        let Some(bucket) = self.buckets.get_mut(slot as usize) else { return 0 };
+        let mut due = std::mem::take(bucket);
+        // Who has waited longest goes first, as in the crawler.
+        due.sort_by_key(|&at| self.pages[at].since_slot);
+        let mut queue: VecDeque<(usize, bool)> = due.into_iter().map(|at| (at, false)).collect();
+        let mut made = 0;
+        while let Some((at, pulled)) = queue.pop_front() {
+            let traveller = &self.pages[at];
+            let is_stale = !pulled && traveller.due_slot != slot;
+            let is_over = slot >= traveller.page.end_slot;
+            if is_stale || is_over || traveller.visited_slot == Some(slot) {
+                continue;
+            }
+            if !pulled && let Some(later) = self.put_off(at, slot) {
+                self.wait_until(at, later, later);
+                continue;
+            }
+            if self.must_wait(at, slot) {
+                self.wait_until(at, slot + 1, self.pages[at].since_slot);
+                continue;
+            }
+            let circles = self.visit(at, slot, pulled);
+            made += 1;
+            let due_slot = self.pages[at].due_slot;
+            self.wait_until(at, due_slot, due_slot);
+            if self.together {
+                let told = self.told(at, slot, &circles);
+                queue.extend(told.into_iter().map(|page| (page, true)));
             }
         }
+        made
     }
 
     /// Whether the day's visits are used up; otherwise this one is counted.
@@ -206,9 +306,10 @@ impl<'a> Site<'a> {
         waits
     }
 
-    fn wait_until(&mut self, at: usize, slot: u32, buckets: &mut [Vec<usize>]) {
+    fn wait_until(&mut self, at: usize, slot: u32, since_slot: u32) {
         self.pages[at].due_slot = slot;
-        if let Some(bucket) = buckets.get_mut(slot as usize) {
+        self.pages[at].since_slot = since_slot;
+        if let Some(bucket) = self.buckets.get_mut(slot as usize) {
             bucket.push(at);
         }
     }

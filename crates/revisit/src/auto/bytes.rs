@@ -7,7 +7,7 @@ use super::sketch::Sketch;
 use crate::RevisitError;
 use crate::varint::{Reader, put};
 
-const FORMAT: u64 = 2;
+const FORMAT: u64 = 3;
 const HAS_CLOCK: u64 = 1;
 const HAS_EVIDENCE: u64 = 2;
 const MAX_NODES: u64 = 1 << 28;
@@ -107,6 +107,7 @@ mod tests {
     use super::*;
     use crate::DAY_S;
     use crate::auto::clocks::Told;
+    use crate::auto::grid::RATES;
 
     fn sample() -> ChangeClocks {
         let mut clocks = ChangeClocks::new(ClockTuning::default());
@@ -119,7 +120,7 @@ mod tests {
                 let place = clocks.place(1, &format!("/news/item{n}x.html"));
                 let (from_s, to_s) = ((day - 1) * DAY_S, day * DAY_S);
                 clocks.tell(place, &Told { from_s, to_s, rate: 0.1, changed: (day + n) % 7 == 0 });
-                clocks.tell_rates(place, &[1.0 / 16.0; 16], 1.0);
+                clocks.tell_rates(place, &[1.0 / RATES as f32; RATES], 1.0);
             }
         }
         clocks

@@ -13,6 +13,8 @@ use crate::place::{Place, hash};
 /// Ancestors that are looked at; deeper directories belong to the deepest of these.
 const MAX_DEPTH: usize = 16;
 pub(super) const NONE: u32 = u32::MAX;
+/// A clock runs no slower than this: quiet neighbours make a page wait longer, but not for ever.
+const SLOWEST_CLOCK: f32 = 0.4;
 /// Sets names apart from directories of the same text.
 const NAME_SEED: u64 = 0x6e61_6d65;
 
@@ -403,7 +405,7 @@ fn name_key(server: u64, path: &str) -> u64 {
 fn server_pace(tuning: &ClockTuning, mean: DayPace, sums: &DaySums) -> DayPace {
     let (hold, bulk_hold) = (tuning.server_hold, tuning.bulk_hold);
     DayPace {
-        clock: (hold + sums.clock_changes) / (hold + sums.clock_exposure),
+        clock: ((hold + sums.clock_changes) / (hold + sums.clock_exposure)).max(SLOWEST_CLOCK),
         bulk: (bulk_hold + sums.bulk_changes) / (bulk_hold / mean.bulk + sums.bulk_exposure),
     }
 }
@@ -411,7 +413,8 @@ fn server_pace(tuning: &ClockTuning, mean: DayPace, sums: &DaySums) -> DayPace {
 fn group_pace(tuning: &ClockTuning, above: DayPace, sums: &DaySums) -> DayPace {
     let (hold, bulk_hold) = (tuning.group_hold, tuning.bulk_hold);
     DayPace {
-        clock: (hold + sums.clock_changes) / (hold / above.clock + sums.clock_exposure),
+        clock: ((hold + sums.clock_changes) / (hold / above.clock + sums.clock_exposure))
+            .max(SLOWEST_CLOCK),
         bulk: (bulk_hold + sums.bulk_changes) / (bulk_hold / above.bulk + sums.bulk_exposure),
     }
 }
@@ -419,6 +422,7 @@ fn group_pace(tuning: &ClockTuning, above: DayPace, sums: &DaySums) -> DayPace {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::auto::grid::RATES;
 
     fn day(number: i64) -> i64 {
         number * DAY_S
@@ -479,8 +483,8 @@ mod tests {
     #[test]
     fn rates_seen_in_a_directory_are_expected_of_its_new_pages() {
         let mut clocks = clocks_with(40);
-        let start = [1.0 / 16.0; 16];
-        let mut fast = [0.0; 16];
+        let start = [1.0 / RATES as f32; RATES];
+        let mut fast = [0.0; RATES];
         fast[14] = 1.0;
         for n in 0..40 {
             let neighbour = clocks.place(1, &format!("news/item{n}x.html"));

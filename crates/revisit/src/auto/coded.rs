@@ -28,7 +28,7 @@ impl Coded {
 }
 
 /// A number from 10⁻⁴ to 10⁵ in one byte, exact to 4%; what is smaller is nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Rough(pub(crate) u8);
 
 const ROUGH_STEPS: f32 = 12.2;

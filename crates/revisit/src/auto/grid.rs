@@ -1,13 +1,30 @@
 //! A page's likelihood over a grid of Poisson rates, and the visits it is worth.
 
+use crate::varint::Reader;
+
 /// Rates in the grid.
-pub(crate) const RATES: usize = 16;
+pub(crate) const RATES: usize = 24;
 
 /// A value for each rate.
 pub(crate) type Spread = [f32; RATES];
 
-/// Waits in the table, 0.2 days to about 2,000, each 1.16 times the one before.
-const WAITS: usize = 63;
+/// Changes per day: one in 1,000 days, 3 a day after 16 steps, one a minute at the end. Slow rates
+/// are closer to each other, since most pages are slow and few visits have to tell them apart.
+const SLOWEST: f32 = 0.001;
+const DAILY: (usize, f32) = (15, 3.0);
+const FASTEST: f32 = 1_440.0;
+
+/// More changes than this in a slot cannot be told apart: a visit sees one at most.
+const CHANGES_A_SLOT: f32 = 3.01;
+
+/// Waits in the table, half a minute to about 2,000 days, each 1.16 times the one before.
+const WAITS: usize = 105;
+const SHORTEST_WAIT: f32 = 0.5 / 1_440.0;
+/// The best wait is looked for in strides of this many, and then between them.
+const STRIDE: usize = 3;
+
+/// The longest run of equal bytes that is left out.
+const RUN_MAX: usize = 15;
 
 /// Nats per step of a stored likelihood: 255 steps reach far enough that the rest is nothing.
 const STEP: f32 = 0.08;
@@ -16,6 +33,10 @@ const STEP: f32 = 0.08;
 #[derive(Debug, Clone)]
 pub(crate) struct RateGrid {
     pub(crate) rates: Spread,
+    /// Rates that slots can tell apart; the faster ones are not believed.
+    usable: usize,
+    /// The first wait that is worth looking at: slots allow none much shorter.
+    first_wait: usize,
     waits: [f32; WAITS],
     /// exp(−λ_k τ_j).
     quiet: Box<[Spread; WAITS]>,
@@ -35,25 +56,36 @@ pub(crate) struct Plan {
 }
 
 impl RateGrid {
-    /// From one change in 1,000 days to 3 a day, evenly in the logarithm.
-    pub(crate) fn new(slowest: f32, fastest: f32) -> Self {
-        let step = (fastest / slowest).ln() / (RATES - 1) as f32;
-        let rates: Spread = std::array::from_fn(|k| slowest * (step * k as f32).exp());
-        let waits: [f32; WAITS] = std::array::from_fn(|j| 0.2 * 1.16f32.powi(j as i32));
+    /// The grid for slots of so many days.
+    pub(crate) fn new(slot_days: f32) -> Self {
+        let (daily, at_daily) = DAILY;
+        let slow = (at_daily / SLOWEST).ln() / daily as f32;
+        let fast = (FASTEST / at_daily).ln() / (RATES - 1 - daily) as f32;
+        let rates: Spread = std::array::from_fn(|k| match k.checked_sub(daily) {
+            Some(beyond) => at_daily * (fast * beyond as f32).exp(),
+            None => SLOWEST * (slow * k as f32).exp(),
+        });
+        let waits: [f32; WAITS] = std::array::from_fn(|j| SHORTEST_WAIT * 1.16f32.powi(j as i32));
         let quiet = waits.map(|wait| rates.map(|rate| (-rate * wait).exp()));
-        Self { rates, waits, quiet: Box::new(quiet) }
+        let usable = rates.iter().filter(|rate| *rate * slot_days <= CHANGES_A_SLOT).count();
+        let first_wait = waits.iter().filter(|wait| **wait < 0.2 * slot_days).count();
+        let first_wait = first_wait.min(WAITS - 1);
+        Self { rates, usable: usable.max(1), first_wait, waits, quiet: Box::new(quiet) }
     }
 
     /// The posterior of the rates, summing to 1.
     pub(crate) fn posterior(&self, likelihood: &Likelihood, prior: &Spread) -> Spread {
-        let mut weights: Spread =
-            std::array::from_fn(|k| prior[k] * (-STEP * f32::from(likelihood.0[k])).exp());
-        let sum: f32 = weights.iter().sum();
-        if sum > 0.0 {
-            weights.iter_mut().for_each(|weight| *weight /= sum);
+        let mut weights: Spread = [0.0; RATES];
+        for k in 0..self.usable {
+            weights[k] = prior[k] * (-STEP * f32::from(likelihood.0[k])).exp();
+        }
+        if normalize(&mut weights) {
             return weights;
         }
-        *prior
+        let mut prior = *prior;
+        prior[self.usable..].fill(0.0);
+        normalize(&mut prior);
+        prior
     }
 
     pub(crate) fn mean(&self, weights: &Spread) -> f32 {
@@ -83,21 +115,65 @@ impl RateGrid {
 
     /// The wait that gains most per day at a price: argmax (1 − Σ w e^(−λτ) − price)/τ.
     pub(crate) fn plan(&self, weights: &Spread, price: f32) -> Plan {
-        let mut best = (f32::NEG_INFINITY, 1.0, self.waits[WAITS - 1]);
-        for (wait, quiet) in self.waits.iter().zip(self.quiet.iter()) {
-            let unchanged: f32 = weights.iter().zip(quiet).map(|(w, q)| w * q).sum();
-            let gain = (1.0 - unchanged - price) / wait;
+        let mut best = (f32::NEG_INFINITY, 1.0, WAITS - 1);
+        let try_at = |at: usize, best: &mut (f32, f32, usize)| {
+            let unchanged: f32 = weights.iter().zip(&self.quiet[at]).map(|(w, q)| w * q).sum();
+            let gain = (1.0 - unchanged - price) / self.waits[at];
             if gain > best.0 {
-                best = (gain, unchanged, *wait);
+                *best = (gain, unchanged, at);
             }
-        }
-        let (_, unchanged, wait) = best;
+        };
+        (self.first_wait..WAITS).step_by(STRIDE).for_each(|at| try_at(at, &mut best));
+        let around = best.2.saturating_sub(STRIDE - 1).max(self.first_wait);
+        let around = around..(best.2 + STRIDE).min(WAITS);
+        around.for_each(|at| try_at(at, &mut best));
+        let (_, unchanged, at) = best;
         let threshold = -unchanged.max(1e-6).ln();
-        Plan { effective_rate: threshold / wait, threshold }
+        Plan { effective_rate: threshold / self.waits[at], threshold }
     }
 }
 
+/// Makes weights sum to 1, if any is above 0.
+fn normalize(weights: &mut Spread) -> bool {
+    let sum: f32 = weights.iter().sum();
+    if sum > 0.0 {
+        weights.iter_mut().for_each(|weight| *weight /= sum);
+    }
+    sum > 0.0
+}
+
+/// Writes a byte for each rate. Both ends mostly hold the same byte many times, since rates far from
+/// the true one are equally out of the question: a first byte says how often, from 0 to 15 each.
+pub(crate) fn write_spread(spread: &[u8; RATES], out: &mut Vec<u8>) {
+    let first = spread.windows(2).take_while(|pair| pair[0] == pair[1]).count().min(RUN_MAX);
+    let rest = &spread[first..];
+    let last = rest.windows(2).rev().take_while(|pair| pair[0] == pair[1]).count().min(RUN_MAX);
+    out.push((first << 4 | last) as u8);
+    out.extend_from_slice(&rest[..rest.len() - last]);
+}
+
+/// Reads what [`write_spread`] wrote.
+pub(crate) fn read_spread(reader: &mut Reader<'_>) -> Option<[u8; RATES]> {
+    let [runs] = reader.array()?;
+    let (first, last) = (usize::from(runs >> 4), usize::from(runs & 15));
+    let mut spread = [0; RATES];
+    let kept = first..RATES.checked_sub(last).filter(|end| *end > first)?;
+    for at in kept.clone() {
+        [spread[at]] = reader.array()?;
+    }
+    let (head, tail) = (spread[first], spread[kept.end - 1]);
+    spread[..first].fill(head);
+    spread[kept.end..].fill(tail);
+    Some(spread)
+}
+
 impl Likelihood {
+    /// From the 16 slowest rates, of which older versions kept the likelihood; nothing is known of
+    /// the faster ones but that they are as likely as the fastest of these.
+    pub(crate) fn from_slow(slow: [u8; 16]) -> Self {
+        Self(std::array::from_fn(|k| slow[k.min(15)]))
+    }
+
     /// Takes a gap in: `clock` is the time passed by the neighbours' clock, `bulk` the expected
     /// changes common to them, `keep` the share of old evidence that still counts.
     ///
@@ -119,12 +195,13 @@ impl Likelihood {
                 old - expected
             }
         });
-        let best = logs.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        // Rates that are not believed must not make those that are look impossible.
+        let best = logs[..grid.usable].iter().copied().fold(f32::NEG_INFINITY, f32::max);
         for (k, log) in logs.iter_mut().enumerate() {
             let mixed = (salt.wrapping_mul(0x9e37_79b9) ^ (k as u32).wrapping_mul(0x85eb_ca6b))
                 .wrapping_mul(0xc2b2_ae35);
             let dither = (mixed >> 8) as f32 / (1 << 24) as f32;
-            self.0[k] = ((best - *log) / STEP + dither) as u8;
+            self.0[k] = ((best - *log).max(0.0) / STEP + dither) as u8;
         }
     }
 }
@@ -134,7 +211,7 @@ mod tests {
     use super::*;
 
     fn grid() -> RateGrid {
-        RateGrid::new(0.001, 3.0)
+        RateGrid::new(1.0)
     }
 
     #[test]
@@ -166,6 +243,20 @@ mod tests {
     }
 
     #[test]
+    fn spreads_read_back_and_take_few_bytes_where_ends_are_alike() {
+        let mut known = [255; RATES];
+        known[5..9].copy_from_slice(&[40, 0, 3, 90]);
+        let slopes: [u8; RATES] = std::array::from_fn(|k| k as u8);
+        for (spread, bytes) in [([0; RATES], 2), ([255; RATES], 2), (known, 7), (slopes, 25)] {
+            let mut written = Vec::new();
+            write_spread(&spread, &mut written);
+            assert_eq!(written.len(), bytes);
+            assert_eq!(read_spread(&mut Reader::new(&written)), Some(spread));
+            assert_eq!(read_spread(&mut Reader::new(&written[..bytes - 1])), None);
+        }
+    }
+
+    #[test]
     fn small_evidence_is_not_lost_in_rounding() {
         let (grid, mut likelihood) = (grid(), Likelihood::default());
         for visit in 0..100 {
@@ -173,7 +264,7 @@ mod tests {
         }
         // Ten quiet days tell against the fastest rate by 30 nats, beyond the 20.4 that are kept,
         // and against 0.08 a day by 0.8, though each visit moved it by a tenth of a step.
-        assert_eq!(likelihood.0[RATES - 1], 255);
+        assert_eq!(likelihood.0[15], 255);
         let lost = STEP * f32::from(likelihood.0[8]);
         let true_loss = 10.0 * (grid.rates[8] - grid.rates[0]);
         assert!((lost / true_loss - 1.0).abs() < 0.35, "{lost} {true_loss}");

@@ -2,20 +2,21 @@
 
 use crate::{DAY_S, RevisitError};
 
-/// Days over which the arrival of new pages is averaged.
+/// Days over which the arrival of new pages is averaged, and the share of the known pages that one
+/// day adds to it at most: pages that come all at once are a stock, and no sign of more.
 const ARRIVAL_DAYS: f64 = 30.0;
+const ARRIVALS_AT_ONCE: f64 = 0.01;
 /// Days that the expectation is trusted for before what was done counts.
 const TRUST_DAYS: f64 = 0.5;
-/// The share of a day's visits from which on the day is taken to have been full, and how much
-/// more than the days before a full day is taken to have asked for.
-const FULL: f64 = 0.95;
-const PRESSURE: f64 = 1.2;
-/// Days over which the price follows at most where no day may have more than its visits.
-const PER_DAY_PACE: f64 = 7.0;
-/// Full days in a row from which on pages are taken to wait.
-const FULL_DAYS: f64 = 3.0;
+/// Second visits come within a week, if they take no more than this share of what is left.
+const EXPLORE_DAYS: f64 = 7.0;
+const EXPLORE_SHARE: f64 = 0.5;
+/// The share of all visits that pages seen twice have at least.
+const KNOWN_SHARE: f64 = 0.5;
 /// Numbers that are kept of a price.
-const NUMBERS: usize = 11;
+const NUMBERS: usize = 13;
+/// Least and most expected changes at which a visit pays.
+const BOUNDS: (f64, f64) = (0.01, 20.0);
 
 /// How many visits there are.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -52,41 +53,48 @@ impl Budget {
 
 /// The price, as the expected changes at which a visit pays.
 ///
-/// Visits per day fall with it about in proportion: `need` is their number at a price of 1, kept
-/// up to date with every visit, and the days so far show by how much reality differs.
+/// One rule for every budget: known pages share the visits per day that first and second visits
+/// leave. `need` is what they ask for at a price of 1, kept up to date with every visit; visits fall
+/// with the price about in proportion, and the days so far show by how much reality differs.
 #[derive(Debug, Clone)]
 pub(super) struct Price {
-    threshold: f64,
+    /// The price without a budget, and until the first day has shown what there is.
+    usual: f64,
+    /// Visits per day at a price of 1, of pages that were seen twice.
     pub(super) need: f64,
+    /// Pages that were seen once, and all.
+    once: f64,
+    pages: f64,
     budget: Option<Budget>,
-    /// Days over which the price follows.
+    /// Days over which reality counts.
     days: f64,
-    /// By how much the first price is raised over what the need suggests.
+    /// By how much more is expected to be asked for than the need says, before days have shown it.
     caution: f64,
-    started: bool,
+    /// Visits per day that known pages may have; 0 before it is known.
+    per_day: f64,
     spent: f64,
     rolled_s: Option<i64>,
-    /// Revisits and new pages since the last roll.
+    /// Visits to known pages and first visits since the last roll.
     revisits: f64,
     new_pages: f64,
-    /// Revisits done and expected, the past fading.
+    /// Visits to known pages that were done and expected, the past fading.
     done: f64,
     expected: f64,
     /// New pages per day, the past fading.
     arrivals: f64,
-    /// Days in a row on which all visits were used; not kept.
-    full_days: f64,
 }
 
 impl Price {
     pub(super) fn new(days: f64, caution: f64) -> Self {
         Self {
-            threshold: 0.8,
+            usual: 0.8,
             need: 0.0,
+            once: 0.0,
+            pages: 0.0,
             budget: None,
             days,
             caution,
-            started: false,
+            per_day: 0.0,
             spent: 0.0,
             rolled_s: None,
             revisits: 0.0,
@@ -94,15 +102,12 @@ impl Price {
             done: 0.0,
             expected: 0.0,
             arrivals: 0.0,
-            full_days: 0.0,
         }
     }
 
-    /// The price as bytes: one flag byte and eleven numbers.
+    /// The price as bytes: one flag byte and the numbers.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
-        let flags = u8::from(self.started)
-            | u8::from(self.budget.is_some()) << 1
-            | u8::from(self.rolled_s.is_some()) << 2;
+        let flags = u8::from(self.budget.is_some()) | u8::from(self.rolled_s.is_some()) << 1;
         let mut bytes = vec![flags];
         for number in self.numbers() {
             bytes.extend_from_slice(&number.to_le_bytes());
@@ -113,10 +118,12 @@ impl Price {
     fn numbers(&self) -> [f64; NUMBERS] {
         let (visits, end_s) = self.budget.map_or((0.0, 0.0), Budget::to_numbers);
         [
-            self.threshold,
             self.need,
+            self.once,
+            self.pages,
             visits,
             end_s,
+            self.per_day,
             self.spent,
             self.rolled_s.unwrap_or(0) as f64,
             self.revisits,
@@ -135,18 +142,19 @@ impl Price {
         for (number, bytes) in numbers.iter_mut().zip(head[1..].as_chunks().0) {
             *number = f64::from_le_bytes(*bytes);
         }
-        if numbers.iter().any(|number| !number.is_finite()) || head[0] > 7 {
+        if numbers.iter().any(|number| !number.is_finite()) || head[0] > 3 {
             return Err(damaged());
         }
-        let [threshold, need, visits, end_s, spent, rolled_s, ..] = numbers;
+        let [need, once, pages, visits, end_s, per_day, spent, rolled_s, ..] = numbers;
         let [.., revisits, new_pages, done, expected, arrivals] = numbers;
         let price = Self {
-            threshold: threshold.clamp(0.01, 20.0),
             need,
-            budget: (head[0] & 2 != 0).then(|| Budget::from_numbers(visits, end_s)),
-            started: head[0] & 1 != 0,
+            once,
+            pages,
+            budget: (head[0] & 1 != 0).then(|| Budget::from_numbers(visits, end_s)),
+            per_day,
             spent,
-            rolled_s: (head[0] & 4 != 0).then_some(rolled_s as i64),
+            rolled_s: (head[0] & 2 != 0).then_some(rolled_s as i64),
             revisits,
             new_pages,
             done,
@@ -163,11 +171,14 @@ impl Price {
     }
 
     pub(super) fn threshold(&self) -> f64 {
-        self.threshold
+        if self.budget.is_none() || self.per_day <= 0.0 {
+            return self.usual;
+        }
+        (self.skew() * self.need / self.per_day).clamp(BOUNDS.0, BOUNDS.1)
     }
 
     pub(super) fn set_threshold(&mut self, threshold: f64) {
-        self.threshold = threshold.clamp(0.01, 20.0);
+        self.usual = threshold.clamp(BOUNDS.0, BOUNDS.1);
     }
 
     /// Starts a period; what was spent before does not count.
@@ -176,15 +187,54 @@ impl Price {
         self.spent = 0.0;
     }
 
-    /// Counts a visit.
-    pub(super) fn visited(&mut self, first: bool) {
+    /// Counts a visit to a page that was visited so often before. One that came `late` times as late
+    /// as planned shows that so many times as many visits are asked for.
+    pub(super) fn visited(&mut self, before: u32, late: f64) {
         self.spent += 1.0;
-        if first { self.new_pages += 1.0 } else { self.revisits += 1.0 }
+        match before {
+            0 => {
+                self.new_pages += 1.0;
+                self.pages += 1.0;
+                self.once += 1.0;
+            }
+            1 => self.once = (self.once - 1.0).max(0.0),
+            _ if matches!(self.budget, Some(Budget::PerDay(_))) => self.revisits += late,
+            _ => self.revisits += 1.0,
+        }
+    }
+
+    /// A page that asked for `need` is gone.
+    pub(super) fn leave(&mut self, need: f64, visits: u32) {
+        self.need = (self.need - need).max(0.0);
+        self.once -= f64::from(u8::from(visits == 1));
+        self.pages -= 1.0;
+    }
+
+    /// It is back.
+    pub(super) fn rejoin(&mut self, need: f64, visits: u32) {
+        self.need += need;
+        self.once += f64::from(u8::from(visits == 1));
+        self.pages += 1.0;
     }
 
     /// Whether nothing is left.
     pub(super) fn is_spent(&self) -> bool {
         matches!(self.budget, Some(Budget::InAll { visits, .. }) if self.spent >= visits)
+    }
+
+    /// Visits per day that all pages ask for at a price of 1, as far as the days so far show.
+    pub(super) fn need_per_day(&self) -> f64 {
+        self.skew() * self.need + self.once / EXPLORE_DAYS
+    }
+
+    /// Days within which a page that was seen once is seen again.
+    pub(super) fn explore_days(&self) -> f64 {
+        let affordable = match self.budget {
+            None => return EXPLORE_DAYS,
+            Some(Budget::InAll { visits, .. }) => EXPLORE_SHARE * (visits - self.spent),
+            Some(Budget::PerDay(visits)) => EXPLORE_SHARE * visits * EXPLORE_DAYS,
+        };
+        EXPLORE_DAYS * (self.once / affordable.max(1e-9)).max(1.0)
     }
 
     /// Sets the price for the days to come.
@@ -194,58 +244,43 @@ impl Price {
         if days <= 0.0 {
             return;
         }
-        let keep = (-days / self.days).exp();
+        let is_first = self.per_day <= 0.0;
         let (revisits, new_pages) =
             (std::mem::take(&mut self.revisits), std::mem::take(&mut self.new_pages));
-        let expected = self.need / self.threshold * days;
-        let is_full = matches!(self.budget, Some(Budget::PerDay(visits))
-            if revisits + new_pages >= FULL * visits * days);
-        // A full day tells only that no less was asked for. Taken for what it was, it would make the
-        // price fall, and ever more pages would wait for their turn. Pages that wait show as full
-        // days in a row; a single one may be a day on which much changed.
-        self.full_days = if is_full { self.full_days + days } else { 0.0 };
-        let pressure = if self.full_days >= FULL_DAYS { PRESSURE } else { 1.0 };
-        let least = expected * self.skew() * pressure;
-        let asked = if is_full { revisits.max(least) } else { revisits };
-        self.done = self.done * keep + asked;
-        self.expected = self.expected * keep + expected;
-        // The pages of the first day are a stock, not a flow.
-        if self.started {
+        if !is_first {
+            let keep = (-days / self.days).exp();
+            let expected = self.need / self.threshold() * days;
+            self.done = self.done * keep + revisits;
+            self.expected = self.expected * keep + expected;
+            let most = (3.0 * self.arrivals + ARRIVALS_AT_ONCE * self.pages) * days;
             let keep = (-days / ARRIVAL_DAYS).exp();
-            self.arrivals = self.arrivals * keep + new_pages / days * (1.0 - keep);
+            self.arrivals = self.arrivals * keep + new_pages.min(most) / days * (1.0 - keep);
         }
-        self.follow_budget(now_s, days);
+        self.per_day = self.allowed_per_day(now_s);
     }
 
-    /// Visits that were asked for over those expected.
-    fn skew(&self) -> f64 {
-        let trust = TRUST_DAYS * self.need / self.threshold + 1e-9;
-        (self.done + trust) / (self.expected + trust)
-    }
-
-    fn follow_budget(&mut self, now_s: i64, days: f64) {
-        let Some(budget) = self.budget else { return };
-        let (per_day, days_left) = match budget {
-            Budget::InAll { visits, end_s } => {
+    /// Visits per day that first and second visits leave to known pages.
+    fn allowed_per_day(&self, now_s: i64) -> f64 {
+        let (all, others) = match self.budget {
+            None => return 0.0,
+            Some(Budget::InAll { visits, end_s }) => {
                 let days_left = ((end_s - now_s) as f64 / DAY_S as f64).max(1.0);
-                let left = visits - self.spent - self.arrivals * days_left;
-                ((left / days_left).max(1.0), days_left)
+                let left = (visits - self.spent).max(0.0);
+                let once = self.once.min(EXPLORE_SHARE * left);
+                (left / days_left, self.arrivals + once / days_left)
             }
-            Budget::PerDay(visits) => ((visits - self.arrivals).max(visits / 2.0), f64::INFINITY),
+            Some(Budget::PerDay(visits)) => {
+                let once = (self.once / EXPLORE_DAYS).min(EXPLORE_SHARE * visits);
+                (visits, self.arrivals + once)
+            }
         };
-        let trust = per_day * TRUST_DAYS;
-        let skew = (self.done + trust) / (self.expected + trust);
-        let wanted = (skew * self.need / per_day).clamp(0.01, 20.0);
-        let first = !std::mem::replace(&mut self.started, true);
-        // Towards the end there is less and less time to make up for a wrong price.
-        let pace_days = if days_left.is_finite() { self.days } else { self.days.min(PER_DAY_PACE) };
-        let slow = pace_days.min(days_left / 3.0).max(1.0);
-        if first {
-            // The pages met at the start are all due for the first time, most of them soon.
-            self.threshold = (wanted * self.caution).clamp(0.01, 20.0);
-            return;
-        }
-        self.threshold *= (wanted / self.threshold).powf((days / slow).min(1.0));
+        (all - others).max(KNOWN_SHARE * all).max(1e-9)
+    }
+
+    /// Visits that were asked for over those that the need promised.
+    fn skew(&self) -> f64 {
+        let trust = TRUST_DAYS * self.per_day + 1e-9;
+        (self.done + self.caution * trust) / (self.expected + trust)
     }
 }
 
@@ -264,7 +299,7 @@ mod tests {
             let today = 2.0 * price.need / price.threshold();
             for _ in 0..today as u32 {
                 if !price.is_spent() {
-                    price.visited(false);
+                    price.visited(9, 1.0);
                     spent += 1.0;
                     last_day = day;
                 }
@@ -290,7 +325,7 @@ mod tests {
         for day in 0..days {
             price.roll(day * DAY_S);
             let asked = 5.0 * price.need / price.threshold();
-            (0..asked.min(50.0) as u32).for_each(|_| price.visited(false));
+            (0..asked.min(50.0) as u32).for_each(|_| price.visited(9, asked / 50.0));
         }
         price.threshold()
     }
@@ -310,7 +345,7 @@ mod tests {
         price.begin(Some(Budget::PerDay(50.0)));
         for day in 0..400 {
             price.roll(day * DAY_S);
-            (0..200).for_each(|_| price.visited(true));
+            (0..200).for_each(|_| price.visited(0, 1.0));
             price.done = price.expected;
         }
         assert!(price.arrivals > 150.0, "{}", price.arrivals);
@@ -324,7 +359,7 @@ mod tests {
         price.need = 100.0;
         price.begin(Some(Budget::InAll { visits: 9_000.0, end_s: 90 * DAY_S }));
         (0..20).for_each(|day| price.roll(day * DAY_S));
-        price.visited(true);
+        price.visited(0, 1.0);
         let bytes = [price.to_bytes(), vec![1, 2]].concat();
         let (read, rest) = Price::new(25.0, 2.0).read(&bytes).unwrap();
         assert_eq!((read.to_bytes(), rest), (price.to_bytes(), &[1, 2][..]));

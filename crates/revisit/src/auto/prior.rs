@@ -1,7 +1,7 @@
 //! The rates of the pages around a page, as what to expect of it.
 
 use super::coded::Coded;
-use super::grid::{RATES, Spread};
+use super::grid::{RATES, Spread, read_spread, write_spread};
 use crate::varint::Reader;
 
 /// Rates believed of a group's pages, weighted by the days they were believed.
@@ -35,12 +35,13 @@ impl Evidence {
         Coded::new(self.weight).write(bytes);
         let shares = self.sums.map(|sum| sum / self.weight.max(f32::MIN_POSITIVE));
         // A byte per rate: the root spends its steps where shares are small.
-        bytes.extend(shares.map(|share| (share.max(0.0).sqrt() * 255.0).round() as u8));
+        let roots = shares.map(|share| (share.max(0.0).sqrt() * 255.0).round() as u8);
+        write_spread(&roots, bytes);
     }
 
     pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Self> {
         let weight = Coded::read(reader)?.value();
-        let roots: [u8; RATES] = reader.array()?;
+        let roots = read_spread(reader)?;
         let shares = roots.map(|root| (f32::from(root) / 255.0).powi(2));
         let whole: f32 = shares.iter().sum();
         let sums = shares.map(|share| share * weight / whole.max(f32::MIN_POSITIVE));
