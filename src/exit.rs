@@ -84,11 +84,14 @@ fn of_state(error: &StateError) -> Exit {
     match error {
         StateError::NoRoom { .. } => Exit::NoRoom,
         StateError::Damaged { .. } => Exit::Damaged,
-        StateError::FormatTooNew { .. }
+        StateError::SchemaTooNew { .. }
+        | StateError::PreRelease { .. }
         | StateError::NoSuchSite { .. }
         | StateError::SiteExists { .. }
         | StateError::SiteDeleted { .. } => Exit::Usage,
-        StateError::Engine { .. } => Exit::Partly,
+        StateError::Engine { .. }
+        | StateError::Superseded { .. }
+        | StateError::OtherPartition { .. } => Exit::Partly,
     }
 }
 

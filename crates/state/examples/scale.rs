@@ -5,7 +5,7 @@
 //! refresher's way, and the pages that come are visited in random order. The same rows go in the
 //! same batches into a bare SQLite table in turn, so that both meet the same load of the machine.
 #![expect(clippy::print_stdout, reason = "this is a report for a person")]
-#![expect(clippy::unwrap_used, reason = "an experiment may stop where it stands")]
+#![expect(clippy::unwrap_used, reason = "an experiment may stop at an error")]
 #![expect(clippy::disallowed_methods, reason = "it measures time")]
 
 use std::{
@@ -85,7 +85,7 @@ fn main() {
     std::fs::remove_dir_all(&arguments.dir).unwrap();
 }
 
-/// Opens a state, which brings it to the present format, and tells what it takes.
+/// Opens a state and prints what it takes.
 fn print_opened(path: &Path) {
     let begin = Instant::now();
     let state = SqliteState::open(path, BUCKET_S).unwrap();
@@ -172,7 +172,7 @@ fn generated(number: u64, servers: u64) -> Discovered {
     );
     let due_s = BEGIN_S + (mixed(number ^ 0xd0e) % SPREAD_BUCKETS) as i64 * BUCKET_S;
     let url = CanonicalUrl::parse(&text).unwrap();
-    // A top page stands in a bucket of time at once; others wait for a crawl order.
+    // A top page is in a bucket of time at once; others wait for a crawl order.
     Discovered { url, depth: 1, hops: 0, due_s: Some(due_s) }
 }
 

@@ -5,15 +5,21 @@ use std::path::PathBuf;
 pub enum StateError {
     /// The database was written by a newer program.
     #[error(
-        "the state in {path} has format {found}, this program knows up to {known}; use a newer nenrin"
+        "the state in {path} has schema {found}, this program knows up to {known}; use a newer nenrin"
     )]
-    FormatTooNew {
+    SchemaTooNew {
         /// The database file.
         path: PathBuf,
-        /// The format found.
+        /// The number found.
         found: i64,
-        /// The newest format this program knows.
+        /// The newest number this program knows.
         known: i64,
+    },
+    /// The database was written before the first release.
+    #[error("the state in {path} was made by a pre-release version of nenrin; make a new archive")]
+    PreRelease {
+        /// The database file.
+        path: PathBuf,
     },
     /// The database file is not a database, or is damaged.
     #[error(
@@ -50,6 +56,20 @@ pub enum StateError {
     SiteDeleted {
         /// The site's number.
         name: String,
+    },
+    /// Someone else holds the partition now.
+    #[error("the partition was taken over by another worker (epoch {current}, not {held})")]
+    Superseded {
+        /// The epoch under which it was to be changed.
+        held: u64,
+        /// The epoch under which it is held now.
+        current: u64,
+    },
+    /// A visit was committed to a partition that does not have its page.
+    #[error("{url} belongs to another partition")]
+    OtherPartition {
+        /// The page.
+        url: String,
     },
     /// The engine failed.
     #[error("the state in {path} could not be {action}")]

@@ -1,8 +1,8 @@
 //! What is known: sites, servers, pages, visits and versions, and the one commit point.
 //!
 //! Read in this order:
-//! - [`State`]: all contracts together; each is cut by who asks: [`CrawlState`] (with [`PageIndex`]),
-//!   [`VersionIndex`], [`Registry`], [`Upkeep`], [`Reports`];
+//! - [`State`]: all contracts together; one for each kind of caller: [`CrawlState`] (with [`PageIndex`]
+//!   and [`PartitionState`]), [`VersionIndex`], [`Registry`], [`Upkeep`], [`Reports`];
 //! - [`Site`] and [`SiteConditions`]: what a person registered;
 //! - [`PageRecord`], [`DuePage`]: a page and what is needed to visit it;
 //! - [`Change`], above all [`VisitCommit`]: all that one visit makes true, at once;
@@ -16,6 +16,7 @@
 mod contract;
 mod error;
 mod records;
+mod rules;
 mod sqlite;
 #[cfg(any(test, feature = "suite"))]
 pub mod suite;

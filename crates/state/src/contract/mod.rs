@@ -1,8 +1,9 @@
-//! What may be asked of the state, cut by who asks. Every implementation runs the same suite
+//! What may be asked of the state: one contract for each kind of caller. Every implementation runs the same suite
 //! (`suite`), which has a part for each contract.
 
 mod crawl;
 mod pages;
+mod partition;
 mod registry;
 mod reports;
 mod upkeep;
@@ -11,6 +12,7 @@ mod versions;
 pub use self::{
     crawl::{CrawlState, DueCursor, DueLoad, DueQuery},
     pages::{PageFilter, PageIndex, PathQuery, SiteServer, TreeEntry},
+    partition::PartitionState,
     registry::Registry,
     reports::{
         DayCounts, DayQuery, KindSums, Reports, SiteSums, StateStats, TroubleGroup, VisitFilter,
@@ -30,6 +32,6 @@ pub use self::{
 ///
 /// An error leaves the state as it was. [`StateError::is_transient`](crate::StateError::is_transient)
 /// says whether a retry makes sense.
-pub trait State: CrawlState + VersionIndex + Registry + Upkeep + Reports {}
+pub trait State: PartitionState + VersionIndex + Registry + Upkeep + Reports {}
 
-impl<S: CrawlState + VersionIndex + Registry + Upkeep + Reports + ?Sized> State for S {}
+impl<S: PartitionState + VersionIndex + Registry + Upkeep + Reports + ?Sized> State for S {}

@@ -26,7 +26,8 @@ impl FromStr for Bytes {
         let text = text.trim();
         let unit_at = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
         let (number, unit) = text.split_at(unit_at);
-        let wrong = || format!("`{text}` is no size; write it like 500KiB, 64MiB, 2GiB or 10GB");
+        let wrong =
+            || format!("`{text}` is not a size; write one like 500KiB, 64MiB, 2GiB or 10GB");
         let number: u64 = number.trim().parse().map_err(|_| wrong())?;
         let (_, size) = SIZES
             .into_iter()

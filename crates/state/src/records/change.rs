@@ -3,8 +3,8 @@
 use nenrin_urls::CanonicalUrl;
 
 use crate::{
-    Discovered, KeptStructure, Linked, NewPage, PageId, RobotsCopy, RoundEnd, ServerId, ServerNote,
-    ServerPace, SiteId, VisitCommit,
+    Discovered, KeptStructure, Linked, NewPage, NumberedMail, PageId, PartitionId, RobotsCopy,
+    RoundEnd, ServerId, ServerNote, ServerPace, SiteId, VisitCommit,
 };
 
 /// A hint that a page changed brings its next visit nearer.
@@ -16,11 +16,11 @@ pub struct PullForward {
     pub to_s: i64,
     /// How likely the hint is right, in percent: this share of the wait beyond `to_s` falls away.
     pub odds_percent: u8,
-    /// Where the hint came from, for the person who asks why the page is due.
+    /// Where the hint came from; shown as the reason why the page is due.
     pub why: String,
 }
 
-/// What a commit made true, for whoever goes on from there.
+/// What a commit made true.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Committed {
     /// Pages that became known, or nearer to a top page.
@@ -51,7 +51,7 @@ pub struct Announced {
     pub pages: Vec<(CanonicalUrl, i64)>,
     /// How likely it is right, in percent.
     pub odds_percent: u8,
-    /// Where it stands, for the person who asks why a page is due.
+    /// Where it was read; shown as the reason why a page is due.
     pub why: String,
 }
 
@@ -120,6 +120,20 @@ pub enum Change {
     },
     /// What rounds learnt of a site's structure.
     Structure(KeptStructure),
+    /// Mail of another partition was read. What was taken in before is passed over.
+    MailTaken {
+        /// The sender.
+        from: PartitionId,
+        /// The mail, in the order of its numbers.
+        mail: Vec<NumberedMail>,
+    },
+    /// Mail was taken in by its receiver, so that it need not be kept any longer.
+    MailDelivered {
+        /// The receiver.
+        to: PartitionId,
+        /// The number of the last that was taken in.
+        upto: u64,
+    },
     /// What a site's pages share, for its revisit policy.
     Shared {
         /// The site.

@@ -6,7 +6,7 @@ use crate::SiteId;
 /// be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Incident {
-    /// The same wherever it is told.
+    /// The same wherever it is shown.
     pub id: String,
     /// What happened.
     pub event: IncidentKind,
@@ -51,7 +51,7 @@ impl IncidentKind {
     pub const ALL: [Self; 5] =
         [Self::Failing, Self::Blocked, Self::Quota, Self::Overflow, Self::SignalLost];
 
-    /// Its word, as it is stored and told.
+    /// Its word, as it is stored and shown.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Failing => "failing",

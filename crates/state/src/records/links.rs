@@ -6,8 +6,8 @@ use crate::{PageId, ServerId};
 
 /// A known page by its place in the order of discovery.
 ///
-/// Places are counted from 1 without gaps: whoever keeps something for every page in memory needs
-/// no map from page numbers.
+/// Places are counted from 1 without gaps, so that something can be kept for every page in memory
+/// without a map from page numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FoundPage {
     /// Its place.

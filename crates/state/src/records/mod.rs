@@ -9,6 +9,7 @@ mod links;
 mod numbers;
 mod outcome;
 mod page;
+mod partition;
 mod removal;
 mod round;
 mod server;
@@ -27,6 +28,7 @@ pub use self::{
     numbers::{ContentMark, PageId, ServerId, SiteId},
     outcome::Outcome,
     page::{DuePage, NewPage, PageRecord},
+    partition::{Epoch, Mail, NumberedMail, PartitionId, Partitioning},
     removal::{Removal, RemovalRow},
     round::{Round, RoundCounts, RoundEnd},
     server::{RobotsCopy, ServerNote, ServerPace, ServerRecord},

@@ -15,7 +15,7 @@ pub struct SiteId(pub u32);
 pub struct ServerId(pub u32);
 
 /// The number of a page: its server's number above [`PageId::HASH_BITS`] bits of the URL's hash, so
-/// that pages of a server lie together in every table and queue.
+/// that pages of a server are next to each other in every table and queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct PageId(pub i64);
@@ -30,7 +30,7 @@ impl PageId {
     }
 }
 
-/// The first half of a content's digest: enough to tell same from changed.
+/// The first half of a content's digest: enough to see whether it changed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ContentMark(pub [u8; 16]);
 

@@ -57,7 +57,7 @@ pub struct SiteConditions {
     pub depth: u32,
     /// The most pages visited in a round.
     pub max_pages: Option<u64>,
-    /// Images, styles and scripts of a page are collected wherever they lie.
+    /// Images, styles and scripts of a page are collected wherever they are.
     pub embeds: bool,
     /// When to come again.
     pub schedule: Schedule,
@@ -113,7 +113,7 @@ pub enum ScheduleBy {
 }
 
 impl SiteConditions {
-    /// The depth of a site of which none is told. Old pages often hang on chains of lists (“next
+    /// The depth of a site for which none is given. Old pages often hang on chains of lists (“next
     /// page”), each a link deeper, so that a small depth would lose them unseen. Endless sites are
     /// held by the recognition of traps, and by this depth at last.
     pub const DEFAULT_DEPTH: u32 = 100;

@@ -56,7 +56,7 @@ impl SitePages {
         self.servers.keys().copied().collect()
     }
 
-    /// The map as plans take it. Pages of other servers than the first top page's stand below their
+    /// The map as plans take it. Pages of other servers than the first top page's are below their
     /// servers' names.
     pub fn map(&self, is_alive: impl Fn(&MappedPage) -> bool) -> SiteMap {
         let page_at = |at: &u32| self.pages.get(*at as usize);

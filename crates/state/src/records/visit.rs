@@ -2,12 +2,12 @@
 
 use nenrin_lang::{Reason, serialize_reason};
 use nenrin_urls::CanonicalUrl;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::{ContentMark, Estimate, Outcome, PageId, SiteId};
 
 /// A page that a visit made known.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Discovered {
     /// Its URL.
     pub url: CanonicalUrl,
@@ -143,7 +143,7 @@ pub struct VisitCommit {
     pub new_tops: Vec<CanonicalUrl>,
     /// Links of this visit that were not followed because they look like a trap.
     pub trapped: u64,
-    /// Where the page's links lead, inside the site or not, if the visit could tell. Those that
+    /// Where the page's links lead, inside the site or not, if the visit could read them. Those that
     /// lead to known pages are kept, for the crawl order.
     pub links: Option<Vec<CanonicalUrl>>,
     /// How important the crawl order thinks the page, in percent of the mean; `None` leaves what

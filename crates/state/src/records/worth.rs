@@ -1,5 +1,5 @@
 //! What pages are worth to a reader and how often they change, summed up per site with every commit,
-//! so that no page need be looked at to tell it.
+//! so that no page need be looked at to find it.
 
 use serde::Serialize;
 
@@ -17,7 +17,7 @@ pub struct Estimate {
 impl Estimate {
     /// From changes per day and a confidence between 0 and 1.
     pub fn new(rate_per_day: f64, confidence: f64) -> Self {
-        // Casts saturate, and what is no number becomes 0.
+        // Casts saturate, and NaN becomes 0.
         Self {
             rate_micros: (rate_per_day * 1e6).round() as u32,
             confidence_percent: (confidence.clamp(0.0, 1.0) * 100.0).round() as u8,

@@ -1,7 +1,7 @@
 //! Pages in the order of a text that is not kept a second time.
 //!
 //! A list (the paths of a server, the keys of all URLs with versions) is cut into bags. A bag keeps
-//! the numbers of the pages whose texts lie between its first text and the next bag's, in no order;
+//! the numbers of the pages whose texts are between its first text and the next bag's, in no order;
 //! who reads a bag looks the texts up and sorts them. An index would repeat every text: this takes
 //! a tenth of its room, for a few dozen look-ups where a list is read.
 
@@ -10,12 +10,6 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use super::rows;
 use crate::{PageId, ServerId};
-
-pub(super) const SCHEMA: &str = "
-CREATE TABLE bags (
-    list INTEGER NOT NULL, first TEXT NOT NULL, pages BLOB NOT NULL,
-    PRIMARY KEY (list, first)) WITHOUT ROWID;
-";
 
 /// A bag with more pages than this is divided.
 const PAGES_MAX: usize = 64;
@@ -68,7 +62,7 @@ impl List {
         }
     }
 
-    /// The text by which a page stands in this list; `None` for a page that is not there.
+    /// The text by which a page is in this list; `None` for a page that is not there.
     fn text(self, c: &Connection, page: PageId) -> rusqlite::Result<Option<String>> {
         match self {
             Self::Paths(_) => c
@@ -144,12 +138,7 @@ impl Entered {
         self.0.push((List::Keys, key.as_str().to_owned(), page));
     }
 
-    /// How many wait to be written.
-    pub(super) fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// Enters them all; one that stands there already stays.
+    /// Enters them all; one that is there already stays.
     pub(super) fn write(&mut self, t: &Transaction<'_>) -> rusqlite::Result<()> {
         let mut entered = std::mem::take(&mut self.0);
         entered.sort_unstable();
@@ -241,7 +230,7 @@ fn between<'a>(lower: &str, upper: &'a str) -> &'a str {
     &upper[..end.unwrap_or(upper.len())]
 }
 
-/// Takes a page out of the list of keys; returns whether it stood there.
+/// Takes a page out of the list of keys; returns whether it was there.
 pub(super) fn take_key(t: &Transaction<'_>, key: &UrlKey, page: PageId) -> rusqlite::Result<bool> {
     let bag = bag_of(t, List::Keys, key.as_str())?;
     let entry = List::Keys.entry(key.as_str(), page);

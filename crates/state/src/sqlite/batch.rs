@@ -3,23 +3,20 @@
 use std::collections::BTreeMap;
 
 use nenrin_urls::CanonicalUrl;
-use rusqlite::{OptionalExtension, Transaction, params};
+use rusqlite::{OptionalExtension, Transaction};
 
 use super::{
-    bags::Entered, commit::counts_text, due::Moves, log, overview::DaySums, portion::Logged,
-    schedule, worth::WorthSums,
+    bags::Entered, due::Moves, log, mail::Outbox, portion::Logged, settings::Settings, sums, times,
 };
-use crate::{
-    Outcome, PageId, PullForward, RoundCounts, ServerId, SiteCounts, SiteId, VersionRow,
-    VisitCommit,
-};
+use crate::{Mail, PageId, PartitionId, PullForward, ServerId, SiteId, rules::Sums};
 
 /// The work of one transaction.
 pub(super) struct Batch<'t> {
     pub(super) t: &'t Transaction<'t>,
-    pub(super) bucket_s: i64,
+    pub(super) settings: Settings,
     pub(super) moves: Moves<'t>,
     pub(super) entered: Entered,
+    pub(super) outbox: Outbox,
     pub(super) visits: Vec<Logged>,
     pub(super) sums: Sums,
     servers: BTreeMap<String, ServerId>,
@@ -29,18 +26,19 @@ pub(super) struct Batch<'t> {
 }
 
 impl<'t> Batch<'t> {
-    pub(super) fn new(t: &'t Transaction<'t>, bucket_s: i64) -> rusqlite::Result<Self> {
+    pub(super) fn new(t: &'t Transaction<'t>, settings: Settings) -> rusqlite::Result<Self> {
         Ok(Self {
             t,
-            bucket_s,
-            moves: Moves::new(t, bucket_s)?,
+            settings,
+            moves: Moves::new(t, settings.bucket_s)?,
+            outbox: Outbox::default(),
             entered: Entered::default(),
             visits: Vec::new(),
             sums: Sums::default(),
             servers: BTreeMap::new(),
             mimes: BTreeMap::new(),
             continuous: BTreeMap::new(),
-            has_pulls: schedule::has_pulls(t)?,
+            has_pulls: times::has_pulls(t)?,
         })
     }
 
@@ -68,6 +66,23 @@ impl<'t> Batch<'t> {
         Ok(ServerId(id))
     }
 
+    /// The partition of a URL, if it is another one.
+    pub(super) fn elsewhere(&self, url: &CanonicalUrl) -> Option<PartitionId> {
+        let Settings { partitioning, own, .. } = self.settings;
+        if partitioning.count <= 1 {
+            return None;
+        }
+        Some(partitioning.of(&url.server())).filter(|partition| *partition != own)
+    }
+
+    /// Sends mail to every other partition.
+    pub(super) fn send_to_all(&mut self, mail: &Mail) {
+        let Settings { partitioning, own, .. } = self.settings;
+        for partition in partitioning.all().filter(|partition| *partition != own) {
+            self.outbox.send(partition, mail.clone());
+        }
+    }
+
     /// The number of a content type.
     pub(super) fn mime(&mut self, name: &str) -> rusqlite::Result<i64> {
         if let Some(id) = self.mimes.get(name) {
@@ -87,7 +102,13 @@ impl<'t> Batch<'t> {
         if let Some(known) = self.continuous.get(&site) {
             return Ok(*known);
         }
-        let found = schedule::is_continuous(self.t, site)?;
+        let found = self
+            .t
+            .prepare_cached(
+                "SELECT json_type(conditions, '$.schedule.continuous') IS NOT NULL
+                 FROM sites WHERE id = ?1",
+            )?
+            .query_row([site.0], |row| row.get(0))?;
         self.continuous.insert(site, found);
         Ok(found)
     }
@@ -99,18 +120,19 @@ impl<'t> Batch<'t> {
 
     pub(super) fn pull_forward(&mut self, pull: &PullForward) -> rusqlite::Result<()> {
         self.has_pulls = true;
-        schedule::pull_forward(self.t, &mut self.moves, pull)
+        times::pull_forward(self.t, &mut self.moves, pull)
     }
 
     /// A visit was made: the hint has done its work.
     pub(super) fn forget_pull(&self, page: PageId) -> rusqlite::Result<()> {
-        if self.has_pulls { schedule::forget_pull(self.t, page) } else { Ok(()) }
+        if self.has_pulls { times::forget_pull(self.t, page) } else { Ok(()) }
     }
 
     /// Writes what was gathered.
     pub(super) fn finish(mut self) -> rusqlite::Result<()> {
         self.moves.finish()?;
         self.entered.write(self.t)?;
+        self.outbox.write(self.t)?;
         if !self.visits.is_empty() {
             let mut log = log::Writer::new(self.t)?;
             for visit in &self.visits {
@@ -118,83 +140,6 @@ impl<'t> Batch<'t> {
             }
             log.finish()?;
         }
-        self.sums.write(self.t)
-    }
-}
-
-/// Sums over one transaction.
-#[derive(Default)]
-pub(super) struct Sums {
-    sites: BTreeMap<SiteId, SiteCounts>,
-    rounds: BTreeMap<i64, RoundCounts>,
-    days: DaySums,
-    pub(super) worth: WorthSums,
-}
-
-impl Sums {
-    pub(super) fn count_page(&mut self, site: SiteId) {
-        self.sites.entry(site).or_default().pages += 1;
-    }
-
-    pub(super) fn count_visit(&mut self, visit: &VisitCommit, new_pages: u64) {
-        self.days.count_visit(visit);
-        if visit.version.as_ref().is_some_and(VersionRow::is_significant) {
-            self.worth.count_significant(visit.site);
-        }
-        let site = self.sites.entry(visit.site).or_default();
-        site.visits += 1;
-        site.versions += u64::from(visit.version.is_some());
-        site.troubles += u64::from(matches!(visit.outcome, Outcome::Failed | Outcome::Refused));
-        if visit.outcome.is_seen() {
-            site.raw_bytes += visit.update.bytes;
-        }
-        if let Some(round) = visit.round {
-            let round = self.rounds.entry(round).or_default();
-            round.count(visit.outcome);
-            round.new_pages += new_pages;
-            round.received_bytes += visit.received_bytes;
-            round.stored_bytes += visit.stored_bytes;
-            round.trapped += visit.trapped;
-        }
-    }
-
-    pub(super) fn count_adopted(&mut self, site: SiteId, row: &VersionRow) {
-        self.days.count_adopted(site, row);
-        if row.is_significant() {
-            self.worth.count_significant(site);
-        }
-        let site = self.sites.entry(site).or_default();
-        site.versions += 1;
-        site.raw_bytes += row.bytes;
-    }
-
-    fn write(&self, t: &Transaction<'_>) -> rusqlite::Result<()> {
-        self.days.write(t)?;
-        self.worth.write(t)?;
-        for (site, counts) in &self.sites {
-            t.prepare_cached(
-                "UPDATE sites SET pages = pages + ?2, visits = visits + ?3,
-                    versions = versions + ?4, troubles = troubles + ?5,
-                    raw_bytes = raw_bytes + ?6 WHERE id = ?1",
-            )?
-            .execute(params![
-                site.0,
-                counts.pages as i64,
-                counts.visits as i64,
-                counts.versions as i64,
-                counts.troubles as i64,
-                counts.raw_bytes as i64
-            ])?;
-        }
-        for (round, counts) in &self.rounds {
-            let text: String = t
-                .prepare_cached("SELECT counts FROM rounds WHERE id = ?1")?
-                .query_row([round], |row| row.get(0))?;
-            let mut total: RoundCounts = serde_json::from_str(&text).unwrap_or_default();
-            total.add(counts);
-            t.prepare_cached("UPDATE rounds SET counts = ?2 WHERE id = ?1")?
-                .execute(params![round, counts_text(&total)])?;
-        }
-        Ok(())
+        sums::write(self.t, &self.sums)
     }
 }

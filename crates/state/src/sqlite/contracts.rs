@@ -5,17 +5,39 @@ use std::sync::{PoisonError, atomic::Ordering};
 use nenrin_urls::{CanonicalUrl, UrlKey};
 
 use super::{
-    commit, due, engine::SqliteState, incidents, links, log, overview, prune, read, removal,
-    schedule, structure, worth,
+    check, commit, due, engine::SqliteState, incidents, links, log, mail, overview, prune, read,
+    removal, schedule, settings, sites, structure, times, worth,
 };
 use crate::{
-    Change, Committed, CrawlState, DayCounts, DayQuery, DueLoad, DuePage, DueQuery, FoundPage,
-    Incident, KeptVersion, KindSums, OrderCurve, PageFilter, PageId, PageIndex, PageLinks,
-    PageRecord, PathQuery, PruneRow, Registry, Removal, RemovalRow, Reports, Round, ServerId,
-    ServerRecord, Site, SiteConditions, SiteId, SitePages, SiteServer, SiteSums, SiteWorth, Skips,
-    StateError, StateStats, TreeEntry, TroubleGroup, Upkeep, VersionIndex, VersionQuery,
-    VersionRow, VisitFilter, VisitRow,
+    Change, Committed, CrawlState, DayCounts, DayQuery, DueLoad, DuePage, DueQuery, Epoch,
+    FoundPage, Incident, KeptVersion, KindSums, NumberedMail, OrderCurve, PageFilter, PageId,
+    PageIndex, PageLinks, PageRecord, PartitionId, PartitionState, Partitioning, PathQuery,
+    PruneRow, Registry, Removal, RemovalRow, Reports, Round, ServerId, ServerRecord, Site,
+    SiteConditions, SiteId, SitePages, SiteServer, SiteSums, SiteWorth, Skips, StateError,
+    StateStats, TreeEntry, TroubleGroup, Upkeep, VersionIndex, VersionQuery, VersionRow,
+    VisitFilter, VisitRow,
 };
+
+impl SqliteState {
+    /// Commits, if the partition is still held under this epoch.
+    fn commit_if(&self, epoch: Option<Epoch>, changes: &[Change]) -> Result<Committed, StateError> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut fresh = Vec::new();
+        let committed = self.write("written", |t| {
+            if let Some(Epoch(held)) = epoch {
+                let Epoch(current) = settings::epoch(t)?;
+                if held != current {
+                    return Err(StateError::Superseded { held, current }.into());
+                }
+            }
+            commit::commit(t, self.settings, changes, &known, &mut fresh)
+        })?;
+        for (key, depth, place) in fresh {
+            known.learn(key, depth, place);
+        }
+        Ok(committed)
+    }
+}
 
 impl PageIndex for SqliteState {
     fn pages_of(&self, urls: &[&CanonicalUrl]) -> Result<Vec<Option<PageRecord>>, StateError> {
@@ -49,18 +71,11 @@ impl PageIndex for SqliteState {
 
 impl CrawlState for SqliteState {
     fn commit(&self, changes: &[Change]) -> Result<Committed, StateError> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut fresh = Vec::new();
-        let committed = self
-            .write("written", |t| commit::commit(t, self.bucket_s, changes, &known, &mut fresh))?;
-        for (key, depth, nth) in fresh {
-            known.learn(key, depth, nth);
-        }
-        Ok(committed)
+        self.commit_if(None, changes)
     }
 
     fn begin_round(&self, site: SiteId, now_s: i64) -> Result<Round, StateError> {
-        self.write("written", |t| commit::begin_round(t, site, now_s))
+        self.write("written", |t| sites::begin_round(t, site, now_s))
     }
 
     fn load_round(
@@ -77,15 +92,19 @@ impl CrawlState for SqliteState {
     }
 
     fn load_due(&self, query: &DueQuery) -> Result<DueLoad, StateError> {
-        let last_heap = due::heap(self.bucket_s, query.until_s);
+        let last_heap = due::heap(self.settings.bucket_s, query.until_s);
         loop {
-            let (load, laid_out) = self
-                .read(|c| Ok((schedule::load_due(c, self.bucket_s, query)?, due::laid_out(c)?)))?;
+            let (load, laid_out) = self.read(|c| {
+                Ok((schedule::load_due(c, self.settings.bucket_s, query)?, due::laid_out(c)?))
+            })?;
             if query.new || load.next.is_some() || laid_out >= last_heap {
                 return Ok(load);
             }
-            // All that stands in buckets was seen, and there is room for more.
-            while !self.write("written", |t| Ok(due::lay_out(t, self.bucket_s, last_heap)?))? {}
+            // Every page in a bucket was seen, and more may be loaded.
+            while !self
+                .write("written", |t| Ok(due::lay_out(t, self.settings.bucket_s, last_heap)?))?
+            {
+            }
         }
     }
 
@@ -122,7 +141,34 @@ impl CrawlState for SqliteState {
     }
 
     fn bucket_s(&self) -> i64 {
-        self.bucket_s
+        self.settings.bucket_s
+    }
+}
+
+impl PartitionState for SqliteState {
+    fn partition(&self) -> (Partitioning, PartitionId) {
+        (self.settings.partitioning, self.settings.own)
+    }
+
+    fn take_over(&self) -> Result<Epoch, StateError> {
+        self.write("written", |t| Ok(settings::take_over(t)?))
+    }
+
+    fn commit_under(&self, epoch: Epoch, changes: &[Change]) -> Result<Committed, StateError> {
+        self.commit_if(Some(epoch), changes)
+    }
+
+    fn outbox(
+        &self,
+        to: PartitionId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<NumberedMail>, StateError> {
+        self.read(|c| mail::outbox(c, to, after, limit))
+    }
+
+    fn mail_read(&self, from: PartitionId) -> Result<u64, StateError> {
+        self.read(|c| mail::last_read(c, from))
     }
 }
 
@@ -194,7 +240,7 @@ impl Registry for SqliteState {
         conditions: &SiteConditions,
         now_s: i64,
     ) -> Result<Site, StateError> {
-        self.write("written", |t| commit::add_site(t, self.bucket_s, name, conditions, now_s))
+        self.write("written", |t| sites::add_site(t, self.settings, name, conditions, now_s))
     }
 
     fn set_site(
@@ -203,11 +249,11 @@ impl Registry for SqliteState {
         conditions: &SiteConditions,
         now_s: i64,
     ) -> Result<(), StateError> {
-        self.write("written", |t| commit::set_site(t, self.bucket_s, site, conditions, now_s))
+        self.write("written", |t| sites::set_site(t, self.settings, site, conditions, now_s))
     }
 
     fn pause_site(&self, site: SiteId, paused: bool) -> Result<(), StateError> {
-        self.write("written", |t| commit::pause_site(t, site, paused))
+        self.write("written", |t| sites::pause_site(t, site, paused))
     }
 
     fn remove_site(
@@ -281,7 +327,7 @@ impl Upkeep for SqliteState {
     }
 
     fn check(&self) -> Result<Vec<String>, StateError> {
-        self.read(|c| read::check(c, self.bucket_s))
+        self.read(|c| check::check(c, self.settings.bucket_s))
     }
 
     fn tidy_up(&self) -> Result<(), StateError> {
@@ -320,7 +366,7 @@ impl Reports for SqliteState {
     }
 
     fn pulled(&self, page: PageId) -> Result<Option<String>, StateError> {
-        self.read(|c| schedule::pulled(c, page))
+        self.read(|c| times::pulled(c, page))
     }
 
     fn stretched(&self, limit: usize) -> Result<Vec<(ServerRecord, u32)>, StateError> {

@@ -1,4 +1,4 @@
-//! Where pages with times of their own stand: in buckets, as far as the queue was laid out, and
+//! Where pages with times of their own wait: in buckets, as far as the queue was laid out, and
 //! beyond that in heaps.
 //!
 //! A heap is a day of buckets (24 of them) to which pages are only ever added, so that setting a
@@ -10,13 +10,8 @@ use std::collections::BTreeMap;
 
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
-use crate::PageId;
-
-pub(super) const SCHEMA: &str = "
-CREATE TABLE heaps (
-    heap INTEGER NOT NULL, part INTEGER NOT NULL, pages BLOB NOT NULL,
-    PRIMARY KEY (heap, part)) WITHOUT ROWID;
-";
+use super::settings;
+use crate::{PageId, rules::Wait};
 
 const HEAP_BUCKETS: i64 = 24;
 const NUMBER_BYTES: usize = 8;
@@ -32,31 +27,19 @@ pub(super) fn heap(bucket_s: i64, due_s: i64) -> i64 {
 
 /// The last heap that was laid out.
 pub(super) fn laid_out(c: &Connection) -> rusqlite::Result<i64> {
-    Ok(noted(c, LAID_OUT)?.unwrap_or(i64::MIN))
+    Ok(settings::get(c, LAID_OUT)?.unwrap_or(i64::MIN))
 }
 
 const LAID_OUT: &str = "laid_out";
-/// The heap of which a part stands in buckets and the rest does not yet.
+/// The heap of which a part is in buckets and the rest not yet.
 const LAYING_OUT: &str = "laying_out";
-
-fn noted(c: &Connection, name: &str) -> rusqlite::Result<Option<i64>> {
-    c.prepare_cached("SELECT value FROM meta WHERE name = ?1")?
-        .query_row([name], |row| row.get(0))
-        .optional()
-}
-
-fn note(t: &Transaction<'_>, name: &str, heap: i64) -> rusqlite::Result<()> {
-    t.prepare_cached("INSERT OR REPLACE INTO meta VALUES (?1, ?2)")?
-        .execute(params![name, heap])?;
-    Ok(())
-}
 
 /// The last bucket of a heap.
 pub(super) fn last_bucket(heap: i64) -> i64 {
     heap.saturating_add(1).saturating_mul(HEAP_BUCKETS).saturating_sub(1)
 }
 
-/// Where pages stand that a visit found and none has been to yet: a crawl order chooses among
+/// Where pages wait that a visit found and none has been to yet: a crawl order chooses among
 /// them, and a scan of the buckets of time need not pass them by.
 pub(super) const NEW_BUCKET: i64 = i64::MAX - 1;
 
@@ -77,7 +60,7 @@ pub(super) struct Moves<'t> {
 
 impl<'t> Moves<'t> {
     pub(super) fn new(t: &'t Transaction<'t>, bucket_s: i64) -> rusqlite::Result<Self> {
-        let (laid_out, laying_out) = (laid_out(t)?, noted(t, LAYING_OUT)?);
+        let (laid_out, laying_out) = (laid_out(t)?, settings::get(t, LAYING_OUT)?);
         Ok(Self { t, bucket_s, laid_out, laying_out, heaps: BTreeMap::new() })
     }
 
@@ -112,15 +95,9 @@ impl<'t> Moves<'t> {
         Ok(())
     }
 
-    /// A page with a time of its own became known. Top pages have no links to be ordered by, and
-    /// wait for their time like known ones.
-    pub(super) fn enter_new(
-        &mut self,
-        page: PageId,
-        depth: u32,
-        due_s: i64,
-    ) -> rusqlite::Result<()> {
-        if depth <= 1 {
+    /// A page that waited nowhere gets a time of its own.
+    pub(super) fn enter(&mut self, page: PageId, wait: Wait, due_s: i64) -> rusqlite::Result<()> {
+        if wait == Wait::Time {
             return self.go(page, None, Some(due_s));
         }
         self.t
@@ -141,11 +118,6 @@ impl<'t> Moves<'t> {
             .prepare_cached("DELETE FROM due WHERE bucket = ?1 AND page = ?2")?
             .execute([NEW_BUCKET, page.0])?;
         self.go(page, due_before.filter(|_| left == 0), due_s)
-    }
-
-    /// How many pages wait to be written to heaps.
-    pub(super) fn waiting(&self) -> usize {
-        self.heaps.values().map(Vec::len).sum()
     }
 
     /// Writes what goes to heaps.
@@ -180,7 +152,7 @@ fn add(t: &Transaction<'_>, heap: i64, numbers: &[u8]) -> rusqlite::Result<()> {
 }
 
 /// Lays out some of the earliest heap at or before `last`. Returns whether that heap, or every heap
-/// when there is none, stands in buckets now.
+/// when there is none, is in buckets now.
 pub(super) fn lay_out(t: &Transaction<'_>, bucket_s: i64, last: i64) -> rusqlite::Result<bool> {
     let first: Option<i64> = t
         .prepare_cached("SELECT MIN(heap) FROM heaps WHERE heap <= ?1")?
@@ -208,12 +180,12 @@ pub(super) fn lay_out(t: &Transaction<'_>, bucket_s: i64, last: i64) -> rusqlite
     if (parts.len() as i64) < PARTS_TOGETHER {
         return set_laid_out(t, heap);
     }
-    note(t, LAYING_OUT, heap)?;
+    settings::set(t, LAYING_OUT, heap)?;
     Ok(false)
 }
 
 fn set_laid_out(t: &Transaction<'_>, heap: i64) -> rusqlite::Result<bool> {
-    note(t, LAID_OUT, heap.max(laid_out(t)?))?;
+    settings::set(t, LAID_OUT, heap.max(laid_out(t)?))?;
     Ok(true)
 }
 
@@ -225,7 +197,7 @@ fn numbers(pages: &[u8]) -> impl Iterator<Item = i64> {
     })
 }
 
-/// How many pages have a due time and stand neither in its bucket nor in its heap.
+/// How many pages have a due time and are neither in its bucket nor in its heap.
 pub(super) fn lost(c: &Connection, bucket_s: i64) -> rusqlite::Result<u64> {
     let mut heaped = Vec::new();
     let mut parts = c.prepare("SELECT heap, pages FROM heaps")?;
@@ -248,12 +220,12 @@ pub(super) fn lost(c: &Connection, bucket_s: i64) -> rusqlite::Result<u64> {
     while let Some(row) = rows.next()? {
         let (page, due_s): (i64, i64) = (row.get(0)?, row.get(1)?);
         let heap = heap(bucket_s, due_s);
-        let stands = if heap <= laid_out {
+        let is_queued = if heap <= laid_out {
             in_bucket.exists([due_s.div_euclid(bucket_s), page])?
         } else {
             heaped.binary_search(&(page, heap)).is_ok()
         };
-        lost += u64::from(!stands);
+        lost += u64::from(!is_queued);
     }
     Ok(lost)
 }

@@ -7,15 +7,15 @@ use std::{
 
 use rusqlite::Connection;
 
-use super::{known::Known, open};
-use crate::StateError;
+use super::{known::Known, open, settings::Settings};
+use crate::{PartitionId, Partitioning, StateError};
 
 /// The embedded state. One connection writes, another reads, so that the interface never waits for
 /// a commit; what takes seconds to read has one of its own for that time, so that no other reader
 /// waits for it.
 pub struct SqliteState {
     path: PathBuf,
-    pub(super) bucket_s: i64,
+    pub(super) settings: Settings,
     writer: Mutex<Connection>,
     pub(super) known: Mutex<Known>,
     /// `None` in memory, where a second connection would see another database.
@@ -26,18 +26,38 @@ pub struct SqliteState {
 }
 
 impl SqliteState {
-    /// Opens or creates the state in a file. `bucket_s` is the resolution of the long-term queue;
-    /// an existing state keeps its own.
+    /// Opens or creates the state in a file, not divided into partitions. `bucket_s` is the
+    /// resolution of the long-term queue; an existing state keeps its own.
     pub fn open(path: &Path, bucket_s: i64) -> Result<Self, StateError> {
-        let writer = open::writer(path, bucket_s)?;
+        Self::open_partition(path, bucket_s, Partitioning::SINGLE, PartitionId(0))
+    }
+
+    /// Opens or creates the state of one partition in a file. An existing state keeps how it is
+    /// divided.
+    pub fn open_partition(
+        path: &Path,
+        bucket_s: i64,
+        partitioning: Partitioning,
+        own: PartitionId,
+    ) -> Result<Self, StateError> {
+        let writer = open::writer(path, &Settings { bucket_s, partitioning, own })?;
         let reader = open::reader(path)?;
         Self::over(path.to_owned(), writer, Some(reader))
     }
 
     /// A state in memory, for simulations and tests.
     pub fn in_memory(bucket_s: i64) -> Result<Self, StateError> {
+        Self::partition_in_memory(bucket_s, Partitioning::SINGLE, PartitionId(0))
+    }
+
+    /// The state of one partition in memory, for simulations and tests.
+    pub fn partition_in_memory(
+        bucket_s: i64,
+        partitioning: Partitioning,
+        own: PartitionId,
+    ) -> Result<Self, StateError> {
         let path = PathBuf::from(":memory:");
-        let writer = open::writer(&path, bucket_s)?;
+        let writer = open::writer(&path, &Settings { bucket_s, partitioning, own })?;
         Self::over(path, writer, None)
     }
 
@@ -46,10 +66,10 @@ impl SqliteState {
         writer: Connection,
         reader: Option<Connection>,
     ) -> Result<Self, StateError> {
-        let bucket_s = open::bucket_s(&writer).map_err(|e| open::explain(&path, "read", e))?;
+        let settings = Settings::read(&writer).map_err(|e| open::explain(&path, "read", e))?;
         Ok(Self {
             path,
-            bucket_s,
+            settings,
             writer: Mutex::new(writer),
             known: Mutex::default(),
             reader: reader.map(Mutex::new),

@@ -4,17 +4,6 @@ use rusqlite::{Connection, Transaction, params};
 
 use crate::{Incident, IncidentKind, SiteId};
 
-const SCHEMA: &str = "
-CREATE TABLE IF NOT EXISTS incidents (
-    nth INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, event TEXT NOT NULL, at_s INTEGER NOT NULL,
-    over_s INTEGER, site INTEGER, name TEXT NOT NULL, detail TEXT NOT NULL, cause TEXT NOT NULL);
-";
-
-/// Adds the table of this file to a state that does not have it yet.
-pub(super) fn prepare(c: &Connection) -> rusqlite::Result<()> {
-    c.execute_batch(SCHEMA)
-}
-
 pub(super) fn keep(t: &Transaction<'_>, incidents: &[Incident]) -> rusqlite::Result<()> {
     for one in incidents {
         t.prepare_cached(

@@ -3,7 +3,7 @@
 
 #![expect(clippy::disallowed_types, reason = "looked up by key alone, never iterated")]
 
-use std::collections::HashMap;
+use std::{collections::HashMap, num::NonZeroU32};
 
 use nenrin_urls::CanonicalUrl;
 
@@ -15,10 +15,16 @@ const ENTRIES_MAX: usize = 1_000_000;
 /// Site and URL, hashed.
 pub(super) type KnownKey = [u8; 16];
 
-/// Pages known to a site at a depth or nearer, and their places in the order of discovery. A
-/// cache: forgetting costs only time.
+/// A page's place in the order of discovery; `None` for one of another partition, to which mail was sent.
+pub(super) type KnownPlace = Option<NonZeroU32>;
+
+/// What a commit added: site and URL, depth and place.
+pub(super) type Fresh = (KnownKey, u32, KnownPlace);
+
+/// Pages known to a site at a depth or nearer, and their places. A cache: forgetting costs only
+/// time.
 #[derive(Debug, Default)]
-pub(super) struct Known(HashMap<KnownKey, (u32, u32)>);
+pub(super) struct Known(HashMap<KnownKey, (u32, KnownPlace)>);
 
 impl Known {
     pub(super) fn key(site: SiteId, url: &CanonicalUrl) -> KnownKey {
@@ -31,16 +37,16 @@ impl Known {
     }
 
     /// Depth and place of a page that the site knows.
-    pub(super) fn get(&self, key: &KnownKey) -> Option<(u32, u32)> {
+    pub(super) fn get(&self, key: &KnownKey) -> Option<(u32, KnownPlace)> {
         self.0.get(key).copied()
     }
 
     /// Remembers what a commit made true.
-    pub(super) fn learn(&mut self, key: KnownKey, depth: u32, nth: u32) {
+    pub(super) fn learn(&mut self, key: KnownKey, depth: u32, place: KnownPlace) {
         if self.0.len() >= ENTRIES_MAX {
             self.0.clear();
         }
-        let known = self.0.entry(key).or_insert((depth, nth));
+        let known = self.0.entry(key).or_insert((depth, place));
         known.0 = depth.min(known.0);
     }
 }

@@ -1,40 +1,21 @@
 //! Pages in the order of their discovery, and the links between them: what a crawl order needs to
-//! be told again after a restart, and where it looks up the links of pages that hand on.
+//! learn again after a restart, and where it looks up the links of pages.
+
+use std::num::NonZeroU32;
 
 use nenrin_urls::CanonicalUrl;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use super::{
-    known::{Known, KnownKey},
-    open, read, rows,
+    known::{Fresh, Known},
+    read, rows,
 };
-use crate::{DuePage, FoundPage, Linked, Outcome, PageId, PageLinks, Reading, SiteId, VisitCommit};
-
-/// Pages get their places by the time of their discovery; what has a version was not read yet.
-const SCHEMA: &str = "
-CREATE TABLE found (nth INTEGER PRIMARY KEY, page INTEGER NOT NULL, reading INTEGER NOT NULL);
-CREATE TABLE links (nth INTEGER PRIMARY KEY, targets BLOB NOT NULL);
-CREATE TABLE crawl_order (part INTEGER PRIMARY KEY, bytes BLOB NOT NULL);
-ALTER TABLE pages ADD COLUMN nth INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE pages ADD COLUMN importance INTEGER NOT NULL DEFAULT 0;
-INSERT INTO found (page, reading)
-    SELECT id, CASE WHEN version IS NOT NULL THEN 2 WHEN visited_s IS NOT NULL THEN 1 ELSE 0 END
-    FROM pages ORDER BY discovered_s, id;
-CREATE TEMP TABLE places (page INTEGER PRIMARY KEY, nth INTEGER NOT NULL);
-INSERT INTO places SELECT page, nth FROM found;
-UPDATE pages SET nth = (SELECT nth FROM places WHERE places.page = pages.id);
-DROP TABLE places;
-";
+use crate::{DuePage, FoundPage, Linked, PageId, PageLinks, Reading, SiteId, VisitCommit, rules};
 
 /// Links of one page that are kept; some pages are nothing but links.
 const TARGETS_MAX: usize = 2_000;
 /// A snapshot of the crawl order is kept in parts of this size.
 const PART_BYTES: usize = 256 << 10;
-
-/// Adds what this file needs to a state that does not have it yet.
-pub(super) fn prepare(c: &Connection) -> rusqlite::Result<()> {
-    open::add_tables(c, "found", SCHEMA)
-}
 
 fn number(reading: Reading) -> u8 {
     match reading {
@@ -81,17 +62,17 @@ fn set_reading(t: &Transaction<'_>, nth: u32, to: Reading) -> rusqlite::Result<(
 pub(super) struct Places<'a> {
     pub(super) site: SiteId,
     pub(super) known: &'a Known,
-    pub(super) fresh: &'a [(KnownKey, u32, u32)],
+    pub(super) fresh: &'a [Fresh],
 }
 
 impl Places<'_> {
     fn get(&self, c: &Connection, url: &CanonicalUrl) -> rusqlite::Result<Option<u32>> {
         let key = Known::key(self.site, url);
-        if let Some((_, nth)) = self.known.get(&key) {
-            return Ok(Some(nth));
+        if let Some((_, place)) = self.known.get(&key) {
+            return Ok(place.map(NonZeroU32::get));
         }
         match self.fresh.iter().find(|(fresh, ..)| *fresh == key) {
-            Some((.., nth)) => Ok(Some(*nth)),
+            Some((.., place)) => Ok(place.map(NonZeroU32::get)),
             None => place_of_url(c, url),
         }
     }
@@ -104,7 +85,7 @@ pub(super) struct Visited {
     pub(super) is_new: bool,
 }
 
-/// A visit was made: its page is no longer new, and its links are kept if it could tell them.
+/// A visit was made: its page is no longer new, and its links are kept if it could read them.
 pub(super) fn visited(
     t: &Transaction<'_>,
     Visited { nth, is_new }: Visited,
@@ -114,20 +95,12 @@ pub(super) fn visited(
     if let Some(urls) = &visit.links {
         return keep(t, nth, urls, |url| places.get(t, url));
     }
-    let reading = without_links(visit);
+    let reading = rules::reading_without_links(visit);
     // A page that was visited before was tried then at the latest.
     if is_new || reading != Reading::Tried {
         set_reading(t, nth, reading)?;
     }
     Ok(None)
-}
-
-/// What a visit that could not tell its links leaves its page as.
-pub(super) fn without_links(visit: &VisitCommit) -> Reading {
-    match visit.version.is_some() || visit.outcome == Outcome::Changed {
-        true => Reading::Unread,
-        false => Reading::Tried,
-    }
 }
 
 /// The links of a page were read outside a visit.
@@ -155,21 +128,12 @@ fn keep(
 ) -> rusqlite::Result<Option<Linked>> {
     let found: rusqlite::Result<Vec<Option<u32>>> =
         urls.iter().take(TARGETS_MAX).map(place).collect();
-    let mut targets: Vec<u32> = found?.into_iter().flatten().filter(|&to| to != nth).collect();
-    targets.sort_unstable();
-    targets.dedup();
-    let before = targets_of(t, nth)?;
-    let links = targets.len();
-    let again = before.is_some();
-    let before = before.unwrap_or_default();
-    if again && before == targets {
-        return Ok(None);
-    }
+    let targets = found?.into_iter().flatten().collect();
+    let Some(links) = rules::linked(nth, targets_of(t, nth)?, targets) else { return Ok(None) };
     t.prepare_cached("INSERT OR REPLACE INTO links VALUES (?1, ?2)")?
-        .execute(params![nth, packed(&targets)])?;
+        .execute(params![nth, packed(&links.targets)])?;
     set_reading(t, nth, Reading::Read)?;
-    targets.retain(|target| before.binary_search(target).is_err());
-    Ok(Some(Linked { nth, targets, links, again }))
+    Ok(Some(links.linked))
 }
 
 fn targets_of(c: &Connection, nth: u32) -> rusqlite::Result<Option<Vec<u32>>> {

@@ -11,17 +11,9 @@ use super::{
     portion::{self, Logged, Portion},
     read, rows,
 };
-use crate::{Outcome, PageId, SiteId, TroubleGroup, VisitCommit, VisitFilter, VisitRow};
-
-pub(super) const SCHEMA: &str = "
-CREATE TABLE visits (first INTEGER PRIMARY KEY, visits BLOB NOT NULL);
-CREATE TABLE visits_by_site (
-    site INTEGER NOT NULL, portion INTEGER NOT NULL, outcomes INTEGER NOT NULL,
-    PRIMARY KEY (site, portion)) WITHOUT ROWID;
-";
-
-/// The number under which the portions with troubles of any site stand; sites are numbered from 1.
-const ALL_SITES: u32 = 0;
+use crate::{
+    Outcome, PageId, SiteId, TroubleGroup, VisitCommit, VisitFilter, VisitRow, rules::ALL_SITES,
+};
 
 /// Outcomes rare enough to be looked for: gone, refused, failed.
 const TROUBLES: u8 = 0b11_1000;
@@ -85,11 +77,6 @@ impl<'t> Writer<'t> {
             pairs.insert((visit.page.0, portion));
         }
         Ok(())
-    }
-
-    /// Goes on with this number, as the log of an earlier format has it.
-    pub(super) fn skip_to(&mut self, id: i64) -> rusqlite::Result<()> {
-        if self.open.id + self.open.count != id { self.close(id) } else { Ok(()) }
     }
 
     fn close(&mut self, next: i64) -> rusqlite::Result<()> {

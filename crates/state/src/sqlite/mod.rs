@@ -2,16 +2,18 @@
 
 mod bags;
 mod batch;
+mod check;
 mod commit;
 mod contracts;
+mod discover;
 mod due;
 mod engine;
+mod inbox;
 mod incidents;
 mod known;
-mod learnt;
 mod links;
 mod log;
-mod migrate;
+mod mail;
 mod open;
 mod overview;
 mod portion;
@@ -20,11 +22,18 @@ mod read;
 mod removal;
 mod rows;
 mod schedule;
+mod servers;
+mod settings;
+mod sites;
 mod structure;
+mod sums;
 mod taken;
 #[cfg(test)]
 mod tests;
+mod times;
 mod validators;
+mod versions;
+mod visits;
 mod worth;
 
 pub use engine::SqliteState;

@@ -1,90 +1,38 @@
-//! Opening the database: format, pragmas, and what its errors mean.
+//! Opening the database: schema, pragmas, and what its errors mean.
 
 use std::path::Path;
 
-use rusqlite::{Connection, ErrorCode, OptionalExtension};
+use rusqlite::{Connection, ErrorCode};
 
-use super::{bags, due, log, migrate};
+use super::settings::Settings;
 use crate::StateError;
 
-const FORMAT: i64 = 2;
+/// Marks a file as ours, with the number of its schema in `user_version`.
+const APPLICATION_ID: i64 = 0x6e65_6e72;
+/// What a new database gets.
+const SCHEMA: &str = include_str!("schema.sql");
+/// What brings a database of schema 1 to 2, of 2 to 3 and so on.
+const MIGRATIONS: &[&str] = &[];
+/// The number of this schema.
+const SCHEMA_NUMBER: i64 = 1 + MIGRATIONS.len() as i64;
 
-const SCHEMA: &str = "
-CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
-CREATE TABLE sites (
-    id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, conditions TEXT NOT NULL,
-    created_s INTEGER NOT NULL, collected_s INTEGER, paused INTEGER NOT NULL DEFAULT 0,
-    pages INTEGER NOT NULL DEFAULT 0, visits INTEGER NOT NULL DEFAULT 0,
-    versions INTEGER NOT NULL DEFAULT 0, troubles INTEGER NOT NULL DEFAULT 0,
-    raw_bytes INTEGER NOT NULL DEFAULT 0);
-CREATE TABLE servers (
-    id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,
-    robots_good_s INTEGER, robots_status INTEGER, robots_body BLOB, robots_tried_s INTEGER,
-    asked_ms INTEGER, resting_until_ms INTEGER, strikes INTEGER NOT NULL DEFAULT 0,
-    stretch_percent INTEGER NOT NULL DEFAULT 100);
-CREATE TABLE members (
-    site INTEGER NOT NULL, page INTEGER NOT NULL, depth INTEGER NOT NULL, hops INTEGER NOT NULL,
-    round INTEGER, PRIMARY KEY (site, page)) WITHOUT ROWID;
-CREATE TABLE due (
-    bucket INTEGER NOT NULL, page INTEGER NOT NULL, PRIMARY KEY (bucket, page)) WITHOUT ROWID;
-CREATE TABLE mimes (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
-CREATE TABLE versions (
-    page INTEGER NOT NULL, at_s INTEGER NOT NULL, version INTEGER NOT NULL,
-    status INTEGER NOT NULL, mime INTEGER NOT NULL, bytes INTEGER NOT NULL, permille INTEGER,
-    PRIMARY KEY (page, at_s, version)) WITHOUT ROWID;
-CREATE TABLE gone (page INTEGER NOT NULL, at_s INTEGER NOT NULL, PRIMARY KEY (page, at_s)) WITHOUT ROWID;
-CREATE TABLE rounds (
-    id INTEGER PRIMARY KEY, site INTEGER NOT NULL, started_s INTEGER NOT NULL, ended_s INTEGER,
-    counts TEXT NOT NULL);
-CREATE INDEX rounds_by_site ON rounds (site, id);
-";
-
-/// Validators have no declared type: each value is kept in the shortest form it has.
-pub(super) const PAGES: &str = "
-CREATE TABLE pages (
-    id INTEGER PRIMARY KEY, path TEXT NOT NULL, site INTEGER NOT NULL,
-    discovered_s INTEGER NOT NULL, visited_s INTEGER, outcome INTEGER, due_s INTEGER,
-    visits INTEGER NOT NULL DEFAULT 0, changes INTEGER NOT NULL DEFAULT 0,
-    significant INTEGER NOT NULL DEFAULT 0, failures INTEGER NOT NULL DEFAULT 0,
-    etag, last_modified, mark BLOB, bytes INTEGER NOT NULL DEFAULT 0, version INTEGER,
-    history BLOB);
-";
-
-pub(super) fn writer(path: &Path, bucket_s: i64) -> Result<Connection, StateError> {
+pub(super) fn writer(path: &Path, settings: &Settings) -> Result<Connection, StateError> {
     let explain = |e| explain(path, "opened", e);
     let connection = Connection::open(path).map_err(explain)?;
     prepare(&connection).map_err(explain)?;
-    let found: i64 =
-        connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(explain)?;
-    match found {
-        0 => create(&connection, bucket_s).map_err(explain)?,
-        1 => rebuild(&connection).map_err(explain)?,
-        FORMAT => {}
-        found => {
-            return Err(StateError::FormatTooNew { path: path.to_owned(), found, known: FORMAT });
+    let number = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    let found = number("user_version").map_err(explain)?;
+    let mark = number("application_id").map_err(explain)?;
+    let path = path.to_owned();
+    match (found, mark) {
+        (0, _) => create(&connection, settings).map_err(explain)?,
+        (1..=SCHEMA_NUMBER, APPLICATION_ID) => migrate(&connection, found).map_err(explain)?,
+        (found, APPLICATION_ID) => {
+            return Err(StateError::SchemaTooNew { path, found, known: SCHEMA_NUMBER });
         }
+        _ => return Err(StateError::PreRelease { path }),
     }
-    super::overview::prepare(&connection).map_err(explain)?;
-    super::learnt::prepare(&connection).map_err(explain)?;
-    super::schedule::prepare(&connection).map_err(explain)?;
-    super::removal::prepare(&connection).map_err(explain)?;
-    super::prune::prepare(&connection).map_err(explain)?;
-    super::links::prepare(&connection).map_err(explain)?;
-    super::structure::prepare(&connection).map_err(explain)?;
-    super::incidents::prepare(&connection).map_err(explain)?;
-    super::worth::prepare(&connection).map_err(explain)?;
     Ok(connection)
-}
-
-/// Makes tables that a state of an earlier build does not have yet; `marker` is one of them.
-pub(super) fn add_tables(c: &Connection, marker: &str, schema: &str) -> rusqlite::Result<()> {
-    let query = "SELECT 1 FROM sqlite_master WHERE name = ?1";
-    if c.query_row(query, [marker], |_| Ok(())).optional()?.is_some() {
-        return Ok(());
-    }
-    let transaction = c.unchecked_transaction()?;
-    transaction.execute_batch(schema)?;
-    transaction.commit()
 }
 
 pub(super) fn reader(path: &Path) -> Result<Connection, StateError> {
@@ -110,29 +58,23 @@ fn prepare(connection: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-fn create(connection: &Connection, bucket_s: i64) -> rusqlite::Result<()> {
+fn create(connection: &Connection, settings: &Settings) -> rusqlite::Result<()> {
     let transaction = connection.unchecked_transaction()?;
-    for schema in [SCHEMA, PAGES, bags::SCHEMA, due::SCHEMA, log::SCHEMA] {
-        transaction.execute_batch(schema)?;
+    transaction.execute_batch(SCHEMA)?;
+    settings.write(&transaction)?;
+    transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+    transaction.pragma_update(None, "user_version", SCHEMA_NUMBER)?;
+    transaction.commit()
+}
+
+fn migrate(connection: &Connection, found: i64) -> rusqlite::Result<()> {
+    for (number, migration) in (2..).zip(MIGRATIONS).filter(|(number, _)| *number > found) {
+        let transaction = connection.unchecked_transaction()?;
+        transaction.execute_batch(migration)?;
+        transaction.pragma_update(None, "user_version", number)?;
+        transaction.commit()?;
     }
-    transaction.execute("INSERT INTO meta VALUES ('bucket_s', ?1)", [bucket_s.max(1)])?;
-    transaction.pragma_update(None, "user_version", FORMAT)?;
-    transaction.commit()
-}
-
-/// Brings a state of format 1 to this one.
-fn rebuild(connection: &Connection) -> rusqlite::Result<()> {
-    let transaction = connection.unchecked_transaction()?;
-    migrate::from_format_1(&transaction, bucket_s(&transaction)?)?;
-    transaction.pragma_update(None, "user_version", FORMAT)?;
-    transaction.commit()
-}
-
-pub(super) fn bucket_s(connection: &Connection) -> rusqlite::Result<i64> {
-    let found = connection
-        .query_row("SELECT value FROM meta WHERE name = 'bucket_s'", [], |row| row.get(0))
-        .optional()?;
-    Ok(found.unwrap_or(3600))
+    Ok(())
 }
 
 /// What an engine error means for the caller.

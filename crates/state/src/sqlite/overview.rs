@@ -1,141 +1,21 @@
-//! What the interface reads, and the small tables that make it quick: sums per day and per site are
-//! kept with every commit, so that ten million visits need not be counted for a chart.
+//! What the interface reads. Sums per day and per site are kept with every commit, so that ten
+//! million visits need not be counted for a chart.
 
 use std::collections::BTreeMap;
 
 use nenrin_urls::{Server, UrlKey};
-use rusqlite::{Connection, OptionalExtension, Transaction, params, types::Type};
+use rusqlite::{Connection, OptionalExtension, params, types::Type};
 
 use super::{
     bags::{self, List, Walk},
-    open, read, rows,
+    read, rows,
 };
 use crate::{
-    BodyKind, DayCounts, DayQuery, KindSums, Outcome, PageId, PageRecord, PathQuery, ServerId,
-    SiteId, SiteServer, SiteSums, TreeEntry, VersionRow, VisitCommit,
+    BodyKind, DayCounts, DayQuery, KindSums, PageId, PageRecord, PathQuery, ServerId, SiteId,
+    SiteServer, SiteSums, TreeEntry, VersionRow, rules::ALL_SITES,
 };
 
 const DAY_S: i64 = 86_400;
-
-/// The number under which the sums over all sites stand; sites are numbered from 1.
-const ALL_SITES: u32 = 0;
-
-const SCHEMA: &str = "
-CREATE TABLE days (
-    site INTEGER NOT NULL, day INTEGER NOT NULL, visits INTEGER NOT NULL, versions INTEGER NOT NULL,
-    troubles INTEGER NOT NULL, raw_bytes INTEGER NOT NULL, received_bytes INTEGER NOT NULL,
-    stored_bytes INTEGER NOT NULL, PRIMARY KEY (site, day)) WITHOUT ROWID;
-CREATE TABLE site_sums (
-    site INTEGER PRIMARY KEY, received_bytes INTEGER NOT NULL, stored_bytes INTEGER NOT NULL);
-";
-
-const KINDS: &str = "
-CREATE TABLE kind_sums (
-    site INTEGER NOT NULL, kind INTEGER NOT NULL, versions INTEGER NOT NULL,
-    received_bytes INTEGER NOT NULL, stored_bytes INTEGER NOT NULL,
-    PRIMARY KEY (site, kind)) WITHOUT ROWID;
-";
-
-/// Adds the tables of this file to a state that does not have them yet.
-pub(super) fn prepare(c: &Connection) -> rusqlite::Result<()> {
-    open::add_tables(c, "days", SCHEMA)?;
-    open::add_tables(c, "kind_sums", KINDS)
-}
-
-/// Sums of one commit by site and day, and by site and kind.
-#[derive(Default)]
-pub(super) struct DaySums {
-    days: BTreeMap<(u32, i64), DayCounts>,
-    kinds: BTreeMap<(u32, BodyKind), (i64, i64, i64)>,
-}
-
-impl DaySums {
-    pub(super) fn count_visit(&mut self, visit: &VisitCommit) {
-        let raw_bytes = if visit.outcome.is_seen() { visit.update.bytes } else { 0 };
-        let trouble = matches!(visit.outcome, Outcome::Failed | Outcome::Refused);
-        self.add(
-            visit.site,
-            visit.at_s,
-            DayCounts {
-                day: 0,
-                visits: 1,
-                versions: u64::from(visit.version.is_some()),
-                troubles: u64::from(trouble),
-                raw_bytes,
-                received_bytes: visit.received_bytes,
-                stored_bytes: visit.stored_bytes,
-            },
-        );
-        if let Some(version) = &visit.version {
-            for site in [ALL_SITES, visit.site.0] {
-                let sum = self.kinds.entry((site, BodyKind::of(&version.mime))).or_default();
-                *sum = (
-                    sum.0 + 1,
-                    sum.1 + visit.received_bytes as i64,
-                    sum.2 + visit.stored_bytes as i64,
-                );
-            }
-        }
-    }
-
-    pub(super) fn count_adopted(&mut self, site: SiteId, row: &VersionRow) {
-        let counts = DayCounts { versions: 1, raw_bytes: row.bytes, ..DayCounts::default() };
-        self.add(site, row.at_s, counts);
-    }
-
-    fn add(&mut self, site: SiteId, at_s: i64, counts: DayCounts) {
-        for site in [ALL_SITES, site.0] {
-            let sum = self.days.entry((site, at_s.div_euclid(DAY_S))).or_default();
-            sum.visits += counts.visits;
-            sum.versions += counts.versions;
-            sum.troubles += counts.troubles;
-            sum.raw_bytes += counts.raw_bytes;
-            sum.received_bytes += counts.received_bytes;
-            sum.stored_bytes += counts.stored_bytes;
-        }
-    }
-
-    pub(super) fn write(&self, t: &Transaction<'_>) -> rusqlite::Result<()> {
-        for (&(site, kind), sum) in &self.kinds {
-            t.prepare_cached(
-                "INSERT INTO kind_sums VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO UPDATE SET
-                    versions = versions + ?3, received_bytes = received_bytes + ?4,
-                    stored_bytes = stored_bytes + ?5",
-            )?
-            .execute(params![site, kind as u8, sum.0, sum.1, sum.2])?;
-        }
-        for (&(site, day), sum) in &self.days {
-            t.prepare_cached(
-                "INSERT INTO days VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
-                 ON CONFLICT DO UPDATE SET visits = visits + ?3, versions = versions + ?4,
-                    troubles = troubles + ?5, raw_bytes = raw_bytes + ?6,
-                    received_bytes = received_bytes + ?7, stored_bytes = stored_bytes + ?8",
-            )?
-            .execute(params![
-                site,
-                day,
-                sum.visits as i64,
-                sum.versions as i64,
-                sum.troubles as i64,
-                sum.raw_bytes as i64,
-                sum.received_bytes as i64,
-                sum.stored_bytes as i64,
-            ])?;
-            if site != ALL_SITES {
-                t.prepare_cached(
-                    "INSERT INTO site_sums VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE SET
-                        received_bytes = received_bytes + ?2, stored_bytes = stored_bytes + ?3",
-                )?
-                .execute(params![
-                    site,
-                    sum.received_bytes as i64,
-                    sum.stored_bytes as i64
-                ])?;
-            }
-        }
-        Ok(())
-    }
-}
 
 pub(super) fn visits_on(c: &Connection, site: SiteId, day: i64) -> rusqlite::Result<u64> {
     c.prepare_cached("SELECT visits FROM days WHERE site = ?1 AND day = ?2")?
@@ -301,7 +181,7 @@ pub(super) fn directory(c: &Connection, query: &PathQuery) -> rusqlite::Result<V
         let below = path.get(query.prefix.len()..).unwrap_or_default();
         let plain = below.find('?').unwrap_or(below.len());
         match below[..plain].find('/') {
-            // A directory: one entry, and the scan goes on behind all that lies in it.
+            // A directory: one entry, and the scan goes on behind all that is in it.
             Some(slash) => {
                 let name = path[..=query.prefix.len() + slash].to_owned();
                 paths.walk.seek(&past(&name))?;

@@ -4,19 +4,7 @@
 use rusqlite::{Connection, Transaction, params};
 
 use super::{read, rows};
-use crate::{KeptVersion, PageId, PruneRow, SiteId};
-
-const SCHEMA: &str = "
-CREATE TABLE IF NOT EXISTS prunes (
-    id INTEGER PRIMARY KEY, site INTEGER NOT NULL, at_s INTEGER NOT NULL, rule TEXT NOT NULL,
-    versions INTEGER NOT NULL, raw_bytes INTEGER NOT NULL);
-CREATE TABLE IF NOT EXISTS pruning (version INTEGER PRIMARY KEY);
-";
-
-/// Adds the tables of this file to a state that does not have them yet.
-pub(super) fn prepare(c: &Connection) -> rusqlite::Result<()> {
-    super::open::add_tables(c, "pruning", SCHEMA)
-}
+use crate::{KeptVersion, PageId, PruneRow, SiteId, rules};
 
 pub(super) fn site_versions(
     c: &Connection,
@@ -54,13 +42,12 @@ pub(super) fn prune(
 ) -> rusqlite::Result<u64> {
     let mut gone = PruneRow { versions: 0, raw_bytes: 0, ..row.clone() };
     for version in versions {
+        if !rules::may_go(read::page_before(t, version.page)?.version, version.version) {
+            continue;
+        }
         let number = version.version as i64;
-        // What a page's next visit refers to stays, whoever asks.
         let count = t
-            .prepare_cached(
-                "DELETE FROM versions WHERE page = ?1 AND at_s = ?2 AND version = ?3
-                 AND NOT EXISTS (SELECT 1 FROM pages WHERE id = ?1 AND version = ?3)",
-            )?
+            .prepare_cached("DELETE FROM versions WHERE page = ?1 AND at_s = ?2 AND version = ?3")?
             .execute(params![version.page.0, version.at_s, number])?;
         if count > 0 {
             t.prepare_cached("INSERT OR IGNORE INTO pruning VALUES (?1)")?.execute([number])?;

@@ -5,11 +5,11 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{
     bags::{self, List, Walk},
-    due, learnt, rows, worth,
+    rows, worth,
 };
 use crate::{
     DuePage, PageFilter, PageId, PageRecord, Round, ServerId, ServerRecord, Site, SiteId,
-    StateStats, VersionQuery, VersionRow,
+    StateStats, VersionQuery, VersionRow, rules::PageBefore,
 };
 
 /// Neighbouring numbers tried for pages whose hashes collide.
@@ -27,7 +27,16 @@ pub(super) fn servers(c: &Connection, ids: &[ServerId]) -> rusqlite::Result<Vec<
         .iter()
         .filter_map(|id| query.query_row([id.0], rows::server).optional().transpose())
         .collect::<rusqlite::Result<Vec<_>>>()?;
-    found.into_iter().map(|record| learnt::with_notes(c, record)).collect()
+    found.into_iter().map(|record| with_notes(c, record)).collect()
+}
+
+/// The record with the server's notes.
+fn with_notes(c: &Connection, mut record: ServerRecord) -> rusqlite::Result<ServerRecord> {
+    let mut query = c.prepare_cached("SELECT name, value FROM notes WHERE server = ?1")?;
+    record.notes = query
+        .query_map([record.id.0], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<rusqlite::Result<_>>()?;
+    Ok(record)
 }
 
 pub(super) fn load_round(
@@ -55,6 +64,29 @@ pub(super) fn page_by_id(c: &Connection, id: PageId) -> rusqlite::Result<PageRec
         rows::PAGE_SERVER
     ))?
     .query_row([id.0], rows::page)
+}
+
+/// What [`page_before`] reads; its end is [`worth::PART`].
+const BEFORE: &str = "SELECT due_s, visited_s, version, nth, site, importance, rate, sure, turn
+    FROM pages WHERE id = ?1";
+
+/// A page as visits find it.
+pub(super) fn page_before(c: &Connection, page: PageId) -> rusqlite::Result<PageBefore> {
+    c.prepare_cached(BEFORE)?.query_row([page.0], |row| {
+        Ok(PageBefore {
+            due_s: row.get(0)?,
+            visited_s: row.get(1)?,
+            version: row.get::<_, Option<i64>>(2)?.map(|version| version as u64),
+            nth: row.get(3)?,
+            worth: worth::read_part(row, 4)?,
+        })
+    })
+}
+
+/// When the newest version of a page was received.
+pub(super) fn newest_version_s(c: &Connection, page: PageId) -> rusqlite::Result<Option<i64>> {
+    c.prepare_cached("SELECT MAX(at_s) FROM versions WHERE page = ?1")?
+        .query_row([page.0], |row| row.get(0))
 }
 
 /// What is known of several URLs. The server of neighbours is looked up once: most have the same.
@@ -101,7 +133,7 @@ pub(super) fn find_on_server(
         .optional()
 }
 
-/// The number that a page has unless another page's hash stands in its way.
+/// The number that a page has unless another page has it already.
 pub(super) fn first_number(server: ServerId, url: &CanonicalUrl) -> i64 {
     let hash = blake3::hash(url.path_and_query().as_bytes());
     let mut first = [0; 8];
@@ -134,7 +166,7 @@ pub(super) fn pages(c: &Connection, filter: PageFilter) -> rusqlite::Result<Vec<
     }
 }
 
-/// Versions of one page. They stand in the order of their times already, so that a limit is met
+/// Versions of one page. They are in the order of their times already, so that a limit is met
 /// without reading the rest: a page may have a hundred thousand.
 const VERSION: &str =
     "s.name || p.path, v.at_s, v.version, v.status, mimes.name, v.bytes, v.permille
@@ -290,49 +322,6 @@ pub(super) fn stats(c: &Connection) -> rusqlite::Result<StateStats> {
     stats.file_bytes =
         number("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size")?;
     Ok(stats)
-}
-
-pub(super) fn check(c: &Connection, bucket_s: i64) -> rusqlite::Result<Vec<String>> {
-    let mut wrong = Vec::new();
-    let found: String = c.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
-    if found != "ok" {
-        wrong.push(format!("the database is damaged: {found}"));
-    }
-    let laws = [
-        ("SELECT COUNT(*) FROM versions v LEFT JOIN pages p ON p.id = v.page WHERE p.id IS NULL",
-         "versions belong to no page"),
-        ("SELECT COUNT(*) FROM pages p WHERE p.version IS NOT NULL
-            AND NOT EXISTS (SELECT 1 FROM versions v WHERE v.page = p.id AND v.version = p.version)",
-         "pages name a last version that is not listed"),
-        ("SELECT COUNT(*) FROM pages p WHERE NOT EXISTS
-            (SELECT 1 FROM members m WHERE m.page = p.id AND m.site = p.site)",
-         "pages belong to no site"),
-        ("SELECT COUNT(*) FROM pages p LEFT JOIN servers s ON s.id = p.id >> 39 WHERE s.id IS NULL",
-         "pages belong to no server"),
-        ("SELECT COUNT(*) FROM pages p WHERE NOT EXISTS
-            (SELECT 1 FROM found f WHERE f.nth = p.nth AND f.page = p.id)",
-         "pages have no place in the order of discovery"),
-        ("SELECT COUNT(*) <> COALESCE(MAX(nth), 0) FROM found",
-         "gap is in the order of discovery"),
-        ("SELECT COUNT(*) FROM pages p JOIN found f ON f.nth = p.nth
-            WHERE (p.visited_s IS NULL) <> (f.reading = 0)",
-         "pages are new in one place and visited in another"),
-        ("SELECT COUNT(*) FROM found f WHERE (f.reading = 3)
-            <> EXISTS (SELECT 1 FROM links l WHERE l.nth = f.nth)",
-         "pages are read for links that are not kept"),
-        (worth::LAW, "sites have sums of rates and importance that are not their pages'"),
-    ];
-    for (sql, what) in laws {
-        let found: i64 = c.query_row(sql, [], |row| row.get(0))?;
-        if found > 0 {
-            wrong.push(format!("{found} {what}"));
-        }
-    }
-    let lost = due::lost(c, bucket_s)?;
-    if lost > 0 {
-        wrong.push(format!("{lost} pages have a due time but stand in no bucket"));
-    }
-    Ok(wrong)
 }
 
 pub(super) fn count(limit: usize) -> i64 {

@@ -6,30 +6,10 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use super::{
     bags::{self, Entered},
-    commit,
     engine::Refusal,
-    read, rows,
+    read, rows, sites, structure,
 };
-use crate::{PageId, Removal, RemovalRow, SiteId, StateError};
-
-const SCHEMA: &str = "
-CREATE TABLE IF NOT EXISTS removals (
-    id INTEGER PRIMARY KEY, site INTEGER NOT NULL, removal TEXT, reason TEXT NOT NULL,
-    at_s INTEGER NOT NULL);
-CREATE TABLE IF NOT EXISTS denied (
-    page INTEGER PRIMARY KEY, site INTEGER NOT NULL);
-";
-
-/// Adds the tables of this file to a state that does not have them yet.
-pub(super) fn prepare(c: &Connection) -> rusqlite::Result<()> {
-    c.execute_batch(SCHEMA)
-}
-
-/// Pages of a site that no other site has, unless that one's are denied as well.
-const ALONE: &str = "SELECT m.page FROM members m WHERE m.site = ?1 AND NOT EXISTS
-    (SELECT 1 FROM members o WHERE o.page = m.page AND o.site <> ?1
-     AND COALESCE((SELECT r.removal FROM removals r WHERE r.site = o.site
-                   ORDER BY r.id DESC LIMIT 1), '') NOT IN ('deny', 'delete'))";
+use crate::{PageId, Removal, RemovalRow, Site, SiteId, rules};
 
 fn current(t: &Transaction<'_>, site: SiteId) -> rusqlite::Result<Option<Removal>> {
     let word: Option<Option<String>> = t
@@ -49,18 +29,15 @@ pub(super) fn remove(
     reason: &str,
     now_s: i64,
 ) -> Result<(), Refusal> {
-    let before = current(t, site)?;
-    if before == Some(Removal::Delete) && removal != Some(Removal::Delete) {
-        return Err(StateError::SiteDeleted { name: site.0.to_string() }.into());
-    }
-    if removal.is_some() {
-        commit::pause_site(t, site, true)?;
+    let effect = rules::remove(site, current(t, site)?, removal)?;
+    if effect.pauses {
+        sites::pause_site(t, site, true)?;
     }
     t.execute(
         "INSERT INTO removals (site, removal, reason, at_s) VALUES (?1, ?2, ?3, ?4)",
         params![site.0, removal.map(Removal::as_str), reason, now_s],
     )?;
-    if removal >= Some(Removal::Deny) {
+    if effect.denies {
         deny(t, site)?;
     } else {
         allow(t, site)?;
@@ -69,10 +46,7 @@ pub(super) fn remove(
 }
 
 fn deny(t: &Transaction<'_>, site: SiteId) -> rusqlite::Result<()> {
-    let pages: Vec<i64> = t
-        .prepare(ALONE)?
-        .query_map([site.0], |row| row.get(0))?
-        .collect::<rusqlite::Result<_>>()?;
+    let pages = pages_alone(t, site)?;
     let mut put = t.prepare("INSERT OR IGNORE INTO denied (page, site) VALUES (?1, ?2)")?;
     for page in pages {
         if let Some(url) = bags::url(t, PageId(page))? {
@@ -81,6 +55,19 @@ fn deny(t: &Transaction<'_>, site: SiteId) -> rusqlite::Result<()> {
         put.execute(params![page, site.0])?;
     }
     Ok(())
+}
+
+/// Pages of a site that no site shows which has them as well.
+fn pages_alone(t: &Transaction<'_>, site: SiteId) -> rusqlite::Result<Vec<i64>> {
+    let shows = |other: &Site| other.id != site && rules::shows_pages(other.removed);
+    let others = read::sites(t)?.into_iter().filter(shows).map(|other| other.id.0.to_string());
+    t.prepare(&format!(
+        "SELECT m.page FROM members m WHERE m.site = ?1 AND NOT EXISTS
+            (SELECT 1 FROM members o WHERE o.site IN ({}) AND o.page = m.page)",
+        others.collect::<Vec<_>>().join(",")
+    ))?
+    .query_map([site.0], |row| row.get(0))?
+    .collect()
 }
 
 /// Gives back what was denied: whatever has versions is found by its key again.
@@ -141,7 +128,7 @@ pub(super) fn drop_versions(t: &Transaction<'_>, pages: &[PageId]) -> rusqlite::
     for page in pages {
         let count = t.prepare_cached("DELETE FROM versions WHERE page = ?1")?.execute([page.0])?;
         t.prepare_cached("DELETE FROM gone WHERE page = ?1")?.execute([page.0])?;
-        super::structure::forget_blocks(t, *page)?;
+        structure::forget_blocks(t, *page)?;
         // Without a version there is nothing that a 304 or an equal body could refer to.
         t.prepare_cached(
             "UPDATE pages SET version = NULL, etag = NULL, last_modified = NULL, mark = NULL,

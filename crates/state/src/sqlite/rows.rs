@@ -1,12 +1,12 @@
 //! Rows to records and back.
 
 use nenrin_urls::{CanonicalUrl, Server};
-use rusqlite::{Row, Rows, types::Type};
+use rusqlite::{Connection, Row, Rows, Transaction, params, types::Type};
 
 use super::validators;
 use crate::{
     ContentMark, DuePage, Estimate, Outcome, PageId, PageRecord, Removal, RobotsCopy, Round,
-    ServerId, ServerRecord, Site, SiteCounts, SiteId, VersionRow,
+    RoundCounts, ServerId, ServerRecord, Site, SiteCounts, SiteId, VersionRow,
 };
 
 /// The columns that [`page`] reads, in its order.
@@ -15,7 +15,7 @@ pub(super) const PAGE: &str = "p.id, s.name || p.path, p.site, p.discovered_s, p
     p.version, p.history, p.significant, p.nth, p.importance, \
     p.rate, p.sure";
 
-/// The join that [`PAGE`] needs: the server's number stands in the page's.
+/// The join that [`PAGE`] needs: the server's number is part of the page's.
 pub(super) const PAGE_SERVER: &str = "JOIN servers s ON s.id = p.id >> 39";
 
 pub(super) fn page(row: &Row<'_>) -> rusqlite::Result<PageRecord> {
@@ -122,6 +122,29 @@ pub(super) fn round(row: &Row<'_>) -> rusqlite::Result<Round> {
         ended_s: row.get(3)?,
         counts: serde_json::from_str(&counts).map_err(|e| unreadable(4, e))?,
     })
+}
+
+/// What a round found so far.
+pub(super) fn round_counts(c: &Connection, round: i64) -> rusqlite::Result<RoundCounts> {
+    let text: String = c
+        .prepare_cached("SELECT counts FROM rounds WHERE id = ?1")?
+        .query_row([round], |row| row.get(0))?;
+    json(&text, 0)
+}
+
+pub(super) fn keep_round_counts(
+    t: &Transaction<'_>,
+    round: i64,
+    counts: &RoundCounts,
+) -> rusqlite::Result<()> {
+    t.prepare_cached("UPDATE rounds SET counts = ?2 WHERE id = ?1")?
+        .execute(params![round, counts_text(counts)])?;
+    Ok(())
+}
+
+pub(super) fn counts_text(counts: &RoundCounts) -> String {
+    // Numbers always have a JSON form.
+    serde_json::to_string(counts).unwrap_or_default()
 }
 
 /// URL, then at_s, version, status, mime name, bytes, permille.

@@ -6,36 +6,17 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use super::{
     batch::Batch,
-    due::{self, Moves, NEW_BUCKET},
-    read::count,
+    due::{self, NEW_BUCKET},
+    read::{self, count},
     rows,
-    worth::{self, Part},
+    worth::{self, PART},
 };
 use crate::{
-    DueCursor, DueLoad, DuePage, DueQuery, PageId, PullForward, ServerId, ServerRecord, SiteId,
+    DueCursor, DueLoad, DuePage, DueQuery, PageId, ServerId, ServerRecord, SiteId,
+    rules::{self, Part},
 };
 
-const SCHEMA: &str = "
-CREATE TABLE IF NOT EXISTS shared (site INTEGER PRIMARY KEY, state BLOB NOT NULL);
-CREATE TABLE IF NOT EXISTS pulled (page INTEGER PRIMARY KEY, why TEXT NOT NULL);
-";
-
-/// A page that was visited before its site let every page have its own time is due this long after
-/// that visit.
-const FIRST_WAIT_S: i64 = 86_400;
-
-/// Adds the tables of this file to a state that does not have them yet.
-pub(super) fn prepare(c: &Connection) -> rusqlite::Result<()> {
-    c.execute_batch(SCHEMA)
-}
-
-/// Whether the pages of a site have times of their own.
-pub(super) fn is_continuous(t: &Transaction<'_>, site: SiteId) -> rusqlite::Result<bool> {
-    t.prepare_cached(
-        "SELECT json_type(conditions, '$.schedule.continuous') IS NOT NULL FROM sites WHERE id = ?1",
-    )?
-    .query_row([site.0], |row| row.get(0))
-}
+const SET_DUE: &str = "UPDATE pages SET due_s = ?2, site = ?3 WHERE id = ?1";
 
 /// Gives a page that has no time of its own one, kept by this site.
 pub(super) fn schedule_page(
@@ -45,48 +26,34 @@ pub(super) fn schedule_page(
     depth: u32,
     due_s: i64,
 ) -> rusqlite::Result<()> {
-    let t = b.t;
-    let before = worth::part(t, page)?;
-    let visited: Option<bool> = t
-        .prepare_cached(
-            "UPDATE pages SET due_s = ?2, site = ?3 WHERE id = ?1 AND due_s IS NULL
-             RETURNING visited_s IS NOT NULL",
-        )?
-        .query_row(params![page.0, due_s, site.0], |row| row.get(0))
-        .optional()?;
-    let Some(is_visited) = visited else { return Ok(()) };
-    b.sums.worth.replace(&before, &Part { site, ..before });
-    match is_visited {
-        true => b.moves.go(page, None, Some(due_s)),
-        false => b.moves.enter_new(page, depth, due_s),
+    let before = read::page_before(b.t, page)?;
+    if before.due_s.is_some() {
+        return Ok(());
     }
+    b.t.prepare_cached(SET_DUE)?.execute(params![page.0, due_s, site.0])?;
+    b.sums.worth.replace(&before.worth, &Part { site, ..before.worth });
+    b.moves.enter(page, rules::wait(before.visited_s.is_some(), depth), due_s)
 }
 
 /// Gives every page of a site a time of its own, where it has none.
 pub(super) fn schedule_site(b: &mut Batch<'_>, site: SiteId, now_s: i64) -> rusqlite::Result<()> {
     let t = b.t;
-    let mut others = t.prepare(&format!(
-        "SELECT {} FROM pages WHERE due_s IS NULL AND site <> ?1
-            AND id IN (SELECT page FROM members WHERE site = ?1)",
-        Part::COLUMNS
+    let mut pages = t.prepare(&format!(
+        "SELECT {PART}, id, visited_s, depth FROM
+            (SELECT p.*, m.depth FROM members m JOIN pages p ON p.id = m.page
+             WHERE m.site = ?1 AND p.due_s IS NULL)"
     ))?;
-    for before in others.query_map([site.0], |row| Part::read(row, 0))? {
-        let before = before?;
+    let timeless = pages
+        .query_map([site.0], |row| {
+            Ok((worth::read_part(row, 0)?, PageId(row.get(5)?), row.get(6)?, row.get(7)?))
+        })?
+        .collect::<rusqlite::Result<Vec<(Part, PageId, Option<i64>, u32)>>>()?;
+    let mut update = t.prepare_cached(SET_DUE)?;
+    for (before, page, visited_s, depth) in timeless {
+        let due_s = rules::due_when_scheduled(visited_s, now_s);
+        update.execute(params![page.0, due_s, site.0])?;
         b.sums.worth.replace(&before, &Part { site, ..before });
-    }
-    let mut update = t.prepare(
-        "UPDATE pages SET due_s = MAX(?2, COALESCE(visited_s, 0) + ?3), site = ?1
-         WHERE due_s IS NULL AND id IN (SELECT page FROM members WHERE site = ?1)
-         RETURNING id, due_s, visited_s IS NOT NULL,
-            (SELECT depth FROM members m WHERE m.site = ?1 AND m.page = id)",
-    )?;
-    let mut changed = update.query(params![site.0, now_s, FIRST_WAIT_S])?;
-    while let Some(row) = changed.next()? {
-        let (page, due_s) = (PageId(row.get(0)?), row.get(1)?);
-        match row.get(2)? {
-            true => b.moves.go(page, None, Some(due_s))?,
-            false => b.moves.enter_new(page, row.get(3)?, due_s)?,
-        }
+        b.moves.enter(page, rules::wait(visited_s.is_some(), depth), due_s)?;
     }
     Ok(())
 }
@@ -110,59 +77,6 @@ pub(super) fn unschedule_site(
     t.execute(&format!("UPDATE pages SET due_s = NULL WHERE id IN ({own})"), [site.0])?;
     t.execute("DELETE FROM shared WHERE site = ?1", [site.0])?;
     Ok(())
-}
-
-pub(super) fn set_due(
-    t: &Transaction<'_>,
-    moves: &mut Moves<'_>,
-    page: PageId,
-    due_s: i64,
-) -> rusqlite::Result<()> {
-    let Some(before_s) = due_of(t, page)? else { return Ok(()) };
-    t.prepare_cached("UPDATE pages SET due_s = ?2 WHERE id = ?1")?
-        .execute(params![page.0, due_s])?;
-    // A page that was never visited waits for its turn, not for a time.
-    if due::is_new(t, page)? { Ok(()) } else { moves.go(page, Some(before_s), Some(due_s)) }
-}
-
-pub(super) fn due_of(t: &Transaction<'_>, page: PageId) -> rusqlite::Result<Option<i64>> {
-    let due_s = t
-        .prepare_cached("SELECT due_s FROM pages WHERE id = ?1")?
-        .query_row([page.0], |row| row.get(0))
-        .optional()?;
-    Ok(due_s.flatten())
-}
-
-pub(super) fn pull_forward(
-    t: &Transaction<'_>,
-    moves: &mut Moves<'_>,
-    pull: &PullForward,
-) -> rusqlite::Result<()> {
-    let Some(due_s) = due_of(t, pull.page)?.filter(|&due_s| due_s > pull.to_s) else {
-        return Ok(());
-    };
-    let left = 100 - i64::from(pull.odds_percent.min(100));
-    let nearer_s = pull.to_s + (due_s - pull.to_s) / 100 * left;
-    t.prepare_cached("INSERT OR REPLACE INTO pulled VALUES (?1, ?2)")?
-        .execute(params![pull.page.0, pull.why])?;
-    set_due(t, moves, pull.page, nearer_s)
-}
-
-/// Whether any page is pulled forward.
-pub(super) fn has_pulls(c: &Connection) -> rusqlite::Result<bool> {
-    c.prepare_cached("SELECT 1 FROM pulled LIMIT 1")?.exists([])
-}
-
-/// A visit was made: the hint has done its work.
-pub(super) fn forget_pull(t: &Transaction<'_>, page: PageId) -> rusqlite::Result<()> {
-    t.prepare_cached("DELETE FROM pulled WHERE page = ?1")?.execute([page.0])?;
-    Ok(())
-}
-
-pub(super) fn pulled(c: &Connection, page: PageId) -> rusqlite::Result<Option<String>> {
-    c.prepare_cached("SELECT why FROM pulled WHERE page = ?1")?
-        .query_row([page.0], |row| row.get(0))
-        .optional()
 }
 
 pub(super) fn keep_shared(t: &Transaction<'_>, site: SiteId, bytes: &[u8]) -> rusqlite::Result<()> {
@@ -196,7 +110,7 @@ pub(super) fn stretched(
 }
 
 /// Loads due pages bucket by bucket, as far as heaps were laid out. Once a server has given its
-/// share, the scan jumps over the rest of its pages: their numbers lie together.
+/// share, the scan jumps over the rest of its pages: their numbers follow each other.
 pub(super) fn load_due(
     c: &Connection,
     bucket_s: i64,

@@ -8,22 +8,11 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use super::{links, read, rows, validators};
 use crate::{
-    DuePage, KeptStructure, MappedPage, PageId, Round, RoundCounts, RoundEnd, ServerId, SiteId,
-    SitePages, Skips,
+    DuePage, KeptStructure, MappedPage, PageId, Round, RoundEnd, ServerId, SiteId, SitePages, Skips,
 };
 
-const SCHEMA: &str = "
-CREATE TABLE IF NOT EXISTS structure (site INTEGER PRIMARY KEY, state BLOB NOT NULL);
-CREATE TABLE IF NOT EXISTS blocks (page INTEGER PRIMARY KEY, blocks BLOB NOT NULL);
-CREATE TABLE IF NOT EXISTS skips (round INTEGER PRIMARY KEY, reasons TEXT NOT NULL);
-";
-/// Beginnings of rounds that a map tells; a page unseen for longer is simply long unseen.
+/// Beginnings of rounds that a map has; a page unseen for longer is simply long unseen.
 const ROUNDS_TOLD: usize = 64;
-
-/// Adds the tables of this file to a state that does not have them yet.
-pub(super) fn prepare(c: &Connection) -> rusqlite::Result<()> {
-    c.execute_batch(SCHEMA)
-}
 
 fn number(site: Option<SiteId>) -> u32 {
     site.map_or(0, |site| site.0)
@@ -65,14 +54,9 @@ fn kept(c: &Connection, site: Option<SiteId>) -> rusqlite::Result<Vec<u8>> {
 /// The pages that a round left out are counted in its row.
 pub(super) fn skipped(t: &Transaction<'_>, end: &RoundEnd) -> rusqlite::Result<()> {
     let Some(skips) = &end.skips else { return Ok(()) };
-    let text: String =
-        t.query_row("SELECT counts FROM rounds WHERE id = ?1", [end.round], |row| row.get(0))?;
-    let mut counts: RoundCounts = rows::json(&text, 0)?;
+    let mut counts = rows::round_counts(t, end.round)?;
     counts.skipped = skips.pages();
-    t.execute(
-        "UPDATE rounds SET counts = ?2 WHERE id = ?1",
-        params![end.round, super::commit::counts_text(&counts)],
-    )?;
+    rows::keep_round_counts(t, end.round, &counts)?;
     // Reasons are plain data, which always has a JSON form.
     let reasons = serde_json::to_string(skips).unwrap_or_default();
     t.execute("INSERT OR REPLACE INTO skips VALUES (?1, ?2)", params![end.round, reasons])?;

@@ -4,8 +4,8 @@
 
 use rusqlite::params;
 
-use super::{batch::Batch, commit, links, portion::Logged, rows, validators};
-use crate::{Change, Discovered, Origin, Outcome, PageId, VersionRow, VisitCommit};
+use super::{batch::Batch, discover, links, portion::Logged, rows, validators, versions};
+use crate::{Change, Discovered, Origin, Outcome, PageId, VersionRow, VisitCommit, rules};
 
 /// Whether a visit is about nothing but its own page.
 pub(super) fn is_plain(visit: &VisitCommit) -> bool {
@@ -29,7 +29,7 @@ pub(super) fn is_same_page(change: &Change, next: &Change) -> bool {
     }
 }
 
-/// Enters a page that nobody knows under its number, with its first visit.
+/// Enters a page that no site knows under its number, with its first visit.
 pub(super) fn enter(
     b: &mut Batch<'_>,
     page: PageId,
@@ -37,7 +37,7 @@ pub(super) fn enter(
     visit: &VisitCommit,
 ) -> rusqlite::Result<()> {
     let (update, path) = (&visit.update, found.url.path_and_query());
-    let nth = links::enter(b.t, page, links::without_links(visit))?;
+    let nth = links::enter(b.t, page, rules::reading_without_links(visit))?;
     b.t.prepare_cached(
         "INSERT INTO pages (id, path, site, discovered_s, due_s, nth, visited_s, outcome, visits,
             changes, significant, failures, etag, last_modified, mark, bytes, version, history)
@@ -64,10 +64,10 @@ pub(super) fn enter(
     ])?;
     b.moves.go(page, None, update.due_s)?;
     b.entered.path(page, path);
-    commit::enter_member(b, visit.site, page, found)?;
+    discover::enter_member(b, visit.site, page, found)?;
     if let Some(row) = &visit.version {
         let mime = b.mime(&row.mime)?;
-        commit::enter_version(b.t, page, row, mime)?;
+        versions::enter(b.t, page, row, mime)?;
         b.entered.key(page, &found.url.key());
     }
     b.visits.push(Logged::new(page, visit));

@@ -3,6 +3,9 @@ use rusqlite::Connection;
 
 use crate::*;
 
+crate::partition_suite!(partitions, |partitioning, own| {
+    SqliteState::partition_in_memory(3600, partitioning, own).unwrap()
+});
 crate::contract_suite!(in_memory, || SqliteState::in_memory(3600).unwrap());
 
 #[test]
@@ -25,13 +28,22 @@ fn a_file_that_is_no_database_is_named_damaged() {
 }
 
 #[test]
-fn a_newer_format_is_refused() {
+fn a_newer_schema_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("state.sqlite");
     drop(SqliteState::open(&path, 3600).unwrap());
     Connection::open(&path).unwrap().pragma_update(None, "user_version", 999).unwrap();
     let error = SqliteState::open(&path, 3600).err().unwrap();
-    assert!(matches!(error, StateError::FormatTooNew { found: 999, .. }), "{error}");
+    assert!(matches!(error, StateError::SchemaTooNew { found: 999, .. }), "{error}");
+}
+
+#[test]
+fn a_state_of_a_pre_release_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("state.sqlite");
+    Connection::open(&path).unwrap().pragma_update(None, "user_version", 2).unwrap();
+    let error = SqliteState::open(&path, 3600).err().unwrap();
+    assert!(matches!(error, StateError::PreRelease { .. }), "{error}");
 }
 
 proptest::proptest! {
@@ -130,5 +142,5 @@ fn an_opened_state_keeps_its_bucket_resolution() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("state.sqlite");
     drop(SqliteState::open(&path, 60).unwrap());
-    assert_eq!(SqliteState::open(&path, 3600).unwrap().bucket_s, 60);
+    assert_eq!(SqliteState::open(&path, 3600).unwrap().bucket_s(), 60);
 }

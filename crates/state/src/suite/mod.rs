@@ -5,6 +5,7 @@
 mod due;
 mod learnt;
 mod log;
+mod partition;
 mod removal;
 mod rounds;
 mod versions;
@@ -12,6 +13,7 @@ mod versions;
 pub use due::*;
 pub use learnt::*;
 pub use log::*;
+pub use partition::*;
 pub use removal::*;
 pub use rounds::*;
 pub use versions::*;
@@ -86,6 +88,32 @@ macro_rules! contract_suite {
                 let state = ($make)();
                 $crate::suite::$law(&state);
                 assert_eq!($crate::Upkeep::check(&state).unwrap(), Vec::<String>::new());
+            }
+        )+
+    };
+}
+
+/// Declares one test per law of partitions: `partition_suite!(name, |partitioning, own| make())`.
+#[macro_export]
+macro_rules! partition_suite {
+    ($module:ident, $make:expr) => {
+        mod $module {
+            use super::*;
+
+            $crate::partition_suite!(@tests $make;
+                a_page_of_another_partition_leaves_as_mail_and_is_taken_in_once
+                hints_and_top_pages_reach_the_partition_that_has_the_page
+                who_lost_a_partition_commits_nothing
+                a_visit_of_another_partitions_page_is_refused
+                a_single_partition_sends_no_mail
+            );
+        }
+    };
+    (@tests $make:expr; $($law:ident)+) => {
+        $(
+            #[test]
+            fn $law() {
+                $crate::suite::$law(&$make);
             }
         )+
     };

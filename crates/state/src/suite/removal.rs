@@ -87,7 +87,7 @@ pub fn pruned_versions_wait_until_the_store_has_forgotten_them(state: &impl Stat
     assert_eq!(state.site_versions(site, Some(due.page.id), 9).unwrap(), []);
     let rule = "0d,month".to_owned();
     let about = PruneRow { site, at_s: NOW_S + 30, rule, versions: 0, raw_bytes: 0 };
-    // The current one stays, whoever asks.
+    // The current one stays.
     assert_eq!(state.prune(&about, &versions[1..]).unwrap(), 1);
     let key = due.page.url.key();
     let found = || {

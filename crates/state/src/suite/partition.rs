@@ -1,0 +1,150 @@
+//! Partitions, epochs and mail. Each law gets a way to make the state of a partition.
+
+use nenrin_urls::CanonicalUrl;
+
+use super::{NOW_S, conditions, found, url, visit};
+use crate::{
+    Announced, Change, DuePage, Mail, NumberedMail, Outcome, PartitionId, Partitioning, Schedule,
+    SiteConditions, State, StateError, VersionRow, VisitCommit,
+};
+
+const TWO: Partitioning = Partitioning { count: 2 };
+const HERE: PartitionId = PartitionId(0);
+const THERE: PartitionId = PartitionId(1);
+
+/// A URL of a partition.
+fn url_in(partition: PartitionId, path: &str) -> CanonicalUrl {
+    let mut servers = (0..).map(|n| url(&format!("http://s{n}.com{path}")));
+    servers.find(|url| TWO.of(&url.server()) == partition).unwrap()
+}
+
+fn continuous(tops: Vec<CanonicalUrl>) -> SiteConditions {
+    let schedule = Schedule::Continuous(Default::default());
+    SiteConditions { tops, schedule, ..conditions("http://e.com/") }
+}
+
+/// Both partitions of an archive with one site that has a top page in each.
+fn pair<S: State>(make: &dyn Fn(Partitioning, PartitionId) -> S) -> (S, S, DuePage) {
+    let (here, there) = (make(TWO, HERE), make(TWO, THERE));
+    let site = continuous(vec![url_in(HERE, "/"), url_in(THERE, "/")]);
+    let id = here.add_site("e", &site, NOW_S).unwrap().id;
+    assert_eq!(there.add_site("e", &site, NOW_S).unwrap().id, id);
+    assert_eq!(here.page(&url_in(THERE, "/")).unwrap(), None, "each has its own servers");
+    let round = here.begin_round(id, NOW_S).unwrap();
+    let due = here.load_round(&round, None, 9).unwrap().remove(0);
+    (here, there, due)
+}
+
+fn deliver<S: State>(from: &S, to: &S) -> Vec<NumberedMail> {
+    let ((_, sender), (_, receiver)) = (from.partition(), to.partition());
+    let mail = from.outbox(receiver, to.mail_read(sender).unwrap(), 99).unwrap();
+    let taken = Change::MailTaken { from: sender, mail: mail.clone() };
+    to.commit(&[taken]).unwrap();
+    mail
+}
+
+pub fn a_page_of_another_partition_leaves_as_mail_and_is_taken_in_once<S: State>(
+    make: &dyn Fn(Partitioning, PartitionId) -> S,
+) {
+    let (here, there, due) = pair(make);
+    let mut seen = visit(&due, NOW_S + 1, Outcome::Changed);
+    let far = url_in(THERE, "/far");
+    seen.discovered = vec![found(url_in(HERE, "/near").as_str(), 2), found(far.as_str(), 2)];
+    seen.links = Some(vec![far.clone()]);
+    let committed = here.commit(&[Change::Visit(Box::new(seen.clone()))]).unwrap();
+    assert_eq!(committed.new_pages.len(), 1);
+    // What is known to be sent is not sent with every visit.
+    here.commit(&[Change::Visit(Box::new(seen))]).unwrap();
+    let mail = deliver(&here, &there);
+    let page = found(far.as_str(), 2);
+    let sent = Mail::Found { site: due.site, at_s: NOW_S + 1, page };
+    assert_eq!(mail, [NumberedMail { number: 1, mail: sent }]);
+    assert_eq!(there.mail_read(HERE).unwrap(), 1);
+    assert_eq!(there.page(&far).unwrap().unwrap().due_s, Some(NOW_S + 1));
+
+    // Delivered again by someone who did not know: nothing happens twice.
+    let pages = there.sites().unwrap()[0].counts.pages;
+    there.commit(&[Change::MailTaken { from: HERE, mail }]).unwrap();
+    assert_eq!(there.sites().unwrap()[0].counts.pages, pages);
+    assert_eq!(deliver(&here, &there), []);
+
+    // What was delivered may go, and numbers go on.
+    here.commit(&[Change::MailDelivered { to: THERE, upto: 1 }]).unwrap();
+    assert_eq!(here.outbox(THERE, 0, 9).unwrap(), []);
+    let mut next = visit(&due, NOW_S + 2, Outcome::Changed);
+    next.discovered = vec![found(url_in(THERE, "/next").as_str(), 2)];
+    here.commit(&[Change::Visit(Box::new(next))]).unwrap();
+    assert_eq!(deliver(&here, &there)[0].number, 2);
+}
+
+pub fn hints_and_top_pages_reach_the_partition_that_has_the_page<S: State>(
+    make: &dyn Fn(Partitioning, PartitionId) -> S,
+) {
+    let (here, there, due) = pair(make);
+    let top = url_in(THERE, "/");
+    let known = there.load_due(&crate::DueQuery {
+        until_s: NOW_S,
+        per_server: 9,
+        limit: 9,
+        ..Default::default()
+    });
+    let mut seen = visit(&known.unwrap().pages[0], NOW_S + 1, Outcome::Changed);
+    seen.update.due_s = Some(NOW_S + 1_000_000);
+    there.commit(&[Change::Visit(Box::new(seen))]).unwrap();
+
+    let hint = Announced {
+        at_s: NOW_S + 10,
+        pages: vec![(top.clone(), NOW_S + 5)],
+        odds_percent: 100,
+        why: "its sitemap".into(),
+    };
+    let mut moved = visit(&due, NOW_S + 11, Outcome::Changed);
+    moved.new_tops = vec![url_in(THERE, "/moved")];
+    let visits = [Change::Announced(hint), Change::Visit(Box::new(moved.clone()))];
+    here.commit(&visits).unwrap();
+    here.commit(&[Change::Visit(Box::new(moved))]).unwrap();
+    assert_eq!(deliver(&here, &there).len(), 2, "a top page is new once");
+    assert_eq!(there.page(&top).unwrap().unwrap().due_s, Some(NOW_S + 10));
+    let tops = |state: &S| state.sites().unwrap().remove(0).conditions.tops;
+    assert_eq!(tops(&there), tops(&here));
+    assert!(there.page(&url_in(THERE, "/moved")).unwrap().is_some());
+    assert_eq!(there.outbox(HERE, 0, 9).unwrap(), [], "nothing comes back");
+}
+
+pub fn who_lost_a_partition_commits_nothing<S: State>(
+    make: &dyn Fn(Partitioning, PartitionId) -> S,
+) {
+    let (here, _, due) = pair(make);
+    let first = here.take_over().unwrap();
+    let seen = |at_s| [Change::Visit(Box::new(visit(&due, at_s, Outcome::Changed)))];
+    here.commit_under(first, &seen(NOW_S + 1)).unwrap();
+    let second = here.take_over().unwrap();
+    assert!(second > first);
+    let error = here.commit_under(first, &seen(NOW_S + 2)).unwrap_err();
+    assert!(matches!(error, StateError::Superseded { .. }) && !error.is_transient(), "{error}");
+    assert_eq!(here.page(&due.page.url).unwrap().unwrap().visited_s, Some(NOW_S + 1));
+    here.commit_under(second, &seen(NOW_S + 3)).unwrap();
+}
+
+pub fn a_visit_of_another_partitions_page_is_refused<S: State>(
+    make: &dyn Fn(Partitioning, PartitionId) -> S,
+) {
+    let (here, _, due) = pair(make);
+    let row = VersionRow { ..super::row(1, NOW_S) };
+    let far = VisitCommit::in_packs(due.site, url_in(THERE, "/far"), row);
+    let error = here.commit(&[Change::Visit(Box::new(far))]).unwrap_err();
+    assert!(matches!(error, StateError::OtherPartition { .. }), "{error}");
+}
+
+pub fn a_single_partition_sends_no_mail<S: State>(make: &dyn Fn(Partitioning, PartitionId) -> S) {
+    let state = make(Partitioning::SINGLE, HERE);
+    let (_, due) = super::begun(&state);
+    let mut seen = visit(&due, NOW_S + 1, Outcome::Changed);
+    let pages = [HERE, THERE].map(|partition| found(url_in(partition, "/").as_str(), 2));
+    seen.discovered = pages.to_vec();
+    let new = state.commit(&[Change::Visit(Box::new(seen))]).unwrap().new_pages;
+    assert_eq!(new.len(), 2);
+    for partition in [HERE, THERE] {
+        assert_eq!(state.outbox(partition, 0, 9).unwrap(), []);
+    }
+}
