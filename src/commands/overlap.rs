@@ -167,7 +167,7 @@ async fn collect_visits(
         shown.iter().for_each(|site| site.now.store(visit, Ordering::Relaxed));
         let mut options = config.crawl_options();
         options.due_pages = false;
-        let driver = Driver::new(archive, Fetcher::new(config.fetch_options())?, options);
+        let driver = Driver::new(archive, Fetcher::new(config.fetch_options())?, options)?;
         let handle = driver.handle();
         ids.iter().for_each(|&site| handle.tell(Event::CollectNow(site)));
         *shared.driver.lock().unwrap_or_else(PoisonError::into_inner) = Some(handle);
