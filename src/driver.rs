@@ -351,12 +351,12 @@ impl Driver {
             Some(true) => tracing::warn!(
                 free_bytes,
                 min_free_bytes,
-                "there is room again, collecting goes on"
+                "there is space again, collecting resumes"
             ),
             Some(false) => tracing::warn!(
                 free_bytes,
                 min_free_bytes,
-                "too little room on the disk, collecting is paused until there is more"
+                "too little space on the disk, collecting is paused until there is more"
             ),
             None => {}
         }
@@ -386,11 +386,11 @@ impl Driver {
         };
         let (fresh, over) = self.quota.look(archive_bytes, &site_bytes);
         for reached in &fresh {
-            tracing::warn!("{reached}; its collecting is paused until there is room");
+            tracing::warn!("{reached}; its collecting is paused until there is space");
         }
         for reached in &over {
             let whose = reached.site.as_ref().map_or("the archive", |(_, name)| name);
-            tracing::warn!("{whose} is below its quota again, collecting goes on");
+            tracing::warn!("{whose} is below its quota again, collecting resumes");
         }
         if !(fresh.is_empty() && over.is_empty()) {
             self.tell_machine(Event::Full(self.quota.full_sites()));

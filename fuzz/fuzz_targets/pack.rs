@@ -14,7 +14,7 @@ libfuzzer_sys::fuzz_target!(init: foreign::let_decoders_panic(), |input: &[u8]| 
     let mut rest = input;
     while let [kind, low, high, tail @ ..] = rest {
         let length = usize::from(u16::from_le_bytes([*low, *high])).min(tail.len());
-        put_chunk(&mut pack, kind % 8, &tail[..length]);
+        put_chunk(&mut pack, kind % 9, &tail[..length]);
         rest = &tail[length..];
     }
     let backend = Arc::new(MemoryBackend::default());
@@ -38,8 +38,7 @@ fn put_chunk(pack: &mut Vec<u8>, kind: u8, payload: &[u8]) {
     hasher.update(&(pack.len() as u64).to_le_bytes());
     hasher.update(&[kind]);
     hasher.update(payload);
-    pack.extend_from_slice(b"nr\xf1\x0a");
-    pack.extend_from_slice(&[kind, 0, 0, 0]);
+    pack.extend_from_slice(&[b'n', b'r', 0xf1, kind]);
     pack.extend_from_slice(&(payload.len() as u32).to_le_bytes());
     pack.extend_from_slice(&hasher.finalize().as_bytes()[..8]);
     pack.extend_from_slice(payload);

@@ -168,7 +168,7 @@ pub(super) async fn collect_rounds(
             Notice::RoundFinished(report) => collected.reports.push(report.clone()),
             Notice::Resting { pause } => bar.suspend(|| {
                 let pause_s = pause.as_secs() + 1;
-                tracing::warn!("waiting {pause_s} s for a server that failed or asked for rest; Ctrl-C leaves it for later");
+                tracing::warn!("waiting {pause_s} s for a server that failed or asked for a pause; Ctrl-C leaves it for later");
             }),
         })
         .await;
@@ -264,7 +264,7 @@ fn summarise(
         }
     }
     if collected.interrupted {
-        say("interrupted; the next `collect` goes on where this one stopped")?;
+        say("interrupted; the next `collect` continues where this one stopped")?;
     }
     Ok(exit)
 }

@@ -49,11 +49,12 @@ async fn collect_and_serve(
         let collected = collect::collect_rounds(context, archive, &[id]).await?;
         let counts = collected.counts();
         tell(format!(
-            "issue {issue}: {:>3} visits, {:>3} changed, {:>3} unchanged, {:>3} new pages",
+            "issue {issue}: {:>3} visits, {:>3} changed, {:>3} unchanged, {:>3} new page{}",
             counts.visits(),
             counts.changed,
             counts.same + counts.not_modified,
             counts.new_pages,
+            if counts.new_pages == 1 { "" } else { "s" },
         ))?;
     }
     let top = CanonicalUrl::parse(&site.top()).context("the demo site has a URL")?;

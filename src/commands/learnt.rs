@@ -62,14 +62,17 @@ impl Learnt {
         let probe = &self.learnt.probe;
         if let Some(asked_s) = probe.asked_s {
             let look = match (&probe.look, probe.is_worthless()) {
-                (_, true) => "like other pages, so nothing is made of it".to_owned(),
+                (_, true) => "like other pages, so it is ignored".to_owned(),
                 (Look::Unknown, _) => "with no usable answer".to_owned(),
-                (Look::Honest, _) => "with an error, as it should".to_owned(),
+                (Look::Honest, _) => "with an error, as it should be".to_owned(),
                 (Look::Page(_), _) => {
-                    format!("with a page; {} visits found it in another's place", probe.called_gone)
+                    format!("with a page; {} visits found it instead of theirs", probe.called_gone)
                 }
                 (Look::Redirect(to), _) => {
-                    format!("by leading to {to}; {} visits were led there", probe.called_gone)
+                    format!(
+                        "by redirecting to {to}; {} visits were redirected there",
+                        probe.called_gone
+                    )
                 }
             };
             let asked = readable_date(asked_s);

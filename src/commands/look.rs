@@ -14,7 +14,7 @@ use super::Context;
 use crate::{
     cli::{CatArgs, LogArgs, PagesArgs, VersionsArgs},
     exit::{Exit, usage},
-    table::{Table, print_json},
+    table::{Table, print_json, say},
 };
 
 /// Rows read from the state at once.
@@ -90,6 +90,10 @@ fn rounds(
         }
         return Ok(Exit::Done);
     }
+    if rounds.is_empty() {
+        say("No rounds yet. `nenrin run` starts collecting.")?;
+        return Ok(Exit::Done);
+    }
     let header = ["round", "site", "began (UTC)", "took"].into_iter().chain(ROUND_HEADER);
     let mut table = Table::new(&header.collect::<Vec<_>>());
     for round in &rounds {
@@ -97,7 +101,7 @@ fn rounds(
             round.id.to_string(),
             name(round.site),
             readable_date(round.started_s),
-            round.ended_s.map_or("unfinished".into(), |end| format!("{} s", end - round.started_s)),
+            round.ended_s.map_or("running".into(), |end| format!("{} s", end - round.started_s)),
         ];
         row.extend(round_cells(&round.counts));
         table.row(row);

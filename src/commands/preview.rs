@@ -14,7 +14,7 @@ use crate::clock;
 const LINKS: usize = 20;
 /// How long one request may take.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Where sitemaps lie by custom.
+/// The usual path of sitemaps.
 const CUSTOM_SITEMAP: &str = "/sitemap.xml";
 
 /// Looks at a site.
@@ -29,7 +29,11 @@ pub(super) async fn look(
     let robots = ask(fetcher, &robots_url, addresses).await;
     let rules = rules(&robots);
     let named = rules.sitemaps(&robots_url);
-    let page = ask_if_allowed(fetcher, &rules, top, addresses).await;
+    // Without robots.txt nothing is allowed; why it could not be fetched says more.
+    let page = match &robots {
+        Err(why) => Err(format!("not reached: {why}")),
+        Ok(_) => ask_if_allowed(fetcher, &rules, top, addresses).await,
+    };
     let sitemap_url = match named.first() {
         Some(url) => url.clone(),
         None => server.url(CUSTOM_SITEMAP)?,
@@ -63,7 +67,7 @@ async fn ask_if_allowed(
     addresses: AddressPolicy,
 ) -> Result<Exchange, String> {
     if !rules.allows(url.path_and_query()).allowed {
-        return Err("not asked for, because robots.txt forbids it".to_owned());
+        return Err("not fetched: robots.txt forbids it".to_owned());
     }
     ask(fetcher, url, addresses).await
 }
@@ -78,11 +82,11 @@ fn rules(robots: &Result<Exchange, String>) -> RobotsRules {
 
 fn robots_text(robots: &Result<Exchange, String>, is_allowed: bool) -> String {
     match robots {
-        Err(why) => format!("could not be fetched ({why}): nothing would be collected"),
+        Err(why) => format!("could not be fetched ({why}); nothing would be collected"),
         Ok(exchange) if exchange.status >= 500 => {
-            format!("answers with status {}: nothing would be collected", exchange.status)
+            format!("answers with status {}; nothing would be collected", exchange.status)
         }
-        Ok(exchange) if exchange.status != 200 => "there is none: all may be collected".to_owned(),
+        Ok(exchange) if exchange.status != 200 => "none: everything may be collected".to_owned(),
         Ok(_) if is_allowed => "allows the top page".to_owned(),
         Ok(_) => "forbids the top page".to_owned(),
     }
@@ -95,7 +99,7 @@ fn sitemap_text(url: &CanonicalUrl, named: usize, sitemap: &Result<Answer, Strin
     };
     match sitemap {
         _ if named == 0 && !sitemap.as_ref().is_ok_and(is_sitemap) => {
-            "none is named in robots.txt, and none lies at /sitemap.xml".to_owned()
+            "robots.txt names none, and there is none at /sitemap.xml".to_owned()
         }
         Err(why) => format!("{url}: {why}{more}"),
         Ok(answer) if !is_sitemap(answer) => {

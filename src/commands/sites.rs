@@ -184,9 +184,11 @@ fn apply_revisit(conditions: &mut SiteConditions, args: &ConditionArgs) -> anyho
 
 fn schedule_text(schedule: &Schedule) -> String {
     match schedule {
-        Schedule::Manual => "when asked".to_owned(),
+        Schedule::Manual => "on request".to_owned(),
         Schedule::Rounds { period_s } => format!("every {}", Span::secs(*period_s as u64)),
-        Schedule::Continuous(settings) => format!("page by page, {}", settings.policy),
+        Schedule::Continuous(settings) => {
+            format!("each page on its own schedule, {}", settings.policy)
+        }
     }
 }
 

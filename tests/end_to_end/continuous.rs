@@ -145,7 +145,7 @@ fn pages_tell_when_they_are_due_and_why() {
         assert!(page["rate_per_day"].as_f64().unwrap() > 0.0, "{page}");
     }
     let shown = world.nenrin.run(&["site", "show", "1"]).expect(0).text();
-    assert!(shown.contains("page by page, auto"), "{shown}");
+    assert!(shown.contains("each page on its own schedule, auto"), "{shown}");
     assert!(shown.contains("forecast") && shown.contains("visits a day get"), "{shown}");
 }
 

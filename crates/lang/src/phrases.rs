@@ -175,23 +175,24 @@ pub(crate) const PHRASES: &[Phrase] = &[
     ),
     // A first look at a site.
     ("no answer within 20 seconds", "20 秒以内に応答がありません"),
+    ("not reached: {t}", "到達できません（{0}）"),
     (
-        "not asked for, because robots.txt forbids it",
+        "not fetched: robots.txt forbids it",
         "robots.txt で禁止されているため取得していません",
     ),
     (
-        "could not be fetched ({t}): nothing would be collected",
+        "could not be fetched ({t}); nothing would be collected",
         "取得できません（{0}）。このままでは何も収集されません",
     ),
     (
-        "answers with status {}: nothing would be collected",
+        "answers with status {}; nothing would be collected",
         "応答が状態 {0} です。このままでは何も収集されません",
     ),
-    ("there is none: all may be collected", "ありません（すべて収集できます）"),
+    ("none: everything may be collected", "ありません（すべて収集できます）"),
     ("allows the top page", "トップページを許可しています"),
     ("forbids the top page", "トップページを禁止しています"),
     (
-        "none is named in robots.txt, and none lies at /sitemap.xml",
+        "robots.txt names none, and there is none at /sitemap.xml",
         "robots.txt に記載がなく、/sitemap.xml にもありません",
     ),
     ("{t}; robots.txt names {} more", "{0}（robots.txt にはほかに {1} 件）"),

@@ -4,7 +4,7 @@
 //! [--steps file|time|space|all|none] [--restore-only]`, where DIR/SITE/VISIT/… are the files of
 //! each visit. `--restore-only` reads everything out of the archive of an earlier run.
 #![expect(clippy::print_stdout, reason = "this is a report for a person")]
-#![expect(clippy::unwrap_used, reason = "an experiment may stop where it stands")]
+#![expect(clippy::unwrap_used, reason = "an experiment may stop anywhere")]
 #![expect(clippy::disallowed_methods, reason = "an experiment measures time")]
 
 mod measure;
@@ -106,7 +106,7 @@ fn main() {
         ..Totals::default()
     };
     put_everything(&open(&work, &options), &corpus, &sites, &mut totals);
-    // As it lies there when the program that collected has ended: the log of the index is part of
+    // As it is when the program that collected has ended: the log of the index is part of
     // the index by then.
     let store = open(&work, &options);
     report("before compact", &store, &totals);

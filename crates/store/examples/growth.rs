@@ -3,7 +3,7 @@
 //! A site of 200 pages of about 20 KB, of which ten change at every visit. After 8, 80 and 800
 //! visits it prints what the last visits cost in CPU time and bytes, and the peak of memory.
 #![expect(clippy::print_stdout, reason = "this is a report for a person")]
-#![expect(clippy::unwrap_used, reason = "an experiment may stop where it stands")]
+#![expect(clippy::unwrap_used, reason = "an experiment may stop anywhere")]
 
 mod measure;
 

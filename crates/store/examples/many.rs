@@ -6,7 +6,7 @@
 //! other version). Each is a process of its own, so that each prints a peak of its own;
 //! `scripts/bench-many` runs them all.
 #![expect(clippy::print_stdout, reason = "this is a report for a person")]
-#![expect(clippy::unwrap_used, reason = "an experiment may stop where it stands")]
+#![expect(clippy::unwrap_used, reason = "an experiment may stop anywhere")]
 
 mod measure;
 
@@ -106,10 +106,10 @@ fn read(store: &Store) -> String {
         times_ms.entry(version.head.group).or_default().push(took_ms);
     }
     let name = |site| if site == ONE_PAGE { "one page" } else { "many pages" };
-    let told = times_ms
+    let shown = times_ms
         .iter_mut()
         .map(|(site, times_ms)| format!("{}: {}", name(*site), distribution(times_ms)));
-    told.collect::<Vec<_>>().join("; ")
+    shown.collect::<Vec<_>>().join("; ")
 }
 
 fn sync_sometimes(store: &Store, put: u64) {

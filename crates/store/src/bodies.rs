@@ -1,6 +1,5 @@
-//! A bodies chunk: one or many bodies, compressed together, with a directory in front.
+//! A bodies chunk: one or many bodies, compressed together, behind a head that lists them.
 
-use crate::Digest;
 use crate::digest::{BODY_KEY_BYTES, BodyKey};
 use crate::media::Class;
 use crate::wire::{Malformed, Reader, put_varint};
@@ -9,10 +8,8 @@ use crate::wire::{Malformed, Reader, put_varint};
 pub const MAX_BODY_BYTES: u64 = 1 << 30;
 /// Bodies in one chunk.
 pub(crate) const MAX_ENTRIES: usize = 1 << 16;
-/// In the byte of the coding: the directory has keys, not whole digests as before format 5.
-const SHORT_KEYS: u8 = 0x80;
 
-/// What stands in front of the compressed bytes.
+/// What precedes the compressed bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BodiesHead {
     /// The site whose content this is.
@@ -48,9 +45,9 @@ pub(crate) enum Coding {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Reference {
     Nothing,
-    /// Another body, wherever it lies now.
+    /// Another body, wherever it is now.
     Body(BodyKey),
-    /// Another chunk of the same pack, of kind prefix or bodies: its raw bytes.
+    /// A prefix chunk of the same pack: its raw bytes.
     Chunk(u64),
 }
 
@@ -79,7 +76,7 @@ impl BodiesHead {
     /// Everything but the data, which follows.
     pub(crate) fn put(&self, out: &mut Vec<u8>) {
         put_varint(out, u64::from(self.group));
-        out.extend_from_slice(&[self.class as u8, self.coding as u8 | SHORT_KEYS, self.depth]);
+        out.extend_from_slice(&[self.class as u8, self.coding as u8, self.depth]);
         match &self.reference {
             Reference::Nothing => out.push(0),
             Reference::Body(key) => {
@@ -108,13 +105,7 @@ impl BodiesHead {
         let mut reader = Reader::new(payload);
         let group = u32::try_from(reader.varint()?).map_err(|_| Malformed("group too large"))?;
         let class = Class::from_byte(reader.byte()?).ok_or(Malformed("unknown class"))?;
-        let coding = reader.byte()?;
-        let has_short_keys = coding & SHORT_KEYS != 0;
-        let read_key = |reader: &mut Reader<'_>| match has_short_keys {
-            true => reader.array().map(BodyKey),
-            false => reader.array().map(|digest| Digest(digest).key()),
-        };
-        let coding = match coding & !SHORT_KEYS {
+        let coding = match reader.byte()? {
             0 => Coding::Plain,
             1 => Coding::Zstd,
             2 => Coding::Deflate,
@@ -123,7 +114,7 @@ impl BodiesHead {
         let depth = reader.byte()?;
         let reference = match reader.byte()? {
             0 => Reference::Nothing,
-            1 => Reference::Body(read_key(&mut reader)?),
+            1 => Reference::Body(BodyKey(reader.array()?)),
             2 => Reference::Chunk(reader.varint()?),
             _ => return Err(Malformed("unknown reference")),
         };
@@ -131,7 +122,7 @@ impl BodiesHead {
         let mut entries = Vec::with_capacity(count.min(payload.len() / (BODY_KEY_BYTES + 2) + 1));
         let mut raw_bytes = 0u64;
         for _ in 0..count {
-            let key = read_key(&mut reader)?;
+            let key = BodyKey(reader.array()?);
             let body_bytes = bounded(reader.varint()?)?;
             let recoding = reader.byte()?;
             let stored_bytes = if recoding == 0 { body_bytes } else { bounded(reader.varint()?)? };
@@ -141,7 +132,7 @@ impl BodiesHead {
         Ok((Self { group, class, coding, reference, depth, entries }, reader.rest()))
     }
 
-    /// Where in the raw bytes this body lies.
+    /// Where in the raw bytes this body is.
     pub(crate) fn find(&self, key: BodyKey) -> Option<(u64, &BodyEntry)> {
         let mut start = 0;
         for entry in &self.entries {
@@ -164,6 +155,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::Digest;
 
     proptest! {
         #[test]

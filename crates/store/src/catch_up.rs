@@ -1,20 +1,23 @@
 //! What happens when an archive is opened: the index learns what it does not know of the packs,
 //! and the tail that a crash tore off the open pack is cut away.
+//!
+//! A pack that has ended is known by its directory; others are read chunk by chunk.
 
 use std::collections::BTreeMap;
 
 use crate::backend::ContentBackend;
-use crate::bodies::BodiesHead;
-use crate::chunk::{CHUNK_HEAD_BYTES, ChunkHead, ChunkKind};
+use crate::chunk::ChunkKind;
 use crate::digest::BodyKey;
-use crate::error::{BackendError, StoreError, from_backend};
-use crate::forget;
+use crate::directory::{Content, Listed};
+use crate::error::{StoreError, from_backend};
 use crate::index::{Index, PackRecord};
-use crate::pack::{
-    Found, PackEnd, PackHead, Place, damaged, is_of_present_format, pack_name, pack_number, walk,
-};
-use crate::put::{OpenPack, bodies_share, rows_shares};
-use crate::rows::{self, Row};
+use crate::listing;
+use crate::mend::Found;
+use crate::open_pack::OpenPack;
+use crate::pack::{Generation, PackHead, Place, damaged, pack_name, pack_number};
+use crate::packfile::{Chunk, PackFile, read_bodies_head};
+use crate::rows;
+use crate::share::Share;
 use crate::store::Writer;
 
 /// A pack head is smaller than this; a shorter file without one is a pack that was never begun.
@@ -30,7 +33,7 @@ pub(crate) fn catch_up(
         index.packs()?.into_iter().map(|record| (record.number, record)).collect();
     let mut next_pack = known.keys().next_back().map_or(1, |number| number + 1);
     let mut open = None;
-    let mut ends = Vec::new();
+    let mut generations = Vec::new();
     for (name, length) in backend.list().map_err(from_backend)? {
         let Some(number) = pack_number(&name) else { continue };
         next_pack = next_pack.max(number + 1);
@@ -39,129 +42,137 @@ pub(crate) fn catch_up(
         if complete {
             continue;
         }
-        let survey = Survey::of(backend, number, record, length)?;
+        let survey = Survey::of(&PackFile::new(backend, number, length), record)?;
         if survey.is_unfinished_output() && survey.is_all_elsewhere(backend, index)? {
             // Everything in it is still where compacting took it from.
             backend.delete(&name).map_err(from_backend)?;
             continue;
         }
-        ends.extend(survey.end.clone());
+        generations.extend(survey.generation());
         open = survey.settle(backend, index)?.or(open);
     }
     index.change(|change| change.keep_forgotten())?;
-    finish_generations(backend, index, &ends)?;
-    let writer = Writer {
-        open,
-        next_version: index.next_version()?,
-        written: Vec::new(),
-        shares: BTreeMap::new(),
-        shares_to_note: Vec::new(),
-        failed: false,
-        built_upon: None,
-    };
-    Ok((writer, next_pack))
+    finish_generations(backend, index, &generations)?;
+    Ok((Writer::new(open, index.next_version()?), next_pack))
 }
 
 /// A crash may have come between completing a generation and deleting what it replaces.
 fn finish_generations(
     backend: &dyn ContentBackend,
     index: &mut Index,
-    ends: &[PackEnd],
+    generations: &[Generation],
 ) -> Result<(), StoreError> {
-    for end in ends {
+    for generation in generations {
         let packs = index.packs()?;
         let ended = |number: &u64| packs.iter().any(|pack| pack.number == *number && pack.ended);
-        if end.generation.is_empty() || !end.generation.iter().all(ended) {
+        if !generation.packs.iter().all(ended) {
             continue;
         }
-        index.change(|change| end.replaces.iter().try_for_each(|pack| change.drop_pack(*pack)))?;
-        for pack in &end.replaces {
+        let replaced = &generation.replaces;
+        index.change(|change| replaced.iter().try_for_each(|pack| change.drop_pack(*pack)))?;
+        for pack in replaced {
             backend.delete(&pack_name(*pack)).map_err(from_backend)?;
         }
     }
     Ok(())
 }
 
-/// What kind of pack it is, behind the part that the index knows. What it holds is read a second
-/// time when the index is told, since it may be more than fits into memory.
+/// What a pack holds behind the part that the index knows.
 struct Survey {
     number: u64,
     length: u64,
     record: Option<PackRecord>,
     head: Option<PackHead>,
-    end: Option<PackEnd>,
+    ended: bool,
+    chunks: Vec<Listed>,
     /// Everything before this was durable once.
     protected_bytes: u64,
-    first_gap: Option<u64>,
-    holds_something: bool,
+    /// Where bytes begin that are not a chunk.
+    gaps: Vec<u64>,
+    /// What parity restored, and where it belongs.
+    mended: Vec<(u64, Vec<u8>)>,
 }
 
 impl Survey {
-    fn of(
-        backend: &dyn ContentBackend,
-        number: u64,
-        record: Option<PackRecord>,
-        length: u64,
-    ) -> Result<Self, StoreError> {
+    fn of(pack: &PackFile<'_>, record: Option<PackRecord>) -> Result<Self, StoreError> {
         let from = record.map_or(0, |record| record.bytes);
         let mut survey = Self {
-            number,
-            length,
+            number: pack.number,
+            length: pack.length,
             record,
             head: None,
-            end: None,
+            ended: false,
+            chunks: Vec::new(),
             protected_bytes: from,
-            first_gap: None,
-            holds_something: false,
+            gaps: Vec::new(),
+            mended: Vec::new(),
         };
-        walk(backend, number, from, length, &mut |found| survey.note(found))?;
+        if let Some(chunks) = listing::read(pack)? {
+            survey.ended = true;
+            survey.chunks = chunks.into_iter().filter(|chunk| chunk.offset >= from).collect();
+            if let Some(head) = pack.chunk_or_mended(0)? {
+                survey.note(head)?;
+            }
+        } else {
+            pack.walk(from, &mut |found| match found {
+                Found::Chunk(chunk) => {
+                    survey.list(&chunk)?;
+                    survey.note(chunk)
+                }
+                Found::Mended { start, bytes } => {
+                    survey.mended.push((start, bytes));
+                    Ok(())
+                }
+                Found::Gap { start, .. } => {
+                    survey.gaps.push(start);
+                    Ok(())
+                }
+            })?;
+        }
         Ok(survey)
     }
 
-    /// Where the part begins that the index does not know.
-    fn from(&self) -> u64 {
-        self.record.map_or(0, |record| record.bytes)
+    fn list(&mut self, chunk: &Chunk) -> Result<(), StoreError> {
+        let place = Place { pack: self.number, offset: chunk.offset };
+        let listed = Listed::of(chunk).map_err(|why| damaged("chunk", place, why))?;
+        self.chunks.push(listed);
+        Ok(())
     }
 
-    fn note(&mut self, found: Found) -> Result<(), StoreError> {
-        let (offset, kind, payload) = match found {
-            Found::Chunk { offset, kind, payload } => (offset, kind, payload),
-            Found::Gap { start, .. } => {
-                self.first_gap =
-                    self.first_gap.or((start >= self.protected_bytes).then_some(start));
-                return Ok(());
-            }
-        };
-        let place = Place { pack: self.number, offset };
-        match kind {
+    fn note(&mut self, chunk: Chunk) -> Result<(), StoreError> {
+        let place = Place { pack: self.number, offset: chunk.offset };
+        match chunk.kind {
             ChunkKind::PackHead => {
-                self.head = Some(PackHead::parse(&payload, &pack_name(self.number))?);
+                self.head = Some(PackHead::parse(&chunk.payload, &pack_name(self.number))?);
             }
             ChunkKind::Versions => {
-                let durable_bytes = rows::durable_bytes(&payload)
+                let durable_bytes = rows::durable_bytes(&chunk.payload)
                     .map_err(|why| damaged("versions chunk", place, why))?;
-                // Damage in front of this stays where it is: only what was never durable is cut.
-                if durable_bytes > self.protected_bytes {
-                    self.protected_bytes = durable_bytes;
-                    self.first_gap = self.first_gap.filter(|gap| *gap >= durable_bytes);
-                }
-                self.holds_something = true;
+                self.protected_bytes = self.protected_bytes.max(durable_bytes);
             }
-            ChunkKind::PackEnd => {
-                let end =
-                    PackEnd::parse(&payload).map_err(|why| damaged("pack end", place, why))?;
-                self.end = Some(end);
-            }
-            ChunkKind::Bodies => self.holds_something = true,
-            ChunkKind::Forgotten | ChunkKind::Prefix => {}
+            ChunkKind::PackEnd => self.ended = true,
+            ChunkKind::Bodies
+            | ChunkKind::Forgotten
+            | ChunkKind::Prefix
+            | ChunkKind::Generation
+            | ChunkKind::Parity => {}
         }
         Ok(())
+    }
+
+    /// What it completes, if it is the last pack of a compaction.
+    fn generation(&self) -> Option<Generation> {
+        let found = self.chunks.iter().find_map(|chunk| match &chunk.content {
+            Content::Generation(generation) => Some(generation.clone()),
+            _ => None,
+        });
+        found.filter(|_| self.ended)
     }
 
     /// A pack that compacting had not ended when it was interrupted.
     fn is_unfinished_output(&self) -> bool {
         let compacted = self.head.as_ref().is_some_and(|head| head.generation > 0);
-        compacted && self.end.is_none() && self.record.is_none()
+        compacted && !self.ended && self.record.is_none()
     }
 
     /// Whether nothing would be lost with this pack.
@@ -170,60 +181,31 @@ impl Survey {
         backend: &dyn ContentBackend,
         index: &Index,
     ) -> Result<bool, StoreError> {
-        let mut all = true;
-        self.contents(backend, self.length, &mut |content| {
-            match content {
-                Content::Versions(_, rows, _) => {
+        for chunk in &self.chunks {
+            match &chunk.content {
+                Content::Versions(rows) => {
                     for row in rows {
-                        all = all && index.version(row.id)?.is_some();
+                        if index.version(row.id)?.is_none() {
+                            return Ok(false);
+                        }
                     }
                 }
-                Content::Bodies(_, head, _) => {
-                    for entry in head.entries {
-                        let places = index.candidates(entry.key)?;
-                        all = all && places.iter().any(|p| holds(backend, *p, entry.key));
+                Content::Bodies { bodies, .. } => {
+                    for (key, _) in bodies {
+                        let places = index.candidates(*key)?;
+                        if !places.iter().any(|place| holds(backend, *place, *key)) {
+                            return Ok(false);
+                        }
                     }
                 }
-                Content::Forgotten(_) => {}
+                Content::Forgotten(_) | Content::Generation(_) | Content::Nothing => {}
             }
-            Ok(())
-        })?;
-        Ok(all)
+        }
+        Ok(true)
     }
 
-    /// Visits what the pack holds up to `length`.
-    fn contents(
-        &self,
-        backend: &dyn ContentBackend,
-        length: u64,
-        visit: &mut dyn FnMut(Content) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
-        walk(backend, self.number, self.from(), length, &mut |found| {
-            let Found::Chunk { offset, kind, payload } = found else { return Ok(()) };
-            let place = Place { pack: self.number, offset };
-            visit(match kind {
-                ChunkKind::Bodies => {
-                    let (head, _) = BodiesHead::parse(&payload)
-                        .map_err(|why| damaged("bodies chunk", place, why))?;
-                    Content::Bodies(place, head, (CHUNK_HEAD_BYTES + payload.len()) as u64)
-                }
-                ChunkKind::Versions => {
-                    let rows = rows::decode(&payload)
-                        .map_err(|why| damaged("versions chunk", place, why))?;
-                    Content::Versions(place, rows, payload.len() as u64)
-                }
-                ChunkKind::Forgotten => {
-                    let forgotten = forget::decode(&payload)
-                        .map_err(|why| damaged("forgotten chunk", place, why))?;
-                    Content::Forgotten(forgotten)
-                }
-                ChunkKind::PackHead | ChunkKind::Prefix | ChunkKind::PackEnd => return Ok(()),
-            })
-        })
-    }
-
-    /// Cuts what was torn, tells the index the rest, and gives the pack back if writing can go on
-    /// in it.
+    /// Cuts what was torn, writes what was mended, adds the rest to the index, and returns the pack if
+    /// writing can go on in it.
     fn settle(
         self,
         backend: &dyn ContentBackend,
@@ -233,21 +215,35 @@ impl Survey {
         if self.head.is_none() && self.record.is_none() {
             return self.settle_headless(backend, index, &name);
         }
-        let torn = self.first_gap.filter(|_| self.end.is_none() && backend.can_grow());
+        // Damage in the protected part stays where it is: only what was never durable is cut.
+        let torn = self.gaps.iter().copied().find(|gap| *gap >= self.protected_bytes);
+        let torn = torn.filter(|_| !self.ended && backend.can_grow());
         let length = torn.unwrap_or(self.length);
         if torn.is_some() {
             backend.truncate(&name, length).map_err(from_backend)?;
             backend.sync(&name).map_err(from_backend)?;
         }
-        self.tell(backend, index, length)?;
+        let kept = self.mended.iter().filter(|(start, _)| *start < length && backend.can_grow());
+        for (start, bytes) in kept {
+            backend.overwrite(&name, *start, bytes).map_err(from_backend)?;
+        }
+        self.add_to_index(backend, index, length)?;
         // A pack that lost bytes is left alone, so that nothing is written where the index
-        // expects something else.
-        let whole = self.record.is_none_or(|record| record.bytes <= length);
-        let may_grow = whole
-            && self.end.is_none()
-            && backend.can_grow()
-            && is_of_present_format(backend, self.number)?;
-        Ok(may_grow.then_some(OpenPack { number: self.number, length, durable_bytes: length }))
+        // expects something else; and so is one that is damaged, since it cannot have a directory.
+        let whole = self.record.is_none_or(|record| record.bytes <= length)
+            && self.gaps.iter().all(|gap| *gap >= length);
+        let may_grow = whole && !self.ended && backend.can_grow();
+        let covered_bytes = self.covered_bytes(length);
+        let open = OpenPack { number: self.number, length, durable_bytes: length, covered_bytes };
+        Ok(may_grow.then_some(open))
+    }
+
+    /// Up to where everything in front of `length` has its parity.
+    fn covered_bytes(&self, length: u64) -> u64 {
+        let ends = self.chunks.iter().filter(|chunk| chunk.kind == ChunkKind::Parity);
+        let ends = ends.map(|chunk| chunk.offset + chunk.total_bytes);
+        let last = ends.filter(|end| *end <= length).last();
+        last.unwrap_or_else(|| self.record.map_or(0, |record| record.bytes))
     }
 
     /// A file without a head: a pack that was never begun, or something that is not ours to
@@ -258,74 +254,67 @@ impl Survey {
         index: &mut Index,
         name: &str,
     ) -> Result<Option<OpenPack>, StoreError> {
-        if self.length < TORN_HEAD_BYTES && !self.holds_something {
+        if self.length < TORN_HEAD_BYTES && self.chunks.is_empty() {
             backend.delete(name).map_err(from_backend)?;
         } else {
-            self.tell(backend, index, self.length)?;
+            self.add_to_index(backend, index, self.length)?;
         }
         Ok(None)
     }
 
-    fn tell(
+    /// Adds to the index what is in front of `length`.
+    fn add_to_index(
         &self,
         backend: &dyn ContentBackend,
         index: &mut Index,
         length: u64,
     ) -> Result<(), StoreError> {
-        let holds = |place: Place, key: BodyKey| holds(backend, place, key);
+        let holds = |place, key| holds(backend, place, key);
         let generation = match (&self.head, self.record) {
             (Some(head), _) => head.generation,
             (None, Some(record)) => record.generation,
             (None, None) => 0,
         };
         let bytes = length.max(self.record.map_or(0, |record| record.bytes));
-        let record =
-            PackRecord { number: self.number, bytes, ended: self.end.is_some(), generation };
+        let record = PackRecord { number: self.number, bytes, ended: self.ended, generation };
         index.change(|change| {
             let mut next_version = self.head.as_ref().map_or(0, |head| head.next_version);
-            self.contents(backend, length, &mut |content| match content {
-                Content::Bodies(place, head, written) => {
-                    for entry in &head.entries {
-                        change.put_body(entry.key, place, &holds)?;
+            for chunk in self.chunks.iter().filter(|chunk| chunk.offset < length) {
+                let place = Place { pack: self.number, offset: chunk.offset };
+                match &chunk.content {
+                    Content::Bodies { site, class, bodies } => {
+                        for (key, _) in bodies {
+                            change.put_body(*key, place, &holds)?;
+                        }
+                        let body_bytes = bodies.iter().map(|(_, bytes)| bytes).sum();
+                        let share = Share::of_bodies(*class, body_bytes, chunk.total_bytes);
+                        change.add_share(self.number, *site, &share)?;
                     }
-                    change.add_share(self.number, head.group, &bodies_share(&head, written))
-                }
-                Content::Versions(place, rows, payload_bytes) => {
-                    for row in &rows {
-                        change.put_version(row.id, place)?;
-                        next_version = next_version.max(row.id + 1);
+                    Content::Versions(rows) => {
+                        for row in rows {
+                            change.put_version(row.id, place)?;
+                            next_version = next_version.max(row.id + 1);
+                        }
+                        let sites = rows.iter().map(|row| row.group);
+                        for (site, share) in Share::of_rows(sites, chunk.payload_bytes()) {
+                            change.add_share(self.number, site, &share)?;
+                        }
                     }
-                    for (group, share) in rows_shares(&rows, payload_bytes) {
-                        change.add_share(self.number, group, &share)?;
+                    Content::Forgotten(forgotten) => {
+                        for (site, id) in forgotten {
+                            change.forget_version(*site, *id)?;
+                        }
                     }
-                    Ok(())
+                    Content::Generation(_) | Content::Nothing => {}
                 }
-                Content::Forgotten(forgotten) => {
-                    forgotten.iter().try_for_each(|(site, id)| change.forget_version(*site, *id))
-                }
-            })?;
+            }
             change.put_pack(&record)?;
             change.raise_next_version(next_version)
         })
     }
 }
 
-/// What a chunk holds that the index must know: with its place, and what it takes.
-enum Content {
-    Bodies(Place, BodiesHead, u64),
-    Versions(Place, Vec<Row>, u64),
-    Forgotten(Vec<(u32, u64)>),
-}
-
-/// Whether a sound bodies chunk with this digest lies there.
+/// Whether a bodies chunk with this body is there.
 fn holds(backend: &dyn ContentBackend, place: Place, key: BodyKey) -> bool {
-    let name = pack_name(place.pack);
-    let look = || -> Result<bool, BackendError> {
-        let head = backend.read(&name, place.offset, CHUNK_HEAD_BYTES)?;
-        let Ok(head) = ChunkHead::parse(&head) else { return Ok(false) };
-        let start = place.offset + CHUNK_HEAD_BYTES as u64;
-        let payload = backend.read(&name, start, head.payload_bytes)?;
-        Ok(BodiesHead::parse(&payload).is_ok_and(|(head, _)| head.find(key).is_some()))
-    };
-    look().unwrap_or(false)
+    read_bodies_head(backend, place).is_ok_and(|head| head.find(key).is_some())
 }

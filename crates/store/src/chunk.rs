@@ -1,13 +1,13 @@
 //! A chunk is the unit that is written, checked and lost as a whole.
 //!
-//! Its checksum covers the pack's number and its own offset: a chunk that lies elsewhere, for
-//! instance inside a body that somebody served to us, is never taken for one of ours.
+//! Its checksum covers the pack's number and its own offset: a chunk at another place, for instance
+//! inside a body that a website served, is never taken for a chunk of the archive.
 
 use crate::wire::{Malformed, Reader};
 
-pub(crate) const CHUNK_MAGIC: [u8; 4] = *b"nr\xf1\x0a";
-pub(crate) const CHUNK_HEAD_BYTES: usize = 20;
-/// A gigabyte: the largest body plus its directory.
+pub(crate) const CHUNK_MAGIC: [u8; 3] = *b"nr\xf1";
+pub(crate) const CHUNK_HEAD_BYTES: usize = 16;
+/// A gigabyte: the largest body plus the head of its chunk.
 pub(crate) const MAX_PAYLOAD_BYTES: usize = (1 << 30) + (1 << 20);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,18 +17,22 @@ pub(crate) enum ChunkKind {
     Versions = 3,
     Forgotten = 4,
     Prefix = 5,
-    PackEnd = 6,
+    Generation = 6,
+    Parity = 7,
+    PackEnd = 8,
 }
 
 impl ChunkKind {
-    fn from_byte(byte: u8) -> Option<Self> {
+    pub(crate) fn from_byte(byte: u8) -> Option<Self> {
         Some(match byte {
             1 => Self::PackHead,
             2 => Self::Bodies,
             3 => Self::Versions,
             4 => Self::Forgotten,
             5 => Self::Prefix,
-            6 => Self::PackEnd,
+            6 => Self::Generation,
+            7 => Self::Parity,
+            8 => Self::PackEnd,
             _ => return None,
         })
     }
@@ -45,13 +49,10 @@ pub(crate) struct ChunkHead {
 impl ChunkHead {
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new(bytes);
-        if reader.array::<4>()? != CHUNK_MAGIC {
+        if reader.array::<3>()? != CHUNK_MAGIC {
             return Err(Malformed("no chunk begins here"));
         }
         let kind = ChunkKind::from_byte(reader.byte()?).ok_or(Malformed("unknown chunk kind"))?;
-        if reader.array::<3>()? != [0; 3] {
-            return Err(Malformed("unknown chunk flags"));
-        }
         let payload_bytes = u32::from_le_bytes(reader.array()?) as usize;
         if payload_bytes > MAX_PAYLOAD_BYTES {
             return Err(Malformed("chunk above its limit"));
@@ -78,14 +79,14 @@ pub(crate) fn seal_chunk(kind: ChunkKind, pack: u64, offset: u64, payload: &[u8]
     chunk
 }
 
-/// Fills in the head of a chunk whose payload stands behind the room for it.
+/// Fills in the head of a chunk; its payload is behind the space for the head.
 pub(crate) fn seal_in_place(kind: ChunkKind, pack: u64, offset: u64, chunk: &mut [u8]) {
     let (head, payload) = chunk.split_at_mut(CHUNK_HEAD_BYTES);
     assert!(payload.len() <= MAX_PAYLOAD_BYTES, "callers bound what goes into a chunk");
-    head[..4].copy_from_slice(&CHUNK_MAGIC);
-    head[4..8].copy_from_slice(&[kind as u8, 0, 0, 0]);
-    head[8..12].copy_from_slice(&(payload.len() as u32).to_le_bytes());
-    head[12..].copy_from_slice(&checksum(kind, pack, offset, payload));
+    head[..3].copy_from_slice(&CHUNK_MAGIC);
+    head[3] = kind as u8;
+    head[4..8].copy_from_slice(&(payload.len() as u32).to_le_bytes());
+    head[8..].copy_from_slice(&checksum(kind, pack, offset, payload));
 }
 
 fn checksum(kind: ChunkKind, pack: u64, offset: u64, payload: &[u8]) -> [u8; 8] {

@@ -1,13 +1,13 @@
-//! Bodies that come compressed: a large import need not compress again what lies compressed in its
+//! Bodies that come compressed: a large import need not compress again what is compressed in its
 //! file. Compacting makes it smaller later.
 
 use crate::wire::{Malformed, Reader, put_varint};
 
-/// What may stand in front of a body in its deflated bytes: the heads of a record and a response.
+/// What may precede a body in its deflated bytes: the heads of a record and a response.
 const MAX_FRONT_BYTES: usize = 4 << 20;
-/// What may stand behind it.
+/// What may follow it.
 const MAX_BEHIND_BYTES: usize = 1 << 10;
-/// What stands around a body may be at most one part in so many: it takes room for nothing.
+/// What is around a body may be at most one part in so many: it takes space for nothing.
 const BODY_PER_AROUND: usize = 8;
 /// No deflated byte holds more.
 pub(crate) const MAX_EXPANSION: usize = 1032;
@@ -20,7 +20,7 @@ pub enum Packing<'a> {
     Unknown,
     /// Somebody tried to compress it, and it did not become smaller.
     Dense,
-    /// It lies in deflated bytes.
+    /// It is in deflated bytes.
     Deflated(Deflated<'a>),
 }
 
@@ -45,7 +45,7 @@ impl Deflated<'_> {
             && self.data.len() < body_bytes
     }
 
-    /// What stands in front of the deflated bytes in the data of a bodies chunk.
+    /// What precedes the deflated bytes in the data of a bodies chunk.
     pub(crate) fn around(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(8);
         put_varint(&mut out, self.front_bytes as u64);

@@ -21,10 +21,10 @@ impl Digest {
 /// How much of a digest directories hold.
 pub(crate) const BODY_KEY_BYTES: usize = 16;
 
-/// The first half of a body's digest: where the body lies is known by it. The record of a version has
+/// The first half of a body's digest: the body is found by it. The record of a version has
 /// the whole digest, and what is read is compared with that; so two bodies with the same key,
 /// should somebody ever find such, cannot pass for one another.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct BodyKey(pub(crate) [u8; BODY_KEY_BYTES]);
 
 impl BodyKey {

@@ -16,7 +16,7 @@ pub enum StoreError {
     Damaged {
         /// The element, for example "bodies chunk".
         what: String,
-        /// Where it lies: pack and offset.
+        /// Where it is: pack and offset.
         place: String,
         /// What cannot be read because of it.
         cost: String,
@@ -88,7 +88,7 @@ pub enum BackendError {
         /// End of the range.
         end: u64,
     },
-    /// No room: final until somebody frees some.
+    /// The disk is full: final until space is freed.
     #[error("no room left for object {name}")]
     NoRoom {
         /// Its name.

@@ -1,4 +1,4 @@
-//! The index: where versions and bodies lie. It can be deleted; the packs say the same.
+//! The index: where versions and bodies are. It can be deleted; it is made again from the packs.
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -9,10 +9,11 @@ use crate::digest::BodyKey;
 use crate::error::StoreError;
 use crate::pack::{Place, damaged};
 use crate::places::{self, Places};
+use crate::share::Share;
 use crate::wire::Malformed;
 
 /// Raised when the tables change: an index of another number is rebuilt, never migrated.
-const INDEX_FORMAT: i64 = 2;
+const INDEX_FORMAT: i64 = 1;
 /// Pages of 4 KB that SQLite keeps in memory.
 const CACHE_PAGES: i64 = 2000;
 
@@ -45,29 +46,7 @@ pub(crate) struct PackRecord {
     pub(crate) generation: u64,
 }
 
-/// What one site takes in one pack, or in all.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Share {
-    pub(crate) html_bytes: u64,
-    pub(crate) text_bytes: u64,
-    pub(crate) other_bytes: u64,
-    pub(crate) record_bytes: u64,
-    pub(crate) unique_bytes: u64,
-    pub(crate) versions: u64,
-}
-
-impl Share {
-    pub(crate) fn add(&mut self, other: &Self) {
-        self.html_bytes += other.html_bytes;
-        self.text_bytes += other.text_bytes;
-        self.other_bytes += other.other_bytes;
-        self.record_bytes += other.record_bytes;
-        self.unique_bytes += other.unique_bytes;
-        self.versions += other.versions;
-    }
-}
-
-/// Whether the body with this key lies at this place.
+/// Whether the body with this key is at this place.
 pub(crate) type Holds<'a> = &'a dyn Fn(Place, BodyKey) -> bool;
 
 impl Index {
@@ -115,7 +94,7 @@ impl Index {
         Ok(Self { connection, changes: 0 })
     }
 
-    /// As long as this stays the same, whoever asks again gets the same answers.
+    /// As long as this stays the same, look-ups give the same results.
     pub(crate) fn changes(&self) -> u64 {
         self.changes
     }
@@ -126,7 +105,7 @@ impl Index {
         *self = Self { changes, ..other };
     }
 
-    /// Where bodies whose key begins like this one may lie.
+    /// Where bodies whose key begins like this one may be.
     pub(crate) fn candidates(&self, key: BodyKey) -> Result<Vec<Place>, StoreError> {
         let mut found = Vec::new();
         let mut statement =
@@ -239,7 +218,7 @@ impl Index {
         Ok(sites.collect::<Result<_, _>>()?)
     }
 
-    /// Visits sites and numbers of versions that are gone but may still take room.
+    /// Visits sites and numbers of versions that are gone but may still take space.
     pub(crate) fn forgotten(
         &self,
         visit: &mut dyn FnMut(u32, u64) -> Result<(), StoreError>,
@@ -273,7 +252,7 @@ impl Index {
         Ok(value)
     }
 
-    /// Gives back the room of deleted rows and folds the log into the file.
+    /// Frees the space of deleted rows and folds the log into the file.
     pub(crate) fn shrink(&self) -> Result<(), StoreError> {
         self.connection.execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE);")?;
         Ok(())
@@ -288,7 +267,7 @@ pub(crate) struct Change<'i> {
 }
 
 impl Change<'_> {
-    /// Notes where a body lies; a body that is known already lies here from now on.
+    /// Notes where a body is; a body that is known already is here from now on.
     pub(crate) fn put_body(
         &self,
         key: BodyKey,
@@ -319,7 +298,7 @@ impl Change<'_> {
         Ok(())
     }
 
-    /// Forgets a body that lies at `place` no more. A slot with a neighbour stays, empty, because
+    /// Forgets a body that is not at `place` any more. A slot with a neighbour stays, empty, because
     /// the neighbour is found through it.
     pub(crate) fn drop_body(&self, key: BodyKey, place: Place) -> Result<(), StoreError> {
         self.transaction
@@ -331,12 +310,12 @@ impl Change<'_> {
         Ok(())
     }
 
-    /// Versions are quickest told in the order of their numbers.
+    /// This is quickest in the order of the numbers of versions.
     pub(crate) fn put_version(&self, id: u64, place: Place) -> Result<(), StoreError> {
         self.touch(id, |places, at| places.put(at, place))
     }
 
-    /// A version that is still there lies elsewhere from now on.
+    /// A version that is still there is elsewhere from now on.
     pub(crate) fn move_version(&self, id: u64, place: Place) -> Result<(), StoreError> {
         self.touch(id, |places, at| {
             if places.get(at).is_some() {
@@ -389,7 +368,7 @@ impl Change<'_> {
         Ok(())
     }
 
-    /// A forgotten version takes no room any more.
+    /// A forgotten version takes no space any more.
     pub(crate) fn settle_forgotten(&self, id: u64) -> Result<(), StoreError> {
         self.transaction
             .prepare_cached("DELETE FROM forgotten WHERE id = ?1")?
@@ -452,7 +431,7 @@ impl Change<'_> {
     }
 }
 
-/// The places of the versions in a row of the index; none if there is no such row.
+/// The places of the versions in a row of the index; empty if the row does not exist.
 fn places_in(connection: &Connection, row: i64) -> Result<Places, StoreError> {
     let mut statement = connection.prepare_cached("SELECT places FROM versions WHERE row = ?1")?;
     let mut found = statement.query([row])?;

@@ -5,13 +5,15 @@
 //! - [`Store`]: put, sync, read; forget, verify, compact, stats;
 //! - [`NewVersion`], [`VersionId`], [`VersionHead`], [`Version`]: what goes in and comes out;
 //! - [`Digest`]: the identity of a body; [`Packing`]: a body that comes compressed;
-//! - [`ContentBackend`]: where packs lie, with [`LocalFolder`], [`MemoryBackend`] and
+//! - [`ContentBackend`]: where packs are stored, with [`LocalFolder`], [`MemoryBackend`] and
 //!   [`FaultyBackend`];
-//! - `pack`, `chunk`, `bodies`, `rows`: the format, described in `docs/format.md`;
-//! - `cut`, `similar`, `put`: blocks, and what a new page is compressed against;
+//! - `pack`, `chunk`, `bodies`, `rows`, `parity`, `directory`: the format, described in
+//!   `docs/format.md`;
+//! - `packfile`, `mend`, `listing`: a pack read as it is, over damaged places, by its directory;
+//! - `put`, `compress`, `cut`, `similar`: writing, and what a new page is compressed against;
 //! - `compact`, `recode`: everything written again, small;
-//! - `index`: a cache of where things are, rebuilt from the packs at will;
-//! - `catch_up`: what happens after a crash;
+//! - `index`: where things are, made again from the packs at will;
+//! - `catch_up`: what happens when an archive is opened, also after a crash;
 //! - [`PaperCount`]: paper 001's own method, counted for comparison.
 //!
 //! It is not a database of pages or visits (that is `state`), it knows no schedule and no
@@ -23,25 +25,34 @@ mod cache;
 mod catch_up;
 mod chunk;
 mod compact;
+mod compress;
 mod cut;
 mod deflated;
 mod digest;
+mod directory;
 mod error;
 mod forget;
 mod heads;
 mod http_date;
 mod index;
+mod listing;
 mod media;
+mod mend;
+mod open_pack;
 mod options;
 mod pack;
+mod packfile;
 mod paper;
+mod parity;
 mod places;
 mod put;
 mod quota;
 mod read;
 mod recode;
+mod repair;
 mod rows;
 mod ruins;
+mod share;
 mod similar;
 mod spare;
 mod squeeze;

@@ -4,7 +4,7 @@ use std::time::Duration;
 /// How a store works; what it wrote earlier stays readable whatever is chosen.
 #[derive(Clone, Debug)]
 pub struct StoreOptions {
-    /// Where the index lies. None keeps it in memory: every opening reads all packs.
+    /// Where the index is. None keeps it in memory: every opening makes it again.
     pub index_path: Option<PathBuf>,
     /// zstd level of a page's later versions while collecting: most of them is found in the
     /// version before, so a higher level takes time and gains little; compacting comes later.
@@ -24,7 +24,7 @@ pub struct StoreOptions {
     /// Whether GIFs are coded anew while collecting. Other pictures wait for `compact`, since
     /// they take more time.
     pub recode_gifs: bool,
-    /// A gzipped page or a GIF that takes longer to give back is kept as it is.
+    /// A gzipped page or a GIF that takes longer to restore is kept as it is.
     pub recode_cap: Duration,
     /// Bodies that come compressed are stored as they come, where nothing better is known for
     /// them: quick, and `compact` makes them small.
@@ -55,7 +55,7 @@ impl Default for StoreOptions {
     }
 }
 
-/// The steps of paper 001, to be measured one by one; all are on unless somebody measures.
+/// The steps of paper 001, to be measured one by one; all are on unless they are measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Steps {
     /// The same file as at another time or place is stored once.

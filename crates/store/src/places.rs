@@ -1,10 +1,10 @@
-//! Where a run of versions lies, as the index keeps it: neighbours lie in few chunks, so that a
+//! Where a run of versions is, as the index keeps it: neighbours are in few chunks, so that a
 //! version takes little more than a byte.
 
 use crate::pack::Place;
 use crate::wire::{Malformed, Reader, put_varint};
 
-/// Versions whose numbers differ only below this lie in one row of the index.
+/// Versions whose numbers differ only below this are in one row of the index.
 const NUMBERS: u64 = 256;
 const BITMAP_BYTES: usize = NUMBERS as usize / 8;
 

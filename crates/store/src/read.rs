@@ -5,13 +5,16 @@ use std::sync::{Arc, PoisonError};
 use nenrin_urls::CanonicalUrl;
 
 use crate::bodies::{BodiesHead, BodyEntry, Coding, Reference};
-use crate::chunk::{CHUNK_HEAD_BYTES, ChunkHead, ChunkKind};
+use crate::cache::Cache;
+use crate::chunk::ChunkKind;
 use crate::compact::prefix;
 use crate::cut::cut;
 use crate::digest::BodyKey;
-use crate::error::{StoreError, from_backend};
+use crate::error::StoreError;
 use crate::media::Class;
-use crate::pack::{Place, damaged, pack_name, read_chunk};
+use crate::mend::read_chunk;
+use crate::pack::{Place, damaged};
+use crate::packfile::read_bodies_head;
 use crate::recode::{self, Recoding};
 use crate::rows::{self, Digests, Row};
 use crate::store::Store;
@@ -21,8 +24,6 @@ use crate::{Block, Digest, Version, VersionHead, VersionId, deflated, squeeze};
 /// Chunks that may have to be read for one body. Writers stay far below; a loop in damaged or
 /// hostile packs ends here.
 pub(crate) const MAX_CHAIN: u8 = 32;
-/// Enough for the directory of most chunks.
-const DIRECTORY_GUESS_BYTES: usize = 16 << 10;
 /// Versions taken from the index at a time when all are visited.
 const SCAN_BATCH: usize = 1024;
 
@@ -34,6 +35,18 @@ pub(crate) struct Stored {
     pub(crate) depth: u8,
     pub(crate) entry: BodyEntry,
     pub(crate) bytes: Vec<u8>,
+}
+
+/// A bodies chunk as it was decoded: all of it, or its front.
+pub(crate) struct Decoded {
+    head: BodiesHead,
+    raw: Vec<u8>,
+}
+
+impl Decoded {
+    fn weight_bytes(&self) -> usize {
+        self.raw.capacity() + self.head.entries.len() * size_of::<BodyEntry>()
+    }
 }
 
 impl Store {
@@ -102,7 +115,7 @@ impl Store {
         self.row_at(place, id)
     }
 
-    /// The digest of a version's body. Who asks for one mostly asks for its neighbours next, as
+    /// The digest of a version's body. After one, mostly its neighbours are wanted, because
     /// their pages were visited one after the other.
     pub(crate) fn digest(&self, id: VersionId) -> Result<Digest, StoreError> {
         let pending = self.pending.read().unwrap_or_else(PoisonError::into_inner);
@@ -115,7 +128,7 @@ impl Store {
         let digests = match last.take().filter(|(of, _)| *of == place) {
             Some((_, digests)) => digests,
             None => {
-                let (_, payload) = read_chunk(&*self.backend, place, &[ChunkKind::Versions])?;
+                let payload = read_chunk(&*self.backend, place, &[ChunkKind::Versions])?;
                 Digests::decode(&payload).map_err(|why| damaged("versions chunk", place, why))?
             }
         };
@@ -127,7 +140,7 @@ impl Store {
         let row = match self.rows.get(place) {
             Some(rows) => rows.iter().find(|row| row.id == id.0).cloned(),
             None => {
-                let (_, payload) = read_chunk(&*self.backend, place, &[ChunkKind::Versions])?;
+                let payload = read_chunk(&*self.backend, place, &[ChunkKind::Versions])?;
                 rows::decode_row(&payload, id.0)
                     .map_err(|why| damaged("versions chunk", place, why))?
             }
@@ -139,17 +152,21 @@ impl Store {
         if let Some(rows) = self.rows.get(place) {
             return Ok(rows);
         }
-        let (_, payload) = read_chunk(&*self.backend, place, &[ChunkKind::Versions])?;
+        let payload = read_chunk(&*self.backend, place, &[ChunkKind::Versions])?;
         let rows = rows::decode(&payload).map_err(|why| damaged("versions chunk", place, why))?;
         let rows = Arc::new(rows);
         self.rows.put(place, rows.iter().map(Row::weight_bytes).sum(), rows.clone());
         Ok(rows)
     }
 
-    /// Where the body lies, if it is stored at all.
+    /// Where the body is, if it is stored at all.
     pub(crate) fn find_body(&self, key: BodyKey) -> Result<Option<Place>, StoreError> {
         for place in self.places_of(key)? {
-            match self.directory(place) {
+            if self.bodies_head(place).is_ok_and(|head| head.find(key).is_some()) {
+                return Ok(Some(place));
+            }
+            // What seems not to be there may be damaged, and then parity may restore it.
+            match self.checked_head(place) {
                 Ok(head) if head.find(key).is_some() => return Ok(Some(place)),
                 Ok(_) | Err(StoreError::Damaged { .. }) => {}
                 Err(other) => return Err(other),
@@ -158,7 +175,7 @@ impl Store {
         Ok(None)
     }
 
-    /// Where the body may lie; almost always that is one place, and it lies there.
+    /// Where the body may be; almost always that is one place, and it is there.
     pub(crate) fn places_of(&self, key: BodyKey) -> Result<Vec<Place>, StoreError> {
         let pending = self.pending.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(place) = pending.bodies.get(&key) {
@@ -168,32 +185,9 @@ impl Store {
         self.index().candidates(key)
     }
 
-    /// The directory of a bodies chunk, without reading its data and so without its checksum:
-    /// enough to know whether a body is there, since every body is checked when it is read.
-    pub(crate) fn directory(&self, place: Place) -> Result<BodiesHead, StoreError> {
-        let name = pack_name(place.pack);
-        let read = |offset: u64, length: usize| {
-            self.backend.read(&name, offset, length).map_err(|error| match error {
-                crate::BackendError::Io { .. } | crate::BackendError::NoRoom { .. } => {
-                    from_backend(error)
-                }
-                _ => damaged("bodies chunk", place, Malformed("it is missing")),
-            })
-        };
-        let head = read(place.offset, CHUNK_HEAD_BYTES)?;
-        let head = ChunkHead::parse(&head).map_err(|why| damaged("bodies chunk", place, why))?;
-        if head.kind != ChunkKind::Bodies {
-            return Err(damaged("bodies chunk", place, Malformed("another kind lies there")));
-        }
-        let start = place.offset + CHUNK_HEAD_BYTES as u64;
-        let payload = read(start, head.payload_bytes.min(DIRECTORY_GUESS_BYTES))?;
-        if let Ok((head, _)) = BodiesHead::parse(&payload) {
-            return Ok(head);
-        }
-        let payload = read(start, head.payload_bytes)?;
-        let (head, _) =
-            BodiesHead::parse(&payload).map_err(|why| damaged("bodies chunk", place, why))?;
-        Ok(head)
+    /// The head of a bodies chunk, not checked.
+    pub(crate) fn bodies_head(&self, place: Place) -> Result<BodiesHead, StoreError> {
+        read_bodies_head(&*self.backend, place)
     }
 
     /// The body with this digest, checked.
@@ -210,7 +204,7 @@ impl Store {
         }
     }
 
-    /// A body as it lies in its chunk, perhaps recoded.
+    /// A body in its stored form, perhaps recoded.
     pub(crate) fn stored(&self, key: BodyKey) -> Result<Stored, StoreError> {
         match self.stored_through(key, MAX_CHAIN) {
             // Compacting may have moved it between looking up and reading.
@@ -232,74 +226,61 @@ impl Store {
         Err(missed.unwrap_or_else(|| damaged("body", key, Malformed("no pack holds it"))))
     }
 
-    /// The body out of the chunk at this place, if it lies there.
+    /// The body out of the chunk at this place, if it is there.
     fn stored_at(
         &self,
         place: Place,
         key: BodyKey,
         chain: u8,
     ) -> Result<Option<Stored>, StoreError> {
-        let (head, raw) = self.bodies_at(place, key, chain)?;
+        let Some(decoded) = self.bodies_at(place, key, chain)? else { return Ok(None) };
+        let Decoded { head, raw } = &*decoded;
         let Some((start, entry)) = head.find(key) else { return Ok(None) };
         let end = start + entry.stored_bytes;
         let bytes = raw
             .get(start as usize..end as usize)
             .ok_or_else(|| damaged("body", place, Malformed("its chunk is too short")))?
             .to_vec();
-        self.spare.give(raw);
-        Ok(Some(Stored {
-            place,
-            group: head.group,
-            class: head.class,
-            depth: head.depth,
-            entry: entry.clone(),
-            bytes,
-        }))
+        let (group, class, depth) = (head.group, head.class, head.depth);
+        let stored = Stored { place, group, class, depth, entry: entry.clone(), bytes };
+        if let Some(decoded) = Arc::into_inner(decoded) {
+            self.spare.give_back(decoded.raw);
+        }
+        Ok(Some(stored))
     }
 
     /// The raw bytes of a prefix chunk.
     pub(crate) fn prefix_at(&self, place: Place) -> Result<Arc<Vec<u8>>, StoreError> {
-        if let Some(raw) = self.frames.get(place) {
+        if let Some(raw) = self.prefixes.get(place) {
             return Ok(raw);
         }
-        let (_, payload) = read_chunk(&*self.backend, place, &[ChunkKind::Prefix])?;
+        let payload = read_chunk(&*self.backend, place, &[ChunkKind::Prefix])?;
         let raw = prefix::decode(self.spare.take(), &payload)
             .map_err(|why| damaged("prefix chunk", place, why))?;
-        Ok(self.keep(place, raw))
+        let raw = Arc::new(fitted(raw, &self.prefixes));
+        self.prefixes.put(place, raw.capacity(), raw.clone());
+        Ok(raw)
     }
 
-    /// Keeps raw bytes in the cache, if it is large enough. They may have come into a buffer that
-    /// is much larger than they are.
-    fn keep(&self, place: Place, mut raw: Vec<u8>) -> Arc<Vec<u8>> {
-        if self.frames.takes(raw.len()) && raw.capacity() > raw.len() + raw.len() / 4 {
-            raw.shrink_to_fit();
-        }
-        let raw = Arc::new(raw);
-        self.frames.put(place, raw.capacity(), raw.clone());
-        raw
-    }
-
-    /// The directory and the raw bytes of a bodies chunk, at least up to this body; no bytes if it
-    /// is not there.
+    /// A bodies chunk, decoded at least up to this body; none if the body is not in it.
     fn bodies_at(
         &self,
         place: Place,
         key: BodyKey,
         chain: u8,
-    ) -> Result<(BodiesHead, Arc<Vec<u8>>), StoreError> {
+    ) -> Result<Option<Arc<Decoded>>, StoreError> {
         let cached = self.frames.get(place);
-        if let Some(raw) = &cached {
-            let head = self.directory(place)?;
-            let end = head.find(key).map_or(0, |(start, entry)| start + entry.stored_bytes);
-            if end <= raw.len() as u64 {
-                return Ok((head, raw.clone()));
+        if let Some(decoded) = &cached {
+            let end = decoded.head.find(key).map_or(0, |(start, entry)| start + entry.stored_bytes);
+            if end <= decoded.raw.len() as u64 {
+                return Ok(cached);
             }
         }
-        let (_, payload) = read_chunk(&*self.backend, place, &[ChunkKind::Bodies])?;
+        let payload = read_chunk(&*self.backend, place, &[ChunkKind::Bodies])?;
         let unreadable = |why| damaged("bodies chunk", place, why);
         let (head, data) = BodiesHead::parse(&payload).map_err(unreadable)?;
         if head.find(key).is_none() {
-            return Ok((head, Arc::default()));
+            return Ok(None);
         }
         let chain = chain
             .checked_sub(1)
@@ -312,7 +293,7 @@ impl Store {
             }
             Coding::Zstd => {
                 let raw_bytes = head.raw_bytes() as usize;
-                // Who comes for a second page of a frame will come for more.
+                // If a second page of a frame is read, more of them will be.
                 let until = match (cached, head.find(key)) {
                     (None, Some((start, entry))) => (start + entry.stored_bytes) as usize,
                     _ => raw_bytes,
@@ -322,7 +303,16 @@ impl Store {
             }
         };
         self.spare.give(reference);
-        Ok((head, self.keep(place, raw)))
+        let decoded = Arc::new(Decoded { head, raw: fitted(raw, &self.frames) });
+        self.frames.put(place, decoded.weight_bytes(), decoded.clone());
+        Ok(Some(decoded))
+    }
+
+    /// The head of a bodies chunk whose checksum fits.
+    pub(crate) fn checked_head(&self, place: Place) -> Result<BodiesHead, StoreError> {
+        let payload = read_chunk(&*self.backend, place, &[ChunkKind::Bodies])?;
+        let unreadable = |why| damaged("bodies chunk", place, why);
+        Ok(BodiesHead::parse(&payload).map_err(unreadable)?.0)
     }
 
     fn reference(
@@ -337,6 +327,14 @@ impl Store {
             Reference::Chunk(offset) => self.prefix_at(Place { pack: place.pack, offset: *offset }),
         }
     }
+}
+
+/// Raw bytes that a cache will keep may have come into a buffer that is much larger than they are.
+fn fitted<T>(mut raw: Vec<u8>, cache: &Cache<T>) -> Vec<u8> {
+    if cache.takes(raw.len()) && raw.capacity() > raw.len() + raw.len() / 4 {
+        raw.shrink_to_fit();
+    }
+    raw
 }
 
 /// The version that the index finds here is not here.

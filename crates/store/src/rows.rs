@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use crate::Digest;
+use crate::digest::BodyKey;
 use crate::heads::{HeadReader, HeadWriter};
 use crate::squeeze;
 use crate::wire::{Malformed, Reader, put_bytes, put_signed, put_varint};
@@ -108,7 +109,7 @@ pub(crate) fn decode_row(payload: &[u8], id: u64) -> Result<Option<Row>, Malform
     Ok(decode_columns(&mut Reader::new(&raw), digests, &|found| found == id)?.pop())
 }
 
-/// Which versions stand in a chunk, and the digests of their bodies: far less work than the rows.
+/// Which versions are in a chunk, and the digests of their bodies: far less work than the rows.
 pub(crate) struct Digests {
     ids: Vec<u64>,
     digests: Vec<Digest>,
@@ -131,6 +132,37 @@ impl Digests {
         let at = self.ids.iter().position(|found| *found == id)?;
         self.digests.get(at).copied()
     }
+}
+
+/// What catching up needs of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RowKey {
+    pub(crate) id: u64,
+    pub(crate) group: u32,
+    pub(crate) key: BodyKey,
+    pub(crate) body_bytes: u64,
+}
+
+/// The keys of all rows, without building URLs and heads.
+pub(crate) fn decode_keys(payload: &[u8]) -> Result<Vec<RowKey>, Malformed> {
+    let (digests, raw) = unpack(payload)?;
+    let mut raw = Reader::new(&raw);
+    read_words(&mut raw)?;
+    let count = digests.len();
+    let ids = column(count, || raw.signed())?;
+    let groups = column(count, || raw.signed())?;
+    column(count, || raw.signed())?;
+    // Status, protocol, TLS, server address, truncation.
+    column(5 * count, || raw.varint())?;
+    let lengths = column(count, || raw.varint())?;
+    let (mut id, mut group) = (0u64, 0i64);
+    let key = |at: usize| {
+        id = id.wrapping_add(ids[at] as u64);
+        group = group.wrapping_add(groups[at]);
+        let group = u32::try_from(group).map_err(|_| Malformed("group too large"))?;
+        Ok(RowKey { id, group, key: digests[at].key(), body_bytes: lengths[at] })
+    };
+    (0..count).map(key).collect()
 }
 
 fn decode_columns(
@@ -224,7 +256,7 @@ fn read_words<'a>(raw: &mut Reader<'a>) -> Result<Vec<&'a [u8]>, Malformed> {
     column(count, || raw.bytes(MAX_WORD_BYTES))
 }
 
-/// Zero is no word; the others count from one.
+/// Zero means no word; the others count from one.
 fn find(words: &[Vec<u8>], word: &Option<Vec<u8>>) -> u64 {
     let at = |word: &Vec<u8>| words.binary_search(word).map_or(0, |at| at as u64 + 1);
     word.as_ref().map_or(0, at)
@@ -340,6 +372,12 @@ mod tests {
                 prop_assert_eq!(digests.get(row.id), Some(row.digest));
                 prop_assert_eq!(decode_row(&payload, row.id), Ok(Some(row.clone())));
             }
+            let keys = decode_keys(&payload).unwrap();
+            prop_assert_eq!(keys.len(), rows.len());
+            for (key, row) in keys.iter().zip(&rows) {
+                prop_assert_eq!((key.id, key.group, key.key), (row.id, row.group, row.digest.key()));
+                prop_assert_eq!(key.body_bytes, row.body_bytes);
+            }
             prop_assert_eq!(decoded, rows);
             prop_assert_eq!(durable_bytes(&payload), Ok(durable));
         }
@@ -348,6 +386,7 @@ mod tests {
         fn junk_never_panics(junk: Vec<u8>) {
             let _ = decode(&junk);
             let _ = Digests::decode(&junk);
+            let _ = decode_keys(&junk);
             let _ = decode_columns(&mut Reader::new(&junk), vec![Digest::of(b""); 3], &|_| true);
         }
     }

@@ -19,7 +19,7 @@ pub(crate) struct Ruins {
     missing: BTreeSet<u64>,
     /// Packs that have lost their end, and up to where they can be read.
     cut_short: BTreeMap<u64, u64>,
-    /// Where bytes begin that are no chunk, and where they end.
+    /// Where bytes begin that are not a chunk, and where they end.
     gaps: BTreeMap<Place, u64>,
 }
 
@@ -44,7 +44,7 @@ impl Ruins {
         cut_short(pack)
     }
 
-    /// Of more than so many gaps the later ones are told but not kept.
+    /// Of more than so many gaps the later ones are reported but not kept.
     pub(crate) fn add_gap(&mut self, start: Place, end: u64) -> Ruin {
         if self.gaps.len() < MAX_GAPS {
             self.gaps.insert(start, end);
@@ -52,12 +52,7 @@ impl Ruins {
         gap(start, end)
     }
 
-    /// Where the gap that begins here ends.
-    pub(crate) fn gap_end(&self, start: Place) -> Option<u64> {
-        self.gaps.get(&start).copied()
-    }
-
-    /// Why what should lie here cannot be read, as far as that is known.
+    /// Why what should be here cannot be read, as far as that is known.
     pub(crate) fn at(&self, place: Place) -> Option<Ruin> {
         if self.missing.contains(&place.pack) {
             return Some(missing(place.pack));
@@ -79,12 +74,12 @@ fn cut_short(pack: u64) -> Ruin {
 }
 
 fn gap(start: Place, end: u64) -> Ruin {
-    let what = format!("{} bytes are no chunk", end - start.offset);
+    let what = format!("{} bytes are damaged", end - start.offset);
     Ruin { what, place: start.to_string() }
 }
 
 impl Store {
-    /// What keeps a body from being read: a ruin where it lies, or where that lies which it was
+    /// What keeps a body from being read: a ruin where it is, or where that is which it was
     /// compressed against.
     pub(crate) fn ruin_under(
         &self,
@@ -103,7 +98,7 @@ impl Store {
                     ruin.get_or_insert(found);
                     continue;
                 }
-                let head = match self.directory(place) {
+                let head = match self.bodies_head(place) {
                     Ok(head) if head.find(wanted).is_some() => head,
                     Ok(_) | Err(StoreError::Damaged { .. }) => continue,
                     Err(other) => return Err(other),

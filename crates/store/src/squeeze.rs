@@ -16,7 +16,7 @@ thread_local! {
     /// Making a context takes as long as decompressing fifty kilobytes. Only one that refers to
     /// nothing can be used again: a reference would have to outlive it.
     static CONTEXT: RefCell<DCtx<'static>> = RefCell::new(DCtx::create());
-    /// The same for compressing, with the room for what comes out.
+    /// The same for compressing, with the buffer for what comes out.
     static COMPRESSING: RefCell<(CCtx<'static>, Vec<u8>)> =
         RefCell::new((CCtx::create(), Vec::new()));
 }
@@ -54,7 +54,7 @@ fn compress_with<'a>(
     out.reserve(zstd::zstd_safe::compress_bound(raw.len()));
     let result = (|| {
         context.set_parameter(CParameter::CompressionLevel(level))?;
-        // The length is in the directory, the checksum in the chunk: the frame repeats neither.
+        // The length is in the head of the bodies, the checksum in that of the chunk: the frame repeats neither.
         context.set_parameter(CParameter::ContentSizeFlag(false))?;
         context.set_parameter(CParameter::ChecksumFlag(false))?;
         if !reference.is_empty() {

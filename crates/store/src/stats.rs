@@ -1,5 +1,5 @@
 use crate::error::{StoreError, from_backend};
-use crate::index::Share;
+use crate::share::Share;
 use crate::store::Store;
 
 /// What the archive takes, and for what.

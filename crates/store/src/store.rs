@@ -9,16 +9,20 @@ use crate::catch_up;
 use crate::compact::BuiltUpon;
 use crate::digest::BodyKey;
 use crate::error::StoreError;
-use crate::index::{self, Index, Share};
+use crate::index::{self, Index};
+use crate::open_pack::OpenPack;
 use crate::options::StoreOptions;
 use crate::pack::Place;
-use crate::put;
+use crate::read::Decoded;
 use crate::rows::{Digests, Row};
+use crate::share::Share;
 use crate::similar::Similar;
 use crate::spare::Spare;
 
 /// Decoded version records kept in memory.
 const ROWS_CACHE_BYTES: usize = 8 << 20;
+/// The part of the cache that is for prefixes: each is far smaller than a frame, and serves many.
+const PREFIXES_PART: usize = 8;
 
 /// All versions of all pages. One writer at a time, any number of readers; share it by `Arc`.
 pub struct Store {
@@ -27,8 +31,9 @@ pub struct Store {
     pub(crate) index: Mutex<Index>,
     pub(crate) writer: Mutex<Writer>,
     pub(crate) pending: RwLock<Pending>,
-    /// Raw bytes of bodies and prefix chunks.
-    pub(crate) frames: Cache<Vec<u8>>,
+    pub(crate) frames: Cache<Decoded>,
+    /// Raw bytes of prefix chunks.
+    pub(crate) prefixes: Cache<Vec<u8>>,
     pub(crate) rows: Cache<Vec<Row>>,
     /// The digests of the versions chunk that was asked for last.
     pub(crate) last_digests: Mutex<Option<(Place, Digests)>>,
@@ -52,13 +57,15 @@ pub(crate) struct Pending {
 
 /// The one who writes.
 pub(crate) struct Writer {
-    pub(crate) open: Option<put::OpenPack>,
+    pub(crate) open: Option<OpenPack>,
     pub(crate) next_version: u64,
     /// While compacting: the stored bodies that were built upon meanwhile, which must not go.
     pub(crate) built_upon: Option<BuiltUpon>,
-    /// The versions whose records stand in the open pack, as far as the index does not know them
+    /// The versions whose records are in the open pack, as far as the index does not know them
     /// yet, in order.
     pub(crate) written: Vec<(u64, Place)>,
+    /// How many records wait to be written.
+    pub(crate) waiting_rows: usize,
     /// What was put into the open pack by site since records were last written.
     pub(crate) shares: BTreeMap<u32, Share>,
     /// What was put before, as far as the index does not know it yet.
@@ -69,17 +76,23 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// One who may not write.
-    fn forbidden() -> Self {
+    /// Goes on with this pack, if there is one, and this version number.
+    pub(crate) fn new(open: Option<OpenPack>, next_version: u64) -> Self {
         Self {
-            open: None,
-            next_version: 0,
+            open,
+            next_version,
             built_upon: None,
             written: Vec::new(),
+            waiting_rows: 0,
             shares: BTreeMap::new(),
             shares_to_note: Vec::new(),
-            failed: true,
+            failed: false,
         }
+    }
+
+    /// One who may not write.
+    fn forbidden() -> Self {
+        Self { failed: true, ..Self::new(None, 0) }
     }
 }
 
@@ -99,7 +112,8 @@ impl Store {
             (index, caught_up)
         };
         Ok(Self {
-            frames: Cache::new(options.cache_bytes),
+            frames: Cache::new(options.cache_bytes - options.cache_bytes / PREFIXES_PART),
+            prefixes: Cache::new(options.cache_bytes / PREFIXES_PART),
             rows: Cache::new(ROWS_CACHE_BYTES.min(options.cache_bytes)),
             last_digests: Mutex::default(),
             spare: Spare::default(),

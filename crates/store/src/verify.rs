@@ -3,11 +3,12 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::backend::ContentBackend;
-use crate::bodies::BodiesHead;
-use crate::chunk::{CHUNK_HEAD_BYTES, ChunkHead, ChunkKind};
-use crate::error::{BackendError, StoreError, from_backend};
-use crate::pack::{Found, PackHead, Place, pack_name, pack_number, walk};
+use crate::chunk::{CHUNK_HEAD_BYTES, ChunkKind};
+use crate::directory::{self, Content, Listed};
+use crate::error::{StoreError, from_backend};
+use crate::mend::Found;
+use crate::pack::{PackHead, Place, pack_name, pack_number};
+use crate::packfile::PackFile;
 use crate::ruins::{Ruin, Ruins};
 use crate::store::Store;
 use crate::{VersionId, rows};
@@ -16,7 +17,7 @@ use crate::{VersionId, rows};
 const MAX_NAMED: usize = 1000;
 /// Versions that are named one by one for all damage together.
 const MAX_NAMED_IN_ALL: usize = 1_000_000;
-/// Damaged places that are told apart; what is beyond counts as one.
+/// Damaged places that are listed; further ones count as one.
 const MAX_PLACES: usize = 50_000;
 /// No pack head is longer.
 const MAX_PACK_HEAD_BYTES: usize = 64;
@@ -98,7 +99,7 @@ impl Findings {
 impl Store {
     /// Reads every pack. Always: all checksums, that the index leads every version to a body, and
     /// which versions each damage costs. With `deep`: every body is rebuilt and compared with its
-    /// digest. `progress` is told bytes done and bytes in all.
+    /// digest. `progress` is called with bytes done and bytes in all.
     pub fn verify(
         &self,
         deep: bool,
@@ -116,9 +117,11 @@ impl Store {
         let mut done = 0;
         let mut report = VerifyReport::default();
         let mut ruins = Ruins::default();
+        let mut rows_at = Vec::new();
         for (number, length) in &packs {
             let was = known.get(number).copied().unwrap_or(0);
-            self.verify_pack(*number, *length, was, &mut ruins, &mut report, &mut found)?;
+            let pack = PackFile::new(&*self.backend, *number, *length);
+            rows_at.push(self.verify_pack(&pack, was, &mut ruins, &mut report, &mut found)?);
             report.packs += 1;
             report.bytes += length;
             done += length;
@@ -132,8 +135,11 @@ impl Store {
             }
         }
         let mut sound = 0;
-        for (number, length) in &packs {
-            sound += self.verify_rows(*number, *length, deep, next_version, &ruins, &mut found)?;
+        for ((number, length), offsets) in packs.iter().zip(rows_at) {
+            for offset in offsets {
+                let place = Place { pack: *number, offset };
+                sound += self.verify_rows(place, deep, next_version, &ruins, &mut found)?;
+            }
             done += length;
             progress(done, total);
         }
@@ -162,7 +168,7 @@ impl Store {
                     packs.insert(number, length);
                 }
                 None => {
-                    let what = "a file that is no pack lies among the packs".to_owned();
+                    let what = "this file among the packs is not a pack".to_owned();
                     found.note(Ruin { what, place: name }, None);
                 }
             }
@@ -179,20 +185,32 @@ impl Store {
         Ok(packs)
     }
 
-    /// Checks the chunks of one pack, of which the index knows `known_bytes`.
+    /// Checks the chunks of one pack, of which the index knows `known_bytes`. Returns where records
+    /// are.
     fn verify_pack(
         &self,
-        number: u64,
-        length: u64,
+        pack: &PackFile<'_>,
         known_bytes: u64,
         ruins: &mut Ruins,
         report: &mut VerifyReport,
         found: &mut Findings,
-    ) -> Result<(), StoreError> {
+    ) -> Result<Vec<u64>, StoreError> {
+        let (number, length) = (pack.number, pack.length);
         let mut readable_bytes = length;
-        walk(&*self.backend, number, 0, length, &mut |item| {
-            let (offset, kind, payload) = match item {
-                Found::Chunk { offset, kind, payload } => (offset, kind, payload),
+        let mut rows_at = Vec::new();
+        let mut listed = Vec::new();
+        pack.walk(0, &mut |item| {
+            let chunk = match item {
+                Found::Chunk(chunk) => chunk,
+                Found::Mended { start, bytes } => {
+                    let what = format!(
+                        "{} bytes are damaged; parity restores them, `verify --repair` writes them back",
+                        bytes.len()
+                    );
+                    let place = Place { pack: number, offset: start }.to_string();
+                    found.note(Ruin { what, place }, None);
+                    return Ok(());
+                }
                 // What was cut through belongs to what was cut off.
                 Found::Gap { start, end } if end == length && known_bytes > length => {
                     readable_bytes = start;
@@ -200,7 +218,7 @@ impl Store {
                 }
                 Found::Gap { start, end } => {
                     let gap = ruins.add_gap(Place { pack: number, offset: start }, end);
-                    let copied = if start == 0 { self.copied_from(number)? } else { None };
+                    let copied = if start == 0 { copied_from(pack)? } else { None };
                     let ruin = copied.map(|original| Ruin {
                         what: format!("it is a copy of {}", pack_name(original)),
                         place: pack_name(number),
@@ -212,92 +230,71 @@ impl Store {
             let mut note = |why: &str, place: String| {
                 found.note(Ruin { what: why.to_owned(), place }, None);
             };
-            let place = Place { pack: number, offset };
-            match kind {
-                ChunkKind::Bodies => match BodiesHead::parse(&payload) {
-                    Ok((head, _)) => report.bodies += head.entries.len() as u64,
-                    Err(why) => note(why.0, place.to_string()),
-                },
+            let place = Place { pack: number, offset: chunk.offset };
+            let content = match Listed::of(&chunk) {
+                Ok(content) => content,
+                Err(why) => {
+                    note(why.0, place.to_string());
+                    return Ok(());
+                }
+            };
+            match chunk.kind {
                 ChunkKind::PackHead => {
-                    let head = PackHead::parse(&payload, &pack_name(number))?;
+                    let head = PackHead::parse(&chunk.payload, &pack_name(number))?;
                     if head.number != number {
                         note("pack carries another number", pack_name(number));
                     }
                 }
-                ChunkKind::Versions
-                | ChunkKind::Forgotten
-                | ChunkKind::Prefix
-                | ChunkKind::PackEnd => {}
+                ChunkKind::PackEnd => {
+                    let says = directory::unpack(&chunk.payload);
+                    if says != Ok(directory::columns(&listed)) {
+                        note("the directory names other chunks", place.to_string());
+                    }
+                }
+                ChunkKind::Versions => rows_at.push(chunk.offset),
+                _ => {}
             }
+            if let Content::Bodies { bodies, .. } = &content.content {
+                report.bodies += bodies.len() as u64;
+            }
+            listed.push(content);
             Ok(())
         })?;
         if known_bytes > length {
             found.note(ruins.add_cut_short(number, readable_bytes), None);
         }
-        Ok(())
+        Ok(rows_at)
     }
 
-    /// Which pack the file with this number was before somebody gave it another name.
-    fn copied_from(&self, number: u64) -> Result<Option<u64>, StoreError> {
-        let place = Place { pack: number, offset: 0 };
-        let Some(head) = chunk_head(&*self.backend, place, u64::MAX)? else { return Ok(None) };
-        if head.kind != ChunkKind::PackHead || head.payload_bytes > MAX_PACK_HEAD_BYTES {
-            return Ok(None);
-        }
-        let name = pack_name(number);
-        match self.backend.read(&name, CHUNK_HEAD_BYTES as u64, head.payload_bytes) {
-            Ok(payload) => {
-                let original = PackHead::parse(&payload, &name).ok().map(|head| head.number);
-                Ok(original.filter(|original| head.fits(*original, 0, &payload)))
-            }
-            Err(BackendError::NotFound { .. } | BackendError::TooShort { .. }) => Ok(None),
-            Err(other) => Err(from_backend(other)),
-        }
-    }
-
-    /// Checks the records of one pack; returns how many versions before `end` the index finds in
-    /// sound chunks of it.
+    /// Checks the records of a chunk; returns how many versions before `end` the index finds there.
     fn verify_rows(
         &self,
-        number: u64,
-        length: u64,
+        place: Place,
         deep: bool,
         end: u64,
         ruins: &Ruins,
         found: &mut Findings,
     ) -> Result<u64, StoreError> {
-        let mut sound = 0;
-        let mut offset = 0;
-        while offset < length {
-            let place = Place { pack: number, offset };
-            if let Some(end) = ruins.gap_end(place) {
-                offset = end;
-                continue;
+        let rows = match self.rows_at(place) {
+            Ok(rows) => rows,
+            // Compacting may have replaced the pack since.
+            Err(StoreError::Damaged { .. }) if !self.known_lengths()?.contains_key(&place.pack) => {
+                return Ok(0);
             }
-            // A pack that is not whole any more was compacted away, or its end is known to be lost.
-            let Some(head) = chunk_head(&*self.backend, place, length)? else { break };
-            offset += head.total_bytes();
-            if head.kind != ChunkKind::Versions {
-                continue;
+            Err(StoreError::Damaged { what, place, cost }) => {
+                found.note(Ruin { what: format!("{what}: {cost}"), place }, None);
+                return Ok(0);
             }
-            let rows = match self.rows_at(place) {
-                Ok(rows) => rows,
-                Err(StoreError::Damaged { what, place, cost }) => {
-                    found.note(Ruin { what: format!("{what}: {cost}"), place }, None);
-                    continue;
-                }
-                Err(other) => return Err(other),
-            };
-            let mut counted = BTreeSet::new();
-            for row in rows.iter() {
-                let is_here = self.index().version(row.id)? == Some(place);
-                if is_here {
-                    self.verify_row(row, deep, ruins, found)?;
-                }
-                sound += u64::from(is_here && row.id < end && counted.insert(row.id));
+            Err(other) => return Err(other),
+        };
+        let mut counted = BTreeSet::new();
+        for row in rows.iter() {
+            if self.index().version(row.id)? == Some(place) {
+                self.verify_row(row, deep, ruins, found)?;
+                counted.insert(row.id);
             }
         }
-        Ok(sound)
+        Ok(counted.range(..end).count() as u64)
     }
 
     /// That the version's body can be found, or with `deep`, read.
@@ -363,20 +360,15 @@ impl Store {
     }
 }
 
-/// The head of the chunk that begins here, if one does.
-fn chunk_head(
-    backend: &dyn ContentBackend,
-    place: Place,
-    length: u64,
-) -> Result<Option<ChunkHead>, StoreError> {
-    match backend.read(&pack_name(place.pack), place.offset, CHUNK_HEAD_BYTES) {
-        Ok(bytes) => {
-            let whole = |head: &ChunkHead| place.offset + head.total_bytes() <= length;
-            Ok(ChunkHead::parse(&bytes).ok().filter(whole))
-        }
-        Err(BackendError::NotFound { .. } | BackendError::TooShort { .. }) => Ok(None),
-        Err(other) => Err(from_backend(other)),
+/// Which pack the file with this number was before somebody gave it another name.
+fn copied_from(pack: &PackFile<'_>) -> Result<Option<u64>, StoreError> {
+    let Some(head) = pack.chunk_head(0)? else { return Ok(None) };
+    if head.kind != ChunkKind::PackHead || head.payload_bytes > MAX_PACK_HEAD_BYTES {
+        return Ok(None);
     }
+    let payload = pack.read(CHUNK_HEAD_BYTES as u64, head.payload_bytes)?.unwrap_or_default();
+    let original = PackHead::parse(&payload, &pack_name(pack.number)).ok();
+    Ok(original.map(|head| head.number).filter(|original| head.fits(*original, 0, &payload)))
 }
 
 /// Another process may be writing: bytes that the index does not know yet are not ours to judge.

@@ -31,7 +31,7 @@ pub struct NewVersion<'a> {
     pub protocol: &'a str,
     /// "tls/1.3", if the connection was encrypted.
     pub tls: Option<&'a str>,
-    /// Who answered.
+    /// The address of the server that answered.
     pub server_address: Option<IpAddr>,
     /// The request's head, exactly as sent.
     pub request_head: &'a [u8],
@@ -75,7 +75,7 @@ pub struct VersionHead {
     pub protocol: String,
     /// "tls/1.3", if the connection was encrypted.
     pub tls: Option<String>,
-    /// Who answered.
+    /// The address of the server that answered.
     pub server_address: Option<IpAddr>,
     /// The request's head, exactly as sent.
     pub request_head: Vec<u8>,

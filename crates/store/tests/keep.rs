@@ -219,7 +219,7 @@ fn an_index_of_another_format_is_rebuilt_by_a_writer_and_left_alone_by_a_reader(
     assert!(Store::can_use_index(&path).unwrap());
     let before = {
         let index = rusqlite::Connection::open(&path).unwrap();
-        index.pragma_update(None, "user_version", 1).unwrap();
+        index.pragma_update(None, "user_version", 99).unwrap();
         index.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
         std::fs::read(&path).unwrap()
     };
@@ -286,6 +286,6 @@ fn whoever_puts_while_another_waits_for_the_disk_loses_nothing() {
     assert_sound(&store);
     let found = store.stats().unwrap();
     assert_eq!(found.versions, 4 * PAGES * VISITS);
-    assert_eq!(found.html_bytes, counted.html_bytes, "what sites take was counted as it lies");
+    assert_eq!(found.html_bytes, counted.html_bytes, "what sites take was counted as it is stored");
     assert_eq!(found.unique_bytes, counted.unique_bytes);
 }

@@ -98,6 +98,19 @@ fn a_backend_that_can_grow_extends_and_cuts_a_synced_object_the_other_refuses() 
 }
 
 #[test]
+fn bytes_that_are_there_can_be_overwritten_where_objects_grow() {
+    for (name, backend, _folder) in backends() {
+        backend.append("pack-1", 0, b"one two").unwrap();
+        backend.sync("pack-1").unwrap();
+        assert_eq!(backend.overwrite("pack-1", 4, b"TW").is_ok(), backend.can_grow(), "{name}");
+        let expected: &[u8] = if backend.can_grow() { b"one TWo" } else { b"one two" };
+        assert_eq!(backend.read("pack-1", 0, 7).unwrap(), expected, "{name}");
+        assert!(backend.overwrite("pack-1", 6, b"xx").is_err(), "{name}");
+        assert_eq!(backend.list().unwrap(), [("pack-1".to_owned(), 7)], "{name}");
+    }
+}
+
+#[test]
 fn deleting_twice_is_no_error() {
     for (name, backend, _folder) in backends() {
         backend.append("pack-1", 0, b"one").unwrap();

@@ -232,6 +232,12 @@ impl ContentBackend for FaultyBackend {
         }
     }
 
+    fn overwrite(&self, name: &str, offset: u64, bytes: &[u8]) -> Result<(), BackendError> {
+        // What is held back becomes durable as well: an overwritten object was not written for long.
+        self.sync(name)?;
+        self.inner.overwrite(name, offset, bytes)
+    }
+
     fn sync(&self, name: &str) -> Result<(), BackendError> {
         let mut held = self.held();
         if self.count_write(&mut held, name)? {

@@ -7,7 +7,7 @@ use crate::error::BackendError;
 /// for the same bytes in many small ones.
 ///
 /// What waits here can be read, and is written before anything is made durable. An append that the
-/// inner backend would refuse for want of room may be refused by a later append or by `sync`.
+/// inner backend would refuse because the disk is full may be refused by a later append or by `sync`.
 pub struct GatheringBackend {
     inner: Arc<dyn ContentBackend>,
     limit_bytes: usize,
@@ -33,7 +33,7 @@ impl GatheringBackend {
         self.gathered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes what waits. After a failure it waits still: writing it again is no harm.
+    /// Writes what waits. After a failure it still waits: it can be written again.
     fn write_out(&self) -> Result<MutexGuard<'_, Gathered>, BackendError> {
         let mut gathered = self.gathered();
         gathered.write_out(&*self.inner)?;
@@ -91,6 +91,11 @@ impl ContentBackend for GatheringBackend {
         name.clone_into(&mut gathered.name);
         gathered.written_bytes = offset + bytes.len() as u64;
         Ok(())
+    }
+
+    fn overwrite(&self, name: &str, offset: u64, bytes: &[u8]) -> Result<(), BackendError> {
+        let _quiet = self.write_out()?;
+        self.inner.overwrite(name, offset, bytes)
     }
 
     fn sync(&self, name: &str) -> Result<(), BackendError> {

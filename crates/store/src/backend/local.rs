@@ -35,7 +35,7 @@ impl LocalFolder {
         Ok(Self { folder, open: Mutex::default() })
     }
 
-    /// Where the objects lie.
+    /// Where the objects are.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -124,6 +124,18 @@ impl ContentBackend for LocalFolder {
                 return Err(io::Error::other("an append must begin where the object ends"));
             }
             write_all_at(&file, bytes, offset)
+        };
+        write().map_err(|source| BackendError::from_io(name, source))
+    }
+
+    fn overwrite(&self, name: &str, offset: u64, bytes: &[u8]) -> Result<(), BackendError> {
+        let file = self.file(name, false)?;
+        let write = || -> io::Result<()> {
+            if file.metadata()?.len() < offset.saturating_add(bytes.len() as u64) {
+                return Err(io::Error::other("only bytes that are there can be overwritten"));
+            }
+            write_all_at(&file, bytes, offset)?;
+            file.sync_data()
         };
         write().map_err(|source| BackendError::from_io(name, source))
     }

@@ -83,6 +83,21 @@ impl ContentBackend for MemoryBackend {
         Ok(())
     }
 
+    fn overwrite(&self, name: &str, offset: u64, bytes: &[u8]) -> Result<(), BackendError> {
+        let mut objects = self.objects();
+        let object = objects.get_mut(name).ok_or_else(|| not_found(name))?;
+        let start = usize::try_from(offset).unwrap_or(usize::MAX);
+        let place = object.bytes.get_mut(start..start.saturating_add(bytes.len()));
+        match place.filter(|_| self.can_grow) {
+            Some(place) => place.copy_from_slice(bytes),
+            None => {
+                let source = std::io::Error::other("only bytes that are there can be overwritten");
+                return Err(BackendError::Io { name: name.to_owned(), source });
+            }
+        }
+        Ok(())
+    }
+
     fn sync(&self, name: &str) -> Result<(), BackendError> {
         self.objects().get_mut(name).ok_or_else(|| not_found(name))?.synced = true;
         Ok(())

@@ -1,4 +1,4 @@
-//! Where packs lie: a small contract, its implementations, and one suite that all of them run.
+//! Where packs are stored: a small contract, its implementations, and one suite that all of them run.
 
 #[cfg(test)]
 mod contract;
@@ -26,7 +26,7 @@ use crate::error::BackendError;
 ///   failed append left beyond it is overwritten, so a failed append can simply be repeated;
 /// - a backend that cannot extend an object once it was synced (an object store) says so by
 ///   [`can_grow`](Self::can_grow); the store then ends its pack at every sync;
-/// - `delete` may be undone by a crash; deleting what is not there is no error.
+/// - `delete` may be undone by a crash; deleting what is not there succeeds.
 ///
 /// `NotFound`, `TooShort` and `NoRoom` are final; `Io` may be worth another try.
 pub trait ContentBackend: Send + Sync {
@@ -36,10 +36,13 @@ pub trait ContentBackend: Send + Sync {
     fn list(&self) -> Result<Vec<(String, u64)>, BackendError>;
     /// Exactly `length` bytes from `offset`.
     fn read(&self, name: &str, offset: u64, length: usize) -> Result<Vec<u8>, BackendError>;
-    /// Writes `bytes` at `offset`, cutting off what lay beyond; offset 0 creates the object.
+    /// Writes `bytes` at `offset`, cutting off what was beyond; offset 0 creates the object.
     fn append(&self, name: &str, offset: u64, bytes: &[u8]) -> Result<(), BackendError>;
     /// Makes all that was appended to the object durable, and its name.
     fn sync(&self, name: &str) -> Result<(), BackendError>;
+    /// Writes `bytes` in place of those at `offset`, durably; the object stays as long as it is. Only
+    /// where [`can_grow`](Self::can_grow).
+    fn overwrite(&self, name: &str, offset: u64, bytes: &[u8]) -> Result<(), BackendError>;
     /// Cuts the object to `length` bytes. Only where [`can_grow`](Self::can_grow).
     fn truncate(&self, name: &str, length: u64) -> Result<(), BackendError>;
     /// Removes the object.

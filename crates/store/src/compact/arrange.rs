@@ -25,11 +25,11 @@ const MAX_PAGES: usize = 1 << 14;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Page {
     pub(super) bodies: Vec<Digest>,
-    /// Where the page lies already, in the order of the packs; none for a page that is new.
-    pub(super) lies_at: Option<(u64, u64, u64)>,
+    /// Where the page is already, in the order of the packs; none for a page that is new.
+    pub(super) is_at: Option<(u64, u64, u64)>,
 }
 
-/// Puts pages in order, given in the order of their addresses. Pages that lie in frames keep
+/// Puts pages in order, given in the order of their addresses. Pages that are in frames keep
 /// their order, so that these can be copied; new ones follow the page that they resemble among
 /// the new ones, or else their neighbour by address.
 pub(super) fn arrange(pages: Vec<Page>, read: Read<'_>) -> Result<Vec<Page>, StoreError> {
@@ -37,18 +37,18 @@ pub(super) fn arrange(pages: Vec<Page>, read: Read<'_>) -> Result<Vec<Page>, Sto
     // Behind which page each one goes; the last place is for those at the very front.
     let mut behind: Vec<Vec<usize>> = vec![Vec::new(); pages.len() + 1];
     let mut neighbour = pages.len();
-    let mut lying = Vec::new();
+    let mut framed = Vec::new();
     for (at, page) in pages.iter().enumerate() {
-        if page.lies_at.is_some() {
-            lying.push(at);
+        if page.is_at.is_some() {
+            framed.push(at);
             neighbour = at;
         } else {
             behind[parents[at].unwrap_or(neighbour)].push(at);
         }
     }
-    lying.sort_by_key(|at| pages[*at].lies_at);
+    framed.sort_by_key(|at| pages[*at].is_at);
     let mut order = Vec::with_capacity(pages.len());
-    let mut waiting: Vec<usize> = lying.into_iter().rev().collect();
+    let mut waiting: Vec<usize> = framed.into_iter().rev().collect();
     waiting.extend(behind[pages.len()].iter().rev());
     while let Some(at) = waiting.pop() {
         order.push(at);
@@ -61,12 +61,12 @@ pub(super) fn arrange(pages: Vec<Page>, read: Read<'_>) -> Result<Vec<Page>, Sto
 /// For each new page, the new one in front of it that it resembles most.
 fn parents(pages: &[Page], read: Read<'_>) -> Result<Vec<Option<usize>>, StoreError> {
     let mut sketches: Vec<(usize, Vec<u64>)> = Vec::new();
-    let is_new = |(_, page): &(usize, &Page)| page.lies_at.is_none();
+    let is_new = |(_, page): &(usize, &Page)| page.is_at.is_none();
     for (at, page) in pages.iter().enumerate().filter(is_new).take(MAX_PAGES) {
         let newest = page.bodies.last().map(read).transpose()?.flatten();
         sketches.push((at, newest.map_or_else(Vec::new, |body| sketch(&body))));
     }
-    // In a site without frames there is no neighbour to stand by instead.
+    // In a site without frames a page has no neighbour that keeps its place.
     let max_shared_by = match sketches.len() == pages.len() {
         true => MAX_SHARED_BY,
         false => MAX_SHARED_BY.min(sketches.len() / MAX_SHARED_PART),
@@ -137,15 +137,15 @@ mod tests {
         page.into_bytes()
     }
 
-    /// Names in the order in which they are arranged; names with a place lie there already.
+    /// Names in the order in which they are arranged; names with a place are there already.
     fn arranged(bodies: &[(&str, Vec<u8>, Option<u64>)]) -> Vec<String> {
         let mut by_digest = BTreeMap::new();
         let mut pages = Vec::new();
         for (name, body, place) in bodies {
             let digest = Digest::of(name.as_bytes());
             by_digest.insert(digest, (name, body));
-            let lies_at = place.map(|offset| (1, offset, 0));
-            pages.push(Page { bodies: vec![digest], lies_at });
+            let is_at = place.map(|offset| (1, offset, 0));
+            pages.push(Page { bodies: vec![digest], is_at });
         }
         let read = |digest: &Digest| Ok(by_digest.get(digest).map(|(_, body)| (*body).clone()));
         let order = arrange(pages, &read).unwrap();
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_stands_behind_its_like_of_another_directory() {
+    fn a_page_follows_its_like_of_another_directory() {
         let mut pages = Vec::new();
         let topics: Vec<String> = (0..20).map(|n| format!("topic{n}")).collect();
         let names: Vec<String> = ["dev/", ""]
@@ -172,18 +172,24 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_in_frames_keeps_its_order_and_new_pages_stand_by_their_neighbour() {
+    fn what_is_in_frames_keeps_its_order_and_new_pages_follow_their_neighbour() {
         let page = |name| (name, body(name, 0), None);
-        let lying = |name, at| (name, body(name, 0), Some(at));
-        let order =
-            arranged(&[page("a"), lying("b", 30), page("c"), page("d"), lying("e", 10), page("f")]);
+        let framed = |name, at| (name, body(name, 0), Some(at));
+        let order = arranged(&[
+            page("a"),
+            framed("b", 30),
+            page("c"),
+            page("d"),
+            framed("e", 10),
+            page("f"),
+        ]);
         assert_eq!(order, ["a", "e", "f", "b", "c", "d"]);
     }
 
     #[test]
     fn a_body_that_cannot_be_read_leaves_its_page_where_it_is() {
         let pages: Vec<Page> =
-            (0u8..5).map(|n| Page { bodies: vec![Digest::of(&[n])], lies_at: None }).collect();
+            (0u8..5).map(|n| Page { bodies: vec![Digest::of(&[n])], is_at: None }).collect();
         assert_eq!(arrange(pages.clone(), &|_| Ok(None)).unwrap(), pages);
     }
 }

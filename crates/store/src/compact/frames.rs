@@ -8,13 +8,15 @@ use super::order::Order;
 use super::output::Output;
 use super::portion::Item;
 use super::slow::{self, Chosen};
+use super::stretch::{Stretch, join_small};
 use super::{CompactOptions, CompactReport, prefix};
 use crate::bodies::{BodiesHead, BodyEntry, Coding, MAX_ENTRIES, Reference};
 use crate::chunk::ChunkKind;
 use crate::digest::BodyKey;
 use crate::error::StoreError;
 use crate::media::Class;
-use crate::pack::{Place, read_chunk};
+use crate::mend::read_chunk;
+use crate::pack::Place;
 use crate::rows::Row;
 use crate::store::Store;
 use crate::{Digest, squeeze};
@@ -44,10 +46,10 @@ pub(super) struct FrameWriter<'a, 's> {
     chosen: &'a Chosen,
     /// Sources that were compacted before.
     frames_in: BTreeSet<u64>,
-    /// The prefix of new frames, where it lies (pack and offset), and how many frames refer to it.
+    /// The prefix of new frames, where it is (pack and offset), and how many frames refer to it.
     prefix: Arc<Vec<u8>>,
     prefix_at: Option<(u64, u64, usize)>,
-    /// Where prefixes of copied frames lie now, by where they lay, and how many frames refer to them.
+    /// Where prefixes of copied frames are now, by where they were, and how many frames refer to them.
     copied_prefixes: BTreeMap<Place, (u64, usize)>,
     /// The first version of each page: a frame rather ends in front of one than behind it.
     page_begins: BTreeSet<Digest>,
@@ -60,13 +62,6 @@ pub(super) struct FrameWriter<'a, 's> {
 struct Frame {
     raw: Vec<u8>,
     entries: Vec<BodyEntry>,
-}
-
-/// A stretch of the new order.
-enum Stretch {
-    /// Exactly the bodies of one frame, in its order.
-    Whole(Place, u64, Vec<Digest>),
-    Loose(u64, Vec<Digest>),
 }
 
 impl<'a, 's> FrameWriter<'a, 's> {
@@ -172,7 +167,7 @@ impl<'a, 's> FrameWriter<'a, 's> {
         self.flush()
     }
 
-    /// The bodies in order, those together that already lie together.
+    /// The bodies in order, those together that are together already.
     fn stretches(
         &mut self,
         pages: Vec<Vec<Digest>>,
@@ -201,7 +196,7 @@ impl<'a, 's> FrameWriter<'a, 's> {
         }
         let mut stretches = Vec::new();
         for (place, digests) in runs {
-            let head = self.store.directory(place)?;
+            let head = self.store.bodies_head(place)?;
             let bytes = head.raw_bytes();
             let same =
                 head.entries.iter().map(|entry| entry.key).eq(digests.iter().map(Digest::key));
@@ -218,8 +213,8 @@ impl<'a, 's> FrameWriter<'a, 's> {
     /// The pages in the order in which frames take them.
     fn arranged(&self, pages: Vec<Vec<Digest>>, order: &Order) -> Result<Vec<Page>, StoreError> {
         let pages: Vec<Page> = match self.options.everything || self.frames_in.is_empty() {
-            true => pages.into_iter().map(|bodies| Page { bodies, lies_at: None }).collect(),
-            false => self.where_they_lie(pages, order)?,
+            true => pages.into_iter().map(|bodies| Page { bodies, is_at: None }).collect(),
+            false => self.where_they_are(pages, order)?,
         };
         match self.class {
             Class::Html => arrange(pages, &|digest| self.readable(digest)),
@@ -227,9 +222,9 @@ impl<'a, 's> FrameWriter<'a, 's> {
         }
     }
 
-    /// A page lies where the first body lies that only this page has: one that others have too
-    /// may lie with them.
-    fn where_they_lie(
+    /// A page is where the first body is that only this page has: one that others have too
+    /// may be with them.
+    fn where_they_are(
         &self,
         pages: Vec<Vec<Digest>>,
         order: &Order,
@@ -239,30 +234,30 @@ impl<'a, 's> FrameWriter<'a, 's> {
             let own: BTreeSet<&Digest> = bodies.iter().collect();
             own.into_iter().for_each(|digest| *pages_with.entry(*digest).or_default() += 1);
         }
-        let mut directory: Option<(Place, BTreeMap<BodyKey, u64>)> = None;
+        let mut frame: Option<(Place, BTreeMap<BodyKey, u64>)> = None;
         let mut found = Vec::with_capacity(pages.len());
         for bodies in pages {
-            let mut lies_at = None;
+            let mut is_at = None;
             for digest in &bodies {
                 let Some(place) = self.store.find_body(digest.key())? else { continue };
-                // What another portion or site has taken lies with that one.
+                // What another portion or site has taken is with that one.
                 if !self.frames_in.contains(&place.pack) || order.is_placed(digest.key())? {
                     continue;
                 }
-                if directory.as_ref().is_none_or(|(of, _)| *of != place) {
-                    directory = Some((place, starts(&self.store.directory(place)?)));
+                if frame.as_ref().is_none_or(|(of, _)| *of != place) {
+                    frame = Some((place, starts(&self.store.bodies_head(place)?)));
                 }
                 let start =
-                    directory.as_ref().and_then(|(_, starts)| starts.get(&digest.key()).copied());
+                    frame.as_ref().and_then(|(_, starts)| starts.get(&digest.key()).copied());
                 let alone = pages_with.get(digest) == Some(&1);
-                if alone || lies_at.is_none() {
-                    lies_at = Some((place.pack, place.offset, start.unwrap_or(0)));
+                if alone || is_at.is_none() {
+                    is_at = Some((place.pack, place.offset, start.unwrap_or(0)));
                 }
                 if alone {
                     break;
                 }
             }
-            found.push(Page { bodies, lies_at });
+            found.push(Page { bodies, is_at });
         }
         Ok(found)
     }
@@ -293,7 +288,7 @@ impl<'a, 's> FrameWriter<'a, 's> {
             Stretch::Loose(..) => None,
         });
         if let Some(place) = whole {
-            if let Reference::Chunk(offset) = self.store.directory(place)?.reference {
+            if let Reference::Chunk(offset) = self.store.bodies_head(place)?.reference {
                 let old = Place { pack: place.pack, offset };
                 let prefix = self.store.prefix_at(old)?;
                 let offset = self.copy_prefix(old)?;
@@ -454,7 +449,7 @@ impl<'a, 's> FrameWriter<'a, 's> {
 
     fn copy_frame(&mut self, place: Place) -> Result<(), StoreError> {
         self.make_room()?;
-        let (_, payload) = read_chunk(&*self.store.backend, place, &[ChunkKind::Bodies])?;
+        let payload = read_chunk(&*self.store.backend, place, &[ChunkKind::Bodies])?;
         let (mut head, data) = BodiesHead::parse(&payload)
             .map_err(|why| crate::pack::damaged("bodies chunk", place, why))?;
         if let Reference::Chunk(offset) = head.reference {
@@ -472,7 +467,7 @@ impl<'a, 's> FrameWriter<'a, 's> {
             *frames += 1;
             return Ok(*offset);
         }
-        let (_, payload) = read_chunk(&*self.store.backend, old, &[ChunkKind::Prefix])?;
+        let payload = read_chunk(&*self.store.backend, old, &[ChunkKind::Prefix])?;
         let offset = self.output.put_prefix(self.site, &payload)?;
         self.copied_prefixes.insert(old, (offset, 1));
         Ok(offset)
@@ -487,35 +482,4 @@ fn starts(head: &BodiesHead) -> BTreeMap<BodyKey, u64> {
         (entry.key, start - entry.stored_bytes)
     };
     head.entries.iter().map(entry).collect()
-}
-
-/// Joins loose neighbours, and lets a small loose stretch take a whole frame in, so that frames
-/// do not become ever smaller.
-fn join_small(stretches: Vec<Stretch>, is_small: &dyn Fn(u64, usize) -> bool) -> Vec<Stretch> {
-    let mut joined: Vec<Stretch> = Vec::new();
-    for stretch in stretches {
-        let join = match (joined.last(), &stretch) {
-            (Some(Stretch::Loose(..)), Stretch::Loose(..)) => true,
-            (Some(Stretch::Loose(bytes, digests)), Stretch::Whole(_, whole_bytes, whole)) => {
-                is_small(*bytes, digests.len()) || is_small(*whole_bytes, whole.len())
-            }
-            (Some(Stretch::Whole(_, bytes, digests)), Stretch::Loose(..)) => {
-                is_small(*bytes, digests.len())
-            }
-            _ => false,
-        };
-        if !join {
-            joined.push(stretch);
-            continue;
-        }
-        let (Stretch::Loose(more_bytes, more) | Stretch::Whole(_, more_bytes, more)) = stretch;
-        let Some(Stretch::Loose(bytes, mut digests) | Stretch::Whole(_, bytes, mut digests)) =
-            joined.pop()
-        else {
-            unreachable!("there is a stretch to join")
-        };
-        digests.extend(more);
-        joined.push(Stretch::Loose(bytes + more_bytes, digests));
-    }
-    joined
 }

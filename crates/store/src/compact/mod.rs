@@ -5,14 +5,15 @@
 //! contain. A site that brought nothing new is not touched, a frame into which nothing new falls
 //! is copied as it is, so the work follows what changed.
 //!
-//! Whatever grows with the archive lies in temporary files; in memory are the bodies of a portion
+//! Whatever grows with the archive is in temporary files; in memory are the bodies of a portion
 //! of a site, a frame, and some bytes for each pack.
 //!
 //! Read in this order: `mod` (which packs, in which order, what is deleted when), `order` (the
 //! versions of a site by their addresses), `portion` (as many of them as are looked at together),
-//! `arrange` (pages beside their like), `frames` (bodies into frames), `prefix` (what frames
+//! `arrange` (pages beside their like), `stretch`
+//! (which frames stay as they are), `frames` (bodies into frames), `prefix` (what frames
 //! share), `slow` (which pictures may take their time), `output` (the packs of the new
-//! generation), `built_upon` (what must not go because somebody writes meanwhile).
+//! generation), `built_upon` (what must not go because it is written meanwhile).
 
 mod arrange;
 mod built_upon;
@@ -22,6 +23,7 @@ mod output;
 mod portion;
 pub(crate) mod prefix;
 mod slow;
+mod stretch;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -35,7 +37,9 @@ use crate::chunk::ChunkKind;
 use crate::error::{StoreError, from_backend};
 use crate::index::PackRecord;
 use crate::media::Class;
-use crate::pack::{Found, PackEnd, Place, pack_name, walk};
+use crate::mend::Found;
+use crate::pack::{Generation, Place, pack_name};
+use crate::packfile::PackFile;
 use crate::rows::{self, Row};
 use crate::store::Store;
 
@@ -60,7 +64,7 @@ pub struct CompactOptions {
     pub portion_versions: usize,
     /// Whether JPEG, PNG and GIF are recoded.
     pub recode_images: bool,
-    /// A picture that takes longer to give back stays as it is.
+    /// A picture that takes longer to restore stays as it is.
     pub recode_cap: Duration,
     /// So many versions must be new for one of them to become slow to read.
     pub versions_per_slow: u64,
@@ -114,8 +118,8 @@ struct Sources {
 }
 
 impl Store {
-    /// Writes what was collected since the last time again, small, and gives room back. Reading
-    /// and writing go on meanwhile. `progress` is told versions done and versions in all.
+    /// Writes what was collected since the last time again, small, and frees space. Reading
+    /// and writing go on meanwhile. `progress` is called with versions done and versions in all.
     pub fn compact(
         &self,
         options: &CompactOptions,
@@ -196,12 +200,16 @@ impl Store {
     fn is_spent(&self, pack: u64, lengths: &BTreeMap<u64, u64>) -> Result<bool, StoreError> {
         let Some(length) = lengths.get(&pack) else { return Ok(false) };
         let mut is_spent = true;
-        walk(&*self.backend, pack, 0, *length, &mut |found| {
-            is_spent &= match found {
-                Found::Chunk { kind: ChunkKind::PackHead, .. } => true,
-                Found::Chunk { kind: ChunkKind::PackEnd, payload, .. } => PackEnd::parse(&payload)
-                    .is_ok_and(|end| end.replaces.iter().all(|old| !lengths.contains_key(old))),
-                Found::Chunk { .. } | Found::Gap { .. } => false,
+        PackFile::new(&*self.backend, pack, *length).walk(0, &mut |found| {
+            let Found::Chunk(chunk) = found else {
+                is_spent &= matches!(found, Found::Mended { .. });
+                return Ok(());
+            };
+            is_spent &= match chunk.kind {
+                ChunkKind::PackHead | ChunkKind::Parity | ChunkKind::PackEnd => true,
+                ChunkKind::Generation => Generation::parse(&chunk.payload)
+                    .is_ok_and(|all| all.replaces.iter().all(|old| !lengths.contains_key(old))),
+                _ => false,
             };
             Ok(())
         })?;
@@ -268,19 +276,23 @@ impl Store {
                 damaged.insert(*pack);
                 continue;
             };
-            walk(&*self.backend, *pack, 0, *length, &mut |found| {
-                let (offset, kind, payload) = match found {
-                    Found::Chunk { offset, kind, payload } => (offset, kind, payload),
-                    Found::Gap { .. } => {
+            PackFile::new(&*self.backend, *pack, *length).walk(0, &mut |found| {
+                let chunk = match found {
+                    Found::Chunk(chunk) => chunk,
+                    // So that it is whole when it is read from here on.
+                    Found::Mended { start, bytes } if self.backend.can_grow() => {
+                        return self.write_mended(*pack, start, &bytes);
+                    }
+                    Found::Mended { .. } | Found::Gap { .. } => {
                         damaged.insert(*pack);
                         return Ok(());
                     }
                 };
-                if kind != ChunkKind::Versions {
+                if chunk.kind != ChunkKind::Versions {
                     return Ok(());
                 }
-                let place = Place { pack: *pack, offset };
-                let rows = rows::decode(&payload)
+                let place = Place { pack: *pack, offset: chunk.offset };
+                let rows = rows::decode(&chunk.payload)
                     .map_err(|why| crate::pack::damaged("versions chunk", place, why))?;
                 for row in rows {
                     if self.index().version(row.id)? == Some(place) {
@@ -297,7 +309,7 @@ impl Store {
 
     fn class_of(&self, row: &Row) -> Result<Class, StoreError> {
         match self.find_body(row.digest.key())? {
-            Some(place) => Ok(self.directory(place)?.class),
+            Some(place) => Ok(self.bodies_head(place)?.class),
             None => Ok(Class::Other),
         }
     }
@@ -315,12 +327,13 @@ impl Store {
         let lengths = self.pack_lengths()?;
         for pack in &sources.packs {
             let Some(length) = lengths.get(pack) else { continue };
-            walk(&*self.backend, *pack, 0, *length, &mut |found| {
-                let Found::Chunk { offset, kind: ChunkKind::Bodies, payload } = found else {
+            PackFile::new(&*self.backend, *pack, *length).walk(0, &mut |found| {
+                let Found::Chunk(chunk) = found else { return Ok(()) };
+                if chunk.kind != ChunkKind::Bodies {
                     return Ok(());
-                };
-                let place = Place { pack: *pack, offset };
-                let (head, _) = BodiesHead::parse(&payload)
+                }
+                let place = Place { pack: *pack, offset: chunk.offset };
+                let (head, _) = BodiesHead::parse(&chunk.payload)
                     .map_err(|why| crate::pack::damaged("bodies chunk", place, why))?;
                 for entry in head.entries {
                     if !order.is_placed(entry.key)? {
@@ -394,8 +407,8 @@ impl Store {
         writer.check()?;
         if let Some(built_upon) = writer.built_upon.take() {
             built_upon.visit(&mut |key| {
-                let lies_in_source = |place: Place| sources.packs.contains(&place.pack);
-                if !order.is_placed(key)? && self.find_body(key)?.is_some_and(lies_in_source) {
+                let is_in_source = |place: Place| sources.packs.contains(&place.pack);
+                if !order.is_placed(key)? && self.find_body(key)?.is_some_and(is_in_source) {
                     output.make_room()?;
                     output.copy_body(key)?;
                 }

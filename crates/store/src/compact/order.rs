@@ -64,8 +64,8 @@ impl Order {
         Ok(count as u64)
     }
 
-    /// Visits bodies that were never compacted, in the order of their digests, and tells how many
-    /// versions each one is of.
+    /// Visits bodies that were never compacted, in the order of their digests, with the number of
+    /// versions that have each.
     pub(super) fn new_bodies(
         &self,
         class: Class,
@@ -106,7 +106,7 @@ impl Order {
         last: Option<&Item>,
         max_versions: usize,
     ) -> Result<Option<Portion>, StoreError> {
-        let (url, visited, id) = standing(last);
+        let (url, visited, id) = position(last);
         let mut statement = self.connection.prepare_cached(
             "SELECT url, visited, id, digest FROM items WHERE site = ?1 AND class = ?2
              AND (url, visited, id) > (?3, ?4, ?5) ORDER BY url, visited, id",
@@ -144,7 +144,7 @@ impl Order {
         Ok(self.connection.prepare_cached("SELECT 1 FROM orphans")?.exists([])?)
     }
 
-    /// Notes that somebody needs this body, if it is an orphan.
+    /// Notes that something needs this body, if it is an orphan.
     pub(super) fn want_orphan(&self, key: BodyKey) -> Result<(), StoreError> {
         self.connection
             .prepare_cached("UPDATE orphans SET wanted = 1 WHERE key = ?1")?
@@ -209,8 +209,8 @@ impl Order {
              AND (url, visited, id) > (?3, ?4, ?5) AND (url, visited, id) <= (?6, ?7, ?8)
              ORDER BY url, visited, id",
         )?;
-        let (url, visited, id) = standing(behind);
-        let (last_url, last_visited, last_id) = standing(Some(last));
+        let (url, visited, id) = position(behind);
+        let (last_url, last_visited, last_id) = position(Some(last));
         let class = class as u8;
         let mut found = statement.query(params![
             site,
@@ -232,8 +232,8 @@ impl Order {
     }
 }
 
-/// Where a version stands among those of its class. Every address is behind the empty one.
-fn standing(item: Option<&Item>) -> (&str, i64, i64) {
+/// The position of a version among those of its class. Every address is behind the empty one.
+fn position(item: Option<&Item>) -> (&str, i64, i64) {
     item.map_or(("", i64::MIN, i64::MIN), |item| (&item.url, item.visited_at_s, item.id))
 }
 

@@ -5,14 +5,16 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use crate::bodies::{BodiesHead, Coding, Reference};
-use crate::chunk::{CHUNK_HEAD_BYTES, ChunkKind, seal_chunk};
+use crate::chunk::{CHUNK_HEAD_BYTES, ChunkKind};
 use crate::digest::BodyKey;
 use crate::error::{StoreError, from_backend};
-use crate::index::{PackRecord, Share};
-use crate::pack::{PackEnd, PackHead, Place, pack_name};
-use crate::put::{bodies_share, rows_shares};
+use crate::index::PackRecord;
+use crate::open_pack::OpenPack;
+use crate::pack::{Generation, PackHead, Place, damaged, pack_name};
 use crate::rows::{self, Row};
+use crate::share::Share;
 use crate::store::Store;
+use crate::wire::Malformed;
 use crate::{forget, squeeze};
 
 /// Beyond this a pack is ended as soon as possible.
@@ -29,10 +31,8 @@ pub(super) struct Output<'s> {
     finished: Vec<u64>,
 }
 
-#[derive(Default)]
 struct OpenOutput {
-    number: u64,
-    length: u64,
+    pack: OpenPack,
     bodies: Vec<(BodyKey, Place)>,
     versions: Vec<(u64, Place)>,
     shares: BTreeMap<u32, Share>,
@@ -49,25 +49,27 @@ impl<'s> Output<'s> {
             let number = self.store.next_pack.fetch_add(1, Ordering::Relaxed);
             let next_version = self.store.index().next_version()?;
             let head = PackHead { number, next_version, generation: self.generation };
-            self.open = Some(OpenOutput { number, ..OpenOutput::default() });
+            let pack = OpenPack::new(number);
+            let (bodies, versions, shares) = (Vec::new(), Vec::new(), BTreeMap::new());
+            self.open = Some(OpenOutput { pack, bodies, versions, shares });
             self.put(ChunkKind::PackHead, &head.encode())?;
             if self.store.backend.can_grow() {
                 // As while collecting: a pack without a head was damaged, never torn.
                 self.sync()?;
             }
         }
-        Ok(self.open.as_ref().map_or(0, |open| open.number))
+        Ok(self.open.as_ref().map_or(0, |open| open.pack.number))
     }
 
     fn sync(&self) -> Result<(), StoreError> {
         let Some(open) = &self.open else { return Ok(()) };
-        self.store.backend.sync(&pack_name(open.number)).map_err(from_backend)
+        self.store.backend.sync(&pack_name(open.pack.number)).map_err(from_backend)
     }
 
     /// Ends the pack if it holds enough. Returns whether what follows begins a new one.
     pub(super) fn make_room(&mut self) -> Result<bool, StoreError> {
         let is_full = self.open.as_ref().is_some_and(|open| {
-            open.length > MAX_PACK_BYTES
+            open.pack.length > MAX_PACK_BYTES
                 || open.bodies.len() + open.versions.len() > MAX_PACK_ENTRIES
         });
         if is_full {
@@ -78,12 +80,7 @@ impl<'s> Output<'s> {
 
     fn put(&mut self, kind: ChunkKind, payload: &[u8]) -> Result<Place, StoreError> {
         let Some(open) = &mut self.open else { unreachable!("a pack was begun") };
-        let place = Place { pack: open.number, offset: open.length };
-        let chunk = seal_chunk(kind, place.pack, place.offset, payload);
-        let name = pack_name(open.number);
-        self.store.backend.append(&name, open.length, &chunk).map_err(from_backend)?;
-        open.length += chunk.len() as u64;
-        Ok(place)
+        open.pack.put_payload(&*self.store.backend, kind, payload)
     }
 
     pub(super) fn put_prefix(&mut self, site: u32, payload: &[u8]) -> Result<u64, StoreError> {
@@ -99,7 +96,8 @@ impl<'s> Output<'s> {
         self.pack()?;
         let payload = head.encode(data);
         let place = self.put(ChunkKind::Bodies, &payload)?;
-        self.share(head.group, &bodies_share(head, (payload.len() + CHUNK_HEAD_BYTES) as u64));
+        let written = (payload.len() + CHUNK_HEAD_BYTES) as u64;
+        self.share(head.group, &Share::of_bodies(head.class, head.body_bytes(), written));
         if let Some(open) = &mut self.open {
             open.bodies.extend(head.entries.iter().map(|entry| (entry.key, place)));
         }
@@ -111,7 +109,8 @@ impl<'s> Output<'s> {
         self.pack()?;
         let payload = rows::encode(rows, 0, level);
         let place = self.put(ChunkKind::Versions, &payload)?;
-        for (group, share) in rows_shares(rows, payload.len() as u64) {
+        let sites = rows.iter().map(|row| row.group);
+        for (group, share) in Share::of_rows(sites, payload.len() as u64) {
             self.share(group, &share);
         }
         if let Some(open) = &mut self.open {
@@ -143,23 +142,23 @@ impl<'s> Output<'s> {
 
     /// Ends the pack, makes it durable and leads the index to it.
     pub(super) fn end_pack(&mut self) -> Result<(), StoreError> {
-        self.finish(&PackEnd::default())
-    }
-
-    fn finish(&mut self, end: &PackEnd) -> Result<(), StoreError> {
-        if self.open.is_none() {
-            return Ok(());
-        }
-        if self.store.backend.can_grow() {
+        let backend = &*self.store.backend;
+        let Some(open) = &mut self.open else { return Ok(()) };
+        open.pack.cover(backend)?;
+        if backend.can_grow() {
             self.sync()?;
         }
-        self.put(ChunkKind::PackEnd, &end.encode())?;
+        let Some(open) = &mut self.open else { return Ok(()) };
+        if !open.pack.end(backend)? {
+            let name = pack_name(open.pack.number);
+            return Err(damaged("pack", name, Malformed("it was damaged while it was written")));
+        }
         self.sync()?;
         let Some(mut open) = self.open.take() else { return Ok(()) };
         open.versions.sort_unstable();
         let record = PackRecord {
-            number: open.number,
-            bytes: open.length,
+            number: open.pack.number,
+            bytes: open.pack.length,
             ended: true,
             generation: self.generation,
         };
@@ -167,7 +166,7 @@ impl<'s> Output<'s> {
         store.index().change(|change| {
             for (key, place) in &open.bodies {
                 change.put_body(*key, *place, &|place, key| {
-                    store.directory(place).is_ok_and(|head| head.find(key).is_some())
+                    store.bodies_head(place).is_ok_and(|head| head.find(key).is_some())
                 })?;
             }
             for (id, place) in &open.versions {
@@ -178,16 +177,14 @@ impl<'s> Output<'s> {
             }
             change.put_pack(&record)
         })?;
-        self.finished.push(open.number);
+        self.finished.push(record.number);
         Ok(())
     }
 
     /// Takes back the pack that could not be finished.
     pub(super) fn abandon(&mut self) -> Result<(), StoreError> {
-        match self.open.take() {
-            Some(open) => self.store.backend.delete(&pack_name(open.number)).map_err(from_backend),
-            None => Ok(()),
-        }
+        let Some(open) = self.open.take() else { return Ok(()) };
+        self.store.backend.delete(&pack_name(open.pack.number)).map_err(from_backend)
     }
 
     /// Says again that these versions are forgotten.
@@ -196,11 +193,12 @@ impl<'s> Output<'s> {
         self.put(ChunkKind::Forgotten, &forget::encode(batch)).map(|_| ())
     }
 
-    /// Writes the last pack: with it the generation stands for the packs that it replaces.
+    /// Writes the last pack: once it has ended, the generation replaces these packs.
     pub(super) fn complete(&mut self, replaced: &[u64]) -> Result<(), StoreError> {
-        let last = self.pack()?;
-        let mut generation = self.finished.clone();
-        generation.push(last);
-        self.finish(&PackEnd { generation, replaces: replaced.to_vec() })
+        let mut packs = self.finished.clone();
+        packs.push(self.pack()?);
+        let generation = Generation { packs, replaces: replaced.to_vec() };
+        self.put(ChunkKind::Generation, &generation.encode())?;
+        self.end_pack()
     }
 }

@@ -37,12 +37,12 @@ pub(super) fn choose(
         pages.iter().step_by(pages.len().div_ceil(MAX_PAGES).max(1)).collect();
     let mut grams = count(&pages, frames, read)?;
     let mut rounds: Vec<Vec<u8>> = Vec::new();
-    let mut room = limit_bytes;
+    let mut space = limit_bytes;
     // By how many further frames a byte that is taken is to be found in, on average.
     let mut shared_by = (frames - 1) / 2;
-    while rounds.len() < MAX_ROUNDS && room >= PART_BYTES {
-        let chosen = take(&pages, &mut grams, shared_by.max(1), room, read)?;
-        room -= chosen.len();
+    while rounds.len() < MAX_ROUNDS && space >= PART_BYTES {
+        let chosen = take(&pages, &mut grams, shared_by.max(1), space, read)?;
+        space -= chosen.len();
         rounds.push(chosen);
         if shared_by <= 1 {
             break;
@@ -67,7 +67,7 @@ impl Grams {
         part.windows(GRAM_BYTES).map(|gram| usize::from(self.0[Self::slot(gram)])).sum()
     }
 
-    /// What stands in the prefix is worth nothing a second time.
+    /// What is in the prefix is worth nothing a second time.
     fn spend(&mut self, part: &[u8]) {
         part.windows(GRAM_BYTES).for_each(|gram| self.0[Self::slot(gram)] = 0);
     }
@@ -97,7 +97,7 @@ fn take(
     pages: &[&Digest],
     grams: &mut Grams,
     shared_by: usize,
-    room: usize,
+    space: usize,
     read: Read<'_>,
 ) -> Result<Vec<u8>, StoreError> {
     let grams_in_part = PART_BYTES - GRAM_BYTES + 1;
@@ -105,12 +105,12 @@ fn take(
     let enough = shared_by.min(usize::from(u8::MAX) / 2) * grams_in_part * 3 / 4;
     let mut chosen = Vec::new();
     for digest in pages {
-        if chosen.len() + PART_BYTES > room {
+        if chosen.len() + PART_BYTES > space {
             break;
         }
         let Some(body) = read(digest)? else { continue };
         for part in body.chunks_exact(PART_BYTES) {
-            if grams.of(part) >= enough && chosen.len() + PART_BYTES <= room {
+            if grams.of(part) >= enough && chosen.len() + PART_BYTES <= space {
                 grams.spend(part);
                 chosen.extend_from_slice(part);
             }

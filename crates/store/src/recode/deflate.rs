@@ -35,7 +35,7 @@ pub(super) fn deflate(plain: &[u8], corrections: &[u8]) -> Result<Vec<u8>, Malfo
         .map_err(|_| Malformed("deflate stream cannot be recreated"))
 }
 
-/// Plain text first, so that two versions of a page begin alike; then corrections, what stood
+/// Plain text first, so that two versions of a page begin alike; then corrections, what was
 /// around the stream, and the lengths, which are read from the end.
 pub(super) fn recode_gzip(body: &[u8]) -> Option<Recoded> {
     let start = gzip_head_bytes(body)?;

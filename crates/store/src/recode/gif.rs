@@ -14,10 +14,8 @@ const MAX_CODES: usize = 4096;
 const MAX_IMAGES: usize = 4096;
 /// Encoders that clear more often than this do not compress.
 const MAX_CLEARS: usize = 1 << 16;
-/// Most encoders write blocks of this length, the last one excepted.
-const USUAL_BLOCK_BYTES: u8 = 255;
 
-/// What a KiB takes to give back (docs/benchmarks.md).
+/// What a KiB takes to restore (docs/benchmarks.md).
 const US_PER_KIB: f64 = 80.0;
 
 pub(super) fn expected(bytes: usize) -> Duration {
@@ -69,18 +67,7 @@ pub(super) fn recode(body: &[u8], limit: Option<Duration>) -> Option<Recoded> {
     })
 }
 
-/// How the pixels lie in the stored form.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
-    /// Plain, with one of three ways of clearing: written before LZMA was there.
-    PlainWays,
-    /// Compressed, with one of three ways of clearing: written before clears were listed.
-    Ways,
-    /// Compressed, with all clears.
-    Clears,
-}
-
-pub(super) fn restore(stored: &[u8], form: Form) -> Result<Vec<u8>, Malformed> {
+pub(super) fn restore(stored: &[u8]) -> Result<Vec<u8>, Malformed> {
     let mut reader = Reader::new(stored);
     let count = reader.count(MAX_IMAGES)?;
     let mut images = Vec::with_capacity(count);
@@ -90,20 +77,14 @@ pub(super) fn restore(stored: &[u8], form: Form) -> Result<Vec<u8>, Malformed> {
         if !(1..=8).contains(&width) {
             return Err(Malformed("code size of an image"));
         }
-        let (block_bytes, image, length) = match form {
-            Form::Clears => listed_image(&mut reader)?,
-            Form::PlainWays | Form::Ways => image_by_way(&mut reader, width)?,
-        };
+        let (block_bytes, image, length) = take_image(&mut reader)?;
         images.push((front, width, block_bytes, image, length));
     }
-    let squeezed = match form {
-        Form::PlainWays => None,
-        Form::Ways | Form::Clears => Some(lzma::take(&mut reader)?),
-    };
-    let mut plain = squeezed.as_deref().map(Reader::new);
+    let pixels = lzma::take(&mut reader)?;
+    let mut pixels = Reader::new(&pixels);
     let mut body = Vec::new();
     for (front, width, block_bytes, mut image, length) in images {
-        image.pixels = plain.as_mut().unwrap_or(&mut reader).take(length)?.to_vec();
+        image.pixels = pixels.take(length)?.to_vec();
         body.extend_from_slice(front);
         body.extend_from_slice(&split_blocks(&pack(&image, width), block_bytes));
     }
@@ -112,7 +93,7 @@ pub(super) fn restore(stored: &[u8], form: Form) -> Result<Vec<u8>, Malformed> {
 }
 
 /// Everything about an image but its pixels: length of its blocks, and how many pixels it has.
-fn listed_image(reader: &mut Reader<'_>) -> Result<(u8, Image, usize), Malformed> {
+fn take_image(reader: &mut Reader<'_>) -> Result<(u8, Image, usize), Malformed> {
     let block_bytes = reader.byte()?;
     let count = reader.count(MAX_CLEARS)?;
     let clears =
@@ -120,28 +101,7 @@ fn listed_image(reader: &mut Reader<'_>) -> Result<(u8, Image, usize), Malformed
     let has_end = reader.byte()? != 0;
     let behind = reader.bytes(MAX_PLAIN_BYTES)?.to_vec();
     let length = reader.count(MAX_PLAIN_BYTES)?;
-    Ok((
-        block_bytes,
-        Image { clears, may_end_cleared: true, has_end, behind, ..Image::default() },
-        length,
-    ))
-}
-
-/// The same as it was written before: an image that begins with a clear, and clears when the last
-/// code has been given away (0), one code later (1), or never again (2).
-fn image_by_way(reader: &mut Reader<'_>, width: u8) -> Result<(u8, Image, usize), Malformed> {
-    let codes_at_most = match reader.byte()? {
-        0 => Some(MAX_CODES - 2 - (1 << width)),
-        1 => Some(MAX_CODES - 1 - (1 << width)),
-        2 => None,
-        _ => return Err(Malformed("unknown way of clearing")),
-    };
-    let length = reader.count(MAX_PLAIN_BYTES)?;
-    // There are no more codes than pixels.
-    let clears = codes_at_most.map_or(0, |codes| length / codes);
-    let clears = std::iter::once(0).chain(codes_at_most.into_iter().cycle().take(clears)).collect();
-    let image = Image { clears, has_end: true, ..Image::default() };
-    Ok((USUAL_BLOCK_BYTES, image, length))
+    Ok((block_bytes, Image { clears, has_end, behind, ..Image::default() }, length))
 }
 
 /// What the LZW data of an image says.
@@ -150,9 +110,7 @@ struct Image {
     pixels: Vec<u8>,
     /// Codes in front of each clear, counted from the clear before.
     clears: Vec<usize>,
-    /// Whether a clear that is due behind the last pixel is written.
-    may_end_cleared: bool,
-    /// Whether the code for the end stands behind the last one.
+    /// Whether the code for the end follows the last one.
     has_end: bool,
     /// Whole bytes behind that.
     behind: Vec<u8>,
@@ -248,7 +206,7 @@ fn unpack(data: &[u8], width: u8) -> Option<Image> {
     let mut code_bits = CodeBits::new(width);
     // Each code as the code before it, its last pixel and its length.
     let mut table: Vec<(u16, u8, u16)> = (0..clear + 2).map(|code| (0, code as u8, 1)).collect();
-    let mut image = Image { may_end_cleared: true, ..Image::default() };
+    let mut image = Image::default();
     let mut before: Option<usize> = None;
     loop {
         let code = match bits.take(code_bits.bits) {
@@ -341,9 +299,7 @@ fn pack(image: &Image, width: u8) -> Vec<u8> {
             table.add(code, pixel);
         }
         current = next.map(usize::from);
-        if current.is_some() || image.may_end_cleared {
-            clear_where_due(&mut code_bits, &mut table, &mut out);
-        }
+        clear_where_due(&mut code_bits, &mut table, &mut out);
     }
     if image.has_end {
         out.put(clear + 1, code_bits.bits);
@@ -473,7 +429,6 @@ mod tests {
             let mut image = Image {
                 pixels: noise(seed, length, width, calm),
                 clears: if begins_with_clear { vec![0] } else { Vec::new() },
-                may_end_cleared: true,
                 has_end,
                 behind: Vec::new(),
             };
@@ -491,9 +446,7 @@ mod tests {
         #[test]
         fn junk_never_panics(junk: Vec<u8>) {
             let _ = recode(&junk, None);
-            for form in [Form::PlainWays, Form::Ways, Form::Clears] {
-                let _ = restore(&junk, form);
-            }
+            let _ = restore(&junk);
             let _ = unpack(&junk, 8);
         }
     }
@@ -503,7 +456,6 @@ mod tests {
         let image = Image {
             pixels: noise(7, 9000, 4, 3),
             clears: vec![0, 500, 77],
-            may_end_cleared: true,
             has_end: true,
             behind: vec![1, 2, 3],
         };
@@ -511,13 +463,13 @@ mod tests {
         body.extend(split_blocks(&pack(&image, 4), 254));
         body.extend_from_slice(b"; and some junk");
         let stored = recode(&body, None).unwrap().bytes;
-        assert_eq!(restore(&stored, Form::Clears), Ok(body));
+        assert_eq!(restore(&stored), Ok(body));
     }
 
     #[test]
     fn of_many_images_only_the_first_are_recoded_if_all_would_take_long() {
         let image = Image { pixels: noise(7, 90_000, 8, 256), clears: vec![0], ..Image::default() };
-        let image = Image { may_end_cleared: true, has_end: true, ..image };
+        let image = Image { has_end: true, ..image };
         let mut body = b"GIF89a\x2c\x01\x2c\x01\0\0\0".to_vec();
         for _ in 0..3 {
             body.extend_from_slice(b",\0\0\0\0\x2c\x01\x2c\x01\0\x08");
@@ -527,7 +479,7 @@ mod tests {
         let limit = expected(body.len() / 2);
         let front = recode(&body, Some(limit)).unwrap();
         assert!(front.expected <= limit && front.taken_bytes < body.len() / 2);
-        assert_eq!(restore(&front.bytes, Form::Clears).as_deref(), Ok(&body[..]));
+        assert_eq!(restore(&front.bytes).as_deref(), Ok(&body[..]));
         assert_eq!(recode(&body, Some(limit / 4)), None);
     }
 }

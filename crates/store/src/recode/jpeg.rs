@@ -71,7 +71,7 @@ fn recode_front(body: &[u8]) -> Option<Vec<u8>> {
     (out.len() < body.len()).then_some(out)
 }
 
-/// What [`recode`] made of a front, with what stood behind it.
+/// What [`recode`] made of a front, with what followed it.
 pub(super) fn restore_front(stored: &[u8]) -> Result<Vec<u8>, Malformed> {
     let mut reader = Reader::new(stored);
     let behind = reader.count(stored.len())?;
@@ -180,7 +180,7 @@ pub(super) fn count_blocks(frame: &[u8]) -> Option<(usize, usize)> {
     Some((factors.iter().map(|(x, y)| x * y * units).sum(), components))
 }
 
-/// Where the APPn and COM segments in front of the picture lie.
+/// Where the APPn and COM segments in front of the picture are.
 fn segments_apart(body: &[u8]) -> Option<Vec<(usize, usize)>> {
     let mut found = Vec::new();
     let mut at = 2;

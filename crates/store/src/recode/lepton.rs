@@ -6,14 +6,14 @@ use super::jpeg::count_blocks;
 use crate::deflated::MAX_EXPANSION;
 use crate::wire::{Malformed, Reader};
 
-/// What stands in front of the compressed head: behind this many bytes its length when it is
+/// What is in front of the compressed head: behind this many bytes its length when it is
 /// inflated, at the end that of the compressed one.
 const HEAD_LENGTH_AT: usize = 10;
 const FIXED_BYTES: usize = 28;
-/// The head holds the picture's own head and whatever stands behind the picture.
+/// The head holds the picture's own head and whatever follows the picture.
 const MAX_HEAD_BYTES: usize = MAX_BYTES + (1 << 20);
 /// Blocks of 64 values in two bytes each: 128 MiB. What is written has a quarter of that at most,
-/// or it would take longer to give back than is allowed.
+/// or it would take longer to restore than is allowed.
 const MAX_BLOCKS: usize = 1 << 20;
 /// Where a partition of the picture begins, and in which state.
 const PARTITION_BYTES: usize = 16;
@@ -63,7 +63,7 @@ fn take_counted<'a>(head: &mut Reader<'a>, each_bytes: usize) -> Result<&'a [u8]
     head.take(count.saturating_mul(each_bytes))
 }
 
-/// The blocks of the picture, by its segments up to the first scan; none if it is no picture.
+/// The blocks of the picture, by its segments up to the first scan; none if it is not a picture.
 fn blocks(mut segments: &[u8]) -> usize {
     while let [0xff, marker, high, low, rest @ ..] = segments {
         match marker {

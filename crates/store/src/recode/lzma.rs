@@ -1,4 +1,4 @@
-//! LZMA for pixels: it knows at which byte of a pixel it stands, which zstd does not, and takes a
+//! LZMA for pixels: it knows at which byte of a pixel it is, which zstd does not, and takes a
 //! sixth less for it. Its decoder needs time by the bytes that come in, and those are few.
 
 use std::io::{Read, Write};

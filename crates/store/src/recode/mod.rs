@@ -26,73 +26,64 @@ const MIN_BYTES: usize = 128;
 const MAX_BYTES: usize = 8 << 20;
 /// What may come out of a body, so that a bomb stays a body.
 const MAX_PLAIN_BYTES: usize = 32 << 20;
-/// A picture that will take longer to give back is slow. What is done says how long, not the
+/// A picture that will take longer to restore is slow. What is done says how long, not the
 /// clock, so that an archive comes out the same on a busy machine.
 const QUICK: Duration = Duration::from_micros(3300);
 
 /// How a body was rewritten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Recoding {
-    Jpeg = 1,
-    /// Only read: the rows stood plain, for zstd to compress.
-    PngRows = 2,
-    /// Only read: the pixels stood plain.
-    GifPixels = 3,
-    Gzip = 4,
-    Png = 5,
-    /// Only read: pixels by LZMA, the table cleared in one of three ways.
-    GifWays = 6,
-    Gif = 7,
+    Gzip = 1,
+    Gif = 2,
+    Jpeg = 3,
     /// The front of a JPEG, the rest as it was.
-    JpegFront = 8,
+    JpegFront = 4,
+    Png = 5,
     /// The front of a PNG, the rest as it was.
-    PngFront = 9,
+    PngFront = 6,
 }
 
 impl Recoding {
     fn from_byte(byte: u8) -> Option<Self> {
         Some(match byte {
-            1 => Self::Jpeg,
-            2 => Self::PngRows,
-            3 => Self::GifPixels,
-            4 => Self::Gzip,
+            1 => Self::Gzip,
+            2 => Self::Gif,
+            3 => Self::Jpeg,
+            4 => Self::JpegFront,
             5 => Self::Png,
-            6 => Self::GifWays,
-            7 => Self::Gif,
-            8 => Self::JpegFront,
-            9 => Self::PngFront,
+            6 => Self::PngFront,
             _ => return None,
         })
     }
 
-    /// Whether giving it back as a whole will be slow for the one who reads it.
+    /// Whether restoring it as a whole will be slow.
     pub(crate) fn is_slow(self, body: &[u8]) -> bool {
         self.expected(body).is_none_or(|time| time > QUICK)
     }
 
-    /// About how long giving it back as a whole takes, as far as its head and length tell.
+    /// About how long restoring it as a whole takes, as far as its head and length tell.
     pub(crate) fn expected(self, body: &[u8]) -> Option<Duration> {
         match self {
             Self::Jpeg | Self::JpegFront => jpeg::expected(body),
-            Self::Png | Self::PngRows | Self::PngFront => png::expected(body),
-            Self::Gif | Self::GifPixels | Self::GifWays => Some(gif::expected(body.len())),
+            Self::Png | Self::PngFront => png::expected(body),
+            Self::Gif => Some(gif::expected(body.len())),
             Self::Gzip => Some(Duration::ZERO),
         }
     }
 
     /// About what recoding it as a whole will save, to choose between bodies that are slow to
-    /// give back. As much of most as can be given back quickly is recoded in any case.
+    /// restore. As much of most as can be restored quickly is recoded in any case.
     pub(crate) fn expected_saving(self, body: &[u8]) -> usize {
         let whole = match self {
             Self::Jpeg | Self::JpegFront => body.len() / 6,
-            Self::Png | Self::PngRows | Self::PngFront => body.len() / 2,
-            Self::Gif | Self::GifPixels | Self::GifWays => body.len() / 3,
+            Self::Png | Self::PngFront => body.len() / 2,
+            Self::Gif => body.len() / 3,
             Self::Gzip => 0,
         };
         self.expected(body).map_or(whole, |time| beyond_quick(whole, time))
     }
 
-    /// By the first bytes: the content type does not matter for exactness, and often lies.
+    /// By the first bytes: the content type does not matter for exactness, and is often wrong.
     pub(crate) fn for_body(body: &[u8]) -> Option<Self> {
         if !(MIN_BYTES..=MAX_BYTES).contains(&body.len()) {
             return None;
@@ -107,7 +98,7 @@ impl Recoding {
     }
 }
 
-/// What lies beyond the part that is quick to give back.
+/// What is beyond the part that is quick to restore.
 fn beyond_quick(bytes: usize, time: Duration) -> usize {
     let quick = QUICK.as_micros() as usize;
     bytes.saturating_sub(bytes * quick / (time.as_micros() as usize).max(1))
@@ -128,7 +119,7 @@ pub(crate) fn is_gif_to_put(bytes: usize) -> bool {
     gif::expected(bytes) <= 2 * QUICK
 }
 
-/// Whether a GIF that was recoded while collecting is slow to give back.
+/// Whether a GIF that was recoded while collecting is slow to restore.
 pub(crate) fn is_slow_gif(code: u8, bytes: usize) -> bool {
     code == Recoding::Gif as u8 && gif::expected(bytes) > QUICK
 }
@@ -138,7 +129,7 @@ pub(crate) fn is_slow_gif(code: u8, bytes: usize) -> bool {
 pub(crate) enum Extent {
     /// All of it, however long its readers wait.
     Whole,
-    /// As much as can be given back quickly: all of it, its front, or nothing.
+    /// As much as can be restored quickly: all of it, its front, or nothing.
     Quick,
 }
 
@@ -158,7 +149,7 @@ pub(crate) struct Recoded {
     pub(crate) bytes: Vec<u8>,
     /// How much of the body is not as it was.
     taken_bytes: usize,
-    /// About how long it takes to give back.
+    /// About how long it takes to restore.
     expected: Duration,
 }
 
@@ -187,11 +178,7 @@ pub(crate) fn recode(
             Recoding::Png => png::recode(body, extent.limit()),
             Recoding::Gif => gif::recode(body, extent.limit()),
             Recoding::Gzip => deflate::recode_gzip(body),
-            Recoding::PngRows
-            | Recoding::GifPixels
-            | Recoding::GifWays
-            | Recoding::JpegFront
-            | Recoding::PngFront => None,
+            Recoding::JpegFront | Recoding::PngFront => None,
         }?;
         let undo = || undo(&recoded.bytes, recoded.recoding);
         let begin = spent();
@@ -233,11 +220,8 @@ pub(crate) fn restore(stored: &[u8], code: u8) -> Result<Vec<u8>, Malformed> {
 fn undo(stored: &[u8], recoding: Recoding) -> Option<Vec<u8>> {
     match recoding {
         Recoding::Jpeg => jpeg::restore(stored),
-        Recoding::PngRows => png::restore(stored, png::Form::Filtered),
-        Recoding::GifPixels => gif::restore(stored, gif::Form::PlainWays),
-        Recoding::GifWays => gif::restore(stored, gif::Form::Ways),
         Recoding::Png => png::restore(stored, png::Form::Pixels),
-        Recoding::Gif => gif::restore(stored, gif::Form::Clears),
+        Recoding::Gif => gif::restore(stored),
         Recoding::Gzip => deflate::restore_gzip(stored),
         Recoding::JpegFront => jpeg::restore_front(stored),
         Recoding::PngFront => png::restore(stored, png::Form::Front),

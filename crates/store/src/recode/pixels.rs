@@ -8,7 +8,7 @@ use crate::wire::{Malformed, Reader, put_bytes, put_varint};
 /// Stands where LZMA has its unit.
 const BY_ZSTD: u8 = 3;
 const ZSTD_LEVEL: i32 = 19;
-/// What a KiB takes to give back (docs/benchmarks.md): by LZMA of what is stored, by zstd of what
+/// What a KiB takes to restore (docs/benchmarks.md): by LZMA of what is stored, by zstd of what
 /// comes out.
 const LZMA_US_PER_KIB: f64 = 95.0;
 const ZSTD_US_PER_KIB: f64 = 0.4;

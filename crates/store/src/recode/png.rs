@@ -1,5 +1,5 @@
 //! PNG as its pixels and what is needed to filter and deflate them the same way; or its front,
-//! up to the end of a deflate block, so that it can be given back quickly.
+//! up to the end of a deflate block, so that it can be restored quickly.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ const SIGNATURE_BYTES: usize = 8;
 const MIN_FRONT_BYTES: usize = 4096;
 /// Fronts that are tried: how long one takes is known for sure only when it was made.
 const MAX_TRIES: usize = 6;
-/// What a KiB takes to give back (docs/benchmarks.md): of the deflate stream, of the rows, and of
+/// What a KiB takes to restore (docs/benchmarks.md): of the deflate stream, of the rows, and of
 /// corrections, for which the encoder was guessed wrong.
 const STREAM_US_PER_KIB: f64 = 16.0;
 const ROWS_US_PER_KIB: f64 = 1.4;
@@ -26,7 +26,7 @@ const WHOLE_STREAM_US_PER_KIB: f64 = 75.0;
 /// The part of a stream that its pixels take when compressed, as a first guess.
 const PIXELS_OF_STREAM: f64 = 0.5;
 
-/// About how long giving it back takes, as its head says.
+/// About how long restoring it takes, as its head says.
 pub(super) fn expected(body: &[u8]) -> Option<Duration> {
     let rows_bytes = rows::pixel_bytes(body)?;
     Some(microseconds(
@@ -34,7 +34,7 @@ pub(super) fn expected(body: &[u8]) -> Option<Duration> {
     ))
 }
 
-/// All of it, or as much of its front as can be given back within the limit.
+/// All of it, or as much of its front as can be restored within the limit.
 pub(super) fn recode(body: &[u8], limit: Option<Duration>) -> Option<Recoded> {
     let picture = split(body)?;
     let stream = picture.stream.get(2..)?;
@@ -80,7 +80,7 @@ fn smaller(best: Option<Recoded>, other: Recoded) -> Option<Recoded> {
     }
 }
 
-/// About how long giving a front back takes.
+/// About how long restoring a front takes.
 fn time_of(inflated: &Inflated, packer: Packer, pixels_bytes: usize) -> Duration {
     microseconds(
         per_kib(inflated.deflated_bytes, STREAM_US_PER_KIB)
@@ -148,11 +148,9 @@ fn take_pixels(reader: &mut Reader<'_>) -> Result<Vec<u8>, Malformed> {
     rows::filter(&unfiltered, shape).ok_or(Malformed("rows of a picture"))
 }
 
-/// How the rows lie in the stored form.
+/// How the stored form holds the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
-    /// Plain and filtered, as it was written before pixels were taken out.
-    Filtered,
     /// As pixels, compressed.
     Pixels,
     /// The same, and the beginning of one more row, filtered.
@@ -169,7 +167,6 @@ pub(super) fn restore(stored: &[u8], form: Form) -> Result<Vec<u8>, Malformed> {
     let behind = reader.bytes(stored.len())?;
     let corrections = reader.bytes(stored.len())?;
     let plain = match form {
-        Form::Filtered => reader.bytes(stored.len())?.to_vec(),
         Form::Pixels => take_pixels(&mut reader)?,
         Form::Front => {
             let mut rows = take_pixels(&mut reader)?;

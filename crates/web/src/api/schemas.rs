@@ -92,12 +92,12 @@ fn happenings() -> Value {
         "Visit": record(&[
             ("id", whole()), ("at_s", time()), ("url", text()), ("site", whole()),
             ("outcome", outcome()), ("status", whole()), ("detail", maybe_text()),
-            ("reason", reason()), ("elapsed_ms", whole()), ("received_bytes", whole()),
+            ("reason", visit_reason()), ("elapsed_ms", whole()), ("received_bytes", whole()),
         ]),
         "Visits": portion("Visit"),
         "Trouble": record(&[
             ("outcome", outcome()), ("status", whole()),
-            ("detail", maybe_text()), ("reason", reason()), ("count", whole()),
+            ("detail", maybe_text()), ("reason", visit_reason()), ("count", whole()),
             ("last_s", time()), ("last_url", text()),
         ]),
         "Troubles": list(reference("Trouble")),
@@ -273,7 +273,7 @@ fn maybe_text() -> Value {
 }
 
 /// Why a visit brought no page, as data: a name, or a name with what belongs to it.
-fn reason() -> Value {
+fn visit_reason() -> Value {
     json!({"type": ["object", "string", "null"]})
 }
 
