@@ -1,11 +1,10 @@
 use std::io::Write;
 
-use nenrin_archive::{Archive, digits14, readable_bytes, readable_date, rfc3339, sites};
-use nenrin_lang::Reason;
-use nenrin_state::{
-    DueReason, PageFilter, PageRecord, Reasons, RoundCounts, SiteId, State, VersionQuery,
-    VisitFilter,
+use nenrin_archive::{
+    Archive, DueReason, Reasons, digits14, readable_bytes, readable_date, rfc3339, sites,
 };
+use nenrin_lang::Reason;
+use nenrin_state::{PageFilter, PageRecord, RoundCounts, SiteId, State, VersionQuery, VisitFilter};
 use nenrin_store::VersionId;
 use nenrin_urls::CanonicalUrl;
 use serde_json::json;

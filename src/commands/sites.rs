@@ -1,11 +1,9 @@
 use nenrin_archive::{
-    Archive, QuotaGuard, Reached, Span, readable_bytes, readable_date, rfc3339,
+    Archive, Outlook, QuotaGuard, Reached, Span, readable_bytes, readable_date, rfc3339,
     sites::{find, free_name},
 };
 use nenrin_revisit::{CollectingWindow, RevisitSettings};
-use nenrin_state::{
-    Outlook, RobotsPolicy, Schedule, ScheduleBy, Site, SiteConditions, SiteWorth, State,
-};
+use nenrin_state::{RobotsPolicy, Schedule, ScheduleBy, Site, SiteConditions, SiteWorth, State};
 use nenrin_structure::RoundsBy;
 use nenrin_urls::CanonicalUrl;
 use serde_json::json;
@@ -297,7 +295,7 @@ fn as_json(site: &Site) -> serde_json::Value {
 
 /// The site, and what its schedule is expected to bring.
 fn show_schedule(context: &Context, archive: &Archive, site: &Site) -> anyhow::Result<Exit> {
-    let outlook = nenrin_state::outlook(&**archive.state(), site)?;
+    let outlook = nenrin_archive::outlook(&**archive.state(), site)?;
     if context.json {
         let mut json = as_json(site);
         json["schedule"] = json!(outlook);
@@ -315,7 +313,7 @@ fn show_schedule(context: &Context, archive: &Archive, site: &Site) -> anyhow::R
 
 /// What a site's pages are worth and how often they change, and the site's part of the importance.
 fn worth(state: &dyn State, site: &Site) -> anyhow::Result<Option<(SiteWorth, Option<f64>)>> {
-    let all = nenrin_state::shown_worth(state)?;
+    let all = nenrin_archive::shown_worth(state)?;
     let own = all.iter().find(|worth| worth.site == site.id);
     Ok(own.map(|own| (*own, own.share_of(&all))))
 }

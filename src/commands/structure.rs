@@ -1,7 +1,7 @@
 //! `nenrin site structure`: what rounds know of a site's structure.
 
-use nenrin_archive::readable_date;
-use nenrin_state::{ChosenRound, Site, State, site_structure};
+use nenrin_archive::{ChosenRound, readable_date, site_structure};
+use nenrin_state::{Site, State};
 use nenrin_structure::StructureView;
 
 use super::Context;

@@ -10,6 +10,7 @@
 //! - `retention`: pruning by rule, removing sites;
 //! - [`QuotaGuard`] and [`DiskGuard`]: when collecting pauses for want of space;
 //! - [`noticing`]: what happened that people or programs should know of;
+//! - [`outlook`], [`site_structure`] and [`Reasons`]: what to expect of a site, and why a page is due;
 //! - `spans`: durations, sizes and dates as people write them.
 //!
 //! The library has no clock and prints nothing: times are arguments, progress goes to a closure.
@@ -27,6 +28,7 @@ mod retention;
 pub mod sites;
 mod spans;
 mod upkeep;
+mod views;
 mod warc;
 
 pub use archive::{Archive, OpenOptions, folder_bytes, uncached_store};
@@ -40,6 +42,10 @@ pub use read::PageVersion;
 pub use retention::Pruned;
 pub use spans::{Edge, Span, digits14, parse_date, readable_bytes, readable_date, rfc3339};
 pub use upkeep::{Reindexed, Verified};
+pub use views::{
+    ChosenRound, DueReason, Outlook, Reasons, SiteStructure, SkippedPages, outlook, shown_worth,
+    site_structure,
+};
 pub use warc::{
     CdxjIndex, ExportOptions, Exported, Imported, WarcFiles, WarcImportOptions, index_warc,
 };

@@ -7,11 +7,11 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use nenrin_crawl::{Crawl, CrawlOptions, Event, PlanWork};
 use nenrin_revisit::RevisitSettings;
-use nenrin_state::{Schedule, SiteId, site_structure};
+use nenrin_state::{Outcome, PageId, Schedule, SiteId};
 use nenrin_structure::{
-    AutoOptions, AutoRound, AutoServer, Beliefs, Evidence, GatedPlan, PageIndex, PageRef,
-    RoundPlan, RoundsBy, Seen, SharedBeliefs, SiteGraph, SiteSplit, SplitOptions, UpperSites,
-    run_round, templates_from_links,
+    AutoOptions, AutoRound, AutoServer, Beliefs, Evidence, GatedPlan, MappedSite, PageIndex,
+    PageRef, RoundPlan, RoundsBy, Seen, SharedBeliefs, SiteGraph, SiteSplit, SplitOptions,
+    UpperSites, run_round, templates_from_links,
 };
 use world::{BEGIN_MS, DAY_MS, HOUR_MS, World};
 
@@ -334,11 +334,18 @@ fn what_was_left_out_and_what_changed_together_can_be_seen() {
         pass_round(&mut world, round);
     }
     let site = world.state.sites().unwrap().remove(0);
-    let structure = site_structure(&*world.state, &site).unwrap();
-    let round = structure.last_round.unwrap();
-    assert_eq!(round.skipped, round.reasons.iter().map(|reason| reason.pages).sum::<u64>());
-    assert!(round.reasons[0].examples[0].as_str().starts_with("http://e.com/d"));
-    let view = structure.structure.unwrap();
+    let rounds = world.state.rounds(Some(site.id), 9).unwrap();
+    let chosen = rounds.iter().find_map(|round| {
+        world.state.skips(round.id).unwrap().map(|skips| (round.counts.skipped, skips))
+    });
+    let (skipped, skips) = chosen.unwrap();
+    assert_eq!(skipped, skips.reasons.iter().map(|left| left.pages).sum::<u64>());
+    let example = world.state.url_of(PageId(skips.reasons[0].examples[0])).unwrap().unwrap();
+    assert!(example.as_str().starts_with("http://e.com/d"));
+    let pages = world.state.site_pages(site.id).unwrap();
+    let map = pages.map(|page| page.outcome != Some(Outcome::Gone));
+    let mapped = MappedSite::new(map, &pages.kept, &AutoOptions::default()).unwrap();
+    let view = mapped.view(RoundsBy::A);
     assert_eq!(view.rounds, 3);
     let third = view.sites.iter().find(|site| site.tops == ["/d3/"]).unwrap();
     assert_eq!((third.top_seen, third.top_changed, third.member_count), (3, 1, MEMBERS));

@@ -20,10 +20,8 @@ mod rules;
 mod sqlite;
 #[cfg(any(test, feature = "suite"))]
 pub mod suite;
-mod views;
 
 pub use contract::*;
 pub use error::StateError;
 pub use records::*;
 pub use sqlite::SqliteState;
-pub use views::*;

@@ -14,8 +14,8 @@ use axum::{
     middleware::Next,
     response::{IntoResponse, Redirect, Response},
 };
+use nenrin_archive::{Outlook, SiteStructure};
 use nenrin_lang::Lang;
-use nenrin_state::{Outlook, SiteStructure};
 use url::form_urlencoded;
 
 use crate::{

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use nenrin_state::{Outlook, ScheduleBy, Site, SiteWorth, outlook, shown_worth};
+use nenrin_archive::{Outlook, outlook, shown_worth};
+use nenrin_state::{ScheduleBy, Site, SiteWorth};
 
 use crate::guard::Shared;
 use crate::{WebApp, WebError};

@@ -42,6 +42,9 @@ impl SqliteState {
 impl PageIndex for SqliteState {
     fn pages_of(&self, urls: &[&CanonicalUrl]) -> Result<Vec<Option<PageRecord>>, StateError> {
         self.read(|c| {
+            if urls.len() == 1 {
+                return read::pages_of(c, urls);
+            }
             // One look at the database instead of two for each.
             let t = c.unchecked_transaction()?;
             read::pages_of(&t, urls)

@@ -1,22 +1,17 @@
-//! The suite that every implementation of [`State`] runs: `contract_suite!(name, || make())`.
+//! The suite that every implementation of [`State`] runs, with a part for each contract:
+//! `contract_suite!(name, || make())`.
 #![expect(clippy::unwrap_used, reason = "a law that cannot be checked must fail its test")]
 #![expect(missing_docs, reason = "the laws' names are sentences")]
 
-mod due;
-mod learnt;
-mod log;
+mod crawl;
+mod pages;
 mod partition;
-mod removal;
-mod rounds;
+mod registry;
+mod reports;
+mod upkeep;
 mod versions;
 
-pub use due::*;
-pub use learnt::*;
-pub use log::*;
-pub use partition::*;
-pub use removal::*;
-pub use rounds::*;
-pub use versions::*;
+pub use self::{crawl::*, pages::*, partition::*, registry::*, reports::*, upkeep::*, versions::*};
 
 use nenrin_urls::{CanonicalUrl, Scope};
 
@@ -189,6 +184,14 @@ fn make_known(state: &impl State, site: SiteId, pages: Vec<Discovered>, at_s: i6
 fn adopt(state: &impl State, site: SiteId, text: &str, row: VersionRow) -> bool {
     let visit = VisitCommit::in_packs(site, url(text), row);
     state.commit(&[Change::Visit(Box::new(visit))]).unwrap().adopted > 0
+}
+
+/// A site with two pages, one version each.
+fn removable(state: &impl State) -> SiteId {
+    let site = state.add_site("r", &conditions("http://r.com/"), NOW_S).unwrap().id;
+    adopt(state, site, "http://r.com/", row(71, NOW_S));
+    adopt(state, site, "http://r.com/b", row(72, NOW_S));
+    site
 }
 
 fn commit(state: &impl State, visit: VisitCommit) -> Vec<crate::NewPage> {

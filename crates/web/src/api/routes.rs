@@ -421,7 +421,7 @@ impl Call<'_> {
 
     fn sums(&self) -> Result<Sums, WebError> {
         let state = &self.app.state;
-        Ok(Sums { cost: state.site_sums(i64::MAX)?, worth: nenrin_state::shown_worth(&**state)? })
+        Ok(Sums { cost: state.site_sums(i64::MAX)?, worth: nenrin_archive::shown_worth(&**state)? })
     }
 }
 
@@ -488,7 +488,7 @@ fn one_site(call: &Call<'_>) -> Result<Response, WebError> {
 }
 
 fn outlook(call: &Call<'_>) -> Result<Response, WebError> {
-    let outlook = nenrin_state::outlook(&*call.app.state, &call.site()?)?;
+    let outlook = nenrin_archive::outlook(&*call.app.state, &call.site()?)?;
     ok(serde_json::json!({ "outlook": outlook }))
 }
 
@@ -497,7 +497,7 @@ fn site_order(call: &Call<'_>) -> Result<Response, WebError> {
 }
 
 fn structure(call: &Call<'_>) -> Result<Response, WebError> {
-    ok(nenrin_state::site_structure(&*call.app.state, &call.site()?)?)
+    ok(nenrin_archive::site_structure(&*call.app.state, &call.site()?)?)
 }
 
 fn set_site(call: &Call<'_>) -> Result<Response, WebError> {

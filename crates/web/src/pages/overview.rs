@@ -51,7 +51,7 @@ pub(crate) fn overview(
         (incidents(visitor, &app.state.incidents()?, None))
         (totals(visitor, &sites, &store))
         (live(visitor, app, "/now"))
-        (site_table(visitor, &sites, &Sums { cost, worth: nenrin_state::shown_worth(&*app.state)? }, query))
+        (site_table(visitor, &sites, &Sums { cost, worth: nenrin_archive::shown_worth(&*app.state)? }, query))
         (removed_link(visitor, removed))
         section.card.charts {
             (charts::over_time(app, visitor, None)?)

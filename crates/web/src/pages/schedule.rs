@@ -3,8 +3,9 @@
 
 use axum::response::{Html, IntoResponse, Response};
 use maud::{Markup, html};
+use nenrin_archive::{Outlook, outlook};
 use nenrin_revisit::ForecastPoint;
-use nenrin_state::{Outlook, ServerId, ServerRecord, Site, outlook};
+use nenrin_state::{ServerId, ServerRecord, Site};
 use serde_json::Value;
 
 use crate::{

@@ -170,7 +170,7 @@ fn figures(app: &WebApp, visitor: &Visitor, site: &Site) -> Result<Markup, WebEr
     let sums = app.state.site_sums(i64::MAX)?.into_iter().find(|s| s.site == site.id);
     let stored = sums.map_or(0, |s| s.stored_bytes);
     let counts = &site.counts;
-    let worth = nenrin_state::shown_worth(&*app.state)?;
+    let worth = nenrin_archive::shown_worth(&*app.state)?;
     let own = worth.iter().find(|own| own.site == site.id);
     Ok(html! {
         dl.tiles {

@@ -3,7 +3,8 @@
 
 use axum::response::{Html, IntoResponse, Response};
 use maud::{Markup, html};
-use nenrin_state::{ChosenRound, Site, site_structure};
+use nenrin_archive::{ChosenRound, site_structure};
+use nenrin_state::Site;
 use nenrin_structure::{FamilyView, RoundsBy, StructureView, TopsView, Why};
 
 use crate::{

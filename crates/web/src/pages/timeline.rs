@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
-use nenrin_state::{PageRecord, Reasons, VersionRow};
+use nenrin_archive::Reasons;
+use nenrin_state::{PageRecord, VersionRow};
 use nenrin_urls::CanonicalUrl;
 
 use crate::{

@@ -1,4 +1,4 @@
-use crate::{SiteWorth, State, StateError};
+use nenrin_state::{SiteWorth, State, StateError};
 
 /// The sums of the sites that were not removed.
 pub fn shown_worth(state: &dyn State) -> Result<Vec<SiteWorth>, StateError> {

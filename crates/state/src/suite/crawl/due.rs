@@ -1,8 +1,8 @@
 //! Pages whose time has come.
 
-use super::{NOW_S, begun, commit, conditions, found, make_known, url, visit};
 use crate::{
     Change, Discovered, DuePage, DueQuery, Outcome, PullForward, Schedule, SiteConditions, State,
+    suite::{NOW_S, begun, commit, conditions, found, make_known, url, visit},
 };
 
 pub fn a_page_is_loaded_when_its_time_has_come(state: &impl State) {

@@ -1,4 +1,5 @@
-//! What people look at that takes more than rows: deciders run over what the state keeps.
+//! What people look at that takes more than rows: deciders run over what the state keeps. They take
+//! the state and not an archive, so that the interface can use them while an archive is collected.
 
 mod outlook;
 mod structure;

@@ -4,7 +4,7 @@ use nenrin_structure::{AutoOptions, MappedSite, RoundsBy, StructureView, Why};
 use nenrin_urls::CanonicalUrl;
 use serde::Serialize;
 
-use crate::{Outcome, PageId, Round, Site, SiteId, State, StateError};
+use nenrin_state::{Outcome, PageId, Round, Site, SiteId, State, StateError};
 
 /// Rounds looked through for the last that chose its pages.
 const ROUNDS_LOOKED_AT: usize = 20;

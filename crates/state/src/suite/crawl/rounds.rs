@@ -1,23 +1,9 @@
-//! Sites, rounds and the pages that become known in them.
+//! Rounds, and the pages that become known in them.
 
-use super::{NOW_S, begun, commit, conditions, found, row, url, visit};
-use crate::{Change, ContentMark, FoundPages, Outcome, RoundEnd, State, StateError};
-
-pub fn a_site_makes_its_top_pages_known(state: &impl State) {
-    let site = state.add_site("e", &conditions("http://e.com/a"), NOW_S).unwrap();
-    assert_eq!(state.sites().unwrap(), vec![site.clone()]);
-    assert_eq!(site.counts.pages, 1);
-    let page = state.page(&url("http://e.com/a")).unwrap().unwrap();
-    assert_eq!((page.site, page.discovered_s, page.visits), (site.id, NOW_S, 0));
-    assert_eq!(state.page(&url("http://e.com/b")).unwrap(), None);
-}
-
-pub fn two_sites_cannot_share_a_name(state: &impl State) {
-    state.add_site("e", &conditions("http://e.com/"), NOW_S).unwrap();
-    let error = state.add_site("e", &conditions("http://f.com/"), NOW_S).unwrap_err();
-    assert!(matches!(error, StateError::SiteExists { .. }), "{error}");
-    assert_eq!(state.page(&url("http://f.com/")).unwrap(), None);
-}
+use crate::{
+    Change, ContentMark, FoundPages, Outcome, RoundEnd, State,
+    suite::{NOW_S, begun, commit, conditions, found, row, url, visit},
+};
 
 pub fn a_round_goes_on_until_it_is_ended(state: &impl State) {
     let (round, due) = begun(state);

@@ -1,10 +1,11 @@
-//! The log, its sums and lists.
+//! The log, sums and curves.
 
 use nenrin_lang::{Reason, Unfetched};
 
 use super::{NOW_S, adopt, begun, commit, conditions, found, row, visit};
 use crate::{
-    Change, DayQuery, Outcome, PageFilter, PathQuery, State, VersionQuery, VersionRow, VisitFilter,
+    BodyKind, Change, DayQuery, DuePage, Estimate, KindSums, OrderCurve, Outcome, Schedule, SiteId,
+    State, VersionQuery, VersionRow, VisitCommit, VisitFilter,
 };
 
 fn refused() -> Reason {
@@ -55,25 +56,6 @@ pub fn noise_is_counted_apart_from_significant_changes(state: &impl State) {
     assert_eq!(page.known().importance_percent, 250);
     let versions = state.versions(&due.page.url.key(), VersionQuery::default()).unwrap();
     assert_eq!(versions.iter().map(|(_, row)| row.changed_permille).collect::<Vec<_>>(), shares);
-}
-
-pub fn pages_are_listed_in_portions(state: &impl State) {
-    let (_, due) = begun(state);
-    let mut first = visit(&due, NOW_S + 1, Outcome::Changed);
-    first.discovered = (0..25).map(|n| found(&format!("http://e.com/{n}"), 2)).collect();
-    commit(state, first);
-    let mut seen = Vec::new();
-    loop {
-        let filter = PageFilter { site: Some(due.site), after: seen.last().copied(), limit: 10 };
-        let portion = state.pages(filter).unwrap();
-        if portion.is_empty() {
-            break;
-        }
-        seen.extend(portion.iter().map(|p| p.id));
-    }
-    assert_eq!(seen.len(), 26);
-    assert!(seen.is_sorted());
-    assert_eq!(state.pages(PageFilter { limit: 99, ..PageFilter::default() }).unwrap().len(), 26);
 }
 
 pub fn days_sum_up_what_was_committed(state: &impl State) {
@@ -159,48 +141,94 @@ pub fn troubles_are_grouped_by_cause(state: &impl State) {
     assert_eq!(state.troubles(due.site, 1).unwrap()[0].count, 1);
 }
 
-pub fn pages_are_listed_by_path_and_by_directory(state: &impl State) {
-    let (_, due) = begun(state);
-    let mut first = visit(&due, NOW_S, Outcome::Changed);
-    first.discovered = ["a/1", "a/2", "a/b/c", "a/", "z?x=/1", "m"]
-        .iter()
-        .map(|path| found(&format!("http://e.com/{path}"), 2))
-        .chain([found("http://cdn.e.com/logo.png", 2)])
-        .collect();
-    commit(state, first);
-    let stranger = state.add_site("s", &conditions("http://e.com/stranger"), NOW_S).unwrap();
-    let servers = state.site_servers(due.site, 9).unwrap();
-    let names: Vec<_> = servers.iter().map(|s| s.server.as_str()).collect();
-    assert_eq!(names, ["http://e.com", "http://cdn.e.com"]);
-    assert_eq!(state.site_servers(due.site, 1).unwrap().len(), 1);
+pub fn versions_are_summed_up_by_kind(state: &impl State) {
+    let (round, due) = begun(state);
+    for (at_s, mime) in (NOW_S..).zip(["text/html", "image/png", "text/html; charset=utf-8"]) {
+        let mut seen = visit(&due, at_s, Outcome::Changed);
+        seen.version = Some(VersionRow { mime: mime.into(), ..row(at_s as u64, at_s) });
+        commit(state, seen);
+    }
+    commit(state, visit(&due, NOW_S + 9, Outcome::Same));
+    let of = |kind, versions| KindSums {
+        kind,
+        versions,
+        received_bytes: 100 * versions,
+        stored_bytes: 40 * versions,
+    };
+    let sums = state.kind_sums(Some(round.site)).unwrap();
+    assert_eq!(sums, [of(BodyKind::Html, 2), of(BodyKind::Image, 1)]);
+    assert_eq!(state.kind_sums(None).unwrap(), sums);
+    assert_eq!(state.kind_sums(Some(SiteId(9))).unwrap(), []);
+}
 
-    let query = |prefix: &str, after: Option<&str>, limit| PathQuery {
-        site: due.site,
-        server: servers[0].id,
-        prefix: prefix.to_owned(),
-        after: after.map(str::to_owned),
-        limit,
+pub fn rates_and_importance_are_summed_up_per_site(state: &impl State) {
+    let (round, top) = begun(state);
+    let seen = |due: &DuePage, at_s, importance_percent, rate, sure| VisitCommit {
+        importance_percent: Some(importance_percent),
+        estimate: Some(Estimate::new(rate, sure)),
+        version: Some(row(at_s as u64, at_s)),
+        ..visit(due, at_s, Outcome::Changed)
     };
-    let listed = |query| {
-        let pages = state.pages_by_path(&query).unwrap();
-        pages.iter().map(|p| p.url.path_and_query().to_owned()).collect::<Vec<_>>()
-    };
-    assert_eq!(
-        listed(query("/", None, 99)),
-        ["/", "/a/", "/a/1", "/a/2", "/a/b/c", "/m", "/z?x=/1"]
-    );
-    assert_eq!(listed(query("/a/", Some("/a/1"), 2)), ["/a/2", "/a/b/c"]);
-    assert_eq!(listed(PathQuery { site: stranger.id, ..query("/", None, 9) }), ["/stranger"]);
+    let mut first = seen(&top, NOW_S, 300, 1.0, 0.2);
+    first.discovered = vec![found("http://e.com/a", 2)];
+    let a = commit(state, first).remove(0).due;
+    commit(state, seen(&a, NOW_S + 1, 50, 0.5, 0.6));
+    let worth = state.site_worth().unwrap().remove(0);
+    assert_eq!((worth.site, worth.estimated_pages, worth.weighed_pages), (round.site, 2, 2));
+    assert_eq!(worth.mean_rate_per_day(), Some(0.75));
+    assert_eq!((worth.mean_confidence(), worth.importance()), (Some(0.4), 3.5));
+    assert_eq!(worth.significant_versions, 2);
 
-    let tree = |query| {
-        let entries = state.directory(&query).unwrap();
-        entries.into_iter().map(|e| (e.path, e.page.is_some())).collect::<Vec<_>>()
-    };
-    let is = |path: &str, page| (path.to_owned(), page);
+    commit(state, seen(&top, NOW_S + 2, 200, 0.25, 1.0));
+    commit(state, visit(&top, NOW_S + 3, Outcome::Failed));
+    commit(state, visit(&a, NOW_S + 4, Outcome::Gone));
+    state.commit(&[Change::Weighed(vec![(a.page.nth, 150), (999, 1)])]).unwrap();
+    let worth = state.site_worth().unwrap();
+    assert_eq!(worth[0].mean_rate_per_day(), Some(0.25), "what is gone has no rate");
+    assert_eq!((worth[0].importance(), worth[0].share_of(&worth)), (3.5, Some(1.0)));
+    let page = state.page(&a.page.url).unwrap().unwrap();
+    assert_eq!(page.importance_percent, 150);
+
+    // The schedule of a page that a second site knows as well may go over to that site.
+    let mut continuous = conditions("http://e.com/a");
+    continuous.schedule = Schedule::Continuous(Default::default());
+    let second = state.add_site("second", &continuous, NOW_S).unwrap().id;
+    let worth = state.site_worth().unwrap();
+    let sums: Vec<_> = worth.iter().map(|site| (site.site, site.importance())).collect();
+    assert_eq!(sums, [(round.site, 2.0), (second, 1.5)]);
+    state.set_site(round.site, &continuous, NOW_S).unwrap();
+    assert_eq!(state.check().unwrap(), Vec::<String>::new());
+}
+
+pub fn the_order_of_collecting_is_held_against_the_best(state: &impl State) {
+    let (round, top) = begun(state);
+    let mut first = visit(&top, NOW_S, Outcome::Changed);
+    first.version = Some(row(1, NOW_S));
+    first.importance_percent = Some(100);
+    first.discovered = (0..3).map(|n| found(&format!("http://e.com/{n}"), 2)).collect();
+    let pages = commit(state, first);
+    assert_eq!(state.order_curve(None).unwrap().collected.len(), 1);
+    for (page, importance_percent) in pages.iter().zip([100, 700, 100]) {
+        let at_s = NOW_S + i64::from(page.due.page.nth);
+        let mut seen = visit(&page.due, at_s, Outcome::Changed);
+        seen.version = Some(row(at_s as u64, at_s));
+        seen.importance_percent = Some(importance_percent);
+        commit(state, seen);
+    }
+    let shares = |groups: &[crate::WorthGroup]| OrderCurve::points(groups);
+    let curve = state.order_curve(Some(round.site)).unwrap();
+    assert_eq!(curve, state.order_curve(None).unwrap());
     assert_eq!(
-        tree(query("/", None, 99)),
-        [is("/", true), is("/a/", true), is("/m", true), is("/z?x=/1", true)]
+        shares(&curve.collected),
+        [(0.0, 0.0), (0.25, 0.1), (0.5, 0.2), (0.75, 0.9), (1.0, 1.0)]
     );
-    assert_eq!(tree(query("/a/", Some("/a/"), 2)), [is("/a/1", true), is("/a/2", true)]);
-    assert_eq!(tree(query("/a/", Some("/a/2"), 9)), [is("/a/b/", false)]);
+    assert_eq!(shares(&curve.best), [(0.0, 0.0), (0.25, 0.7), (1.0, 1.0)]);
+    // A page keeps its place, whatever is thought of it later.
+    state.commit(&[Change::Weighed(vec![(top.page.nth, 1_000)])]).unwrap();
+    let curve = state.order_curve(Some(round.site)).unwrap();
+    assert_eq!(curve.collected[0].importance_percent, 1_000);
+    assert_eq!(curve.best[0].importance_percent, 1_000);
+    let pages: u64 = curve.best.iter().map(|group| group.pages).sum();
+    assert_eq!(pages, 4);
+    assert_eq!(state.order_curve(Some(SiteId(9))).unwrap(), OrderCurve::default());
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use nenrin_revisit::{Forecast, PageRevisitScheduler};
 use serde::Serialize;
 
-use crate::{PageFilter, PageRecord, Site, SiteId, State, StateError};
+use nenrin_state::{PageFilter, PageRecord, Site, SiteId, State, StateError};
 
 /// Pages that a forecast is made from at most; the rest is taken to be alike.
 const FORECAST_PAGES: usize = 20_000;

@@ -2,10 +2,9 @@
 
 use nenrin_structure::PageBlocks;
 
-use super::{NOW_S, begun, commit, conditions, found, row, url, visit};
 use crate::{
-    Change, DuePage, Estimate, Incident, IncidentKind, OrderCurve, Outcome, RobotsCopy, RoundEnd,
-    Schedule, ServerPace, SiteId, State, VisitCommit,
+    Change, Outcome, RobotsCopy, RoundEnd, ServerPace, State, VisitCommit,
+    suite::{NOW_S, begun, commit, conditions, found, row, url, visit},
 };
 
 pub fn links_to_known_pages_are_kept_and_told_once(state: &impl State) {
@@ -164,98 +163,4 @@ pub fn what_was_learnt_of_a_server_comes_back(state: &impl State) {
     );
     state.commit(&[note("b", "")]).unwrap();
     assert_eq!(read().len(), 1);
-}
-
-pub fn rates_and_importance_are_summed_up_per_site(state: &impl State) {
-    let (round, top) = begun(state);
-    let seen = |due: &DuePage, at_s, importance_percent, rate, sure| VisitCommit {
-        importance_percent: Some(importance_percent),
-        estimate: Some(Estimate::new(rate, sure)),
-        version: Some(row(at_s as u64, at_s)),
-        ..visit(due, at_s, Outcome::Changed)
-    };
-    let mut first = seen(&top, NOW_S, 300, 1.0, 0.2);
-    first.discovered = vec![found("http://e.com/a", 2)];
-    let a = commit(state, first).remove(0).due;
-    commit(state, seen(&a, NOW_S + 1, 50, 0.5, 0.6));
-    let worth = state.site_worth().unwrap().remove(0);
-    assert_eq!((worth.site, worth.estimated_pages, worth.weighed_pages), (round.site, 2, 2));
-    assert_eq!(worth.mean_rate_per_day(), Some(0.75));
-    assert_eq!((worth.mean_confidence(), worth.importance()), (Some(0.4), 3.5));
-    assert_eq!(worth.significant_versions, 2);
-
-    commit(state, seen(&top, NOW_S + 2, 200, 0.25, 1.0));
-    commit(state, visit(&top, NOW_S + 3, Outcome::Failed));
-    commit(state, visit(&a, NOW_S + 4, Outcome::Gone));
-    state.commit(&[Change::Weighed(vec![(a.page.nth, 150), (999, 1)])]).unwrap();
-    let worth = state.site_worth().unwrap();
-    assert_eq!(worth[0].mean_rate_per_day(), Some(0.25), "what is gone has no rate");
-    assert_eq!((worth[0].importance(), worth[0].share_of(&worth)), (3.5, Some(1.0)));
-    let page = state.page(&a.page.url).unwrap().unwrap();
-    assert_eq!(page.importance_percent, 150);
-
-    // The schedule of a page that a second site knows as well may go over to that site.
-    let mut continuous = conditions("http://e.com/a");
-    continuous.schedule = Schedule::Continuous(Default::default());
-    let second = state.add_site("second", &continuous, NOW_S).unwrap().id;
-    let worth = state.site_worth().unwrap();
-    let sums: Vec<_> = worth.iter().map(|site| (site.site, site.importance())).collect();
-    assert_eq!(sums, [(round.site, 2.0), (second, 1.5)]);
-    state.set_site(round.site, &continuous, NOW_S).unwrap();
-    assert_eq!(state.check().unwrap(), Vec::<String>::new());
-}
-
-pub fn the_order_of_collecting_is_held_against_the_best(state: &impl State) {
-    let (round, top) = begun(state);
-    let mut first = visit(&top, NOW_S, Outcome::Changed);
-    first.version = Some(row(1, NOW_S));
-    first.importance_percent = Some(100);
-    first.discovered = (0..3).map(|n| found(&format!("http://e.com/{n}"), 2)).collect();
-    let pages = commit(state, first);
-    assert_eq!(state.order_curve(None).unwrap().collected.len(), 1);
-    for (page, importance_percent) in pages.iter().zip([100, 700, 100]) {
-        let at_s = NOW_S + i64::from(page.due.page.nth);
-        let mut seen = visit(&page.due, at_s, Outcome::Changed);
-        seen.version = Some(row(at_s as u64, at_s));
-        seen.importance_percent = Some(importance_percent);
-        commit(state, seen);
-    }
-    let shares = |groups: &[crate::WorthGroup]| OrderCurve::points(groups);
-    let curve = state.order_curve(Some(round.site)).unwrap();
-    assert_eq!(curve, state.order_curve(None).unwrap());
-    assert_eq!(
-        shares(&curve.collected),
-        [(0.0, 0.0), (0.25, 0.1), (0.5, 0.2), (0.75, 0.9), (1.0, 1.0)]
-    );
-    assert_eq!(shares(&curve.best), [(0.0, 0.0), (0.25, 0.7), (1.0, 1.0)]);
-    // A page keeps its place, whatever is thought of it later.
-    state.commit(&[Change::Weighed(vec![(top.page.nth, 1_000)])]).unwrap();
-    let curve = state.order_curve(Some(round.site)).unwrap();
-    assert_eq!(curve.collected[0].importance_percent, 1_000);
-    assert_eq!(curve.best[0].importance_percent, 1_000);
-    let pages: u64 = curve.best.iter().map(|group| group.pages).sum();
-    assert_eq!(pages, 4);
-    assert_eq!(state.order_curve(Some(SiteId(9))).unwrap(), OrderCurve::default());
-}
-
-pub fn the_newest_incidents_are_kept_until_they_are_over(state: &impl State) {
-    let incident = |n: i64| Incident {
-        id: format!("i-{n}"),
-        event: IncidentKind::SignalLost,
-        at_s: NOW_S + n,
-        over_s: None,
-        site: (n % 2 == 0).then_some(SiteId(1)),
-        name: "e".into(),
-        detail: "<b>".into(),
-        cause: "why".into(),
-    };
-    let all: Vec<Incident> = (0..203).map(incident).collect();
-    state.keep_incidents(&all[..2]).unwrap();
-    assert_eq!(state.incidents().unwrap(), [incident(1), incident(0)]);
-    state.keep_incidents(&all[2..]).unwrap();
-    state.end_incidents(&["i-202".into(), "nobody".into()], NOW_S + 900).unwrap();
-    state.end_incidents(&["i-202".into()], NOW_S + 999).unwrap();
-    let kept = state.incidents().unwrap();
-    assert_eq!((kept.len(), kept[0].over_s), (Incident::KEPT, Some(NOW_S + 900)));
-    assert_eq!((kept[199].id.as_str(), kept[199].over_s), ("i-3", None));
 }

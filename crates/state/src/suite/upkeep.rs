@@ -1,61 +1,7 @@
-//! What is hidden, denied, deleted or pruned.
+//! What is deleted and pruned.
 
-use super::{NOW_S, adopt, begun, commit, conditions, row, url, visit};
+use super::{NOW_S, adopt, begun, commit, removable, row, visit};
 use crate::{Outcome, PruneRow, Removal, State, StateError, VersionQuery};
-
-/// A site with two pages, one version each.
-fn removable(state: &impl State) -> crate::SiteId {
-    let site = state.add_site("r", &conditions("http://r.com/"), NOW_S).unwrap().id;
-    adopt(state, site, "http://r.com/", row(71, NOW_S));
-    adopt(state, site, "http://r.com/b", row(72, NOW_S));
-    site
-}
-
-fn is_found(state: &impl State, text: &str) -> bool {
-    let key = url(text).key();
-    let found = state.version_as_of(&key, NOW_S).unwrap().is_some();
-    assert_eq!(found, !state.versions(&key, VersionQuery::default()).unwrap().is_empty());
-    assert_eq!(found, !state.newest_versions(&key, (i64::MAX, u64::MAX), 9).unwrap().is_empty());
-    let listed = state.urls(key.as_str(), &format!("{key}~"), 9).unwrap();
-    assert_eq!(found, listed.contains(&url(text)));
-    found
-}
-
-pub fn a_hidden_site_is_paused_and_its_versions_are_found(state: &impl State) {
-    let site = removable(state);
-    state.remove_site(site, Some(Removal::Hide), "dull", NOW_S + 1).unwrap();
-    let found = &state.sites().unwrap()[0];
-    assert_eq!((found.paused, found.removed), (true, Some(Removal::Hide)));
-    assert!(is_found(state, "http://r.com/b"));
-    let log = state.removals().unwrap();
-    assert_eq!((log.len(), log[0].reason.as_str(), log[0].at_s), (1, "dull", NOW_S + 1));
-}
-
-pub fn what_is_denied_is_found_no_more_until_it_is_given_back(state: &impl State) {
-    let site = removable(state);
-    state.remove_site(site, Some(Removal::Deny), "asked to", NOW_S).unwrap();
-    for page in ["http://r.com/", "http://r.com/b"] {
-        assert!(!is_found(state, page));
-    }
-    assert_eq!(state.site_as_of(site, NOW_S, None, 9).unwrap(), []);
-    // Neither a new version nor a rebuilt index opens it again.
-    adopt(state, site, "http://r.com/b", row(73, NOW_S + 9));
-    assert!(!is_found(state, "http://r.com/b"));
-    state.remove_site(site, None, "they changed their mind", NOW_S + 10).unwrap();
-    assert!(is_found(state, "http://r.com/") && is_found(state, "http://r.com/b"));
-    assert_eq!(state.sites().unwrap()[0].removed, None);
-    assert_eq!(state.removals().unwrap().len(), 2);
-}
-
-pub fn a_page_that_another_site_has_is_not_denied(state: &impl State) {
-    let site = removable(state);
-    let other = state.add_site("o", &conditions("http://r.com/b"), NOW_S).unwrap().id;
-    state.remove_site(site, Some(Removal::Deny), "asked to", NOW_S).unwrap();
-    assert!(!is_found(state, "http://r.com/"));
-    assert!(is_found(state, "http://r.com/b"));
-    state.remove_site(other, Some(Removal::Deny), "asked to", NOW_S).unwrap();
-    assert!(!is_found(state, "http://r.com/b"));
-}
 
 pub fn what_was_deleted_stays_deleted(state: &impl State) {
     let site = removable(state);
