@@ -31,7 +31,8 @@ impl Worker {
     pub(super) fn all(options: &CrawlOptions) -> Result<Vec<Self>, LabError> {
         let partitioning = Partitioning { count: options.partitions.max(1) };
         let workers = partitioning.all().map(|own| {
-            let state = Box::new(SqliteState::partition_in_memory(3_600, partitioning, own)?);
+            let state = SqliteState::partition_in_memory(3_600, partitioning, own)?;
+            let state: Box<dyn State> = Box::new(state);
             let epoch = state.take_over()?;
             Ok(Self {
                 state,
