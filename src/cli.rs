@@ -530,6 +530,9 @@ pub(crate) struct VerifyArgs {
     /// Read every version and compare it with its digest.
     #[arg(long)]
     pub deep: bool,
+    /// First write back what parity restores of damaged packs.
+    #[arg(long)]
+    pub repair: bool,
 }
 
 #[derive(Debug, Args)]

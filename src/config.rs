@@ -28,17 +28,17 @@ pub(crate) struct Config {
     pub webhook: Vec<Webhook>,
 }
 
-/// A program that is told what happened.
+/// A program that gets messages about events.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Webhook {
     pub url: String,
     /// Both sides know it; every message is signed with it.
     pub secret: String,
-    /// Which happenings it is told of; all by default.
+    /// Which events are sent; all by default.
     #[serde(default)]
     pub events: Vec<Happening>,
-    /// Whether it may lie at a private or loopback address.
+    /// Whether it may be at a private or loopback address.
     #[serde(default)]
     pub allow_private: bool,
 }

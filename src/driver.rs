@@ -63,7 +63,7 @@ pub(crate) enum Notice<'a> {
     Resting { pause: Duration },
 }
 
-/// How often the room on the disk and the machine's numbers are looked at.
+/// How often the free disk space and the machine's numbers are checked.
 const LOOK_AROUND: Duration = Duration::from_secs(5);
 
 /// A shorter pause is not worth a message.
@@ -115,7 +115,7 @@ pub(crate) struct Driver {
     guard: DiskGuard,
     quota: QuotaGuard,
     /// What the machine knows.
-    has_room: bool,
+    has_space: bool,
 }
 
 impl Driver {
@@ -165,11 +165,16 @@ impl Driver {
             store_waiting,
             guard: DiskGuard::new(archive.folder(), 0),
             quota: QuotaGuard::default(),
+<<<<<<< HEAD
             has_room: true,
         })
+=======
+            has_space: true,
+        }
+>>>>>>> 29715ac9898ed3bc2b9c929746a4aaecc3e555ed
     }
 
-    /// Pauses collecting while there is less room on the disk than this.
+    /// Pauses collecting while the disk has less free space than this.
     pub(crate) fn keep_free(&mut self, min_free_bytes: u64) {
         self.guard.min_free_bytes = min_free_bytes;
     }
@@ -343,7 +348,7 @@ impl Driver {
         count(&mut self.figures.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Looks after the room on the disk, the quotas and the numbers.
+    /// Checks the free disk space and the quotas, and updates the numbers.
     fn look_around(&mut self) {
         let free_bytes = self.guard.free_bytes();
         let min_free_bytes = self.guard.min_free_bytes;
@@ -363,14 +368,14 @@ impl Driver {
         if self.quota.is_needed() {
             self.look_at_quotas();
         }
-        let has_room = !self.guard.is_paused() && !self.quota.is_archive_full();
-        if std::mem::replace(&mut self.has_room, has_room) != has_room {
-            self.tell_machine(Event::Room(has_room));
+        let has_space = !self.guard.is_paused() && !self.quota.is_archive_full();
+        if std::mem::replace(&mut self.has_space, has_space) != has_space {
+            self.tell_machine(Event::DiskSpace(has_space));
         }
         self.count(|figures| {
             figures.look(&self.machine, clock::now_ms());
             (figures.free_bytes, figures.min_free_bytes) = (free_bytes, min_free_bytes);
-            figures.waits_for_room = !has_room;
+            figures.waits_for_space = !has_space;
             figures.reached = self.quota.reached().cloned().collect();
         });
     }

@@ -26,7 +26,7 @@ pub(crate) struct Figures {
     /// Bytes that must stay free.
     pub(crate) min_free_bytes: u64,
     /// Whether collecting waits for disk space.
-    pub(crate) waits_for_room: bool,
+    pub(crate) waits_for_space: bool,
     /// Number of times the configuration was read again.
     pub(crate) reloads: u64,
     /// Versions that wait to be stored.
@@ -170,7 +170,7 @@ impl Figures {
                 "nenrin_order_untold_pages",
                 "Collected pages whose links are not yet scored",
                 Gauge,
-                self.order.untold as f64,
+                self.order.unscored as f64,
             ),
             (
                 "nenrin_order_additions_total",
@@ -206,7 +206,7 @@ impl Figures {
                 "nenrin_collecting_paused",
                 "Whether all collecting waits for space, on the disk or in the archive's quota",
                 Gauge,
-                f64::from(u8::from(self.waits_for_room)),
+                f64::from(u8::from(self.waits_for_space)),
             ),
             (
                 "nenrin_store_waiting",

@@ -1,7 +1,7 @@
 //! The `nenrin` program: commands, configuration, the driver, and the only clock.
 //!
 //! Read in this order: `cli` (what people type), `commands` (what each does), `driver` (carries out
-//! the machine's commands), `serving` (connections of readers), `webhooks`, `figures`, `config`, `exit`, `table`. The work itself is in
+//! the machine's commands), `webhooks`, `figures`, `config`, `exit`, `table`. The work itself is in
 //! the `nenrin-archive` library.
 
 mod cli;
@@ -11,7 +11,6 @@ mod config;
 mod driver;
 mod exit;
 mod figures;
-mod serving;
 mod table;
 mod webhooks;
 
@@ -41,7 +40,7 @@ fn report(error: &anyhow::Error) {
     }
 }
 
-/// A picture that a decoder stumbles over is stored as it is: nothing to tell anyone about.
+/// A picture that makes a decoder fail is stored unchanged: not worth a message.
 fn leave_out_expected_panics() {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {

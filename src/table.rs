@@ -67,7 +67,7 @@ impl Table {
 /// Writes one JSON document, or one line of a list, to standard output.
 pub(crate) fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
-    // As an I/O error it keeps its kind: a reader that went away is told apart.
+    // As an I/O error it keeps its kind, so that a reader that went away is recognised.
     serde_json::to_writer(&mut out, value).map_err(io::Error::from)?;
     writeln!(out)?;
     Ok(())

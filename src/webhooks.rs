@@ -3,11 +3,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use nenrin_archive::noticing::{Happening, Message, Watch};
+use nenrin_archive::noticing::{Happening, Message, Watch, signature};
 use nenrin_fetch::{AddressPolicy, FetchRequest, Fetcher};
 use nenrin_state::State;
 use nenrin_urls::CanonicalUrl;
-use sha2::{Digest, Sha256};
 use tokio::sync::mpsc;
 
 use crate::{clock, config::Webhook, driver::DriverHandle, exit::usage};
@@ -112,7 +111,7 @@ async fn send(
     message: &Message,
 ) -> Result<(), String> {
     let body = serde_json::to_vec(message).map_err(|error| error.to_string())?;
-    let signature = format!("sha256={}", hmac_sha256(webhook.secret.as_bytes(), &body));
+    let signature = format!("sha256={}", signature(webhook.secret.as_bytes(), &body));
     let addresses =
         if webhook.allow_private { AddressPolicy::AllowPrivate } else { AddressPolicy::Public };
     let request = FetchRequest {
@@ -130,38 +129,5 @@ async fn send(
         Ok(answer) if (200..300).contains(&answer.status) => Ok(()),
         Ok(answer) => Err(format!("status {}", answer.status)),
         Err(failure) => Err(failure.to_string()),
-    }
-}
-
-/// RFC 2104 with SHA-256, in hexadecimal.
-fn hmac_sha256(key: &[u8], message: &[u8]) -> String {
-    const BLOCK: usize = 64;
-    let mut padded = [0_u8; BLOCK];
-    if key.len() > BLOCK {
-        padded[..32].copy_from_slice(&Sha256::digest(key));
-    } else {
-        padded[..key.len()].copy_from_slice(key);
-    }
-    let keyed = |pad: u8| padded.map(|byte| byte ^ pad);
-    let inner = Sha256::new().chain_update(keyed(0x36)).chain_update(message).finalize();
-    let outer = Sha256::new().chain_update(keyed(0x5c)).chain_update(inner).finalize();
-    outer.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_signature_is_that_of_the_standard() {
-        // RFC 4231, cases 2 and 6.
-        assert_eq!(
-            hmac_sha256(b"Jefe", b"what do ya want for nothing?"),
-            "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"
-        );
-        assert_eq!(
-            hmac_sha256(&[0xaa; 131], b"Test Using Larger Than Block-Size Key - Hash Key First"),
-            "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54"
-        );
     }
 }

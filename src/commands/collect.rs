@@ -99,7 +99,7 @@ impl Collected {
     }
 }
 
-/// A round that would pause at once does not begin: who waits for it is told why.
+/// A round that would pause at once does not begin; the error says why.
 fn room_to_begin(archive: &Archive, min_free_bytes: u64) -> std::io::Result<()> {
     let mut guard = DiskGuard::new(archive.folder(), min_free_bytes);
     match guard.turn(guard.free_bytes()) {

@@ -4,16 +4,19 @@ use std::{sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use nenrin_archive::{Archive, digits14};
+use nenrin_lab::demo::{DAY, DemoSite};
+use nenrin_state::{Schedule, SiteId};
 use nenrin_urls::CanonicalUrl;
 
 use super::{
-    Context, collect,
-    demo_site::DemoSite,
-    run,
+    Context, collect, run,
     serve::{interrupted, runtime},
+    sites,
 };
 use crate::{
     cli::DemoArgs,
+    clock,
+    config::Config,
     exit::Exit,
     table::{print_json, say},
 };
@@ -35,7 +38,7 @@ async fn collect_and_serve(
     args: &DemoArgs,
     archive: &Arc<Archive>,
 ) -> anyhow::Result<Exit> {
-    let (site, id) = DemoSite::register(&**archive.state(), &context.config).await?;
+    let (site, id) = register(&**archive.state(), &context.config).await?;
     let tell = |line: String| if context.json { Ok(()) } else { say(line) };
     tell(format!("The Ring, a newspaper that exists only here: {}", site.top()))?;
     for issue in 1..=args.rounds {
@@ -76,4 +79,32 @@ async fn collect_and_serve(
     tokio::spawn(site.live());
     run::run_until(context, &args.serve, archive, interrupted()).await?;
     Ok(Exit::Done)
+}
+
+/// The name under which the demo site is registered.
+pub(super) const NAME: &str = "The Ring (demo)";
+
+/// Serves the demo site and finds its registration in an archive, or registers it. One that was
+/// collected before is served where it was, and goes on with the issue after its last round.
+pub(super) async fn register(
+    state: &dyn nenrin_state::State,
+    config: &Config,
+) -> anyhow::Result<(DemoSite, SiteId)> {
+    let start = async |port, issue| {
+        let started = DemoSite::start(port, issue).await;
+        started.with_context(|| format!("cannot serve the demo site on loopback port {port}"))
+    };
+    if let Some(site) = state.sites()?.into_iter().find(|site| site.name == NAME) {
+        let port = site.conditions.tops.first().map_or(0, |top| top.port());
+        let rounds = state.rounds(Some(site.id), 100_000)?.len() as u32;
+        return Ok((start(port, rounds + 1).await?, site.id));
+    }
+    let demo = start(0, 1).await?;
+    let top = CanonicalUrl::parse(&demo.top())?;
+    let mut conditions = sites::default_conditions(vec![top], config);
+    conditions.allow_private = true;
+    conditions.delay_ms = Some(0);
+    conditions.schedule = Schedule::Rounds { period_s: DAY.as_secs() as i64 };
+    let site = state.add_site(NAME, &conditions, clock::now_s())?;
+    Ok((demo, site.id))
 }

@@ -22,7 +22,7 @@ pub(super) fn lab(context: &Context, command: &LabCommand) -> anyhow::Result<Exi
     }
 }
 
-/// Small worlds on every core; only those that break a law are told of.
+/// Small worlds on every core; only those that break a law are listed.
 fn small_worlds(context: &Context, args: &LabCrawlArgs) -> anyhow::Result<Exit> {
     let began_ms = clock::now_ms();
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -98,7 +98,7 @@ fn compare_orders(
     Ok(if broken { Exit::Partly } else { Exit::Done })
 }
 
-/// One simulation; a quiet one only tells of broken laws.
+/// One simulation; a quiet one only lists broken laws.
 fn crawl_once(
     context: &Context,
     args: &LabCrawlArgs,

@@ -3,14 +3,12 @@
 mod collect;
 mod config;
 mod demo;
-mod demo_site;
 mod diff;
 pub(crate) mod experiments;
 mod lab;
 mod learnt;
 mod look;
 mod mirror;
-mod overlap;
 mod password;
 mod preview;
 mod progress;

@@ -14,9 +14,7 @@ use nenrin_web::{Control, ControlError, Metric, Preview, UnderWay};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{
-    Context,
-    demo_site::{self, DemoSite},
-    preview, prune,
+    Context, demo, preview, prune,
     serve::{Served, interrupted, runtime},
 };
 use crate::{
@@ -34,10 +32,9 @@ pub(super) fn run(context: &Context, args: &ServeArgs) -> anyhow::Result<Exit> {
     let runtime = runtime()?;
     runtime.block_on(async {
         // A demo site that was registered earlier is served again, or its visits would all fail.
-        let demo_registered =
-            archive.state().sites()?.iter().any(|site| site.name == demo_site::NAME);
+        let demo_registered = archive.state().sites()?.iter().any(|site| site.name == demo::NAME);
         if demo_registered {
-            match DemoSite::register(&**archive.state(), &context.config).await {
+            match demo::register(&**archive.state(), &context.config).await {
                 Ok((demo, _)) => drop(tokio::spawn(demo.live())),
                 Err(error) => tracing::warn!("{error:#}"),
             }
@@ -77,9 +74,9 @@ pub(super) async fn run_until(
     Ok(())
 }
 
-/// Reads the configuration again at every hang-up signal (`kill -HUP`). One that is not right is
-/// told of and changes nothing; where the program listens, and the archive's own settings, hold
-/// until the next start.
+/// Reads the configuration again at every hang-up signal (`kill -HUP`). A file with a mistake is
+/// reported and changes nothing; the addresses to listen on, and the archive's own settings, apply
+/// from the next start.
 fn reload_when_asked(context: &Context, driver: DriverHandle) -> anyhow::Result<()> {
     let mut hang_up = signal(SignalKind::hangup())?;
     let (file, before) = (context.config_file.clone(), context.config.clone());
@@ -166,7 +163,7 @@ impl Control for RunControl {
         if let Some(site) = *demo {
             return Ok(site);
         }
-        let started = DemoSite::register(&**self.archive.state(), &self.config);
+        let started = demo::register(&**self.archive.state(), &self.config);
         let (served, site) = self.runtime.block_on(started).map_err(failed)?;
         *demo = Some(site);
         self.runtime.spawn(served.live());

@@ -19,7 +19,6 @@ use crate::{
     clock,
     config::Config,
     exit::{Exit, usage},
-    serving,
     table::say,
 };
 
@@ -162,12 +161,12 @@ impl Served {
         };
         let shelf = (archive.state().clone(), archive.store().clone());
         let replayed = nenrin_replay::router(Arc::new(shelf), replay_options);
-        tokio::spawn(serving::serve(interface, web));
-        tokio::spawn(serving::serve(replay, replayed));
+        tokio::spawn(nenrin_web::serve(interface, web));
+        tokio::spawn(nenrin_web::serve(replay, replayed));
         Ok(served)
     }
 
-    /// Tells a person where to look.
+    /// Prints the addresses of interface and replay.
     pub(super) fn announce(&self, context: &Context) -> anyhow::Result<()> {
         if context.json {
             return crate::table::print_json(&serde_json::json!({

@@ -1,26 +1,26 @@
 //! `nenrin lab storage`: the experiment of paper 001 on the shipped import, compact and export.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
 
 use clap::Args;
-use nenrin_archive::{
-    Archive, MirrorImportOptions, OpenOptions, folder_bytes, readable_bytes, uncached_store,
-};
+use nenrin_archive::{Archive, Span, readable_bytes};
+use nenrin_crawl::Event;
+use nenrin_fetch::Fetcher;
 use nenrin_lab::{
     LabError,
-    storage::{
-        self, Overlap, PageReads, Results, SiteSizes, Sizes, Split, StorageOptions, Subject,
-    },
+    storage::{self, ArchiveSubject, Collector, Results, Split, StorageOptions},
 };
-use nenrin_state::Site;
-use nenrin_store::VersionId;
-use nenrin_urls::CanonicalUrl;
-use rustix::time::{ClockId, clock_gettime};
+use nenrin_state::SiteId;
 
-use super::{Context, overlap};
+use super::{Context, serve::runtime};
 use crate::{
-    clock,
     config::Config,
+    driver::{Driver, DriverHandle, Notice, Until},
     exit::{Exit, usage},
     table::{Table, print_json, say},
 };
@@ -70,8 +70,9 @@ pub(super) fn run(context: &Context, args: &StorageArgs) -> anyhow::Result<Exit>
         overlap: args.overlap,
         out: args.out.clone(),
     };
-    let mut shelf = ArchiveSubject { folder, config: context.config.clone(), archive: None };
-    let outcome = storage::run(&options, &mut shelf, &mut |step| tracing::info!("{step}"));
+    let collector = DriverCollector::new(&context.config);
+    let mut subject = ArchiveSubject::new(folder, &collector);
+    let outcome = storage::run(&options, &mut subject, &mut |step| tracing::info!("{step}"));
     let results = outcome.map_err(usage)?.results;
     for left_out in &results.left_out {
         tracing::warn!("left out: {left_out}");
@@ -132,123 +133,64 @@ fn tell(results: &Results, out: Option<&Path>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Pages read one by one, at most.
-const PAGES_READ: usize = 800;
-
-/// An archive of our own, as the commands open it.
-struct ArchiveSubject {
-    folder: PathBuf,
+/// Collects as `nenrin collect` does, without pauses between requests.
+struct DriverCollector {
     config: Config,
-    archive: Option<Archive>,
+    driver: Mutex<Option<DriverHandle>>,
 }
 
-fn failed(error: anyhow::Error) -> LabError {
-    LabError::Input { what: format!("{error:#}") }
-}
-
-/// The URL that a site of the corpus stands for.
-fn base(site: &str) -> anyhow::Result<CanonicalUrl> {
-    CanonicalUrl::parse(&format!("https://{site}.example/")).map_err(usage)
-}
-
-impl ArchiveSubject {
-    fn archive(&mut self) -> anyhow::Result<&Archive> {
-        if self.archive.is_none() {
-            self.archive = Some(Archive::open(&self.folder, &OpenOptions::writing())?);
-        }
-        self.archive.as_ref().ok_or_else(|| anyhow::anyhow!("the archive is not open"))
+impl DriverCollector {
+    fn new(config: &Config) -> Self {
+        let mut config = config.clone();
+        config.politeness.delay = Span::secs(0);
+        config.politeness.response_factor = 0.0;
+        Self { config, driver: Mutex::new(None) }
     }
 
-    /// The archive's site for a site of the corpus.
-    fn site(&mut self, name: &str) -> anyhow::Result<Site> {
-        let base = base(name)?;
-        let sites = self.archive()?.state().sites()?;
-        let found = sites.into_iter().find(|site| site.conditions.tops.contains(&base));
-        found.ok_or_else(|| anyhow::anyhow!("{name} was not taken in"))
-    }
-
-    fn measure(&mut self) -> anyhow::Result<Sizes> {
-        // Journals of the databases are gone when they are closed, as at the end of every command.
-        self.archive = None;
-        let files = folder_bytes(&self.folder)?;
-        let archive = self.archive()?;
-        let store = archive.store().stats()?;
-        let mut sizes = Sizes {
-            files,
-            store: store.stored_bytes,
-            content: Split { html: store.html_bytes, other: store.other_bytes },
-            ..Sizes::default()
-        };
-        for site in archive.state().sites()? {
-            let bytes = store.sites.iter().find(|bytes| bytes.group == site.id.0);
-            let (Some(bytes), Some(top)) = (bytes, site.conditions.tops.first()) else { continue };
-            let host = top.server().as_str().trim_start_matches("https://").to_owned();
-            let content = Split { html: bytes.html_bytes, other: bytes.other_bytes };
-            let name = host.trim_end_matches(".example").to_owned();
-            sizes.sites.insert(name, SiteSizes { content, records: bytes.record_bytes });
-        }
-        Ok(sizes)
-    }
-
-    fn read(&mut self) -> anyhow::Result<PageReads> {
-        let mut ids = Vec::new();
-        self.archive()?.state().each_version(&mut |_, row| ids.push(VersionId(row.version)))?;
-        let store = uncached_store(&self.folder)?;
-        let step = (ids.len() / PAGES_READ).max(1);
-        let mut times_ms = Vec::new();
-        for id in ids.into_iter().step_by(step) {
-            let began_ms = cpu_ms();
-            std::hint::black_box(store.read(id)?);
-            times_ms.push(cpu_ms() - began_ms);
-        }
-        Ok(PageReads::of(times_ms))
+    fn run(
+        &self,
+        archive: &Archive,
+        sites: &BTreeSet<SiteId>,
+        visited: &(dyn Fn() + Sync),
+    ) -> anyhow::Result<()> {
+        let runtime = runtime()?;
+        let mut options = self.config.crawl_options();
+        options.due_pages = false;
+        let fetcher = Fetcher::new(self.config.fetch_options())?;
+        runtime.block_on(async {
+            let driver = Driver::new(archive, fetcher, options);
+            let handle = driver.handle();
+            sites.iter().for_each(|&site| handle.tell(Event::CollectNow(site)));
+            *self.driver.lock().unwrap_or_else(PoisonError::into_inner) = Some(handle);
+            let count = |notice: Notice<'_>, _: &_| {
+                if matches!(notice, Notice::Visited { .. }) {
+                    visited();
+                }
+            };
+            driver.run(Until::RoundsFinished(sites.clone()), std::future::pending(), count).await
+        })?;
+        runtime.shutdown_timeout(Duration::from_secs(1));
+        Ok(())
     }
 }
 
-/// Time of the processor in this thread.
-fn cpu_ms() -> f64 {
-    let now = clock_gettime(ClockId::ThreadCPUTime);
-    now.tv_sec as f64 * 1e3 + now.tv_nsec as f64 / 1e6
-}
-
-impl Subject for ArchiveSubject {
-    fn take_in(&mut self, site: &str, folder: &Path, at_s: i64) -> Result<(), LabError> {
-        let base = base(site).map_err(failed)?;
-        let depth = self.config.crawl.depth;
-        let archive = self.archive().map_err(failed)?;
-        let options = MirrorImportOptions { base, at_s, depth, now_s: clock::now_s() };
-        let imported = archive.import_mirror(folder, &options, &mut |_, _| {});
-        match imported.map_err(|error| failed(error.into()))?.refused.first() {
-            None => Ok(()),
-            Some(refused) => Err(LabError::Input { what: format!("not imported: {refused}") }),
-        }
+impl Collector for DriverCollector {
+    fn queue_max(&self) -> usize {
+        self.config.crawl.parallel + self.config.crawl_options().unstored_max
     }
 
-    fn sizes(&mut self) -> Result<Sizes, LabError> {
-        self.measure().map_err(failed)
+    fn collect(
+        &self,
+        archive: &Archive,
+        sites: &BTreeSet<SiteId>,
+        visited: &(dyn Fn() + Sync),
+    ) -> Result<(), LabError> {
+        self.run(archive, sites, visited)
+            .map_err(|error| LabError::Input { what: format!("{error:#}") })
     }
 
-    fn compact(&mut self) -> Result<(), LabError> {
-        let archive = self.archive().map_err(failed)?;
-        archive.compact(&mut |_, _| {}).map_err(|error| failed(error.into()))
-    }
-
-    fn give_back(&mut self, site: &str, at_s: i64, folder: &Path) -> Result<(), LabError> {
-        let site = self.site(site).map_err(failed)?;
-        let archive = self.archive().map_err(failed)?;
-        let written = archive.export_mirror(&[site], at_s, (folder, false), &mut |_, _| {});
-        match written.map_err(|error| failed(error.into()))?.skipped.first() {
-            None => Ok(()),
-            Some(url) => Err(LabError::Input { what: format!("{url} cannot be a file name") }),
-        }
-    }
-
-    fn read_pages(&mut self) -> Result<PageReads, LabError> {
-        self.read().map_err(failed)
-    }
-
-    fn overlap(&mut self, sites: &[(String, Vec<PathBuf>)]) -> Result<Overlap, LabError> {
-        overlap::measure(&self.folder.with_file_name("overlap"), &self.config, sites)
-            .map_err(failed)
+    fn store_waiting(&self) -> usize {
+        let driver = self.driver.lock().unwrap_or_else(PoisonError::into_inner);
+        driver.as_ref().map_or(0, DriverHandle::store_waiting)
     }
 }

@@ -9,7 +9,7 @@ use crate::{
     table::{Table, print_json, say},
 };
 
-/// Damaged places shown to people; the JSON answer has all of them.
+/// Damaged locations shown to people; the JSON answer has all of them.
 const DAMAGE_SHOWN: usize = 20;
 
 /// `nenrin stats`.
@@ -49,7 +49,8 @@ pub(super) fn stats(context: &Context) -> anyhow::Result<Exit> {
     ]);
     let mut row = |name: String, pages: u64, visits: u64, versions: u64, sizes: [u64; 6]| {
         let [raw, unique, stored, html, other, index] = sizes;
-        let share = if raw == 0 {
+        // While the index takes more than the content, a share would only confuse.
+        let share = if raw == 0 || index > html + other {
             String::new()
         } else {
             format!("{:.1}%", 100.0 * stored as f64 / raw as f64)
@@ -81,6 +82,7 @@ pub(super) fn stats(context: &Context) -> anyhow::Result<Exit> {
 
 /// `nenrin verify`.
 pub(super) fn verify(context: &Context, args: &VerifyArgs) -> anyhow::Result<Exit> {
+    let repaired = if args.repair { repair(context)? } else { 0 };
     let archive = context.open(OpenOptions::checking())?;
     let bar = Bar::plain(context);
     let verified = archive.verify(args.deep, &mut bar.progress())?;
@@ -103,6 +105,7 @@ pub(super) fn verify(context: &Context, args: &VerifyArgs) -> anyhow::Result<Exi
         print_json(&json!({
             "sound": sound, "packs": report.packs, "bytes": report.bytes,
             "versions": report.versions, "deep": args.deep, "damage": damage, "state": state,
+            "repaired": repaired,
         }))?;
         return Ok(exit);
     }
@@ -141,6 +144,21 @@ pub(super) fn verify(context: &Context, args: &VerifyArgs) -> anyhow::Result<Exi
          indexes from what is readable"
     })?;
     Ok(exit)
+}
+
+/// Restores damaged places by parity; returns how many.
+fn repair(context: &Context) -> anyhow::Result<u64> {
+    // An archive that is not there must not be created by opening it to write.
+    drop(context.open_to_read()?);
+    let archive = context.open_to_write()?;
+    let bar = Bar::plain(context);
+    let repaired = archive.repair(&mut bar.progress())?;
+    bar.finish();
+    if repaired > 0 && !context.json {
+        let places = if repaired == 1 { "place" } else { "places" };
+        say(format!("{repaired} damaged {places} restored by parity"))?;
+    }
+    Ok(repaired)
 }
 
 /// `nenrin reindex`.

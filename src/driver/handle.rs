@@ -33,7 +33,7 @@ pub(crate) struct DriverHandle {
 }
 
 impl DriverHandle {
-    /// Tells the machine something. Nobody listens any more once the driver has ended.
+    /// Sends an event to the machine; ignored once the driver has ended.
     pub(crate) fn tell(&self, event: Event) {
         let _ = self.happenings.send(Happening::Event(event));
     }

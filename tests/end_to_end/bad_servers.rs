@@ -32,7 +32,7 @@ fn assert_no_version(kept: &Kept, url: &str) {
 fn a_host_that_does_not_resolve_is_an_observation() {
     let kept = Kept::new();
     let found = visit(&kept, "http://nowhere.invalid/", &[], 1);
-    assert_visit(&found, "failed", &["nowhere.invalid", "does not resolve"]);
+    assert_visit(&found, "failed", &["nowhere.invalid", "was not found"]);
     assert_no_version(&kept, "http://nowhere.invalid/");
 }
 

@@ -1,4 +1,4 @@
-//! Trouble with the archive itself: no room, another process, damage.
+//! Trouble with the archive itself: no space, another process, damage.
 
 use std::{
     io::{Seek, SeekFrom, Write},
@@ -70,7 +70,7 @@ fn a_full_disk_ends_collecting_and_harms_nothing() {
     });
     for attempt in 0..2 {
         let ran = kept.nenrin.collect(&[&site.top()]);
-        let ran = ran.expect_said(3, &["no room", kept.nenrin.archive().to_str().unwrap()]);
+        let ran = ran.expect_said(3, &["no space", kept.nenrin.archive().to_str().unwrap()]);
         assert!(!ran.stderr.contains("panicked"), "{attempt}: {}", ran.stderr);
         kept.assert_intact();
     }
@@ -81,7 +81,7 @@ fn a_full_disk_ends_collecting_and_harms_nothing() {
         }
     }
     for args in [&["cat", &kept.url()][..], &["collect", &site.top()], &["stats"]] {
-        kept.nenrin.run(args).expect_said(3, &["no room", "free some space"]);
+        kept.nenrin.run(args).expect_said(3, &["no space", "free some space"]);
     }
 
     std::fs::remove_file(&ballast).unwrap();

@@ -193,7 +193,7 @@ fn only_the_edges_ask_for_time_or_open_sockets() {
 
 #[test]
 fn modules_use_each_other_in_one_direction_only() {
-    for name in ["replay"] {
+    for name in ["archive", "crawl", "replay", "state"] {
         let modules = modules::Modules::read(&root().join("crates").join(name).join("src"));
         assert!(modules.count() > 5, "the check saw only {} modules of {name}", modules.count());
         assert_eq!(modules.cycles(), Vec::<String>::new(), "modules of {name} use each other");
@@ -229,4 +229,19 @@ fn no_contract_has_many_methods() {
         }
     }
     assert!(traits > 5, "the check saw only {traits} traits");
+}
+
+/// What is not command line, configuration, terminal output, driver or clock belongs to a crate.
+#[test]
+fn the_command_line_stays_small() {
+    const LINES_MAX: usize = 6_500;
+    let is_of_binary = |path: &&PathBuf| path.starts_with("src");
+    let lines: usize = files()
+        .iter()
+        .filter(is_of_binary)
+        .filter_map(|path| text(path))
+        .map(|text| text.lines().count())
+        .sum();
+    assert!(lines > 1_000, "the check saw only {lines} lines");
+    assert!(lines <= LINES_MAX, "src/ has {lines} lines");
 }

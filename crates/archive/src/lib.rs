@@ -3,6 +3,7 @@
 //! Read in this order:
 //! - [`Archive`]: a folder that is opened to read or to write;
 //! - `read`: a page as of a date, and all its versions;
+//! - [`Ingest`]: the one way in, for mirrors, WARC files and programs;
 //! - [`sites`]: finding and naming sites;
 //! - `mirror`: folders of files, in and out;
 //! - `warc`: WARC, ARC, WACZ and CDXJ, in and out;
@@ -11,6 +12,7 @@
 //! - [`QuotaGuard`] and [`DiskGuard`]: when collecting pauses for want of space;
 //! - [`noticing`]: what happened that people or programs should know of;
 //! - [`outlook`], [`site_structure`] and [`Reasons`]: what to expect of a site, and why a page is due;
+//! - [`preview`]: a first look at a site before it is registered;
 //! - `spans`: durations, sizes and dates as people write them.
 //!
 //! The library has no clock and prints nothing: times are arguments, progress goes to a closure.
@@ -19,9 +21,11 @@ mod archive;
 mod disk;
 mod error;
 mod head;
+mod ingest;
 mod lock;
 mod mirror;
 pub mod noticing;
+pub mod preview;
 mod quota;
 mod read;
 mod retention;
@@ -34,6 +38,7 @@ mod warc;
 pub use archive::{Archive, OpenOptions, folder_bytes, uncached_store};
 pub use disk::DiskGuard;
 pub use error::{ArchiveError, Result};
+pub use ingest::{Capture, Ingest};
 pub use mirror::{
     ExportedMirror, ImportedMirror, MirrorImportOptions, mime_by_name, path_of, urls,
 };

@@ -1,5 +1,5 @@
-//! Quotas: a site, or all of them, pause when what they take has reached a limit, and go on by
-//! themselves when there is room again.
+//! Quotas: a site, or all of them, pause when their size has reached a limit, and resume by
+//! themselves when there is space again.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,7 +11,7 @@ use nenrin_store::SiteBytes;
 
 use crate::spans::readable_bytes;
 
-/// The most that may be taken; 0 is no limit.
+/// The largest sizes in bytes; 0 for no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Quotas {
     /// By all files of the archive.
@@ -97,7 +97,7 @@ impl QuotaGuard {
         self.full.contains_key(&None)
     }
 
-    /// Looks at what is taken now; returns what has become full, and what is no longer.
+    /// Checks the current sizes; returns what has become full, and what is no longer.
     pub fn look(
         &mut self,
         archive_bytes: u64,

@@ -10,7 +10,7 @@ use crate::{Archive, Progress, Result, head, sites, spans::readable_date};
 
 /// Versions that are committed together.
 const BATCH: usize = 1000;
-/// Damaged places for which an example page is looked up.
+/// Damaged locations for which an example page is looked up.
 const EXAMPLES_MAX: usize = 20;
 /// Versions of one page in one second that another is compared with.
 const SAME_SECOND_MAX: usize = 1000;
@@ -22,7 +22,7 @@ pub struct Verified {
     pub store: VerifyReport,
     /// What is wrong with the state, in words.
     pub state: Vec<String>,
-    /// For the first damaged places, a page and date that each of them costs.
+    /// For the first damaged locations, a page and date that each of them costs.
     pub examples: BTreeMap<VersionId, String>,
 }
 
@@ -55,6 +55,12 @@ impl Archive {
         let listed = Listed::look_through(self, wanted)?;
         state.extend(listed.missing_text());
         Ok(Verified { store, state, examples: listed.pages })
+    }
+
+    /// Writes what parity restores in place of what is damaged in the packs, and returns how many
+    /// places that were. Progress is counted in bytes.
+    pub fn repair(&self, progress: &mut Progress<'_>) -> Result<u64> {
+        Ok(self.store().repair(progress)?)
     }
 
     /// Rewrites the packs so that they take the least space. Progress is counted in bytes.
@@ -208,7 +214,7 @@ impl Rebuild<'_> {
             }
             match self.archive.store().head(VersionId(row.version)) {
                 Ok(listed) if listed.digest == head.digest => return Ok(true),
-                // What is listed may be lost; then this one takes its place.
+                // The listed version may be lost; then this one replaces it.
                 Ok(_) | Err(StoreError::Damaged { .. } | StoreError::NotFound { .. }) => {}
                 Err(other) => return Err(other.into()),
             }
@@ -217,8 +223,8 @@ impl Rebuild<'_> {
     }
 }
 
-/// The top page of a site of which only its pages are known any more: the first one if it stands
-/// for a folder, or else that of its server. Exports are laid out from there.
+/// The top page of a site of which only its pages are still known: the first one if it is a
+/// folder's, or else that of its server. Exports are laid out from there.
 fn likely_top(first: &CanonicalUrl) -> Result<CanonicalUrl> {
     match first.path().ends_with('/') {
         true => Ok(first.clone()),

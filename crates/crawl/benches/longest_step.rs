@@ -15,7 +15,7 @@ use nenrin_state::{
     RoundCounts, Schedule, ServerId, ServerRecord, Site, SiteConditions, SiteCounts, SiteId,
     SitePages,
 };
-use nenrin_structure::{PageBlocks, RoundsBy};
+use nenrin_structure::{PageFragments, RoundsBy};
 use nenrin_urls::CanonicalUrl;
 
 const PAGES: u32 = 1_000_000;
@@ -29,7 +29,7 @@ const BEGIN_MS: i64 = 1_704_067_200_000;
 const DAY_MS: i64 = 86_400_000;
 const MARK: ContentMark = ContentMark([7; 16]);
 
-/// Times something: the only place here that looks at a clock.
+/// Times some work: the only function here that reads a clock.
 fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
     #[expect(clippy::disallowed_methods, reason = "a bench measures time")]
     let start = std::time::Instant::now();
@@ -87,7 +87,7 @@ fn map(kept: &Kept, server: &ServerRecord) -> SitePages {
         last_modified: Some("Mon, 01 Jan 2024 00:00:00 GMT".to_owned()),
         round: None,
         // A menu and a footer of all, a block of its directory, and one of its own.
-        blocks: PageBlocks { now: vec![1, 2, 10 + page / 50, 1_000_000 + page], lost: None },
+        blocks: PageFragments { now: vec![1, 2, 10 + page / 50, 1_000_000 + page], lost: None },
     };
     SitePages {
         pages: (0..PAGES).map(page).collect(),

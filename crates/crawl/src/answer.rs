@@ -3,7 +3,7 @@
 use nenrin_extract::{Comparison, Fingerprint};
 use nenrin_lang::{Reason, Undecoded};
 use nenrin_state::ContentMark;
-use nenrin_structure::PageBlocks;
+use nenrin_structure::PageFragments;
 use nenrin_urls::CanonicalUrl;
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +20,7 @@ pub enum Purpose {
     Robots,
     /// A page that does not exist, to see what the server shows for it.
     Probe,
-    /// A sitemap at its customary place.
+    /// A sitemap at its usual path.
     Sitemap,
 }
 
@@ -111,14 +111,14 @@ pub struct Answer {
     pub robots_body: Vec<u8>,
     /// Why the content could not be read for links, if it could not.
     pub unreadable: Option<Undecoded>,
-    /// Whose challenge it is, if a guard answered in the page's place.
+    /// The bot guard's name, if it answered with a challenge instead of the page.
     pub challenge: Option<String>,
     /// What the page says, if it was wanted and is a page for people.
     pub fingerprint: Option<Fingerprint>,
     /// How it differs from the version before, if both can be compared.
     pub comparison: Option<Box<Comparison>>,
     /// The blocks that it may share with other pages, if they were wanted.
-    pub blocks: Option<PageBlocks>,
+    pub blocks: Option<PageFragments>,
     /// Whether it is a sitemap or a feed.
     pub signal: Option<SignalKind>,
     /// The pages that it names then.

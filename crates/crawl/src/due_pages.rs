@@ -49,7 +49,8 @@ impl DuePages {
         self.more.contains(&server) || self.hungry.contains(&server)
     }
 
-    /// Loads what is due, as far as there is room. `under_way` pages are still in their buckets.
+    /// Loads what is due, as far as the queue has capacity. `under_way` pages are still in their
+    /// buckets.
     pub(crate) fn refresh(
         &mut self,
         now_ms: i64,

@@ -81,14 +81,14 @@ pub enum Event {
     OrderLoaded(Vec<u8>),
     /// Pages in the order of discovery.
     FoundLoaded {
-        /// After this place.
+        /// After this discovery number.
         after: u32,
         /// The pages.
         pages: Vec<FoundPage>,
     },
     /// New pages were loaded, as far as they have times of their own.
     NewLoaded {
-        /// What was asked, by places in the order of discovery.
+        /// The requested pages, by discovery number.
         places: Vec<u32>,
         /// The pages.
         pages: Vec<DuePage>,
@@ -144,8 +144,9 @@ pub enum Event {
     Wake,
     /// No new request is to be made; what is under way may end.
     Stop,
-    /// There is room on the disk, or not: without, no new request is made until there is again.
-    Room(bool),
+    /// Whether the disk has enough free space: without it, no new request is made until it has
+    /// again.
+    DiskSpace(bool),
     /// The options changed; what is under way goes on as it began.
     Options(Box<CrawlOptions>),
 }
@@ -231,14 +232,14 @@ pub enum Load {
     Order,
     /// Pages in the order of discovery → [`Event::FoundLoaded`].
     Found {
-        /// After this place.
+        /// After this discovery number.
         after: u32,
         /// At most this many.
         limit: usize,
     },
-    /// New pages by their places in the order of discovery → [`Event::NewLoaded`].
+    /// New pages by their discovery numbers → [`Event::NewLoaded`].
     New(Vec<u32>),
-    /// The links of pages by their places → [`Event::LinksLoaded`].
+    /// The links of pages by their discovery numbers → [`Event::LinksLoaded`].
     Links(Vec<u32>),
     /// Pages near one that changed → [`Event::NearLoaded`].
     Near(Box<NearQuery>),

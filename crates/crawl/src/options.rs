@@ -46,8 +46,8 @@ pub struct CrawlOptions {
     pub robots_fresh_s: i64,
     /// The last good robots.txt serves this long when a server can't be reached.
     pub robots_stale_s: i64,
-    /// Every server counts as asked at this time at least: set after an unclean stop, when
-    /// requests may have been made that no commit records.
+    /// Every server counts as visited at this time at least: set after an unclean stop, when there
+    /// may have been requests that no commit recorded.
     pub asked_before_ms: Option<i64>,
     /// Where the names of probes come from.
     pub probe_seed: u64,

@@ -3,12 +3,12 @@
 
 use nenrin_extract::{
     ContentKind, ExtractError, ExtractLimits, LinkKind, challenge, compare, content_kind,
-    decode_content, feed, fingerprint, page_blocks, page_links, sitemap,
+    decode_content, feed, fingerprint, page_fragments, page_links, sitemap,
 };
 use nenrin_fetch::{Exchange, header_fields, http_date, retry_after};
 use nenrin_lang::Undecoded;
 use nenrin_state::ContentMark;
-use nenrin_structure::PageBlocks;
+use nenrin_structure::PageFragments;
 use nenrin_urls::CanonicalUrl;
 
 use crate::answer::{Announcement, Answer, FetchOrder, FoundLink, LinkRole, Purpose, SignalKind};
@@ -195,14 +195,14 @@ impl Compared<'_> {
 }
 
 /// The blocks that a page may share with others, and those that it lost since the version before.
-fn blocks(kind: ContentKind, before: Option<&[u8]>, body: &[u8]) -> PageBlocks {
+fn blocks(kind: ContentKind, before: Option<&[u8]>, body: &[u8]) -> PageFragments {
     if !kind.is_page() {
-        return PageBlocks::default();
+        return PageFragments::default();
     }
-    let now = page_blocks(body);
-    let lost = |old: &[u8]| page_blocks(old).into_iter().filter(|block| !now.contains(block));
+    let now = page_fragments(body);
+    let lost = |old: &[u8]| page_fragments(old).into_iter().filter(|block| !now.contains(block));
     let lost = before.map(|old| lost(old).collect());
-    PageBlocks { now, lost }
+    PageFragments { now, lost }
 }
 
 fn links(
@@ -319,10 +319,11 @@ mod tests {
         };
         let read = |order: &FetchOrder| read_exchange(order, &exchange(&new), 0, before).blocks;
         let blocks = read(&order(Some(1), true)).unwrap();
-        assert_eq!(blocks.now, page_blocks(new.as_bytes()));
+        assert_eq!(blocks.now, page_fragments(new.as_bytes()));
         let lost = blocks.lost.unwrap();
         assert!(
-            lost.len() > 2 && lost.iter().all(|block| page_blocks(old.as_bytes()).contains(block))
+            lost.len() > 2
+                && lost.iter().all(|block| page_fragments(old.as_bytes()).contains(block))
         );
         assert!(lost.iter().all(|block| !blocks.now.contains(block)));
         assert_eq!(read(&order(None, true)).unwrap().lost, None, "there was no version before");

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use nenrin_state::{DuePage, PageId, ServerId, SiteId, VersionRow, VisitCommit};
-use nenrin_structure::PageBlocks;
+use nenrin_structure::PageFragments;
 use nenrin_urls::CanonicalUrl;
 
 use crate::{answer::Ticket, learning::Look, plans::Heard};
@@ -32,7 +32,7 @@ pub(crate) struct Unstored {
     /// The visit, still without its version.
     pub(crate) visit: Box<VisitCommit>,
     pub(crate) version: UnstoredVersion,
-    pub(crate) blocks: Option<PageBlocks>,
+    pub(crate) blocks: Option<PageFragments>,
 }
 
 /// The page of a visit.

@@ -34,8 +34,8 @@ fn body(menu: &str, path: &str, text: u32) -> String {
     format!("<html><head><title>{path}</title><body><ul class={menu}>{entries}</ul>{text}")
 }
 
-/// Twelve directories of six pages; of each directory one page has a menu of its own kind, which the
-/// top page has too. Links tell nothing of it.
+/// Twelve directories of six pages; one page of each directory has a menu of its own kind, which
+/// the top page has too. Links do not show it.
 fn world(tell_blocks: bool) -> World {
     let options = CrawlOptions { round_ahead: 1, ..CrawlOptions::default() };
     let mut world = World::with(options, RevisitSettings::default(), |conditions| {

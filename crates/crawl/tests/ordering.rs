@@ -68,7 +68,7 @@ fn after_a_stop_the_order_goes_on_where_it_was() {
     assert!(!stopped.state.order().unwrap().is_empty());
     stopped.pass(BEGIN_MS + HOUR_MS);
     assert_eq!(stopped.asked.len(), whole.asked.len());
-    // The few pages that stood in the queue are chosen anew.
+    // The few pages that were in the queue are chosen again.
     for path in asked(&whole) {
         let moved = place(&whole, path).abs_diff(place(&stopped, path));
         assert!(moved <= 4, "{path}: {:?} {:?}", asked(&whole), asked(&stopped));
@@ -85,7 +85,7 @@ fn a_lost_or_damaged_snapshot_is_built_anew_from_the_links() {
         }
         world.restart(false);
         let stats = world.machine.order_stats();
-        assert_eq!((stats.pages, stats.untold, stats.is_current), (41, 0, true));
+        assert_eq!((stats.pages, stats.unscored, stats.is_current), (41, 0, true));
         assert!(stats.additions >= 40, "{stats:?}");
         world.pass(BEGIN_MS + HOUR_MS);
         let mut all = asked(&world);
@@ -156,7 +156,7 @@ fn pages_made_known_by_others_meanwhile_are_told_to_the_order() {
         hops: 0,
         due_s: Some(BEGIN_MS / 1000),
     };
-    // No event tells of this: another thread of the program added pages.
+    // No event reports this: another thread of the program added pages.
     let pages = vec![found("/x"), found("/y")];
     let found = FoundPages { site: SiteId(1), at_s: BEGIN_MS / 1000, pages };
     world.state.commit(&[Change::Found(found)]).unwrap();
@@ -165,7 +165,7 @@ fn pages_made_known_by_others_meanwhile_are_told_to_the_order() {
     world.pass(BEGIN_MS + HOUR_MS);
     assert_eq!(world.asked.len(), 44);
     let stats = world.machine.order_stats();
-    assert_eq!((stats.pages, stats.untold), (44, 0));
+    assert_eq!((stats.pages, stats.unscored), (44, 0));
 }
 
 #[test]

@@ -75,7 +75,7 @@ fn the_budget_of_the_archive_bounds_every_day() {
     let mut world = World::with(options, every("1h"), |_| {});
     world.pass(BEGIN_MS + 10 * DAY_MS - 1);
     let mut days = [0; 10];
-    // The probe and the look for a sitemap are no visits.
+    // The probe and the look for a sitemap do not count as visits.
     let visits = world.asked.iter().filter(|(_, path)| ["/", "/a"].contains(&path.as_str()));
     for (at_ms, _) in visits {
         days[((at_ms - BEGIN_MS) / DAY_MS) as usize] += 1;
@@ -106,7 +106,7 @@ fn a_site_at_its_quota_rests_and_goes_on_by_itself_when_there_is_room() {
     let before = world.asked.len();
     assert!(before > 4);
     world.happen(Event::Full([SiteId(1)].into()));
-    // Not even who asks for a round gets one.
+    // Not even a requested round begins.
     world.happen(Event::CollectNow(SiteId(1)));
     world.pass(BEGIN_MS + 4 * DAY_MS);
     assert_eq!(world.asked.len(), before);

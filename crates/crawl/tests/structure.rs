@@ -134,7 +134,7 @@ impl Pure {
             beliefs: self.beliefs.clone(),
             pages: (0..self.paths.len() as u32).map(PageIndex).collect(),
             evidence: evidence.collect(),
-            blocks: Vec::new(),
+            fragments: Vec::new(),
             budget: None,
         };
         AutoRound::new(AutoOptions::default(), self.shared.clone(), vec![server])

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use lol_html::{HtmlRewriter, Settings, element};
 use nenrin_extract::{
-    ContentKind, ExtractLimits, NoisyBlocks, fingerprint, page_links, significance, visible_text,
+    ContentKind, ExtractLimits, NoisyParts, fingerprint, page_links, significance, visible_text,
 };
 use nenrin_urls::CanonicalUrl;
 
@@ -41,7 +41,7 @@ fn main() {
     });
     rate("visible_text", &|page| visible_text(ContentKind::Html, None, page, 1 << 20).len());
     rate("fingerprint", &|page| fingerprint(&url, ContentKind::Html, None, page).features as usize);
-    let learnt = NoisyBlocks::default();
+    let learnt = NoisyParts::default();
     rate("significance, one word new", &|page| {
         let mut new = page.to_vec();
         new.extend_from_slice(b"<p>one more word");

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use nenrin_extract::{
-    Change, ContentKind, NoisyBlocks, compare, content_kind, fingerprint, visible_text,
+    Change, ContentKind, NoisyParts, compare, content_kind, fingerprint, visible_text,
 };
 use nenrin_urls::CanonicalUrl;
 
@@ -29,9 +29,9 @@ fn main() {
         })
         .collect();
     let mut shown = std::env::var("NENRIN_SHOW").ok().and_then(|n| n.parse().ok()).unwrap_or(0);
-    let mut learnt = NoisyBlocks::default();
+    let mut learnt = NoisyParts::default();
     println!(
-        "visit  pages  identical  noise  significant | learnt: noise  significant  blocks  noisy"
+        "visit  pages  identical  noise  significant | learnt: noise  significant  parts  noisy"
     );
     for (number, pair) in visits.windows(2).enumerate() {
         let [old, new] = pair else { continue };
@@ -41,7 +41,7 @@ fn main() {
             let Some(before) = old.get(path) else { continue };
             let url = url_of(path);
             let comparison = compare(kind_of(&url, body), None, before, body);
-            let verdict = comparison.judge(&NoisyBlocks::default());
+            let verdict = comparison.judge(&NoisyParts::default());
             plain[column(verdict)] += 1;
             let verdict = comparison.judge(&learnt);
             taught[column(verdict)] += 1;
@@ -51,7 +51,7 @@ fn main() {
                 show(path, before, body);
             }
         }
-        let (blocks, noisy) = learnt.counts();
+        let (parts, noisy) = learnt.counts();
         println!(
             "{:>5} {:>6} {:>10} {:>6} {:>12} | {:>13} {:>12} {:>7} {:>6}",
             number + 2,
@@ -61,7 +61,7 @@ fn main() {
             plain[2],
             taught[1],
             taught[2],
-            blocks,
+            parts,
             noisy
         );
     }

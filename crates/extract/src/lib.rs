@@ -8,15 +8,14 @@
 //! - [`feed()`] and [`sitemap()`]: the pages that they announce, with dates;
 //! - [`challenge()`] and [`fingerprint()`]: whether it is a bot guard's page or a "not found" page
 //!   with status 200;
-//! - [`significance()`], [`Comparison`], [`NoisyBlocks`]: whether a change matters to readers;
-//! - [`page_blocks`]: the fragments at its ends that other pages may share;
+//! - [`significance()`], [`Comparison`], [`NoisyParts`]: whether a change matters to readers;
+//! - [`page_fragments`]: the fragments at its ends that other pages may share;
 //! - [`visible_text`]: what readers see.
 //!
 //! All are pure functions over bytes: no clock, no sockets, no files. No input makes them panic or
 //! use memory beyond their limits. Nothing here runs scripts or builds a document tree, and nothing
 //! here decides what is fetched: `crawl` does.
 
-mod blocks;
 mod challenge;
 mod charset;
 mod css;
@@ -25,6 +24,7 @@ mod decoding;
 mod entities;
 mod error;
 mod fingerprint;
+mod fragments;
 mod hash;
 mod kind;
 mod limits;
@@ -36,12 +36,12 @@ mod significance;
 mod srcset;
 mod text;
 
-pub use blocks::{MAX_PAGE_BLOCKS, page_blocks};
 pub use challenge::challenge;
 pub use charset::charset;
 pub use decoding::{MAX_CODINGS, MAX_RATIO, RATIO_FLOOR_BYTES, decode_content};
 pub use error::ExtractError;
 pub use fingerprint::{Fingerprint, fingerprint};
+pub use fragments::{MAX_PAGE_FRAGMENTS, page_fragments};
 pub use kind::{ContentKind, content_kind};
 pub use limits::ExtractLimits;
 pub use links::{Link, LinkKind, PageLinks, link_header, page_links};
@@ -49,5 +49,5 @@ pub use robots_tag::{MetaRobots, x_robots_tag};
 pub use signals::{
     Feed, FeedEntry, MAX_ENTRIES, MAX_SITEMAP_BYTES, Sitemap, SitemapEntry, feed, sitemap,
 };
-pub use significance::{Change, Comparison, MAX_BLOCKS, NoisyBlocks, compare, significance};
+pub use significance::{Change, Comparison, MAX_NOISY_PARTS, NoisyParts, compare, significance};
 pub use text::visible_text;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use nenrin_extract::{
-    Change, ContentKind, ExtractLimits, LinkKind, NoisyBlocks, content_kind, fingerprint,
+    Change, ContentKind, ExtractLimits, LinkKind, NoisyParts, content_kind, fingerprint,
     page_links, significance,
 };
 use nenrin_urls::CanonicalUrl;
@@ -96,7 +96,7 @@ fn a_real_sites_changes_are_judged_and_its_pages_are_distinguished() {
     let (Some(first), Some(last)) = (visit(1, folder.path()), visit(8, folder.path())) else {
         return;
     };
-    let learnt = NoisyBlocks::default();
+    let learnt = NoisyParts::default();
     let (mut same, mut noise, mut significant) = (0, 0, 0);
     let mut prints = Vec::new();
     for path in files(&first).intersection(&files(&last)) {

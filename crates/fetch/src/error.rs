@@ -71,7 +71,7 @@ pub enum FetchFailure {
         kind: AddressKind,
     },
     /// The host name has no address.
-    #[error("`{host}` does not resolve: {reason}")]
+    #[error("the host name `{host}` was not found: {reason}")]
     Dns {
         /// The host in the URL.
         host: String,
@@ -103,7 +103,7 @@ pub enum FetchFailure {
         host: String,
     },
     /// What the server sent is not HTTP.
-    #[error("`{host}` does not speak HTTP properly: {reason}")]
+    #[error("the answer of `{host}` is not valid HTTP: {reason}")]
     Protocol {
         /// The host in the URL.
         host: String,

@@ -25,7 +25,7 @@ struct ServerQueue<Item> {
     waiting: BTreeMap<(u64, u64), Item>,
     /// Items that share the server with those above, by priority and mark.
     waiting_new: BTreeMap<(u64, u64), Item>,
-    /// New items that wait elsewhere for a place above.
+    /// New items that wait outside of the queue above.
     resting_new: usize,
     /// What new items have saved up, in percent of a turn.
     credit_percent: u32,

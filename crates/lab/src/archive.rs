@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use nenrin_extract::{
-    ContentKind, ExtractLimits, LinkKind, decode_content, page_blocks, page_links,
+    ContentKind, ExtractLimits, LinkKind, decode_content, page_fragments, page_links,
 };
 use nenrin_fetch::{header_fields, http_date};
 use nenrin_state::{PageFilter, PageId, Site, State, VersionRow};
@@ -253,7 +253,7 @@ impl PageReader<'_> {
             frames: frames.collect(),
             links: links.into_iter().map(|link| link.path).collect(),
             last_modified_s: modified.and_then(|date| http_date::parse(&date)),
-            blocks: page_blocks(&body),
+            blocks: page_fragments(&body),
         };
         self.pages.insert(row.version, page.clone());
         Ok(page)

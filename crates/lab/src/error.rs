@@ -41,6 +41,9 @@ pub enum LabError {
     /// The content of an archive cannot be read.
     #[error(transparent)]
     Store(#[from] nenrin_store::StoreError),
+    /// An archive could not be made or read.
+    #[error(transparent)]
+    Archive(#[from] nenrin_archive::ArchiveError),
     /// A graph file is not what it should be.
     #[error("{path} is not a usable graph: {reason}", path = path.display())]
     BadGraph {

@@ -11,6 +11,7 @@
 //! - [`revisit`]: which schedule sees the most versions (paper 004);
 //! - [`budget`]: how a fixed number of visits is best divided (paper 002);
 //! - [`storage`]: the size of visits in our archive and in others (paper 001);
+//! - [`demo`]: a small website that changes in fast motion;
 //! - [`LabError`]: errors of an experiment.
 //!
 //! The lab prints nothing and reads no arguments: the binary's `lab` command does. Nothing in the
@@ -19,6 +20,7 @@
 pub mod archive;
 pub mod budget;
 pub mod crawl;
+pub mod demo;
 mod error;
 pub mod order;
 pub mod report;

@@ -4,10 +4,12 @@
 //! Read in this order: [`StorageOptions`] and [`run`], [`Subject`] (our archive, as the binary
 //! opens it), [`OtherWays`] (everything it is compared with), [`Results`].
 
+mod archived;
 mod clock;
 mod corpus;
 mod figures;
 mod others;
+mod overlap;
 mod program;
 mod subject;
 mod tar;
@@ -21,9 +23,11 @@ use crate::LabError;
 use crate::report::Report;
 use corpus::CorpusSite;
 
+pub use archived::ArchiveSubject;
 pub use clock::Took;
 pub use corpus::Split;
 pub use others::{OtherWay, OtherWays, StepBytes};
+pub use overlap::Collector;
 pub use subject::{
     OurSite, Ours, Overlap, OverlapRun, OverlapSample, PageReads, SiteSizes, Sizes, Subject,
 };

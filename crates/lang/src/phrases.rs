@@ -6,7 +6,7 @@ pub(crate) type Phrase = (&'static str, &'static str);
 
 pub(crate) const PHRASES: &[Phrase] = &[
     // Why a visit brought no page, or not a good one.
-    ("a challenge of {} came instead of the page", "ページの代わりに {0} の確認画面が返りました"),
+    ("{} sent a challenge instead of the page", "ページの代わりに {0} の確認画面が返りました"),
     (
         "the server answered 304 to an unconditional request",
         "無条件の要求に 304（更新なし）が返りました",
@@ -20,7 +20,7 @@ pub(crate) const PHRASES: &[Phrase] = &[
     ("more than {} redirects in a row", "転送が {0} 回を超えて続きました"),
     ("redirect loop: {}", "転送が循環しています：{0}"),
     (
-        "robots.txt could not be fetched, so nothing else may be",
+        "robots.txt could not be fetched, so nothing else may be fetched",
         "robots.txt を取得できないため、他のページも取得できません",
     ),
     ("robots.txt line {}: {}", "robots.txt の {0} 行目：{1}"),
@@ -66,11 +66,14 @@ pub(crate) const PHRASES: &[Phrase] = &[
     ("a multicast address", "マルチキャストアドレス"),
     ("an unspecified address", "未指定アドレス"),
     ("a reserved address", "予約済みアドレス"),
-    ("`{}` does not resolve: {t}", "「{0}」のアドレスが見つかりません（{1}）"),
+    ("the host name `{}` was not found: {t}", "「{0}」のアドレスが見つかりません（{1}）"),
     ("no connection to `{}` port {}: {t}", "「{0}」のポート {1} に接続できません（{2}）"),
     ("no secure connection to `{}`: {t}", "「{0}」と安全に接続できません（{1}）"),
     ("`{}` closed the connection without answering", "「{0}」が応答せずに接続を閉じました"),
-    ("`{}` does not speak HTTP properly: {}", "「{0}」の応答が HTTP として正しくありません（{1}）"),
+    (
+        "the answer of `{}` is not valid HTTP: {}",
+        "「{0}」の応答が HTTP として正しくありません（{1}）",
+    ),
     (
         "`{}` sent a response head beyond the limit of {} bytes or {} headers",
         "「{0}」の応答ヘッダーが上限（{1} バイト、{2} 行）を超えています",
@@ -176,10 +179,7 @@ pub(crate) const PHRASES: &[Phrase] = &[
     // A first look at a site.
     ("no answer within 20 seconds", "20 秒以内に応答がありません"),
     ("not reached: {t}", "到達できません（{0}）"),
-    (
-        "not fetched: robots.txt forbids it",
-        "robots.txt で禁止されているため取得していません",
-    ),
+    ("not fetched: robots.txt forbids it", "robots.txt で禁止されているため取得していません"),
     (
         "could not be fetched ({t}); nothing would be collected",
         "取得できません（{0}）。このままでは何も収集されません",

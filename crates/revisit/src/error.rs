@@ -31,7 +31,9 @@ pub enum RevisitError {
         example: &'static str,
     },
     /// Weights that cannot be read.
-    #[error("'{text}' are no weights; write them as ext=0.25,name=2,no-lm=4, each above 0")]
+    #[error(
+        "'{text}' is not a list of weights; write them as ext=0.25,name=2,no-lm=4, each above 0"
+    )]
     BadWeights {
         /// What was written.
         text: String,

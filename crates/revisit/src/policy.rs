@@ -11,6 +11,17 @@ use crate::{
 ///
 /// A caller may rely on: the due time lies after `now_s`, never sooner than the floor nor later
 /// than the ceiling; the same history gives the same answer; a failed visit teaches nothing.
+///
+/// ```
+/// use nenrin_revisit::{Limits, Observation, PageHistory, PolicySpec};
+///
+/// let spec: PolicySpec = "every(7d)".parse()?;
+/// let mut policy = spec.build(Limits::default());
+/// let mut history = PageHistory::default();
+/// let next = policy.next(0, &mut history, Observation::changed());
+/// assert_eq!(next.due_s, 7 * 86_400);
+/// # Ok::<(), nenrin_revisit::RevisitError>(())
+/// ```
 pub trait RevisitPolicy: Send {
     /// The policy's name and parameters.
     fn spec(&self) -> PolicySpec;

@@ -33,7 +33,7 @@ pub enum StateError {
     },
     /// The disk is full.
     #[error(
-        "no room to write the state in {path}; free some space and start again, nothing committed is lost"
+        "no space to write the state in {path}; free some space and start again, nothing committed is lost"
     )]
     NoRoom {
         /// The database file.

@@ -3,7 +3,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::pack::Place;
 
-/// What was decoded lately, by place, up to a number of bytes.
+/// Recently decoded chunks, by location, up to a number of bytes.
 pub(crate) struct Cache<T> {
     limit_bytes: usize,
     kept: Mutex<Kept<T>>,

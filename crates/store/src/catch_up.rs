@@ -242,7 +242,7 @@ impl Survey {
     fn covered_bytes(&self, length: u64) -> u64 {
         let ends = self.chunks.iter().filter(|chunk| chunk.kind == ChunkKind::Parity);
         let ends = ends.map(|chunk| chunk.offset + chunk.total_bytes);
-        let last = ends.filter(|end| *end <= length).last();
+        let last = ends.rev().find(|end| *end <= length);
         last.unwrap_or_else(|| self.record.map_or(0, |record| record.bytes))
     }
 

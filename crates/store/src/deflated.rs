@@ -24,7 +24,7 @@ pub enum Packing<'a> {
     Deflated(Deflated<'a>),
 }
 
-/// Deflated bytes that hold a body. Whoever gives them has inflated them and found it there.
+/// Deflated bytes that contain a body. The caller has inflated them and found it there.
 #[derive(Clone, Copy, Debug)]
 pub struct Deflated<'a> {
     /// The deflated bytes, without any head or trailer.

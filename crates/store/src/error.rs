@@ -22,7 +22,7 @@ pub enum StoreError {
         cost: String,
     },
     /// The disk or bucket takes no more.
-    #[error("no room left to write {}; free some space, nothing stored so far is harmed", path.display())]
+    #[error("no space left to write {}; free some space, nothing stored so far is harmed", path.display())]
     NoRoom {
         /// The object that was being written.
         path: PathBuf,
@@ -89,7 +89,7 @@ pub enum BackendError {
         end: u64,
     },
     /// The disk is full: final until space is freed.
-    #[error("no room left for object {name}")]
+    #[error("no space left for object {name}")]
     NoRoom {
         /// Its name.
         name: String,
@@ -118,7 +118,7 @@ impl BackendError {
     }
 }
 
-/// Turns the backend's "no room" into the store's, so that one variant is enough to act on.
+/// Turns the backend's "no space" into the store's, so that one variant is enough to act on.
 pub(crate) fn from_backend(source: BackendError) -> StoreError {
     match source {
         BackendError::NoRoom { name } => StoreError::NoRoom { path: name.into() },

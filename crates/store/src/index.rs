@@ -46,7 +46,7 @@ pub(crate) struct PackRecord {
     pub(crate) generation: u64,
 }
 
-/// Whether the body with this key is at this place.
+/// Whether the body with this key is at this location.
 pub(crate) type Holds<'a> = &'a dyn Fn(Place, BodyKey) -> bool;
 
 impl Index {
@@ -99,7 +99,7 @@ impl Index {
         self.changes
     }
 
-    /// Another index takes the place of this one.
+    /// Replaces this index by another.
     pub(crate) fn replace(&mut self, other: Self) {
         let changes = self.changes + 1;
         *self = Self { changes, ..other };
@@ -298,7 +298,7 @@ impl Change<'_> {
         Ok(())
     }
 
-    /// Forgets a body that is not at `place` any more. A slot with a neighbour stays, empty, because
+    /// Forgets a body that is no longer at `place`. A slot with a neighbour stays, empty, because
     /// the neighbour is found through it.
     pub(crate) fn drop_body(&self, key: BodyKey, place: Place) -> Result<(), StoreError> {
         self.transaction
@@ -431,7 +431,7 @@ impl Change<'_> {
     }
 }
 
-/// The places of the versions in a row of the index; empty if the row does not exist.
+/// The locations of the versions in a row of the index; empty if the row does not exist.
 fn places_in(connection: &Connection, row: i64) -> Result<Places, StoreError> {
     let mut statement = connection.prepare_cached("SELECT places FROM versions WHERE row = ?1")?;
     let mut found = statement.query([row])?;

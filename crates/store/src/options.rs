@@ -58,7 +58,7 @@ impl Default for StoreOptions {
 /// The steps of paper 001, to be measured one by one; all are on unless they are measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Steps {
-    /// The same file as at another time or place is stored once.
+    /// The same file at another time or under another URL is stored once.
     pub file: bool,
     /// Blocks of the page's last version are not stored again.
     pub block_in_time: bool,

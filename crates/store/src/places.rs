@@ -8,7 +8,7 @@ use crate::wire::{Malformed, Reader, put_varint};
 const NUMBERS: u64 = 256;
 const BITMAP_BYTES: usize = NUMBERS as usize / 8;
 
-/// The places of up to 256 versions, in the order of their numbers.
+/// The locations of up to 256 versions, in the order of their numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Places(Vec<(u8, Place)>);
 
@@ -48,8 +48,8 @@ impl Places {
         self.0.iter().copied().filter(move |(other, _)| *other >= at)
     }
 
-    /// The different places in order, as differences; which versions there are, unless that is all
-    /// of them; and for each the number of its place, unless there is only one.
+    /// The different locations in order, as differences; which versions there are, unless that is
+    /// all of them; and for each the number of its location, unless there is only one.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut different: Vec<i64> = self.0.iter().map(|(_, place)| place.to_number()).collect();
         different.sort_unstable();

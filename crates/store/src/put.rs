@@ -295,7 +295,7 @@ impl Store {
         Ok(place)
     }
 
-    /// Tells the index what has become durable of the open pack, then forgets it as pending.
+    /// Enters into the index what has become durable of the open pack, then forgets it as pending.
     fn note_synced(&self, writer: &mut Writer, record: &PackRecord) -> Result<(), StoreError> {
         let is_durable = |place: &Place| place.offset < record.bytes;
         let mut pending = self.pending.write().unwrap_or_else(PoisonError::into_inner);

@@ -175,7 +175,7 @@ impl Store {
         Ok(None)
     }
 
-    /// Where the body may be; almost always that is one place, and it is there.
+    /// Where the body may be; almost always that is one location, and it is there.
     pub(crate) fn places_of(&self, key: BodyKey) -> Result<Vec<Place>, StoreError> {
         let pending = self.pending.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(place) = pending.bodies.get(&key) {
@@ -226,7 +226,7 @@ impl Store {
         Err(missed.unwrap_or_else(|| damaged("body", key, Malformed("no pack holds it"))))
     }
 
-    /// The body out of the chunk at this place, if it is there.
+    /// The body from the chunk at this location, if it is there.
     fn stored_at(
         &self,
         place: Place,

@@ -1,4 +1,4 @@
-//! zstd with a reference: the only place that knows the compressor.
+//! zstd with a reference: the only module that knows the compressor.
 
 use std::cell::RefCell;
 

@@ -25,6 +25,31 @@ const ROWS_CACHE_BYTES: usize = 8 << 20;
 const PREFIXES_PART: usize = 8;
 
 /// All versions of all pages. One writer at a time, any number of readers; share it by `Arc`.
+///
+/// ```
+/// use std::sync::Arc;
+/// use nenrin_store::{MemoryBackend, NewVersion, Store, StoreOptions};
+/// use nenrin_urls::CanonicalUrl;
+///
+/// let store = Store::open(Arc::new(MemoryBackend::default()), StoreOptions::default())?;
+/// let put = store.put(&NewVersion {
+///     url: &CanonicalUrl::parse("https://example.com/").unwrap(),
+///     group: 1,
+///     visited_at_s: 100,
+///     status: 200,
+///     protocol: "http/1.1",
+///     tls: None,
+///     server_address: None,
+///     request_head: b"",
+///     response_head: b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n",
+///     body: b"<p>one</p>",
+///     truncated: None,
+///     previous: None,
+/// })?;
+/// store.sync()?;
+/// assert_eq!(store.read(put.id)?.body, b"<p>one</p>");
+/// # Ok::<(), nenrin_store::StoreError>(())
+/// ```
 pub struct Store {
     pub(crate) backend: Arc<dyn ContentBackend>,
     pub(crate) options: StoreOptions,

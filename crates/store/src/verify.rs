@@ -17,7 +17,7 @@ use crate::{VersionId, rows};
 const MAX_NAMED: usize = 1000;
 /// Versions that are named one by one for all damage together.
 const MAX_NAMED_IN_ALL: usize = 1_000_000;
-/// Damaged places that are listed; further ones count as one.
+/// Damaged locations that are listed; further ones count as one.
 const MAX_PLACES: usize = 50_000;
 /// No pack head is longer.
 const MAX_PACK_HEAD_BYTES: usize = 64;
@@ -39,7 +39,7 @@ pub struct VerifyReport {
     pub damage: Vec<Damage>,
 }
 
-/// One damaged place and what it costs.
+/// One damaged location and what it costs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
     /// What is damaged, and how.
@@ -59,7 +59,7 @@ impl VerifyReport {
     }
 }
 
-/// Damage by what and place, so that a thousand versions lost by one frame are one entry.
+/// Damage by kind and location, so that a thousand versions lost by one frame are one entry.
 #[derive(Default)]
 struct Findings {
     lost: BTreeMap<(String, String), (u64, Vec<VersionId>)>,

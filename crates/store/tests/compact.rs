@@ -1,4 +1,4 @@
-//! Compacting keeps everything, gives room back, follows what changed, and survives crashes.
+//! Compacting keeps everything, frees space, follows what changed, and survives crashes.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
 

@@ -197,7 +197,7 @@ fn a_compacted_pack_cut_short_costs_what_was_cut_off_and_no_more() {
         backend.tamper(&name, |bytes| bytes.truncate((length * tenths / 10) as usize));
         let lost = count_lost(&store, &kept);
         let cut_off = in_pack * (10 - tenths as usize) / 10;
-        // A frame may be cut through, and records take their room in front of all bodies.
+        // A frame may be cut through, and records take space in front of all bodies.
         assert!(lost > 0 && lost <= cut_off + in_pack / 3, "{lost} of {in_pack} at {tenths}/10");
         for deep in [false, true] {
             let report = store.verify(deep, &mut |_, _| {}).unwrap();

@@ -107,7 +107,7 @@ fn updates(graph: &mut SiteGraph) {
 
 /// The menu of all pages, that of one of eight templates which are scattered over the directories,
 /// a fragment of the directory, and one of the page's own.
-fn blocks(page: u32) -> Vec<u32> {
+fn fragments(page: u32) -> Vec<u32> {
     let template = 10 + spread(page, 3) % 8;
     vec![1, template, 100 + page / PAGES_PER_DIRECTORY, 1_000_000 + page]
 }
@@ -120,7 +120,7 @@ fn probing(graph: SiteGraph, name: &str, lost_from: usize, changed: impl Fn(u32)
     let (mut plan, begun) = timed(|| {
         let beliefs = Beliefs::new(&options);
         let mut server = AutoServer::new(0, Arc::clone(&graph), beliefs, pages);
-        server.blocks = (0..PAGES).map(blocks).collect();
+        server.fragments = (0..PAGES).map(fragments).collect();
         AutoRound::new(options.clone(), SharedBeliefs::new(&options), vec![server])
     });
     println!("{:<52} {:>10.3} s", format!("{name}: round begun"), begun.as_secs_f64());
@@ -130,7 +130,7 @@ fn probing(graph: SiteGraph, name: &str, lost_from: usize, changed: impl Fn(u32)
         for _ in 0..steps {
             let Step::Visit(page) = plan.next() else { break };
             let seen = if changed(page.page.0) { Seen::Changed } else { Seen::Same };
-            plan.saw(page, seen, Some(&blocks(page.page.0)[lost_from..]));
+            plan.saw(page, seen, Some(&fragments(page.page.0)[lost_from..]));
         }
     });
     let looked_at = plan.estimate().looked_at - before;

@@ -9,7 +9,7 @@
 //! - [`GatedPlan`]: methods A, B and C; [`ThenPlan`], [`OrderedPlan`] and [`ChoSampling`]: what
 //!   they are compared with;
 //! - [`AutoRound`] with [`Beliefs`] and [`SharedBeliefs`]: our own plan, which learns;
-//! - what an archive uses of all this: [`PageBlocks`] (fragments that pages share), [`RoundsBy`]
+//! - what an archive uses of all this: [`PageFragments`] (fragments that pages share), [`RoundsBy`]
 //!   (the choice), [`SiteMap`] and [`MappedSite`] (its pages as a graph, with what is remembered of
 //!   them), [`SitePlan`] (a round over them).
 //!
@@ -20,7 +20,7 @@
 mod auto;
 mod error;
 mod graph;
-mod page_blocks;
+mod page_fragments;
 mod paths;
 mod plans;
 mod random;
@@ -36,7 +36,7 @@ pub use auto::{
 };
 pub use error::StructureError;
 pub use graph::{MAX_LINKS_PER_PAGE, MAX_PAGES, PageIndex, SiteGraph};
-pub use page_blocks::PageBlocks;
+pub use page_fragments::PageFragments;
 pub use paths::{directory_of, family_of, is_index};
 pub use plans::{ChoOptions, ChoSampling, GatedPlan, OrderedPlan, ThenPlan};
 pub use round::{PageRef, RoundPlan, Seen, Skipped, Step, run_round};

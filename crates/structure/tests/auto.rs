@@ -190,7 +190,7 @@ fn with_menus(site: &Site) -> AutoRound {
     let mut input =
         AutoServer::new(0, Arc::clone(&site.graph), site.beliefs.clone(), pages(&site.graph));
     let menu = |page: &PageIndex| if page.0.is_multiple_of(4) { 7 } else { 8 };
-    input.blocks = input.pages.iter().map(|page| vec![menu(page), 100 + page.0]).collect();
+    input.fragments = input.pages.iter().map(|page| vec![menu(page), 100 + page.0]).collect();
     AutoRound::new(everything(), site.shared.clone(), vec![input])
 }
 
@@ -199,7 +199,7 @@ fn chances(plan: &AutoRound) -> [f64; 2] {
 }
 
 #[test]
-fn a_shared_block_that_was_lost_raises_the_pages_that_have_it() {
+fn a_shared_fragment_that_was_lost_raises_the_pages_that_have_it() {
     let mut site = Site::new(50);
     for _ in 0..3 {
         site.round(everything(), |_| false);
@@ -216,7 +216,7 @@ fn a_shared_block_that_was_lost_raises_the_pages_that_have_it() {
 }
 
 #[test]
-fn a_change_that_leaves_shared_blocks_alone_says_less_of_the_others() {
+fn a_change_that_leaves_shared_fragments_alone_says_less_of_the_others() {
     let site = Site::new(50);
     let [mut own, mut untold] = [with_menus(&site), with_menus(&site)];
     own.saw(PageRef::new(0, 8), Seen::Changed, Some(&[108]));
@@ -226,7 +226,7 @@ fn a_change_that_leaves_shared_blocks_alone_says_less_of_the_others() {
 }
 
 #[test]
-fn where_lost_blocks_say_nothing_that_is_learnt_and_kept() {
+fn where_lost_fragments_say_nothing_that_is_learnt_and_kept() {
     let mut site = Site::new(50);
     let mut raised = Vec::new();
     for _ in 0..8 {

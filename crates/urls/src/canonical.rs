@@ -78,6 +78,15 @@ pub(crate) fn shortened(text: &str) -> String {
 ///
 /// This is the URL that is fetched and stored. URLs that a server could answer differently stay
 /// different; [`UrlKey`] is the coarser form.
+///
+/// ```
+/// use nenrin_urls::CanonicalUrl;
+///
+/// let url = CanonicalUrl::parse("HTTP://Example.com:80/a/../b?q=1#top")?;
+/// assert_eq!(url.as_str(), "http://example.com/b?q=1");
+/// assert_eq!(url.join("c.html")?.as_str(), "http://example.com/c.html");
+/// # Ok::<(), nenrin_urls::UrlError>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct CanonicalUrl(Url);

@@ -5,9 +5,10 @@
 //! - [`WebApp`]: everything that the interface uses, passed in by the binary;
 //! - [`Control`]: what it may request from the running program;
 //! - [`WebOptions`]: who may come in; [`may_listen`] is the rule for listening beyond loopback;
-//! - [`ReplayBase`]: where replayed pages and diffs live, always another origin than this one.
+//! - [`ReplayBase`]: where replayed pages and diffs live, always another origin than this one;
+//! - [`serve`]: answers the connections of a listener, within bounds.
 //!
-//! It neither fetches nor stores anything, opens no socket and knows no clock. What came from the web
+//! It neither fetches nor stores anything, connects to nothing and knows no clock. What came from the web
 //! (names, URLs, titles, causes) is shown as text and nothing else.
 
 mod api;
@@ -25,6 +26,7 @@ mod layout;
 mod metrics;
 mod pages;
 mod router;
+mod serving;
 mod session;
 mod turns;
 mod visitor;
@@ -35,3 +37,4 @@ pub use error::WebError;
 pub use metrics::{Labels, Metric, MetricKind};
 pub use router::router;
 pub use session::{Role, hash_password, may_listen};
+pub use serving::serve;

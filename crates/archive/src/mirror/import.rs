@@ -4,17 +4,18 @@ use std::{collections::BTreeSet, fs, path::Path};
 
 use nenrin_fetch::http_date;
 use nenrin_state::{
-    Change, ContentMark, Discovered, Outcome, PageFilter, PageRecord, PageUpdate, Round,
-    RoundCounts, RoundEnd, Site, SiteConditions, State, VersionRow, VisitCommit,
+    Change, Outcome, PageFilter, PageRecord, Round, RoundCounts, RoundEnd, Site, SiteConditions,
+    State,
 };
-use nenrin_store::{Digest, NewVersion, Put, VersionId};
 use nenrin_urls::CanonicalUrl;
 
 use super::paths::{MirrorFile, files_below, mime_by_name};
-use crate::{Archive, ArchiveError, Progress, Result, sites};
+use crate::{
+    Archive, ArchiveError, Progress, Result,
+    ingest::{Capture, Ingest},
+    sites,
+};
 
-/// Files put before they are made durable and committed.
-const BATCH: usize = 500;
 /// Pages read from the state at once.
 const PORTION: usize = 2_000;
 
@@ -95,80 +96,33 @@ struct Importer<'a> {
     site: Site,
     round: Round,
     at_s: i64,
+    ingest: Ingest<'a>,
     seen: BTreeSet<CanonicalUrl>,
-    pending: Vec<Pending>,
-    counts: RoundCounts,
-}
-
-struct Pending {
-    url: CanonicalUrl,
-    /// `None` until the page is made known.
-    page: Option<PageRecord>,
-    outcome: Outcome,
-    bytes: u64,
-    mark: Option<ContentMark>,
-    modified_s: i64,
-    version: Option<(Put, String)>,
 }
 
 impl<'a> Importer<'a> {
     fn new(archive: &'a Archive, site: Site, at_s: i64) -> Result<Self> {
         let round = archive.state().begin_round(site.id, at_s)?;
-        Ok(Self {
-            archive,
-            site,
-            round,
-            at_s,
-            seen: BTreeSet::new(),
-            pending: Vec::new(),
-            counts: RoundCounts::default(),
-        })
+        let ingest = archive.ingest(site.id)?.in_round(round.id);
+        Ok(Self { archive, site, round, at_s, ingest, seen: BTreeSet::new() })
     }
 
     fn file(&mut self, file: &MirrorFile) -> Result<()> {
         let body = fs::read(&file.path).map_err(ArchiveError::reading(&file.path))?;
         let page = self.page(&file.url)?;
-        let digest = Digest::of(&body);
-        let mut mark = [0; 16];
-        mark.copy_from_slice(&digest.0[..16]);
-        let mark = ContentMark(mark);
-        let last = page.as_ref().filter(|page| page.outcome != Some(Outcome::Gone));
-        let same = last.is_some_and(|page| page.version.is_some() && page.mark == Some(mark));
-        let version = if same {
-            None
-        } else {
-            let mime = mime_by_name(&file.path);
-            let head = format!(
-                "HTTP/1.1 200 OK\r\nContent-Type: {mime}\r\nContent-Length: {}\r\nLast-Modified: {}\r\n\r\n",
-                body.len(),
-                http_date::format(file.modified_s)
-            );
-            let put = self.archive.store().put(&NewVersion {
-                url: &file.url,
-                group: self.site.id.0,
-                visited_at_s: self.at_s,
-                status: 200,
-                protocol: "file",
-                tls: None,
-                server_address: None,
-                request_head: b"",
-                response_head: head.as_bytes(),
-                body: &body,
-                truncated: None,
-                previous: page.as_ref().and_then(|page| page.version).map(VersionId),
-            })?;
-            Some((put, mime.to_owned()))
+        let head = format!(
+            "HTTP/1.1 200 OK\r\nContent-Type: {}\r\nContent-Length: {}\r\nLast-Modified: {}\r\n\r\n",
+            mime_by_name(&file.path),
+            body.len(),
+            http_date::format(file.modified_s)
+        );
+        let capture = Capture {
+            protocol: "file",
+            ..Capture::new(&file.url, self.at_s, 200, head.as_bytes(), &body)
         };
-        self.pending.push(Pending {
-            outcome: if same { Outcome::Same } else { Outcome::Changed },
-            url: file.url.clone(),
-            page,
-            bytes: body.len() as u64,
-            mark: Some(mark),
-            modified_s: file.modified_s,
-            version,
-        });
-        if self.pending.len() >= BATCH { self.commit() } else { Ok(()) }
+        self.ingest.take_of(&capture, page)?;
+        self.seen.insert(file.url.clone());
+        Ok(())
     }
 
     /// The page of a URL, if it is known and this visit is not older than its last.
@@ -181,50 +135,9 @@ impl<'a> Importer<'a> {
         }
     }
 
-    fn commit(&mut self) -> Result<()> {
-        self.archive.store().sync()?;
-        let pending = std::mem::take(&mut self.pending);
-        self.seen.extend(pending.iter().map(|file| file.url.clone()));
-        let changes: Vec<Change> = pending.into_iter().map(|file| self.visit(file)).collect();
-        self.archive.state().commit(&changes)?;
-        Ok(())
-    }
-
-    fn visit(&mut self, pending: Pending) -> Change {
-        let found = Discovered { url: pending.url, depth: 2, hops: 0, due_s: None };
-        let stored_bytes = pending.version.as_ref().map_or(0, |(put, _)| put.new_bytes);
-        self.counts.count(pending.outcome);
-        self.counts.received_bytes += pending.bytes;
-        self.counts.stored_bytes += stored_bytes;
-        let gone = pending.outcome == Outcome::Gone;
-        Change::Visit(Box::new(VisitCommit {
-            round: Some(self.round.id),
-            status: if gone { 404 } else { 200 },
-            received_bytes: pending.bytes,
-            stored_bytes,
-            version: pending.version.map(|(put, mime)| VersionRow {
-                at_s: self.at_s,
-                version: put.id.0,
-                status: 200,
-                mime,
-                bytes: pending.bytes,
-                changed_permille: None,
-            }),
-            update: PageUpdate {
-                last_modified: (!gone).then(|| http_date::format(pending.modified_s)),
-                mark: pending.mark,
-                bytes: pending.bytes,
-                due_s: pending.page.as_ref().and_then(|page| page.due_s),
-                history: pending.page.map(|page| page.history).unwrap_or_default(),
-                ..PageUpdate::default()
-            },
-            ..VisitCommit::new(found, self.site.id, self.at_s, pending.outcome)
-        }))
-    }
-
     /// A mirror is the whole site: pages that it does not have any more are gone.
     fn finish(mut self) -> Result<RoundCounts> {
-        self.commit()?;
+        self.ingest.commit()?;
         let mut after = None;
         loop {
             let filter = PageFilter { site: Some(self.site.id), after, limit: PORTION };
@@ -234,23 +147,14 @@ impl<'a> Importer<'a> {
             for page in portion {
                 let there = page.version.is_some() && page.outcome != Some(Outcome::Gone);
                 if there && !self.seen.contains(&page.url) {
-                    let mark = page.mark;
-                    self.pending.push(Pending {
-                        url: page.url.clone(),
-                        page: Some(page),
-                        outcome: Outcome::Gone,
-                        bytes: 0,
-                        mark,
-                        modified_s: 0,
-                        version: None,
-                    });
+                    self.ingest.missing(&page, self.at_s)?;
                 }
             }
-            self.commit()?;
         }
+        let counts = self.ingest.finish()?;
         let end =
             RoundEnd { round: self.round.id, site: self.site.id, at_s: self.at_s, skips: None };
         self.archive.state().commit(&[Change::RoundEnd(end)])?;
-        Ok(self.counts)
+        Ok(counts)
     }
 }

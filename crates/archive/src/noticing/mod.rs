@@ -3,6 +3,7 @@
 //! The log of visits is followed as it grows, so that what is reported has been committed.
 
 mod message;
+mod signature;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,11 +18,12 @@ use crate::quota::Reached;
 
 use message::MAX_PAGES;
 pub use message::{Happening, Message, NamedPage};
+pub use signature::signature;
 
-/// Visits read at once, and how often in a row: what is beyond is not told.
+/// Visits read at once, and how often in a row: the rest is not reported.
 const PORTION: usize = 250;
 const MAX_PORTIONS: usize = 80;
-/// Visits that fail in a row, over all pages of a site, until someone is told.
+/// Visits in a row, over all pages of a site, that must fail before it is reported.
 const TROUBLE: u32 = 3;
 /// Servers change their pace slowly: once in so many looks is enough.
 const LOOKS_PER_OVERFLOW: u64 = 15;
@@ -30,13 +32,13 @@ const SERVERS_LOOKED_AT: usize = 1_000;
 /// Pages that were not seen, of which is looked up in one look whether they are sitemaps or feeds.
 const MAX_LOOKUPS: usize = 200;
 const MAX_SILENT: usize = 1_000;
-/// Looks until the room that sites take has been measured for sure.
+/// Looks after which the space that sites take has certainly been measured.
 const LOOKS_TO_MEASURE: u64 = 5;
 
 /// How far the log was read, and which sites are in trouble.
 #[derive(Default)]
 pub struct Watch {
-    /// The last visit looked at; `None` before the first look, which tells nothing.
+    /// The last visit looked at; `None` before the first look, which reports nothing.
     last: Option<i64>,
     /// Bad visits since the last good one, by site and kind.
     bad: BTreeMap<SiteId, (Happening, u32)>,
@@ -49,7 +51,7 @@ pub struct Watch {
     looks: u64,
     /// Looks to come in which a quota counts as reached because it was before the start.
     unmeasured: u64,
-    /// What is not over yet, and the messages that told of it.
+    /// Incidents that are not over, and the messages that reported them.
     open: BTreeMap<Cause, Vec<String>>,
     /// Messages about what is over now.
     ended: Vec<String>,
@@ -66,8 +68,8 @@ enum Cause {
 }
 
 impl Watch {
-    /// Goes on where an earlier process stopped: what was not over then is not told again, and its
-    /// end is noticed.
+    /// Continues where an earlier process stopped: incidents that were not over then are not
+    /// reported again, and their end is noticed.
     pub fn after(state: &dyn State) -> Result<Self, StateError> {
         let mut watch = Self { unmeasured: LOOKS_TO_MEASURE, ..Self::default() };
         for one in state.incidents()?.into_iter().filter(|one| one.over_s.is_none()) {
@@ -95,7 +97,8 @@ impl Watch {
         Ok(watch)
     }
 
-    /// What has happened since the last look; the state knows of incidents before anyone is told.
+    /// What has happened since the last look. Incidents are stored in the state before anyone gets
+    /// a message.
     pub fn look_and_keep(
         &mut self,
         state: &dyn State,
@@ -170,7 +173,7 @@ impl Watch {
         Ok(messages)
     }
 
-    /// Servers that could keep up before and cannot now, told to every site that has pages there.
+    /// Servers that became overloaded, reported for every site that has pages there.
     fn overflow(&mut self, state: &dyn State, now_s: i64) -> Result<Vec<Message>, StateError> {
         let stretched = state.stretched(MAX_PAGES)?;
         let now: BTreeSet<ServerId> = stretched.iter().map(|(server, _)| server.id).collect();
@@ -194,7 +197,7 @@ impl Watch {
         Ok(told)
     }
 
-    /// Sitemaps and feeds that were read once and do not answer any more: told when one is gone, or
+    /// Sitemaps and feeds that were read once and no longer answer: reported when one is gone, or
     /// did not answer three times, and again only after it did.
     fn signals(
         &mut self,

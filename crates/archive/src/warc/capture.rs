@@ -8,6 +8,7 @@ use nenrin_urls::CanonicalUrl;
 use nenrin_warc::{Block, HttpResponse, Packed, Record, RecordType, digest_matches, split_message};
 
 use super::source::Source;
+use crate::ingest::Capture;
 
 /// The longest word of why a body is not whole that is kept.
 const MAX_TRUNCATED_CHARS: usize = 60;
@@ -48,7 +49,7 @@ impl Examined {
     }
 }
 
-/// What stands in a capture's block.
+/// What a capture's block holds.
 struct Contents {
     status: u16,
     response_head: Vec<u8>,
@@ -160,32 +161,36 @@ impl RawCapture {
 
 /// A response, as the store wants it.
 pub(crate) struct FoundCapture {
-    pub(crate) url: CanonicalUrl,
-    pub(crate) at_s: i64,
-    pub(crate) protocol: String,
-    pub(crate) tls: Option<String>,
-    pub(crate) server_address: Option<IpAddr>,
-    pub(crate) request_head: Vec<u8>,
-    pub(crate) truncated: Option<String>,
+    url: CanonicalUrl,
+    at_s: i64,
+    protocol: String,
+    tls: Option<String>,
+    server_address: Option<IpAddr>,
+    request_head: Vec<u8>,
+    truncated: Option<String>,
     contents: Contents,
 }
 
 impl FoundCapture {
-    pub(crate) fn status(&self) -> u16 {
-        self.contents.status
-    }
-
-    pub(crate) fn response_head(&self) -> &[u8] {
-        &self.contents.response_head
-    }
-
-    pub(crate) fn body(&self) -> &[u8] {
-        &self.contents.bytes[self.contents.body_start..]
-    }
-
-    /// The body's identity in the archive.
-    pub(crate) fn digest(&self) -> Digest {
-        self.contents.digest
+    /// In the form that every way in hands over.
+    pub(crate) fn as_capture(&self) -> Capture<'_> {
+        let contents = &self.contents;
+        Capture {
+            protocol: &self.protocol,
+            tls: self.tls.as_deref(),
+            server_address: self.server_address,
+            request_head: &self.request_head,
+            truncated: self.truncated.as_deref(),
+            digest: Some(contents.digest),
+            packing: self.packing(),
+            ..Capture::new(
+                &self.url,
+                self.at_s,
+                contents.status,
+                &contents.response_head,
+                &contents.bytes[contents.body_start..],
+            )
+        }
     }
 
     /// What can be used again.
@@ -197,8 +202,8 @@ impl FoundCapture {
         [Some(self.contents.bytes.into_buffer()), deflated].into_iter().flatten()
     }
 
-    /// How the body lay in its file.
-    pub(crate) fn packing(&self) -> Packing<'_> {
+    /// How the body was compressed in its file.
+    fn packing(&self) -> Packing<'_> {
         match &self.contents.packed {
             None => Packing::Unknown,
             Some(Packed::Dense) => Packing::Dense,

@@ -3,17 +3,17 @@
 use std::{
     collections::BTreeMap,
     hash::{DefaultHasher, Hash, Hasher},
-    sync::{OnceLock, mpsc},
+    sync::mpsc,
 };
 
-use nenrin_state::{Change, Discovered, Origin, SiteId, VersionRow, VisitCommit, VisitFilter};
+use nenrin_state::{Change, VisitCommit, VisitFilter, VisitedPage};
 use nenrin_urls::CanonicalUrl;
 
 use super::{
     found::{Found, Revisits},
     limits::{BATCH, BATCH_BYTES, BATCH_MIN},
     memory::MemoryBudget,
-    storer::{Pending, Told},
+    storer::Told,
 };
 use crate::{Archive, Result};
 
@@ -49,12 +49,11 @@ pub struct Imported {
 /// Commits what was stored.
 pub(super) struct Importer<'a> {
     pub(super) archive: &'a Archive,
-    pub(super) site: Option<SiteId>,
     pub(super) imported: Imported,
     pub(super) revisits: Revisits,
     /// Something was visited before the import began.
     pub(super) has_older_visits: bool,
-    visits: Vec<Pending>,
+    visits: Vec<VisitCommit>,
     visits_bytes: u64,
     /// So many are committed together.
     pub(super) batch_visits: usize,
@@ -68,7 +67,6 @@ impl<'a> Importer<'a> {
     pub(super) fn new(archive: &'a Archive) -> Result<Self> {
         Ok(Self {
             archive,
-            site: None,
             imported: Imported::default(),
             revisits: Revisits::default(),
             has_older_visits: has_visits(archive)?,
@@ -82,12 +80,11 @@ impl<'a> Importer<'a> {
 
     pub(super) fn take_all(
         &mut self,
-        the_site: &OnceLock<SiteId>,
         told: mpsc::Receiver<Vec<Result<Told>>>,
         (memory, all_bytes): (&MemoryBudget, u64),
         tell: &mut dyn FnMut(u64),
     ) -> Result<()> {
-        self.hear_all(the_site, told, &mut |importer| {
+        self.hear_all(told, &mut |importer| {
             let read_bytes = memory.read_bytes();
             importer.batch_visits = batch_visits(importer.imported.versions, read_bytes, all_bytes);
             tell(read_bytes);
@@ -97,12 +94,10 @@ impl<'a> Importer<'a> {
     /// Takes in what is told until nobody tells any more, and commits all of it.
     pub(super) fn hear_all(
         &mut self,
-        the_site: &OnceLock<SiteId>,
         told: mpsc::Receiver<Vec<Result<Told>>>,
         after_each: &mut dyn FnMut(&mut Self),
     ) -> Result<()> {
         for told in told {
-            self.site = the_site.get().copied();
             told.into_iter().try_for_each(|told| self.hear(told?))?;
             after_each(self);
         }
@@ -111,7 +106,7 @@ impl<'a> Importer<'a> {
 
     fn hear(&mut self, told: Told) -> Result<()> {
         match told {
-            Told::Visit(pending) => return self.remember(*pending),
+            Told::Visit(visit) => return self.remember(*visit),
             Told::Known => self.imported.known += 1,
             Told::Found(Found::Revisit(revisit)) => self.revisits.add(*revisit),
             Told::Found(Found::Skipped(why)) => {
@@ -133,12 +128,12 @@ impl<'a> Importer<'a> {
         }
     }
 
-    fn remember(&mut self, pending: Pending) -> Result<()> {
-        if let Some((put, _)) = &pending.version {
+    fn remember(&mut self, visit: VisitCommit) -> Result<()> {
+        if visit.version.is_some() {
             self.imported.versions += 1;
-            self.imported.body_bytes += pending.body_bytes;
-            self.imported.stored_bytes += put.new_bytes;
-            self.ahead_bytes += put.new_bytes;
+            self.imported.body_bytes += visit.received_bytes;
+            self.imported.stored_bytes += visit.stored_bytes;
+            self.ahead_bytes += visit.stored_bytes;
         } else {
             self.imported.unchanged += 1;
         }
@@ -147,8 +142,8 @@ impl<'a> Importer<'a> {
             // If the disk is busy still, it will be asked with the next bytes.
             let _busy = self.ahead.as_ref().map(|ahead| ahead.try_send(()));
         }
-        self.visits_bytes += pending.body_bytes;
-        self.visits.push(pending);
+        self.visits_bytes += visit.received_bytes;
+        self.visits.push(visit);
         match self.visits.len() >= self.batch_visits || self.visits_bytes >= BATCH_BYTES {
             true => self.commit(),
             false => Ok(()),
@@ -158,23 +153,26 @@ impl<'a> Importer<'a> {
     fn commit(&mut self) -> Result<()> {
         let mut visits = std::mem::take(&mut self.visits);
         self.visits_bytes = 0;
-        let Some(site) = self.site.filter(|_| !visits.is_empty()) else { return Ok(()) };
+        if visits.is_empty() {
+            return Ok(());
+        }
         self.archive.store().sync()?;
         page_by_page(&mut visits);
-        let taken = visits.into_iter().map(|pending| Change::Visit(Box::new(visit(pending, site))));
-        self.archive.state().commit(&taken.collect::<Vec<_>>())?;
+        let changes: Vec<Change> =
+            visits.into_iter().map(|visit| Change::Visit(Box::new(visit))).collect();
+        self.archive.state().commit(&changes)?;
         Ok(())
     }
 }
 
 /// Brings the visits of each page together, to where the first of them stands, so that they are
 /// written together. Their order among themselves stays.
-fn page_by_page(visits: &mut [Pending]) {
+fn page_by_page(visits: &mut [VisitCommit]) {
     let mut first_places = BTreeMap::new();
     for (place, visit) in visits.iter().enumerate() {
-        first_places.entry(url_hash(&visit.url)).or_insert(place);
+        first_places.entry(url_of(visit).map(url_hash)).or_insert(place);
     }
-    visits.sort_by_cached_key(|visit| first_places.get(&url_hash(&visit.url)).copied());
+    visits.sort_by_cached_key(|visit| first_places.get(&url_of(visit).map(url_hash)).copied());
 }
 
 /// At most half of the visits that seem to be left.
@@ -184,24 +182,11 @@ fn batch_visits(done: u64, read_bytes: u64, all_bytes: u64) -> usize {
     usize::try_from(left / 2).unwrap_or(BATCH).clamp(BATCH_MIN, BATCH)
 }
 
-fn visit(pending: Pending, site: SiteId) -> VisitCommit {
-    let stored_bytes = pending.version.as_ref().map_or(0, |(put, _)| put.new_bytes);
-    let found = Discovered { url: pending.url, depth: 2, hops: 0, due_s: None };
-    VisitCommit {
-        status: pending.status,
-        received_bytes: pending.body_bytes,
-        stored_bytes,
-        version: pending.version.map(|(put, mime)| VersionRow {
-            at_s: pending.at_s,
-            version: put.id.0,
-            status: pending.status,
-            mime,
-            bytes: pending.body_bytes,
-            changed_permille: None,
-        }),
-        update: pending.update,
-        origin: Origin::Imported,
-        ..VisitCommit::new(found, site, pending.at_s, pending.outcome)
+/// The URL of a visit that names its page by it.
+fn url_of(visit: &VisitCommit) -> Option<&CanonicalUrl> {
+    match &visit.page {
+        VisitedPage::Url(found) => Some(&found.url),
+        VisitedPage::Known(_) => None,
     }
 }
 

@@ -437,7 +437,7 @@ impl Event<'_> {
     }
 }
 
-/// Tells apart what one page sent within one second, the same in every archive.
+/// Distinguishes what one page sent within one second, the same in every archive.
 fn content_serial(head: &VersionHead) -> u64 {
     let mut serial = [0; 8];
     serial.copy_from_slice(&head.digest.0[..8]);
@@ -450,7 +450,7 @@ fn tls_word(tls: &str) -> String {
         .map_or_else(|| tls.to_owned(), |v| format!("tls/{}", v.replace('_', ".")))
 }
 
-/// A page for the list of pages; none for what is no page.
+/// A line for the list of pages; `None` for content that is not a page.
 fn page_line(
     head: &VersionHead,
     content_type: Option<&str>,

@@ -4,8 +4,8 @@ use nenrin_state::Outcome;
 use nenrin_urls::CanonicalUrl;
 use nenrin_warc::{Record, RevisitProfile, parse_date, status};
 
-/// Memory for revisits that were read. Of those that are more only the place is kept, and they are
-/// read again.
+/// Memory for revisits that were read. For the rest only the offset is stored, and they are read
+/// again.
 const AT_HAND_BYTES: usize = 12 << 20;
 /// What one takes beside its URL.
 const REVISIT_BYTES: usize = 96;

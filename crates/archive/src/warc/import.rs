@@ -107,10 +107,10 @@ impl Archive {
     }
 }
 
-/// Imports all files. The site is asked for when the first capture comes; `tell` hears how many
-/// bytes of the files were read.
+/// Imports all files. The site is requested when the first capture comes; `tell` is called with the
+/// number of bytes read.
 ///
-/// Some threads read and check, some compress and store, one makes durable what is stored, and this
+/// Some threads read and check, some compress and store, one makes stored content durable, and this
 /// one commits. All captures of a URL go through the same thread, so that each finds the one before
 /// it.
 fn import(
@@ -156,7 +156,7 @@ fn import(
         spawn(scope, "warc sync", move || make_durable_ahead(archive, wanted));
         importer.ahead = Some(ahead);
         let all_bytes = sources.iter().map(|source| source.bytes).sum();
-        let taken = importer.take_all(the_site, told, (memory, all_bytes), tell);
+        let taken = importer.take_all(told, (memory, all_bytes), tell);
         importer.ahead = None;
         memory.close();
         taken
@@ -182,7 +182,7 @@ struct Dealing<'a> {
     site: &'a mut (dyn FnMut(&CanonicalUrl) -> Result<SiteId> + Send),
     the_site: &'a OnceLock<SiteId>,
     storers: Vec<Hand>,
-    /// What was found beside captures and not told yet.
+    /// What was found besides captures and not reported yet.
     others: Vec<Result<Told>>,
     told: mpsc::SyncSender<Vec<Result<Told>>>,
 }

@@ -1,5 +1,7 @@
 //! How much of an import is under way between its threads.
 
+use crate::ingest::REMEMBERED;
+
 /// Visits put before they are made durable and committed: pages have their records all over the
 /// state, so that a commit of few writes as much as one of many.
 pub(super) const BATCH: usize = 3500;
@@ -21,4 +23,6 @@ pub(super) const TOLD_WAITING: usize = 256;
 pub(super) const STORERS_MAX: usize = 8;
 /// Visits that may be on their way to their commit: a batch that is filled, one that is being
 /// committed, and what waits or is in the hands of a storer.
-pub(super) const UNCOMMITTED_MAX: usize = 2 * BATCH + (TOLD_WAITING + STORERS_MAX) * TOGETHER;
+const UNCOMMITTED_MAX: usize = 2 * BATCH + (TOLD_WAITING + STORERS_MAX) * TOGETHER;
+// Each of them must be found by those that come after it.
+const _: () = assert!(UNCOMMITTED_MAX <= REMEMBERED);

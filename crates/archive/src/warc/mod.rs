@@ -28,7 +28,7 @@ pub use export::{ExportOptions, Exported};
 pub use import::{WarcFiles, WarcImportOptions};
 pub use index::{CdxjIndex, index_warc};
 
-/// Starts a thread under a name, by which profilers tell apart what takes the time.
+/// Starts a named thread, so that profilers show where the time goes.
 fn spawn<'scope>(
     scope: &'scope std::thread::Scope<'scope, '_>,
     name: &str,

@@ -1,5 +1,4 @@
-//! What the records of all files are: captures, which are handed to whoever stores them, and other
-//! things.
+//! Sorts the records of all files: captures, which go to the storing threads, and other things.
 
 use nenrin_urls::CanonicalUrl;
 use nenrin_warc::{Paired, Pairing, RecordType, WarcError, request_method};
@@ -13,7 +12,7 @@ use super::{
 };
 use crate::error::full_text;
 
-/// As much of what stands before the colon of a URL is told.
+/// How much of a URL's scheme is shown in a message.
 const MAX_SCHEME_CHARS: usize = 20;
 
 /// Who takes what is found; None once nobody wants any more.

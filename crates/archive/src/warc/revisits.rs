@@ -1,16 +1,16 @@
-//! The second pass of an import: what revisit records stand for.
+//! The second pass of an import: resolves revisit records.
 //!
-//! Their order in the files means nothing: they are taken page by page, each page's in the order of
-//! time, so that what is known of a page is looked up once. One thread decides while another
-//! commits.
+//! Their order in the files does not matter: they are processed page by page, each page's in the
+//! order of time, so that what is known about a page is looked up once. One thread decides while
+//! another commits.
 
 use std::{
     collections::BTreeSet,
     sync::{OnceLock, mpsc},
 };
 
-use nenrin_state::{PageRecord, PageUpdate, SiteId, VersionQuery, VersionRow, VisitRow};
-use nenrin_store::{NewVersion, Packing, VersionHead, VersionId};
+use nenrin_state::{PageId, PageRecord, SiteId, VersionQuery, VersionRow, VisitCommit, VisitRow};
+use nenrin_store::{VersionHead, VersionId};
 use nenrin_urls::CanonicalUrl;
 use nenrin_warc::{Record, RecordReader, digest_matches, parse_date, split_message, status};
 
@@ -20,10 +20,13 @@ use super::{
     limits::TOLD_WAITING,
     source::{Part, Source},
     spawn,
-    storer::{Pending, Storer, Told, kept},
+    storer::{Storer, Told},
     unchanged::revisits,
 };
-use crate::{Archive, ArchiveError, Result};
+use crate::{
+    Archive, ArchiveError, Result,
+    ingest::{Capture, Taken, move_on},
+};
 
 /// Versions of a page that are looked at for the original of a revisit without a date.
 const ORIGINALS_MAX: usize = 64;
@@ -60,20 +63,19 @@ fn resolve(
     resolver: &mut Resolver<'_>,
     revisits: Vec<Revisit>,
 ) -> Result<()> {
-    let the_site = resolver.the_site;
     std::thread::scope(|scope| {
         let (sender, told) = mpsc::sync_channel(TOLD_WAITING);
         spawn(scope, "warc revisit", move || resolver.all(revisits, &sender));
-        importer.hear_all(the_site, told, &mut |_| {})
+        importer.hear_all(told, &mut |_| {})
     })
 }
 
-/// Decides what revisits stand for.
+/// Resolves revisits.
 struct Resolver<'a> {
     archive: &'a Archive,
     sources: &'a [Source],
     the_site: &'a OnceLock<SiteId>,
-    /// Stores the versions that revisits stand for.
+    /// Stores the versions that revisits refer to.
     storer: Storer<'a>,
     /// The file that was last read again.
     open: Option<(u32, RecordReader<Part>)>,
@@ -90,7 +92,7 @@ impl<'a> Resolver<'a> {
     fn read_again(&mut self, places: &[(u32, u64)]) -> Result<Vec<Revisit>> {
         let mut revisits = Vec::with_capacity(places.len());
         for &(source, offset) in places {
-            // It was one when its place was noted.
+            // It was one when its offset was stored.
             let record = self.record(source, offset)?;
             revisits.extend(record.and_then(|record| Revisit::of(source as usize, &record).ok()));
         }
@@ -126,7 +128,7 @@ impl<'a> Resolver<'a> {
         troubles.sort_unstable();
         let damaged = troubles.into_iter().map(|(_, what)| Ok(Told::Found(Found::Damaged(what))));
         told.extend(damaged);
-        // Whoever does not hear it has an error to tell.
+        // If the receiver is gone, it has an error to report.
         let _unheard = hearer.send(told);
     }
 
@@ -152,110 +154,103 @@ impl<'a> Resolver<'a> {
     }
 
     fn look_up(&self, url: CanonicalUrl) -> Result<Page> {
-        let record = self.archive.state().page(&url)?;
+        let known = self.archive.state().page(&url)?;
         let all = VersionQuery { from_s: i64::MIN, to_s: i64::MAX, limit: HELD_MAX };
         let versions = self.archive.state().versions(&url.key(), all)?;
         let is_all = versions.len() < HELD_MAX
-            && record.as_ref().is_none_or(|page| page.visits as usize <= HELD_MAX);
+            && known.as_ref().is_none_or(|page| page.visits as usize <= HELD_MAX);
         let own = versions.into_iter().filter(|(found, _)| is_all && *found == url);
         let versions: Vec<VersionRow> = own.map(|(_, row)| row).collect();
-        let unchanged = match self.may_be_known && is_all && record.is_some() {
+        let unchanged = match self.may_be_known && is_all && known.is_some() {
             true => self.unchanged_in(&url, (i64::MIN, i64::MAX), &versions)?,
             false => BTreeSet::new(),
         };
-        let update = kept(record.as_ref(), None);
-        Ok(Page { url, record, update, versions, is_all, unchanged })
+        let record = known.unwrap_or_else(|| {
+            PageRecord::unvisited((PageId(0), 0), url.clone(), SiteId(0), 0, None)
+        });
+        Ok(Page { url, record, versions, is_all, unchanged })
     }
 
     fn revisit(&mut self, page: &mut Page, revisit: &Revisit) -> Result<Result<Told, String>> {
         let current = self.as_of(page, revisit.at_s)?;
         if let Some(current) = &current
-            && self.the_site.get().is_some()
+            && let Some(&site) = self.the_site.get()
             && page.only_version_at(revisit.original_s) == Some(current.version)
         {
-            return self.unchanged(page, revisit, current.bytes).map(Ok);
+            return self.unchanged(site, page, revisit, current.bytes).map(Ok);
         }
         let Some(record) = self.record(revisit.source, revisit.offset)? else {
             return Ok(Err("it cannot be read again".to_owned()));
         };
         let Some(original) = self.original(&record, &page.url, revisit.at_s)? else {
             return Ok(Err(format!(
-                "what {} is said to repeat is neither in the files nor in the archive",
+                "the original of the revisit of {} is neither in the files nor in the archive",
                 page.url
             )));
         };
-        self.the_site.get_or_init(|| SiteId(original.group));
+        let site = *self.the_site.get_or_init(|| SiteId(original.group));
         let Some(current) = current else {
-            return self.repeated(page, &record, revisit.at_s, original).map(Ok);
+            return self.repeated(site, page, (&record, revisit.at_s), original).map(Ok);
         };
         let digest = self.archive.store().head(VersionId(current.version))?.digest;
         if digest != original.digest {
-            return self.repeated(page, &record, revisit.at_s, original).map(Ok);
+            return self.repeated(site, page, (&record, revisit.at_s), original).map(Ok);
         }
         // It became a version when it was taken in before, or a response of this second says the
         // same.
         if current.at_s == revisit.at_s && current.version != original.id.0 {
             return Ok(Ok(Told::Known));
         }
-        self.unchanged(page, revisit, current.bytes).map(Ok)
+        self.unchanged(site, page, revisit, current.bytes).map(Ok)
     }
 
     /// The page had this content just before.
-    fn unchanged(&self, page: &mut Page, revisit: &Revisit, bytes: u64) -> Result<Told> {
+    fn unchanged(
+        &mut self,
+        site: SiteId,
+        page: &mut Page,
+        revisit: &Revisit,
+        bytes: u64,
+    ) -> Result<Told> {
         let at_s = revisit.at_s;
         let is_known =
             !page.unchanged.insert(at_s) || (!page.is_all && self.is_unchanged_at(page, at_s)?);
         if is_known {
             return Ok(Told::Known);
         }
-        Ok(Told::Visit(Box::new(Pending {
-            url: page.url.clone(),
-            at_s,
-            status: revisit.status,
-            outcome: revisit.outcome,
-            body_bytes: 0,
-            update: PageUpdate { bytes, ..page.update.clone() },
-            version: None,
-        })))
+        let found = (at_s, revisit.status, revisit.outcome);
+        let visit = self.storer.intake(site)?.unchanged(&mut page.record, found, bytes);
+        Ok(Told::Visit(Box::new(visit)))
     }
 
     /// A revisit whose page had other content just before, or none: a version of its own with the
     /// content of the original, which is stored already.
     fn repeated(
         &mut self,
+        site: SiteId,
         page: &mut Page,
-        record: &Record,
-        at_s: i64,
+        (record, at_s): (&Record, i64),
         original: VersionHead,
     ) -> Result<Told> {
-        let digest = original.digest;
         let own_status = status(&record.block).filter(|status| *status != 304);
-        let code = own_status.unwrap_or(original.status);
-        if self.storer.is_known(page.record.as_ref(), &page.url, at_s, code, digest)? {
-            return Ok(Told::Known);
-        }
         let body = self.archive.store().read(original.id)?.body;
         let head = match own_status {
             Some(_) => split_message(&record.block).0,
             None => &original.response_head,
         };
-        let version = NewVersion {
-            url: &page.url,
-            group: self.the_site.get().map_or(original.group, |site| site.0),
-            visited_at_s: at_s,
-            status: code,
+        let capture = Capture {
             protocol: &original.protocol,
             tls: original.tls.as_deref(),
             server_address: record.fields.get("WARC-IP-Address").and_then(|a| a.parse().ok()),
-            request_head: b"",
-            response_head: head,
-            body: &body,
             truncated: original.truncated.as_deref(),
-            previous: self.storer.previous(&page.url, page.record.as_ref()),
+            digest: Some(original.digest),
+            ..Capture::new(&page.url, at_s, own_status.unwrap_or(original.status), head, &body)
         };
-        let pending = self.storer.put(&version, digest, Packing::Unknown, page.record.clone())?;
-        page.add(&pending);
-        Ok(Told::Visit(Box::new(pending)))
+        let taken = self.storer.intake(site)?.take(&capture, Some(page.record.clone()))?;
+        if let Taken::Visit(visit) = &taken {
+            page.add(visit);
+        }
+        Ok(taken.into())
     }
 
     /// The version that a revisit refers to: by URL and date, else the newest before it that has
@@ -335,9 +330,8 @@ impl<'a> Resolver<'a> {
 /// What is known of a page while its revisits are looked at.
 struct Page {
     url: CanonicalUrl,
-    record: Option<PageRecord>,
-    /// What its record holds after what was decided.
-    update: PageUpdate,
+    /// Its record, as it is after what was decided.
+    record: PageRecord,
     /// Its versions, oldest first; where they are too many, only those that were decided on.
     versions: Vec<VersionRow>,
     is_all: bool,
@@ -355,21 +349,11 @@ impl Page {
     }
 
     /// A revisit became a version.
-    fn add(&mut self, pending: &Pending) {
-        let Some((put, mime)) = &pending.version else { return };
-        let row = VersionRow {
-            at_s: pending.at_s,
-            version: put.id.0,
-            status: pending.status,
-            mime: mime.clone(),
-            bytes: pending.body_bytes,
-            changed_permille: None,
-        };
+    fn add(&mut self, visit: &VisitCommit) {
+        let Some(row) = &visit.version else { return };
         let place = self.versions.partition_point(|other| other.at_s <= row.at_s);
-        let visited_s = self.record.as_ref().and_then(|page| page.visited_s);
-        if place == self.versions.len() && visited_s.is_none_or(|last_s| last_s <= row.at_s) {
-            self.update = pending.update.clone();
-        }
-        self.versions.insert(place, row);
+        let version = Some(row.version);
+        move_on(&mut self.record, (visit.at_s, visit.outcome), version, &visit.update);
+        self.versions.insert(place, row.clone());
     }
 }

@@ -23,7 +23,7 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// The files that a path stands for: itself, or the WARC files of a package.
+    /// The files of a path: itself, or the WARC files of a package.
     pub(crate) fn of(path: &Path) -> Result<Vec<Self>> {
         let mut file = File::open(path).map_err(ArchiveError::reading(path))?;
         let bytes = file.metadata().map_err(ArchiveError::reading(path))?.len();

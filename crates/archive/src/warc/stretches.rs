@@ -1,9 +1,9 @@
-//! A long file is read by several threads, each a stretch of it at a time, and its records come in
-//! their order all the same.
+//! A long file is read by several threads, each a stretch of it at a time; its records still come
+//! in order.
 //!
-//! Where a stretch begins is a guess: what looks like a gzip member with a record in it may lie
-//! inside of a body that somebody served. It is believed only if the stretch before ends there.
-//! Otherwise what was read of it is thrown away, and read again from the right place.
+//! Where a stretch begins is a guess: a body may contain what looks like a gzip member with a
+//! record. The guess is used only if the stretch before ends there. Otherwise what was read of it
+//! is thrown away, and read again from the right offset.
 
 use std::{
     collections::VecDeque,
@@ -37,7 +37,7 @@ struct Stretch {
     is_exact: bool,
 }
 
-/// What is told of a stretch, in this order.
+/// Messages about a stretch, in this order.
 enum Told {
     /// Where its first record seems to begin, if there is one.
     Begins(Option<u64>),
@@ -74,7 +74,7 @@ impl Reading<'_> {
             return self.by_several(reader, from, take);
         }
         let all = Stretch { from, to: u64::MAX, is_exact: true };
-        // Whoever stores a capture looks at it: there is more than one of them.
+        // The storing threads check the captures: there are several of them.
         self.stretch(&mut reader, all, &Examined::later, &mut |told| match told {
             Told::Records(records) => records.into_iter().try_for_each(&mut *take),
             Told::Begins(_) | Told::Ends(_) => Some(()),
@@ -128,8 +128,8 @@ impl Reading<'_> {
         })
     }
 
-    /// Hands on the records of a stretch, beginning at a record that is known to begin there, and
-    /// tells where the first record behind it begins. None once nobody wants more.
+    /// Passes on the records of a stretch, beginning at a known record, and returns where the first
+    /// record after it begins. `None` once nobody wants more.
     fn in_turn(
         &self,
         own: &mut RecordReader<Part>,
@@ -241,7 +241,7 @@ mod tests {
     use nenrin_warc::{Compressed, Fields, RecordWriter};
 
     use super::*;
-    use crate::warc::capture::RawCapture;
+    use crate::{ingest::Capture, warc::capture::RawCapture};
 
     /// Bytes that no compressor makes shorter.
     fn noise(seed: u64, length: usize) -> Vec<u8> {
@@ -267,7 +267,7 @@ mod tests {
         writer.finish().unwrap()
     }
 
-    /// Every record of a file: where it lies and what it holds, or what is wrong with it.
+    /// Every record of a file: its offset and content, or what is wrong with it.
     fn read(bytes: &[u8], threads: usize, stretch_bytes: u64) -> Vec<String> {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(bytes).unwrap();
@@ -282,7 +282,8 @@ mod tests {
                     let url = CanonicalUrl::parse(examined.record.target_uri().unwrap()).unwrap();
                     let raw = RawCapture { url, at_s: 0, source: 0, examined, request: None };
                     let capture = raw.open(&sources, false).unwrap();
-                    format!("{} at {offset}: {length} bytes, {}", capture.url, capture.digest())
+                    let Capture { url, digest, .. } = capture.as_capture();
+                    format!("{url} at {offset}: {length} bytes, {digest:?}")
                 }
                 Err(error) => error.to_string(),
             });

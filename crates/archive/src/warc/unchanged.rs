@@ -16,7 +16,11 @@ pub(crate) fn revisits(
     for version in versions.iter().filter(|row| (200..400).contains(&row.status)) {
         *unclaimed.entry(version.at_s).or_default() += 1;
     }
-    for visit in visits.iter().filter(|visit| visit.outcome == Outcome::Changed) {
+    let is_version = |visit: &&VisitRow| {
+        let has_answer = (200..400).contains(&visit.status);
+        visit.outcome == Outcome::Changed || (visit.outcome == Outcome::Failed && has_answer)
+    };
+    for visit in visits.iter().filter(is_version) {
         *unclaimed.entry(visit.at_s).or_default() -= 1;
     }
     let mut has_version = |visit: &VisitRow| match unclaimed.get_mut(&visit.at_s) {

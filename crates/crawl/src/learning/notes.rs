@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use nenrin_extract::NoisyBlocks;
+use nenrin_extract::NoisyParts;
 use nenrin_state::{Change, ServerId, ServerNote};
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -19,7 +19,7 @@ pub struct ServerLearning {
     /// What its sitemaps and feeds say.
     pub signals: Signals,
     /// Blocks that change without the content changing.
-    pub noise: NoisyBlocks,
+    pub noise: NoisyParts,
     unkept: BTreeMap<Part, u32>,
 }
 

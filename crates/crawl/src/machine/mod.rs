@@ -146,7 +146,7 @@ impl Crawl {
             }
             Event::Wake => self.wake_ms = None,
             Event::Stop => self.stop(out),
-            Event::Room(room) => self.is_disk_full = !room,
+            Event::DiskSpace(is_enough) => self.is_disk_full = !is_enough,
             Event::Full(sites) => {
                 for site in self.sites.set_full(sites) {
                     self.schedules.reconsider(site);
@@ -176,7 +176,7 @@ impl Crawl {
         self.queue_new(now_ms, BTreeMap::new(), out);
         self.ask_servers(now_ms, out);
         if self.rounds.end_over(now_ms / 1000, out) {
-            // Whoever waits for the round may end right after it.
+            // A process that waits for the round may end right after it.
             self.new_pages.weigh_all(crate::new_pages::LOOKS_MAX, out);
         }
         self.ask_to_wake(now_ms, out);

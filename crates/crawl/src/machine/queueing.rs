@@ -33,7 +33,7 @@ impl Crawl {
         pages.into_iter().for_each(|due| self.queue_for_round(now_ms, due));
     }
 
-    /// Queues a page for its round, unless it is taken up already or the round has no place for it.
+    /// Queues a page for its round, unless it is already queued or the round is full.
     fn queue_for_round(&mut self, now_ms: i64, due: DuePage) {
         let around = Surroundings {
             options: &self.options,
@@ -165,8 +165,8 @@ impl Crawl {
 
 /// New pages.
 impl Crawl {
-    /// Takes the best new pages of servers that have room into their queues; `fresh` are those at
-    /// hand, others are loaded.
+    /// Puts the best new pages of servers with capacity into their queues; `fresh` pages are in
+    /// memory, others are loaded.
     pub(super) fn queue_new(
         &mut self,
         now_ms: i64,

@@ -29,7 +29,7 @@ struct Visited {
 
 /// Asking.
 impl Crawl {
-    /// Asks the servers that are ready, as far as there is room for answers.
+    /// Sends requests to servers that are ready, as far as answers can be held.
     pub(super) fn ask_servers(&mut self, now_ms: i64, out: &mut Vec<Command>) {
         let under_way_max = self.options.parallel + self.options.unstored_max;
         while self.under_way.fetching() < self.options.parallel
@@ -383,7 +383,8 @@ impl Crawl {
         for &ticket in tickets {
             match self.under_way.committed(ticket) {
                 Some(Committing::Visit { site, heard, .. }) => {
-                    if self.taken.release(site, heard.page) {
+                    let is_in_round = self.taken.release(site, heard.page);
+                    if is_in_round {
                         self.rounds.visited(site, heard);
                     }
                 }

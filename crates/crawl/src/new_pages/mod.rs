@@ -27,7 +27,7 @@ pub(crate) struct NewPages {
     order: Order,
     /// New pages in the short-term queue.
     queued: BTreeMap<(u32, SiteId), Queued>,
-    /// Servers whose queue has room for new pages.
+    /// Servers whose queue has capacity for new pages.
     hungry: BTreeSet<ServerId>,
     /// New pages being loaded.
     loading: BTreeMap<ServerId, usize>,
@@ -43,7 +43,7 @@ struct Queued {
     priority: u64,
 }
 
-/// What a server with room for new pages is given.
+/// What a server with capacity for new pages gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Helping {
     /// At most this many of the best.
@@ -52,7 +52,7 @@ pub(crate) enum Helping {
     Any,
 }
 
-/// Tells the entries of one server apart: a page may be queued for two sites.
+/// Distinguishes the entries of one server: a page may be queued for two sites.
 fn mark(nth: u32, site: SiteId) -> u64 {
     u64::from(nth) << 32 | u64::from(site.0)
 }
@@ -164,7 +164,7 @@ impl NewPages {
         self.queued.range(all).map(|(place, queued)| (place.1, *queued))
     }
 
-    /// Gives queued pages the places that their scores ask for now.
+    /// Moves queued pages to the positions of their current scores.
     fn reprioritise(&mut self, places: &[u32], servers: &mut Servers) {
         for &nth in places {
             let found: Vec<(SiteId, Queued)> = self.sites_queued(nth).collect();
@@ -240,7 +240,7 @@ impl NewPages {
 
 /// From the order into the queues.
 impl NewPages {
-    /// The next server with room for new pages, while `chosen` pages are to be loaded already.
+    /// The next server with capacity for new pages, while `chosen` pages are to be loaded already.
     pub(crate) fn next_hungry(
         &mut self,
         chosen: usize,
@@ -253,7 +253,7 @@ impl NewPages {
         if has_room { self.hungry.pop_first() } else { None }
     }
 
-    /// What a server with room is given.
+    /// What a server with capacity gets.
     pub(crate) fn helping(&self, server: ServerId, servers: &Servers) -> Helping {
         let loading = self.loading.get(&server).copied().unwrap_or(0);
         let queued = servers.queued_new_for(server);
@@ -265,7 +265,7 @@ impl NewPages {
         if looks_for_any { Helping::Any } else { Helping::Best(0) }
     }
 
-    /// Takes the best new page of a server; returns its place in the order of discovery.
+    /// Takes the best new page of a server; returns its discovery number.
     pub(crate) fn take_best(&mut self, server: ServerId) -> Option<u32> {
         self.order.take_best(server)
     }

@@ -29,7 +29,7 @@ pub struct OrderStats {
     /// Pages that it knows.
     pub pages: u64,
     /// Collected pages whose links are not yet scored.
-    pub untold: u64,
+    pub unscored: u64,
     /// Additions to scores so far: its cost.
     pub additions: u64,
     /// What it takes in memory for all known pages.
@@ -101,7 +101,7 @@ impl Order {
             + self.weighing.memory_bytes();
         OrderStats {
             pages: self.order.known() as u64,
-            untold: (self.unscored.len() + self.unread.len() + self.asked.len()) as u64,
+            unscored: (self.unscored.len() + self.unread.len() + self.asked.len()) as u64,
             additions: self.order.additions(),
             memory_bytes: (self.order.memory_bytes() + bookkeeping_bytes) as u64,
             is_current: self.is_current(),
@@ -149,7 +149,7 @@ impl Order {
 
 /// New pages: which goes first.
 impl Order {
-    /// The place of a new page among those of its server: smaller goes first.
+    /// The priority of a new page among those of its server: smaller goes first.
     pub(super) fn priority(&self, nth: u32, depth: u32) -> u64 {
         match self.index(nth) {
             Some(index) => descending(self.order.worth(index)).max(2),
@@ -157,7 +157,7 @@ impl Order {
         }
     }
 
-    /// Takes the best new page of a server; returns its place in the order of discovery.
+    /// Takes the best new page of a server; returns its discovery number.
     pub(super) fn take_best(&mut self, server: ServerId) -> Option<u32> {
         self.order.next(Some(queue_of(server))).map(|page| page.0 + 1)
     }
@@ -335,7 +335,8 @@ impl Order {
         self.is_reading = false;
     }
 
-    /// Lets the next page hand its score on to the pages that it links to; returns their places.
+    /// Lets the next page hand its score on to the pages that it links to; returns their discovery
+    /// numbers.
     pub(super) fn hand_on(&mut self) -> Option<Vec<u32>> {
         if !self.is_current() {
             return None;

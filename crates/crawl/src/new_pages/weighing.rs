@@ -28,7 +28,7 @@ pub(super) struct Weighing {
     /// The page looked at next.
     next: u32,
     looks: usize,
-    /// Places and percentages to be committed.
+    /// Discovery numbers and percentages to be committed.
     changed: Vec<(u32, u32)>,
 }
 

@@ -12,7 +12,7 @@ use super::work::{Choice, Heard, PlanJob, Rest, Survey};
 pub(crate) struct Planned {
     stage: Stage,
     /// Pages to be visited whatever the plan says: new ones, sources of hints, and those that the
-    /// queue had no room for.
+    /// queue had no capacity for.
     owed: BTreeSet<PageId>,
     /// Pages that the plan named and that are still to be loaded.
     chosen: VecDeque<PageId>,
@@ -83,8 +83,8 @@ impl Planned {
         Choice { heard: std::mem::take(&mut self.heard), most }
     }
 
-    /// The plan is back, with the pages that it chose. Those that were visited while it was away it
-    /// will learn of.
+    /// The plan is back, with the pages that it chose. It will get the results of those that were
+    /// visited meanwhile.
     pub(crate) fn chose(&mut self, plan: Box<SitePlan>, mut pages: Vec<PageId>, rest: Rest) {
         pages.retain(|page| self.heard.iter().all(|heard| heard.page != *page));
         self.asked.extend(&pages);
@@ -92,7 +92,7 @@ impl Planned {
         self.stage = Stage::Here { plan, rest };
     }
 
-    /// The pages to load now, at most `room`. `is_taken` is true for pages that are queued already.
+    /// The pages to load now, at most `room`. `is_taken` says which pages are queued already.
     pub(crate) fn wanted(&mut self, room: usize, is_taken: impl Fn(PageId) -> bool) -> Vec<PageId> {
         let room = room.saturating_sub(self.loading.len());
         let mut wanted = Vec::new();
@@ -139,7 +139,8 @@ impl Planned {
         is_here && self.loading.is_empty() && (limit_reached || (done && all_loaded))
     }
 
-    /// What is left to do when the round is over: to give the plan the last visits, and write it down.
+    /// What is left to do when the round is over: to give the plan the last results, and to store
+    /// it.
     pub(crate) fn end(self) -> PlanJob {
         let plan = match self.stage {
             Stage::Here { plan, .. } => Ok(plan),

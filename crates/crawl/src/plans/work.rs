@@ -215,7 +215,7 @@ impl Beginning {
         Some(plan)
     }
 
-    /// What is known of a page beside its place, as of the beginning of the round.
+    /// What is known about a page besides its position in the site, at the beginning of the round.
     fn evidence(&self, page: &MappedPage, round: i64) -> Evidence {
         let Some(visited_s) = page.visited_s.filter(|_| page.round != Some(round)) else {
             return Evidence::default();
@@ -246,8 +246,8 @@ fn was_known(page: &MappedPage, round: i64) -> bool {
     page.visits > 1 || (page.visits == 1 && page.round != Some(round))
 }
 
-/// What a visit showed, as plans see it: a page that has just gone has changed, one that is still
-/// gone has not. `counts` is whether new content counts as a change.
+/// The result of a visit as plans see it: a page that has just gone has changed, one that is still
+/// gone has not. `counts` says whether new content counts as a change.
 pub(crate) fn seen(outcome: Outcome, failures: u32, counts: bool) -> Seen {
     match outcome {
         Outcome::Changed if counts => Seen::Changed,

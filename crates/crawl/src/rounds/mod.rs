@@ -145,7 +145,7 @@ impl Rounds {
 
 /// Loading pages.
 impl Rounds {
-    /// Loads pages of the rounds that may go on, as far as the queue has room.
+    /// Loads pages of the rounds that may continue, as far as the queue has capacity.
     pub(crate) fn load_more(
         &mut self,
         now_ms: i64,
@@ -262,8 +262,8 @@ impl Rounds {
 
 /// The pages of a round.
 impl Rounds {
-    /// Takes a page up for its round. Returns whether it is to be queued: not if it is taken up
-    /// already or the round has no place for it.
+    /// Admits a page to its round. Returns whether it is to be queued: not if it is already, or if
+    /// the round is full.
     pub(crate) fn admit(
         &mut self,
         now_ms: i64,

@@ -49,7 +49,7 @@ enum Scan {
     At(Option<PageId>),
     /// A load is under way.
     Loading,
-    /// Every page was seen. `again` when pages became known that the queue had no room for.
+    /// Every page was seen. `again` when pages became known that the queue had no capacity for.
     Done { again: bool },
 }
 
@@ -263,7 +263,7 @@ impl RunningRound {
         self.cannot_see(page);
     }
 
-    /// A page has no place in the queue now: it must be found again.
+    /// A page is not in the queue now: it must be found again.
     pub(super) fn not_queued(&mut self, page: PageId) {
         match (&mut self.planned, &mut self.scan) {
             (Some(planned), _) => planned.owe(page),

@@ -181,7 +181,7 @@ impl Servers {
         self.queues.reprioritise_new(server.0, mark, from, to);
     }
 
-    /// Says how many new pages of a server wait elsewhere for a place in its queue.
+    /// Sets how many new pages of a server wait outside of its queue.
     pub(crate) fn set_resting_new(&mut self, server: ServerId, resting: usize) {
         self.queues.set_resting_new(server.0, resting);
     }
@@ -202,9 +202,9 @@ impl Servers {
     }
 
     /// Takes all pages away that are queued for a server.
-    pub(crate) fn drain(&mut self, server: ServerId) -> Vec<Box<DuePage>> {
+    pub(crate) fn drain(&mut self, server: ServerId) -> Vec<DuePage> {
         let pages = self.queues.drain(server.0).into_iter().filter_map(|task| match task {
-            Task::Page(due) => Some(due),
+            Task::Page(due) => Some(*due),
             Task::Robots(_) => None,
         });
         pages.collect()

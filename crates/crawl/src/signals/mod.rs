@@ -1,9 +1,9 @@
-//! What a server's sitemaps and feeds say about its pages, and how far they can be believed.
+//! What a server's sitemaps and feeds say about its pages, and how far they can be trusted.
 //!
-//! A sitemap or feed is a page like others, visited and kept on its own schedule. What it says is
-//! taken into [`Signals`]: each [`Source`] keeps the dates that it claims, and every later visit of
+//! A sitemap or feed is a page like others, visited and stored on its own schedule. Its content
+//! goes into [`Signals`]: each [`Source`] keeps the dates that it claims, and every later visit to
 //! a page of the server shows whether a claim was right ([`Signals::seen`]). The [`Trust`] earned
-//! that way decides whether a claim pulls a page forward ([`Signals::pulls`]).
+//! that way decides whether a claim moves a page's visit forward ([`Signals::pulls`]).
 
 mod trust;
 

@@ -9,8 +9,8 @@ const ODDS_MIN: f64 = 2.0;
 /// Counts are halved at this number, so that trust can be lost and won again.
 const COMPARED_MAX: u32 = 4_096;
 
-/// How right a source was about the pages that it dates: announced or not, against changed or not.
-/// Pages that it does not date say nothing about its dates, except that it misses their changes.
+/// How accurate a source was about the pages that it dates: announced or not, against changed or
+/// not. Pages without dates say nothing about its dates, except that it misses their changes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 pub struct Trust {
     /// Announced, and changed.

@@ -161,7 +161,7 @@ impl Traps {
         if endless { Err(Trap::Calendar) } else { Ok(()) }
     }
 
-    /// Counts a link that was not followed, or not as it stood.
+    /// Counts a link that was not followed, or not as written.
     pub fn refuse(&mut self, trap: Trap, url: &CanonicalUrl, now_s: i64) -> u64 {
         let count = self.refused.entry(trap).or_default();
         count.links += 1;

@@ -6,10 +6,15 @@ use nenrin_crawl::{
     Answer, Batch, Command, Crawl, CrawlOptions, Event, FetchOrder, Fetched, FoundLink, LinkRole,
     Load, PlanWork, Purpose, answer_load, commit_batch,
 };
-use nenrin_extract::page_blocks;
+use nenrin_extract::page_fragments;
 use nenrin_revisit::RevisitSettings;
+<<<<<<< HEAD
 use nenrin_state::{ContentMark, Epoch, PageRecord, Schedule, SiteConditions, SqliteState, State};
 use nenrin_structure::PageBlocks;
+=======
+use nenrin_state::{ContentMark, PageRecord, Schedule, SiteConditions, SqliteState, State};
+use nenrin_structure::PageFragments;
+>>>>>>> 29715ac9898ed3bc2b9c929746a4aaecc3e555ed
 use nenrin_urls::CanonicalUrl;
 
 pub(crate) const BEGIN_MS: i64 = 1_704_067_200_000;
@@ -32,7 +37,7 @@ pub(crate) struct World {
     /// What the pages of each path say, where that matters, and what they said when last asked.
     pub(crate) bodies: BTreeMap<String, String>,
     pub(crate) bodies_seen: BTreeMap<String, String>,
-    /// Whether it is told which blocks pages have and lost.
+    /// Whether it gets the fragments that pages have and lost.
     pub(crate) tell_blocks: bool,
     /// Stored versions read for links.
     pub(crate) links_read: usize,
@@ -51,13 +56,13 @@ fn hash(body: &str) -> u64 {
     body.bytes().fold(7, |hash: u64, byte| hash.wrapping_mul(0x0100_0000_01b3) ^ u64::from(byte))
 }
 
-fn blocks_of(before: Option<&str>, body: &str) -> PageBlocks {
-    let now = page_blocks(body.as_bytes());
+fn blocks_of(before: Option<&str>, body: &str) -> PageFragments {
+    let now = page_fragments(body.as_bytes());
     let lost = |old: &str| {
-        page_blocks(old.as_bytes()).into_iter().filter(|block| !now.contains(block)).collect()
+        page_fragments(old.as_bytes()).into_iter().filter(|block| !now.contains(block)).collect()
     };
     let lost = before.map(lost);
-    PageBlocks { now, lost }
+    PageFragments { now, lost }
 }
 
 #[allow(dead_code, reason = "each test file needs its own part of the world")]

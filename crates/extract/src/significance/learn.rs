@@ -7,7 +7,7 @@ use super::Comparison;
 use crate::hash::stable_hash;
 
 /// Parts of a site's pages that change without the content changing: rotating advertisements,
-/// navigation, boxes that are new on every visit. Learnt by [`NoisyBlocks::learn`] from each
+/// navigation, boxes that are new on every visit. Learnt by [`NoisyParts::learn`] from each
 /// comparison of two versions; a site needs one of these.
 ///
 /// A part is identified by its context (the tags before it with their classes), so it is the same
@@ -19,19 +19,19 @@ use crate::hash::stable_hash;
 ///
 /// A large part that changes on every visit is a busy front page, not noise.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct NoisyBlocks {
-    blocks: BTreeMap<u64, Block>,
+pub struct NoisyParts {
+    parts: BTreeMap<u64, NoisyPart>,
     /// Comparisons learnt from.
     visits: u32,
 }
 
 /// The most parts that are remembered; the least informative is forgotten first. About 100 bytes
 /// each.
-pub const MAX_BLOCKS: usize = 256;
+pub const MAX_NOISY_PARTS: usize = 256;
 
 /// The most new parts from one comparison: a page that changed as a whole teaches nothing about
 /// single parts.
-const MAX_NEW_BLOCKS: usize = 32;
+const MAX_NEW_PARTS: usize = 32;
 
 const MIN_VISITS: u16 = 6;
 const MIN_ROTATIONS: u16 = 4;
@@ -39,13 +39,13 @@ const MIN_PAGES: u8 = 3;
 const MIN_SHARED: u16 = 6;
 
 /// A part with more visible characters than this is never noise because of its rate alone.
-const SMALL_BLOCK: u32 = 300;
+const SMALL_PART: u32 = 300;
 
 /// Counts are halved at this number, so that new observations can outweigh old ones.
 const MAX_COUNT: u16 = 64;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-struct Block {
+struct NoisyPart {
     /// Visits on which a page had the part.
     seen: u16,
     /// Visits on which it had changed.
@@ -64,16 +64,16 @@ struct Block {
     last_visit: u32,
 }
 
-impl NoisyBlocks {
+impl NoisyParts {
     /// Whether a change to this content in this context is noise.
     pub(super) fn is_noise(&self, context: u64, content: u64) -> bool {
-        let block = self.blocks.get(&context);
-        block.is_some_and(|block| block.is_noisy() || block.is_shared(content))
+        let part = self.parts.get(&context);
+        part.is_some_and(|part| part.is_noisy() || part.is_shared(content))
     }
 
     /// How many parts are remembered, and how many of them are noise.
     pub fn counts(&self) -> (usize, usize) {
-        (self.blocks.len(), self.blocks.values().filter(|block| block.is_noisy()).count())
+        (self.parts.len(), self.parts.values().filter(|part| part.is_noisy()).count())
     }
 
     /// Learns from the comparison of two versions of a page of this site.
@@ -81,44 +81,44 @@ impl NoisyBlocks {
         self.visits = self.visits.saturating_add(1);
         let visit = self.visits;
         for context in &comparison.contexts {
-            if let Some(block) = self.blocks.get_mut(context) {
-                block.seen = block.seen.saturating_add(1);
-                block.last_visit = visit;
+            if let Some(part) = self.parts.get_mut(context) {
+                part.seen = part.seen.saturating_add(1);
+                part.last_visit = visit;
             }
         }
         let page = low_half(stable_hash(page.as_str().bytes()));
         let mut brought = 0;
         for (context, change) in &comparison.changes {
-            let known = self.blocks.contains_key(context);
-            if !known && brought == MAX_NEW_BLOCKS {
+            let known = self.parts.contains_key(context);
+            if !known && brought == MAX_NEW_PARTS {
                 continue;
             }
             if !known {
                 brought += 1;
                 self.forget_one();
             }
-            let block = self.blocks.entry(*context).or_insert_with(|| Block::new(visit));
-            block.change(change.content, change.weight, page);
+            let part = self.parts.entry(*context).or_insert_with(|| NoisyPart::new(visit));
+            part.change(change.content, change.weight, page);
         }
     }
 
     /// Forgets the part that changed least, and longest ago.
     fn forget_one(&mut self) {
-        if self.blocks.len() < MAX_BLOCKS {
+        if self.parts.len() < MAX_NOISY_PARTS {
             return;
         }
         let least = self
-            .blocks
+            .parts
             .iter()
-            .min_by_key(|(_, block)| (block.is_noisy(), block.last_visit, block.changed))
+            .min_by_key(|(_, part)| (part.is_noisy(), part.last_visit, part.changed))
             .map(|(context, _)| *context);
         if let Some(context) = least {
-            self.blocks.remove(&context);
+            self.parts.remove(&context);
         }
     }
 }
 
-impl Block {
+impl NoisyPart {
     fn new(visit: u32) -> Self {
         Self { seen: 1, last_visit: visit, ..Self::default() }
     }
@@ -157,7 +157,7 @@ impl Block {
     fn is_noisy(&self) -> bool {
         let nearly_always = self.seen >= MIN_VISITS
             && u32::from(self.changed) * 100 >= u32::from(self.seen) * 85
-            && self.weight <= SMALL_BLOCK;
+            && self.weight <= SMALL_PART;
         let rotates = self.changed >= MIN_ROTATIONS && self.repeats * 2 >= self.changed;
         let is_navigation = self.shared >= MIN_SHARED && self.shared * 2 >= self.changed;
         nearly_always || rotates || is_navigation

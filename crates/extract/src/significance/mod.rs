@@ -2,7 +2,7 @@
 //!
 //! Two versions are cut at their tags ([`segment`]), their common segments are found
 //! ([`mod@align`]), and the rest is judged: dates, counters, tokens and cache breakers are noise by
-//! themselves ([`noise`]), rotating and site-wide parts once they are learnt ([`NoisyBlocks`]).
+//! themselves ([`noise`]), rotating and site-wide parts once they are learnt ([`NoisyParts`]).
 //! This only judges; every version is stored exactly.
 
 mod align;
@@ -20,7 +20,7 @@ use align::align;
 use noise::{differ_by_noise, is_url_attribute, noise_free_hash};
 use segment::{Segment, SegmentKind, attributes, line_segments, markup_segments, tag_name};
 
-pub use learn::{MAX_BLOCKS, NoisyBlocks};
+pub use learn::{MAX_NOISY_PARTS, NoisyParts};
 
 /// How much a page changed.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -41,7 +41,7 @@ pub enum Change {
 pub struct Comparison {
     identical: bool,
     /// Changes beyond noise, by context.
-    changes: BTreeMap<u64, BlockChange>,
+    changes: BTreeMap<u64, PartChange>,
     /// The contexts in the new version.
     contexts: BTreeSet<u64>,
     /// Amount of content of the larger version, in characters.
@@ -50,7 +50,7 @@ pub struct Comparison {
 
 /// What changed in one context.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-struct BlockChange {
+struct PartChange {
     /// Content that appeared or disappeared, the larger of both, in characters.
     weight: u32,
     /// Hash of the content now.
@@ -64,7 +64,7 @@ pub fn significance(
     content_type: Option<&str>,
     previous: &[u8],
     new: &[u8],
-    learnt: &NoisyBlocks,
+    learnt: &NoisyParts,
 ) -> Change {
     compare(kind, content_type, previous, new).judge(learnt)
 }
@@ -103,16 +103,16 @@ impl Comparison {
 
     /// A change about which nothing more can be said.
     fn opaque() -> Self {
-        let change = BlockChange { weight: 1, content: 0 };
+        let change = PartChange { weight: 1, content: 0 };
         Self { changes: BTreeMap::from([(0, change)]), weight: 1, ..Self::nothing() }
     }
 
     /// Judges the differences by what was learnt.
-    pub fn judge(&self, learnt: &NoisyBlocks) -> Change {
+    pub fn judge(&self, learnt: &NoisyParts) -> Change {
         if self.identical {
             return Change::Identical;
         }
-        let content = |(context, change): (&u64, &BlockChange)| {
+        let content = |(context, change): (&u64, &PartChange)| {
             if learnt.is_noise(*context, change.content) { 0 } else { u64::from(change.weight) }
         };
         let changed: u64 = self.changes.iter().map(content).sum();

@@ -12,7 +12,7 @@ fn compared(old: &str, new: &str) -> Comparison {
 }
 
 fn judged(old: &str, new: &str) -> Change {
-    compared(old, new).judge(&NoisyBlocks::default())
+    compared(old, new).judge(&NoisyParts::default())
 }
 
 fn share(change: Change) -> f32 {
@@ -85,7 +85,7 @@ fn scripts_count_only_where_they_are_the_content() {
 
 #[test]
 fn a_rotating_advertisement_is_learnt() {
-    let mut learnt = NoisyBlocks::default();
+    let mut learnt = NoisyParts::default();
     let ads = ["saws", "axes", "rope"];
     let mut old = page(ARTICLE, "10:30", ads[0]);
     for visit in 1..9 {
@@ -106,7 +106,7 @@ fn navigation_that_changes_on_several_pages_at_once_is_learnt() {
     let with_nav = |text: &str, latest: &str| {
         format!("<div class=latest><a href=/{latest}>{latest}</a></div><div id=main>{text}</div>")
     };
-    let mut learnt = NoisyBlocks::default();
+    let mut learnt = NoisyParts::default();
     for page in ["a", "b", "c"] {
         let text = format!("{ARTICLE}<p>This is page {page}.");
         let comparison = compared(&with_nav(&text, "oak"), &with_nav(&text, "ash"));
@@ -129,7 +129,7 @@ fn a_busy_front_page_is_not_taken_for_noise() {
         format!("<h1>News</h1><ul class=news>{items}</ul>")
             .replace("Story", ["Tale", "Word", "Hint", "Note", "Fact", "Myth", "Clue"][visit % 7])
     };
-    let mut learnt = NoisyBlocks::default();
+    let mut learnt = NoisyParts::default();
     for visit in 0..6 {
         learnt.learn(&url(""), &compared(&front(visit), &front(visit + 1)));
     }
@@ -138,7 +138,7 @@ fn a_busy_front_page_is_not_taken_for_noise() {
 
 #[test]
 fn what_is_learnt_is_bounded_and_survives_storage() {
-    let mut learnt = NoisyBlocks::default();
+    let mut learnt = NoisyParts::default();
     let with = |n: usize, text: &str| {
         let blocks: String = (0..500)
             .map(|at| {
@@ -152,16 +152,16 @@ fn what_is_learnt_is_bounded_and_survives_storage() {
     for n in 0..20 {
         learnt.learn(&url("x"), &compared(&with(n, "oak"), &with(n, "ash")));
     }
-    assert_eq!(learnt.counts().0, MAX_BLOCKS);
+    assert_eq!(learnt.counts().0, MAX_NOISY_PARTS);
     let stored = serde_json::to_string(&learnt).unwrap();
-    assert!(stored.len() < 200 * MAX_BLOCKS, "{}", stored.len());
-    assert_eq!(serde_json::from_str::<NoisyBlocks>(&stored).unwrap(), learnt);
+    assert!(stored.len() < 200 * MAX_NOISY_PARTS, "{}", stored.len());
+    assert_eq!(serde_json::from_str::<NoisyParts>(&stored).unwrap(), learnt);
 }
 
 #[test]
 fn other_kinds_are_judged_by_line_or_as_a_whole() {
     let compared =
-        |kind, old: &[u8], new: &[u8]| significance(kind, None, old, new, &NoisyBlocks::default());
+        |kind, old: &[u8], new: &[u8]| significance(kind, None, old, new, &NoisyParts::default());
     assert_eq!(
         compared(ContentKind::Image, b"a", b"b"),
         Change::Significant { changed_share: 1.0 }
@@ -185,7 +185,7 @@ proptest! {
     ) {
         for kind in [ContentKind::Html, ContentKind::Text] {
             let comparison = compare(kind, None, &old, &new);
-            let mut learnt = NoisyBlocks::default();
+            let mut learnt = NoisyParts::default();
             learnt.learn(&url("x"), &comparison);
             match comparison.judge(&learnt) {
                 Change::Identical => prop_assert_eq!(&old, &new),

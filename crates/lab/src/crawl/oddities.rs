@@ -1,6 +1,6 @@
-//! Servers that are not as they should be: pages that do not exist and are shown all the same,
-//! shells that look alike, guards that challenge, traps, sitemaps that lie. Each is a function of the
-//! seed, like the rest of the web.
+//! Odd servers: missing pages that are shown with a good status, shells that look alike, guards
+//! that challenge, traps, sitemaps with wrong dates. Each is a function of the seed, like the rest
+//! of the web.
 
 use nenrin_crawl::{Announcement, Answer, FetchOrder, FoundLink, LinkRole, SignalKind};
 use nenrin_extract::{ContentKind, Fingerprint, compare};

@@ -25,7 +25,7 @@ pub struct Web {
     moody: bool,
 }
 
-/// What a server has in the place of its robots.txt for some days.
+/// What a server has instead of its robots.txt for some days.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RobotsMood {
     /// Its usual rules.
@@ -44,7 +44,7 @@ pub enum RobotsMood {
 pub struct Reply {
     /// What the crawler gets.
     pub fetched: Fetched,
-    /// What really stood behind it.
+    /// The truth behind it.
     pub truth: Truth,
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use nenrin_extract::page_blocks;
+use nenrin_extract::page_fragments;
 use nenrin_urls::CanonicalUrl;
 use sha2::{Digest as _, Sha256};
 
@@ -87,7 +87,7 @@ impl Reader<'_> {
         });
         let frames = links.iter().filter(|link| link.frame).map(|link| link.path.clone()).collect();
         let links = links.iter().map(|link| link.path.clone()).collect();
-        PageVisit { digest, links, frames, last_modified_s, blocks: page_blocks(body) }
+        PageVisit { digest, links, frames, last_modified_s, blocks: page_fragments(body) }
     }
 }
 

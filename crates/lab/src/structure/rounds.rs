@@ -96,7 +96,7 @@ impl AutoLearner {
         let graph = Arc::clone(&structure.graph);
         let mut server = AutoServer::new(site.number, graph, beliefs, structure.reached.clone());
         let blocks_of = |page: &PageIndex| structure.blocks[page.0 as usize].clone();
-        server.blocks = server.pages.iter().map(blocks_of).collect();
+        server.fragments = server.pages.iter().map(blocks_of).collect();
         for (page, evidence) in server.pages.iter().zip(&mut server.evidence) {
             let modified_s = structure.modified_s[page.0 as usize];
             evidence.age_at_last_visit_s = modified_s.map(|modified| structure.at_s - modified);

@@ -24,11 +24,11 @@ pub enum Reason {
     Status(u16),
     /// A redirect with this status does not say where to.
     NoLocation(u16),
-    /// A guard of this name asked for a proof instead of showing the page.
+    /// A bot guard of this name sent a challenge instead of the page.
     Challenge(String),
     /// 304 to an unconditional request.
     NotModifiedUnasked,
-    /// A part (206) that was not asked for.
+    /// An unrequested part (206).
     PartUnasked,
     /// The page redirects to itself.
     RedirectToItself,
@@ -41,7 +41,7 @@ pub enum Reason {
         /// Where it leads first.
         to: String,
     },
-    /// robots.txt could not be fetched, so nothing else may be.
+    /// robots.txt could not be fetched, so nothing else may be fetched.
     RobotsUnreachable,
     /// robots.txt was answered with this status, so nothing else may be fetched.
     RobotsStatus(u16),
@@ -86,7 +86,7 @@ impl Reason {
         match self {
             Self::Status(status) => format!("status {status}"),
             Self::NoLocation(status) => format!("status {status} without a usable Location"),
-            Self::Challenge(guard) => format!("a challenge of {guard} came instead of the page"),
+            Self::Challenge(guard) => format!("{guard} sent a challenge instead of the page"),
             Self::NotModifiedUnasked => {
                 "the server answered 304 to an unconditional request".to_owned()
             }
@@ -97,7 +97,7 @@ impl Reason {
                 format!("redirect loop: {from} → {to} → … → {from}")
             }
             Self::RobotsUnreachable => {
-                "robots.txt could not be fetched, so nothing else may be".to_owned()
+                "robots.txt could not be fetched, so nothing else may be fetched".to_owned()
             }
             Self::RobotsStatus(status) => format!("robots.txt answered with status {status}"),
             Self::Robots { line: Some((number, text)) } => {

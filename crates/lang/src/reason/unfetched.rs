@@ -231,14 +231,14 @@ impl Unfetched {
                 let network = network.english();
                 format!("`{host}` is at {address}, {network}, which may not be fetched{way_out}")
             }
-            Self::Dns { host, why } => format!("`{host}` does not resolve: {why}"),
+            Self::Dns { host, why } => format!("the host name `{host}` was not found: {why}"),
             Self::Connect { host, port, why } => {
                 format!("no connection to `{host}` port {port}: {why}")
             }
             Self::Tls { host, why } => format!("no secure connection to `{host}`: {why}"),
             Self::Closed { host } => format!("`{host}` closed the connection without answering"),
             Self::Protocol { host, why } => {
-                format!("`{host}` does not speak HTTP properly: {why}")
+                format!("the answer of `{host}` is not valid HTTP: {why}")
             }
             Self::HeadTooLarge { host, limit_bytes, limit_headers } => format!(
                 "`{host}` sent a response head beyond the limit of {limit_bytes} bytes or {limit_headers} headers"

@@ -116,7 +116,7 @@ pub enum Change {
         /// The page.
         page: PageId,
         /// Its blocks; of a page without any, nothing is kept.
-        blocks: nenrin_structure::PageBlocks,
+        blocks: nenrin_structure::PageFragments,
     },
     /// What rounds learnt of a site's structure.
     Structure(KeptStructure),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use nenrin_structure::{LeftOut, MapPage, PageBlocks, SiteMap};
+use nenrin_structure::{LeftOut, MapPage, PageFragments, SiteMap};
 use nenrin_urls::Server;
 use serde::{Deserialize, Serialize};
 
@@ -28,7 +28,7 @@ pub struct MappedPage {
     /// The last round in which it was tried.
     pub round: Option<i64>,
     /// What [`Change::Blocks`](crate::Change::Blocks) left of it.
-    pub blocks: PageBlocks,
+    pub blocks: PageFragments,
 }
 
 /// The pages and links of a site, and what earlier rounds left.
@@ -73,7 +73,7 @@ impl SitePages {
             key: page.id.0,
             path: path(page),
             alive: is_alive(page),
-            blocks: page.blocks.now.clone(),
+            fragments: page.blocks.now.clone(),
         });
         SiteMap { pages: pages.collect(), links: self.links.clone(), tops: self.tops.clone() }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use nenrin_structure::PageBlocks;
+use nenrin_structure::PageFragments;
 use nenrin_urls::CanonicalUrl;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
@@ -28,9 +28,9 @@ pub(super) fn keep(t: &Transaction<'_>, kept: &KeptStructure) -> rusqlite::Resul
 pub(super) fn keep_blocks(
     t: &Transaction<'_>,
     page: PageId,
-    blocks: &PageBlocks,
+    blocks: &PageFragments,
 ) -> rusqlite::Result<()> {
-    if *blocks == PageBlocks::default() {
+    if *blocks == PageFragments::default() {
         return forget_blocks(t, page);
     }
     t.prepare_cached("INSERT OR REPLACE INTO blocks VALUES (?1, ?2)")?
@@ -126,7 +126,7 @@ fn pages(c: &Connection, site: SiteId) -> rusqlite::Result<Vec<(u32, MappedPage)
             failures: row.get(5)?,
             last_modified: validators::date(row, 6)?,
             round: row.get(7)?,
-            blocks: kept_blocks.map_or_else(PageBlocks::default, PageBlocks::from_bytes),
+            blocks: kept_blocks.map_or_else(PageFragments::default, PageFragments::from_bytes),
         };
         Ok((row.get(8)?, page))
     })?

@@ -6,8 +6,8 @@ use crate::error::BackendError;
 /// Wraps a backend and writes what is appended in few large pieces: the system takes twice as long
 /// for the same bytes in many small ones.
 ///
-/// What waits here can be read, and is written before anything is made durable. An append that the
-/// inner backend would refuse because the disk is full may be refused by a later append or by `sync`.
+/// What waits here can be read, and is written before anything is made durable. If the disk is
+/// full, a later append or `sync` may fail instead of the append itself.
 pub struct GatheringBackend {
     inner: Arc<dyn ContentBackend>,
     limit_bytes: usize,

@@ -34,7 +34,7 @@ pub(super) struct Page {
 /// the new ones, or else their neighbour by address.
 pub(super) fn arrange(pages: Vec<Page>, read: Read<'_>) -> Result<Vec<Page>, StoreError> {
     let parents = parents(&pages, read)?;
-    // Behind which page each one goes; the last place is for those at the very front.
+    // The page after which each one goes; the last entry is for those at the very front.
     let mut behind: Vec<Vec<usize>> = vec![Vec::new(); pages.len() + 1];
     let mut neighbour = pages.len();
     let mut framed = Vec::new();
@@ -66,7 +66,7 @@ fn parents(pages: &[Page], read: Read<'_>) -> Result<Vec<Option<usize>>, StoreEr
         let newest = page.bodies.last().map(read).transpose()?.flatten();
         sketches.push((at, newest.map_or_else(Vec::new, |body| sketch(&body))));
     }
-    // In a site without frames a page has no neighbour that keeps its place.
+    // In a site without frames a page has no neighbour with a fixed position.
     let max_shared_by = match sketches.len() == pages.len() {
         true => MAX_SHARED_BY,
         false => MAX_SHARED_BY.min(sketches.len() / MAX_SHARED_PART),
@@ -137,7 +137,7 @@ mod tests {
         page.into_bytes()
     }
 
-    /// Names in the order in which they are arranged; names with a place are there already.
+    /// Names in the order in which they are arranged; names with a position are there already.
     fn arranged(bodies: &[(&str, Vec<u8>, Option<u64>)]) -> Vec<String> {
         let mut by_digest = BTreeMap::new();
         let mut pages = Vec::new();

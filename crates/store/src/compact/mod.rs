@@ -48,9 +48,9 @@ use crate::store::Store;
 pub struct CompactOptions {
     /// zstd level; 19 is where the gain per second ends.
     pub level: i32,
-    /// Raw bytes in a frame: larger ones are smaller in sum and slower to read one page from. On
-    /// average half of one is decoded for a page, but most of it is copied from a few places.
-    /// Versions of one page may be four times that together.
+    /// Raw bytes in a frame: with larger frames the sum is smaller, and reading one page is slower.
+    /// On average half of a frame is decoded for a page, but most of it is copied from a few
+    /// positions. Versions of one page may together take four times that.
     pub frame_bytes: usize,
     /// Raw bytes of a frame of HTML times its bodies: what is decoded when each of them is read. Many
     /// small pages make a smaller frame than few large ones, for which its end costs as much

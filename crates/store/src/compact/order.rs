@@ -119,13 +119,13 @@ impl Order {
         })
     }
 
-    /// Gives the body its place. Returns false if it has one.
+    /// Marks the body as placed. Returns false if it was already.
     pub(super) fn place(&self, key: BodyKey) -> Result<bool, StoreError> {
         let mut mark = self.connection.prepare_cached("INSERT OR IGNORE INTO placed VALUES(?1)")?;
         Ok(mark.execute([key.0])? == 1)
     }
 
-    /// Whether the body has a place.
+    /// Whether the body was placed.
     pub(super) fn is_placed(&self, key: BodyKey) -> Result<bool, StoreError> {
         let mut statement =
             self.connection.prepare_cached("SELECT 1 FROM placed WHERE key = ?1")?;

@@ -12,7 +12,7 @@ use crate::media::Class;
 use crate::recode::{self, Extent, Recoded, Recoding};
 use crate::store::Store;
 
-/// Pictures that are tried for each place: what they save is known only then.
+/// Pictures that are tried for each slot for slow ones: what they save is known only then.
 const TRIED_PER_PLACE: u64 = 2;
 /// Recoded pictures that are kept until their frame is written; further ones are recoded again.
 const MAX_KEPT_BYTES: usize = 32 << 20;
@@ -50,7 +50,7 @@ pub(super) fn choose(
         kept_bytes += whole.bytes.len();
         let is_kept = kept_bytes <= MAX_KEPT_BYTES;
         if !whole.is_slow() {
-            // It takes less time than expected, and no place.
+            // It takes less time than expected, and needs no slot.
             chosen.insert(digest, (Extent::Whole, is_kept.then_some(whole)));
             continue;
         }

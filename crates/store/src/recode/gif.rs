@@ -1,8 +1,8 @@
-//! GIF by redoing LZW: the pixels are kept, and compressed again when the body is wanted.
+//! GIF by redoing LZW: the pixels are stored, and compressed again when the body is read.
 //!
-//! An encoder that always takes the longest code that it knows is given back by its pixels and by
-//! when it cleared its table, which each does in its own way. Whoever did otherwise stays as it
-//! was.
+//! An encoder that always takes the longest code that it knows is reproduced by its pixels and by
+//! when it cleared its table, which each does in its own way. A picture from any other encoder
+//! stays unchanged.
 
 use std::time::Duration;
 

@@ -113,8 +113,8 @@ fn microseconds(us: f64) -> Duration {
     Duration::from_micros(us as u64)
 }
 
-/// Whether a GIF of this length is recoded while collecting, when nothing can be chosen yet. It
-/// may be slow: few are, and these take the places of other pictures when compacting.
+/// Whether a GIF of this length is recoded while collecting, when nothing can be chosen yet. It may
+/// be slow: few are, and these take the slots of other pictures when compacting.
 pub(crate) fn is_gif_to_put(bytes: usize) -> bool {
     gif::expected(bytes) <= 2 * QUICK
 }

@@ -5,7 +5,7 @@ use super::{MAX_PLAIN_BYTES, per_kib};
 use crate::squeeze;
 use crate::wire::{Malformed, Reader, put_bytes, put_varint};
 
-/// Stands where LZMA has its unit.
+/// In the position of LZMA's unit.
 const BY_ZSTD: u8 = 3;
 const ZSTD_LEVEL: i32 = 19;
 /// What a KiB takes to restore (docs/benchmarks.md): by LZMA of what is stored, by zstd of what

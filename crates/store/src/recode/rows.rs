@@ -49,7 +49,7 @@ impl Shape {
         }
     }
 
-    /// RGB gets a fourth byte, so that the place in a pixel shows in the place in the data.
+    /// RGB gets a fourth byte, so that the position in a pixel shows in the position in the data.
     fn is_padded(self) -> bool {
         self.pixel_bytes == 3 && self.row_bytes.is_multiple_of(3)
     }

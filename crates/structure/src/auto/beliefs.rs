@@ -1,7 +1,7 @@
 //! What is remembered between rounds: a server's beliefs, and those that all servers share.
 
-use crate::auto::blocks::{BLOCK_PRIOR_MEANS, BLOCK_STATES};
 use crate::auto::calibration::{Calibration, SITUATIONS};
+use crate::auto::fragments::{FRAGMENT_PRIOR_MEANS, FRAGMENT_STATES};
 use crate::auto::gaussian::Gaussian;
 use crate::auto::layout::{FEATURES, SHARED, SharedKind, is_guide, shared_kind, shared_prior_mean};
 use crate::auto::options::AutoOptions;
@@ -156,7 +156,7 @@ pub struct Beliefs {
     pub(crate) spreads: [Spread; SPREADS],
     pub(crate) page_spread: PageSpread,
     /// What the fragments that a page shares say about it, beyond what they say on all servers.
-    pub(crate) blocks: [Gaussian; BLOCK_STATES],
+    pub(crate) fragments: [Gaussian; FRAGMENT_STATES],
 }
 
 impl Beliefs {
@@ -175,7 +175,7 @@ impl Beliefs {
             pages: Vec::new(),
             spreads: [Spread::default(); SPREADS],
             page_spread: PageSpread::default(),
-            blocks: [Gaussian::new(0.0, options.block_variance); BLOCK_STATES],
+            fragments: [Gaussian::new(0.0, options.fragment_variance); FRAGMENT_STATES],
         }
     }
 
@@ -240,7 +240,7 @@ impl Beliefs {
         let drift = options.drift as f32;
         self.bias.variance += drift;
         let groups = [&mut self.features, &mut self.directories, &mut self.families];
-        for effect in groups.into_iter().flatten().chain(&mut self.blocks) {
+        for effect in groups.into_iter().flatten().chain(&mut self.fragments) {
             effect.variance += drift;
         }
         for page in &mut self.pages {
@@ -276,7 +276,7 @@ pub struct SharedBeliefs {
     /// How well scores and outcomes agree, by situation.
     pub(crate) calibration: [Calibration; SITUATIONS],
     /// What the fragments that a page shares say about it.
-    pub(crate) blocks: [Gaussian; BLOCK_STATES],
+    pub(crate) fragments: [Gaussian; FRAGMENT_STATES],
 }
 
 impl SharedBeliefs {
@@ -297,12 +297,13 @@ impl SharedBeliefs {
             spreads: [Spread::default(); SPREADS],
             page_spread: SharedPageSpread::default(),
             calibration: [Calibration::new(options.calibration_variance); SITUATIONS],
-            blocks: BLOCK_PRIOR_MEANS.map(|mean| Gaussian::new(mean, options.block_variance)),
+            fragments: FRAGMENT_PRIOR_MEANS
+                .map(|mean| Gaussian::new(mean, options.fragment_variance)),
         }
     }
 
     pub(crate) fn drift(&mut self, options: &AutoOptions) {
-        for effect in self.effects.iter_mut().chain(&mut self.blocks) {
+        for effect in self.effects.iter_mut().chain(&mut self.fragments) {
             effect.variance += (options.drift / 10.0) as f32;
         }
     }

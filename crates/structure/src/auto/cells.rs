@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use crate::auto::beliefs::{Beliefs, Level};
-use crate::auto::blocks::NOTHING_SHARED;
 use crate::auto::evidence::Evidence;
+use crate::auto::fragments::NOTHING_SHARED;
 use crate::auto::gaussian::Gaussian;
 use crate::auto::layout::{
     FEATURES_PER_PAGE, HISTORIES, SHARED_PER_PAGE, SiteLayout, depth_step, shared_effects,
@@ -26,8 +26,8 @@ pub(crate) struct CellKey {
     /// The page above (its guide), or [`NO_GUIDE`].
     pub(crate) guide: u32,
     /// The set of fragments it shares, as numbered by
-    /// [`SharedBlocks`](super::blocks::SharedBlocks).
-    pub(crate) blocks: u32,
+    /// [`SharedFragments`](super::fragments::SharedFragments).
+    pub(crate) fragments: u32,
 }
 
 pub(crate) const NO_GUIDE: u32 = u32::MAX;
@@ -135,7 +135,7 @@ impl Cells {
         beliefs: &Beliefs,
         pages: &[PageIndex],
         evidence: &[Evidence],
-        blocks: &[u32],
+        fragments: &[u32],
         own: impl Fn(PageIndex) -> Gaussian,
     ) -> Self {
         let evidence_of = |at: usize| evidence.get(at).copied().unwrap_or_default();
@@ -166,8 +166,8 @@ impl Cells {
                 );
                 let shared = shared_effects(features, history, &evidence);
                 let guide = layout.guide(page).map_or(NO_GUIDE, |guide| guide.0);
-                let blocks = blocks.get(at).copied().unwrap_or(NOTHING_SHARED);
-                (CellKey { groups, features, shared, guide, blocks }, page)
+                let fragments = fragments.get(at).copied().unwrap_or(NOTHING_SHARED);
+                (CellKey { groups, features, shared, guide, fragments }, page)
             })
             .collect();
         let liking = |page: PageIndex| {
@@ -189,18 +189,18 @@ impl Cells {
         let guided = (0u32..).zip(&cells).filter(|(_, cell)| cell.key.guide != NO_GUIDE);
         let mut wards: Vec<(u32, u32)> = guided.map(|(at, cell)| (cell.key.guide, at)).collect();
         wards.sort_unstable();
-        let sharing = (0u32..).zip(&cells).filter(|(_, cell)| cell.key.blocks != NOTHING_SHARED);
+        let sharing = (0u32..).zip(&cells).filter(|(_, cell)| cell.key.fragments != NOTHING_SHARED);
         let mut sharers: Vec<(u32, u32)> =
-            sharing.map(|(at, cell)| (cell.key.blocks, at)).collect();
+            sharing.map(|(at, cell)| (cell.key.fragments, at)).collect();
         sharers.sort_unstable();
         let top = graph.top().map(|top| top.0);
         Self { top, cells, pages, numbers, group_ends, group_cells, wards, sharers }
     }
 
     /// The cells whose pages share this set of fragments.
-    pub(crate) fn sharers(&self, blocks: u32) -> std::ops::Range<usize> {
-        let from = self.sharers.partition_point(|&(shared, _)| shared < blocks);
-        let to = self.sharers.partition_point(|&(shared, _)| shared <= blocks);
+    pub(crate) fn sharers(&self, fragments: u32) -> std::ops::Range<usize> {
+        let from = self.sharers.partition_point(|&(shared, _)| shared < fragments);
+        let to = self.sharers.partition_point(|&(shared, _)| shared <= fragments);
         from..to
     }
 

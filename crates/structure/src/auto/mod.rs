@@ -1,10 +1,10 @@
 //! `auto`: visits one page after the other, and every visit updates the beliefs about the rest.
 
 mod beliefs;
-mod blocks;
 mod calibration;
 mod cells;
 mod evidence;
+mod fragments;
 mod gaussian;
 mod layout;
 mod options;

@@ -27,7 +27,7 @@ pub struct AutoOptions {
     /// something to be learnt.
     pub guide_variance: f64,
     /// Effect of shared fragments that were kept or lost, on one server and on all.
-    pub block_variance: f64,
+    pub fragment_variance: f64,
     /// Effect of a page's last four outcomes, on all servers.
     pub history_variance: f64,
     /// Effect of Last-Modified, on all servers.
@@ -75,7 +75,7 @@ impl Default for AutoOptions {
             feature_variance: 0.1,
             shared_feature_variance: 0.1,
             guide_variance: 0.5,
-            block_variance: 0.1,
+            fragment_variance: 0.1,
             history_variance: 0.5,
             modified_variance: 0.25,
             round_server_variance: 10.0,

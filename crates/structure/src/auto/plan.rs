@@ -29,7 +29,7 @@ pub struct AutoServer {
     pub evidence: Vec<Evidence>,
     /// Hashes of the fragments that each of them had when last seen; empty, or a list for each
     /// page.
-    pub blocks: Vec<Vec<u32>>,
+    pub fragments: Vec<Vec<u32>>,
     /// Its own limit of visits, if it has one.
     pub budget: Option<usize>,
 }
@@ -48,7 +48,7 @@ impl AutoServer {
             .iter()
             .map(|page| Evidence { template: Some(templates[page.at()]), ..Evidence::default() })
             .collect();
-        Self { server, graph, beliefs, pages, evidence, blocks: Vec::new(), budget: None }
+        Self { server, graph, beliefs, pages, evidence, fragments: Vec::new(), budget: None }
     }
 }
 
@@ -141,7 +141,7 @@ impl AutoRound {
                     input.beliefs,
                     &input.pages,
                     &input.evidence,
-                    &input.blocks,
+                    &input.fragments,
                     &options,
                     &shared,
                 );

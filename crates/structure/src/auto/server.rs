@@ -8,10 +8,10 @@ use crate::auto::beliefs::{
     Beliefs, Level, SERVER_WEIGHT_MAX, SHARED_SHIFTS_KEPT, SHIFTS_KEPT, SPREADS, SharedBeliefs,
     Spread,
 };
-use crate::auto::blocks::{BLOCK_STATES, SharedBlocks};
 use crate::auto::calibration::situation;
 use crate::auto::cells::{Cells, GroupKind};
 use crate::auto::evidence::Evidence;
+use crate::auto::fragments::{FRAGMENT_STATES, SharedFragments};
 use crate::auto::gaussian::{Gaussian, Lesson, Sum, normal_below};
 use crate::auto::layout::{GUIDE_CHANGED, GUIDE_SAME, GUIDE_UNSEEN, OF_TOP_PAGE};
 use crate::auto::options::AutoOptions;
@@ -67,7 +67,7 @@ pub(crate) struct ServerRound {
     /// What this round has shown about it.
     page_seen: PageSpread,
     cells: Cells,
-    blocks: SharedBlocks,
+    fragments: SharedFragments,
     cell_of: Vec<u32>,
     asked: Vec<bool>,
     /// This round's shift of the server, and of each group.
@@ -98,7 +98,7 @@ impl ServerRound {
         mut beliefs: Beliefs,
         pages: &[PageIndex],
         evidence: &[Evidence],
-        blocks: &[Vec<u32>],
+        fragments: &[Vec<u32>],
         options: &AutoOptions,
         shared: &SharedBeliefs,
     ) -> Self {
@@ -108,7 +108,7 @@ impl ServerRound {
         let own = |page: PageIndex| {
             beliefs.pages[page.at()].level().under_prior(options.page_variance, page_variance)
         };
-        let (blocks, shared_by) = SharedBlocks::new(blocks);
+        let (fragments, shared_by) = SharedFragments::new(fragments);
         let cells = Cells::new(graph, &beliefs, pages, evidence, &shared_by, own);
         let begins = Level::ALL.map(|level| Gaussian::new(0.0, variance(level)));
         let shifts: Vec<Gaussian> = (0..cells.numbers.count())
@@ -134,7 +134,7 @@ impl ServerRound {
             looked_at: 0,
             beliefs,
             cells,
-            blocks,
+            fragments,
             shifts,
         };
         round.reorder(shared);
@@ -166,8 +166,8 @@ impl ServerRound {
         for effect in key.shared {
             sum = sum.plus(shared.effects[usize::from(effect)]);
         }
-        if let Some(effect) = self.block_effect(cell) {
-            sum = sum.plus(self.beliefs.blocks[effect]).plus(shared.blocks[effect]);
+        if let Some(effect) = self.fragment_effect(cell) {
+            sum = sum.plus(self.beliefs.fragments[effect]).plus(shared.fragments[effect]);
         }
         sum
     }
@@ -183,8 +183,8 @@ impl ServerRound {
     }
 
     /// The effect of the shared fragments on a cell, if any.
-    fn block_effect(&self, cell: u32) -> Option<usize> {
-        self.blocks.state(self.cells.cells[cell as usize].key.blocks).effect()
+    fn fragment_effect(&self, cell: u32) -> Option<usize> {
+        self.fragments.state(self.cells.cells[cell as usize].key.fragments).effect()
     }
 
     /// The effect of the page above on a cell, if there is one.
@@ -429,9 +429,9 @@ impl ServerRound {
             self.beliefs.features[effect].learn(lesson);
             shared.effects[effect].learn(lesson);
         }
-        if let Some(effect) = self.block_effect(self.cell_of[page.at()]) {
-            self.beliefs.blocks[effect].learn(lesson);
-            shared.blocks[effect].learn(lesson);
+        if let Some(effect) = self.fragment_effect(self.cell_of[page.at()]) {
+            self.beliefs.fragments[effect].learn(lesson);
+            shared.fragments[effect].learn(lesson);
         }
         self.weigh_spreads(page, changed, shared);
         let mut own = self.own(page.0);
@@ -444,7 +444,7 @@ impl ServerRound {
         }
         self.outcomes[page.at()] = Some(changed);
         if let Some(lost) = lost {
-            self.saw_blocks(key.blocks, changed, lost, shared);
+            self.saw_fragments(key.fragments, changed, lost, shared);
         }
         for at in self.cells.wards(page.0) {
             self.push(self.cells.ward_cell(at), shared);
@@ -454,14 +454,14 @@ impl ServerRound {
 
     /// Records that a page was seen and has lost these fragments, and updates the pages that share
     /// them.
-    fn saw_blocks(&mut self, set: u32, changed: bool, lost: &[u32], shared: &SharedBeliefs) {
+    fn saw_fragments(&mut self, set: u32, changed: bool, lost: &[u32], shared: &SharedBeliefs) {
         let worth = |effect: Option<usize>| {
-            effect.map_or(0.0, |at| self.beliefs.blocks[at].mean + shared.blocks[at].mean)
+            effect.map_or(0.0, |at| self.beliefs.fragments[at].mean + shared.fragments[at].mean)
         };
         let worths: Vec<f32> =
-            [None].into_iter().chain((0..BLOCK_STATES).map(Some)).map(worth).collect();
-        for (set, before) in self.blocks.saw(set, changed, lost) {
-            if worths[self.blocks.state(set) as usize] <= worths[before as usize] {
+            [None].into_iter().chain((0..FRAGMENT_STATES).map(Some)).map(worth).collect();
+        for (set, before) in self.fragments.saw(set, changed, lost) {
+            if worths[self.fragments.state(set) as usize] <= worths[before as usize] {
                 continue;
             }
             for at in self.cells.sharers(set) {

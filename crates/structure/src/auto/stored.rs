@@ -1,8 +1,8 @@
 //! Beliefs as bytes, for storing them in the state.
 
 use crate::auto::beliefs::{Beliefs, PageBelief, SPREADS, SharedBeliefs, Spread};
-use crate::auto::blocks::BLOCK_STATES;
 use crate::auto::calibration::{Calibration, SITUATIONS};
+use crate::auto::fragments::FRAGMENT_STATES;
 use crate::auto::gaussian::Gaussian;
 use crate::auto::layout::{FEATURES, GUIDE_CHANGED, GUIDE_SAME, GUIDE_UNSEEN, OF_TOP_PAGE, SHARED};
 use crate::auto::options::AutoOptions;
@@ -37,7 +37,7 @@ impl Beliefs {
         }
         put_spreads(&mut bytes, &self.spreads);
         put_guesses(&mut bytes, &self.page_spread.logs);
-        self.blocks.iter().for_each(|&effect| put(&mut bytes, effect));
+        self.fragments.iter().for_each(|&effect| put(&mut bytes, effect));
         bytes.extend(self.pages.iter().flat_map(|page| page.to_bytes()));
         bytes
     }
@@ -71,7 +71,7 @@ impl SharedBeliefs {
             put(&mut bytes, line.slope);
             put(&mut bytes, line.offset);
         }
-        self.blocks.iter().for_each(|&effect| put(&mut bytes, effect));
+        self.fragments.iter().for_each(|&effect| put(&mut bytes, effect));
         bytes
     }
 
@@ -155,11 +155,11 @@ impl Reader<'_> {
                 *line = Calibration { slope: self.effect()?, offset: self.effect()? };
             }
         }
-        let mut blocks = SharedBeliefs::new(&AutoOptions::default()).blocks;
+        let mut fragments = SharedBeliefs::new(&AutoOptions::default()).fragments;
         if format > 3 {
-            blocks = self.blocks()?;
+            fragments = self.fragments()?;
         }
-        Some(SharedBeliefs { effects, spreads, page_spread, calibration, blocks })
+        Some(SharedBeliefs { effects, spreads, page_spread, calibration, fragments })
     }
 
     /// Effects that begin with those of a page's position and guide. The first format had none for
@@ -194,8 +194,8 @@ impl Reader<'_> {
         Some(spreads)
     }
 
-    fn blocks(&mut self) -> Option<[Gaussian; BLOCK_STATES]> {
-        self.effects(BLOCK_STATES)?.try_into().ok()
+    fn fragments(&mut self) -> Option<[Gaussian; FRAGMENT_STATES]> {
+        self.effects(FRAGMENT_STATES)?.try_into().ok()
     }
 
     fn beliefs(&mut self, format: u8) -> Option<Beliefs> {
@@ -208,9 +208,9 @@ impl Reader<'_> {
         let spreads = self.spreads(if first { FIRST_SPREADS } else { SPREADS })?;
         let logs = if first { Default::default() } else { self.guesses()? };
         let page_spread = PageSpread { logs };
-        let mut blocks = Beliefs::new(&AutoOptions::default()).blocks;
+        let mut fragments = Beliefs::new(&AutoOptions::default()).fragments;
         if format > 2 {
-            blocks = self.blocks()?;
+            fragments = self.fragments()?;
         }
         if self.bytes.len() != pages.checked_mul(4)? {
             return None;
@@ -224,7 +224,7 @@ impl Reader<'_> {
             pages: pages?,
             spreads,
             page_spread,
-            blocks,
+            fragments,
         })
     }
 }
@@ -283,11 +283,12 @@ mod tests {
     }
 
     #[test]
-    fn shared_beliefs_from_before_blocks_and_before_scores_were_held_against_outcomes_are_read() {
+    fn shared_beliefs_from_before_fragments_and_before_scores_were_held_against_outcomes_are_read()
+    {
         let mut shared = SharedBeliefs::new(&AutoOptions::default());
         shared.effects[3].mean = 0.7;
         let mut bytes = shared.to_bytes();
-        bytes.truncate(bytes.len() - 8 * BLOCK_STATES);
+        bytes.truncate(bytes.len() - 8 * FRAGMENT_STATES);
         bytes[..4].copy_from_slice(&THIRD_SHARED_MAGIC);
         assert_eq!(SharedBeliefs::from_bytes(&bytes).unwrap(), shared);
         bytes.truncate(bytes.len() - 16 * SITUATIONS);
@@ -298,11 +299,11 @@ mod tests {
     }
 
     #[test]
-    fn beliefs_from_before_blocks_were_evidence_are_read() {
+    fn beliefs_from_before_fragments_were_evidence_are_read() {
         let beliefs = some_beliefs();
         let bytes = beliefs.to_bytes();
         let (head, pages) = bytes.split_at(bytes.len() - 4 * beliefs.pages.len());
-        let before = &head[4..head.len() - 8 * BLOCK_STATES];
+        let before = &head[4..head.len() - 8 * FRAGMENT_STATES];
         let second = [&SECOND_MAGIC[..], before, pages].concat();
         assert_eq!(Beliefs::from_bytes(&second, "s").unwrap(), beliefs);
     }

@@ -18,7 +18,7 @@ pub struct MapPage {
     /// Whether it may be visited: a page that is gone is not checked in every round.
     pub alive: bool,
     /// Hashes of the fragments it had when last seen; empty if not known.
-    pub blocks: Vec<u32>,
+    pub fragments: Vec<u32>,
 }
 
 /// The pages and links of a site.
@@ -38,7 +38,7 @@ pub struct SiteMap {
 pub struct MappedSite {
     pub(crate) graph: Arc<SiteGraph>,
     pub(crate) paths: Vec<String>,
-    pub(crate) blocks: Vec<Vec<u32>>,
+    pub(crate) fragments: Vec<Vec<u32>>,
     pub(crate) by_key: BTreeMap<i64, u32>,
     pub(crate) memory: SiteMemory,
     pub(crate) beliefs: Beliefs,
@@ -72,10 +72,10 @@ impl MappedSite {
 
         let mut graph = SiteGraph::new();
         let mut paths = Vec::with_capacity(map.pages.len());
-        let mut blocks = Vec::with_capacity(map.pages.len());
+        let mut fragments = Vec::with_capacity(map.pages.len());
         for key in &memory.keys {
             let page = &mut map.pages[position[key] as usize];
-            blocks.push(std::mem::take(&mut page.blocks));
+            fragments.push(std::mem::take(&mut page.fragments));
             let index = graph.add_page(&page.path)?;
             graph.set_alive(index, page.alive)?;
             paths.push(page.path.clone());
@@ -93,7 +93,7 @@ impl MappedSite {
         let tops: Result<Vec<PageIndex>, StructureError> =
             map.tops.iter().map(|&top| index(top)).collect();
         hang_below_top(&mut graph, &tops?)?;
-        Ok(Self { graph: Arc::new(graph), paths, blocks, by_key, memory, beliefs })
+        Ok(Self { graph: Arc::new(graph), paths, fragments, by_key, memory, beliefs })
     }
 
     /// The graph.
@@ -144,7 +144,7 @@ mod tests {
                     key,
                     path: (*path).to_owned(),
                     alive: true,
-                    blocks: Vec::new(),
+                    fragments: Vec::new(),
                 })
                 .collect(),
             links: links.iter().map(|(from, to)| (*from, to.to_vec())).collect(),

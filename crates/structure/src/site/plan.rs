@@ -97,7 +97,7 @@ impl SitePlan {
         shared: SharedBeliefs,
         options: AutoOptions,
     ) -> Self {
-        let MappedSite { graph, mut blocks, by_key, mut memory, beliefs, .. } = site;
+        let MappedSite { graph, mut fragments, by_key, mut memory, beliefs, .. } = site;
         memory.begin_round();
         let templates = templates_from_links(&graph);
         let (mut pages, mut known, mut shared_by) = (Vec::new(), Vec::new(), Vec::new());
@@ -106,7 +106,7 @@ impl SitePlan {
                 continue;
             };
             pages.push(index);
-            shared_by.push(std::mem::take(&mut blocks[index.at()]));
+            shared_by.push(std::mem::take(&mut fragments[index.at()]));
             known.push(Evidence { template: Some(templates[index.at()]), ..evidence });
         }
         let server = AutoServer {
@@ -115,7 +115,7 @@ impl SitePlan {
             beliefs,
             pages,
             evidence: known,
-            blocks: shared_by,
+            fragments: shared_by,
             budget: None,
         };
         let auto = AutoRound::new(options, shared, vec![server]);
@@ -225,7 +225,7 @@ mod tests {
         let mut map = SiteMap { tops: vec![0], ..SiteMap::default() };
         let mut add = |path: String| {
             let key = 1_000 + map.pages.len() as i64;
-            map.pages.push(MapPage { key, path, alive: true, blocks: Vec::new() });
+            map.pages.push(MapPage { key, path, alive: true, fragments: Vec::new() });
             map.pages.len() as u32 - 1
         };
         let top = add(String::new());

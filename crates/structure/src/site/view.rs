@@ -200,7 +200,7 @@ mod tests {
             key,
             path: path.to_owned(),
             alive: true,
-            blocks: Vec::new(),
+            fragments: Vec::new(),
         };
         let map = SiteMap {
             pages: vec![page(1, ""), page(2, "n/"), page(3, "n/1.html"), page(4, "n/2.html")],

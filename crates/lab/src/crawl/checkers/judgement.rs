@@ -48,7 +48,7 @@ impl Judgement {
         }
     }
 
-    /// A visit is committed, and this is what really stood behind its answer.
+    /// A visit is committed, and this is the truth behind its answer.
     pub fn visited(&mut self, web: &Web, url: &CanonicalUrl, visit: &VisitCommit, truth: Truth) {
         let server = visit.page.number().map(PageId::server);
         let shell = Web::server_of(url).is_some_and(|s| web.oddity(s) == Oddity::Shell);

@@ -143,13 +143,11 @@ impl Simulation {
     }
 
     fn register_sites(&mut self) -> Result<(), LabError> {
-        for (number, top) in self.web.tops().into_iter().enumerate() {
-            // With partitions, the first site goes wherever links lead, and every other server has
-            // no site of its own: its pages are found from other partitions.
-            let is_wide = self.workers.len() > 1 && number == 0;
-            if self.workers.len() > 1 && number > 0 && number.is_multiple_of(2) {
-                continue;
-            }
+        // With partitions, one site goes wherever links lead, so that pages of every partition are
+        // found from others.
+        let is_wide = self.workers.len() > 1;
+        let tops = self.web.tops().into_iter().take(if is_wide { 1 } else { usize::MAX });
+        for top in tops {
             let schedule = match &self.options.continuous {
                 Some(settings) => Schedule::Continuous(settings.clone()),
                 None => Schedule::Rounds { period_s: self.options.period_s },

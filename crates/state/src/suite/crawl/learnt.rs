@@ -1,6 +1,6 @@
 //! What is learnt of pages, servers and sites.
 
-use nenrin_structure::PageBlocks;
+use nenrin_structure::PageFragments;
 
 use crate::{
     Change, Outcome, RobotsCopy, RoundEnd, ServerPace, State, VisitCommit,
@@ -60,7 +60,7 @@ pub fn a_sites_map_has_its_pages_links_and_what_rounds_left(state: &impl State) 
     let links = ["http://e.com/c", "http://other.com/", "http://e.com/a?b"];
     first.links = Some(links.iter().map(|text| url(text)).collect());
     let shares = |now: &[u32]| {
-        let blocks = PageBlocks { now: now.to_vec(), lost: Some(vec![7]) };
+        let blocks = PageFragments { now: now.to_vec(), lost: Some(vec![7]) };
         Change::Blocks { page: top.page.id, blocks }
     };
     state.commit(&[shares(&[1])]).unwrap();
@@ -77,7 +77,7 @@ pub fn a_sites_map_has_its_pages_links_and_what_rounds_left(state: &impl State) 
         (&map.pages[0].blocks.now, &map.pages[0].blocks.lost),
         (&vec![2, 3], &Some(vec![7]))
     );
-    assert_eq!(map.pages[1].blocks, PageBlocks::default());
+    assert_eq!(map.pages[1].blocks, PageFragments::default());
     assert!(map.kept.is_empty() && map.kept_of_all.is_empty());
     let pages: Vec<crate::PageId> = map.pages.iter().map(|page| page.id).collect();
     let untried = state.load_pages(&round, &pages).unwrap();

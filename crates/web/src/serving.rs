@@ -1,7 +1,7 @@
-//! Connections of readers: bounded in number, and in the time that a request's head may take.
+//! Connections of readers: limited in number, and in the time that a request's head may take.
 //!
-//! Where all connections are taken, the one that has been idle longest makes way for a new one. So
-//! clients that connect and send nothing cannot keep others out: whoever sends a request is not
+//! When all connections are in use, the one that has been idle longest is closed for a new one. So
+//! clients that connect and send nothing cannot keep others out: a connection with a request is not
 //! idle until its answer has been sent.
 
 use std::{
@@ -52,7 +52,7 @@ const STREAMS_MAX: u32 = 64;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// Answers every connection to a listener, for ever.
-pub(crate) async fn serve(listener: TcpListener, router: Router) {
+pub async fn serve(listener: TcpListener, router: Router) {
     let connections = Arc::new(Connections::default());
     loop {
         let (stream, from) = match listener.accept().await {

@@ -3,11 +3,11 @@
 use crate::hash::{mixed, stable_hash};
 
 /// The most fragments of one page.
-pub const MAX_PAGE_BLOCKS: usize = 24;
+pub const MAX_PAGE_FRAGMENTS: usize = 24;
 /// Pieces looked at from either end of a page: shared frames are at the ends.
 const END_PIECES: usize = 64;
 /// One piece in this many ends a fragment.
-const PIECES_PER_BLOCK: u64 = 4;
+const PIECES_PER_FRAGMENT: u64 = 4;
 
 /// Hashes of the fragments at both ends of a page, ascending.
 ///
@@ -15,20 +15,20 @@ const PIECES_PER_BLOCK: u64 = 4;
 /// ends, so pages made from one template have the fragments of its frame in common, wherever these
 /// are. Everything in a shared frame is in some fragment, and any change there replaces one: small
 /// changes are not missed, as they would be by a sample.
-pub fn page_blocks(html: &[u8]) -> Vec<u32> {
+pub fn page_fragments(html: &[u8]) -> Vec<u32> {
     let pieces = pieces(html);
-    let mut blocks = Vec::new();
+    let mut fragments = Vec::new();
     if pieces.len() <= 2 * END_PIECES {
-        cut(&pieces, [true, true], &mut blocks);
+        cut(&pieces, [true, true], &mut fragments);
     } else {
-        cut(&pieces[..END_PIECES], [true, false], &mut blocks);
-        cut(&pieces[pieces.len() - END_PIECES..], [false, true], &mut blocks);
+        cut(&pieces[..END_PIECES], [true, false], &mut fragments);
+        cut(&pieces[pieces.len() - END_PIECES..], [false, true], &mut fragments);
     }
-    blocks.sort_unstable();
-    blocks.dedup();
+    fragments.sort_unstable();
+    fragments.dedup();
     // If there are more, pages with the same fragments keep the same ones.
-    blocks.truncate(MAX_PAGE_BLOCKS);
-    blocks
+    fragments.truncate(MAX_PAGE_FRAGMENTS);
+    fragments
 }
 
 /// The page cut in front of its start tags, without white space around the pieces.
@@ -48,22 +48,22 @@ fn pieces(html: &[u8]) -> Vec<&[u8]> {
 
 /// Gathers pieces into fragments. A fragment that is cut off, and not by the beginning or end of
 /// the page itself, is left out.
-fn cut(pieces: &[&[u8]], [begins, ends]: [bool; 2], blocks: &mut Vec<u32>) {
-    let mut block = 0_u64;
+fn cut(pieces: &[&[u8]], [begins, ends]: [bool; 2], fragments: &mut Vec<u32>) {
+    let mut fragment = 0_u64;
     let (mut whole, mut empty) = (begins, true);
     for piece in pieces {
         let hash = stable_hash(piece.iter().copied());
-        block = mixed(block.rotate_left(23) ^ hash);
+        fragment = mixed(fragment.rotate_left(23) ^ hash);
         empty = false;
-        if hash.is_multiple_of(PIECES_PER_BLOCK) {
+        if hash.is_multiple_of(PIECES_PER_FRAGMENT) {
             if whole {
-                blocks.push(short(block));
+                fragments.push(short(fragment));
             }
-            (block, whole, empty) = (0, true, true);
+            (fragment, whole, empty) = (0, true, true);
         }
     }
     if ends && whole && !empty {
-        blocks.push(short(block));
+        fragments.push(short(fragment));
     }
 }
 
@@ -81,7 +81,7 @@ mod tests {
         let menu: String =
             menu.iter().map(|entry| format!("<li><a href='{entry}'>{entry}</a>")).collect();
         let text: String = (0..paragraphs).map(|n| format!("<p>{name} says {n}")).collect();
-        page_blocks(format!("<title>{name}</title><ul>{menu}</ul>{text}<hr>").as_bytes())
+        page_fragments(format!("<title>{name}</title><ul>{menu}</ul>{text}<hr>").as_bytes())
     }
 
     fn menu() -> Vec<&'static str> {
@@ -92,20 +92,20 @@ mod tests {
     }
 
     fn shared(a: &[u32], b: &[u32]) -> usize {
-        a.iter().filter(|block| b.contains(block)).count()
+        a.iter().filter(|fragment| b.contains(fragment)).count()
     }
 
     #[test]
-    fn pages_of_one_template_have_its_blocks_in_common_however_long_they_are() {
+    fn pages_of_one_template_have_its_fragments_in_common_however_long_they_are() {
         let (short, long) = (page(&menu(), "short", 3), page(&menu(), "long", 900));
         assert!(shared(&short, &long) >= 4, "{short:?} {long:?}");
-        assert!(long.len() <= MAX_PAGE_BLOCKS && long.is_sorted());
+        assert!(long.len() <= MAX_PAGE_FRAGMENTS && long.is_sorted());
         let other: Vec<&str> = menu().into_iter().rev().collect();
         assert!(shared(&short, &page(&other, "other", 3)) <= 1, "but for how they end");
     }
 
     #[test]
-    fn an_entry_that_comes_or_goes_replaces_a_shared_block_and_leaves_others() {
+    fn an_entry_that_comes_or_goes_replaces_a_shared_fragment_and_leaves_others() {
         let before = page(&menu(), "a", 3);
         let others = page(&menu(), "b", 5);
         for at in 3..20 {
@@ -114,8 +114,8 @@ mod tests {
             shorter.remove(at);
             for entries in [longer, shorter] {
                 let after = page(&entries, "a", 3);
-                let lost = before.iter().filter(|block| !after.contains(block));
-                let lost_and_shared = lost.filter(|block| others.contains(block)).count();
+                let lost = before.iter().filter(|fragment| !after.contains(fragment));
+                let lost_and_shared = lost.filter(|fragment| others.contains(fragment)).count();
                 assert!((1..=3).contains(&lost_and_shared), "{at}: {lost_and_shared}");
                 assert!(shared(&before, &after) >= 2, "{at}");
             }
@@ -123,17 +123,17 @@ mod tests {
     }
 
     #[test]
-    fn kept_blocks_stay_valid() {
-        assert_eq!(page_blocks(b"<p>one<p>two"), [3_060_691_199, 4_138_028_000]);
-        assert!(page_blocks(b" \n").is_empty());
+    fn kept_fragments_stay_valid() {
+        assert_eq!(page_fragments(b"<p>one<p>two"), [3_060_691_199, 4_138_028_000]);
+        assert!(page_fragments(b" \n").is_empty());
     }
 
     proptest! {
         #[test]
-        fn any_bytes_have_few_blocks_in_order(html: Vec<u8>) {
-            let blocks = page_blocks(&html);
-            prop_assert!(blocks.len() <= MAX_PAGE_BLOCKS);
-            prop_assert!(blocks.is_sorted_by(|a, b| a < b));
+        fn any_bytes_have_few_fragments_in_order(html: Vec<u8>) {
+            let fragments = page_fragments(&html);
+            prop_assert!(fragments.len() <= MAX_PAGE_FRAGMENTS);
+            prop_assert!(fragments.is_sorted_by(|a, b| a < b));
         }
     }
 }

@@ -13,7 +13,7 @@ pub(crate) const NOTHING_SHARED: u32 = 0;
 /// What a round has shown about the fragments that a page shares, judged by the fragment that
 /// speaks most for a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum BlockState {
+pub(crate) enum FragmentState {
     /// Nothing yet, or the page shares nothing.
     Unseen,
     /// Pages that have them did not change.
@@ -28,10 +28,10 @@ pub(crate) enum BlockState {
     Lost,
 }
 
-/// States that affect a page: all but [`BlockState::Unseen`].
-pub(crate) const BLOCK_STATES: usize = 5;
+/// States that affect a page: all but [`FragmentState::Unseen`].
+pub(crate) const FRAGMENT_STATES: usize = 5;
 
-impl BlockState {
+impl FragmentState {
     /// The number of the state's effect, if it has one.
     pub(crate) fn effect(self) -> Option<usize> {
         (self as usize).checked_sub(1)
@@ -60,30 +60,30 @@ struct Count {
 }
 
 /// Prior means of the states' effects.
-pub(crate) const BLOCK_PRIOR_MEANS: [f64; BLOCK_STATES] = [0.0, -0.3, 0.2, 0.6, 1.0];
+pub(crate) const FRAGMENT_PRIOR_MEANS: [f64; FRAGMENT_STATES] = [0.0, -0.3, 0.2, 0.6, 1.0];
 
 /// The fragments that pages of one server share.
 #[derive(Debug, Clone)]
-pub(crate) struct SharedBlocks {
+pub(crate) struct SharedFragments {
     /// Hashes of the shared fragments, ascending.
     hashes: Vec<u32>,
     counts: Vec<Count>,
     /// What pages share: lists of positions in `hashes`. The first is empty.
     sets: Vec<Vec<u32>>,
-    states: Vec<BlockState>,
+    states: Vec<FragmentState>,
     /// The sets that each fragment is in.
     sets_of: Vec<Vec<u32>>,
 }
 
-impl SharedBlocks {
+impl SharedFragments {
     /// Finds the shared fragments from those of each page; also returns for every page the number
     /// of the set it shares.
     pub(crate) fn new(pages: &[Vec<u32>]) -> (Self, Vec<u32>) {
         let hashes = shared_hashes(pages);
         let mut numbers: BTreeMap<Vec<u32>, u32> = BTreeMap::from([(Vec::new(), NOTHING_SHARED)]);
-        let number = |blocks: &Vec<u32>| {
+        let number = |fragments: &Vec<u32>| {
             let position = |hash: &u32| hashes.binary_search(hash).ok().map(|at| at as u32);
-            let shared: Vec<u32> = blocks.iter().filter_map(position).collect();
+            let shared: Vec<u32> = fragments.iter().filter_map(position).collect();
             let next = numbers.len() as u32;
             *numbers.entry(shared).or_insert(next)
         };
@@ -91,32 +91,37 @@ impl SharedBlocks {
         let mut sets = vec![Vec::new(); numbers.len()];
         let mut sets_of = vec![Vec::new(); hashes.len()];
         for (set, number) in numbers {
-            set.iter().for_each(|&block| sets_of[block as usize].push(number));
+            set.iter().for_each(|&fragment| sets_of[fragment as usize].push(number));
             sets[number as usize] = set;
         }
-        let blocks = Self {
+        let fragments = Self {
             counts: vec![Count::default(); hashes.len()],
-            states: vec![BlockState::Unseen; sets.len()],
+            states: vec![FragmentState::Unseen; sets.len()],
             hashes,
             sets,
             sets_of,
         };
-        (blocks, of_pages)
+        (fragments, of_pages)
     }
 
-    pub(crate) fn state(&self, set: u32) -> BlockState {
+    pub(crate) fn state(&self, set: u32) -> FragmentState {
         self.states[set as usize]
     }
 
     /// Positions of those fragments that are shared.
-    fn shared_of(&self, blocks: &[u32]) -> Vec<u32> {
+    fn shared_of(&self, fragments: &[u32]) -> Vec<u32> {
         let position = |hash: &u32| self.hashes.binary_search(hash).ok().map(|at| at as u32);
-        blocks.iter().filter_map(position).collect()
+        fragments.iter().filter_map(position).collect()
     }
 
     /// Records that a page with `set` was seen and has lost these fragments. Returns the sets whose
     /// state changed, with their states before.
-    pub(crate) fn saw(&mut self, set: u32, changed: bool, lost: &[u32]) -> Vec<(u32, BlockState)> {
+    pub(crate) fn saw(
+        &mut self,
+        set: u32,
+        changed: bool,
+        lost: &[u32],
+    ) -> Vec<(u32, FragmentState)> {
         let mut positions = self.sets[set as usize].clone();
         let is_lost = self.shared_of(lost);
         positions.extend(&is_lost);
@@ -125,11 +130,11 @@ impl SharedBlocks {
         let mut moved: Vec<u32> = Vec::new();
         for position in positions {
             let count = &mut self.counts[position as usize];
-            let before = BlockState::of(*count);
+            let before = FragmentState::of(*count);
             count.seen += 1;
             count.changed += u32::from(changed);
             count.lost += u32::from(is_lost.contains(&position));
-            if before != BlockState::of(*count) {
+            if before != FragmentState::of(*count) {
                 moved.extend(&self.sets_of[position as usize]);
             }
         }
@@ -146,9 +151,9 @@ impl SharedBlocks {
     }
 
     /// The state of the fragment that speaks most for a change.
-    fn judged(&self, set: u32) -> BlockState {
-        let of_block = |&at: &u32| BlockState::of(self.counts[at as usize]);
-        self.sets[set as usize].iter().map(of_block).max().unwrap_or(BlockState::Unseen)
+    fn judged(&self, set: u32) -> FragmentState {
+        let of_fragment = |&at: &u32| FragmentState::of(self.counts[at as usize]);
+        self.sets[set as usize].iter().map(of_fragment).max().unwrap_or(FragmentState::Unseen)
     }
 }
 
@@ -165,30 +170,30 @@ mod tests {
 
     /// Four pages with fragment 1, three of them with 2 as well, and a fragment of its own for
     /// each.
-    fn blocks() -> (SharedBlocks, Vec<u32>) {
+    fn fragments() -> (SharedFragments, Vec<u32>) {
         let pages = [vec![1, 2, 10], vec![1, 2, 11], vec![1, 2, 12], vec![1, 13], vec![14]];
-        SharedBlocks::new(&pages)
+        SharedFragments::new(&pages)
     }
 
     #[test]
     fn pages_are_numbered_by_what_they_share() {
-        let (shared, of_pages) = blocks();
+        let (shared, of_pages) = fragments();
         assert_eq!(shared.hashes, [1, 2]);
         assert_eq!(of_pages[0], of_pages[2]);
         assert_ne!(of_pages[0], of_pages[3]);
         assert_eq!(of_pages[4], NOTHING_SHARED);
-        assert!(of_pages.iter().all(|&set| shared.state(set) == BlockState::Unseen));
+        assert!(of_pages.iter().all(|&set| shared.state(set) == FragmentState::Unseen));
     }
 
     #[test]
-    fn the_block_that_speaks_most_for_a_change_decides() {
-        let (mut shared, of_pages) = blocks();
+    fn the_fragment_that_speaks_most_for_a_change_decides() {
+        let (mut shared, of_pages) = fragments();
         let (menu, plain) = (of_pages[0], of_pages[3]);
         let mut after = |set, changed, lost: &[u32]| {
             shared.saw(set, changed, lost);
             [menu, plain].map(|set| shared.state(set))
         };
-        use BlockState::{Kept, KeptByChanged, Lost, LostBySome, LostOnce};
+        use FragmentState::{Kept, KeptByChanged, Lost, LostBySome, LostOnce};
         assert_eq!(after(plain, false, &[]), [Kept, Kept]);
         assert_eq!(after(plain, true, &[13]), [KeptByChanged, KeptByChanged]);
         assert_eq!(after(menu, true, &[2, 10]), [LostOnce, KeptByChanged]);
@@ -201,9 +206,9 @@ mod tests {
 
     #[test]
     fn a_page_of_which_nothing_was_known_shows_what_it_lost() {
-        let (mut shared, of_pages) = blocks();
+        let (mut shared, of_pages) = fragments();
         let moved = shared.saw(NOTHING_SHARED, true, &[2, 99]);
-        assert_eq!(moved, [(of_pages[0], BlockState::Unseen)]);
-        assert_eq!(shared.state(of_pages[0]), BlockState::LostOnce);
+        assert_eq!(moved, [(of_pages[0], FragmentState::Unseen)]);
+        assert_eq!(shared.state(of_pages[0]), FragmentState::LostOnce);
     }
 }

@@ -10,7 +10,6 @@ use std::{
     time::Duration,
 };
 
-use anyhow::Context as _;
 use axum::{
     Router,
     extract::State,
@@ -19,14 +18,9 @@ use axum::{
     routing::get,
 };
 use maud::{DOCTYPE, Markup, html};
-use nenrin_state::{Schedule, SiteId};
-use nenrin_urls::CanonicalUrl;
-
-use super::sites;
-use crate::{clock, config::Config};
 
 /// The demo site, being served.
-pub(super) struct DemoSite {
+pub struct DemoSite {
     /// Where it is served.
     pub address: SocketAddr,
     issue: Arc<AtomicU32>,
@@ -34,10 +28,8 @@ pub(super) struct DemoSite {
 
 impl DemoSite {
     /// Serves the site on a loopback port until the runtime ends; port 0 takes a free one.
-    async fn start(port: u16, first_issue: u32) -> anyhow::Result<Self> {
-        let listener = tokio::net::TcpListener::bind(("127.0.0.1", port))
-            .await
-            .with_context(|| format!("cannot serve the demo site on loopback port {port}"))?;
+    pub async fn start(port: u16, first_issue: u32) -> std::io::Result<Self> {
+        let listener = tokio::net::TcpListener::bind(("127.0.0.1", port)).await?;
         let address = listener.local_addr()?;
         let issue = Arc::new(AtomicU32::new(first_issue));
         let app = Router::new().fallback(get(serve)).with_state(issue.clone());
@@ -45,29 +37,8 @@ impl DemoSite {
         Ok(Self { address, issue })
     }
 
-    /// Serves the site and finds its registration in an archive, or registers it. A demo site that
-    /// was collected before is served where it was, and goes on with the issue after its last round.
-    pub(crate) async fn register(
-        state: &dyn nenrin_state::State,
-        config: &Config,
-    ) -> anyhow::Result<(Self, SiteId)> {
-        if let Some(site) = state.sites()?.into_iter().find(|site| site.name == NAME) {
-            let port = site.conditions.tops.first().map_or(0, |top| top.port());
-            let rounds = state.rounds(Some(site.id), 100_000)?.len() as u32;
-            return Ok((Self::start(port, rounds + 1).await?, site.id));
-        }
-        let demo = Self::start(0, 1).await?;
-        let top = CanonicalUrl::parse(&demo.top())?;
-        let mut conditions = sites::default_conditions(vec![top], config);
-        conditions.allow_private = true;
-        conditions.delay_ms = Some(0);
-        conditions.schedule = Schedule::Rounds { period_s: DAY.as_secs() as i64 };
-        let site = state.add_site(NAME, &conditions, clock::now_s())?;
-        Ok((demo, site.id))
-    }
-
     /// Lets the days go by, for ever.
-    pub(crate) async fn live(self) {
+    pub async fn live(self) {
         loop {
             tokio::time::sleep(DAY).await;
             self.next_issue();
@@ -75,20 +46,18 @@ impl DemoSite {
     }
 
     /// Lets a day go by on the site.
-    pub(super) fn next_issue(&self) {
+    pub fn next_issue(&self) {
         self.issue.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Its top page.
-    pub(super) fn top(&self) -> String {
+    pub fn top(&self) -> String {
         format!("http://{}/", self.address)
     }
 }
 
-/// The name under which the demo site is registered.
-pub(crate) const NAME: &str = "The Ring (demo)";
 /// A day of the demo site, and the period of its rounds.
-const DAY: Duration = Duration::from_secs(10);
+pub const DAY: Duration = Duration::from_secs(10);
 
 /// Days between two blog posts.
 const POST_EVERY: u32 = 3;
