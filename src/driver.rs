@@ -165,13 +165,8 @@ impl Driver {
             store_waiting,
             guard: DiskGuard::new(archive.folder(), 0),
             quota: QuotaGuard::default(),
-<<<<<<< HEAD
-            has_room: true,
-        })
-=======
             has_space: true,
-        }
->>>>>>> 29715ac9898ed3bc2b9c929746a4aaecc3e555ed
+        })
     }
 
     /// Pauses collecting while the disk has less free space than this.

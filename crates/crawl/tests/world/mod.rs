@@ -8,13 +8,8 @@ use nenrin_crawl::{
 };
 use nenrin_extract::page_fragments;
 use nenrin_revisit::RevisitSettings;
-<<<<<<< HEAD
 use nenrin_state::{ContentMark, Epoch, PageRecord, Schedule, SiteConditions, SqliteState, State};
-use nenrin_structure::PageBlocks;
-=======
-use nenrin_state::{ContentMark, PageRecord, Schedule, SiteConditions, SqliteState, State};
 use nenrin_structure::PageFragments;
->>>>>>> 29715ac9898ed3bc2b9c929746a4aaecc3e555ed
 use nenrin_urls::CanonicalUrl;
 
 pub(crate) const BEGIN_MS: i64 = 1_704_067_200_000;

@@ -53,13 +53,9 @@ pub struct CrawlOptions {
     pub partitions: u32,
     /// Crashes of workers, at moments taken from the seed.
     pub crashes: u32,
-<<<<<<< HEAD
     /// Hand-overs of partitions to other workers, at moments taken from the seed.
     pub hand_overs: u32,
-    /// Whether some servers show missing pages, challenge, trap or lie.
-=======
     /// Whether some servers show missing pages, challenge, have traps or wrong dates.
->>>>>>> 29715ac9898ed3bc2b9c929746a4aaecc3e555ed
     pub oddities: bool,
     /// Whether rules appear and vanish in robots.txt files, or the files cannot be had.
     pub robots_changes: bool,
