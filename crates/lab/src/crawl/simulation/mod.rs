@@ -18,6 +18,7 @@ use self::worker::Worker;
 use super::{
     CrawlOptions, CrawlReport, Sabotage,
     checkers::{Durability, Once, Politeness, Robots, Starvation},
+    oddities::Oddity,
     web::{Reply, Web},
 };
 
@@ -143,28 +144,39 @@ impl Simulation {
     }
 
     fn register_sites(&mut self) -> Result<(), LabError> {
-        // With partitions, one site goes wherever links lead, so that pages of every partition are
-        // found from others.
-        let is_wide = self.workers.len() > 1;
-        let tops = self.web.tops().into_iter().take(if is_wide { 1 } else { usize::MAX });
-        for top in tops {
+        for tops in self.sites() {
             let schedule = match &self.options.continuous {
                 Some(settings) => Schedule::Continuous(settings.clone()),
                 None => Schedule::Rounds { period_s: self.options.period_s },
             };
             let windows = self.options.window.iter().cloned().collect();
-            let new = SiteConditions::new(vec![top.clone()]);
-            let scope = if is_wide { Scope::Any } else { new.scope };
+            let new = SiteConditions::new(tops.clone());
+            let scope = if self.workers.len() > 1 { Scope::Any } else { new.scope };
             let delay_ms = self.options.delay_ms;
             let rounds_by = self.options.rounds_by;
             let conditions =
                 SiteConditions { schedule, windows, scope, delay_ms, rounds_by, ..new };
             for worker in &self.workers {
-                worker.state.add_site(top.host(), &conditions, BEGIN_MS / 1000)?;
+                worker.state.add_site(tops[0].host(), &conditions, BEGIN_MS / 1000)?;
             }
-            self.durability.committed(std::iter::once(&top));
+            self.durability.committed(tops.iter());
         }
         Ok(())
+    }
+
+    /// The top pages of each site: one for each server. With partitions, one site goes wherever links
+    /// lead, so that most servers are found from other partitions; only the top page of a shell must
+    /// be known as one, or nothing says that its pages look like missing ones.
+    fn sites(&self) -> Vec<Vec<CanonicalUrl>> {
+        let tops = self.web.tops();
+        if self.workers.len() == 1 {
+            return tops.into_iter().map(|top| vec![top]).collect();
+        }
+        let is_shell = |top: &CanonicalUrl| {
+            Web::server_of(top).is_some_and(|server| self.web.oddity(server) == Oddity::Shell)
+        };
+        let first = tops.first().cloned();
+        vec![tops.into_iter().filter(|top| first.as_ref() == Some(top) || is_shell(top)).collect()]
     }
 
     fn start(&mut self, worker: usize) {
