@@ -20,7 +20,7 @@ mod store_thread;
 mod tasks;
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeSet,
     path::PathBuf,
     sync::{
         Arc, Mutex, PoisonError,
@@ -42,6 +42,7 @@ use nenrin_urls::CanonicalUrl;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use self::{
+    handle::Requests,
     happening::{Happening, Reload},
     state_thread::{StateJob, serve_state},
     store_thread::serve_store,
@@ -103,7 +104,7 @@ pub(crate) struct Driver {
     state: Arc<dyn State>,
     happenings: UnboundedReceiver<Happening>,
     sender: UnboundedSender<Happening>,
-    under_way: Arc<Mutex<BTreeMap<Ticket, UnderWay>>>,
+    under_way: Requests,
     state_jobs: mpsc::Sender<StateJob>,
     store_jobs: mpsc::Sender<(StoreOrder, Box<Exchange>)>,
     workers: Vec<std::thread::JoinHandle<()>>,
@@ -421,12 +422,20 @@ impl Driver {
 
     fn fetch(&mut self, order: FetchOrder) {
         self.count(|figures| figures.asked(order.purpose));
-        let under_way = UnderWay { url: order.url.clone(), since_ms: clock::now_ms() };
+        let under_way =
+            UnderWay { url: order.url.clone(), since_ms: clock::now_ms(), phase: "receiving" };
         self.under_way
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .insert(order.ticket, under_way);
-        tasks::fetch(order, self.fetcher.clone(), self.store.clone(), self.sender.clone());
+        let requests = self.under_way.clone();
+        tasks::fetch(
+            order,
+            self.fetcher.clone(),
+            self.store.clone(),
+            requests,
+            self.sender.clone(),
+        );
     }
 
     /// Ends well: all that was seen is in the state.

@@ -131,7 +131,7 @@ impl Control for RunControl {
             server: under_way.url.server().to_string(),
             url: under_way.url.to_string(),
             since_s: under_way.since_ms / 1000,
-            phase: "receiving",
+            phase: under_way.phase,
         };
         self.driver.under_way().into_iter().map(shown).collect()
     }

@@ -16,18 +16,23 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::happening::{Happening, Reload};
 use crate::{config::Config, figures::Figures};
 
+/// The requests under way.
+pub(super) type Requests = Arc<Mutex<BTreeMap<Ticket, UnderWay>>>;
+
 /// A request under way, for the interface.
 #[derive(Debug, Clone)]
 pub(crate) struct UnderWay {
     pub url: CanonicalUrl,
     pub since_ms: i64,
+    /// `receiving`, then `reading` what came.
+    pub phase: &'static str,
 }
 
 /// A way to talk to a driver that is at work.
 #[derive(Clone)]
 pub(crate) struct DriverHandle {
     pub(super) happenings: UnboundedSender<Happening>,
-    pub(super) under_way: Arc<Mutex<BTreeMap<Ticket, UnderWay>>>,
+    pub(super) under_way: Requests,
     pub(super) figures: Arc<Mutex<Figures>>,
     pub(super) store_waiting: Arc<AtomicUsize>,
 }

@@ -1,6 +1,6 @@
 //! Work that is done beside the loop, each in a task of its own.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use nenrin_crawl::{
     Event, FetchOrder, Fetched, Load, PlanWork, PreviousBody, Purpose, Trouble, answer_load,
@@ -11,7 +11,7 @@ use nenrin_state::{PageLinks, State};
 use nenrin_store::{Store, VersionId};
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::{happening::Happening, retry::retried};
+use super::{handle::Requests, happening::Happening, retry::retried};
 use crate::clock;
 
 /// Makes one request and reads its answer.
@@ -19,6 +19,7 @@ pub(super) fn fetch(
     order: FetchOrder,
     fetcher: Fetcher,
     store: Arc<Store>,
+    under_way: Requests,
     sender: UnboundedSender<Happening>,
 ) {
     tokio::spawn(async move {
@@ -33,6 +34,8 @@ pub(super) fn fetch(
         let began_ms = clock::now_ms();
         let result = fetcher.fetch(&request).await;
         let ticket = order.ticket;
+        let requests = || under_way.lock().unwrap_or_else(PoisonError::into_inner);
+        requests().entry(ticket).and_modify(|request| request.phase = "reading");
         let read = tokio::task::spawn_blocking(move || read(&order, result, began_ms, &store));
         let (fetched, exchange) = read.await.unwrap_or_else(|panic| {
             let trouble = Trouble::internal(panic.to_string());

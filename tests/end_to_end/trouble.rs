@@ -277,7 +277,7 @@ fn a_deleted_index_comes_back_by_itself() {
 }
 
 #[test]
-fn a_damaged_pack_is_told_and_the_rest_can_be_read() {
+fn damage_is_repaired_by_parity_or_named_and_the_rest_can_be_read() {
     let kept = Kept::new();
     let site = Site::serve(|request| match request.path.as_str() {
         "/" => Reply::new("200 OK", "image/png", noise(7, 100_000)),
@@ -292,15 +292,27 @@ fn a_damaged_pack_is_told_and_the_rest_can_be_read() {
     let bytes = std::fs::read(&largest).unwrap();
     let needle = &noise(7, 100_000)[50_000..50_016];
     let place = bytes.windows(16).position(|window| window == needle).unwrap();
-    let mut file = std::fs::OpenOptions::new().write(true).open(&largest).unwrap();
-    file.seek(SeekFrom::Start(place as u64)).unwrap();
-    file.write_all(b"!").unwrap();
-    drop(file);
-    let report = kept.nenrin.run(&["verify", "--deep", "--json"]).expect(4).document();
-    assert_eq!(report["sound"], false);
-    let damage = report["damage"].as_array().unwrap();
-    let lost: u64 = damage.iter().map(|place| place["versions_lost"].as_u64().unwrap()).sum();
-    assert_eq!(lost, 1, "{report}");
+    let overwrite = |with: &[u8]| {
+        let mut file = std::fs::OpenOptions::new().write(true).open(&largest).unwrap();
+        file.seek(SeekFrom::Start(place as u64)).unwrap();
+        file.write_all(with).unwrap();
+    };
+    let lost = || {
+        let report = kept.nenrin.run(&["verify", "--deep", "--json"]).expect(4).document();
+        assert_eq!(report["sound"], false);
+        let damage = report["damage"].as_array().unwrap();
+        damage.iter().map(|place| place["versions_lost"].as_u64().unwrap()).sum::<u64>()
+    };
+    // One byte is restored by parity, at first only in memory.
+    overwrite(b"!");
+    assert_eq!(lost(), 0);
+    assert!(kept.nenrin.cat(&site.top()) == noise(7, 100_000));
+    let repaired = kept.nenrin.run(&["verify", "--repair", "--json"]).expect(0).document();
+    assert_eq!((&repaired["repaired"], &repaired["sound"]), (&1.into(), &true.into()));
+    assert!(std::fs::read(&largest).unwrap() == bytes);
+    // More than parity restores.
+    overwrite(&[b'!'; 5000]);
+    assert_eq!(lost(), 1);
     kept.nenrin.run(&["cat", &site.top()]).expect_said(4, &["damaged"]);
     assert_eq!(kept.nenrin.cat(&kept.url()), b"kept from the beginning");
 }

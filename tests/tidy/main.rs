@@ -126,6 +126,24 @@ fn links_in_documents_lead_somewhere() {
 }
 
 #[test]
+fn the_walk_of_one_visit_names_functions_that_exist() {
+    let document = text(Path::new("ARCHITECTURE.md")).unwrap();
+    let walk = document.split("\n## ").find(|part| part.starts_with("One visit")).unwrap();
+    let steps = (1..).take_while(|step| walk.contains(&format!("\n{step}. "))).count();
+    assert!((8..=12).contains(&steps), "the walk has {steps} steps");
+    // Named as `path/to/file.rs: function`.
+    let named: Vec<(&str, &str)> =
+        walk.split('`').filter_map(|quoted| quoted.split_once(".rs: ")).collect();
+    assert!(named.len() > steps, "the walk names only {} functions", named.len());
+    for (file, function) in named {
+        let source = text(&PathBuf::from(format!("{file}.rs")));
+        let source = source.unwrap_or_else(|| panic!("there is no file {file}.rs"));
+        let is_there = |end: char| source.contains(&format!("fn {function}{end}"));
+        assert!(is_there('(') || is_there('<'), "{file}.rs has no function {function}");
+    }
+}
+
+#[test]
 fn nothing_is_left_behind() {
     // Written apart, so that this file does not find itself.
     let markers = [["TO", "DO"], ["FIX", "ME"], ["XX", "X:"], ["HA", "CK:"], ["<<<<", "<<<"]];

@@ -164,7 +164,7 @@ mod tests {
         assert!(guard.is_needed());
         assert_eq!(look(&mut guard, 999), (0, 0, 0));
         assert_eq!(look(&mut guard, 1_000), (1, 0, 1));
-        assert_eq!(look(&mut guard, 2_000), (0, 0, 1), "told once");
+        assert_eq!(look(&mut guard, 2_000), (0, 0, 1), "reported once");
         assert_eq!(look(&mut guard, 960), (0, 0, 1), "too little to spare");
         assert_eq!(look(&mut guard, 949), (0, 1, 0));
     }

@@ -39,8 +39,8 @@ fn nanoseconds_per_decision(policy: &mut dyn RevisitPolicy) -> f64 {
     start.elapsed().as_nanos() as f64 / (PAGES as f64 * DAYS as f64)
 }
 
-/// The same as the crawler does it: memories as bytes, what changes together told of every visit, and
-/// five neighbours looked at for each page that changed. Returns nanoseconds per visit.
+/// The same as in the crawler: memories as bytes, every visit recorded for pages that change
+/// together, and five neighbours checked for each page that changed. Returns nanoseconds per visit.
 fn nanoseconds_per_scheduled_visit(policy: PolicySpec) -> f64 {
     let settings = RevisitSettings { policy, ..RevisitSettings::default() };
     let mut scheduler = PageRevisitScheduler::new(settings, DAY_S);

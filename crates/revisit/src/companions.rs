@@ -1,13 +1,14 @@
 //! Which pages tend to change together, learnt from visits: a signal for schedules.
 //!
-//! A page stands in circles: its family (like file names of one directory), its directory, its
-//! server, and those below the pages that link to it. Each circle knows when its pages last changed,
-//! as if they had changed at one time. When a page is visited whose last visit lies before that time,
-//! it stands under a sign: stirred (some changed) or hot (at least half of those visited since). How
-//! often pages were found changed under each sign, by classes of what their own past predicts, is what
-//! the circle has learnt (`group`). It tells nothing until that is beyond what chance explains, and
-//! then only of classes that it has met. A page that stands under a sign of a closer circle teaches no
-//! wider one, so that the few that change together do not speak for all.
+//! A page belongs to several circles: its family (similar file names of one directory), its
+//! directory, its server, and the pages below those that link to it. Each circle knows when its
+//! pages last changed, as if they had changed at one time. When a page is visited whose last visit
+//! was before that time, its circle is in one of two states: stirred (some of its pages changed
+//! since) or hot (at least half of those visited since changed). The circle learns how often pages
+//! were found changed in each state, by classes of what their own past predicts (`group`). It is
+//! not used until that is more than chance explains, and then only for classes that it has seen. A
+//! page with a state from a closer circle does not teach a wider one, so that the few that change
+//! together do not speak for all.
 
 mod bytes;
 mod group;
@@ -24,7 +25,7 @@ const GROUPS_MAX: usize = 4_096;
 const HUBS_MAX: usize = 32;
 /// Links of one page that are remembered.
 const TARGETS_MAX: usize = 64;
-/// A page that links to fewer tells little of them.
+/// A page that links to fewer says little about them.
 const TARGETS_MIN: usize = 2;
 /// Visits of a site after which old ones count half.
 const PRICE_VISITS: f32 = 1_024.0;
@@ -125,7 +126,7 @@ impl Companions {
                 is_told |= sign.is_change();
                 group.remember(seen);
             } else if seen.changed {
-                // A group in which nothing ever changed has nothing to tell.
+                // A group in which nothing ever changed says nothing.
                 let mut group = Group::default();
                 group.remember(seen);
                 self.groups.insert(key, group);
@@ -141,7 +142,7 @@ impl Companions {
     }
 
     /// The chance that a page last visited at `last_s` changed, from what its circles showed since,
-    /// given the chance by its own past; `None` while they tell nothing. The closest circle in which
+    /// given the chance by its own past; `None` while they say nothing. The closest circle in which
     /// something changed answers, unless it is too young.
     pub fn chance(
         &self,
@@ -219,7 +220,7 @@ impl Companions {
         }
     }
 
-    /// Pages that link here told something by changing, or by not changing.
+    /// Learns from pages that link here, whether they changed or not.
     fn learn_from_above(&mut self, page: u32, seen: &Seen<'_>) {
         for (key, hub) in &self.hubs {
             if *key == page || hub.targets.binary_search(&page).is_err() {
@@ -250,7 +251,7 @@ impl Companions {
         }
     }
 
-    /// Circles of a page just seen changed that tell of pages not seen since it changed.
+    /// Circles of a page just seen changed that say something about pages not visited since.
     fn telling(&mut self, page: u32, seen: &Seen<'_>) -> Vec<Circle> {
         let mut circles = Vec::new();
         for (circle, key) in keys(seen.server, seen.path) {
@@ -265,7 +266,7 @@ impl Companions {
         circles
     }
 
-    /// Makes room, now and then, so that a visit pays little for it.
+    /// Forgets old groups now and then, so that a visit pays little for it.
     fn forget(&mut self) {
         if self.groups.len() <= GROUPS_MAX {
             return;
@@ -310,7 +311,7 @@ fn family_of(path: &str) -> impl Iterator<Item = u8> {
 }
 
 impl Circle {
-    /// Whether two pages of a server stand in one circle around them; links are not known here.
+    /// Whether two pages of a server belong to one circle; links are not known here.
     pub fn joins(self, one: &str, other: &str) -> bool {
         match self {
             Self::Family => family_of(one).eq(family_of(other)),

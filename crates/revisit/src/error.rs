@@ -38,7 +38,7 @@ pub enum RevisitError {
         /// What was written.
         text: String,
     },
-    /// Stored bytes that are no page history.
+    /// Stored bytes that are not a page history.
     #[error("stored page history is damaged at byte {at}: {problem}; the page starts anew")]
     BadHistory {
         /// Offset of the first byte that cannot be read.
@@ -46,7 +46,7 @@ pub enum RevisitError {
         /// What is wrong there.
         problem: &'static str,
     },
-    /// Stored bytes that are no set of change clocks.
+    /// Stored bytes that are not change clocks.
     #[error("stored change clocks are damaged at byte {at}: {problem}; they start anew")]
     BadClocks {
         /// Offset of the first byte that cannot be read.
@@ -54,7 +54,7 @@ pub enum RevisitError {
         /// What is wrong there.
         problem: &'static str,
     },
-    /// Stored bytes that are no shared state of a budget or a price.
+    /// Stored bytes that are not the shared state of a budget or a price.
     #[error("the stored {what} is damaged; it starts anew")]
     BadShared {
         /// What was stored.

@@ -20,7 +20,7 @@ pub struct Observation {
     pub outcome: Outcome,
     /// Last-Modified of the answer; believed only between the previous visit and now.
     pub last_modified_s: Option<i64>,
-    /// Where the page stands among its neighbours; policies without shared clocks ignore it.
+    /// The page's groups; policies without shared clocks ignore them.
     pub place: Place,
     /// The page's importance in percent of the mean; policies that do not weigh ignore it.
     pub importance_percent: u32,
@@ -57,7 +57,7 @@ impl Observation {
         Self { importance_percent, ..self }
     }
 
-    /// The same observation of a page at `place`.
+    /// The same observation of a page of these groups.
     pub fn at(self, place: Place) -> Self {
         Self { place, ..self }
     }

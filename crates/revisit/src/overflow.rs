@@ -31,7 +31,7 @@ pub struct Overflow {
 }
 
 impl Overflow {
-    /// As kept with the server; 100 percent is no stretching.
+    /// As stored with the server; 100 percent means not stretched.
     pub fn new(percent: u32) -> Self {
         Self {
             percent: percent.clamp(NOT_AT_ALL, MOST_PERCENT),

@@ -1,4 +1,4 @@
-//! Where a page stands among its neighbours.
+//! The groups of pages that a page belongs to.
 
 /// A page's directory and file name on its server, as numbered by [`crate::ChangeClocks`].
 ///
@@ -9,7 +9,7 @@ pub struct Place {
     pub(crate) directory: u32,
     /// The node of the pages with a like file name on the server.
     pub(crate) name: u32,
-    /// Tells pages of one place apart, so that they are not all due at once.
+    /// Distinguishes pages of the same groups, so that they are not all due at once.
     pub(crate) page: u32,
 }
 

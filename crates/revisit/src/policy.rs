@@ -9,19 +9,8 @@ use crate::{
 
 /// Decides when a page is visited again.
 ///
-/// A caller may rely on: the due time lies after `now_s`, never sooner than the floor nor later
+/// A caller may rely on this: the due time is after `now_s`, never sooner than the floor nor later
 /// than the ceiling; the same history gives the same answer; a failed visit teaches nothing.
-///
-/// ```
-/// use nenrin_revisit::{Limits, Observation, PageHistory, PolicySpec};
-///
-/// let spec: PolicySpec = "every(7d)".parse()?;
-/// let mut policy = spec.build(Limits::default());
-/// let mut history = PageHistory::default();
-/// let next = policy.next(0, &mut history, Observation::changed());
-/// assert_eq!(next.due_s, 7 * 86_400);
-/// # Ok::<(), nenrin_revisit::RevisitError>(())
-/// ```
 pub trait RevisitPolicy: Send {
     /// The policy's name and parameters.
     fn spec(&self) -> PolicySpec;
@@ -64,7 +53,7 @@ pub trait RevisitPolicy: Send {
         Place::NOWHERE
     }
 
-    /// The place of a known page, by its server's number and its path.
+    /// The groups of a known page, by its server's number and its path.
     fn place(&self, _server: u64, _path: &str) -> Place {
         Place::NOWHERE
     }
@@ -95,10 +84,11 @@ pub trait RevisitPolicy: Send {
         None
     }
 
-    /// What to expect at half, the same and double the spending, where the policy can tell better
-    /// than from its intervals alone.
+    /// The forecast at half, the same and twice the visits, where the policy knows better than from
+    /// its intervals alone.
     ///
-    /// `visits_per_day` is what those pages may have; without it, the spending is what it is now.
+    /// `visits_per_day` is what those pages may have; without it, the current number of visits
+    /// counts.
     fn forecast(
         &self,
         _pages: &mut dyn Iterator<Item = &PageHistory>,
@@ -138,7 +128,7 @@ pub struct Next {
     pub why: Reason,
 }
 
-/// Why a page is due when it is: kept for the person who asks.
+/// Why a page is due when it is, for people.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reason {
     /// The rule that set the interval.
@@ -165,7 +155,7 @@ impl Reason {
 pub struct Explanation {
     /// When to come again, and why.
     pub next: Next,
-    /// Rates per day between which the true one lies with 80%, if estimated.
+    /// Rates per day between which the true one is with 80% probability, if estimated.
     pub rate_range: Option<(f64, f64)>,
     /// Chance that the page has changed since the last visit.
     pub chance_changed: Option<f64>,
@@ -189,7 +179,7 @@ pub struct Neighbourhood {
 }
 
 impl Explanation {
-    /// What a decision alone tells.
+    /// The explanation from a decision alone.
     pub(crate) fn of(next: &Next) -> Self {
         Self {
             next: *next,

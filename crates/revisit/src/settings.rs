@@ -51,10 +51,10 @@ impl RevisitSettings {
 const PATTERN_MAX: usize = 500;
 const STARS_MAX: usize = 10;
 
-/// Bounds for the intervals of some pages: `/news/* min=1h max=7d`.
+/// Limits for the intervals of some pages: `/news/* min=1h max=7d`.
 ///
-/// The pattern is matched from the beginning of path and query; `*` stands for anything, `$` at
-/// the end for the end.
+/// The pattern is matched from the beginning of path and query; `*` matches anything, `$` at the
+/// end the end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct PathInterval {

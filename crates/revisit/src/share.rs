@@ -102,7 +102,7 @@ impl SharePolicy {
     }
 }
 
-/// The weight of a path stands where other policies keep the number of its file name.
+/// The weight of a path is stored where other policies store the number of its file name.
 fn weight_of(place: Place) -> f64 {
     u16::try_from(place.name).map_or(1.0, |code| f64::from(Coded(code).value()))
 }

@@ -11,7 +11,7 @@ pub enum SignalKind {
     Sitemap,
     /// The top page above it changed.
     TopPage,
-    /// The site told us.
+    /// The site sent a message.
     Push,
 }
 

@@ -9,7 +9,7 @@ pub(crate) fn put(bytes: &mut Vec<u8>, mut value: u64) {
     bytes.push(value as u8);
 }
 
-/// Reads bytes front to back and remembers where it stands, for error messages.
+/// Reads bytes front to back and remembers its position, for error messages.
 pub(crate) struct Reader<'a> {
     bytes: &'a [u8],
     pub(crate) at: usize,

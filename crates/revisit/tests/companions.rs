@@ -1,4 +1,4 @@
-//! Pages that change together are told apart from those that do not, on made-up sites.
+//! Pages that change together are recognised, on generated sites.
 #![expect(clippy::unwrap_used, reason = "a schedule that cannot be built must fail its test")]
 
 use std::collections::BTreeSet;
@@ -256,6 +256,7 @@ fn pages_below_one_that_announces_them_are_named_wherever_they_lie() {
     site.pass(600);
     assert!(site.circles.contains(&Circle::Below), "{:?}", site.circles);
     let (right, wrong) = (site.named(true), site.named(false));
-    // Six of the 25 linked pages go their own ways, and nothing tells them from the others.
+    // Six of the 25 linked pages change independently, and nothing distinguishes them from the
+    // others.
     assert!(right >= 40 && wrong * 3 <= right, "{wrong} wrong, {right} right");
 }

@@ -63,7 +63,7 @@ pub struct UnderWay {
     pub server: String,
     /// When it began, in seconds since the epoch.
     pub since_s: i64,
-    /// Its phase: `connecting`, `receiving`, `storing`.
+    /// Its phase: `receiving`, then `reading` what came.
     pub phase: &'static str,
 }
 

@@ -36,5 +36,5 @@ pub use control::{Control, ControlError, NotRunningHere, Preview, UnderWay};
 pub use error::WebError;
 pub use metrics::{Labels, Metric, MetricKind};
 pub use router::router;
-pub use session::{Role, hash_password, may_listen};
 pub use serving::serve;
+pub use session::{Role, hash_password, may_listen};

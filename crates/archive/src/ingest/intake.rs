@@ -16,8 +16,8 @@ use super::{
 };
 use crate::{Archive, Result, head};
 
-/// Versions of one page in one second that a capture is compared with; nobody who collects makes so
-/// many, and whoever does must not make each cost more than the one before.
+/// Versions of one page in one second that a capture is compared with. No collector makes so many;
+/// a file that does must not make each one cost more than the one before.
 const SAME_SECOND_MAX: usize = 1000;
 /// Validators that are longer are not kept.
 const ETAG_MAX_BYTES: usize = 256;

@@ -181,7 +181,7 @@ impl Watch {
         for over in before.difference(&self.slow.clone()) {
             self.end(&Cause::Server(*over));
         }
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for (server, percent) in stretched.iter().filter(|(server, _)| !before.contains(&server.id))
         {
             for site in state.sites()?.into_iter().filter(|site| !site.paused) {
@@ -190,11 +190,11 @@ impl Watch {
                     let message = message::overflow(&site, server, *percent, now_s);
                     let open = self.open.entry(Cause::Server(server.id)).or_default();
                     open.push(message.id.clone());
-                    told.push(message);
+                    reported.push(message);
                 }
             }
         }
-        Ok(told)
+        Ok(reported)
     }
 
     /// Sitemaps and feeds that were read once and no longer answer: reported when one is gone, or
@@ -206,7 +206,7 @@ impl Watch {
         sites: &[Site],
     ) -> Result<Vec<Message>, StateError> {
         let mut lookups = 0;
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for visit in visits {
             if visit.outcome.is_seen() {
                 if self.silent.remove(&visit.url).is_some() {
@@ -235,10 +235,10 @@ impl Watch {
                 // The same visit may also be the one from which the whole site counts as failing.
                 let id = format!("signal-{}", lost.id);
                 self.open.entry(Cause::Source(visit.url.clone())).or_default().push(id.clone());
-                told.push(Message { id, detail, ..lost });
+                reported.push(Message { id, detail, ..lost });
             }
         }
-        Ok(told)
+        Ok(reported)
     }
 
     /// Quotas that were not reached before.
@@ -253,22 +253,22 @@ impl Watch {
             self.end(&Cause::Quota(*over));
         }
         let fresh = reached.iter().filter(|reached| !before.contains(&site(reached)));
-        let told: Vec<Message> = fresh.map(|reached| message::quota(reached, now_s)).collect();
-        for message in &told {
+        let reported: Vec<Message> = fresh.map(|reached| message::quota(reached, now_s)).collect();
+        for message in &reported {
             let cause = Cause::Quota(Some(message.site).filter(|site| site.0 > 0));
             self.open.entry(cause).or_default().push(message.id.clone());
         }
-        told
+        reported
     }
 
     /// What visits mean, oldest first: changes together, troubles once until they are over.
     fn messages(&mut self, visits: &[VisitRow], sites: &[Site]) -> Vec<Message> {
-        let mut told: BTreeMap<(SiteId, Happening), Vec<&VisitRow>> = BTreeMap::new();
+        let mut reported: BTreeMap<(SiteId, Happening), Vec<&VisitRow>> = BTreeMap::new();
         for visit in visits {
             match visit.outcome {
                 Outcome::Changed => {
                     self.recover(visit.site);
-                    told.entry((visit.site, Happening::Changed)).or_default().push(visit);
+                    reported.entry((visit.site, Happening::Changed)).or_default().push(visit);
                 }
                 Outcome::Same | Outcome::NotModified => self.recover(visit.site),
                 Outcome::Failed => {
@@ -279,14 +279,14 @@ impl Watch {
                     let bad = self.bad.entry(visit.site).or_insert((kind, 0));
                     *bad = if bad.0 == kind { (kind, bad.1.saturating_add(1)) } else { (kind, 1) };
                     if bad.1 == TROUBLE {
-                        told.entry((visit.site, kind)).or_default().push(visit);
+                        reported.entry((visit.site, kind)).or_default().push(visit);
                     }
                 }
                 Outcome::Gone | Outcome::Refused => {}
             }
         }
         let mut messages = Vec::new();
-        for ((site, event), visits) in told {
+        for ((site, event), visits) in reported {
             let message = message::about_visits(site, event, &visits, sites);
             if event != Happening::Changed {
                 // It may be over already, by a later visit of the same look.

@@ -26,10 +26,10 @@ fn a_quota_is_told_once_until_there_is_room_again() {
         bytes: 2_000,
         quota_bytes: 1_000,
     };
-    let told = watch.quotas(&[of(None), of(Some(3))], NOW_S);
-    assert_eq!(told.len(), 2);
-    assert_eq!((told[1].event, told[1].name.as_str()), (Happening::Quota, "s3"));
-    assert!(told[1].detail.as_deref().unwrap().contains("2.00 kB of 1.00 kB"));
+    let reported = watch.quotas(&[of(None), of(Some(3))], NOW_S);
+    assert_eq!(reported.len(), 2);
+    assert_eq!((reported[1].event, reported[1].name.as_str()), (Happening::Quota, "s3"));
+    assert!(reported[1].detail.as_deref().unwrap().contains("2.00 kB of 1.00 kB"));
     assert!(watch.quotas(&[of(None), of(Some(3))], NOW_S).is_empty());
     assert!(watch.quotas(&[of(None)], NOW_S).is_empty());
     assert_eq!(watch.quotas(&[of(None), of(Some(3))], NOW_S).len(), 1);
@@ -38,18 +38,18 @@ fn a_quota_is_told_once_until_there_is_room_again() {
 #[test]
 fn changes_are_told_together_and_trouble_once_until_it_is_over() {
     let mut watch = Watch::default();
-    let mut told = |visits: &[VisitRow]| -> Vec<(Happening, usize)> {
+    let mut reported = |visits: &[VisitRow]| -> Vec<(Happening, usize)> {
         watch.messages(visits, &[]).iter().map(|m| (m.event, m.count)).collect()
     };
     let changed = |id| visit(id, Outcome::Changed, 200);
     let failed = |id| visit(id, Outcome::Failed, 500);
     let forbidden = |id| visit(id, Outcome::Failed, 403);
-    assert_eq!(told(&[changed(1), changed(2)]), [(Happening::Changed, 2)]);
-    assert_eq!(told(&[failed(3), failed(4)]), []);
-    assert_eq!(told(&[failed(5), failed(6)]), [(Happening::Failing, 1)]);
-    assert_eq!(told(&[failed(7), failed(8)]), []);
-    assert_eq!(told(&[visit(9, Outcome::Same, 200)]), []);
-    assert_eq!(told(&[forbidden(10), forbidden(11), forbidden(12)]), [(Happening::Blocked, 1)]);
+    assert_eq!(reported(&[changed(1), changed(2)]), [(Happening::Changed, 2)]);
+    assert_eq!(reported(&[failed(3), failed(4)]), []);
+    assert_eq!(reported(&[failed(5), failed(6)]), [(Happening::Failing, 1)]);
+    assert_eq!(reported(&[failed(7), failed(8)]), []);
+    assert_eq!(reported(&[visit(9, Outcome::Same, 200)]), []);
+    assert_eq!(reported(&[forbidden(10), forbidden(11), forbidden(12)]), [(Happening::Blocked, 1)]);
     assert_eq!(watch.ended, ["5-1"]);
     watch.messages(&[visit(13, Outcome::Same, 200)], &[]);
     assert_eq!(watch.ended, ["5-1", "12-1"]);
@@ -59,11 +59,11 @@ fn changes_are_told_together_and_trouble_once_until_it_is_over() {
 fn a_change_is_no_incident() {
     let mut watch = Watch::default();
     let failed = |id| visit(id, Outcome::Failed, 500);
-    let told =
+    let reported =
         watch.messages(&[visit(1, Outcome::Changed, 200), failed(2), failed(3), failed(4)], &[]);
     let all: Vec<Incident> =
-        told.iter().filter_map(|message| incident(message, String::new())).collect();
-    assert_eq!((told.len(), all.len()), (2, 1));
+        reported.iter().filter_map(|message| incident(message, String::new())).collect();
+    assert_eq!((reported.len(), all.len()), (2, 1));
     assert_eq!((all[0].event, all[0].over_s), (IncidentKind::Failing, None));
     assert_eq!(all[0].detail, "http://e.com/4: HTTP 500");
 }
@@ -86,19 +86,19 @@ fn state_with_sitemap() -> (Box<dyn State>, CanonicalUrl) {
 fn a_lost_sitemap_is_told_once_until_it_answers_again() {
     let (state, sitemap) = state_with_sitemap();
     let mut watch = Watch::default();
-    let mut told = |outcome, url: &CanonicalUrl| {
+    let mut reported = |outcome, url: &CanonicalUrl| {
         let visits = [VisitRow { url: url.clone(), ..visit(1, outcome, 404) }];
         watch.signals(&*state, &visits, &[]).unwrap().len()
     };
-    assert_eq!(told(Outcome::Gone, &CanonicalUrl::parse("http://e.com/x").unwrap()), 0);
-    assert_eq!(told(Outcome::Gone, &sitemap), 1);
-    assert_eq!(told(Outcome::Gone, &sitemap), 0);
-    assert_eq!(told(Outcome::Same, &sitemap), 0);
-    assert_eq!(told(Outcome::Failed, &sitemap), 0);
-    assert_eq!(told(Outcome::Refused, &sitemap), 0);
-    assert_eq!(told(Outcome::Failed, &sitemap), 1);
-    assert_eq!(told(Outcome::Gone, &sitemap), 0);
-    assert_eq!(told(Outcome::Same, &sitemap), 0);
+    assert_eq!(reported(Outcome::Gone, &CanonicalUrl::parse("http://e.com/x").unwrap()), 0);
+    assert_eq!(reported(Outcome::Gone, &sitemap), 1);
+    assert_eq!(reported(Outcome::Gone, &sitemap), 0);
+    assert_eq!(reported(Outcome::Same, &sitemap), 0);
+    assert_eq!(reported(Outcome::Failed, &sitemap), 0);
+    assert_eq!(reported(Outcome::Refused, &sitemap), 0);
+    assert_eq!(reported(Outcome::Failed, &sitemap), 1);
+    assert_eq!(reported(Outcome::Gone, &sitemap), 0);
+    assert_eq!(reported(Outcome::Same, &sitemap), 0);
     assert_eq!(watch.ended.len(), 2, "both times it is known that it is over");
 }
 
@@ -107,19 +107,19 @@ fn an_overflow_is_told_once_until_it_is_over() {
     let (state, _) = state_with_sitemap();
     let server = state.site_servers(SiteId(1), 1).unwrap()[0].id;
     let mut watch = Watch::default();
-    let mut told = |stretch_percent: u32| {
+    let mut reported = |stretch_percent: u32| {
         let pace =
             ServerPace { server, asked_ms: 0, resting_until_ms: None, strikes: 0, stretch_percent };
         state.commit(&[Change::Pace(pace)]).unwrap();
         watch.overflow(&*state, NOW_S).unwrap()
     };
-    assert!(told(100).is_empty());
-    let first = told(160);
+    assert!(reported(100).is_empty());
+    let first = reported(160);
     assert_eq!((first.len(), first[0].event), (1, Happening::Overflow));
     assert_eq!(first[0].detail.as_deref(), Some("http://e.com cannot keep up: intervals × 1.60"));
-    assert!(told(200).is_empty());
-    assert!(told(100).is_empty());
-    assert_eq!(told(130).len(), 1);
+    assert!(reported(200).is_empty());
+    assert!(reported(100).is_empty());
+    assert_eq!(reported(130).len(), 1);
     assert_eq!(watch.ended, [first[0].id.clone()]);
 }
 #[test]
@@ -136,7 +136,7 @@ fn incidents_outlive_the_process_and_their_end_is_noticed() {
     drop(watch);
 
     let mut next = Watch::after(&*state).unwrap();
-    assert_eq!(next.messages(&failed, &[]).len(), 0, "it was told before the restart");
+    assert_eq!(next.messages(&failed, &[]).len(), 0, "it was reported before the restart");
     assert_eq!(next.signals(&*state, &lost, &[]).unwrap().len(), 0);
     next.messages(&[visit(20, Outcome::Same, 200)], &[]);
     let answers = [VisitRow { url: sitemap, ..visit(21, Outcome::Same, 200) }];

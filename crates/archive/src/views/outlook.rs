@@ -71,7 +71,7 @@ pub fn outlook(state: &dyn State, site: &Site) -> Result<Option<Outlook>, StateE
     }))
 }
 
-/// Tells why pages are due, with the schedulers of their sites.
+/// Explains why pages are due, with the schedulers of their sites.
 pub struct Reasons<'a> {
     state: &'a dyn State,
     schedulers: BTreeMap<SiteId, PageRevisitScheduler>,

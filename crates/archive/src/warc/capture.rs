@@ -34,7 +34,7 @@ impl Examined {
         Self { record, contents }
     }
 
-    /// Leaves it to whoever opens the capture.
+    /// Leaves it to the thread that opens the capture.
     pub(crate) fn later(record: Record) -> Self {
         Self { record, contents: None }
     }
@@ -81,7 +81,7 @@ impl Contents {
             false => split_message(&record.block).0.len(),
         };
         let packed = match (&without_chunks, record.packed.take()) {
-            // Deflated bytes hold the block as it stands in the file.
+            // Deflated bytes hold the block as it is in the file.
             (Some(_), Some(Packed::Deflated(_))) => None,
             (_, packed) => packed,
         };
@@ -115,7 +115,7 @@ impl RawCapture {
         self.examined.bytes() + self.request.as_ref().map_or(0, Block::memory_bytes) as u64
     }
 
-    /// Checks it and takes it apart; refuses it in words that name the file and the place.
+    /// Checks it and takes it apart; an error names the file and the offset.
     pub(crate) fn open(
         self,
         sources: &[Source],

@@ -13,7 +13,7 @@ use super::{
     found::{Found, Revisits},
     limits::{BATCH, BATCH_BYTES, BATCH_MIN},
     memory::MemoryBudget,
-    storer::Told,
+    storer::Stored,
 };
 use crate::{Archive, Result};
 
@@ -80,42 +80,42 @@ impl<'a> Importer<'a> {
 
     pub(super) fn take_all(
         &mut self,
-        told: mpsc::Receiver<Vec<Result<Told>>>,
+        stored: mpsc::Receiver<Vec<Result<Stored>>>,
         (memory, all_bytes): (&MemoryBudget, u64),
         tell: &mut dyn FnMut(u64),
     ) -> Result<()> {
-        self.hear_all(told, &mut |importer| {
+        self.receive_all(stored, &mut |importer| {
             let read_bytes = memory.read_bytes();
             importer.batch_visits = batch_visits(importer.imported.versions, read_bytes, all_bytes);
             tell(read_bytes);
         })
     }
 
-    /// Takes in what is told until nobody tells any more, and commits all of it.
-    pub(super) fn hear_all(
+    /// Receives what other threads have stored until they end, and commits all of it.
+    pub(super) fn receive_all(
         &mut self,
-        told: mpsc::Receiver<Vec<Result<Told>>>,
+        stored: mpsc::Receiver<Vec<Result<Stored>>>,
         after_each: &mut dyn FnMut(&mut Self),
     ) -> Result<()> {
-        for told in told {
-            told.into_iter().try_for_each(|told| self.hear(told?))?;
+        for stored in stored {
+            stored.into_iter().try_for_each(|stored| self.receive(stored?))?;
             after_each(self);
         }
         self.commit()
     }
 
-    fn hear(&mut self, told: Told) -> Result<()> {
-        match told {
-            Told::Visit(visit) => return self.remember(*visit),
-            Told::Known => self.imported.known += 1,
-            Told::Found(Found::Revisit(revisit)) => self.revisits.add(*revisit),
-            Told::Found(Found::Skipped(why)) => {
+    fn receive(&mut self, stored: Stored) -> Result<()> {
+        match stored {
+            Stored::Visit(visit) => return self.remember(*visit),
+            Stored::Known => self.imported.known += 1,
+            Stored::Found(Found::Revisit(revisit)) => self.revisits.add(*revisit),
+            Stored::Found(Found::Skipped(why)) => {
                 let is_new = !self.imported.skipped.contains_key(&why);
                 let is_many = self.imported.skipped.len() >= KINDS_KEPT;
                 let kind = if is_new && is_many { "another".to_owned() } else { why };
                 *self.imported.skipped.entry(kind).or_default() += 1;
             }
-            Told::Found(Found::Damaged(what)) => self.trouble(what),
+            Stored::Found(Found::Damaged(what)) => self.trouble(what),
         }
         Ok(())
     }
@@ -165,7 +165,7 @@ impl<'a> Importer<'a> {
     }
 }
 
-/// Brings the visits of each page together, to where the first of them stands, so that they are
+/// Brings the visits of each page together, to where the first of them is, so that they are
 /// written together. Their order among themselves stays.
 fn page_by_page(visits: &mut [VisitCommit]) {
     let mut first_places = BTreeMap::new();

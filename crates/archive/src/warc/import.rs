@@ -12,13 +12,13 @@ use super::{
     capture::RawCapture,
     commit::{Imported, Importer, url_hash},
     found::Found,
-    limits::{BATCH, STORERS_MAX, TOGETHER, TOGETHER_BYTES, TOLD_WAITING, WAITING},
+    limits::{BATCH, STORED_WAITING, STORERS_MAX, TOGETHER, TOGETHER_BYTES, WAITING},
     memory::MemoryBudget,
     reading::{Taking, read_all},
     revisits::resolve_revisits,
     source::Source,
     spawn,
-    storer::{Storer, Told},
+    storer::{Stored, Storer},
 };
 use crate::{Archive, ArchiveError, Progress, Result, sites};
 
@@ -125,7 +125,7 @@ fn import(
     let the_site = OnceLock::new();
     let mut importer = Importer::new(archive)?;
     std::thread::scope(|scope| {
-        let (sender, told) = mpsc::sync_channel(TOLD_WAITING);
+        let (sender, stored) = mpsc::sync_channel(STORED_WAITING);
         let (memory, the_site) = (&memory, &the_site);
         let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
         let mut storers = Vec::new();
@@ -133,7 +133,7 @@ fn import(
         for _ in 0..threads {
             let (captures, waiting) = mpsc::sync_channel::<Vec<RawCapture>>(WAITING);
             storers.push(Hand { captures, held: Vec::new(), held_bytes: 0 });
-            let told = sender.clone();
+            let stored = sender.clone();
             spawn(scope, "warc store", move || {
                 let mut storer = Storer::new(archive);
                 for captures in waiting {
@@ -141,7 +141,7 @@ fn import(
                     let outcomes = storer.captures(site, captures, memory, |capture| {
                         capture.open(sources, is_trusting)
                     });
-                    if told.send(outcomes).is_err() {
+                    if stored.send(outcomes).is_err() {
                         return;
                     }
                 }
@@ -149,14 +149,14 @@ fn import(
         }
         spawn(scope, "warc deal", move || {
             let others = Vec::new();
-            let mut dealing = Dealing { site, the_site, storers, others, told: sender };
+            let mut dealing = Dealing { site, the_site, storers, others, stored: sender };
             read_all(sources, memory, (threads, is_trusting), &mut dealing);
         });
         let (ahead, wanted) = mpsc::sync_channel(1);
         spawn(scope, "warc sync", move || make_durable_ahead(archive, wanted));
         importer.ahead = Some(ahead);
         let all_bytes = sources.iter().map(|source| source.bytes).sum();
-        let taken = importer.take_all(told, (memory, all_bytes), tell);
+        let taken = importer.take_all(stored, (memory, all_bytes), tell);
         importer.ahead = None;
         memory.close();
         taken
@@ -183,8 +183,8 @@ struct Dealing<'a> {
     the_site: &'a OnceLock<SiteId>,
     storers: Vec<Hand>,
     /// What was found besides captures and not reported yet.
-    others: Vec<Result<Told>>,
-    told: mpsc::SyncSender<Vec<Result<Told>>>,
+    others: Vec<Result<Stored>>,
+    stored: mpsc::SyncSender<Vec<Result<Stored>>>,
 }
 
 /// What goes to one storer.
@@ -212,8 +212,8 @@ impl Hand {
 }
 
 impl Dealing<'_> {
-    fn tell_others(&mut self) -> Option<()> {
-        self.told.send(std::mem::take(&mut self.others)).ok()
+    fn send_others(&mut self) -> Option<()> {
+        self.stored.send(std::mem::take(&mut self.others)).ok()
     }
 }
 
@@ -224,7 +224,7 @@ impl Taking for Dealing<'_> {
                 Ok(site) => drop(self.the_site.set(site)),
                 Err(error) => {
                     // Nothing can be taken in: the error is the last word.
-                    let _unheard = self.told.send(vec![Err(error)]);
+                    let _unheard = self.stored.send(vec![Err(error)]);
                     return None;
                 }
             }
@@ -234,15 +234,15 @@ impl Taking for Dealing<'_> {
     }
 
     fn other(&mut self, found: Found) -> Option<()> {
-        self.others.push(Ok(Told::Found(found)));
+        self.others.push(Ok(Stored::Found(found)));
         if self.others.len() < TOGETHER {
             return Some(());
         }
-        self.tell_others()
+        self.send_others()
     }
 
     fn hold_nothing(&mut self) -> Option<()> {
         self.storers.iter_mut().try_for_each(Hand::deal)?;
-        if self.others.is_empty() { Some(()) } else { self.tell_others() }
+        if self.others.is_empty() { Some(()) } else { self.send_others() }
     }
 }

@@ -18,11 +18,11 @@ pub(super) const TOGETHER_BYTES: u64 = 1 << 20;
 /// As many of those may wait for a storer, which waits now and then while others write.
 pub(super) const WAITING: usize = 128;
 /// And so many for the commit: storing goes on while one is made.
-pub(super) const TOLD_WAITING: usize = 256;
+pub(super) const STORED_WAITING: usize = 256;
 /// Threads that check, compress and store captures.
 pub(super) const STORERS_MAX: usize = 8;
 /// Visits that may be on their way to their commit: a batch that is filled, one that is being
 /// committed, and what waits or is in the hands of a storer.
-const UNCOMMITTED_MAX: usize = 2 * BATCH + (TOLD_WAITING + STORERS_MAX) * TOGETHER;
+const UNCOMMITTED_MAX: usize = 2 * BATCH + (STORED_WAITING + STORERS_MAX) * TOGETHER;
 // Each of them must be found by those that come after it.
 const _: () = assert!(UNCOMMITTED_MAX <= REMEMBERED);

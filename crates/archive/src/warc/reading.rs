@@ -15,7 +15,7 @@ use crate::error::full_text;
 /// How much of a URL's scheme is shown in a message.
 const MAX_SCHEME_CHARS: usize = 20;
 
-/// Who takes what is found; None once nobody wants any more.
+/// Who takes what is found; None once no more is wanted.
 pub(crate) trait Taking {
     fn capture(&mut self, capture: RawCapture) -> Option<()>;
     fn other(&mut self, found: Found) -> Option<()>;
@@ -23,7 +23,7 @@ pub(crate) trait Taking {
     fn hold_nothing(&mut self) -> Option<()>;
 }
 
-/// Reads every file and hands on what it finds. Ends early when nobody wants it any more.
+/// Reads every file and hands on what it finds. Ends early when no more is wanted.
 pub(crate) fn read_all(
     sources: &[Source],
     memory: &MemoryBudget,
@@ -71,7 +71,7 @@ impl Judging<'_> {
         self.taking.other(Found::Damaged(self.source.damage(offset, reason)))
     }
 
-    /// None once nobody wants more.
+    /// None once no more is wanted.
     fn read(&mut self, pairing: &mut Pairing<Examined>, read: Read) -> Option<()> {
         match read {
             Ok(examined) => {

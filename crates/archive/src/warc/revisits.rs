@@ -17,10 +17,10 @@ use nenrin_warc::{Record, RecordReader, digest_matches, parse_date, split_messag
 use super::{
     commit::Importer,
     found::{Found, Revisit, Revisits, refers_to},
-    limits::TOLD_WAITING,
+    limits::STORED_WAITING,
     source::{Part, Source},
     spawn,
-    storer::{Storer, Told},
+    storer::{Stored, Storer},
     unchanged::revisits,
 };
 use crate::{
@@ -64,9 +64,9 @@ fn resolve(
     revisits: Vec<Revisit>,
 ) -> Result<()> {
     std::thread::scope(|scope| {
-        let (sender, told) = mpsc::sync_channel(TOLD_WAITING);
+        let (sender, stored) = mpsc::sync_channel(STORED_WAITING);
         spawn(scope, "warc revisit", move || resolver.all(revisits, &sender));
-        importer.hear_all(told, &mut |_| {})
+        importer.receive_all(stored, &mut |_| {})
     })
 }
 
@@ -109,40 +109,44 @@ impl<'a> Resolver<'a> {
     }
 
     /// Decides on all; ends early when nobody hears it.
-    fn all(&mut self, mut revisits: Vec<Revisit>, hearer: &mpsc::SyncSender<Vec<Result<Told>>>) {
+    fn all(
+        &mut self,
+        mut revisits: Vec<Revisit>,
+        receiver: &mpsc::SyncSender<Vec<Result<Stored>>>,
+    ) {
         revisits
             .sort_unstable_by(|a, b| (&a.url, a.at_s, a.place()).cmp(&(&b.url, b.at_s, b.place())));
-        let mut told = Vec::new();
+        let mut stored = Vec::new();
         let mut troubles = Vec::new();
         for of_page in revisits.chunk_by(|a, b| a.url == b.url) {
-            let outcome = self.page(of_page, &mut told, &mut troubles);
+            let outcome = self.page(of_page, &mut stored, &mut troubles);
             let has_failed = outcome.is_err();
-            told.extend(outcome.err().map(Err));
-            if told.len() < TOGETHER && !has_failed {
+            stored.extend(outcome.err().map(Err));
+            if stored.len() < TOGETHER && !has_failed {
                 continue;
             }
-            if hearer.send(std::mem::take(&mut told)).is_err() || has_failed {
+            if receiver.send(std::mem::take(&mut stored)).is_err() || has_failed {
                 return;
             }
         }
         troubles.sort_unstable();
-        let damaged = troubles.into_iter().map(|(_, what)| Ok(Told::Found(Found::Damaged(what))));
-        told.extend(damaged);
+        let damaged = troubles.into_iter().map(|(_, what)| Ok(Stored::Found(Found::Damaged(what))));
+        stored.extend(damaged);
         // If the receiver is gone, it has an error to report.
-        let _unheard = hearer.send(told);
+        let _unheard = receiver.send(stored);
     }
 
     /// Decides on all revisits of one URL, oldest first.
     fn page(
         &mut self,
         revisits: &[Revisit],
-        told: &mut Vec<Result<Told>>,
+        stored: &mut Vec<Result<Stored>>,
         troubles: &mut Vec<((u32, u64), String)>,
     ) -> Result<()> {
         let mut page = self.look_up(CanonicalUrl::parse(&revisits[0].url)?)?;
         for revisit in revisits {
             match self.revisit(&mut page, revisit)? {
-                Ok(decided) => told.push(Ok(decided)),
+                Ok(decided) => stored.push(Ok(decided)),
                 Err(reason) => {
                     let name = self.sources[revisit.source as usize].name();
                     let what = format!("{name}: the revisit at byte {}: {reason}", revisit.offset);
@@ -171,7 +175,7 @@ impl<'a> Resolver<'a> {
         Ok(Page { url, record, versions, is_all, unchanged })
     }
 
-    fn revisit(&mut self, page: &mut Page, revisit: &Revisit) -> Result<Result<Told, String>> {
+    fn revisit(&mut self, page: &mut Page, revisit: &Revisit) -> Result<Result<Stored, String>> {
         let current = self.as_of(page, revisit.at_s)?;
         if let Some(current) = &current
             && let Some(&site) = self.the_site.get()
@@ -199,7 +203,7 @@ impl<'a> Resolver<'a> {
         // It became a version when it was taken in before, or a response of this second says the
         // same.
         if current.at_s == revisit.at_s && current.version != original.id.0 {
-            return Ok(Ok(Told::Known));
+            return Ok(Ok(Stored::Known));
         }
         self.unchanged(site, page, revisit, current.bytes).map(Ok)
     }
@@ -211,16 +215,16 @@ impl<'a> Resolver<'a> {
         page: &mut Page,
         revisit: &Revisit,
         bytes: u64,
-    ) -> Result<Told> {
+    ) -> Result<Stored> {
         let at_s = revisit.at_s;
         let is_known =
             !page.unchanged.insert(at_s) || (!page.is_all && self.is_unchanged_at(page, at_s)?);
         if is_known {
-            return Ok(Told::Known);
+            return Ok(Stored::Known);
         }
         let found = (at_s, revisit.status, revisit.outcome);
         let visit = self.storer.intake(site)?.unchanged(&mut page.record, found, bytes);
-        Ok(Told::Visit(Box::new(visit)))
+        Ok(Stored::Visit(Box::new(visit)))
     }
 
     /// A revisit whose page had other content just before, or none: a version of its own with the
@@ -231,7 +235,7 @@ impl<'a> Resolver<'a> {
         page: &mut Page,
         (record, at_s): (&Record, i64),
         original: VersionHead,
-    ) -> Result<Told> {
+    ) -> Result<Stored> {
         let own_status = status(&record.block).filter(|status| *status != 304);
         let body = self.archive.store().read(original.id)?.body;
         let head = match own_status {

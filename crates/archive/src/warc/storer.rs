@@ -14,14 +14,14 @@ use crate::{
 };
 
 /// What the committing thread receives.
-pub(crate) enum Told {
+pub(crate) enum Stored {
     Visit(Box<VisitCommit>),
     /// The archive had it already.
     Known,
     Found(Found),
 }
 
-impl From<Taken> for Told {
+impl From<Taken> for Stored {
     fn from(taken: Taken) -> Self {
         match taken {
             Taken::Visit(visit) => Self::Visit(visit),
@@ -58,7 +58,7 @@ impl<'a> Storer<'a> {
         captures: Vec<RawCapture>,
         memory: &MemoryBudget,
         open: impl Fn(RawCapture) -> Result<FoundCapture, String>,
-    ) -> Vec<Result<Told>> {
+    ) -> Vec<Result<Stored>> {
         let urls: Vec<&CanonicalUrl> = captures.iter().map(|capture| &capture.url).collect();
         let pages = match self.archive.state().pages_of(&urls) {
             Ok(pages) => pages,
@@ -74,7 +74,7 @@ impl<'a> Storer<'a> {
                     buffers.extend(capture.into_buffers());
                     outcome
                 }
-                Err(damage) => Ok(Told::Found(Found::Damaged(damage))),
+                Err(damage) => Ok(Stored::Found(Found::Damaged(damage))),
             });
         }
         memory.give_back(bytes);
@@ -87,7 +87,7 @@ impl<'a> Storer<'a> {
         site: SiteId,
         capture: &FoundCapture,
         page: Option<PageRecord>,
-    ) -> Result<Told> {
+    ) -> Result<Stored> {
         Ok(self.intake(site)?.take(&capture.as_capture(), page)?.into())
     }
 }

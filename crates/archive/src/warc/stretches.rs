@@ -38,7 +38,7 @@ struct Stretch {
 }
 
 /// Messages about a stretch, in this order.
-enum Told {
+enum Piece {
     /// Where its first record seems to begin, if there is one.
     Begins(Option<u64>),
     Records(Vec<Read>),
@@ -59,7 +59,7 @@ pub(crate) struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    /// Hands on every record of a file that was opened, in order. None once nobody wants more.
+    /// Hands on every record of a file that was opened, in order. None once no more is wanted.
     pub(crate) fn all(
         &self,
         mut reader: RecordReader<Part>,
@@ -75,9 +75,9 @@ impl Reading<'_> {
         }
         let all = Stretch { from, to: u64::MAX, is_exact: true };
         // The storing threads check the captures: there are several of them.
-        self.stretch(&mut reader, all, &Examined::later, &mut |told| match told {
-            Told::Records(records) => records.into_iter().try_for_each(&mut *take),
-            Told::Begins(_) | Told::Ends(_) => Some(()),
+        self.stretch(&mut reader, all, &Examined::later, &mut |piece| match piece {
+            Piece::Records(records) => records.into_iter().try_for_each(&mut *take),
+            Piece::Begins(_) | Piece::Ends(_) => Some(()),
         })
     }
 
@@ -97,7 +97,7 @@ impl Reading<'_> {
             drop(waiting);
             let mut stretches = self.stretches(first);
             let stretches_ahead = 2 * self.threads;
-            let mut ahead: VecDeque<(Stretch, LaneOut<Told>)> = VecDeque::new();
+            let mut ahead: VecDeque<(Stretch, LaneOut<Piece>)> = VecDeque::new();
             let mut next = first;
             loop {
                 while ahead.len() < stretches_ahead
@@ -129,27 +129,27 @@ impl Reading<'_> {
     }
 
     /// Passes on the records of a stretch, beginning at a known record, and returns where the first
-    /// record after it begins. `None` once nobody wants more.
+    /// record after it begins. `None` once no more is wanted.
     fn in_turn(
         &self,
         own: &mut RecordReader<Part>,
         stretch: Stretch,
-        lane: LaneOut<Told>,
+        lane: LaneOut<Piece>,
         take: &mut dyn FnMut(Read) -> Option<()>,
     ) -> Option<u64> {
         let mut end = u64::MAX;
-        let mut hear = |told: Told| {
-            match told {
-                Told::Records(records) => records.into_iter().try_for_each(&mut *take)?,
-                Told::Ends(at) => end = at,
-                Told::Begins(_) => {}
+        let mut hear = |piece: Piece| {
+            match piece {
+                Piece::Records(records) => records.into_iter().try_for_each(&mut *take)?,
+                Piece::Ends(at) => end = at,
+                Piece::Begins(_) => {}
             }
             Some(())
         };
         match lane.pop() {
-            Some(Told::Begins(Some(at))) if at == stretch.from => {
-                while let Some(told) = lane.pop() {
-                    hear(told)?;
+            Some(Piece::Begins(Some(at))) if at == stretch.from => {
+                while let Some(piece) = lane.pop() {
+                    hear(piece)?;
                 }
             }
             _ => {
@@ -163,26 +163,26 @@ impl Reading<'_> {
     }
 
     /// Reads one stretch after the other.
-    fn work(&self, waiting: &Mutex<mpsc::Receiver<(Stretch, LaneIn<Told>)>>) {
+    fn work(&self, waiting: &Mutex<mpsc::Receiver<(Stretch, LaneIn<Piece>)>>) {
         let mut reader = self.source.reader().ok();
         let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).recv().ok();
         while let Some((stretch, lane)) = next() {
             let Some(reader) = &mut reader else { continue };
             let examine = |record| Examined::now(record, self.is_trusting);
-            let _unwanted = self.stretch(reader, stretch, &examine, &mut |told| {
-                let bytes = told.bytes();
-                lane.push(told, bytes)
+            let _unwanted = self.stretch(reader, stretch, &examine, &mut |piece| {
+                let bytes = piece.bytes();
+                lane.push(piece, bytes)
             });
         }
     }
 
-    /// Reads the records that begin in a stretch. None once nobody wants more.
+    /// Reads the records that begin in a stretch. None once no more is wanted.
     fn stretch(
         &self,
         reader: &mut RecordReader<Part>,
         stretch: Stretch,
         examine: &dyn Fn(Record) -> Examined,
-        tell: &mut dyn FnMut(Told) -> Option<()>,
+        give: &mut dyn FnMut(Piece) -> Option<()>,
     ) -> Option<()> {
         reader.read_up_to(stretch.to);
         let begin = match stretch.is_exact {
@@ -190,9 +190,9 @@ impl Reading<'_> {
             false => reader.seek_first(stretch.from, stretch.to),
         };
         match begin {
-            Ok(None) => return tell(Told::Begins(None)),
-            Ok(begin) => tell(Told::Begins(begin))?,
-            Err(error) => return tell(Told::Records(vec![Err(error)])),
+            Ok(None) => return give(Piece::Begins(None)),
+            Ok(begin) => give(Piece::Begins(begin))?,
+            Err(error) => return give(Piece::Records(vec![Err(error)])),
         }
         let (mut records, mut bytes) = (Vec::new(), 0);
         let end = loop {
@@ -213,18 +213,18 @@ impl Reading<'_> {
                 break None;
             }
             if records.len() >= TOGETHER || bytes >= TOGETHER_BYTES {
-                tell(Told::Records(std::mem::take(&mut records)))?;
+                give(Piece::Records(std::mem::take(&mut records)))?;
                 bytes = 0;
                 reader.reuse(self.memory.take_buffers());
             }
         };
-        tell(Told::Records(records))?;
+        give(Piece::Records(records))?;
         // What cannot be read any further has no end, and nothing behind it.
-        tell(Told::Ends(end.unwrap_or(u64::MAX)))
+        give(Piece::Ends(end.unwrap_or(u64::MAX)))
     }
 }
 
-impl Told {
+impl Piece {
     fn bytes(&self) -> u64 {
         match self {
             Self::Records(records) => records.iter().flatten().map(Examined::bytes).sum(),

@@ -28,7 +28,7 @@ pub struct Measures {
     pub by_month: Vec<Month>,
 }
 
-/// Pages whose mean interval lies in a range.
+/// Pages whose mean interval is in a range.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Bin {
     /// Least mean interval in days, and the end of the range.

@@ -105,7 +105,8 @@ fn collect(
         let seconds = monotonic_s() - began_s;
         shared.is_done.store(true, Ordering::Relaxed);
         let samples = sampler.join().unwrap_or_default();
-        let ended = || LabError::Input { what: "compressing ended before its work was done".into() };
+        let ended =
+            || LabError::Input { what: "compressing ended before its work was done".into() };
         compactor.join().map_err(|_| ended())??;
         collected?;
         Ok(OverlapRun {

@@ -164,7 +164,7 @@ impl Clock {
         passed
     }
 
-    /// Visits the open days between two times with the share of each that lies between them.
+    /// Visits the open days between two times with the share of each that is between them.
     pub(crate) fn each_open_day(
         &self,
         from_s: i64,
@@ -212,7 +212,7 @@ impl Clock {
         }
     }
 
-    /// Reads a clock that stood at `today`; its open days are to be reckoned from its sums.
+    /// Reads a clock as of `today`; its open days are to be computed from its sums.
     pub(crate) fn read(reader: &mut Reader<'_>, today: i64, above: Option<&Clock>) -> Option<Self> {
         let mut clock = Self::starting_as(None, today, DayPace { clock: 1.0, bulk: 0.0 });
         for part in DaySums::PARTS {

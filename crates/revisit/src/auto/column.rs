@@ -7,7 +7,7 @@
 use super::coded::Rough;
 use crate::varint::Reader;
 
-/// Appends a column; `expected` is told the numbers before.
+/// Appends a column; `expected` gets the numbers before.
 pub(crate) fn write(bytes: &mut Vec<u8>, column: &[Rough], expected: impl Fn(&[Rough]) -> Rough) {
     let flags_at = bytes.len();
     bytes.resize(flags_at + column.len().div_ceil(8), 0);

@@ -19,7 +19,8 @@ impl Sketch {
     /// Counts one more and returns how many there were, this one included.
     pub(crate) fn add(&mut self, key: u64) -> u32 {
         if self.added >= self.counters.len() as u64 && self.counters.len() < MAX_COUNTERS {
-            // Each counter is copied to both places its keys may fall into: counts stay upper bounds.
+            // Each counter is copied to both positions its keys may fall into: counts stay upper
+            // bounds.
             self.counters.extend_from_within(..);
         }
         self.added += 1;

@@ -2,7 +2,7 @@
 
 use super::Seen;
 
-/// Chance that a change lies after a page's last visit from which it is a sign for the page.
+/// A change counts for a page if it came after the page's last visit with at least this chance.
 const AFTER: f32 = 0.5;
 /// What is learnt within this time of its beginning is one burst of changes.
 const BURST_S: i64 = 3 * 86_400;
@@ -18,7 +18,7 @@ const BEYOND_DOUBT: f32 = 3.0;
 /// common and others do not.
 pub(super) const CLASSES: usize = 5;
 const CLASS_ENDS: [f32; CLASSES - 1] = [0.05, 0.15, 0.35, 0.65];
-/// Visits of a class from which it tells, and visits at its own past's chance that it is credited
+/// Visits of a class before it is used, and visits at the chance of its own past that it starts
 /// with.
 const CLASS_MIN: f32 = 3.0;
 const CLASS_PRIOR: f32 = 3.0;
@@ -83,8 +83,8 @@ fn class_of(chance: f32) -> usize {
     CLASS_ENDS.iter().filter(|end| chance >= **end).count()
 }
 
-/// When pages of a group last changed, as if it had been at one time: the time lies in the gaps of all
-/// visits that saw it.
+/// When pages of a group last changed, as if it had been at one time: the time is in the gaps of
+/// all visits that saw it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Event {
     pub(super) from_s: i64,

@@ -14,7 +14,7 @@ pub struct DueQuery {
     /// Instead of pages whose time has come, pages found by a visit that were never visited. They
     /// are in no bucket of time, since a crawl order chooses among them.
     pub new: bool,
-    /// Go on after this place.
+    /// Continue after this position.
     pub after: Option<DueCursor>,
     /// Only pages of this server.
     pub server: Option<ServerId>,
@@ -59,14 +59,13 @@ pub trait CrawlState: PageIndex {
     /// Pages whose own time has come: whole buckets, since no order is kept inside one.
     fn load_due(&self, query: &DueQuery) -> Result<DueLoad, StateError>;
 
-    /// Pages with times of their own by their places in the order of discovery, ready to be
-    /// visited; others are left out.
+    /// Pages with due times by their discovery numbers, ready to be visited; others are left out.
     fn load_found(&self, places: &[u32]) -> Result<Vec<DuePage>, StateError>;
 
-    /// Pages by their places in the order of discovery, after a place.
+    /// Pages in the order of discovery, after a discovery number.
     fn found(&self, after: u32, limit: usize) -> Result<Vec<FoundPage>, StateError>;
 
-    /// The links of some pages, by their places in the order of discovery.
+    /// The links of some pages, by their discovery numbers.
     fn links(&self, places: &[u32]) -> Result<Vec<PageLinks>, StateError>;
 
     /// What the crawl order knew, as [`Change::Order`] left it; empty if nothing.

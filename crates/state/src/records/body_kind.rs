@@ -1,6 +1,6 @@
 use serde::Serialize;
 
-/// What a body is, roughly: the kinds that people tell apart.
+/// The kind of a body, as people distinguish it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BodyKind {

@@ -106,8 +106,8 @@ pub enum Change {
         /// Where they lead.
         links: Vec<CanonicalUrl>,
     },
-    /// The crawl order thinks otherwise of some pages than when they were last visited: places in
-    /// the order of discovery and importance in percent of the mean.
+    /// The importance of some pages changed since their last visit: discovery numbers and
+    /// importance in percent of the mean.
     Weighed(Vec<(u32, u32)>),
     /// What the crawl order knows, in place of what it knew.
     Order(Vec<u8>),

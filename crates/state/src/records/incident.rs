@@ -38,7 +38,7 @@ pub enum IncidentKind {
     Failing,
     /// Several visits in a row were turned away.
     Blocked,
-    /// Collecting paused because the site or the archive takes all the room it may.
+    /// Collecting paused because the site or the archive has reached its quota.
     Quota,
     /// A server cannot keep up: its pages wait longer than their schedules say.
     Overflow,

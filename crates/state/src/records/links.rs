@@ -4,13 +4,13 @@ use nenrin_urls::CanonicalUrl;
 
 use crate::{PageId, ServerId};
 
-/// A known page by its place in the order of discovery.
+/// A known page with its discovery number.
 ///
-/// Places are counted from 1 without gaps, so that something can be kept for every page in memory
-/// without a map from page numbers.
+/// Discovery numbers count from 1 without gaps, so that a vector is enough to hold something for
+/// every page in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FoundPage {
-    /// Its place.
+    /// Its discovery number.
     pub nth: u32,
     /// Its server.
     pub server: ServerId,
@@ -34,9 +34,9 @@ pub enum Reading {
 /// The links of a page, as far as they lead to known pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageLinks {
-    /// The page's place in the order of discovery.
+    /// The page's discovery number.
     pub nth: u32,
-    /// The places of the pages that it links to, ascending; `None` if they were never read.
+    /// Discovery numbers of the pages that it links to, ascending; `None` if they were never read.
     pub targets: Option<Vec<u32>>,
     /// Its last version and URL, to read them from.
     pub page: PageId,
@@ -49,7 +49,7 @@ pub struct PageLinks {
 /// Links that a commit made known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Linked {
-    /// The page's place in the order of discovery.
+    /// The page's discovery number.
     pub nth: u32,
     /// The pages that it links to now and did not before, ascending.
     pub targets: Vec<u32>,

@@ -10,7 +10,7 @@ use crate::{ContentMark, Estimate, Outcome, PageId, SiteId};
 pub struct PageRecord {
     /// Its number.
     pub id: PageId,
-    /// Its place in the order of discovery; see [`FoundPage`](crate::FoundPage).
+    /// Its discovery number; see [`FoundPage`](crate::FoundPage).
     pub nth: u32,
     /// Its URL.
     pub url: CanonicalUrl,

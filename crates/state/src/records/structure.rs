@@ -36,9 +36,9 @@ pub struct MappedPage {
 pub struct SitePages {
     /// The pages, in the order of their discovery.
     pub pages: Vec<MappedPage>,
-    /// For a page, by its place in `pages`, the pages of the site that it links to.
+    /// For a page, by its position in `pages`, the pages of the site that it links to.
     pub links: Vec<(u32, Vec<u32>)>,
-    /// The top pages, by their places in `pages`.
+    /// Positions of the top pages in `pages`.
     pub tops: Vec<u32>,
     /// The names of the pages' servers.
     pub servers: BTreeMap<ServerId, Server>,
@@ -56,8 +56,8 @@ impl SitePages {
         self.servers.keys().copied().collect()
     }
 
-    /// The map as plans take it. Pages of other servers than the first top page's are below their
-    /// servers' names.
+    /// The map as plans need it. Paths of other servers than the first top page's begin with the
+    /// server's name.
     pub fn map(&self, is_alive: impl Fn(&MappedPage) -> bool) -> SiteMap {
         let page_at = |at: &u32| self.pages.get(*at as usize);
         let home = self.tops.first().and_then(page_at).map(|top| top.id.server());

@@ -191,7 +191,7 @@ impl VisitCommit {
 /// A visit, in the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct VisitRow {
-    /// Its place in the log; larger is later.
+    /// Its position in the log; larger is later.
     pub id: i64,
     /// When.
     pub at_s: i64,

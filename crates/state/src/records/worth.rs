@@ -1,5 +1,5 @@
-//! What pages are worth to a reader and how often they change, summed up per site with every commit,
-//! so that no page need be looked at to find it.
+//! Importance and rates of change of pages, summed per site with every commit, so that no page need
+//! be read to show them.
 
 use serde::Serialize;
 

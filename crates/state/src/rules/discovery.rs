@@ -35,7 +35,7 @@ pub(crate) fn loses_validators(depth: u32, depth_limit: u32) -> bool {
     depth.saturating_add(LEVELS_BELOW) > depth_limit
 }
 
-/// When a found page is due. Where pages have times of their own, each needs one, by whatever it was found.
+/// When a found page is due. In a continuous site each page needs a time, however it was found.
 pub(crate) fn due_when_found(found: &Discovered, is_continuous: bool, now_s: i64) -> Option<i64> {
     found.due_s.or(is_continuous.then_some(now_s))
 }

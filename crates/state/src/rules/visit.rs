@@ -12,7 +12,7 @@ pub(crate) struct PageBefore {
     pub(crate) visited_s: Option<i64>,
     /// Its last version.
     pub(crate) version: Option<u64>,
-    /// Its place in the order of discovery.
+    /// Its discovery number.
     pub(crate) nth: u32,
     /// Its part in the sums.
     pub(crate) worth: Part,

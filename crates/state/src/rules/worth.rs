@@ -31,7 +31,7 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// Its place in the curves of its site and of all.
+    /// Its groups in the curves of its site and of all.
     fn groups(&self) -> [Group; 4] {
         let best = GROUP_MAX + 1 - group_of(u64::from(self.importance_percent));
         let site = self.site.0;

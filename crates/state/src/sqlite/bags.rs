@@ -1,9 +1,9 @@
-//! Pages in the order of a text that is not kept a second time.
+//! Pages in the order of a text that is not stored a second time.
 //!
-//! A list (the paths of a server, the keys of all URLs with versions) is cut into bags. A bag keeps
-//! the numbers of the pages whose texts are between its first text and the next bag's, in no order;
-//! who reads a bag looks the texts up and sorts them. An index would repeat every text: this takes
-//! a tenth of its room, for a few dozen look-ups where a list is read.
+//! A list (the paths of a server, the keys of all URLs with versions) is cut into bags. A bag
+//! stores the numbers of the pages whose texts are between its first text and the next bag's, in no
+//! order; reading a bag means looking the texts up and sorting them. An index would repeat every
+//! text: bags take a tenth of its space, for a few dozen look-ups when a list is read.
 
 use nenrin_urls::{CanonicalUrl, UrlKey};
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
@@ -97,7 +97,7 @@ struct Bag {
     next: Option<String>,
 }
 
-/// The bag in which a text has its place.
+/// The bag that a text belongs to.
 fn bag_of(c: &Connection, list: List, text: &str) -> rusqlite::Result<Bag> {
     let found = c
         .prepare_cached(

@@ -1,4 +1,4 @@
-//! The contracts, each method answered in one place.
+//! The contracts, implemented by this engine.
 
 use std::sync::{PoisonError, atomic::Ordering};
 

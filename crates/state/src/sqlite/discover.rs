@@ -10,7 +10,7 @@ use crate::{
 
 /// A page of this partition that was found.
 pub(super) struct Found {
-    /// Its place in the order of discovery.
+    /// Its discovery number.
     pub(super) nth: u32,
     /// The page, if the site did not know it yet.
     pub(super) new_page: Option<NewPage>,

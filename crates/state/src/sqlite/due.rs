@@ -151,8 +151,8 @@ fn add(t: &Transaction<'_>, heap: i64, numbers: &[u8]) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Lays out some of the earliest heap at or before `last`. Returns whether that heap, or every heap
-/// when there is none, is in buckets now.
+/// Splits some of the earliest heap at or before `last` into buckets. Returns whether that heap, or
+/// every heap when there is none, is in buckets now.
 pub(super) fn lay_out(t: &Transaction<'_>, bucket_s: i64, last: i64) -> rusqlite::Result<bool> {
     let first: Option<i64> = t
         .prepare_cached("SELECT MIN(heap) FROM heaps WHERE heap <= ?1")?

@@ -15,14 +15,14 @@ const ENTRIES_MAX: usize = 1_000_000;
 /// Site and URL, hashed.
 pub(super) type KnownKey = [u8; 16];
 
-/// A page's place in the order of discovery; `None` for one of another partition, to which mail was sent.
+/// A page's discovery number; `None` for a page of another partition, which got mail about it.
 pub(super) type KnownPlace = Option<NonZeroU32>;
 
-/// What a commit added: site and URL, depth and place.
+/// What a commit added: site and URL, depth and discovery number.
 pub(super) type Fresh = (KnownKey, u32, KnownPlace);
 
-/// Pages known to a site at a depth or nearer, and their places. A cache: forgetting costs only
-/// time.
+/// Pages known to a site at a depth or nearer, and their discovery numbers. A cache: forgetting
+/// costs only time.
 #[derive(Debug, Default)]
 pub(super) struct Known(HashMap<KnownKey, (u32, KnownPlace)>);
 
@@ -36,7 +36,7 @@ impl Known {
         key
     }
 
-    /// Depth and place of a page that the site knows.
+    /// Depth and discovery number of a page that the site knows.
     pub(super) fn get(&self, key: &KnownKey) -> Option<(u32, KnownPlace)> {
         self.0.get(key).copied()
     }

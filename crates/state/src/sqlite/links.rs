@@ -1,5 +1,5 @@
-//! Pages in the order of their discovery, and the links between them: what a crawl order needs to
-//! learn again after a restart, and where it looks up the links of pages.
+//! Pages in the order of their discovery, and the links between them: input of the crawl order
+//! after a restart, and the links of pages that hand on their score.
 
 use std::num::NonZeroU32;
 
@@ -35,7 +35,7 @@ fn reading(number: u8) -> Reading {
     }
 }
 
-/// Gives a page that just became known its place.
+/// Gives a page that just became known its discovery number.
 pub(super) fn enter(t: &Transaction<'_>, page: PageId, reading: Reading) -> rusqlite::Result<u32> {
     t.prepare_cached("INSERT INTO found (page, reading) VALUES (?1, ?2)")?
         .execute(params![page.0, number(reading)])?;
@@ -43,7 +43,7 @@ pub(super) fn enter(t: &Transaction<'_>, page: PageId, reading: Reading) -> rusq
     u32::try_from(nth).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(0, nth))
 }
 
-/// A known page's place.
+/// A known page's discovery number.
 pub(super) fn place(c: &Connection, page: PageId) -> rusqlite::Result<u32> {
     c.prepare_cached("SELECT nth FROM pages WHERE id = ?1")?.query_row([page.0], |row| row.get(0))
 }
@@ -78,7 +78,7 @@ impl Places<'_> {
     }
 }
 
-/// A page that was visited: its place, and whether it had been visited before.
+/// A page that was visited: its discovery number, and whether it had been visited before.
 #[derive(Clone, Copy)]
 pub(super) struct Visited {
     pub(super) nth: u32,

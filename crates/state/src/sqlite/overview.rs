@@ -197,7 +197,7 @@ pub(super) fn directory(c: &Connection, query: &PathQuery) -> rusqlite::Result<V
     Ok(entries)
 }
 
-/// The paths of a site on one server from a place on.
+/// The paths of a site on one server, from a position on.
 struct Paths<'c> {
     c: &'c Connection,
     site: SiteId,

@@ -64,7 +64,7 @@ impl Portion {
         Some(Self { id, count, bytes, last })
     }
 
-    /// Adds a visit; returns `false`, and does nothing, where there is no room for it.
+    /// Adds a visit; returns `false`, and does nothing, if it does not fit.
     pub(super) fn push(&mut self, visit: &Logged) -> bool {
         let before = self.bytes.len();
         write(&mut self.bytes, self.last, visit);

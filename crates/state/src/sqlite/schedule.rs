@@ -109,8 +109,8 @@ pub(super) fn stretched(
     .collect()
 }
 
-/// Loads due pages bucket by bucket, as far as heaps were laid out. Once a server has given its
-/// share, the scan jumps over the rest of its pages: their numbers follow each other.
+/// Loads due pages bucket by bucket, as far as heaps were split into buckets. Once a server has
+/// given its share, the scan skips the rest of its pages: their numbers are consecutive.
 pub(super) fn load_due(
     c: &Connection,
     bucket_s: i64,
@@ -172,7 +172,7 @@ fn last_page(server: ServerId) -> PageId {
     PageId(((i64::from(server.0) + 1) << PageId::HASH_BITS) - 1)
 }
 
-/// Pages of one bucket after a place, at most one more than a server's share, so that a server's
+/// Pages of one bucket after a position, at most one more than a server's share, so that a server's
 /// surplus is noticed without reading it all.
 fn bucket_rows(
     c: &Connection,

@@ -44,7 +44,7 @@ pub(super) fn update_pace(t: &Transaction<'_>, pace: &ServerPace) -> rusqlite::R
     Ok(())
 }
 
-/// Keeps a note in the place of the one of that name.
+/// Stores a note, replacing the one of that name.
 pub(super) fn write_note(t: &Transaction<'_>, note: &ServerNote) -> rusqlite::Result<()> {
     if note.value.is_empty() {
         t.prepare_cached("DELETE FROM notes WHERE server = ?1 AND name = ?2")?

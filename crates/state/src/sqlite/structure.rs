@@ -106,7 +106,7 @@ pub(super) fn site_pages(c: &Connection, site: SiteId) -> rusqlite::Result<SiteP
     })
 }
 
-/// The pages of a site with their places in the order of discovery.
+/// The pages of a site with their discovery numbers.
 fn pages(c: &Connection, site: SiteId) -> rusqlite::Result<Vec<(u32, MappedPage)>> {
     c.prepare_cached(
         "SELECT p.id, p.path, p.visited_s, p.outcome, p.visits, p.failures, p.last_modified, m.round,
@@ -155,7 +155,7 @@ pub(super) fn load_pages(
         .collect()
 }
 
-/// Links between pages of a site, by their places in its map.
+/// Links between pages of a site, by their positions in its map.
 fn links_of(
     c: &Connection,
     site: SiteId,

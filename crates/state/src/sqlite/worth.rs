@@ -42,7 +42,7 @@ fn turns(c: &Connection, sums: &WorthSums, site: u32) -> rusqlite::Result<u64> {
         .map(Option::unwrap_or_default)
 }
 
-/// The crawl order thinks otherwise of some pages now, by their places in the order of discovery.
+/// The importance of some pages changed, by their discovery numbers.
 pub(super) fn weigh(
     t: &Transaction<'_>,
     sums: &mut WorthSums,

@@ -223,7 +223,7 @@ pub fn the_order_of_collecting_is_held_against_the_best(state: &impl State) {
         [(0.0, 0.0), (0.25, 0.1), (0.5, 0.2), (0.75, 0.9), (1.0, 1.0)]
     );
     assert_eq!(shares(&curve.best), [(0.0, 0.0), (0.25, 0.7), (1.0, 1.0)]);
-    // A page keeps its place, whatever is thought of it later.
+    // A page keeps its rank, whatever its importance becomes later.
     state.commit(&[Change::Weighed(vec![(top.page.nth, 1_000)])]).unwrap();
     let curve = state.order_curve(Some(round.site)).unwrap();
     assert_eq!(curve.collected[0].importance_percent, 1_000);

@@ -193,9 +193,8 @@ fn under_way(visitor: &Visitor, requests: &[UnderWay]) -> Markup {
 
 fn phase<'a>(visitor: &Visitor, phase: &'a str) -> &'a str {
     match phase {
-        "connecting" => visitor.lang.t("connecting", "接続中"),
         "receiving" => visitor.lang.t("receiving", "受信中"),
-        "storing" => visitor.lang.t("storing", "保存中"),
+        "reading" => visitor.lang.t("reading", "解析中"),
         other => other,
     }
 }
