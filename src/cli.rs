@@ -608,6 +608,12 @@ pub(crate) struct LabCrawlArgs {
     /// Crashes of the crawler, at random moments.
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub crashes: u32,
+    /// Partitions of the archive, each with a worker of its own.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub partitions: u32,
+    /// Hand-overs of partitions to other workers, at random moments.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub hand_overs: u32,
     /// Which pages a round visits: all, structure(A), structure(B), structure(C) or structure(auto).
     #[arg(long, value_name = "METHOD", default_value_t, conflicts_with = "continuous")]
     pub rounds_by: RoundsBy,
@@ -622,7 +628,7 @@ pub(crate) struct LabCrawlArgs {
     pub seeds: u64,
     /// A small world for each seed (300 pages on ten servers, a month), collected in the way that
     /// the seed chooses.
-    #[arg(long, conflicts_with_all = ["servers", "pages", "time", "period", "faults", "crashes", "continuous"])]
+    #[arg(long, conflicts_with_all = ["servers", "pages", "time", "period", "faults", "crashes", "hand_overs", "continuous"])]
     pub small: bool,
     /// With --small: a file of seeds that broke a law the last time; they are tried first, and the file
     /// is written again.

@@ -36,7 +36,7 @@ use nenrin_crawl::{
 };
 use nenrin_fetch::{Exchange, Fetcher};
 use nenrin_lang::Reason;
-use nenrin_state::{Change, Outcome, SiteId, State};
+use nenrin_state::{Change, Outcome, SiteId, State, StateError};
 use nenrin_store::Store;
 use nenrin_urls::CanonicalUrl;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -121,7 +121,15 @@ pub(crate) struct Driver {
 
 impl Driver {
     /// Starts the worker threads over an archive that is open for writing.
-    pub(crate) fn new(archive: &Archive, fetcher: Fetcher, mut options: CrawlOptions) -> Self {
+    ///
+    /// # Errors
+    /// [`StateError`] when the archive cannot be taken over.
+    pub(crate) fn new(
+        archive: &Archive,
+        fetcher: Fetcher,
+        mut options: CrawlOptions,
+    ) -> Result<Self, StateError> {
+        let epoch = archive.state().take_over()?;
         let untold_requests = archive.has_unrecorded_requests().clone();
         if untold_requests.swap(true, Ordering::Relaxed) {
             options.asked_before_ms = Some(clock::now_ms());
@@ -132,7 +140,7 @@ impl Driver {
         let (store_jobs, store_queue) = mpsc::channel();
         let state_worker = {
             let (state, sender) = (archive.state().clone(), sender.clone());
-            std::thread::spawn(move || serve_state(&*state, &state_queue, &sender))
+            std::thread::spawn(move || serve_state(&*state, epoch, &state_queue, &sender))
         };
         let store_waiting = Arc::<AtomicUsize>::default();
         let store_worker = {
@@ -140,7 +148,7 @@ impl Driver {
             let waiting = store_waiting.clone();
             std::thread::spawn(move || serve_store(&store, &store_queue, &sender, &waiting))
         };
-        Self {
+        Ok(Self {
             folder: archive.folder().to_owned(),
             machine: Crawl::new(options),
             fetcher,
@@ -159,7 +167,7 @@ impl Driver {
             guard: DiskGuard::new(archive.folder(), 0),
             quota: QuotaGuard::default(),
             has_space: true,
-        }
+        })
     }
 
     /// Pauses collecting while the disk has less free space than this.

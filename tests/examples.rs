@@ -46,7 +46,7 @@ fn a_warc_file_is_imported_and_its_page_read_as_of_a_date() {
     let again = run("import_warc", &[text(&archive), text(&warc)]);
     assert!(again.starts_with("0 versions, 0 unchanged visits, 2 known before"), "{again}");
 
-    let january = run("as_of", &[text(&archive), url, "2024-01"]);
+    let january = run("as_of", &[text(&archive), url, "2024-01-31"]);
     assert!(january.ends_with("<p>one</p>"), "{january}");
     let later = run("as_of", &[text(&archive), url, "2024-03"]);
     assert!(later.ends_with("<p>two</p>"), "{later}");

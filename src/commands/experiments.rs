@@ -11,9 +11,10 @@ use nenrin_lab::{
     LabError,
     archive::ArchiveSource,
     budget::{self, BudgetOptions},
-    order::{self, Graph, GraphSource, OrderOptions, WebKind, measure_speed, synthetic_web},
+    order::{self, GraphSource, OrderOptions, WebKind},
     revisit::{self, RevisitOptions},
     structure::{self, MirrorSite, StructureOptions, load_mirrors},
+    summary::Summary,
     updates::{UpdateLog, Window},
 };
 use nenrin_order::Strategy;
@@ -238,7 +239,11 @@ pub(crate) struct StructureArgs {
 pub(crate) fn run_order(context: &Context, args: &OrderArgs) -> anyhow::Result<Exit> {
     let source = args.source(context)?;
     if args.speed {
-        return order_speed(args, source);
+        let (graph, speeds) =
+            order::speeds(source, args.start, &args.strategies()).map_err(wrong)?;
+        say(graph)?;
+        print_summary(speeds)?;
+        return Ok(Exit::Done);
     }
     let options = OrderOptions {
         source,
@@ -275,45 +280,6 @@ fn written(out: Option<&Path>) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn order_speed(args: &OrderArgs, source: GraphSource) -> anyhow::Result<Exit> {
-    let (name, graph) = match source {
-        GraphSource::File { edges, urls } => {
-            (edges.display().to_string(), Graph::read(&edges, urls.as_deref()).map_err(wrong)?)
-        }
-        GraphSource::Synthetic(web) => ("synthetic".to_owned(), synthetic_web(&web)),
-        GraphSource::Given(name, graph) => (name, graph),
-    };
-    say(format!(
-        "{name}: {} pages, {} links, {} hosts",
-        graph.pages(),
-        graph.links(),
-        graph.hosts()
-    ))?;
-    let mut table = Table::new(&[
-        "strategy",
-        "look-up",
-        "M pages/s",
-        "M links/s",
-        "M random accesses/s",
-        "share",
-    ]);
-    for strategy in args.strategies() {
-        for with_look_up in [false, true] {
-            let speed = measure_speed(&name, &graph, args.start, strategy, with_look_up);
-            table.row(vec![
-                strategy.to_string(),
-                if with_look_up { "URL" } else { "none" }.to_owned(),
-                format!("{:.3}", speed.pages_per_second / 1e6),
-                format!("{:.1}", speed.links_per_second / 1e6),
-                format!("{:.1}", speed.random_accesses_per_second / 1e6),
-                format!("{:.2}", speed.links_per_second / speed.random_accesses_per_second),
-            ]);
-        }
-    }
-    table.print()?;
-    Ok(Exit::Done)
-}
-
 /// `nenrin lab revisit`.
 pub(crate) fn run_revisit(context: &Context, args: &RevisitArgs) -> anyhow::Result<Exit> {
     let window =
@@ -332,76 +298,16 @@ pub(crate) fn run_revisit(context: &Context, args: &RevisitArgs) -> anyhow::Resu
     if context.json || args.folds.is_some() {
         return tell(context, &results, args.out.as_deref());
     }
-    let table = if args.compare { compared_table(&results) } else { policies_table(&results) };
-    table.print()?;
+    let summary =
+        if args.compare { Summary::compared(&results) } else { Summary::policies(&results) };
+    print_summary(summary)?;
     written(args.out.as_deref())
 }
 
-/// A number of the results as people read it; `-` where there is none.
-fn shown(value: &Value, digits: usize) -> String {
-    match (value.as_u64(), value.as_f64()) {
-        (Some(whole), _) => whole.to_string(),
-        (None, Some(number)) => format!("{number:.digits$}"),
-        (None, None) => "-".to_owned(),
-    }
-}
-
-/// Policies with what they reached, one a line.
-fn policies_table(results: &Value) -> Table {
-    let columns = [
-        ("coverage_total", 4),
-        ("coverage", 4),
-        ("efficiency_total", 4),
-        ("visits", 0),
-        ("delay_days", 2),
-        ("state_bytes_per_page", 1),
-    ];
-    let mut table = Table::new(&[
-        "policy",
-        "versions got",
-        "mean over pages",
-        "versions a visit",
-        "visits",
-        "delay, days",
-        "bytes a page",
-    ]);
-    for policy in results["policies"].as_array().into_iter().flatten() {
-        let name = policy["name"].as_str().unwrap_or_default().to_owned();
-        let numbers = columns.iter().map(|(field, digits)| shown(&policy[*field], *digits));
-        table.row(std::iter::once(name).chain(numbers).collect());
-    }
-    table
-}
-
-/// The gains over each rival in points, with the intervals that hold 90% of draws of the sources.
-fn compared_table(results: &Value) -> Table {
-    let headings = ["rival", "visits", "how", "its versions", "ours", "gain", "mean gain", "lost"];
-    let mut table = Table::new(&headings);
-    let points = |held: &Value, field: &str| {
-        let of = |value: &Value| format!("{:+.1}", 100.0 * value.as_f64().unwrap_or_default());
-        let interval = &held[format!("{field}_interval")];
-        format!("{} ({} to {})", of(&held[field]), of(&interval[0]), of(&interval[1]))
-    };
-    for rival in results["compared"].as_array().into_iter().flatten() {
-        for (field, how) in [
-            ("together", "together"),
-            ("alone", "each source alone"),
-            ("per_day", "a budget a day"),
-        ] {
-            let held = &rival[field];
-            table.row(vec![
-                rival["rival"].as_str().unwrap_or_default().to_owned(),
-                shown(&held["ours"]["visits"], 0),
-                how.to_owned(),
-                shown(&held["rival"]["coverage_total"], 4),
-                shown(&held["ours"]["coverage_total"], 4),
-                points(held, "gain"),
-                points(held, "mean_gain"),
-                format!("{} of {}", held["lost"], held["sources"]),
-            ]);
-        }
-    }
-    table
+fn print_summary(summary: Summary) -> io::Result<()> {
+    let mut table = Table::new(&summary.headings);
+    summary.rows.into_iter().for_each(|row| table.row(row));
+    table.print()
 }
 
 /// `nenrin lab budget`.
@@ -417,18 +323,7 @@ pub(crate) fn run_budget(context: &Context, args: &BudgetArgs) -> anyhow::Result
     if context.json {
         return tell(context, &results, args.out.as_deref());
     }
-    let headings = ["shares", "coverage", "versions a visit", "delay, days", "visits"];
-    let mut table = Table::new(&headings);
-    for shares in results["allocations"].as_array().into_iter().flatten() {
-        table.row(vec![
-            shares["name"].as_str().unwrap_or_default().to_owned(),
-            shown(&shares["coverage"], 4),
-            shown(&shares["efficiency"], 4),
-            shown(&shares["delay_days"], 2),
-            shown(&shares["visits"], 0),
-        ]);
-    }
-    table.print()?;
+    print_summary(Summary::shares(&results))?;
     written(args.out.as_deref())
 }
 
@@ -436,7 +331,7 @@ pub(crate) fn run_budget(context: &Context, args: &BudgetArgs) -> anyhow::Result
 pub(crate) fn run_structure(context: &Context, args: &StructureArgs) -> anyhow::Result<Exit> {
     let history = match &args.mirrors {
         Some(folder) => {
-            load_mirrors(&mirror_sites(folder, &args.hosts).map_err(usage)?).map_err(wrong)?
+            load_mirrors(&MirrorSite::all_in(folder, &args.hosts).map_err(usage)?).map_err(wrong)?
         }
         None if args.synthetic => structure::SyntheticWeb {
             tops_announce: !args.silent_tops,
@@ -453,19 +348,4 @@ pub(crate) fn run_structure(context: &Context, args: &StructureArgs) -> anyhow::
     };
     let outcome = structure::run(&history, &options).map_err(wrong)?;
     tell(context, &outcome.results, args.out.as_deref())
-}
-
-fn mirror_sites(folder: &Path, hosts: &[String]) -> std::io::Result<Vec<MirrorSite>> {
-    let entries = std::fs::read_dir(folder)?.map(|entry| entry.map(|e| e.path()));
-    let mut paths: Vec<PathBuf> = entries.collect::<Result<_, _>>()?;
-    paths.sort();
-    let site = |path: PathBuf| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let folders = (1..).map(|visit: u32| path.join(visit.to_string()));
-        let folders = folders.take_while(|folder| folder.is_dir()).collect();
-        let hosts = hosts.iter().filter_map(|host| host.split_once('='));
-        let hosts = hosts.filter(|(site, _)| *site == name).map(|(_, host)| host.to_owned());
-        MirrorSite { hosts: hosts.collect(), kind: "mirror".to_owned(), name, folders }
-    };
-    Ok(paths.into_iter().map(site).collect())
 }

@@ -27,7 +27,8 @@ fn small_worlds(context: &Context, args: &LabCrawlArgs) -> anyhow::Result<Exit> 
     let began_ms = clock::now_ms();
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let (count, failing) = (args.seeds.max(1), args.failing.as_deref());
-    let report = seeds::run_seeds(args.seed, count, threads, failing).map_err(usage)?;
+    let report =
+        seeds::run_seeds(args.seed, count, args.partitions, threads, failing).map_err(usage)?;
     let elapsed_s = (clock::now_ms() - began_ms) as f64 / 1000.0;
     let exit = if report.failing.is_empty() { Exit::Done } else { Exit::Partly };
     if context.json {
@@ -116,7 +117,9 @@ fn crawl_once(
         time_s: args.time.as_s(),
         period_s: args.period.as_s(),
         faults: args.faults,
+        partitions: args.partitions,
         crashes: args.crashes,
+        hand_overs: args.hand_overs,
         rounds_by: args.rounds_by,
         continuous,
         ..nenrin_lab::crawl::CrawlOptions::default()

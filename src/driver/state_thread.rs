@@ -3,7 +3,7 @@
 use std::sync::mpsc;
 
 use nenrin_crawl::{Batch, Load, Ticket, answer_load, commit_batch};
-use nenrin_state::{Change, State};
+use nenrin_state::{Change, Epoch, State};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::{happening::Happening, retry::retried};
@@ -20,6 +20,7 @@ pub(super) enum StateJob {
 
 pub(super) fn serve_state(
     state: &dyn State,
+    epoch: Epoch,
     jobs: &mpsc::Receiver<StateJob>,
     sender: &UnboundedSender<Happening>,
 ) {
@@ -39,7 +40,7 @@ pub(super) fn serve_state(
                         Err(_) => break,
                     }
                 }
-                retried(|| commit_batch(state, &batch))
+                retried(|| commit_batch(state, epoch, &batch))
             }
         };
         match answer {

@@ -224,7 +224,7 @@ fn a_time_range_holds_the_content_that_it_needs() {
     let requires = std::fs::read_to_string(folder.path().join("b.warc.gz.requires.jsonl")).unwrap();
     assert!(requires.lines().count() > 30, "{requires}");
     let lonely = Nenrin::new();
-    lonely.run(&["import", "warc", cut.to_str().unwrap()]).expect_said(1, &["/p1", "repeat"]);
+    lonely.run(&["import", "warc", cut.to_str().unwrap()]).expect_said(1, &["/p1", "revisit"]);
     // The order of files is of no importance.
     let joined = Nenrin::new();
     let (all, _) = export(&nenrin, folder.path(), "c.warc.gz", &[]);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use nenrin_state::{Change, DuePage, ServerId, ServerRecord, State, StateError};
+use nenrin_state::{Change, DuePage, Epoch, Mail, ServerId, ServerRecord, State, StateError};
 
 use crate::{
     answer::Ticket,
@@ -11,6 +11,8 @@ use crate::{
 };
 
 const DAY_S: i64 = 86_400;
+/// Mail taken in at once.
+const MAIL_MAX: usize = 1_000;
 
 /// Asks the state for what the machine wants.
 ///
@@ -94,12 +96,12 @@ impl FromIterator<(Option<Ticket>, Change)> for Batch {
     }
 }
 
-/// Commits a batch in one transaction.
+/// Commits a batch in one transaction, under the epoch in which the partition is held.
 ///
 /// # Errors
 /// [`StateError`] when the state cannot commit; then none of the changes holds.
-pub fn commit_batch(state: &dyn State, batch: &Batch) -> Result<Event, StateError> {
-    let committed = state.commit(&batch.changes)?;
+pub fn commit_batch(state: &dyn State, epoch: Epoch, batch: &Batch) -> Result<Event, StateError> {
+    let committed = state.commit_under(epoch, &batch.changes)?;
     let servers = servers_of(state, committed.new_pages.iter().map(|new| &new.due))?;
     let ended = batch.changes.iter().filter_map(|change| match change {
         Change::RoundEnd(end) => Some(end.round),
@@ -107,6 +109,48 @@ pub fn commit_batch(state: &dyn State, batch: &Batch) -> Result<Event, StateErro
     });
     let rounds_ended = ended.collect();
     Ok(Event::Committed { tickets: batch.tickets.clone(), rounds_ended, committed, servers })
+}
+
+/// Takes in what another partition has for this one, until there is no more. Returns the events for
+/// this partition's machine. What was taken in once is not taken in again, whoever tries.
+///
+/// # Errors
+/// [`StateError`] when one of the states cannot answer.
+pub fn take_mail(
+    own: &dyn State,
+    epoch: Epoch,
+    other: &dyn State,
+) -> Result<Vec<Event>, StateError> {
+    let ((_, receiver), (_, from)) = (own.partition(), other.partition());
+    let mut events = Vec::new();
+    let mut has_top = false;
+    loop {
+        let mail = other.outbox(receiver, own.mail_read(from)?, MAIL_MAX)?;
+        if mail.is_empty() {
+            break;
+        }
+        has_top |= mail.iter().any(|one| matches!(one.mail, Mail::Top { .. }));
+        let taken = Batch::from_iter([(None, Change::MailTaken { from, mail })]);
+        events.push(commit_batch(own, epoch, &taken)?);
+    }
+    if has_top {
+        events.push(Event::Sites(own.sites()?));
+    }
+    Ok(events)
+}
+
+/// Drops mail of this partition that another has taken in.
+///
+/// # Errors
+/// [`StateError`] when one of the states cannot answer.
+pub fn drop_taken_mail(own: &dyn State, epoch: Epoch, other: &dyn State) -> Result<(), StateError> {
+    let ((_, from), (_, to)) = (own.partition(), other.partition());
+    let upto = other.mail_read(from)?;
+    let first = own.outbox(to, 0, 1)?;
+    if first.first().is_some_and(|mail| mail.number <= upto) {
+        own.commit_under(epoch, &[Change::MailDelivered { to, upto }])?;
+    }
+    Ok(())
 }
 
 /// What is known of the servers of some pages: the machine may have left them to the state.

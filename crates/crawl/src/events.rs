@@ -60,7 +60,7 @@ pub enum Event {
     DueLoaded {
         /// What was asked.
         query: DueQuery,
-        /// The pages.
+        /// The pages, and where the long-term queue goes on.
         load: DueLoad,
         /// Their servers.
         servers: Vec<ServerRecord>,
@@ -115,14 +115,14 @@ pub enum Event {
     Hint(PullForward),
     /// A fetch has ended.
     Fetched {
-        /// Which.
+        /// The number that the fetch was ordered under.
         ticket: Ticket,
-        /// How.
+        /// The answer, or why there is none.
         fetched: Box<Fetched>,
     },
     /// The content of a fetch is durable.
     Stored {
-        /// Which.
+        /// The number of the fetch that brought it.
         ticket: Ticket,
         /// The store's number of the version.
         version: u64,
@@ -183,7 +183,7 @@ pub enum Command {
     Trapped {
         /// The server whose page has the link.
         server: Server,
-        /// Why.
+        /// What kind of trap it looks like.
         trap: Trap,
         /// The link.
         url: CanonicalUrl,

@@ -4,6 +4,7 @@
 //! - [`Crawl::step`]: an event at a time goes in, commands come out;
 //! - [`Event`] and [`Command`]: what happened, and what is to be done about it;
 //! - [`answer_load`] and [`commit_batch`]: how the state answers a [`Load`] and takes a commit;
+//! - [`take_mail`]: how a partition takes in what others found for it;
 //! - [`PlanWork`]: work on the plan of a round, which the driver does because it takes long;
 //! - [`Answer`]: all that the machine learns of an exchange, made by [`read_exchange`];
 //! - [`verdict`](crate::verdict::verdict): what an answer means for the page;
@@ -50,7 +51,7 @@ pub use answer::{
     Announcement, Answer, FetchOrder, Fetched, FoundLink, LinkRole, Purpose, SignalKind, Ticket,
     Trouble,
 };
-pub use answering::{Batch, answer_load, commit_batch};
+pub use answering::{Batch, answer_load, commit_batch, drop_taken_mail, take_mail};
 pub use events::{Command, Event, Load, RoundReport, StoreOrder};
 pub use learning::ServerLearning;
 pub use machine::Crawl;

@@ -1,4 +1,4 @@
-//! Small worlds, one for each seed: `seeds FIRST COUNT [FILE]`, as `nenrin lab crawl --small` does;
+//! Small worlds, one for each seed: `seeds FIRST COUNT [FILE [PARTITIONS]]`, as `nenrin lab crawl --small` does;
 //! or `seeds year` and `seeds year continuous`, as `nenrin lab crawl` does.
 #![expect(clippy::print_stdout, reason = "this is a report for a person")]
 #![expect(clippy::unwrap_used, reason = "an experiment may stop where it stands")]
@@ -20,7 +20,8 @@ fn main() {
     }
     let number = |at: usize| given[at].parse::<u64>().unwrap();
     let failing = given.get(2).map(PathBuf::from);
-    let report = run_seeds(number(0), number(1), 2, failing.as_deref()).unwrap();
+    let partitions = given.get(3).map_or(1, |text| text.parse().unwrap());
+    let report = run_seeds(number(0), number(1), partitions, 2, failing.as_deref()).unwrap();
     for (seed, violations) in &report.failing {
         println!("seed {seed}: {}", violations[0]);
     }

@@ -12,6 +12,7 @@
 //! - [`budget`]: how a fixed number of visits is best divided (paper 002);
 //! - [`storage`]: the size of visits in our archive and in others (paper 001);
 //! - [`demo`]: a small website that changes in fast motion;
+//! - [`summary`]: results as short tables for people;
 //! - [`LabError`]: errors of an experiment.
 //!
 //! The lab prints nothing and reads no arguments: the binary's `lab` command does. Nothing in the
@@ -27,6 +28,7 @@ pub mod report;
 pub mod revisit;
 pub mod storage;
 pub mod structure;
+pub mod summary;
 pub mod updates;
 
 pub use error::LabError;

@@ -28,7 +28,7 @@ pub use self::synthetic::{SyntheticWeb, WebKind, synthetic_web};
 
 use self::numbering::ByPageId;
 use self::simulate::Crawl;
-use crate::LabError;
+use crate::{LabError, summary::Summary};
 
 /// What is crawled.
 #[derive(Clone, Debug)]
@@ -134,6 +134,37 @@ pub fn run(
         figures::page(&report).write(dir, &report.to_json())?;
     }
     Ok(report)
+}
+
+/// How fast orders decide on a graph: a line about the graph, and a row for each strategy with and
+/// without looking URLs up.
+///
+/// # Errors
+/// Where the graph cannot be read.
+pub fn speeds(
+    source: GraphSource,
+    start: u32,
+    strategies: &[Strategy],
+) -> Result<(String, Summary), LabError> {
+    let (name, graph) = load(&source)?;
+    let (pages, links, hosts) = (graph.pages(), graph.links(), graph.hosts());
+    let mut rows = Vec::new();
+    for &strategy in strategies {
+        for with_look_up in [false, true] {
+            let speed = measure_speed(&name, &graph, start, strategy, with_look_up);
+            rows.push(vec![
+                strategy.to_string(),
+                if with_look_up { "URL" } else { "none" }.to_owned(),
+                format!("{:.3}", speed.pages_per_second / 1e6),
+                format!("{:.1}", speed.links_per_second / 1e6),
+                format!("{:.1}", speed.random_accesses_per_second / 1e6),
+                format!("{:.2}", speed.links_per_second / speed.random_accesses_per_second),
+            ]);
+        }
+    }
+    let headings =
+        vec!["strategy", "look-up", "M pages/s", "M links/s", "M random accesses/s", "share"];
+    Ok((format!("{name}: {pages} pages, {links} links, {hosts} hosts"), Summary { headings, rows }))
 }
 
 fn load(source: &GraphSource) -> Result<(String, Graph), LabError> {

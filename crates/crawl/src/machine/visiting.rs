@@ -383,9 +383,8 @@ impl Crawl {
         for &ticket in tickets {
             match self.under_way.committed(ticket) {
                 Some(Committing::Visit { site, heard, .. }) => {
-                    if self.taken.release(site, heard.page) {
-                        self.rounds.visited(site, heard);
-                    }
+                    let is_of_round = self.taken.release(site, heard.page);
+                    is_of_round.then(|| self.rounds.visited(site, heard));
                 }
                 Some(Committing::Pull { server }) => self.more_of(server),
                 None => {}

@@ -202,9 +202,9 @@ impl Servers {
     }
 
     /// Takes all pages away that are queued for a server.
-    pub(crate) fn drain(&mut self, server: ServerId) -> Vec<Box<DuePage>> {
+    pub(crate) fn drain(&mut self, server: ServerId) -> Vec<DuePage> {
         let pages = self.queues.drain(server.0).into_iter().filter_map(|task| match task {
-            Task::Page(due) => Some(due),
+            Task::Page(due) => Some(*due),
             Task::Robots(_) => None,
         });
         pages.collect()

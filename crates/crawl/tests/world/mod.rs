@@ -8,7 +8,7 @@ use nenrin_crawl::{
 };
 use nenrin_extract::page_fragments;
 use nenrin_revisit::RevisitSettings;
-use nenrin_state::{ContentMark, PageRecord, Schedule, SiteConditions, SqliteState, State};
+use nenrin_state::{ContentMark, Epoch, PageRecord, Schedule, SiteConditions, SqliteState, State};
 use nenrin_structure::PageFragments;
 use nenrin_urls::CanonicalUrl;
 
@@ -18,6 +18,7 @@ pub(crate) const DAY_MS: i64 = 24 * HOUR_MS;
 
 pub(crate) struct World {
     pub(crate) state: Box<dyn State>,
+    epoch: Epoch,
     pub(crate) machine: Crawl,
     pub(crate) now_ms: i64,
     wake_ms: Option<i64>,
@@ -78,6 +79,7 @@ impl World {
         let machine = Crawl::new(options);
         let links = BTreeMap::from([("/".to_owned(), vec!["/a".to_owned()])]);
         let mut world = Self {
+            epoch: state.take_over().unwrap(),
             state,
             machine,
             now_ms: BEGIN_MS,
@@ -154,7 +156,8 @@ impl World {
                 Some(Event::Stored { ticket: order.ticket, version: 1, stored_bytes: 1 })
             }
             Command::Commit { ticket, change } => {
-                Some(commit_batch(&*self.state, &Batch::from_iter([(ticket, change)])).unwrap())
+                let batch = Batch::from_iter([(ticket, change)]);
+                Some(commit_batch(&*self.state, self.epoch, &batch).unwrap())
             }
             Command::WakeAt(at_ms) => {
                 self.wake_ms = Some(at_ms);

@@ -12,6 +12,7 @@
 pub mod checkers;
 pub mod oddities;
 pub mod ordering;
+mod sabotage;
 pub mod seeds;
 pub mod simulation;
 pub mod web;
@@ -22,7 +23,8 @@ use nenrin_structure::RoundsBy;
 use serde::Serialize;
 
 pub use ordering::{OrderOutcome, compare_orders};
-pub use simulation::{Sabotage, run};
+pub use sabotage::Sabotage;
+pub use simulation::run;
 
 /// One simulation.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,8 +49,12 @@ pub struct CrawlOptions {
     pub delay_ms: Option<u64>,
     /// Share of answers that are faults.
     pub faults: f64,
-    /// Crashes of the crawler, at moments taken from the seed.
+    /// Partitions, each with a worker of its own.
+    pub partitions: u32,
+    /// Crashes of workers, at moments taken from the seed.
     pub crashes: u32,
+    /// Hand-overs of partitions to other workers, at moments taken from the seed.
+    pub hand_overs: u32,
     /// Whether some servers show missing pages, challenge, have traps or wrong dates.
     pub oddities: bool,
     /// Whether rules appear and vanish in robots.txt files, or the files cannot be had.
@@ -76,7 +82,9 @@ impl Default for CrawlOptions {
             window: None,
             delay_ms: None,
             faults: 0.02,
+            partitions: 1,
             crashes: 20,
+            hand_overs: 0,
             oddities: true,
             robots_changes: true,
             servers_kept: None,
@@ -116,8 +124,12 @@ pub struct CrawlReport {
     pub rounds: u64,
     /// Pages that they left out.
     pub skipped: u64,
+    /// Batches of mail taken in from other partitions.
+    pub mail: u64,
     /// Crashes lived through.
     pub crashes: u64,
+    /// Partitions handed over.
+    pub hand_overs: u64,
     /// Digest of the whole trace: the same seed gives the same.
     pub trace: String,
     /// Laws broken; empty is right.

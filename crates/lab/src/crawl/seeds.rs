@@ -45,7 +45,7 @@ pub struct SeedsReport {
 
 /// A small world: 300 pages on ten servers, for a month, with faults, odd servers, changing
 /// robots.txt files and crashes. The seed also chooses how it is collected.
-pub fn small_world(seed: u64) -> CrawlOptions {
+pub fn small_world(seed: u64, partitions: u32) -> CrawlOptions {
     let policy = POLICIES[(seed / 2) as usize % POLICIES.len()];
     let usual = RevisitSettings::default();
     let continuous = seed.is_multiple_of(2).then(|| RevisitSettings {
@@ -64,7 +64,9 @@ pub fn small_world(seed: u64) -> CrawlOptions {
         window: if seed % 13 == 4 { NIGHTS.parse().ok() } else { None },
         delay_ms: (seed % 11 == 5).then_some(30_000),
         faults: 0.02,
+        partitions,
         crashes: 6,
+        hand_overs: if partitions > 1 { 6 } else { 0 },
         oddities: true,
         robots_changes: true,
         servers_kept: Some((seed % 10) as usize),
@@ -78,6 +80,7 @@ pub fn small_world(seed: u64) -> CrawlOptions {
 pub fn run_seeds(
     first: u64,
     count: u64,
+    partitions: u32,
     threads: usize,
     failing: Option<&Path>,
 ) -> Result<SeedsReport, LabError> {
@@ -88,7 +91,7 @@ pub fn run_seeds(
     let next = AtomicUsize::new(0);
     let work = || -> Result<(), LabError> {
         while let Some(&seed) = seeds.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let world = run(&small_world(seed))?;
+            let world = run(&small_world(seed, partitions))?;
             let mut report = report.lock().unwrap_or_else(PoisonError::into_inner);
             report.worlds += 1;
             report.fetches += world.fetches;
@@ -137,7 +140,7 @@ mod tests {
     #[test]
     fn small_worlds_keep_every_law() {
         let seeds = std::env::var("NENRIN_SEEDS").map_or(10, |seeds| seeds.parse().unwrap());
-        let report = run_seeds(1, seeds, 2, None).unwrap();
+        let report = run_seeds(1, seeds, 1, 2, None).unwrap();
         assert_eq!(report.failing, Vec::new());
         assert_eq!(report.worlds, seeds);
         assert!(report.visits > seeds * 300, "{report:?}");
@@ -145,7 +148,7 @@ mod tests {
 
     #[test]
     fn every_way_of_collecting_has_its_worlds() {
-        let worlds: Vec<CrawlOptions> = (1..=100).map(small_world).collect();
+        let worlds: Vec<CrawlOptions> = (1..=100).map(|seed| small_world(seed, 1)).collect();
         assert!(worlds.iter().any(|world| world.window.is_some()));
         for by in RoundsBy::ALL {
             assert!(worlds.iter().any(|world| world.rounds_by == by && world.continuous.is_none()));
@@ -160,7 +163,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("failing");
         fs::write(&path, "3\n900\n").unwrap();
-        let report = run_seeds(1, 3, 1, Some(&path)).unwrap();
+        let report = run_seeds(1, 3, 1, 1, Some(&path)).unwrap();
         assert_eq!((report.worlds, report.failing), (4, Vec::new()));
         assert_eq!(fs::read_to_string(&path).unwrap(), "");
     }

@@ -350,7 +350,8 @@ impl Web {
         (self.hash(parts) >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    fn pick(&self, parts: &[u64], below: u32) -> u32 {
+    /// A number below `below`, the same for the same parts.
+    pub(super) fn pick(&self, parts: &[u64], below: u32) -> u32 {
         (self.hash(parts) % u64::from(below.max(1))) as u32
     }
 }

@@ -30,6 +30,28 @@ pub struct MirrorSite {
     pub folders: Vec<PathBuf>,
 }
 
+impl MirrorSite {
+    /// The sites in a folder: each a folder with its visits as folders `1`, `2` and so on. `hosts`
+    /// names hosts as `SITE=HOST`.
+    ///
+    /// # Errors
+    /// Where the folder cannot be read.
+    pub fn all_in(folder: &Path, hosts: &[String]) -> std::io::Result<Vec<Self>> {
+        let entries = std::fs::read_dir(folder)?.map(|entry| entry.map(|e| e.path()));
+        let mut paths: Vec<PathBuf> = entries.collect::<Result<_, _>>()?;
+        paths.sort();
+        let site = |path: PathBuf| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let folders = (1..).map(|visit: u32| path.join(visit.to_string()));
+            let folders = folders.take_while(|folder| folder.is_dir()).collect();
+            let hosts = hosts.iter().filter_map(|host| host.split_once('='));
+            let hosts = hosts.filter(|(site, _)| *site == name).map(|(_, host)| host.to_owned());
+            Self { hosts: hosts.collect(), kind: "mirror".to_owned(), name, folders }
+        };
+        Ok(paths.into_iter().map(site).collect())
+    }
+}
+
 /// Reads the pages of mirrored sites, with file times as Last-Modified.
 ///
 /// # Errors

@@ -1,7 +1,7 @@
 //! What visits make of a page.
 
 use super::worth::Part;
-use crate::{Origin, Outcome, VersionRow, VisitCommit};
+use crate::{Origin, Outcome, SiteId, VersionRow, VisitCommit};
 
 /// A page as visits find it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,6 +16,14 @@ pub(crate) struct PageBefore {
     pub(crate) nth: u32,
     /// Its part in the sums.
     pub(crate) worth: Part,
+}
+
+impl PageBefore {
+    /// A page of a site that was never tried. Its place does not matter to what visits make of it.
+    pub(crate) fn unvisited(site: SiteId) -> Self {
+        let worth = Part { site, importance_percent: 0, estimate: None, turn: 0 };
+        Self { due_s: None, visited_s: None, version: None, nth: 0, worth }
+    }
 }
 
 /// What visits leave of a page.
@@ -104,13 +112,14 @@ pub(crate) fn adopted(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Estimate, PageId, SiteId};
+    use crate::{Estimate, PageId};
 
     const ESTIMATE: Estimate = Estimate { rate_micros: 5, confidence_percent: 50 };
 
     fn before(visited_s: Option<i64>, version: Option<u64>) -> PageBefore {
-        let worth = Part { site: SiteId(1), importance_percent: 70, estimate: None, turn: 0 };
-        PageBefore { due_s: None, visited_s, version, nth: 1, worth }
+        let mut page = PageBefore { visited_s, version, ..PageBefore::unvisited(SiteId(1)) };
+        page.worth.importance_percent = 70;
+        page
     }
 
     fn visit(origin: Origin, at_s: i64, outcome: Outcome, version: Option<u64>) -> VisitCommit {

@@ -5,7 +5,10 @@
 use rusqlite::params;
 
 use super::{batch::Batch, discover, links, portion::Logged, rows, validators, versions};
-use crate::{Change, Discovered, Origin, Outcome, PageId, VersionRow, VisitCommit, rules};
+use crate::{
+    Change, Discovered, Origin, PageId, VisitCommit,
+    rules::{self, PageBefore},
+};
 
 /// Whether a visit is about nothing but its own page.
 pub(super) fn is_plain(visit: &VisitCommit) -> bool {
@@ -37,6 +40,7 @@ pub(super) fn enter(
     visit: &VisitCommit,
 ) -> rusqlite::Result<()> {
     let (update, path) = (&visit.update, found.url.path_and_query());
+    let after = rules::visited(&PageBefore::unvisited(visit.site), &[visit]);
     let nth = links::enter(b.t, page, rules::reading_without_links(visit))?;
     b.t.prepare_cached(
         "INSERT INTO pages (id, path, site, discovered_s, due_s, nth, visited_s, outcome, visits,
@@ -50,16 +54,16 @@ pub(super) fn enter(
         visit.at_s,
         update.due_s,
         nth,
-        visit.at_s,
+        after.visited_s,
         rows::outcome_number(visit.outcome),
-        u8::from(visit.outcome == Outcome::Changed),
-        u8::from(visit.version.as_ref().is_some_and(VersionRow::is_significant)),
+        after.changes,
+        after.significant,
         update.failures,
         validators::etag_value(update.etag.as_deref()),
         validators::date_value(update.last_modified.as_deref()),
         update.mark.map(|mark| mark.0),
         update.bytes as i64,
-        visit.version.as_ref().map(|v| v.version as i64),
+        after.version.map(|version| version as i64),
         Some(&update.history).filter(|h| !h.is_empty()),
     ])?;
     b.moves.go(page, None, update.due_s)?;

@@ -24,9 +24,13 @@ impl Durability {
         }
     }
 
-    /// Compares with the state.
-    pub fn check(&mut self, state: &dyn State) -> Result<(), StateError> {
-        for url in &self.owed {
+    /// Compares with the state of the partition that has some of the pages.
+    pub fn check(
+        &mut self,
+        state: &dyn State,
+        is_own: impl Fn(&CanonicalUrl) -> bool,
+    ) -> Result<(), StateError> {
+        for url in self.owed.iter().filter(|url| is_own(url)) {
             if state.page(url)?.is_none() {
                 self.findings.note(|| format!("{url} was known and is lost"));
             }

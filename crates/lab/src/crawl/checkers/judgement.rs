@@ -1,7 +1,9 @@
 use std::collections::BTreeSet;
 
 use nenrin_crawl::{Look, ServerLearning, Trap};
-use nenrin_state::{Change, Outcome, PageFilter, PageId, ServerId, State, StateError, VisitCommit};
+use nenrin_state::{
+    Change, Outcome, PageFilter, PageId, PageRecord, ServerId, State, StateError, VisitCommit,
+};
 use nenrin_urls::CanonicalUrl;
 
 use super::Findings;
@@ -96,7 +98,10 @@ impl Judgement {
         }
         let filter = PageFilter { site: Some(site), after: None, limit: 100_000 };
         let pages = state.pages(filter)?;
-        let trapped = pages.iter().filter(|page| page.url.path().starts_with(TRAP)).count();
+        let is_trapped = |page: &&PageRecord| {
+            Web::server_of(&page.url) == Some(number) && page.url.path().starts_with(TRAP)
+        };
+        let trapped = pages.iter().filter(is_trapped).count();
         if trapped > TRAP_PAGES_MAX {
             self.findings.note(|| format!("server {number}: {trapped} pages in its traps"));
         }

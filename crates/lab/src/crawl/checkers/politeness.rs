@@ -57,10 +57,10 @@ impl Politeness {
         }
     }
 
-    /// The crawler died: its connections are gone.
-    pub fn crashed(&mut self, now_ms: i64) {
-        for seen in self.servers.values_mut() {
-            if seen.under_way > 0 {
+    /// The worker of some servers died: its connections are gone.
+    pub fn crashed(&mut self, now_ms: i64, is_lost: impl Fn(&Server) -> bool) {
+        for (server, seen) in &mut self.servers {
+            if seen.under_way > 0 && is_lost(server) {
                 seen.under_way = 0;
                 seen.ended_ms = Some(now_ms);
             }

@@ -61,9 +61,9 @@ impl Robots {
         }
     }
 
-    /// The crawler died: it knows what was committed.
-    pub fn crashed(&mut self) {
-        for heard in self.servers.values_mut() {
+    /// The worker of some servers died: the next knows what was committed.
+    pub fn crashed(&mut self, is_lost: impl Fn(&Server) -> bool) {
+        for (_, heard) in self.servers.iter_mut().filter(|(server, _)| is_lost(server)) {
             heard.now = heard.kept.clone();
         }
     }
