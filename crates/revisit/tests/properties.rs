@@ -156,6 +156,10 @@ proptest! {
             let (fewer_due_s, fewer) = due_after_s(&|pair| pair.0 && pair.1);
             let (more_due_s, more) = due_after_s(&|pair| pair.0);
             prop_assert!(fewer <= more);
+            // After its first three changes a page comes again soon, whatever is believed of it.
+            if name.starts_with("auto") && fewer <= 3 && more > 3 {
+                continue;
+            }
             // `auto` keeps its likelihoods in bytes: rounding may shift a wait by some percent.
             let slack_s = if name.starts_with("auto") { fewer_due_s / 10 + 3_600 } else { 0 };
             prop_assert!(more_due_s <= fewer_due_s + slack_s, "{name}: {more_due_s} after {fewer_due_s}");
