@@ -48,7 +48,7 @@ fn a_warc_file_is_imported_and_its_page_read_as_of_a_date() {
 
     let january = run("as_of", &[text(&archive), url, "2024-01-31"]);
     assert!(january.ends_with("<p>one</p>"), "{january}");
-    let later = run("as_of", &[text(&archive), url, "2024-03"]);
+    let later = run("as_of", &[text(&archive), url, "202403"]);
     assert!(later.ends_with("<p>two</p>"), "{later}");
 }
 
