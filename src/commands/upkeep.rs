@@ -1,4 +1,4 @@
-use nenrin_archive::{OpenOptions, readable_bytes};
+use nenrin_archive::{OpenOptions, counted, readable_bytes};
 use serde_json::json;
 
 use super::{Context, progress::Bar};
@@ -110,10 +110,10 @@ pub(super) fn verify(context: &Context, args: &VerifyArgs) -> anyhow::Result<Exi
         return Ok(exit);
     }
     say(format!(
-        "{} packs, {}, {} versions checked{}",
-        report.packs,
+        "{}, {}, {} checked{}",
+        counted(report.packs, "pack"),
         readable_bytes(report.bytes),
-        report.versions,
+        counted(report.versions, "version"),
         if args.deep { ", each restored and compared with its digest" } else { "" }
     ))?;
     for damage in report.damage.iter().take(DAMAGE_SHOWN) {
@@ -179,8 +179,8 @@ pub(super) fn reindex(context: &Context) -> anyhow::Result<Exit> {
     ))?;
     if found.new_sites > 0 {
         say(format!(
-            "{} sites were registered anew; `nenrin site set` restores their conditions",
-            found.new_sites
+            "{} registered anew; `nenrin site set` restores the conditions",
+            counted(found.new_sites, "site")
         ))?;
     }
     Ok(Exit::Done)

@@ -45,7 +45,9 @@ pub use mirror::{
 pub use quota::{QuotaGuard, Quotas, Reached};
 pub use read::PageVersion;
 pub use retention::Pruned;
-pub use spans::{Edge, Span, digits14, parse_date, readable_bytes, readable_date, rfc3339};
+pub use spans::{
+    Edge, Span, counted, digits14, parse_date, readable_bytes, readable_date, rfc3339,
+};
 pub use upkeep::{Reindexed, Verified};
 pub use views::{
     ChosenRound, DueReason, Outlook, Reasons, SiteStructure, SkippedPages, outlook, shown_worth,

@@ -69,6 +69,11 @@ impl From<Span> for String {
     }
 }
 
+/// A count with its noun: `1 pack`, `2 packs`.
+pub fn counted(count: u64, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+}
+
 /// A size for people, to three digits: `12.3 MB`.
 pub fn readable_bytes(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["B", "kB", "MB", "GB", "TB"];

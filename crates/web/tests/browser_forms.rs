@@ -202,7 +202,7 @@ async fn a_site_is_removed_and_given_back() {
     assert!(browser.text().await.contains("it closed"));
     browser.follow("a[href='/sites/1/restore']").await;
     browser.follow("form.sheet button.primary").await;
-    assert!(browser.text().await.contains("Say why"));
+    assert!(browser.text().await.contains("Write the reason"));
     browser.fill("#reason", "it opened again").await;
     browser.follow("form.sheet button.primary").await;
     assert_eq!(browser.path().await, "/sites/1?note=restored");

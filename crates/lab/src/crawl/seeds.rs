@@ -140,10 +140,12 @@ mod tests {
     #[test]
     fn small_worlds_keep_every_law() {
         let seeds = std::env::var("NENRIN_SEEDS").map_or(10, |seeds| seeds.parse().unwrap());
-        let report = run_seeds(1, seeds, 1, 2, None).unwrap();
-        assert_eq!(report.failing, Vec::new());
-        assert_eq!(report.worlds, seeds);
-        assert!(report.visits > seeds * 300, "{report:?}");
+        for partitions in [1, 8] {
+            let report = run_seeds(1, seeds, partitions, 2, None).unwrap();
+            assert_eq!(report.failing, Vec::new(), "{partitions} partitions");
+            assert_eq!(report.worlds, seeds);
+            assert!(report.visits > seeds * 300, "{report:?}");
+        }
     }
 
     #[test]
