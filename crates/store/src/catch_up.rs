@@ -3,7 +3,7 @@
 //!
 //! A pack that has ended is known by its directory; others are read chunk by chunk.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::backend::ContentBackend;
 use crate::chunk::ChunkKind;
@@ -16,9 +16,9 @@ use crate::mend::Found;
 use crate::open_pack::OpenPack;
 use crate::pack::{Generation, PackHead, Place, damaged, pack_name, pack_number};
 use crate::packfile::{Chunk, PackFile, read_bodies_head};
-use crate::rows;
 use crate::share::Share;
 use crate::store::Writer;
+use crate::{forget, rows};
 
 /// A pack head is smaller than this; a shorter file without one is a pack that was never begun.
 const TORN_HEAD_BYTES: u64 = 64;
@@ -34,6 +34,7 @@ pub(crate) fn catch_up(
     let mut next_pack = known.keys().next_back().map_or(1, |number| number + 1);
     let mut open = None;
     let mut generations = Vec::new();
+    let mut postponed = Vec::new();
     for (name, length) in backend.list().map_err(from_backend)? {
         let Some(number) = pack_number(&name) else { continue };
         next_pack = next_pack.max(number + 1);
@@ -48,7 +49,16 @@ pub(crate) fn catch_up(
             backend.delete(&name).map_err(from_backend)?;
             continue;
         }
+        if !survey.bodiless(backend, index)?.is_empty() {
+            // The bodies may be in a pack that the index does not know yet.
+            postponed.push((number, length, record));
+            continue;
+        }
         generations.extend(survey.generation());
+        open = survey.settle(backend, index)?.or(open);
+    }
+    for (number, length, record) in postponed {
+        let survey = Survey::of(&PackFile::new(backend, number, length), record)?;
         open = survey.settle(backend, index)?.or(open);
     }
     index.change(|change| change.keep_forgotten())?;
@@ -207,7 +217,7 @@ impl Survey {
     /// Cuts what was torn, writes what was mended, adds the rest to the index, and returns the pack if
     /// writing can go on in it.
     fn settle(
-        self,
+        mut self,
         backend: &dyn ContentBackend,
         index: &mut Index,
     ) -> Result<Option<OpenPack>, StoreError> {
@@ -215,11 +225,8 @@ impl Survey {
         if self.head.is_none() && self.record.is_none() {
             return self.settle_headless(backend, index, &name);
         }
-        // Damage in the protected part stays where it is: only what was never durable is cut.
-        let torn = self.gaps.iter().copied().find(|gap| *gap >= self.protected_bytes);
-        let torn = torn.filter(|_| !self.ended && backend.can_grow());
-        let length = torn.unwrap_or(self.length);
-        if torn.is_some() {
+        let length = self.kept_bytes(backend);
+        if length < self.length {
             backend.truncate(&name, length).map_err(from_backend)?;
             backend.sync(&name).map_err(from_backend)?;
         }
@@ -227,15 +234,91 @@ impl Survey {
         for (start, bytes) in kept {
             backend.overwrite(&name, *start, bytes).map_err(from_backend)?;
         }
-        self.add_to_index(backend, index, length)?;
-        // A pack that lost bytes is left alone, so that nothing is written where the index
-        // expects something else; and so is one that is damaged, since it cannot have a directory.
-        let whole = self.record.is_none_or(|record| record.bytes <= length)
-            && self.gaps.iter().all(|gap| *gap >= length);
-        let may_grow = whole && !self.ended && backend.can_grow();
         let covered_bytes = self.covered_bytes(length);
-        let open = OpenPack { number: self.number, length, durable_bytes: length, covered_bytes };
+        let mut open =
+            OpenPack { number: self.number, length, durable_bytes: length, covered_bytes };
+        let bodiless = self.bodiless(backend, index)?;
+        if !bodiless.is_empty() {
+            self.forget(&bodiless, backend, &mut open)?;
+        }
+        self.add_to_index(backend, index, open.length)?;
+        // One that is damaged cannot have a directory.
+        let may_grow = self.may_append(backend) && self.gaps.iter().all(|gap| *gap >= length);
         Ok(may_grow.then_some(open))
+    }
+
+    /// Up to where the pack is kept: behind that is what a crash tore.
+    fn kept_bytes(&self, backend: &dyn ContentBackend) -> u64 {
+        // Damage in the protected part stays where it is: only what was never durable is cut.
+        let torn = self.gaps.iter().copied().find(|gap| *gap >= self.protected_bytes);
+        torn.filter(|_| !self.ended && backend.can_grow()).unwrap_or(self.length)
+    }
+
+    /// A pack that lost bytes is left alone, so that nothing is written where the index expects
+    /// something else.
+    fn may_append(&self, backend: &dyn ContentBackend) -> bool {
+        let kept_bytes = self.kept_bytes(backend);
+        let lost_nothing = self.record.is_none_or(|record| record.bytes <= kept_bytes);
+        lost_nothing && !self.ended && backend.can_grow()
+    }
+
+    /// Records are written in front of their bodies, so a crash may have left the one without the
+    /// other. These are the sites and numbers of such versions: nobody was told that they are stored.
+    fn bodiless(
+        &self,
+        backend: &dyn ContentBackend,
+        index: &Index,
+    ) -> Result<Vec<(u32, u64)>, StoreError> {
+        let mut bodiless = Vec::new();
+        if !self.may_append(backend) || self.generation_number() != 0 {
+            return Ok(bodiless);
+        }
+        let kept_bytes = self.kept_bytes(backend);
+        let mut stored = BTreeSet::new();
+        for chunk in self.chunks.iter().filter(|chunk| chunk.offset < kept_bytes) {
+            if let Content::Bodies { bodies, .. } = &chunk.content {
+                stored.extend(bodies.iter().map(|(key, _)| *key));
+            }
+        }
+        let unprotected = self.protected_bytes..kept_bytes;
+        for chunk in self.chunks.iter().filter(|chunk| unprotected.contains(&chunk.offset)) {
+            let Content::Versions(rows) = &chunk.content else { continue };
+            for row in rows.iter().filter(|row| !stored.contains(&row.key)) {
+                let places = index.candidates(row.key)?;
+                if !places.iter().any(|place| holds(backend, *place, row.key)) {
+                    bodiless.push((row.group, row.id));
+                }
+            }
+        }
+        bodiless.sort_unstable_by_key(|(_, id)| *id);
+        Ok(bodiless)
+    }
+
+    /// Writes down, durably, that these versions are forgotten.
+    fn forget(
+        &mut self,
+        bodiless: &[(u32, u64)],
+        backend: &dyn ContentBackend,
+        open: &mut OpenPack,
+    ) -> Result<(), StoreError> {
+        for batch in bodiless.chunks(forget::MAX_FORGOTTEN) {
+            let payload = forget::encode(batch);
+            let Place { offset, .. } = open.put(backend, ChunkKind::Forgotten, &payload)?;
+            self.list(&Chunk { offset, kind: ChunkKind::Forgotten, payload })?;
+        }
+        open.cover(backend)?;
+        backend.sync(&pack_name(self.number)).map_err(from_backend)?;
+        open.durable_bytes = open.length;
+        Ok(())
+    }
+
+    /// Which compaction wrote the pack; 0 while collecting.
+    fn generation_number(&self) -> u64 {
+        match (&self.head, self.record) {
+            (Some(head), _) => head.generation,
+            (None, Some(record)) => record.generation,
+            (None, None) => 0,
+        }
     }
 
     /// Up to where everything in front of `length` has its parity.
@@ -270,11 +353,7 @@ impl Survey {
         length: u64,
     ) -> Result<(), StoreError> {
         let holds = |place, key| holds(backend, place, key);
-        let generation = match (&self.head, self.record) {
-            (Some(head), _) => head.generation,
-            (None, Some(record)) => record.generation,
-            (None, None) => 0,
-        };
+        let generation = self.generation_number();
         let bytes = length.max(self.record.map_or(0, |record| record.bytes));
         let record = PackRecord { number: self.number, bytes, ended: self.ended, generation };
         index.change(|change| {

@@ -72,21 +72,23 @@ impl ChunkHead {
 
 /// The whole chunk, ready to be appended at `offset` of pack `pack`.
 pub(crate) fn seal_chunk(kind: ChunkKind, pack: u64, offset: u64, payload: &[u8]) -> Vec<u8> {
-    let mut chunk = Vec::with_capacity(CHUNK_HEAD_BYTES + payload.len());
-    chunk.extend_from_slice(&[0; CHUNK_HEAD_BYTES]);
-    chunk.extend_from_slice(payload);
-    seal_in_place(kind, pack, offset, &mut chunk);
-    chunk
+    [&chunk_head(kind, pack, offset, payload), payload].concat()
 }
 
-/// Fills in the head of a chunk; its payload is behind the space for the head.
-pub(crate) fn seal_in_place(kind: ChunkKind, pack: u64, offset: u64, chunk: &mut [u8]) {
-    let (head, payload) = chunk.split_at_mut(CHUNK_HEAD_BYTES);
+/// What goes in front of a payload.
+pub(crate) fn chunk_head(
+    kind: ChunkKind,
+    pack: u64,
+    offset: u64,
+    payload: &[u8],
+) -> [u8; CHUNK_HEAD_BYTES] {
     assert!(payload.len() <= MAX_PAYLOAD_BYTES, "callers bound what goes into a chunk");
+    let mut head = [0; CHUNK_HEAD_BYTES];
     head[..3].copy_from_slice(&CHUNK_MAGIC);
     head[3] = kind as u8;
     head[4..8].copy_from_slice(&(payload.len() as u32).to_le_bytes());
     head[8..].copy_from_slice(&checksum(kind, pack, offset, payload));
+    head
 }
 
 fn checksum(kind: ChunkKind, pack: u64, offset: u64, payload: &[u8]) -> [u8; 8] {

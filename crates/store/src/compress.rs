@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::sync::PoisonError;
 
 use crate::bodies::{BodiesHead, BodyEntry, Coding, Reference};
-use crate::chunk::CHUNK_HEAD_BYTES;
 use crate::digest::BodyKey;
 use crate::error::StoreError;
 use crate::media::Class;
@@ -71,7 +70,7 @@ impl Store {
             stored_bytes: body.len() as u64,
         }];
         let head = BodiesHead { group: version.group, class, coding, reference, depth, entries };
-        Squeezed::new(self.spare.take(), head, &[data])
+        Squeezed::new(head, &[data])
     }
 
     /// A body in the form in which it came, if that is worth keeping.
@@ -99,7 +98,7 @@ impl Store {
         let entries = vec![BodyEntry { key, body_bytes: stored_bytes, recoding: 0, stored_bytes }];
         let (reference, depth) = (Reference::Nothing, 0);
         let head = BodiesHead { group: version.group, class, coding, reference, depth, entries };
-        Some(Squeezed::new(self.spare.take(), head, &[&around, data]))
+        Some(Squeezed::new(head, &[&around, data]))
     }
 
     /// A gzipped page is taken apart, so that it can be compared with other pages, and a GIF is
@@ -191,20 +190,16 @@ impl Store {
 /// A body that was compressed and is not written yet.
 pub(crate) struct Squeezed {
     pub(crate) head: BodiesHead,
-    /// Head and data, with space in front for the chunk's own head.
-    pub(crate) chunk: Vec<u8>,
+    pub(crate) payload: Vec<u8>,
 }
 
 impl Squeezed {
-    /// In a buffer that may have been used before.
-    fn new(mut chunk: Vec<u8>, head: BodiesHead, data: &[&[u8]]) -> Self {
+    fn new(head: BodiesHead, data: &[&[u8]]) -> Self {
         let data_bytes = data.iter().map(|part| part.len()).sum::<usize>();
-        chunk.clear();
-        chunk.reserve(CHUNK_HEAD_BYTES + head.max_bytes() + data_bytes);
-        chunk.extend_from_slice(&[0; CHUNK_HEAD_BYTES]);
-        head.put(&mut chunk);
-        data.iter().for_each(|part| chunk.extend_from_slice(part));
-        Self { head, chunk }
+        let mut payload = Vec::with_capacity(head.max_bytes() + data_bytes);
+        head.put(&mut payload);
+        data.iter().for_each(|part| payload.extend_from_slice(part));
+        Self { head, payload }
     }
 }
 

@@ -10,7 +10,7 @@
 //! - `pack`, `chunk`, `bodies`, `rows`, `parity`, `directory`: the format, described in
 //!   `docs/format.md`;
 //! - `packfile`, `mend`, `listing`: a pack read as it is, over damaged places, by its directory;
-//! - `put`, `compress`, `cut`, `similar`: writing, and what a new page is compressed against;
+//! - `put`, `group`, `compress`, `cut`, `similar`: writing, and what a new page is compressed against;
 //! - `compact`, `recode`: everything written again, small;
 //! - `index`: where things are, made again from the packs at will;
 //! - `catch_up`: what happens when an archive is opened, also after a crash;
@@ -32,6 +32,7 @@ mod digest;
 mod directory;
 mod error;
 mod forget;
+mod group;
 mod heads;
 mod http_date;
 mod index;

@@ -1,10 +1,13 @@
 use crate::backend::ContentBackend;
-use crate::chunk::{CHUNK_HEAD_BYTES, ChunkKind, seal_in_place};
+use crate::chunk::{CHUNK_HEAD_BYTES, ChunkKind, chunk_head};
 use crate::directory;
 use crate::error::{StoreError, from_backend};
 use crate::pack::{Place, pack_name};
 use crate::packfile::PackFile;
 use crate::parity::{self, Parity};
+
+/// A chunk no longer than this is written at once with its head; a longer one is not worth a copy.
+const COPIED_BYTES: usize = 1 << 20;
 
 /// The pack that is being written.
 #[derive(Debug)]
@@ -21,28 +24,18 @@ impl OpenPack {
         Self { number, length: 0, durable_bytes: 0, covered_bytes: 0 }
     }
 
-    /// Appends a chunk whose payload has space for its head in front of it, and parity if much has
-    /// none.
+    /// Appends a chunk, and parity if much has none.
     pub(crate) fn put(
-        &mut self,
-        backend: &dyn ContentBackend,
-        kind: ChunkKind,
-        chunk: &mut [u8],
-    ) -> Result<Place, StoreError> {
-        let place = self.append(backend, kind, chunk)?;
-        if self.length - self.covered_bytes >= parity::RANGE_BYTES {
-            self.cover(backend)?;
-        }
-        Ok(place)
-    }
-
-    pub(crate) fn put_payload(
         &mut self,
         backend: &dyn ContentBackend,
         kind: ChunkKind,
         payload: &[u8],
     ) -> Result<Place, StoreError> {
-        self.put(backend, kind, &mut with_space(payload))
+        let place = self.append(backend, kind, payload)?;
+        if self.length - self.covered_bytes >= parity::RANGE_BYTES {
+            self.cover(backend)?;
+        }
+        Ok(place)
     }
 
     /// Writes parity of everything that has none.
@@ -52,7 +45,7 @@ impl OpenPack {
         }
         let pack = PackFile::new(backend, self.number, self.length);
         let parity = Parity::of(&pack, self.covered_bytes..self.length)?;
-        self.append(backend, ChunkKind::Parity, &mut with_space(&parity.encode()))?;
+        self.append(backend, ChunkKind::Parity, &parity.encode())?;
         self.covered_bytes = self.length;
         Ok(())
     }
@@ -62,7 +55,7 @@ impl OpenPack {
     pub(crate) fn end(&mut self, backend: &dyn ContentBackend) -> Result<bool, StoreError> {
         let pack = PackFile::new(backend, self.number, self.length);
         let Some(directory) = directory::build(&pack, self.length)? else { return Ok(false) };
-        self.append(backend, ChunkKind::PackEnd, &mut with_space(&directory))?;
+        self.append(backend, ChunkKind::PackEnd, &directory)?;
         Ok(true)
     }
 
@@ -70,17 +63,18 @@ impl OpenPack {
         &mut self,
         backend: &dyn ContentBackend,
         kind: ChunkKind,
-        chunk: &mut [u8],
+        payload: &[u8],
     ) -> Result<Place, StoreError> {
         let place = Place { pack: self.number, offset: self.length };
-        seal_in_place(kind, place.pack, place.offset, chunk);
-        backend.append(&pack_name(self.number), self.length, chunk).map_err(from_backend)?;
-        self.length += chunk.len() as u64;
+        let head = chunk_head(kind, place.pack, place.offset, payload);
+        let name = pack_name(self.number);
+        let append = |at, bytes: &[u8]| backend.append(&name, at, bytes).map_err(from_backend);
+        let payload_at = self.length + CHUNK_HEAD_BYTES as u64;
+        match payload.len() <= COPIED_BYTES {
+            true => append(self.length, &[&head, payload].concat())?,
+            false => append(self.length, &head).and_then(|()| append(payload_at, payload))?,
+        }
+        self.length = payload_at + payload.len() as u64;
         Ok(place)
     }
-}
-
-/// The payload behind space for the head of its chunk.
-fn with_space(payload: &[u8]) -> Vec<u8> {
-    [&[0; CHUNK_HEAD_BYTES], payload].concat()
 }

@@ -7,9 +7,9 @@ use crate::packfile::PackFile;
 use crate::wire::{Malformed, Reader, put_varint};
 
 /// Stripes that parity joins: more make it smaller, and shorter damage is all that it restores.
-pub(crate) const STRIPES: u64 = 512;
+pub(crate) const STRIPES: u64 = 2048;
 /// A range as long as this gets its parity at once: its stripes are as long as the sector of a disk.
-pub(crate) const RANGE_BYTES: u64 = 2 << 20;
+pub(crate) const RANGE_BYTES: u64 = 8 << 20;
 const WINDOW_BYTES: u64 = 1 << 20;
 
 /// The payload of a parity chunk.

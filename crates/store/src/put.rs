@@ -1,10 +1,11 @@
-//! Writing: bodies go into the open pack at once, their records soon after, or with the next sync.
+//! Writing: versions wait in memory until a group of them is written, records first, or with the next
+//! sync.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use crate::bodies::{MAX_BODY_BYTES, Reference};
-use crate::chunk::ChunkKind;
+use crate::chunk::{CHUNK_HEAD_BYTES, ChunkKind};
 use crate::compress::Squeezed;
 use crate::digest::BodyKey;
 use crate::error::{BackendError, StoreError, from_backend};
@@ -21,9 +22,10 @@ use crate::{Digest, NewVersion, Packing, Put, VersionId};
 /// weigh.
 const MAX_PENDING_ROWS: usize = 16 << 10;
 const MAX_PENDING_BYTES: usize = 16 << 20;
-/// Records that wait before they are written behind their bodies: if the pack is cut short, no more
-/// of what is in front of the cut is lost. Larger chunks of records take less space.
-const MAX_WAITING_ROWS: usize = 32;
+/// Versions that wait to be written as a group, and what their bodies may take: larger chunks of
+/// records take less space.
+const MAX_GROUP_ROWS: usize = 128;
+const MAX_GROUP_BYTES: usize = 1 << 20;
 
 /// From so many bytes on that are not durable yet, it pays to let the disk begin.
 const SYNCED_AHEAD_FROM_BYTES: u64 = 4 << 20;
@@ -67,23 +69,26 @@ impl Store {
         let body_bytes = match (known, squeezed) {
             (true, _) => writer.build_upon(key).map(|()| 0)?,
             (false, Some(squeezed)) if self.is_base_there(&squeezed)? => {
-                self.put_body(&mut writer, key, squeezed)?
+                self.keep_body(&mut writer, key, squeezed)?
             }
-            (false, _) => self.put_body(&mut writer, key, self.squeeze_alone(version, key))?,
+            (false, _) => self.keep_body(&mut writer, key, self.squeeze_alone(version, key))?,
         };
         let id = writer.next_version;
         writer.next_version += 1;
         let row = row(version, id, digest);
         let weight_bytes = row.weight_bytes();
-        let full = {
+        writer.group_rows += 1;
+        let (is_group_full, full) = {
             let mut pending = self.pending.write().unwrap_or_else(PoisonError::into_inner);
             pending.rows.insert(id, Arc::new(row));
             pending.weight_bytes += weight_bytes;
-            pending.rows.len() >= MAX_PENDING_ROWS || pending.weight_bytes >= MAX_PENDING_BYTES
+            (
+                writer.group_rows >= MAX_GROUP_ROWS || pending.group.bytes() >= MAX_GROUP_BYTES,
+                pending.rows.len() >= MAX_PENDING_ROWS || pending.weight_bytes >= MAX_PENDING_BYTES,
+            )
         };
-        writer.waiting_rows += 1;
-        if writer.waiting_rows >= MAX_WAITING_ROWS {
-            self.write_waiting_rows(&mut writer)?;
+        if is_group_full {
+            self.write_group(&mut writer)?;
         }
         drop(writer);
         if full {
@@ -153,8 +158,7 @@ impl Store {
     }
 
     fn is_pending(&self, key: BodyKey) -> bool {
-        let pending = self.pending.read().unwrap_or_else(PoisonError::into_inner);
-        self.options.steps.file && pending.bodies.contains_key(&key)
+        self.options.steps.file && self.pending_place(key).is_some()
     }
 
     fn is_base_there(&self, squeezed: &Squeezed) -> Result<bool, StoreError> {
@@ -164,26 +168,24 @@ impl Store {
         }
     }
 
-    /// Appends a body that is new.
-    fn put_body(
+    /// Keeps a body that is new until its group is written.
+    fn keep_body(
         &self,
         writer: &mut Writer,
         key: BodyKey,
-        Squeezed { head, mut chunk }: Squeezed,
+        Squeezed { head, payload }: Squeezed,
     ) -> Result<u64, StoreError> {
         if let Reference::Body(base) = &head.reference {
             writer.build_upon(*base)?;
         }
-        let open = self.open_pack(writer)?;
-        let place = open.put(&*self.backend, ChunkKind::Bodies, &mut chunk)?;
-        let written = chunk.len() as u64;
-        self.spare.give_back(chunk);
+        let written = (CHUNK_HEAD_BYTES + payload.len()) as u64;
         writer.shares.entry(head.group).or_default().add(&Share::of_bodies(
             head.class,
             head.body_bytes(),
             written,
         ));
         let mut pending = self.pending.write().unwrap_or_else(PoisonError::into_inner);
+        let place = pending.group.keep(key, payload);
         pending.bodies.insert(key, place);
         Ok(written)
     }
@@ -195,7 +197,7 @@ impl Store {
         kind: ChunkKind,
         payload: &[u8],
     ) -> Result<Place, StoreError> {
-        self.open_pack(writer)?.put_payload(&*self.backend, kind, payload)
+        self.open_pack(writer)?.put(&*self.backend, kind, payload)
     }
 
     fn open_pack<'w>(&self, writer: &'w mut Writer) -> Result<&'w mut OpenPack, StoreError> {
@@ -210,7 +212,7 @@ impl Store {
         let number = self.next_pack.fetch_add(1, Ordering::Relaxed);
         let head = PackHead { number, next_version: writer.next_version, generation: 0 };
         let mut open = OpenPack::new(number);
-        open.put_payload(&*self.backend, ChunkKind::PackHead, &head.encode())?;
+        open.put(&*self.backend, ChunkKind::PackHead, &head.encode())?;
         if self.backend.can_grow() {
             // The head is made durable on its own: a pack that begins with anything else was
             // damaged, and never merely torn.
@@ -243,17 +245,19 @@ impl Store {
         if writer.open.as_ref().is_some_and(is_full) { self.end_pack(writer) } else { Ok(()) }
     }
 
-    /// Writes the records that wait and parity of what has none, and says which pack is not durable
+    /// Writes what waits and parity of what has none, and says which pack is not durable
     /// up to which length.
     fn write_rows(&self, writer: &mut Writer) -> Result<Option<(u64, u64)>, StoreError> {
-        self.write_waiting_rows(writer)?;
+        self.write_group(writer)?;
         writer.shares_to_note.extend(std::mem::take(&mut writer.shares));
         let Some(open) = &mut writer.open else { return Ok(None) };
         open.cover(&*self.backend)?;
         Ok((open.length > open.durable_bytes).then_some((open.number, open.length)))
     }
 
-    fn write_waiting_rows(&self, writer: &mut Writer) -> Result<(), StoreError> {
+    /// Writes the versions that wait: first their records, then their bodies. After a failure it can
+    /// be called again and goes on where it stopped.
+    fn write_group(&self, writer: &mut Writer) -> Result<(), StoreError> {
         let first = writer.written.last().map_or(0, |(id, _)| id + 1);
         let rows: Vec<Arc<Row>> = {
             let pending = self.pending.read().unwrap_or_else(PoisonError::into_inner);
@@ -263,8 +267,18 @@ impl Store {
             let place = self.put_rows(writer, &batch)?;
             writer.written.extend(batch.iter().map(|row| (row.id, place)));
         }
-        writer.waiting_rows = 0;
-        Ok(())
+        writer.group_rows = 0;
+        loop {
+            let next = {
+                let pending = self.pending.read().unwrap_or_else(PoisonError::into_inner);
+                pending.group.first()
+            };
+            let Some((key, payload)) = next else { return Ok(()) };
+            let place = self.append(writer, ChunkKind::Bodies, &payload)?;
+            let mut pending = self.pending.write().unwrap_or_else(PoisonError::into_inner);
+            pending.group.remove_first();
+            pending.bodies.insert(key, place);
+        }
     }
 
     /// Writes the directory of the open pack, which ends it. Where objects grow, everything before it
@@ -297,7 +311,7 @@ impl Store {
 
     /// Enters into the index what has become durable of the open pack, then forgets it as pending.
     fn note_synced(&self, writer: &mut Writer, record: &PackRecord) -> Result<(), StoreError> {
-        let is_durable = |place: &Place| place.offset < record.bytes;
+        let is_durable = |place: &Place| place.pack == record.number && place.offset < record.bytes;
         let mut pending = self.pending.write().unwrap_or_else(PoisonError::into_inner);
         let durable = writer.written.partition_point(|(_, place)| is_durable(place));
         self.index().change(|change| {

@@ -19,7 +19,7 @@ use crate::recode::{self, Recoding};
 use crate::rows::{self, Digests, Row};
 use crate::store::Store;
 use crate::wire::Malformed;
-use crate::{Block, Digest, Version, VersionHead, VersionId, deflated, squeeze};
+use crate::{Block, Digest, Version, VersionHead, VersionId, deflated, group, squeeze};
 
 /// Chunks that may have to be read for one body. Writers stay far below; a loop in damaged or
 /// hostile packs ends here.
@@ -161,7 +161,10 @@ impl Store {
 
     /// Where the body is, if it is stored at all.
     pub(crate) fn find_body(&self, key: BodyKey) -> Result<Option<Place>, StoreError> {
-        for place in self.places_of(key)? {
+        if let Some(place) = self.pending_place(key) {
+            return Ok(Some(place));
+        }
+        for place in self.index().candidates(key)? {
             if self.bodies_head(place).is_ok_and(|head| head.find(key).is_some()) {
                 return Ok(Some(place));
             }
@@ -177,17 +180,33 @@ impl Store {
 
     /// Where the body may be; almost always that is one location, and it is there.
     pub(crate) fn places_of(&self, key: BodyKey) -> Result<Vec<Place>, StoreError> {
-        let pending = self.pending.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(place) = pending.bodies.get(&key) {
-            return Ok(vec![*place]);
+        match self.pending_place(key) {
+            Some(place) => Ok(vec![place]),
+            None => self.index().candidates(key),
         }
-        drop(pending);
-        self.index().candidates(key)
+    }
+
+    pub(crate) fn pending_place(&self, key: BodyKey) -> Option<Place> {
+        let pending = self.pending.read().unwrap_or_else(PoisonError::into_inner);
+        pending.bodies.get(&key).copied()
     }
 
     /// The head of a bodies chunk, not checked.
     pub(crate) fn bodies_head(&self, place: Place) -> Result<BodiesHead, StoreError> {
-        read_bodies_head(&*self.backend, place)
+        match group::is_waiting(place) {
+            true => self.checked_head(place),
+            false => read_bodies_head(&*self.backend, place),
+        }
+    }
+
+    /// The payload of a bodies chunk, wherever it is.
+    fn bodies_payload(&self, place: Place) -> Result<Arc<Vec<u8>>, StoreError> {
+        if !group::is_waiting(place) {
+            return read_chunk(&*self.backend, place, &[ChunkKind::Bodies]).map(Arc::new);
+        }
+        let pending = self.pending.read().unwrap_or_else(PoisonError::into_inner);
+        let waiting = pending.group.get(place);
+        waiting.ok_or_else(|| damaged("bodies chunk", place, Malformed("it was written meanwhile")))
     }
 
     /// The body with this digest, checked.
@@ -207,7 +226,7 @@ impl Store {
     /// A body in its stored form, perhaps recoded.
     pub(crate) fn stored(&self, key: BodyKey) -> Result<Stored, StoreError> {
         match self.stored_through(key, MAX_CHAIN) {
-            // Compacting may have moved it between looking up and reading.
+            // Between looking up and reading, its group may have been written, or compacting moved it.
             Err(StoreError::Damaged { .. }) => self.stored_through(key, MAX_CHAIN),
             other => other,
         }
@@ -276,7 +295,7 @@ impl Store {
                 return Ok(cached);
             }
         }
-        let payload = read_chunk(&*self.backend, place, &[ChunkKind::Bodies])?;
+        let payload = self.bodies_payload(place)?;
         let unreadable = |why| damaged("bodies chunk", place, why);
         let (head, data) = BodiesHead::parse(&payload).map_err(unreadable)?;
         if head.find(key).is_none() {
@@ -310,7 +329,7 @@ impl Store {
 
     /// The head of a bodies chunk whose checksum fits.
     pub(crate) fn checked_head(&self, place: Place) -> Result<BodiesHead, StoreError> {
-        let payload = read_chunk(&*self.backend, place, &[ChunkKind::Bodies])?;
+        let payload = self.bodies_payload(place)?;
         let unreadable = |why| damaged("bodies chunk", place, why);
         Ok(BodiesHead::parse(&payload).map_err(unreadable)?.0)
     }

@@ -9,6 +9,7 @@ use crate::catch_up;
 use crate::compact::BuiltUpon;
 use crate::digest::BodyKey;
 use crate::error::StoreError;
+use crate::group::Group;
 use crate::index::{self, Index};
 use crate::open_pack::OpenPack;
 use crate::options::StoreOptions;
@@ -76,7 +77,9 @@ pub struct Store {
 #[derive(Default)]
 pub(crate) struct Pending {
     pub(crate) rows: BTreeMap<u64, Arc<Row>>,
+    /// Where they are: in the open pack, or in the group.
     pub(crate) bodies: BTreeMap<BodyKey, Place>,
+    pub(crate) group: Group,
     pub(crate) weight_bytes: usize,
 }
 
@@ -89,8 +92,8 @@ pub(crate) struct Writer {
     /// The versions whose records are in the open pack, as far as the index does not know them
     /// yet, in order.
     pub(crate) written: Vec<(u64, Place)>,
-    /// How many records wait to be written.
-    pub(crate) waiting_rows: usize,
+    /// How many versions wait to be written.
+    pub(crate) group_rows: usize,
     /// What was put into the open pack by site since records were last written.
     pub(crate) shares: BTreeMap<u32, Share>,
     /// What was put before, as far as the index does not know it yet.
@@ -108,7 +111,7 @@ impl Writer {
             next_version,
             built_upon: None,
             written: Vec::new(),
-            waiting_rows: 0,
+            group_rows: 0,
             shares: BTreeMap::new(),
             shares_to_note: Vec::new(),
             failed: false,

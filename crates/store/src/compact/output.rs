@@ -80,7 +80,7 @@ impl<'s> Output<'s> {
 
     fn put(&mut self, kind: ChunkKind, payload: &[u8]) -> Result<Place, StoreError> {
         let Some(open) = &mut self.open else { unreachable!("a pack was begun") };
-        open.pack.put_payload(&*self.store.backend, kind, payload)
+        open.pack.put(&*self.store.backend, kind, payload)
     }
 
     pub(super) fn put_prefix(&mut self, site: u32, payload: &[u8]) -> Result<u64, StoreError> {
