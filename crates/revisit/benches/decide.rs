@@ -7,17 +7,17 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use nenrin_revisit::{
-    DAY_S, Found, KnownPage, Limits, Observation, Outcome, PageHistory, PageRevisitScheduler,
-    Place, Planned, PolicySpec, RevisitPolicy, RevisitSettings,
+    DAY_S, Found, KnownPage, Limits, Observation, Outcome, PageGroups, PageHistory,
+    PageRevisitScheduler, Planned, PolicySpec, RevisitPolicy, RevisitSettings,
 };
 
 const PAGES: usize = 20_000;
 const DAYS: i64 = 60;
 
 /// A page's observation on a day: each page has its own rhythm.
-fn seen(page: usize, day: i64, place: Place) -> Observation {
+fn seen(page: usize, day: i64, groups: PageGroups) -> Observation {
     let changed = (day as usize + page).is_multiple_of(1 + page % 9);
-    (if changed { Observation::changed() } else { Observation::same() }).at(place)
+    (if changed { Observation::changed() } else { Observation::same() }).at(groups)
 }
 
 fn path(page: usize) -> String {
@@ -26,13 +26,13 @@ fn path(page: usize) -> String {
 
 /// Visits every page daily, the clocks' daily work included, and returns nanoseconds per visit.
 fn nanoseconds_per_decision(policy: &mut dyn RevisitPolicy) -> f64 {
-    let places: Vec<Place> = (0..PAGES).map(|page| policy.meet(0, 1, &path(page))).collect();
+    let groups: Vec<PageGroups> = (0..PAGES).map(|page| policy.meet(0, 1, &path(page))).collect();
     let mut histories = vec![PageHistory::default(); PAGES];
     let start = Instant::now();
     for day in 1..=DAYS {
         policy.roll(day * DAY_S);
         for (page, history) in histories.iter_mut().enumerate() {
-            let next = policy.next(day * DAY_S, history, seen(page, day, places[page]));
+            let next = policy.next(day * DAY_S, history, seen(page, day, groups[page]));
             black_box(next.due_s);
         }
     }
@@ -49,7 +49,7 @@ fn nanoseconds_per_scheduled_visit(policy: PolicySpec) -> f64 {
     let start = Instant::now();
     for day in 1..=DAYS {
         for page in 0..PAGES {
-            let changed = seen(page, day, Place::NOWHERE).outcome == Outcome::Changed;
+            let changed = seen(page, day, PageGroups::NONE).outcome == Outcome::Changed;
             let found = if changed { Found::Changed } else { Found::Same };
             let page_now = known(&paths[page], kept[page].as_ref());
             let circles = scheduler.tell(day * DAY_S, &page_now, found, true, &[]);

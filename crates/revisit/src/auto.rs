@@ -19,14 +19,15 @@ pub use self::clocks::{ChangeClocks, ClockTuning};
 pub use self::forecast::{Forecast, ForecastPoint};
 pub use self::price::Budget;
 
-use self::clocks::Told;
+use self::clock::Passed;
+use self::clocks::ClosedGap;
 pub(crate) use self::coded::{Coded, Rough};
 use self::forecast::Spending;
 pub(crate) use self::grid::{Likelihood, read_spread, write_spread};
 use self::grid::{RATES, RateGrid, Spread};
 use self::price::Price;
 use crate::history::{Gap, Learnt, PageHistory};
-use crate::place::Place;
+use crate::page_groups::PageGroups;
 use crate::policy::{Explanation, Neighbourhood};
 use crate::{
     DAY_S, Limits, Next, Observation, Outcome, PolicySpec, Reason, RevisitError, RevisitPolicy,
@@ -164,8 +165,18 @@ impl AutoPolicy {
     }
 
     /// Expected changes since the last visit.
-    fn expected(&self, now_s: i64, history: &PageHistory, belief: &Belief, place: Place) -> f32 {
-        let passed = self.clocks.passed(place, history.last_visit_s, now_s);
+    fn expected(
+        &self,
+        now_s: i64,
+        history: &PageHistory,
+        belief: &Belief,
+        groups: PageGroups,
+    ) -> f32 {
+        self.expected_by(&self.clocks.passed(groups, history.last_visit_s, now_s), belief)
+    }
+
+    /// Expected changes while so much passed by the neighbours' clock.
+    fn expected_by(&self, passed: &Passed, belief: &Belief) -> f32 {
         belief.effective_rate.value() * (passed.clock + self.lead_days()) + passed.bulk
     }
 
@@ -175,25 +186,25 @@ impl AutoPolicy {
 
     /// Expected changes at which the page is due. Pages that were met together come again one
     /// after the other.
-    fn needed(&self, history: &PageHistory, belief: &Belief, place: Place) -> f32 {
+    fn needed(&self, history: &PageHistory, belief: &Belief, groups: PageGroups) -> f32 {
         let needed = belief.threshold.value() * self.price.threshold() as f32;
         if history.visits != 1 {
             return needed;
         }
-        needed * self.turn(place)
+        needed * self.turn(groups)
     }
 
     /// The share of its first wait after which a page comes: those met together come one by one.
-    fn turn(&self, place: Place) -> f32 {
-        let even = place.page as f32 / u32::MAX as f32;
+    fn turn(&self, groups: PageGroups) -> f32 {
+        let even = groups.page as f32 / u32::MAX as f32;
         self.tuning.stagger + (1.0 - self.tuning.stagger) * even
     }
 
     /// Days within which a page is seen again whatever its neighbours show: one that was seen once,
     /// and one whose first changes may be the first of many.
-    fn explore_days(&self, history: &PageHistory, belief: &Belief, place: Place) -> f64 {
+    fn explore_days(&self, history: &PageHistory, belief: &Belief, groups: PageGroups) -> f64 {
         match belief.again {
-            _ if history.visits == 1 => self.price.explore_days() * f64::from(self.turn(place)),
+            _ if history.visits == 1 => self.price.explore_days() * f64::from(self.turn(groups)),
             Rough(0) => f64::INFINITY,
             again => f64::from(again.value()),
         }
@@ -211,8 +222,8 @@ impl AutoPolicy {
     }
 
     /// What the page's likelihood and its neighbours say of its rate.
-    fn posterior(&self, likelihood: &Likelihood, place: Place) -> Spread {
-        self.grid.posterior(likelihood, &self.clocks.prior(place, &self.tuning.start))
+    fn posterior(&self, likelihood: &Likelihood, groups: PageGroups) -> Spread {
+        self.grid.posterior(likelihood, &self.clocks.prior(groups, &self.tuning.start))
     }
 
     /// When the next visit pays best, from the rates believed.
@@ -222,7 +233,10 @@ impl AutoPolicy {
         let price = 1.0 - (-usual).exp() * (1.0 + usual);
         let fair = self.fair as f32;
         // A version of a slow page is worth more when every page's coverage counts alike.
-        let fair_price = price * ((rate + 1.0 / 365.0) / FAIR_RATE).powf(fair);
+        let fair_price = match fair {
+            0.0 => price,
+            _ => price * ((rate + 1.0 / 365.0) / FAIR_RATE).powf(fair),
+        };
         let plan = self.grid.plan(weights, fair_price.clamp(1e-4, TOP_PRICE));
         let mut threshold = plan.threshold.max(-(1.0 - fair_price.min(TOP_PRICE)).ln());
         if fair_price > TOP_PRICE {
@@ -235,10 +249,16 @@ impl AutoPolicy {
     }
 
     /// How many times as long as planned a page waited for its visit.
-    fn lateness(&self, now_s: i64, history: &PageHistory, belief: &Belief, place: Place) -> f64 {
+    fn lateness(
+        &self,
+        now_s: i64,
+        history: &PageHistory,
+        belief: &Belief,
+        groups: PageGroups,
+    ) -> f64 {
         let waited_s = (now_s - history.last_visit_s) as f64;
-        let needed = self.needed(history, belief, place);
-        let share = f64::from(needed / self.expected(now_s, history, belief, place).max(needed));
+        let needed = self.needed(history, belief, groups);
+        let share = f64::from(needed / self.expected(now_s, history, belief, groups).max(needed));
         let slot_s = self.limits.resolution_s as f64;
         let planned_s = ((waited_s * share / slot_s).ceil() * slot_s).max(slot_s);
         (waited_s / planned_s).clamp(1.0, LATEST)
@@ -246,22 +266,33 @@ impl AutoPolicy {
 
     /// The belief as its neighbours make it now: they may have shown since its last visit how rarely,
     /// or how often, pages of its kind change.
-    fn renewed(&self, history: &PageHistory, belief: &Belief, place: Place) -> (Belief, Spread) {
+    fn renewed(
+        &self,
+        history: &PageHistory,
+        belief: &Belief,
+        groups: PageGroups,
+    ) -> (Belief, Spread) {
         let mut renewed = *belief;
-        let weights = self.posterior(&belief.likelihood, place);
+        let weights = self.posterior(&belief.likelihood, groups);
         self.believe(&mut renewed, &weights, history.visits);
         (renewed, weights)
     }
 
     /// Takes the gap that a visit closed into the page's likelihood and the neighbours' clocks.
-    fn learn_gap(&mut self, belief: &mut Belief, told: &Told, place: Place, visits: u32) {
-        let passed = self.clocks.passed(place, told.from_s, told.to_s);
-        let days = (told.to_s - told.from_s) as f32 / DAY_S as f32;
+    fn learn_gap(
+        &mut self,
+        belief: &mut Belief,
+        closed: &ClosedGap,
+        groups: PageGroups,
+        visits: u32,
+    ) {
+        let passed = self.clocks.passed(groups, closed.from_s, closed.to_s);
+        let days = (closed.to_s - closed.from_s) as f32 / DAY_S as f32;
         let keep = (-days * std::f32::consts::LN_2 / self.tuning.memory_days).exp();
         let both = (passed.clock, passed.bulk);
-        let salt = visits ^ place.page;
-        belief.likelihood.observe(&self.grid, both, told.changed, keep, salt);
-        self.clocks.tell(place, told);
+        let salt = visits ^ groups.page;
+        belief.likelihood.observe(&self.grid, both, closed.changed, keep, salt);
+        self.clocks.tell(groups, closed);
     }
 
     fn learn_gaps(
@@ -269,17 +300,17 @@ impl AutoPolicy {
         belief: &mut Belief,
         gap: Gap,
         from_s: i64,
-        place: Place,
+        groups: PageGroups,
         visits: u32,
     ) {
         let rate = belief.rate.value();
         let to_s = from_s.saturating_add_unsigned(gap.before_s);
-        let told = Told { from_s, to_s, rate, changed: gap.changed };
-        self.learn_gap(belief, &told, place, visits);
+        let closed = ClosedGap { from_s, to_s, rate, changed: gap.changed };
+        self.learn_gap(belief, &closed, groups, visits);
         if gap.quiet_s > 0 {
             let until_s = to_s.saturating_add_unsigned(gap.quiet_s);
-            let quiet = Told { from_s: to_s, to_s: until_s, rate, changed: false };
-            self.learn_gap(belief, &quiet, place, visits);
+            let quiet = ClosedGap { from_s: to_s, to_s: until_s, rate, changed: false };
+            self.learn_gap(belief, &quiet, groups, visits);
         }
     }
 
@@ -289,14 +320,14 @@ impl AutoPolicy {
         now_s: i64,
         history: &PageHistory,
         belief: &Belief,
-        place: Place,
+        groups: PageGroups,
     ) -> f64 {
-        let needed = self.needed(history, belief, place);
-        let missing = needed - self.expected(now_s, history, belief, place);
+        let needed = self.needed(history, belief, groups);
+        let missing = needed - self.expected(now_s, history, belief, groups);
         let per_day = belief.effective_rate.value() + self.clocks.mean_bulk();
         let waited = (now_s - history.last_visit_s) as f32 / DAY_S as f32;
         let worth = f64::from(waited + (missing / per_day).max(0.0));
-        worth.min(self.explore_days(history, belief, place))
+        worth.min(self.explore_days(history, belief, groups))
     }
 
     /// Share of the expected changes that the neighbours' clock added to, or took from, plain time.
@@ -305,9 +336,9 @@ impl AutoPolicy {
         now_s: i64,
         history: &PageHistory,
         belief: &Belief,
-        place: Place,
+        groups: PageGroups,
     ) -> f64 {
-        let expected = self.expected(now_s, history, belief, place);
+        let expected = self.expected(now_s, history, belief, groups);
         let waited = (now_s - history.last_visit_s).max(0) as f32 / DAY_S as f32;
         let plain = belief.effective_rate.value() * (waited + self.lead_days());
         f64::from(((expected - plain) / expected.max(1e-9)).clamp(-1.0, 1.0))
@@ -360,7 +391,7 @@ impl RevisitPolicy for AutoPolicy {
             return;
         }
         self.clocks.roll(now_s);
-        let place = seen.place;
+        let groups = seen.groups;
         let from_s = history.last_visit_s;
         let asked = history.without_learnt();
         let gap = history.observe(now_s, seen, self.last_modified);
@@ -369,17 +400,17 @@ impl RevisitPolicy for AutoPolicy {
             _ => None,
         };
         let before = if known.is_some() { history.visits - 1 } else { 0 };
-        let late = known.map_or(1.0, |belief| self.lateness(now_s, &asked, &belief, place));
+        let late = known.map_or(1.0, |belief| self.lateness(now_s, &asked, &belief, groups));
         self.price.visited(before, late);
         let mut belief = known.unwrap_or_default();
         if let Some(gap) = gap.filter(|_| known.is_some()) {
-            self.learn_gaps(&mut belief, gap, from_s, place, history.visits);
+            self.learn_gaps(&mut belief, gap, from_s, groups, history.visits);
         }
         belief.again = gap.map_or(Rough(0), |gap| again(gap, history.changes, belief.again));
-        let weights = self.posterior(&belief.likelihood, place);
+        let weights = self.posterior(&belief.likelihood, groups);
         if let Some(gap) = gap {
             let days = (gap.before_s + gap.quiet_s) as f32 / DAY_S as f32;
-            self.clocks.tell_rates(place, &weights, days);
+            self.clocks.tell_rates(groups, &weights, days);
         }
         let old_need = known.map_or(0.0, |belief| self.need(&belief, before));
         self.believe(&mut belief, &weights, history.visits);
@@ -387,61 +418,64 @@ impl RevisitPolicy for AutoPolicy {
         history.learnt = Learnt::Belief(belief);
     }
 
-    fn next_due(&self, now_s: i64, history: &PageHistory, place: Place) -> Next {
+    fn next_due(&self, now_s: i64, history: &PageHistory, groups: PageGroups) -> Next {
         let Learnt::Belief(belief) = &history.learnt else {
             let interval_s = self.limits.rounded_s(self.limits.slots(DAY_S as f64));
             let due_s = self.limits.due_s(now_s, history.last_visit_s(), interval_s);
             return Next { due_s, why: Reason::unknown(Rule::FirstInterval, interval_s) };
         };
-        let (belief, weights) = self.renewed(history, belief, place);
-        let days = self.days_until_due(now_s, history, &belief, place);
+        let (belief, weights) = self.renewed(history, belief, groups);
+        let days = self.days_until_due(now_s, history, &belief, groups);
         let interval_s = self.limits.rounded_s(self.limits.slots(days * DAY_S as f64));
         let why = Reason {
             rule: Rule::Worth,
             interval_s,
             rate_per_day: Some(f64::from(self.grid.mean(&weights))),
             confidence: f64::from(1.0 / (1.0 + self.grid.relative_spread(&weights))),
-            neighbours: Some(self.neighbours_share(now_s, history, &belief, place)),
+            neighbours: Some(self.neighbours_share(now_s, history, &belief, groups)),
         };
         Next { due_s: self.limits.due_s(now_s, history.last_visit_s(), interval_s), why }
     }
 
-    fn is_due(&self, now_s: i64, history: &PageHistory, place: Place) -> bool {
+    fn is_due(&self, now_s: i64, history: &PageHistory, groups: PageGroups) -> bool {
         let Learnt::Belief(belief) = &history.learnt else { return true };
         let waited_s = now_s - history.last_visit_s;
-        let is_worth = |belief: &Belief| {
-            self.expected(now_s, history, belief, place) >= self.needed(history, belief, place)
-        };
         if waited_s >= self.limits.ceiling_s {
             return true;
         }
         if waited_s < self.limits.floor_s || self.price.is_spent() {
             return false;
         }
-        waited_s as f64 >= self.explore_days(history, belief, place) * DAY_S as f64
-            || is_worth(belief) && is_worth(&self.renewed(history, belief, place).0)
+        if waited_s as f64 >= self.explore_days(history, belief, groups) * DAY_S as f64 {
+            return true;
+        }
+        let passed = self.clocks.passed(groups, history.last_visit_s, now_s);
+        let is_worth = |belief: &Belief| {
+            self.expected_by(&passed, belief) >= self.needed(history, belief, groups)
+        };
+        is_worth(belief) && is_worth(&self.renewed(history, belief, groups).0)
     }
 
-    fn chance_worth(&self, history: &PageHistory, place: Place) -> Option<f64> {
+    fn chance_worth(&self, history: &PageHistory, groups: PageGroups) -> Option<f64> {
         let Learnt::Belief(belief) = &history.learnt else { return None };
         if self.price.is_spent() {
             return Some(1.0);
         }
-        Some(1.0 - f64::from(-self.needed(history, belief, place)).exp())
+        Some(1.0 - f64::from(-self.needed(history, belief, groups)).exp())
     }
 
-    fn explain(&self, now_s: i64, history: &PageHistory, place: Place) -> Explanation {
-        let next = self.next_due(now_s, history, place);
+    fn explain(&self, now_s: i64, history: &PageHistory, groups: PageGroups) -> Explanation {
+        let next = self.next_due(now_s, history, groups);
         let mut explanation = Explanation::of(&next);
         let Learnt::Belief(belief) = &history.learnt else { return explanation };
-        let weights = self.posterior(&belief.likelihood, place);
-        let passed = self.clocks.passed(place, history.last_visit_s, now_s);
+        let weights = self.posterior(&belief.likelihood, groups);
+        let passed = self.clocks.passed(groups, history.last_visit_s, now_s);
         explanation.rate_range = Some(self.grid.range(&weights));
         explanation.chance_changed =
-            Some(1.0 - f64::from(-self.expected(now_s, history, belief, place)).exp());
-        explanation.chance_worth = self.chance_worth(history, place);
+            Some(1.0 - f64::from(-self.expected(now_s, history, belief, groups)).exp());
+        explanation.chance_worth = self.chance_worth(history, groups);
         explanation.neighbourhood = Some(Neighbourhood {
-            pages: self.clocks.neighbours(place),
+            pages: self.clocks.neighbours(groups),
             clock_days: f64::from(passed.clock),
             bulk_edits: f64::from(passed.bulk),
         });
@@ -453,12 +487,12 @@ impl RevisitPolicy for AutoPolicy {
         explanation
     }
 
-    fn meet(&mut self, now_s: i64, server: u64, path: &str) -> Place {
+    fn meet(&mut self, now_s: i64, server: u64, path: &str) -> PageGroups {
         self.clocks.meet(now_s, server, path)
     }
 
-    fn place(&self, server: u64, path: &str) -> Place {
-        self.clocks.place(server, path)
+    fn groups_of(&self, server: u64, path: &str) -> PageGroups {
+        self.clocks.groups_of(server, path)
     }
 
     fn roll(&mut self, now_s: i64) {
@@ -512,7 +546,7 @@ impl SharedByPages for AutoPolicy {
     }
 
     fn shared_groups(&self) -> usize {
-        self.clocks.groups()
+        self.clocks.group_count()
     }
 
     fn restore(&mut self, shared: &[u8]) -> Result<(), RevisitError> {

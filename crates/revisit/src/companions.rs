@@ -12,12 +12,15 @@
 
 mod bytes;
 mod group;
+mod near;
 
 use std::collections::BTreeMap;
 
+pub use self::near::{NEAR_MAX, PagesByPath, pages_near};
+
 use self::group::{Event, Group, Sign};
 use crate::DAY_S;
-use crate::place::hash;
+use crate::page_groups::hash;
 
 /// Groups that are remembered at once; those unheard of for longest are forgotten first.
 const GROUPS_MAX: usize = 4_096;

@@ -3,7 +3,7 @@
 use crate::history::PageHistory;
 use crate::policy::confidence_of;
 use crate::{
-    Limits, Next, Observation, Place, PolicySpec, Reason, RevisitPolicy, Rule, SharedByPages,
+    Limits, Next, Observation, PageGroups, PolicySpec, Reason, RevisitPolicy, Rule, SharedByPages,
 };
 
 /// Comes again after a fixed time, whatever was seen.
@@ -23,7 +23,7 @@ impl RevisitPolicy for FixedPolicy {
         history.observe(now_s, seen, false);
     }
 
-    fn next_due(&self, now_s: i64, history: &PageHistory, _place: Place) -> Next {
+    fn next_due(&self, now_s: i64, history: &PageHistory, _groups: PageGroups) -> Next {
         let interval_s = self.limits.rounded_s(self.limits.slots(self.interval_s as f64));
         let why = Reason {
             rule: Rule::Fixed,

@@ -64,10 +64,8 @@ const USUAL_VISITS: f64 = 2.0;
 const TAG_NOTHING: u64 = 0;
 const TAG_SUMS: u64 = 1;
 const TAG_GAPS: u64 = 2;
-/// A belief in 16 rates, of older versions; read and never written.
-const TAG_SLOW_BELIEF: u64 = 3;
+const TAG_BELIEF: u64 = 3;
 const TAG_SHARE: u64 = 4;
-const TAG_BELIEF: u64 = 5;
 
 impl PageHistory {
     /// Visits that taught something, the first included.
@@ -226,15 +224,7 @@ impl PageHistory {
             TAG_NOTHING => Learnt::Nothing,
             TAG_SUMS => Learnt::Sums(Sums::read(reader)?),
             TAG_GAPS => Learnt::Gaps(Sums::read(reader)?, Box::new(ChangedGaps::read(reader)?)),
-            TAG_SLOW_BELIEF => {
-                let likelihood = Likelihood::from_slow(reader.array()?);
-                Learnt::Belief(Belief::read(likelihood, reader)?)
-            }
-            TAG_BELIEF => {
-                let likelihood = Likelihood(read_spread(reader)?);
-                let belief = Belief::read(likelihood, reader)?;
-                Learnt::Belief(Belief { again: Rough::read(reader)?, ..belief })
-            }
+            TAG_BELIEF => Learnt::Belief(Belief::read(reader)?),
             TAG_SHARE => {
                 let sums = Sums::read(reader)?;
                 Learnt::Share(sums, Some(Coded::read(reader)?).filter(|claim| claim.0 > 0))
@@ -296,11 +286,12 @@ impl Belief {
         bytes.push(self.again.0);
     }
 
-    fn read(likelihood: Likelihood, reader: &mut Reader<'_>) -> Option<Self> {
+    fn read(reader: &mut Reader<'_>) -> Option<Self> {
+        let likelihood = Likelihood(read_spread(reader)?);
         let rate = Coded::read(reader)?;
         let effective_rate = Coded::read(reader)?;
         let threshold = Coded::read(reader)?;
-        Some(Self { likelihood, rate, effective_rate, threshold, again: Rough(0) })
+        Some(Self { likelihood, rate, effective_rate, threshold, again: Rough::read(reader)? })
     }
 }
 

@@ -31,7 +31,7 @@ mod limits;
 mod mle;
 mod observation;
 mod overflow;
-mod place;
+mod page_groups;
 mod policy;
 mod scheduler;
 mod settings;
@@ -46,7 +46,7 @@ pub use auto::{
     AutoPolicy, AutoTuning, Budget, ChangeClocks, ClockTuning, Forecast, ForecastPoint,
 };
 pub use budget::{Allocation, Claim, VisitBounds, Weights, allocate};
-pub use companions::{Circle, Companions, Seen};
+pub use companions::{Circle, Companions, NEAR_MAX, PagesByPath, Seen, pages_near};
 pub use duration::{format_duration, parse_duration};
 pub use error::RevisitError;
 pub use history::PageHistory;
@@ -54,7 +54,7 @@ pub use limits::{DAY_S, Limits};
 pub use mle::{MleKind, MleSpec};
 pub use observation::{Observation, Outcome};
 pub use overflow::Overflow;
-pub use place::Place;
+pub use page_groups::PageGroups;
 pub use policy::{Explanation, Neighbourhood, Next, Reason, RevisitPolicy, Rule, SharedByPages};
 pub use scheduler::{Found, KnownPage, NEWS, PageRevisitScheduler, Planned, Why};
 pub use settings::{PathInterval, RevisitSettings};

@@ -3,7 +3,7 @@
 use crate::history::{PageHistory, Sums};
 use crate::policy::confidence_of;
 use crate::{
-    DAY_S, Limits, Next, Observation, Outcome, Place, PolicySpec, Reason, RevisitPolicy, Rule,
+    DAY_S, Limits, Next, Observation, Outcome, PageGroups, PolicySpec, Reason, RevisitPolicy, Rule,
     SharedByPages,
 };
 
@@ -128,7 +128,7 @@ impl RevisitPolicy for MlePolicy {
         history.sums_mut().interval_ms = ms(self.limits.rounded_s(slots));
     }
 
-    fn next_due(&self, now_s: i64, history: &PageHistory, _place: Place) -> Next {
+    fn next_due(&self, now_s: i64, history: &PageHistory, _groups: PageGroups) -> Next {
         let sums = history.sums().copied().unwrap_or_default();
         let has_interval = history.has_interval();
         let interval_s = if has_interval { sums.interval_s() } else { self.spec.second_s };

@@ -1,6 +1,6 @@
 //! What one visit taught.
 
-use crate::Place;
+use crate::PageGroups;
 
 /// The outcome of a visit as far as the estimators care.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub struct Observation {
     /// Last-Modified of the answer; believed only between the previous visit and now.
     pub last_modified_s: Option<i64>,
     /// The page's groups; policies without shared clocks ignore them.
-    pub place: Place,
+    pub groups: PageGroups,
     /// The page's importance in percent of the mean; policies that do not weigh ignore it.
     pub importance_percent: u32,
 }
@@ -32,7 +32,7 @@ impl Observation {
         Self {
             outcome: Outcome::Changed,
             last_modified_s: None,
-            place: Place::default(),
+            groups: PageGroups::default(),
             importance_percent: 100,
         }
     }
@@ -58,7 +58,7 @@ impl Observation {
     }
 
     /// The same observation of a page of these groups.
-    pub fn at(self, place: Place) -> Self {
-        Self { place, ..self }
+    pub fn at(self, groups: PageGroups) -> Self {
+        Self { groups, ..self }
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::duration::about;
 use crate::{
-    Budget, DAY_S, Forecast, Observation, PageHistory, Place, PolicySpec, RevisitError, Signal,
+    Budget, DAY_S, Forecast, Observation, PageGroups, PageHistory, PolicySpec, RevisitError, Signal,
 };
 
 /// Decides when a page is visited again.
@@ -19,21 +19,21 @@ pub trait RevisitPolicy: SharedByPages + Send {
     fn learn(&mut self, now_s: i64, history: &mut PageHistory, seen: &Observation);
 
     /// When the page is due, seen from `now_s`; changes nothing.
-    fn next_due(&self, now_s: i64, history: &PageHistory, place: Place) -> Next;
+    fn next_due(&self, now_s: i64, history: &PageHistory, groups: PageGroups) -> Next;
 
     /// Whether a visit now is worth it. A policy whose pages share what they learn may answer yes
     /// before the due time it gave, and no at that time.
-    fn is_due(&self, now_s: i64, history: &PageHistory, place: Place) -> bool {
-        self.next_due(history.last_visit_s().unwrap_or(now_s), history, place).due_s <= now_s
+    fn is_due(&self, now_s: i64, history: &PageHistory, groups: PageGroups) -> bool {
+        self.next_due(history.last_visit_s().unwrap_or(now_s), history, groups).due_s <= now_s
     }
 
     /// The decision in full, for a person.
-    fn explain(&self, now_s: i64, history: &PageHistory, place: Place) -> Explanation {
-        Explanation::of(&self.next_due(now_s, history, place))
+    fn explain(&self, now_s: i64, history: &PageHistory, groups: PageGroups) -> Explanation {
+        Explanation::of(&self.next_due(now_s, history, groups))
     }
 
     /// The chance at which a visit is worth its price, if the policy has one.
-    fn chance_worth(&self, _history: &PageHistory, _place: Place) -> Option<f64> {
+    fn chance_worth(&self, _history: &PageHistory, _groups: PageGroups) -> Option<f64> {
         None
     }
 
@@ -42,20 +42,20 @@ pub trait RevisitPolicy: SharedByPages + Send {
         &self,
         now_s: i64,
         history: &PageHistory,
-        place: Place,
+        groups: PageGroups,
         signal: &Signal,
     ) -> Option<Next> {
-        signal.hasten(now_s, history, self.next_due(now_s, history, place))
+        signal.hasten(now_s, history, self.next_due(now_s, history, groups))
     }
 
     /// Counts a new page into its neighbourhood; once per page, before its first observation.
-    fn meet(&mut self, _now_s: i64, _server: u64, _path: &str) -> Place {
-        Place::NOWHERE
+    fn meet(&mut self, _now_s: i64, _server: u64, _path: &str) -> PageGroups {
+        PageGroups::NONE
     }
 
     /// The groups of a known page, by its server's number and its path.
-    fn place(&self, _server: u64, _path: &str) -> Place {
-        Place::NOWHERE
+    fn groups_of(&self, _server: u64, _path: &str) -> PageGroups {
+        PageGroups::NONE
     }
 
     /// Opens the day of `now_s`: shared clocks and prices move. To be called at least daily.
@@ -67,7 +67,7 @@ pub trait RevisitPolicy: SharedByPages + Send {
     /// Learns from a visit and answers when to come again: what a crawler calls after each visit.
     fn next(&mut self, now_s: i64, history: &mut PageHistory, seen: Observation) -> Next {
         self.learn(now_s, history, &seen);
-        self.next_due(now_s, history, seen.place)
+        self.next_due(now_s, history, seen.groups)
     }
 }
 

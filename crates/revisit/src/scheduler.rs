@@ -2,8 +2,8 @@
 
 use crate::varint::{Reader, put};
 use crate::{
-    Budget, Circle, Companions, DAY_S, Explanation, Forecast, Limits, Observation, PageHistory,
-    Place, RevisitError, RevisitPolicy, RevisitSettings, Seen, format_duration,
+    Budget, Circle, Companions, DAY_S, Explanation, Forecast, Limits, Observation, PageGroups,
+    PageHistory, RevisitError, RevisitPolicy, RevisitSettings, Seen, format_duration,
 };
 
 /// First wait for a page that is gone, refused or failed, and the longest; doubles each time.
@@ -226,11 +226,11 @@ impl PageRevisitScheduler {
         if page.found == Some(Found::Gone) {
             self.policy.rejoin(&history);
         }
-        let place = match history.visits() {
+        let groups = match history.visits() {
             0 => self.policy.meet(now_s, page.server, page.path),
-            _ => self.policy.place(page.server, page.path),
+            _ => self.policy.groups_of(page.server, page.path),
         };
-        let seen = observation.with_last_modified(last_modified_s).at(place);
+        let seen = observation.with_last_modified(last_modified_s).at(groups);
         let seen = seen.with_importance(page.importance_percent);
         let next = self.policy.next(now_s, &mut history, seen);
         self.unkept += 1;
@@ -283,9 +283,9 @@ impl PageRevisitScheduler {
         if now_s - last_s < min_s {
             return None;
         }
-        let place = self.policy.place(page.server, page.path);
+        let groups = self.policy.groups_of(page.server, page.path);
         let own = history.chance_within(now_s - last_s, self.companions.usual_rate_per_s())?;
-        let price = self.policy.chance_worth(&history, place);
+        let price = self.policy.chance_worth(&history, groups);
         let price = price.unwrap_or_else(|| self.companions.usual_hit_share());
         let chance = self.companions.chance(page.server, page.path, (last_s, now_s), own)?;
         // What its own past alone makes worth a visit is the policy's to plan.
@@ -334,11 +334,11 @@ impl PageRevisitScheduler {
         let (_, max_s) = self.settings.bounds_s(self.resolution_s, page.path);
         // Times are rounded to buckets, so the last bucket before the moment counts as it.
         let soon_s = at_s + self.resolution_s;
-        let place = self.policy.place(page.server, page.path);
-        if waited_s >= max_s || self.policy.is_due(soon_s, &history, place) {
+        let groups = self.policy.groups_of(page.server, page.path);
+        if waited_s >= max_s || self.policy.is_due(soon_s, &history, groups) {
             return None;
         }
-        let next = self.policy.next_due(at_s, &history, place);
+        let next = self.policy.next_due(at_s, &history, groups);
         let latest_s = at_s - waited_s + (max_s as f64 * stretch.max(1.0)) as i64;
         Some(self.bounded_s(at_s, next.due_s, page.path, stretch).min(latest_s.max(at_s + 1)))
     }
@@ -352,9 +352,9 @@ impl PageRevisitScheduler {
             Some(Found::Failed) => Why::Failed { times: page.failures },
             Some(Found::Changed | Found::Same) => {
                 let history = read(page.history);
-                let place = self.policy.place(page.server, page.path);
+                let groups = self.policy.groups_of(page.server, page.path);
                 let at_s = history.last_visit_s().unwrap_or_default();
-                Why::Policy(Box::new(self.policy.explain(at_s, &history, place)))
+                Why::Policy(Box::new(self.policy.explain(at_s, &history, groups)))
             }
         }
     }
@@ -374,7 +374,7 @@ impl PageRevisitScheduler {
         self.policy.forecast(&mut visited(), per_day).unwrap_or_else(|| {
             Forecast::of_intervals(visited().map(|page| {
                 let at_s = page.last_visit_s().unwrap_or_default();
-                let why = self.policy.next_due(at_s, page, Place::NOWHERE).why;
+                let why = self.policy.next_due(at_s, page, PageGroups::NONE).why;
                 (why.interval_s as f64 / DAY_S as f64, why.rate_per_day.unwrap_or(0.0))
             }))
         })

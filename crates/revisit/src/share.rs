@@ -2,11 +2,11 @@
 
 use crate::auto::Coded;
 use crate::history::{Learnt, PageHistory, Sums};
-use crate::place::hash;
+use crate::page_groups::hash;
 use crate::policy::confidence_of;
 use crate::{
-    Budget, DAY_S, Limits, Next, Observation, Outcome, Place, PolicySpec, Reason, RevisitError,
-    RevisitPolicy, Rule, SharedByPages, Weights,
+    Budget, DAY_S, Limits, Next, Observation, Outcome, PageGroups, PolicySpec, Reason,
+    RevisitError, RevisitPolicy, Rule, SharedByPages, Weights,
 };
 
 /// Numbers that are kept of the sharing.
@@ -103,8 +103,8 @@ impl SharePolicy {
 }
 
 /// The weight of a path is stored where other policies store the number of its file name.
-fn weight_of(place: Place) -> f64 {
-    u16::try_from(place.name).map_or(1.0, |code| f64::from(Coded(code).value()))
+fn weight_of(groups: PageGroups) -> f64 {
+    u16::try_from(groups.name).map_or(1.0, |code| f64::from(Coded(code).value()))
 }
 
 impl RevisitPolicy for SharePolicy {
@@ -129,14 +129,14 @@ impl RevisitPolicy for SharePolicy {
             None => self.weights.without_last_modified,
         };
         let weight =
-            weight_of(seen.place) * without * self.weights.importance(seen.importance_percent);
+            weight_of(seen.groups) * without * self.weights.importance(seen.importance_percent);
         let root = (Self::rate(&sums) * weight).sqrt();
         let root = (sums.changes > 0).then(|| Coded::new(root as f32)).filter(|root| root.0 > 0);
         history.learnt = Learnt::Share(sums, root);
         self.count_page(history, 1.0);
     }
 
-    fn next_due(&self, now_s: i64, history: &PageHistory, _place: Place) -> Next {
+    fn next_due(&self, now_s: i64, history: &PageHistory, _groups: PageGroups) -> Next {
         let (sums, root) = match &history.learnt {
             Learnt::Share(sums, root) => (*sums, *root),
             _ => (Sums::default(), None),
@@ -158,20 +158,20 @@ impl RevisitPolicy for SharePolicy {
         Next { due_s: self.limits.due_s(now_s, history.last_visit_s(), interval_s), why }
     }
 
-    fn is_due(&self, now_s: i64, history: &PageHistory, place: Place) -> bool {
+    fn is_due(&self, now_s: i64, history: &PageHistory, groups: PageGroups) -> bool {
         let Some(last_s) = history.last_visit_s() else { return true };
-        self.next_due(last_s, history, place).due_s <= now_s
+        self.next_due(last_s, history, groups).due_s <= now_s
     }
 
-    fn meet(&mut self, _now_s: i64, server: u64, path: &str) -> Place {
-        self.place(server, path)
+    fn meet(&mut self, _now_s: i64, server: u64, path: &str) -> PageGroups {
+        self.groups_of(server, path)
     }
 
-    fn place(&self, server: u64, path: &str) -> Place {
+    fn groups_of(&self, server: u64, path: &str) -> PageGroups {
         let path = path.split(['?', '#']).next().unwrap_or_default();
         let weight = self.weights.of(path, true, 1.0);
         let name = u32::from(Coded::new(weight as f32).0);
-        Place { name, page: hash(server, path.as_bytes()) as u32, ..Place::NOWHERE }
+        PageGroups { name, page: hash(server, path.as_bytes()) as u32, ..PageGroups::NONE }
     }
 
     fn roll(&mut self, now_s: i64) {
@@ -261,7 +261,7 @@ mod tests {
         policy.set_budget(Some(Budget::InAll { visits: 900.0, end_s: 110 * DAY_S }));
         policy.roll(20 * DAY_S);
         let days = |history: &PageHistory| {
-            let next = policy.next_due(20 * DAY_S, history, Place::NOWHERE);
+            let next = policy.next_due(20 * DAY_S, history, PageGroups::NONE);
             next.why.interval_s as f64 / DAY_S as f64
         };
         assert_eq!((days(&fast[0]), days(&slow[0])), (3.0, 6.0));
@@ -278,7 +278,7 @@ mod tests {
         for day in 1..=10 {
             policy.learn(day * DAY_S, &mut history, &Observation::same());
         }
-        let next = policy.next_due(10 * DAY_S, &history, Place::NOWHERE);
+        let next = policy.next_due(10 * DAY_S, &history, PageGroups::NONE);
         assert_eq!((next.why.rule, next.why.interval_s), (Rule::NeverChanged, 90 * DAY_S));
         policy.leave(&history);
         assert_eq!((policy.learning, policy.quiet), (0.0, 0.0));

@@ -47,7 +47,7 @@ impl Signal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{DAY_S, Limits, Observation, Place, PolicySpec};
+    use crate::{DAY_S, Limits, Observation, PageGroups, PolicySpec};
 
     #[test]
     fn a_feed_entry_after_the_last_visit_makes_the_page_due_at_once() {
@@ -58,7 +58,7 @@ mod tests {
         let now_s = 12 * DAY_S;
         let hint = |kind, changed_s| {
             let signal = Signal { kind, changed_s };
-            policy.signalled(now_s, &history, Place::NOWHERE, &signal).map(|next| next.due_s)
+            policy.signalled(now_s, &history, PageGroups::NONE, &signal).map(|next| next.due_s)
         };
         assert_eq!(hint(SignalKind::Feed, 11 * DAY_S), Some(now_s + 1));
         assert_eq!(hint(SignalKind::Sitemap, 9 * DAY_S), None);

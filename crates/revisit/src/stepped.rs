@@ -3,7 +3,7 @@
 use crate::history::{PageHistory, Sums};
 use crate::policy::confidence_of;
 use crate::{
-    DAY_S, Limits, Next, Observation, Outcome, Place, PolicySpec, Reason, RevisitPolicy, Rule,
+    DAY_S, Limits, Next, Observation, Outcome, PageGroups, PolicySpec, Reason, RevisitPolicy, Rule,
     SharedByPages,
 };
 
@@ -86,7 +86,7 @@ impl RevisitPolicy for SteppedPolicy {
         sums.interval_ms = self.stepped_ms(sums, gap.changed);
     }
 
-    fn next_due(&self, now_s: i64, history: &PageHistory, _place: Place) -> Next {
+    fn next_due(&self, now_s: i64, history: &PageHistory, _groups: PageGroups) -> Next {
         let sums = history.sums().copied().unwrap_or_default();
         let interval_ms = if history.has_interval() {
             sums.interval_ms as f64

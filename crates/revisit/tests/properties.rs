@@ -111,7 +111,7 @@ proptest! {
                 let next = once.next(now_s, &mut a, seen);
                 prop_assert_eq!(next, again.next(now_s, &mut b, seen), "{}", name);
                 prop_assert_eq!(&a, &b);
-                prop_assert_eq!(next, once.next_due(now_s, &a, seen.place));
+                prop_assert_eq!(next, once.next_due(now_s, &a, seen.groups));
             }
         }
     }
@@ -193,9 +193,9 @@ proptest! {
                 now_s += visit.wait_s.max(0);
                 let answers = twins.each_mut().map(|policy| {
                     policy.roll(now_s);
-                    let place = policy.place(7, &paths[at]);
+                    let groups = policy.groups_of(7, &paths[at]);
                     let mut history = histories[at].clone();
-                    let next = policy.next(now_s, &mut history, observation(visit, now_s).at(place));
+                    let next = policy.next(now_s, &mut history, observation(visit, now_s).at(groups));
                     (next, history)
                 });
                 prop_assert_eq!(&answers[0], &answers[1], "{}", name);

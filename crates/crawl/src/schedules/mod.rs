@@ -6,7 +6,7 @@ mod doors;
 use std::collections::BTreeMap;
 
 use nenrin_revisit::{
-    Circle, Companions, DAY_S, Found, PageRevisitScheduler, is_open, next_turn_s,
+    Circle, Companions, DAY_S, Found, NEAR_MAX, PageRevisitScheduler, is_open, next_turn_s,
 };
 use nenrin_state::{Change, DuePage, Estimate, Outcome, PageRecord, Site, SiteId, VisitCommit};
 use nenrin_urls::CanonicalUrl;
@@ -14,7 +14,7 @@ use nenrin_urls::CanonicalUrl;
 use crate::{
     answer::{Answer, LinkRole},
     events::{Command, Load},
-    near::{NEAR_MAX, NearQuery},
+    near::NearQuery,
     options::CrawlOptions,
     sites::Sites,
 };

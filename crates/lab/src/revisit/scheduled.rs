@@ -3,17 +3,15 @@
 //! pages forward.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::convert::Infallible;
 
 use nenrin_revisit::{
-    Budget, Circle, DAY_S, Found, KnownPage, Outcome, PageRevisitScheduler, Planned, PolicySpec,
-    RevisitSettings,
+    Budget, Circle, DAY_S, Found, KnownPage, NEAR_MAX, Outcome, PageRevisitScheduler, PagesByPath,
+    Planned, PolicySpec, RevisitSettings, pages_near,
 };
 
 use super::walk::{Tally, Walk, end_s};
 use crate::updates::{LoggedPage, UpdateLog};
-
-/// Pages looked at for one that changed, as in the crawler.
-const CANDIDATES_MAX: usize = 48;
 
 /// What pulling forward did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -48,13 +46,64 @@ struct Allowance {
     left: f64,
 }
 
+/// The pages of a site in the order of their paths, in all and by directory.
+struct Listing<'a> {
+    all: Vec<(usize, &'a str)>,
+    directories: BTreeMap<&'a str, Vec<(usize, &'a str)>>,
+}
+
+impl<'a> Listing<'a> {
+    fn new(pages: &[&'a LoggedPage]) -> Self {
+        let paths = pages.iter().map(|page| page.path.as_str());
+        let mut all: Vec<(usize, &str)> = paths.enumerate().collect();
+        all.sort_by_key(|&(at, path)| (path, at));
+        let mut directories = BTreeMap::<&str, Vec<(usize, &str)>>::new();
+        for &(at, path) in &all {
+            directories.entry(Circle::Directory.prefix(path)).or_default().push((at, path));
+        }
+        Self { all, directories }
+    }
+}
+
+impl<'a> PagesByPath for Listing<'a> {
+    type Page = (usize, &'a str);
+    type Error = Infallible;
+
+    fn in_order(
+        &self,
+        circle: Circle,
+        prefix: &str,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<Self::Page>, Infallible> {
+        let listed = match circle {
+            Circle::Directory => self.directories.get(prefix).map_or(&[][..], Vec::as_slice),
+            _ => &self.all,
+        };
+        let from = listed.partition_point(|(_, path)| match after {
+            Some(after) => *path <= after,
+            None => *path < prefix,
+        });
+        let members = listed[from..].iter().take_while(|(_, path)| path.starts_with(prefix));
+        Ok(members.take(limit).copied().collect())
+    }
+
+    /// The logs have no links.
+    fn linked(&self, _limit: usize) -> Result<Vec<Self::Page>, Infallible> {
+        Ok(Vec::new())
+    }
+
+    fn path(page: &Self::Page) -> &str {
+        page.1
+    }
+}
+
 /// A source as a site.
 struct Site<'a> {
     scheduler: PageRevisitScheduler,
     allowance: Option<Allowance>,
     pages: Vec<Traveller<'a>>,
-    /// Members of circles in the order of their paths.
-    members: BTreeMap<(Circle, &'a str), Vec<usize>>,
+    listing: Listing<'a>,
     /// Pages by the slot they are due in.
     buckets: Vec<Vec<usize>>,
     /// The slot after the last of its pages.
@@ -186,25 +235,10 @@ impl Allowance {
     }
 }
 
-/// What the circles of a page are called here.
-fn name(circle: Circle, path: &str) -> &str {
-    match circle {
-        Circle::Family | Circle::Directory => Circle::Directory.prefix(path),
-        Circle::Server | Circle::Below => "",
-    }
-}
-
 impl<'a> Site<'a> {
     fn new(spec: &PolicySpec, pages: Vec<&'a LoggedPage>, resolution_s: i64) -> Self {
         let settings = RevisitSettings { policy: *spec, ..RevisitSettings::default() };
-        let mut order: Vec<usize> = (0..pages.len()).collect();
-        order.sort_by_key(|&at| &pages[at].path);
-        let mut members = BTreeMap::<(Circle, &str), Vec<usize>>::new();
-        for at in order {
-            for circle in [Circle::Directory, Circle::Server] {
-                members.entry((circle, name(circle, &pages[at].path))).or_default().push(at);
-            }
-        }
+        let listing = Listing::new(&pages);
         let end_slot = pages.iter().map(|page| page.end_slot).max().unwrap_or(0);
         let mut buckets: Vec<Vec<usize>> = vec![Vec::new(); end_slot as usize + 1];
         for (at, page) in pages.iter().enumerate() {
@@ -223,7 +257,7 @@ impl<'a> Site<'a> {
             scheduler: PageRevisitScheduler::new(settings, resolution_s),
             allowance: None,
             pages: travellers.collect(),
-            members,
+            listing,
             buckets,
             end_slot,
             resolution_s,
@@ -345,28 +379,17 @@ impl<'a> Site<'a> {
         circles
     }
 
-    /// Pages that a changed one pulls forward: the next in the order of paths.
+    /// Pages that a changed one pulls forward.
     fn told(&mut self, at: usize, slot: u32, circles: &[Circle]) -> Vec<usize> {
         let now_s = end_s(slot, self.resolution_s);
         let path = &self.pages[at].page.path;
-        let mut candidates: Vec<usize> = Vec::new();
-        for &circle in circles {
-            let stored = if circle == Circle::Server { circle } else { Circle::Directory };
-            let Some(members) = self.members.get(&(stored, name(stored, path))) else { continue };
-            let from = members.partition_point(|&other| self.pages[other].page.path <= *path);
-            let others = members[from..].iter().chain(&members[..from]);
-            for &other in others {
-                let traveller = &self.pages[other];
-                let fits = other != at
-                    && circle.joins(path, &traveller.page.path)
-                    && traveller.planned.is_some()
-                    && traveller.visited_slot != Some(slot)
-                    && slot < traveller.page.end_slot;
-                if candidates.len() < CANDIDATES_MAX && fits && !candidates.contains(&other) {
-                    candidates.push(other);
-                }
-            }
-        }
+        let Ok(near) = pages_near(&self.listing, path, circles, NEAR_MAX);
+        let is_open = |&(at, _): &(usize, &str)| {
+            let other = &self.pages[at];
+            let is_seen = other.planned.is_some() && other.visited_slot != Some(slot);
+            is_seen && slot < other.page.end_slot
+        };
+        let candidates: Vec<usize> = near.into_iter().filter(is_open).map(|(at, _)| at).collect();
         self.pulls.candidates += candidates.len() as u64;
         let worth = |&at: &usize| self.scheduler.is_told(now_s, &known(&self.pages[at])).is_some();
         candidates.into_iter().filter(worth).collect()

@@ -1,6 +1,6 @@
 //! All pages of a log under one policy that lets them share what they learn.
 
-use nenrin_revisit::{PageHistory, Place, RevisitPolicy};
+use nenrin_revisit::{PageGroups, PageHistory, RevisitPolicy};
 
 use super::walk::{Tally, Walk, end_s};
 use crate::updates::UpdateLog;
@@ -9,7 +9,7 @@ use crate::updates::UpdateLog;
 struct Traveller<'a> {
     walk: Walk<'a>,
     history: PageHistory,
-    place: Place,
+    groups: PageGroups,
 }
 
 /// Follows all pages slot by slot; within a slot, in the log's order. Returns the tallies, and the
@@ -22,7 +22,7 @@ pub fn walk_together(log: &UpdateLog, policy: &mut dyn RevisitPolicy) -> (Vec<Ta
         .map(|page| Traveller {
             walk: Walk::new(page),
             history: PageHistory::default(),
-            place: Place::NOWHERE,
+            groups: PageGroups::NONE,
         })
         .collect();
     for slot in 0..log.slots() {
@@ -35,13 +35,13 @@ pub fn walk_together(log: &UpdateLog, policy: &mut dyn RevisitPolicy) -> (Vec<Ta
             if slot < page.first_slot || slot >= page.end_slot {
                 continue;
             }
-            if policy.is_due(now_s, &traveller.history, traveller.place) {
+            if policy.is_due(now_s, &traveller.history, traveller.groups) {
                 let server = u64::from(page.source);
-                traveller.place = match slot == page.first_slot {
+                traveller.groups = match slot == page.first_slot {
                     true => policy.meet(now_s, server, &page.path),
-                    false => policy.place(server, &page.path),
+                    false => policy.groups_of(server, &page.path),
                 };
-                let seen = traveller.walk.visit(slot, resolution_s).at(traveller.place);
+                let seen = traveller.walk.visit(slot, resolution_s).at(traveller.groups);
                 policy.learn(now_s, &mut traveller.history, &seen);
             }
         }

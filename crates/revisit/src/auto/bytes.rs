@@ -106,7 +106,7 @@ impl Node {
 mod tests {
     use super::*;
     use crate::DAY_S;
-    use crate::auto::clocks::Told;
+    use crate::auto::clocks::ClosedGap;
     use crate::auto::grid::RATES;
 
     fn sample() -> ChangeClocks {
@@ -117,10 +117,13 @@ mod tests {
         for day in 101..220 {
             clocks.roll(day * DAY_S);
             for n in 0..10 {
-                let place = clocks.place(1, &format!("/news/item{n}x.html"));
+                let groups = clocks.groups_of(1, &format!("/news/item{n}x.html"));
                 let (from_s, to_s) = ((day - 1) * DAY_S, day * DAY_S);
-                clocks.tell(place, &Told { from_s, to_s, rate: 0.1, changed: (day + n) % 7 == 0 });
-                clocks.tell_rates(place, &[1.0 / RATES as f32; RATES], 1.0);
+                clocks.tell(
+                    groups,
+                    &ClosedGap { from_s, to_s, rate: 0.1, changed: (day + n) % 7 == 0 },
+                );
+                clocks.tell_rates(groups, &[1.0 / RATES as f32; RATES], 1.0);
             }
         }
         clocks
@@ -131,11 +134,11 @@ mod tests {
         let clocks = sample();
         let bytes = clocks.to_bytes();
         let again = ChangeClocks::from_bytes(&bytes, ClockTuning::default()).unwrap();
-        let place = clocks.place(1, "/news/other.html");
-        assert_eq!(again.place(1, "/news/other.html"), place);
+        let groups = clocks.groups_of(1, "/news/other.html");
+        assert_eq!(again.groups_of(1, "/news/other.html"), groups);
         for from_day in [110, 180, 215] {
             let (from_s, to_s) = (from_day * DAY_S, 219 * DAY_S);
-            let (a, b) = (clocks.passed(place, from_s, to_s), again.passed(place, from_s, to_s));
+            let (a, b) = (clocks.passed(groups, from_s, to_s), again.passed(groups, from_s, to_s));
             assert!((a.clock / b.clock - 1.0).abs() < 0.06, "{a:?} {b:?}");
             assert!((a.bulk / b.bulk - 1.0).abs() < 0.06, "{a:?} {b:?}");
         }
@@ -152,8 +155,8 @@ mod tests {
             let mut damaged = bytes.clone();
             damaged[at] ^= 0x41;
             if let Ok(clocks) = ChangeClocks::from_bytes(&damaged, ClockTuning::default()) {
-                let place = clocks.place(1, "/news/other.html");
-                assert!(clocks.passed(place, 0, 219 * DAY_S).clock >= 0.0);
+                let groups = clocks.groups_of(1, "/news/other.html");
+                assert!(clocks.passed(groups, 0, 219 * DAY_S).clock >= 0.0);
             }
         }
     }

@@ -8,7 +8,7 @@ use super::grid::Spread;
 use super::prior::Evidence;
 use super::sketch::Sketch;
 use crate::DAY_S;
-use crate::place::{Place, hash};
+use crate::page_groups::{PageGroups, hash};
 
 /// Ancestors that are looked at; deeper directories belong to the deepest of these.
 const MAX_DEPTH: usize = 16;
@@ -35,8 +35,6 @@ pub struct ClockTuning {
     pub bulk_start: (f64, f64),
     /// Pages that the rates of a level above count for: directory, group, server.
     pub prior_pages: [f32; 3],
-    /// How much a file name's rates count beside the directory's.
-    pub name_power: f32,
     /// Days after which the rates seen count half.
     pub forget_days: f32,
     /// Whether clocks follow every visit at once, and not at the day's end. That pays where every
@@ -55,7 +53,6 @@ impl Default for ClockTuning {
             bulk_hold: 0.01,
             bulk_start: (0.01, 2e5),
             prior_pages: [10.0, 15.0, 20.0],
-            name_power: 1.0,
             forget_days: 60.0,
             at_once: true,
         }
@@ -95,7 +92,7 @@ pub(super) struct Node {
 
 /// What a visit closed: the gap, the rate believed before, and what was seen.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Told {
+pub(crate) struct ClosedGap {
     pub(crate) from_s: i64,
     pub(crate) to_s: i64,
     pub(crate) rate: f32,
@@ -118,18 +115,18 @@ impl ChangeClocks {
         }
     }
 
-    /// The place of a page, by its server's number and its path.
-    pub fn place(&self, server: u64, path: &str) -> Place {
+    /// The groups of a page, by its server's number and its path.
+    pub fn groups_of(&self, server: u64, path: &str) -> PageGroups {
         let path = stripped(path);
         let known = |key: u64| self.index.get(&key).copied();
         let directory =
             prefixes(path).map_while(|prefix| known(hash(server, prefix))).last().unwrap_or(NONE);
         let name = known(name_key(server, path)).unwrap_or(NONE);
-        Place { directory, name, page: hash(server, path.as_bytes()) as u32 }
+        PageGroups { directory, name, page: hash(server, path.as_bytes()) as u32 }
     }
 
     /// Counts a new page into its directories and its name; to be called once per page.
-    pub fn meet(&mut self, now_s: i64, server: u64, path: &str) -> Place {
+    pub fn meet(&mut self, now_s: i64, server: u64, path: &str) -> PageGroups {
         self.roll(now_s);
         let short = stripped(path);
         let mut parent = NONE;
@@ -139,7 +136,7 @@ impl ChangeClocks {
         }
         let root = self.index.get(&hash(server, b"")).copied().unwrap_or(NONE);
         self.count(name_key(server, short), root);
-        self.place(server, path)
+        self.groups_of(server, path)
     }
 
     /// Counts a page into a node, which comes into being once it has enough pages; a server's at
@@ -251,45 +248,45 @@ impl ChangeClocks {
 
     /// The group whose clock a page follows: its directory's or one above, or its name's where
     /// that is the closer circle.
-    fn group(&self, place: Place) -> Option<u32> {
-        let directory = self.nodes.get(place.directory as usize)?;
-        let name = self.nodes.get(place.name as usize).filter(|name| name.clock.is_some());
+    fn group(&self, groups: PageGroups) -> Option<u32> {
+        let directory = self.nodes.get(groups.directory as usize)?;
+        let name = self.nodes.get(groups.name as usize).filter(|name| name.clock.is_some());
         if name.is_some_and(|name| name.pages < directory.pages) {
-            return Some(place.name);
+            return Some(groups.name);
         }
-        self.clock_above(place.directory)
+        self.clock_above(groups.directory)
     }
 
-    fn clock(&self, place: Place) -> Option<&Clock> {
-        self.clock_of(self.group(place))
+    fn clock(&self, groups: PageGroups) -> Option<&Clock> {
+        self.clock_of(self.group(groups))
     }
 
-    /// Known pages of the group whose clock a page at `place` follows.
-    pub fn neighbours(&self, place: Place) -> u32 {
-        self.group(place).map_or(0, |group| self.nodes[group as usize].pages)
+    /// Known pages of the group whose clock a page of these groups follows.
+    pub fn neighbours(&self, groups: PageGroups) -> u32 {
+        self.group(groups).map_or(0, |group| self.nodes[group as usize].pages)
     }
 
-    /// What passed at a place between two times; without neighbours, plain time.
-    pub(crate) fn passed(&self, place: Place, from_s: i64, to_s: i64) -> Passed {
-        match self.clock(place) {
+    /// What passed for a page of these groups between two times; without neighbours, plain time.
+    pub(crate) fn passed(&self, groups: PageGroups, from_s: i64, to_s: i64) -> Passed {
+        match self.clock(groups) {
             Some(clock) => clock.passed(from_s, to_s),
             None => Passed { clock: (to_s - from_s).max(0) as f32 / DAY_S as f32, bulk: 0.0 },
         }
     }
 
     /// Credits a visit's gap to the days in it, for the page's group and all above it.
-    pub(crate) fn tell(&mut self, place: Place, told: &Told) {
-        let Some(group) = self.group(place) else { return };
+    pub(crate) fn tell(&mut self, groups: PageGroups, gap: &ClosedGap) {
+        let Some(group) = self.group(groups) else { return };
         let Some(clock) = self.nodes[group as usize].clock.as_deref() else { return };
-        let passed = clock.passed(told.from_s, told.to_s);
-        let expected = told.rate * passed.clock + passed.bulk;
-        let credit = if told.changed { 1.0 / -(-expected.max(1e-6)).exp_m1() } else { 0.0 };
+        let passed = clock.passed(gap.from_s, gap.to_s);
+        let expected = gap.rate * passed.clock + passed.bulk;
+        let credit = if gap.changed { 1.0 / -(-expected.max(1e-6)).exp_m1() } else { 0.0 };
         let mut days = [(0usize, DaySums::default()); OPEN_DAYS];
         let mut length = 0;
-        clock.each_open_day(told.from_s, told.to_s, |pace, at, share| {
+        clock.each_open_day(gap.from_s, gap.to_s, |pace, at, share| {
             let sums = DaySums {
-                clock_changes: told.rate * pace.clock * share * credit,
-                clock_exposure: told.rate * share,
+                clock_changes: gap.rate * pace.clock * share * credit,
+                clock_exposure: gap.rate * share,
                 bulk_changes: pace.bulk * share * credit,
                 bulk_exposure: share,
             };
@@ -329,14 +326,14 @@ impl ChangeClocks {
     }
 
     /// Takes a page's rates, believed for `days`, into those of its neighbours.
-    pub(crate) fn tell_rates(&mut self, place: Place, rates: &Spread, days: f32) {
+    pub(crate) fn tell_rates(&mut self, groups: PageGroups, rates: &Spread, days: f32) {
         let weight = days * self.scale;
         self.all.add(rates, weight);
-        let group = self.group(place).unwrap_or(NONE);
-        let mut told = [place.directory, group, self.root(place.directory), place.name];
-        for level in 0..told.len() {
-            let id = std::mem::replace(&mut told[level], NONE);
-            if id == NONE || told.contains(&id) {
+        let group = self.group(groups).unwrap_or(NONE);
+        let mut levels = [groups.directory, group, self.root(groups.directory), groups.name];
+        for level in 0..levels.len() {
+            let id = std::mem::replace(&mut levels[level], NONE);
+            if id == NONE || levels.contains(&id) {
                 continue;
             }
             if let Some(node) = self.nodes.get_mut(id as usize) {
@@ -345,8 +342,8 @@ impl ChangeClocks {
         }
     }
 
-    /// The rates to expect of a page at a place before anything is known of it.
-    pub(crate) fn prior(&self, place: Place, start: &Spread) -> Spread {
+    /// The rates to expect of a page of these groups before anything is known of it.
+    pub(crate) fn prior(&self, groups: PageGroups, start: &Spread) -> Spread {
         let [by_directory, by_group, by_server] = self.tuning.prior_pages;
         let days = self.evidence_days.max(self.scale);
         let below = |id: u32, above: Spread, pages: f32| -> Spread {
@@ -354,22 +351,20 @@ impl ChangeClocks {
             let evidence = node.and_then(|node| node.evidence.as_deref());
             evidence.map_or(above, |evidence| evidence.mixed(&above, pages, days))
         };
-        let root = self.root(place.directory);
-        let group = self.group(place).unwrap_or(NONE);
+        let root = self.root(groups.directory);
+        let group = self.group(groups).unwrap_or(NONE);
         let server = below(root, self.all.mixed(start, by_server * 10.0, days), by_server);
         let mut prior = server;
-        if group != root && group != place.name {
+        if group != root && group != groups.name {
             prior = below(group, prior, by_group);
         }
-        if place.directory != group && place.directory != root {
-            prior = below(place.directory, prior, by_directory);
+        if groups.directory != group && groups.directory != root {
+            prior = below(groups.directory, prior, by_directory);
         }
-        if place.name != NONE {
-            let named = below(place.name, server, by_group);
-            let power = self.tuning.name_power;
+        if groups.name != NONE {
+            let named = below(groups.name, server, by_group);
             for ((prior, named), server) in prior.iter_mut().zip(&named).zip(&server) {
-                let ratio = named / server.max(1e-9);
-                *prior *= if power == 1.0 { ratio } else { ratio.powf(power) };
+                *prior *= named / server.max(1e-9);
             }
             let sum: f32 = prior.iter().sum();
             prior.iter_mut().for_each(|weight| *weight /= sum.max(1e-12));
@@ -378,7 +373,7 @@ impl ChangeClocks {
     }
 
     /// Groups with a clock of their own.
-    pub fn groups(&self) -> usize {
+    pub fn group_count(&self) -> usize {
         self.nodes.iter().filter(|node| node.clock.is_some()).count()
     }
 }
@@ -439,12 +434,12 @@ mod tests {
     #[test]
     fn a_directory_becomes_a_group_once_it_has_enough_pages() {
         let mut clocks = clocks_with(11);
-        let place = clocks.place(1, "news/other.html");
-        let root = clocks.place(1, "other.html");
-        assert_eq!(clocks.group(place), clocks.group(root));
+        let groups = clocks.groups_of(1, "news/other.html");
+        let root = clocks.groups_of(1, "other.html");
+        assert_eq!(clocks.group(groups), clocks.group(root));
         clocks.meet(day(100), 1, "/news/twelfth.html");
-        assert_ne!(clocks.group(clocks.place(1, "news/other.html")), clocks.group(root));
-        assert_eq!(clocks.place(2, "news/other.html").directory, NONE);
+        assert_ne!(clocks.group(clocks.groups_of(1, "news/other.html")), clocks.group(root));
+        assert_eq!(clocks.groups_of(2, "news/other.html").directory, NONE);
     }
 
     #[test]
@@ -453,30 +448,30 @@ mod tests {
         for n in 0..20 {
             clocks.meet(day(100), 1, &format!("/{n}/issue{n:02}.html"));
         }
-        let place = clocks.place(1, "77/issue99.html");
-        assert_ne!(place.name, NONE);
-        assert_eq!(clocks.place(1, "77/cover.html").name, NONE);
+        let groups = clocks.groups_of(1, "77/issue99.html");
+        assert_ne!(groups.name, NONE);
+        assert_eq!(clocks.groups_of(1, "77/cover.html").name, NONE);
     }
 
     #[test]
     fn changes_seen_by_neighbours_make_the_day_fast_for_a_page_not_visited() {
         let mut clocks = clocks_with(40);
-        let place = clocks.place(1, "news/quiet.html");
+        let groups = clocks.groups_of(1, "news/quiet.html");
         clocks.roll(day(102));
-        let before = clocks.passed(place, day(100), day(102));
+        let before = clocks.passed(groups, day(100), day(102));
         for n in 0..20 {
-            let neighbour = clocks.place(1, &format!("news/item{n}x.html"));
-            let told = Told { from_s: day(101), to_s: day(102), rate: 0.02, changed: true };
-            clocks.tell(neighbour, &told);
+            let neighbour = clocks.groups_of(1, &format!("news/item{n}x.html"));
+            let gap = ClosedGap { from_s: day(101), to_s: day(102), rate: 0.02, changed: true };
+            clocks.tell(neighbour, &gap);
         }
         let expected = |passed: Passed| 0.02 * passed.clock + passed.bulk;
-        let at_once = clocks.passed(place, day(100), day(102));
+        let at_once = clocks.passed(groups, day(100), day(102));
         clocks.roll(day(103));
-        let after = clocks.passed(place, day(100), day(102));
+        let after = clocks.passed(groups, day(100), day(102));
         // Visits of the same day already know.
         assert!(expected(at_once) > 5.0 * expected(before), "{before:?} {at_once:?}");
         assert!(expected(after) > 5.0 * expected(before), "{before:?} {after:?}");
-        let elsewhere = clocks.place(2, "news/quiet.html");
+        let elsewhere = clocks.groups_of(2, "news/quiet.html");
         assert_eq!(clocks.passed(elsewhere, day(100), day(102)).clock, 2.0);
     }
 
@@ -487,10 +482,10 @@ mod tests {
         let mut fast = [0.0; RATES];
         fast[14] = 1.0;
         for n in 0..40 {
-            let neighbour = clocks.place(1, &format!("news/item{n}x.html"));
+            let neighbour = clocks.groups_of(1, &format!("news/item{n}x.html"));
             clocks.tell_rates(neighbour, &fast, 5.0);
         }
-        let prior = clocks.prior(clocks.place(1, "news/new.html"), &start);
+        let prior = clocks.prior(clocks.groups_of(1, "news/new.html"), &start);
         assert!(prior[14] > 0.3, "{prior:?}");
         assert!((prior.iter().sum::<f32>() - 1.0).abs() < 1e-3);
     }

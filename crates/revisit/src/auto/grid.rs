@@ -20,8 +20,10 @@ const CHANGES_A_SLOT: f32 = 3.01;
 /// Waits in the table, half a minute to about 2,000 days, each 1.16 times the one before.
 const WAITS: usize = 105;
 const SHORTEST_WAIT: f32 = 0.5 / 1_440.0;
-/// The best wait is looked for in strides of this many, and then between them.
-const STRIDE: usize = 3;
+/// The best wait is looked for in strides of this many, 2.4 times the one before, and then in
+/// shorter steps around the best so far.
+const STRIDE: usize = 6;
+const STEPS_BETWEEN: [usize; 4] = [3, 2, 1, 1];
 
 /// The longest run of equal bytes that is left out.
 const RUN_MAX: usize = 15;
@@ -40,6 +42,8 @@ pub(crate) struct RateGrid {
     waits: [f32; WAITS],
     /// exp(−λ_k τ_j).
     quiet: Box<[Spread; WAITS]>,
+    /// The likelihood that a stored byte stands for.
+    likelihoods: Box<[f32; 256]>,
 }
 
 /// Log-likelihoods below the best rate's, in steps, one byte each.
@@ -70,14 +74,16 @@ impl RateGrid {
         let usable = rates.iter().filter(|rate| *rate * slot_days <= CHANGES_A_SLOT).count();
         let first_wait = waits.iter().filter(|wait| **wait < 0.2 * slot_days).count();
         let first_wait = first_wait.min(WAITS - 1);
-        Self { rates, usable: usable.max(1), first_wait, waits, quiet: Box::new(quiet) }
+        let likelihoods = Box::new(std::array::from_fn(|steps| (-STEP * steps as f32).exp()));
+        let (usable, quiet) = (usable.max(1), Box::new(quiet));
+        Self { rates, usable, first_wait, waits, quiet, likelihoods }
     }
 
     /// The posterior of the rates, summing to 1.
     pub(crate) fn posterior(&self, likelihood: &Likelihood, prior: &Spread) -> Spread {
         let mut weights: Spread = [0.0; RATES];
         for k in 0..self.usable {
-            weights[k] = prior[k] * (-STEP * f32::from(likelihood.0[k])).exp();
+            weights[k] = prior[k] * self.likelihoods[usize::from(likelihood.0[k])];
         }
         if normalize(&mut weights) {
             return weights;
@@ -89,7 +95,7 @@ impl RateGrid {
     }
 
     pub(crate) fn mean(&self, weights: &Spread) -> f32 {
-        weights.iter().zip(&self.rates).map(|(weight, rate)| weight * rate).sum()
+        dot(weights, &self.rates)
     }
 
     /// Standard deviation over mean: how little is known of the rate.
@@ -117,20 +123,37 @@ impl RateGrid {
     pub(crate) fn plan(&self, weights: &Spread, price: f32) -> Plan {
         let mut best = (f32::NEG_INFINITY, 1.0, WAITS - 1);
         let try_at = |at: usize, best: &mut (f32, f32, usize)| {
-            let unchanged: f32 = weights.iter().zip(&self.quiet[at]).map(|(w, q)| w * q).sum();
+            let unchanged = dot(weights, &self.quiet[at]);
             let gain = (1.0 - unchanged - price) / self.waits[at];
             if gain > best.0 {
                 *best = (gain, unchanged, at);
             }
         };
         (self.first_wait..WAITS).step_by(STRIDE).for_each(|at| try_at(at, &mut best));
-        let around = best.2.saturating_sub(STRIDE - 1).max(self.first_wait);
-        let around = around..(best.2 + STRIDE).min(WAITS);
-        around.for_each(|at| try_at(at, &mut best));
+        for step in STEPS_BETWEEN {
+            let (.., middle) = best;
+            let (before, after) = (middle.checked_sub(step), middle + step);
+            let before = before.filter(|at| *at >= self.first_wait);
+            before
+                .into_iter()
+                .chain((after < WAITS).then_some(after))
+                .for_each(|at| try_at(at, &mut best));
+        }
         let (_, unchanged, at) = best;
         let threshold = -unchanged.max(1e-6).ln();
         Plan { effective_rate: threshold / self.waits[at], threshold }
     }
+}
+
+/// Σ a·b, in four sums side by side: processors add those at once.
+fn dot(one: &Spread, other: &Spread) -> f32 {
+    let mut sums = [0.0f32; 4];
+    for (one, other) in one.as_chunks::<4>().0.iter().zip(other.as_chunks::<4>().0) {
+        for lane in 0..4 {
+            sums[lane] += one[lane] * other[lane];
+        }
+    }
+    (sums[0] + sums[1]) + (sums[2] + sums[3])
 }
 
 /// Makes weights sum to 1, if any is above 0.
@@ -168,12 +191,6 @@ pub(crate) fn read_spread(reader: &mut Reader<'_>) -> Option<[u8; RATES]> {
 }
 
 impl Likelihood {
-    /// From the 16 slowest rates, of which older versions kept the likelihood; nothing is known of
-    /// the faster ones but that they are as likely as the fastest of these.
-    pub(crate) fn from_slow(slow: [u8; 16]) -> Self {
-        Self(std::array::from_fn(|k| slow[k.min(15)]))
-    }
-
     /// Takes a gap in: `clock` is the time passed by the neighbours' clock, `bulk` the expected
     /// changes common to them, `keep` the share of old evidence that still counts.
     ///
@@ -186,23 +203,26 @@ impl Likelihood {
         keep: f32,
         salt: u32,
     ) {
-        let mut logs: Spread = std::array::from_fn(|k| {
+        let mut logs: Spread = [0.0; RATES];
+        for (k, log) in logs[..grid.usable].iter_mut().enumerate() {
             let old = -STEP * f32::from(self.0[k]) * keep;
             let expected = grid.rates[k] * clock;
-            if changed {
-                old + (-(-expected - bulk).exp_m1()).max(1e-12).ln()
-            } else {
-                old - expected
-            }
-        });
-        // Rates that are not believed must not make those that are look impossible.
-        let best = logs[..grid.usable].iter().copied().fold(f32::NEG_INFINITY, f32::max);
-        for (k, log) in logs.iter_mut().enumerate() {
+            *log = match changed {
+                true => old + (-(-expected - bulk).exp_m1()).max(1e-12).ln(),
+                false => old - expected,
+            };
+        }
+        let logs = &logs[..grid.usable];
+        let best = logs.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        for (k, log) in logs.iter().enumerate() {
             let mixed = (salt.wrapping_mul(0x9e37_79b9) ^ (k as u32).wrapping_mul(0x85eb_ca6b))
                 .wrapping_mul(0xc2b2_ae35);
             let dither = (mixed >> 8) as f32 / (1 << 24) as f32;
             self.0[k] = ((best - *log).max(0.0) / STEP + dither) as u8;
         }
+        // Faster rates than slots can tell apart are as likely as the fastest that they can.
+        let fastest = self.0[grid.usable - 1];
+        self.0[grid.usable..].fill(fastest);
     }
 }
 

@@ -1,6 +1,6 @@
 //! What was learnt as bytes. The last changes are not kept: a circle shows new ones soon.
 
-use super::group::{CLASSES, Group, Told};
+use super::group::{CLASSES, Group, SignTally};
 use super::{Companions, GROUPS_MAX, LENGTHS};
 use crate::RevisitError;
 use crate::varint::{Reader, put};
@@ -17,7 +17,7 @@ impl Companions {
         put(&mut bytes, FORMAT);
         floats(&mut bytes, &[self.visits, self.hits, self.days]);
         self.calibration.iter().for_each(|both| floats(&mut bytes, &[both.0, both.1]));
-        let telling = || self.groups.iter().filter(|(_, group)| group.was_told());
+        let telling = || self.groups.iter().filter(|(_, group)| group.was_taught());
         put(&mut bytes, telling().count() as u64);
         for (key, group) in telling() {
             bytes.extend_from_slice(&key.to_le_bytes());
@@ -59,30 +59,30 @@ impl Companions {
 
 impl Group {
     /// Whether visits after a sign were counted: without, a group is begun anew.
-    fn was_told(&self) -> bool {
+    fn was_taught(&self) -> bool {
         self.hot.visits() + self.stirred.visits() > 0.0
     }
 
     fn write(&self, bytes: &mut Vec<u8>) {
-        for told in [&self.hot, &self.stirred] {
-            told.classes.iter().for_each(|(visits, changes)| floats(bytes, &[*visits, *changes]));
-            floats(bytes, &[told.expected, told.variance]);
+        for tally in [&self.hot, &self.stirred] {
+            tally.classes.iter().for_each(|(visits, changes)| floats(bytes, &[*visits, *changes]));
+            floats(bytes, &[tally.expected, tally.variance]);
         }
         floats(bytes, &[self.bursts]);
         put(bytes, self.heard_s.max(0).unsigned_abs());
     }
 
     fn read(reader: &mut Reader<'_>) -> Option<Self> {
-        let mut told = || {
+        let mut tally = || {
             let mut classes = [(0.0, 0.0); CLASSES];
             for class in &mut classes {
                 *class =
                     read_floats(reader).map(|[visits, changes]: [f32; 2]| (visits, changes))?;
             }
             let [expected, variance] = read_floats(reader)?;
-            Some(Told { classes, expected, variance })
+            Some(SignTally { classes, expected, variance })
         };
-        let (hot, stirred) = (told()?, told()?);
+        let (hot, stirred) = (tally()?, tally()?);
         let [bursts] = read_floats(reader)?;
         let heard_s = reader.varint().filter(|&at_s| at_s < 1 << 40)? as i64;
         Some(Self { hot, stirred, bursts, heard_s, ..Self::default() })

@@ -48,7 +48,7 @@ impl Sign {
 
 /// Visits to pages after a sign.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(super) struct Told {
+pub(super) struct SignTally {
     /// Visits and changes by class.
     pub(super) classes: [(f32, f32); CLASSES],
     /// Changes that the pages' own past predicts, and the variance of their number.
@@ -56,7 +56,7 @@ pub(super) struct Told {
     pub(super) variance: f32,
 }
 
-impl Told {
+impl SignTally {
     pub(super) fn visits(&self) -> f32 {
         self.classes.iter().map(|(visits, _)| visits).sum()
     }
@@ -110,8 +110,8 @@ impl Event {
 /// Pages that may change together.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Group {
-    pub(super) stirred: Told,
-    pub(super) hot: Told,
+    pub(super) stirred: SignTally,
+    pub(super) hot: SignTally,
     pub(super) bursts: f32,
     /// When other pages were last looked at for one that changed, and pulled ones that changed since.
     pub(super) asked_s: Option<i64>,
@@ -131,7 +131,7 @@ impl Group {
     /// A page was visited under a sign.
     pub(super) fn learn(&mut self, sign: Sign, seen: &Seen<'_>) {
         let chance = seen.chance as f32;
-        let told = match sign {
+        let tally = match sign {
             Sign::Quiet => return,
             Sign::Stirred => &mut self.stirred,
             Sign::Hot => &mut self.hot,
@@ -142,7 +142,7 @@ impl Group {
             self.bursts += 1.0;
         }
         self.burst_visits += 1.0;
-        told.add(chance, seen.changed, (BURST_VISITS / self.burst_visits).min(1.0));
+        tally.add(chance, seen.changed, (BURST_VISITS / self.burst_visits).min(1.0));
     }
 
     /// Takes a visit into what is known of the last change.
@@ -170,12 +170,12 @@ impl Group {
 
     /// Whether more changed under a sign than the pages' own past and chance explain.
     pub(super) fn tells(&self, sign: Sign) -> bool {
-        let Some(told) = self.told(sign) else { return false };
+        let Some(tally) = self.tally(sign) else { return false };
         if !self.is_grown() {
             return false;
         }
-        let spread = (told.variance + 0.5).sqrt();
-        told.changes() - told.expected >= BEYOND_DOUBT * spread
+        let spread = (tally.variance + 0.5).sqrt();
+        tally.changes() - tally.expected >= BEYOND_DOUBT * spread
     }
 
     /// Whether its pages are known to change together.
@@ -189,7 +189,7 @@ impl Group {
         if !self.tells(sign) {
             return None;
         }
-        let (visits, changes) = self.told(sign)?.classes[class_of(own as f32)];
+        let (visits, changes) = self.tally(sign)?.classes[class_of(own as f32)];
         let chance = (changes + CLASS_PRIOR * own as f32) / (visits + CLASS_PRIOR);
         (visits >= CLASS_MIN).then_some(f64::from(chance))
     }
@@ -205,7 +205,7 @@ impl Group {
         asks
     }
 
-    fn told(&self, sign: Sign) -> Option<&Told> {
+    fn tally(&self, sign: Sign) -> Option<&SignTally> {
         match sign {
             Sign::Quiet => None,
             Sign::Stirred => Some(&self.stirred),

@@ -4,7 +4,7 @@
 ///
 /// The default is "nowhere": the page then has no neighbours, and only its own history counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Place {
+pub struct PageGroups {
     /// The node of its directory.
     pub(crate) directory: u32,
     /// The node of the pages with a like file name on the server.
@@ -13,14 +13,14 @@ pub struct Place {
     pub(crate) page: u32,
 }
 
-impl Place {
+impl PageGroups {
     /// A page without known neighbours.
-    pub const NOWHERE: Self = Self { directory: u32::MAX, name: u32::MAX, page: 0 };
+    pub const NONE: Self = Self { directory: u32::MAX, name: u32::MAX, page: 0 };
 }
 
-impl Default for Place {
+impl Default for PageGroups {
     fn default() -> Self {
-        Self::NOWHERE
+        Self::NONE
     }
 }
 
