@@ -310,29 +310,61 @@ impl Config {
             .collect()
     }
 
-    /// A setting by its dotted name, as the file writes it.
+    /// A file that sets everything as it is now. Secrets are left out of it.
+    pub(crate) fn as_file(&self) -> String {
+        let mut file = "# The effective configuration. A file with these lines, given by --config, changes them.\n".to_owned();
+        let mut section = "";
+        for setting in self.settings() {
+            let (table, field) = setting.name.rsplit_once('.').unwrap_or(("", setting.name));
+            if table != section {
+                file += &format!("\n[{table}]\n");
+                section = table;
+            }
+            file += &format!("# {}\n", setting.reason);
+            file += &match self.toml(setting.name) {
+                _ if setting.value == HIDDEN => format!("# {field} is set, and not shown here\n"),
+                Some(value) if setting.value == setting.default => format!("{field} = {value}\n"),
+                Some(value) => format!("{field} = {value}  # default: {}\n", setting.default),
+                None => String::new(),
+            };
+        }
+        file
+    }
+
+    fn toml(&self, name: &str) -> Option<toml::Value> {
+        let whole = toml::Value::try_from(self).ok()?;
+        name.split('.').try_fold(&whole, |at, part| at.get(part)).cloned()
+    }
+
+    /// A setting by its dotted name, for a person.
     fn value(&self, name: &str) -> String {
-        let whole = toml::Value::try_from(self).ok();
-        let found = whole
-            .as_ref()
-            .and_then(|whole| name.split('.').try_fold(whole, |at, part| at.get(part)));
-        match found {
+        match self.toml(name) {
             // A hash on a screen is one that someone may try to break.
             Some(toml::Value::String(text)) if name.ends_with("password") && !text.is_empty() => {
-                "(set)".to_owned()
+                HIDDEN.to_owned()
             }
-            Some(toml::Value::String(text)) => text.clone(),
+            Some(toml::Value::Array(webhooks)) if name == "webhook" && !webhooks.is_empty() => {
+                HIDDEN.to_owned()
+            }
+            Some(toml::Value::String(text)) => text,
             Some(value) => value.to_string(),
             None => String::new(),
         }
     }
 }
 
-/// Every setting, and the reason for its default.
+/// Shown instead of a secret.
+const HIDDEN: &str = "(set)";
+
+/// Every setting, and the reason for its default; those without a table first, as a file needs them.
 const REASONS: &[(&str, &str)] = &[
     (
         "contact",
         "a URL or address where the people behind a server can reach you, sent with every request; empty until you set it",
+    ),
+    (
+        "webhook",
+        "programs that get a message when a page changed, visits keep failing or are blocked, a quota is reached, a server is overloaded, or a sitemap or feed no longer answers; none by default: [[webhook]] with url, secret, and optionally events and allow_private",
     ),
     (
         "crawl.parallel",
@@ -411,10 +443,6 @@ const REASONS: &[(&str, &str)] = &[
     (
         "serve.host_names",
         "names under which the interface is reached without a password, besides loopback's; others are refused, because any website could reach it by a name of its own",
-    ),
-    (
-        "webhook",
-        "programs that get a message when a page changed, visits keep failing or are blocked, a quota is reached, a server is overloaded, or a sitemap or feed no longer answers; none by default: [[webhook]] with url, secret, and optionally events and allow_private",
     ),
     (
         "state.bucket",

@@ -17,7 +17,8 @@ pub(crate) struct Figures {
     received_bytes: u64,
     stored_bytes: u64,
     trapped: u64,
-    frontier: FrontierStats,
+    /// The short-term queues.
+    pub(crate) frontier: FrontierStats,
     order: OrderStats,
     called_gone: u64,
     believed_signals: u64,

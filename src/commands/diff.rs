@@ -14,7 +14,7 @@ use crate::{
 
 pub(super) fn diff(context: &Context, args: &DiffArgs) -> anyhow::Result<Exit> {
     let archive = context.open_to_read()?;
-    let url = CanonicalUrl::parse_typed(&args.url).map_err(usage)?;
+    let url = archive.typed_page(&args.url)?;
     let to_s = args.to.unwrap_or(i64::MAX);
     let from_s = match args.from {
         Some(from_s) => from_s,

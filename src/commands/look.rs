@@ -5,7 +5,6 @@ use nenrin_archive::{
 };
 use nenrin_lang::Reason;
 use nenrin_state::{PageFilter, PageRecord, RoundCounts, SiteId, State, VersionQuery, VisitFilter};
-use nenrin_store::VersionId;
 use nenrin_urls::CanonicalUrl;
 use serde_json::json;
 
@@ -18,8 +17,6 @@ use crate::{
 
 /// Rows read from the state at once.
 const PORTION: usize = 10_000;
-/// The most that a body may grow to when its content coding is undone.
-const DECODED_MAX_BYTES: usize = 1 << 30;
 
 fn site_id(archive: &Archive, name: Option<&str>) -> anyhow::Result<Option<SiteId>> {
     Ok(name.map(|name| sites::find(&**archive.state(), name).map(|site| site.id)).transpose()?)
@@ -223,7 +220,7 @@ fn page_row(page: &PageRecord, due: DueReason) -> Vec<String> {
 /// `nenrin versions`.
 pub(super) fn versions(context: &Context, args: &VersionsArgs) -> anyhow::Result<Exit> {
     let archive = context.open_to_read()?;
-    let url = CanonicalUrl::parse_typed(&args.url).map_err(usage)?;
+    let url = archive.typed_page(&args.url)?;
     let query = VersionQuery {
         from_s: args.from.unwrap_or(i64::MIN),
         to_s: args.to.unwrap_or(i64::MAX),
@@ -271,6 +268,9 @@ fn changed_text(changed_permille: Option<u16>) -> String {
 
 fn not_archived(state: &dyn State, url: &CanonicalUrl) -> anyhow::Result<anyhow::Error> {
     Ok(usage(match state.page(url)? {
+        Some(_) if nenrin_state::is_closed(state, url)? => {
+            anyhow::anyhow!("{url} is of a removed site; `nenrin site removals` says why")
+        }
         Some(page) => match page.outcome {
             Some(outcome) => anyhow::anyhow!(
                 "{url} has no version: its last visit found it {outcome}; `nenrin log --visits` says why"
@@ -284,7 +284,7 @@ fn not_archived(state: &dyn State, url: &CanonicalUrl) -> anyhow::Result<anyhow:
 /// `nenrin cat`.
 pub(super) fn cat(context: &Context, args: &CatArgs) -> anyhow::Result<Exit> {
     let archive = context.open_to_read()?;
-    let url = CanonicalUrl::parse_typed(&args.url).map_err(usage)?;
+    let url = archive.typed_page(&args.url)?;
     let at_s = args.at.unwrap_or(i64::MAX);
     let Some((_, row)) = archive.state().version_as_of(&url.key(), at_s)? else {
         return Err(not_archived(&**archive.state(), &url)?);
@@ -296,8 +296,8 @@ pub(super) fn cat(context: &Context, args: &CatArgs) -> anyhow::Result<Exit> {
             readable_date(row.at_s)
         )));
     }
-    let version = archive.store().read(VersionId(row.version))?;
-    let head = &version.head;
+    let version = archive.version(&row)?;
+    let head = &version.stored().head;
     if context.json {
         print_json(&json!({
             "url": head.url, "at": rfc3339(head.visited_at_s), "status": head.status,
@@ -306,7 +306,7 @@ pub(super) fn cat(context: &Context, args: &CatArgs) -> anyhow::Result<Exit> {
             "request_head": String::from_utf8_lossy(&head.request_head),
             "response_head": String::from_utf8_lossy(&head.response_head),
             "body_bytes": head.body_bytes, "digest": format!("blake3:{}", head.digest),
-            "body": String::from_utf8_lossy(&version.body),
+            "body": String::from_utf8_lossy(version.body()),
         }))?;
         return Ok(Exit::Done);
     }
@@ -315,14 +315,9 @@ pub(super) fn cat(context: &Context, args: &CatArgs) -> anyhow::Result<Exit> {
         out.write_all(&head.response_head)?;
     }
     if args.decode {
-        let encoding = nenrin_fetch::header_fields(&head.response_head)
-            .find(|(name, _)| name.eq_ignore_ascii_case(b"content-encoding"))
-            .map(|(_, value)| String::from_utf8_lossy(&value).into_owned());
-        let body =
-            nenrin_extract::decode_content(encoding.as_deref(), &version.body, DECODED_MAX_BYTES)?;
-        out.write_all(&body)?;
+        out.write_all(&version.decoded_body()?)?;
     } else {
-        out.write_all(&version.body)?;
+        out.write_all(version.body())?;
     }
     out.flush()?;
     Ok(Exit::Done)

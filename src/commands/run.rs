@@ -136,6 +136,10 @@ impl Control for RunControl {
         self.driver.under_way().into_iter().map(shown).collect()
     }
 
+    fn queued(&self) -> usize {
+        self.driver.figures().frontier.queued
+    }
+
     fn metrics(&self) -> Vec<Metric> {
         self.driver.figures().metrics()
     }

@@ -1,6 +1,6 @@
 use nenrin_archive::{
     Archive, Outlook, QuotaGuard, Reached, Span, readable_bytes, readable_date, rfc3339,
-    sites::{find, free_name},
+    sites::{find, name_for},
 };
 use nenrin_revisit::{CollectingWindow, RevisitSettings};
 use nenrin_state::{RobotsPolicy, Schedule, ScheduleBy, Site, SiteConditions, SiteWorth, State};
@@ -25,10 +25,7 @@ pub(super) fn site(context: &Context, command: SiteCommand) -> anyhow::Result<Ex
             let tops = parse_urls(&args.urls)?;
             let mut conditions = default_conditions(tops, &context.config);
             apply(&mut conditions, &args.conditions)?;
-            let name = match args.name {
-                Some(name) => name,
-                None => free_name(&**archive.state(), &conditions)?,
-            };
+            let name = name_for(&**archive.state(), args.name, &conditions)?;
             let site = archive.state().add_site(&name, &conditions, clock::now_s())?;
             show(context, &**archive.state(), &site)
         }

@@ -60,6 +60,35 @@ fn an_unknown_field_of_the_configuration_is_refused() {
 }
 
 #[test]
+fn the_printed_configuration_can_be_read_back() {
+    let kept = Kept::new();
+    let changed = "contact = \"say \\\"hello\\\"\"\n[crawl]\norder = \"bf\"\n[politeness]\n\
+                   delay = \"7s\"\nresponse_factor = 3.0\n[serve]\npublic_reading = true\n\
+                   host_names = [\"archive.example\"]\n";
+    for text in ["", changed] {
+        let config = kept.nenrin.file("nenrin.toml", text);
+        let printed = kept.nenrin.run(&["--config", &config, "config"]).expect(0).text();
+        let again = kept.nenrin.file("again.toml", &printed);
+        assert_eq!(kept.nenrin.run(&["--config", &again, "config"]).expect(0).text(), printed);
+        assert_eq!(printed.matches("# default").count(), if text.is_empty() { 0 } else { 6 });
+    }
+}
+
+#[test]
+fn secrets_are_not_printed() {
+    let kept = Kept::new();
+    let config = kept.nenrin.file(
+        "nenrin.toml",
+        "[serve]\npassword = \"$argon2id$hash\"\n[[webhook]]\nurl = \"http://e.com/\"\n\
+         secret = \"sixteen characters\"\n",
+    );
+    let printed = kept.nenrin.run(&["--config", &config, "config"]).expect(0).text();
+    assert!(!printed.contains("argon2id") && !printed.contains("sixteen"), "{printed}");
+    let again = kept.nenrin.file("again.toml", &printed);
+    kept.nenrin.run(&["--config", &again, "config"]).expect(0);
+}
+
+#[test]
 fn a_configuration_that_is_not_there_is_named() {
     refused(&["--config", "no-such.toml", "stats"], &["no-such.toml"]);
 }

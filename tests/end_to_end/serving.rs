@@ -130,15 +130,15 @@ fn a_site_is_hidden_denied_given_back_and_deleted_each_with_its_reason() {
     assert_eq!((listed(), opened()), (1, 200));
     nenrin.collect(&[&site.top()]).expect_said(2, &["removed (hide)", "restore"]);
     remove("deny", &[]).expect(0);
-    assert_eq!(opened(), 404);
-    nenrin.run(&["cat", &site.top()]).expect(2);
+    assert_eq!(opened(), 403, "the page was archived");
+    nenrin.run(&["cat", &site.top()]).expect_said(2, &["removed site"]);
     nenrin.run(&["site", "restore", &name, "--reason", "changed their mind"]).expect(0);
     assert_eq!((listed(), opened()), (2, 200));
 
     let before = nenrin.pack_bytes();
     remove("delete", &[]).expect_said(2, &["--confirm"]);
     remove("delete", &["--confirm", &name]).expect_said(0, &["deleted"]);
-    assert_eq!(opened(), 404);
+    assert_eq!(opened(), 403);
     assert!(nenrin.pack_bytes() < before, "room is given back");
     nenrin.assert_sound();
     nenrin.run(&["reindex"]).expect(0);

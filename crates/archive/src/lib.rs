@@ -43,7 +43,7 @@ pub use mirror::{
     ExportedMirror, ImportedMirror, MirrorImportOptions, mime_by_name, path_of, urls,
 };
 pub use quota::{QuotaGuard, Quotas, Reached};
-pub use read::PageVersion;
+pub use read::{PageVersion, stored_url};
 pub use retention::Pruned;
 pub use spans::{
     Edge, Span, counted, digits14, parse_date, readable_bytes, readable_date, rfc3339,

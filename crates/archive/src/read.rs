@@ -1,7 +1,7 @@
 //! Reading: a page as of a date, and all its versions.
 
 use nenrin_extract::decode_content;
-use nenrin_state::{VersionQuery, VersionRow};
+use nenrin_state::{State, StateError, VersionQuery, VersionRow};
 use nenrin_store::{Version, VersionId};
 use nenrin_urls::CanonicalUrl;
 
@@ -56,13 +56,29 @@ impl PageVersion {
     }
 }
 
+/// The URL under which a page's versions are stored: the one that was asked for, or the index file
+/// of a directory, which is all that a mirror has of it.
+pub fn stored_url(state: &dyn State, url: CanonicalUrl) -> Result<CanonicalUrl, StateError> {
+    let has_versions =
+        |url: &CanonicalUrl| state.version_as_of(&url.key(), i64::MAX).map(|found| found.is_some());
+    match url.index_file() {
+        Some(file) if !has_versions(&url)? && has_versions(&file)? => Ok(file),
+        _ => Ok(url),
+    }
+}
+
 impl Archive {
+    /// The page that someone typed the address of, as it is stored ([`stored_url`]).
+    pub fn typed_page(&self, url: &str) -> Result<CanonicalUrl> {
+        Ok(stored_url(&**self.state(), CanonicalUrl::parse_typed(url)?)?)
+    }
+
     /// The page as it was at a time (seconds since the epoch): its newest version that is not newer.
     /// None if it has no version of that time or before.
     ///
     /// The URL may be written as people type it.
     pub fn as_of(&self, url: &str, at_s: i64) -> Result<Option<PageVersion>> {
-        let url = CanonicalUrl::parse_typed(url)?;
+        let url = self.typed_page(url)?;
         match self.state().version_as_of(&url.key(), at_s)? {
             Some((_, row)) if row.at_s <= at_s => Ok(Some(self.version(&row)?)),
             _ => Ok(None),
@@ -71,7 +87,7 @@ impl Archive {
 
     /// All versions of a page, oldest first, without their content.
     pub fn versions(&self, url: &str) -> Result<Vec<VersionRow>> {
-        let url = CanonicalUrl::parse_typed(url)?;
+        let url = self.typed_page(url)?;
         let versions = self.state().versions(&url.key(), VersionQuery::default())?;
         Ok(versions.into_iter().map(|(_, row)| row).collect())
     }

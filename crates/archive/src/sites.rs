@@ -1,9 +1,9 @@
 //! Finding and naming sites.
 
 use nenrin_state::{Site, SiteConditions, State, StateError};
-use nenrin_urls::Scope;
+use nenrin_urls::{CanonicalUrl, Scope};
 
-use crate::Result;
+use crate::{ArchiveError, Result};
 
 /// A site by its name or number.
 pub fn find(state: &dyn State, name: &str) -> Result<Site> {
@@ -18,9 +18,36 @@ pub fn find(state: &dyn State, name: &str) -> Result<Site> {
     }
 }
 
+/// The site that already has one of these top pages, unless it was removed.
+pub fn registered(state: &dyn State, tops: &[CanonicalUrl]) -> Result<Option<Site>, StateError> {
+    let has = |site: &Site| site.conditions.tops.iter().any(|top| tops.contains(top));
+    Ok(state.sites()?.into_iter().find(|site| site.removed.is_none() && has(site)))
+}
+
+/// The name of a new site: the given one, or one made of its address. An address that is already
+/// registered is refused, unless a name is given.
+pub fn name_for(
+    state: &dyn State,
+    given: Option<String>,
+    conditions: &SiteConditions,
+) -> Result<String> {
+    match (given, registered(state, &conditions.tops)?) {
+        (Some(name), _) => Ok(name),
+        (None, None) => Ok(free_name(state, conditions)?),
+        (None, Some(site)) => {
+            let (name, number) = (&site.name, site.id.0);
+            Err(ArchiveError::Input(format!(
+                "this address is already the site `{name}` (number {number}): `nenrin site show \
+                 {number}` shows it, `nenrin site set {number}` changes its conditions, `nenrin \
+                 collect` collects it now; `--name NAME` adds it a second time"
+            )))
+        }
+    }
+}
+
 /// A name that no site has yet, made of the first top page's host and, where the scope is
 /// narrower, its path.
-pub fn free_name(state: &dyn State, conditions: &SiteConditions) -> Result<String> {
+pub fn free_name(state: &dyn State, conditions: &SiteConditions) -> Result<String, StateError> {
     let Some(top) = conditions.tops.first() else { return Ok("site".to_owned()) };
     let server = top.server();
     let host = server.as_str().split_once("://").map_or(server.as_str(), |(_, host)| host);

@@ -191,9 +191,8 @@ impl ArchiveSource<'_> {
 
 /// In a mirror a directory's page has the name of its file.
 fn number_of(numbers: &BTreeMap<&CanonicalUrl, u32>, url: &CanonicalUrl) -> Option<u32> {
-    let index = || url.join("index.html").ok().filter(|_| url.path().ends_with('/'));
     let found = numbers.get(url).copied();
-    found.or_else(|| index().and_then(|index| numbers.get(&index).copied()))
+    found.or_else(|| numbers.get(&url.index_file()?).copied())
 }
 
 fn is_page(row: &VersionRow) -> bool {

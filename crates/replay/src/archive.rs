@@ -78,6 +78,9 @@ pub trait Archive: Send + Sync {
         until_s: i64,
     ) -> Result<bool, ArchiveError>;
 
+    /// Whether the URL has versions that nobody may read, because its site was removed so.
+    fn is_closed(&self, url: &CanonicalUrl) -> Result<bool, ArchiveError>;
+
     /// URLs with versions whose keys are from `from` up to, but not including, `to`, in the order
     /// of their keys, at most `limit`.
     fn urls(&self, from: &str, to: &str, limit: usize) -> Result<Vec<CanonicalUrl>, ArchiveError>;

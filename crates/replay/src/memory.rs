@@ -114,6 +114,10 @@ impl Archive for MemoryArchive {
         Ok(self.rounds_s.iter().any(|at_s| (after_s + 1..=until_s).contains(at_s)))
     }
 
+    fn is_closed(&self, _: &CanonicalUrl) -> Result<bool, ArchiveError> {
+        Ok(false)
+    }
+
     fn urls(&self, from: &str, to: &str, limit: usize) -> Result<Vec<CanonicalUrl>, ArchiveError> {
         let mut urls = Vec::new();
         let keys = self.captures.iter().filter(|(k, _)| (from..to).contains(&k.as_str()));

@@ -59,6 +59,10 @@ impl Archive for (Arc<dyn State>, Arc<Store>) {
             .map_err(|e| ArchiveError::new("look up a round", e))
     }
 
+    fn is_closed(&self, url: &CanonicalUrl) -> Result<bool, ArchiveError> {
+        nenrin_state::is_closed(&*self.0, url).map_err(|e| ArchiveError::new("look up a page", e))
+    }
+
     fn urls(&self, from: &str, to: &str, limit: usize) -> Result<Vec<CanonicalUrl>, ArchiveError> {
         self.0.urls(from, to, limit).map_err(|e| ArchiveError::new("list URLs", e))
     }

@@ -236,6 +236,15 @@ fn missing(
     if let Some(index) = index_file(replay, target, at_s)? {
         return Ok(redirect(StatusCode::FOUND, &index));
     }
+    if replay.archive.is_closed(url)? {
+        let title = ("Access to this page is closed", "このページは公開されていません");
+        let sentence = (
+            "This page was archived, but its site was removed from view.",
+            "このページは保存されましたが、サイトは公開から外されました。",
+        );
+        let page = pages::missing::refusal(ask, title, sentence);
+        return Ok(own_page(replay, StatusCode::FORBIDDEN, &page));
+    }
     let is_loop = replay.archive.as_of(&url.key(), i64::MAX)?.is_some();
     let nearby = nearby(replay, url)?;
     let date = at_s.map(|at_s| Stamp(at_s).to_string());
@@ -250,11 +259,7 @@ fn index_file(
     target: &Target,
     at_s: Option<i64>,
 ) -> Result<Option<String>, ReplayError> {
-    let path = target.url.path_and_query();
-    if !path.ends_with('/') || path.contains('?') {
-        return Ok(None);
-    }
-    let Ok(file) = target.url.join("index.html") else { return Ok(None) };
+    let Some(file) = target.url.index_file() else { return Ok(None) };
     let found = choose(replay, &file, at_s.unwrap_or(i64::MAX), target.modifier)?;
     Ok(found.map(|found| {
         let stamp = Stamp(at_s.unwrap_or(found.at_s));

@@ -167,6 +167,12 @@ impl CanonicalUrl {
         &path[..=path.rfind('/').unwrap_or(0)]
     }
 
+    /// The file of a directory, where mirrors keep its page: `/docs/index.html` of `/docs/`.
+    pub fn index_file(&self) -> Option<Self> {
+        let is_directory = self.query().is_none() && self.path().ends_with('/');
+        is_directory.then(|| self.join("index.html").ok()).flatten()
+    }
+
     /// The server that answers for this URL.
     pub fn server(&self) -> Server {
         Server::of(self)
@@ -250,6 +256,15 @@ mod tests {
         assert_eq!(url("http://e.com:8080/a/b.html?x=1").path_and_query(), "/a/b.html?x=1");
         assert_eq!(url("http://e.com").path_and_query(), "/");
         assert_eq!(url("http://e.com/a/b.html?x=1").directory(), "/a/");
+    }
+
+    #[test]
+    fn only_a_directory_has_an_index_file() {
+        let file = |text| url(text).index_file().map(|file| file.as_str().to_owned());
+        assert_eq!(file("http://e.com"), Some("http://e.com/index.html".into()));
+        assert_eq!(file("http://e.com/a/"), Some("http://e.com/a/index.html".into()));
+        assert_eq!(file("http://e.com/a"), None);
+        assert_eq!(file("http://e.com/a/?b"), None);
     }
 
     proptest! {

@@ -19,6 +19,11 @@ pub trait Control: Send + Sync {
     /// The requests under way.
     fn under_way(&self) -> Vec<UnderWay>;
 
+    /// Pages that wait for their turn: a server gets one request at a time, with pauses between.
+    fn queued(&self) -> usize {
+        0
+    }
+
     /// Starts the demo website and registers it.
     fn start_demo(&self) -> Result<SiteId, ControlError>;
 

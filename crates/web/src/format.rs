@@ -138,6 +138,18 @@ pub(crate) fn month(lang: Lang, day: i64) -> String {
     lang.t(&strftime(day * DAY_S, "%b"), &strftime(day * DAY_S, "%-m月")).to_owned()
 }
 
+/// The year of a day.
+pub(crate) fn year(day: i64) -> i64 {
+    month_number(day).div_euclid(12)
+}
+
+/// The first day of a year, as far as a calendar can tell it.
+pub(crate) fn first_of_year(year: i64) -> i64 {
+    let date = i16::try_from(year).ok().and_then(|year| jiff::civil::Date::new(year, 1, 1).ok());
+    let first = date.and_then(|date| date.to_zoned(TimeZone::UTC).ok());
+    first.map_or(i64::MAX / DAY_S, |first| first.timestamp().as_second().div_euclid(DAY_S))
+}
+
 /// Months since the year 0.
 pub(crate) fn month_number(day: i64) -> i64 {
     let date = timestamp(day * DAY_S).to_zoned(TimeZone::UTC);

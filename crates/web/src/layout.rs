@@ -124,7 +124,8 @@ pub(crate) fn error(visitor: &Visitor, error: &WebError) -> Response {
             h1 { (title) }
             @if visitor.lang == Lang::Ja { p role="alert" { (error.in_japanese()) } }
             p class=[(visitor.lang == Lang::Ja).then_some("hint")] role=[(visitor.lang == Lang::En).then_some("alert")] {
-                (capitalised(&visitor.lang.translate(&error.to_string()))) (t(".", "。"))
+                @let text = visitor.lang.translate(&error.to_string()).into_owned();
+                @if visitor.lang == Lang::En { (capitalised(&text)) "." } @else { (text) "。" }
             }
             p.actions {
                 @if matches!(error, WebError::NotAllowed) && visitor.has_accounts {
@@ -149,9 +150,20 @@ pub(crate) fn tile(label: &str, value: Markup, note: Markup) -> Markup {
     html! { div.tile { dt { (label) } dd { (value) } dd.note { (note) } } }
 }
 
-/// The outcome of a visit, as a word with a mark.
-pub(crate) fn outcome(visitor: &Visitor, outcome: Outcome) -> Markup {
-    html! { span class=(format!("outcome o-{outcome}")) { (outcome_word(visitor, outcome)) } }
+/// The outcome of a visit, as a word with a mark. A page that is not there is missing or gone by
+/// what its server says.
+pub(crate) fn outcome(visitor: &Visitor, outcome: Outcome, status: u16) -> Markup {
+    let word = match (outcome, status) {
+        (Outcome::Gone, 404) => visitor.lang.t("missing (404)", "存在しない (404)"),
+        (Outcome::Gone, 410) => visitor.lang.t("gone (410)", "消失 (410)"),
+        _ => outcome_word(visitor, outcome),
+    };
+    html! { span class=(format!("outcome o-{outcome}")) { (word) } }
+}
+
+/// A visit that found the first version of a page.
+pub(crate) fn first_version(visitor: &Visitor) -> Markup {
+    html! { span.outcome.o-changed { (visitor.t("new", "新規")) } }
 }
 
 /// The outcome of a page's last visit. A first version is new, and a page that never had one is
@@ -170,7 +182,7 @@ pub(crate) fn outcome_word(visitor: &Visitor, outcome: Outcome) -> &'static str 
         Outcome::Changed => ("changed", "変更あり"),
         Outcome::Same => ("same", "同じ内容"),
         Outcome::NotModified => ("not modified", "更新なし (304)"),
-        Outcome::Gone => ("gone", "消失"),
+        Outcome::Gone => ("missing or gone", "存在しない・消失"),
         Outcome::Refused => ("refused", "対象外"),
         Outcome::Failed => ("failed", "失敗"),
     };

@@ -265,13 +265,18 @@ impl Watch {
     fn messages(&mut self, visits: &[VisitRow], sites: &[Site]) -> Vec<Message> {
         let mut reported: BTreeMap<(SiteId, Happening), Vec<&VisitRow>> = BTreeMap::new();
         for visit in visits {
+            // A tracker of somebody else that fails is no reason to worry about the site.
+            let site = sites.iter().find(|site| site.id == visit.site);
+            let is_own = site.is_none_or(|site| site.conditions.is_own(&visit.url));
             match visit.outcome {
                 Outcome::Changed => {
-                    self.recover(visit.site);
+                    if is_own {
+                        self.recover(visit.site);
+                    }
                     reported.entry((visit.site, Happening::Changed)).or_default().push(visit);
                 }
-                Outcome::Same | Outcome::NotModified => self.recover(visit.site),
-                Outcome::Failed => {
+                Outcome::Same | Outcome::NotModified if is_own => self.recover(visit.site),
+                Outcome::Failed if is_own => {
                     let kind = match visit.status {
                         401 | 403 | 407 | 429 | 451 => Happening::Blocked,
                         _ => Happening::Failing,
@@ -282,7 +287,7 @@ impl Watch {
                         reported.entry((visit.site, kind)).or_default().push(visit);
                     }
                 }
-                Outcome::Gone | Outcome::Refused => {}
+                _ => {}
             }
         }
         let mut messages = Vec::new();

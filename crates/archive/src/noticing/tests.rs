@@ -147,3 +147,24 @@ fn incidents_outlive_the_process_and_their_end_is_noticed() {
     assert!(all.iter().all(|one| one.over_s.is_some()), "{all:?}");
     assert!(Watch::after(&*state).unwrap().open.is_empty());
 }
+
+#[test]
+fn failing_parts_of_other_servers_are_no_trouble_of_the_site() {
+    let conditions =
+        SiteConditions::new(vec![CanonicalUrl::parse("http://site.example/").unwrap()]);
+    let state = SqliteState::in_memory(3600).unwrap();
+    let site = nenrin_state::Registry::add_site(&state, "s", &conditions, 0).unwrap();
+    let mut watch = Watch::default();
+    let failed: Vec<VisitRow> = (1..9).map(|id| visit(id, Outcome::Failed, 500)).collect();
+    assert!(watch.messages(&failed, std::slice::from_ref(&site)).is_empty(), "e.com is another's");
+    let own = |id, outcome| VisitRow {
+        url: CanonicalUrl::parse("http://site.example/a").unwrap(),
+        ..visit(id, outcome, 500)
+    };
+    let failed: Vec<VisitRow> = (11..14).map(|id| own(id, Outcome::Failed)).collect();
+    assert_eq!(watch.messages(&failed, std::slice::from_ref(&site)).len(), 1);
+    watch.messages(&[visit(15, Outcome::Same, 200)], std::slice::from_ref(&site));
+    assert!(watch.ended.is_empty(), "another's answer does not end it");
+    watch.messages(&[own(16, Outcome::Same)], std::slice::from_ref(&site));
+    assert_eq!(watch.ended.len(), 1);
+}

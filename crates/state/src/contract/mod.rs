@@ -21,6 +21,10 @@ pub use self::{
     versions::{VersionIndex, VersionQuery},
 };
 
+use nenrin_urls::CanonicalUrl;
+
+use crate::{Removal, Site, StateError};
+
 /// All contracts together, where one object is handed to many. A function takes the narrowest
 /// contract that it needs.
 ///
@@ -35,3 +39,11 @@ pub use self::{
 pub trait State: PartitionState + VersionIndex + Registry + Upkeep + Reports {}
 
 impl<S: PartitionState + VersionIndex + Registry + Upkeep + Reports + ?Sized> State for S {}
+
+/// Whether a page was archived and nobody may read it, because its site was removed.
+pub fn is_closed(state: &dyn State, url: &CanonicalUrl) -> Result<bool, StateError> {
+    let Some(page) = state.page(url)?.filter(|page| page.changes > 0) else { return Ok(false) };
+    let is_its_site = |site: &Site| site.id == page.site;
+    let site = state.sites()?.into_iter().find(is_its_site);
+    Ok(matches!(site.and_then(|site| site.removed), Some(Removal::Deny | Removal::Delete)))
+}

@@ -85,6 +85,8 @@ pub struct KindSums {
 pub struct TroubleGroup {
     /// Gone, refused or failed.
     pub outcome: Outcome,
+    /// Whether the pages are on the site's own servers ([`crate::SiteConditions::is_own`]).
+    pub own: bool,
     /// HTTP status, 0 without an answer.
     pub status: u16,
     /// Why.

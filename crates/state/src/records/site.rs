@@ -113,6 +113,16 @@ pub enum ScheduleBy {
 }
 
 impl SiteConditions {
+    /// Whether a page is on one of the site's own servers. The others are images, scripts and the
+    /// like that its pages embed.
+    pub fn is_own(&self, url: &CanonicalUrl) -> bool {
+        let servers = match self.scope {
+            Scope::List | Scope::Prefix => Scope::Host,
+            wider => wider,
+        };
+        servers.contains(&self.tops, url)
+    }
+
     /// The depth of a site for which none is given. Old pages often hang on chains of lists (“next
     /// page”), each a link deeper, so that a small depth would lose them unseen. Endless sites are
     /// held by the recognition of traps, and by this depth at last.

@@ -1,6 +1,6 @@
 //! The log of visits: portions of consecutive visits, and which sites and outcomes each holds.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, btree_map::Entry};
 
 use nenrin_lang::Reason;
 use nenrin_urls::CanonicalUrl;
@@ -12,7 +12,8 @@ use super::{
     read, rows,
 };
 use crate::{
-    Outcome, PageId, SiteId, TroubleGroup, VisitCommit, VisitFilter, VisitRow, rules::ALL_SITES,
+    Outcome, PageId, ServerId, SiteId, TroubleGroup, VisitCommit, VisitFilter, VisitRow,
+    rules::ALL_SITES,
 };
 
 /// Outcomes rare enough to be looked for: gone, refused, failed.
@@ -256,34 +257,50 @@ pub(super) fn troubles(
     looked_at: usize,
 ) -> rusqlite::Result<Vec<TroubleGroup>> {
     type Cause = (u8, u16, Option<String>);
-    let mut groups: BTreeMap<Cause, (u64, i64, PageId)> = BTreeMap::new();
+    let Some(site) = read::site(c, site)? else { return Ok(Vec::new()) };
+    let mut groups: BTreeMap<(Cause, ServerId), (u64, i64, PageId)> = BTreeMap::new();
     for outcome in [Outcome::Gone, Outcome::Refused, Outcome::Failed] {
         let query =
-            VisitFilter { site: Some(site), outcome: Some(outcome), ..VisitFilter::default() };
+            VisitFilter { site: Some(site.id), outcome: Some(outcome), ..VisitFilter::default() };
         let mut left = looked_at;
         if left == 0 {
             break;
         }
         backwards(c, query, &mut |_, visit| {
             let cause = (rows::outcome_number(outcome), visit.status, visit.detail);
-            groups.entry(cause).or_insert((0, visit.at_s, visit.page)).0 += 1;
+            let group = groups.entry((cause, visit.page.server()));
+            group.or_insert((0, visit.at_s, visit.page)).0 += 1;
             left -= 1;
             left > 0
         })?;
     }
-    let mut groups = groups
-        .into_iter()
-        .map(|((number, status, detail), (count, last_s, page))| {
-            Ok(TroubleGroup {
-                outcome: Outcome::ALL[usize::from(number)],
-                status,
-                reason: detail.as_deref().and_then(Reason::from_json),
-                count,
-                last_s,
-                last_url: bags::url(c, page)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?,
-            })
-        })
-        .collect::<rusqlite::Result<Vec<_>>>()?;
+    let mut by_cause: BTreeMap<(Cause, bool), TroubleGroup> = BTreeMap::new();
+    for ((cause, _), (count, last_s, page)) in groups {
+        let last_url = bags::url(c, page)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
+        let own = site.conditions.is_own(&last_url);
+        let group = TroubleGroup {
+            outcome: Outcome::ALL[usize::from(cause.0)],
+            own,
+            status: cause.1,
+            reason: cause.2.as_deref().and_then(Reason::from_json),
+            count,
+            last_s,
+            last_url,
+        };
+        match by_cause.entry((cause, own)) {
+            Entry::Vacant(free) => {
+                free.insert(group);
+            }
+            Entry::Occupied(mut known) => {
+                let count = known.get().count + group.count;
+                if group.last_s > known.get().last_s {
+                    known.insert(group);
+                }
+                known.get_mut().count = count;
+            }
+        }
+    }
+    let mut groups: Vec<TroubleGroup> = by_cause.into_values().collect();
     groups.sort_by_key(|group| std::cmp::Reverse((group.count, group.last_s)));
     Ok(groups)
 }

@@ -20,6 +20,11 @@ pub(super) fn sites(c: &Connection) -> rusqlite::Result<Vec<Site>> {
     query.query_map([], rows::site)?.collect()
 }
 
+pub(super) fn site(c: &Connection, id: SiteId) -> rusqlite::Result<Option<Site>> {
+    let mut query = c.prepare_cached(&format!("SELECT {} FROM sites WHERE id = ?1", rows::SITE))?;
+    query.query_row([id.0], rows::site).optional()
+}
+
 pub(super) fn servers(c: &Connection, ids: &[ServerId]) -> rusqlite::Result<Vec<ServerRecord>> {
     let mut query =
         c.prepare_cached(&format!("SELECT {} FROM servers WHERE id = ?1", rows::SERVER))?;

@@ -10,22 +10,22 @@ const CELL: i64 = 13;
 const LEFT: i64 = 26;
 const TOP: i64 = 16;
 
-/// The first day that a calendar ending today shows.
-pub(crate) fn first_day(today: i64) -> i64 {
-    today - format::weekday(today) - 7 * (WEEKS - 1)
+/// The first day of a calendar that ends on a day.
+pub(crate) fn first_day(last_day: i64) -> i64 {
+    last_day - format::weekday(last_day) - 7 * (WEEKS - 1)
 }
 
 /// A year of days, one column a week, darker where more happened; `link` gives the link of a day
 /// with something on it.
 pub(crate) fn calendar(
     visitor: &Visitor,
-    today: i64,
+    last_day: i64,
     counts: &BTreeMap<i64, u64>,
     label: &str,
     link: impl Fn(i64) -> String,
 ) -> Markup {
-    let first = first_day(today);
-    let most = counts.range(first..=today).map(|(_, n)| *n).max().unwrap_or(0);
+    let first = first_day(last_day);
+    let most = counts.range(first..=last_day).map(|(_, n)| *n).max().unwrap_or(0);
     let (width, height) = (LEFT + WEEKS * CELL, TOP + 7 * CELL);
     let (monday, wednesday, friday) =
         (visitor.t("Mon", "月"), visitor.t("Wed", "水"), visitor.t("Fri", "金"));
@@ -37,10 +37,10 @@ pub(crate) fn calendar(
                 }
                 @for week in 0..WEEKS {
                     @let monday = first + 7 * week;
-                    @if let Some(day) = (monday..monday + 7).find(|d| format::day_of_month(*d) == 1 && *d <= today) {
+                    @if let Some(day) = (monday..monday + 7).find(|d| format::day_of_month(*d) == 1 && *d <= last_day) {
                         text.axis x=(LEFT + week * CELL) y="10" { (format::month(visitor.lang, day)) }
                     }
-                    @for day in (monday..monday + 7).take_while(|day| *day <= today) {
+                    @for day in (monday..monday + 7).take_while(|day| *day <= last_day) {
                         @let count = counts.get(&day).copied().unwrap_or(0);
                         (cell(visitor, week, day, count, most, &link))
                     }

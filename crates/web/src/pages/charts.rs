@@ -2,21 +2,18 @@
 
 use maud::{Markup, html};
 use nenrin_revisit::ForecastPoint;
-use nenrin_state::{
-    BodyKind, DayCounts, DayQuery, KindSums, OrderCurve, PageFilter, PageRecord, SiteId,
-};
+use nenrin_state::{BodyKind, DayCounts, KindSums, OrderCurve, PageFilter, PageRecord, SiteId};
 
 use crate::{
     StoreSummary, WebApp, WebError,
     chart::{self, Column, Curve, Curves, Key, Marks, PerDay, Series, columns},
     format,
+    pages::years::Years,
     visitor::Visitor,
 };
 
 /// Days of activity shown.
 const ACTIVITY_DAYS: i64 = 90;
-/// The longest period in the chart of space, in days.
-const SPACE_DAYS: i64 = 3_660;
 /// The most points of a line; more would not be visible.
 const MAX_POINTS: i64 = 366;
 /// Pages read for the distribution of change intervals. Pages are numbered by a hash of their path,
@@ -25,34 +22,38 @@ const SAMPLE: usize = 2_000;
 /// With fewer pages than this an order means nothing.
 const ORDER_PAGES_MIN: u64 = 10;
 
-/// Activity and space, of one site or of all.
-pub(crate) fn over_time(
-    app: &WebApp,
-    visitor: &Visitor,
-    site: Option<SiteId>,
-) -> Result<Markup, WebError> {
+/// Activity in the days shown, and space from the first day on; of one site or of all.
+pub(crate) fn over_time(visitor: &Visitor, days: &[DayCounts], years: &Years) -> Markup {
     let today = visitor.now_s.div_euclid(format::DAY_S);
-    let days = app.state.days(DayQuery { site, from_day: today - SPACE_DAYS, to_day: today })?;
-    if days.is_empty() {
-        return Ok(html! {});
+    html! {
+        @if !days.is_empty() { (activity(visitor, days, years)) (space(visitor, days, today)) }
     }
-    Ok(html! { (activity(visitor, &days, today)) (space(visitor, &days, today)) })
 }
 
-fn activity(visitor: &Visitor, days: &[DayCounts], today: i64) -> Markup {
-    let first_day = today - ACTIVITY_DAYS + 1;
+/// Day by day for the newest days, week by week for a year.
+fn activity(visitor: &Visitor, days: &[DayCounts], years: &Years) -> Markup {
+    let last_day = years.last_day();
+    let (first_day, step_days, title) = match years.chosen() {
+        Some((first_day, _)) => {
+            (first_day, 7, visitor.t("Visits and versions per week", "1週間あたりの訪問と版"))
+        }
+        None => {
+            let title = visitor.t("Visits and versions per day", "1日あたりの訪問と版");
+            (last_day - ACTIVITY_DAYS + 1, 1, title)
+        }
+    };
     let values = |of: fn(&DayCounts) -> u64| {
-        let mut values = vec![0; ACTIVITY_DAYS as usize];
-        for day in days.iter().filter(|d| (first_day..=today).contains(&d.day)) {
-            values[(day.day - first_day) as usize] = of(day);
+        let mut values = vec![0; ((last_day - first_day) / step_days + 1) as usize];
+        for day in days.iter().filter(|d| (first_day..=last_day).contains(&d.day)) {
+            values[((day.day - first_day) / step_days) as usize] += of(day);
         }
         values
     };
     PerDay {
         visitor,
-        title: visitor.t("Visits and versions per day", "1日あたりの訪問と版"),
+        title,
         first_day,
-        step_days: 1,
+        step_days,
         marks: Marks::Bars,
         series: vec![
             Series {

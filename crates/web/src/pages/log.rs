@@ -1,5 +1,7 @@
 //! The log of visits, with filters, page by page.
 
+use std::collections::BTreeSet;
+
 use axum::response::{Html, IntoResponse, Response};
 use maud::{Markup, html};
 use nenrin_state::{Outcome, Site, SiteId, VisitFilter, VisitRow};
@@ -30,11 +32,12 @@ pub(crate) fn log(app: &WebApp, visitor: &Visitor, query: &Fields) -> Result<Res
     let mut visits = app.state.visits(asked)?;
     let is_more = visits.len() > SHOWN;
     visits.truncate(SHOWN);
+    let first = first_versions(app, &visits)?;
     let t = |en, ja| visitor.t(en, ja);
     let title = t("Log of visits", "訪問ログ");
     let link = |before: Option<i64>| link(asked, before);
     if query.get("part") == "rows" {
-        return Ok(Html(table(visitor, &sites, &visits).into_string()).into_response());
+        return Ok(Html(table(visitor, &sites, &visits, &first).into_string()).into_response());
     }
     let is_live = asked.before.is_none() && app.control.collects();
     let live = is_live.then(|| format!("{}&part=rows", link(None)));
@@ -42,7 +45,7 @@ pub(crate) fn log(app: &WebApp, visitor: &Visitor, query: &Fields) -> Result<Res
         h1 { (title) }
         (filters(visitor, &sites, asked))
         // The newest part is refreshed while someone looks.
-        div data-live=[live.as_deref()] data-every="5" { (table(visitor, &sites, &visits)) }
+        div data-live=[live.as_deref()] data-every="5" { (table(visitor, &sites, &visits, &first)) }
         p.paging {
             @if asked.before.is_some() { a.button href=(link(None)) { "↑ " (t("Newest", "最新へ")) } }
             @if is_more && let Some(last) = visits.last() {
@@ -84,7 +87,19 @@ fn filters(visitor: &Visitor, sites: &[Site], asked: VisitFilter) -> Markup {
     }
 }
 
-fn table(visitor: &Visitor, sites: &[Site], visits: &[VisitRow]) -> Markup {
+/// The visits that found the first version of their page.
+fn first_versions(app: &WebApp, visits: &[VisitRow]) -> Result<BTreeSet<i64>, WebError> {
+    let mut first = BTreeSet::new();
+    for visit in visits.iter().filter(|visit| visit.outcome == Outcome::Changed) {
+        let before = app.state.version_as_of(&visit.url.key(), visit.at_s - 1)?;
+        if before.is_none_or(|(_, row)| row.at_s >= visit.at_s) {
+            first.insert(visit.id);
+        }
+    }
+    Ok(first)
+}
+
+fn table(visitor: &Visitor, sites: &[Site], visits: &[VisitRow], first: &BTreeSet<i64>) -> Markup {
     let t = |en, ja| visitor.t(en, ja);
     let name = |id: SiteId| sites.iter().find(|s| s.id == id).map(|s| s.name.as_str());
     html! {
@@ -103,7 +118,7 @@ fn table(visitor: &Visitor, sites: &[Site], visits: &[VisitRow]) -> Markup {
                 tbody { @for visit in visits {
                     tr {
                         td { (format::time(visit.at_s)) }
-                        td { (layout::outcome(visitor, visit.outcome)) }
+                        td { @if first.contains(&visit.id) { (layout::first_version(visitor)) } @else { (layout::outcome(visitor, visit.outcome, visit.status)) } }
                         td {
                             (layout::url(&visit.url))
                             @if !visit.outcome.is_seen() || visit.reason.is_some() {

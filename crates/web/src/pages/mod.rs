@@ -15,3 +15,4 @@ pub(crate) mod site;
 pub(crate) mod site_pages;
 pub(crate) mod structure;
 pub(crate) mod timeline;
+mod years;

@@ -7,10 +7,13 @@ use maud::{Markup, PreEscaped, html};
 use nenrin_state::{Incident, Removal, Schedule, Site, SiteId, SiteSums, SiteWorth};
 
 use crate::{
-    StoreSummary, UnderWay, WebApp, WebError, format,
+    StoreSummary, WebApp, WebError, format,
     guard::Fields,
     layout::{self, Menu, tile},
-    pages::{charts, site},
+    pages::{
+        charts, site,
+        years::{self, Years},
+    },
     visitor::Visitor,
 };
 
@@ -33,12 +36,15 @@ pub(crate) fn overview(
     sites.retain(|site| site.removed.is_none());
     let removed = known - sites.len();
     if sites.is_empty() {
-        return Ok(greeting(app, visitor, removed));
+        return Ok(greeting(app, visitor, query, removed));
     }
     let since_day = visitor.now_s.div_euclid(format::DAY_S) - RECENT_DAYS + 1;
     let cost: BTreeMap<SiteId, SiteSums> =
         app.state.site_sums(since_day)?.into_iter().map(|s| (s.site, s)).collect();
     let store = (app.store_stats)();
+    let days = years::days(app, visitor, None)?;
+    let today = visitor.now_s.div_euclid(format::DAY_S);
+    let years = Years::of(days.iter().map(|day| day.day), query, today);
     let title = visitor.t("Sites", "サイト");
     let content = html! {
         div.heading {
@@ -53,8 +59,9 @@ pub(crate) fn overview(
         (live(visitor, app, "/now"))
         (site_table(visitor, &sites, &Sums { cost, worth: nenrin_archive::shown_worth(&*app.state)? }, query))
         (removed_link(visitor, removed))
-        section.card.charts {
-            (charts::over_time(app, visitor, None)?)
+        section.card.charts #days {
+            (years.links(visitor, "/"))
+            (charts::over_time(visitor, &days, &years))
             (charts::saving(visitor, &store))
             (charts::saving_by_kind(app, visitor, None)?)
             (charts::order(app, visitor, None)?)
@@ -64,9 +71,10 @@ pub(crate) fn overview(
 }
 
 /// What a newcomer sees in an empty archive.
-fn greeting(app: &WebApp, visitor: &Visitor, removed: usize) -> Response {
+fn greeting(app: &WebApp, visitor: &Visitor, query: &Fields, removed: usize) -> Response {
     let t = |en, ja| visitor.t(en, ja);
     let content = html! {
+        (layout::note(site::note(visitor, query.get("note"))))
         section.hero {
             div.rings { (PreEscaped(layout::LOGO)) }
             h1 { (t("Welcome to Nenrin", "年輪へようこそ")) }
@@ -164,15 +172,23 @@ pub(crate) fn live(visitor: &Visitor, app: &WebApp, path: &str) -> Markup {
         @if app.control.collects() {
             section.live aria-live="off" {
                 h2 { (visitor.t("Fetching now", "現在取得中")) }
-                div data-live=(path) data-every="2" { (under_way(visitor, &app.control.under_way())) }
+                div data-live=(path) data-every="2" { (under_way(visitor, app)) }
             }
         }
     }
 }
 
-fn under_way(visitor: &Visitor, requests: &[UnderWay]) -> Markup {
+fn under_way(visitor: &Visitor, app: &WebApp) -> Markup {
+    let requests = app.control.under_way();
+    let queued = app.control.queued() as u64;
     html! {
-        @if requests.is_empty() {
+        @if requests.is_empty() && queued > 0 {
+            p.muted {
+                (visitor.t("In the pause between two requests; ", "要求の間隔をおいています。待っているページ："))
+                (format::number(queued))
+                (visitor.t(if queued == 1 { " page waits for its turn." } else { " pages wait for their turn." }, ""))
+            }
+        } @else if requests.is_empty() {
             p.muted { (visitor.t("No requests at the moment.", "現在、取得中のページはありません。")) }
         } @else {
             ul.plain.now {
@@ -201,7 +217,7 @@ fn phase<'a>(visitor: &Visitor, phase: &'a str) -> &'a str {
 
 /// The part of the page that is refreshed.
 pub(crate) fn now(app: &WebApp, visitor: &Visitor) -> Response {
-    Html(under_way(visitor, &app.control.under_way()).into_string()).into_response()
+    Html(under_way(visitor, app).into_string()).into_response()
 }
 
 pub(crate) fn start_demo(app: &WebApp) -> Result<Response, WebError> {

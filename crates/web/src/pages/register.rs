@@ -1,6 +1,10 @@
 //! Adding a site and changing its conditions.
 
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::{
+    http::StatusCode,
+    response::{IntoResponse, Redirect, Response},
+};
+use nenrin_archive::sites::{free_name, registered};
 use nenrin_state::{Site, StateError};
 
 use super::sheet::Sheet;
@@ -14,13 +18,19 @@ use crate::{
 pub(crate) fn new_site(app: &WebApp, visitor: &Visitor, query: &Fields) -> Response {
     let mut form = SiteForm::fresh(app.options.depth);
     form.url = query.get("url").to_owned();
-    Sheet { visitor, form: &form, wrong: &Wrong::new(), site: None, look: None }.show()
+    Sheet::of(visitor, &form, &Wrong::new()).show()
 }
 
 pub(crate) fn add(app: &WebApp, visitor: &Visitor, fields: &Fields) -> Result<Response, WebError> {
     let form = SiteForm::submitted(fields);
     let wrong = match form.read(visitor.lang) {
         Err(wrong) => wrong,
+        Ok((_, conditions))
+            if fields.get("again").is_empty()
+                && let Some(site) = registered(&*app.state, &conditions.tops)? =>
+        {
+            return Ok(already(visitor, form, &free_name(&*app.state, &conditions)?, &site));
+        }
         Ok((name, conditions)) => match app.state.add_site(&name, &conditions, visitor.now_s) {
             Ok(site) => {
                 app.control.sites_changed();
@@ -33,7 +43,18 @@ pub(crate) fn add(app: &WebApp, visitor: &Visitor, fields: &Fields) -> Result<Re
             Err(error) => return Err(error.into()),
         },
     };
-    Ok(Sheet { visitor, form: &form, wrong: &wrong, site: None, look: None }.show())
+    Ok(Sheet::of(visitor, &form, &wrong).show())
+}
+
+/// The form again, with the site that already has this address, and a way to add it once more.
+fn already(visitor: &Visitor, mut form: SiteForm, free_name: &str, site: &Site) -> Response {
+    if form.name.trim().is_empty() || form.name.trim() == site.name {
+        form.name = free_name.to_owned();
+    }
+    let mut response =
+        Sheet { already: Some(site), ..Sheet::of(visitor, &form, &Wrong::new()) }.show();
+    *response.status_mut() = StatusCode::UNPROCESSABLE_ENTITY;
+    response
 }
 
 fn taken(visitor: &Visitor, name: &str) -> String {
@@ -63,12 +84,12 @@ pub(crate) fn look(
             (Wrong::new(), found.map(|found| found.map_err(|e| e.to_string())))
         }
     };
-    Sheet { visitor, form: &form, wrong: &wrong, site, look }.show()
+    Sheet { site, look, ..Sheet::of(visitor, &form, &wrong) }.show()
 }
 
 pub(crate) fn edit(visitor: &Visitor, site: &Site) -> Response {
     let form = SiteForm::of(&site.name, &site.conditions);
-    Sheet { visitor, form: &form, wrong: &Wrong::new(), site: Some(site), look: None }.show()
+    Sheet { site: Some(site), ..Sheet::of(visitor, &form, &Wrong::new()) }.show()
 }
 
 pub(crate) fn save(
@@ -80,9 +101,7 @@ pub(crate) fn save(
     let mut form = SiteForm::submitted(fields);
     form.name = site.name.clone();
     match form.read(visitor.lang) {
-        Err(wrong) => {
-            Ok(Sheet { visitor, form: &form, wrong: &wrong, site: Some(site), look: None }.show())
-        }
+        Err(wrong) => Ok(Sheet { site: Some(site), ..Sheet::of(visitor, &form, &wrong) }.show()),
         Ok((_, conditions)) => {
             app.state.set_site(site.id, &conditions, visitor.now_s)?;
             app.control.sites_changed();

@@ -20,10 +20,19 @@ pub(super) struct Sheet<'a> {
     /// The site that is changed, `None` for a new one.
     pub(super) site: Option<&'a Site>,
     pub(super) look: Option<Result<Preview, String>>,
+    /// The site that already has this address.
+    pub(super) already: Option<&'a Site>,
 }
 
 /// Fields that are always visible.
 const SIMPLE: [&str; 4] = ["url", "allow_private", "period", "other_period"];
+
+impl<'a> Sheet<'a> {
+    /// The form of a new site.
+    pub(super) fn of(visitor: &'a Visitor, form: &'a SiteForm, wrong: &'a Wrong) -> Self {
+        Self { visitor, form, wrong, site: None, look: None, already: None }
+    }
+}
 
 impl Sheet<'_> {
     pub(super) fn t<'a>(&self, en: &'a str, ja: &'a str) -> &'a str {
@@ -52,9 +61,11 @@ impl Sheet<'_> {
                         (self.t("Nothing was saved yet. Please check the marked fields.", "まだ保存されていません。印の付いた項目を確認してください。"))
                     }
                 }
+                (self.already_registered())
                 (self.first_look())
                 form.sheet method="post" action=(action) novalidate {
                     (layout::token(self.visitor))
+                    @if self.already.is_some() { input type="hidden" name="again" value="1"; }
                     (self.simple_fields())
                     details.fold open[self.is_unfolded()] {
                         summary { (self.t("More conditions", "詳しい条件")) span.muted { (self.t("all have sensible defaults", "既定値のままで構いません")) } }
@@ -62,6 +73,7 @@ impl Sheet<'_> {
                     }
                     div.actions {
                         button.primary { (match self.site {
+                            None if self.already.is_some() => self.t("Add it once more", "もう一度追加する"),
                             None => self.t("Add and collect", "追加して収集を始める"),
                             Some(_) => self.t("Save", "保存"),
                         }) }
@@ -87,7 +99,9 @@ impl Sheet<'_> {
     }
 
     fn is_unfolded(&self) -> bool {
-        self.site.is_some() || self.wrong.keys().any(|field| !SIMPLE.contains(field))
+        self.site.is_some()
+            || self.already.is_some()
+            || self.wrong.keys().any(|field| !SIMPLE.contains(field))
     }
 
     /// A label, its input, a hint and an error, linked for screen readers.
@@ -122,6 +136,24 @@ impl Sheet<'_> {
                 autofocus[name == "url" && self.is_fresh()];
         };
         self.field(name, label, hint, input)
+    }
+
+    fn already_registered(&self) -> Markup {
+        let Some(site) = self.already else { return html! {} };
+        let base = format!("/sites/{}", site.id.0);
+        html! {
+            section.notice.already role="alert" {
+                p {
+                    (self.t("This address is already registered as the site ", "このアドレスは既に登録されています："))
+                    strong { bdi { (site.name) } } (self.t(".", ""))
+                }
+                div.actions {
+                    a.button href=(base) { (self.t("Open the site", "サイトを開く")) }
+                    (layout::button(self.visitor, &format!("{base}/collect"), "", self.t("Collect it now", "今すぐ収集")))
+                }
+                p.hint { (self.t("To collect it a second time with other conditions, change them below and add it once more.", "別の条件でもう一度登録するには、下の条件を変えて追加してください。")) }
+            }
+        }
     }
 
     fn first_look(&self) -> Markup {

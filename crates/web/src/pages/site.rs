@@ -6,7 +6,7 @@ use axum::response::{Html, IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use nenrin_lang::Reason;
 use nenrin_state::{
-    DayQuery, RobotsPolicy, Round, Schedule, ScheduleBy, Site, SiteId, TroubleGroup,
+    DayCounts, RobotsPolicy, Round, Schedule, ScheduleBy, Site, SiteId, TroubleGroup,
 };
 
 use crate::{
@@ -15,7 +15,10 @@ use crate::{
     chart, format,
     guard::Fields,
     layout::{self, Menu, tile},
-    pages::{charts, overview, removals, sheet_fields},
+    pages::{
+        charts, overview, removals, sheet_fields,
+        years::{self, Years},
+    },
     visitor::Visitor,
 };
 
@@ -53,7 +56,7 @@ pub(crate) fn site(
     let rounds = app.state.rounds(Some(site.id), ROUNDS_SHOWN)?;
     let part = match query.get("part") {
         "figures" => Some(figures(app, visitor, site)?),
-        "browse" => Some(browse(visitor, site, None)),
+        "browse" => Some(browse(visitor, site, &years::days(app, visitor, Some(site.id))?, None)),
         "rounds" => Some(self::rounds(visitor, &rounds)),
         _ => None,
     };
@@ -64,15 +67,18 @@ pub(crate) fn site(
     let is_live =
         app.control.collects() && (is_new || rounds.iter().any(|round| round.ended_s.is_none()));
     let live = |part: &str| is_live.then(|| format!("/sites/{}?part={part}", site.id.0));
+    let days = years::days(app, visitor, Some(site.id))?;
+    let today = visitor.now_s.div_euclid(format::DAY_S);
+    let years = Years::of(days.iter().map(|day| day.day), query, today);
     let content = html! {
         (heading(app, visitor, site))
         (layout::note(note(visitor, query.get("note"))))
         (overview::incidents(visitor, &app.state.incidents()?, Some(site.id)))
         div data-live=[live("figures")] data-every="3" { (figures(app, visitor, site)?) }
-        div data-live=[live("browse").filter(|_| is_new)] data-every="3" { (browse(visitor, site, query.some("at"))) }
-        (calendar(app, visitor, site)?)
+        div data-live=[live("browse").filter(|_| is_new)] data-every="3" { (browse(visitor, site, &days, query.some("at"))) }
+        (calendar(visitor, site, &days, &years))
         section.card.charts {
-            (charts::over_time(app, visitor, Some(site.id))?)
+            (charts::over_time(visitor, &days, &years))
             (charts::saving_by_kind(app, visitor, Some(site.id))?)
             (charts::intervals(app, visitor, site.id)?)
             (charts::order(app, visitor, Some(site.id))?)
@@ -195,9 +201,12 @@ fn figures(app: &WebApp, visitor: &Visitor, site: &Site) -> Result<Markup, WebEr
 }
 
 /// `typed` is a date that could not be read.
-fn browse(visitor: &Visitor, site: &Site, typed: Option<&str>) -> Markup {
+fn browse(visitor: &Visitor, site: &Site, days: &[DayCounts], typed: Option<&str>) -> Markup {
     let t = |en, ja| visitor.t(en, ja);
     let today = format::date(visitor.now_s);
+    let day = |day: i64| format::date(day * format::DAY_S);
+    let (first, newest) = years::with_versions(days)
+        .map_or((today.clone(), today.clone()), |(first, newest)| (day(first), day(newest)));
     html! {
         section.card.browse {
             h2 { (t("Browse the site as of a date", "日付を選んでサイトを見る")) }
@@ -213,7 +222,7 @@ fn browse(visitor: &Visitor, site: &Site, typed: Option<&str>) -> Markup {
                             p.error #at-error role="alert" { (t("write a date like ", "日付は次のように入力してください：")) (today) }
                         }
                     } @else {
-                        input #at type="date" name="at" required value=(today) max=(today) min=(format::date(site.created_s.min(visitor.now_s)));
+                        input #at type="date" name="at" required value=(newest) max=(today) min=(first);
                     }
                     button.primary { (t("Open as of this date", "この日付で開く")) }
                     @if let Some(top) = site.conditions.tops.first() {
@@ -242,10 +251,7 @@ pub(crate) fn open_as_of(
     Ok(Redirect::to(&replay_link(&visitor.replay, at_s, top)).into_response())
 }
 
-fn calendar(app: &WebApp, visitor: &Visitor, site: &Site) -> Result<Markup, WebError> {
-    let today = visitor.now_s.div_euclid(format::DAY_S);
-    let from_day = chart::first_day(today);
-    let days = app.state.days(DayQuery { site: Some(site.id), from_day, to_day: today })?;
+fn calendar(visitor: &Visitor, site: &Site, days: &[DayCounts], years: &Years) -> Markup {
     let counts: BTreeMap<i64, u64> = days.iter().map(|d| (d.day, d.versions)).collect();
     let title = visitor.t("Versions, day by day", "日ごとの版");
     let link = |day: i64| {
@@ -256,13 +262,14 @@ fn calendar(app: &WebApp, visitor: &Visitor, site: &Site) -> Result<Markup, WebE
             .map(|top| replay_link(&visitor.replay, end_s, top))
             .unwrap_or_default()
     };
-    Ok(html! {
-        section.card {
+    html! {
+        section.card #days {
             h2 { (title) }
-            (chart::calendar(visitor, today, &counts, title, link))
+            (years.links(visitor, &format!("/sites/{}", site.id.0)))
+            (chart::calendar(visitor, years.last_day(), &counts, title, link))
             p.hint { (visitor.t("Choose a day to open the site as it was at the end of that day (UTC).", "日を選ぶと、その日の終わり（UTC）のサイトが開きます。")) }
         }
-    })
+    }
 }
 
 fn rounds(visitor: &Visitor, rounds: &[Round]) -> Markup {
@@ -281,7 +288,8 @@ fn rounds(visitor: &Visitor, rounds: &[Round]) -> Markup {
                         th.n scope="col" { (t("Changed", "変更")) }
                         th.n scope="col" { (t("Unchanged", "変更なし")) }
                         th.n scope="col" { (t("New pages", "新ページ")) }
-                        th.n scope="col" { (t("Problems", "問題")) }
+                        th.n scope="col" title=(t("pages that the server does not have", "サーバーにないページ")) { (t("Missing", "存在しない")) }
+                        th.n scope="col" title=(t("visits that failed or were refused", "失敗または拒否された訪問")) { (t("Problems", "問題")) }
                         th.n scope="col" { (t("Received", "受信")) }
                         th.n scope="col" { (t("Stored", "保存")) }
                     } }
@@ -305,39 +313,62 @@ fn round_row(visitor: &Visitor, round: &Round) -> Markup {
             td.n { (format::number(counts.changed)) }
             td.n { (format::number(counts.same + counts.not_modified)) }
             td.n { (format::number(counts.new_pages)) }
-            td.n { (format::number(counts.failed + counts.refused + counts.gone)) }
+            td.n { (format::number(counts.gone)) }
+            td.n { (format::number(counts.failed + counts.refused)) }
             td.n { (format::bytes(counts.received_bytes)) }
             td.n { (format::bytes(counts.stored_bytes)) }
         }
     }
 }
 
+/// The site's own problems, and apart from them those of parts that others serve.
 fn troubles(visitor: &Visitor, site: &Site, groups: &[TroubleGroup]) -> Markup {
     let t = |en, ja| visitor.t(en, ja);
+    let of = |own: bool| groups.iter().filter(move |group| group.own == own);
     html! {
-        @if !groups.is_empty() {
+        @if of(true).next().is_some() {
             section {
                 h2 { (t("Problems by cause", "原因別の問題")) }
-                div.scroll { table {
-                    thead { tr {
-                        th scope="col" { (t("What", "種類")) }
-                        th scope="col" { (t("Cause", "原因")) }
-                        th.n scope="col" { (t("Times", "回数")) }
-                        th scope="col" { (t("Last", "最終")) }
-                        th scope="col" { (t("For example", "例")) }
-                    } }
-                    tbody { @for group in groups.iter().take(TROUBLES_SHOWN) {
-                        tr {
-                            td { a href=(format!("/visits?site={}&outcome={}", site.id.0, group.outcome)) { (layout::outcome(visitor, group.outcome)) } }
-                            td.cause { (cause(visitor, group.status, group.reason.as_ref())) }
-                            td.n { (format::number(group.count)) }
-                            td { (format::time(group.last_s)) }
-                            td { (layout::url(&group.last_url)) }
-                        }
-                    } }
-                } }
+                (trouble_table(visitor, site, of(true)))
             }
         }
+        @if of(false).next().is_some() {
+            details.fold {
+                summary {
+                    (t("Images, scripts and the like from other servers", "ほかのサーバーの画像やスクリプトなど"))
+                    span.muted { (format::number(of(false).map(|group| group.count).sum())) (t(" visits found none", " 件が取得できませんでした")) }
+                }
+                (trouble_table(visitor, site, of(false)))
+            }
+        }
+    }
+}
+
+fn trouble_table<'a>(
+    visitor: &Visitor,
+    site: &Site,
+    groups: impl Iterator<Item = &'a TroubleGroup>,
+) -> Markup {
+    let t = |en, ja| visitor.t(en, ja);
+    html! {
+        div.scroll { table {
+            thead { tr {
+                th scope="col" { (t("What", "種類")) }
+                th scope="col" { (t("Cause", "原因")) }
+                th.n scope="col" { (t("Times", "回数")) }
+                th scope="col" { (t("Last", "最終")) }
+                th scope="col" { (t("For example", "例")) }
+            } }
+            tbody { @for group in groups.take(TROUBLES_SHOWN) {
+                tr {
+                    td { a href=(format!("/visits?site={}&outcome={}", site.id.0, group.outcome)) { (layout::outcome(visitor, group.outcome, group.status)) } }
+                    td.cause { (cause(visitor, group.status, group.reason.as_ref())) }
+                    td.n { (format::number(group.count)) }
+                    td { (format::time(group.last_s)) }
+                    td { (layout::url(&group.last_url)) }
+                }
+            } }
+        } }
     }
 }
 

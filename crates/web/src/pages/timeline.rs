@@ -14,11 +14,13 @@ use crate::{
     chart, format,
     guard::Fields,
     layout::{self, Menu, tile},
-    pages::charts::mean_interval_s,
+    pages::{charts::mean_interval_s, years::Years},
     visitor::Visitor,
 };
 
 const SHOWN: usize = 100;
+/// The year 1: no version is older.
+const FIRST_DAY: i64 = -719_162;
 
 fn asked_url(query: &Fields) -> Result<CanonicalUrl, WebError> {
     CanonicalUrl::parse_typed(query.get("url"))
@@ -30,7 +32,7 @@ pub(crate) fn timeline(
     visitor: &Visitor,
     query: &Fields,
 ) -> Result<Response, WebError> {
-    let url = asked_url(query)?;
+    let url = nenrin_archive::stored_url(&*app.state, asked_url(query)?)?;
     let key = url.key();
     let before = cursor(query);
     let mut versions =
@@ -58,7 +60,7 @@ pub(crate) fn timeline(
         }
         (figures(visitor, page.as_ref()))
         @if let Some(page) = &page { (schedule(app, visitor, page)?) }
-        (year(app, visitor, &url)?)
+        (year(app, visitor, &url, query)?)
         (table(visitor, &url, &versions))
         p.paging {
             @if before.is_some() { a.button href=(layout::page_link(&url)) { "↑ " (t("Newest", "最新へ")) } }
@@ -126,16 +128,23 @@ fn schedule(app: &WebApp, visitor: &Visitor, page: &PageRecord) -> Result<Markup
     })
 }
 
-fn year(app: &WebApp, visitor: &Visitor, url: &CanonicalUrl) -> Result<Markup, WebError> {
+fn year(
+    app: &WebApp,
+    visitor: &Visitor,
+    url: &CanonicalUrl,
+    query: &Fields,
+) -> Result<Markup, WebError> {
     let today = visitor.now_s.div_euclid(format::DAY_S);
-    let days = app.state.version_days(&url.key(), chart::first_day(today), today)?;
+    let days = app.state.version_days(&url.key(), FIRST_DAY, today)?;
     let counts: BTreeMap<i64, u64> = days.into_iter().collect();
-    let title = visitor.t("The last year", "この1年");
+    let years = Years::of(counts.keys().copied(), query, today);
+    let title = visitor.t("Versions, day by day", "日ごとの版");
     Ok(html! {
         @if counts.len() > 1 {
-            section.card {
+            section.card #days {
                 h2 { (title) }
-                (chart::calendar(visitor, today, &counts, title, |day| {
+                (years.links(visitor, &layout::page_link(url)))
+                (chart::calendar(visitor, years.last_day(), &counts, title, |day| {
                     replay_link(&visitor.replay, (day + 1) * format::DAY_S - 1, url)
                 }))
             }

@@ -51,6 +51,7 @@ pub(crate) struct FakeControl {
     pub(crate) asked: Mutex<Vec<String>>,
     pub(crate) under_way: Mutex<Vec<UnderWay>>,
     pub(crate) removals: Vec<Removal>,
+    pub(crate) queued: std::sync::atomic::AtomicUsize,
     pub(crate) idle: bool,
 }
 
@@ -82,6 +83,9 @@ impl Control for FakeControl {
     }
     fn under_way(&self) -> Vec<UnderWay> {
         self.under_way.lock().unwrap().clone()
+    }
+    fn queued(&self) -> usize {
+        self.queued.load(std::sync::atomic::Ordering::Relaxed)
     }
     fn start_demo(&self) -> Result<SiteId, ControlError> {
         self.note("demo".into())?;
