@@ -13,6 +13,7 @@ mod collecting;
 mod continuous;
 mod faithful;
 mod following;
+mod gallery;
 mod hostile;
 mod json;
 mod judging;
