@@ -18,6 +18,9 @@ const EXIT_CODES: &str = "Exit codes: 0 done · 1 part of the work failed; the m
 usage, configuration or input · 3 no space (disk or quota) · 4 the archive is damaged · \
 130 interrupted, state saved.";
 
+/// Head of the options that every command has; a command's own come first.
+const EVERYWHERE: &str = "Options of every command";
+
 /// Nenrin (年輪, "tree rings"): a continuous web archive. It visits websites for ever, keeps every
 /// version while storing only what is new, and shows any site as of any date.
 #[derive(Debug, Parser)]
@@ -27,24 +30,26 @@ pub(crate) struct Cli {
     #[arg(
         long,
         global = true,
+        help_heading = EVERYWHERE,
         env = "NENRIN_ARCHIVE",
         default_value = "./nenrin-data",
         value_name = "DIR"
     )]
     pub archive: PathBuf,
     /// A configuration file (TOML); `nenrin config` shows what can be set.
-    #[arg(long, global = true, env = "NENRIN_CONFIG", value_name = "FILE")]
+    #[arg(long, global = true, help_heading = EVERYWHERE, env = "NENRIN_CONFIG", value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Answer in JSON on standard output: one document, or one line per item of a list.
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = EVERYWHERE)]
     pub json: bool,
     /// Write more messages to standard error; twice for everything.
-    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    #[arg(short, long, global = true, help_heading = EVERYWHERE, action = clap::ArgAction::Count)]
     pub verbose: u8,
     /// Format of log lines on standard error: text, or json with one document per line.
     #[arg(
         long,
         global = true,
+        help_heading = EVERYWHERE,
         env = "NENRIN_LOG_FORMAT",
         value_name = "FORMAT",
         default_value = "text"

@@ -18,7 +18,7 @@ use crate::{
     clock,
     driver::{Driver, Ended, Notice, Until},
     exit::Exit,
-    table::{Table, print_json, say},
+    table::{Table, print_json, print_table, say},
 };
 
 /// A server that must rest longer is left for the next round: someone is waiting.
@@ -234,7 +234,7 @@ fn summarise(
         row.push(report.counts.new_pages.to_string());
         table.row(row);
     }
-    table.print()?;
+    print_table(&table)?;
     say(format!(
         "collected in {:.1} s into {}",
         elapsed_ms as f64 / 1000.0,

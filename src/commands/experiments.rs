@@ -24,7 +24,7 @@ use serde_json::Value;
 use super::Context;
 use crate::{
     exit::{Exit, usage},
-    table::{Table, print_json, say},
+    table::{Table, print_json, print_table, say},
 };
 
 /// Which new page first: compares crawl orders on a link graph (paper 003).
@@ -307,7 +307,7 @@ pub(crate) fn run_revisit(context: &Context, args: &RevisitArgs) -> anyhow::Resu
 fn print_summary(summary: Summary) -> io::Result<()> {
     let mut table = Table::new(&summary.headings);
     summary.rows.into_iter().for_each(|row| table.row(row));
-    table.print()
+    print_table(&table)
 }
 
 /// `nenrin lab budget`.

@@ -7,7 +7,7 @@ use crate::{
     cli::{LabCommand, LabCrawlArgs},
     clock,
     exit::{Exit, usage},
-    table::{Table, print_json, say},
+    table::{Table, print_json, print_table, say},
 };
 
 /// `nenrin lab …`.
@@ -93,7 +93,7 @@ fn compare_orders(
                 outcome.violations.len().to_string(),
             ]);
         }
-        table.print()?;
+        print_table(&table)?;
     }
     Ok(if broken { Exit::Partly } else { Exit::Done })
 }

@@ -12,7 +12,7 @@ use super::Context;
 use crate::{
     cli::{CatArgs, LogArgs, PagesArgs, VersionsArgs},
     exit::{Exit, usage},
-    table::{Table, print_json, say},
+    table::{Table, print_json, print_table, say},
 };
 
 /// Rows read from the state at once.
@@ -102,7 +102,7 @@ fn rounds(
         row.extend(round_cells(&round.counts));
         table.row(row);
     }
-    table.print()?;
+    print_table(&table)?;
     Ok(Exit::Done)
 }
 
@@ -143,7 +143,7 @@ fn visits(
         }
     }
     if !context.json {
-        table.print()?;
+        print_table(&table)?;
     }
     Ok(Exit::Done)
 }
@@ -183,7 +183,7 @@ pub(super) fn pages(context: &Context, args: &PagesArgs) -> anyhow::Result<Exit>
         }
     }
     if !context.json {
-        table.print()?;
+        print_table(&table)?;
     }
     Ok(Exit::Done)
 }
@@ -253,7 +253,7 @@ pub(super) fn versions(context: &Context, args: &VersionsArgs) -> anyhow::Result
             url.to_string(),
         ]);
     }
-    table.print()?;
+    print_table(&table)?;
     Ok(Exit::Done)
 }
 

@@ -12,7 +12,7 @@ use crate::{
     clock,
     driver::DriverHandle,
     exit::{Exit, usage},
-    table::{Table, print_json, say},
+    table::{Table, print_json, print_table, say},
 };
 
 /// `nenrin prune`.
@@ -78,7 +78,7 @@ pub(super) fn prune(context: &Context, args: &PruneArgs) -> anyhow::Result<Exit>
         }
     }
     if !context.json {
-        table.print()?;
+        print_table(&table)?;
         match (args.dry_run, went) {
             (true, _) => say("nothing was changed")?,
             (false, 0) => {}

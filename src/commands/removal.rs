@@ -9,7 +9,7 @@ use crate::{
     cli::{SiteRemoveArgs, SiteRestoreArgs},
     clock,
     exit::{Exit, usage},
-    table::{Table, print_json, say},
+    table::{Table, print_json, print_table, say},
 };
 
 /// `nenrin site remove`.
@@ -83,7 +83,7 @@ pub(super) fn list(context: &Context) -> anyhow::Result<Exit> {
         }
     }
     if !context.json {
-        table.print()?;
+        print_table(&table)?;
     }
     Ok(Exit::Done)
 }

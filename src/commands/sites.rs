@@ -14,7 +14,7 @@ use crate::{
     clock,
     config::Config,
     exit::{Exit, usage},
-    table::{Table, print_json, say},
+    table::{Table, print_json, print_table, say},
 };
 
 /// `nenrin site …`.
@@ -247,7 +247,7 @@ fn list(context: &Context) -> anyhow::Result<Exit> {
             why_paused(site, &reached),
         ]);
     }
-    table.print()?;
+    print_table(&table)?;
     Ok(Exit::Done)
 }
 

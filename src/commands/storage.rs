@@ -22,7 +22,7 @@ use crate::{
     config::Config,
     driver::{Driver, DriverHandle, Notice, Until},
     exit::{Exit, usage},
-    table::{Table, print_json, say},
+    table::{Table, print_json, print_table, say},
 };
 
 /// Our bytes next to those of other ways of keeping the same visits (paper 001).
@@ -107,7 +107,7 @@ fn tell(results: &Results, out: Option<&Path>) -> anyhow::Result<()> {
     }
     let (ours, raw) = (&results.ours, results.raw);
     row("all, with indexes", raw.total(), ours.collected.files, ours.compacted.files);
-    table.print()?;
+    print_table(&table)?;
     say("")?;
     let mut table = Table::new(&["way", "bytes", "of raw", "HTML", "other"]);
     for (name, bytes, split) in results.by_way() {
@@ -119,7 +119,7 @@ fn tell(results: &Results, out: Option<&Path>) -> anyhow::Result<()> {
             split.map_or("–".to_owned(), |split| percent(split.other, raw.other)),
         ]);
     }
-    table.print()?;
+    print_table(&table)?;
     for left_out in &results.left_out {
         say(format!("left out: {left_out}"))?;
     }

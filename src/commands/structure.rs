@@ -7,7 +7,7 @@ use nenrin_structure::StructureView;
 use super::Context;
 use crate::{
     exit::Exit,
-    table::{Table, print_json, say},
+    table::{Table, print_json, print_table, say},
 };
 
 /// Sites and families printed; `--json` has up to 200 of each.
@@ -60,7 +60,7 @@ fn show_view(view: &StructureView) -> anyhow::Result<()> {
             of(site.under_same),
         ]);
     }
-    table.print()?;
+    print_table(&table)?;
     let mut table = Table::new(&["family", "pages", "rounds", "all changed", "some", "none"]);
     for family in view.families.iter().take(SHOWN) {
         let together = family.together;
@@ -73,7 +73,7 @@ fn show_view(view: &StructureView) -> anyhow::Result<()> {
             (together.rounds - together.all - together.some).to_string(),
         ]);
     }
-    table.print()?;
+    print_table(&table)?;
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use crate::{
     cli::VerifyArgs,
     clock,
     exit::Exit,
-    table::{Table, print_json, say},
+    table::{Table, print_json, print_table, say},
 };
 
 /// Damaged locations shown to people; the JSON answer has all of them.
@@ -76,7 +76,7 @@ pub(super) fn stats(context: &Context) -> anyhow::Result<Exit> {
     let sizes =
         [state.raw_bytes, store.unique_bytes, files, store.html_bytes, store.other_bytes, index];
     row("in all, with indexes".into(), state.pages, state.visits, state.versions, sizes);
-    table.print()?;
+    print_table(&table)?;
     Ok(Exit::Done)
 }
 

@@ -4,6 +4,7 @@
 //! - [`Lang`]: English or Japanese, by the reader's choice or their browser's;
 //! - [`Lang::t`]: texts of pages, both languages side by side where they are used;
 //! - [`Reason`]: why a visit brought no page, as data, and in words of either language;
+//! - [`Table`]: lists in a terminal;
 //! - [`Lang::translate`]: sentences that the program wrote in English (incidents, why a page is due),
 //!   in the reader's language.
 //!
@@ -12,7 +13,9 @@
 mod lang;
 mod phrases;
 mod reason;
+mod table;
 mod translate;
 
 pub use lang::{LANG_COOKIE, Lang};
 pub use reason::{Network, Reason, Step, Undecoded, Unfetched, serialize_reason};
+pub use table::Table;
