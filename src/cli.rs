@@ -413,6 +413,23 @@ pub(crate) enum ImportCommand {
     /// Imports WARC and ARC files (plain, gzip or zstd) and WACZ packages: captures become versions.
     #[command(visible_alias = "wacz", after_help = example("nenrin import warc crawl-2024.warc.gz"))]
     Warc(ImportWarcArgs),
+    /// Learns how often pages change from dates and digests alone: the CDX or CDXJ index of another
+    /// archive, an update log or a sitemap (plain, gzip or zstd). It makes no versions.
+    #[command(after_help = example("nenrin import history --site example.com index.cdxj"))]
+    History(ImportHistoryArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ImportHistoryArgs {
+    /// The file; what it is, its first lines say.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// The site whose pages it is about; pages outside its scope are left out.
+    #[arg(long, value_name = "SITE")]
+    pub(crate) site: String,
+    /// Where the paths of an update log begin; by default at the site's top page.
+    #[arg(long, value_name = "BASE")]
+    pub(crate) url: Option<String>,
 }
 
 #[derive(Debug, Args)]

@@ -36,6 +36,9 @@ pub(crate) struct Figures {
     pub(crate) reached: Vec<Reached>,
 }
 
+/// A number without labels: name, help and value.
+type Single = (&'static str, &'static str, f64);
+
 impl Figures {
     pub(crate) fn asked(&mut self, purpose: Purpose) {
         let name = match purpose {
@@ -113,9 +116,10 @@ impl Figures {
                 samples: servers.to_vec(),
             },
         ];
-        all.extend(
-            self.singles().map(|(name, help, kind, value)| Metric::single(name, help, kind, value)),
-        );
+        for (name, help, value) in self.of_process().into_iter().chain(self.of_crawl()) {
+            let kind = if name.ends_with("_total") { Counter } else { Gauge };
+            all.push(Metric::single(name, help, kind, value));
+        }
         if let Some(free_bytes) = self.free_bytes {
             all.push(Metric::single(
                 "nenrin_disk_free_bytes",
@@ -127,99 +131,77 @@ impl Figures {
         all
     }
 
-    /// The numbers without labels: name, help, kind, value.
-    fn singles(&self) -> [(&'static str, &'static str, MetricKind, f64); 15] {
-        use MetricKind::{Counter, Gauge};
+    /// Numbers of the process and its space.
+    fn of_process(&self) -> [Single; 8] {
         [
             (
                 "nenrin_request_seconds_total",
                 "Total duration of requests since the start",
-                Counter,
                 self.request_ms as f64 / 1000.0,
             ),
             (
                 "nenrin_received_bytes_total",
                 "Bytes of bodies received since the start",
-                Counter,
                 self.received_bytes as f64,
             ),
             (
                 "nenrin_stored_bytes_total",
                 "Bytes added to packs since the start",
-                Counter,
                 self.stored_bytes as f64,
             ),
             (
                 "nenrin_trapped_links_total",
                 "Links not followed since the start because they look like traps",
-                Counter,
                 self.trapped as f64,
-            ),
-            (
-                "nenrin_frontier_pages",
-                "Pages in the short-term queue",
-                Gauge,
-                self.frontier.queued as f64,
-            ),
-            (
-                "nenrin_order_pages",
-                "Pages that the crawl order knows",
-                Gauge,
-                self.order.pages as f64,
-            ),
-            (
-                "nenrin_order_untold_pages",
-                "Collected pages whose links are not yet scored",
-                Gauge,
-                self.order.unscored as f64,
-            ),
-            (
-                "nenrin_order_additions_total",
-                "Additions to scores by the crawl order since the start",
-                Counter,
-                self.order.additions as f64,
-            ),
-            (
-                "nenrin_order_memory_bytes",
-                "Memory of the crawl order for all known pages",
-                Gauge,
-                self.order.memory_bytes as f64,
-            ),
-            (
-                "nenrin_soft_404_visits",
-                "Visits judged gone because they looked like the server's missing pages",
-                Gauge,
-                self.called_gone as f64,
-            ),
-            (
-                "nenrin_believed_signals",
-                "Sitemaps and feeds whose dates are trusted",
-                Gauge,
-                self.believed_signals as f64,
             ),
             (
                 "nenrin_disk_min_free_bytes",
                 "Space that must stay free on the archive's disk",
-                Gauge,
                 self.min_free_bytes as f64,
             ),
             (
                 "nenrin_collecting_paused",
                 "Whether all collecting waits for space, on the disk or in the archive's quota",
-                Gauge,
                 f64::from(u8::from(self.waits_for_space)),
             ),
-            (
-                "nenrin_store_waiting",
-                "Versions that wait to be stored",
-                Gauge,
-                self.store_waiting as f64,
-            ),
+            ("nenrin_store_waiting", "Versions that wait to be stored", self.store_waiting as f64),
             (
                 "nenrin_config_reloads_total",
                 "Number of times the configuration was read again",
-                Counter,
                 self.reloads as f64,
+            ),
+        ]
+    }
+
+    /// Numbers of the queues, the crawl order and what was learnt.
+    fn of_crawl(&self) -> [Single; 7] {
+        [
+            ("nenrin_frontier_pages", "Pages in the short-term queue", self.frontier.queued as f64),
+            ("nenrin_order_pages", "Pages that the crawl order knows", self.order.pages as f64),
+            (
+                "nenrin_order_untold_pages",
+                "Collected pages whose links are not yet scored",
+                self.order.unscored as f64,
+            ),
+            (
+                "nenrin_order_additions_total",
+                "Additions to scores by the crawl order since the start",
+                self.order.additions as f64,
+            ),
+            (
+                "nenrin_order_memory_bytes",
+                "Memory of the crawl order for all known pages",
+                self.order.memory_bytes as f64,
+            ),
+            (
+                "nenrin_soft_404_visits",
+                "Visits judged gone because they looked like the server's missing pages",
+                self.called_gone as f64,
+            ),
+            (
+                "nenrin_believed_signals",
+                "Sitemaps and feeds whose dates are trusted",
+                self.believed_signals as f64,
             ),
         ]
     }

@@ -1,14 +1,15 @@
-//! Folders in and out: `nenrin import mirror` and `nenrin export mirror`.
+//! Folders in and out, and dates in: `nenrin import mirror|history` and `nenrin export mirror`.
 
 use nenrin_archive::{
-    ExportedMirror, ImportedMirror, MirrorImportOptions, readable_bytes, readable_date, sites,
+    ExportedMirror, HistoryImportOptions, ImportedMirror, MirrorImportOptions, counted,
+    readable_bytes, readable_date, sites,
 };
 use nenrin_urls::CanonicalUrl;
 use serde_json::json;
 
 use super::{Context, progress::Bar};
 use crate::{
-    cli::{ExportMirrorArgs, ImportMirrorArgs},
+    cli::{ExportMirrorArgs, ImportHistoryArgs, ImportMirrorArgs},
     clock,
     exit::{Exit, usage},
     table::{print_json, say},
@@ -50,6 +51,24 @@ pub(crate) fn import(context: &Context, args: &ImportMirrorArgs) -> anyhow::Resu
         ))?;
     }
     Ok(if refused.is_empty() { Exit::Done } else { Exit::Partly })
+}
+
+/// `nenrin import history`.
+pub(crate) fn history(context: &Context, args: &ImportHistoryArgs) -> anyhow::Result<Exit> {
+    let base = args.url.as_deref().map(CanonicalUrl::parse_typed).transpose().map_err(usage)?;
+    let archive = context.open_to_write()?;
+    let site = sites::find(&**archive.state(), &args.site)?;
+    let options = HistoryImportOptions { site, base, now_s: clock::now_s() };
+    let imported = archive.import_history(&args.file, &options).map_err(usage)?;
+    imported.troubles.iter().for_each(|what| tracing::warn!("not imported: {what}"));
+    if context.json {
+        print_json(&imported)?;
+    } else {
+        let (dates, pages) = (counted(imported.dates, "date"), counted(imported.pages, "page"));
+        let (new, outside) = (imported.new_pages, imported.outside);
+        say(format!("{dates} of {pages}, {new} of them new; {outside} outside the site left out"))?;
+    }
+    Ok(if imported.damaged == 0 { Exit::Done } else { Exit::Partly })
 }
 
 /// `nenrin export mirror`.

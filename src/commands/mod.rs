@@ -92,6 +92,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Serve(args) => serve::serve(&context, &args),
         Command::Import(ImportCommand::Mirror(args)) => mirror::import(&context, &args),
         Command::Import(ImportCommand::Warc(args)) => warc::import(&context, &args),
+        Command::Import(ImportCommand::History(args)) => mirror::history(&context, &args),
         Command::Export(ExportCommand::Mirror(args)) => mirror::export(&context, &args),
         Command::Export(ExportCommand::Warc(args)) => warc::export(&context, &args),
         Command::Export(ExportCommand::Wacz(args)) => warc::package(&context, &args),

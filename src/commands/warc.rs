@@ -1,9 +1,6 @@
 //! `nenrin export warc|wacz|cdxj` and `nenrin import warc`.
 
-use std::{
-    io::{self, BufWriter, Write},
-    path::Path,
-};
+use std::io::{self, BufWriter, Write};
 
 use nenrin_archive::{
     Archive, ExportOptions, Exported, OpenOptions, WarcFiles, WarcImportOptions, index_warc,
@@ -139,7 +136,7 @@ pub(super) fn import(context: &Context, args: &ImportWarcArgs) -> anyhow::Result
         false => context.open_to_write()?,
     };
     let (began_ms, now_s) = (clock::now_ms(), clock::now_s());
-    let name = args.site.clone().unwrap_or_else(|| site_name(&args.files[0]));
+    let name = args.site.clone().unwrap_or_else(|| files.name().to_owned());
     if args.site.is_some() {
         // A name that was typed must be right before hours of work.
         sites::find(&**archive.state(), &name)?;
@@ -177,30 +174,4 @@ pub(super) fn import(context: &Context, args: &ImportWarcArgs) -> anyhow::Result
         }
     }
     Ok(if imported.damaged == 0 { Exit::Done } else { Exit::Partly })
-}
-
-/// `crawl-2024` for `crawl-2024.warc.gz`.
-fn site_name(path: &Path) -> String {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let stem = name.split(".warc").next().unwrap_or_default();
-    let stem = stem.trim_end_matches(".gz").trim_end_matches(".arc").trim_end_matches(".wacz");
-    let stem: String = stem.chars().take(100).collect();
-    if stem.is_empty() { "imported".to_owned() } else { stem }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sites_are_named_after_files() {
-        for (file, name) in [
-            ("/x/crawl-2024.warc.gz", "crawl-2024"),
-            ("a.arc.gz", "a"),
-            ("b.wacz", "b"),
-            (".warc", "imported"),
-        ] {
-            assert_eq!(site_name(Path::new(file)), name);
-        }
-    }
 }

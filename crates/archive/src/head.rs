@@ -22,8 +22,3 @@ pub(crate) fn fields<const COUNT: usize>(
     }
     found
 }
-
-/// The media type without its parameters.
-pub(crate) fn mime(head: &[u8]) -> String {
-    nenrin_crawl::mime(field(head, "content-type").as_deref())
-}

@@ -5,6 +5,7 @@
 //! - `read`: a page as of a date, and all its versions;
 //! - [`Ingest`]: the one way in, for mirrors, WARC files and programs;
 //! - [`sites`]: finding and naming sites;
+//! - `history`: dates and digests without contents, of pages that were not visited yet;
 //! - `mirror`: folders of files, in and out;
 //! - `warc`: WARC, ARC, WACZ and CDXJ, in and out;
 //! - `upkeep`: verify, reindex, compact;
@@ -21,6 +22,7 @@ mod archive;
 mod disk;
 mod error;
 mod head;
+mod history;
 mod ingest;
 mod lock;
 mod mirror;
@@ -38,6 +40,7 @@ mod warc;
 pub use archive::{Archive, OpenOptions, folder_bytes, uncached_store};
 pub use disk::DiskGuard;
 pub use error::{ArchiveError, Result};
+pub use history::{HistoryImportOptions, ImportedHistory};
 pub use ingest::{Capture, Ingest};
 pub use mirror::{
     ExportedMirror, ImportedMirror, MirrorImportOptions, mime_by_name, path_of, urls,

@@ -1,12 +1,17 @@
 //! Verifying, rebuilding the indexes from the packs, and compacting.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, btree_map::Entry};
 
-use nenrin_state::{Change, SiteConditions, SiteId, VersionQuery, VersionRow, VisitCommit};
+use nenrin_state::{Change, SiteConditions, SiteId, VersionQuery};
 use nenrin_store::{CompactOptions, Digest, StoreError, VerifyReport, VersionHead, VersionId};
 use nenrin_urls::CanonicalUrl;
 
-use crate::{Archive, Progress, Result, head, sites, spans::readable_date};
+use crate::{
+    Archive, Progress, Result,
+    ingest::{Contents, Intake, Keep},
+    sites,
+    spans::readable_date,
+};
 
 /// Versions that are committed together.
 const BATCH: usize = 1000;
@@ -81,6 +86,7 @@ impl Archive {
             archive: self,
             known,
             depth,
+            intakes: BTreeMap::new(),
             visits: Vec::new(),
             uncommitted: BTreeSet::new(),
             found: Reindexed::default(),
@@ -100,7 +106,9 @@ impl Archive {
         }
         scanned?;
         rebuild.commit()?;
-        Ok(rebuild.found)
+        let found = rebuild.found;
+        rebuild.learn()?;
+        Ok(found)
     }
 }
 
@@ -150,13 +158,15 @@ struct Rebuild<'a> {
     /// Sites by their number in the packs.
     known: BTreeMap<u32, SiteId>,
     depth: u32,
+    /// The way into each site.
+    intakes: BTreeMap<SiteId, Intake<'a>>,
     /// Versions to be committed together.
     visits: Vec<Change>,
     uncommitted: BTreeSet<(CanonicalUrl, i64, u16, Digest)>,
     found: Reindexed,
 }
 
-impl Rebuild<'_> {
+impl<'a> Rebuild<'a> {
     fn adopt(&mut self, head: &VersionHead) -> Result<()> {
         let capture = (head.url.clone(), head.visited_at_s, head.status, head.digest);
         if self.uncommitted.contains(&capture) || self.is_listed_under_another_number(head)? {
@@ -166,18 +176,28 @@ impl Rebuild<'_> {
             Some(&site) => site,
             None => self.register(head)?,
         };
-        let row = VersionRow {
-            at_s: head.visited_at_s,
-            version: head.id.0,
-            status: head.status,
-            mime: head::mime(&head.response_head),
-            bytes: head.body_bytes,
-            changed_permille: None,
-        };
-        let visit = VisitCommit::in_packs(site, head.url.clone(), row);
+        let page = self.archive.state().page(&head.url)?;
+        let visit = self.intake(site)?.found_in_packs(head, page)?;
         self.visits.push(Change::Visit(Box::new(visit)));
         self.uncommitted.insert(capture);
         if self.visits.len() >= BATCH { self.commit() } else { Ok(()) }
+    }
+
+    fn intake(&mut self, site: SiteId) -> Result<&mut Intake<'a>> {
+        Ok(match self.intakes.entry(site) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(Intake::new(self.archive, site, Keep::Everything)?),
+        })
+    }
+
+    /// Pages that were lost with the state learn how often they changed from their versions.
+    fn learn(self) -> Result<()> {
+        for (site, intake) in self.intakes {
+            let mut lessons = intake.lessons;
+            lessons.fill_gaps();
+            self.archive.learn(site, lessons, Contents::Unread)?;
+        }
+        Ok(())
     }
 
     fn commit(&mut self) -> Result<()> {

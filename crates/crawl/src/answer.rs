@@ -2,7 +2,7 @@
 
 use nenrin_extract::{Comparison, Fingerprint};
 use nenrin_lang::{Reason, Undecoded};
-use nenrin_state::ContentMark;
+use nenrin_state::{ContentMark, Outcome, PageRecord};
 use nenrin_structure::PageFragments;
 use nenrin_urls::CanonicalUrl;
 use serde::{Deserialize, Serialize};
@@ -69,10 +69,40 @@ impl FetchOrder {
         }
     }
 
+    /// A request for a page: what changed since its last version.
+    pub(crate) fn of_page(
+        ticket: Ticket,
+        page: &PageRecord,
+        wanted: &Wanted,
+        allow_private: bool,
+    ) -> Self {
+        // A page that was gone is asked for whole: coming back is a version.
+        let has_version = page.version.is_some() && page.outcome != Some(Outcome::Gone);
+        let is_conditional = has_version && !wanted.whole;
+        Self {
+            etag: page.etag.clone().filter(|_| is_conditional),
+            last_modified: page.last_modified.clone().filter(|_| is_conditional),
+            known_mark: page.mark.filter(|_| has_version),
+            previous: page.version,
+            fingerprint: wanted.fingerprint,
+            sitemap: wanted.sitemap,
+            ..Self::plain(ticket, Purpose::Page, page.url.clone(), allow_private)
+        }
+    }
+
     /// Whether a 304 may come.
     pub fn asks_conditionally(&self) -> bool {
         self.etag.is_some() || self.last_modified.is_some()
     }
+}
+
+/// What is wanted of an answer beyond its content.
+#[derive(Debug)]
+pub(crate) struct Wanted {
+    /// The whole page, changed or not.
+    pub(crate) whole: bool,
+    pub(crate) fingerprint: bool,
+    pub(crate) sitemap: bool,
 }
 
 /// How a fetch ended.

@@ -9,7 +9,8 @@
 //! - [`Answer`]: all that the machine learns of an exchange, made by [`read_exchange`];
 //! - [`verdict`](crate::verdict::verdict): what an answer means for the page;
 //! - [`ServerLearning`]: what is learnt of a server: its [`Probe`] (what it shows for pages that do
-//!   not exist), its [`Traps`], and its [`Signals`] with the [`Trust`] that they earned.
+//!   not exist), its [`Traps`], and its [`Signals`] with the [`Trust`] that they earned;
+//! - [`Teacher`]: what visits that were made elsewhere teach, by the parts that learn from our own.
 //!
 //! The machine is made of components, each of which owns its fields: `sites`, `schedules` (when to
 //! come again, and whether now is a time to collect), `rounds` with their `plans`, `due_pages` (what
@@ -42,9 +43,11 @@ mod servers;
 mod signals;
 mod sites;
 mod taken;
+mod teaching;
 mod traps;
 mod trouble;
 mod under_way;
+mod update;
 pub mod verdict;
 
 pub use answer::{
@@ -62,4 +65,6 @@ pub use plans::{PlanDone, PlanWork};
 pub use probe::{Look, Probe};
 pub use reading::{PreviousBody, content_mark, mime, read_exchange, stored_links};
 pub use signals::{Signals, Source, Trust};
+pub use teaching::{MissingPages, PastVisit, Taught, Teacher, learn_pass};
 pub use traps::{Trap, TrapCount, Traps};
+pub use update::page_update;

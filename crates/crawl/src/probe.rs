@@ -6,7 +6,10 @@ use nenrin_state::{Outcome, PageRecord};
 use nenrin_urls::{CanonicalUrl, Server};
 use serde::{Deserialize, Serialize};
 
-use crate::answer::{Answer, Trouble};
+use crate::{
+    answer::{Answer, Trouble},
+    verdict::Verdict,
+};
 
 /// A server that answers unknown pages honestly is asked again after this long.
 const HONEST_FRESH_S: i64 = 30 * 86_400;
@@ -74,6 +77,11 @@ impl Probe {
         self.asked_s.is_none_or(|asked_s| now_s - asked_s >= fresh_s)
     }
 
+    /// Whether the server answers with a good status for pages that do not exist.
+    pub fn is_disguised(&self) -> bool {
+        matches!(self.look, Look::Page(_) | Look::Redirect(_))
+    }
+
     /// Whether answers must be read for their fingerprint.
     pub fn wants_fingerprints(&self) -> bool {
         matches!(self.look, Look::Page(_))
@@ -133,6 +141,23 @@ impl Probe {
             Look::Redirect(to) => Reason::RedirectsLikeMissingPages(to.to_string()),
             _ => Reason::LooksLikeMissingPages,
         })
+    }
+
+    /// Corrects what an answer of a page other than a top page was taken for: a good one that is what
+    /// the server shows for pages that do not exist means gone.
+    pub fn correct(&mut self, page: &PageRecord, answer: &Answer, found: Verdict) -> Verdict {
+        let reason = match found.outcome {
+            Outcome::Changed | Outcome::Same => self.judge(page, answer),
+            Outcome::NotModified => {
+                self.stayed();
+                None
+            }
+            _ => None,
+        };
+        match reason {
+            Some(reason) => Verdict::because(Outcome::Gone, reason),
+            None => found,
+        }
     }
 
     /// A page stayed as it was: the server does not confuse it with one that does not exist. Counted only

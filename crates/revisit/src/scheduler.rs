@@ -343,6 +343,16 @@ impl PageRevisitScheduler {
         Some(self.bounded_s(at_s, next.due_s, page.path, stretch).min(latest_s.max(at_s + 1)))
     }
 
+    /// When a page that was seen is due by what its visits taught, as after the last of them.
+    pub fn due_again(&self, page: &KnownPage<'_>) -> Option<i64> {
+        let history = read(page.history);
+        let last_s = history.last_visit_s()?;
+        let was_seen = matches!(page.found, Some(Found::Changed | Found::Same));
+        let groups = self.policy.groups_of(page.server, page.path);
+        let next = was_seen.then(|| self.policy.next_due(last_s, &history, groups))?;
+        Some(self.bounded_s(last_s, next.due_s, page.path, 1.0))
+    }
+
     /// Why a page is due when it is, reckoned anew.
     pub fn why(&self, page: &KnownPage<'_>) -> Why {
         match page.found {

@@ -1,17 +1,22 @@
 //! The one way in: a capture is judged as a visit is, stored, and becomes the visit to commit.
 
-use nenrin_crawl::{Answer, content_mark, mime, verdict::verdict};
+use nenrin_crawl::{
+    Answer, FetchOrder, MissingPages, Purpose, Ticket, content_mark, mime, page_update,
+    read_exchange,
+    verdict::{Verdict, verdict},
+};
 use nenrin_fetch::http_date;
-use nenrin_revisit::PageRevisitScheduler;
 use nenrin_state::{
     ContentMark, Discovered, Origin, Outcome, PageId, PageRecord, PageUpdate, SiteId, VersionQuery,
     VersionRow, VisitCommit,
 };
-use nenrin_store::{Digest, NewVersion, VersionId};
+use nenrin_store::{Digest, NewVersion, VersionHead, VersionId};
 use nenrin_urls::CanonicalUrl;
 
 use super::{
     capture::Capture,
+    exchange::exchange,
+    lessons::{Lesson, Lessons},
     recent::{LastVisit, Recent, UrlMark, move_on},
 };
 use crate::{Archive, Result, head};
@@ -22,6 +27,10 @@ const SAME_SECOND_MAX: usize = 1000;
 /// Validators that are longer are not kept.
 const ETAG_MAX_BYTES: usize = 256;
 const DATE_MAX_BYTES: usize = 64;
+/// A page whose visits teach nothing is visited again this long after the last.
+const UNTAUGHT_WAIT_S: i64 = 86_400;
+/// Servers of a site of which it is known what they show for missing pages.
+const SERVERS_MAX: usize = 10_000;
 
 /// Which captures become versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,20 +57,34 @@ pub(crate) struct Intake<'a> {
     keep: Keep,
     /// The round that the visits belong to, if they are one.
     pub(crate) round: Option<i64>,
-    /// Teaches a page's history, as in collecting.
-    scheduler: PageRevisitScheduler,
+    /// Whether the pages of the site have times of their own.
+    is_continuous: bool,
+    missing_pages: MissingPages,
+    /// What the visits teach once they are committed.
+    pub(crate) lessons: Lessons,
     recent: Recent,
 }
 
 impl<'a> Intake<'a> {
     pub(crate) fn new(archive: &'a Archive, site: SiteId, keep: Keep) -> Result<Self> {
-        let sites = archive.state().sites()?;
+        let state = archive.state();
+        let sites = state.sites()?;
         let found = sites.iter().find(|known| known.id == site);
-        // A site that is not collected by itself may be one day: by the usual policy.
-        let settings = found.and_then(|site| site.conditions.schedule.continuous().cloned());
-        let bucket_s = archive.state().bucket_s();
-        let scheduler = PageRevisitScheduler::new(settings.unwrap_or_default(), bucket_s);
-        Ok(Self { archive, site, keep, round: None, scheduler, recent: Recent::default() })
+        let known = state.site_servers(site, SERVERS_MAX)?;
+        let servers = state.servers(&known.iter().map(|server| server.id).collect::<Vec<_>>())?;
+        let missing_pages = found.map(|site| MissingPages::of(site, &servers)).unwrap_or_default();
+        let is_continuous =
+            found.is_some_and(|site| site.conditions.schedule.continuous().is_some());
+        Ok(Self {
+            archive,
+            site,
+            keep,
+            round: None,
+            is_continuous,
+            missing_pages,
+            lessons: Lessons::default(),
+            recent: Recent::default(),
+        })
     }
 
     /// Judges a capture and stores it if it becomes a version. `page` is what the state knows.
@@ -78,18 +101,13 @@ impl<'a> Intake<'a> {
         if may_be_known
             && (self.recent.has(&mark) || self.is_stored(page.as_ref(), capture, digest)?)
         {
+            self.known(page.as_ref(), capture, digest);
             return Ok(Taken::Known);
         }
-        let mut page = page.unwrap_or_else(|| self.unvisited(capture));
+        let mut page = page.unwrap_or_else(|| self.unvisited(capture.url, capture.at_s));
         self.recent.bring_up(url, &mut page);
-        let answer = answer_of(capture, digest);
-        let is_older = page.visited_s.is_some_and(|last_s| capture.at_s < last_s);
-        let is_conditional = capture.status == 304 && is_conditional(capture.request_head);
-        let judged = match is_older {
-            // What came before the last visit cannot be compared with what was known then.
-            true => verdict(&self.unvisited(capture), is_conditional, &answer),
-            false => verdict(&page, is_conditional, &answer),
-        };
+        let (answer, judged) = self.judge(capture, digest, &page);
+        let is_older = is_older(&page, capture.at_s);
         let outcome = judged.outcome;
         let is_version = match self.keep {
             Keep::Changes => outcome == Outcome::Changed,
@@ -104,8 +122,15 @@ impl<'a> Intake<'a> {
             bytes: answer.body_bytes,
             changed_permille: None,
         });
-        let update = self.update(&page, capture.at_s, outcome, &answer, is_older);
+        let update = self.update(&page, capture.at_s, outcome, Some(&answer));
         let newest = version.as_ref().map(|row| row.version).or(page.version);
+        self.lessons.add(&page, || Lesson {
+            at_s: capture.at_s,
+            outcome,
+            mark: answer.mark,
+            version: version.as_ref().map(|row| row.version),
+            last_modified_s: answer.last_modified_s,
+        });
         let last = (!is_older).then(|| LastVisit {
             at_s: capture.at_s,
             outcome,
@@ -124,26 +149,114 @@ impl<'a> Intake<'a> {
         })))
     }
 
-    /// The page's record after an answer.
-    fn update(
+    /// The archive has a capture already. It teaches if those of its page have taught nothing: the
+    /// import that brought it was cut short.
+    fn known(&mut self, page: Option<&PageRecord>, capture: &Capture<'_>, digest: Digest) {
+        let is_untaught = page.is_some_and(|page| page.history.is_empty());
+        if is_untaught && (200..300).contains(&capture.status) {
+            let unvisited = self.unvisited(capture.url, capture.at_s);
+            let mark = Some(mark_of(capture, digest, None));
+            let lesson = || Lesson { mark, ..Lesson::without_body(capture.at_s, Outcome::Changed) };
+            self.lessons.add(&unvisited, lesson);
+        }
+    }
+
+    /// What a capture means for its page: the same as an answer to a visit.
+    fn judge(
         &mut self,
+        capture: &Capture<'_>,
+        digest: Digest,
+        page: &PageRecord,
+    ) -> (Answer, Verdict) {
+        let mut answer = answer_of(capture, digest);
+        if (200..300).contains(&capture.status) && self.missing_pages.wants_fingerprint(capture.url)
+        {
+            let url = capture.url.clone();
+            let plain = FetchOrder::plain(Ticket(0), Purpose::Page, url, false);
+            let order = FetchOrder { fingerprint: true, ..plain };
+            let exchange = exchange(capture.status, capture.response_head, capture.body.to_vec());
+            answer.fingerprint =
+                read_exchange(&order, &exchange, capture.at_s, || None).fingerprint;
+        }
+        let is_conditional = capture.status == 304 && is_conditional(capture.request_head);
+        // What came before the last visit cannot be compared with what was known then.
+        let unknown =
+            is_older(page, capture.at_s).then(|| self.unvisited(capture.url, capture.at_s));
+        let page = unknown.as_ref().unwrap_or(page);
+        let found = verdict(page, is_conditional, &answer);
+        let judged = self.missing_pages.correct(page, &answer, found);
+        (answer, judged)
+    }
+
+    /// A version that was found in the packs: judged as when it was received, and entered if the
+    /// index does not have it.
+    pub(crate) fn found_in_packs(
+        &mut self,
+        head: &VersionHead,
+        page: Option<PageRecord>,
+    ) -> Result<VisitCommit> {
+        let url = UrlMark::of(&head.url);
+        let at_s = head.visited_at_s;
+        let mut page = page.unwrap_or_else(|| self.unvisited(&head.url, at_s));
+        self.recent.bring_up(url, &mut page);
+        let is_redirect = (300..400).contains(&head.status);
+        let is_read = is_redirect || self.missing_pages.wants_fingerprint(&head.url);
+        let body = match is_read {
+            true => self.archive.store().read(head.id)?.body,
+            false => Vec::new(),
+        };
+        let capture = Capture {
+            request_head: &head.request_head,
+            digest: Some(head.digest),
+            ..Capture::new(&head.url, at_s, head.status, &head.response_head, &body)
+        };
+        let (answer, judged) = self.judge(&capture, head.digest, &page);
+        let answer = Answer { body_bytes: head.body_bytes, ..answer };
+        let row = VersionRow {
+            at_s,
+            version: head.id.0,
+            status: head.status,
+            mime: answer.mime.clone(),
+            bytes: head.body_bytes,
+            changed_permille: None,
+        };
+        let outcome = judged.outcome;
+        let update = page_update(&page, outcome, Some(&answer));
+        // Pages that the state knows by their visits have learnt from them.
+        if page.history.is_empty() && page.visits <= 1 {
+            self.lessons.add(&page, || Lesson {
+                at_s,
+                outcome,
+                mark: answer.mark,
+                version: Some(head.id.0),
+                last_modified_s: answer.last_modified_s,
+            });
+        }
+        if !is_older(&page, at_s) {
+            let version = Some(head.id.0);
+            let last = LastVisit { at_s, outcome, version, update: update.clone() };
+            self.recent.remember((url, at_s, head.status, head.digest), Some(last));
+        }
+        Ok(VisitCommit {
+            status: head.status,
+            reason: judged.reason,
+            outcome,
+            update,
+            ..VisitCommit::in_packs(self.site, head.url.clone(), row)
+        })
+    }
+
+    /// The page's record after an answer. When it is due is set once its visits have taught; until
+    /// then it has a time in a site whose pages have times.
+    fn update(
+        &self,
         page: &PageRecord,
         at_s: i64,
         outcome: Outcome,
-        answer: &Answer,
-        is_older: bool,
+        answer: Option<&Answer>,
     ) -> PageUpdate {
-        let mut update = kept(page);
-        if matches!(outcome, Outcome::Changed | Outcome::Same) {
-            update.etag.clone_from(&answer.etag);
-            update.last_modified.clone_from(&answer.last_modified);
-            update.mark = answer.mark;
-            update.bytes = answer.body_bytes;
-        }
-        if !is_older {
-            self.teach(page, at_s, outcome, answer.last_modified_s, &mut update);
-        }
-        update
+        let due_s = page.due_s.or(self.is_continuous.then_some(at_s + UNTAUGHT_WAIT_S));
+        PageUpdate { due_s, ..page_update(page, outcome, answer) }
     }
 
     /// A visit that found the page as it was, without a body. Brings the record up to it.
@@ -153,36 +266,18 @@ impl<'a> Intake<'a> {
         (at_s, status, outcome): (i64, u16, Outcome),
         bytes: u64,
     ) -> VisitCommit {
-        let mut update = PageUpdate { bytes, ..kept(page) };
-        if page.visited_s.is_none_or(|last_s| at_s >= last_s) {
-            self.teach(page, at_s, outcome, None, &mut update);
-            move_on(page, (at_s, outcome), None, &update);
-        }
+        let update = PageUpdate { bytes, ..self.update(page, at_s, outcome, None) };
+        self.lessons.add(page, || Lesson::without_body(at_s, outcome));
+        move_on(page, (at_s, outcome), None, &update);
         VisitCommit { status, update, ..self.visit(page.url.clone(), at_s, outcome) }
     }
 
     /// A visit that did not find the page any more.
     pub(crate) fn missing(&mut self, page: &PageRecord, at_s: i64) -> VisitCommit {
-        let mut update = kept(page);
-        (update.etag, update.last_modified, update.bytes) = (None, None, 0);
-        self.teach(page, at_s, Outcome::Gone, None, &mut update);
-        VisitCommit { status: 404, update, ..self.visit(page.url.clone(), at_s, Outcome::Gone) }
-    }
-
-    /// What a page's visits have taught, with one more. When it is due stays as it was: an import
-    /// plans no visits.
-    fn teach(
-        &mut self,
-        page: &PageRecord,
-        at_s: i64,
-        outcome: Outcome,
-        last_modified_s: Option<i64>,
-        update: &mut PageUpdate,
-    ) {
-        let found = outcome.found();
-        let planned = self.scheduler.visited(at_s, &page.known(), found, last_modified_s, 1.0);
-        update.history = planned.history;
-        update.failures = planned.failures;
+        let outcome = Outcome::Gone;
+        let update = self.update(page, at_s, outcome, None);
+        self.lessons.add(page, || Lesson::without_body(at_s, outcome));
+        VisitCommit { status: 404, update, ..self.visit(page.url.clone(), at_s, outcome) }
     }
 
     fn visit(&self, url: CanonicalUrl, at_s: i64, outcome: Outcome) -> VisitCommit {
@@ -194,8 +289,8 @@ impl<'a> Intake<'a> {
         }
     }
 
-    fn unvisited(&self, capture: &Capture<'_>) -> PageRecord {
-        PageRecord::unvisited((PageId(0), 0), capture.url.clone(), self.site, capture.at_s, None)
+    fn unvisited(&self, url: &CanonicalUrl, at_s: i64) -> PageRecord {
+        PageRecord::unvisited((PageId(0), 0), url.clone(), self.site, at_s, None)
     }
 
     fn put(
@@ -249,17 +344,9 @@ impl<'a> Intake<'a> {
     }
 }
 
-/// The page's record as it is.
-fn kept(page: &PageRecord) -> PageUpdate {
-    PageUpdate {
-        etag: page.etag.clone(),
-        last_modified: page.last_modified.clone(),
-        mark: page.mark,
-        bytes: page.bytes,
-        history: page.history.clone(),
-        due_s: page.due_s,
-        failures: 0,
-    }
+/// Whether a capture was made before the last visit.
+fn is_older(page: &PageRecord, at_s: i64) -> bool {
+    page.visited_s.is_some_and(|last_s| at_s < last_s)
 }
 
 /// A capture as the machine reads an exchange, without what only its body tells.

@@ -2,13 +2,17 @@
 //! committed in one way.
 
 mod capture;
+mod exchange;
 mod intake;
+mod lessons;
 mod recent;
+mod settle;
 
 use nenrin_state::{Change, Outcome, PageRecord, RoundCounts, SiteId, VisitCommit};
 
 pub use capture::Capture;
 pub(crate) use intake::{Intake, Keep, Taken};
+pub(crate) use lessons::{Contents, Lesson, Lessons};
 pub(crate) use recent::{REMEMBERED, move_on};
 
 use crate::{Archive, Result};
@@ -41,6 +45,7 @@ const BATCH: usize = 500;
 /// ```
 pub struct Ingest<'a> {
     archive: &'a Archive,
+    site: SiteId,
     intake: Intake<'a>,
     changes: Vec<Change>,
     counts: RoundCounts,
@@ -51,7 +56,7 @@ impl Archive {
     pub fn ingest(&self, site: SiteId) -> Result<Ingest<'_>> {
         let intake = Intake::new(self, site, Keep::Changes)?;
         let counts = RoundCounts::default();
-        Ok(Ingest { archive: self, intake, changes: Vec::new(), counts })
+        Ok(Ingest { archive: self, site, intake, changes: Vec::new(), counts })
     }
 }
 
@@ -109,9 +114,13 @@ impl Ingest<'_> {
         Ok(())
     }
 
-    /// Commits what is left and returns what was found.
+    /// Commits what is left, learns from all of it as from visits of our own, and returns what was
+    /// found.
     pub fn finish(mut self) -> Result<RoundCounts> {
         self.commit()?;
+        let lessons = std::mem::take(&mut self.intake.lessons);
+        self.archive.learn(self.site, lessons, Contents::Read)?;
+        self.archive.settle_order()?;
         Ok(self.counts)
     }
 }

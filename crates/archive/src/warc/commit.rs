@@ -15,7 +15,7 @@ use super::{
     memory::MemoryBudget,
     storer::Stored,
 };
-use crate::{Archive, Result};
+use crate::{Archive, Result, ingest::Lessons};
 
 /// When so many bytes are stored, the disk may begin to write them: the next commit waits for the
 /// less.
@@ -51,6 +51,8 @@ pub(super) struct Importer<'a> {
     pub(super) archive: &'a Archive,
     pub(super) imported: Imported,
     pub(super) revisits: Revisits,
+    /// What the visits teach once all are committed.
+    pub(super) lessons: Lessons,
     /// Something was visited before the import began.
     pub(super) has_older_visits: bool,
     visits: Vec<VisitCommit>,
@@ -69,6 +71,7 @@ impl<'a> Importer<'a> {
             archive,
             imported: Imported::default(),
             revisits: Revisits::default(),
+            lessons: Lessons::default(),
             has_older_visits: has_visits(archive)?,
             visits: Vec::new(),
             visits_bytes: 0,
@@ -108,6 +111,7 @@ impl<'a> Importer<'a> {
         match stored {
             Stored::Visit(visit) => return self.remember(*visit),
             Stored::Known => self.imported.known += 1,
+            Stored::Lessons(lessons) => self.lessons.merge(*lessons),
             Stored::Found(Found::Revisit(revisit)) => self.revisits.add(*revisit),
             Stored::Found(Found::Skipped(why)) => {
                 let is_new = !self.imported.skipped.contains_key(&why);

@@ -20,7 +20,7 @@ use super::{
     spawn,
     storer::{Stored, Storer},
 };
-use crate::{Archive, ArchiveError, Progress, Result, sites};
+use crate::{Archive, ArchiveError, Progress, Result, ingest::Contents, sites};
 
 /// From so many bytes on files are taken in quickly, and `compact` makes them small.
 const MUCH_BYTES: u64 = 256 << 20;
@@ -28,6 +28,7 @@ const MUCH_BYTES: u64 = 256 << 20;
 /// Files to import: WARC, ARC, or WACZ packages of them.
 pub struct WarcFiles {
     sources: Vec<Source>,
+    name: String,
 }
 
 impl WarcFiles {
@@ -37,7 +38,13 @@ impl WarcFiles {
         for path in paths {
             sources.extend(Source::of(path.as_ref())?);
         }
-        Ok(Self { sources })
+        let name = paths.first().map(|path| name_of(path.as_ref())).unwrap_or_default();
+        Ok(Self { sources, name })
+    }
+
+    /// A name after the first file: `crawl-2024` for `crawl-2024.warc.gz`.
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// How many WARC and ARC files there are, those inside packages counted one by one.
@@ -55,6 +62,14 @@ impl WarcFiles {
     pub fn is_much(&self) -> bool {
         self.bytes() >= MUCH_BYTES
     }
+}
+
+fn name_of(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let stem = name.split(".warc").next().unwrap_or_default();
+    let stem = stem.trim_end_matches(".gz").trim_end_matches(".arc").trim_end_matches(".wacz");
+    let stem: String = stem.chars().take(100).collect();
+    if stem.is_empty() { "imported".to_owned() } else { stem }
 }
 
 /// How WARC files are imported.
@@ -145,6 +160,9 @@ fn import(
                         return;
                     }
                 }
+                let lessons = Stored::Lessons(Box::new(storer.lessons()));
+                // If the receiver is gone, it has an error to report.
+                let _unheard = stored.send(vec![Ok(lessons)]);
             });
         }
         spawn(scope, "warc deal", move || {
@@ -163,6 +181,16 @@ fn import(
     })?;
     importer.batch_visits = BATCH;
     resolve_revisits(&mut importer, sources, &the_site)?;
+    if let Some(&site) = the_site.get() {
+        let lessons = std::mem::take(&mut importer.lessons);
+        // Contents of very much are not read a second time: links are read while collecting.
+        if files.is_much() {
+            archive.learn(site, lessons, Contents::Unread)?;
+        } else {
+            archive.learn(site, lessons, Contents::Read)?;
+            archive.settle_order()?;
+        }
+    }
     Ok(importer.imported)
 }
 
@@ -244,5 +272,22 @@ impl Taking for Dealing<'_> {
     fn hold_nothing(&mut self) -> Option<()> {
         self.storers.iter_mut().try_for_each(Hand::deal)?;
         if self.others.is_empty() { Some(()) } else { self.send_others() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_have_names() {
+        for (file, name) in [
+            ("/x/crawl-2024.warc.gz", "crawl-2024"),
+            ("a.arc.gz", "a"),
+            ("b.wacz", "b"),
+            (".warc", "imported"),
+        ] {
+            assert_eq!(name_of(Path::new(file)), name);
+        }
     }
 }

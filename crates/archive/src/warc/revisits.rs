@@ -54,6 +54,7 @@ pub(super) fn resolve_revisits(
         let again = resolver.read_again(places)?;
         resolve(importer, &mut resolver, again)?;
     }
+    importer.lessons.merge(resolver.storer.lessons());
     Ok(())
 }
 

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     Archive, Result,
-    ingest::{Intake, Keep, Taken},
+    ingest::{Intake, Keep, Lessons, Taken},
 };
 
 /// What the committing thread receives.
@@ -19,6 +19,8 @@ pub(crate) enum Stored {
     /// The archive had it already.
     Known,
     Found(Found),
+    /// What visits teach that were stored.
+    Lessons(Box<Lessons>),
 }
 
 impl From<Taken> for Stored {
@@ -49,6 +51,12 @@ impl<'a> Storer<'a> {
             None => Intake::new(self.archive, site, Keep::Everything)?,
         };
         Ok(self.intake.insert(intake))
+    }
+
+    /// What the visits teach that were taken in.
+    pub(crate) fn lessons(&mut self) -> Lessons {
+        let intake = self.intake.as_mut();
+        intake.map(|intake| std::mem::take(&mut intake.lessons)).unwrap_or_default()
     }
 
     /// Opens and stores captures that came together.

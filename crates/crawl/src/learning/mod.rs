@@ -12,7 +12,7 @@ use nenrin_state::{
 use nenrin_urls::{CanonicalUrl, Server};
 
 use crate::{
-    answer::{Answer, Fetched, LinkRole, Purpose, SignalKind},
+    answer::{Answer, Fetched, LinkRole, Purpose, SignalKind, Wanted},
     events::Command,
     probe::{Probe, may_be_a_document, probe_url},
     servers::Servers,
@@ -49,15 +49,6 @@ pub(crate) struct Look {
     pub(crate) site: SiteId,
     pub(crate) url: CanonicalUrl,
     pub(crate) purpose: Purpose,
-}
-
-/// What is wanted of an answer beyond its content.
-#[derive(Debug)]
-pub(crate) struct Wanted {
-    /// The whole page, changed or not.
-    pub(crate) whole: bool,
-    pub(crate) fingerprint: bool,
-    pub(crate) sitemap: bool,
 }
 
 impl Learning {
@@ -204,8 +195,7 @@ impl Learning {
         found: Verdict,
         out: &mut Vec<Command>,
     ) -> Verdict {
-        let shown = matches!(found.outcome, Outcome::Changed | Outcome::Same);
-        if !shown && found.outcome != Outcome::NotModified {
+        if !found.outcome.is_seen() {
             return found;
         }
         let server = due.page.id.server();
@@ -219,20 +209,11 @@ impl Learning {
         }
         let counts = |probe: &Probe| (probe.judged, probe.called_gone);
         let before = counts(probe);
-        let why = match shown {
-            true => probe.judge(&due.page, answer),
-            false => {
-                probe.stayed();
-                None
-            }
-        };
+        let corrected = probe.correct(&due.page, answer, found);
         if counts(probe) != before {
             self.learnt(server, Part::Probe, false, out);
         }
-        match why {
-            Some(reason) => Verdict::because(Outcome::Gone, reason),
-            None => found,
-        }
+        corrected
     }
 
     /// What a page says of others, and whether what others said of it was right. Returns when a

@@ -3,18 +3,17 @@
 
 use nenrin_frontier::Feedback;
 use nenrin_lang::Reason;
-use nenrin_state::{
-    Change, DuePage, Origin, Outcome, PageUpdate, RobotsPolicy, ServerId, VisitCommit,
-};
+use nenrin_state::{Change, DuePage, Origin, Outcome, RobotsPolicy, ServerId, VisitCommit};
 use nenrin_structure::RoundsBy;
 
 use crate::{
-    answer::{Answer, FetchOrder, Fetched, Purpose, Ticket},
+    answer::{Answer, FetchOrder, Fetched, Ticket},
     discovery::{Discovery, discover, links_of},
     events::{Command, StoreOrder},
     plans::{Heard, seen},
     servers::{RobotsAnswer, RobotsRequest, Task, feedback},
     under_way::{Asked, Committing, NamedPage, Unstored, UnstoredVersion},
+    update::page_update,
     verdict::{self, Verdict},
 };
 
@@ -105,19 +104,9 @@ impl Crawl {
         let Some(conditions) = self.sites.conditions(due.site) else { return };
         let ticket = self.under_way.new_ticket();
         let wanted = self.learning.wanted_of(&due, self.sites.is_top(&due));
-        // A page that was gone is asked for whole: coming back is a version.
-        let has_version = due.page.version.is_some() && due.page.outcome != Some(Outcome::Gone);
-        let is_conditional = has_version && !wanted.whole;
-        let url = due.page.url.clone();
         let order = FetchOrder {
-            etag: due.page.etag.clone().filter(|_| is_conditional),
-            last_modified: due.page.last_modified.clone().filter(|_| is_conditional),
-            known_mark: due.page.mark.filter(|_| has_version),
-            previous: due.page.version,
-            fingerprint: wanted.fingerprint,
-            sitemap: wanted.sitemap,
             blocks: conditions.rounds_by == RoundsBy::Auto,
-            ..FetchOrder::plain(ticket, Purpose::Page, url, conditions.allow_private)
+            ..FetchOrder::of_page(ticket, &due.page, &wanted, conditions.allow_private)
         };
         let conditionally = order.asks_conditionally();
         if self.schedules.count_visit(now_ms / 1000, due.site, &self.options) {
@@ -292,7 +281,7 @@ impl Crawl {
             received_bytes: answer.map_or(0, |answer| answer.body_bytes),
             stored_bytes: 0,
             version: None,
-            update: update(due, outcome, answer),
+            update: page_update(page, outcome, answer),
             discovered,
             new_tops,
             trapped,
@@ -390,36 +379,5 @@ impl Crawl {
                 None => {}
             }
         }
-    }
-}
-
-/// What a visit changes in its page's record, as far as the answer says.
-fn update(due: &DuePage, outcome: Outcome, answer: Option<&Answer>) -> PageUpdate {
-    let page = &due.page;
-    let fresh = answer.filter(|_| matches!(outcome, Outcome::Changed | Outcome::Same));
-    let failures = match outcome {
-        Outcome::Failed | Outcome::Gone => page.failures + 1,
-        _ => 0,
-    };
-    let (history, due_s) = (page.history.clone(), page.due_s);
-    match fresh {
-        Some(answer) => PageUpdate {
-            etag: answer.etag.clone(),
-            last_modified: answer.last_modified.clone(),
-            mark: answer.mark,
-            bytes: answer.body_bytes,
-            history,
-            due_s,
-            failures,
-        },
-        None => PageUpdate {
-            etag: page.etag.clone(),
-            last_modified: page.last_modified.clone(),
-            mark: page.mark,
-            bytes: page.bytes,
-            history,
-            due_s,
-            failures,
-        },
     }
 }

@@ -301,6 +301,7 @@ impl Order {
             }
             Some(page) if !linked.again => {
                 self.mark_collected(page);
+                self.weighing.unweighed(page);
                 self.unkept += 1;
                 self.order.collected(page, &targets);
             }

@@ -16,6 +16,8 @@ pub(crate) const LOOKS_MAX: usize = 4_096;
 const COMMITTED_TOGETHER: usize = 64;
 /// Pages committed at the end, at most.
 const COMMITTED_LAST: usize = 20_000;
+/// In place of an importance: the state has none of the page.
+const NONE: u8 = u8::MAX;
 /// Eighths of a doubling by which an importance must have changed: half as much again.
 const CHANGED: u8 = 4;
 
@@ -45,6 +47,13 @@ impl Weighing {
     /// The importance of a page, in percent, is committed with a visit.
     pub(super) fn weighed(&mut self, page: PageIndex, percent: u32) {
         self.set(page, eighths(percent));
+    }
+
+    /// A page was collected without a visit of ours: the state has no importance of it.
+    pub(super) fn unweighed(&mut self, page: PageIndex) {
+        if self.committed.get(page.0 as usize).is_none_or(|&committed| committed == 0) {
+            self.set(page, NONE);
+        }
     }
 
     /// Looks at as many pages as were earned. `importance` is that of a collected page, in percent.
@@ -97,7 +106,7 @@ impl Weighing {
         if committed == 0 {
             // An earlier process committed it.
             self.set(page, now);
-        } else if now.abs_diff(committed) >= CHANGED {
+        } else if committed == NONE || now.abs_diff(committed) >= CHANGED {
             self.set(page, now);
             self.changed.push((page.0 + 1, percent));
         }

@@ -6,5 +6,5 @@ mod planned;
 mod work;
 
 pub(crate) use planned::Planned;
-pub(crate) use work::{Beginning, Ended, Heard, PlanJob, PlanResult, Survey, seen};
+pub(crate) use work::{Beginning, Ended, Heard, PlanJob, PlanResult, Survey, learn_round, seen};
 pub use work::{PlanDone, PlanWork};

@@ -182,6 +182,28 @@ fn end(mut plan: Box<SitePlan>, heard: &[Heard]) -> Ended {
     Ended { skips, kept, kept_of_all: shared.to_bytes() }
 }
 
+/// What a round over a site teaches that somebody else made, with the blocks and links as they are
+/// now; none if there are more pages than a plan takes. Returns what is kept of the site and of all.
+pub(crate) fn learn_round(
+    map: &SitePages,
+    heard: &[Heard],
+    was_known: impl Fn(PageId) -> bool,
+) -> Option<(Vec<u8>, Vec<u8>)> {
+    let options = AutoOptions::default();
+    let is_alive = |page: &MappedPage| page.outcome != Some(Outcome::Gone);
+    let mapped = MappedSite::new(map.map(is_alive), &map.kept, &options).ok()?;
+    let evidence = |key: i64| was_known(PageId(key)).then(Evidence::default);
+    let plan =
+        SitePlan::new(RoundsBy::Auto, mapped, evidence, shared_beliefs(map, &options), options);
+    let ended = end(Box::new(plan), heard);
+    Some((ended.kept, ended.kept_of_all))
+}
+
+fn shared_beliefs(map: &SitePages, options: &AutoOptions) -> SharedBeliefs {
+    let shared = SharedBeliefs::from_bytes(&map.kept_of_all);
+    shared.unwrap_or_else(|_| SharedBeliefs::new(options))
+}
+
 impl Beginning {
     /// The plan, which knows what was visited before a restart; none if there are more pages than a plan
     /// takes.
@@ -195,8 +217,7 @@ impl Beginning {
         };
         let budget = self.max_pages.map(|most| usize::try_from(most).unwrap_or(usize::MAX));
         let options = AutoOptions { budget, ..AutoOptions::default() };
-        let shared = SharedBeliefs::from_bytes(&map.kept_of_all);
-        let shared = shared.unwrap_or_else(|_| SharedBeliefs::new(&options));
+        let shared = shared_beliefs(map, &options);
         let mapped = MappedSite::new(map.map(|page| !rests(page)), &map.kept, &options).ok()?;
         let places: BTreeMap<i64, &MappedPage> =
             map.pages.iter().map(|page| (page.id.0, page)).collect();

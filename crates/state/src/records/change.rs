@@ -3,8 +3,8 @@
 use nenrin_urls::CanonicalUrl;
 
 use crate::{
-    Discovered, KeptStructure, Linked, NewPage, NumberedMail, PageId, PartitionId, RobotsCopy,
-    RoundEnd, ServerId, ServerNote, ServerPace, SiteId, VisitCommit,
+    Discovered, Estimate, KeptStructure, Linked, NewPage, NumberedMail, PageId, PartitionId,
+    RobotsCopy, RoundEnd, ServerId, ServerNote, ServerPace, SiteId, VisitCommit,
 };
 
 /// A hint that a page changed brings its next visit nearer.
@@ -66,11 +66,34 @@ pub struct FoundPages {
     pub pages: Vec<Discovered>,
 }
 
+/// What visits that were made elsewhere taught of a page, after they were committed. If the page was
+/// visited since the last of them, what that visit taught holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PageLessons {
+    /// The page.
+    pub page: PageId,
+    /// When the last of the visits was made.
+    pub until_s: i64,
+    /// The revisit policy's memory.
+    pub history: Vec<u8>,
+    /// Visits in a row that did not see the page.
+    pub failures: u32,
+    /// When to come again; `None` leaves it as it is.
+    pub due_s: Option<i64>,
+    /// What the schedule believes of the page now.
+    pub estimate: Option<Estimate>,
+    /// Versions that were compared with the ones before them, and how much of each changed, in
+    /// thousandths.
+    pub compared: Vec<(u64, u16)>,
+}
+
 /// One element of a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
     /// A visit was made, by us or by another collection.
     Visit(Box<VisitCommit>),
+    /// What visits that were made elsewhere taught of a page.
+    Lessons(Box<PageLessons>),
     /// A server was asked for its robots.txt. Without a copy the last good one stays.
     Robots {
         /// The server.

@@ -21,7 +21,7 @@ mod worth;
 pub use self::{
     body_kind::BodyKind,
     bytes::Bytes,
-    change::{Announced, Change, Committed, FoundPages, PullForward},
+    change::{Announced, Change, Committed, FoundPages, PageLessons, PullForward},
     incident::{Incident, IncidentKind},
     keeping::{Keeping, KeptVersion, OnePer, PruneRow, PruneRule, Thinning},
     links::{FoundPage, Linked, PageLinks, Reading},

@@ -20,6 +20,6 @@ pub(crate) use self::{
     removal::{remove, shows_pages},
     schedule::{Switch, Wait, due_when_scheduled, is_news, pulled_forward, switch, wait},
     sums::Sums,
-    visit::{PageAfter, PageBefore, adopted, visited},
+    visit::{Indexed, PageAfter, PageBefore, adopted, learnt, visited},
     worth::{ALL_SITES, Part, WorthSums},
 };

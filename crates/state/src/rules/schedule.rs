@@ -3,7 +3,7 @@
 use crate::{PullForward, Schedule};
 
 /// A page that was visited before its site let every page have its own time is due this long after
-/// that visit.
+/// that visit, if its visits taught nothing.
 const FIRST_WAIT_S: i64 = 86_400;
 
 /// What a change of conditions does to the times of a site's pages.
@@ -27,9 +27,11 @@ pub(crate) fn switch(before: Option<&Schedule>, after: &Schedule) -> Switch {
     }
 }
 
-/// When a page without a time of its own is due, once its site gives it one.
-pub(crate) fn due_when_scheduled(visited_s: Option<i64>, now_s: i64) -> i64 {
-    now_s.max(visited_s.unwrap_or(0).saturating_add(FIRST_WAIT_S))
+/// When a page without a time of its own is due, once its site gives it one. `learnt_s` is when its
+/// visits say that it should be visited again, if they taught anything.
+pub(crate) fn due_when_scheduled(learnt_s: Option<i64>, visited_s: Option<i64>, now_s: i64) -> i64 {
+    let usual_s = || visited_s.unwrap_or(0).saturating_add(FIRST_WAIT_S);
+    now_s.max(learnt_s.unwrap_or_else(usual_s))
 }
 
 /// Where a page that gets a time of its own waits.
@@ -106,10 +108,14 @@ mod tests {
 
     #[test]
     fn a_visited_page_is_due_a_day_later_and_a_new_one_at_once() {
-        for (visited_s, expected) in
-            [(None, 1_000_000), (Some(1), 1_000_000), (Some(990_000), 1_076_400)]
-        {
-            assert_eq!(due_when_scheduled(visited_s, 1_000_000), expected);
+        for (learnt_s, visited_s, expected) in [
+            (None, None, 1_000_000),
+            (None, Some(1), 1_000_000),
+            (None, Some(990_000), 1_076_400),
+            (Some(5_000_000), Some(990_000), 5_000_000),
+            (Some(995_000), Some(990_000), 1_000_000),
+        ] {
+            assert_eq!(due_when_scheduled(learnt_s, visited_s, 1_000_000), expected);
         }
         assert_eq!(
             [(true, 9), (false, 1), (false, 2)].map(|(v, d)| wait(v, d)),

@@ -1,7 +1,7 @@
 //! What visits make of a page.
 
 use super::worth::Part;
-use crate::{Origin, Outcome, SiteId, VersionRow, VisitCommit};
+use crate::{Origin, Outcome, PageLessons, SiteId, VersionRow, VisitCommit};
 
 /// A page as visits find it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,6 +71,8 @@ impl<'v> PageAfter<'v> {
     fn take(&mut self, visit: &'v VisitCommit) {
         self.visits += 1;
         self.changes += u32::from(visit.outcome == Outcome::Changed);
+        self.significant +=
+            u32::from(visit.version.as_ref().is_some_and(VersionRow::is_significant));
         if visit.outcome == Outcome::Gone && self.version.is_some() {
             self.gone_s.push(visit.at_s);
         }
@@ -83,8 +85,6 @@ impl<'v> PageAfter<'v> {
         }
         self.version = version.or(self.version);
         self.visited_s = self.visited_s.max(Some(visit.at_s));
-        self.significant +=
-            u32::from(visit.version.as_ref().is_some_and(VersionRow::is_significant));
         // Imported pages were not collected in our order.
         self.gets_turn |=
             self.worth.turn == 0 && version.is_some() && visit.origin == Origin::Crawled;
@@ -98,15 +98,67 @@ impl<'v> PageAfter<'v> {
     }
 }
 
-/// When a page was last tried, once a version of it was found in the packs that the index did not
-/// have; `None` if a newer version is known, which says how the page is.
-pub(crate) fn adopted(
-    newest_s: Option<i64>,
-    visited_s: Option<i64>,
-    found: &VersionRow,
-) -> Option<i64> {
-    let is_newest = newest_s.is_none_or(|newest_s| newest_s <= found.at_s);
-    is_newest.then(|| visited_s.map_or(found.at_s, |visited_s| visited_s.max(found.at_s)))
+/// A page as a version that was found in the packs finds it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Indexed {
+    /// When its newest version was received.
+    pub(crate) newest_s: Option<i64>,
+    /// When it was last tried.
+    pub(crate) visited_s: Option<i64>,
+    /// Visits made.
+    pub(crate) visits: u32,
+    /// What the last one found.
+    pub(crate) outcome: Option<Outcome>,
+}
+
+/// A page after a version of it was found in the packs that the index did not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Adopted {
+    /// When it was last tried.
+    pub(crate) visited_s: i64,
+    /// Visits made.
+    pub(crate) visits: u32,
+    /// What the last one found.
+    pub(crate) outcome: Outcome,
+    /// Whether that one brought the version, so that validators and mark are the version's.
+    pub(crate) is_last: bool,
+}
+
+/// What a version that was found in the packs, by a visit at `at_s` that found `outcome`, makes of its
+/// page; `None` if a newer version is known, which says how the page is.
+pub(crate) fn adopted(page: &Indexed, at_s: i64, outcome: Outcome) -> Option<Adopted> {
+    if page.newest_s.is_some_and(|newest_s| newest_s > at_s) {
+        return None;
+    }
+    // The log knows a later visit, which found nothing new or no page.
+    let later = page.outcome.filter(|_| page.visited_s.is_some_and(|last_s| last_s > at_s));
+    Some(Adopted {
+        visited_s: page.visited_s.map_or(at_s, |visited_s| visited_s.max(at_s)),
+        // A page with a version was visited.
+        visits: page.visits.max(1),
+        outcome: later.unwrap_or(outcome),
+        is_last: later.is_none(),
+    })
+}
+
+/// What lessons leave of a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Learnt {
+    /// When to come again.
+    pub(crate) due_s: Option<i64>,
+    /// Its part in the sums.
+    pub(crate) worth: Part,
+}
+
+/// What visits that were made elsewhere teach of a page; `None` if it was visited since.
+pub(crate) fn learnt(before: &PageBefore, lessons: &PageLessons) -> Option<Learnt> {
+    if before.visited_s.is_some_and(|last_s| last_s > lessons.until_s) {
+        return None;
+    }
+    let worth = Part { estimate: lessons.estimate, ..before.worth };
+    // A page that was never visited here waits for its turn, whatever other collections say.
+    let due_s = lessons.due_s.filter(|_| before.visited_s.is_some());
+    Some(Learnt { due_s: due_s.or(before.due_s), worth })
 }
 
 #[cfg(test)]
@@ -170,20 +222,55 @@ mod tests {
         let past = visit(Origin::Imported, 5, Outcome::Changed, Some(7));
         let after = visited(&before(Some(10), None), &[&past]);
         assert_eq!((after.version, after.last), (Some(7), None));
+        assert_eq!((after.changes, after.significant), (1, 1), "it counts all the same");
         let gone = visit(Origin::Crawled, 20, Outcome::Gone, None);
         assert!(visited(&before(Some(10), None), &[&gone]).gone_s.is_empty());
     }
 
     #[test]
     fn a_version_from_the_packs_counts_if_none_is_newer() {
-        let found = visit(Origin::Packs, 10, Outcome::Changed, Some(1)).version.unwrap();
-        for (newest_s, visited_s, expected) in [
-            (None, None, Some(10)),
-            (Some(10), Some(9), Some(10)),
-            (Some(5), Some(20), Some(20)),
-            (Some(11), Some(20), None),
+        use Outcome::{Changed, Gone, Same};
+        // When the newest version was received and the page last tried, how often and what that
+        // found; then the same after a version of second 10 that is a change, and whether that was
+        // the last visit.
+        for (newest_s, visited_s, visits, outcome, expected) in [
+            (None, None, 0, None, Some((10, 1, Changed, true))),
+            (Some(10), Some(9), 3, Some(Gone), Some((10, 3, Changed, true))),
+            (Some(5), Some(20), 7, Some(Same), Some((20, 7, Same, false))),
+            // Known by a state that lost what the visit found.
+            (Some(5), Some(20), 0, None, Some((20, 1, Changed, true))),
+            (Some(11), Some(20), 7, Some(Same), None),
         ] {
-            assert_eq!(adopted(newest_s, visited_s, &found), expected);
+            let page = Indexed { newest_s, visited_s, visits, outcome };
+            let found = adopted(&page, 10, Changed);
+            let found = found.map(|p| (p.visited_s, p.visits, p.outcome, p.is_last));
+            assert_eq!(found, expected, "{page:?}");
+        }
+        let unknown = Indexed { newest_s: None, visited_s: None, visits: 0, outcome: None };
+        assert_eq!(adopted(&unknown, 10, Gone).unwrap().outcome, Gone);
+    }
+
+    #[test]
+    fn lessons_count_unless_the_page_was_visited_since() {
+        for (visited_s, due_s, expected) in [
+            (Some(10), Some(50), Some(Some(50))),
+            (Some(10), None, Some(Some(7))),
+            (None, Some(50), Some(Some(7))),
+            (Some(11), Some(50), None),
+        ] {
+            let page = PageBefore { due_s: Some(7), ..before(visited_s, Some(1)) };
+            let lessons = PageLessons {
+                page: PageId(1),
+                until_s: 10,
+                history: vec![1],
+                failures: 0,
+                due_s,
+                estimate: Some(ESTIMATE),
+                compared: Vec::new(),
+            };
+            let found = learnt(&page, &lessons);
+            assert_eq!(found.map(|page| page.due_s), expected, "{visited_s:?} {due_s:?}");
+            assert!(found.is_none_or(|page| page.worth.estimate == Some(ESTIMATE)));
         }
     }
 

@@ -104,6 +104,11 @@ impl WorthSums {
         self.sites.entry(site.0).or_default().significant += 1;
     }
 
+    /// Versions that counted as significant were found to be noise.
+    pub(crate) fn count_noise(&mut self, site: SiteId, versions: i64) {
+        self.sites.entry(site.0).or_default().significant -= versions;
+    }
+
     /// Pages with a turn so far in this commit, if any got one.
     pub(crate) fn turns(&self, site: u32) -> Option<u64> {
         self.sites.get(&site).and_then(|delta| delta.turns)

@@ -30,6 +30,7 @@ pub(super) fn commit(
                 committed.adopted += u64::from(visits::adopt(b, visit)?);
             }
             Change::Visit(_) => visits::commit_visits(b, run, known, fresh, &mut committed)?,
+            Change::Lessons(lessons) => visits::learn(b, lessons)?,
             Change::Robots { server, tried_s, copy } => {
                 servers::update_robots(t, *server, *tried_s, copy.as_ref())?;
             }

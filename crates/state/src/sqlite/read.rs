@@ -9,7 +9,8 @@ use super::{
 };
 use crate::{
     DuePage, PageFilter, PageId, PageRecord, Round, ServerId, ServerRecord, Site, SiteId,
-    StateStats, VersionQuery, VersionRow, rules::PageBefore,
+    StateStats, VersionQuery, VersionRow,
+    rules::{Indexed, PageBefore},
 };
 
 /// Neighbouring numbers tried for pages whose hashes collide.
@@ -88,10 +89,20 @@ pub(super) fn page_before(c: &Connection, page: PageId) -> rusqlite::Result<Page
     })
 }
 
-/// When the newest version of a page was received.
-pub(super) fn newest_version_s(c: &Connection, page: PageId) -> rusqlite::Result<Option<i64>> {
-    c.prepare_cached("SELECT MAX(at_s) FROM versions WHERE page = ?1")?
-        .query_row([page.0], |row| row.get(0))
+/// A page as a version from the packs finds it.
+pub(super) fn indexed(c: &Connection, page: PageId) -> rusqlite::Result<Indexed> {
+    c.prepare_cached(
+        "SELECT (SELECT MAX(at_s) FROM versions WHERE page = ?1), visited_s, visits, outcome
+         FROM pages WHERE id = ?1",
+    )?
+    .query_row([page.0], |row| {
+        Ok(Indexed {
+            newest_s: row.get(0)?,
+            visited_s: row.get(1)?,
+            visits: row.get(2)?,
+            outcome: rows::optional_outcome(row, 3)?,
+        })
+    })
 }
 
 /// What is known of several URLs. The server of neighbours is looked up once: most have the same.

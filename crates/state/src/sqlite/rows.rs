@@ -25,7 +25,7 @@ pub(super) fn page(row: &Row<'_>) -> rusqlite::Result<PageRecord> {
         site: SiteId(row.get(2)?),
         discovered_s: row.get(3)?,
         visited_s: row.get(4)?,
-        outcome: row.get::<_, Option<u8>>(5)?.map(|n| outcome(5, n)).transpose()?,
+        outcome: optional_outcome(row, 5)?,
         due_s: row.get(6)?,
         visits: row.get(7)?,
         changes: row.get(8)?,
@@ -162,6 +162,10 @@ pub(super) fn version(row: &Row<'_>) -> rusqlite::Result<(CanonicalUrl, VersionR
 
 pub(super) fn outcome_number(outcome: Outcome) -> u8 {
     Outcome::ALL.iter().position(|&o| o == outcome).unwrap_or(0) as u8
+}
+
+pub(super) fn optional_outcome(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Outcome>> {
+    row.get::<_, Option<u8>>(column)?.map(|number| outcome(column, number)).transpose()
 }
 
 pub(super) fn outcome(column: usize, number: u8) -> rusqlite::Result<Outcome> {

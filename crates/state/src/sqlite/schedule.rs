@@ -2,18 +2,18 @@
 
 use std::collections::BTreeMap;
 
+use nenrin_revisit::{PageRevisitScheduler, RevisitSettings};
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use super::{
     batch::Batch,
     due::{self, NEW_BUCKET},
     read::{self, count},
-    rows,
-    worth::{self, PART},
+    rows, worth,
 };
 use crate::{
     DueCursor, DueLoad, DuePage, DueQuery, PageId, ServerId, ServerRecord, SiteId,
-    rules::{self, Part},
+    rules::{self, Part, Wait},
 };
 
 const SET_DUE: &str = "UPDATE pages SET due_s = ?2, site = ?3 WHERE id = ?1";
@@ -35,25 +35,41 @@ pub(super) fn schedule_page(
     b.moves.enter(page, rules::wait(before.visited_s.is_some(), depth), due_s)
 }
 
-/// Gives every page of a site a time of its own, where it has none.
-pub(super) fn schedule_site(b: &mut Batch<'_>, site: SiteId, now_s: i64) -> rusqlite::Result<()> {
+/// Gives every page of a site a time of its own, where it has none: by what its visits taught, which
+/// other collections may have made.
+pub(super) fn schedule_site(
+    b: &mut Batch<'_>,
+    site: SiteId,
+    settings: &RevisitSettings,
+    now_s: i64,
+) -> rusqlite::Result<()> {
     let t = b.t;
+    let mut scheduler = PageRevisitScheduler::new(settings.clone(), b.settings.bucket_s);
+    // What is damaged, or another policy's, is learnt anew.
+    let _ = scheduler.restore(&shared(t, site)?);
     let mut pages = t.prepare(&format!(
-        "SELECT {PART}, id, visited_s, depth FROM
-            (SELECT p.*, m.depth FROM members m JOIN pages p ON p.id = m.page
-             WHERE m.site = ?1 AND p.due_s IS NULL)"
+        "SELECT {}, m.depth, p.turn FROM members m JOIN pages p ON p.id = m.page {}
+         WHERE m.site = ?1 AND p.due_s IS NULL",
+        rows::PAGE,
+        rows::PAGE_SERVER
     ))?;
     let timeless = pages
         .query_map([site.0], |row| {
-            Ok((worth::read_part(row, 0)?, PageId(row.get(5)?), row.get(6)?, row.get(7)?))
+            let page = rows::page(row)?;
+            let due_s = rules::due_when_scheduled(
+                scheduler.due_again(&page.known()),
+                page.visited_s,
+                now_s,
+            );
+            let wait = rules::wait(page.visited_s.is_some(), row.get("depth")?);
+            Ok((page.id, worth::part_of(&page, row.get("turn")?), wait, due_s))
         })?
-        .collect::<rusqlite::Result<Vec<(Part, PageId, Option<i64>, u32)>>>()?;
+        .collect::<rusqlite::Result<Vec<(PageId, Part, Wait, i64)>>>()?;
     let mut update = t.prepare_cached(SET_DUE)?;
-    for (before, page, visited_s, depth) in timeless {
-        let due_s = rules::due_when_scheduled(visited_s, now_s);
+    for (page, before, wait, due_s) in timeless {
         update.execute(params![page.0, due_s, site.0])?;
         b.sums.worth.replace(&before, &Part { site, ..before });
-        b.moves.enter(page, rules::wait(visited_s.is_some(), depth), due_s)?;
+        b.moves.enter(page, wait, due_s)?;
     }
     Ok(())
 }

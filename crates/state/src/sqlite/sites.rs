@@ -61,15 +61,17 @@ fn change_site(
     b.forget_schedules();
     enter_tops(b, site, conditions, now_s)?;
     let schedule_before = before.as_ref().map(|site| &site.conditions.schedule);
+    let schedule = |b: &mut Batch<'_>, site: SiteId, conditions: &SiteConditions| {
+        let settings = conditions.schedule.continuous();
+        settings.map_or(Ok(()), |settings| schedule::schedule_site(b, site, settings, now_s))
+    };
     match rules::switch(schedule_before, &conditions.schedule) {
-        Switch::On => schedule::schedule_site(b, site, now_s)?,
+        Switch::On => schedule(b, site, conditions)?,
         Switch::Off => {
             schedule::unschedule_site(t, b.settings.bucket_s, site)?;
             // Pages that other sites know as well keep a time of their own there.
             for other in read::sites(t)? {
-                if other.conditions.schedule.continuous().is_some() {
-                    schedule::schedule_site(b, other.id, now_s)?;
-                }
+                schedule(b, other.id, &other.conditions)?;
             }
         }
         Switch::Stay => {}

@@ -121,7 +121,7 @@ fn pages(c: &Connection, site: SiteId) -> rusqlite::Result<Vec<(u32, MappedPage)
             id: PageId(row.get(0)?),
             path: row.get(1)?,
             visited_s: row.get(2)?,
-            outcome: row.get::<_, Option<u8>>(3)?.map(|n| rows::outcome(3, n)).transpose()?,
+            outcome: rows::optional_outcome(row, 3)?,
             visits: row.get(4)?,
             failures: row.get(5)?,
             last_modified: validators::date(row, 6)?,

@@ -15,7 +15,8 @@ use super::{
     prune, read, rows, sites, taken, times, validators, versions, worth,
 };
 use crate::{
-    Change, Committed, Mail, NewPage, PageId, Reading, StateError, VisitCommit, VisitedPage,
+    Change, Committed, Mail, NewPage, Outcome, PageId, PageLessons, Reading, StateError,
+    VisitCommit, VisitedPage,
     rules::{self, PageAfter},
 };
 
@@ -112,8 +113,7 @@ fn update_page(
         after.worth.turn = worth::next_turn(b.t, &mut b.sums.worth, before.worth.site)?;
     }
     for gone_s in &after.gone_s {
-        b.t.prepare_cached("INSERT OR IGNORE INTO gone VALUES (?1, ?2)")?
-            .execute(params![page.0, gone_s])?;
+        enter_gone(b.t, page, *gone_s)?;
     }
     write_page(b.t, page, &after)?;
     b.sums.worth.replace(&before.worth, &after.worth);
@@ -127,14 +127,26 @@ fn update_page(
     Ok(links::Visited { nth: before.nth, is_new: before.visited_s.is_none() })
 }
 
+fn enter_gone(t: &Transaction<'_>, page: PageId, gone_s: i64) -> rusqlite::Result<()> {
+    t.prepare_cached("INSERT OR IGNORE INTO gone VALUES (?1, ?2)")?
+        .execute(params![page.0, gone_s])?;
+    Ok(())
+}
+
 fn write_page(t: &Transaction<'_>, page: PageId, after: &PageAfter<'_>) -> rusqlite::Result<()> {
     let version = after.version.map(|version| version as i64);
     let Some(VisitCommit { outcome, update, .. }) = after.last else {
         t.prepare_cached(
-            "UPDATE pages SET visits = visits + ?2, changes = changes + ?3, version = ?4
-             WHERE id = ?1",
+            "UPDATE pages SET visits = visits + ?2, changes = changes + ?3,
+                significant = significant + ?4, version = ?5 WHERE id = ?1",
         )?
-        .execute(params![page.0, after.visits, after.changes, version])?;
+        .execute(params![
+            page.0,
+            after.visits,
+            after.changes,
+            after.significant,
+            version
+        ])?;
         return Ok(());
     };
     let worth = &after.worth;
@@ -173,21 +185,36 @@ pub(super) fn adopt(b: &mut Batch<'_>, visit: &VisitCommit) -> Result<bool, Refu
     let (page, _) = visited_page(b, visit)?;
     let (t, site) = (b.t, visit.site);
     let Some(row) = &visit.version else { return Ok(false) };
-    let before = read::page_before(t, page)?.visited_s;
+    let before = read::indexed(t, page)?;
     let is_new = !prune::is_pruning(t, row.version)? && versions::insert(b, page, row)?;
     if is_new {
-        if let Some(visited_s) = rules::adopted(read::newest_version_s(t, page)?, before, row) {
+        if let Some(after) = rules::adopted(&before, row.at_s, visit.outcome) {
             t.prepare_cached(
-                "UPDATE pages SET version = ?2, bytes = ?3, visited_s = ?4,
-                    visits = MAX(visits, 1), outcome = COALESCE(outcome, ?5) WHERE id = ?1",
+                "UPDATE pages SET version = ?2, bytes = ?3, visited_s = ?4, visits = ?5, outcome = ?6
+                 WHERE id = ?1",
             )?
             .execute(params![
                 page.0,
                 row.version as i64,
                 row.bytes as i64,
-                visited_s,
-                rows::outcome_number(visit.outcome),
+                after.visited_s,
+                after.visits,
+                rows::outcome_number(after.outcome),
             ])?;
+            if after.is_last {
+                t.prepare_cached(
+                    "UPDATE pages SET etag = ?2, last_modified = ?3, mark = ?4 WHERE id = ?1",
+                )?
+                .execute(params![
+                    page.0,
+                    validators::etag_value(visit.update.etag.as_deref()),
+                    validators::date_value(visit.update.last_modified.as_deref()),
+                    visit.update.mark.map(|mark| mark.0),
+                ])?;
+            }
+        }
+        if visit.outcome == Outcome::Gone {
+            enter_gone(t, page, row.at_s)?;
         }
         links::adopted(t, page)?;
         if due::is_new(t, page)? {
@@ -197,4 +224,37 @@ pub(super) fn adopt(b: &mut Batch<'_>, visit: &VisitCommit) -> Result<bool, Refu
         b.sums.count_adopted(site, row);
     }
     Ok(is_new)
+}
+
+/// Writes what visits that were made elsewhere taught of a page.
+pub(super) fn learn(b: &mut Batch<'_>, lessons: &PageLessons) -> rusqlite::Result<()> {
+    let PageLessons { page, ref history, failures, .. } = *lessons;
+    let before = read::page_before(b.t, page)?;
+    let Some(after) = rules::learnt(&before, lessons) else { return Ok(()) };
+    let mut noise = 0;
+    for &(version, permille) in &lessons.compared {
+        let counted =
+            b.t.prepare_cached(
+                "UPDATE versions SET permille = ?3
+                 WHERE page = ?1 AND version = ?2 AND permille IS NULL",
+            )?
+            .execute(params![page.0, version as i64, permille])?;
+        noise += i64::from(permille == 0 && counted > 0);
+    }
+    b.t.prepare_cached(
+        "UPDATE pages SET history = ?2, failures = ?3, due_s = ?4, rate = ?5, sure = ?6,
+            significant = significant - ?7 WHERE id = ?1",
+    )?
+    .execute(params![
+        page.0,
+        Some(history).filter(|history| !history.is_empty()),
+        failures,
+        after.due_s,
+        after.worth.estimate.map(|estimate| estimate.rate_micros),
+        after.worth.estimate.map(|estimate| estimate.confidence_percent),
+        noise,
+    ])?;
+    b.sums.worth.replace(&before.worth, &after.worth);
+    b.sums.worth.count_noise(before.worth.site, noise);
+    b.moves.go(page, before.due_s, after.due_s)
 }

@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
 use super::rows;
 use crate::{
-    OrderCurve, PageId, SiteId, SiteWorth, WorthGroup,
+    OrderCurve, PageId, PageRecord, SiteId, SiteWorth, WorthGroup,
     rules::{ALL_SITES, Part, WorthSums},
 };
 
@@ -19,6 +19,12 @@ pub(super) fn read_part(row: &Row<'_>, at: usize) -> rusqlite::Result<Part> {
         estimate: rows::estimate(row, at + 2)?,
         turn: row.get(at + 4)?,
     })
+}
+
+/// A page's part from its record and its turn.
+pub(super) fn part_of(page: &PageRecord, turn: u32) -> Part {
+    let PageRecord { site, importance_percent, estimate, .. } = *page;
+    Part { site, importance_percent, estimate, turn }
 }
 
 /// The turn of a page that gets its first version now.

@@ -53,6 +53,8 @@ macro_rules! contract_suite {
                 pages_become_known_outside_a_visit
                 an_announcement_brings_pages_nearer_that_were_not_seen_since
                 a_version_from_the_packs_is_adopted_once
+                lessons_of_imported_visits_set_times_and_tell_noise
+                pages_that_get_times_of_their_own_get_those_that_were_learnt
                 pages_are_listed_in_portions
                 a_redirected_top_page_adds_a_top_page
                 a_site_as_of_a_date_leaves_out_what_was_gone

@@ -1,10 +1,11 @@
 //! Visits of other collections, and versions found in packs.
 
+use nenrin_revisit::{Found, PageRevisitScheduler, RevisitSettings};
 use nenrin_urls::CanonicalUrl;
 
 use crate::{
-    Change, Discovered, DuePage, FoundPages, Origin, Outcome, PathQuery, State, VersionQuery,
-    VersionRow, VisitCommit, VisitedPage,
+    Change, Discovered, DuePage, DueQuery, Estimate, FoundPages, Origin, Outcome, PageLessons,
+    PathQuery, Schedule, State, VersionQuery, VersionRow, VisitCommit, VisitedPage,
     suite::{NOW_S, adopt, begun, commit, conditions, found, row, url, visit},
 };
 
@@ -152,4 +153,80 @@ pub fn an_imported_visit_of_the_past_leaves_what_is_known_last(state: &impl Stat
     assert_eq!(times(i64::MIN, i64::MAX), all);
     assert_eq!(times(NOW_S - 99, NOW_S + 49), all[1..2]);
     assert_eq!(state.visits_of(&url("http://e.com/none"), 0, i64::MAX).unwrap(), []);
+}
+
+/// A page with two imported versions.
+fn imported(state: &impl State) -> DuePage {
+    let (_, due) = begun(state);
+    for (version, at_s) in [(1, NOW_S), (2, NOW_S + 50)] {
+        let mut visit = visit(&due, at_s, Outcome::Changed);
+        visit.version = Some(row(version, at_s));
+        visit.origin = Origin::Imported;
+        state.commit(&[Change::Visit(Box::new(visit))]).unwrap();
+    }
+    due
+}
+
+pub fn lessons_of_imported_visits_set_times_and_tell_noise(state: &impl State) {
+    let due = imported(state);
+    let estimate = Some(Estimate { rate_micros: 7, confidence_percent: 30 });
+    let lessons = PageLessons {
+        page: due.page.id,
+        until_s: NOW_S + 50,
+        history: vec![1, 2],
+        failures: 0,
+        due_s: Some(NOW_S + 90_000),
+        estimate,
+        compared: vec![(2, 0)],
+    };
+    let significant = |state: &dyn State| state.site_worth().unwrap()[0].significant_versions;
+    assert_eq!(
+        (state.page(&due.page.url).unwrap().unwrap().significant, significant(state)),
+        (2, 2)
+    );
+    state.commit(&[Change::Lessons(Box::new(lessons.clone()))]).unwrap();
+    let page = state.page(&due.page.url).unwrap().unwrap();
+    assert_eq!((page.history.as_slice(), page.due_s), ([1, 2].as_slice(), Some(NOW_S + 90_000)));
+    assert_eq!((page.estimate, page.significant, significant(state)), (estimate, 1, 1));
+    let versions = state.versions(&due.page.url.key(), VersionQuery::default()).unwrap();
+    let permille: Vec<_> = versions.iter().map(|(_, row)| row.changed_permille).collect();
+    assert_eq!(permille, [None, Some(0)]);
+    // Said again, it changes nothing; a page that was visited since has learnt more.
+    state.commit(&[Change::Lessons(Box::new(lessons.clone()))]).unwrap();
+    assert_eq!(state.page(&due.page.url).unwrap().unwrap(), page);
+    let late = PageLessons { until_s: NOW_S + 49, history: vec![9], ..lessons };
+    state.commit(&[Change::Lessons(Box::new(late))]).unwrap();
+    assert_eq!(state.page(&due.page.url).unwrap().unwrap(), page);
+    assert_eq!(state.check().unwrap(), Vec::<String>::new());
+}
+
+pub fn pages_that_get_times_of_their_own_get_those_that_were_learnt(state: &impl State) {
+    let due = imported(state);
+    let settings = RevisitSettings::default();
+    let mut scheduler = PageRevisitScheduler::new(settings.clone(), state.bucket_s());
+    let mut page = due.page.clone();
+    for day in 0..20 {
+        let at_s = NOW_S + 50 - (19 - day) * 86_400;
+        let found = if day == 0 { Found::Changed } else { Found::Same };
+        page.history = scheduler.visited(at_s, &page.known(), found, None, 1.0).history;
+        page.outcome = Some(Outcome::Same);
+    }
+    let lessons = PageLessons {
+        page: page.id,
+        until_s: NOW_S + 50,
+        history: page.history.clone(),
+        failures: 0,
+        due_s: None,
+        estimate: None,
+        compared: Vec::new(),
+    };
+    let shared = Change::Shared { site: due.site, bytes: scheduler.keep_now().unwrap() };
+    state.commit(&[Change::Lessons(Box::new(lessons)), shared]).unwrap();
+    let mut conditions = conditions("http://e.com/");
+    conditions.schedule = Schedule::Continuous(settings);
+    state.set_site(due.site, &conditions, NOW_S + 100).unwrap();
+    let due_s = state.page(&page.url).unwrap().unwrap().due_s.unwrap();
+    assert!(due_s > NOW_S + 50 + 2 * 86_400, "quiet for 19 days, due after {}", due_s - NOW_S);
+    let query = DueQuery { until_s: due_s, per_server: 9, limit: 9, ..DueQuery::default() };
+    assert_eq!(state.load_due(&query).unwrap().pages.len(), 1);
 }

@@ -1,0 +1,21 @@
+use std::{
+    net::{IpAddr, Ipv4Addr},
+    time::Duration,
+};
+
+use nenrin_fetch::{Exchange, Protocol};
+
+/// A response as the machine reads it. How it came does not matter to what it says.
+pub(super) fn exchange(status: u16, response_head: &[u8], body: Vec<u8>) -> Exchange {
+    Exchange {
+        status,
+        protocol: Protocol::Http11,
+        tls: None,
+        server_address: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        request_head: Vec::new(),
+        response_head: response_head.to_vec(),
+        body: body.into(),
+        time_to_head: Duration::ZERO,
+        elapsed: Duration::ZERO,
+    }
+}
