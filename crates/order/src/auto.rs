@@ -15,6 +15,11 @@ const HAND_ON_RATIO: f32 = 0.15;
 const RETURNED: f32 = 0.4;
 /// How strongly a server's pages lose priority as more of the server is collected.
 const SERVER_EXPONENT: f32 = -0.25;
+/// Score that top pages get together for each known page, beside what links give them: what is near
+/// them is more important than the links seen so far can tell.
+const TOP_SHARE: f32 = 0.02;
+/// Top pages get more once their part has grown by this factor.
+const TOP_GROWTH: f32 = 1.15;
 /// Upper limit of additions per link of a collected page; the rest waits.
 const ADDITIONS_PER_LINK: f64 = 4.5;
 
@@ -29,7 +34,8 @@ const WAITING: u8 = 1;
 const DANGLING: u8 = 2;
 
 /// The default order: incremental PageRank that accumulates before it hands on, with damping, a
-/// bonus for pages found among many unknown ones, servers that take turns, and a limit on the work.
+/// bonus for pages found among many unknown ones, a part for top pages, servers that take turns, and
+/// a limit on the work.
 ///
 /// The lab and the live crawler use the same implementation, in f32 and with 12 bytes for each page
 /// beside its queue entry. `docs/order.md` has the formulas and the experiments behind each.
@@ -45,6 +51,9 @@ pub struct AutoOrder {
     /// Sum of all scores.
     sum: f64,
     pages_collected: usize,
+    /// Collected top pages, and the score that each of them got as such.
+    tops: Vec<PageIndex>,
+    top_score: f32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -103,6 +112,27 @@ impl AutoOrder {
         self.queues.reprioritise(page, self.queue_worth(page));
     }
 
+    /// Whether a page is where collecting a server begins: taken first, and linked to by none.
+    fn is_top(&self, page: PageIndex) -> bool {
+        *self.queues.data(page) == 0.0 && self.queues.taken_from(self.server(page)) <= 1
+    }
+
+    /// Gives top pages their part, which grows with the number of known pages.
+    fn raise_tops(&mut self) {
+        let due = TOP_SHARE * self.queues.len() as f32 / self.tops.len() as f32;
+        if due <= TOP_GROWTH * self.top_score {
+            return;
+        }
+        let more = due - std::mem::replace(&mut self.top_score, due);
+        for at in 0..self.tops.len() {
+            let page = self.tops[at];
+            if self.queues.mark(page) != DANGLING {
+                self.give_collected(page, more);
+                self.sum += f64::from(more);
+            }
+        }
+    }
+
     fn give_collected(&mut self, page: PageIndex, share: f32) {
         let score = self.queues.data_mut(page);
         *score += share;
@@ -153,16 +183,24 @@ impl CrawlOrder for AutoOrder {
         if self.is_collected(page) {
             return;
         }
+        let is_top = self.is_top(page);
         self.queues.remove(page);
         self.queues.set_note(page, 0.0_f32.to_bits());
         self.queues.set_mark(page, if targets.is_empty() { DANGLING } else { 0 });
+        let own = if is_top { 1.0 + self.top_score } else { 1.0 };
         let score = self.queues.data_mut(page);
-        *score += 1.0;
-        self.sum += 1.0;
+        *score += own;
+        self.sum += f64::from(own);
         self.pages_collected += 1;
         let amount = *score;
         self.links_collected += targets.len() as u64;
         self.give(amount, targets.len(), targets);
+        if is_top {
+            self.tops.push(page);
+        }
+        if !self.tops.is_empty() {
+            self.raise_tops();
+        }
     }
 
     fn collected_again(&mut self, page: PageIndex, new_targets: &[PageIndex], links: usize) {
@@ -204,7 +242,8 @@ impl CrawlOrder for AutoOrder {
     }
 
     fn memory_bytes(&self) -> usize {
-        self.queues.memory_bytes() + self.waiting.capacity() * size_of::<PageIndex>()
+        let listed = self.waiting.capacity() + self.tops.capacity();
+        self.queues.memory_bytes() + listed * size_of::<PageIndex>()
     }
 
     fn known(&self) -> usize {
@@ -263,8 +302,11 @@ impl AutoOrder {
             out.u32(self.queues.data(page).to_bits());
             out.u32(pending);
         }
-        out.u32(self.waiting.len() as u32);
-        self.waiting.iter().for_each(|page| out.u32(page.0));
+        for list in [&self.waiting.iter().collect::<Vec<_>>(), &self.tops.iter().collect()] {
+            out.u32(list.len() as u32);
+            list.iter().for_each(|page| out.u32(page.0));
+        }
+        out.u32(self.top_score.to_bits());
         out.finish()
     }
 
@@ -295,6 +337,17 @@ impl AutoOrder {
                 });
             }
             order.waiting.push_back(page);
+        }
+        for _ in 0..input.u32()? {
+            let page = PageIndex(input.u32()?);
+            if (page.0 as usize) >= order.queues.len() || !order.is_collected(page) {
+                return Err(OrderError::BadSnapshot { reason: "a top page is not collected" });
+            }
+            order.tops.push(page);
+        }
+        order.top_score = f32::from_bits(input.u32()?);
+        if !order.top_score.is_finite() || order.top_score.is_sign_negative() {
+            return Err(OrderError::BadSnapshot { reason: "top pages have an impossible score" });
         }
         input.end()?;
         Ok(order)
@@ -340,6 +393,29 @@ mod tests {
         let mean: f64 = pages.iter().filter_map(|page| order.importance(*page)).sum();
         assert!((mean - 4.0).abs() < 1e-6, "{mean}");
         let again = AutoOrder::import(&order.export()).unwrap();
-        assert_eq!(again.importance(pages[1]), order.importance(pages[1]));
+        let kept = |order: &AutoOrder| order.importance(pages[1]).unwrap();
+        assert!((kept(&again) - kept(&order)).abs() < 1e-6);
+    }
+
+    fn page(server: u32) -> NewPage {
+        NewPage { server: ServerIndex(server), slashes: 0, url_bytes: 0, importance: 0.0 }
+    }
+
+    #[test]
+    fn a_top_page_gains_with_the_pages_that_become_known_and_others_do_not() {
+        let mut order = AutoOrder::default();
+        let top = order.discover(&page(0));
+        assert_eq!(order.next(None), Some(top));
+        let first: Vec<PageIndex> = (0..9).map(|_| order.discover(&page(0))).collect();
+        order.collected(top, &first);
+        let before = order.score(top);
+        let found = order.next(None).unwrap();
+        let more: Vec<PageIndex> = (0..990).map(|_| order.discover(&page(1))).collect();
+        order.collected(found, &more);
+        assert!(order.score(top) - before > 15.0, "{} of 1,000 known pages", order.score(top));
+        assert!(order.score(found) < 3.0, "a page that was found by a link is no top page");
+        let again = AutoOrder::import(&order.export()).unwrap();
+        assert_eq!(again.export(), order.export());
+        assert_eq!((again.tops, again.top_score), (order.tops, order.top_score));
     }
 }

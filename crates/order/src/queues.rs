@@ -138,6 +138,11 @@ impl<P: Priority, T> ServerQueues<P, T> {
         self.pages.len()
     }
 
+    /// How many pages of a server were taken.
+    pub(crate) fn taken_from(&self, server: ServerIndex) -> u32 {
+        self.servers.get(server.0 as usize).map_or(0, |server| server.pages_taken)
+    }
+
     pub(crate) fn data(&self, page: PageIndex) -> &T {
         &self.pages[page.0 as usize].data
     }
