@@ -194,7 +194,7 @@ fn page_json(page: &PageRecord, due: &DueReason) -> serde_json::Value {
         "visits": page.visits, "changes": page.changes, "significant": page.significant, "visited": page.visited_s.map(rfc3339),
         "outcome": page.outcome, "failures": page.failures, "bytes": page.bytes,
         "due": page.due_s.map(rfc3339), "why": due.why, "rate_per_day": due.rate_per_day,
-        "confidence": due.confidence, "etag": page.etag,
+        "confidence": due.confidence, "missed": due.missed, "etag": page.etag,
         "importance": page.importance(),
         "last_modified": page.last_modified,
     })
@@ -204,7 +204,7 @@ fn page_row(page: &PageRecord, due: DueReason) -> Vec<String> {
     vec![
         page.url.to_string(),
         page.visits.to_string(),
-        page.changes.to_string(),
+        due.changes(page.changes),
         page.significant.to_string(),
         page.visited_s.map_or("never".into(), readable_date),
         page.outcome.map_or(String::new(), |outcome| outcome.to_string()),

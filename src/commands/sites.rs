@@ -356,9 +356,8 @@ fn outlook_lines(outlook: &Outlook) -> Vec<String> {
         "budget",
         outlook.visits_per_day.map_or("none of its own".into(), |n| format!("{n} visits a day")),
     );
-    for rule in &outlook.paths {
-        row("paths", rule.clone());
-    }
+    outlook.paths.iter().for_each(|rule| row("paths", rule.clone()));
+    row("missed", outlook.missed.to_string());
     if outlook.forecast.pages == 0 {
         row("forecast", "none yet: it is made from the pages' visits".to_owned());
     }

@@ -3,6 +3,7 @@
 //! Read in this order: [`RevisitOptions`] and [`run`], [`walk_scheduled`] (a log as the crawler would
 //! collect it), [`Walk`] (one page's year), [`Measures`].
 
+mod calibration;
 mod compare;
 mod figures;
 mod folds;
@@ -17,6 +18,7 @@ use std::path::PathBuf;
 use nenrin_revisit::{Budget, Limits, NEWS, PolicySpec, RevisitPolicy};
 use serde_json::{Value, json};
 
+pub use self::calibration::{MissedBin, calibration};
 pub use self::measure::{Bin, Measures, Month};
 pub use self::scheduled::{Crawled, Pulls, Spending, visits_by_source, walk_scheduled};
 pub use self::together::walk_together;
@@ -56,6 +58,8 @@ pub(crate) struct Outcome {
     pub(crate) state_bytes: Option<f64>,
     /// What pulling pages forward did, if it was tried.
     pub(crate) pulls: Option<Pulls>,
+    /// Estimated and true numbers of missed versions, as the crawler would show them.
+    pub(crate) missed: Vec<MissedBin>,
 }
 
 /// Runs every policy over the log and returns the results as `results.json` holds them.
@@ -137,7 +141,12 @@ fn as_crawled(
     let crawled = walk_scheduled(log, spec, ours.then_some(NEWS), spending);
     let outcome = measure(log, categories, spec.to_string(), &crawled.tallies);
     let bytes = crawled.bytes as f64 / log.pages.len().max(1) as f64;
-    Outcome { state_bytes: ours.then_some(bytes), pulls: ours.then_some(crawled.pulls), ..outcome }
+    Outcome {
+        state_bytes: ours.then_some(bytes),
+        pulls: ours.then_some(crawled.pulls),
+        missed: calibration(&crawled.tallies, &crawled.missed),
+        ..outcome
+    }
 }
 
 /// Runs a policy over every page of the log and returns each page's tally; for `auto` also the
@@ -180,7 +189,8 @@ fn measure(
         (category, Measures::of_pages(log.window.resolution_s, inside))
     };
     let by_category = names.into_iter().map(of_category).collect();
-    Outcome { name, all: Measures::of(log, tallies), by_category, state_bytes: None, pulls: None }
+    let all = Measures::of(log, tallies);
+    Outcome { name, all, by_category, state_bytes: None, pulls: None, missed: Vec::new() }
 }
 
 impl Outcome {
@@ -198,6 +208,7 @@ impl Outcome {
                 "circles": pulls.circles,
             });
         }
+        value["missed"] = calibration::to_json(&self.missed);
         value["by_interval"] = self.all.by_interval.iter().map(bin_json).collect();
         value["by_month"] = self.all.by_month.iter().map(month_json).collect();
         value["by_category"] = self

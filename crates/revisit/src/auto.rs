@@ -27,6 +27,7 @@ pub(crate) use self::grid::{Likelihood, read_spread, write_spread};
 use self::grid::{RATES, RateGrid, Spread};
 use self::price::Price;
 use crate::history::{Gap, Learnt, PageHistory};
+use crate::missed;
 use crate::page_groups::PageGroups;
 use crate::policy::{Explanation, Neighbourhood};
 use crate::{
@@ -88,6 +89,8 @@ pub(crate) struct Belief {
     pub(crate) threshold: Coded,
     /// Days within which it is seen again whatever its neighbours show; 0 for no such bound.
     pub(crate) again: Rough,
+    /// Versions that came and went between visits, in hundredths.
+    pub(crate) missed_hundredths: u32,
 }
 
 /// Visits pages when the expected change is worth the price of a visit.
@@ -285,7 +288,7 @@ impl AutoPolicy {
         closed: &ClosedGap,
         groups: PageGroups,
         visits: u32,
-    ) {
+    ) -> Passed {
         let passed = self.clocks.passed(groups, closed.from_s, closed.to_s);
         let days = (closed.to_s - closed.from_s) as f32 / DAY_S as f32;
         let keep = (-days * std::f32::consts::LN_2 / self.tuning.memory_days).exp();
@@ -293,8 +296,10 @@ impl AutoPolicy {
         let salt = visits ^ groups.page;
         belief.likelihood.observe(&self.grid, both, closed.changed, keep, salt);
         self.clocks.tell(groups, closed);
+        passed
     }
 
+    /// Takes in the parts of a gap; returns what passed until the change, if there was one.
     fn learn_gaps(
         &mut self,
         belief: &mut Belief,
@@ -302,16 +307,36 @@ impl AutoPolicy {
         from_s: i64,
         groups: PageGroups,
         visits: u32,
-    ) {
+    ) -> Option<Passed> {
         let rate = belief.rate.value();
         let to_s = from_s.saturating_add_unsigned(gap.before_s);
         let closed = ClosedGap { from_s, to_s, rate, changed: gap.changed };
-        self.learn_gap(belief, &closed, groups, visits);
+        let passed = self.learn_gap(belief, &closed, groups, visits);
         if gap.quiet_s > 0 {
             let until_s = to_s.saturating_add_unsigned(gap.quiet_s);
             let quiet = ClosedGap { from_s: to_s, to_s: until_s, rate, changed: false };
             self.learn_gap(belief, &quiet, groups, visits);
         }
+        gap.changed.then_some(passed)
+    }
+
+    /// Adds the versions that a gap with a change hid, by the rate believed after it. Hundredths are
+    /// dithered, so that little is not lost in rounding.
+    fn count_missed(
+        &self,
+        belief: &mut Belief,
+        groups: PageGroups,
+        span: (i64, i64),
+        passed: &Passed,
+        salt: u32,
+    ) {
+        let days = self.limits.resolution_s as f32 / DAY_S as f32;
+        let rate = belief.effective_rate.value();
+        let buckets = self.clocks.changed_buckets(groups, rate, span, days);
+        let expected = rate * passed.clock + passed.bulk;
+        let dither = (salt.wrapping_mul(0x9e37_79b9) >> 8) as f32 / (1 << 24) as f32;
+        let hundredths = 100.0 * missed::in_gap(expected, buckets) + dither;
+        belief.missed_hundredths = belief.missed_hundredths.saturating_add(hundredths as u32);
     }
 
     /// Days from the last visit until the page is due, if the clocks run evenly from now on.
@@ -349,7 +374,7 @@ impl AutoPolicy {
 const LATEST: f64 = 8.0;
 /// The first changes of a page may be the first of many: it is seen again within so many times the
 /// gap that each of them was found in, and then after ever longer times.
-const FIRST_CHANGES: u32 = 3;
+const FIRST_CHANGES: u32 = 2;
 const GAPS_AGAIN: f32 = 2.0;
 
 /// Within how many days a page is seen again after a gap, if it may have shown the first of many
@@ -403,9 +428,9 @@ impl RevisitPolicy for AutoPolicy {
         let late = known.map_or(1.0, |belief| self.lateness(now_s, &asked, &belief, groups));
         self.price.visited(before, late);
         let mut belief = known.unwrap_or_default();
-        if let Some(gap) = gap.filter(|_| known.is_some()) {
-            self.learn_gaps(&mut belief, gap, from_s, groups, history.visits);
-        }
+        let closed = gap.filter(|_| known.is_some());
+        let changed_after = closed
+            .and_then(|gap| self.learn_gaps(&mut belief, gap, from_s, groups, history.visits));
         belief.again = gap.map_or(Rough(0), |gap| again(gap, history.changes, belief.again));
         let weights = self.posterior(&belief.likelihood, groups);
         if let Some(gap) = gap {
@@ -414,6 +439,10 @@ impl RevisitPolicy for AutoPolicy {
         }
         let old_need = known.map_or(0.0, |belief| self.need(&belief, before));
         self.believe(&mut belief, &weights, history.visits);
+        if let (Some(gap), Some(passed)) = (gap, changed_after) {
+            let span = (from_s, from_s.saturating_add_unsigned(gap.before_s));
+            self.count_missed(&mut belief, groups, span, &passed, history.visits ^ groups.page);
+        }
         self.price.need += self.need(&belief, before + 1) - old_need;
         history.learnt = Learnt::Belief(belief);
     }

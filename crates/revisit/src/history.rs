@@ -2,6 +2,7 @@
 
 use crate::auto::{Belief, Coded, Likelihood, Rough, read_spread, write_spread};
 use crate::gaps::ChangedGaps;
+use crate::missed::{changed_buckets, in_gap};
 use crate::observation::{Observation, Outcome};
 use crate::varint::{Reader, put};
 use crate::{DAY_S, RevisitError};
@@ -103,6 +104,30 @@ impl PageHistory {
         let same = f64::from(gaps - self.changes.min(gaps)) + USUAL_VISITS * usually_same;
         let same = same / (f64::from(gaps) + USUAL_VISITS);
         Some(1.0 - same.powf(gap_s as f64 / mean_s.max(1.0)))
+    }
+
+    /// Versions that came and went unseen between its visits, as far as the rate tells; `None` before
+    /// it was seen twice.
+    ///
+    /// Where only sums are kept, all gaps with a change are taken to be as long as their mean.
+    pub(crate) fn missed(&self, resolution_s: i64) -> Option<f64> {
+        if self.visits < 2 {
+            return None;
+        }
+        if let Learnt::Belief(belief) = &self.learnt {
+            return Some(f64::from(belief.missed_hundredths) / 100.0);
+        }
+        let sums = self.sums()?;
+        if sums.changes == 0 {
+            return Some(0.0);
+        }
+        let gap_s = (sums.all_s - sums.unchanged_s) as f64 / f64::from(sums.changes);
+        // Half a gap without a change beside those that were seen: no rate is beyond all bounds.
+        let quiet_s = sums.unchanged_s as f64 + 0.5 * gap_s;
+        let expected = ((sums.all_s as f64 + 0.5 * gap_s) / quiet_s.max(1.0)).ln();
+        let buckets = gap_s / resolution_s.max(1) as f64;
+        let changed = changed_buckets(expected as f32, buckets as f32);
+        Some(f64::from(sums.changes) * f64::from(in_gap(expected as f32, changed)))
     }
 
     /// Takes a visit into what every policy keeps and returns the gap it closed.
@@ -284,6 +309,7 @@ impl Belief {
             coded.write(bytes);
         }
         bytes.push(self.again.0);
+        put(bytes, u64::from(self.missed_hundredths));
     }
 
     fn read(reader: &mut Reader<'_>) -> Option<Self> {
@@ -291,7 +317,9 @@ impl Belief {
         let rate = Coded::read(reader)?;
         let effective_rate = Coded::read(reader)?;
         let threshold = Coded::read(reader)?;
-        Some(Self { likelihood, rate, effective_rate, threshold, again: Rough::read(reader)? })
+        let again = Rough::read(reader)?;
+        let missed_hundredths = reader.varint()?.try_into().ok()?;
+        Some(Self { likelihood, rate, effective_rate, threshold, again, missed_hundredths })
     }
 }
 

@@ -4,7 +4,8 @@ use std::fmt;
 
 use crate::duration::about;
 use crate::{
-    Budget, DAY_S, Forecast, Observation, PageGroups, PageHistory, PolicySpec, RevisitError, Signal,
+    Budget, DAY_S, Forecast, Missed, Observation, PageGroups, PageHistory, PolicySpec,
+    RevisitError, Signal,
 };
 
 /// Decides when a page is visited again.
@@ -170,6 +171,8 @@ pub struct Explanation {
     pub neighbourhood: Option<Neighbourhood>,
     /// The interval at multiples of the present budget.
     pub at_budgets: Vec<(f64, i64)>,
+    /// Versions that came and went between visits.
+    pub missed: Option<Missed>,
 }
 
 /// What the pages around a page showed since its last visit.
@@ -193,6 +196,7 @@ impl Explanation {
             chance_worth: None,
             neighbourhood: None,
             at_budgets: Vec::new(),
+            missed: None,
         }
     }
 
@@ -215,6 +219,9 @@ impl Explanation {
         }
         for (factor, interval_s) in &self.at_budgets {
             pieces.push(format!("at {factor}× the budget every {}", about(*interval_s)));
+        }
+        if let Some(missed) = &self.missed {
+            pieces.push(missed.to_string());
         }
         pieces
     }

@@ -1,9 +1,10 @@
 //! Paper 004's page revisit scheduler: from a visit to the time of the next.
 
+use crate::policy::confidence_of;
 use crate::varint::{Reader, put};
 use crate::{
-    Budget, Circle, Companions, DAY_S, Explanation, Forecast, Limits, Observation, PageGroups,
-    PageHistory, RevisitError, RevisitPolicy, RevisitSettings, Seen, format_duration,
+    Budget, Circle, Companions, DAY_S, Explanation, Forecast, Limits, Missed, Observation,
+    PageGroups, PageHistory, RevisitError, RevisitPolicy, RevisitSettings, Seen, format_duration,
 };
 
 /// First wait for a page that is gone, refused or failed, and the longest; doubles each time.
@@ -63,6 +64,8 @@ pub struct Planned {
     pub failures: u32,
     /// Changes per day and how sure that is, from 0 to 1, where the policy estimates them.
     pub rate: Option<(f64, f64)>,
+    /// Versions that came and went unseen between visits, as far as that can be told.
+    pub missed: Option<f64>,
 }
 
 /// Why a page is due when it is.
@@ -219,7 +222,7 @@ impl PageRevisitScheduler {
             Found::Changed => Observation::changed(),
             Found::Same => Observation::same(),
             Found::Gone | Found::Refused | Found::Failed => {
-                return self.missed(now_s, page, found);
+                return self.not_seen(now_s, page, found);
             }
         };
         let mut history = read(page.history);
@@ -236,7 +239,8 @@ impl PageRevisitScheduler {
         self.unkept += 1;
         let due_s = self.bounded_s(now_s, next.due_s, page.path, stretch);
         let rate = next.why.rate_per_day.map(|rate| (rate, next.why.confidence));
-        Planned { due_s, history: history.to_bytes(), failures: 0, rate }
+        let missed = history.missed(self.resolution_s);
+        Planned { due_s, history: history.to_bytes(), failures: 0, rate, missed }
     }
 
     /// What a visit tells of the pages around it; to be called before [`Self::visited`] takes it in.
@@ -299,7 +303,7 @@ impl PageRevisitScheduler {
     }
 
     /// The page was not seen: that teaches nothing, and the wait doubles.
-    fn missed(&mut self, now_s: i64, page: &KnownPage<'_>, found: Found) -> Planned {
+    fn not_seen(&mut self, now_s: i64, page: &KnownPage<'_>, found: Found) -> Planned {
         if found == Found::Gone && page.found != Some(Found::Gone) {
             self.policy.leave(&read(page.history));
         }
@@ -312,7 +316,7 @@ impl PageRevisitScheduler {
         let doubled_s = first_s.saturating_mul(1 << (failures - 1).min(30));
         let (min_s, max_s) = self.settings.bounds_s(self.resolution_s, page.path);
         let due_s = now_s + doubled_s.min(longest_s).clamp(min_s, max_s);
-        Planned { due_s, history: page.history.to_vec(), failures, rate: None }
+        Planned { due_s, history: page.history.to_vec(), failures, rate: None, missed: None }
     }
 
     fn bounded_s(&self, now_s: i64, due_s: i64, path: &str, stretch: f64) -> i64 {
@@ -364,9 +368,26 @@ impl PageRevisitScheduler {
                 let history = read(page.history);
                 let groups = self.policy.groups_of(page.server, page.path);
                 let at_s = history.last_visit_s().unwrap_or_default();
-                Why::Policy(Box::new(self.policy.explain(at_s, &history, groups)))
+                let mut why = self.policy.explain(at_s, &history, groups);
+                why.missed = history
+                    .missed(self.resolution_s)
+                    .map(|versions| Missed::new(versions, why.next.why.confidence));
+                Why::Policy(Box::new(why))
             }
         }
+    }
+
+    /// Versions that came and went unseen between the visits to these pages, from their memories, as
+    /// many pages as there are in all being like them.
+    pub fn missed(&self, histories: &[Vec<u8>], pages_in_all: u64) -> Missed {
+        let (mut versions, mut variance) = (0.0, 0.0);
+        for history in histories.iter().map(|bytes| read(bytes)) {
+            let missed = history.missed(self.resolution_s).unwrap_or(0.0);
+            versions += missed;
+            variance += Missed::variance(missed, confidence_of(history.changes()));
+        }
+        let alike = (pages_in_all as f64 / histories.len().max(1) as f64).max(1.0);
+        Missed::of_pages(versions * alike, variance * alike * alike)
     }
 
     /// What to expect at half, the same and double the budget, or the present spending where there
@@ -397,6 +418,14 @@ fn read(history: &[u8]) -> PageHistory {
 }
 
 impl Why {
+    /// Versions that came and went between visits, where that can be estimated.
+    pub fn missed(&self) -> Option<Missed> {
+        match self {
+            Self::Policy(explanation) => explanation.missed,
+            _ => None,
+        }
+    }
+
     /// Changes per day and how sure that is, where they are estimated.
     pub fn rate(&self) -> Option<(f64, f64)> {
         match self {

@@ -186,18 +186,19 @@ fn worth_figures(sites: &[Site], worth: &[SiteWorth]) -> Vec<Metric> {
 }
 
 /// Budgets and forecasts as last computed: no scrape waits for a forecast.
-fn outlook_figures(shared: &Shared, sites: &[Site]) -> [Metric; 3] {
+fn outlook_figures(shared: &Shared, sites: &[Site]) -> [Metric; 4] {
     let budget = |site: &Site| {
         let visits = site.conditions.schedule.continuous()?.visits_per_day?;
         Some((site_label(site.id.0), visits as f64))
     };
-    let (mut visits, mut coverage) = (Vec::new(), Vec::new());
+    let (mut visits, mut coverage, mut missed) = (Vec::new(), Vec::new(), Vec::new());
     let own = sites.iter().filter(|site| site.conditions.schedule.continuous().is_some());
     for site in own {
         let (state, of) = (shared.app.state.clone(), site.clone());
         let compute = move || outlook(&*state, &of);
         let last = shared.outlooks.last(site.id, shared.app.now_s, FORECAST_GOOD_S, compute);
         let last: Option<&Outlook> = last.as_deref().and_then(Option::as_ref);
+        missed.extend(last.map(|outlook| (site_label(site.id.0), outlook.missed.versions)));
         for point in last.iter().flat_map(|outlook| &outlook.forecast.points) {
             let mut labels = site_label(site.id.0);
             labels.push(("budget", format!("x{}", point.factor)));
@@ -221,6 +222,11 @@ fn outlook_figures(shared: &Shared, sites: &[Site]) -> [Metric; 3] {
             "nenrin_site_forecast_coverage_ratio",
             "Expected share of all versions at half, the same and twice the budget",
             coverage,
+        ),
+        gauge(
+            "nenrin_site_missed_versions",
+            "Estimated versions that came and went between visits so far",
+            missed,
         ),
     ]
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use nenrin_revisit::{Forecast, PageRevisitScheduler};
+use nenrin_revisit::{Forecast, Missed, PageRevisitScheduler};
 use serde::Serialize;
 
 use nenrin_state::{PageFilter, PageRecord, Site, SiteId, State, StateError};
@@ -25,6 +25,8 @@ pub struct Outlook {
     /// Visits per day and coverage at half, the same and double the budget, or the present spending
     /// where there is no budget.
     pub forecast: Forecast,
+    /// Versions that came and went between visits so far.
+    pub missed: Missed,
     /// Servers that cannot keep up, and how far their pages' intervals are stretched, in percent.
     pub stretched: Vec<(String, u32)>,
 }
@@ -67,6 +69,7 @@ pub fn outlook(state: &dyn State, site: &Site) -> Result<Option<Outlook>, StateE
         visits_per_day: settings.visits_per_day,
         paths: settings.paths.iter().map(ToString::to_string).collect(),
         forecast,
+        missed: scheduler.missed(&histories, site.counts.pages),
         stretched,
     }))
 }
@@ -86,6 +89,18 @@ pub struct DueReason {
     pub rate_per_day: Option<f64>,
     /// How sure that is, from 0 to 1.
     pub confidence: Option<f64>,
+    /// Versions that came and went between visits.
+    pub missed: Option<Missed>,
+}
+
+impl DueReason {
+    /// The changes that were seen, and those that were missed if that is at least one.
+    pub fn changes(&self, seen: u32) -> String {
+        match self.missed.map(|missed| missed.versions.round()).filter(|missed| *missed >= 1.0) {
+            Some(missed) => format!("{seen} (+{missed} missed)"),
+            None => seen.to_string(),
+        }
+    }
 }
 
 impl<'a> Reasons<'a> {
@@ -116,7 +131,7 @@ impl<'a> Reasons<'a> {
         let own = self.schedulers.get(&page.site).filter(|_| page.due_s.is_some());
         let Some(scheduler) = own else {
             let why = "with its site's next round".to_owned();
-            return Ok(DueReason { why, rate_per_day: None, confidence: None });
+            return Ok(DueReason { why, rate_per_day: None, confidence: None, missed: None });
         };
         let why = scheduler.why(&page.known());
         let text = match self.state.pulled(page.id)? {
@@ -128,6 +143,7 @@ impl<'a> Reasons<'a> {
             why: text,
             rate_per_day: rate.map(|(rate, _)| rate),
             confidence: rate.map(|(_, confidence)| confidence),
+            missed: why.missed(),
         })
     }
 }

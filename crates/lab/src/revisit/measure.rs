@@ -193,8 +193,8 @@ mod tests {
     fn the_first_fetch_counts_as_a_version_and_as_a_visit_per_page_but_not_in_total() {
         let pages = [page(&[1, 2, 40]), page(&[5, 6])];
         let tallies = [
-            Tally { visits: 4, found: vec![1, 2], delay_slots: 6 },
-            Tally { visits: 2, found: vec![], delay_slots: 4 },
+            Tally { visits: 4, found: vec![1, 2], delay_slots: 6, missed: 1 },
+            Tally { visits: 2, found: vec![], delay_slots: 4, missed: 0 },
         ];
         let measures = Measures::of_pages(86_400, pages.iter().zip(&tallies));
         assert_eq!(measures.coverage, (3.0 / 4.0 + 1.0 / 3.0) / 2.0);

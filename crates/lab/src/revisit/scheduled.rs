@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
 
 use nenrin_revisit::{
-    Budget, Circle, DAY_S, Found, KnownPage, NEAR_MAX, Outcome, PageRevisitScheduler, PagesByPath,
-    Planned, PolicySpec, RevisitSettings, pages_near,
+    Budget, Circle, DAY_S, Found, KnownPage, Missed, NEAR_MAX, Outcome, PageRevisitScheduler,
+    PagesByPath, Planned, PolicySpec, RevisitSettings, pages_near,
 };
 
 use super::walk::{Tally, Walk, end_s};
@@ -134,6 +134,8 @@ pub enum Spending<'a> {
 pub struct Crawled {
     /// In the log's order.
     pub tallies: Vec<Tally>,
+    /// Versions that each page is estimated to have missed, as of its last visit.
+    pub missed: Vec<Option<Missed>>,
     /// What pulling pages forward did.
     pub pulls: Pulls,
     /// Bytes kept of all pages at the end, what they share included.
@@ -176,8 +178,9 @@ pub fn walk_scheduled(
             pot.iter_mut().for_each(|left| *left -= made as f64);
         }
     }
-    let mut crawled =
-        Crawled { tallies: vec![Tally::default(); log.pages.len()], ..Crawled::default() };
+    let pages = log.pages.len();
+    let (tallies, missed) = (vec![Tally::default(); pages], vec![None; pages]);
+    let mut crawled = Crawled { tallies, missed, ..Crawled::default() };
     for (places, mut site) in by_source.into_values().zip(sites) {
         crawled.bytes += site.bytes();
         crawled.pulls.visits += site.pulls.visits;
@@ -185,6 +188,7 @@ pub fn walk_scheduled(
         crawled.pulls.candidates += site.pulls.candidates;
         crawled.pulls.circles += site.scheduler.companions().learnt() as u64;
         for (at, traveller) in places.into_iter().zip(site.pages) {
+            crawled.missed[at] = traveller.planned.as_ref().and_then(estimated);
             crawled.tallies[at] = traveller.walk.finish();
         }
     }
@@ -394,6 +398,12 @@ impl<'a> Site<'a> {
         let worth = |&at: &usize| self.scheduler.is_told(now_s, &known(&self.pages[at])).is_some();
         candidates.into_iter().filter(worth).collect()
     }
+}
+
+/// What a page is estimated to have missed.
+fn estimated(planned: &Planned) -> Option<Missed> {
+    let (_, confidence) = planned.rate.unwrap_or_default();
+    planned.missed.map(|versions| Missed::new(versions, confidence))
 }
 
 fn known<'t>(traveller: &'t Traveller<'_>) -> KnownPage<'t> {

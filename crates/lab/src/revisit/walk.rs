@@ -13,6 +13,8 @@ pub struct Tally {
     pub found: Vec<u32>,
     /// Slots from each update to the first visit after it, summed; to the page's end if none came.
     pub delay_slots: u64,
+    /// Updates up to the last visit whose version was not got.
+    pub missed: u32,
 }
 
 /// A page being visited.
@@ -52,6 +54,7 @@ impl<'a> Walk<'a> {
 
     /// The tally, with the delays of updates that no visit followed.
     pub fn finish(mut self) -> Tally {
+        self.tally.missed = (self.passed - self.tally.found.len()) as u32;
         for update in &self.page.updates[self.passed..] {
             self.tally.delay_slots += u64::from(self.page.end_slot.saturating_sub(*update));
         }

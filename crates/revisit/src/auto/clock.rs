@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use super::coded::Rough;
 use super::column;
 use crate::DAY_S;
+use crate::missed::changed_buckets;
 use crate::varint::{Reader, put};
 
 /// Days whose estimate still moves with every visit; older days are frozen.
@@ -143,6 +144,22 @@ impl Clock {
             passed.bulk += since.bulk - after.bulk;
         }
         passed
+    }
+
+    /// Buckets of so many days, between two times, in which a page of such a rate is expected to
+    /// change: a day on which all changed counts hardly more than once.
+    pub(crate) fn changed_buckets(&self, rate: f32, (from_s, to_s): (i64, i64), days: f32) -> f32 {
+        let mut sum = 0.0;
+        self.each_open_day(from_s, to_s, |pace, _, share| {
+            sum += changed_buckets((rate * pace.clock + pace.bulk) * share, share / days);
+        });
+        let open_from_s = self.first_open_day() * DAY_S;
+        if from_s < open_from_s {
+            let frozen = self.passed(from_s, to_s.min(open_from_s));
+            let frozen_days = (to_s.min(open_from_s) - from_s) as f32 / DAY_S as f32;
+            sum += changed_buckets(rate * frozen.clock + frozen.bulk, frozen_days / days);
+        }
+        sum
     }
 
     /// The last `days` before the open ones.

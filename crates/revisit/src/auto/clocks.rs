@@ -8,6 +8,7 @@ use super::grid::Spread;
 use super::prior::Evidence;
 use super::sketch::Sketch;
 use crate::DAY_S;
+use crate::missed::changed_buckets;
 use crate::page_groups::{PageGroups, hash};
 
 /// Ancestors that are looked at; deeper directories belong to the deepest of these.
@@ -271,6 +272,24 @@ impl ChangeClocks {
         match self.clock(groups) {
             Some(clock) => clock.passed(from_s, to_s),
             None => Passed { clock: (to_s - from_s).max(0) as f32 / DAY_S as f32, bulk: 0.0 },
+        }
+    }
+
+    /// Buckets of so many days in which a page of these groups and such a rate is expected to change
+    /// between two times.
+    pub(crate) fn changed_buckets(
+        &self,
+        groups: PageGroups,
+        rate: f32,
+        (from_s, to_s): (i64, i64),
+        days: f32,
+    ) -> f32 {
+        match self.clock(groups) {
+            Some(clock) => clock.changed_buckets(rate, (from_s, to_s), days),
+            None => {
+                let all = (to_s - from_s).max(0) as f32 / DAY_S as f32;
+                changed_buckets(rate * all, all / days)
+            }
         }
     }
 

@@ -172,14 +172,16 @@ fn outlook() -> Value {
     let point = record(&[
         ("factor", number.clone()),
         ("visits_per_day", number.clone()),
-        ("coverage", number),
+        ("coverage", number.clone()),
     ]);
+    let missed = record(&[("versions", number.clone()), ("range", list(number))]);
     let forecast = record(&[("pages", json!({"type": "integer"})), ("points", list(point))]);
     let mut schema = record(&[
         ("policy", json!({"type": "string"})),
         ("visits_per_day", json!({"type": ["integer", "null"]})),
         ("paths", list(json!({"type": "string"}))),
         ("forecast", forecast),
+        ("missed", missed),
         ("stretched", list(json!({"type": "array"}))),
     ]);
     schema["type"] = json!(["object", "null"]);

@@ -106,6 +106,12 @@ fn forecast(visitor: &Visitor, outlook: &Outlook, at_s: i64) -> Markup {
             @if outlook.forecast.pages == 0 {
                 p.muted { (t("No page has been visited on its own schedule yet, so nothing can be predicted.", "まだ見込みを立てられません。")) }
             } @else {
+                p {
+                    (t("Versions missed between visits so far: about ", "これまでに訪問の合間に見逃した版：約 "))
+                    (format!("{:.0}", outlook.missed.versions)) " ("
+                    (format!("{:.0}", outlook.missed.range.0)) (t(" to ", "〜"))
+                    (format!("{:.0}", outlook.missed.range.1)) ")"
+                }
                 div.scroll { table {
                     thead { tr {
                         th scope="col" { (t("Spending", "訪問量")) }

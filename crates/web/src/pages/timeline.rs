@@ -122,6 +122,14 @@ fn schedule(app: &WebApp, visitor: &Visitor, page: &PageRecord) -> Result<Markup
                         @if let Some(sure) = reason.confidence { (t(", ", "、確信度 ")) (chart::percent(sure)) (t(" sure", "")) }
                     }
                 }
+                @if let Some(missed) = reason.missed {
+                    dt { (t("Missed versions", "見逃した版")) } dd {
+                        (format!("{:.0}", missed.versions))
+                        (t(" between visits, probably ", " 版（訪問の合間、おそらく "))
+                        (format!("{:.0}", missed.range.0)) (t(" to ", "〜")) (format!("{:.0}", missed.range.1))
+                        (t("", "）"))
+                    }
+                }
                 dt { (t("Why", "その理由")) } dd { bdi { (visitor.lang.translate(&reason.why)) } }
             }
         }
