@@ -215,7 +215,7 @@ impl Config {
         );
         anyhow::ensure!(
             self.crawl.new_percent <= 99,
-            "crawl.new_percent is {}; it must be between 1 and 99, or 0 to follow how many wait",
+            "crawl.new_percent is {}; it must be between 1 and 99, or 0 to follow which have waited longer",
             self.crawl.new_percent
         );
         let order = self.order();

@@ -15,7 +15,7 @@ use crate::{
     discovery::links_of,
     events::Command,
     learning::{Learning, ServerLearning},
-    plans::{Heard, learn_round, seen},
+    plans::{VisitResult, learn_round, seen},
     probe::Probe,
     schedules::Schedules,
     sites::{Sites, takes_signals},
@@ -176,11 +176,11 @@ pub fn learn_pass(
     if !pass.iter().any(|(page, ..)| is_known(*page)) {
         return false;
     }
-    let heard: Vec<Heard> = pass
+    let results: Vec<VisitResult> = pass
         .iter()
-        .map(|(page, seen, lost)| Heard { page: *page, seen: *seen, lost: lost.clone() })
+        .map(|(page, seen, lost)| VisitResult { page: *page, seen: *seen, lost: lost.clone() })
         .collect();
-    let Some((kept, kept_of_all)) = learn_round(map, &heard, is_known) else { return false };
+    let Some((kept, kept_of_all)) = learn_round(map, &results, is_known) else { return false };
     (map.kept, map.kept_of_all) = (kept, kept_of_all);
     true
 }

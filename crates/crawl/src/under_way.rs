@@ -6,7 +6,7 @@ use nenrin_state::{DuePage, PageId, ServerId, SiteId, VersionRow, VisitCommit};
 use nenrin_structure::PageFragments;
 use nenrin_urls::CanonicalUrl;
 
-use crate::{answer::Ticket, learning::Look, plans::Heard};
+use crate::{answer::Ticket, learning::Look, plans::VisitResult};
 
 /// All that is under way.
 #[derive(Debug, Default)]
@@ -76,7 +76,7 @@ pub(crate) enum Committing {
     Visit {
         url: CanonicalUrl,
         site: SiteId,
-        heard: Heard,
+        result: VisitResult,
     },
     /// A page of this server is brought forward.
     Pull {

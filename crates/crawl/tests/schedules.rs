@@ -85,6 +85,21 @@ fn the_budget_of_the_archive_bounds_every_day() {
 }
 
 #[test]
+fn a_server_is_asked_at_a_slower_pace_after_a_day_that_used_up_its_visits() {
+    let settings = RevisitSettings { visits_per_day: Some(6), ..every("1h") };
+    let mut world = World::new(settings, |_| {});
+    world.links.insert("/".to_owned(), (1..20).map(|n| format!("/p{n}")).collect());
+    world.pass(BEGIN_MS + 3 * DAY_MS - 1);
+    let visits = world.asked.iter().filter(|(_, path)| path.len() < 5);
+    let times: Vec<i64> = visits.map(|(at_ms, _)| at_ms - BEGIN_MS).collect();
+    let of_day = |day: i64| times.iter().filter(move |&&at_ms| at_ms / DAY_MS == day);
+    assert_eq!([0, 1, 2].map(|day| of_day(day).count()), [6; 3], "{times:?}");
+    assert!(of_day(0).all(|&at_ms| at_ms < HOUR_MS), "as soon as may be: {times:?}");
+    let second: Vec<i64> = of_day(1).copied().collect();
+    assert!(second.windows(2).all(|two| two[1] - two[0] >= 2 * HOUR_MS), "{second:?}");
+}
+
+#[test]
 fn a_site_is_asked_in_its_hours_alone() {
     // 1 January 2024 was a Monday.
     let mut world = World::new(every("6h"), |conditions| {

@@ -16,7 +16,7 @@ pub struct Politeness {
     /// Troubles are forgotten after this long without a new one.
     pub forgive_after_ms: i64,
     /// Share of a server's turns that new pages get while known ones wait as well; `None` goes by
-    /// how many of each wait.
+    /// which have waited longer.
     pub new_percent: Option<u32>,
 }
 

@@ -27,6 +27,8 @@ struct ServerQueue<Item> {
     waiting_new: BTreeMap<(u64, u64), Item>,
     /// New items that wait outside of the queue above.
     resting_new: usize,
+    /// Since when new items have been waiting without a pause, in the unit of the priorities.
+    new_since: u64,
     /// What new items have saved up, in percent of a turn.
     credit_percent: u32,
     pace: Pace,
@@ -40,14 +42,13 @@ impl<Item> ServerQueue<Item> {
         self.waiting.len() + self.waiting_new.len()
     }
 
-    /// The share of the turns that new items get: as set, or by how many wait.
+    /// The share of the turns that new items get: as set, or four of five for those, new or known,
+    /// that have waited longer. By their numbers alone the last new items of a server that cannot
+    /// keep up would wait for ever, since known ones come again and again.
     fn new_percent(&self, set: Option<u32>) -> u32 {
-        let new = self.waiting_new.len() + self.resting_new;
-        let by_number = || (100 * new / (new + self.waiting.len()).max(1)) as u32;
-        set.map_or_else(
-            || by_number().clamp(ADAPTIVE_PERCENT.0, ADAPTIVE_PERCENT.1),
-            |percent| percent.min(100),
-        )
+        let known_since = self.waiting.first_key_value().map_or(u64::MAX, |(place, _)| place.0);
+        let by_age = if self.new_since <= known_since { MORE_PERCENT } else { 100 - MORE_PERCENT };
+        set.map_or(by_age, |percent| percent.min(100))
     }
 
     /// The next item: priority 0 before all, otherwise old and new ones by their shares.
@@ -69,8 +70,8 @@ impl<Item> ServerQueue<Item> {
     }
 }
 
-/// Neither new nor known items get less than a fifth of the turns, however many wait.
-const ADAPTIVE_PERCENT: (u32, u32) = (20, 80);
+/// Share of the turns of those, new or known, that have waited longer. The others get the rest.
+const MORE_PERCENT: u32 = 80;
 
 /// How full the frontier is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -124,7 +125,8 @@ impl<Item> Frontier<Item> {
         self.servers.get(&server).map(|queue| &queue.pace)
     }
 
-    /// Queues an item; smaller priorities go first, equal ones in the order they came.
+    /// Queues an item; smaller priorities go first, equal ones in the order they came. A priority is
+    /// the time since which the item has been waiting, or 0 for what goes before all.
     pub fn push(&mut self, server: ServerKey, priority: u64, item: Item) {
         self.sequence += 1;
         let place = (priority, self.sequence);
@@ -133,11 +135,20 @@ impl<Item> Frontier<Item> {
         self.list(server);
     }
 
-    /// Queues a new item: these have their share of the turns ([`Politeness::new_percent`]) while
-    /// others wait, and all turns otherwise. Smaller priorities go first, then smaller marks; no
-    /// two items of a server have the same mark.
-    pub fn push_new(&mut self, server: ServerKey, priority: u64, mark: u64, item: Item) {
-        if self.entry(server).waiting_new.insert((priority, mark), item).is_none() {
+    /// Queues a new item that has been waiting since a time: these have their share of the turns
+    /// ([`Politeness::new_percent`]) while others wait, and all turns otherwise. Smaller priorities
+    /// go first, then smaller marks; no two items of a server have the same mark.
+    pub fn push_new(
+        &mut self,
+        server: ServerKey,
+        (priority, mark): (u64, u64),
+        since: u64,
+        item: Item,
+    ) {
+        let queue = self.entry(server);
+        let is_first = queue.waiting_new.is_empty() && queue.resting_new == 0;
+        queue.new_since = if is_first { since } else { queue.new_since.min(since) };
+        if queue.waiting_new.insert((priority, mark), item).is_none() {
             self.queued += 1;
         }
         self.list(server);
@@ -151,8 +162,8 @@ impl<Item> Frontier<Item> {
         }
     }
 
-    /// Says how many new items of a server wait elsewhere: they count for the share that new
-    /// items get.
+    /// Says how many new items of a server wait elsewhere: while there are any, new items have been
+    /// waiting without a pause.
     pub fn set_resting_new(&mut self, server: ServerKey, resting: usize) {
         self.entry(server).resting_new = resting;
     }
@@ -237,6 +248,7 @@ impl<Item> Frontier<Item> {
             waiting: BTreeMap::new(),
             waiting_new: BTreeMap::new(),
             resting_new: 0,
+            new_since: 0,
             credit_percent: 0,
             pace: Pace::new(),
             busy: false,
@@ -289,7 +301,7 @@ mod tests {
         let mut frontier = Frontier::new(politeness);
         for n in 0..10 {
             frontier.push(1, 5, n);
-            frontier.push_new(1, 0, u64::from(n), 100 + n);
+            frontier.push_new(1, (0, u64::from(n)), 5, 100 + n);
         }
         frontier.push(1, 0, 999);
         let order: Vec<u32> = std::iter::from_fn(|| frontier.take_from(1)).collect();
@@ -300,23 +312,34 @@ mod tests {
     }
 
     #[test]
-    fn the_share_of_new_items_follows_how_many_wait() {
-        let taken = |known: u32, new: u32, resting: usize| {
+    fn those_that_have_waited_longer_get_four_turns_of_five() {
+        let taken = |known_since: u64, new_since: u64| {
             let mut frontier = frontier();
-            (0..known).for_each(|n| frontier.push(1, 5, n));
-            (0..new).for_each(|n| frontier.push_new(1, 0, u64::from(n), 1_000 + n));
-            frontier.set_resting_new(1, resting);
+            (0..100).for_each(|n| frontier.push(1, known_since, n));
+            (0..20).for_each(|n| frontier.push_new(1, (0, n), new_since, 1_000));
             (0..20).filter_map(|_| frontier.take_from(1)).filter(|&n| n >= 1_000).count()
         };
-        assert_eq!((taken(100, 20, 0), taken(100, 20, 80), taken(100, 20, 9_000)), (4, 10, 16));
-        assert_eq!((taken(0, 20, 0), taken(20, 0, 0)), (20, 0));
+        assert_eq!((taken(5, 6), taken(5, 5), taken(6, 5)), (4, 16, 16));
+    }
+
+    #[test]
+    fn new_items_have_waited_since_the_first_of_them_came_until_none_is_left() {
+        let since = |resting: usize| {
+            let mut frontier = frontier();
+            frontier.push_new(1, (0, 1), 5, 1);
+            frontier.set_resting_new(1, resting);
+            frontier.take_from(1);
+            frontier.push_new(1, (0, 2), 9, 2);
+            frontier.servers[&1].new_since
+        };
+        assert_eq!((since(1), since(0)), (5, 9));
     }
 
     #[test]
     fn a_new_item_moves_with_its_priority() {
         let mut frontier = frontier();
         for (mark, priority) in [(1, 9), (2, 5), (3, 5)] {
-            frontier.push_new(1, priority, mark, mark as u32);
+            frontier.push_new(1, (priority, mark), 0, mark as u32);
         }
         frontier.reprioritise_new(1, 1, 9, 4);
         frontier.reprioritise_new(1, 2, 9, 1);

@@ -33,7 +33,8 @@ use crate::{
 ///
 /// Invariants:
 /// - a server has at most one request under way, and none before its pace allows;
-/// - a page under way or queued is neither queued nor fetched a second time;
+/// - a page under way or queued is neither queued nor fetched a second time, not even for another
+///   site that has it too;
 /// - a visit is committed only after its content is durable;
 /// - whatever is lost with the process (queues, requests under way) is still due in the state.
 pub struct Crawl {
@@ -80,6 +81,39 @@ impl Crawl {
     }
 
     /// Takes one event and says what to do about it.
+    ///
+    /// The first requests for a site that was just registered:
+    ///
+    /// ```
+    /// use std::collections::VecDeque;
+    ///
+    /// use nenrin_crawl::{Command, Crawl, CrawlOptions, Event, answer_load};
+    /// use nenrin_state::{Registry as _, SiteConditions, SqliteState};
+    /// use nenrin_urls::CanonicalUrl;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let now_s = 1_704_067_200;
+    /// let state = SqliteState::in_memory(3_600)?;
+    /// let top = CanonicalUrl::parse("https://example.com/")?;
+    /// state.add_site("example", &SiteConditions::new(vec![top]), now_s)?;
+    ///
+    /// let mut crawl = Crawl::new(CrawlOptions::default());
+    /// let mut events = VecDeque::from([Event::Sites(state.sites()?)]);
+    /// let mut asked = Vec::new();
+    /// while let Some(event) = events.pop_front() {
+    ///     for command in crawl.step(now_s * 1000, event) {
+    ///         match command {
+    ///             Command::Load(load) => events.push_back(answer_load(&state, now_s, &load)?),
+    ///             Command::Fetch(order) => asked.push(order.url.to_string()),
+    ///             _ => {} // commits, and when to call again
+    ///         }
+    ///     }
+    /// }
+    /// // Its page is asked for once the answer to this is known.
+    /// assert_eq!(asked, ["https://example.com/robots.txt"]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn step(&mut self, now_ms: i64, event: Event) -> Vec<Command> {
         let mut out = Vec::new();
         self.take_event(now_ms, event, &mut out);
@@ -130,9 +164,7 @@ impl Crawl {
             Event::PlanDone(done) => self.rounds.plan_done(now_ms, *done, &self.options, out),
             Event::ChosenLoaded { round, asked, pages, servers } => {
                 self.meet_servers(now_ms, servers);
-                if self.rounds.chosen_loaded(round, &asked, &pages) {
-                    self.queue_for_rounds(now_ms, pages);
-                }
+                self.chosen_loaded(now_ms, round, asked, pages, out);
             }
             Event::Fetched { ticket, fetched } => self.fetched(now_ms, ticket, *fetched, out),
             Event::Stored { ticket, version, stored_bytes } => {
@@ -141,7 +173,7 @@ impl Crawl {
             Event::Committed { tickets, rounds_ended, committed, servers } => {
                 self.meet_servers(now_ms, servers);
                 self.pages_committed(now_ms, committed, out);
-                self.visits_committed(&tickets);
+                self.visits_committed(&tickets, out);
                 rounds_ended.into_iter().for_each(|round| self.round_ended(round, out));
             }
             Event::Wake => self.wake_ms = None,

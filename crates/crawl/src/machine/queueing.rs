@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use nenrin_state::{
-    Change, Committed, DueLoad, DuePage, DueQuery, NewPage, PageRecord, PullForward, ServerId,
+    Change, Committed, DueLoad, DuePage, DueQuery, NewPage, PageId, PageRecord, PullForward,
+    ServerId, SiteId,
 };
 
 use crate::{
@@ -11,6 +12,7 @@ use crate::{
     near::NearQuery,
     new_pages::Helping,
     rounds::Surroundings,
+    taken::Taker,
     under_way::Committing,
 };
 
@@ -43,9 +45,62 @@ impl Crawl {
             servers: &self.servers,
         };
         if self.rounds.admit(now_ms, &due, &mut self.taken, around) {
-            self.set_delay(&due);
+            self.set_delay(now_ms, &due);
             self.queue_page(Box::new(due));
         }
+    }
+}
+
+/// Pages that a round chose, and pages that it gets after another site.
+impl Crawl {
+    pub(super) fn chosen_loaded(
+        &mut self,
+        now_ms: i64,
+        round: i64,
+        asked: Vec<PageId>,
+        pages: Vec<DuePage>,
+        out: &mut Vec<Command>,
+    ) {
+        let Some(site) = self.rounds.site_of(round) else { return };
+        let (again, asked): (Vec<PageId>, Vec<PageId>) =
+            asked.into_iter().partition(|&page| self.taken.loaded_again(site, page));
+        let (mut pages_again, pages): (Vec<DuePage>, Vec<DuePage>) =
+            pages.into_iter().partition(|due| again.contains(&due.page.id));
+        if self.rounds.chosen_loaded(round, &asked, &pages) {
+            self.queue_for_rounds(now_ms, pages);
+        }
+        for page in again {
+            match pages_again.iter().position(|due| due.page.id == page) {
+                Some(n) => {
+                    let due = pages_again.swap_remove(n);
+                    self.set_delay(now_ms, &due);
+                    self.queue_page(Box::new(due));
+                }
+                None => {
+                    self.release(site, page, out);
+                    self.rounds.leave(site, page);
+                }
+            }
+        }
+    }
+
+    /// A page is neither queued nor under way for a site any more. Another site that waits for it has
+    /// it loaded again. Returns whether a round counted the page.
+    pub(super) fn release(&mut self, site: SiteId, page: PageId, out: &mut Vec<Command>) -> bool {
+        let (was_in_round, mut next) = self.taken.release(site, page);
+        while let Some(Taker { site, in_round, new }) = next {
+            let load = self.rounds.load_again(site, page).filter(|_| in_round);
+            if let Some(load) = load {
+                self.taken.load_again(page);
+                out.push(Command::Load(load));
+                break;
+            }
+            // It is still in its bucket, or among the new ones.
+            new.into_iter().for_each(|nth| self.new_pages.put_back(nth, page.server()));
+            next = self.taken.release(site, page).1;
+            self.more_of(page.server());
+        }
+        was_in_round
     }
 }
 
@@ -101,9 +156,11 @@ impl Crawl {
         if !is_new && self.put_off(now_ms, &due, out) {
             return;
         }
-        self.taken.take(due.site, page, false);
-        self.set_delay(&due);
-        self.queue_page(Box::new(due));
+        let new = is_new.then_some(due.page.nth);
+        if self.taken.take(page, Taker { site: due.site, in_round: false, new }) {
+            self.set_delay(now_ms, &due);
+            self.queue_page(Box::new(due));
+        }
     }
 
     /// Whether a page's visit is not worth it after all: then it gets another time.
@@ -276,9 +333,10 @@ impl Crawl {
 /// Into a queue and out of it.
 impl Crawl {
     /// A page's server is asked at its site's own pace.
-    fn set_delay(&mut self, due: &DuePage) {
+    fn set_delay(&mut self, now_ms: i64, due: &DuePage) {
         if let Some(conditions) = self.sites.conditions(due.site) {
             let delay_ms = conditions.delay_ms.map(|ms| ms as i64);
+            let delay_ms = delay_ms.max(self.schedules.pause_ms(now_ms, due.site));
             self.servers.set_delay(due.page.id.server(), delay_ms);
         }
     }
@@ -305,18 +363,18 @@ impl Crawl {
     }
 
     /// A page whose site has closed goes back to rest: it stays due in the state.
-    pub(super) fn put_to_rest(&mut self, due: &DuePage) {
+    pub(super) fn put_to_rest(&mut self, due: &DuePage, out: &mut Vec<Command>) {
         self.new_pages.not_visited(due);
-        if self.taken.release(due.site, due.page.id) {
+        if self.release(due.site, due.page.id, out) {
             self.rounds.rest(due.site, due.page.id);
         }
     }
 
     /// Leaves a server's queued pages for the next round.
-    pub(super) fn leave_server(&mut self, server: ServerId) {
+    pub(super) fn leave_server(&mut self, server: ServerId, out: &mut Vec<Command>) {
         for due in self.servers.drain(server) {
             self.new_pages.not_visited(&due);
-            if self.taken.release(due.site, due.page.id) {
+            if self.release(due.site, due.page.id, out) {
                 self.rounds.leave(due.site, due.page.id);
             } else {
                 self.look_again();

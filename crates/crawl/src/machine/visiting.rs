@@ -10,7 +10,7 @@ use crate::{
     answer::{Answer, FetchOrder, Fetched, Ticket},
     discovery::{Discovery, discover, links_of},
     events::{Command, StoreOrder},
-    plans::{Heard, seen},
+    plans::{VisitResult, seen},
     servers::{RobotsAnswer, RobotsRequest, Task, feedback},
     under_way::{Asked, Committing, NamedPage, Unstored, UnstoredVersion},
     update::page_update,
@@ -55,7 +55,7 @@ impl Crawl {
     ) {
         let Some(conditions) = self.sites.conditions(due.site) else {
             self.servers.not_asked(now_ms, server);
-            self.taken.release(due.site, due.page.id);
+            self.release(due.site, due.page.id, out);
             self.new_pages.not_visited(&due);
             return;
         };
@@ -63,7 +63,7 @@ impl Crawl {
         let obeys_robots = conditions.robots == RobotsPolicy::Obey;
         if !self.may_go(&due) {
             self.servers.not_asked(now_ms, server);
-            self.put_to_rest(&due);
+            self.put_to_rest(&due, out);
             return;
         }
         if obeys_robots {
@@ -154,7 +154,7 @@ impl Crawl {
         let change = self.servers.answered(now_ms, server, feedback);
         out.extend(change.map(Command::commit));
         if self.servers.rests_too_long(now_ms, server, &self.options) {
-            self.leave_server(server);
+            self.leave_server(server, out);
         }
     }
 
@@ -361,19 +361,19 @@ impl Crawl {
         let is_significant = visit.version.as_ref().is_none_or(|row| row.is_significant());
         let counts = self.sites.counts_change(visit.site, is_significant);
         let seen = seen(visit.outcome, visit.update.failures, counts);
-        let heard = Heard { page: page.id, seen, lost };
-        let committing = Committing::Visit { url: page.url, site: visit.site, heard };
+        let result = VisitResult { page: page.id, seen, lost };
+        let committing = Committing::Visit { url: page.url, site: visit.site, result };
         self.under_way.commit(ticket, committing);
         out.push(Command::Commit { ticket: Some(ticket), change: Change::Visit(visit) });
     }
 
     /// Visits and hints are committed.
-    pub(super) fn visits_committed(&mut self, tickets: &[Ticket]) {
+    pub(super) fn visits_committed(&mut self, tickets: &[Ticket], out: &mut Vec<Command>) {
         for &ticket in tickets {
             match self.under_way.committed(ticket) {
-                Some(Committing::Visit { site, heard, .. }) => {
-                    let is_of_round = self.taken.release(site, heard.page);
-                    is_of_round.then(|| self.rounds.visited(site, heard));
+                Some(Committing::Visit { site, result, .. }) => {
+                    let is_of_round = self.release(site, result.page, out);
+                    is_of_round.then(|| self.rounds.visited(site, result));
                 }
                 Some(Committing::Pull { server }) => self.more_of(server),
                 None => {}

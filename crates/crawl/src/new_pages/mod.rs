@@ -208,7 +208,8 @@ impl NewPages {
         }
     }
 
-    fn put_back(&mut self, nth: u32, server: ServerId) {
+    /// A page that was taken up is not visited after all, if it is a new one still.
+    pub(crate) fn put_back(&mut self, nth: u32, server: ServerId) {
         if self.order.put_back(nth) {
             self.hungry.insert(server);
         }

@@ -6,5 +6,7 @@ mod planned;
 mod work;
 
 pub(crate) use planned::Planned;
-pub(crate) use work::{Beginning, Ended, Heard, PlanJob, PlanResult, Survey, learn_round, seen};
+pub(crate) use work::{
+    Beginning, Ended, PlanJob, PlanResult, Survey, VisitResult, learn_round, seen,
+};
 pub use work::{PlanDone, PlanWork};

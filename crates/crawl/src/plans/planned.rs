@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, VecDeque};
 use nenrin_state::{PageId, SitePages};
 use nenrin_structure::SitePlan;
 
-use super::work::{Choice, Heard, PlanJob, Rest, Survey};
+use super::work::{Choice, PlanJob, Rest, Survey, VisitResult};
 
 /// A round that chooses its pages.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub(crate) struct Planned {
     /// How many those may be.
     ahead: usize,
     /// What the plan does not know yet.
-    heard: Vec<Heard>,
+    results: Vec<VisitResult>,
 }
 
 #[derive(Debug)]
@@ -46,11 +46,11 @@ impl Planned {
             loading: BTreeSet::new(),
             asked: BTreeSet::new(),
             ahead: ahead.max(1),
-            heard: Vec::new(),
+            results: Vec::new(),
         }
     }
 
-    /// The map, once every source of hints was heard: a plan is to be made of it, and comes back with
+    /// The map, once every source of hints was visited: a plan is to be made of it, and comes back with
     /// [`chose`](Self::chose).
     pub(crate) fn take_map(&mut self) -> Option<(Box<SitePages>, Choice)> {
         if !matches!(&self.stage, Stage::Sources { left, .. } if left.is_empty()) {
@@ -66,7 +66,7 @@ impl Planned {
     pub(crate) fn take_plan(&mut self) -> Option<(Box<SitePlan>, Choice)> {
         let has_more = match &self.stage {
             Stage::Here { rest: Rest::More, .. } => true,
-            Stage::Here { rest: Rest::Wait, .. } => !self.heard.is_empty(),
+            Stage::Here { rest: Rest::Wait, .. } => !self.results.is_empty(),
             _ => false,
         };
         if !has_more || self.asked.len() >= self.ahead {
@@ -80,13 +80,13 @@ impl Planned {
 
     fn choice(&mut self) -> Choice {
         let most = self.ahead.saturating_sub(self.asked.len());
-        Choice { heard: std::mem::take(&mut self.heard), most }
+        Choice { results: std::mem::take(&mut self.results), most }
     }
 
     /// The plan is back, with the pages that it chose. It will get the results of those that were
     /// visited meanwhile.
     pub(crate) fn chose(&mut self, plan: Box<SitePlan>, mut pages: Vec<PageId>, rest: Rest) {
-        pages.retain(|page| self.heard.iter().all(|heard| heard.page != *page));
+        pages.retain(|page| self.results.iter().all(|result| result.page != *page));
         self.asked.extend(&pages);
         self.chosen.extend(pages);
         self.stage = Stage::Here { plan, rest };
@@ -123,10 +123,10 @@ impl Planned {
     }
 
     /// What a visit showed, or that there will be none.
-    pub(crate) fn heard(&mut self, heard: Heard) {
-        let page = heard.page;
+    pub(crate) fn record(&mut self, result: VisitResult) {
+        let page = result.page;
         self.asked.remove(&page);
-        self.heard.push(heard);
+        self.results.push(result);
         if let Stage::Sources { left, .. } = &mut self.stage {
             left.remove(&page);
         }
@@ -147,7 +147,7 @@ impl Planned {
             Stage::Sources { map, .. } => Err(map),
             Stage::Away => Err(Box::default()),
         };
-        PlanJob::End { plan, heard: self.heard }
+        PlanJob::End { plan, results: self.results }
     }
 }
 
@@ -157,8 +157,8 @@ mod tests {
 
     use super::*;
 
-    fn heard(page: i64, seen: Seen) -> Heard {
-        Heard { page: PageId(page), seen, lost: None }
+    fn result(page: i64, seen: Seen) -> VisitResult {
+        VisitResult { page: PageId(page), seen, lost: None }
     }
 
     fn plan() -> Box<SitePlan> {
@@ -173,11 +173,11 @@ mod tests {
         let survey = Survey { map: Box::default(), new: BTreeSet::new(), sources: BTreeSet::new() };
         let mut planned = Planned::new(survey, 2);
         assert!(planned.take_map().is_some() && planned.take_map().is_none());
-        planned.heard(heard(7, Seen::Changed));
+        planned.record(result(7, Seen::Changed));
         planned.chose(plan(), vec![PageId(7), PageId(8)], Rest::Wait);
         assert_eq!(planned.wanted(10, |_| false), [PageId(8)]);
         let (_, choice) = planned.take_plan().unwrap();
-        assert_eq!((choice.heard, choice.most), (vec![heard(7, Seen::Changed)], 1));
+        assert_eq!((choice.results, choice.most), (vec![result(7, Seen::Changed)], 1));
         assert!(!planned.is_over(true), "the plan is away");
     }
 
@@ -188,7 +188,7 @@ mod tests {
         assert!(planned.take_map().is_some());
         planned.chose(plan(), vec![PageId(8)], Rest::Wait);
         assert!(planned.take_plan().is_none());
-        planned.heard(heard(8, Seen::Same));
+        planned.record(result(8, Seen::Same));
         assert!(planned.take_plan().is_some());
     }
 }

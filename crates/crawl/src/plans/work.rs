@@ -36,26 +36,26 @@ pub(crate) enum PlanJob {
     /// Choose.
     Choose { plan: Box<SitePlan>, choice: Choice },
     /// Write down what was learnt. A round that ends before it has a plan leaves its map.
-    End { plan: Result<Box<SitePlan>, Box<SitePages>>, heard: Vec<Heard> },
+    End { plan: Result<Box<SitePlan>, Box<SitePages>>, results: Vec<VisitResult> },
 }
 
 /// What visits showed since the plan last chose, and how many pages it may name now.
 #[derive(Debug, Clone)]
 pub(crate) struct Choice {
-    pub(crate) heard: Vec<Heard>,
+    pub(crate) results: Vec<VisitResult>,
     pub(crate) most: usize,
 }
 
 /// What a visit showed, or that there was none.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Heard {
+pub(crate) struct VisitResult {
     pub(crate) page: PageId,
     pub(crate) seen: Seen,
     /// The blocks that the page had lost, if it changed and that is known.
     pub(crate) lost: Option<Vec<u32>>,
 }
 
-impl Heard {
+impl VisitResult {
     fn report_to(&self, plan: &mut SitePlan) {
         plan.seen(self.page.0, self.seen, self.lost.as_deref());
     }
@@ -94,7 +94,7 @@ pub(crate) enum PlanResult {
 pub(crate) struct Survey {
     pub(crate) map: Box<SitePages>,
     pub(crate) new: BTreeSet<PageId>,
-    /// Sitemaps and feeds that are to be heard before a plan is made.
+    /// Sitemaps and feeds that are to be visited before a plan is made.
     pub(crate) sources: BTreeSet<PageId>,
 }
 
@@ -137,7 +137,9 @@ impl PlanWork {
                 None => PlanResult::NoPlan,
             },
             PlanJob::Choose { plan, choice } => choose(plan, choice),
-            PlanJob::End { plan, heard } => PlanResult::Ended(plan.ok().map(|p| end(p, &heard))),
+            PlanJob::End { plan, results } => {
+                PlanResult::Ended(plan.ok().map(|p| end(p, &results)))
+            }
         };
         PlanDone { round, result }
     }
@@ -162,7 +164,7 @@ fn survey(
 }
 
 fn choose(mut plan: Box<SitePlan>, choice: Choice) -> PlanResult {
-    choice.heard.iter().for_each(|heard| heard.report_to(&mut plan));
+    choice.results.iter().for_each(|result| result.report_to(&mut plan));
     let mut pages = Vec::new();
     let mut rest = Rest::More;
     while pages.len() < choice.most && rest == Rest::More {
@@ -175,8 +177,8 @@ fn choose(mut plan: Box<SitePlan>, choice: Choice) -> PlanResult {
     PlanResult::Chosen { plan, pages, rest }
 }
 
-fn end(mut plan: Box<SitePlan>, heard: &[Heard]) -> Ended {
-    heard.iter().for_each(|heard| heard.report_to(&mut plan));
+fn end(mut plan: Box<SitePlan>, results: &[VisitResult]) -> Ended {
+    results.iter().for_each(|result| result.report_to(&mut plan));
     let skips = Skips { reasons: plan.left_out() };
     let (kept, shared) = plan.finish();
     Ended { skips, kept, kept_of_all: shared.to_bytes() }
@@ -186,7 +188,7 @@ fn end(mut plan: Box<SitePlan>, heard: &[Heard]) -> Ended {
 /// now; none if there are more pages than a plan takes. Returns what is kept of the site and of all.
 pub(crate) fn learn_round(
     map: &SitePages,
-    heard: &[Heard],
+    results: &[VisitResult],
     was_known: impl Fn(PageId) -> bool,
 ) -> Option<(Vec<u8>, Vec<u8>)> {
     let options = AutoOptions::default();
@@ -195,7 +197,7 @@ pub(crate) fn learn_round(
     let evidence = |key: i64| was_known(PageId(key)).then(Evidence::default);
     let plan =
         SitePlan::new(RoundsBy::Auto, mapped, evidence, shared_beliefs(map, &options), options);
-    let ended = end(Box::new(plan), heard);
+    let ended = end(Box::new(plan), results);
     Some((ended.kept, ended.kept_of_all))
 }
 

@@ -16,11 +16,11 @@ use crate::{
     gone::rests_while_gone,
     learning::Learning,
     options::CrawlOptions,
-    plans::{Beginning, Ended, Heard, PlanDone, PlanJob, PlanResult, PlanWork},
+    plans::{Beginning, Ended, PlanDone, PlanJob, PlanResult, PlanWork, VisitResult},
     schedules::Schedules,
     servers::Servers,
     sites::Sites,
-    taken::TakenPages,
+    taken::{TakenPages, Taker},
 };
 
 use self::round::{Ending, RunningRound};
@@ -117,7 +117,7 @@ impl Rounds {
         self.running.values_mut().find(|running| running.id() == round)
     }
 
-    fn site_of(&self, round: i64) -> Option<SiteId> {
+    pub(crate) fn site_of(&self, round: i64) -> Option<SiteId> {
         self.running.iter().find(|(_, running)| running.id() == round).map(|(&site, _)| site)
     }
 
@@ -297,9 +297,14 @@ impl Rounds {
             running.leave_out(page);
             return false;
         }
-        taken.take(due.site, page, true);
         running.take();
-        true
+        taken.take(page, Taker { site: due.site, in_round: true, new: None })
+    }
+
+    /// Loads a page that a round counts again: it was visited for another site meanwhile.
+    pub(crate) fn load_again(&self, site: SiteId, page: PageId) -> Option<Load> {
+        let running = self.running.get(&site)?;
+        Some(Load::Chosen { round: running.round(), pages: vec![page] })
     }
 
     /// A page that a round counted goes back to rest.
@@ -331,9 +336,9 @@ impl Rounds {
     }
 
     /// A visit of a round is committed.
-    pub(crate) fn visited(&mut self, site: SiteId, heard: Heard) {
+    pub(crate) fn visited(&mut self, site: SiteId, result: VisitResult) {
         if let Some(running) = self.running.get_mut(&site) {
-            running.visited(heard);
+            running.visited(result);
         }
     }
 

@@ -11,7 +11,7 @@ use nenrin_urls::CanonicalUrl;
 
 use crate::{
     events::{Load, RoundReport},
-    plans::{Heard, PlanJob, Planned, Survey},
+    plans::{PlanJob, Planned, Survey, VisitResult},
 };
 
 /// Redirects remembered to recognise loops.
@@ -33,6 +33,8 @@ pub(super) struct RunningRound {
     /// Pages left for the next round.
     left: BTreeMap<ServerId, BTreeSet<PageId>>,
     scan: Scan,
+    /// Pages must be found again that the queue had no capacity for, or that went back to rest.
+    again: bool,
     /// How it chooses its pages, if it does and its map is known.
     planned: Option<Planned>,
     /// The end has been sent to be committed.
@@ -49,8 +51,8 @@ enum Scan {
     At(Option<PageId>),
     /// A load is under way.
     Loading,
-    /// Every page was seen. `again` when pages became known that the queue had no capacity for.
-    Done { again: bool },
+    /// Every page was seen.
+    Done,
 }
 
 /// How a round that is over ends.
@@ -74,6 +76,7 @@ impl RunningRound {
             page_limit_reached: false,
             left: BTreeMap::new(),
             scan: if chooses { Scan::Unmapped } else { Scan::At(None) },
+            again: false,
             planned: None,
             ending: false,
             redirects: BTreeMap::new(),
@@ -82,6 +85,10 @@ impl RunningRound {
 
     pub(super) fn id(&self) -> i64 {
         self.round.id
+    }
+
+    pub(super) fn round(&self) -> Round {
+        self.round.clone()
     }
 
     pub(super) fn site(&self) -> SiteId {
@@ -106,7 +113,8 @@ impl RunningRound {
     fn is_over(&self) -> bool {
         let chosen = |planned: &Planned| planned.is_over(self.page_limit_reached);
         self.open == 0
-            && matches!(self.scan, Scan::Done { again: false })
+            && self.scan == Scan::Done
+            && !self.again
             && self.planned.as_ref().is_none_or(chosen)
     }
 
@@ -151,7 +159,7 @@ impl RunningRound {
             self.scan = Scan::Loading;
             return Some(Load::Map(self.round.clone()));
         }
-        if self.scan == (Scan::Done { again: true }) {
+        if self.scan == Scan::Done && std::mem::take(&mut self.again) {
             self.scan = Scan::At(None);
         }
         match self.scan {
@@ -167,20 +175,22 @@ impl RunningRound {
     pub(super) fn loaded(&mut self, pages: &[DuePage], limit: usize) {
         self.scan = match pages.last() {
             Some(last) if pages.len() >= limit => Scan::At(Some(last.page.id)),
-            _ => Scan::Done { again: false },
+            _ => Scan::Done,
         };
     }
 
     /// There is nothing to choose by, or no plan can be made: every page is visited.
     pub(super) fn visit_everything(&mut self) {
         self.planned = None;
+        self.again = false;
         self.scan = Scan::At(None);
         self.ending = false;
     }
 
     /// It chooses its pages from now on, at most `ahead` at once.
     pub(super) fn choose(&mut self, survey: Survey, ahead: usize) {
-        self.scan = Scan::Done { again: false };
+        self.scan = Scan::Done;
+        self.again = false;
         self.planned = Some(Planned::new(survey, ahead));
     }
 
@@ -216,7 +226,7 @@ impl RunningRound {
         for &page in asked {
             planned.loaded(page);
             if !came.contains(&page) {
-                planned.heard(Heard { page, seen: Seen::Failed, lost: None });
+                planned.record(VisitResult { page, seen: Seen::Failed, lost: None });
             }
         }
     }
@@ -229,7 +239,8 @@ impl RunningRound {
         let is_full = max_pages.is_some_and(|max| self.taken >= max);
         if is_full {
             self.page_limit_reached = true;
-            self.scan = Scan::Done { again: false };
+            self.scan = Scan::Done;
+            self.again = false;
         }
         !is_full
     }
@@ -265,21 +276,21 @@ impl RunningRound {
 
     /// A page is not in the queue now: it must be found again.
     pub(super) fn not_queued(&mut self, page: PageId) {
-        match (&mut self.planned, &mut self.scan) {
-            (Some(planned), _) => planned.owe(page),
-            (None, Scan::Done { again }) => *again = true,
-            _ => {}
+        match &mut self.planned {
+            Some(planned) => planned.owe(page),
+            // Wherever the scan is, it may have passed the page.
+            None => self.again = !self.page_limit_reached,
         }
     }
 
     /// There will be no visit to a page.
     pub(super) fn cannot_see(&mut self, page: PageId) {
-        self.heard(Heard { page, seen: Seen::Failed, lost: None });
+        self.record(VisitResult { page, seen: Seen::Failed, lost: None });
     }
 
-    fn heard(&mut self, heard: Heard) {
+    fn record(&mut self, result: VisitResult) {
         if let Some(planned) = &mut self.planned {
-            planned.heard(heard);
+            planned.record(result);
         }
     }
 
@@ -297,9 +308,9 @@ impl RunningRound {
     }
 
     /// A visit of it is committed.
-    pub(super) fn visited(&mut self, heard: Heard) {
+    pub(super) fn visited(&mut self, result: VisitResult) {
         self.open -= 1;
-        self.heard(heard);
+        self.record(result);
     }
 
     /// Remembers a redirect and describes the loop that it closes, if it closes one.

@@ -1,7 +1,7 @@
 //! Schedules: each continuous site's page revisit scheduler, its budget, and whether a site may be
 //! collected now.
 
-mod doors;
+mod openings;
 
 use std::collections::BTreeMap;
 
@@ -19,14 +19,14 @@ use crate::{
     sites::Sites,
 };
 
-use self::doors::{Door, Doors};
+use self::openings::{Opening, Openings};
 
 /// The schedules of all sites.
 #[derive(Debug, Default)]
 pub(crate) struct Schedules {
     /// Sites whose pages have times of their own.
     sites: BTreeMap<SiteId, SiteSchedule>,
-    doors: Doors,
+    openings: Openings,
     /// Visits to pages with times of their own.
     today: DayVisits,
 }
@@ -58,16 +58,16 @@ impl DayVisits {
         *self = Self { day, visits: self.on(day) + visits };
     }
 
-    /// Whether the day has no more visits.
+    /// Whether no more visits are allowed.
     fn are_spent(self, day: i64, most: Option<u64>) -> bool {
-        self.day == day && most.is_some_and(|most| self.visits >= most)
+        most.is_some_and(|most| self.on(day) >= most)
     }
 }
 
 impl Schedules {
     /// The sites are others now: schedulers follow.
     pub(crate) fn follow(&mut self, sites: &Sites, bucket_s: i64, out: &mut Vec<Command>) {
-        self.doors.follow(sites);
+        self.openings.follow(sites);
         self.sites.retain(|&id, schedule| {
             let settings = sites.get(id).and_then(|site| site.conditions.schedule.continuous());
             settings == Some(schedule.scheduler.settings())
@@ -101,8 +101,11 @@ impl Schedules {
         schedule.is_ready = true;
         let day = now_s.div_euclid(DAY_S);
         schedule.today = DayVisits { day, visits: visits_today };
+        if schedule.today.are_spent(day, schedule.scheduler.settings().visits_per_day) {
+            schedule.spent_s = Some(now_s);
+        }
         self.today.add(day, visits_today);
-        self.doors.forget(site);
+        self.openings.forget(site);
         true
     }
 
@@ -130,7 +133,7 @@ impl Schedules {
 impl Schedules {
     /// Whether a site's pages may be asked for now.
     pub(crate) fn is_open(&self, site: SiteId) -> bool {
-        self.doors.is_open(site)
+        self.openings.is_open(site)
     }
 
     /// Sites whose due pages rest.
@@ -140,23 +143,35 @@ impl Schedules {
 
     /// When a site next opens or closes.
     pub(crate) fn next_turn_ms(&self) -> Option<i64> {
-        self.doors.next_turn_ms()
+        self.openings.next_turn_ms()
     }
 
     /// Whether a site may be collected is to be looked at anew.
     pub(crate) fn reconsider(&mut self, site: SiteId) {
-        self.doors.forget(site);
+        self.openings.forget(site);
     }
 
     /// Looks which sites are open, where that may have changed. Returns whether one opened.
     pub(crate) fn watch(&mut self, now_ms: i64, sites: &Sites, options: &CrawlOptions) -> bool {
         let (schedules, today) = (&self.sites, self.today);
         let all = options.visits_per_day;
-        self.doors.watch(now_ms, sites, |site| {
-            door(now_ms, site, sites.is_full(site.id), schedules.get(&site.id), |day| {
+        self.openings.watch(now_ms, sites, |site| {
+            opening(now_ms, site, sites.is_full(site.id), schedules.get(&site.id), |day| {
                 today.are_spent(day, all)
             })
         })
+    }
+
+    /// The pause between two requests to a server for a site whose visits of yesterday were used up:
+    /// half a day is enough for today's. Otherwise the servers that may be asked most often would take
+    /// all of them every day, and the pages of the others would wait for ever.
+    pub(crate) fn pause_ms(&self, now_ms: i64, site: SiteId) -> Option<i64> {
+        let schedule = self.sites.get(&site)?;
+        let visits = i64::try_from(schedule.scheduler.settings().visits_per_day?).ok()?;
+        let is_day_before =
+            |spent_s: &i64| spent_s.div_euclid(DAY_S) + 1 == now_ms.div_euclid(1000 * DAY_S);
+        let day = schedule.spent_s.as_ref().is_some_and(is_day_before).then_some(DAY_S * 1000);
+        day.map(|day_ms| day_ms / visits.max(1).saturating_mul(2))
     }
 
     /// Divides the archive's budget among the sites without their own, by what their pages ask for.
@@ -182,44 +197,44 @@ impl Schedules {
     }
 
     /// A request for a page of this site goes out. Returns whether the site keeps a budget, so that
-    /// the doors are to be watched.
+    /// it is to be looked at whether the site has closed.
     pub(crate) fn count_visit(&mut self, now_s: i64, site: SiteId, options: &CrawlOptions) -> bool {
         let day = now_s.div_euclid(DAY_S);
         let Some(schedule) = self.sites.get_mut(&site) else { return false };
         schedule.today.add(day, 1);
         self.today.add(day, 1);
-        if schedule.scheduler.settings().visits_per_day == Some(schedule.today.visits) {
+        if schedule.today.are_spent(day, schedule.scheduler.settings().visits_per_day) {
             schedule.spent_s = Some(now_s);
-            self.doors.forget(site);
+            self.openings.forget(site);
         }
         if options.visits_per_day == Some(self.today.visits) {
             self.sites.values_mut().for_each(|schedule| schedule.spent_s = Some(now_s));
-            self.doors.forget_all();
+            self.openings.forget_all();
         }
         true
     }
 }
 
-fn door(
+fn opening(
     now_ms: i64,
     site: &Site,
     is_full: bool,
     schedule: Option<&SiteSchedule>,
     archive_is_spent: impl Fn(i64) -> bool,
-) -> Door {
+) -> Opening {
     let now_s = now_ms / 1000;
     let windows = &site.conditions.windows;
     let turn_ms = next_turn_s(windows, now_s).map_or(i64::MAX, |turn_s| turn_s * 1000);
     let in_window = is_open(windows, now_s) && !is_full;
     let Some(schedule) = schedule else {
-        return Door { is_open: in_window, in_hours: in_window, until_ms: turn_ms };
+        return Opening { is_open: in_window, in_hours: in_window, until_ms: turn_ms };
     };
     let day = now_s.div_euclid(DAY_S);
     let own = schedule.scheduler.settings().visits_per_day;
     let is_spent = schedule.today.are_spent(day, own) || archive_is_spent(day);
     let in_hours = !site.paused && in_window;
     let midnight_ms = (day + 1) * DAY_S * 1000;
-    Door {
+    Opening {
         is_open: in_hours && schedule.is_ready && !is_spent,
         in_hours,
         until_ms: turn_ms.min(midnight_ms),
@@ -286,7 +301,7 @@ impl Schedules {
     fn planned_s(&self, due: &DuePage) -> Option<i64> {
         let due_s = due.page.due_s.filter(|_| due.page.visited_s.is_some() && !due.pulled)?;
         let spent_s = self.sites.get(&due.site)?.spent_s;
-        let opened_s = self.doors.opened_ms(due.site) / 1000;
+        let opened_s = self.openings.opened_ms(due.site) / 1000;
         spent_s.is_none_or(|spent_s| due_s > spent_s).then_some(due_s.max(opened_s))
     }
 

@@ -173,7 +173,8 @@ impl Servers {
 
     /// Queues a new page; no two of a server have the same mark.
     pub(crate) fn queue_new(&mut self, due: Box<DuePage>, priority: u64, mark: u64) {
-        self.queues.push_new(due.page.id.server().0, priority, mark, Task::Page(due));
+        let (server, since) = (due.page.id.server().0, due.page.discovered_s.max(1).unsigned_abs());
+        self.queues.push_new(server, (priority, mark), since, Task::Page(due));
     }
 
     /// Gives a new page that is queued another priority.

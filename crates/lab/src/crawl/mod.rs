@@ -65,6 +65,8 @@ pub struct CrawlOptions {
     pub order: Strategy,
     /// Whether some pages are linked to much more often than others, in whatever directory.
     pub favourites: bool,
+    /// Whether one more site, collected in rounds, has the pages of all others.
+    pub overlap: bool,
     /// A law to be broken on purpose, to see its checker fail.
     pub sabotage: Option<Sabotage>,
 }
@@ -90,6 +92,7 @@ impl Default for CrawlOptions {
             servers_kept: None,
             order: Strategy::Auto,
             favourites: false,
+            overlap: false,
             sabotage: None,
         }
     }

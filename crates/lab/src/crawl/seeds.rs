@@ -71,6 +71,7 @@ pub fn small_world(seed: u64, partitions: u32) -> CrawlOptions {
         robots_changes: true,
         servers_kept: Some((seed % 10) as usize),
         order: ORDERS[(seed / 3) as usize % ORDERS.len()],
+        overlap: seed % 10 == 7,
         ..CrawlOptions::default()
     }
 }
@@ -136,6 +137,8 @@ fn write_kept(path: &Path, report: &SeedsReport) -> Result<(), LabError> {
 mod tests {
     use super::*;
 
+    const FAILED_ONCE: [(u64, u32); 2] = [(50046, 2), (50046, 8)];
+
     /// `NENRIN_SEEDS` tries more.
     #[test]
     fn small_worlds_keep_every_law() {
@@ -148,10 +151,20 @@ mod tests {
         }
     }
 
+    /// Seeds that broke a law once, with the number of partitions.
+    #[test]
+    fn worlds_that_broke_a_law_once_keep_every_law() {
+        for (seed, partitions) in FAILED_ONCE {
+            let report = run(&small_world(seed, partitions)).unwrap();
+            assert_eq!(report.violations, Vec::<String>::new(), "{seed} in {partitions}");
+        }
+    }
+
     #[test]
     fn every_way_of_collecting_has_its_worlds() {
         let worlds: Vec<CrawlOptions> = (1..=100).map(|seed| small_world(seed, 1)).collect();
         assert!(worlds.iter().any(|world| world.window.is_some()));
+        assert!(worlds.iter().any(|world| world.overlap));
         for by in RoundsBy::ALL {
             assert!(worlds.iter().any(|world| world.rounds_by == by && world.continuous.is_none()));
         }

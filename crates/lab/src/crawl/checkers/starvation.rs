@@ -1,4 +1,6 @@
-use nenrin_state::{PageFilter, State, StateError};
+use std::collections::BTreeMap;
+
+use nenrin_state::{PageFilter, ServerId, SiteId, State, StateError};
 use nenrin_urls::CanonicalUrl;
 
 use super::Findings;
@@ -8,7 +10,8 @@ use crate::crawl::web::{RobotsMood, Web};
 const PATIENCE_S: i64 = 2 * 86_400;
 
 /// The law: where pages have times of their own, every page has one, and none waits for ever. A page
-/// waits rightly while its server's robots.txt cannot be had, or for its turn in a day's visits.
+/// waits rightly while its server's robots.txt cannot be had, or for its turn in a day's visits: the
+/// servers of a site take turns, and of a server's turns new pages get at most four of five.
 #[derive(Debug, Default)]
 pub struct Starvation {
     /// What was broken.
@@ -24,9 +27,10 @@ impl Starvation {
         visits_per_day: Option<u64>,
         now_s: i64,
     ) -> Result<(), StateError> {
-        // Where visits are counted, all pages of a site may have to wait for one another.
-        let most = state.sites()?.iter().map(|site| site.counts.pages).max().unwrap_or(0);
-        let days = visits_per_day.map_or(0, |visits| most.div_ceil(visits.max(1)));
+        let days = match visits_per_day {
+            Some(visits) => days_to_wait(state, visits)?,
+            None => 0,
+        };
         let patience_s = PATIENCE_S + days as i64 * 86_400;
         let mut after = None;
         loop {
@@ -45,6 +49,21 @@ impl Starvation {
             }
         }
     }
+}
+
+/// How many days a page may have to wait for its turn where a site has this many visits a day: all
+/// pages of a server may have to wait for one another, and the servers of a site as well.
+fn days_to_wait(state: &dyn State, visits: u64) -> Result<u64, StateError> {
+    let mut sites: BTreeMap<SiteId, BTreeMap<ServerId, u64>> = BTreeMap::new();
+    for page in state.pages(PageFilter { site: None, after: None, limit: 1_000_000 })? {
+        let servers = sites.entry(page.site).or_default();
+        *servers.entry(page.id.server()).or_default() += 1;
+    }
+    let turns = sites.values().map(|servers| {
+        let most = servers.values().max().copied().unwrap_or(0);
+        most * servers.len() as u64 * 5 / 4
+    });
+    Ok(turns.max().unwrap_or(0).div_ceil(visits.max(1)))
 }
 
 /// Since when a page that is due could have been asked for.

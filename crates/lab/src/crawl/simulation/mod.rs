@@ -144,23 +144,32 @@ impl Simulation {
     }
 
     fn register_sites(&mut self) -> Result<(), LabError> {
+        let rounds = Schedule::Rounds { period_s: self.options.period_s };
         for tops in self.sites() {
-            let schedule = match &self.options.continuous {
-                Some(settings) => Schedule::Continuous(settings.clone()),
-                None => Schedule::Rounds { period_s: self.options.period_s },
-            };
-            let windows = self.options.window.iter().cloned().collect();
+            let schedule = self.options.continuous.clone().map(Schedule::Continuous);
             let new = SiteConditions::new(tops.clone());
             let scope = if self.workers.len() > 1 { Scope::Any } else { new.scope };
-            let delay_ms = self.options.delay_ms;
-            let rounds_by = self.options.rounds_by;
-            let conditions =
-                SiteConditions { schedule, windows, scope, delay_ms, rounds_by, ..new };
-            for worker in &self.workers {
-                worker.state.add_site(tops[0].host(), &conditions, BEGIN_MS / 1000)?;
-            }
-            self.durability.committed(tops.iter());
+            let schedule = schedule.unwrap_or(rounds.clone());
+            let conditions = SiteConditions { schedule, scope, ..new };
+            self.register_site(tops[0].host(), conditions)?;
         }
+        if self.options.overlap {
+            let new = SiteConditions::new(self.web.tops());
+            let conditions = SiteConditions { schedule: rounds, scope: Scope::Any, ..new };
+            self.register_site("all", conditions)?;
+        }
+        Ok(())
+    }
+
+    fn register_site(&mut self, name: &str, site: SiteConditions) -> Result<(), LabError> {
+        let CrawlOptions { window, delay_ms, rounds_by, .. } = &self.options;
+        let windows = window.iter().cloned().collect();
+        let (delay_ms, rounds_by) = (*delay_ms, *rounds_by);
+        let site = SiteConditions { windows, delay_ms, rounds_by, ..site };
+        for worker in &self.workers {
+            worker.state.add_site(name, &site, BEGIN_MS / 1000)?;
+        }
+        self.durability.committed(site.tops.iter());
         Ok(())
     }
 

@@ -8,7 +8,7 @@ use crate::sites::Sites;
 
 /// Whether a site may be collected, and until when that holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Door {
+pub(super) struct Opening {
     pub(super) is_open: bool,
     /// Whether these are the site's hours.
     pub(super) in_hours: bool,
@@ -17,34 +17,34 @@ pub(super) struct Door {
 
 #[derive(Debug, Clone, Copy)]
 struct Watched {
-    door: Door,
+    opening: Opening,
     /// Since when these are the site's hours, if they were not before.
     opened_ms: i64,
 }
 
-/// The doors of all sites.
+/// The openings of all sites.
 #[derive(Debug)]
-pub(super) struct Doors {
-    doors: BTreeMap<SiteId, Watched>,
+pub(super) struct Openings {
+    openings: BTreeMap<SiteId, Watched>,
     /// When they are to be looked at next.
     until_ms: i64,
 }
 
-impl Default for Doors {
+impl Default for Openings {
     fn default() -> Self {
-        Self { doors: BTreeMap::new(), until_ms: i64::MIN }
+        Self { openings: BTreeMap::new(), until_ms: i64::MIN }
     }
 }
 
-impl Doors {
+impl Openings {
     /// Whether a site may be collected; one that was not looked at yet may.
     pub(super) fn is_open(&self, site: SiteId) -> bool {
-        self.doors.get(&site).is_none_or(|watched| watched.door.is_open)
+        self.openings.get(&site).is_none_or(|watched| watched.opening.is_open)
     }
 
     /// Since when these are a site's hours, if they were not before.
     pub(super) fn opened_ms(&self, site: SiteId) -> i64 {
-        self.doors.get(&site).map_or(i64::MIN, |watched| watched.opened_ms)
+        self.openings.get(&site).map_or(i64::MIN, |watched| watched.opened_ms)
     }
 
     /// When a site next opens or closes.
@@ -54,49 +54,49 @@ impl Doors {
 
     /// Other sites are registered now.
     pub(super) fn follow(&mut self, sites: &Sites) {
-        self.doors.retain(|&site, _| sites.get(site).is_some());
+        self.openings.retain(|&site, _| sites.get(site).is_some());
         self.forget_all();
     }
 
-    /// A site's door is to be looked at anew.
+    /// A site is to be looked at anew.
     pub(super) fn forget(&mut self, site: SiteId) {
-        if let Some(watched) = self.doors.get_mut(&site) {
-            watched.door.until_ms = i64::MIN;
+        if let Some(watched) = self.openings.get_mut(&site) {
+            watched.opening.until_ms = i64::MIN;
         }
         self.until_ms = i64::MIN;
     }
 
     pub(super) fn forget_all(&mut self) {
-        self.doors.values_mut().for_each(|watched| watched.door.until_ms = i64::MIN);
+        self.openings.values_mut().for_each(|watched| watched.opening.until_ms = i64::MIN);
         self.until_ms = i64::MIN;
     }
 
-    /// Looks at the doors that may have turned. Returns whether one opened.
+    /// Looks at the sites that may have opened or closed. Returns whether one opened.
     pub(super) fn watch(
         &mut self,
         now_ms: i64,
         sites: &Sites,
-        door_of: impl Fn(&nenrin_state::Site) -> Door,
+        opening_of: impl Fn(&nenrin_state::Site) -> Opening,
     ) -> bool {
         if now_ms < self.until_ms {
             return false;
         }
         let mut has_opened = false;
         for site in sites.iter() {
-            let before = self.doors.get(&site.id).copied();
-            if before.is_some_and(|before| now_ms < before.door.until_ms) {
+            let before = self.openings.get(&site.id).copied();
+            if before.is_some_and(|before| now_ms < before.opening.until_ms) {
                 continue;
             }
-            let door = door_of(site);
+            let opening = opening_of(site);
             let opened_ms = match before {
                 None => i64::MIN,
-                Some(before) if before.door.in_hours => before.opened_ms,
+                Some(before) if before.opening.in_hours => before.opened_ms,
                 Some(_) => now_ms,
             };
-            self.doors.insert(site.id, Watched { door, opened_ms });
-            has_opened |= door.is_open && before.is_some_and(|before| !before.door.is_open);
+            self.openings.insert(site.id, Watched { opening, opened_ms });
+            has_opened |= opening.is_open && before.is_some_and(|before| !before.opening.is_open);
         }
-        let until_ms = self.doors.values().map(|watched| watched.door.until_ms);
+        let until_ms = self.openings.values().map(|watched| watched.opening.until_ms);
         self.until_ms = until_ms.min().unwrap_or(i64::MAX);
         has_opened
     }
