@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use nenrin_lang::{Hint, Lang};
 use nenrin_revisit::{Forecast, PageRevisitScheduler};
 use serde::Serialize;
 
@@ -80,12 +81,25 @@ pub struct Reasons<'a> {
 /// Why a page is due, and what is believed of it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DueReason {
-    /// In words.
+    /// What brought its visit nearer, if anything did.
+    pub hint: Option<Hint>,
+    /// Why it would be due without that, in words.
     pub why: String,
     /// Estimated changes per day.
     pub rate_per_day: Option<f64>,
     /// How sure that is, from 0 to 1.
     pub confidence: Option<f64>,
+}
+
+impl DueReason {
+    /// All of it in words.
+    pub fn text(&self, lang: Lang) -> String {
+        let why = lang.translate(&self.why);
+        match &self.hint {
+            Some(hint) => hint.text(lang, &why),
+            None => why.into_owned(),
+        }
+    }
 }
 
 impl<'a> Reasons<'a> {
@@ -116,16 +130,13 @@ impl<'a> Reasons<'a> {
         let own = self.schedulers.get(&page.site).filter(|_| page.due_s.is_some());
         let Some(scheduler) = own else {
             let why = "with its site's next round".to_owned();
-            return Ok(DueReason { why, rate_per_day: None, confidence: None });
+            return Ok(DueReason { hint: None, why, rate_per_day: None, confidence: None });
         };
         let why = scheduler.why(&page.known());
-        let text = match self.state.pulled(page.id)? {
-            Some(signal) => format!("visited sooner: {signal}; otherwise {why}"),
-            None => why.to_string(),
-        };
         let rate = why.rate();
         Ok(DueReason {
-            why: text,
+            hint: self.state.pulled(page.id)?,
+            why: why.to_string(),
             rate_per_day: rate.map(|(rate, _)| rate),
             confidence: rate.map(|(_, confidence)| confidence),
         })

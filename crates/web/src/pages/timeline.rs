@@ -122,7 +122,7 @@ fn schedule(app: &WebApp, visitor: &Visitor, page: &PageRecord) -> Result<Markup
                         @if let Some(sure) = reason.confidence { (t(", ", "、確信度 ")) (chart::percent(sure)) (t(" sure", "")) }
                     }
                 }
-                dt { (t("Why", "その理由")) } dd { bdi { (visitor.lang.translate(&reason.why)) } }
+                dt { (t("Why", "その理由")) } dd { bdi { (reason.text(visitor.lang)) } }
             }
         }
     })
