@@ -3,7 +3,7 @@ use std::io::Write;
 use nenrin_archive::{
     Archive, DueReason, Reasons, digits14, readable_bytes, readable_date, rfc3339, sites,
 };
-use nenrin_lang::Reason;
+use nenrin_lang::{Lang, Reason};
 use nenrin_state::{PageFilter, PageRecord, RoundCounts, SiteId, State, VersionQuery, VisitFilter};
 use nenrin_urls::CanonicalUrl;
 use serde_json::json;
@@ -193,8 +193,9 @@ fn page_json(page: &PageRecord, due: &DueReason) -> serde_json::Value {
         "url": page.url, "site": page.site, "discovered": rfc3339(page.discovered_s),
         "visits": page.visits, "changes": page.changes, "significant": page.significant, "visited": page.visited_s.map(rfc3339),
         "outcome": page.outcome, "failures": page.failures, "bytes": page.bytes,
-        "due": page.due_s.map(rfc3339), "why": due.why, "rate_per_day": due.rate_per_day,
-        "confidence": due.confidence, "missed": due.missed, "etag": page.etag,
+        "due": page.due_s.map(rfc3339), "why": due.text(Lang::En), "hint": due.hint,
+        "rate_per_day": due.rate_per_day, "confidence": due.confidence, "missed": due.missed,
+        "etag": page.etag,
         "importance": page.importance(),
         "last_modified": page.last_modified,
     })
@@ -213,7 +214,7 @@ fn page_row(page: &PageRecord, due: DueReason) -> Vec<String> {
         due.rate_per_day.map_or(String::new(), |rate| format!("{rate:.3}")),
         due.confidence.map_or(String::new(), |sure| format!("{:.0}%", sure * 100.0)),
         page.due_s.map_or(String::new(), readable_date),
-        due.why,
+        due.text(Lang::En),
     ]
 }
 

@@ -6,7 +6,6 @@ use std::time::Duration;
 use nenrin_archive::preview::{Looked, SitePreview, rules_of};
 use nenrin_fetch::{AddressPolicy, FetchRequest, Fetcher, RobotsRules};
 use nenrin_urls::{CanonicalUrl, UrlError};
-use nenrin_web::Preview;
 
 use crate::clock;
 
@@ -20,7 +19,7 @@ pub(super) async fn look(
     fetcher: &Fetcher,
     top: &CanonicalUrl,
     allow_private: bool,
-) -> Result<Preview, UrlError> {
+) -> Result<SitePreview, UrlError> {
     let addresses = if allow_private { AddressPolicy::AllowPrivate } else { AddressPolicy::Public };
     let server = top.server();
     let robots_url = server.url("/robots.txt")?;
@@ -41,15 +40,7 @@ pub(super) async fn look(
     };
     let is_allowed = rules.allows(top.path_and_query()).allowed;
     let sitemap = (&sitemap_url, named.len(), &sitemap);
-    let found = SitePreview::of((&robots, is_allowed), (top, &page), sitemap, clock::now_s());
-    Ok(Preview {
-        top: found.top,
-        robots: found.robots,
-        sitemap: found.sitemap,
-        links: found.links,
-        estimated_pages: found.estimated_pages,
-        estimated_bytes: found.estimated_bytes,
-    })
+    Ok(SitePreview::of((&robots, is_allowed), (top, &page), sitemap, clock::now_s()))
 }
 
 async fn ask(fetcher: &Fetcher, url: &CanonicalUrl, addresses: AddressPolicy) -> Looked {

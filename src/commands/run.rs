@@ -5,12 +5,12 @@ use std::{
     time::Duration,
 };
 
-use nenrin_archive::Archive;
+use nenrin_archive::{Archive, preview::SitePreview};
 use nenrin_crawl::Event;
 use nenrin_fetch::Fetcher;
 use nenrin_state::{Removal, SiteId};
 use nenrin_urls::CanonicalUrl;
-use nenrin_web::{Control, ControlError, Metric, Preview, UnderWay};
+use nenrin_web::{Control, ControlError, Metric, UnderWay};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{
@@ -184,7 +184,11 @@ impl Control for RunControl {
         super::warc::stream(&self.archive, &self.config, site, range, out).map_err(failed)
     }
 
-    fn preview(&self, top: &CanonicalUrl, allow_private: bool) -> Result<Preview, ControlError> {
+    fn preview(
+        &self,
+        top: &CanonicalUrl,
+        allow_private: bool,
+    ) -> Result<SitePreview, ControlError> {
         self.runtime.block_on(preview::look(&self.fetcher, top, allow_private)).map_err(failed)
     }
 }

@@ -3,13 +3,12 @@
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
-use nenrin_archive::Archive;
+use nenrin_archive::{Archive, preview::SitePreview};
 use nenrin_replay::ReplayOptions;
 use nenrin_state::SiteId;
 use nenrin_urls::CanonicalUrl;
 use nenrin_web::{
-    Control, ControlError, NotRunningHere, Preview, ReplayBase, StoreSummary, UnderWay, WebApp,
-    WebOptions,
+    Control, ControlError, NotRunningHere, ReplayBase, StoreSummary, UnderWay, WebApp, WebOptions,
 };
 use tokio::net::TcpListener;
 
@@ -106,7 +105,11 @@ impl Control for ServeControl {
             .map_err(|error| ControlError::Failed { reason: format!("{error:#}") })
     }
 
-    fn preview(&self, top: &CanonicalUrl, allow_private: bool) -> Result<Preview, ControlError> {
+    fn preview(
+        &self,
+        top: &CanonicalUrl,
+        allow_private: bool,
+    ) -> Result<SitePreview, ControlError> {
         NotRunningHere.preview(top, allow_private)
     }
 }

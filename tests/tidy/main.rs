@@ -35,11 +35,13 @@ fn allowed() -> BTreeMap<&'static str, Vec<&'static str>> {
     for pure in deciders {
         allowed.insert(pure, vec![]);
     }
-    for part in ["frontier", "fetch", "extract", "store", "warc"] {
+    for part in ["frontier", "extract", "store", "warc"] {
         allowed.insert(part, deciders.to_vec());
     }
-    // Reasons are stored as data; `lang` has their type and their words.
-    allowed.insert("state", deciders.into_iter().chain(["lang"]).collect());
+    // Reasons are data; `lang` has their type and their words.
+    for part in ["fetch", "state"] {
+        allowed.insert(part, deciders.into_iter().chain(["lang"]).collect());
+    }
     let parts = ["frontier", "fetch", "extract", "store", "state", "warc"];
     let joined: Vec<&str> = deciders.into_iter().chain(parts).chain(["lang"]).collect();
     allowed.insert("crawl", joined.clone());

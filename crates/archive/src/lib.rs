@@ -45,12 +45,11 @@ pub use ingest::{Capture, Ingest};
 pub use mirror::{
     ExportedMirror, ImportedMirror, MirrorImportOptions, mime_by_name, path_of, urls,
 };
+pub use nenrin_lang::readable_bytes;
 pub use quota::{QuotaGuard, Quotas, Reached};
 pub use read::{PageVersion, stored_url};
 pub use retention::Pruned;
-pub use spans::{
-    Edge, Span, counted, digits14, parse_date, readable_bytes, readable_date, rfc3339,
-};
+pub use spans::{Edge, Span, counted, digits14, parse_date, readable_date, rfc3339};
 pub use upkeep::{Reindexed, Verified};
 pub use views::{
     ChosenRound, DueReason, Outlook, Reasons, SiteStructure, SkippedPages, outlook, shown_worth,

@@ -4,6 +4,7 @@
 use nenrin_crawl::{Answer, FetchOrder, Purpose, Ticket, read_exchange};
 use nenrin_fetch::{Exchange, RobotsRules};
 use nenrin_urls::{CanonicalUrl, Scope};
+use serde::Serialize;
 
 /// Links shown.
 const LINKS: usize = 20;
@@ -12,7 +13,7 @@ const LINKS: usize = 20;
 pub type Looked = std::result::Result<Exchange, String>;
 
 /// What a first look at a site found.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct SitePreview {
     /// The top page: its status and type, or why it did not answer.
     pub top: String,

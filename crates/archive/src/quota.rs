@@ -6,10 +6,9 @@ use std::{
     fmt,
 };
 
+use nenrin_lang::IncidentDetail;
 use nenrin_state::{Site, SiteId};
 use nenrin_store::SiteBytes;
-
-use crate::spans::readable_bytes;
 
 /// The largest sizes in bytes; 0 for no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -39,13 +38,18 @@ pub struct Reached {
     pub quota_bytes: u64,
 }
 
+impl Reached {
+    /// As an incident says it.
+    pub fn detail(&self) -> IncidentDetail {
+        let Self { bytes, quota_bytes, .. } = *self;
+        let site = self.site.as_ref().map(|(_, name)| name.clone());
+        IncidentDetail::Quota { site, bytes, quota_bytes }
+    }
+}
+
 impl fmt::Display for Reached {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (bytes, quota) = (readable_bytes(self.bytes), readable_bytes(self.quota_bytes));
-        match &self.site {
-            Some((_, name)) => write!(f, "site `{name}` has reached its quota: {bytes} of {quota}"),
-            None => write!(f, "the archive has reached its quota: {bytes} of {quota}"),
-        }
+        self.detail().fmt(f)
     }
 }
 

@@ -74,23 +74,6 @@ pub fn counted(count: u64, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
-/// A size for people, to three digits: `12.3 MB`.
-pub fn readable_bytes(bytes: u64) -> String {
-    const UNITS: [&str; 5] = ["B", "kB", "MB", "GB", "TB"];
-    let mut size = bytes as f64;
-    let mut unit = 0;
-    while size >= 999.5 && unit + 1 < UNITS.len() {
-        size /= 1000.0;
-        unit += 1;
-    }
-    match (unit, size) {
-        (0, _) => format!("{bytes} B"),
-        (_, size) if size < 9.995 => format!("{size:.2} {}", UNITS[unit]),
-        (_, size) if size < 99.95 => format!("{size:.1} {}", UNITS[unit]),
-        (_, size) => format!("{size:.0} {}", UNITS[unit]),
-    }
-}
-
 /// Which end of an unfinished date is meant: `2024` begins on 1 January and ends on 31 December.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Edge {
@@ -174,13 +157,6 @@ mod tests {
         for text in ["", "5", "x", "5y", "-1s", "99999999999d", "１s"] {
             assert!(text.parse::<Span>().unwrap_err().contains(text), "{text}");
         }
-    }
-
-    #[test]
-    fn sizes_are_shown_to_three_digits() {
-        assert_eq!(readable_bytes(999), "999 B");
-        assert_eq!(readable_bytes(12_345_678), "12.3 MB");
-        assert_eq!(readable_bytes(1_000), "1.00 kB");
     }
 
     #[test]

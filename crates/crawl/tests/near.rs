@@ -26,7 +26,7 @@ fn spread(world: &mut World) {
                 page,
                 to_s,
                 odds_percent: 100,
-                why: "spread".to_owned(),
+                hint: nenrin_lang::Hint::AnnouncedBy("spread".to_owned()),
             };
             world.happen(nenrin_crawl::Event::Hint(pull));
         }

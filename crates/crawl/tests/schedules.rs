@@ -33,8 +33,8 @@ fn a_hint_brings_a_page_at_once_and_only_that_page() {
     assert_eq!((world.visits("/").len(), world.visits("/a").len()), (1, 1));
     let page = world.page("/a").id;
     let to_s = world.now_ms / 1000;
-    let why = "a feed".to_owned();
-    world.happen(Event::Hint(PullForward { page, to_s, odds_percent: 100, why }));
+    let hint = nenrin_lang::Hint::AnnouncedBy("a feed".to_owned());
+    world.happen(Event::Hint(PullForward { page, to_s, odds_percent: 100, hint }));
     world.pass(BEGIN_MS + 3 * DAY_MS);
     assert_eq!((world.visits("/").len(), world.visits("/a").len()), (1, 2));
     assert_eq!(world.state.pulled(page).unwrap(), None);

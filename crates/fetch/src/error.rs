@@ -2,6 +2,8 @@ use std::fmt;
 use std::net::IpAddr;
 use std::time::Duration;
 
+use nenrin_lang::{Network, Step, Unfetched};
+
 use crate::AddressKind;
 
 /// Why a [`crate::Fetcher`] cannot be made.
@@ -36,32 +38,16 @@ pub enum Waiting {
     Exchange,
 }
 
-impl fmt::Display for Waiting {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Dns => "its addresses",
-            Self::Connect => "a connection",
-            Self::Handshake => "the TLS handshake",
-            Self::Head => "the response head",
-            Self::Body => "more of the body",
-            Self::BodyRate => "a body that came too slowly",
-            Self::Exchange => "the exchange to end",
-        })
-    }
-}
-
 /// Why a request brought no complete exchange. This is a result of the visit, to be recorded; it
 /// holds only text and numbers so that it can be compared and stored.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FetchFailure {
     /// The request itself cannot be sent; no server was contacted.
-    #[error("the request cannot be sent: {reason}")]
     Request {
         /// What is wrong with it.
         reason: String,
     },
     /// The host has no address that the policy permits; no server was contacted.
-    #[error("`{host}` is at {address}, {kind}, which may not be fetched{}", way_out(*kind))]
     AddressRefused {
         /// The host in the URL.
         host: String,
@@ -71,7 +57,6 @@ pub enum FetchFailure {
         kind: AddressKind,
     },
     /// The host name has no address.
-    #[error("the host name `{host}` was not found: {reason}")]
     Dns {
         /// The host in the URL.
         host: String,
@@ -79,7 +64,6 @@ pub enum FetchFailure {
         reason: String,
     },
     /// No address of the host accepts a connection.
-    #[error("no connection to `{host}` port {port}: {reason}")]
     Connect {
         /// The host in the URL.
         host: String,
@@ -89,7 +73,6 @@ pub enum FetchFailure {
         reason: String,
     },
     /// The TLS handshake failed: a bad certificate, most often.
-    #[error("no secure connection to `{host}`: {reason}")]
     Tls {
         /// The host in the URL.
         host: String,
@@ -97,13 +80,11 @@ pub enum FetchFailure {
         reason: String,
     },
     /// The server closed the connection without a complete response head.
-    #[error("`{host}` closed the connection without answering")]
     Closed {
         /// The host in the URL.
         host: String,
     },
     /// What the server sent is not HTTP.
-    #[error("the answer of `{host}` is not valid HTTP: {reason}")]
     Protocol {
         /// The host in the URL.
         host: String,
@@ -111,9 +92,6 @@ pub enum FetchFailure {
         reason: String,
     },
     /// The response's status line and headers are too many or too long.
-    #[error(
-        "`{host}` sent a response head beyond the limit of {limit_bytes} bytes or {limit_headers} headers"
-    )]
     HeadTooLarge {
         /// The host in the URL.
         host: String,
@@ -123,7 +101,6 @@ pub enum FetchFailure {
         limit_headers: usize,
     },
     /// The body is longer than the limit.
-    #[error("the body from `{host}` is {}longer than the limit of {limit} bytes", announced_text(*announced))]
     BodyTooLarge {
         /// The host in the URL.
         host: String,
@@ -133,7 +110,6 @@ pub enum FetchFailure {
         announced: Option<u64>,
     },
     /// The body ended too early or too late.
-    #[error("the body from `{host}` is cut after {received} bytes: {reason}")]
     BodyCut {
         /// The host in the URL.
         host: String,
@@ -143,7 +119,6 @@ pub enum FetchFailure {
         reason: String,
     },
     /// Time ran out.
-    #[error("`{host}` took longer than {} s: waited for {waiting}", after.as_secs_f64())]
     Timeout {
         /// The host in the URL.
         host: String,
@@ -154,16 +129,73 @@ pub enum FetchFailure {
     },
 }
 
-fn way_out(kind: AddressKind) -> &'static str {
-    if kind.permitted(crate::AddressPolicy::AllowPrivate) {
-        "; if it is yours, allow private addresses for this site (`--allow-private`)"
-    } else {
-        ""
+impl fmt::Display for FetchFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Unfetched::from(self).fmt(f)
     }
 }
 
-fn announced_text(announced: Option<u64>) -> String {
-    announced.map_or_else(String::new, |bytes| format!("announced as {bytes} bytes, "))
+impl std::error::Error for FetchFailure {}
+
+/// The words for people, in both languages.
+impl From<&FetchFailure> for Unfetched {
+    fn from(failure: &FetchFailure) -> Self {
+        match failure.clone() {
+            FetchFailure::Request { reason: why } => Unfetched::Request { why },
+            FetchFailure::AddressRefused { host, address, kind } => {
+                Unfetched::Address { host, address, network: network(kind) }
+            }
+            FetchFailure::Dns { host, reason: why } => Unfetched::Dns { host, why },
+            FetchFailure::Connect { host, port, reason: why } => {
+                Unfetched::Connect { host, port, why }
+            }
+            FetchFailure::Tls { host, reason: why } => Unfetched::Tls { host, why },
+            FetchFailure::Closed { host } => Unfetched::Closed { host },
+            FetchFailure::Protocol { host, reason: why } => Unfetched::Protocol { host, why },
+            FetchFailure::HeadTooLarge { host, limit_bytes, limit_headers } => {
+                let (limit_bytes, limit_headers) = (limit_bytes as u64, limit_headers as u64);
+                Unfetched::HeadTooLarge { host, limit_bytes, limit_headers }
+            }
+            FetchFailure::BodyTooLarge { host, limit, announced } => {
+                Unfetched::BodyTooLarge { host, limit_bytes: limit, announced_bytes: announced }
+            }
+            FetchFailure::BodyCut { host, received, reason: why } => {
+                Unfetched::BodyCut { host, received_bytes: received, why }
+            }
+            FetchFailure::Timeout { host, waiting, after } => {
+                let after_ms = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
+                Unfetched::Timeout { host, step: step(waiting), after_ms }
+            }
+        }
+    }
+}
+
+fn network(kind: AddressKind) -> Network {
+    match kind {
+        AddressKind::Public => Network::Public,
+        AddressKind::Loopback => Network::Loopback,
+        AddressKind::Private => Network::Private,
+        AddressKind::CarrierNat => Network::CarrierNat,
+        AddressKind::Benchmarking => Network::Benchmarking,
+        AddressKind::Documentation => Network::Documentation,
+        AddressKind::LinkLocal => Network::LinkLocal,
+        AddressKind::Metadata => Network::Metadata,
+        AddressKind::Multicast => Network::Multicast,
+        AddressKind::Unspecified => Network::Unspecified,
+        AddressKind::Reserved => Network::Reserved,
+    }
+}
+
+fn step(waiting: Waiting) -> Step {
+    match waiting {
+        Waiting::Dns => Step::Dns,
+        Waiting::Connect => Step::Connect,
+        Waiting::Handshake => Step::Handshake,
+        Waiting::Head => Step::Head,
+        Waiting::Body => Step::Body,
+        Waiting::BodyRate => Step::BodyRate,
+        Waiting::Exchange => Step::Exchange,
+    }
 }
 
 impl FetchFailure {

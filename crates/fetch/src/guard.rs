@@ -1,4 +1,3 @@
-use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Which addresses a request may connect to.
@@ -65,24 +64,6 @@ impl AddressKind {
             | Self::Unspecified
             | Self::Reserved => false,
         }
-    }
-}
-
-impl fmt::Display for AddressKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Public => "a public address",
-            Self::Loopback => "a loopback address",
-            Self::Private => "a private address",
-            Self::CarrierNat => "a carrier NAT address",
-            Self::Benchmarking => "a benchmarking address",
-            Self::Documentation => "a documentation address",
-            Self::LinkLocal => "a link-local address",
-            Self::Metadata => "a cloud metadata address",
-            Self::Multicast => "a multicast address",
-            Self::Unspecified => "an unspecified address",
-            Self::Reserved => "a reserved address",
-        })
     }
 }
 

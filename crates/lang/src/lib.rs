@@ -5,17 +5,23 @@
 //! - [`Lang::t`]: texts of pages, both languages side by side where they are used;
 //! - [`Reason`]: why a visit brought no page, as data, and in words of either language;
 //! - [`Table`]: lists in a terminal;
-//! - [`Lang::translate`]: sentences that the program wrote in English (incidents, why a page is due),
-//!   in the reader's language.
+//! - [`Hint`]: why a page is visited sooner than planned, and [`IncidentDetail`]: what an incident is
+//!   about, likewise;
+//! - [`Lang::translate`]: sentences that the program wrote in English (errors of forms, the policy's
+//!   reason for a time), in the reader's language.
 //!
 //! This is not a translation framework: there are no message files and no third language.
 
+mod hint;
+mod incident;
 mod lang;
 mod phrases;
 mod reason;
 mod table;
 mod translate;
 
+pub use hint::Hint;
+pub use incident::{IncidentDetail, readable_bytes, serialize_incident_detail};
 pub use lang::{LANG_COOKIE, Lang};
 pub use reason::{Network, Reason, Step, Undecoded, Unfetched, serialize_reason};
 pub use table::Table;

@@ -124,27 +124,9 @@ pub(crate) const PHRASES: &[Phrase] = &[
         "the {} body of {} bytes decodes to more than {} bytes, beyond the ratio of {}",
         "{0} の本文（{1} バイト）を展開すると {2} バイトを超え、上限の {3} 倍を上回ります",
     ),
-    // Incidents.
-    ("{} does not answer any more", "{0} が応答しなくなりました"),
-    (
-        "site `{}` has reached its quota: {} of {}",
-        "サイト「{0}」が容量の上限に達しました（{2} のうち {1}）",
-    ),
-    (
-        "the archive has reached its quota: {} of {}",
-        "アーカイブが容量の上限に達しました（{1} のうち {0}）",
-    ),
-    ("{} cannot keep up: intervals × {}", "{0} が間に合わないため、間隔を {1} 倍にしています"),
-    ("{}: HTTP {}", "{0}：HTTP {1}"),
     // Why a page is due.
     ("with its site's next round", "サイトの次の収集のときに"),
     ("never visited yet", "まだ訪問していません"),
-    ("visited sooner: announced by {}; otherwise {t}", "{0} の予告により前倒し。通常は：{1}"),
-    (
-        "visited sooner: tends to change with {}; otherwise {t}",
-        "{0} とともに変わることが多いため前倒し。通常は：{1}",
-    ),
-    ("visited sooner: {}; otherwise {t}", "{0} により前倒し。通常は：{1}"),
     (
         "{!}, sooner because pages near it changed ({}%)",
         "{0}。近くのページの変化により早めます（{1}%）",

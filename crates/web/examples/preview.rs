@@ -6,7 +6,8 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use nenrin_lang::Reason;
+use nenrin_archive::preview::SitePreview;
+use nenrin_lang::{IncidentDetail, Reason};
 use nenrin_state::{
     Change, ContentMark, Discovered, DuePage, Estimate, Incident, IncidentKind, Outcome,
     PageUpdate, Removal, RobotsPolicy, RoundEnd, Schedule, SiteConditions, SiteId, SqliteState,
@@ -14,8 +15,7 @@ use nenrin_state::{
 };
 use nenrin_urls::{CanonicalUrl, Scope};
 use nenrin_web::{
-    Control, ControlError, Preview, ReplayBase, StoreSummary, UnderWay, WebApp, WebOptions,
-    hash_password,
+    Control, ControlError, ReplayBase, StoreSummary, UnderWay, WebApp, WebOptions, hash_password,
 };
 
 #[expect(clippy::disallowed_methods, reason = "a program's edge: the only clock of the example")]
@@ -129,8 +129,8 @@ impl Control for Pretend {
         site.map(|s| s.id).map_err(|e| failed(e.to_string()))
     }
 
-    fn preview(&self, top: &CanonicalUrl, _: bool) -> Result<Preview, ControlError> {
-        Ok(Preview {
+    fn preview(&self, top: &CanonicalUrl, _: bool) -> Result<SitePreview, ControlError> {
+        Ok(SitePreview {
             top: format!("{top} answers with 200, text/html, 18 kB"),
             robots: "allows everything except /private/; asks for 2 s between requests".into(),
             sitemap: "lists 1,204 pages, changed last on 2026-11-14".into(),
@@ -302,14 +302,14 @@ fn made_up_visit(
 
 /// Incidents for people to see.
 fn incidents() -> Vec<Incident> {
-    let one = |event, id: u32, name: &str, detail: &str| Incident {
+    let one = |event, id: u32, name: &str, detail: IncidentDetail| Incident {
         id: id.to_string(),
         event,
         at_s: now_s() - 3600 * i64::from(id),
         over_s: None,
         site: Some(SiteId(id)),
         name: name.to_owned(),
-        detail: detail.to_owned(),
+        detail: Some(detail),
         cause: String::new(),
     };
     vec![
@@ -317,13 +317,16 @@ fn incidents() -> Vec<Incident> {
             IncidentKind::SignalLost,
             1,
             "The Morning Paper",
-            "https://news.example.org/sitemap.xml does not answer any more",
+            IncidentDetail::SignalLost("https://news.example.org/sitemap.xml".to_owned()),
         ),
         one(
             IncidentKind::Overflow,
             2,
             "blog.example.com",
-            "https://blog.example.com cannot keep up: intervals × 1.60",
+            IncidentDetail::Overflow {
+                server: "https://blog.example.com".to_owned(),
+                percent: 160,
+            },
         ),
     ]
 }

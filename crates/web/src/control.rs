@@ -1,3 +1,4 @@
+use nenrin_archive::preview::SitePreview;
 use nenrin_state::{Removal, SiteId};
 use nenrin_urls::CanonicalUrl;
 use serde::Serialize;
@@ -56,7 +57,8 @@ pub trait Control: Send + Sync {
     }
 
     /// Looks at a site before it is registered: a few polite requests, limited in time.
-    fn preview(&self, top: &CanonicalUrl, allow_private: bool) -> Result<Preview, ControlError>;
+    fn preview(&self, top: &CanonicalUrl, allow_private: bool)
+    -> Result<SitePreview, ControlError>;
 }
 
 /// A request under way.
@@ -70,23 +72,6 @@ pub struct UnderWay {
     pub since_s: i64,
     /// Its phase: `receiving`, then `reading` what came.
     pub phase: &'static str,
-}
-
-/// Result of a first look at a site.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Preview {
-    /// The top page, in a sentence: its status and type, or why it did not answer.
-    pub top: String,
-    /// What robots.txt says about the top page, in a sentence.
-    pub robots: String,
-    /// What the sitemap says, in a sentence.
-    pub sitemap: String,
-    /// The first links of the top page that are within the site.
-    pub links: Vec<String>,
-    /// Estimated number of pages of the site.
-    pub estimated_pages: Option<u64>,
-    /// Estimated size of these pages in bytes.
-    pub estimated_bytes: Option<u64>,
 }
 
 /// Why the running program did not do what was requested.
@@ -126,7 +111,7 @@ impl Control for NotRunningHere {
         Err(ControlError::NotRunningHere)
     }
 
-    fn preview(&self, _: &CanonicalUrl, _: bool) -> Result<Preview, ControlError> {
+    fn preview(&self, _: &CanonicalUrl, _: bool) -> Result<SitePreview, ControlError> {
         Err(ControlError::NotRunningHere)
     }
 }

@@ -85,7 +85,8 @@ fn incident_entry(visitor: &Visitor, origin: &str, incident: &Incident) -> Strin
     element(&mut out, "updated", &format::rfc3339(incident.at_s));
     category(&mut out, word);
     link(&mut out, "alternate", &format!("{origin}{path}"));
-    element(&mut out, "summary", &visitor.lang.translate(&incident.detail));
+    let detail = incident.detail.as_ref().map(|detail| detail.text(visitor.lang));
+    element(&mut out, "summary", &detail.unwrap_or_default());
     out.push_str("</entry>\n");
     out
 }

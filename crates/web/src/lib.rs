@@ -32,7 +32,7 @@ mod turns;
 mod visitor;
 
 pub use app::{ReplayBase, StoreSummary, WebApp, WebOptions};
-pub use control::{Control, ControlError, NotRunningHere, Preview, UnderWay};
+pub use control::{Control, ControlError, NotRunningHere, UnderWay};
 pub use error::WebError;
 pub use metrics::{Labels, Metric, MetricKind};
 pub use router::router;

@@ -5,6 +5,7 @@
 mod support;
 
 use nenrin_browser::Browser;
+use nenrin_lang::{IncidentDetail, Reason};
 use nenrin_state::{
     Change, Discovered, Incident, IncidentKind, Outcome, Removal, ServerNote, SiteId,
 };
@@ -184,7 +185,11 @@ fn say_hostile_things(world: &World) {
         over_s: None,
         site: Some(SiteId(1)),
         name: script.to_owned(),
-        detail: format!("https://e.com/: robots.txt line 3: Disallow: /{script}"),
+        detail: Some(IncidentDetail::Visit {
+            url: "https://e.com/".to_owned(),
+            status: 0,
+            reason: Some(Reason::Robots { line: Some((3, format!("Disallow: /{script}"))) }),
+        }),
         cause: String::new(),
     };
     world.state.keep_incidents(&IncidentKind::ALL.map(incident)).unwrap();

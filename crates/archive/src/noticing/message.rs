@@ -1,5 +1,6 @@
 //! What is reported, as other programs and people read it.
 
+use nenrin_lang::{IncidentDetail, Reason, serialize_incident_detail, serialize_reason};
 use nenrin_state::{Incident, IncidentKind, ServerRecord, Site, SiteId, VisitRow};
 use nenrin_urls::CanonicalUrl;
 use serde::{Deserialize, Serialize};
@@ -47,9 +48,13 @@ pub struct Message {
     pub count: usize,
     /// Pages that it is about.
     pub pages: Vec<NamedPage>,
-    /// In words, where there are no pages to name.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub detail: Option<String>,
+    /// What it is about, where there are no pages to name.
+    #[serde(
+        flatten,
+        serialize_with = "serialize_incident_detail",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub detail: Option<IncidentDetail>,
 }
 
 /// A page that a message names.
@@ -58,7 +63,8 @@ pub struct NamedPage {
     url: CanonicalUrl,
     at: String,
     status: u16,
-    detail: Option<String>,
+    #[serde(flatten, serialize_with = "serialize_reason")]
+    reason: Option<Reason>,
 }
 
 /// The message as an incident, unless it is a mere change.
@@ -71,10 +77,10 @@ pub(super) fn incident(message: &Message, cause: String) -> Option<Incident> {
         Happening::Overflow => IncidentKind::Overflow,
         Happening::SignalLost => IncidentKind::SignalLost,
     };
-    let of_page = |page: &NamedPage| match (&page.detail, page.status) {
-        (Some(detail), _) => format!("{}: {detail}", page.url),
-        (None, 0) => page.url.to_string(),
-        (None, status) => format!("{}: HTTP {status}", page.url),
+    let of_page = |page: &NamedPage| IncidentDetail::Visit {
+        url: page.url.to_string(),
+        status: page.status,
+        reason: page.reason.clone(),
     };
     let detail = message.detail.clone().or_else(|| message.pages.last().map(of_page));
     Some(Incident {
@@ -85,7 +91,7 @@ pub(super) fn incident(message: &Message, cause: String) -> Option<Incident> {
         // The archive as a whole has no number.
         site: Some(message.site).filter(|site| site.0 > 0),
         name: message.name.clone(),
-        detail: detail.unwrap_or_default(),
+        detail,
         cause,
     })
 }
@@ -102,13 +108,13 @@ pub(super) fn quota(reached: &Reached, now_s: i64) -> Message {
         name,
         count: 0,
         pages: Vec::new(),
-        detail: Some(reached.to_string()),
+        detail: Some(reached.detail()),
     }
 }
 
 /// A server is too slow for a site.
 pub(super) fn overflow(site: &Site, server: &ServerRecord, percent: u32, at_s: i64) -> Message {
-    let factor = f64::from(percent) / 100.0;
+    let detail = IncidentDetail::Overflow { server: server.server.to_string(), percent };
     Message {
         event: Happening::Overflow,
         id: format!("overflow-{at_s}-{}-{}", server.id.0, site.id.0),
@@ -118,7 +124,7 @@ pub(super) fn overflow(site: &Site, server: &ServerRecord, percent: u32, at_s: i
         name: site.name.clone(),
         count: 0,
         pages: Vec::new(),
-        detail: Some(format!("{} cannot keep up: intervals × {factor:.2}", server.server)),
+        detail: Some(detail),
     }
 }
 
@@ -134,7 +140,7 @@ pub(super) fn about_visits(
         url: visit.url.clone(),
         at: rfc3339(visit.at_s),
         status: visit.status,
-        detail: visit.reason.as_ref().map(ToString::to_string),
+        reason: visit.reason.clone(),
     };
     let at_s = last.map_or(0, |visit| visit.at_s);
     Message {

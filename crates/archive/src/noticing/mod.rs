@@ -7,6 +7,7 @@ mod signature;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use nenrin_lang::IncidentDetail;
 use nenrin_state::{
     Incident, IncidentKind, Outcome, ServerId, ServerRecord, Site, SiteId, State, StateError,
     VisitFilter, VisitRow,
@@ -229,7 +230,7 @@ impl Watch {
                 _ => before.saturating_add(1),
             };
             if before < TROUBLE && *times >= TROUBLE {
-                let detail = Some(format!("{} does not answer any more", visit.url));
+                let detail = Some(IncidentDetail::SignalLost(visit.url.to_string()));
                 let lost =
                     message::about_visits(visit.site, Happening::SignalLost, &[visit], sites);
                 // The same visit may also be the one from which the whole site counts as failing.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use nenrin_lang::{Hint, Lang};
 use nenrin_revisit::{Forecast, Missed, PageRevisitScheduler};
 use serde::Serialize;
 
@@ -83,7 +84,9 @@ pub struct Reasons<'a> {
 /// Why a page is due, and what is believed of it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DueReason {
-    /// In words.
+    /// What brought its visit nearer, if anything did.
+    pub hint: Option<Hint>,
+    /// Why it would be due without that, in words.
     pub why: String,
     /// Estimated changes per day.
     pub rate_per_day: Option<f64>,
@@ -99,6 +102,15 @@ impl DueReason {
         match self.missed.map(|missed| missed.versions.round()).filter(|missed| *missed >= 1.0) {
             Some(missed) => format!("{seen} (+{missed} missed)"),
             None => seen.to_string(),
+        }
+    }
+
+    /// All of it in words.
+    pub fn text(&self, lang: Lang) -> String {
+        let why = lang.translate(&self.why);
+        match &self.hint {
+            Some(hint) => hint.text(lang, &why),
+            None => why.into_owned(),
         }
     }
 }
@@ -131,16 +143,14 @@ impl<'a> Reasons<'a> {
         let own = self.schedulers.get(&page.site).filter(|_| page.due_s.is_some());
         let Some(scheduler) = own else {
             let why = "with its site's next round".to_owned();
-            return Ok(DueReason { why, rate_per_day: None, confidence: None, missed: None });
+            let (rate_per_day, confidence, missed) = (None, None, None);
+            return Ok(DueReason { hint: None, why, rate_per_day, confidence, missed });
         };
         let why = scheduler.why(&page.known());
-        let text = match self.state.pulled(page.id)? {
-            Some(signal) => format!("visited sooner: {signal}; otherwise {why}"),
-            None => why.to_string(),
-        };
         let rate = why.rate();
         Ok(DueReason {
-            why: text,
+            hint: self.state.pulled(page.id)?,
+            why: why.to_string(),
             rate_per_day: rate.map(|(rate, _)| rate),
             confidence: rate.map(|(_, confidence)| confidence),
             missed: why.missed(),

@@ -6,6 +6,7 @@ mod notes;
 use std::collections::{BTreeMap, BTreeSet};
 
 use nenrin_extract::{Change as Difference, Comparison};
+use nenrin_lang::Hint;
 use nenrin_state::{
     Announced, Discovered, DuePage, Outcome, ServerId, ServerRecord, SiteConditions, SiteId,
 };
@@ -265,8 +266,8 @@ impl Learning {
         pages.sort_by_key(|&(_, modified_s)| std::cmp::Reverse(modified_s));
         pages.truncate(PULLED_MAX);
         let odds_percent = (source.trust.precision().unwrap_or(0.0) * 100.0) as u8;
-        let why = format!("announced by {}", due.page.url);
-        (!pages.is_empty()).then_some(Announced { at_s: now_s, pages, odds_percent, why })
+        let hint = Hint::AnnouncedBy(due.page.url.to_string());
+        (!pages.is_empty()).then_some(Announced { at_s: now_s, pages, odds_percent, hint })
     }
 
     /// Sitemaps of a server were named.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use nenrin_lang::Hint;
 use nenrin_state::{
     Change, Committed, DueLoad, DuePage, DueQuery, NewPage, PageId, PageRecord, PullForward,
     ServerId, SiteId,
@@ -212,8 +213,8 @@ impl Crawl {
         for page in pages {
             let is_taken = self.taken.contains(query.site, page.id);
             if !is_taken && self.schedules.is_worth(now_s, query.site, page) {
-                let why = format!("tends to change with {}", query.url);
-                let pull = PullForward { page: page.id, to_s: now_s, odds_percent: 100, why };
+                let hint = Hint::ChangesWith(query.url.to_string());
+                let pull = PullForward { page: page.id, to_s: now_s, odds_percent: 100, hint };
                 self.pull_forward(pull, out);
             }
         }

@@ -1,6 +1,6 @@
 //! Why a request brought no answer.
 
-use std::{net::IpAddr, time::Duration};
+use std::{fmt, net::IpAddr, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
@@ -303,6 +303,12 @@ impl Unfetched {
                 format!("「{host}」が {after_s} 秒を超えても終わりません（{step}）")
             }
         }
+    }
+}
+
+impl fmt::Display for Unfetched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.english())
     }
 }
 

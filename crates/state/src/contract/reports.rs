@@ -1,4 +1,4 @@
-use nenrin_lang::{Reason, serialize_reason};
+use nenrin_lang::{Hint, Reason, serialize_reason};
 use nenrin_urls::CanonicalUrl;
 use serde::Serialize;
 
@@ -144,7 +144,7 @@ pub trait Reports: Send + Sync {
     fn skips(&self, round: i64) -> Result<Option<Skips>, StateError>;
 
     /// The hint that pulled a page forward, if one did since its last visit.
-    fn pulled(&self, page: PageId) -> Result<Option<String>, StateError>;
+    fn pulled(&self, page: PageId) -> Result<Option<Hint>, StateError>;
 
     /// Servers whose pages' intervals are stretched, with the percentage.
     fn stretched(&self, limit: usize) -> Result<Vec<(ServerRecord, u32)>, StateError>;

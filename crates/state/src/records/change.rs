@@ -1,5 +1,6 @@
 //! What a commit is made of, and what it makes true.
 
+use nenrin_lang::Hint;
 use nenrin_urls::CanonicalUrl;
 
 use crate::{
@@ -16,8 +17,8 @@ pub struct PullForward {
     pub to_s: i64,
     /// How likely the hint is right, in percent: this share of the wait beyond `to_s` falls away.
     pub odds_percent: u8,
-    /// Where the hint came from; shown as the reason why the page is due.
-    pub why: String,
+    /// Where the hint came from.
+    pub hint: Hint,
 }
 
 /// What a commit made true.
@@ -51,8 +52,8 @@ pub struct Announced {
     pub pages: Vec<(CanonicalUrl, i64)>,
     /// How likely it is right, in percent.
     pub odds_percent: u8,
-    /// Where it was read; shown as the reason why a page is due.
-    pub why: String,
+    /// Where it was read.
+    pub hint: Hint,
 }
 
 /// Pages that became known to a site outside a visit: a robots.txt named a sitemap.

@@ -1,3 +1,4 @@
+use nenrin_lang::{IncidentDetail, serialize_incident_detail};
 use serde::{Deserialize, Serialize};
 
 use crate::SiteId;
@@ -18,8 +19,9 @@ pub struct Incident {
     pub site: Option<SiteId>,
     /// Its name.
     pub name: String,
-    /// More about it, in words. It may hold what came from the web.
-    pub detail: String,
+    /// What it is about, if there is more to say. It may hold what came from the web.
+    #[serde(flatten, serialize_with = "serialize_incident_detail")]
+    pub detail: Option<IncidentDetail>,
     /// What it is about, for the process that has to notice its end; opaque here.
     #[serde(skip)]
     pub cause: String,

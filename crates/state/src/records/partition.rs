@@ -1,5 +1,6 @@
 //! Partitions, and the mail between them.
 
+use nenrin_lang::Hint;
 use nenrin_urls::{CanonicalUrl, Server};
 use serde::{Deserialize, Serialize};
 
@@ -75,7 +76,7 @@ pub enum Mail {
         /// How likely it is right, in percent.
         odds_percent: u8,
         /// Where it was read.
-        why: String,
+        hint: Hint,
     },
 }
 

@@ -64,6 +64,8 @@ pub(crate) fn is_news(visited_s: Option<i64>, changed_s: i64) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use nenrin_lang::Hint;
+
     use super::*;
     use crate::PageId;
 
@@ -78,8 +80,8 @@ mod tests {
             (Some(1_100), 0, Some(1_100)),
             (Some(1_100), 200, Some(100)),
         ] {
-            let why = String::new();
-            let pull = PullForward { page: PageId(1), to_s: 100, odds_percent, why };
+            let hint = Hint::AnnouncedBy(String::new());
+            let pull = PullForward { page: PageId(1), to_s: 100, odds_percent, hint };
             assert_eq!(pulled_forward(due_s, &pull), expected, "{due_s:?} {odds_percent}");
         }
     }

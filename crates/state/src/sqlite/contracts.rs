@@ -2,6 +2,7 @@
 
 use std::sync::{PoisonError, atomic::Ordering};
 
+use nenrin_lang::Hint;
 use nenrin_urls::{CanonicalUrl, UrlKey};
 
 use super::{
@@ -368,7 +369,7 @@ impl Reports for SqliteState {
         self.read(|c| structure::skips(c, round))
     }
 
-    fn pulled(&self, page: PageId) -> Result<Option<String>, StateError> {
+    fn pulled(&self, page: PageId) -> Result<Option<Hint>, StateError> {
         self.read(|c| times::pulled(c, page))
     }
 

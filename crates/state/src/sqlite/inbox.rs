@@ -31,10 +31,10 @@ fn take_one(b: &mut Batch<'_>, mail: &Mail) -> Result<Option<NewPage>, Refusal> 
         Mail::Top { site, at_s, url } => {
             sites::add_tops(b, *site, std::slice::from_ref(url), *at_s)?;
         }
-        Mail::Hint { at_s, url, changed_s, odds_percent, why } => {
+        Mail::Hint { at_s, url, changed_s, odds_percent, hint } => {
             let pages = vec![(url.clone(), *changed_s)];
-            let (at_s, odds_percent, why) = (*at_s, *odds_percent, why.clone());
-            servers::announced(b, &Announced { at_s, pages, odds_percent, why })?;
+            let (at_s, odds_percent, hint) = (*at_s, *odds_percent, hint.clone());
+            servers::announced(b, &Announced { at_s, pages, odds_percent, hint })?;
         }
     }
     Ok(None)

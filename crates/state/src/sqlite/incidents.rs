@@ -1,5 +1,6 @@
 //! What people should know of, the newest few, so that a restart does not forget it.
 
+use nenrin_lang::IncidentDetail;
 use rusqlite::{Connection, Transaction, params};
 
 use crate::{Incident, IncidentKind, SiteId};
@@ -18,7 +19,7 @@ pub(super) fn keep(t: &Transaction<'_>, incidents: &[Incident]) -> rusqlite::Res
             one.over_s,
             one.site.map(|site| site.0),
             one.name,
-            one.detail,
+            one.detail.as_ref().map(IncidentDetail::to_json).unwrap_or_default(),
             one.cause,
         ])?;
     }
@@ -54,7 +55,7 @@ pub(super) fn all(c: &Connection) -> rusqlite::Result<Vec<Incident>> {
             over_s: row.get(3)?,
             site: row.get::<_, Option<u32>>(4)?.map(SiteId),
             name: row.get(5)?,
-            detail: row.get(6)?,
+            detail: IncidentDetail::from_json(row.get_ref(6)?.as_str()?),
             cause: row.get(7)?,
         });
     }

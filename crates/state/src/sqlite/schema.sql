@@ -67,7 +67,7 @@ CREATE TABLE heaps (
     heap INTEGER NOT NULL, part INTEGER NOT NULL, pages BLOB NOT NULL,
     PRIMARY KEY (heap, part)) WITHOUT ROWID;
 CREATE TABLE shared (site INTEGER PRIMARY KEY, state BLOB NOT NULL);
-CREATE TABLE pulled (page INTEGER PRIMARY KEY, why TEXT NOT NULL);
+CREATE TABLE pulled (page INTEGER PRIMARY KEY, hint TEXT NOT NULL);
 
 -- Versions, times at which pages were gone, and versions that the store has still to forget.
 CREATE TABLE mimes (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);

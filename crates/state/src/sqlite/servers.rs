@@ -76,7 +76,7 @@ pub(super) fn announced(b: &mut Batch<'_>, announced: &Announced) -> rusqlite::R
                 page,
                 to_s: announced.at_s,
                 odds_percent: announced.odds_percent,
-                why: announced.why.clone(),
+                hint: announced.hint.clone(),
             };
             b.pull_forward(&pull)?;
         }
@@ -85,6 +85,6 @@ pub(super) fn announced(b: &mut Batch<'_>, announced: &Announced) -> rusqlite::R
 }
 
 fn hint(announced: &Announced, url: &CanonicalUrl, changed_s: i64) -> Mail {
-    let Announced { at_s, odds_percent, ref why, .. } = *announced;
-    Mail::Hint { at_s, url: url.clone(), changed_s, odds_percent, why: why.clone() }
+    let Announced { at_s, odds_percent, ref hint, .. } = *announced;
+    Mail::Hint { at_s, url: url.clone(), changed_s, odds_percent, hint: hint.clone() }
 }

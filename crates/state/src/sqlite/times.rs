@@ -1,5 +1,6 @@
 //! The times of single pages, and hints that pull them forward.
 
+use nenrin_lang::Hint;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use super::due::{self, Moves};
@@ -35,7 +36,7 @@ pub(super) fn pull_forward(
         return Ok(());
     };
     t.prepare_cached("INSERT OR REPLACE INTO pulled VALUES (?1, ?2)")?
-        .execute(params![pull.page.0, pull.why])?;
+        .execute(params![pull.page.0, pull.hint.to_json()])?;
     set_due(t, moves, pull.page, nearer_s)
 }
 
@@ -50,8 +51,11 @@ pub(super) fn forget_pull(t: &Transaction<'_>, page: PageId) -> rusqlite::Result
     Ok(())
 }
 
-pub(super) fn pulled(c: &Connection, page: PageId) -> rusqlite::Result<Option<String>> {
-    c.prepare_cached("SELECT why FROM pulled WHERE page = ?1")?
-        .query_row([page.0], |row| row.get(0))
-        .optional()
+/// The hint that pulled a page forward; one that cannot be read is none.
+pub(super) fn pulled(c: &Connection, page: PageId) -> rusqlite::Result<Option<Hint>> {
+    let hint = c
+        .prepare_cached("SELECT hint FROM pulled WHERE page = ?1")?
+        .query_row([page.0], |row| Ok(Hint::from_json(row.get_ref(0)?.as_str()?)))
+        .optional()?;
+    Ok(hint.flatten())
 }

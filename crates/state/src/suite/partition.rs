@@ -1,5 +1,6 @@
 //! Partitions, epochs and mail. Each law gets a way to make the state of a partition.
 
+use nenrin_lang::Hint;
 use nenrin_urls::CanonicalUrl;
 
 use super::{NOW_S, conditions, found, url, visit};
@@ -96,7 +97,7 @@ pub fn hints_and_top_pages_reach_the_partition_that_has_the_page<S: State>(
         at_s: NOW_S + 10,
         pages: vec![(top.clone(), NOW_S + 5)],
         odds_percent: 100,
-        why: "its sitemap".into(),
+        hint: Hint::AnnouncedBy("its sitemap".into()),
     };
     let mut moved = visit(&due, NOW_S + 11, Outcome::Changed);
     moved.new_tops = vec![url_in(THERE, "/moved")];

@@ -2,6 +2,7 @@
 
 use super::{NOW_S, adopt, conditions, removable, row, url};
 use crate::{Incident, IncidentKind, Removal, SiteId, State, StateError, VersionQuery};
+use nenrin_lang::IncidentDetail;
 
 pub fn a_site_makes_its_top_pages_known(state: &impl State) {
     let site = state.add_site("e", &conditions("http://e.com/a"), NOW_S).unwrap();
@@ -73,7 +74,7 @@ pub fn the_newest_incidents_are_kept_until_they_are_over(state: &impl State) {
         over_s: None,
         site: (n % 2 == 0).then_some(SiteId(1)),
         name: "e".into(),
-        detail: "<b>".into(),
+        detail: Some(IncidentDetail::SignalLost("<b>".into())),
         cause: "why".into(),
     };
     let all: Vec<Incident> = (0..203).map(incident).collect();

@@ -106,7 +106,7 @@ fn happenings() -> Value {
             ("event", json!({"type": "string", "enum": IncidentKind::ALL.map(IncidentKind::as_str)})),
             ("at_s", time()), ("over_s", maybe_time()),
             ("site", json!({"type": ["integer", "null"]})),
-            ("name", text()), ("detail", text()),
+            ("name", text()), ("detail", text()), ("about", visit_reason()),
         ]),
         "Incidents": list(reference("Incident")),
     })

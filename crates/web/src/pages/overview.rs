@@ -122,7 +122,7 @@ pub(crate) fn incidents(visitor: &Visitor, all: &[Incident], site: Option<SiteId
                             a href=(format!("/sites/{}", own.0)) { bdi { (one.name) } } ": "
                         }
                         strong { (layout::incident_words(visitor, one.event).1) }
-                        @if !one.detail.is_empty() { " – " bdi { (visitor.lang.translate(&one.detail)) } }
+                        @if let Some(detail) = &one.detail { " – " bdi { (detail.text(visitor.lang)) } }
                         div.hint { (format::time(one.at_s)) }
                     }
                 } }

@@ -2,10 +2,10 @@
 
 use axum::response::Response;
 use maud::{Markup, html};
+use nenrin_archive::preview::SitePreview;
 use nenrin_state::Site;
 
 use crate::{
-    Preview,
     form::{SiteForm, Wrong},
     format,
     layout::{self, Menu},
@@ -19,7 +19,7 @@ pub(super) struct Sheet<'a> {
     pub(super) wrong: &'a Wrong,
     /// The site that is changed, `None` for a new one.
     pub(super) site: Option<&'a Site>,
-    pub(super) look: Option<Result<Preview, String>>,
+    pub(super) look: Option<Result<SitePreview, String>>,
     /// The site that already has this address.
     pub(super) already: Option<&'a Site>,
 }

@@ -130,7 +130,7 @@ fn schedule(app: &WebApp, visitor: &Visitor, page: &PageRecord) -> Result<Markup
                         (t("", "）"))
                     }
                 }
-                dt { (t("Why", "その理由")) } dd { bdi { (visitor.lang.translate(&reason.why)) } }
+                dt { (t("Why", "その理由")) } dd { bdi { (reason.text(visitor.lang)) } }
             }
         }
     })

@@ -10,16 +10,15 @@ use axum::{
     http::{Request, StatusCode, header},
 };
 use http_body_util::BodyExt;
-use nenrin_lang::Reason;
+use nenrin_archive::preview::SitePreview;
+use nenrin_lang::{IncidentDetail, Reason};
 use nenrin_state::{
     Change, ContentMark, Discovered, DuePage, Incident, IncidentKind, Outcome, PageUpdate, Removal,
     RobotsPolicy, RoundEnd, Schedule, Site, SiteConditions, SiteId, SqliteState, State, VersionRow,
     VisitCommit,
 };
 use nenrin_urls::{CanonicalUrl, Scope};
-use nenrin_web::{
-    Control, ControlError, Preview, ReplayBase, StoreSummary, UnderWay, WebApp, WebOptions,
-};
+use nenrin_web::{Control, ControlError, ReplayBase, StoreSummary, UnderWay, WebApp, WebOptions};
 use tower::ServiceExt;
 
 pub(crate) const NOW_S: i64 = 1_700_000_000;
@@ -97,9 +96,9 @@ impl Control for FakeControl {
     fn remove(&self, site: SiteId, removal: Removal, reason: &str) -> Result<(), ControlError> {
         self.note(format!("remove {} {removal:?} {reason}", site.0))
     }
-    fn preview(&self, top: &CanonicalUrl, _: bool) -> Result<Preview, ControlError> {
+    fn preview(&self, top: &CanonicalUrl, _: bool) -> Result<SitePreview, ControlError> {
         self.note(format!("preview {top}"))?;
-        Ok(Preview {
+        Ok(SitePreview {
             top: "200 <b>text/html</b>".into(),
             robots: "<script>alert('robots')</script>".into(),
             sitemap: "<img src=x onerror=alert(1)>".into(),
@@ -283,7 +282,9 @@ pub(crate) fn incident() -> Incident {
         over_s: None,
         site: Some(SiteId(1)),
         name: "paper".into(),
-        detail: "https://e.com/sitemap.xml <script>alert(5)</script>".into(),
+        detail: Some(IncidentDetail::SignalLost(
+            "https://e.com/sitemap.xml <script>alert(5)</script>".into(),
+        )),
         cause: String::new(),
     }
 }

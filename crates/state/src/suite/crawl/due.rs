@@ -1,5 +1,7 @@
 //! Pages whose time has come.
 
+use nenrin_lang::Hint;
+
 use crate::{
     Change, Discovered, DuePage, DueQuery, Outcome, PullForward, Schedule, SiteConditions, State,
     suite::{NOW_S, begun, commit, conditions, found, make_known, url, visit},
@@ -80,7 +82,8 @@ pub fn a_hint_brings_a_page_nearer_until_its_visit(state: &impl State) {
     commit(state, first.clone());
     let hint = |odds_percent, to_s| {
         let page = page.page.id;
-        let pull = PullForward { page, to_s, odds_percent, why: "feed".to_owned() };
+        let hint = Hint::AnnouncedBy("feed".to_owned());
+        let pull = PullForward { page, to_s, odds_percent, hint };
         state.commit(&[Change::PullForward(pull)]).unwrap();
         state.page(&url("http://e.com/")).unwrap().unwrap().due_s.unwrap()
     };
@@ -89,7 +92,7 @@ pub fn a_hint_brings_a_page_nearer_until_its_visit(state: &impl State) {
     assert_eq!(hint(100, NOW_S + 10), NOW_S + 10);
     let load = state.load_due(&due_query(NOW_S + 10)).unwrap();
     assert!(load.pages[0].pulled);
-    assert_eq!(state.pulled(page.page.id).unwrap().as_deref(), Some("feed"));
+    assert_eq!(state.pulled(page.page.id).unwrap(), Some(Hint::AnnouncedBy("feed".to_owned())));
     commit(state, first);
     assert_eq!(state.pulled(page.page.id).unwrap(), None);
 }
@@ -149,8 +152,13 @@ pub fn an_announcement_brings_pages_nearer_that_were_not_seen_since(state: &impl
     let announce = |changed_s| {
         let pages = vec![(due.page.url.clone(), changed_s), (url("http://e.com/none"), changed_s)];
         let at_s = NOW_S + 1_000;
-        let why = "announced".to_owned();
-        state.commit(&[Change::Announced(crate::Announced { at_s, pages, odds_percent: 100, why })])
+        let hint = Hint::AnnouncedBy("sitemap".to_owned());
+        state.commit(&[Change::Announced(crate::Announced {
+            at_s,
+            pages,
+            odds_percent: 100,
+            hint,
+        })])
     };
     let due_s = || state.page(&due.page.url).unwrap().unwrap().due_s;
     announce(NOW_S - 5).unwrap();
