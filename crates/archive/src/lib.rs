@@ -51,7 +51,7 @@ pub use retention::Pruned;
 pub use spans::{
     Edge, Span, counted, digits14, parse_date, readable_bytes, readable_date, rfc3339,
 };
-pub use upkeep::{Reindexed, Verified};
+pub use upkeep::{AcceptedLoss, Reindexed, Verified};
 pub use views::{
     ChosenRound, DueReason, Outlook, Reasons, SiteStructure, SkippedPages, outlook, shown_worth,
     site_structure,
