@@ -555,6 +555,10 @@ pub(crate) struct VerifyArgs {
     /// First write back what parity restores of damaged packs.
     #[arg(long)]
     pub repair: bool,
+    /// Drop what cannot be read any more from the lists, so that the archive is sound again. First
+    /// put back a copy of what is damaged if there is one.
+    #[arg(long)]
+    pub accept_loss: bool,
 }
 
 #[derive(Debug, Args)]

@@ -97,7 +97,7 @@ fn of_state(error: &StateError) -> Exit {
 
 fn of_store(error: &StoreError) -> Exit {
     match error {
-        StoreError::NoRoom { .. } => Exit::NoRoom,
+        StoreError::NoRoom { .. } | StoreError::NoRoomToCompact { .. } => Exit::NoRoom,
         StoreError::Damaged { .. } => Exit::Damaged,
         _ => Exit::Partly,
     }

@@ -9,9 +9,6 @@ use crate::{
     table::{Table, print_json, print_table, say},
 };
 
-/// Damaged locations shown to people; the JSON answer has all of them.
-const DAMAGE_SHOWN: usize = 20;
-
 /// `nenrin stats`.
 pub(super) fn stats(context: &Context) -> anyhow::Result<Exit> {
     let archive = context.open_to_read()?;
@@ -82,13 +79,20 @@ pub(super) fn stats(context: &Context) -> anyhow::Result<Exit> {
 
 /// `nenrin verify`.
 pub(super) fn verify(context: &Context, args: &VerifyArgs) -> anyhow::Result<Exit> {
-    let repaired = if args.repair { repair(context)? } else { 0 };
-    let archive = context.open(OpenOptions::checking())?;
+    let repaired = if args.repair || args.accept_loss { repair(context)? } else { 0 };
+    let archive = match args.accept_loss {
+        true => context.open_to_write()?,
+        false => context.open(OpenOptions::checking())?,
+    };
     let bar = Bar::plain(context);
-    let verified = archive.verify(args.deep, &mut bar.progress())?;
+    let mut verified = archive.verify(args.deep, &mut bar.progress())?;
+    let mut accepted = 0;
+    if args.accept_loss && !verified.is_sound() {
+        accepted = archive.accept_loss(&verified, clock::now_s())?;
+        verified = archive.verify(args.deep, &mut bar.progress())?;
+    }
     bar.finish();
-    let sound = verified.is_sound();
-    let (report, state) = (&verified.store, &verified.state);
+    let (sound, report) = (verified.is_sound(), &verified.store);
     let exit = if sound { Exit::Done } else { Exit::Damaged };
     if context.json {
         let damage: Vec<_> = report
@@ -104,45 +108,16 @@ pub(super) fn verify(context: &Context, args: &VerifyArgs) -> anyhow::Result<Exi
             .collect();
         print_json(&json!({
             "sound": sound, "packs": report.packs, "bytes": report.bytes,
-            "versions": report.versions, "deep": args.deep, "damage": damage, "state": state,
-            "repaired": repaired,
+            "versions": report.versions, "deep": args.deep, "damage": damage,
+            "state": verified.state, "repaired": repaired, "unlisted": verified.unlisted,
+            "accepted": verified.accepted, "accepted_versions": accepted,
         }))?;
         return Ok(exit);
     }
-    say(format!(
-        "{}, {}, {} checked{}",
-        counted(report.packs, "pack"),
-        readable_bytes(report.bytes),
-        counted(report.versions, "version"),
-        if args.deep { ", each restored and compared with its digest" } else { "" }
-    ))?;
-    for damage in report.damage.iter().take(DAMAGE_SHOWN) {
-        let example = damage.versions.first().and_then(|id| verified.examples.get(id));
-        say(format!(
-            "damaged: {}: {}; it costs {} version{}{}",
-            damage.place,
-            damage.what,
-            damage.versions_lost,
-            if damage.versions_lost == 1 { "" } else { "s" },
-            example.map(|page| format!(", such as {page}")).unwrap_or_default()
-        ))?;
+    if accepted > 0 {
+        say(format!("{} lost and accepted", counted(accepted, "version")))?;
     }
-    if let Some(further) = report.damage.len().checked_sub(DAMAGE_SHOWN).filter(|n| *n > 0) {
-        say(format!("and {further} further places; `nenrin verify --json` names them all"))?;
-    }
-    let lost: u64 = report.damage.iter().map(|damage| damage.versions_lost).sum();
-    if lost > 0 {
-        say(format!("{lost} of {} versions cannot be read; all others can", report.versions))?;
-    }
-    for wrong in state.iter().take(DAMAGE_SHOWN) {
-        say(format!("state: {wrong}"))?;
-    }
-    say(if sound {
-        "sound"
-    } else {
-        "not sound; put back a copy of what is damaged if there is one, then `nenrin reindex` rebuilds the \
-         indexes from what is readable"
-    })?;
+    verified.text(args.deep).into_iter().try_for_each(say)?;
     Ok(exit)
 }
 
@@ -165,25 +140,23 @@ fn repair(context: &Context) -> anyhow::Result<u64> {
 pub(super) fn reindex(context: &Context) -> anyhow::Result<Exit> {
     let archive = context.open(OpenOptions::rebuilding())?;
     let bar = Bar::plain(context);
-    let found = archive.reindex(context.config.crawl.depth, &mut bar.progress())?;
+    let depth = context.config.crawl.depth;
+    let found = archive.reindex(depth, clock::now_s(), &mut bar.progress())?;
     bar.finish();
     if context.json {
         print_json(&json!({
             "versions": found.versions, "adopted": found.adopted, "new_sites": found.new_sites,
+            "lost": found.lost, "lost_of_index": found.lost_of_index.count,
+            "state_began_anew": found.aside.is_some(),
         }))?;
-        return Ok(Exit::Done);
+    } else {
+        found.text().into_iter().try_for_each(say)?;
     }
-    say(format!(
-        "{} versions in the packs, {} of them were missing in the state",
-        found.versions, found.adopted
-    ))?;
-    if found.new_sites > 0 {
-        say(format!(
-            "{} registered anew; `nenrin site set` restores the conditions",
-            counted(found.new_sites, "site")
-        ))?;
-    }
-    Ok(Exit::Done)
+    Ok(match (found.has_lost(), &found.aside) {
+        (true, _) => Exit::Damaged,
+        (false, Some(_)) => Exit::Partly,
+        (false, None) => Exit::Done,
+    })
 }
 
 /// `nenrin compact`.

@@ -226,7 +226,8 @@ fn a_damaged_state_is_named_and_reindex_restores_every_version() {
     for command in [&["stats"][..], &["cat", &site.top()], &["collect", &site.top()]] {
         kept.nenrin.run(command).expect_said(4, &["state.sqlite", "reindex"]);
     }
-    kept.nenrin.run(&["reindex"]).expect_said(0, &["versions in the packs"]);
+    // The log of visits is lost, and that is said.
+    kept.nenrin.run(&["reindex"]).expect_said(1, &["versions in the packs", "begins anew"]);
     assert_restored(&kept, &listed);
     let aside = std::fs::read_dir(kept.nenrin.archive()).unwrap();
     let names: Vec<String> =
@@ -247,7 +248,7 @@ fn a_state_damaged_in_the_middle_is_told_by_verify() {
     }
     drop(file);
     kept.nenrin.run(&["verify"]).expect_said(4, &["reindex"]);
-    kept.nenrin.run(&["reindex"]).expect(0);
+    kept.nenrin.run(&["reindex"]).expect(1);
     assert_restored(&kept, &listed);
 }
 
@@ -259,7 +260,7 @@ fn a_deleted_state_is_named_and_reindex_restores_every_version() {
     }
     kept.nenrin.run(&["stats"]).expect_said(4, &["state.sqlite", "reindex"]);
     kept.nenrin.run(&["collect", &site.top()]).expect_said(4, &["state.sqlite", "reindex"]);
-    kept.nenrin.run(&["reindex"]).expect(0);
+    kept.nenrin.run(&["reindex"]).expect(1);
     assert_restored(&kept, &listed);
     // Collecting goes on from there.
     kept.nenrin.collect(&[&site.top()]).expect(0);
@@ -315,4 +316,25 @@ fn damage_is_repaired_by_parity_or_named_and_the_rest_can_be_read() {
     assert_eq!(lost(), 1);
     kept.nenrin.run(&["cat", &site.top()]).expect_said(4, &["damaged"]);
     assert_eq!(kept.nenrin.cat(&kept.url()), b"kept from the beginning");
+    // The loss is accepted, and the same picture comes back with the next visit.
+    let accepted =
+        ["1 version lost and accepted", "1 damaged place whose loss was accepted", "sound"];
+    kept.nenrin.run(&["verify", "--accept-loss"]).expect_said(0, &accepted);
+    kept.nenrin.run(&["verify", "--deep"]).expect(0);
+    kept.nenrin.run(&["site", "removals"]).expect_said(0, &["the loss was accepted"]);
+    kept.nenrin.collect(&[&site.top()]).expect(0);
+    assert!(kept.nenrin.cat(&site.top()) == noise(7, 100_000));
+    kept.nenrin.run(&["verify", "--deep"]).expect(0);
+}
+
+#[test]
+fn packs_that_are_gone_are_named_and_reindex_does_not_call_that_done() {
+    let (kept, _, _) = two_rounds();
+    for entry in std::fs::read_dir(kept.nenrin.archive().join("packs")).unwrap() {
+        std::fs::remove_file(entry.unwrap().path()).unwrap();
+    }
+    kept.nenrin.run(&["verify"]).expect_said(4, &["pack is missing", "--accept-loss"]);
+    kept.nenrin.run(&["reindex"]).expect_said(4, &["lost: ", "are in no pack"]);
+    kept.nenrin.run(&["verify", "--accept-loss"]).expect(0);
+    kept.nenrin.run(&["reindex"]).expect(0);
 }

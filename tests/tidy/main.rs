@@ -213,7 +213,7 @@ fn only_the_edges_ask_for_time_or_open_sockets() {
 
 #[test]
 fn modules_use_each_other_in_one_direction_only() {
-    for name in ["archive", "crawl", "replay", "state"] {
+    for name in ["archive", "crawl", "replay", "state", "store"] {
         let modules = modules::Modules::read(&root().join("crates").join(name).join("src"));
         assert!(modules.count() > 5, "the check saw only {} modules of {name}", modules.count());
         assert_eq!(modules.cycles(), Vec::<String>::new(), "modules of {name} use each other");

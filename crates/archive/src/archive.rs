@@ -1,6 +1,7 @@
 //! An archive on disk: one folder with the state, the packs and a lock.
 
 use std::{
+    io::ErrorKind,
     path::{Path, PathBuf},
     sync::{
         Arc,
@@ -8,7 +9,7 @@ use std::{
     },
 };
 
-use nenrin_state::{SqliteState, State, StateError, Upkeep};
+use nenrin_state::{Registry, Site, SqliteState, State, StateError, Upkeep, VersionIndex};
 use nenrin_store::{
     ContentBackend, GatheringBackend, LocalFolder, Store, StoreError, StoreOptions,
 };
@@ -95,6 +96,13 @@ pub struct Archive {
     store: Arc<Store>,
     has_unrecorded_requests: Arc<AtomicBool>,
     lock: Option<Lock>,
+    aside: Option<StateAside>,
+}
+
+/// A state that was damaged and is kept under another name, and what could be read of it.
+pub(crate) struct StateAside {
+    pub(crate) path: PathBuf,
+    pub(crate) sites: Vec<Site>,
 }
 
 impl Archive {
@@ -105,16 +113,17 @@ impl Archive {
             Access::Write | Access::WriteMuch | Access::Rebuild => Some(Lock::hold(folder)?),
             Access::Check => match Lock::take(folder)? {
                 Taken::Free(mut lock) => lock.note_running().is_ok().then_some(lock),
-                Taken::Held { .. } => None,
+                Taken::Held { .. } | Taken::Unwritable(_) => None,
             },
             Access::Read => {
                 repair_index(folder)?;
                 None
             }
         };
-        if options.access == Access::Rebuild {
-            put_damaged_state_aside(folder)?;
-        }
+        let aside = match options.access {
+            Access::Rebuild => put_damaged_state_aside(folder)?,
+            _ => None,
+        };
         let state = SqliteState::open(&folder.join(STATE), options.bucket_s)?;
         let store = open_store(folder, lock.is_none(), options.access == Access::WriteMuch)?;
         let unrecorded = lock.as_ref().is_some_and(|lock| lock.has_unrecorded_requests);
@@ -124,6 +133,7 @@ impl Archive {
             store: Arc::new(store),
             has_unrecorded_requests: Arc::new(AtomicBool::new(unrecorded)),
             lock,
+            aside,
         })
     }
 
@@ -146,6 +156,11 @@ impl Archive {
     /// stopped waiting. It is kept over restarts, until a driver has taken it into account.
     pub fn has_unrecorded_requests(&self) -> &Arc<AtomicBool> {
         &self.has_unrecorded_requests
+    }
+
+    /// The state that was put aside when the archive was opened.
+    pub(crate) fn aside(&self) -> Option<&StateAside> {
+        self.aside.as_ref()
     }
 
     /// Bytes of all files of the archive.
@@ -196,18 +211,37 @@ const HASTY_WRITE_BYTES: usize = 512 << 10;
 
 /// Whether an archive can be opened or created here.
 fn check_folder(folder: &Path, options: OpenOptions) -> Result<()> {
-    if folder.exists() && !folder.is_dir() {
-        return Err(ArchiveError::NotAFolder { path: folder.to_owned() });
+    match std::fs::metadata(folder) {
+        Ok(found) if !found.is_dir() => {
+            return Err(ArchiveError::NotAFolder { path: folder.to_owned() });
+        }
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            return Err(ArchiveError::reading(folder)(error));
+        }
+        _ => {}
+    }
+    // A folder that cannot be read is not one without an archive.
+    match std::fs::read_dir(folder) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            return Err(ArchiveError::reading(folder)(error));
+        }
+        _ => {}
     }
     let has_packs =
         std::fs::read_dir(folder.join(PACKS)).is_ok_and(|mut packs| packs.next().is_some());
-    if folder.join(STATE).exists() || (options.access == Access::Rebuild && has_packs) {
+    if options.access == Access::Rebuild && has_packs {
         return Ok(());
     }
+    let path = folder.join(STATE);
+    let missing = match path.exists() {
+        true if !has_packs || SqliteState::is_begun(&path)? => return Ok(()),
+        true => "it is empty",
+        false => "it is missing",
+    };
     if has_packs {
         // A new state here would hide everything that the packs hold.
-        let reason = "it is missing, but there are packs".to_owned();
-        return Err(StateError::Damaged { path: folder.join(STATE), reason }.into());
+        let reason = format!("{missing}, but there are packs");
+        return Err(StateError::Damaged { path, reason }.into());
     }
     if !options.creates() {
         return Err(ArchiveError::NoArchive { folder: folder.to_owned() });
@@ -216,24 +250,32 @@ fn check_folder(folder: &Path, options: OpenOptions) -> Result<()> {
 }
 
 /// A damaged state is renamed, not deleted: someone may want to look at it.
-fn put_damaged_state_aside(folder: &Path) -> Result<()> {
+fn put_damaged_state_aside(folder: &Path) -> Result<Option<StateAside>> {
     let path = folder.join(STATE);
-    let sound = || Ok::<_, StateError>(SqliteState::open(&path, 3600)?.check()?.is_empty());
-    match sound() {
-        Ok(true) => return Ok(()),
-        Ok(false) | Err(StateError::Damaged { .. }) => {}
-        Err(other) => return Err(other.into()),
-    }
     let aside =
         |number: u32, suffix: &str| folder.join(format!("{STATE}.damaged-{number}{suffix}"));
     let number = (1..).find(|&number| !aside(number, "").exists()).unwrap_or(1);
+    let mut kept = StateAside { path: aside(number, ""), sites: Vec::new() };
+    let mut is_sound = || {
+        if !path.exists() || !SqliteState::is_begun(&path)? {
+            return Ok(false);
+        }
+        let state = SqliteState::open(&path, 3600)?;
+        kept.sites = state.sites().unwrap_or_default();
+        Ok(state.check()?.is_empty() && state.each_version(&mut |_, _| {}).is_ok())
+    };
+    match is_sound() {
+        Ok(true) => return Ok(None),
+        Ok(false) | Err(StateError::Damaged { .. } | StateError::PreRelease { .. }) => {}
+        Err(other) => return Err(other.into()),
+    }
     for suffix in ["", "-wal", "-shm"] {
         let from = folder.join(format!("{STATE}{suffix}"));
         if from.exists() {
             std::fs::rename(&from, aside(number, suffix)).map_err(ArchiveError::writing(&from))?;
         }
     }
-    Ok(())
+    Ok(Some(kept))
 }
 
 fn open_store(folder: &Path, read_only: bool, is_hasty: bool) -> Result<Store> {

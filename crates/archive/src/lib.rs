@@ -50,7 +50,7 @@ pub use quota::{QuotaGuard, Quotas, Reached};
 pub use read::{PageVersion, stored_url};
 pub use retention::Pruned;
 pub use spans::{Edge, Span, counted, digits14, parse_date, readable_date, rfc3339};
-pub use upkeep::{Reindexed, Verified};
+pub use upkeep::{AcceptedLoss, Reindexed, Verified};
 pub use views::{
     ChosenRound, DueReason, Outlook, Reasons, SiteStructure, SkippedPages, outlook, shown_worth,
     site_structure,

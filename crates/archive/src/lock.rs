@@ -2,7 +2,7 @@
 
 use std::{
     fs::{File, OpenOptions},
-    io::{Read, Seek, SeekFrom, Write},
+    io::{ErrorKind, Read, Seek, SeekFrom, Write},
     path::Path,
     time::Duration,
 };
@@ -30,7 +30,11 @@ pub(crate) struct Lock {
 /// What became of a try to take the lock.
 pub(crate) enum Taken {
     Free(Lock),
-    Held { by: String },
+    Held {
+        by: String,
+    },
+    /// Nothing can be written here, so nobody writes.
+    Unwritable(std::io::Error),
 }
 
 impl Lock {
@@ -50,19 +54,19 @@ impl Lock {
                 Taken::Held { by } => {
                     return Err(ArchiveError::Locked { folder: folder.to_owned(), by });
                 }
+                Taken::Unwritable(source) => return Err(cannot_lock(folder)(source)),
             }
         }
     }
 
     /// Takes the lock if it is free, and leaves its note as it is.
     pub(crate) fn take(folder: &Path) -> Result<Taken> {
-        let mut file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(folder.join(LOCK))
-            .map_err(cannot_lock(folder))?;
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        let mut file = match options.open(folder.join(LOCK)) {
+            Err(error) if is_refusal(error.kind()) => return Ok(Taken::Unwritable(error)),
+            other => other.map_err(cannot_lock(folder))?,
+        };
         let held = match file.try_lock() {
             Ok(()) => false,
             Err(std::fs::TryLockError::WouldBlock) => true,
@@ -97,6 +101,13 @@ impl Lock {
         self.file.write_all(note.as_bytes())?;
         self.file.set_len(note.len() as u64)
     }
+}
+
+fn is_refusal(kind: ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem | ErrorKind::StorageFull
+    )
 }
 
 fn cannot_lock(folder: &Path) -> impl FnOnce(std::io::Error) -> ArchiveError {

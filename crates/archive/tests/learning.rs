@@ -401,7 +401,7 @@ fn versions_found_in_packs_are_judged_and_teach() {
         let _absent = std::fs::remove_file(folder.path().join(name));
     }
     let archive = Archive::open(folder.path(), &OpenOptions::rebuilding()).unwrap();
-    let found = archive.reindex(9, &mut |_, _| {}).unwrap();
+    let found = archive.reindex(9, 0, &mut |_, _| {}).unwrap();
     assert_eq!((found.versions, found.adopted), (8 * 6 + 2 * 6 + 6 + 4 + 8, found.versions));
     let site = archive.state().sites().unwrap()[0].id;
     let shelf = Shelf { folder, archive, site };
@@ -410,7 +410,7 @@ fn versions_found_in_packs_are_judged_and_teach() {
     // Between two versions it stayed as it was.
     assert_eq!(shelf.history("/daily/1"), (15, 7));
     assert_eq!(shelf.history("/never/1"), (1, 0));
-    let again = shelf.archive.reindex(9, &mut |_, _| {}).unwrap();
+    let again = shelf.archive.reindex(9, 0, &mut |_, _| {}).unwrap();
     assert_eq!(again.adopted, 0);
     assert_eq!(shelf.page("/daily/1"), page);
 }

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::pack::Place;
+use crate::pack::Location;
 
 /// Recently decoded chunks, by location, up to a number of bytes.
 pub(crate) struct Cache<T> {
@@ -12,8 +12,8 @@ pub(crate) struct Cache<T> {
 struct Kept<T> {
     clock: u64,
     bytes: usize,
-    by_place: BTreeMap<Place, (u64, usize, Arc<T>)>,
-    by_age: BTreeMap<u64, Place>,
+    by_place: BTreeMap<Location, (u64, usize, Arc<T>)>,
+    by_age: BTreeMap<u64, Location>,
 }
 
 impl<T> Cache<T> {
@@ -22,7 +22,7 @@ impl<T> Cache<T> {
         Self { limit_bytes, kept: Mutex::new(kept) }
     }
 
-    pub(crate) fn get(&self, place: Place) -> Option<Arc<T>> {
+    pub(crate) fn get(&self, place: Location) -> Option<Arc<T>> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.clock += 1;
         let now = kept.clock;
@@ -38,7 +38,7 @@ impl<T> Cache<T> {
         bytes <= self.limit_bytes
     }
 
-    pub(crate) fn put(&self, place: Place, bytes: usize, value: Arc<T>) {
+    pub(crate) fn put(&self, place: Location, bytes: usize, value: Arc<T>) {
         if !self.takes(bytes) {
             return;
         }
@@ -58,7 +58,7 @@ impl<T> Cache<T> {
 }
 
 impl<T> Kept<T> {
-    fn remove(&mut self, place: Place) {
+    fn remove(&mut self, place: Location) {
         if let Some((age, bytes, _)) = self.by_place.remove(&place) {
             self.by_age.remove(&age);
             self.bytes -= bytes;
@@ -73,7 +73,7 @@ mod tests {
     #[test]
     fn the_least_recently_used_goes_first_and_the_limit_holds() {
         let cache = Cache::new(10);
-        let place = |offset| Place { pack: 1, offset };
+        let place = |offset| Location { pack: 1, offset };
         for offset in 0..3 {
             cache.put(place(offset), 4, Arc::new(offset));
             assert!(cache.get(place(0)).is_some());

@@ -14,11 +14,11 @@ use crate::index::{Index, PackRecord};
 use crate::listing;
 use crate::mend::Found;
 use crate::open_pack::OpenPack;
-use crate::pack::{Generation, PackHead, Place, damaged, pack_name, pack_number};
+use crate::pack::{Generation, Location, PackHead, damaged, pack_name, pack_number};
 use crate::packfile::{Chunk, PackFile, read_bodies_head};
 use crate::share::Share;
-use crate::store::Writer;
-use crate::{forget, rows};
+use crate::writer::Writer;
+use crate::{forgotten, rows};
 
 /// A pack head is smaller than this; a shorter file without one is a pack that was never begun.
 const TORN_HEAD_BYTES: u64 = 64;
@@ -143,14 +143,14 @@ impl Survey {
     }
 
     fn list(&mut self, chunk: &Chunk) -> Result<(), StoreError> {
-        let place = Place { pack: self.number, offset: chunk.offset };
+        let place = Location { pack: self.number, offset: chunk.offset };
         let listed = Listed::of(chunk).map_err(|why| damaged("chunk", place, why))?;
         self.chunks.push(listed);
         Ok(())
     }
 
     fn note(&mut self, chunk: Chunk) -> Result<(), StoreError> {
-        let place = Place { pack: self.number, offset: chunk.offset };
+        let place = Location { pack: self.number, offset: chunk.offset };
         match chunk.kind {
             ChunkKind::PackHead => {
                 self.head = Some(PackHead::parse(&chunk.payload, &pack_name(self.number))?);
@@ -301,9 +301,9 @@ impl Survey {
         backend: &dyn ContentBackend,
         open: &mut OpenPack,
     ) -> Result<(), StoreError> {
-        for batch in bodiless.chunks(forget::MAX_FORGOTTEN) {
-            let payload = forget::encode(batch);
-            let Place { offset, .. } = open.put(backend, ChunkKind::Forgotten, &payload)?;
+        for batch in bodiless.chunks(forgotten::MAX_FORGOTTEN) {
+            let payload = forgotten::encode(batch);
+            let Location { offset, .. } = open.put(backend, ChunkKind::Forgotten, &payload)?;
             self.list(&Chunk { offset, kind: ChunkKind::Forgotten, payload })?;
         }
         open.cover(backend)?;
@@ -359,7 +359,7 @@ impl Survey {
         index.change(|change| {
             let mut next_version = self.head.as_ref().map_or(0, |head| head.next_version);
             for chunk in self.chunks.iter().filter(|chunk| chunk.offset < length) {
-                let place = Place { pack: self.number, offset: chunk.offset };
+                let place = Location { pack: self.number, offset: chunk.offset };
                 match &chunk.content {
                     Content::Bodies { site, class, bodies } => {
                         for (key, _) in bodies {
@@ -394,6 +394,6 @@ impl Survey {
 }
 
 /// Whether a bodies chunk with this body is there.
-fn holds(backend: &dyn ContentBackend, place: Place, key: BodyKey) -> bool {
+fn holds(backend: &dyn ContentBackend, place: Location, key: BodyKey) -> bool {
     read_bodies_head(backend, place).is_ok_and(|head| head.find(key).is_some())
 }

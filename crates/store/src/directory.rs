@@ -16,7 +16,7 @@ use crate::pack::Generation;
 use crate::packfile::{Chunk, PackFile};
 use crate::rows::{self, MAX_ROWS, RowKey};
 use crate::wire::{Malformed, Reader, put_signed, put_varint};
-use crate::{forget, squeeze};
+use crate::{forgotten, squeeze};
 
 const LEVEL: i32 = 12;
 /// What a directory may take when it is unpacked.
@@ -62,7 +62,7 @@ impl Content {
                 Self::Bodies { site: head.group, class: head.class, bodies: bodies.collect() }
             }
             ChunkKind::Versions => Self::Versions(rows::decode_keys(payload)?),
-            ChunkKind::Forgotten => Self::Forgotten(forget::decode(payload)?),
+            ChunkKind::Forgotten => Self::Forgotten(forgotten::decode(payload)?),
             ChunkKind::Generation => Self::Generation(Generation::parse(payload)?),
             ChunkKind::PackHead | ChunkKind::Prefix | ChunkKind::Parity | ChunkKind::PackEnd => {
                 Self::Nothing

@@ -2,6 +2,9 @@ use std::path::PathBuf;
 
 use crate::VersionId;
 
+/// What is damaged if the index is.
+pub(crate) const INDEX: &str = "index";
+
 /// What can go wrong between a caller and the store.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -26,6 +29,17 @@ pub enum StoreError {
     NoRoom {
         /// The object that was being written.
         path: PathBuf,
+    },
+    /// Compacting would need more space than there is.
+    #[error(
+        "compacting needs up to {} MB of free space while it works, and {} MB are free; free some space, nothing was changed",
+        needed_bytes / 1_000_000 + 1, free_bytes / 1_000_000
+    )]
+    NoRoomToCompact {
+        /// What it may need.
+        needed_bytes: u64,
+        /// What there is.
+        free_bytes: u64,
     },
     /// The content backend failed in another way.
     #[error("the content backend failed")]
@@ -69,6 +83,17 @@ pub enum StoreError {
     /// Somebody else stopped the work, for example a progress callback of the caller.
     #[error("stopped by the caller: {0}")]
     Stopped(String),
+}
+
+impl StoreError {
+    /// Whether the index is at fault, which can be made again.
+    pub(crate) fn is_of_index(&self) -> bool {
+        match self {
+            Self::Index { source } => is_unusable(source),
+            Self::Damaged { what, .. } => what == INDEX,
+            _ => false,
+        }
+    }
 }
 
 /// What a content backend can answer instead of doing its work.
@@ -136,5 +161,15 @@ impl From<rusqlite::Error> for StoreError {
             true => Self::NoRoom { path: "the index".into() },
             false => Self::Index { source },
         }
+    }
+}
+
+/// Whether the index is not what this program wrote: damaged, or its tables or columns are others.
+pub(crate) fn is_unusable(error: &rusqlite::Error) -> bool {
+    use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase, Unknown};
+    match error.sqlite_error_code() {
+        // All statements are fixed: the engine refuses one only if the tables are others.
+        Some(code) => matches!(code, DatabaseCorrupt | NotADatabase | Unknown),
+        None => true,
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::digest::BodyKey;
-use crate::pack::Place;
+use crate::pack::Location;
 
 /// No pack has this number.
 const WAITING: u64 = u64::MAX;
@@ -19,12 +19,12 @@ pub(crate) struct Group {
 
 impl Group {
     /// Keeps the payload of a bodies chunk, and says by which location it is read meanwhile.
-    pub(crate) fn keep(&mut self, key: BodyKey, payload: Vec<u8>) -> Place {
+    pub(crate) fn keep(&mut self, key: BodyKey, payload: Vec<u8>) -> Location {
         let offset = self.next;
         self.next += 1;
         self.bytes += payload.len();
         self.bodies.insert(offset, (key, Arc::new(payload)));
-        Place { pack: WAITING, offset }
+        Location { pack: WAITING, offset }
     }
 
     /// What all of them take.
@@ -44,13 +44,13 @@ impl Group {
         }
     }
 
-    pub(crate) fn get(&self, place: Place) -> Option<Arc<Vec<u8>>> {
+    pub(crate) fn get(&self, place: Location) -> Option<Arc<Vec<u8>>> {
         let (_, payload) = self.bodies.get(&place.offset).filter(|_| is_waiting(place))?;
         Some(payload.clone())
     }
 }
 
 /// Whether this is the location of a body that was not yet written when it was asked for.
-pub(crate) fn is_waiting(place: Place) -> bool {
+pub(crate) fn is_waiting(place: Location) -> bool {
     place.pack == WAITING
 }

@@ -3,12 +3,12 @@
 use std::cell::RefCell;
 use std::path::Path;
 
-use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction, params};
 
 use crate::digest::BodyKey;
-use crate::error::StoreError;
-use crate::pack::{Place, damaged};
-use crate::places::{self, Places};
+use crate::error::{INDEX, StoreError, is_unusable};
+use crate::locations::{self, Locations};
+use crate::pack::{Location, damaged};
 use crate::share::Share;
 use crate::wire::Malformed;
 
@@ -47,7 +47,7 @@ pub(crate) struct PackRecord {
 }
 
 /// Whether the body with this key is at this location.
-pub(crate) type Holds<'a> = &'a dyn Fn(Place, BodyKey) -> bool;
+pub(crate) type Holds<'a> = &'a dyn Fn(Location, BodyKey) -> bool;
 
 impl Index {
     /// Opens the index file, or one in memory. An unusable file gives way to an empty index.
@@ -75,7 +75,14 @@ impl Index {
         if !path.exists() {
             return Ok(None);
         }
-        match Connection::open(path).map_err(StoreError::from).and_then(Self::adopt) {
+        let mut found = Connection::open(path).map_err(StoreError::from).and_then(Self::adopt);
+        if let Err(StoreError::Index { source }) = &found
+            && is_refused(source)
+        {
+            // Where nothing can be written, it is read as it is.
+            found = open_as_it_is(path).map_err(StoreError::from).and_then(Self::adopt_as_it_is);
+        }
+        match found {
             Err(StoreError::Index { source }) if is_unusable(&source) => Ok(None),
             other => other,
         }
@@ -83,6 +90,10 @@ impl Index {
 
     fn adopt(connection: Connection) -> Result<Option<Self>, StoreError> {
         set_up(&connection)?;
+        Self::adopt_as_it_is(connection)
+    }
+
+    fn adopt_as_it_is(connection: Connection) -> Result<Option<Self>, StoreError> {
         let format: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
         Ok((format == INDEX_FORMAT).then_some(Self { connection, changes: 0 }))
     }
@@ -99,28 +110,47 @@ impl Index {
         self.changes
     }
 
-    /// Replaces this index by another.
-    pub(crate) fn replace(&mut self, other: Self) {
+    /// Throws everything away, also the file.
+    pub(crate) fn begin_anew(&mut self, path: Option<&Path>) -> Result<(), StoreError> {
         let changes = self.changes + 1;
-        *self = Self { changes, ..other };
+        // The open connection must be gone before its file is.
+        *self = Self { changes, ..Self::open(None)? };
+        if let Some(path) = path {
+            remove(path)?;
+            *self = Self { changes, ..Self::open(Some(path))? };
+        }
+        Ok(())
+    }
+
+    /// What the engine finds wrong with the file, if anything.
+    pub(crate) fn check(&self) -> Result<Option<String>, StoreError> {
+        let check = || {
+            let sql = "PRAGMA integrity_check(1)";
+            self.connection.query_row(sql, [], |row| row.get::<_, String>(0))
+        };
+        match check() {
+            Ok(found) => Ok((found != "ok").then_some(found)),
+            Err(error) if is_unusable(&error) => Ok(Some(error.to_string())),
+            Err(other) => Err(other.into()),
+        }
     }
 
     /// Where bodies whose key begins like this one may be.
-    pub(crate) fn candidates(&self, key: BodyKey) -> Result<Vec<Place>, StoreError> {
+    pub(crate) fn candidates(&self, key: BodyKey) -> Result<Vec<Location>, StoreError> {
         let mut found = Vec::new();
         let mut statement =
             self.connection.prepare_cached("SELECT place FROM bodies WHERE slot = ?1")?;
         for slot in key.slot().. {
             let place: Option<i64> = statement.query_row([slot], |row| row.get(0)).optional()?;
             let Some(place) = place else { break };
-            found.push(Place::from_number(place));
+            found.push(Location::from_number(place));
         }
         Ok(found)
     }
 
-    pub(crate) fn version(&self, id: u64) -> Result<Option<Place>, StoreError> {
-        let (row, at) = places::row_of(id);
-        Ok(places_in(&self.connection, row)?.get(at))
+    pub(crate) fn version(&self, id: u64) -> Result<Option<Location>, StoreError> {
+        let (row, at) = locations::row_of(id);
+        Ok(locations_in(&self.connection, row)?.get(at))
     }
 
     /// The next versions from `id` on.
@@ -128,8 +158,8 @@ impl Index {
         &self,
         id: u64,
         limit: usize,
-    ) -> Result<Vec<(u64, Place)>, StoreError> {
-        let (first, from) = places::row_of(id);
+    ) -> Result<Vec<(u64, Location)>, StoreError> {
+        let (first, from) = locations::row_of(id);
         let mut statement = self
             .connection
             .prepare_cached("SELECT row, places FROM versions WHERE row >= ?1 ORDER BY row")?;
@@ -139,7 +169,8 @@ impl Index {
             let number: i64 = row.get(0)?;
             let places = decode(number, row.get_ref(1)?.as_blob().unwrap_or_default())?;
             let from = if number == first { from } else { 0 };
-            found.extend(places.from(from).map(|(at, place)| (places::id_in(number, at), place)));
+            found
+                .extend(places.from(from).map(|(at, place)| (locations::id_in(number, at), place)));
             if found.len() >= limit {
                 found.truncate(limit);
                 break;
@@ -159,12 +190,12 @@ impl Index {
 
     /// Versions whose numbers are below `end`.
     pub(crate) fn count_versions_before(&self, end: u64) -> Result<u64, StoreError> {
-        let (row, at) = places::row_of(end);
+        let (row, at) = locations::row_of(end);
         let mut statement = self
             .connection
             .prepare_cached("SELECT coalesce(sum(count), 0) FROM versions WHERE row < ?1")?;
         let count: i64 = statement.query_row([row], |row| row.get(0))?;
-        let of_row = places_in(&self.connection, row)?;
+        let of_row = locations_in(&self.connection, row)?;
         Ok(count as u64 + (of_row.len() - of_row.from(at).count()) as u64)
     }
 
@@ -263,7 +294,7 @@ impl Index {
 pub(crate) struct Change<'i> {
     transaction: Transaction<'i>,
     /// The row of versions that was touched last, as it will be: the next is mostly the same.
-    touched: RefCell<Option<(i64, Places)>>,
+    touched: RefCell<Option<(i64, Locations)>>,
 }
 
 impl Change<'_> {
@@ -271,7 +302,7 @@ impl Change<'_> {
     pub(crate) fn put_body(
         &self,
         key: BodyKey,
-        place: Place,
+        place: Location,
         holds: Holds<'_>,
     ) -> Result<(), StoreError> {
         let mut slot = key.slot();
@@ -287,7 +318,7 @@ impl Change<'_> {
             self.transaction.prepare_cached("SELECT place FROM bodies WHERE slot = ?1")?;
         loop {
             let known: Option<i64> = find.query_row([slot], |row| row.get(0)).optional()?;
-            match known.map(Place::from_number) {
+            match known.map(Location::from_number) {
                 Some(known) if known != place && !holds(known, key) => slot += 1,
                 _ => break,
             }
@@ -300,7 +331,7 @@ impl Change<'_> {
 
     /// Forgets a body that is no longer at `place`. A slot with a neighbour stays, empty, because
     /// the neighbour is found through it.
-    pub(crate) fn drop_body(&self, key: BodyKey, place: Place) -> Result<(), StoreError> {
+    pub(crate) fn drop_body(&self, key: BodyKey, place: Location) -> Result<(), StoreError> {
         self.transaction
             .prepare_cached(
                 "DELETE FROM bodies WHERE slot = ?1 AND place = ?2
@@ -311,12 +342,12 @@ impl Change<'_> {
     }
 
     /// This is quickest in the order of the numbers of versions.
-    pub(crate) fn put_version(&self, id: u64, place: Place) -> Result<(), StoreError> {
+    pub(crate) fn put_version(&self, id: u64, place: Location) -> Result<(), StoreError> {
         self.touch(id, |places, at| places.put(at, place))
     }
 
     /// A version that is still there is elsewhere from now on.
-    pub(crate) fn move_version(&self, id: u64, place: Place) -> Result<(), StoreError> {
+    pub(crate) fn move_version(&self, id: u64, place: Location) -> Result<(), StoreError> {
         self.touch(id, |places, at| {
             if places.get(at).is_some() {
                 places.put(at, place);
@@ -324,11 +355,11 @@ impl Change<'_> {
         })
     }
 
-    fn touch(&self, id: u64, change: impl FnOnce(&mut Places, u8)) -> Result<(), StoreError> {
-        let (row, at) = places::row_of(id);
+    fn touch(&self, id: u64, change: impl FnOnce(&mut Locations, u8)) -> Result<(), StoreError> {
+        let (row, at) = locations::row_of(id);
         if self.touched.borrow().as_ref().is_none_or(|(touched, _)| *touched != row) {
             self.write_back()?;
-            *self.touched.borrow_mut() = Some((row, places_in(&self.transaction, row)?));
+            *self.touched.borrow_mut() = Some((row, locations_in(&self.transaction, row)?));
         }
         if let Some((_, places)) = &mut *self.touched.borrow_mut() {
             change(places, at);
@@ -351,7 +382,7 @@ impl Change<'_> {
     }
 
     pub(crate) fn forget_version(&self, site: u32, id: u64) -> Result<(), StoreError> {
-        self.touch(id, Places::remove)?;
+        self.touch(id, Locations::remove)?;
         self.transaction
             .prepare_cached("INSERT OR REPLACE INTO forgotten VALUES(?1, ?2)")?
             .execute(params![id as i64, site])?;
@@ -363,7 +394,7 @@ impl Change<'_> {
         let mut statement = self.transaction.prepare("SELECT id FROM forgotten ORDER BY id")?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
-            self.touch(row.get::<_, i64>(0)? as u64, Places::remove)?;
+            self.touch(row.get::<_, i64>(0)? as u64, Locations::remove)?;
         }
         Ok(())
     }
@@ -432,18 +463,18 @@ impl Change<'_> {
 }
 
 /// The locations of the versions in a row of the index; empty if the row does not exist.
-fn places_in(connection: &Connection, row: i64) -> Result<Places, StoreError> {
+fn locations_in(connection: &Connection, row: i64) -> Result<Locations, StoreError> {
     let mut statement = connection.prepare_cached("SELECT places FROM versions WHERE row = ?1")?;
     let mut found = statement.query([row])?;
     match found.next()? {
         Some(found) => decode(row, found.get_ref(0)?.as_blob().unwrap_or_default()),
-        None => Ok(Places::default()),
+        None => Ok(Locations::default()),
     }
 }
 
-fn decode(row: i64, places: &[u8]) -> Result<Places, StoreError> {
-    let what = |why: Malformed| damaged("index", format!("row {row} of its versions"), why);
-    Places::decode(places).map_err(what)
+fn decode(row: i64, places: &[u8]) -> Result<Locations, StoreError> {
+    let what = |why: Malformed| damaged(INDEX, format!("row {row} of its versions"), why);
+    Locations::decode(places).map_err(what)
 }
 
 fn set_up(connection: &Connection) -> Result<(), StoreError> {
@@ -455,13 +486,24 @@ fn set_up(connection: &Connection) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn is_unusable(error: &rusqlite::Error) -> bool {
-    use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
-    matches!(error.sqlite_error_code(), Some(DatabaseCorrupt | NotADatabase))
+/// Whether the engine could not write what it needs.
+fn is_refused(error: &rusqlite::Error) -> bool {
+    use rusqlite::ErrorCode::{CannotOpen, PermissionDenied, ReadOnly};
+    matches!(error.sqlite_error_code(), Some(CannotOpen | PermissionDenied | ReadOnly))
+}
+
+fn open_as_it_is(path: &Path) -> rusqlite::Result<Connection> {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let Ok(mut address) = url::Url::from_file_path(absolute) else {
+        return Err(rusqlite::Error::InvalidPath(path.to_owned()));
+    };
+    address.set_query(Some("immutable=1"));
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+    Connection::open_with_flags(address.as_str(), flags)
 }
 
 /// Deletes the index with its log.
-pub(crate) fn remove(path: &Path) -> Result<(), StoreError> {
+fn remove(path: &Path) -> Result<(), StoreError> {
     for tail in ["", "-wal", "-shm"] {
         let mut name = path.as_os_str().to_owned();
         name.push(tail);

@@ -21,22 +21,27 @@
 
 mod backend;
 mod bodies;
+mod built_upon;
 mod cache;
 mod catch_up;
 mod chunk;
 mod compact;
 mod compress;
 mod cut;
+mod decoded;
 mod deflated;
 mod digest;
 mod directory;
 mod error;
 mod forget;
+mod forgotten;
 mod group;
 mod heads;
 mod http_date;
 mod index;
 mod listing;
+mod locations;
+mod lost;
 mod media;
 mod mend;
 mod open_pack;
@@ -45,7 +50,7 @@ mod pack;
 mod packfile;
 mod paper;
 mod parity;
-mod places;
+mod prefix;
 mod put;
 mod quota;
 mod read;
@@ -59,9 +64,12 @@ mod spare;
 mod squeeze;
 mod stats;
 mod store;
+mod underway;
 mod verify;
 mod version;
+mod whole;
 mod wire;
+mod writer;
 
 pub use backend::{
     ContentBackend, FaultPlan, FaultyBackend, GatheringBackend, LocalFolder, MemoryBackend,
@@ -73,6 +81,7 @@ pub use deflated::{Deflated, Packing};
 pub use digest::Digest;
 pub use error::{BackendError, StoreError};
 pub use heads::MAX_HEAD_BYTES;
+pub use lost::LostVersions;
 pub use media::Class;
 pub use options::{Steps, StoreOptions};
 pub use paper::{PaperBytes, PaperCount};

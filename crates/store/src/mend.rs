@@ -13,7 +13,7 @@ use crate::backend::ContentBackend;
 use crate::chunk::{CHUNK_HEAD_BYTES, ChunkHead, ChunkKind, MAX_PAYLOAD_BYTES, seal_chunk};
 use crate::directory;
 use crate::error::{BackendError, StoreError, from_backend};
-use crate::pack::{Place, damaged, pack_name};
+use crate::pack::{Location, damaged, pack_name};
 use crate::packfile::{Chunk, PackFile};
 use crate::parity::{Parity, STRIPES, stripe_bytes};
 use crate::wire::Malformed;
@@ -91,7 +91,7 @@ impl PackFile<'_> {
 /// Reads and checks one chunk. If it is damaged, parity restores it, here and not in the pack.
 pub(crate) fn read_chunk(
     backend: &dyn ContentBackend,
-    place: Place,
+    place: Location,
     kinds: &[ChunkKind],
 ) -> Result<Vec<u8>, StoreError> {
     match read_as_it_is(backend, place, kinds) {
@@ -102,7 +102,7 @@ pub(crate) fn read_chunk(
 
 fn read_as_it_is(
     backend: &dyn ContentBackend,
-    place: Place,
+    place: Location,
     kinds: &[ChunkKind],
 ) -> Result<Vec<u8>, StoreError> {
     let name = pack_name(place.pack);
@@ -128,7 +128,7 @@ fn read_as_it_is(
 
 fn read_mended(
     backend: &dyn ContentBackend,
-    place: Place,
+    place: Location,
     kinds: &[ChunkKind],
 ) -> Result<Option<Vec<u8>>, StoreError> {
     let name = pack_name(place.pack);

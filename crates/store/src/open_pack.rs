@@ -2,7 +2,7 @@ use crate::backend::ContentBackend;
 use crate::chunk::{CHUNK_HEAD_BYTES, ChunkKind, chunk_head};
 use crate::directory;
 use crate::error::{StoreError, from_backend};
-use crate::pack::{Place, pack_name};
+use crate::pack::{Location, pack_name};
 use crate::packfile::PackFile;
 use crate::parity::{self, Parity};
 
@@ -30,7 +30,7 @@ impl OpenPack {
         backend: &dyn ContentBackend,
         kind: ChunkKind,
         payload: &[u8],
-    ) -> Result<Place, StoreError> {
+    ) -> Result<Location, StoreError> {
         let place = self.append(backend, kind, payload)?;
         if self.length - self.covered_bytes >= parity::RANGE_BYTES {
             self.cover(backend)?;
@@ -64,8 +64,8 @@ impl OpenPack {
         backend: &dyn ContentBackend,
         kind: ChunkKind,
         payload: &[u8],
-    ) -> Result<Place, StoreError> {
-        let place = Place { pack: self.number, offset: self.length };
+    ) -> Result<Location, StoreError> {
+        let place = Location { pack: self.number, offset: self.length };
         let head = chunk_head(kind, place.pack, place.offset, payload);
         let name = pack_name(self.number);
         let append = |at, bytes: &[u8]| backend.append(&name, at, bytes).map_err(from_backend);

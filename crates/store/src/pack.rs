@@ -10,12 +10,12 @@ const MAX_LISTED: usize = 1 << 20;
 
 /// Where a chunk is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Place {
+pub(crate) struct Location {
     pub(crate) pack: u64,
     pub(crate) offset: u64,
 }
 
-impl Place {
+impl Location {
     /// As one number for the index: packs stay below four gigabytes.
     pub(crate) fn to_number(self) -> i64 {
         ((self.pack << 32) | self.offset) as i64
@@ -26,7 +26,7 @@ impl Place {
     }
 }
 
-impl std::fmt::Display for Place {
+impl std::fmt::Display for Location {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} byte {}", pack_name(self.pack), self.offset)
     }

@@ -4,7 +4,7 @@ use crate::backend::ContentBackend;
 use crate::bodies::BodiesHead;
 use crate::chunk::{CHUNK_HEAD_BYTES, CHUNK_MAGIC, ChunkHead, ChunkKind};
 use crate::error::{BackendError, StoreError, from_backend};
-use crate::pack::{Place, damaged, pack_name};
+use crate::pack::{Location, damaged, pack_name};
 use crate::wire::Malformed;
 
 /// How many bytes are looked at together when a chunk is searched behind damage.
@@ -116,7 +116,7 @@ impl<'b> PackFile<'b> {
 /// whether a body is there, since every body is checked when it is read.
 pub(crate) fn read_bodies_head(
     backend: &dyn ContentBackend,
-    place: Place,
+    place: Location,
 ) -> Result<BodiesHead, StoreError> {
     let name = pack_name(place.pack);
     let read = |offset: u64, length: usize| {

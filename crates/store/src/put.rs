@@ -12,10 +12,11 @@ use crate::error::{BackendError, StoreError, from_backend};
 use crate::heads::MAX_HEAD_BYTES;
 use crate::index::PackRecord;
 use crate::open_pack::OpenPack;
-use crate::pack::{PackHead, Place, pack_name};
+use crate::pack::{Location, PackHead, pack_name};
 use crate::rows::{self, MAX_WORD_BYTES, Row};
 use crate::share::Share;
-use crate::store::{Store, Writer};
+use crate::store::Store;
+use crate::writer::Writer;
 use crate::{Digest, NewVersion, Packing, Put, VersionId};
 
 /// Records that may wait in memory before a sync is made without being asked for, and what they may
@@ -153,12 +154,14 @@ impl Store {
         }
     }
 
+    /// A body that is damaged does not count: the one that came now replaces it.
     fn is_known(&self, key: BodyKey) -> Result<bool, StoreError> {
-        Ok(self.options.steps.file && self.find_body(key)?.is_some())
+        let is_stored = || Ok(self.pending_location(key).is_some() || self.is_whole(key)?);
+        if self.options.steps.file { is_stored() } else { Ok(false) }
     }
 
     fn is_pending(&self, key: BodyKey) -> bool {
-        self.options.steps.file && self.pending_place(key).is_some()
+        self.options.steps.file && self.pending_location(key).is_some()
     }
 
     fn is_base_there(&self, squeezed: &Squeezed) -> Result<bool, StoreError> {
@@ -196,7 +199,7 @@ impl Store {
         writer: &mut Writer,
         kind: ChunkKind,
         payload: &[u8],
-    ) -> Result<Place, StoreError> {
+    ) -> Result<Location, StoreError> {
         self.open_pack(writer)?.put(&*self.backend, kind, payload)
     }
 
@@ -298,7 +301,7 @@ impl Store {
         Ok(())
     }
 
-    fn put_rows(&self, writer: &mut Writer, rows: &[Row]) -> Result<Place, StoreError> {
+    fn put_rows(&self, writer: &mut Writer, rows: &[Row]) -> Result<Location, StoreError> {
         let durable_bytes = writer.open.as_ref().map_or(0, |open| open.durable_bytes);
         let payload = rows::encode(rows, durable_bytes, self.options.level);
         let place = self.append(writer, ChunkKind::Versions, &payload)?;
@@ -311,7 +314,8 @@ impl Store {
 
     /// Enters into the index what has become durable of the open pack, then forgets it as pending.
     fn note_synced(&self, writer: &mut Writer, record: &PackRecord) -> Result<(), StoreError> {
-        let is_durable = |place: &Place| place.pack == record.number && place.offset < record.bytes;
+        let is_durable =
+            |place: &Location| place.pack == record.number && place.offset < record.bytes;
         let mut pending = self.pending.write().unwrap_or_else(PoisonError::into_inner);
         let durable = writer.written.partition_point(|(_, place)| is_durable(place));
         self.index().change(|change| {
@@ -337,21 +341,6 @@ impl Store {
         }
         writer.open.iter_mut().for_each(|open| open.durable_bytes = record.bytes);
         Ok(())
-    }
-}
-
-impl Writer {
-    /// Notes that something written now needs this body.
-    fn build_upon(&self, key: BodyKey) -> Result<(), StoreError> {
-        self.built_upon.as_ref().map_or(Ok(()), |built_upon| built_upon.note(key))
-    }
-
-    pub(crate) fn check(&self) -> Result<(), StoreError> {
-        if !self.failed {
-            return Ok(());
-        }
-        let source = std::io::Error::other("an earlier sync failed; open the archive again");
-        Err(BackendError::Io { name: "the open pack".to_owned(), source }.into())
     }
 }
 

@@ -4,50 +4,28 @@ use std::sync::{Arc, PoisonError};
 
 use nenrin_urls::CanonicalUrl;
 
-use crate::bodies::{BodiesHead, BodyEntry, Coding, Reference};
+use crate::bodies::{BodiesHead, Coding, Reference};
 use crate::cache::Cache;
 use crate::chunk::ChunkKind;
-use crate::compact::prefix;
 use crate::cut::cut;
+use crate::decoded::{Decoded, Stored};
 use crate::digest::BodyKey;
-use crate::error::StoreError;
+use crate::error::{INDEX, StoreError};
 use crate::media::Class;
 use crate::mend::read_chunk;
-use crate::pack::{Place, damaged};
+use crate::pack::{Location, damaged};
 use crate::packfile::read_bodies_head;
 use crate::recode::{self, Recoding};
 use crate::rows::{self, Digests, Row};
 use crate::store::Store;
 use crate::wire::Malformed;
-use crate::{Block, Digest, Version, VersionHead, VersionId, deflated, group, squeeze};
+use crate::{Block, Digest, Version, VersionHead, VersionId, deflated, group, prefix, squeeze};
 
 /// Chunks that may have to be read for one body. Writers stay far below; a loop in damaged or
 /// hostile packs ends here.
 pub(crate) const MAX_CHAIN: u8 = 32;
 /// Versions taken from the index at a time when all are visited.
 const SCAN_BATCH: usize = 1024;
-
-/// A body in its chunk.
-pub(crate) struct Stored {
-    pub(crate) place: Place,
-    pub(crate) group: u32,
-    pub(crate) class: Class,
-    pub(crate) depth: u8,
-    pub(crate) entry: BodyEntry,
-    pub(crate) bytes: Vec<u8>,
-}
-
-/// A bodies chunk as it was decoded: all of it, or its front.
-pub(crate) struct Decoded {
-    head: BodiesHead,
-    raw: Vec<u8>,
-}
-
-impl Decoded {
-    fn weight_bytes(&self) -> usize {
-        self.raw.capacity() + self.head.entries.len() * size_of::<BodyEntry>()
-    }
-}
 
 impl Store {
     /// Everything about a version but its body.
@@ -136,7 +114,7 @@ impl Store {
         digests.get(id.0).ok_or_else(|| misled(place))
     }
 
-    fn row_at(&self, place: Place, id: VersionId) -> Result<Arc<Row>, StoreError> {
+    fn row_at(&self, place: Location, id: VersionId) -> Result<Arc<Row>, StoreError> {
         let row = match self.rows.get(place) {
             Some(rows) => rows.iter().find(|row| row.id == id.0).cloned(),
             None => {
@@ -148,7 +126,7 @@ impl Store {
         row.map(Arc::new).ok_or_else(|| misled(place))
     }
 
-    pub(crate) fn rows_at(&self, place: Place) -> Result<Arc<Vec<Row>>, StoreError> {
+    pub(crate) fn rows_at(&self, place: Location) -> Result<Arc<Vec<Row>>, StoreError> {
         if let Some(rows) = self.rows.get(place) {
             return Ok(rows);
         }
@@ -160,11 +138,12 @@ impl Store {
     }
 
     /// Where the body is, if it is stored at all.
-    pub(crate) fn find_body(&self, key: BodyKey) -> Result<Option<Place>, StoreError> {
-        if let Some(place) = self.pending_place(key) {
+    pub(crate) fn find_body(&self, key: BodyKey) -> Result<Option<Location>, StoreError> {
+        if let Some(place) = self.pending_location(key) {
             return Ok(Some(place));
         }
-        for place in self.index().candidates(key)? {
+        let places = self.index().candidates(key)?;
+        for place in places {
             if self.bodies_head(place).is_ok_and(|head| head.find(key).is_some()) {
                 return Ok(Some(place));
             }
@@ -178,21 +157,52 @@ impl Store {
         Ok(None)
     }
 
+    /// Whether the chunk with this body fits its checksum, and so do those that it was compressed
+    /// against.
+    pub(crate) fn is_whole(&self, key: BodyKey) -> Result<bool, StoreError> {
+        let mut key = key;
+        for _ in 0..MAX_CHAIN {
+            let Some(place) = self.find_body(key)? else { return Ok(false) };
+            if self.whole.contains(place) {
+                return Ok(true);
+            }
+            let Some(head) = or_damaged(self.checked_head(place))? else { return Ok(false) };
+            match head.reference {
+                Reference::Nothing => {}
+                Reference::Body(base) => {
+                    key = base;
+                    continue;
+                }
+                Reference::Chunk(offset) => {
+                    let prefix = Location { pack: place.pack, offset };
+                    if !self.whole.contains(prefix) && or_damaged(self.prefix_at(prefix))?.is_none()
+                    {
+                        return Ok(false);
+                    }
+                    self.whole.note(prefix);
+                }
+            }
+            self.whole.note(place);
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
     /// Where the body may be; almost always that is one location, and it is there.
-    pub(crate) fn places_of(&self, key: BodyKey) -> Result<Vec<Place>, StoreError> {
-        match self.pending_place(key) {
+    pub(crate) fn locations_of(&self, key: BodyKey) -> Result<Vec<Location>, StoreError> {
+        match self.pending_location(key) {
             Some(place) => Ok(vec![place]),
             None => self.index().candidates(key),
         }
     }
 
-    pub(crate) fn pending_place(&self, key: BodyKey) -> Option<Place> {
+    pub(crate) fn pending_location(&self, key: BodyKey) -> Option<Location> {
         let pending = self.pending.read().unwrap_or_else(PoisonError::into_inner);
         pending.bodies.get(&key).copied()
     }
 
     /// The head of a bodies chunk, not checked.
-    pub(crate) fn bodies_head(&self, place: Place) -> Result<BodiesHead, StoreError> {
+    pub(crate) fn bodies_head(&self, place: Location) -> Result<BodiesHead, StoreError> {
         match group::is_waiting(place) {
             true => self.checked_head(place),
             false => read_bodies_head(&*self.backend, place),
@@ -200,7 +210,7 @@ impl Store {
     }
 
     /// The payload of a bodies chunk, wherever it is.
-    fn bodies_payload(&self, place: Place) -> Result<Arc<Vec<u8>>, StoreError> {
+    fn bodies_payload(&self, place: Location) -> Result<Arc<Vec<u8>>, StoreError> {
         if !group::is_waiting(place) {
             return read_chunk(&*self.backend, place, &[ChunkKind::Bodies]).map(Arc::new);
         }
@@ -234,7 +244,7 @@ impl Store {
 
     fn stored_through(&self, key: BodyKey, chain: u8) -> Result<Stored, StoreError> {
         let mut missed = None;
-        for place in self.places_of(key)? {
+        for place in self.locations_of(key)? {
             match self.stored_at(place, key, chain) {
                 Ok(Some(stored)) => return Ok(stored),
                 Ok(None) => {}
@@ -248,7 +258,7 @@ impl Store {
     /// The body from the chunk at this location, if it is there.
     fn stored_at(
         &self,
-        place: Place,
+        place: Location,
         key: BodyKey,
         chain: u8,
     ) -> Result<Option<Stored>, StoreError> {
@@ -269,7 +279,7 @@ impl Store {
     }
 
     /// The raw bytes of a prefix chunk.
-    pub(crate) fn prefix_at(&self, place: Place) -> Result<Arc<Vec<u8>>, StoreError> {
+    pub(crate) fn prefix_at(&self, place: Location) -> Result<Arc<Vec<u8>>, StoreError> {
         if let Some(raw) = self.prefixes.get(place) {
             return Ok(raw);
         }
@@ -284,7 +294,7 @@ impl Store {
     /// A bodies chunk, decoded at least up to this body; none if the body is not in it.
     fn bodies_at(
         &self,
-        place: Place,
+        place: Location,
         key: BodyKey,
         chain: u8,
     ) -> Result<Option<Arc<Decoded>>, StoreError> {
@@ -328,7 +338,7 @@ impl Store {
     }
 
     /// The head of a bodies chunk whose checksum fits.
-    pub(crate) fn checked_head(&self, place: Place) -> Result<BodiesHead, StoreError> {
+    pub(crate) fn checked_head(&self, place: Location) -> Result<BodiesHead, StoreError> {
         let payload = self.bodies_payload(place)?;
         let unreadable = |why| damaged("bodies chunk", place, why);
         Ok(BodiesHead::parse(&payload).map_err(unreadable)?.0)
@@ -336,14 +346,16 @@ impl Store {
 
     fn reference(
         &self,
-        place: Place,
+        place: Location,
         reference: &Reference,
         chain: u8,
     ) -> Result<Arc<Vec<u8>>, StoreError> {
         match reference {
             Reference::Nothing => Ok(Arc::default()),
             Reference::Body(key) => Ok(Arc::new(self.stored_through(*key, chain)?.bytes)),
-            Reference::Chunk(offset) => self.prefix_at(Place { pack: place.pack, offset: *offset }),
+            Reference::Chunk(offset) => {
+                self.prefix_at(Location { pack: place.pack, offset: *offset })
+            }
         }
     }
 }
@@ -356,9 +368,17 @@ fn fitted<T>(mut raw: Vec<u8>, cache: &Cache<T>) -> Vec<u8> {
     raw
 }
 
+fn or_damaged<T>(read: Result<T, StoreError>) -> Result<Option<T>, StoreError> {
+    match read {
+        Ok(value) => Ok(Some(value)),
+        Err(StoreError::Damaged { .. }) => Ok(None),
+        Err(other) => Err(other),
+    }
+}
+
 /// The version that the index finds here is not here.
-fn misled(place: Place) -> StoreError {
-    damaged("index", place, Malformed("it names another chunk; run `reindex`"))
+fn misled(place: Location) -> StoreError {
+    damaged(INDEX, place, Malformed("it names another chunk; run `reindex`"))
 }
 
 pub(crate) fn version_head(row: &Row) -> Result<VersionHead, StoreError> {

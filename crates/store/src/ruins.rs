@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::bodies::Reference;
 use crate::digest::BodyKey;
 use crate::error::StoreError;
-use crate::pack::{Place, pack_name};
+use crate::pack::{Location, pack_name};
 use crate::read::MAX_CHAIN;
 use crate::store::Store;
 
@@ -20,7 +20,7 @@ pub(crate) struct Ruins {
     /// Packs that have lost their end, and up to where they can be read.
     cut_short: BTreeMap<u64, u64>,
     /// Where bytes begin that are not a chunk, and where they end.
-    gaps: BTreeMap<Place, u64>,
+    gaps: BTreeMap<Location, u64>,
 }
 
 /// What is wrong, and where.
@@ -45,7 +45,7 @@ impl Ruins {
     }
 
     /// Of more than so many gaps the later ones are reported but not kept.
-    pub(crate) fn add_gap(&mut self, start: Place, end: u64) -> Ruin {
+    pub(crate) fn add_gap(&mut self, start: Location, end: u64) -> Ruin {
         if self.gaps.len() < MAX_GAPS {
             self.gaps.insert(start, end);
         }
@@ -53,7 +53,7 @@ impl Ruins {
     }
 
     /// Why what should be here cannot be read, as far as that is known.
-    pub(crate) fn at(&self, place: Place) -> Option<Ruin> {
+    pub(crate) fn at(&self, place: Location) -> Option<Ruin> {
         if self.missing.contains(&place.pack) {
             return Some(missing(place.pack));
         }
@@ -73,7 +73,7 @@ fn cut_short(pack: u64) -> Ruin {
     Ruin { what: "pack is cut short".to_owned(), place: pack_name(pack) }
 }
 
-fn gap(start: Place, end: u64) -> Ruin {
+fn gap(start: Location, end: u64) -> Ruin {
     let what = format!("{} bytes are damaged", end - start.offset);
     Ruin { what, place: start.to_string() }
 }
@@ -93,7 +93,7 @@ impl Store {
         for _ in 0..MAX_CHAIN {
             let mut ruin = None;
             let mut base = None;
-            for place in self.places_of(wanted)? {
+            for place in self.locations_of(wanted)? {
                 if let Some(found) = ruins.at(place) {
                     ruin.get_or_insert(found);
                     continue;
@@ -107,7 +107,7 @@ impl Store {
                     Reference::Nothing => return Ok(None),
                     Reference::Body(key) => base = Some(key),
                     Reference::Chunk(offset) => {
-                        return Ok(ruins.at(Place { pack: place.pack, offset }));
+                        return Ok(ruins.at(Location { pack: place.pack, offset }));
                     }
                 }
             }

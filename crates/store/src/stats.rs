@@ -1,4 +1,5 @@
 use crate::error::{StoreError, from_backend};
+use crate::pack::pack_number;
 use crate::share::Share;
 use crate::store::Store;
 
@@ -65,8 +66,8 @@ impl Store {
     pub fn stats(&self) -> Result<StoreStats, StoreError> {
         let mut stats = StoreStats::default();
         let mut packs_bytes = 0;
-        for (_, length) in self.backend.list().map_err(from_backend)? {
-            stats.packs += 1;
+        for (name, length) in self.backend.list().map_err(from_backend)? {
+            stats.packs += u64::from(pack_number(&name).is_some());
             packs_bytes += length;
         }
         let index = self.index();
@@ -84,7 +85,7 @@ impl Store {
         Ok(stats)
     }
 
-    fn index_file_bytes(&self) -> u64 {
+    pub(crate) fn index_file_bytes(&self) -> u64 {
         let Some(path) = &self.options.index_path else { return 0 };
         ["", "-wal"]
             .iter()

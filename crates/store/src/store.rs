@@ -6,19 +6,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use crate::backend::ContentBackend;
 use crate::cache::Cache;
 use crate::catch_up;
-use crate::compact::BuiltUpon;
+use crate::decoded::Decoded;
 use crate::digest::BodyKey;
 use crate::error::StoreError;
 use crate::group::Group;
-use crate::index::{self, Index};
-use crate::open_pack::OpenPack;
+use crate::index::Index;
+use crate::lost::{KnownVersions, LostVersions};
 use crate::options::StoreOptions;
-use crate::pack::Place;
-use crate::read::Decoded;
+use crate::pack::Location;
 use crate::rows::{Digests, Row};
-use crate::share::Share;
 use crate::similar::Similar;
 use crate::spare::Spare;
+use crate::underway;
+use crate::whole::Whole;
+use crate::writer::Writer;
 
 /// Decoded version records kept in memory.
 const ROWS_CACHE_BYTES: usize = 8 << 20;
@@ -62,8 +63,9 @@ pub struct Store {
     pub(crate) prefixes: Cache<Vec<u8>>,
     pub(crate) rows: Cache<Vec<Row>>,
     /// The digests of the versions chunk that was asked for last.
-    pub(crate) last_digests: Mutex<Option<(Place, Digests)>>,
+    pub(crate) last_digests: Mutex<Option<(Location, Digests)>>,
     pub(crate) spare: Spare,
+    pub(crate) whole: Whole,
     /// Pages seen lately, for finding one that resembles a new page.
     pub(crate) similar: Mutex<Similar>,
     pub(crate) next_pack: AtomicU64,
@@ -78,50 +80,9 @@ pub struct Store {
 pub(crate) struct Pending {
     pub(crate) rows: BTreeMap<u64, Arc<Row>>,
     /// Where they are: in the open pack, or in the group.
-    pub(crate) bodies: BTreeMap<BodyKey, Place>,
+    pub(crate) bodies: BTreeMap<BodyKey, Location>,
     pub(crate) group: Group,
     pub(crate) weight_bytes: usize,
-}
-
-/// The one who writes.
-pub(crate) struct Writer {
-    pub(crate) open: Option<OpenPack>,
-    pub(crate) next_version: u64,
-    /// While compacting: the stored bodies that were built upon meanwhile, which must not go.
-    pub(crate) built_upon: Option<BuiltUpon>,
-    /// The versions whose records are in the open pack, as far as the index does not know them
-    /// yet, in order.
-    pub(crate) written: Vec<(u64, Place)>,
-    /// How many versions wait to be written.
-    pub(crate) group_rows: usize,
-    /// What was put into the open pack by site since records were last written.
-    pub(crate) shares: BTreeMap<u32, Share>,
-    /// What was put before, as far as the index does not know it yet.
-    pub(crate) shares_to_note: Vec<(u32, Share)>,
-    /// A sync failed: the system may have dropped any of the bytes, so only opening the archive
-    /// again, which looks at them, is safe.
-    pub(crate) failed: bool,
-}
-
-impl Writer {
-    /// Goes on with this pack, if there is one, and this version number.
-    pub(crate) fn new(open: Option<OpenPack>, next_version: u64) -> Self {
-        Self {
-            open,
-            next_version,
-            built_upon: None,
-            written: Vec::new(),
-            group_rows: 0,
-            shares: BTreeMap::new(),
-            shares_to_note: Vec::new(),
-            failed: false,
-        }
-    }
-
-    /// One who may not write.
-    fn forbidden() -> Self {
-        Self { failed: true, ..Self::new(None, 0) }
-    }
 }
 
 impl Store {
@@ -136,7 +97,18 @@ impl Store {
             (Index::open_to_read(path)?, (Writer::forbidden(), 0))
         } else {
             let mut index = Index::open(path)?;
-            let caught_up = catch_up::catch_up(&*backend, &mut index)?;
+            if underway::delete_outputs(&*backend)? {
+                index.begin_anew(path)?;
+                underway::end(&*backend)?;
+            }
+            let caught_up = match catch_up::catch_up(&*backend, &mut index) {
+                // A damaged index is made again from the packs.
+                Err(error) if error.is_of_index() => {
+                    index.begin_anew(path)?;
+                    catch_up::catch_up(&*backend, &mut index)?
+                }
+                other => other?,
+            };
             (index, caught_up)
         };
         Ok(Self {
@@ -145,6 +117,7 @@ impl Store {
             rows: Cache::new(ROWS_CACHE_BYTES.min(options.cache_bytes)),
             last_digests: Mutex::default(),
             spare: Spare::default(),
+            whole: Whole::default(),
             similar: Mutex::default(),
             backend,
             options,
@@ -163,18 +136,21 @@ impl Store {
         Ok(Index::find(path)?.is_some())
     }
 
-    /// Throws the index away and reads it from the packs again.
-    pub fn rebuild_index(&self) -> Result<(), StoreError> {
+    /// Throws the index away and reads it from the packs again. Returns the versions that the old one
+    /// knew, as far as it could be read, and that are not in the packs.
+    pub fn rebuild_index(&self) -> Result<LostVersions, StoreError> {
         let _quiet = self.compacting.lock().unwrap_or_else(PoisonError::into_inner);
         self.sync()?;
         let mut writer = self.writer();
+        let old = KnownVersions::of(&self.index())?;
+        self.remake_index(&mut writer)?;
+        old.missing_in(&self.index())
+    }
+
+    /// Makes the index again from the packs.
+    pub(crate) fn remake_index(&self, writer: &mut Writer) -> Result<(), StoreError> {
         let mut index = self.index();
-        if let Some(path) = &self.options.index_path {
-            // The open connection must be gone before its file is.
-            index.replace(Index::open(None)?);
-            index::remove(path)?;
-        }
-        index.replace(Index::open(self.options.index_path.as_deref())?);
+        index.begin_anew(self.options.index_path.as_deref())?;
         let (caught_up, next_pack) = catch_up::catch_up(&*self.backend, &mut index)?;
         *writer = caught_up;
         self.next_pack.fetch_max(next_pack, Ordering::Relaxed);

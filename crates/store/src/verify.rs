@@ -5,22 +5,23 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::chunk::{CHUNK_HEAD_BYTES, ChunkKind};
 use crate::directory::{self, Content, Listed};
-use crate::error::{StoreError, from_backend};
+use crate::error::{INDEX, StoreError, from_backend};
 use crate::mend::Found;
-use crate::pack::{PackHead, Place, pack_name, pack_number};
+use crate::pack::{Location, PackHead, pack_name, pack_number};
 use crate::packfile::PackFile;
 use crate::ruins::{Ruin, Ruins};
 use crate::store::Store;
-use crate::{VersionId, rows};
+use crate::{VersionId, rows, underway};
 
-/// Versions that are named one by one for each damage; beyond, they are counted.
-const MAX_NAMED: usize = 1000;
-/// Versions that are named one by one for all damage together.
-const MAX_NAMED_IN_ALL: usize = 1_000_000;
+/// Versions that are named one by one for all damage together; beyond, they are counted.
+const MAX_NAMED: usize = 1_000_000;
+const MENDABLE: &str = "parity restores them, `verify --repair` writes them back";
 /// Damaged locations that are listed; further ones count as one.
 const MAX_PLACES: usize = 50_000;
 /// No pack head is longer.
 const MAX_PACK_HEAD_BYTES: usize = 64;
+/// Without it, which versions a damage costs is not known.
+const INDEX_DAMAGED: &str = "the index is damaged; `nenrin reindex` makes it again from the packs";
 /// Where bodies are looked for that no index entry leads to.
 const EVERYWHERE: &str = "all packs";
 
@@ -46,6 +47,8 @@ pub struct Damage {
     pub what: String,
     /// Where.
     pub place: String,
+    /// Whether nothing is lost by it: parity restores it, or it is made again.
+    pub is_mendable: bool,
     /// How many versions cannot be read because of it.
     pub versions_lost: u64,
     /// The first of them.
@@ -75,7 +78,7 @@ impl Findings {
         let (count, named) = self.lost.entry(key).or_default();
         if let Some(id) = version {
             *count += 1;
-            if named.len() < MAX_NAMED && self.named < MAX_NAMED_IN_ALL {
+            if self.named < MAX_NAMED {
                 named.push(VersionId(id));
                 self.named += 1;
             }
@@ -84,11 +87,9 @@ impl Findings {
 
     /// What costs most comes first.
     fn into_damage(self) -> Vec<Damage> {
-        let entry = |((what, place), (versions_lost, versions))| Damage {
-            what,
-            place,
-            versions_lost,
-            versions,
+        let entry = |((what, place), (versions_lost, versions)): ((String, String), _)| {
+            let is_mendable = what.contains(MENDABLE) || place == INDEX;
+            Damage { what, place, is_mendable, versions_lost, versions }
         };
         let mut damage: Vec<Damage> = self.lost.into_iter().map(entry).collect();
         damage.sort_by_key(|damage| Reverse(damage.versions_lost));
@@ -108,10 +109,20 @@ impl Store {
         if !self.options.read_only {
             self.sync()?;
         }
-        let next_version = self.index().next_version()?;
-        let known = self.known_lengths()?;
         let mut found = Findings::default();
-        let packs = self.packs_to_verify(&known, &mut found)?;
+        let index_damage = self.index().check()?;
+        let (next_version, known) = match &index_damage {
+            None => {
+                let next_version = self.index().next_version()?;
+                (next_version, Some(self.known_lengths()?))
+            }
+            Some(why) => {
+                let what = format!("{INDEX_DAMAGED} ({why})");
+                found.note(Ruin { what, place: INDEX.to_owned() }, None);
+                (0, None)
+            }
+        };
+        let packs = self.packs_to_verify(known.as_ref(), &mut found)?;
         // Chunks first, then records: only then is known what each damage costs.
         let total = 2 * packs.values().sum::<u64>();
         let mut done = 0;
@@ -119,7 +130,7 @@ impl Store {
         let mut ruins = Ruins::default();
         let mut rows_at = Vec::new();
         for (number, length) in &packs {
-            let was = known.get(number).copied().unwrap_or(0);
+            let was = known.as_ref().and_then(|known| known.get(number)).copied().unwrap_or(0);
             let pack = PackFile::new(&*self.backend, *number, *length);
             rows_at.push(self.verify_pack(&pack, was, &mut ruins, &mut report, &mut found)?);
             report.packs += 1;
@@ -127,6 +138,10 @@ impl Store {
             done += length;
             progress(done, total);
         }
+        let Some(known) = known else {
+            report.damage = found.into_damage();
+            return Ok(report);
+        };
         // Compacting may have replaced a pack since.
         let known_still = self.known_lengths()?;
         for number in known.keys().filter(|number| known_still.contains_key(number)) {
@@ -137,7 +152,7 @@ impl Store {
         let mut sound = 0;
         for ((number, length), offsets) in packs.iter().zip(rows_at) {
             for offset in offsets {
-                let place = Place { pack: *number, offset };
+                let place = Location { pack: *number, offset };
                 sound += self.verify_rows(place, deep, next_version, &ruins, &mut found)?;
             }
             done += length;
@@ -158,7 +173,7 @@ impl Store {
     /// The packs that are there, and how much of each is to be looked at.
     fn packs_to_verify(
         &self,
-        known: &BTreeMap<u64, u64>,
+        known: Option<&BTreeMap<u64, u64>>,
         found: &mut Findings,
     ) -> Result<BTreeMap<u64, u64>, StoreError> {
         let mut packs = BTreeMap::new();
@@ -167,13 +182,14 @@ impl Store {
                 Some(number) => {
                     packs.insert(number, length);
                 }
+                None if name == underway::NOTE => {}
                 None => {
                     let what = "this file among the packs is not a pack".to_owned();
                     found.note(Ruin { what, place: name }, None);
                 }
             }
         }
-        if self.options.read_only {
+        if let (true, Some(known)) = (self.options.read_only, known) {
             leave_to_the_writer(&mut packs, known);
         }
         // What a failed append left behind the open pack will be overwritten.
@@ -203,11 +219,8 @@ impl Store {
             let chunk = match item {
                 Found::Chunk(chunk) => chunk,
                 Found::Mended { start, bytes } => {
-                    let what = format!(
-                        "{} bytes are damaged; parity restores them, `verify --repair` writes them back",
-                        bytes.len()
-                    );
-                    let place = Place { pack: number, offset: start }.to_string();
+                    let what = format!("{} bytes are damaged; {MENDABLE}", bytes.len());
+                    let place = Location { pack: number, offset: start }.to_string();
                     found.note(Ruin { what, place }, None);
                     return Ok(());
                 }
@@ -217,7 +230,7 @@ impl Store {
                     return Ok(());
                 }
                 Found::Gap { start, end } => {
-                    let gap = ruins.add_gap(Place { pack: number, offset: start }, end);
+                    let gap = ruins.add_gap(Location { pack: number, offset: start }, end);
                     let copied = if start == 0 { copied_from(pack)? } else { None };
                     let ruin = copied.map(|original| Ruin {
                         what: format!("it is a copy of {}", pack_name(original)),
@@ -230,7 +243,7 @@ impl Store {
             let mut note = |why: &str, place: String| {
                 found.note(Ruin { what: why.to_owned(), place }, None);
             };
-            let place = Place { pack: number, offset: chunk.offset };
+            let place = Location { pack: number, offset: chunk.offset };
             let content = match Listed::of(&chunk) {
                 Ok(content) => content,
                 Err(why) => {
@@ -269,7 +282,7 @@ impl Store {
     /// Checks the records of a chunk; returns how many versions before `end` the index finds there.
     fn verify_rows(
         &self,
-        place: Place,
+        place: Location,
         deep: bool,
         end: u64,
         ruins: &Ruins,
@@ -316,7 +329,9 @@ impl Store {
         };
         let ruin = match outcome {
             Ok(true) => return Ok(()),
-            Err(StoreError::Damaged { what, place, cost }) if !self.places_of(key)?.is_empty() => {
+            Err(StoreError::Damaged { what, place, cost })
+                if !self.locations_of(key)?.is_empty() =>
+            {
                 Ruin { what: format!("{what}: {cost}"), place }
             }
             Ok(false) | Err(StoreError::Damaged { .. }) => {

@@ -254,3 +254,72 @@ fn a_site_in_portions_comes_back_and_frames_of_portions_without_news_are_copied(
     check(&store, &kept);
     check(&open(&backend), &kept);
 }
+
+#[test]
+fn what_an_interrupted_compaction_wrote_is_given_back() {
+    let mut has_written = 0;
+    for crash_at in (8..60).step_by(3) {
+        let disk = Arc::new(MemoryBackend::default());
+        let mut kept = Vec::new();
+        put_visit(&open(&disk), 1, &mut kept);
+        let plan = FaultPlan { crash_at_write: Some(crash_at), ..FaultPlan::default() };
+        let faulty = Arc::new(FaultyBackend::new(disk.clone(), plan));
+        let outcome = open(&faulty).compact(&small(), &mut |_, _| {});
+        if outcome.is_ok() {
+            break;
+        }
+        faulty.crash(crash_at).unwrap();
+        let packs = |disk: &MemoryBackend| disk.list().unwrap().len();
+        let left = packs(&disk);
+        let store = open(&disk);
+        has_written += u64::from(packs(&disk) < left);
+        check(&store, &kept);
+        let names: Vec<String> = disk.list().unwrap().into_iter().map(|(name, _)| name).collect();
+        assert!(!names.contains(&"compacting".to_owned()), "{names:?}");
+        store.compact(&small(), &mut |_, _| {}).unwrap();
+        check(&store, &kept);
+        assert_eq!(packs(&disk), 3);
+    }
+    assert!(has_written > 3, "{has_written}");
+}
+
+#[test]
+fn on_a_full_disk_compacting_leaves_as_much_room_as_before() {
+    for room_bytes in (1_000..12_000).step_by(1_000) {
+        let disk = Arc::new(MemoryBackend::default());
+        let mut kept = Vec::new();
+        put_visit(&open(&disk), 1, &mut kept);
+        drop(
+            open(&disk).compact(&CompactOptions { room_bytes: Some(0), ..small() }, &mut |_, _| {}),
+        );
+        let before = disk.list().unwrap();
+        let plan = FaultPlan { room_bytes: Some(room_bytes), ..FaultPlan::default() };
+        let faulty = Arc::new(FaultyBackend::new(disk.clone(), plan));
+        let store = open(&faulty);
+        match store.compact(&small(), &mut |_, _| {}) {
+            Ok(_) => break,
+            Err(StoreError::NoRoom { .. }) => {}
+            Err(other) => panic!("{other}"),
+        }
+        check(&store, &kept);
+        assert_eq!(faulty.list().unwrap(), before, "{room_bytes}");
+        check(&open(&faulty), &kept);
+    }
+}
+
+#[test]
+fn compacting_begins_only_with_enough_room_and_says_how_much() {
+    let backend = Arc::new(MemoryBackend::default());
+    let store = open(&backend);
+    let mut kept = Vec::new();
+    put_visit(&store, 1, &mut kept);
+    let with_room = |room_bytes| CompactOptions { room_bytes: Some(room_bytes), ..small() };
+    let refused = store.compact(&with_room(100), &mut |_, _| {}).unwrap_err();
+    let StoreError::NoRoomToCompact { needed_bytes, free_bytes: 100 } = refused else {
+        panic!("{refused}")
+    };
+    assert!(needed_bytes > store.stats().unwrap().stored_bytes);
+    check(&store, &kept);
+    store.compact(&with_room(needed_bytes), &mut |_, _| {}).unwrap();
+    check(&store, &kept);
+}

@@ -35,7 +35,11 @@ pub trait Upkeep: Send + Sync {
     /// The store has forgotten these, durably.
     fn pruned(&self, versions: &[u64]) -> Result<(), StateError>;
 
-    /// What was pruned, newest first.
+    /// Takes versions off the list that cannot be read any more, and writes down why. A page that
+    /// loses its last one is fetched as a whole at its next visit. Returns how many were listed.
+    fn drop_lost(&self, versions: &[u64], why: &str, at_s: i64) -> Result<u64, StateError>;
+
+    /// What was pruned or is lost, newest first.
     fn prunes(&self) -> Result<Vec<PruneRow>, StateError>;
 
     /// Checks what can be checked from inside; a sentence for each thing that is wrong.

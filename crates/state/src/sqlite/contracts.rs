@@ -6,8 +6,8 @@ use nenrin_lang::Hint;
 use nenrin_urls::{CanonicalUrl, UrlKey};
 
 use super::{
-    check, commit, due, engine::SqliteState, incidents, links, log, mail, overview, prune, read,
-    removal, schedule, settings, sites, structure, times, worth,
+    check, commit, due, engine::SqliteState, incidents, links, log, lost, mail, overview, prune,
+    read, removal, schedule, settings, sites, structure, times, worth,
 };
 use crate::{
     Change, Committed, CrawlState, DayCounts, DayQuery, DueLoad, DuePage, DueQuery, Epoch,
@@ -96,17 +96,17 @@ impl CrawlState for SqliteState {
     }
 
     fn load_due(&self, query: &DueQuery) -> Result<DueLoad, StateError> {
-        let last_heap = due::heap(self.settings.bucket_s, query.until_s);
+        let last_coarse = due::coarse(self.settings.bucket_s, query.until_s);
         loop {
             let (load, laid_out) = self.read(|c| {
                 Ok((schedule::load_due(c, self.settings.bucket_s, query)?, due::laid_out(c)?))
             })?;
-            if query.new || load.next.is_some() || laid_out >= last_heap {
+            if query.new || load.next.is_some() || laid_out >= last_coarse {
                 return Ok(load);
             }
             // Every page in a bucket was seen, and more may be loaded.
             while !self
-                .write("written", |t| Ok(due::lay_out(t, self.settings.bucket_s, last_heap)?))?
+                .write("written", |t| Ok(due::lay_out(t, self.settings.bucket_s, last_coarse)?))?
             {
             }
         }
@@ -324,6 +324,10 @@ impl Upkeep for SqliteState {
 
     fn pruned(&self, versions: &[u64]) -> Result<(), StateError> {
         self.write("written", |t| Ok(prune::pruned(t, versions)?))
+    }
+
+    fn drop_lost(&self, versions: &[u64], why: &str, at_s: i64) -> Result<u64, StateError> {
+        self.write("written", |t| Ok(lost::drop_lost(t, versions, why, at_s)?))
     }
 
     fn prunes(&self) -> Result<Vec<PruneRow>, StateError> {

@@ -30,7 +30,7 @@ pub(super) fn discover(
     let is_continuous = found.due_s.is_some() || b.is_continuous(site)?;
     let due_s = rules::due_when_found(found, is_continuous, now_s);
     let page = match place(b, found)? {
-        Place::Known(page) => {
+        PageSlot::Known(page) => {
             match rules::finding(depth(b.t, site, page)?, found) {
                 Finding::New => {}
                 Finding::Known => return Ok(Some(Found::known(b, page)?)),
@@ -45,7 +45,7 @@ pub(super) fn discover(
             }
             read::page_by_id(b.t, page)?
         }
-        Place::Free(page) => enter(b, site, page, found, (now_s, due_s))?,
+        PageSlot::Free(page) => enter(b, site, page, found, (now_s, due_s))?,
     };
     let nth = page.nth;
     let (depth, hops) = (found.depth, found.hops);
@@ -127,13 +127,13 @@ fn depth_limit(t: &Transaction<'_>, site: SiteId) -> rusqlite::Result<u32> {
 }
 
 /// Where a page has its number.
-pub(super) enum Place {
+pub(super) enum PageSlot {
     Known(PageId),
     Free(PageId),
 }
 
 /// The number of a page, or one that it may have.
-pub(super) fn place(b: &mut Batch<'_>, found: &Discovered) -> rusqlite::Result<Place> {
+pub(super) fn place(b: &mut Batch<'_>, found: &Discovered) -> rusqlite::Result<PageSlot> {
     let first = read::first_number(b.server(&found.url)?, &found.url);
     let path = found.url.path_and_query();
     let mut query = b.t.prepare_cached("SELECT id, path FROM pages WHERE id >= ?1 AND id < ?2")?;
@@ -142,7 +142,7 @@ pub(super) fn place(b: &mut Batch<'_>, found: &Discovered) -> rusqlite::Result<P
     while let Some(row) = neighbours.next()? {
         let id: i64 = row.get(0)?;
         if row.get_ref(1)?.as_str()? == path {
-            return Ok(Place::Known(PageId(id)));
+            return Ok(PageSlot::Known(PageId(id)));
         }
         // They come in order, so the first gap is passed only once it was found.
         if id == free {
@@ -154,5 +154,5 @@ pub(super) fn place(b: &mut Batch<'_>, found: &Discovered) -> rusqlite::Result<P
         // error says it, and the commit is given up.
         return Err(rusqlite::Error::StatementChangedRows(0));
     }
-    Ok(Place::Free(PageId(free)))
+    Ok(PageSlot::Free(PageId(free)))
 }

@@ -1,10 +1,10 @@
 //! Where pages with times of their own wait: in buckets, as far as the queue was laid out, and
-//! beyond that in heaps.
+//! beyond that in coarse buckets.
 //!
-//! A heap is a day of buckets (24 of them) to which pages are only ever added, so that setting a
-//! thousand pages' times touches a few dozen places instead of a thousand. When its time comes the
-//! heap is laid out into buckets. The page's own record says when it is due: a page that was given
-//! another time meanwhile is left out then.
+//! A coarse bucket is a day of buckets (24 of them) to which pages are only ever added, so that
+//! setting a thousand pages' times touches a few dozen rows instead of a thousand. When its time
+//! comes it is laid out into buckets. The page's own record says when it is due: a page that was
+//! given another time meanwhile is left out then.
 
 use std::collections::BTreeMap;
 
@@ -13,30 +13,30 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use super::settings;
 use crate::{PageId, rules::Wait};
 
-const HEAP_BUCKETS: i64 = 24;
+const COARSE_BUCKETS: i64 = 24;
 const NUMBER_BYTES: usize = 8;
-/// Bytes of a part of a heap: eight to a page of the database, and none outgrows its cell.
+/// Bytes of a part of a coarse bucket: eight to a page of the database, and none outgrows its cell.
 const PART_BYTES: usize = 60 * NUMBER_BYTES;
 /// Parts laid out in one transaction, so that commits get their turn.
 const PARTS_TOGETHER: i64 = 500;
 
-/// The heap of a time.
-pub(super) fn heap(bucket_s: i64, due_s: i64) -> i64 {
-    due_s.div_euclid(bucket_s.saturating_mul(HEAP_BUCKETS))
+/// The coarse bucket of a time.
+pub(super) fn coarse(bucket_s: i64, due_s: i64) -> i64 {
+    due_s.div_euclid(bucket_s.saturating_mul(COARSE_BUCKETS))
 }
 
-/// The last heap that was laid out.
+/// The last coarse bucket that was laid out.
 pub(super) fn laid_out(c: &Connection) -> rusqlite::Result<i64> {
     Ok(settings::get(c, LAID_OUT)?.unwrap_or(i64::MIN))
 }
 
 const LAID_OUT: &str = "laid_out";
-/// The heap of which a part is in buckets and the rest not yet.
+/// The coarse bucket of which a part is in buckets and the rest not yet.
 const LAYING_OUT: &str = "laying_out";
 
-/// The last bucket of a heap.
-pub(super) fn last_bucket(heap: i64) -> i64 {
-    heap.saturating_add(1).saturating_mul(HEAP_BUCKETS).saturating_sub(1)
+/// The last bucket of a coarse one.
+pub(super) fn last_bucket(coarse: i64) -> i64 {
+    coarse.saturating_add(1).saturating_mul(COARSE_BUCKETS).saturating_sub(1)
 }
 
 /// Where pages wait that a visit found and none has been to yet: a crawl order chooses among
@@ -49,19 +49,19 @@ pub(super) fn is_new(c: &Connection, page: PageId) -> rusqlite::Result<bool> {
         .exists([NEW_BUCKET, page.0])
 }
 
-/// Pages on their way into buckets and heaps.
+/// Pages on their way into buckets and coarse buckets.
 pub(super) struct Moves<'t> {
     t: &'t Transaction<'t>,
     bucket_s: i64,
     laid_out: i64,
     laying_out: Option<i64>,
-    heaps: BTreeMap<i64, Vec<PageId>>,
+    coarse: BTreeMap<i64, Vec<PageId>>,
 }
 
 impl<'t> Moves<'t> {
     pub(super) fn new(t: &'t Transaction<'t>, bucket_s: i64) -> rusqlite::Result<Self> {
         let (laid_out, laying_out) = (laid_out(t)?, settings::get(t, LAYING_OUT)?);
-        Ok(Self { t, bucket_s, laid_out, laying_out, heaps: BTreeMap::new() })
+        Ok(Self { t, bucket_s, laid_out, laying_out, coarse: BTreeMap::new() })
     }
 
     /// Gives a page another time.
@@ -75,8 +75,8 @@ impl<'t> Moves<'t> {
         if before_s.map(bucket) == after_s.map(bucket) {
             return Ok(());
         }
-        let heap_of = |due_s: i64| heap(self.bucket_s, due_s);
-        let (from, to) = (before_s.map(heap_of), after_s.map(heap_of));
+        let coarse_of = |due_s: i64| coarse(self.bucket_s, due_s);
+        let (from, to) = (before_s.map(coarse_of), after_s.map(coarse_of));
         if let (Some(before_s), Some(from)) = (before_s, from)
             && (from <= self.laid_out || Some(from) == self.laying_out)
         {
@@ -90,7 +90,7 @@ impl<'t> Moves<'t> {
                 .prepare_cached("INSERT OR IGNORE INTO due VALUES (?1, ?2)")?
                 .execute(params![bucket(after_s), page.0])?;
         } else if from != Some(to) {
-            self.heaps.entry(to).or_default().push(page);
+            self.coarse.entry(to).or_default().push(page);
         }
         Ok(())
     }
@@ -120,20 +120,22 @@ impl<'t> Moves<'t> {
         self.go(page, due_before.filter(|_| left == 0), due_s)
     }
 
-    /// Writes what goes to heaps.
+    /// Writes what goes to coarse buckets.
     pub(super) fn finish(&mut self) -> rusqlite::Result<()> {
-        for (heap, pages) in std::mem::take(&mut self.heaps) {
+        for (coarse, pages) in std::mem::take(&mut self.coarse) {
             let numbers: Vec<u8> = pages.iter().flat_map(|page| page.0.to_le_bytes()).collect();
-            add(self.t, heap, &numbers)?;
+            add(self.t, coarse, &numbers)?;
         }
         Ok(())
     }
 }
 
-fn add(t: &Transaction<'_>, heap: i64, numbers: &[u8]) -> rusqlite::Result<()> {
+fn add(t: &Transaction<'_>, coarse: i64, numbers: &[u8]) -> rusqlite::Result<()> {
     let last: Option<(i64, Vec<u8>)> = t
-        .prepare_cached("SELECT part, pages FROM heaps WHERE heap = ?1 ORDER BY part DESC LIMIT 1")?
-        .query_row([heap], |row| Ok((row.get(0)?, row.get(1)?)))
+        .prepare_cached(
+            "SELECT part, pages FROM coarse_buckets WHERE coarse = ?1 ORDER BY part DESC LIMIT 1",
+        )?
+        .query_row([coarse], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?;
     let (mut part, mut pages) = last.unwrap_or_default();
     if pages.len() >= PART_BYTES {
@@ -143,30 +145,34 @@ fn add(t: &Transaction<'_>, heap: i64, numbers: &[u8]) -> rusqlite::Result<()> {
     while !rest.is_empty() {
         let (here, later) = rest.split_at(rest.len().min(PART_BYTES - pages.len()));
         pages.extend_from_slice(here);
-        t.prepare_cached("INSERT OR REPLACE INTO heaps VALUES (?1, ?2, ?3)")?
-            .execute(params![heap, part, pages])?;
+        t.prepare_cached("INSERT OR REPLACE INTO coarse_buckets VALUES (?1, ?2, ?3)")?
+            .execute(params![coarse, part, pages])?;
         (part, rest) = (part + 1, later);
         pages.clear();
     }
     Ok(())
 }
 
-/// Splits some of the earliest heap at or before `last` into buckets. Returns whether that heap, or
-/// every heap when there is none, is in buckets now.
+/// Splits some of the earliest coarse bucket at or before `last` into buckets. Returns whether that
+/// one, or every one when there is none, is in buckets now.
 pub(super) fn lay_out(t: &Transaction<'_>, bucket_s: i64, last: i64) -> rusqlite::Result<bool> {
     let first: Option<i64> = t
-        .prepare_cached("SELECT MIN(heap) FROM heaps WHERE heap <= ?1")?
+        .prepare_cached("SELECT MIN(coarse) FROM coarse_buckets WHERE coarse <= ?1")?
         .query_row([last], |row| row.get(0))?;
-    let Some(heap) = first else { return set_laid_out(t, last) };
+    let Some(coarse) = first else { return set_laid_out(t, last) };
     let parts: Vec<(i64, Vec<u8>)> = t
-        .prepare_cached("SELECT part, pages FROM heaps WHERE heap = ?1 ORDER BY part LIMIT ?2")?
-        .query_map([heap, PARTS_TOGETHER], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .prepare_cached(
+            "SELECT part, pages FROM coarse_buckets WHERE coarse = ?1 ORDER BY part LIMIT ?2",
+        )?
+        .query_map([coarse, PARTS_TOGETHER], |row| Ok((row.get(0)?, row.get(1)?)))?
         .collect::<rusqlite::Result<_>>()?;
     let mut places = Vec::new();
     let mut due = t.prepare_cached("SELECT due_s FROM pages WHERE id = ?1")?;
     for page in parts.iter().flat_map(|(_, pages)| numbers(pages)) {
         let due_s: Option<Option<i64>> = due.query_row([page], |row| row.get(0)).optional()?;
-        if let Some(due_s) = due_s.flatten().filter(|&due_s| self::heap(bucket_s, due_s) == heap) {
+        if let Some(due_s) =
+            due_s.flatten().filter(|&due_s| self::coarse(bucket_s, due_s) == coarse)
+        {
             places.push((due_s.div_euclid(bucket_s), page));
         }
     }
@@ -176,16 +182,17 @@ pub(super) fn lay_out(t: &Transaction<'_>, bucket_s: i64, last: i64) -> rusqlite
         insert.execute([bucket, page])?;
     }
     let end = parts.last().map_or(0, |(part, _)| *part);
-    t.prepare_cached("DELETE FROM heaps WHERE heap = ?1 AND part <= ?2")?.execute([heap, end])?;
+    t.prepare_cached("DELETE FROM coarse_buckets WHERE coarse = ?1 AND part <= ?2")?
+        .execute([coarse, end])?;
     if (parts.len() as i64) < PARTS_TOGETHER {
-        return set_laid_out(t, heap);
+        return set_laid_out(t, coarse);
     }
-    settings::set(t, LAYING_OUT, heap)?;
+    settings::set(t, LAYING_OUT, coarse)?;
     Ok(false)
 }
 
-fn set_laid_out(t: &Transaction<'_>, heap: i64) -> rusqlite::Result<bool> {
-    settings::set(t, LAID_OUT, heap.max(laid_out(t)?))?;
+fn set_laid_out(t: &Transaction<'_>, coarse: i64) -> rusqlite::Result<bool> {
+    settings::set(t, LAID_OUT, coarse.max(laid_out(t)?))?;
     Ok(true)
 }
 
@@ -197,17 +204,17 @@ fn numbers(pages: &[u8]) -> impl Iterator<Item = i64> {
     })
 }
 
-/// How many pages have a due time and are neither in its bucket nor in its heap.
+/// How many pages have a due time and are neither in its bucket nor in its coarse one.
 pub(super) fn lost(c: &Connection, bucket_s: i64) -> rusqlite::Result<u64> {
-    let mut heaped = Vec::new();
-    let mut parts = c.prepare("SELECT heap, pages FROM heaps")?;
+    let mut in_coarse = Vec::new();
+    let mut parts = c.prepare("SELECT coarse, pages FROM coarse_buckets")?;
     let mut rows = parts.query([])?;
     while let Some(row) = rows.next()? {
-        let heap: i64 = row.get(0)?;
+        let coarse: i64 = row.get(0)?;
         let pages = row.get_ref(1)?.as_blob().unwrap_or_default();
-        heaped.extend(numbers(pages).map(|page| (page, heap)));
+        in_coarse.extend(numbers(pages).map(|page| (page, coarse)));
     }
-    heaped.sort_unstable();
+    in_coarse.sort_unstable();
     let laid_out = laid_out(c)?;
     let mut in_bucket = c.prepare("SELECT 1 FROM due WHERE bucket = ?1 AND page = ?2")?;
     let mut lost = 0;
@@ -219,11 +226,11 @@ pub(super) fn lost(c: &Connection, bucket_s: i64) -> rusqlite::Result<u64> {
     let mut rows = all.query([])?;
     while let Some(row) = rows.next()? {
         let (page, due_s): (i64, i64) = (row.get(0)?, row.get(1)?);
-        let heap = heap(bucket_s, due_s);
-        let is_queued = if heap <= laid_out {
+        let coarse = coarse(bucket_s, due_s);
+        let is_queued = if coarse <= laid_out {
             in_bucket.exists([due_s.div_euclid(bucket_s), page])?
         } else {
-            heaped.binary_search(&(page, heap)).is_ok()
+            in_coarse.binary_search(&(page, coarse)).is_ok()
         };
         lost += u64::from(!is_queued);
     }

@@ -45,6 +45,11 @@ impl SqliteState {
         Self::over(path.to_owned(), writer, Some(reader))
     }
 
+    /// Whether this file was made by [`open`](Self::open) and not emptied since.
+    pub fn is_begun(path: &Path) -> Result<bool, StateError> {
+        open::has_tables(path)
+    }
+
     /// A state in memory, for simulations and tests.
     pub fn in_memory(bucket_s: i64) -> Result<Self, StateError> {
         Self::partition_in_memory(bucket_s, Partitioning::SINGLE, PartitionId(0))

@@ -13,6 +13,7 @@ mod incidents;
 mod known;
 mod links;
 mod log;
+mod lost;
 mod mail;
 mod open;
 mod overview;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use rusqlite::{Connection, ErrorCode};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::settings::Settings;
 use crate::StateError;
@@ -18,8 +18,7 @@ const SCHEMA_NUMBER: i64 = 1 + MIGRATIONS.len() as i64;
 
 pub(super) fn writer(path: &Path, settings: &Settings) -> Result<Connection, StateError> {
     let explain = |e| explain(path, "opened", e);
-    let connection = Connection::open(path).map_err(explain)?;
-    prepare(&connection).map_err(explain)?;
+    let connection = connect(path).map_err(explain)?;
     let number = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     let found = number("user_version").map_err(explain)?;
     let mark = number("application_id").map_err(explain)?;
@@ -35,12 +34,51 @@ pub(super) fn writer(path: &Path, settings: &Settings) -> Result<Connection, Sta
     Ok(connection)
 }
 
+/// Whether the tables are there. A file without them is new, or was emptied.
+pub(super) fn has_tables(path: &Path) -> Result<bool, StateError> {
+    let explain = |e| explain(path, "opened", e);
+    let connection = connect(path).map_err(explain)?;
+    let found = connection.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0));
+    Ok(found.map_err(explain)? != 0)
+}
+
 pub(super) fn reader(path: &Path) -> Result<Connection, StateError> {
     let explain = |e| explain(path, "opened", e);
-    let connection = Connection::open(path).map_err(explain)?;
-    prepare(&connection).map_err(explain)?;
+    let connection = connect(path).map_err(explain)?;
     connection.pragma_update(None, "query_only", true).map_err(explain)?;
     Ok(connection)
+}
+
+/// Where nothing can be written, the engine cannot make the files that a log needs: then the database
+/// is read as it is. Who wrote it last has left no log behind, or has and still writes it.
+fn connect(path: &Path) -> rusqlite::Result<Connection> {
+    use ErrorCode::{CannotOpen, PermissionDenied, ReadOnly};
+    let connection = Connection::open(path)?;
+    match prepare(&connection).and_then(|()| set_journal(&connection)) {
+        Ok(()) => return Ok(connection),
+        Err(error) => match error.sqlite_error_code() {
+            Some(CannotOpen | PermissionDenied | ReadOnly) => {}
+            _ => return Err(error),
+        },
+    }
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let Ok(mut address) = url::Url::from_file_path(absolute) else {
+        return Err(rusqlite::Error::InvalidPath(path.to_owned()));
+    };
+    address.set_query(Some("immutable=1"));
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+    let connection = Connection::open_with_flags(address.as_str(), flags)?;
+    prepare(&connection)?;
+    Ok(connection)
+}
+
+fn set_journal(connection: &Connection) -> rusqlite::Result<()> {
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    // A busy commit writes more than the engine's 1,000 pages: several share one checkpoint.
+    connection.pragma_update(None, "wal_autocheckpoint", 4_000)?;
+    // Reading shows whether the log can be used.
+    connection.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0)).map(drop)
 }
 
 fn prepare(connection: &Connection) -> rusqlite::Result<()> {
@@ -49,11 +87,7 @@ fn prepare(connection: &Connection) -> rusqlite::Result<()> {
     // Otherwise the engine plans a statement anew for every other value that it is asked with,
     // which took longer than the answer.
     connection.set_db_config(rusqlite::config::DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
-    connection.pragma_update(None, "journal_mode", "WAL")?;
-    connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "cache_size", -32_000)?;
-    // A busy commit writes more than the engine's 1,000 pages: several share one checkpoint.
-    connection.pragma_update(None, "wal_autocheckpoint", 4_000)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     Ok(())
 }
@@ -86,7 +120,9 @@ pub(super) fn explain(path: &Path, action: &'static str, error: rusqlite::Error)
     }
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => StateError::NoRoom { path },
-        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+        // All statements are fixed: the engine refuses one only if the tables are not ours, and
+        // a value is unreadable only if it is not what was written.
+        None | Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::Unknown) => {
             StateError::Damaged { path, reason: error.to_string() }
         }
         _ => StateError::Engine { path, action, source: Box::new(error) },

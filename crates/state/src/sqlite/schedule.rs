@@ -74,7 +74,7 @@ pub(super) fn schedule_site(
     Ok(())
 }
 
-/// Takes the times of a site's pages away. Those in heaps are left out when it is laid out.
+/// Takes the times of a site's pages away. Those in coarse buckets are left out when it is laid out.
 pub(super) fn unschedule_site(
     t: &Transaction<'_>,
     bucket_s: i64,
@@ -125,7 +125,7 @@ pub(super) fn stretched(
     .collect()
 }
 
-/// Loads due pages bucket by bucket, as far as heaps were split into buckets. Once a server has
+/// Loads due pages bucket by bucket, as far as coarse ones were split into buckets. Once a server has
 /// given its share, the scan skips the rest of its pages: their numbers are consecutive.
 pub(super) fn load_due(
     c: &Connection,

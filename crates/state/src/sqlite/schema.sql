@@ -60,12 +60,12 @@ CREATE TABLE found (nth INTEGER PRIMARY KEY, page INTEGER NOT NULL, reading INTE
 CREATE TABLE links (nth INTEGER PRIMARY KEY, targets BLOB NOT NULL);
 CREATE TABLE crawl_order (part INTEGER PRIMARY KEY, bytes BLOB NOT NULL);
 
--- The long-term queue: buckets, and heaps of a day that are laid out into buckets in time.
+-- The long-term queue: buckets, and coarse buckets of a day that are laid out into buckets in time.
 CREATE TABLE due (
     bucket INTEGER NOT NULL, page INTEGER NOT NULL, PRIMARY KEY (bucket, page)) WITHOUT ROWID;
-CREATE TABLE heaps (
-    heap INTEGER NOT NULL, part INTEGER NOT NULL, pages BLOB NOT NULL,
-    PRIMARY KEY (heap, part)) WITHOUT ROWID;
+CREATE TABLE coarse_buckets (
+    coarse INTEGER NOT NULL, part INTEGER NOT NULL, pages BLOB NOT NULL,
+    PRIMARY KEY (coarse, part)) WITHOUT ROWID;
 CREATE TABLE shared (site INTEGER PRIMARY KEY, state BLOB NOT NULL);
 CREATE TABLE pulled (page INTEGER PRIMARY KEY, hint TEXT NOT NULL);
 

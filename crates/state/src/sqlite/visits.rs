@@ -6,7 +6,7 @@ use rusqlite::{Transaction, params};
 
 use super::{
     batch::Batch,
-    discover::{self, Place},
+    discover::{self, PageSlot},
     due,
     engine::Refusal,
     known::{Fresh, Known},
@@ -55,11 +55,11 @@ fn visited_page(b: &mut Batch<'_>, visit: &VisitCommit) -> Result<(PageId, bool)
         return Err(StateError::OtherPartition { url: found.url.to_string() }.into());
     }
     match discover::place(b, found)? {
-        Place::Free(page) if taken::is_plain(visit) => {
+        PageSlot::Free(page) if taken::is_plain(visit) => {
             taken::enter(b, page, found, visit)?;
             Ok((page, true))
         }
-        Place::Free(page) | Place::Known(page) => {
+        PageSlot::Free(page) | PageSlot::Known(page) => {
             discover::discover(b, visit.site, found, visit.at_s)?;
             Ok((page, false))
         }

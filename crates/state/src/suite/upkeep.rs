@@ -55,3 +55,34 @@ pub fn pruned_versions_wait_until_the_store_has_forgotten_them(state: &impl Stat
     let visits = state.visits_of(&due.page.url, i64::MIN, i64::MAX).unwrap();
     assert_eq!(visits.len(), 3, "the log of visits stays");
 }
+
+pub fn lost_versions_leave_the_list_and_pages_are_fetched_as_a_whole(state: &impl State) {
+    let (_, due) = begun(state);
+    for (version, at_s) in [(1, NOW_S), (2, NOW_S + 10), (3, NOW_S + 20)] {
+        let mut changed = visit(&due, at_s, Outcome::Changed);
+        changed.version = Some(row(version, at_s));
+        commit(state, changed);
+    }
+    let key = due.page.url.key();
+    let found = || {
+        let found = state.versions(&key, VersionQuery::default()).unwrap();
+        found.iter().map(|(_, row)| row.version).collect::<Vec<_>>()
+    };
+    assert_eq!(state.drop_lost(&[3, 99], "lost", NOW_S + 30).unwrap(), 1);
+    assert_eq!(found(), [1, 2]);
+    let page = state.page(&due.page.url).unwrap().unwrap();
+    assert_eq!((page.version, page.etag, page.last_modified), (Some(2), None, None));
+    assert_eq!(state.check().unwrap(), [""; 0]);
+    assert_eq!(state.sites().unwrap()[0].counts.versions, 2);
+    assert_eq!(state.drop_lost(&[1, 2], "lost", NOW_S + 40).unwrap(), 2);
+    assert!(found().is_empty());
+    assert_eq!(state.check().unwrap(), [""; 0]);
+    let log = state.prunes().unwrap();
+    assert_eq!(log.iter().map(|row| row.versions).collect::<Vec<_>>(), [2, 1]);
+    assert!(
+        adopt(state, due.site, due.page.url.as_str(), row(2, NOW_S + 10)),
+        "it was found again"
+    );
+    assert_eq!(found(), [2]);
+    assert_eq!(state.check().unwrap(), [""; 0]);
+}

@@ -28,9 +28,11 @@ impl LocalFolder {
     pub fn open(folder: impl Into<PathBuf>) -> Result<Self, BackendError> {
         let folder = folder.into();
         let name = folder.display().to_string();
-        fs::create_dir_all(&folder).map_err(|source| BackendError::from_io(&name, source))?;
-        if let Some(parent) = folder.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-            sync_folder(parent).map_err(|source| BackendError::from_io(&name, source))?;
+        if !folder.is_dir() {
+            fs::create_dir_all(&folder).map_err(|source| BackendError::from_io(&name, source))?;
+            if let Some(parent) = folder.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+                sync_folder(parent).map_err(|source| BackendError::from_io(&name, source))?;
+            }
         }
         Ok(Self { folder, open: Mutex::default() })
     }

@@ -2,10 +2,10 @@
 //! wherever in the site that is. A manual that is there once for each release, or an article
 //! under two addresses, is then compressed against its like and not only against its directory.
 
-use super::prefix::Read;
 use crate::Digest;
 use crate::cut::cut;
 use crate::error::StoreError;
+use crate::prefix::Read;
 use crate::similar::hash;
 
 /// Blocks that a page is compared by: those with the smallest hashes, so that two pages that

@@ -4,22 +4,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::arrange::{Page, arrange};
+use super::options::{CompactOptions, CompactReport};
 use super::order::Order;
 use super::output::Output;
 use super::portion::Item;
 use super::slow::{self, Chosen};
 use super::stretch::{Stretch, join_small};
-use super::{CompactOptions, CompactReport, prefix};
 use crate::bodies::{BodiesHead, BodyEntry, Coding, MAX_ENTRIES, Reference};
 use crate::chunk::ChunkKind;
 use crate::digest::BodyKey;
 use crate::error::StoreError;
 use crate::media::Class;
 use crate::mend::read_chunk;
-use crate::pack::Place;
+use crate::pack::Location;
 use crate::rows::Row;
 use crate::store::Store;
-use crate::{Digest, squeeze};
+use crate::{Digest, prefix, squeeze};
 
 /// Records in one chunk: it is decoded as a whole to read one of them.
 const ROWS_IN_CHUNK: usize = 256;
@@ -50,7 +50,7 @@ pub(super) struct FrameWriter<'a, 's> {
     prefix: Arc<Vec<u8>>,
     prefix_at: Option<(u64, u64, usize)>,
     /// Where prefixes of copied frames are now, by where they were, and how many frames refer to them.
-    copied_prefixes: BTreeMap<Place, (u64, usize)>,
+    copied_prefixes: BTreeMap<Location, (u64, usize)>,
     /// The first version of each page: a frame rather ends in front of one than behind it.
     page_begins: BTreeSet<Digest>,
     frame: Frame,
@@ -174,7 +174,7 @@ impl<'a, 's> FrameWriter<'a, 's> {
         order: &mut Order,
         sources: &BTreeSet<u64>,
     ) -> Result<Vec<Stretch>, StoreError> {
-        let mut runs: Vec<(Place, Vec<Digest>)> = Vec::new();
+        let mut runs: Vec<(Location, Vec<Digest>)> = Vec::new();
         for page in self.arranged(pages, order)? {
             let mut begins_page = true;
             for digest in page.bodies {
@@ -234,7 +234,7 @@ impl<'a, 's> FrameWriter<'a, 's> {
             let own: BTreeSet<&Digest> = bodies.iter().collect();
             own.into_iter().for_each(|digest| *pages_with.entry(*digest).or_default() += 1);
         }
-        let mut frame: Option<(Place, BTreeMap<BodyKey, u64>)> = None;
+        let mut frame: Option<(Location, BTreeMap<BodyKey, u64>)> = None;
         let mut found = Vec::with_capacity(pages.len());
         for bodies in pages {
             let mut is_at = None;
@@ -289,7 +289,7 @@ impl<'a, 's> FrameWriter<'a, 's> {
         });
         if let Some(place) = whole {
             if let Reference::Chunk(offset) = self.store.bodies_head(place)?.reference {
-                let old = Place { pack: place.pack, offset };
+                let old = Location { pack: place.pack, offset };
                 let prefix = self.store.prefix_at(old)?;
                 let offset = self.copy_prefix(old)?;
                 self.prefix = prefix;
@@ -335,7 +335,7 @@ impl<'a, 's> FrameWriter<'a, 's> {
         Ok(())
     }
 
-    fn add(&mut self, digest: &Digest, stored: crate::read::Stored) -> Result<(), StoreError> {
+    fn add(&mut self, digest: &Digest, stored: crate::decoded::Stored) -> Result<(), StoreError> {
         let (mut entry, mut bytes) = (stored.entry, stored.bytes);
         if entry.recoding == 0
             && let Some(recoded) = slow::recode(self.chosen, self.options, digest, &bytes)
@@ -447,20 +447,20 @@ impl<'a, 's> FrameWriter<'a, 's> {
         Ok(Reference::Chunk(offset))
     }
 
-    fn copy_frame(&mut self, place: Place) -> Result<(), StoreError> {
+    fn copy_frame(&mut self, place: Location) -> Result<(), StoreError> {
         self.make_room()?;
         let payload = read_chunk(&*self.store.backend, place, &[ChunkKind::Bodies])?;
         let (mut head, data) = BodiesHead::parse(&payload)
             .map_err(|why| crate::pack::damaged("bodies chunk", place, why))?;
         if let Reference::Chunk(offset) = head.reference {
-            let old = Place { pack: place.pack, offset };
+            let old = Location { pack: place.pack, offset };
             head.reference = Reference::Chunk(self.copy_prefix(old)?);
         }
         self.report.frames_copied += 1;
         self.output.put_bodies(&head, data)
     }
 
-    fn copy_prefix(&mut self, old: Place) -> Result<u64, StoreError> {
+    fn copy_prefix(&mut self, old: Location) -> Result<u64, StoreError> {
         if let Some((offset, frames)) = self.copied_prefixes.get_mut(&old)
             && *frames < FRAMES_PER_PREFIX
         {

@@ -13,103 +13,39 @@
 //! `arrange` (pages beside their like), `stretch`
 //! (which frames stay as they are), `frames` (bodies into frames), `prefix` (what frames
 //! share), `slow` (which pictures may take their time), `output` (the packs of the new
-//! generation), `built_upon` (what must not go because it is written meanwhile).
+//! generation), `built_upon` (what must not go because it is written meanwhile), `underway` (what is
+//! given back if it is interrupted).
 
 mod arrange;
-mod built_upon;
 mod frames;
+mod options;
 mod order;
 mod output;
 mod portion;
-pub(crate) mod prefix;
 mod slow;
 mod stretch;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
-pub(crate) use self::built_upon::BuiltUpon;
 use self::frames::FrameWriter;
+pub use self::options::{CompactOptions, CompactReport};
 use self::order::Order;
 use self::output::Output;
 use crate::bodies::BodiesHead;
+use crate::built_upon::BuiltUpon;
 use crate::chunk::ChunkKind;
 use crate::error::{StoreError, from_backend};
 use crate::index::PackRecord;
 use crate::media::Class;
 use crate::mend::Found;
-use crate::pack::{Generation, Place, pack_name};
+use crate::pack::{Generation, Location, pack_name};
 use crate::packfile::PackFile;
 use crate::rows::{self, Row};
 use crate::store::Store;
+use crate::underway;
 
-/// How to compact.
-#[derive(Clone, Debug)]
-pub struct CompactOptions {
-    /// zstd level; 19 is where the gain per second ends.
-    pub level: i32,
-    /// Raw bytes in a frame: with larger frames the sum is smaller, and reading one page is slower.
-    /// On average half of a frame is decoded for a page, but most of it is copied from a few
-    /// positions. Versions of one page may together take four times that.
-    pub frame_bytes: usize,
-    /// Raw bytes of a frame of HTML times its bodies: what is decoded when each of them is read. Many
-    /// small pages make a smaller frame than few large ones, for which its end costs as much
-    /// and saves less. Versions of one page may be four times that together.
-    pub frame_reading_bytes: u64,
-    /// The most that the frames of a site share. It is decoded for every page that is read, and
-    /// takes almost as long as the frame itself.
-    pub prefix_bytes: usize,
-    /// So many versions of a site are arranged together at most, in about 400 bytes of memory each;
-    /// the pages of a larger site are taken in portions.
-    pub portion_versions: usize,
-    /// Whether JPEG, PNG and GIF are recoded.
-    pub recode_images: bool,
-    /// A picture that takes longer to restore stays as it is.
-    pub recode_cap: Duration,
-    /// So many versions must be new for one of them to become slow to read.
-    pub versions_per_slow: u64,
-    /// Rewrites every site, whether or not it brought something new.
-    pub everything: bool,
-}
-
-impl Default for CompactOptions {
-    fn default() -> Self {
-        Self {
-            level: 19,
-            frame_bytes: 4 << 20,
-            frame_reading_bytes: 96 << 20,
-            prefix_bytes: 256 << 10,
-            portion_versions: 1 << 16,
-            recode_images: true,
-            recode_cap: Duration::from_millis(100),
-            versions_per_slow: 150,
-            everything: false,
-        }
-    }
-}
-
-/// What compacting came to.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CompactReport {
-    /// All files of the store before.
-    pub bytes_before: u64,
-    /// And after.
-    pub bytes_after: u64,
-    /// Sites that were written again.
-    pub sites: u64,
-    /// Frames that were compressed.
-    pub frames_written: u64,
-    /// Frames that were copied as they were.
-    pub frames_copied: u64,
-    /// Raw bytes that were compressed.
-    pub compressed_bytes: u64,
-    /// Pictures and the like that were recoded.
-    pub recoded: u64,
-    /// Those among them that are slow to read.
-    pub slow: u64,
-    /// Packs that hold something unreadable and were therefore kept.
-    pub packs_kept_damaged: Vec<String>,
-}
+/// What a version takes in temporary files.
+const ORDER_BYTES: u64 = 600;
 
 /// What one compaction reads and what it must not lose.
 struct Sources {
@@ -135,6 +71,7 @@ impl Store {
             let outcome = self.rewrite(&sources, &mut order, options, progress, &mut report);
             self.writer().built_upon = None;
             outcome?;
+            underway::end(&*self.backend)?;
         }
         drop(order);
         self.index().shrink()?;
@@ -224,13 +161,43 @@ impl Store {
         progress: &mut dyn FnMut(u64, u64),
         report: &mut CompactReport,
     ) -> Result<(), StoreError> {
+        self.check_room(sources, options)?;
+        underway::begin(&*self.backend, sources.generation, &sources.packs)?;
         let mut output = Output::new(self, sources.generation);
         let outcome = self.rewrite_into(&mut output, sources, order, options, progress, report);
         if outcome.is_err() {
             // The error that stopped the work says more than one about tidying up would.
-            let _ = output.abandon();
+            let _ = self.give_back();
         }
         outcome
+    }
+
+    /// The new packs are at most about as large as those that they replace, which stay until all
+    /// are written; then the index is written anew.
+    fn check_room(&self, sources: &Sources, options: &CompactOptions) -> Result<(), StoreError> {
+        let Some(free_bytes) = options.room_bytes else { return Ok(()) };
+        let lengths = self.pack_lengths()?;
+        let packs_bytes: u64 = sources.packs.iter().filter_map(|pack| lengths.get(pack)).sum();
+        let order_bytes = ORDER_BYTES * self.index().count_versions()?;
+        let needed_bytes = packs_bytes + order_bytes + 2 * self.index_file_bytes();
+        match needed_bytes > free_bytes {
+            true => Err(StoreError::NoRoomToCompact { needed_bytes, free_bytes }),
+            false => Ok(()),
+        }
+    }
+
+    /// Deletes what a compaction wrote that cannot be completed. Everything is still where it was
+    /// taken from, so the index is made again from that.
+    fn give_back(&self) -> Result<(), StoreError> {
+        let mut writer = self.writer();
+        if underway::delete_outputs(&*self.backend)? {
+            let remade =
+                self.sync_writer(&mut writer).and_then(|()| self.remake_index(&mut writer));
+            // Without it, only opening the archive again is safe.
+            writer.failed |= remade.is_err();
+            remade?;
+        }
+        underway::end(&*self.backend)
     }
 
     fn rewrite_into<'s>(
@@ -291,7 +258,7 @@ impl Store {
                 if chunk.kind != ChunkKind::Versions {
                     return Ok(());
                 }
-                let place = Place { pack: *pack, offset: chunk.offset };
+                let place = Location { pack: *pack, offset: chunk.offset };
                 let rows = rows::decode(&chunk.payload)
                     .map_err(|why| crate::pack::damaged("versions chunk", place, why))?;
                 for row in rows {
@@ -332,7 +299,7 @@ impl Store {
                 if chunk.kind != ChunkKind::Bodies {
                     return Ok(());
                 }
-                let place = Place { pack: *pack, offset: chunk.offset };
+                let place = Location { pack: *pack, offset: chunk.offset };
                 let (head, _) = BodiesHead::parse(&chunk.payload)
                     .map_err(|why| crate::pack::damaged("bodies chunk", place, why))?;
                 for entry in head.entries {
@@ -407,7 +374,7 @@ impl Store {
         writer.check()?;
         if let Some(built_upon) = writer.built_upon.take() {
             built_upon.visit(&mut |key| {
-                let is_in_source = |place: Place| sources.packs.contains(&place.pack);
+                let is_in_source = |place: Location| sources.packs.contains(&place.pack);
                 if !order.is_placed(key)? && self.find_body(key)?.is_some_and(is_in_source) {
                     output.make_room()?;
                     output.copy_body(key)?;

@@ -7,9 +7,9 @@ use super::portion::{Item, Portion};
 use crate::Digest;
 use crate::digest::BodyKey;
 use crate::error::StoreError;
-use crate::forget::MAX_FORGOTTEN;
+use crate::forgotten::MAX_FORGOTTEN;
 use crate::media::Class;
-use crate::pack::{Place, damaged};
+use crate::pack::{Location, damaged};
 use crate::rows::{self, Row};
 
 const TABLES: &str = "
@@ -133,7 +133,7 @@ impl Order {
     }
 
     /// Notes a body that no record of the rewritten sites names.
-    pub(super) fn add_orphan(&self, key: BodyKey, place: Place) -> Result<(), StoreError> {
+    pub(super) fn add_orphan(&self, key: BodyKey, place: Location) -> Result<(), StoreError> {
         self.connection
             .prepare_cached("INSERT OR REPLACE INTO orphans VALUES(?1, ?2, 0)")?
             .execute(params![key.0, place.to_number()])?;
@@ -156,13 +156,13 @@ impl Order {
     pub(super) fn orphans(
         &self,
         only_wanted: bool,
-        visit: &mut dyn FnMut(BodyKey, Place) -> Result<(), StoreError>,
+        visit: &mut dyn FnMut(BodyKey, Location) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let mut statement =
             self.connection.prepare_cached("SELECT key, place FROM orphans WHERE wanted >= ?1")?;
         let mut rows = statement.query([only_wanted])?;
         while let Some(row) = rows.next()? {
-            visit(BodyKey(row.get(0)?), Place::from_number(row.get(1)?))?;
+            visit(BodyKey(row.get(0)?), Location::from_number(row.get(1)?))?;
         }
         Ok(())
     }

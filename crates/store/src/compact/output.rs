@@ -10,12 +10,12 @@ use crate::digest::BodyKey;
 use crate::error::{StoreError, from_backend};
 use crate::index::PackRecord;
 use crate::open_pack::OpenPack;
-use crate::pack::{Generation, PackHead, Place, damaged, pack_name};
+use crate::pack::{Generation, Location, PackHead, damaged, pack_name};
 use crate::rows::{self, Row};
 use crate::share::Share;
 use crate::store::Store;
 use crate::wire::Malformed;
-use crate::{forget, squeeze};
+use crate::{forgotten, squeeze};
 
 /// Beyond this a pack is ended as soon as possible.
 const MAX_PACK_BYTES: u64 = 512 << 20;
@@ -33,8 +33,8 @@ pub(super) struct Output<'s> {
 
 struct OpenOutput {
     pack: OpenPack,
-    bodies: Vec<(BodyKey, Place)>,
-    versions: Vec<(u64, Place)>,
+    bodies: Vec<(BodyKey, Location)>,
+    versions: Vec<(u64, Location)>,
     shares: BTreeMap<u32, Share>,
 }
 
@@ -78,7 +78,7 @@ impl<'s> Output<'s> {
         Ok(is_full)
     }
 
-    fn put(&mut self, kind: ChunkKind, payload: &[u8]) -> Result<Place, StoreError> {
+    fn put(&mut self, kind: ChunkKind, payload: &[u8]) -> Result<Location, StoreError> {
         let Some(open) = &mut self.open else { unreachable!("a pack was begun") };
         open.pack.put(&*self.store.backend, kind, payload)
     }
@@ -181,16 +181,10 @@ impl<'s> Output<'s> {
         Ok(())
     }
 
-    /// Takes back the pack that could not be finished.
-    pub(super) fn abandon(&mut self) -> Result<(), StoreError> {
-        let Some(open) = self.open.take() else { return Ok(()) };
-        self.store.backend.delete(&pack_name(open.pack.number)).map_err(from_backend)
-    }
-
     /// Says again that these versions are forgotten.
     pub(super) fn put_forgotten(&mut self, batch: &[(u32, u64)]) -> Result<(), StoreError> {
         self.pack()?;
-        self.put(ChunkKind::Forgotten, &forget::encode(batch)).map(|_| ())
+        self.put(ChunkKind::Forgotten, &forgotten::encode(batch)).map(|_| ())
     }
 
     /// Writes the last pack: once it has ended, the generation replaces these packs.

@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use super::CompactOptions;
+use super::options::CompactOptions;
 use super::order::Order;
 use crate::Digest;
 use crate::error::StoreError;

@@ -1,10 +1,10 @@
 use crate::Digest;
-use crate::pack::Place;
+use crate::pack::Location;
 
 /// A stretch of the new order.
 pub(super) enum Stretch {
     /// Exactly the bodies of one frame, in its order.
-    Whole(Place, u64, Vec<Digest>),
+    Whole(Location, u64, Vec<Digest>),
     Loose(u64, Vec<Digest>),
 }
 

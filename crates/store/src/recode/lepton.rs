@@ -2,7 +2,7 @@
 //! and a stream in a hostile pack may say gigabytes; so what it says is looked at first.
 
 use super::MAX_BYTES;
-use super::jpeg::count_blocks;
+use super::blocks::count_blocks;
 use crate::deflated::MAX_EXPANSION;
 use crate::wire::{Malformed, Reader};
 

@@ -3,6 +3,7 @@
 //! Every recoding is undone and compared when it is made; whatever is odd stays as it was. The
 //! decoders are foreign code on hostile input: their panics are caught and mean "as it was".
 
+mod blocks;
 mod deflate;
 mod foreign;
 mod gif;

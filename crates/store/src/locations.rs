@@ -1,7 +1,7 @@
 //! Where a run of versions is, as the index keeps it: neighbours are in few chunks, so that a
 //! version takes little more than a byte.
 
-use crate::pack::Place;
+use crate::pack::Location;
 use crate::wire::{Malformed, Reader, put_varint};
 
 /// Versions whose numbers differ only below this are in one row of the index.
@@ -10,7 +10,7 @@ const BITMAP_BYTES: usize = NUMBERS as usize / 8;
 
 /// The locations of up to 256 versions, in the order of their numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Places(Vec<(u8, Place)>);
+pub(crate) struct Locations(Vec<(u8, Location)>);
 
 /// The row of the index in which a version is found, and where in it.
 pub(crate) fn row_of(id: u64) -> (i64, u8) {
@@ -22,17 +22,17 @@ pub(crate) fn id_in(row: i64, at: u8) -> u64 {
     row as u64 * NUMBERS + u64::from(at)
 }
 
-impl Places {
+impl Locations {
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
-    pub(crate) fn get(&self, at: u8) -> Option<Place> {
+    pub(crate) fn get(&self, at: u8) -> Option<Location> {
         let found = self.0.binary_search_by_key(&at, |(at, _)| *at).ok()?;
         Some(self.0[found].1)
     }
 
-    pub(crate) fn put(&mut self, at: u8, place: Place) {
+    pub(crate) fn put(&mut self, at: u8, place: Location) {
         match self.0.binary_search_by_key(&at, |(at, _)| *at) {
             Ok(found) => self.0[found].1 = place,
             Err(free) => self.0.insert(free, (at, place)),
@@ -44,7 +44,7 @@ impl Places {
     }
 
     /// From `at` on, in order.
-    pub(crate) fn from(&self, at: u8) -> impl Iterator<Item = (u8, Place)> {
+    pub(crate) fn from(&self, at: u8) -> impl Iterator<Item = (u8, Location)> {
         self.0.iter().copied().filter(move |(other, _)| *other >= at)
     }
 
@@ -68,7 +68,7 @@ impl Places {
             out.extend_from_slice(&bitmap);
         }
         if different.len() > 1 {
-            let number = |place: &Place| different.partition_point(|p| *p < place.to_number());
+            let number = |place: &Location| different.partition_point(|p| *p < place.to_number());
             out.extend(self.0.iter().map(|(_, place)| number(place) as u8));
         }
         out
@@ -81,7 +81,7 @@ impl Places {
         let mut different = Vec::with_capacity(count);
         for _ in 0..count {
             last = last.wrapping_add(reader.varint()? as i64);
-            different.push(Place::from_number(last));
+            different.push(Location::from_number(last));
         }
         let versions = reader.count(NUMBERS as usize)?;
         let bitmap = match versions == NUMBERS as usize {
@@ -111,23 +111,23 @@ mod tests {
             places in proptest::collection::btree_map(any::<u8>(), (0..1u64 << 31, 0..9u64), 0..260),
             few in any::<bool>(),
         ) {
-            let place = |(pack, offset): (u64, u64)| Place { pack: if few { 7 } else { pack }, offset };
-            let places = Places(places.into_iter().map(|(at, p)| (at, place(p))).collect());
-            prop_assert_eq!(Places::decode(&places.encode()), Ok(places));
+            let place = |(pack, offset): (u64, u64)| Location { pack: if few { 7 } else { pack }, offset };
+            let places = Locations(places.into_iter().map(|(at, p)| (at, place(p))).collect());
+            prop_assert_eq!(Locations::decode(&places.encode()), Ok(places));
         }
 
         #[test]
         fn junk_never_panics(junk: Vec<u8>) {
-            let _ = Places::decode(&junk);
+            let _ = Locations::decode(&junk);
         }
     }
 
     #[test]
     fn a_full_row_in_one_chunk_takes_a_few_bytes() {
-        let mut places = Places::default();
-        (0..=u8::MAX).for_each(|at| places.put(at, Place { pack: 9, offset: 123_456 }));
+        let mut places = Locations::default();
+        (0..=u8::MAX).for_each(|at| places.put(at, Location { pack: 9, offset: 123_456 }));
         assert!(places.encode().len() < 12);
-        assert_eq!(Places::decode(&places.encode()), Ok(places));
+        assert_eq!(Locations::decode(&places.encode()), Ok(places));
         assert_eq!(row_of(513), (2, 1));
         assert_eq!(id_in(2, 1), 513);
     }

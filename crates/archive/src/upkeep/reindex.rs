@@ -1,45 +1,30 @@
-//! Verifying, rebuilding the indexes from the packs, and compacting.
-
 use std::collections::{BTreeMap, BTreeSet, btree_map::Entry};
+use std::path::PathBuf;
 
 use nenrin_state::{Change, SiteConditions, SiteId, VersionQuery};
-use nenrin_store::{CompactOptions, Digest, StoreError, VerifyReport, VersionHead, VersionId};
+use nenrin_store::{Digest, LostVersions, StoreError, VersionHead, VersionId};
 use nenrin_urls::CanonicalUrl;
 
+use super::listed::Listed;
 use crate::{
     Archive, Progress, Result,
+    archive::StateAside,
+    counted,
     ingest::{Contents, Intake, Keep},
     sites,
-    spans::readable_date,
 };
 
 /// Versions that are committed together.
 const BATCH: usize = 1000;
-/// Damaged locations for which an example page is looked up.
-const EXAMPLES_MAX: usize = 20;
 /// Versions of one page in one second that another is compared with.
 const SAME_SECOND_MAX: usize = 1000;
-
-/// What a check of the whole archive found.
-#[derive(Debug)]
-pub struct Verified {
-    /// What is damaged in the packs.
-    pub store: VerifyReport,
-    /// What is wrong with the state, in words.
-    pub state: Vec<String>,
-    /// For the first damaged locations, a page and date that each of them costs.
-    pub examples: BTreeMap<VersionId, String>,
-}
-
-impl Verified {
-    /// Whether nothing is damaged.
-    pub fn is_sound(&self) -> bool {
-        self.store.is_sound() && self.state.is_empty()
-    }
-}
+/// How the state's log of what went calls rows that were wrong.
+const DIFFERED: &str = "differed from the packs";
+/// Why a site is removed that was so in a damaged state.
+const TAKEN_OVER: &str = "it was removed before the state was rebuilt";
 
 /// What a rebuild of the indexes found.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reindexed {
     /// Versions in the packs.
     pub versions: u64,
@@ -47,41 +32,92 @@ pub struct Reindexed {
     pub adopted: u64,
     /// Sites that were registered for them.
     pub new_sites: u64,
+    /// Versions on the state's list that are in no pack, and one of them.
+    pub lost: u64,
+    /// One of them, in words.
+    pub lost_example: Option<String>,
+    /// Versions that the old index knew and that are in no pack.
+    pub lost_of_index: LostVersions,
+    /// Where a state is that was damaged, and how many sites were taken over from it.
+    pub aside: Option<(PathBuf, u64)>,
+}
+
+impl Reindexed {
+    /// Whether versions were lost.
+    pub fn has_lost(&self) -> bool {
+        self.lost > 0 || self.lost_of_index.count > 0
+    }
+
+    /// What was found and what is lost, in words.
+    pub fn text(&self) -> Vec<String> {
+        let mut lines = vec![format!(
+            "{} in the packs, {} of them were missing in the state",
+            counted(self.versions, "version"),
+            self.adopted
+        )];
+        if let Some((path, sites)) = &self.aside {
+            lines.push(format!(
+                "the state was damaged or missing and begins anew: the log of visits and the schedule are \
+                 lost; {} with their conditions were taken over; the old file is {}",
+                counted(*sites, "site"),
+                path.display()
+            ));
+        }
+        if self.new_sites > 0 {
+            lines.push(format!(
+                "{} registered anew; `nenrin site set` restores the conditions",
+                counted(self.new_sites, "site")
+            ));
+        }
+        if let Some(example) = &self.lost_example {
+            lines.push(format!(
+                "lost: {} that the state lists are in no pack, such as {example}",
+                counted(self.lost, "version")
+            ));
+        }
+        if let Some(first) = self.lost_of_index.versions.first() {
+            lines.push(format!(
+                "lost: {} that the old index had are in no pack, such as version {first}",
+                counted(self.lost_of_index.count, "version")
+            ));
+        }
+        if self.has_lost() {
+            lines.push(
+                "put back a copy of the packs if there is one and run `nenrin reindex` again, or accept \
+                 the loss by `nenrin verify --accept-loss`"
+                    .to_owned(),
+            );
+        }
+        lines
+    }
 }
 
 impl Archive {
-    /// Checks every byte of the packs, and the state against them. With `deep`, every version is
-    /// restored and compared with its digest. Progress is counted in bytes.
-    pub fn verify(&self, deep: bool, progress: &mut Progress<'_>) -> Result<Verified> {
-        let store = self.store().verify(deep, progress)?;
-        let mut state = self.state().check()?;
-        let first = store.damage.iter().take(EXAMPLES_MAX);
-        let wanted = first.filter_map(|damage| damage.versions.first().copied()).collect();
-        let listed = Listed::look_through(self, wanted)?;
-        state.extend(listed.missing_text());
-        Ok(Verified { store, state, examples: listed.pages })
-    }
-
-    /// Writes what parity restores in place of what is damaged in the packs, and returns how many
-    /// places that were. Progress is counted in bytes.
-    pub fn repair(&self, progress: &mut Progress<'_>) -> Result<u64> {
-        Ok(self.store().repair(progress)?)
-    }
-
-    /// Rewrites the packs so that they take the least space. Progress is counted in bytes.
-    pub fn compact(&self, progress: &mut Progress<'_>) -> Result<()> {
-        self.store().compact(&CompactOptions::default(), progress)?;
-        self.state().tidy_up()?;
-        Ok(())
-    }
-
-    /// Rebuilds the index and the state's list of versions from the packs. Sites that are not
-    /// known any more are registered with this depth and not collected by themselves. Progress is
-    /// counted in versions.
-    pub fn reindex(&self, depth: u32, progress: &mut Progress<'_>) -> Result<Reindexed> {
-        self.store().rebuild_index()?;
-        let sites = self.state().sites()?;
-        let known = sites.iter().map(|site| (site.id.0, site.id)).collect();
+    /// Rebuilds the index and the state's list of versions from the packs, whatever the index looks
+    /// like. Sites that are not known any more are registered with this depth and not collected by
+    /// themselves. Progress is counted in versions.
+    pub fn reindex(
+        &self,
+        depth: u32,
+        now_s: i64,
+        progress: &mut Progress<'_>,
+    ) -> Result<Reindexed> {
+        let lost_of_index = self.store().rebuild_index()?;
+        let mut found = Reindexed { lost_of_index, ..Reindexed::default() };
+        let mut known = BTreeMap::new();
+        if let Some(aside) = self.aside() {
+            found.aside = Some((aside.path.clone(), aside.sites.len() as u64));
+            take_over_sites(self, aside, &mut known)?;
+        } else {
+            let sites = self.state().sites()?;
+            known.extend(sites.iter().map(|site| (site.id.0, site.id)));
+        }
+        let listed = Listed::look_through(self, &BTreeSet::new())?;
+        (found.lost, found.lost_example) = (listed.missing.count, listed.missing.example);
+        if !listed.different.versions.is_empty() {
+            let wrong: Vec<u64> = listed.different.versions.iter().map(|id| id.0).collect();
+            self.state().drop_lost(&wrong, DIFFERED, now_s)?;
+        }
         let mut rebuild = Rebuild {
             archive: self,
             known,
@@ -89,7 +125,7 @@ impl Archive {
             intakes: BTreeMap::new(),
             visits: Vec::new(),
             uncommitted: BTreeSet::new(),
-            found: Reindexed::default(),
+            found,
         };
         let mut failure = None;
         let scanned = self.store().scan(&mut |head| {
@@ -106,50 +142,36 @@ impl Archive {
         }
         scanned?;
         rebuild.commit()?;
-        let found = rebuild.found;
+        for old in self.aside().iter().flat_map(|aside| &aside.sites) {
+            if let (Some(removal), Some(site)) = (old.removed, rebuild.known.get(&old.id.0)) {
+                self.state().remove_site(*site, Some(removal), TAKEN_OVER, now_s)?;
+            }
+        }
+        let found = std::mem::take(&mut rebuild.found);
         rebuild.learn()?;
         Ok(found)
     }
 }
 
-/// The state's list of versions, compared with the store. Every version on it must be there. (The
-/// other way round is not damage: a version whose visit was not committed before a crash is fetched
-/// again.)
-#[derive(Default)]
-struct Listed {
-    /// How many are not in the packs, and one of them.
-    missing: u64,
-    example: Option<String>,
-    /// The pages of versions that were asked for.
-    pages: BTreeMap<VersionId, String>,
-}
-
-impl Listed {
-    fn look_through(archive: &Archive, wanted: BTreeSet<VersionId>) -> Result<Self> {
-        let mut listed = Self::default();
-        archive.state().each_version(&mut |url, row| {
-            let id = VersionId(row.version);
-            if wanted.contains(&id) {
-                listed.pages.insert(id, format!("{url} of {}", readable_date(row.at_s)));
-            }
-            match archive.store().head(id) {
-                Ok(head) if head.url == *url && head.visited_at_s == row.at_s => {}
-                Ok(_) | Err(StoreError::NotFound { .. }) => {
-                    listed.missing += 1;
-                    listed.example.get_or_insert_with(|| format!("version {id} of {url}"));
-                }
-                // The store's own check reports damage.
-                Err(_) => {}
-            }
-        })?;
-        Ok(listed)
+/// Registers the sites of a damaged state in the new one; the packs know them by their old numbers.
+fn take_over_sites(
+    archive: &Archive,
+    aside: &StateAside,
+    known: &mut BTreeMap<u32, SiteId>,
+) -> Result<()> {
+    let state = archive.state();
+    let here = state.sites()?;
+    for old in &aside.sites {
+        let site = match here.iter().find(|site| site.name == old.name) {
+            Some(site) => site.id,
+            None => state.add_site(&old.name, &old.conditions, old.created_s)?.id,
+        };
+        if old.paused {
+            state.pause_site(site, true)?;
+        }
+        known.insert(old.id.0, site);
     }
-
-    fn missing_text(&self) -> Option<String> {
-        let example = self.example.as_ref()?;
-        let missing = self.missing;
-        Some(format!("{missing} listed versions are not in the packs, such as {example}"))
-    }
+    Ok(())
 }
 
 /// Makes the state know the versions of the packs.

@@ -19,12 +19,12 @@ const MAX_PAGES: usize = 4096;
 const MAX_ROUNDS: usize = 8;
 
 /// Gives the bytes of a body, unless it is damaged.
-pub(super) type Read<'a> = &'a dyn Fn(&Digest) -> Result<Option<Vec<u8>>, StoreError>;
+pub(crate) type Read<'a> = &'a dyn Fn(&Digest) -> Result<Option<Vec<u8>>, StoreError>;
 
 /// Joins the parts of pages that the most frames share, up to `limit_bytes`, the most common ones
 /// at the end, where they are nearest. Each of `pages` is one body of a page; they come in the
 /// order in which `frames` frames will take them.
-pub(super) fn choose(
+pub(crate) fn choose(
     pages: &[Digest],
     frames: usize,
     limit_bytes: usize,
@@ -120,7 +120,7 @@ fn take(
 }
 
 /// The payload of a prefix chunk.
-pub(super) fn encode(prefix: &[u8], level: i32) -> Vec<u8> {
+pub(crate) fn encode(prefix: &[u8], level: i32) -> Vec<u8> {
     let mut out = Vec::new();
     put_varint(&mut out, prefix.len() as u64);
     out.extend_from_slice(&squeeze::compress(prefix, level, b""));

@@ -11,7 +11,7 @@ pub(crate) struct BuiltUpon {
 }
 
 impl BuiltUpon {
-    pub(super) fn new() -> Result<Self, StoreError> {
+    pub(crate) fn new() -> Result<Self, StoreError> {
         // The empty name is a file that SQLite deletes by itself.
         let connection = Connection::open("")?;
         connection.execute_batch(
@@ -28,7 +28,7 @@ impl BuiltUpon {
         Ok(())
     }
 
-    pub(super) fn visit(
+    pub(crate) fn visit(
         &self,
         visit: &mut dyn FnMut(BodyKey) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {

@@ -1,0 +1,32 @@
+//! Verifying, accepting losses, rebuilding the indexes from the packs, and compacting.
+
+mod accepted;
+mod listed;
+mod losses;
+mod reindex;
+mod verify;
+
+use nenrin_store::CompactOptions;
+
+pub use self::accepted::AcceptedLoss;
+pub use self::reindex::Reindexed;
+pub use self::verify::Verified;
+use crate::{Archive, DiskGuard, Progress, Result};
+
+impl Archive {
+    /// Writes what parity restores in place of what is damaged in the packs, and returns how many
+    /// places that were. Progress is counted in bytes.
+    pub fn repair(&self, progress: &mut Progress<'_>) -> Result<u64> {
+        Ok(self.store().repair(progress)?)
+    }
+
+    /// Rewrites the packs so that they take the least space; refuses if the disk may be too full for
+    /// that. Progress is counted in bytes.
+    pub fn compact(&self, progress: &mut Progress<'_>) -> Result<()> {
+        let room_bytes = DiskGuard::new(self.folder(), 0).free_bytes();
+        self.store()
+            .compact(&CompactOptions { room_bytes, ..CompactOptions::default() }, progress)?;
+        self.state().tidy_up()?;
+        Ok(())
+    }
+}
