@@ -45,6 +45,7 @@ mod pack;
 mod packfile;
 mod paper;
 mod parity;
+mod pieces;
 mod places;
 mod put;
 mod quota;

@@ -89,6 +89,8 @@ pub(crate) struct Writer {
     pub(crate) next_version: u64,
     /// While compacting: the stored bodies that were built upon meanwhile, which must not go.
     pub(crate) built_upon: Option<BuiltUpon>,
+    /// Pieces of bodies that are being put, and by how many callers: no record names them yet.
+    pub(crate) held: BTreeMap<BodyKey, u32>,
     /// The versions whose records are in the open pack, as far as the index does not know them
     /// yet, in order.
     pub(crate) written: Vec<(u64, Place)>,
@@ -110,6 +112,7 @@ impl Writer {
             open,
             next_version,
             built_upon: None,
+            held: BTreeMap::new(),
             written: Vec::new(),
             group_rows: 0,
             shares: BTreeMap::new(),
