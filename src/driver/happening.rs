@@ -2,7 +2,7 @@
 
 use nenrin_archive::Quotas;
 use nenrin_crawl::{CrawlOptions, Event, Fetched, Ticket};
-use nenrin_fetch::{Exchange, Fetcher};
+use nenrin_fetch::{Exchange, Fetcher, Share};
 use nenrin_state::StateError;
 use nenrin_store::StoreError;
 
@@ -12,7 +12,13 @@ pub(super) enum Happening {
     SitesChanged,
     Reload(Box<Reload>),
     LookAround,
-    Fetched { ticket: Ticket, fetched: Box<Fetched>, exchange: Option<Box<Exchange>> },
+    Fetched {
+        ticket: Ticket,
+        fetched: Box<Fetched>,
+        exchange: Option<Box<Exchange>>,
+        /// Memory for what was found, until it is committed.
+        share: Option<Share>,
+    },
     StoreFailed(StoreError),
     StateFailed(StateError),
 }

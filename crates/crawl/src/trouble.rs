@@ -42,6 +42,9 @@ fn unfetched(failure: &FetchFailure) -> Unfetched {
         FetchFailure::BodyCut { host, received, reason: why } => {
             Unfetched::BodyCut { host, received_bytes: received, why }
         }
+        FetchFailure::Unkept { host, received, reason: why } => {
+            Unfetched::Unkept { host, received_bytes: received, why }
+        }
         FetchFailure::Timeout { host, waiting, after } => {
             let after_ms = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
             Unfetched::Timeout { host, step: step(waiting), after_ms }
@@ -95,6 +98,7 @@ mod tests {
             FetchFailure::Connect { host: host(), port: 80, reason: reason() },
             FetchFailure::BodyTooLarge { host: host(), limit: 7, announced: Some(9) },
             FetchFailure::BodyCut { host: host(), received: 7, reason: reason() },
+            FetchFailure::Unkept { host: host(), received: 7, reason: reason() },
             FetchFailure::Timeout { host: host(), waiting, after },
         ] {
             assert_eq!(Trouble::of(&failure).reason.to_string(), failure.to_string());

@@ -142,6 +142,16 @@ pub enum FetchFailure {
         /// What went wrong.
         reason: String,
     },
+    /// The body came and could not be put into a file: most often the disk has no room.
+    #[error("the body from `{host}` could not be kept beyond {received} bytes: {reason}")]
+    Unkept {
+        /// The host in the URL.
+        host: String,
+        /// Number of bytes received.
+        received: u64,
+        /// What went wrong.
+        reason: String,
+    },
     /// Time ran out.
     #[error("`{host}` took longer than {} s: waited for {waiting}", after.as_secs_f64())]
     Timeout {
@@ -156,7 +166,7 @@ pub enum FetchFailure {
 
 fn way_out(kind: AddressKind) -> &'static str {
     if kind.permitted(crate::AddressPolicy::AllowPrivate) {
-        "; if it is yours, allow private addresses for this site (`--allow-private`)"
+        "; if it is yours, make it a top page of a site with `--allow-private`"
     } else {
         ""
     }
@@ -181,7 +191,8 @@ impl FetchFailure {
             | Self::Protocol { .. }
             | Self::HeadTooLarge { .. }
             | Self::BodyTooLarge { .. }
-            | Self::BodyCut { .. } => false,
+            | Self::BodyCut { .. }
+            | Self::Unkept { .. } => false,
         }
     }
 
@@ -198,6 +209,7 @@ impl FetchFailure {
             Self::HeadTooLarge { .. } => "head-too-large",
             Self::BodyTooLarge { .. } => "too-large",
             Self::BodyCut { .. } => "body-cut",
+            Self::Unkept { .. } => "unkept",
             Self::Timeout { .. } => "timeout",
         }
     }
@@ -219,7 +231,7 @@ mod tests {
         assert_eq!(
             refused.to_string(),
             "`example.com` is at 127.0.0.1, a loopback address, which may not be fetched; \
-             if it is yours, allow private addresses for this site (`--allow-private`)"
+             if it is yours, make it a top page of a site with `--allow-private`"
         );
         let address = IpAddr::from([224, 0, 0, 1]);
         let kind = AddressKind::Multicast;

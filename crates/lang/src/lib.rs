@@ -4,6 +4,7 @@
 //! - [`Lang`]: English or Japanese, by the reader's choice or their browser's;
 //! - [`Lang::t`]: texts of pages, both languages side by side where they are used;
 //! - [`Reason`]: why a visit brought no page, as data, and in words of either language;
+//! - [`shown()`]: text from the web on a terminal;
 //! - [`Table`]: lists in a terminal;
 //! - [`Lang::translate`]: sentences that the program wrote in English (incidents, why a page is due),
 //!   in the reader's language.
@@ -13,9 +14,11 @@
 mod lang;
 mod phrases;
 mod reason;
+mod shown;
 mod table;
 mod translate;
 
 pub use lang::{LANG_COOKIE, Lang};
 pub use reason::{Network, Reason, Step, Undecoded, Unfetched, serialize_reason};
+pub use shown::{shown, shown_json};
 pub use table::Table;

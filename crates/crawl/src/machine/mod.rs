@@ -168,7 +168,7 @@ impl Crawl {
             return;
         }
         self.watch_sites(now_ms);
-        self.forget_servers(now_ms);
+        self.forget_servers(now_ms, out);
         self.rounds.begin_due(now_ms, &self.sites, &self.schedules, out);
         self.load_rounds(now_ms, out);
         self.load_due(now_ms, out);
@@ -276,11 +276,11 @@ impl Crawl {
     }
 
     /// Leaves servers at rest to the state, if there are many.
-    fn forget_servers(&mut self, now_ms: i64) {
-        let (learning, due_pages) = (&self.learning, &self.due_pages);
-        let may_forget = |server: ServerId| learning.is_kept(server) && !due_pages.awaits(server);
+    fn forget_servers(&mut self, now_ms: i64, out: &mut Vec<Command>) {
+        let due_pages = &self.due_pages;
+        let may_forget = |server: ServerId| !due_pages.awaits(server);
         for server in self.servers.forget_resting(now_ms, &self.options, may_forget) {
-            self.learning.forget(server);
+            self.learning.forget(server, out);
         }
     }
 

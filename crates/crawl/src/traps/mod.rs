@@ -34,6 +34,19 @@ const FUTURE_S: i64 = 2 * 365 * 86_400;
 /// Pages of one directory with a date in the far future, and with one before 1970.
 const FUTURE_PAGES_MAX: u32 = 24;
 const PAST_PAGES_MAX: u32 = 600;
+/// Pages of a server that may wait for their first visit before sitemaps add no more: some days of
+/// visits at a polite pace.
+const LISTED_WAITING_MAX: u64 = 200_000;
+/// The same for links.
+const WAITING_MAX: u64 = 1_000_000;
+/// A first version that takes no more than this in the store brought nothing new: its record takes
+/// about half of it.
+const NOTHING_BYTES: u64 = 512;
+/// So many pages of one path or directory, and of a whole server, are tried before they are judged.
+const JUDGED_FROM: u32 = 300;
+const SERVER_JUDGED_FROM: u64 = 3_000;
+/// If of so many pages all but one brought nothing, no more of their kind are followed.
+const PAGES_PER_NEW: u64 = 20;
 /// Paths and directories counted for one server; the least are forgotten first.
 const COUNTED_MAX: usize = 256;
 /// Orders of parameters remembered.
@@ -55,6 +68,16 @@ pub enum Trap {
     Calendar,
     /// A session id: the page is taken without it.
     SessionId,
+    /// A sitemap index inside another.
+    NestedIndex,
+    /// More sitemaps than are visited of one index.
+    ManySitemaps,
+    /// More pages wait for their first visit than are entered.
+    Backlog,
+    /// Frames or other parts inside each other without end.
+    DeepParts,
+    /// Pages of this path, directory or server brought nothing new again and again.
+    NothingNew,
 }
 
 impl Trap {
@@ -67,6 +90,11 @@ impl Trap {
             Self::QueryCombinations => "too many combinations of parameters",
             Self::Calendar => "a calendar without end",
             Self::SessionId => "session ids, left out of the URL",
+            Self::NestedIndex => "a sitemap index inside another",
+            Self::ManySitemaps => "more than 1000 sitemaps in one index",
+            Self::Backlog => "too many pages of this server wait for their first visit",
+            Self::DeepParts => "frames or styles more than 6 deep",
+            Self::NothingNew => "pages like it brought nothing new 19 times out of 20",
         }
     }
 }
@@ -93,11 +121,15 @@ struct Counted {
     dated: u32,
     future: u32,
     past: u32,
+    /// First versions of its pages, and those that brought nothing new.
+    first: u32,
+    nothing: u32,
 }
 
 impl Counted {
     fn weight(&self) -> u32 {
-        self.name_sets.len() as u32 + self.some_arguments + self.dated + self.future + self.past
+        let queries = self.name_sets.len() as u32 + self.some_arguments;
+        queries + self.dated + self.future + self.past + self.nothing
     }
 }
 
@@ -108,6 +140,12 @@ pub struct Traps {
     /// Links not followed, by reason.
     pub refused: BTreeMap<Trap, TrapCount>,
     counted: BTreeMap<u64, Counted>,
+    /// Pages that became known, and those of them that were visited.
+    known: u64,
+    tried: u64,
+    /// First versions, and those that brought nothing new.
+    first: u64,
+    nothing: u64,
     /// Parameters in some order → the order that is known. Only a help, so it dies with the process.
     #[serde(skip)]
     orders: BTreeMap<u64, u64>,
@@ -127,7 +165,39 @@ impl Traps {
             return Err(Trap::RepeatedSegments);
         }
         self.check_query(url)?;
-        self.check_date(url, now_s)
+        self.check_date(url, now_s)?;
+        self.check_worth(url)
+    }
+
+    fn check_worth(&self, url: &CanonicalUrl) -> Result<(), Trap> {
+        let is_empty = |first: u64, nothing: u64| (first - nothing) * PAGES_PER_NEW <= first;
+        let counted = self.counted.get(&kind_key(url));
+        let kind = counted.is_some_and(|counted| {
+            counted.first >= JUDGED_FROM && is_empty(counted.first.into(), counted.nothing.into())
+        });
+        let server = self.first >= SERVER_JUDGED_FROM && is_empty(self.first, self.nothing);
+        if kind || server { Err(Trap::NothingNew) } else { Ok(()) }
+    }
+
+    /// How many more pages of the server may become known now.
+    pub fn room(&self, is_sitemap: bool) -> u64 {
+        let most = if is_sitemap { LISTED_WAITING_MAX } else { WAITING_MAX };
+        most.saturating_sub(self.known.saturating_sub(self.tried))
+    }
+
+    /// Counts a first visit.
+    pub fn tried(&mut self) {
+        self.tried += 1;
+    }
+
+    /// Counts a first version by what it took in the store.
+    pub fn brought(&mut self, url: &CanonicalUrl, stored_bytes: u64) {
+        let is_nothing = stored_bytes <= NOTHING_BYTES;
+        self.first += 1;
+        self.nothing += u64::from(is_nothing);
+        let counted = self.counted(kind_key(url));
+        counted.first += 1;
+        counted.nothing += u32::from(is_nothing);
     }
 
     fn check_query(&self, url: &CanonicalUrl) -> Result<(), Trap> {
@@ -171,8 +241,9 @@ impl Traps {
         count.links
     }
 
-    /// Counts a page that became known; answers whether that teaches something to be kept.
-    pub fn met(&mut self, url: &CanonicalUrl, now_s: i64) -> bool {
+    /// Counts a page that became known.
+    pub fn met(&mut self, url: &CanonicalUrl, now_s: i64) {
+        self.known += 1;
         let arguments = arguments(url);
         let date = url_date(url);
         if !arguments.is_empty() {
@@ -195,7 +266,6 @@ impl Traps {
             counted.future += u32::from(date.at_s >= 0);
             counted.past += u32::from(date.at_s < 0);
         }
-        !arguments.is_empty() || far.is_some()
     }
 
     fn counted(&mut self, key: u64) -> &mut Counted {
@@ -207,6 +277,11 @@ impl Traps {
         }
         self.counted.entry(key).or_default()
     }
+}
+
+/// Pages of one kind: of one path where it has parameters, else of one directory.
+fn kind_key(url: &CanonicalUrl) -> u64 {
+    if arguments(url).is_empty() { directory_key(url) } else { path_key(url) }
 }
 
 #[cfg(test)]

@@ -122,3 +122,51 @@ fn memory_is_bounded() {
     assert!(traps.counted.len() <= COUNTED_MAX && traps.orders.len() <= ORDERS_MAX);
     assert!(serde_json::to_string(&traps).unwrap().len() < 100_000);
 }
+
+#[test]
+fn pages_that_repeat_what_is_known_end() {
+    let mut traps = Traps::default();
+    let visit =
+        |traps: &mut Traps, path: &str, stored_bytes| traps.brought(&url(path), stored_bytes);
+    for n in 0..JUDGED_FROM {
+        assert_eq!(traps.check(&url(&format!("/list?zz={n}")), NOW_S), Ok(()), "{n}");
+        visit(&mut traps, &format!("/list?zz={n}"), 180);
+    }
+    assert_eq!(traps.check(&url("/list?zz=x"), NOW_S), Err(Trap::NothingNew));
+    // Neither other paths nor the page itself are hurt.
+    assert_eq!(traps.check(&url("/other?zz=x"), NOW_S), Ok(()));
+    assert_eq!(traps.check(&url("/list"), NOW_S), Ok(()));
+    // Among pages of which one in ten is new, all are followed.
+    for n in 0..JUDGED_FROM {
+        visit(&mut traps, &format!("/news/{n}"), if n % 10 == 0 { 9_000 } else { 180 });
+    }
+    assert_eq!(traps.check(&url("/news/x"), NOW_S), Ok(()));
+}
+
+#[test]
+fn a_farm_whose_pages_are_all_in_directories_of_their_own_ends() {
+    let mut traps = Traps::default();
+    let name = |n: u64| {
+        format!(
+            "/{}/",
+            n.to_string().replace(char::is_numeric, "x") + &"y".repeat((n % 900) as usize)
+        )
+    };
+    for n in 0..SERVER_JUDGED_FROM {
+        traps.brought(&url(&name(n)), 300);
+    }
+    assert_eq!(traps.check(&url("/quite/another"), NOW_S), Err(Trap::NothingNew));
+}
+
+#[test]
+fn a_list_adds_no_more_pages_than_can_be_visited_in_days() {
+    let mut traps = Traps::default();
+    assert_eq!(traps.room(true), LISTED_WAITING_MAX);
+    for n in 0..1000 {
+        traps.met(&url(&format!("/{n}")), NOW_S);
+    }
+    assert_eq!(traps.room(true), LISTED_WAITING_MAX - 1000);
+    (0..400).for_each(|_| traps.tried());
+    assert_eq!(traps.room(true), LISTED_WAITING_MAX - 600);
+    assert!(traps.room(false) > traps.room(true));
+}

@@ -41,6 +41,10 @@ pub(crate) struct World {
     /// Whether work on plans waits in `plans_held`.
     pub(crate) hold_plans: bool,
     pub(crate) plans_held: Vec<PlanWork>,
+    /// Answers that are made up as they are asked for.
+    pub(crate) makes: Option<fn(&FetchOrder) -> Answer>,
+    /// What every version takes in the store.
+    pub(crate) stored_bytes: u64,
 }
 
 pub(crate) fn url(text: &str) -> CanonicalUrl {
@@ -95,6 +99,8 @@ impl World {
             looked_near: 0,
             hold_plans: false,
             plans_held: Vec::new(),
+            makes: None,
+            stored_bytes: 1000,
         };
         world.tell_sites();
         world
@@ -153,7 +159,8 @@ impl World {
                 Some(Event::Fetched { ticket: order.ticket, fetched })
             }
             Command::Store(order) => {
-                Some(Event::Stored { ticket: order.ticket, version: 1, stored_bytes: 1 })
+                let stored_bytes = self.stored_bytes;
+                Some(Event::Stored { ticket: order.ticket, version: 1, stored_bytes })
             }
             Command::Commit { ticket, change } => {
                 let batch = Batch::from_iter([(ticket, change)]);
@@ -179,6 +186,9 @@ impl World {
         let path = order.url.path().to_owned();
         if order.purpose == Purpose::Page {
             self.asked.push((self.now_ms, path.clone()));
+        }
+        if let Some(make) = self.makes.filter(|_| order.purpose == Purpose::Page) {
+            return make(order);
         }
         if self.gone.contains(&path) {
             return Answer { status: 404, ..Answer::default() };
