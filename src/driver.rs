@@ -29,7 +29,7 @@ use std::{
     time::Duration,
 };
 
-use nenrin_archive::{Archive, DiskGuard, QuotaGuard, Quotas, folder_bytes};
+use nenrin_archive::{Archive, DiskGuard, LargeWork, QuotaGuard, Quotas, folder_bytes};
 use nenrin_crawl::{
     Command, Crawl, CrawlOptions, Event, FetchOrder, Load, RoundReport, StoreOrder, Ticket,
 };
@@ -100,7 +100,7 @@ enum Meaning {
 /// What came with an answer: its body, and the memory for what was found in it.
 #[derive(Default)]
 struct Content {
-    exchange: Option<Box<Exchange>>,
+    exchange: Option<Arc<Exchange>>,
     share: Option<Share>,
 }
 
@@ -110,13 +110,14 @@ pub(crate) struct Driver {
     machine: Crawl,
     fetcher: Fetcher,
     memory: Memory,
+    large: LargeWork,
     store: Arc<Store>,
     state: Arc<dyn State>,
     happenings: UnboundedReceiver<Happening>,
     sender: UnboundedSender<Happening>,
     under_way: Requests,
     state_jobs: mpsc::Sender<StateJob>,
-    store_jobs: mpsc::Sender<(StoreOrder, Box<Exchange>)>,
+    store_jobs: mpsc::Sender<(StoreOrder, Arc<Exchange>)>,
     workers: Vec<std::thread::JoinHandle<()>>,
     /// Memory of visits that are being stored.
     shares: BTreeMap<Ticket, Share>,
@@ -179,6 +180,7 @@ impl Driver {
             machine: Crawl::new(options),
             fetcher: fetcher.with_memory(memory.clone()),
             memory,
+            large: LargeWork::start(),
             store: archive.store().clone(),
             state: archive.state().clone(),
             happenings,
@@ -460,7 +462,7 @@ impl Driver {
         tasks::fetch(
             order,
             self.fetcher.clone(),
-            self.store.clone(),
+            (self.store.clone(), self.large.clone()),
             requests,
             self.sender.clone(),
         );

@@ -434,7 +434,11 @@ pub(super) fn show(context: &Context, state: &dyn State, site: &Site) -> anyhow:
         ),
         ("embeds", if conditions.embeds { "from anywhere" } else { "in scope only" }.to_owned()),
         ("robots.txt", robots),
-        ("addresses", if conditions.allow_private { "public, its own hosts also private" } else { "public" }.to_owned()),
+        (
+            "addresses",
+            if conditions.allow_private { "public, its own hosts also private" } else { "public" }
+                .to_owned(),
+        ),
         (
             "quota",
             match conditions.keeping.quota_bytes {

@@ -1,5 +1,7 @@
 //! What the driver's parts say to its loop.
 
+use std::sync::Arc;
+
 use nenrin_archive::Quotas;
 use nenrin_crawl::{CrawlOptions, Event, Fetched, Ticket};
 use nenrin_fetch::{Exchange, Fetcher, Share};
@@ -15,7 +17,7 @@ pub(super) enum Happening {
     Fetched {
         ticket: Ticket,
         fetched: Box<Fetched>,
-        exchange: Option<Box<Exchange>>,
+        exchange: Option<Arc<Exchange>>,
         /// Memory for what was found, until it is committed.
         share: Option<Share>,
     },

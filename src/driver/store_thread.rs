@@ -1,6 +1,7 @@
 //! The thread that stores what was fetched, many versions to one sync.
 
 use std::sync::{
+    Arc,
     atomic::{AtomicBool, AtomicUsize, Ordering},
     mpsc,
 };
@@ -18,7 +19,7 @@ const STORE_BATCH: usize = 256;
 
 pub(super) fn serve_store(
     store: &Store,
-    jobs: &mpsc::Receiver<(StoreOrder, Box<Exchange>)>,
+    jobs: &mpsc::Receiver<(StoreOrder, Arc<Exchange>)>,
     sender: &UnboundedSender<Happening>,
     waiting: &AtomicUsize,
     is_stopping: &AtomicBool,
@@ -45,7 +46,7 @@ pub(super) fn serve_store(
 /// What a stop leaves out is due again.
 fn store_batch(
     store: &Store,
-    batch: Vec<(StoreOrder, Box<Exchange>)>,
+    batch: Vec<(StoreOrder, Arc<Exchange>)>,
     is_stopping: &AtomicBool,
 ) -> Result<Vec<Event>, StoreError> {
     let mut events = Vec::with_capacity(batch.len());

@@ -2,14 +2,14 @@
 
 use std::sync::{Arc, PoisonError};
 
-use nenrin_archive::{links_of_stored, read_fetched, retried};
+use nenrin_archive::{LargeWork, links_of_stored, read_fetched, retried};
 use nenrin_crawl::{
     Appetite, Event, FetchOrder, Fetched, Load, PlanWork, Purpose, Trouble, answer_load,
 };
 use nenrin_fetch::{AddressPolicy, Exchange, FetchRequest, Fetcher, Share, Validators};
 use nenrin_state::{PageLinks, State};
 use nenrin_store::Store;
-use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::{mpsc::UnboundedSender, oneshot};
 
 use super::{handle::Requests, happening::Happening};
 use crate::clock;
@@ -21,7 +21,7 @@ const UNCOUNTED_BYTES: u64 = 64 << 10;
 pub(super) fn fetch(
     order: FetchOrder,
     fetcher: Fetcher,
-    store: Arc<Store>,
+    reading: (Arc<Store>, LargeWork),
     under_way: Requests,
     sender: UnboundedSender<Happening>,
 ) {
@@ -40,7 +40,7 @@ pub(super) fn fetch(
         let requests = || under_way.lock().unwrap_or_else(PoisonError::into_inner);
         requests().entry(ticket).and_modify(|request| request.phase = "reading");
         let (fetched, exchange, share) = match result {
-            Ok(exchange) => read(order, Box::new(exchange), &fetcher, store).await,
+            Ok(exchange) => read(order, exchange, &fetcher, reading).await,
             Err(failure) => failed(clock::now_ms() - began_ms, Trouble::of(&failure)),
         };
         let fetched = Box::new(fetched);
@@ -75,7 +75,7 @@ pub(super) fn plan(work: PlanWork, sender: UnboundedSender<Happening>) {
 }
 
 /// What came, its content, and the memory for what was found in it.
-type Came = (Fetched, Option<Box<Exchange>>, Option<Share>);
+type Came = (Fetched, Option<Arc<Exchange>>, Option<Share>);
 
 fn failed(elapsed_ms: i64, trouble: Trouble) -> Came {
     (Fetched { elapsed_ms, result: Err(trouble) }, None, None)
@@ -84,9 +84,9 @@ fn failed(elapsed_ms: i64, trouble: Trouble) -> Came {
 /// Reads what came as soon as there is memory for it. The share is for what was found in it.
 async fn read(
     order: FetchOrder,
-    exchange: Box<Exchange>,
+    exchange: Exchange,
     fetcher: &Fetcher,
-    store: Arc<Store>,
+    (store, large): (Arc<Store>, LargeWork),
 ) -> Came {
     let elapsed_ms = i64::try_from(exchange.elapsed.as_millis()).unwrap_or(i64::MAX);
     let (order, exchange) = (Arc::new(order), Arc::new(exchange));
@@ -96,21 +96,25 @@ async fn read(
             None => None,
         };
         let (read_order, read, store) = (order.clone(), exchange.clone(), store.clone());
-        let read = tokio::task::spawn_blocking(move || {
-            read_fetched(&store, &read_order, &read, clock::now_s(), appetite)
-        });
-        let answer = match read.await {
+        let (done, answer) = oneshot::channel();
+        let job = move || {
+            let _ = done.send(read_fetched(&store, &read_order, &read, clock::now_s(), appetite));
+        };
+        match appetite.is_large() {
+            true => large.add(job),
+            false => drop(tokio::task::spawn_blocking(job)),
+        }
+        let answer = match answer.await {
             Ok(Ok(Some(answer))) => answer,
             Ok(Ok(None)) => continue,
             Ok(Err(error)) => return failed(elapsed_ms, Trouble::internal(error.to_string())),
-            Err(panic) => return failed(elapsed_ms, Trouble::internal(panic.to_string())),
+            Err(gone) => return failed(elapsed_ms, Trouble::internal(gone.to_string())),
         };
         let found_bytes = answer.memory_bytes();
         share = share.filter(|_| found_bytes > UNCOUNTED_BYTES);
         share.iter_mut().for_each(|share| share.shrink_to(found_bytes));
         // Only the content of pages is ever stored.
-        let is_page = order.purpose == Purpose::Page;
-        let content = Arc::into_inner(exchange).filter(|_| is_page);
+        let content = (order.purpose == Purpose::Page).then_some(exchange);
         return (Fetched { elapsed_ms, result: Ok(answer) }, content, share);
     }
     failed(elapsed_ms, Trouble::internal("the body was not read".to_owned()))

@@ -60,7 +60,7 @@ pub use views::{
     ChosenRound, DueReason, Outlook, Reasons, SiteStructure, SkippedPages, outlook, shown_worth,
     site_structure,
 };
-pub use visiting::{links_of_stored, put_exchange, read_fetched};
+pub use visiting::{LargeWork, links_of_stored, put_exchange, read_fetched};
 pub use warc::{
     CdxjIndex, ExportOptions, Exported, Imported, WarcFiles, WarcImportOptions, index_warc,
 };

@@ -1,7 +1,10 @@
 //! Between a fetcher, the store and the crawl machine: reading what came, and storing it.
 
 use std::io::{self, Read};
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::thread;
 
 use nenrin_crawl::{
     Answer, Appetite, COMPARED_MAX_BYTES, FetchOrder, PreviousBody, StoreOrder, read_exchange,
@@ -31,6 +34,33 @@ pub fn read_fetched(
         let version = read_small(store, VersionId(order.previous?), COMPARED_MAX_BYTES as u64)?;
         Some(PreviousBody { response_head: version.head.response_head, body: version.body })
     })
+}
+
+/// Work on large bodies, one after the other on a thread of its own. What such work leaves with the
+/// system's allocator stays with its thread: on many threads that would be many times as much.
+#[derive(Debug, Clone)]
+pub struct LargeWork(mpsc::Sender<Job>);
+
+type Job = Box<dyn FnOnce() + Send>;
+
+impl LargeWork {
+    /// Starts the thread; it ends with the last clone.
+    pub fn start() -> Self {
+        let (sender, jobs) = mpsc::channel::<Job>();
+        thread::spawn(move || {
+            for job in jobs {
+                // Whoever waits for it sees that it failed; the next one is not to blame.
+                drop(panic::catch_unwind(AssertUnwindSafe(job)));
+            }
+        });
+        Self(sender)
+    }
+
+    /// Does this when it is its turn.
+    pub fn add(&self, job: impl FnOnce() + Send + 'static) {
+        // The thread is there as long as this is.
+        let _ = self.0.send(Box::new(job));
+    }
 }
 
 /// The links of a stored version that came without them. One that cannot be read has none.

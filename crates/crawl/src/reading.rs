@@ -33,6 +33,8 @@ const USUAL_RATIO: usize = 8;
 const MEMORY_PER_BYTE: u64 = 5;
 /// What reading takes in any case.
 const MEMORY_FLOOR_BYTES: u64 = 256 << 10;
+/// Almost all pages are smaller.
+const LARGE_BYTES: usize = 1 << 20;
 /// About what a link takes until its page is committed.
 const LINK_BYTES: u64 = 400;
 
@@ -50,6 +52,11 @@ impl Appetite {
             None => length,
         };
         Self(decoded.min(READ_MAX_BYTES))
+    }
+
+    /// Whether it takes so much that only one such body should be read at a time.
+    pub fn is_large(self) -> bool {
+        self.0 > LARGE_BYTES
     }
 
     /// As much as is ever read.
