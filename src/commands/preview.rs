@@ -12,8 +12,6 @@ use crate::clock;
 
 /// How long one request may take.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How much of an answer is looked at; it is held in memory.
-const MAX_BODY_BYTES: u64 = 16 << 20;
 /// Where sitemaps are by custom.
 const CUSTOM_SITEMAP: &str = "/sitemap.xml";
 
@@ -55,7 +53,8 @@ pub(super) async fn look(
 }
 
 async fn ask(fetcher: &Fetcher, url: &CanonicalUrl, addresses: AddressPolicy) -> Looked {
-    let max_body_bytes = Some(MAX_BODY_BYTES);
+    // It is held in memory.
+    let max_body_bytes = Some(16 << 20);
     let request = FetchRequest { addresses, max_body_bytes, ..FetchRequest::new(url.clone()) };
     match tokio::time::timeout(PATIENCE, fetcher.fetch(&request)).await {
         Ok(result) => result.map_err(|failure| failure.to_string()),

@@ -18,7 +18,6 @@ pub(super) enum Happening {
         ticket: Ticket,
         fetched: Box<Fetched>,
         exchange: Option<Arc<Exchange>>,
-        /// Memory for what was found, until it is committed.
         share: Option<Share>,
     },
     StoreFailed(StoreError),

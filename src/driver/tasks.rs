@@ -14,9 +14,6 @@ use tokio::sync::{mpsc::UnboundedSender, oneshot};
 use super::{handle::Requests, happening::Happening};
 use crate::clock;
 
-/// An answer that takes less is not counted until it is committed.
-const UNCOUNTED_BYTES: u64 = 64 << 10;
-
 /// Makes one request and reads its answer.
 pub(super) fn fetch(
     order: FetchOrder,
@@ -110,9 +107,7 @@ async fn read(
             Ok(Err(error)) => return failed(elapsed_ms, Trouble::internal(error.to_string())),
             Err(gone) => return failed(elapsed_ms, Trouble::internal(gone.to_string())),
         };
-        let found_bytes = answer.memory_bytes();
-        share = share.filter(|_| found_bytes > UNCOUNTED_BYTES);
-        share.iter_mut().for_each(|share| share.shrink_to(found_bytes));
+        share.iter_mut().for_each(|share| share.shrink_to(answer.memory_bytes()));
         // Only the content of pages is ever stored.
         let content = (order.purpose == Purpose::Page).then_some(exchange);
         return (Fetched { elapsed_ms, result: Ok(answer) }, content, share);

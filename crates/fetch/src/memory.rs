@@ -12,6 +12,9 @@ use crate::body::{Body, Spooled};
 const MEMORY_MAX_BYTES: usize = 256 << 10;
 /// Without room in memory, so much of a body is gathered before it goes to its file.
 const GATHERED_BYTES: usize = 16 << 10;
+/// So much of every body may go to its file as long as the disk takes it: a disk that is as full as
+/// that is for the store to report.
+const ALWAYS_SPOOLED_BYTES: u64 = 4 << 20;
 /// The unit in which memory is counted.
 const UNIT_BYTES: u64 = 1024;
 
@@ -83,9 +86,12 @@ impl Memory {
         Arc::clone(&self.0.bodies).try_acquire_many_owned(wanted).ok().map(Share)
     }
 
-    fn spool(&self, bytes: u64) -> io::Result<()> {
+    /// Counts more of a body whose file has `length` bytes.
+    fn spool(&self, length: u64, bytes: u64) -> io::Result<()> {
         let before = self.0.spooled_bytes.fetch_add(bytes, Ordering::Relaxed);
-        if before.saturating_add(bytes) <= self.0.spool_max_bytes.load(Ordering::Relaxed) {
+        let has_room =
+            before.saturating_add(bytes) <= self.0.spool_max_bytes.load(Ordering::Relaxed);
+        if has_room || length + bytes <= ALWAYS_SPOOLED_BYTES {
             return Ok(());
         }
         self.unspool(bytes);
@@ -141,7 +147,7 @@ impl<'m> Receiving<'m> {
     async fn write(&mut self, memory: &Memory) -> io::Result<()> {
         let gathered = self.gathered.split().freeze();
         let bytes = gathered.len() as u64;
-        memory.spool(bytes)?;
+        memory.spool(self.file.as_ref().map_or(0, |file| file.length), bytes)?;
         let file = self.file.take();
         let owned = memory.clone();
         let written = tokio::task::spawn_blocking(move || {
