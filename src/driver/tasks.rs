@@ -6,9 +6,9 @@ use nenrin_archive::{LargeWork, links_of_stored, read_fetched, retried};
 use nenrin_crawl::{
     Appetite, Event, FetchOrder, Fetched, Load, PlanWork, Purpose, Trouble, answer_load,
 };
-use nenrin_fetch::{AddressPolicy, Exchange, FetchRequest, Fetcher, Share, Validators};
+use nenrin_fetch::{AddressPolicy, Exchange, FetchFailure, FetchRequest, Fetcher, Share, Validators};
 use nenrin_state::{PageLinks, State};
-use nenrin_store::Store;
+use nenrin_store::{Store, StoreError};
 use tokio::sync::{mpsc::UnboundedSender, oneshot};
 
 use super::{handle::Requests, happening::Happening};
@@ -38,6 +38,12 @@ pub(super) fn fetch(
         requests().entry(ticket).and_modify(|request| request.phase = "reading");
         let (fetched, exchange, share) = match result {
             Ok(exchange) => read(order, exchange, &fetcher, reading).await,
+            // As when the store finds the disk full.
+            Err(FetchFailure::Unkept { is_disk_full: true, .. }) => {
+                let path = "a file for a body".into();
+                let _ = sender.send(Happening::StoreFailed(StoreError::NoRoom { path }));
+                return;
+            }
             Err(failure) => failed(clock::now_ms() - began_ms, Trouble::of(&failure)),
         };
         let fetched = Box::new(fetched);

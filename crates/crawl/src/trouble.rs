@@ -42,7 +42,7 @@ fn unfetched(failure: &FetchFailure) -> Unfetched {
         FetchFailure::BodyCut { host, received, reason: why } => {
             Unfetched::BodyCut { host, received_bytes: received, why }
         }
-        FetchFailure::Unkept { host, received, reason: why } => {
+        FetchFailure::Unkept { host, received, reason: why, .. } => {
             Unfetched::Unkept { host, received_bytes: received, why }
         }
         FetchFailure::Timeout { host, waiting, after } => {
@@ -98,7 +98,12 @@ mod tests {
             FetchFailure::Connect { host: host(), port: 80, reason: reason() },
             FetchFailure::BodyTooLarge { host: host(), limit: 7, announced: Some(9) },
             FetchFailure::BodyCut { host: host(), received: 7, reason: reason() },
-            FetchFailure::Unkept { host: host(), received: 7, reason: reason() },
+            FetchFailure::Unkept {
+                host: host(),
+                received: 7,
+                reason: reason(),
+                is_disk_full: false,
+            },
             FetchFailure::Timeout { host: host(), waiting, after },
         ] {
             assert_eq!(Trouble::of(&failure).reason.to_string(), failure.to_string());

@@ -151,6 +151,8 @@ pub enum FetchFailure {
         received: u64,
         /// What went wrong.
         reason: String,
+        /// Whether the disk takes no more of anything.
+        is_disk_full: bool,
     },
     /// Time ran out.
     #[error("`{host}` took longer than {} s: waited for {waiting}", after.as_secs_f64())]

@@ -91,7 +91,11 @@ impl Prepared<'_> {
     }
 
     pub(crate) fn unkept(&self, received: u64, error: &io::Error) -> FetchFailure {
-        FetchFailure::Unkept { host: self.host(), received, reason: error.to_string() }
+        // What this program itself sets aside is less than the whole disk.
+        let is_system = error.raw_os_error().is_some();
+        let is_disk_full = is_system && error.kind() == io::ErrorKind::StorageFull;
+        let reason = error.to_string();
+        FetchFailure::Unkept { host: self.host(), received, reason, is_disk_full }
     }
 }
 

@@ -577,27 +577,27 @@ fn http2() -> Vec<Kind> {
         kind(
             "h2: endless pings",
             [Endless(frame(PING, 0, 0, &[7; 8]).repeat(50))],
-            Fail(&["protocol", "closed"]),
+            Fail(&["protocol", "closed", "timeout"]),
         ),
         kind(
             "h2: endless settings",
             [Endless(frame(SETTINGS, 0, 0, b"").repeat(50))],
-            Fail(&["protocol", "closed"]),
+            Fail(&["protocol", "closed", "timeout"]),
         ),
         kind(
             "h2: endless priorities",
             [Endless(frame(PRIORITY, 0, 1, &[0, 0, 0, 0, 9]).repeat(50))],
-            Fail(&["protocol", "closed"]),
+            Fail(&["protocol", "closed", "timeout"]),
         ),
         kind(
             "h2: endless unknown frames",
             [Endless(frame(0xbb, 0, 0, &[9; 999]))],
-            Fail(&["protocol", "closed"]),
+            Fail(&["protocol", "closed", "timeout"]),
         ),
         kind(
             "h2: endless window updates",
             [Endless(frame(WINDOW, 0, 1, &[0, 0, 0, 1]).repeat(50))],
-            Fail(&["protocol", "closed"]),
+            Fail(&["protocol", "closed", "timeout"]),
         ),
         kind(
             "h2: endless 103",
@@ -623,7 +623,7 @@ fn http2() -> Vec<Kind> {
         kind(
             "h2: endless resets of other streams",
             [Endless(frame(RESET, 0, 1, &[0, 0, 0, 8]).repeat(50))],
-            Fail(&["protocol", "closed"]),
+            Fail(&["protocol", "closed", "timeout"]),
         ),
         kind(
             "h2: endless data",
