@@ -6,7 +6,9 @@ use nenrin_archive::{LargeWork, links_of_stored, read_fetched, retried};
 use nenrin_crawl::{
     Appetite, Event, FetchOrder, Fetched, Load, PlanWork, Purpose, Trouble, answer_load,
 };
-use nenrin_fetch::{AddressPolicy, Exchange, FetchFailure, FetchRequest, Fetcher, Share, Validators};
+use nenrin_fetch::{
+    AddressPolicy, Exchange, FetchFailure, FetchRequest, Fetcher, Share, Validators,
+};
 use nenrin_state::{PageLinks, State};
 use nenrin_store::{Store, StoreError};
 use tokio::sync::{mpsc::UnboundedSender, oneshot};
