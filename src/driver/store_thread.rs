@@ -59,6 +59,7 @@ fn store_batch(
             ticket: order.ticket,
             version: put.id.0,
             stored_bytes: put.new_bytes,
+            is_known: put.whole_body_known,
         });
     }
     store.sync()?;

@@ -88,12 +88,12 @@ fn a_list_cannot_pass_the_limit_on_pages() {
 
 #[test]
 fn pages_that_bring_nothing_new_end_and_a_site_that_does_goes_on() {
-    for (stored_bytes, is_endless) in [(150, false), (4_000, true)] {
+    for (is_known, is_endless) in [(true, false), (false, true)] {
         let mut world = world(|order| {
             let n = number(order);
             page(order, LinkRole::Listed, (1..=10).map(|more| format!("/?zz={}", n * 10 + more)))
         });
-        world.stored_bytes = stored_bytes;
+        world.is_known = is_known;
         world.pass(world.now_ms + DAY_MS / 16);
         let pages = world.asked.len();
         if is_endless {

@@ -398,16 +398,16 @@ impl Learning {
         self.learnt(server, Part::Traps, false, out);
     }
 
-    /// The first version of a page took so much in the store.
+    /// The first version of a page took so much in the store, and its body may be known.
     pub(crate) fn brought(
         &mut self,
         url: &CanonicalUrl,
         server: ServerId,
-        stored_bytes: u64,
+        (stored_bytes, is_known): (u64, bool),
         out: &mut Vec<Command>,
     ) {
         let Some(learnt) = self.servers.get_mut(&server) else { return };
-        learnt.traps.brought(url, stored_bytes);
+        learnt.traps.brought(url, stored_bytes, is_known);
         self.learnt(server, Part::Traps, false, out);
     }
 

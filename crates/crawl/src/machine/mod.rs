@@ -135,8 +135,8 @@ impl Crawl {
                 }
             }
             Event::Fetched { ticket, fetched } => self.fetched(now_ms, ticket, *fetched, out),
-            Event::Stored { ticket, version, stored_bytes } => {
-                self.stored(ticket, version, stored_bytes, out);
+            Event::Stored { ticket, version, stored_bytes, is_known } => {
+                self.stored(ticket, version, (stored_bytes, is_known), out);
             }
             Event::Committed { tickets, rounds_ended, committed, servers } => {
                 self.meet_servers(now_ms, servers);

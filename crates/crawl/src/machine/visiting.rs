@@ -347,13 +347,13 @@ impl Crawl {
         &mut self,
         ticket: Ticket,
         version: u64,
-        stored_bytes: u64,
+        (stored_bytes, is_known): (u64, bool),
         out: &mut Vec<Command>,
     ) {
         let Some(unstored) = self.under_way.stored(ticket) else { return };
         let Unstored { page, mut visit, version: unnumbered, blocks, is_first } = unstored;
         if is_first && (200..300).contains(&visit.status) {
-            self.learning.brought(&page.url, page.id.server(), stored_bytes, out);
+            self.learning.brought(&page.url, page.id.server(), (stored_bytes, is_known), out);
         }
         visit.stored_bytes = stored_bytes;
         visit.version = Some(unnumbered.stored(visit.at_s, version));

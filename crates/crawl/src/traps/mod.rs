@@ -39,12 +39,14 @@ const PAST_PAGES_MAX: u32 = 600;
 const LISTED_WAITING_MAX: u64 = 200_000;
 /// The same for links.
 const WAITING_MAX: u64 = 1_000_000;
-/// A first version that takes no more than this in the store brought nothing new: its record takes
-/// about half of it.
-const NOTHING_BYTES: u64 = 512;
-/// So many pages of one path or directory, and of a whole server, are tried before they are judged.
-const JUDGED_FROM: u32 = 300;
-const SERVER_JUDGED_FROM: u64 = 3_000;
+/// A first version that takes no more than this in the store brought almost nothing new: its record
+/// takes about half of it.
+const LITTLE_BYTES: u64 = 512;
+/// So many pages of one path or directory are tried before they are judged, if their bodies are
+/// those of other pages, and if they bring almost nothing; of a whole server ten times as many.
+const SAME_FROM: u64 = 300;
+const LITTLE_FROM: u64 = 10_000;
+const SERVER_TIMES: u64 = 10;
 /// If of so many pages all but one brought nothing, no more of their kind are followed.
 const PAGES_PER_NEW: u64 = 20;
 /// Paths and directories counted for one server; the least are forgotten first.
@@ -121,15 +123,39 @@ struct Counted {
     dated: u32,
     future: u32,
     past: u32,
-    /// First versions of its pages, and those that brought nothing new.
-    first: u32,
-    nothing: u32,
+    brought: Brought,
 }
 
 impl Counted {
     fn weight(&self) -> u32 {
         let queries = self.name_sets.len() as u32 + self.some_arguments;
-        queries + self.dated + self.future + self.past + self.nothing
+        queries + self.dated + self.future + self.past + self.brought.same as u32
+    }
+}
+
+/// What first versions brought.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Brought {
+    versions: u64,
+    /// Those with the body of another page.
+    same: u64,
+    /// Those that brought almost nothing, these included.
+    little: u64,
+}
+
+impl Brought {
+    fn count(&mut self, stored_bytes: u64, is_known: bool) {
+        self.versions += 1;
+        self.same += u64::from(is_known);
+        self.little += u64::from(is_known || stored_bytes <= LITTLE_BYTES);
+    }
+
+    /// Whether almost all of enough versions brought nothing.
+    fn is_nothing(&self, times: u64) -> bool {
+        let all = |few: u64, from: u64| {
+            self.versions >= from * times && (self.versions - few) * PAGES_PER_NEW <= self.versions
+        };
+        all(self.same, SAME_FROM) || all(self.little, LITTLE_FROM)
     }
 }
 
@@ -143,9 +169,7 @@ pub struct Traps {
     /// Pages that became known, and those of them that were visited.
     known: u64,
     tried: u64,
-    /// First versions, and those that brought nothing new.
-    first: u64,
-    nothing: u64,
+    brought: Brought,
     /// Parameters in some order → the order that is known. Only a help, so it dies with the process.
     #[serde(skip)]
     orders: BTreeMap<u64, u64>,
@@ -170,13 +194,8 @@ impl Traps {
     }
 
     fn check_worth(&self, url: &CanonicalUrl) -> Result<(), Trap> {
-        let is_empty = |first: u64, nothing: u64| (first - nothing) * PAGES_PER_NEW <= first;
-        let counted = self.counted.get(&kind_key(url));
-        let kind = counted.is_some_and(|counted| {
-            counted.first >= JUDGED_FROM && is_empty(counted.first.into(), counted.nothing.into())
-        });
-        let server = self.first >= SERVER_JUDGED_FROM && is_empty(self.first, self.nothing);
-        if kind || server { Err(Trap::NothingNew) } else { Ok(()) }
+        let kind = self.counted.get(&kind_key(url)).is_some_and(|kind| kind.brought.is_nothing(1));
+        if kind || self.brought.is_nothing(SERVER_TIMES) { Err(Trap::NothingNew) } else { Ok(()) }
     }
 
     /// How many more pages of the server may become known now.
@@ -190,14 +209,10 @@ impl Traps {
         self.tried += 1;
     }
 
-    /// Counts a first version by what it took in the store.
-    pub fn brought(&mut self, url: &CanonicalUrl, stored_bytes: u64) {
-        let is_nothing = stored_bytes <= NOTHING_BYTES;
-        self.first += 1;
-        self.nothing += u64::from(is_nothing);
-        let counted = self.counted(kind_key(url));
-        counted.first += 1;
-        counted.nothing += u32::from(is_nothing);
+    /// Counts a first version by what it took in the store, and whether its body was known.
+    pub fn brought(&mut self, url: &CanonicalUrl, stored_bytes: u64, is_known: bool) {
+        self.brought.count(stored_bytes, is_known);
+        self.counted(kind_key(url)).brought.count(stored_bytes, is_known);
     }
 
     fn check_query(&self, url: &CanonicalUrl) -> Result<(), Trap> {

@@ -126,35 +126,33 @@ fn memory_is_bounded() {
 #[test]
 fn pages_that_repeat_what_is_known_end() {
     let mut traps = Traps::default();
-    let visit =
-        |traps: &mut Traps, path: &str, stored_bytes| traps.brought(&url(path), stored_bytes);
-    for n in 0..JUDGED_FROM {
+    for n in 0..SAME_FROM {
         assert_eq!(traps.check(&url(&format!("/list?zz={n}")), NOW_S), Ok(()), "{n}");
-        visit(&mut traps, &format!("/list?zz={n}"), 180);
+        traps.brought(&url(&format!("/list?zz={n}")), 180, true);
     }
     assert_eq!(traps.check(&url("/list?zz=x"), NOW_S), Err(Trap::NothingNew));
     // Neither other paths nor the page itself are hurt.
     assert_eq!(traps.check(&url("/other?zz=x"), NOW_S), Ok(()));
     assert_eq!(traps.check(&url("/list"), NOW_S), Ok(()));
-    // Among pages of which one in ten is new, all are followed.
-    for n in 0..JUDGED_FROM {
-        visit(&mut traps, &format!("/news/{n}"), if n % 10 == 0 { 9_000 } else { 180 });
+    // Among pages of which one in ten is new, all are followed; so are many small ones.
+    for n in 0..SAME_FROM {
+        traps.brought(&url(&format!("/news/{n}")), 9_000, n % 10 > 0);
+        (0..9).for_each(|_| traps.brought(&url(&format!("/small/{n}")), 180, false));
     }
     assert_eq!(traps.check(&url("/news/x"), NOW_S), Ok(()));
+    assert_eq!(traps.check(&url("/small/x"), NOW_S), Ok(()));
 }
 
 #[test]
-fn a_farm_whose_pages_are_all_in_directories_of_their_own_ends() {
+fn a_farm_of_pages_that_say_almost_nothing_ends() {
     let mut traps = Traps::default();
-    let name = |n: u64| {
-        format!(
-            "/{}/",
-            n.to_string().replace(char::is_numeric, "x") + &"y".repeat((n % 900) as usize)
-        )
-    };
-    for n in 0..SERVER_JUDGED_FROM {
-        traps.brought(&url(&name(n)), 300);
-    }
+    (0..LITTLE_FROM).for_each(|n| traps.brought(&url(&format!("/farm/{n}")), 300, false));
+    assert_eq!(traps.check(&url("/farm/x"), NOW_S), Err(Trap::NothingNew));
+    assert_eq!(traps.check(&url("/elsewhere/x"), NOW_S), Ok(()));
+    // Also if each is in a directory of its own.
+    let name =
+        |n: u64| format!("/{}y{}/", "x".repeat((n % 99) as usize), "z".repeat((n / 999) as usize));
+    (0..SERVER_TIMES * LITTLE_FROM).for_each(|n| traps.brought(&url(&name(n)), 300, false));
     assert_eq!(traps.check(&url("/quite/another"), NOW_S), Err(Trap::NothingNew));
 }
 

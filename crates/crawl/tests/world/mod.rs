@@ -43,8 +43,9 @@ pub(crate) struct World {
     pub(crate) plans_held: Vec<PlanWork>,
     /// Answers that are made up as they are asked for.
     pub(crate) makes: Option<fn(&FetchOrder) -> Answer>,
-    /// What every version takes in the store.
+    /// What every version takes in the store, and whether its body is known.
     pub(crate) stored_bytes: u64,
+    pub(crate) is_known: bool,
 }
 
 pub(crate) fn url(text: &str) -> CanonicalUrl {
@@ -101,6 +102,7 @@ impl World {
             plans_held: Vec::new(),
             makes: None,
             stored_bytes: 1000,
+            is_known: false,
         };
         world.tell_sites();
         world
@@ -159,8 +161,9 @@ impl World {
                 Some(Event::Fetched { ticket: order.ticket, fetched })
             }
             Command::Store(order) => {
-                let stored_bytes = self.stored_bytes;
-                Some(Event::Stored { ticket: order.ticket, version: 1, stored_bytes })
+                let (ticket, stored_bytes, is_known) =
+                    (order.ticket, self.stored_bytes, self.is_known);
+                Some(Event::Stored { ticket, version: 1, stored_bytes, is_known })
             }
             Command::Commit { ticket, change } => {
                 let batch = Batch::from_iter([(ticket, change)]);
