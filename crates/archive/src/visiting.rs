@@ -16,7 +16,7 @@ use nenrin_store::{NewVersion, Put, Store, StoreError, Version, VersionId};
 use nenrin_urls::CanonicalUrl;
 
 /// The largest stored body that is read for its links.
-const LINKS_FROM_MAX_BYTES: u64 = 16 << 20;
+pub(crate) const LINKS_FROM_MAX_BYTES: u64 = 16 << 20;
 
 /// Reads an exchange as [`read_exchange`] does, compared with the version before in the store.
 ///
@@ -72,7 +72,8 @@ pub fn links_of_stored(store: &Store, page: &PageLinks) -> Vec<CanonicalUrl> {
     links.unwrap_or_default()
 }
 
-fn read_small(store: &Store, id: VersionId, max_bytes: u64) -> Option<Version> {
+/// A version whose body is no larger than this, if it can be read.
+pub(crate) fn read_small(store: &Store, id: VersionId, max_bytes: u64) -> Option<Version> {
     store.head(id).ok().filter(|head| head.body_bytes <= max_bytes)?;
     store.read(id).ok()
 }
