@@ -77,6 +77,11 @@ impl Batch {
         self.changes.push(change);
     }
 
+    /// Whether it holds no change.
+    pub fn is_empty(&self) -> bool {
+        self.changes.is_empty()
+    }
+
     /// How much work it is: its changes, and the pages that they make known.
     pub fn weight(&self) -> usize {
         let found = |change: &Change| match change {
