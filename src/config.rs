@@ -70,6 +70,7 @@ pub(crate) struct Polite {
 pub(crate) struct Fetch {
     pub accept_encoding: String,
     pub max_body: Bytes,
+    pub memory: Bytes,
     pub connect_timeout: Span,
     pub idle_timeout: Span,
     pub total_timeout: Span,
@@ -131,7 +132,8 @@ impl Default for Fetch {
     fn default() -> Self {
         Self {
             accept_encoding: "gzip".to_owned(),
-            max_body: Bytes(64 << 20),
+            max_body: Bytes(2 << 30),
+            memory: Bytes(128 << 20),
             connect_timeout: Span::secs(20),
             idle_timeout: Span::secs(30),
             total_timeout: Span::secs(600),
@@ -234,6 +236,11 @@ impl Config {
         anyhow::ensure!(
             self.contact.bytes().all(|b| (0x20..0x7f).contains(&b)),
             "contact contains characters that are not allowed in a request header"
+        );
+        anyhow::ensure!(self.fetch.memory.0 >= 16 << 20, "fetch.memory must be at least 16 MB");
+        anyhow::ensure!(
+            self.fetch.max_body.0 <= nenrin_store::MAX_BODY_BYTES,
+            "fetch.max_body must be at most 4 GB, the largest that the archive takes"
         );
         anyhow::ensure!(self.state.bucket.as_s() >= 1, "state.bucket must be at least 1s");
         Ok(())
@@ -412,7 +419,11 @@ const REASONS: &[(&str, &str)] = &[
         "fetch.accept_encoding",
         "content codings requested; gzip saves bandwidth and can be undone exactly in storage, br and zstd cannot; all are understood",
     ),
-    ("fetch.max_body", "larger bodies are not stored; limits the memory of one request"),
+    ("fetch.max_body", "larger bodies are not stored; what is not small goes to a file at once"),
+    (
+        "fetch.memory",
+        "memory for all bodies together while they are received and read; the rest is in files or waits; from the next start on",
+    ),
     ("fetch.connect_timeout", "time to reach a server; most that take longer never answer"),
     ("fetch.idle_timeout", "time without a byte after which a request fails"),
     (

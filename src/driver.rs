@@ -14,13 +14,12 @@
 
 mod handle;
 mod happening;
-mod retry;
 mod state_thread;
 mod store_thread;
 mod tasks;
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     path::PathBuf,
     sync::{
         Arc, Mutex, PoisonError,
@@ -30,11 +29,11 @@ use std::{
     time::Duration,
 };
 
-use nenrin_archive::{Archive, DiskGuard, QuotaGuard, Quotas, folder_bytes};
+use nenrin_archive::{Archive, DiskGuard, LargeWork, QuotaGuard, Quotas, folder_bytes};
 use nenrin_crawl::{
     Command, Crawl, CrawlOptions, Event, FetchOrder, Load, RoundReport, StoreOrder, Ticket,
 };
-use nenrin_fetch::{Exchange, Fetcher};
+use nenrin_fetch::{Exchange, Fetcher, Memory, Share};
 use nenrin_lang::Reason;
 use nenrin_state::{Change, Outcome, SiteId, State, StateError};
 use nenrin_store::Store;
@@ -51,8 +50,8 @@ use crate::{clock, figures::Figures};
 
 pub(crate) use self::handle::{DriverHandle, UnderWay};
 
-/// Requests under way are waited for this long after a stop.
-const STOP_PATIENCE: Duration = Duration::from_secs(10);
+/// What is under way is waited for this long after a stop, then given up: it is due again.
+const STOP_PATIENCE: Duration = Duration::from_secs(3);
 
 /// What a person may like to hear while the driver works.
 pub(crate) enum Notice<'a> {
@@ -66,6 +65,9 @@ pub(crate) enum Notice<'a> {
 
 /// How often the free disk space and the machine's numbers are checked.
 const LOOK_AROUND: Duration = Duration::from_secs(5);
+
+/// A clock that is set back by less is waited out.
+const CLOCK_BACK_MS: i64 = 3_600_000;
 
 /// A shorter pause is not worth a message.
 const TELLING_PAUSE_MS: i64 = 15_000;
@@ -90,9 +92,16 @@ pub(crate) enum Ended {
 /// What a happening means for the machine.
 enum Meaning {
     /// It takes this event; with an answer comes its content, which may have to be stored.
-    Event(Event, Option<Box<Exchange>>),
+    Event(Event, Content),
     Nothing,
     Failed(anyhow::Error),
+}
+
+/// What came with an answer: its body, and the memory for what was found in it.
+#[derive(Default)]
+struct Content {
+    exchange: Option<Arc<Exchange>>,
+    share: Option<Share>,
 }
 
 /// The driver, ready to run.
@@ -100,14 +109,21 @@ pub(crate) struct Driver {
     folder: PathBuf,
     machine: Crawl,
     fetcher: Fetcher,
+    memory: Memory,
+    large: LargeWork,
     store: Arc<Store>,
     state: Arc<dyn State>,
     happenings: UnboundedReceiver<Happening>,
     sender: UnboundedSender<Happening>,
     under_way: Requests,
     state_jobs: mpsc::Sender<StateJob>,
-    store_jobs: mpsc::Sender<(StoreOrder, Box<Exchange>)>,
+    store_jobs: mpsc::Sender<(StoreOrder, Arc<Exchange>)>,
     workers: Vec<std::thread::JoinHandle<()>>,
+    /// Memory of visits that are being stored.
+    shares: BTreeMap<Ticket, Share>,
+    /// Set when a stop was asked for, and when what is under way is given up.
+    is_stopping: Arc<AtomicBool>,
+    is_given_up: Arc<AtomicBool>,
     wake_at_ms: Option<i64>,
     /// Stays set unless the state records every request that was made.
     untold_requests: Arc<AtomicBool>,
@@ -117,6 +133,7 @@ pub(crate) struct Driver {
     quota: QuotaGuard,
     /// What the machine knows.
     has_space: bool,
+    last_ms: i64,
 }
 
 impl Driver {
@@ -128,30 +145,42 @@ impl Driver {
         archive: &Archive,
         fetcher: Fetcher,
         mut options: CrawlOptions,
+        memory_bytes: u64,
     ) -> Result<Self, StateError> {
         let epoch = archive.state().take_over()?;
+        if let Some(pages) = archive.state().set_clock_back(clock::now_s())? {
+            tracing::warn!(
+                pages,
+                "these pages were visited while the clock was ahead, and are due now"
+            );
+        }
         let untold_requests = archive.has_unrecorded_requests().clone();
         if untold_requests.swap(true, Ordering::Relaxed) {
             options.asked_before_ms = Some(clock::now_ms());
         }
         options.bucket_s = archive.state().bucket_s();
+        let memory = Memory::new(memory_bytes, archive.folder().to_owned());
         let (sender, happenings) = unbounded_channel();
         let (state_jobs, state_queue) = mpsc::channel();
         let (store_jobs, store_queue) = mpsc::channel();
+        let (is_stopping, is_given_up) = <(Arc<AtomicBool>, Arc<AtomicBool>)>::default();
         let state_worker = {
             let (state, sender) = (archive.state().clone(), sender.clone());
-            std::thread::spawn(move || serve_state(&*state, epoch, &state_queue, &sender))
+            let over = is_given_up.clone();
+            std::thread::spawn(move || serve_state(&*state, epoch, &state_queue, &sender, &over))
         };
         let store_waiting = Arc::<AtomicUsize>::default();
         let store_worker = {
             let (store, sender) = (archive.store().clone(), sender.clone());
-            let waiting = store_waiting.clone();
-            std::thread::spawn(move || serve_store(&store, &store_queue, &sender, &waiting))
+            let (waiting, stop) = (store_waiting.clone(), is_stopping.clone());
+            std::thread::spawn(move || serve_store(&store, &store_queue, &sender, &waiting, &stop))
         };
         Ok(Self {
             folder: archive.folder().to_owned(),
             machine: Crawl::new(options),
-            fetcher,
+            fetcher: fetcher.with_memory(memory.clone()),
+            memory,
+            large: LargeWork::start(),
             store: archive.store().clone(),
             state: archive.state().clone(),
             happenings,
@@ -160,6 +189,9 @@ impl Driver {
             state_jobs,
             store_jobs,
             workers: vec![state_worker, store_worker],
+            shares: BTreeMap::new(),
+            is_stopping,
+            is_given_up,
             wake_at_ms: None,
             untold_requests,
             figures: Arc::default(),
@@ -167,6 +199,7 @@ impl Driver {
             guard: DiskGuard::new(archive.folder(), 0),
             quota: QuotaGuard::default(),
             has_space: true,
+            last_ms: 0,
         })
     }
 
@@ -216,10 +249,14 @@ impl Driver {
                 biased;
                 () = &mut stop, if !stopping => {
                     stopping = true;
+                    self.is_stopping.store(true, Ordering::Relaxed);
                     given_up = tokio::time::Instant::now().checked_add(STOP_PATIENCE);
                     Happening::Event(Event::Stop)
                 }
-                () = wait_until(given_up), if given_up.is_some() => return self.end(Ended::Stopped),
+                () = wait_until(given_up), if given_up.is_some() => {
+                    self.is_given_up.store(true, Ordering::Relaxed);
+                    return self.end(Ended::Stopped);
+                }
                 _ = look_around.tick() => Happening::LookAround,
                 Some(happening) = self.happenings.recv() => happening,
                 () = tokio::time::sleep(wake.unwrap_or(Duration::MAX)), if wake.is_some() => {
@@ -232,7 +269,13 @@ impl Driver {
                 Meaning::Nothing => continue,
                 Meaning::Failed(error) => return self.fail(error),
             };
-            let commands = self.machine.step(clock::now_ms(), event);
+            let now_ms = clock::now_ms();
+            if now_ms < self.last_ms - CLOCK_BACK_MS {
+                return self
+                    .fail(anyhow::anyhow!("the clock was set back; start the program again"));
+            }
+            self.last_ms = now_ms;
+            let commands = self.machine.step(now_ms, event);
             let mut stopped = false;
             for command in commands {
                 match command {
@@ -280,22 +323,25 @@ impl Driver {
                 };
             }
             Happening::Reload(reload) => self.reload(*reload),
-            Happening::Fetched { ticket, fetched, exchange } => {
+            Happening::Fetched { ticket, fetched, exchange, share } => {
                 self.forget_under_way(ticket);
                 self.count(|figures| figures.answered(fetched.elapsed_ms));
-                return Meaning::Event(Event::Fetched { ticket, fetched }, exchange);
+                return Meaning::Event(
+                    Event::Fetched { ticket, fetched },
+                    Content { exchange, share },
+                );
             }
             Happening::StoreFailed(error) => return Meaning::Failed(error.into()),
             Happening::StateFailed(error) => return Meaning::Failed(error.into()),
         };
-        Meaning::Event(event, None)
+        Meaning::Event(event, Content::default())
     }
 
     /// Carries out a command. `content` is what came with the answer that the machine has just taken.
     fn carry_out(
         &mut self,
         command: Command,
-        content: &mut Option<Box<Exchange>>,
+        content: &mut Content,
         notice: &mut impl FnMut(Notice<'_>, &Crawl),
     ) {
         match command {
@@ -309,7 +355,8 @@ impl Driver {
             }
             Command::Fetch(order) => self.fetch(*order),
             Command::Store(order) => {
-                if let Some(exchange) = content.take() {
+                if let Some(exchange) = content.exchange.take() {
+                    self.shares.extend(content.share.take().map(|share| (order.ticket, share)));
                     self.store_waiting.fetch_add(1, Ordering::Relaxed);
                     // A store thread that is gone has reported its failure already.
                     let _ = self.store_jobs.send((*order, exchange));
@@ -323,7 +370,9 @@ impl Driver {
                         notice(Notice::Visited { url, outcome, reason }, &self.machine);
                     }
                 }
-                self.give_state(StateJob::Commit { ticket, change });
+                let stored = ticket.and_then(|ticket| self.shares.remove(&ticket));
+                let share = ticket.and_then(|_| stored.or_else(|| content.share.take()));
+                self.give_state(StateJob::Commit { ticket, change, share });
             }
             Command::WakeAt(at_ms) => {
                 self.wake_at_ms = Some(at_ms);
@@ -346,21 +395,10 @@ impl Driver {
 
     /// Checks the free disk space and the quotas, and updates the numbers.
     fn look_around(&mut self) {
-        let free_bytes = self.guard.free_bytes();
+        let free_bytes = self.guard.look();
         let min_free_bytes = self.guard.min_free_bytes;
-        match self.guard.turn(free_bytes) {
-            Some(true) => tracing::warn!(
-                free_bytes,
-                min_free_bytes,
-                "there is space again, collecting resumes"
-            ),
-            Some(false) => tracing::warn!(
-                free_bytes,
-                min_free_bytes,
-                "too little space on the disk, collecting is paused until there is more"
-            ),
-            None => {}
-        }
+        self.memory
+            .set_room(free_bytes.map_or(u64::MAX, |free| free.saturating_sub(min_free_bytes)));
         if self.quota.is_needed() {
             self.look_at_quotas();
         }
@@ -385,15 +423,7 @@ impl Driver {
         let (Some(archive_bytes), Ok(site_bytes)) = (archive_bytes, self.store.site_bytes()) else {
             return;
         };
-        let (fresh, over) = self.quota.look(archive_bytes, &site_bytes);
-        for reached in &fresh {
-            tracing::warn!("{reached}; its collecting is paused until there is space");
-        }
-        for reached in &over {
-            let whose = reached.site.as_ref().map_or("the archive", |(_, name)| name);
-            tracing::warn!("{whose} is below its quota again, collecting resumes");
-        }
-        if !(fresh.is_empty() && over.is_empty()) {
+        if self.quota.look(archive_bytes, &site_bytes) {
             self.tell_machine(Event::Full(self.quota.full_sites()));
         }
     }
@@ -403,7 +433,7 @@ impl Driver {
     }
 
     fn reload(&mut self, reload: Reload) -> Event {
-        self.fetcher = reload.fetcher;
+        self.fetcher = reload.fetcher.with_memory(self.memory.clone());
         self.guard.min_free_bytes = reload.min_free_bytes;
         self.quota.quotas = reload.quotas;
         self.count(|figures| figures.reloads += 1);
@@ -432,7 +462,7 @@ impl Driver {
         tasks::fetch(
             order,
             self.fetcher.clone(),
-            self.store.clone(),
+            (self.store.clone(), self.large.clone()),
             requests,
             self.sender.clone(),
         );

@@ -36,7 +36,7 @@ fn report(error: &anyhow::Error) {
             .is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
     });
     if !broken_pipe {
-        eprintln!("nenrin: {error:#}");
+        eprintln!("nenrin: {}", nenrin_lang::shown(&format!("{error:#}")));
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use nenrin_lang::{shown, shown_json};
 use serde::Serialize;
 
 pub(crate) use nenrin_lang::Table;
@@ -11,19 +12,19 @@ pub(crate) fn print_table(table: &Table) -> io::Result<()> {
     let mut out = io::stdout().lock();
     let window = rustix::termios::tcgetwinsize(&out).ok();
     let width = window.map(|window| usize::from(window.ws_col)).filter(|width| *width > 0);
-    write!(out, "{}", table.text(width))
+    write!(out, "{}", shown(&table.text(width)))
 }
 
 /// Writes one JSON document, or one line of a list, to standard output.
 pub(crate) fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
+    let text = serde_json::to_string(value)?;
     // As an I/O error it keeps its kind, so that a reader that went away is recognised.
-    serde_json::to_writer(&mut out, value).map_err(io::Error::from)?;
-    writeln!(out)?;
+    writeln!(out, "{}", shown_json(&text))?;
     Ok(())
 }
 
 /// Writes a line of text to standard output.
 pub(crate) fn say(line: impl AsRef<str>) -> io::Result<()> {
-    writeln!(io::stdout().lock(), "{}", line.as_ref())
+    writeln!(io::stdout().lock(), "{}", shown(line.as_ref()))
 }

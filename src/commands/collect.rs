@@ -127,7 +127,7 @@ pub(super) async fn collect_rounds(
     let fetcher = Fetcher::new(context.config.fetch_options())?;
     let min_free_bytes = context.config.disk.min_free.0;
     room_to_begin(archive, min_free_bytes)?;
-    let mut driver = Driver::new(archive, fetcher, options)?;
+    let mut driver = Driver::new(archive, fetcher, options, context.config.fetch.memory.0)?;
     driver.keep_free(min_free_bytes);
     driver.keep_within(context.config.quotas());
     let handle = driver.handle();

@@ -297,9 +297,9 @@ pub(super) fn cat(context: &Context, args: &CatArgs) -> anyhow::Result<Exit> {
             readable_date(row.at_s)
         )));
     }
-    let version = archive.version(&row)?;
-    let head = &version.stored().head;
+    let head = &archive.store().head(nenrin_store::VersionId(row.version))?;
     if context.json {
+        let version = archive.version(&row)?;
         print_json(&json!({
             "url": head.url, "at": rfc3339(head.visited_at_s), "status": head.status,
             "protocol": head.protocol, "tls": head.tls,
@@ -316,9 +316,9 @@ pub(super) fn cat(context: &Context, args: &CatArgs) -> anyhow::Result<Exit> {
         out.write_all(&head.response_head)?;
     }
     if args.decode {
-        out.write_all(&version.decoded_body()?)?;
+        out.write_all(&archive.version(&row)?.decoded_body()?)?;
     } else {
-        out.write_all(version.body())?;
+        archive.store().read_to(head.id, &mut out)?;
     }
     out.flush()?;
     Ok(Exit::Done)

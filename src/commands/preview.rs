@@ -44,7 +44,9 @@ pub(super) async fn look(
 }
 
 async fn ask(fetcher: &Fetcher, url: &CanonicalUrl, addresses: AddressPolicy) -> Looked {
-    let request = FetchRequest { addresses, ..FetchRequest::new(url.clone()) };
+    // It is held in memory.
+    let max_body_bytes = Some(16 << 20);
+    let request = FetchRequest { addresses, max_body_bytes, ..FetchRequest::new(url.clone()) };
     match tokio::time::timeout(PATIENCE, fetcher.fetch(&request)).await {
         Ok(result) => result.map_err(|failure| failure.to_string()),
         Err(_) => Err("no answer within 20 seconds".to_owned()),

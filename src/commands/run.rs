@@ -53,7 +53,12 @@ pub(super) async fn run_until(
     stop: impl Future<Output = ()>,
 ) -> anyhow::Result<()> {
     let fetcher = Fetcher::new(context.config.fetch_options())?;
-    let mut driver = Driver::new(archive, fetcher.clone(), context.config.crawl_options())?;
+    let mut driver = Driver::new(
+        archive,
+        fetcher.clone(),
+        context.config.crawl_options(),
+        context.config.fetch.memory.0,
+    )?;
     driver.keep_free(context.config.disk.min_free.0);
     driver.keep_within(context.config.quotas());
     reload_when_asked(context, driver.handle())?;

@@ -262,7 +262,7 @@ fn quotas_reached(
     if !guard.is_needed() {
         return Ok(Vec::new());
     }
-    Ok(guard.look(archive.file_bytes()?, &archive.store().site_bytes()?).0)
+    Ok(guard.turn(archive.file_bytes()?, &archive.store().site_bytes()?).0)
 }
 
 /// Why a site is not collected now, if it is not.
@@ -433,7 +433,11 @@ pub(super) fn show(context: &Context, state: &dyn State, site: &Site) -> anyhow:
         ),
         ("embeds", if conditions.embeds { "from anywhere" } else { "in scope only" }.to_owned()),
         ("robots.txt", robots),
-        ("addresses", if conditions.allow_private { "any" } else { "public" }.to_owned()),
+        (
+            "addresses",
+            if conditions.allow_private { "public, its own hosts also private" } else { "public" }
+                .to_owned(),
+        ),
         (
             "quota",
             match conditions.keeping.quota_bytes {

@@ -158,7 +158,7 @@ impl DriverCollector {
         options.due_pages = false;
         let fetcher = Fetcher::new(self.config.fetch_options())?;
         runtime.block_on(async {
-            let driver = Driver::new(archive, fetcher, options)?;
+            let driver = Driver::new(archive, fetcher, options, self.config.fetch.memory.0)?;
             let handle = driver.handle();
             sites.iter().for_each(|&site| handle.tell(Event::CollectNow(site)));
             *self.driver.lock().unwrap_or_else(PoisonError::into_inner) = Some(handle);

@@ -1,8 +1,10 @@
 //! What the driver's parts say to its loop.
 
+use std::sync::Arc;
+
 use nenrin_archive::Quotas;
 use nenrin_crawl::{CrawlOptions, Event, Fetched, Ticket};
-use nenrin_fetch::{Exchange, Fetcher};
+use nenrin_fetch::{Exchange, Fetcher, Share};
 use nenrin_state::StateError;
 use nenrin_store::StoreError;
 
@@ -12,7 +14,12 @@ pub(super) enum Happening {
     SitesChanged,
     Reload(Box<Reload>),
     LookAround,
-    Fetched { ticket: Ticket, fetched: Box<Fetched>, exchange: Option<Box<Exchange>> },
+    Fetched {
+        ticket: Ticket,
+        fetched: Box<Fetched>,
+        exchange: Option<Arc<Exchange>>,
+        share: Option<Share>,
+    },
     StoreFailed(StoreError),
     StateFailed(StateError),
 }

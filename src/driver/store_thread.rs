@@ -1,13 +1,15 @@
 //! The thread that stores what was fetched, many versions to one sync.
 
 use std::sync::{
-    atomic::{AtomicUsize, Ordering},
+    Arc,
+    atomic::{AtomicBool, AtomicUsize, Ordering},
     mpsc,
 };
 
+use nenrin_archive::put_exchange;
 use nenrin_crawl::{Event, StoreOrder};
-use nenrin_fetch::{Exchange, Protocol};
-use nenrin_store::{NewVersion, Store, StoreError, VersionId};
+use nenrin_fetch::Exchange;
+use nenrin_store::{Store, StoreError};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::happening::Happening;
@@ -17,16 +19,18 @@ const STORE_BATCH: usize = 256;
 
 pub(super) fn serve_store(
     store: &Store,
-    jobs: &mpsc::Receiver<(StoreOrder, Box<Exchange>)>,
+    jobs: &mpsc::Receiver<(StoreOrder, Arc<Exchange>)>,
     sender: &UnboundedSender<Happening>,
     waiting: &AtomicUsize,
+    is_stopping: &AtomicBool,
 ) {
     while let Ok(first) = jobs.recv() {
         let batch: Vec<_> =
             std::iter::once(first).chain(jobs.try_iter().take(STORE_BATCH - 1)).collect();
-        match store_batch(store, &batch) {
+        let count = batch.len();
+        match store_batch(store, batch, is_stopping) {
             Ok(events) => {
-                waiting.fetch_sub(batch.len(), Ordering::Relaxed);
+                waiting.fetch_sub(count, Ordering::Relaxed);
                 for event in events {
                     let _ = sender.send(Happening::Event(event));
                 }
@@ -39,42 +43,25 @@ pub(super) fn serve_store(
     }
 }
 
+/// What a stop leaves out is due again.
 fn store_batch(
     store: &Store,
-    batch: &[(StoreOrder, Box<Exchange>)],
+    batch: Vec<(StoreOrder, Arc<Exchange>)>,
+    is_stopping: &AtomicBool,
 ) -> Result<Vec<Event>, StoreError> {
     let mut events = Vec::with_capacity(batch.len());
     for (order, exchange) in batch {
-        let put = store.put(&NewVersion {
-            url: &order.url,
-            group: order.site.0,
-            visited_at_s: order.visited_at_s,
-            status: exchange.status,
-            protocol: match exchange.protocol {
-                Protocol::Http10 => "http/1.0",
-                Protocol::Http11 => "http/1.1",
-                Protocol::Http2 => "h2",
-            },
-            tls: exchange.tls.as_deref().map(tls_word).as_deref(),
-            server_address: Some(exchange.server_address),
-            request_head: &exchange.request_head,
-            response_head: &exchange.response_head,
-            body: &exchange.body,
-            truncated: None,
-            previous: order.previous.map(VersionId),
-        })?;
+        let put = match put_exchange(store, &order, &exchange, is_stopping) {
+            Err(StoreError::Stopped(_)) if is_stopping.load(Ordering::Relaxed) => continue,
+            put => put?,
+        };
         events.push(Event::Stored {
             ticket: order.ticket,
             version: put.id.0,
             stored_bytes: put.new_bytes,
+            is_known: put.whole_body_known,
         });
     }
     store.sync()?;
     Ok(events)
-}
-
-/// "tls/1.3", as archives write it, for what rustls calls `TLSv1_3`.
-fn tls_word(tls: &str) -> String {
-    let version = tls.strip_prefix("TLSv").map(|version| version.replace('_', "."));
-    version.map_or_else(|| tls.to_owned(), |version| format!("tls/{version}"))
 }

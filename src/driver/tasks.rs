@@ -2,23 +2,25 @@
 
 use std::sync::{Arc, PoisonError};
 
+use nenrin_archive::{LargeWork, links_of_stored, read_fetched, retried};
 use nenrin_crawl::{
-    Event, FetchOrder, Fetched, Load, PlanWork, PreviousBody, Purpose, Trouble, answer_load,
-    read_exchange, stored_links,
+    Appetite, Event, FetchOrder, Fetched, Load, PlanWork, Purpose, Trouble, answer_load,
 };
-use nenrin_fetch::{AddressPolicy, Exchange, FetchFailure, FetchRequest, Fetcher, Validators};
+use nenrin_fetch::{
+    AddressPolicy, Exchange, FetchFailure, FetchRequest, Fetcher, Share, Validators,
+};
 use nenrin_state::{PageLinks, State};
-use nenrin_store::{Store, VersionId};
-use tokio::sync::mpsc::UnboundedSender;
+use nenrin_store::{Store, StoreError};
+use tokio::sync::{mpsc::UnboundedSender, oneshot};
 
-use super::{handle::Requests, happening::Happening, retry::retried};
+use super::{handle::Requests, happening::Happening};
 use crate::clock;
 
 /// Makes one request and reads its answer.
 pub(super) fn fetch(
     order: FetchOrder,
     fetcher: Fetcher,
-    store: Arc<Store>,
+    reading: (Arc<Store>, LargeWork),
     under_way: Requests,
     sender: UnboundedSender<Happening>,
 ) {
@@ -36,23 +38,25 @@ pub(super) fn fetch(
         let ticket = order.ticket;
         let requests = || under_way.lock().unwrap_or_else(PoisonError::into_inner);
         requests().entry(ticket).and_modify(|request| request.phase = "reading");
-        let read = tokio::task::spawn_blocking(move || read(&order, result, began_ms, &store));
-        let (fetched, exchange) = read.await.unwrap_or_else(|panic| {
-            let trouble = Trouble::internal(panic.to_string());
-            (Fetched { elapsed_ms: 0, result: Err(trouble) }, None)
-        });
-        let _ = sender.send(Happening::Fetched { ticket, fetched: Box::new(fetched), exchange });
+        let (fetched, exchange, share) = match result {
+            Ok(exchange) => read(order, exchange, &fetcher, reading).await,
+            // As when the store finds the disk full.
+            Err(FetchFailure::Unkept { is_disk_full: true, .. }) => {
+                let path = "a file for a body".into();
+                let _ = sender.send(Happening::StoreFailed(StoreError::NoRoom { path }));
+                return;
+            }
+            Err(failure) => failed(clock::now_ms() - began_ms, Trouble::of(&failure)),
+        };
+        let fetched = Box::new(fetched);
+        let _ = sender.send(Happening::Fetched { ticket, fetched, exchange, share });
     });
 }
 
 /// Reads the links of a stored version: it came from elsewhere, without its links.
 pub(super) fn read_links(page: PageLinks, store: Arc<Store>, sender: UnboundedSender<Happening>) {
     tokio::task::spawn_blocking(move || {
-        // A version that cannot be read has no links; `verify` is for that.
-        let stored = page.version.and_then(|version| store.read(VersionId(version)).ok());
-        let links = stored
-            .map(|version| stored_links(&page.url, &version.head.response_head, &version.body));
-        let (page, links) = (page.page, links.unwrap_or_default());
+        let (links, page) = (links_of_stored(&store, &page), page.page);
         let _ = sender.send(Happening::Event(Event::LinksRead { page, links }));
     });
 }
@@ -75,29 +79,46 @@ pub(super) fn plan(work: PlanWork, sender: UnboundedSender<Happening>) {
     });
 }
 
-fn read(
-    order: &FetchOrder,
-    result: Result<Exchange, FetchFailure>,
-    began_ms: i64,
-    store: &Store,
-) -> (Fetched, Option<Box<Exchange>>) {
-    match result {
-        Ok(exchange) => {
-            let elapsed_ms = i64::try_from(exchange.elapsed.as_millis()).unwrap_or(i64::MAX);
-            // A version that cannot be read is not compared with; `verify` is for that.
-            let previous = || {
-                let version = store.read(VersionId(order.previous?)).ok()?;
-                let response_head = version.head.response_head;
-                Some(PreviousBody { response_head, body: version.body })
-            };
-            let answer = read_exchange(order, &exchange, clock::now_s(), previous);
-            // Only the content of pages is ever stored.
-            let content = (order.purpose == Purpose::Page).then(|| Box::new(exchange));
-            (Fetched { elapsed_ms, result: Ok(answer) }, content)
+/// What came, its content, and the memory for what was found in it.
+type Came = (Fetched, Option<Arc<Exchange>>, Option<Share>);
+
+fn failed(elapsed_ms: i64, trouble: Trouble) -> Came {
+    (Fetched { elapsed_ms, result: Err(trouble) }, None, None)
+}
+
+/// Reads what came as soon as there is memory for it. The share is for what was found in it.
+async fn read(
+    order: FetchOrder,
+    exchange: Exchange,
+    fetcher: &Fetcher,
+    (store, large): (Arc<Store>, LargeWork),
+) -> Came {
+    let elapsed_ms = i64::try_from(exchange.elapsed.as_millis()).unwrap_or(i64::MAX);
+    let (order, exchange) = (Arc::new(order), Arc::new(exchange));
+    for appetite in [Appetite::usual(&exchange), Appetite::full()] {
+        let mut share = match fetcher.memory() {
+            Some(memory) => memory.for_reading(appetite.memory_bytes()).await,
+            None => None,
+        };
+        let (read_order, read, store) = (order.clone(), exchange.clone(), store.clone());
+        let (done, answer) = oneshot::channel();
+        let job = move || {
+            let _ = done.send(read_fetched(&store, &read_order, &read, clock::now_s(), appetite));
+        };
+        match appetite.is_large() {
+            true => large.add(job),
+            false => drop(tokio::task::spawn_blocking(job)),
         }
-        Err(failure) => {
-            let elapsed_ms = clock::now_ms() - began_ms;
-            (Fetched { elapsed_ms, result: Err(Trouble::of(&failure)) }, None)
-        }
+        let answer = match answer.await {
+            Ok(Ok(Some(answer))) => answer,
+            Ok(Ok(None)) => continue,
+            Ok(Err(error)) => return failed(elapsed_ms, Trouble::internal(error.to_string())),
+            Err(gone) => return failed(elapsed_ms, Trouble::internal(gone.to_string())),
+        };
+        share.iter_mut().for_each(|share| share.shrink_to(answer.memory_bytes()));
+        // Only the content of pages is ever stored.
+        let content = (order.purpose == Purpose::Page).then_some(exchange);
+        return (Fetched { elapsed_ms, result: Ok(answer) }, content, share);
     }
+    failed(elapsed_ms, Trouble::internal("the body was not read".to_owned()))
 }

@@ -123,10 +123,10 @@ fn an_endless_chain_of_redirects_ends() {
 }
 
 /// A gigabyte.
-const LARGE_BYTES: u64 = 1 << 30;
+const LARGE_BYTES: u64 = 3 << 30;
 
 #[test]
-fn a_gigabyte_announced_is_given_up_at_once() {
+fn three_gigabytes_announced_are_given_up_at_once() {
     let part = vec![b'x'; 1 << 20];
     let head = format!(
         "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {LARGE_BYTES}\r\n\r\n"
@@ -136,7 +136,7 @@ fn a_gigabyte_announced_is_given_up_at_once() {
     let kept = Kept::new();
     let began = Instant::now();
     let found = visit(&kept, &site.top(), &[], 1);
-    assert_visit(&found, "failed", &["127.0.0.1", "1073741824", "limit"]);
+    assert_visit(&found, "failed", &["127.0.0.1", "3221225472", "limit"]);
     assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
     assert_no_version(&kept, &site.top());
 }
@@ -171,7 +171,7 @@ fn a_small_body_that_unpacks_to_a_gigabyte_is_kept_but_not_read() {
     let kept = Kept::new();
     let found = visit(&kept, &site.top(), &[], 0);
     assert_eq!(found["outcome"], "changed");
-    assert!(found["detail"].as_str().unwrap().contains("268435456"), "{found}");
+    assert!(found["detail"].as_str().unwrap().contains("16777216"), "{found}");
     assert!(kept.nenrin.cat(&site.top()) == bomb);
     assert_eq!(site.paths(), ["/"]);
 }
@@ -188,6 +188,28 @@ fn ten_megabytes_of_headers_are_given_up() {
         assert_visit(&found, "failed", &["127.0.0.1", "head", "limit"]);
         assert_no_version(&kept, &site.top());
     }
+}
+
+#[test]
+fn permission_for_private_addresses_is_for_the_hosts_of_top_pages_alone() {
+    let other = Site::of_pages(&[("/x.png", Reply::text("inside")), ("/moved", Reply::text("x"))]);
+    let elsewhere = format!("http://localhost:{}", other.address.port());
+    let page =
+        format!("<img src={elsewhere}/x.png><a href=/moved>m</a><a href={elsewhere}/a>a</a>");
+    let moved = Reply::redirect(&format!("{elsewhere}/moved"));
+    let top = Reply::redirect(&format!("{elsewhere}/top"));
+    let site = Site::of_pages(&[("/", Reply::html(page)), ("/moved", moved), ("/top", top)]);
+    let kept = Kept::new();
+    for top in [site.top(), site.url("/top")] {
+        kept.nenrin.collect(&["--scope", "any", &top]);
+    }
+    assert!(other.requests().is_empty(), "{:?}", other.requests());
+    let visits = kept.nenrin.last_visits();
+    let refused = &visits[&format!("{elsewhere}/x.png")];
+    assert_visit(refused, "refused", &["localhost", "make it a top page"]);
+    // A person can allow it.
+    kept.nenrin.collect(&[&format!("{elsewhere}/x.png")]).expect(0);
+    kept.assert_intact();
 }
 
 #[test]

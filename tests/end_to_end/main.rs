@@ -9,6 +9,7 @@
 
 mod bad_input;
 mod bad_servers;
+mod bounded;
 mod collecting;
 mod continuous;
 mod faithful;

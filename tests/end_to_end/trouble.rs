@@ -64,7 +64,7 @@ fn a_full_disk_ends_collecting_and_harms_nothing() {
     let site = Site::serve(|request| match request.path.trim_start_matches('/').parse() {
         Ok(seed) => Reply::new("200 OK", "image/png", noise(seed, 512 << 10)),
         Err(_) if request.path == "/" => {
-            Reply::html((1..=10).map(|n| format!("<a href='/{n}'>{n}</a>")).collect::<String>())
+            Reply::html((1..=16).map(|n| format!("<a href='/{n}'>{n}</a>")).collect::<String>())
         }
         Err(_) => Reply::status("404 Not Found"),
     });
@@ -87,7 +87,7 @@ fn a_full_disk_ends_collecting_and_harms_nothing() {
     std::fs::remove_file(&ballast).unwrap();
     let report = kept.nenrin.collect(&[&site.top()]).expect(0).document();
     assert_eq!(report["rounds"][0]["counts"]["failed"], 0);
-    for n in 1..=10 {
+    for n in 1..=16 {
         assert!(kept.nenrin.cat(&site.url(&format!("/{n}"))) == noise(n, 512 << 10), "{n}");
     }
     kept.assert_intact();

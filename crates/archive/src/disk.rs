@@ -32,6 +32,27 @@ impl DiskGuard {
         disk.f_bavail.checked_mul(disk.f_frsize)
     }
 
+    /// Looks at the disk, and says in the log when collecting pauses or goes on. Returns the free
+    /// bytes.
+    pub fn look(&mut self) -> Option<u64> {
+        let free_bytes = self.free_bytes();
+        let min_free_bytes = self.min_free_bytes;
+        match self.turn(free_bytes) {
+            Some(true) => tracing::warn!(
+                free_bytes,
+                min_free_bytes,
+                "there is space again, collecting resumes"
+            ),
+            Some(false) => tracing::warn!(
+                free_bytes,
+                min_free_bytes,
+                "too little space on the disk, collecting is paused until there is more"
+            ),
+            None => {}
+        }
+        free_bytes
+    }
+
     /// Whether there is space now, if that has changed since the last call.
     pub fn turn(&mut self, free_bytes: Option<u64>) -> Option<bool> {
         // A disk that does not report its free space does not stop anything.

@@ -14,6 +14,7 @@
 //! - [`noticing`]: what happened that people or programs should know of;
 //! - [`outlook`], [`site_structure`] and [`Reasons`]: what to expect of a site, and why a page is due;
 //! - [`preview`]: a first look at a site before it is registered;
+//! - `visiting`: reading and storing what a fetcher brought;
 //! - `spans`: durations, sizes and dates as people write them.
 //!
 //! The library has no clock and prints nothing: times are arguments, progress goes to a closure.
@@ -31,10 +32,12 @@ pub mod preview;
 mod quota;
 mod read;
 mod retention;
+mod retry;
 pub mod sites;
 mod spans;
 mod upkeep;
 mod views;
+mod visiting;
 mod warc;
 
 pub use archive::{Archive, OpenOptions, folder_bytes, uncached_store};
@@ -49,12 +52,14 @@ pub use nenrin_lang::readable_bytes;
 pub use quota::{QuotaGuard, Quotas, Reached};
 pub use read::{PageVersion, stored_url};
 pub use retention::Pruned;
+pub use retry::retried;
 pub use spans::{Edge, Span, counted, digits14, parse_date, readable_date, rfc3339};
 pub use upkeep::{AcceptedLoss, Reindexed, Verified};
 pub use views::{
     ChosenRound, DueReason, Outlook, Reasons, SiteStructure, SkippedPages, outlook, shown_worth,
     site_structure,
 };
+pub use visiting::{LargeWork, links_of_stored, put_exchange, read_fetched};
 pub use warc::{
     CdxjIndex, ExportOptions, Exported, Imported, WarcFiles, WarcImportOptions, index_warc,
 };

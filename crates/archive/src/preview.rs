@@ -1,8 +1,8 @@
 //! A first look at a site before it is registered: what robots.txt, the top page and the sitemap
 //! say, in sentences.
 
-use nenrin_crawl::{Answer, FetchOrder, Purpose, Ticket, read_exchange};
-use nenrin_fetch::{Exchange, RobotsRules};
+use nenrin_crawl::{Answer, Appetite, FetchOrder, Purpose, Ticket, read_exchange};
+use nenrin_fetch::{Exchange, MAX_ROBOTS_BYTES, RobotsRules};
 use nenrin_urls::{CanonicalUrl, Scope};
 use serde::Serialize;
 
@@ -32,7 +32,10 @@ pub struct SitePreview {
 /// What may be visited by the robots.txt that was fetched: nothing where it could not be.
 pub fn rules_of(robots: &Looked) -> RobotsRules {
     match robots {
-        Ok(exchange) if exchange.status == 200 => RobotsRules::parse(&exchange.body, "nenrin"),
+        Ok(exchange) if exchange.status == 200 => {
+            let body = exchange.body.front(MAX_ROBOTS_BYTES).unwrap_or_default();
+            RobotsRules::parse(&body, "nenrin")
+        }
         Ok(exchange) if exchange.status < 500 => RobotsRules::allow_all(),
         _ => RobotsRules::disallow_all(),
     }
@@ -104,7 +107,8 @@ fn is_sitemap(answer: &Answer) -> bool {
 fn read(url: &CanonicalUrl, purpose: Purpose, exchange: &Exchange, now_s: i64) -> Answer {
     let plain = FetchOrder::plain(Ticket(0), purpose, url.clone(), false);
     let order = FetchOrder { sitemap: purpose == Purpose::Sitemap, ..plain };
-    read_exchange(&order, exchange, now_s, || None)
+    let read = read_exchange(&order, exchange, now_s, Appetite::full(), || None);
+    read.ok().flatten().unwrap_or_default()
 }
 
 /// The top page, its links, and how much there seems to be: at least what is linked or listed, and

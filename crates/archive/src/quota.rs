@@ -101,8 +101,22 @@ impl QuotaGuard {
         self.full.contains_key(&None)
     }
 
-    /// Checks the current sizes; returns what has become full, and what is no longer.
-    pub fn look(
+    /// Checks the current sizes, and says in the log what has become full and what is no longer.
+    /// Returns whether anything has.
+    pub fn look(&mut self, archive_bytes: u64, site_bytes: &[SiteBytes]) -> bool {
+        let (fresh, over) = self.turn(archive_bytes, site_bytes);
+        for reached in &fresh {
+            tracing::warn!("{reached}; its collecting is paused until there is space");
+        }
+        for reached in &over {
+            let whose = reached.site.as_ref().map_or("the archive", |(_, name)| name);
+            tracing::warn!("{whose} is below its quota again, collecting resumes");
+        }
+        !(fresh.is_empty() && over.is_empty())
+    }
+
+    /// What has become full, and what is no longer.
+    pub fn turn(
         &mut self,
         archive_bytes: u64,
         site_bytes: &[SiteBytes],
@@ -162,7 +176,7 @@ mod tests {
         let mut guard = QuotaGuard::default();
         guard.know(&[site(1, Some(1_000)), site(2, None)]);
         let look = |guard: &mut QuotaGuard, bytes| {
-            let (fresh, over) = guard.look(0, &[taken(1, bytes), taken(2, 9_999)]);
+            let (fresh, over) = guard.turn(0, &[taken(1, bytes), taken(2, 9_999)]);
             (fresh.len(), over.len(), guard.full_sites().len())
         };
         assert!(guard.is_needed());
@@ -177,7 +191,7 @@ mod tests {
     fn sites_without_a_quota_have_the_archives_and_zero_means_none() {
         let mut guard = QuotaGuard::new(Quotas { archive_bytes: 0, site_bytes: 100 });
         guard.know(&[site(1, Some(0)), site(2, None), site(3, Some(500))]);
-        guard.look(1 << 40, &[taken(1, 300), taken(2, 300), taken(3, 300)]);
+        guard.turn(1 << 40, &[taken(1, 300), taken(2, 300), taken(3, 300)]);
         assert_eq!(guard.full_sites(), BTreeSet::from([SiteId(2)]));
         assert!(!guard.is_archive_full());
     }
@@ -186,11 +200,11 @@ mod tests {
     fn the_archive_has_a_quota_of_its_own_and_a_raised_one_lets_it_go_on() {
         let mut guard = QuotaGuard::default();
         guard.quotas.archive_bytes = 1_000;
-        let (fresh, _) = guard.look(1_000, &[]);
+        let (fresh, _) = guard.turn(1_000, &[]);
         assert_eq!(fresh[0].to_string(), "the archive has reached its quota: 1.00 kB of 1.00 kB");
         assert!(guard.is_archive_full() && guard.full_sites().is_empty());
         guard.quotas.archive_bytes = 2_000;
-        assert_eq!(guard.look(1_000, &[]).1.len(), 1);
+        assert_eq!(guard.turn(1_000, &[]).1.len(), 1);
         assert!(!guard.is_archive_full());
     }
 }

@@ -4,15 +4,17 @@
 use std::{
     collections::{BTreeMap, VecDeque},
     net::Ipv4Addr,
+    sync::atomic::AtomicBool,
     time::Duration,
 };
 
 use nenrin_archive::{
-    Archive, Capture, HistoryImportOptions, ImportedHistory, OpenOptions, site_structure,
+    Archive, Capture, HistoryImportOptions, ImportedHistory, OpenOptions, put_exchange,
+    read_fetched, site_structure,
 };
 use nenrin_crawl::{
-    Batch, Command, Crawl, CrawlOptions, Event, FetchOrder, Fetched, Look, PreviousBody, Probe,
-    Purpose, Ticket, answer_load, commit_batch, read_exchange,
+    Appetite, Batch, Command, Crawl, CrawlOptions, Event, FetchOrder, Fetched, Look, Probe,
+    Purpose, Ticket, answer_load, commit_batch,
 };
 use nenrin_extract::{ContentKind, fingerprint};
 use nenrin_fetch::{Exchange, Protocol};
@@ -20,7 +22,6 @@ use nenrin_revisit::{PageHistory, RevisitSettings};
 use nenrin_state::{
     Change, Epoch, Outcome, PageRecord, Schedule, ServerNote, SiteConditions, SiteId, VersionQuery,
 };
-use nenrin_store::{NewVersion, VersionId};
 use nenrin_structure::RoundsBy;
 use nenrin_urls::CanonicalUrl;
 
@@ -176,24 +177,11 @@ impl Live {
             Command::Fetch(order) => Some(self.fetch(&order)),
             Command::Store(order) => {
                 let exchange = &self.under_way[&order.ticket];
-                let new = NewVersion {
-                    url: &order.url,
-                    group: order.site.0,
-                    visited_at_s: order.visited_at_s,
-                    status: exchange.status,
-                    protocol: "http/1.1",
-                    tls: None,
-                    server_address: None,
-                    request_head: b"",
-                    response_head: &exchange.response_head,
-                    body: &exchange.body,
-                    truncated: None,
-                    previous: order.previous.map(VersionId),
-                };
-                let put = store.put(&new).unwrap();
+                let put = put_exchange(store, &order, exchange, &AtomicBool::default()).unwrap();
                 store.sync().unwrap();
                 let (ticket, stored_bytes) = (order.ticket, put.new_bytes);
-                Some(Event::Stored { ticket, version: put.id.0, stored_bytes })
+                let is_known = put.whole_body_known;
+                Some(Event::Stored { ticket, version: put.id.0, stored_bytes, is_known })
             }
             Command::Commit { ticket, change } => {
                 let batch = Batch::from_iter([(ticket, change)]);
@@ -230,10 +218,9 @@ impl Live {
             elapsed: Duration::ZERO,
         };
         let store = self.shelf.archive.store();
-        let answer = read_exchange(order, &exchange, self.now_ms / 1000, || {
-            let version = store.read(VersionId(order.previous?)).ok()?;
-            Some(PreviousBody { response_head: version.head.response_head, body: version.body })
-        });
+        let at_s = self.now_ms / 1000;
+        let answer = read_fetched(store, order, &exchange, at_s, Appetite::full());
+        let answer = answer.unwrap().unwrap();
         self.under_way.insert(order.ticket, exchange);
         let fetched = Box::new(Fetched { elapsed_ms: 10, result: Ok(answer) });
         Event::Fetched { ticket: order.ticket, fetched }

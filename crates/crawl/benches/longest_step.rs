@@ -212,7 +212,8 @@ impl World {
                 Some(Event::Fetched { ticket: order.ticket, fetched })
             }
             Command::Store(order) => {
-                Some(Event::Stored { ticket: order.ticket, version: 1, stored_bytes: 1 })
+                let ticket = order.ticket;
+                Some(Event::Stored { ticket, version: 1, stored_bytes: 1000, is_known: false })
             }
             Command::Commit { ticket, change } => {
                 let mut rounds_ended = Vec::new();

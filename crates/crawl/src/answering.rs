@@ -77,14 +77,18 @@ impl Batch {
         self.changes.push(change);
     }
 
-    /// How many changes it holds.
-    pub fn len(&self) -> usize {
-        self.changes.len()
-    }
-
-    /// Whether it holds none.
+    /// Whether it holds no change.
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty()
+    }
+
+    /// How much work it is: its changes, and the pages that they make known.
+    pub fn weight(&self) -> usize {
+        let found = |change: &Change| match change {
+            Change::Visit(visit) => visit.discovered.len(),
+            _ => 0,
+        };
+        self.changes.len() + self.changes.iter().map(found).sum::<usize>()
     }
 }
 

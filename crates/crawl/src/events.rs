@@ -128,6 +128,8 @@ pub enum Event {
         version: u64,
         /// Bytes added to packs.
         stored_bytes: u64,
+        /// Whether the same body was there already.
+        is_known: bool,
     },
     /// Changes are committed.
     Committed {

@@ -29,6 +29,7 @@ mod discovery;
 mod due_pages;
 mod events;
 mod gone;
+mod hops;
 mod learning;
 mod machine;
 mod near;
@@ -63,7 +64,9 @@ pub use new_pages::OrderStats;
 pub use options::CrawlOptions;
 pub use plans::{PlanDone, PlanWork};
 pub use probe::{Look, Probe};
-pub use reading::{PreviousBody, content_mark, mime, read_exchange, stored_links};
+pub use reading::{
+    Appetite, COMPARED_MAX_BYTES, PreviousBody, content_mark, mime, read_exchange, stored_links,
+};
 pub use signals::{Signals, Source, Trust};
 pub use teaching::{MissingPages, PastVisit, Taught, Teacher, learn_pass};
 pub use traps::{Trap, TrapCount, Traps};

@@ -1,9 +1,12 @@
 //! From an exchange to what the machine needs to know of it. Heavy but pure: the driver runs it on
 //! a thread.
 
+use std::io::{self, BufRead, BufReader};
+
 use nenrin_extract::{
-    ContentKind, ExtractError, ExtractLimits, LinkKind, challenge, compare, content_kind,
-    decode_content, feed, fingerprint, page_fragments, page_links, sitemap,
+    ContentKind, ExtractError, ExtractLimits, LinkKind, MAX_SITEMAP_BYTES, challenge, compare,
+    content_kind, decode_content, decode_front, feed, fingerprint, page_fragments, page_links,
+    sitemap,
 };
 use nenrin_fetch::{Exchange, header_fields, http_date, retry_after};
 use nenrin_lang::Undecoded;
@@ -13,14 +16,66 @@ use nenrin_urls::CanonicalUrl;
 
 use crate::answer::{Announcement, Answer, FetchOrder, FoundLink, LinkRole, Purpose, SignalKind};
 
-/// The most that a body may grow to when its content coding is undone.
-const DECODED_MAX_BYTES: usize = 256 << 20;
+/// The most of a page that is decoded and read for links.
+const PAGE_MAX_BYTES: usize = 16 << 20;
+/// The most of a sitemap.
+const READ_MAX_BYTES: usize = MAX_SITEMAP_BYTES;
 /// RFC 9309 asks for at least 500 KiB.
 const ROBOTS_MAX_BYTES: usize = 512 << 10;
-/// A guard's page is small; no more of an error's body is looked at.
+/// A guard's page is small; no more of an error's body is looked at. As much of every body is looked
+/// at to see its kind.
 const GUARD_MAX_BYTES: usize = 512 << 10;
 /// Larger bodies are not compared: it would take seconds.
-const COMPARED_MAX_BYTES: usize = 8 << 20;
+pub const COMPARED_MAX_BYTES: usize = 8 << 20;
+/// Almost no body becomes more times larger when it is decoded.
+const USUAL_RATIO: usize = 8;
+/// What reading takes for each decoded byte: the text, its links, and the version before.
+const MEMORY_PER_BYTE: u64 = 5;
+/// What reading takes in any case.
+const MEMORY_FLOOR_BYTES: u64 = 256 << 10;
+/// Almost all pages are smaller.
+const LARGE_BYTES: usize = 1 << 20;
+/// About what a link takes until its page is committed.
+const LINK_BYTES: u64 = 400;
+
+/// How much of a body may be decoded. Memory is reserved for it, so most bodies are tried with
+/// little.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Appetite(usize);
+
+impl Appetite {
+    /// Enough for almost every body of this size.
+    pub fn usual(exchange: &Exchange) -> Self {
+        let length = usize::try_from(exchange.body.len()).unwrap_or(usize::MAX);
+        let decoded = match exchange.header("content-encoding") {
+            Some(_) => length.saturating_mul(USUAL_RATIO).max(GUARD_MAX_BYTES),
+            None => length,
+        };
+        Self(decoded.min(READ_MAX_BYTES))
+    }
+
+    /// Whether it takes so much that only one such body should be read at a time.
+    pub fn is_large(self) -> bool {
+        self.0 > LARGE_BYTES
+    }
+
+    /// As much as is ever read.
+    pub fn full() -> Self {
+        Self(READ_MAX_BYTES)
+    }
+
+    /// About what reading takes, in bytes.
+    pub fn memory_bytes(self) -> u64 {
+        self.0 as u64 * MEMORY_PER_BYTE + MEMORY_FLOOR_BYTES
+    }
+}
+
+impl Answer {
+    /// About what the answer takes until its visit is committed, in bytes.
+    pub fn memory_bytes(&self) -> u64 {
+        (self.links.len() + self.announced.len()) as u64 * LINK_BYTES
+    }
+}
 
 /// The body of a page's last version, as it was received.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,14 +87,20 @@ pub struct PreviousBody {
 }
 
 /// Reads an exchange: headers, mark, links, and how it differs from the version before, which is
-/// asked for only where it is needed.
+/// asked for only where it is needed. None if more of it would have to be decoded than the appetite
+/// allows. Of a body that is larger than is ever read, the front is read, and the answer says so.
+///
+/// # Errors
+/// What reading the body's file says.
 pub fn read_exchange(
     order: &FetchOrder,
     exchange: &Exchange,
     now_s: i64,
+    Appetite(appetite): Appetite,
     previous: impl FnOnce() -> Option<PreviousBody>,
-) -> Answer {
+) -> io::Result<Option<Answer>> {
     let content_type = exchange.header("content-type");
+    let content_type = content_type.as_deref();
     let text = |name: &str| exchange.header(name).map(|value| value.to_string());
     let location = exchange.header("location").and_then(|value| order.url.join(&value).ok());
     let mut answer = Answer {
@@ -48,46 +109,76 @@ pub fn read_exchange(
         last_modified: text("last-modified").filter(|date| date.len() <= 64),
         last_modified_s: text("last-modified").and_then(|date| http_date::parse(&date)),
         retry_after_s: retry_after(exchange, now_s),
-        mime: mime(content_type.as_deref()),
-        mark: Some(content_mark(
+        mime: mime(content_type),
+        mark: Some(mark_of(
             exchange.status,
-            &exchange.body,
+            exchange.body.reader(),
             location.as_ref().map(|url| url.as_str()),
-        )),
-        body_bytes: exchange.body.len() as u64,
+        )?),
+        body_bytes: exchange.body.len(),
         location,
         ..Answer::default()
     };
     let good = (200..300).contains(&exchange.status);
     let same = answer.mark.is_some() && answer.mark == order.known_mark;
     if good && same && order.asks_conditionally() && !order.fingerprint {
-        return answer;
+        return Ok(Some(answer));
     }
     let encoding = exchange.header("content-encoding");
-    let max_bytes = if good { DECODED_MAX_BYTES } else { GUARD_MAX_BYTES };
-    match decode_content(encoding.as_deref(), &exchange.body, max_bytes) {
-        Ok(body) if order.purpose == Purpose::Robots => {
-            if good {
-                answer.robots_body = body[..body.len().min(ROBOTS_MAX_BYTES)].to_vec();
-            }
+    let source = || Box::new(BufReader::new(exchange.body.reader())) as Box<dyn BufRead>;
+    let decode =
+        |max_bytes| decode_front(encoding.as_deref(), &source, exchange.body.len(), max_bytes);
+    if order.purpose == Purpose::Robots {
+        match decode(ROBOTS_MAX_BYTES) {
+            Ok(front) if good => answer.robots_body = front.bytes,
+            Err(error) if good => answer.unreadable = Some(undecoded(&error)),
+            Ok(_) | Err(_) => {}
         }
-        Ok(body) => {
-            answer.challenge = guard(exchange, &body);
-            if good && answer.challenge.is_none() {
-                let kind = content_kind(content_type.as_deref(), &order.url, &body);
-                read_body(order, kind, content_type.as_deref(), &body, &mut answer);
-                if !same {
-                    let compared = Compared { order, kind, content_type: content_type.as_deref() };
-                    let before = compared.before(previous, &body);
-                    answer.comparison = before.as_ref().map(|old| compared.with(old, &body));
-                    answer.blocks = order.blocks.then(|| blocks(kind, before.as_deref(), &body));
-                }
-            }
-        }
-        Err(error) if good => answer.unreadable = Some(undecoded(&error)),
-        Err(_) => {}
+        return Ok(Some(answer));
     }
-    answer
+    let mut front = match decode(GUARD_MAX_BYTES) {
+        Ok(front) => front,
+        Err(error) => {
+            answer.unreadable = good.then(|| undecoded(&error));
+            return Ok(Some(answer));
+        }
+    };
+    answer.challenge = guard(exchange, &front.bytes);
+    if !good || answer.challenge.is_some() {
+        return Ok(Some(answer));
+    }
+    let kind = content_kind(content_type, &order.url, &front.bytes);
+    let most = match kind {
+        _ if is_sitemap(order, kind) => READ_MAX_BYTES,
+        // Nothing is looked for in it.
+        ContentKind::Image | ContentKind::Other => GUARD_MAX_BYTES,
+        _ => PAGE_MAX_BYTES,
+    };
+    if front.cut.is_some() && most > GUARD_MAX_BYTES {
+        front = match decode(most.min(appetite)) {
+            Ok(front) if front.cut.is_some() && appetite < most => return Ok(None),
+            Ok(front) => front,
+            Err(error) => {
+                answer.unreadable = Some(undecoded(&error));
+                return Ok(Some(answer));
+            }
+        };
+        answer.unreadable = front.cut.as_ref().map(undecoded);
+    }
+    let body = &front.bytes;
+    read_body(order, kind, content_type, body, &mut answer);
+    if !same && front.cut.is_none() {
+        let compared = Compared { order, kind, content_type };
+        let before = compared.before(previous, body);
+        answer.comparison = before.as_ref().map(|old| compared.with(old, body));
+        answer.blocks = order.blocks.then(|| blocks(kind, before.as_deref(), body));
+    }
+    Ok(Some(answer))
+}
+
+fn is_sitemap(order: &FetchOrder, kind: ContentKind) -> bool {
+    let text_sitemap = order.sitemap && matches!(kind, ContentKind::Text | ContentKind::Other);
+    kind == ContentKind::Sitemap || text_sitemap || order.purpose == Purpose::Sitemap
 }
 
 fn undecoded(error: &ExtractError) -> Undecoded {
@@ -133,8 +224,7 @@ fn read_body(
     body: &[u8],
     answer: &mut Answer,
 ) {
-    let text_sitemap = order.sitemap && matches!(kind, ContentKind::Text | ContentKind::Other);
-    if kind == ContentKind::Sitemap || text_sitemap || order.purpose == Purpose::Sitemap {
+    if is_sitemap(order, kind) {
         read_sitemap(order, body, answer);
         return;
     }
@@ -229,7 +319,7 @@ pub fn stored_links(url: &CanonicalUrl, response_head: &[u8], body: &[u8]) -> Ve
         return vec![to];
     }
     let encoding = header(b"content-encoding");
-    let Ok(body) = decode_content(encoding.as_deref(), body, DECODED_MAX_BYTES) else {
+    let Ok(body) = decode_content(encoding.as_deref(), body, PAGE_MAX_BYTES) else {
         return Vec::new();
     };
     let content_type = header(b"content-type");
@@ -267,6 +357,21 @@ pub fn mime(content_type: Option<&str>) -> String {
 pub fn content_mark(status: u16, body: &[u8], location: Option<&str>) -> ContentMark {
     let mut hasher = blake3::Hasher::new();
     hasher.update(body);
+    finish_mark(hasher, status, location)
+}
+
+/// The same of a body that is read.
+fn mark_of(
+    status: u16,
+    mut body: impl io::Read,
+    location: Option<&str>,
+) -> io::Result<ContentMark> {
+    let mut hasher = blake3::Hasher::new();
+    io::copy(&mut body, &mut hasher)?;
+    Ok(finish_mark(hasher, status, location))
+}
+
+fn finish_mark(mut hasher: blake3::Hasher, status: u16, location: Option<&str>) -> ContentMark {
     if let (300..=399, Some(location)) = (status, location) {
         hasher.update(location.as_bytes());
         hasher.update(&status.to_le_bytes());
@@ -278,8 +383,9 @@ pub fn content_mark(status: u16, body: &[u8], location: Option<&str>) -> Content
 
 #[cfg(test)]
 mod tests {
-    use std::{net::Ipv4Addr, time::Duration};
+    use std::{io::Write, net::Ipv4Addr, time::Duration};
 
+    use flate2::write::GzEncoder;
     use nenrin_fetch::Protocol;
 
     use super::*;
@@ -317,7 +423,12 @@ mod tests {
             let body = old.clone().into_bytes();
             Some(PreviousBody { response_head: Vec::new(), body })
         };
-        let read = |order: &FetchOrder| read_exchange(order, &exchange(&new), 0, before).blocks;
+        let read = |order: &FetchOrder| {
+            read_exchange(order, &exchange(&new), 0, Appetite::full(), before)
+                .unwrap()
+                .unwrap()
+                .blocks
+        };
         let blocks = read(&order(Some(1), true)).unwrap();
         assert_eq!(blocks.now, page_fragments(new.as_bytes()));
         let lost = blocks.lost.unwrap();
@@ -328,5 +439,43 @@ mod tests {
         assert!(lost.iter().all(|block| !blocks.now.contains(block)));
         assert_eq!(read(&order(None, true)).unwrap().lost, None, "there was no version before");
         assert_eq!(read(&order(Some(1), false)), None);
+    }
+
+    fn coded(content_type: &str, body: &str) -> Exchange {
+        let mut gzip = GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        gzip.write_all(body.as_bytes()).unwrap();
+        let head = format!(
+            "HTTP/1.1 200 OK\r\nContent-Type: {content_type}\r\nContent-Encoding: gzip\r\n\r\n"
+        );
+        let body = gzip.finish().unwrap().into();
+        Exchange { response_head: head.into_bytes(), body, ..exchange("") }
+    }
+
+    #[test]
+    fn a_body_that_grows_much_is_read_again_with_more_memory_and_at_most_in_part() {
+        let line = |n: usize| format!("<p>{n}{}", " ".repeat(200));
+        let lines: String = (0..PAGE_MAX_BYTES / 200).map(line).collect();
+        let exchange = coded("text/html", &format!("<a href=/b>{lines}<a href=/c>"));
+        let order = order(None, false);
+        let usual = Appetite::usual(&exchange);
+        assert!(usual.memory_bytes() < 60 << 20, "{usual:?}");
+        assert_eq!(read_exchange(&order, &exchange, 0, usual, || None).unwrap(), None);
+        let read = read_exchange(&order, &exchange, 0, Appetite::full(), || None).unwrap().unwrap();
+        let links: Vec<&str> = read.links.iter().map(|link| link.url.as_str()).collect();
+        assert_eq!(links, ["http://e.com/b"]);
+        let Some(Undecoded::TooLarge { limit_bytes, .. }) = read.unreadable else {
+            panic!("{:?}", read.unreadable)
+        };
+        assert_eq!(limit_bytes, PAGE_MAX_BYTES as u64);
+    }
+
+    #[test]
+    fn a_robots_txt_is_decoded_to_its_own_limit_only() {
+        let rules = "user-agent: *\n".repeat(1 << 20);
+        let exchange = coded("text/plain", &rules);
+        let order = FetchOrder { purpose: Purpose::Robots, ..order(None, false) };
+        let usual = Appetite::usual(&exchange);
+        let read = read_exchange(&order, &exchange, 0, usual, || None).unwrap().unwrap();
+        assert_eq!(read.robots_body.len(), ROBOTS_MAX_BYTES);
     }
 }

@@ -33,6 +33,8 @@ pub(crate) struct Unstored {
     pub(crate) visit: Box<VisitCommit>,
     pub(crate) version: UnstoredVersion,
     pub(crate) blocks: Option<PageFragments>,
+    /// Whether the page had no version before.
+    pub(crate) is_first: bool,
 }
 
 /// The page of a visit.

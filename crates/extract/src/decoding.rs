@@ -1,7 +1,8 @@
 //! Undoes content codings within limits.
 
 use std::borrow::Cow;
-use std::io::Read;
+use std::cell::Cell;
+use std::io::{self, BufRead, BufReader, Read};
 
 use flate2::bufread::{DeflateDecoder, GzDecoder, ZlibDecoder};
 
@@ -20,6 +21,15 @@ pub const MAX_CODINGS: usize = 4;
 
 /// The largest window that a zstd body may require: 8 MB, as RFC 9659 sets for HTTP.
 const ZSTD_WINDOW_LOG_MAX: u32 = 23;
+
+/// How much longer than its content a coded body may be.
+const SURPLUS_BYTES: usize = 1 << 20;
+
+/// The most gzip members of one body: each costs a decoder of its own.
+const MAX_MEMBERS: u32 = 1 << 14;
+
+/// How much of a coded body is read at a time.
+const BUFFER_BYTES: usize = 64 << 10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Coding {
@@ -40,6 +50,18 @@ impl Coding {
     }
 }
 
+/// Where coded bytes are read from. They may be read more than once, from their beginning.
+pub type Source<'a> = &'a dyn Fn() -> Box<dyn BufRead + 'a>;
+
+/// The front of a body without its codings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Front {
+    /// The bytes, at most as many as were wanted.
+    pub bytes: Vec<u8>,
+    /// The limit at which it was cut, if there is more.
+    pub cut: Option<ExtractError>,
+}
+
 /// Undoes `Content-Encoding`: gzip, deflate (with and without zlib's header), br and zstd, also
 /// several in a row, starting with the last one named. Without a coding the body is borrowed.
 ///
@@ -51,16 +73,79 @@ pub fn decode_content<'a>(
     body: &'a [u8],
     max_bytes: usize,
 ) -> Result<Cow<'a, [u8]>, ExtractError> {
-    let codings = codings(content_encoding.unwrap_or_default())?;
-    if codings.is_empty() || body.is_empty() {
+    if body.is_empty() || codings(content_encoding.unwrap_or_default())?.is_empty() {
         return bounded_identity(body, max_bytes);
     }
-    let mut decoded = Cow::Borrowed(body);
-    for &coding in codings.iter().rev() {
-        let allowance = Allowance::new(coding, body.len(), max_bytes);
-        decoded = Cow::Owned(undo(coding, &decoded, allowance)?);
+    let source = || Box::new(body) as Box<dyn BufRead>;
+    let front = decode_front(content_encoding, &source, body.len() as u64, max_bytes)?;
+    front.cut.map_or(Ok(Cow::Owned(front.bytes)), Err)
+}
+
+/// As [`decode_content`], for a body that is read from a file: only what comes out is in memory, and
+/// of a body that is too large its front is given.
+pub fn decode_front(
+    content_encoding: Option<&str>,
+    source: Source<'_>,
+    coded_bytes: u64,
+    max_bytes: usize,
+) -> Result<Front, ExtractError> {
+    let codings = codings(content_encoding.unwrap_or_default())?;
+    let coded_bytes = usize::try_from(coded_bytes).unwrap_or(usize::MAX);
+    let Some(&first) = codings.first().filter(|_| coded_bytes > 0) else {
+        let mut bytes = Vec::new();
+        let limit = max_bytes as u64;
+        let read = source().take(limit).read_to_end(&mut bytes);
+        read.map_err(|error| damaged("identity", bytes.len(), &error))?;
+        let too_large = ExtractError::TooLarge { coding: "identity", limit_bytes: max_bytes };
+        return Ok(Front { bytes, cut: (coded_bytes > max_bytes).then_some(too_large) });
+    };
+    let allowance = Allowance::new(first, coded_bytes, max_bytes);
+    let failed = Failed::default();
+    let mut bytes = Vec::new();
+    match drain(stage(&codings, source, allowance, &failed), &mut bytes, allowance) {
+        Ok(cut) => Ok(Front { bytes, cut }),
+        // What an inner coding says is nearer to the cause.
+        Err(error) => Err(failed.take().unwrap_or(error)),
     }
-    Ok(decoded)
+}
+
+/// Why an inner coding ended.
+type Failed = Cell<Option<ExtractError>>;
+
+/// The bytes behind the first of these codings; the others are around it.
+fn stage<'s, 'a: 's>(
+    codings: &'s [Coding],
+    source: Source<'a>,
+    allowance: Allowance,
+    failed: &'s Failed,
+) -> Box<dyn Read + 's> {
+    let Some((&coding, outer)) = codings.split_first() else {
+        // No honest coding is much longer than what it holds.
+        let longest = allowance.bytes().saturating_add(SURPLUS_BYTES) as u64;
+        return Box::new(source().take(longest));
+    };
+    let inner = || -> Box<dyn BufRead + 's> {
+        let read = stage(outer, source, allowance, failed);
+        match outer.first() {
+            Some(&coding) => {
+                let allowance = Allowance { coding, ..allowance };
+                Box::new(BufReader::new(Bounded {
+                    read,
+                    left: allowance.bytes(),
+                    allowance,
+                    failed,
+                }))
+            }
+            None => Box::new(BufReader::with_capacity(BUFFER_BYTES, read)),
+        }
+    };
+    match coding {
+        Coding::Gzip => Box::new(Members::new(inner())),
+        Coding::Deflate if has_zlib(inner()) => Box::new(ZlibDecoder::new(inner())),
+        Coding::Deflate => Box::new(DeflateDecoder::new(inner())),
+        Coding::Brotli => Box::new(brotli::Decompressor::new(inner(), 4096)),
+        Coding::Zstd => zstd_reader(inner()),
+    }
 }
 
 /// The content of a body that is gzipped as a file (`sitemap.xml.gz`), whatever its headers say,
@@ -72,8 +157,8 @@ pub(crate) fn gunzip_file(body: &[u8], max_bytes: usize) -> (Cow<'_, [u8]>, bool
     }
     let mut out = Vec::new();
     let allowance = Allowance::new(Coding::Gzip, body.len(), max_bytes);
-    let complete = gunzip(body, &mut out, allowance).is_ok();
-    (Cow::Owned(out), complete)
+    let drained = drain(Members::new(Box::new(body)), &mut out, allowance);
+    (Cow::Owned(out), drained == Ok(None))
 }
 
 pub(crate) fn is_gzip(body: &[u8]) -> bool {
@@ -148,72 +233,161 @@ impl Allowance {
     }
 
     fn damaged(&self, decoded_bytes: usize, reason: &impl ToString) -> ExtractError {
-        let reason = reason.to_string();
-        ExtractError::Damaged { coding: self.coding.name(), decoded_bytes, reason }
+        damaged(self.coding.name(), decoded_bytes, reason)
     }
 }
 
-fn undo(coding: Coding, body: &[u8], allowance: Allowance) -> Result<Vec<u8>, ExtractError> {
-    let mut out = Vec::new();
-    match coding {
-        Coding::Gzip => gunzip(body, &mut out, allowance)?,
-        Coding::Deflate => inflate(body, &mut out, allowance)?,
-        Coding::Brotli => drain(brotli::Decompressor::new(body, 4096), &mut out, allowance)?,
-        Coding::Zstd => unzstd(body, &mut out, allowance)?,
+fn damaged(coding: &'static str, decoded_bytes: usize, reason: &impl ToString) -> ExtractError {
+    ExtractError::Damaged { coding, decoded_bytes, reason: reason.to_string() }
+}
+
+/// What an outer coding may give to the one inside it.
+struct Bounded<'s> {
+    read: Box<dyn Read + 's>,
+    left: usize,
+    allowance: Allowance,
+    failed: &'s Failed,
+}
+
+impl Read for Bounded<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.read.read(buffer);
+        let decoded = self.allowance.bytes() - self.left;
+        let error = match read {
+            Ok(count) if count <= self.left => {
+                self.left -= count;
+                return Ok(count);
+            }
+            Ok(_) => self.allowance.exceeded(),
+            Err(error) => self.allowance.damaged(decoded, &error),
+        };
+        let text = error.to_string();
+        // The first to fail is the outermost.
+        self.failed.set(Some(self.failed.take().unwrap_or(error)));
+        Err(io::Error::other(text))
     }
-    Ok(out)
 }
 
 /// All members of a gzip body. Bytes after the last member that are not a member are ignored, as
 /// browsers and gzip do.
-fn gunzip(body: &[u8], out: &mut Vec<u8>, allowance: Allowance) -> Result<(), ExtractError> {
-    let mut rest = body;
-    loop {
-        drain(GzDecoder::new(&mut rest), out, allowance)?;
-        if !is_gzip(rest) {
-            return Ok(());
+struct Members<'s> {
+    decoder: Option<GzDecoder<Ahead<'s>>>,
+    left: u32,
+}
+
+impl<'s> Members<'s> {
+    fn new(coded: Box<dyn BufRead + 's>) -> Self {
+        let decoder = Some(GzDecoder::new(Ahead { coded, peeked: Vec::new(), at: 0 }));
+        Self { decoder, left: MAX_MEMBERS }
+    }
+}
+
+impl Read for Members<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let Some(decoder) = &mut self.decoder else { return Ok(0) };
+            let count = decoder.read(buffer)?;
+            if count > 0 || buffer.is_empty() {
+                return Ok(count);
+            }
+            let Some(mut rest) = self.decoder.take().map(GzDecoder::into_inner) else {
+                return Ok(0);
+            };
+            if !rest.begins_member()? {
+                return Ok(0);
+            }
+            self.left = self.left.checked_sub(1).ok_or_else(|| {
+                io::Error::other(format!("it has more than {MAX_MEMBERS} gzip members"))
+            })?;
+            self.decoder = Some(GzDecoder::new(rest));
+        }
+    }
+}
+
+/// Coded bytes whose next three can be looked at.
+struct Ahead<'s> {
+    coded: Box<dyn BufRead + 's>,
+    peeked: Vec<u8>,
+    at: usize,
+}
+
+impl Ahead<'_> {
+    fn begins_member(&mut self) -> io::Result<bool> {
+        let mut front = self.peeked.split_off(self.at);
+        let missing = 3_u64.saturating_sub(front.len() as u64);
+        (&mut self.coded).take(missing).read_to_end(&mut front)?;
+        (self.peeked, self.at) = (front, 0);
+        Ok(is_gzip(&self.peeked))
+    }
+}
+
+impl Read for Ahead<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.fill_buf()?.read(buffer)?;
+        self.consume(count);
+        Ok(count)
+    }
+}
+
+impl BufRead for Ahead<'_> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        match self.at < self.peeked.len() {
+            true => Ok(&self.peeked[self.at..]),
+            false => self.coded.fill_buf(),
+        }
+    }
+
+    fn consume(&mut self, count: usize) {
+        match self.at < self.peeked.len() {
+            true => self.at += count,
+            false => self.coded.consume(count),
         }
     }
 }
 
 /// "deflate" means zlib's format, but many servers send the bare stream.
-fn inflate(body: &[u8], out: &mut Vec<u8>, allowance: Allowance) -> Result<(), ExtractError> {
-    let has_zlib_header = matches!(body, [cmf, flags, ..]
+fn has_zlib(mut coded: Box<dyn BufRead + '_>) -> bool {
+    let is_head = matches!(coded.fill_buf(), Ok([cmf, flags, ..])
         if cmf & 0x0f == 8 && (u16::from(*cmf) << 8 | u16::from(*flags)).is_multiple_of(31));
-    if has_zlib_header {
-        match drain(ZlibDecoder::new(body), out, allowance) {
-            Err(ExtractError::Damaged { decoded_bytes: 0, .. }) => out.clear(),
-            result => return result,
-        }
+    is_head && ZlibDecoder::new(coded).read(&mut [0]).is_ok()
+}
+
+fn zstd_reader<'s>(coded: Box<dyn BufRead + 's>) -> Box<dyn Read + 's> {
+    let decoder = zstd::stream::read::Decoder::with_buffer(coded)
+        .and_then(|mut decoder| decoder.window_log_max(ZSTD_WINDOW_LOG_MAX).map(|()| decoder));
+    match decoder {
+        Ok(decoder) => Box::new(decoder),
+        Err(error) => Box::new(Broken(Some(error))),
     }
-    drain(DeflateDecoder::new(body), out, allowance)
 }
 
-fn unzstd(body: &[u8], out: &mut Vec<u8>, allowance: Allowance) -> Result<(), ExtractError> {
-    let mut decoder = zstd::stream::read::Decoder::with_buffer(body)
-        .map_err(|error| allowance.damaged(0, &error))?;
-    decoder.window_log_max(ZSTD_WINDOW_LOG_MAX).map_err(|error| allowance.damaged(0, &error))?;
-    drain(decoder, out, allowance)
+/// A decoder that could not be made.
+struct Broken(Option<io::Error>);
+
+impl Read for Broken {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        self.0.take().map_or(Ok(0), Err)
+    }
 }
 
-/// Reads a decoder to its end, or up to the limit.
+/// Reads a decoder to its end, or up to the limit, which it names then.
 fn drain(
     mut decoder: impl Read,
     out: &mut Vec<u8>,
     allowance: Allowance,
-) -> Result<(), ExtractError> {
+) -> Result<Option<ExtractError>, ExtractError> {
     let mut chunk = [0; 16 * 1024];
     loop {
         let count = match decoder.read(&mut chunk) {
-            Ok(0) => return Ok(()),
+            Ok(0) => return Ok(None),
             Ok(count) => count,
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(allowance.damaged(out.len(), &error)),
         };
         let room = allowance.bytes().saturating_sub(out.len());
         out.extend_from_slice(&chunk[..count.min(room)]);
         if count > room {
-            return Err(allowance.exceeded());
+            return Ok(Some(allowance.exceeded()));
         }
     }
 }
@@ -358,6 +532,35 @@ mod tests {
         let frame = b"\x28\xb5\x2f\xfd\x00\x88\x09\x00\x00x";
         let error = decode_content(Some("zstd"), frame, MAX).unwrap_err();
         assert!(matches!(error, ExtractError::Damaged { decoded_bytes: 0, .. }), "{error}");
+    }
+
+    #[test]
+    fn the_front_of_a_body_that_is_too_large_is_given() {
+        let zeros = vec![b'x'; 64 << 10];
+        for (coding, body) in
+            [("gzip", gzip(&zeros)), ("br", br(&zeros)), ("identity", zeros.clone())]
+        {
+            let source = || Box::new(&body[..]) as Box<dyn BufRead>;
+            let front = decode_front(Some(coding), &source, body.len() as u64, 1000).unwrap();
+            assert_eq!(front.bytes, zeros[..1000], "{coding}");
+            assert!(matches!(front.cut, Some(ExtractError::TooLarge { .. })), "{coding}");
+            let whole = decode_front(Some(coding), &source, body.len() as u64, MAX).unwrap();
+            assert_eq!(whole, Front { bytes: zeros.clone(), cut: None }, "{coding}");
+        }
+    }
+
+    #[test]
+    fn members_and_bytes_that_bring_nothing_are_bounded() {
+        let empty = gzip(b"");
+        let error = decode_content(Some("gzip"), &empty.repeat(20_000), MAX).unwrap_err();
+        assert!(error.to_string().contains("gzip members"), "{error}");
+        // Stored blocks without content: five bytes each.
+        let mut idle = vec![0, 0, 0, 0xff, 0xff].repeat(1 << 20);
+        idle.extend([1, 0, 0, 0xff, 0xff]);
+        assert!(decode_content(Some("deflate"), &idle, 1 << 20).is_err());
+        // A bomb inside a coding that hides what comes out of it.
+        let hidden = gzip(&gzip(b"").repeat(16_000)).repeat(3);
+        let _ = decode_content(Some("gzip, gzip"), &hidden, MAX);
     }
 
     proptest! {

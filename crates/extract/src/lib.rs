@@ -38,13 +38,16 @@ mod text;
 
 pub use challenge::challenge;
 pub use charset::charset;
-pub use decoding::{MAX_CODINGS, MAX_RATIO, RATIO_FLOOR_BYTES, decode_content};
+pub use decoding::{
+    Front, MAX_CODINGS, MAX_RATIO, RATIO_FLOOR_BYTES, Source, decode_content, decode_front,
+};
 pub use error::ExtractError;
 pub use fingerprint::{Fingerprint, fingerprint};
 pub use fragments::{MAX_PAGE_FRAGMENTS, page_fragments};
 pub use kind::{ContentKind, content_kind};
 pub use limits::ExtractLimits;
 pub use links::{Link, LinkKind, PageLinks, link_header, page_links};
+pub use media_type::media_type;
 pub use robots_tag::{MetaRobots, x_robots_tag};
 pub use signals::{
     Feed, FeedEntry, MAX_ENTRIES, MAX_SITEMAP_BYTES, Sitemap, SitemapEntry, feed, sitemap,

@@ -14,11 +14,11 @@ use tokio::task::JoinHandle;
 use crate::head::{render_request, render_response, status_digits};
 use crate::prepared::Prepared;
 use crate::request::host_header;
-use crate::tee::{Recorder, Tee};
+use crate::tee::{Meter, Metered, Recorder, TOO_MANY_PARTS, TOO_MUCH, Tee};
 use crate::{FetchFailure, FetchOptions};
 
 /// HTTP/2 flow control: how many bytes of one body may arrive before we read them.
-const HTTP2_WINDOW_BYTES: u32 = 1024 * 1024;
+const HTTP2_WINDOW_BYTES: u32 = 512 * 1024;
 
 /// The smallest buffer that the HTTP/1 library accepts.
 const MIN_HTTP1_BUFFER_BYTES: usize = 8192;
@@ -36,7 +36,7 @@ pub(crate) struct Connection {
 
 enum Sender {
     Http1 { sender: http1::SendRequest<Full<Bytes>>, recorder: Recorder },
-    Http2 { sender: http2::SendRequest<Full<Bytes>> },
+    Http2 { sender: http2::SendRequest<Full<Bytes>>, meter: Meter },
 }
 
 /// A failure on a connection.
@@ -98,6 +98,7 @@ impl Connection {
         // Above its limit the library reports a broken protocol. With a higher limit most heads
         // that are too large reach us and get the right error.
         let max_list_bytes = options.max_head_bytes.saturating_mul(4);
+        let (stream, meter) = Metered::new(stream);
         let (sender, connection) = http2::Builder::new(TokioExecutor::new())
             .initial_stream_window_size(HTTP2_WINDOW_BYTES)
             .initial_connection_window_size(HTTP2_WINDOW_BYTES)
@@ -105,14 +106,14 @@ impl Connection {
             .handshake(TokioIo::new(stream))
             .await?;
         let task = tokio::spawn(async move { drop(connection.await) });
-        Ok(Self { sender: Sender::Http2 { sender }, task, address, tls })
+        Ok(Self { sender: Sender::Http2 { sender, meter }, task, address, tls })
     }
 
     /// Waits until a request can be sent; fails if the connection has ended.
     pub(crate) async fn ready(&mut self) -> hyper::Result<()> {
         match &mut self.sender {
             Sender::Http1 { sender, .. } => sender.ready().await,
-            Sender::Http2 { sender } => sender.ready().await,
+            Sender::Http2 { sender, .. } => sender.ready().await,
         }
     }
 
@@ -120,7 +121,7 @@ impl Connection {
     pub(crate) fn is_closed(&self) -> bool {
         match &self.sender {
             Sender::Http1 { sender, .. } => sender.is_closed(),
-            Sender::Http2 { sender } => sender.is_closed(),
+            Sender::Http2 { sender, .. } => sender.is_closed(),
         }
     }
 
@@ -136,7 +137,10 @@ impl Connection {
                 recorder.begin(options.max_head_bytes);
                 sender.send_request(request).await
             }
-            Sender::Http2 { sender } => sender.send_request(prepared.http2_request()?).await,
+            Sender::Http2 { sender, meter } => {
+                meter.begin();
+                sender.send_request(prepared.http2_request()?).await
+            }
         };
         outcome.map_err(|error| self.broken(&error, prepared, options))
     }
@@ -154,7 +158,15 @@ impl Connection {
             }
             Sender::Http2 { .. } => (false, is_http2_flood(error)),
         };
-        if is_too_large || error.is_parse_too_large() {
+        let excess = match &self.sender {
+            Sender::Http1 { recorder, .. } => {
+                recorder.has_too_many_parts().then_some(TOO_MANY_PARTS)
+            }
+            Sender::Http2 { meter, .. } => meter.is_spent().then_some(TOO_MUCH),
+        };
+        if let Some(reason) = excess {
+            prepared.protocol(reason.to_owned()).into()
+        } else if is_too_large || error.is_parse_too_large() {
             prepared.head_too_large(options).into()
         } else if is_closed_by_server(error) {
             let failure = FetchFailure::Closed { host: prepared.host() };
@@ -197,6 +209,13 @@ impl Connection {
             return Err(prepared.protocol("its status line is ambiguous".into()).into());
         }
         Ok((request_head, response_head))
+    }
+
+    /// So much of a body came: what is around it on the wire may be in proportion.
+    pub(crate) fn allow(&self, body_bytes: usize) {
+        if let Sender::Http2 { meter, .. } = &self.sender {
+            meter.allow(body_bytes);
+        }
     }
 
     /// How many more bytes came than Content-Length announced, as far as they were read.

@@ -118,6 +118,17 @@ pub enum FetchFailure {
         /// What went wrong.
         reason: String,
     },
+    /// The body came and could not be put into a file: most often the disk has no room.
+    Unkept {
+        /// The host in the URL.
+        host: String,
+        /// Number of bytes received.
+        received: u64,
+        /// What went wrong.
+        reason: String,
+        /// Whether the disk takes no more of anything.
+        is_disk_full: bool,
+    },
     /// Time ran out.
     Timeout {
         /// The host in the URL.
@@ -161,6 +172,9 @@ impl From<&FetchFailure> for Unfetched {
             }
             FetchFailure::BodyCut { host, received, reason: why } => {
                 Unfetched::BodyCut { host, received_bytes: received, why }
+            }
+            FetchFailure::Unkept { host, received, reason: why, .. } => {
+                Unfetched::Unkept { host, received_bytes: received, why }
             }
             FetchFailure::Timeout { host, waiting, after } => {
                 let after_ms = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
@@ -213,7 +227,8 @@ impl FetchFailure {
             | Self::Protocol { .. }
             | Self::HeadTooLarge { .. }
             | Self::BodyTooLarge { .. }
-            | Self::BodyCut { .. } => false,
+            | Self::BodyCut { .. }
+            | Self::Unkept { .. } => false,
         }
     }
 
@@ -230,6 +245,7 @@ impl FetchFailure {
             Self::HeadTooLarge { .. } => "head-too-large",
             Self::BodyTooLarge { .. } => "too-large",
             Self::BodyCut { .. } => "body-cut",
+            Self::Unkept { .. } => "unkept",
             Self::Timeout { .. } => "timeout",
         }
     }
@@ -251,7 +267,7 @@ mod tests {
         assert_eq!(
             refused.to_string(),
             "`example.com` is at 127.0.0.1, a loopback address, which may not be fetched; \
-             if it is yours, allow private addresses for this site (`--allow-private`)"
+             if it is yours, make it a top page of a site with `--allow-private`"
         );
         let address = IpAddr::from([224, 0, 0, 1]);
         let kind = AddressKind::Multicast;

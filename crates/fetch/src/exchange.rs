@@ -2,8 +2,7 @@ use std::borrow::Cow;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use bytes::Bytes;
-
+use crate::Body;
 use crate::head::{as_text, header_fields};
 use crate::http_date;
 
@@ -19,7 +18,7 @@ pub enum Protocol {
 }
 
 /// One request and its complete response, as they went over the wire.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Exchange {
     /// The status code.
     pub status: u16,
@@ -35,7 +34,7 @@ pub struct Exchange {
     /// ends them and with any Transfer-Encoding; over HTTP/2, written as HTTP/1.1.
     pub response_head: Vec<u8>,
     /// The body, without its transfer coding (chunks) and with its content coding (gzip, …).
-    pub body: Bytes,
+    pub body: Body,
     /// From sending the request to the end of the response head: the time that the server itself
     /// took.
     pub time_to_head: Duration,
@@ -86,7 +85,7 @@ mod tests {
             server_address: IpAddr::from([127, 0, 0, 1]),
             request_head: Vec::new(),
             response_head: head.to_vec(),
-            body: Bytes::new(),
+            body: Body::default(),
             time_to_head: Duration::ZERO,
             elapsed: Duration::ZERO,
         }

@@ -3,10 +3,9 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
 use http::{Response, StatusCode, Version, header};
 use http_body_util::BodyExt;
-use hyper::body::{Body, Incoming};
+use hyper::body::{Body as _, Incoming};
 use nenrin_urls::{CanonicalUrl, Server};
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
@@ -17,11 +16,13 @@ use tokio_rustls::TlsConnector;
 
 use crate::connection::{Broken, Connection, error_text};
 use crate::guard;
+use crate::memory::Receiving;
 use crate::pool::Pool;
 use crate::prepared::Prepared;
 use crate::request::request_headers;
 use crate::{
-    AddressKind, Exchange, FetchError, FetchFailure, FetchOptions, FetchRequest, Protocol, Waiting,
+    AddressKind, Body, Exchange, FetchError, FetchFailure, FetchOptions, FetchRequest, Memory,
+    Protocol, Waiting,
 };
 
 /// How many names are looked up at once. The system's resolver holds a thread for each, even after
@@ -35,9 +36,18 @@ const READY_TIMEOUT: Duration = Duration::from_secs(1);
 /// break that they do not count.
 const TOLERATED_SURPLUS_BYTES: u64 = 2;
 
+/// A body may come in this many parts (chunks, HTTP/2 frames) of any size.
+const FREE_PARTS: u64 = 1 << 16;
+
+/// In more parts than that, each has to bring this much on average: work follows bytes.
+const MIN_PART_BYTES: u64 = 128;
+
 /// Sends requests. Clones share their idle connections. Must be used inside a tokio runtime.
 #[derive(Clone)]
-pub struct Fetcher(Arc<Shared>);
+pub struct Fetcher {
+    shared: Arc<Shared>,
+    memory: Option<Memory>,
+}
 
 struct Shared {
     options: FetchOptions,
@@ -57,18 +67,30 @@ impl Fetcher {
         options.check()?;
         let tls = tls_connector(&options.extra_roots_der)?;
         let pool = Pool::new(options.max_idle_connections, options.max_idle_age);
-        Ok(Self(Arc::new(Shared {
+        let shared = Arc::new(Shared {
             options,
             tls,
             lookups: Arc::new(Semaphore::new(MAX_LOOKUPS)),
             pool: Mutex::new(IdlePool { pool, has_reaper: false }),
-        })))
+        });
+        Ok(Self { shared, memory: None })
+    }
+
+    /// The same fetcher, with this memory for its bodies. Without one, bodies are held in memory and
+    /// only their own limit bounds them.
+    pub fn with_memory(self, memory: Memory) -> Self {
+        Self { memory: Some(memory), ..self }
+    }
+
+    /// The memory for bodies, if it was given.
+    pub fn memory(&self) -> Option<&Memory> {
+        self.memory.as_ref()
     }
 
     /// Sends one request and reads its whole response. Any status is an exchange, including
     /// redirects; a failure says what prevented one.
     pub async fn fetch(&self, request: &FetchRequest) -> Result<Exchange, FetchFailure> {
-        let options = &self.0.options;
+        let options = &self.shared.options;
         let prepared = Prepared {
             url: &request.url,
             headers: request_headers(request, options)?,
@@ -99,7 +121,7 @@ impl Fetcher {
     async fn idle_connection(&self, prepared: &Prepared<'_>) -> Option<Connection> {
         let server = prepared.url.server();
         loop {
-            let mut connection = self.0.idle_pool().pool.take(&server, Instant::now())?;
+            let mut connection = self.shared.idle_pool().pool.take(&server, Instant::now())?;
             let is_permitted = AddressKind::of(connection.address).permitted(prepared.addresses);
             if is_permitted
                 && matches!(timeout(READY_TIMEOUT, connection.ready()).await, Ok(Ok(())))
@@ -114,7 +136,7 @@ impl Fetcher {
         mut connection: Connection,
         prepared: &Prepared<'_>,
     ) -> Result<Exchange, Broken> {
-        let options = &self.0.options;
+        let options = &self.shared.options;
         let sent = Instant::now();
         let response = timeout(options.head_timeout, connection.send(prepared, options))
             .await
@@ -123,11 +145,12 @@ impl Fetcher {
         let (status, version) = (response.status(), response.version());
         let (request_head, response_head) = connection.heads(&response, prepared, options)?;
         let announced = announced_bytes(&response);
-        let body = read_body(response.into_body(), prepared, options).await?;
+        let memory = self.memory.as_ref();
+        let body = read_body(response.into_body(), prepared, options, memory, &connection).await?;
         let surplus = connection.surplus_bytes(announced);
         if surplus > TOLERATED_SURPLUS_BYTES && has_body(status) {
             let reason = format!("Content-Length is at least {surplus} bytes too short");
-            return Err(prepared.body_cut(&body, reason).into());
+            return Err(prepared.body_cut(body.len(), reason).into());
         }
         let exchange = Exchange {
             status: status.as_u16(),
@@ -147,7 +170,7 @@ impl Fetcher {
     }
 
     async fn connect(&self, prepared: &Prepared<'_>) -> Result<Connection, FetchFailure> {
-        let options = &self.0.options;
+        let options = &self.shared.options;
         let addresses = self.addresses(prepared).await?;
         let permitted = guard::permitted(&addresses, prepared.addresses)
             .map_err(|refused| prepared.refused(refused))?;
@@ -165,7 +188,7 @@ impl Fetcher {
 
     /// The addresses of the URL's host: itself, from the options, or looked up.
     async fn addresses(&self, prepared: &Prepared<'_>) -> Result<Vec<IpAddr>, FetchFailure> {
-        let options = &self.0.options;
+        let options = &self.shared.options;
         let name = match prepared.url.as_url().host() {
             Some(url::Host::Ipv4(address)) => return Ok(vec![address.into()]),
             Some(url::Host::Ipv6(address)) => return Ok(vec![address.into()]),
@@ -179,7 +202,7 @@ impl Fetcher {
         if !known.is_empty() {
             return Ok(known);
         }
-        match timeout(options.dns_timeout, look_up(&self.0.lookups, name)).await {
+        match timeout(options.dns_timeout, look_up(&self.shared.lookups, name)).await {
             Ok(Ok(addresses)) => Ok(addresses),
             Ok(Err(error)) => Err(prepared.unresolved(error.to_string())),
             Err(_) => Err(prepared.timeout(Waiting::Dns, options.dns_timeout)),
@@ -192,7 +215,7 @@ impl Fetcher {
         addresses: &[IpAddr],
         prepared: &Prepared<'_>,
     ) -> Result<TcpStream, FetchFailure> {
-        let options = &self.0.options;
+        let options = &self.shared.options;
         let tried = &addresses[..addresses.len().min(options.max_addresses)];
         let deadline = Instant::now() + options.connect_timeout;
         let mut failure = prepared.timeout(Waiting::Connect, options.connect_timeout);
@@ -222,10 +245,14 @@ impl Fetcher {
         address: IpAddr,
         prepared: &Prepared<'_>,
     ) -> Result<Connection, FetchFailure> {
-        let options = &self.0.options;
+        let options = &self.shared.options;
         let name = server_name(prepared.url).map_err(|reason| prepared.insecure(reason))?;
-        let stream =
-            self.0.tls.connect(name, stream).await.map_err(|e| prepared.insecure(e.to_string()))?;
+        let stream = self
+            .shared
+            .tls
+            .connect(name, stream)
+            .await
+            .map_err(|e| prepared.insecure(e.to_string()))?;
         let session = stream.get_ref().1;
         let version = session.protocol_version().map(|version| format!("{version:?}"));
         let is_http2 = session.alpn_protocol() == Some(b"h2");
@@ -242,10 +269,10 @@ impl Fetcher {
         if connection.is_closed() {
             return;
         }
-        let mut idle = self.0.idle_pool();
+        let mut idle = self.shared.idle_pool();
         idle.pool.put(server, connection, Instant::now());
         if !std::mem::replace(&mut idle.has_reaper, true) {
-            tokio::spawn(reap(Arc::downgrade(&self.0)));
+            tokio::spawn(reap(Arc::downgrade(&self.shared)));
         }
     }
 }
@@ -278,29 +305,44 @@ async fn read_body(
     mut body: Incoming,
     prepared: &Prepared<'_>,
     options: &FetchOptions,
-) -> Result<Bytes, FetchFailure> {
+    memory: Option<&Memory>,
+    connection: &Connection,
+) -> Result<Body, FetchFailure> {
     let announced = body.size_hint().exact();
     if announced.is_some_and(|bytes| bytes > prepared.max_body_bytes) {
         return Err(prepared.body_too_large(announced));
     }
     let started = Instant::now();
-    let mut received = BytesMut::new();
+    let mut received = Receiving::new(memory, announced);
+    let mut parts = 0;
     loop {
         let frame = match timeout(options.idle_timeout, body.frame()).await {
             Ok(Some(Ok(frame))) => frame,
-            Ok(Some(Err(error))) => return Err(prepared.body_cut(&received, error_text(&error))),
-            Ok(None) => return Ok(received.freeze()),
+            Ok(Some(Err(error))) => {
+                return Err(prepared.body_cut(received.length(), error_text(&error)));
+            }
+            Ok(None) => {
+                let length = received.length();
+                return received.end().await.map_err(|error| prepared.unkept(length, &error));
+            }
             Err(_) => return Err(prepared.timeout(Waiting::Body, options.idle_timeout)),
         };
         // Trailers are not stored.
         let Some(data) = frame.data_ref() else { continue };
-        if (received.len() + data.len()) as u64 > prepared.max_body_bytes {
+        if received.length() + data.len() as u64 > prepared.max_body_bytes {
             return Err(prepared.body_too_large(None));
         }
-        received.extend_from_slice(data);
+        connection.allow(data.len());
+        let length = received.length();
+        received.take(data).await.map_err(|error| prepared.unkept(length, &error))?;
+        parts += 1;
+        if parts > FREE_PARTS + received.length() / MIN_PART_BYTES {
+            let reason = format!("it comes in too small parts: {parts} so far");
+            return Err(prepared.body_cut(received.length(), reason));
+        }
         let taken = started.elapsed();
         let least = taken.as_secs().saturating_mul(options.min_body_bytes_per_s);
-        if taken > options.idle_timeout && (received.len() as u64) < least {
+        if taken > options.idle_timeout && received.length() < least {
             return Err(prepared.timeout(Waiting::BodyRate, taken));
         }
     }

@@ -5,6 +5,7 @@
 //! - [`Fetcher`]: sends it and returns
 //! - an [`Exchange`]: the bytes that went and came, or
 //! - a [`FetchFailure`]: why there is none, a result to be recorded like any other;
+//! - [`Memory`]: what all bodies together may take, and where large ones go;
 //! - [`FetchOptions`]: who we say we are, and every limit with its reason;
 //! - [`AddressKind`]: the guard, which every connection passes after its name was resolved;
 //! - [`RobotsRules`]: what a robots.txt permits.
@@ -13,6 +14,7 @@
 //! robots.txt, undoing Content-Encoding, judging the answer. Sockets and the clock are used in
 //! `http.rs` alone.
 
+mod body;
 mod connection;
 mod error;
 mod exchange;
@@ -20,6 +22,7 @@ mod guard;
 mod head;
 mod http;
 pub mod http_date;
+mod memory;
 mod options;
 mod pool;
 mod prepared;
@@ -28,10 +31,12 @@ mod robots;
 mod tee;
 
 pub use crate::http::Fetcher;
+pub use body::{Body, BodyReader};
 pub use error::{FetchError, FetchFailure, Waiting};
 pub use exchange::{Exchange, MAX_RETRY_AFTER_S, Protocol, retry_after};
 pub use guard::{AddressKind, AddressPolicy};
 pub use head::header_fields;
+pub use memory::{Memory, Share};
 pub use options::FetchOptions;
 pub use request::{FetchRequest, Validators};
 pub use robots::{MAX_ROBOTS_BYTES, RobotsLine, RobotsRules, RobotsVerdict};

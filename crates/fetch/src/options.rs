@@ -46,8 +46,8 @@ pub struct FetchOptions {
     pub max_head_bytes: usize,
     /// Limit for header lines. Default 256: real responses stay below 100.
     pub max_headers: usize,
-    /// Limit for the body as sent. Default 100 MiB, because it is held in memory: larger files are
-    /// mostly videos and disc images.
+    /// Limit for the body as sent. Default 100 MiB, because without a [`Memory`](crate::Memory) it
+    /// is held in memory; with one it can be much higher.
     pub max_body_bytes: u64,
     /// How many addresses of a host are tried. Default 4: two of each family.
     pub max_addresses: usize,

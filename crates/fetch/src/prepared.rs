@@ -1,3 +1,4 @@
+use std::io;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -85,8 +86,16 @@ impl Prepared<'_> {
         FetchFailure::BodyTooLarge { host: self.host(), limit: self.max_body_bytes, announced }
     }
 
-    pub(crate) fn body_cut(&self, received: &[u8], reason: String) -> FetchFailure {
-        FetchFailure::BodyCut { host: self.host(), received: received.len() as u64, reason }
+    pub(crate) fn body_cut(&self, received: u64, reason: String) -> FetchFailure {
+        FetchFailure::BodyCut { host: self.host(), received, reason }
+    }
+
+    pub(crate) fn unkept(&self, received: u64, error: &io::Error) -> FetchFailure {
+        // What this program itself sets aside is less than the whole disk.
+        let is_system = error.raw_os_error().is_some();
+        let is_disk_full = is_system && error.kind() == io::ErrorKind::StorageFull;
+        let reason = error.to_string();
+        FetchFailure::Unkept { host: self.host(), received, reason, is_disk_full }
     }
 }
 

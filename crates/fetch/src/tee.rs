@@ -1,5 +1,6 @@
 use std::io;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
@@ -25,8 +26,18 @@ struct Record {
     head: Option<HeadCutter>,
     answer_bytes: u64,
     after_head_bytes: u64,
+    head_parts: u32,
     is_head_too_large: bool,
 }
+
+/// In so many parts may a response head arrive: it is looked at again from its beginning with each.
+const MAX_HEAD_PARTS: u32 = 4096;
+
+/// What is wrong with a head in more parts.
+pub(crate) const TOO_MANY_PARTS: &str = "its head comes in more than 4096 parts";
+
+/// What is wrong with a connection that brings far more than bodies.
+pub(crate) const TOO_MUCH: &str = "it sends far more than its answer";
 
 impl Recorder {
     /// Starts recording one exchange, with this limit for the response head.
@@ -43,6 +54,11 @@ impl Recorder {
     /// Whether the connection was cut because the head is too large.
     pub(crate) fn is_head_too_large(&self) -> bool {
         self.record().is_head_too_large
+    }
+
+    /// Whether the connection was cut because the head came in too many parts.
+    pub(crate) fn has_too_many_parts(&self) -> bool {
+        self.record().head_parts > MAX_HEAD_PARTS
     }
 
     /// The request and the response head; `None` if the head is not complete.
@@ -73,6 +89,10 @@ impl Record {
     fn received(&mut self, bytes: &[u8]) -> io::Result<()> {
         let length = bytes.len() as u64;
         self.answer_bytes += length;
+        self.head_parts += u32::from(self.head.is_some());
+        if self.head.is_some() && self.head_parts > MAX_HEAD_PARTS {
+            return Err(io::Error::other(TOO_MANY_PARTS));
+        }
         match self.head.as_mut().map(|head| head.take(bytes)) {
             None => self.after_head_bytes += length,
             Some(Cut::Complete { surplus }) => self.after_head_bytes += surplus as u64,
@@ -125,6 +145,90 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Tee<T> {
             self.recorder.record().sent(&bytes[..count]);
         }
         written
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_shutdown(cx)
+    }
+}
+
+/// What an HTTP/2 connection may read beside bodies: heads, settings, pings. Far more than any
+/// honest server sends in one exchange.
+const FREE_BYTES: u64 = 4 << 20;
+
+/// What may be on the wire for each byte of a body: small frames have heads of nine bytes.
+const WIRE_PER_BODY: u64 = 16;
+
+/// A connection that ends when it brings far more than bodies.
+pub(crate) struct Metered<T> {
+    io: T,
+    meter: Meter,
+}
+
+/// The other end of a [`Metered`] connection.
+#[derive(Clone, Default)]
+pub(crate) struct Meter(Arc<AtomicU64>);
+
+impl Meter {
+    /// An exchange begins.
+    pub(crate) fn begin(&self) {
+        self.0.store(FREE_BYTES, Ordering::Relaxed);
+    }
+
+    pub(crate) fn allow(&self, body_bytes: usize) {
+        self.0.fetch_add(WIRE_PER_BODY * body_bytes as u64, Ordering::Relaxed);
+    }
+
+    /// Whether the connection was cut.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == 0
+    }
+
+    fn received(&self, bytes: u64) -> io::Result<()> {
+        let left = self.0.load(Ordering::Relaxed);
+        self.0.fetch_sub(bytes.min(left), Ordering::Relaxed);
+        match bytes <= left {
+            true => Ok(()),
+            false => Err(io::Error::other(TOO_MUCH)),
+        }
+    }
+}
+
+impl<T> Metered<T> {
+    pub(crate) fn new(io: T) -> (Self, Meter) {
+        let meter = Meter::default();
+        meter.begin();
+        (Self { io, meter: meter.clone() }, meter)
+    }
+}
+
+impl<T: AsyncRead + Unpin> AsyncRead for Metered<T> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        match Pin::new(&mut self.io).poll_read(cx, buffer) {
+            Poll::Ready(Ok(())) => {
+                Poll::Ready(self.meter.received((buffer.filled().len() - before) as u64))
+            }
+            other => other,
+        }
+    }
+}
+
+impl<T: AsyncWrite + Unpin> AsyncWrite for Metered<T> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.io).poll_write(cx, bytes)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -48,8 +48,8 @@ pub(crate) const PHRASES: &[Phrase] = &[
     ("timeout: {!}", "{0}"),
     ("the request cannot be sent: {}", "要求を送れません（{0}）"),
     (
-        "`{}` is at {}, {t}, which may not be fetched; if it is yours, allow private addresses for this site (`--allow-private`)",
-        "「{0}」は {1}（{2}）にあるため取得できません。自分のものなら、このサイトの条件で自分のネットワークを許可してください",
+        "`{}` is at {}, {t}, which may not be fetched; if it is yours, make it a top page of a site with `--allow-private`",
+        "「{0}」は {1}（{2}）にあるため取得できません。自分のものなら、それをトップページとし、自分のネットワークを許可したサイトを登録してください",
     ),
     (
         "`{}` is at {}, {t}, which may not be fetched",

@@ -1,5 +1,6 @@
 //! The head of an archived answer: status line and header lines as they were received.
 
+use nenrin_extract::media_type;
 use nenrin_urls::CanonicalUrl;
 
 /// The most header lines that are read, far more than servers send.
@@ -38,6 +39,13 @@ impl<'a> Head<'a> {
 
     pub(crate) fn get_str(&self, name: &str) -> Option<&'a str> {
         self.get(name).and_then(|value| std::str::from_utf8(value).ok())
+    }
+
+    /// The content type that counts: that which a browser would take of all that are named.
+    pub(crate) fn content_type(&self) -> Option<String> {
+        let named = self.iter().filter(|(name, _)| name.eq_ignore_ascii_case(b"content-type"));
+        let values: Vec<_> = named.map(|(_, value)| String::from_utf8_lossy(value)).collect();
+        media_type(&values.join(",")).map(str::to_owned)
     }
 
     /// The target of a redirect, if it is a web page. Servers send raw UTF-8 here, too.

@@ -5,7 +5,7 @@ use crate::media::Class;
 use crate::wire::{Malformed, Reader, put_varint};
 
 /// The largest body that the format takes.
-pub const MAX_BODY_BYTES: u64 = 1 << 30;
+pub const MAX_BODY_BYTES: u64 = 4 << 30;
 /// Bodies in one chunk.
 pub(crate) const MAX_ENTRIES: usize = 1 << 16;
 

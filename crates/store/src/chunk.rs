@@ -7,7 +7,7 @@ use crate::wire::{Malformed, Reader};
 
 pub(crate) const CHUNK_MAGIC: [u8; 3] = *b"nr\xf1";
 pub(crate) const CHUNK_HEAD_BYTES: usize = 16;
-/// A gigabyte: the largest body plus the head of its chunk.
+/// A gigabyte and what is in front of it: larger bodies are in pieces.
 pub(crate) const MAX_PAYLOAD_BYTES: usize = (1 << 30) + (1 << 20);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

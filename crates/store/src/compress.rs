@@ -14,7 +14,7 @@ use crate::{NewVersion, Packing, similar, squeeze};
 
 /// Below this a reference saves nothing, above it costs too much memory.
 const MIN_DELTA_BYTES: usize = 64;
-const MAX_DELTA_BYTES: usize = 16 << 20;
+pub(crate) const MAX_DELTA_BYTES: usize = 16 << 20;
 
 impl Store {
     /// Compresses a body that is new.
@@ -194,12 +194,19 @@ pub(crate) struct Squeezed {
 }
 
 impl Squeezed {
-    fn new(head: BodiesHead, data: &[&[u8]]) -> Self {
+    pub(crate) fn new(head: BodiesHead, data: &[&[u8]]) -> Self {
         let data_bytes = data.iter().map(|part| part.len()).sum::<usize>();
         let mut payload = Vec::with_capacity(head.max_bytes() + data_bytes);
         head.put(&mut payload);
         data.iter().for_each(|part| payload.extend_from_slice(part));
         Self { head, payload }
+    }
+
+    /// A single body in its stored form, not compressed.
+    pub(crate) fn plain(group: u32, entry: BodyEntry, data: &[u8]) -> Self {
+        let (class, coding, reference) = (Class::Other, Coding::Plain, Reference::Nothing);
+        let entries = vec![entry];
+        Self::new(BodiesHead { group, class, coding, reference, depth: 0, entries }, &[data])
     }
 }
 

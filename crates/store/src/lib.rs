@@ -50,6 +50,7 @@ mod pack;
 mod packfile;
 mod paper;
 mod parity;
+mod pieces;
 mod prefix;
 mod put;
 mod quota;

@@ -2,7 +2,7 @@
 //! sync.
 
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError};
 
 use crate::bodies::{MAX_BODY_BYTES, Reference};
 use crate::chunk::{CHUNK_HEAD_BYTES, ChunkKind};
@@ -13,6 +13,7 @@ use crate::heads::MAX_HEAD_BYTES;
 use crate::index::PackRecord;
 use crate::open_pack::OpenPack;
 use crate::pack::{Location, PackHead, pack_name};
+use crate::pieces::CUT_FROM_BYTES;
 use crate::rows::{self, MAX_WORD_BYTES, Row};
 use crate::share::Share;
 use crate::store::Store;
@@ -52,6 +53,9 @@ impl Store {
     ) -> Result<Put, StoreError> {
         debug_assert_eq!(digest, Digest::of(version.body), "the digest is the body's identity");
         check_limits(version)?;
+        if version.body.len() > CUT_FROM_BYTES {
+            return self.put_cut(version, &mut &version.body[..]);
+        }
         let looked_at = self.index().changes();
         let key = digest.key();
         let was_known = self.is_known(key)?;
@@ -74,9 +78,41 @@ impl Store {
             }
             (false, _) => self.keep_body(&mut writer, key, self.squeeze_alone(version, key))?,
         };
-        let id = writer.next_version;
+        let row = row(version, version.body.len() as u64, digest);
+        self.enter(writer, row, body_bytes, known)
+    }
+
+    /// Stores a version whose body has a stored form already, unless the body is known.
+    pub(crate) fn put_squeezed(
+        &self,
+        version: &NewVersion<'_>,
+        body_bytes: u64,
+        digest: Digest,
+        squeezed: &dyn Fn(BodyKey) -> Squeezed,
+    ) -> Result<Put, StoreError> {
+        check_limits(version)?;
+        let key = digest.key();
+        let mut writer = self.writer();
+        writer.check()?;
+        let known = self.is_known(key)?;
+        let written = match known {
+            true => writer.build_upon(key).map(|()| 0)?,
+            false => self.keep_body(&mut writer, key, squeezed(key))?,
+        };
+        self.enter(writer, row(version, body_bytes, digest), written, known)
+    }
+
+    /// Gives a record its number and lets it wait for the next sync; its body took `body_bytes`.
+    fn enter(
+        &self,
+        mut writer: MutexGuard<'_, Writer>,
+        mut row: Row,
+        body_bytes: u64,
+        known: bool,
+    ) -> Result<Put, StoreError> {
+        let (id, digest) = (writer.next_version, row.digest);
         writer.next_version += 1;
-        let row = row(version, id, digest);
+        row.id = id;
         let weight_bytes = row.weight_bytes();
         writer.group_rows += 1;
         let (is_group_full, full) = {
@@ -172,7 +208,7 @@ impl Store {
     }
 
     /// Keeps a body that is new until its group is written.
-    fn keep_body(
+    pub(crate) fn keep_body(
         &self,
         writer: &mut Writer,
         key: BodyKey,
@@ -260,7 +296,7 @@ impl Store {
 
     /// Writes the versions that wait: first their records, then their bodies. After a failure it can
     /// be called again and goes on where it stopped.
-    fn write_group(&self, writer: &mut Writer) -> Result<(), StoreError> {
+    pub(crate) fn write_group(&self, writer: &mut Writer) -> Result<(), StoreError> {
         let first = writer.written.last().map_or(0, |(id, _)| id + 1);
         let rows: Vec<Arc<Row>> = {
             let pending = self.pending.read().unwrap_or_else(PoisonError::into_inner);
@@ -362,9 +398,10 @@ fn check_limits(version: &NewVersion<'_>) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn row(version: &NewVersion<'_>, id: u64, digest: Digest) -> Row {
+/// The record of a version that has no number yet.
+fn row(version: &NewVersion<'_>, body_bytes: u64, digest: Digest) -> Row {
     Row {
-        id,
+        id: 0,
         group: version.group,
         url: version.url.as_str().to_owned(),
         visited_at_s: version.visited_at_s,
@@ -374,7 +411,7 @@ fn row(version: &NewVersion<'_>, id: u64, digest: Digest) -> Row {
         server_address: version.server_address,
         request_head: version.request_head.to_vec(),
         response_head: version.response_head.to_vec(),
-        body_bytes: version.body.len() as u64,
+        body_bytes,
         digest,
         truncated: version.truncated.map(str::to_owned),
     }

@@ -15,6 +15,7 @@ use crate::media::Class;
 use crate::mend::read_chunk;
 use crate::pack::{Location, damaged};
 use crate::packfile::read_bodies_head;
+use crate::pieces::LIST;
 use crate::recode::{self, Recoding};
 use crate::rows::{self, Digests, Row};
 use crate::store::Store;
@@ -222,6 +223,14 @@ impl Store {
     /// The body with this digest, checked.
     pub(crate) fn body(&self, digest: &Digest) -> Result<Vec<u8>, StoreError> {
         let stored = self.stored(digest.key())?;
+        if stored.entry.recoding == LIST {
+            let mut body = Vec::new();
+            self.visit_pieces(&stored, digest, &mut |piece| {
+                body.extend_from_slice(piece);
+                Ok(())
+            })?;
+            return Ok(body);
+        }
         let body = match stored.entry.recoding {
             0 => stored.bytes,
             code => recode::restore(&stored.bytes, code)

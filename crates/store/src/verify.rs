@@ -9,6 +9,7 @@ use crate::error::{INDEX, StoreError, from_backend};
 use crate::mend::Found;
 use crate::pack::{Location, PackHead, pack_name, pack_number};
 use crate::packfile::PackFile;
+use crate::pieces::CUT_FROM_BYTES;
 use crate::ruins::{Ruin, Ruins};
 use crate::store::Store;
 use crate::{VersionId, rows, underway};
@@ -323,9 +324,24 @@ impl Store {
             found.note(ruin, Some(row.id));
             return Ok(());
         }
+        let pieces = match row.body_bytes > CUT_FROM_BYTES as u64 {
+            true => self.keys_under(key),
+            false => Ok(Vec::new()),
+        };
+        for piece in pieces.iter().flatten() {
+            if let Some(ruin) = self.ruin_under(ruins, *piece)? {
+                found.note(ruin, Some(row.id));
+                return Ok(());
+            }
+        }
+        let is_there = |key| self.find_body(key).map(|place| place.is_some());
         let outcome = match deep {
-            true => self.body(&row.digest).map(|_| true),
-            false => self.find_body(key).map(|place| place.is_some()),
+            true => self.visit_body(row, &mut |_| Ok(())).map(|()| true),
+            false => pieces.and_then(|pieces| {
+                pieces
+                    .into_iter()
+                    .try_fold(is_there(key)?, |all, piece| Ok(all && is_there(piece)?))
+            }),
         };
         let ruin = match outcome {
             Ok(true) => return Ok(()),

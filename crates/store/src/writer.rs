@@ -13,6 +13,8 @@ pub(crate) struct Writer {
     pub(crate) next_version: u64,
     /// While compacting: the stored bodies that were built upon meanwhile, which must not go.
     pub(crate) built_upon: Option<BuiltUpon>,
+    /// Pieces of bodies that are being put, and by how many callers: no record names them yet.
+    pub(crate) held: BTreeMap<BodyKey, u32>,
     /// The versions whose records are in the open pack, as far as the index does not know them
     /// yet, in order.
     pub(crate) written: Vec<(u64, Location)>,
@@ -34,6 +36,7 @@ impl Writer {
             open,
             next_version,
             built_upon: None,
+            held: BTreeMap::new(),
             written: Vec::new(),
             group_rows: 0,
             shares: BTreeMap::new(),
@@ -50,6 +53,22 @@ impl Writer {
     /// Notes that something written now needs this body.
     pub(crate) fn build_upon(&self, key: BodyKey) -> Result<(), StoreError> {
         self.built_upon.as_ref().map_or(Ok(()), |built_upon| built_upon.note(key))
+    }
+
+    /// Keeps this body through any compacting until it is released.
+    pub(crate) fn hold(&mut self, key: BodyKey) -> Result<(), StoreError> {
+        *self.held.entry(key).or_default() += 1;
+        self.build_upon(key)
+    }
+
+    /// A record names what was held, or never will.
+    pub(crate) fn release(&mut self, key: BodyKey) {
+        if let Some(holders) = self.held.get_mut(&key) {
+            *holders -= 1;
+            if *holders == 0 {
+                self.held.remove(&key);
+            }
+        }
     }
 
     pub(crate) fn check(&self) -> Result<(), StoreError> {

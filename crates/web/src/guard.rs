@@ -71,6 +71,7 @@ pub(crate) async fn guard(
     let (visitor, is_new) = welcome(&shared, &request, program);
     let replay = visitor.replay.clone();
     let session = visitor.session.clone();
+    let is_over_tls = is_over_tls(request.headers());
     let admitted = refused.map_or_else(|| admit(&shared.app, &visitor, &request), Err);
     let response = match admitted {
         Ok(None) => {
@@ -84,7 +85,28 @@ pub(crate) async fn guard(
     if is_new && !response.headers().contains_key(header::SET_COOKIE) {
         set_cookie(response.headers_mut(), SESSION_COOKIE, &session, None);
     }
+    if is_over_tls {
+        keep_to_tls(response.headers_mut());
+    }
     response
+}
+
+/// Whether the browser reached us over TLS, through a proxy in front of us. Whoever claims this
+/// wrongly only loses their own cookie.
+fn is_over_tls(headers: &HeaderMap) -> bool {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    text("origin").is_some_and(|origin| origin.starts_with("https://"))
+        || text("x-forwarded-proto").is_some_and(|scheme| scheme.eq_ignore_ascii_case("https"))
+}
+
+/// The cookies of an answer are never sent without TLS.
+fn keep_to_tls(headers: &mut HeaderMap) {
+    let cookies: Vec<HeaderValue> = headers.get_all(header::SET_COOKIE).iter().cloned().collect();
+    headers.remove(header::SET_COOKIE);
+    for cookie in cookies {
+        let secure = HeaderValue::from_bytes(&[cookie.as_bytes(), b"; Secure"].concat());
+        headers.append(header::SET_COOKIE, secure.unwrap_or(cookie));
+    }
 }
 
 /// Programs send the password with every request (HTTP Basic, any user name).
@@ -362,6 +384,27 @@ impl<S: Send + Sync> FromRequest<S> for Submitted {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cookies_are_kept_to_tls_where_the_browser_speaks_it() {
+        let headers = |name: &'static str, value| {
+            HeaderMap::from_iter([(
+                header::HeaderName::from_static(name),
+                HeaderValue::from_static(value),
+            )])
+        };
+        assert!(is_over_tls(&headers("origin", "https://archive.example")));
+        assert!(is_over_tls(&headers("x-forwarded-proto", "https")));
+        assert!(!is_over_tls(&headers("origin", "http://localhost:8080")));
+        assert!(!is_over_tls(&HeaderMap::new()));
+        let mut answer = HeaderMap::new();
+        set_cookie(&mut answer, "a", "1", None);
+        set_cookie(&mut answer, "b", "2", Some(9));
+        keep_to_tls(&mut answer);
+        let cookies: Vec<_> = answer.get_all(header::SET_COOKIE).iter().collect();
+        assert_eq!(cookies.len(), 2);
+        assert!(cookies.iter().all(|cookie| cookie.to_str().unwrap().ends_with("; Secure")));
+    }
 
     #[test]
     fn base64_is_read() {

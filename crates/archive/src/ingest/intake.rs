@@ -1,7 +1,7 @@
 //! The one way in: a capture is judged as a visit is, stored, and becomes the visit to commit.
 
 use nenrin_crawl::{
-    Answer, FetchOrder, MissingPages, Purpose, Ticket, content_mark, mime, page_update,
+    Answer, Appetite, FetchOrder, MissingPages, Purpose, Ticket, content_mark, mime, page_update,
     read_exchange,
     verdict::{Verdict, verdict},
 };
@@ -175,8 +175,8 @@ impl<'a> Intake<'a> {
             let plain = FetchOrder::plain(Ticket(0), Purpose::Page, url, false);
             let order = FetchOrder { fingerprint: true, ..plain };
             let exchange = exchange(capture.status, capture.response_head, capture.body.to_vec());
-            answer.fingerprint =
-                read_exchange(&order, &exchange, capture.at_s, || None).fingerprint;
+            let read = read_exchange(&order, &exchange, capture.at_s, Appetite::full(), || None);
+            answer.fingerprint = read.ok().flatten().and_then(|answer| answer.fingerprint);
         }
         let is_conditional = capture.status == 304 && is_conditional(capture.request_head);
         // What came before the last visit cannot be compared with what was known then.

@@ -3,9 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use nenrin_crawl::{
-    Answer, PastVisit, PreviousBody, Taught, Teacher, learn_pass, read_exchange, verdict::verdict,
-};
+use nenrin_crawl::{Answer, Appetite, PastVisit, Taught, Teacher, learn_pass, verdict::verdict};
 use nenrin_revisit::PageHistory;
 use nenrin_state::{
     Change, ContentMark, DuePage, KeptStructure, Outcome, PageId, PageLessons, PageRecord,
@@ -16,7 +14,10 @@ use nenrin_structure::Seen;
 use nenrin_urls::CanonicalUrl;
 
 use super::{exchange::exchange, recent::move_on};
-use crate::{Archive, Result};
+use crate::{
+    Archive, Result,
+    visiting::{LINKS_FROM_MAX_BYTES, read_fetched, read_small},
+};
 
 /// Visits that are remembered; those beyond teach nothing.
 const VISITS_MAX: usize = 500_000;
@@ -225,15 +226,12 @@ impl<'a> Learning<'a> {
             return None;
         }
         // A version that cannot be read teaches nothing; `verify` is for that.
-        let read = |version: u64| self.archive.store().read(VersionId(version)).ok();
-        let stored = read(version)?;
+        let stored = read_small(self.archive.store(), VersionId(version), LINKS_FROM_MAX_BYTES)?;
         let order = self.teacher.reading(due);
         let head = stored.head;
         let exchange = exchange(head.status, &head.response_head, stored.body);
-        let answer = read_exchange(&order, &exchange, at_s, || {
-            let before = read(order.previous?)?;
-            Some(PreviousBody { response_head: before.head.response_head, body: before.body })
-        });
+        let store = self.archive.store();
+        let answer = read_fetched(store, &order, &exchange, at_s, Appetite::full()).ok()??;
         Some((answer, head.body_bytes))
     }
 

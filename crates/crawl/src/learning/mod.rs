@@ -15,6 +15,7 @@ use nenrin_urls::{CanonicalUrl, Server};
 use crate::{
     answer::{Answer, Fetched, LinkRole, Purpose, SignalKind, Wanted},
     events::Command,
+    hops,
     probe::{Probe, may_be_a_document, probe_url},
     servers::Servers,
     signals::Signals,
@@ -52,20 +53,35 @@ pub(crate) struct Look {
     pub(crate) purpose: Purpose,
 }
 
+/// The links of a page that are about to become known.
+pub(crate) struct Links<'a> {
+    pub(crate) found: &'a mut Vec<Discovered>,
+    /// Top pages, which are followed in any case.
+    pub(crate) tops: &'a [CanonicalUrl],
+    /// Whether a sitemap lists them.
+    pub(crate) is_sitemap: bool,
+}
+
+/// What was left out of a page's links.
+#[derive(Debug, Default)]
+pub(crate) struct Left {
+    pub(crate) trapped: u64,
+    /// Some may be followed when fewer pages wait.
+    pub(crate) has_more: bool,
+}
+
 impl Learning {
     /// A server came from the state, with what was learnt of it before.
     pub(crate) fn meet(&mut self, record: &ServerRecord) {
         self.servers.insert(record.id, ServerLearning::of(&record.notes));
     }
 
-    /// A server is left to the state.
-    pub(crate) fn forget(&mut self, server: ServerId) {
-        self.servers.remove(&server);
-    }
-
-    /// Whether all that was learnt of a server is written down.
-    pub(crate) fn is_kept(&self, server: ServerId) -> bool {
-        !self.unkept.contains(&server)
+    /// A server is left to the state, with all that was learnt of it.
+    pub(crate) fn forget(&mut self, server: ServerId, out: &mut Vec<Command>) {
+        self.unkept.remove(&server);
+        if let Some(mut learnt) = self.servers.remove(&server) {
+            out.extend(learnt.unkept(server).into_iter().map(Command::commit));
+        }
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &ServerLearning> {
@@ -309,44 +325,59 @@ impl Learning {
 
 /// Traps.
 impl Learning {
-    /// Takes the links out that look like traps, and the session ids out of the others. Returns how
-    /// many were not followed.
+    /// Takes the links out that look like traps, and the session ids out of the others.
     pub(crate) fn leave_traps(
         &mut self,
         now_s: i64,
         due: &DuePage,
-        tops: &[CanonicalUrl],
-        found: &mut Vec<Discovered>,
+        links: Links<'_>,
         out: &mut Vec<Command>,
-    ) -> u64 {
+    ) -> Left {
         let server = due.page.id.server();
-        let Some(learnt) = self.servers.get_mut(&server) else { return 0 };
+        let Some(learnt) = self.servers.get_mut(&server) else { return Left::default() };
         let own = due.page.url.server();
         let elsewhere = Traps::default();
         let refused = &learnt.traps.refused;
         let sessions = refused.get(&Trap::SessionId).map_or(0, |count| count.links);
+        let mut room = learnt.traps.room(links.is_sitemap);
         let mut met: Vec<(Trap, CanonicalUrl)> = Vec::new();
-        found.retain_mut(|link| {
-            if tops.contains(&link.url) {
+        links.found.retain_mut(|link| {
+            if links.tops.contains(&link.url) {
                 return true;
             }
             if let Some(bare) = without_session(&link.url) {
                 // A redirect to a session is followed as it is, or it would lead to itself.
-                if link.hops > 0 {
+                if hops::redirects(link.hops) > 0 {
                     met.push((Trap::SessionId, link.url.clone()));
                     return sessions < SESSIONS_FOLLOWED_MAX;
                 }
                 met.push((Trap::SessionId, std::mem::replace(&mut link.url, bare)));
             }
-            let traps = if link.url.server() == own { &learnt.traps } else { &elsewhere };
-            match traps.check(&link.url, now_s) {
-                Ok(()) => true,
-                Err(trap) => {
-                    met.push((trap, link.url.clone()));
-                    false
+            let is_own = link.url.server() == own;
+            let traps = if is_own { &learnt.traps } else { &elsewhere };
+            let checked = traps.check(&link.url, now_s).and_then(|()| match room.checked_sub(1) {
+                Some(left) => {
+                    room = left;
+                    Ok(())
                 }
-            }
+                None if is_own => Err(Trap::Backlog),
+                None => Ok(()),
+            });
+            checked.map_err(|trap| met.push((trap, link.url.clone()))).is_ok()
         });
+        let has_more = met.iter().any(|(trap, _)| *trap == Trap::Backlog);
+        Left { trapped: self.refuse(now_s, due, met, out), has_more }
+    }
+
+    /// Counts links that are not followed, or not as they are written. Returns how many are not.
+    pub(crate) fn refuse(
+        &mut self,
+        now_s: i64,
+        due: &DuePage,
+        met: Vec<(Trap, CanonicalUrl)>,
+        out: &mut Vec<Command>,
+    ) -> u64 {
+        let server = due.page.id.server();
         let mut trapped = 0;
         for (trap, url) in met {
             trapped += u64::from(trap != Trap::SessionId);
@@ -354,18 +385,38 @@ impl Learning {
             let is_first = learnt.traps.refuse(trap, &url, now_s) == 1;
             self.learnt(server, Part::Traps, is_first, out);
             if is_first {
-                out.push(Command::Trapped { server: own.clone(), trap, url });
+                out.push(Command::Trapped { server: due.page.url.server(), trap, url });
             }
         }
         trapped
+    }
+
+    /// A page was visited for the first time.
+    pub(crate) fn tried(&mut self, due: &DuePage, out: &mut Vec<Command>) {
+        let server = due.page.id.server();
+        let Some(learnt) = self.servers.get_mut(&server) else { return };
+        learnt.traps.tried();
+        self.learnt(server, Part::Traps, false, out);
+    }
+
+    /// The first version of a page took so much in the store, and its body may be known.
+    pub(crate) fn brought(
+        &mut self,
+        url: &CanonicalUrl,
+        server: ServerId,
+        (stored_bytes, is_known): (u64, bool),
+        out: &mut Vec<Command>,
+    ) {
+        let Some(learnt) = self.servers.get_mut(&server) else { return };
+        learnt.traps.brought(url, stored_bytes, is_known);
+        self.learnt(server, Part::Traps, false, out);
     }
 
     /// A page became known: what bounds the traps counts it.
     pub(crate) fn count_new(&mut self, now_s: i64, due: &DuePage, out: &mut Vec<Command>) {
         let server = due.page.id.server();
         let Some(learnt) = self.servers.get_mut(&server) else { return };
-        if learnt.traps.met(&due.page.url, now_s) {
-            self.learnt(server, Part::Traps, false, out);
-        }
+        learnt.traps.met(&due.page.url, now_s);
+        self.learnt(server, Part::Traps, false, out);
     }
 }

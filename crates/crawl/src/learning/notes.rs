@@ -46,7 +46,7 @@ impl Part {
     fn lessons_max(self) -> u32 {
         match self {
             Self::Probe => 16,
-            Self::Traps => 64,
+            Self::Traps => 256,
             Self::Signals => 128,
             Self::Noise => 32,
         }

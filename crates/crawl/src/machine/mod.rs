@@ -167,8 +167,8 @@ impl Crawl {
                 self.chosen_loaded(now_ms, round, asked, pages, out);
             }
             Event::Fetched { ticket, fetched } => self.fetched(now_ms, ticket, *fetched, out),
-            Event::Stored { ticket, version, stored_bytes } => {
-                self.stored(ticket, version, stored_bytes, out);
+            Event::Stored { ticket, version, stored_bytes, is_known } => {
+                self.stored(ticket, version, (stored_bytes, is_known), out);
             }
             Event::Committed { tickets, rounds_ended, committed, servers } => {
                 self.meet_servers(now_ms, servers);
@@ -200,7 +200,7 @@ impl Crawl {
             return;
         }
         self.watch_sites(now_ms);
-        self.forget_servers(now_ms);
+        self.forget_servers(now_ms, out);
         self.rounds.begin_due(now_ms, &self.sites, &self.schedules, out);
         self.load_rounds(now_ms, out);
         self.load_due(now_ms, out);
@@ -308,11 +308,11 @@ impl Crawl {
     }
 
     /// Leaves servers at rest to the state, if there are many.
-    fn forget_servers(&mut self, now_ms: i64) {
-        let (learning, due_pages) = (&self.learning, &self.due_pages);
-        let may_forget = |server: ServerId| learning.is_kept(server) && !due_pages.awaits(server);
+    fn forget_servers(&mut self, now_ms: i64, out: &mut Vec<Command>) {
+        let due_pages = &self.due_pages;
+        let may_forget = |server: ServerId| !due_pages.awaits(server);
         for server in self.servers.forget_resting(now_ms, &self.options, may_forget) {
-            self.learning.forget(server);
+            self.learning.forget(server, out);
         }
     }
 

@@ -45,6 +45,9 @@ impl Crawl {
         out: &mut Vec<Command>,
     ) {
         if let Some(url) = robots_moved(hops, fetched) {
+            // Another host is not the site's own.
+            let is_own = self.servers.name(server).is_some_and(|name| name.host() == url.host());
+            let allow_private = allow_private && is_own;
             let request = RobotsRequest { url, hops: hops + 1, allow_private };
             self.servers.queue_robots(server, request);
             self.server_answered(now_ms, server, feedback(fetched), out);

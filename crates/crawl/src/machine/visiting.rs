@@ -7,9 +7,11 @@ use nenrin_state::{Change, DuePage, Origin, Outcome, RobotsPolicy, ServerId, Vis
 use nenrin_structure::RoundsBy;
 
 use crate::{
-    answer::{Answer, FetchOrder, Fetched, Ticket},
+    answer::{Answer, FetchOrder, Fetched, SignalKind, Ticket},
     discovery::{Discovery, discover, links_of},
     events::{Command, StoreOrder},
+    hops,
+    learning::Links,
     plans::{VisitResult, seen},
     servers::{RobotsAnswer, RobotsRequest, Task, feedback},
     under_way::{Asked, Committing, NamedPage, Unstored, UnstoredVersion},
@@ -59,7 +61,7 @@ impl Crawl {
             self.new_pages.not_visited(&due);
             return;
         };
-        let allow_private = conditions.allow_private;
+        let allow_private = conditions.allows_private(&due.page.url);
         let obeys_robots = conditions.robots == RobotsPolicy::Obey;
         if !self.may_go(&due) {
             self.servers.not_asked(now_ms, server);
@@ -104,9 +106,10 @@ impl Crawl {
         let Some(conditions) = self.sites.conditions(due.site) else { return };
         let ticket = self.under_way.new_ticket();
         let wanted = self.learning.wanted_of(&due, self.sites.is_top(&due));
+        let allow_private = conditions.allows_private(&due.page.url);
         let order = FetchOrder {
             blocks: conditions.rounds_by == RoundsBy::Auto,
-            ..FetchOrder::of_page(ticket, &due.page, &wanted, conditions.allow_private)
+            ..FetchOrder::of_page(ticket, &due.page, &wanted, allow_private)
         };
         let conditionally = order.asks_conditionally();
         if self.schedules.count_visit(now_ms / 1000, due.site, &self.options) {
@@ -172,8 +175,8 @@ impl Crawl {
         self.learn_from(now_ms / 1000, due, answer, found.outcome, out);
         let is_redirect = (300..400).contains(&answer.status) && found.outcome.is_seen();
         let Some(to) = answer.location.as_ref().filter(|_| is_redirect) else { return found };
-        let hops_max = self.options.redirects_max;
-        let reason = if due.hops >= hops_max {
+        let hops_max = self.options.redirects_max.min(hops::REDIRECTS_MAX);
+        let reason = if hops::redirects(due.hops) >= hops_max {
             Some(Reason::TooManyRedirects(hops_max))
         } else {
             self.rounds.redirected(due.site, &due.page.url, to, hops_max)
@@ -247,7 +250,8 @@ impl Crawl {
             previous: due.page.version,
         })));
         let blocks = answer.and_then(|answer| answer.blocks);
-        let unstored = Unstored { page, visit: visited.commit, version, blocks };
+        let is_first = due.page.version.is_none();
+        let unstored = Unstored { page, visit: visited.commit, version, blocks, is_first };
         self.under_way.store(ticket, unstored);
     }
 
@@ -262,11 +266,18 @@ impl Crawl {
     ) -> Visited {
         let (page, at_s, outcome) = (&due.page, at_ms / 1000, verdict.outcome);
         let site = self.sites.get(due.site);
-        let Discovery { pages: mut discovered, new_tops } = match (site, answer) {
+        let Discovery { pages: mut discovered, new_tops, refused } = match (site, answer) {
             (Some(site), Some(answer)) if outcome.is_seen() => discover(site, due, answer, at_s),
             _ => Discovery::default(),
         };
-        let trapped = self.learning.leave_traps(at_s, due, &new_tops, &mut discovered, out);
+        let is_sitemap = answer.is_some_and(|answer| answer.signal == Some(SignalKind::Sitemap));
+        let mut trapped = self.learning.refuse(at_s, due, refused, out);
+        let links = Links { found: &mut discovered, tops: &new_tops, is_sitemap };
+        let not_now = self.learning.leave_traps(at_s, due, links, out);
+        trapped += not_now.trapped;
+        if page.visited_s.is_none() {
+            self.learning.tried(due, out);
+        }
         let in_round = self.taken.is_in_round(due.site, page.id);
         let mut visit = VisitCommit {
             page: page.id.into(),
@@ -289,6 +300,10 @@ impl Crawl {
             estimate: None,
             links: answer.filter(|_| outcome == Outcome::Changed).map(links_of),
         };
+        if not_now.has_more {
+            // Its list is read again although it has not changed.
+            (visit.update.etag, visit.update.last_modified) = (None, None);
+        }
         let changed = answer.filter(|_| outcome == Outcome::Changed);
         let version = changed.map(|answer| UnstoredVersion {
             status: answer.status,
@@ -332,11 +347,14 @@ impl Crawl {
         &mut self,
         ticket: Ticket,
         version: u64,
-        stored_bytes: u64,
+        (stored_bytes, is_known): (u64, bool),
         out: &mut Vec<Command>,
     ) {
         let Some(unstored) = self.under_way.stored(ticket) else { return };
-        let Unstored { page, mut visit, version: unnumbered, blocks } = unstored;
+        let Unstored { page, mut visit, version: unnumbered, blocks, is_first } = unstored;
+        if is_first && (200..300).contains(&visit.status) {
+            self.learning.brought(&page.url, page.id.server(), (stored_bytes, is_known), out);
+        }
         visit.stored_bytes = stored_bytes;
         visit.version = Some(unnumbered.stored(visit.at_s, version));
         let lost = blocks.as_ref().and_then(|blocks| blocks.lost.clone());

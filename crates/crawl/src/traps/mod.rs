@@ -34,6 +34,21 @@ const FUTURE_S: i64 = 2 * 365 * 86_400;
 /// Pages of one directory with a date in the far future, and with one before 1970.
 const FUTURE_PAGES_MAX: u32 = 24;
 const PAST_PAGES_MAX: u32 = 600;
+/// Pages of a server that may wait for their first visit before sitemaps add no more: some days of
+/// visits at a polite pace.
+const LISTED_WAITING_MAX: u64 = 200_000;
+/// The same for links.
+const WAITING_MAX: u64 = 1_000_000;
+/// A first version that takes no more than this in the store brought almost nothing new: its record
+/// takes about half of it.
+const LITTLE_BYTES: u64 = 512;
+/// So many pages of one path or directory are tried before they are judged, if their bodies are
+/// those of other pages, and if they bring almost nothing; of a whole server ten times as many.
+const SAME_FROM: u64 = 300;
+const LITTLE_FROM: u64 = 10_000;
+const SERVER_TIMES: u64 = 10;
+/// If of so many pages all but one brought nothing, no more of their kind are followed.
+const PAGES_PER_NEW: u64 = 20;
 /// Paths and directories counted for one server; the least are forgotten first.
 const COUNTED_MAX: usize = 256;
 /// Orders of parameters remembered.
@@ -55,6 +70,16 @@ pub enum Trap {
     Calendar,
     /// A session id: the page is taken without it.
     SessionId,
+    /// A sitemap index inside another.
+    NestedIndex,
+    /// More sitemaps than are visited of one index.
+    ManySitemaps,
+    /// More pages wait for their first visit than are entered.
+    Backlog,
+    /// Frames or other parts inside each other without end.
+    DeepParts,
+    /// Pages of this path, directory or server brought nothing new again and again.
+    NothingNew,
 }
 
 impl Trap {
@@ -67,6 +92,11 @@ impl Trap {
             Self::QueryCombinations => "too many combinations of parameters",
             Self::Calendar => "a calendar without end",
             Self::SessionId => "session ids, left out of the URL",
+            Self::NestedIndex => "a sitemap index inside another",
+            Self::ManySitemaps => "more than 1000 sitemaps in one index",
+            Self::Backlog => "too many pages of this server wait for their first visit",
+            Self::DeepParts => "frames or styles more than 6 deep",
+            Self::NothingNew => "pages like it brought nothing new 19 times out of 20",
         }
     }
 }
@@ -93,11 +123,39 @@ struct Counted {
     dated: u32,
     future: u32,
     past: u32,
+    brought: Brought,
 }
 
 impl Counted {
     fn weight(&self) -> u32 {
-        self.name_sets.len() as u32 + self.some_arguments + self.dated + self.future + self.past
+        let queries = self.name_sets.len() as u32 + self.some_arguments;
+        queries + self.dated + self.future + self.past + self.brought.same as u32
+    }
+}
+
+/// What first versions brought.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Brought {
+    versions: u64,
+    /// Those with the body of another page.
+    same: u64,
+    /// Those that brought almost nothing, these included.
+    little: u64,
+}
+
+impl Brought {
+    fn count(&mut self, stored_bytes: u64, is_known: bool) {
+        self.versions += 1;
+        self.same += u64::from(is_known);
+        self.little += u64::from(is_known || stored_bytes <= LITTLE_BYTES);
+    }
+
+    /// Whether almost all of enough versions brought nothing.
+    fn is_nothing(&self, times: u64) -> bool {
+        let all = |few: u64, from: u64| {
+            self.versions >= from * times && (self.versions - few) * PAGES_PER_NEW <= self.versions
+        };
+        all(self.same, SAME_FROM) || all(self.little, LITTLE_FROM)
     }
 }
 
@@ -108,6 +166,10 @@ pub struct Traps {
     /// Links not followed, by reason.
     pub refused: BTreeMap<Trap, TrapCount>,
     counted: BTreeMap<u64, Counted>,
+    /// Pages that became known, and those of them that were visited.
+    known: u64,
+    tried: u64,
+    brought: Brought,
     /// Parameters in some order → the order that is known. Only a help, so it dies with the process.
     #[serde(skip)]
     orders: BTreeMap<u64, u64>,
@@ -127,7 +189,30 @@ impl Traps {
             return Err(Trap::RepeatedSegments);
         }
         self.check_query(url)?;
-        self.check_date(url, now_s)
+        self.check_date(url, now_s)?;
+        self.check_worth(url)
+    }
+
+    fn check_worth(&self, url: &CanonicalUrl) -> Result<(), Trap> {
+        let kind = self.counted.get(&kind_key(url)).is_some_and(|kind| kind.brought.is_nothing(1));
+        if kind || self.brought.is_nothing(SERVER_TIMES) { Err(Trap::NothingNew) } else { Ok(()) }
+    }
+
+    /// How many more pages of the server may become known now.
+    pub fn room(&self, is_sitemap: bool) -> u64 {
+        let most = if is_sitemap { LISTED_WAITING_MAX } else { WAITING_MAX };
+        most.saturating_sub(self.known.saturating_sub(self.tried))
+    }
+
+    /// Counts a first visit.
+    pub fn tried(&mut self) {
+        self.tried += 1;
+    }
+
+    /// Counts a first version by what it took in the store, and whether its body was known.
+    pub fn brought(&mut self, url: &CanonicalUrl, stored_bytes: u64, is_known: bool) {
+        self.brought.count(stored_bytes, is_known);
+        self.counted(kind_key(url)).brought.count(stored_bytes, is_known);
     }
 
     fn check_query(&self, url: &CanonicalUrl) -> Result<(), Trap> {
@@ -171,8 +256,9 @@ impl Traps {
         count.links
     }
 
-    /// Counts a page that became known; answers whether that teaches something to be kept.
-    pub fn met(&mut self, url: &CanonicalUrl, now_s: i64) -> bool {
+    /// Counts a page that became known.
+    pub fn met(&mut self, url: &CanonicalUrl, now_s: i64) {
+        self.known += 1;
         let arguments = arguments(url);
         let date = url_date(url);
         if !arguments.is_empty() {
@@ -195,7 +281,6 @@ impl Traps {
             counted.future += u32::from(date.at_s >= 0);
             counted.past += u32::from(date.at_s < 0);
         }
-        !arguments.is_empty() || far.is_some()
     }
 
     fn counted(&mut self, key: u64) -> &mut Counted {
@@ -207,6 +292,11 @@ impl Traps {
         }
         self.counted.entry(key).or_default()
     }
+}
+
+/// Pages of one kind: of one path where it has parameters, else of one directory.
+fn kind_key(url: &CanonicalUrl) -> u64 {
+    if arguments(url).is_empty() { directory_key(url) } else { path_key(url) }
 }
 
 #[cfg(test)]

@@ -122,3 +122,49 @@ fn memory_is_bounded() {
     assert!(traps.counted.len() <= COUNTED_MAX && traps.orders.len() <= ORDERS_MAX);
     assert!(serde_json::to_string(&traps).unwrap().len() < 100_000);
 }
+
+#[test]
+fn pages_that_repeat_what_is_known_end() {
+    let mut traps = Traps::default();
+    for n in 0..SAME_FROM {
+        assert_eq!(traps.check(&url(&format!("/list?zz={n}")), NOW_S), Ok(()), "{n}");
+        traps.brought(&url(&format!("/list?zz={n}")), 180, true);
+    }
+    assert_eq!(traps.check(&url("/list?zz=x"), NOW_S), Err(Trap::NothingNew));
+    // Neither other paths nor the page itself are hurt.
+    assert_eq!(traps.check(&url("/other?zz=x"), NOW_S), Ok(()));
+    assert_eq!(traps.check(&url("/list"), NOW_S), Ok(()));
+    // Among pages of which one in ten is new, all are followed; so are many small ones.
+    for n in 0..SAME_FROM {
+        traps.brought(&url(&format!("/news/{n}")), 9_000, n % 10 > 0);
+        (0..9).for_each(|_| traps.brought(&url(&format!("/small/{n}")), 180, false));
+    }
+    assert_eq!(traps.check(&url("/news/x"), NOW_S), Ok(()));
+    assert_eq!(traps.check(&url("/small/x"), NOW_S), Ok(()));
+}
+
+#[test]
+fn a_farm_of_pages_that_say_almost_nothing_ends() {
+    let mut traps = Traps::default();
+    (0..LITTLE_FROM).for_each(|n| traps.brought(&url(&format!("/farm/{n}")), 300, false));
+    assert_eq!(traps.check(&url("/farm/x"), NOW_S), Err(Trap::NothingNew));
+    assert_eq!(traps.check(&url("/elsewhere/x"), NOW_S), Ok(()));
+    // Also if each is in a directory of its own.
+    let name =
+        |n: u64| format!("/{}y{}/", "x".repeat((n % 99) as usize), "z".repeat((n / 999) as usize));
+    (0..SERVER_TIMES * LITTLE_FROM).for_each(|n| traps.brought(&url(&name(n)), 300, false));
+    assert_eq!(traps.check(&url("/quite/another"), NOW_S), Err(Trap::NothingNew));
+}
+
+#[test]
+fn a_list_adds_no_more_pages_than_can_be_visited_in_days() {
+    let mut traps = Traps::default();
+    assert_eq!(traps.room(true), LISTED_WAITING_MAX);
+    for n in 0..1000 {
+        traps.met(&url(&format!("/{n}")), NOW_S);
+    }
+    assert_eq!(traps.room(true), LISTED_WAITING_MAX - 1000);
+    (0..400).for_each(|_| traps.tried());
+    assert_eq!(traps.room(true), LISTED_WAITING_MAX - 600);
+    assert!(traps.room(false) > traps.room(true));
+}

@@ -41,6 +41,11 @@ pub(crate) struct World {
     /// Whether work on plans waits in `plans_held`.
     pub(crate) hold_plans: bool,
     pub(crate) plans_held: Vec<PlanWork>,
+    /// Answers that are made up as they are asked for.
+    pub(crate) makes: Option<fn(&FetchOrder) -> Answer>,
+    /// What every version takes in the store, and whether its body is known.
+    pub(crate) stored_bytes: u64,
+    pub(crate) is_known: bool,
 }
 
 pub(crate) fn url(text: &str) -> CanonicalUrl {
@@ -95,6 +100,9 @@ impl World {
             looked_near: 0,
             hold_plans: false,
             plans_held: Vec::new(),
+            makes: None,
+            stored_bytes: 1000,
+            is_known: false,
         };
         world.tell_sites();
         world
@@ -153,7 +161,9 @@ impl World {
                 Some(Event::Fetched { ticket: order.ticket, fetched })
             }
             Command::Store(order) => {
-                Some(Event::Stored { ticket: order.ticket, version: 1, stored_bytes: 1 })
+                let (ticket, stored_bytes, is_known) =
+                    (order.ticket, self.stored_bytes, self.is_known);
+                Some(Event::Stored { ticket, version: 1, stored_bytes, is_known })
             }
             Command::Commit { ticket, change } => {
                 let batch = Batch::from_iter([(ticket, change)]);
@@ -179,6 +189,9 @@ impl World {
         let path = order.url.path().to_owned();
         if order.purpose == Purpose::Page {
             self.asked.push((self.now_ms, path.clone()));
+        }
+        if let Some(make) = self.makes.filter(|_| order.purpose == Purpose::Page) {
+            return make(order);
         }
         if self.gone.contains(&path) {
             return Answer { status: 404, ..Answer::default() };

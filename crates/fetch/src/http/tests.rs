@@ -1,5 +1,7 @@
+mod gallery;
 mod heads;
 mod limits;
+mod memory;
 mod reuse;
 mod secure;
 mod server;
@@ -31,6 +33,10 @@ fn request(url: &str) -> FetchRequest {
         addresses: AddressPolicy::AllowPrivate,
         ..FetchRequest::new(CanonicalUrl::parse(url).unwrap())
     }
+}
+
+fn text(exchange: &Exchange) -> String {
+    String::from_utf8(exchange.body.front(usize::MAX).unwrap().into_owned()).unwrap()
 }
 
 /// What one request to a server that always answers with these bytes, and then closes, brings.

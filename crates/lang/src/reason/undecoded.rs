@@ -56,9 +56,12 @@ impl Undecoded {
             Self::Damaged { coding, decoded_bytes, why } => {
                 format!("the body is not valid {coding} after {decoded_bytes} bytes: {why}")
             }
-            Self::TooLarge { coding, limit_bytes } => {
-                format!("the {coding} body decodes to more than the limit of {limit_bytes} bytes")
-            }
+            Self::TooLarge { coding, limit_bytes } if coding == "identity" => format!(
+                "the body is larger than {limit_bytes} bytes; only its front was read for links"
+            ),
+            Self::TooLarge { coding, limit_bytes } => format!(
+                "the {coding} body decodes to more than {limit_bytes} bytes; only its front was read for links"
+            ),
             Self::Bomb { coding, coded_bytes, limit_bytes, ratio } => format!(
                 "the {coding} body of {coded_bytes} bytes decodes to more than {limit_bytes} bytes, beyond the ratio of {ratio}"
             ),
@@ -78,9 +81,12 @@ impl Undecoded {
                     "本文が {decoded_bytes} バイト以降、正しい {coding} ではありません（{why}）"
                 )
             }
-            Self::TooLarge { coding, limit_bytes } => {
-                format!("{coding} の本文を展開すると上限の {limit_bytes} バイトを超えます")
-            }
+            Self::TooLarge { coding, limit_bytes } if coding == "identity" => format!(
+                "本文が {limit_bytes} バイトを超えるため、リンクは先頭部分だけから読み取りました"
+            ),
+            Self::TooLarge { coding, limit_bytes } => format!(
+                "{coding} の本文を展開すると {limit_bytes} バイトを超えるため、リンクは先頭部分だけから読み取りました"
+            ),
             Self::Bomb { coding, coded_bytes, limit_bytes, ratio } => format!(
                 "{coding} の本文（{coded_bytes} バイト）を展開すると {limit_bytes} バイトを超え、上限の {ratio} 倍を上回ります"
             ),

@@ -86,6 +86,15 @@ pub enum Unfetched {
         /// What went wrong.
         why: String,
     },
+    /// The body came and could not be put into a file.
+    Unkept {
+        /// The host in the URL.
+        host: String,
+        /// Bytes that had come.
+        received_bytes: u64,
+        /// What went wrong.
+        why: String,
+    },
     /// Time ran out.
     Timeout {
         /// The host in the URL.
@@ -223,9 +232,7 @@ impl Unfetched {
             Self::Request { why } => format!("the request cannot be sent: {why}"),
             Self::Address { host, address, network } => {
                 let way_out = match network.can_be_allowed() {
-                    true => {
-                        "; if it is yours, allow private addresses for this site (`--allow-private`)"
-                    }
+                    true => "; if it is yours, make it a top page of a site with `--allow-private`",
                     false => "",
                 };
                 let network = network.english();
@@ -252,6 +259,9 @@ impl Unfetched {
             Self::BodyCut { host, received_bytes, why } => {
                 format!("the body from `{host}` is cut after {received_bytes} bytes: {why}")
             }
+            Self::Unkept { host, received_bytes, why } => format!(
+                "the body from `{host}` could not be kept beyond {received_bytes} bytes: {why}"
+            ),
             Self::Timeout { host, step, after_ms } => {
                 let after_s = Duration::from_millis(*after_ms).as_secs_f64();
                 format!("`{host}` took longer than {after_s} s: waited for {}", step.english())
@@ -265,7 +275,7 @@ impl Unfetched {
             Self::Address { host, address, network } => {
                 let way_out = match network.can_be_allowed() {
                     true => {
-                        "。自分のものなら、このサイトの条件で自分のネットワークを許可してください"
+                        "。自分のものなら、それをトップページとし、自分のネットワークを許可したサイトを登録してください"
                     }
                     false => "",
                 };
@@ -297,6 +307,10 @@ impl Unfetched {
             Self::BodyCut { host, received_bytes, why } => {
                 format!("「{host}」の本文が {received_bytes} バイトで途切れました（{why}）")
             }
+            Self::Unkept { host, received_bytes, why } => format!(
+                "「{host}」の本文を {received_bytes} バイトより先は保存できません（{}）",
+                of_system(why)
+            ),
             Self::Timeout { host, step, after_ms } => {
                 let after_s = Duration::from_millis(*after_ms).as_secs_f64();
                 let step = step.japanese();
@@ -338,6 +352,7 @@ pub(super) mod tests {
             Unfetched::BodyTooLarge { host: host(), limit_bytes: 1, announced_bytes: Some(2) },
             Unfetched::BodyTooLarge { host: host(), limit_bytes: 1, announced_bytes: None },
             Unfetched::BodyCut { host: host(), received_bytes: 1, why: why() },
+            Unfetched::Unkept { host: host(), received_bytes: 1, why: why() },
             Unfetched::Timeout { host: host(), step: Step::Head, after_ms: 1_500 },
         ]
     }

@@ -10,7 +10,7 @@ const MAX_VALUE_BYTES: usize = 4096;
 const MAX_PASSED: usize = 64;
 
 /// Archived headers that describe the content and keep their name.
-const KEPT: [&str; 3] = ["content-type", "content-language", "content-disposition"];
+const KEPT: [&str; 2] = ["content-language", "content-disposition"];
 
 /// The archived headers, each as `X-Archive-Orig-…`, and those that describe the content unchanged.
 /// Values with control characters are left out.
@@ -30,13 +30,18 @@ pub(crate) fn archived(head: &Head<'_>) -> HeaderMap {
             headers.append(name, value);
         }
     }
+    // One type, so that what is checked here is what the browser shows.
+    let content_type = head.content_type();
+    if let Some(Ok(value)) = content_type.map(|value| HeaderValue::from_str(&value)) {
+        headers.insert(header::CONTENT_TYPE, value);
+    }
     headers
 }
 
 /// Scripts of the page run, but can reach only this origin; the same holds for frames, forms and
 /// plug-ins.
 const POLICY: &str = "default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob: mediastream:; \
-    form-action 'self'; base-uri 'self'; object-src 'self' data: blob:; webrtc 'block'";
+    frame-src 'self'; form-action 'self'; base-uri 'self'; object-src 'self' data: blob:";
 const SANDBOX: &str = "sandbox allow-scripts allow-same-origin allow-forms allow-popups \
     allow-modals allow-downloads allow-pointer-lock allow-top-navigation-by-user-activation";
 
@@ -75,7 +80,8 @@ impl Guard {
         // Browsers refuse to show PDF in a sandbox; its scripts cannot reach the page.
         let is_pdf = headers
             .get(header::CONTENT_TYPE)
-            .is_some_and(|value| value.as_bytes().starts_with(b"application/pdf"));
+            .and_then(|value| value.to_str().ok()?.split(';').next())
+            .is_some_and(|essence| essence.trim().eq_ignore_ascii_case("application/pdf"));
         let policy = if is_pdf { &self.unsandboxed } else { &self.policy };
         headers.insert(header::CONTENT_SECURITY_POLICY, policy.clone());
         common(headers);
@@ -118,6 +124,22 @@ mod tests {
         assert!(!headers.contains_key("set-cookie"));
         assert!(!headers.contains_key("x-archive-orig-x-bad"));
         assert_eq!(headers["x-archive-orig-x-latin"].as_bytes(), b"\xe9");
+    }
+
+    #[test]
+    fn a_list_of_types_is_shown_as_its_last_one_inside_the_sandbox() {
+        let raw = b"HTTP/1.1 200 OK\r\nContent-Type: application/pdf, text/html\r\n\r\n";
+        let twice =
+            b"HTTP/1.1 200 OK\r\nContent-Type: application/pdf\r\nContent-Type: text/html\r\n\r\n";
+        for raw in [&raw[..], twice] {
+            let mut headers = archived(&Head::parse(raw));
+            assert_eq!(headers.get_all("content-type").iter().collect::<Vec<_>>(), ["text/html"]);
+            Guard::new(&ReplayOptions::default()).archived(&mut headers);
+            let policy = headers["content-security-policy"].to_str().unwrap();
+            assert!(policy.contains("sandbox"), "{policy}");
+        }
+        let headers = archived(&Head::parse(b"HTTP/1.1 200 OK\r\nContent-Type: pdf\r\n\r\n"));
+        assert!(!headers.contains_key("content-type"));
     }
 
     #[test]

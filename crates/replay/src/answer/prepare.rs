@@ -84,8 +84,8 @@ impl Preparing<'_> {
             || decode_content(Some(coding), &self.content.body, self.options.max_rewritten_bytes);
         if self.modifier != Modifier::Identity {
             let decoded = decoded().ok();
-            let kind =
-                |body: &[u8]| content_kind(head.get_str("content-type"), &self.capture.url, body);
+            let content_type = head.content_type();
+            let kind = |body: &[u8]| content_kind(content_type.as_deref(), &self.capture.url, body);
             if let Some(body) = decoded
                 && let Some(body) = self.rewritten(kind(&body), &body)
             {

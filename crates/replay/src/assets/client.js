@@ -3,6 +3,70 @@
 // the page's Content-Security-Policy or caught by worker.js.
 (() => {
 "use strict";
+
+// No directive of a policy stops these, so no window may have them: this one, every frame as soon as
+// a script could reach it, and every window that is opened.
+const TAKEN = ["RTCPeerConnection", "webkitRTCPeerConnection", "WebTransport"];
+function strip(view) {
+  try {
+    for (const name of TAKEN) if (view[name]) Object.defineProperty(view, name, { value: undefined });
+  } catch { /* A window of another origin cannot be reached by scripts of this one either. */ }
+  return view;
+}
+function stripFrames() { for (let i = 0; i < window.length; i++) strip(window[i]); }
+strip(window);
+for (const owner of [window.HTMLIFrameElement, window.HTMLFrameElement, window.HTMLObjectElement]) {
+  for (const name of ["contentWindow", "contentDocument"]) {
+    const found = owner && Object.getOwnPropertyDescriptor(owner.prototype, name);
+    if (found) Object.defineProperty(owner.prototype, name, { ...found, get() {
+      stripFrames();
+      return found.get.call(this);
+    } });
+  }
+}
+
+// Links that only connect are left out, before they are in the document.
+const CONNECTS = /preconnect|dns-prefetch/i;
+const silent = (text) => String(text).replace(/<link\b[^>]*>/gi, (tag) => CONNECTS.test(tag) ? "" : tag);
+function silence(node) {
+  if (!node || !node.querySelectorAll) return;
+  const links = node.tagName === "LINK" ? [node] : node.querySelectorAll("link");
+  for (const link of links) if (CONNECTS.test(link.rel)) link.removeAttribute("href");
+}
+for (const [owner, names] of [
+  [Node, ["appendChild", "insertBefore", "replaceChild"]],
+  [Element, ["append", "prepend", "before", "after", "replaceWith", "replaceChildren", "insertAdjacentElement"]],
+  [DocumentFragment, ["append", "prepend", "replaceChildren"]], [Document, ["append", "prepend", "replaceChildren"]],
+]) for (const name of names) {
+  const native = owner.prototype[name];
+  if (native) owner.prototype[name] = function (...nodes) {
+    nodes.forEach(silence);
+    try { return native.apply(this, nodes); } finally { stripFrames(); }
+  };
+}
+for (const name of ["innerHTML", "outerHTML"]) {
+  const found = Object.getOwnPropertyDescriptor(Element.prototype, name);
+  if (found) Object.defineProperty(Element.prototype, name, { ...found, set(text) {
+    found.set.call(this, silent(text));
+    stripFrames();
+  } });
+}
+for (const [owner, name, at] of [
+  [Element, "insertAdjacentHTML", 1], [Element, "setHTMLUnsafe", 0], [Range, "createContextualFragment", 0],
+  [Document, "write", 0], [Document, "writeln", 0],
+]) {
+  const native = owner.prototype[name];
+  if (native) owner.prototype[name] = function (...texts) {
+    texts = texts.map((text, n) => n < at || typeof text === "object" ? text : silent(text));
+    try { return native.apply(this, texts); } finally { stripFrames(); }
+  };
+}
+const srcdoc = Object.getOwnPropertyDescriptor(HTMLIFrameElement.prototype, "srcdoc");
+const fenced = (text) => '<script src="/_nenrin/client.js"></' + "script>" + silent(text);
+Object.defineProperty(HTMLIFrameElement.prototype, "srcdoc", { ...srcdoc, set(text) {
+  srcdoc.set.call(this, fenced(text));
+} });
+
 const place = /^\/web\/(\d{14})([a-z]{2}_)?\/(https?:\/\/[^]*)$/.exec(location.pathname + location.search);
 if (!place || window.top === undefined) return;
 const [, stamp, mod = "", address] = place;
@@ -57,6 +121,8 @@ function fixedAttribute(element, name, value) {
 const setAttribute = Element.prototype.setAttribute;
 Element.prototype.setAttribute = function (name, value) {
   if (DROPPED.has(String(name).toLowerCase())) return;
+  if (this.tagName === "IFRAME" && /^srcdoc$/i.test(name)) return setAttribute.call(this, name, fenced(value));
+  if (this.tagName === "LINK" && CONNECTS.test(this.rel + " " + value)) silence(this);
   if (this.tagName === "SCRIPT" && /^type$/i.test(name) && /speculationrules/i.test(value)) value = "text/plain";
   return setAttribute.call(this, name, fixedAttribute(this, String(name), value));
 };
@@ -144,9 +210,6 @@ for (const name of ["Worker", "SharedWorker", "EventSource"]) {
 const worker = navigator.serviceWorker;
 const register = worker && worker.register.bind(worker);
 if (worker) worker.register = () => Promise.reject(new DOMException("not in an archive", "SecurityError"));
-for (const name of ["RTCPeerConnection", "webkitRTCPeerConnection", "WebTransport"]) {
-  if (name in window) Object.defineProperty(window, name, { value: undefined, configurable: true });
-}
 
 // Places.
 for (const name of ["pushState", "replaceState"]) {
@@ -156,7 +219,10 @@ for (const name of ["pushState", "replaceState"]) {
   };
 }
 const nativeOpen = window.open;
-window.open = (url, ...rest) => nativeOpen.call(window, url ? into(String(url), "") : url, ...rest);
+window.open = (url, ...rest) => {
+  const opened = nativeOpen.call(window, url ? into(String(url), "") : url, ...rest);
+  return opened && strip(opened);
+};
 if (window.navigation) navigation.addEventListener("navigate", (event) => {
   const to = event.destination.url;
   const better = into(to);

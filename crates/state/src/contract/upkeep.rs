@@ -45,6 +45,11 @@ pub trait Upkeep: Send + Sync {
     /// Checks what can be checked from inside; a sentence for each thing that is wrong.
     fn check(&self) -> Result<Vec<String>, StateError>;
 
+    /// What was visited, found or begun later than now was written while the clock was ahead: it is
+    /// made due now, and what was learnt from those times is forgotten. Versions keep their times.
+    /// Returns how many pages that were, or nothing if there was no such time.
+    fn set_clock_back(&self, now_s: i64) -> Result<Option<u64>, StateError>;
+
     /// Gives space back that deletions and updates left behind.
     fn tidy_up(&self) -> Result<(), StateError>;
 }

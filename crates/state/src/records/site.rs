@@ -66,7 +66,7 @@ pub struct SiteConditions {
     pub windows: Vec<CollectingWindow>,
     /// Milliseconds between two requests to one server, at least; `None` takes the archive's.
     pub delay_ms: Option<u64>,
-    /// Whether private and loopback addresses may be asked.
+    /// Whether the hosts of the top pages may be at private and loopback addresses.
     pub allow_private: bool,
     /// Whether robots.txt is obeyed.
     pub robots: RobotsPolicy,
@@ -145,6 +145,12 @@ impl SiteConditions {
             keeping: Keeping::default(),
             rounds_by: RoundsBy::default(),
         }
+    }
+
+    /// Whether a page may be at a private or loopback address: only on the site's own hosts, because
+    /// any page of the site could link to whatever else is in that network.
+    pub fn allows_private(&self, url: &CanonicalUrl) -> bool {
+        self.allow_private && self.tops.iter().any(|top| top.host() == url.host())
     }
 }
 

@@ -6,8 +6,8 @@ use nenrin_lang::Hint;
 use nenrin_urls::{CanonicalUrl, UrlKey};
 
 use super::{
-    check, commit, due, engine::SqliteState, incidents, links, log, lost, mail, overview, prune,
-    read, removal, schedule, settings, sites, structure, times, worth,
+    check, clock, commit, due, engine::SqliteState, incidents, links, log, lost, mail, overview,
+    prune, read, removal, schedule, settings, sites, structure, times, worth,
 };
 use crate::{
     Change, Committed, CrawlState, DayCounts, DayQuery, DueLoad, DuePage, DueQuery, Epoch,
@@ -336,6 +336,11 @@ impl Upkeep for SqliteState {
 
     fn check(&self) -> Result<Vec<String>, StateError> {
         self.read(|c| check::check(c, self.settings.bucket_s))
+    }
+
+    fn set_clock_back(&self, now_s: i64) -> Result<Option<u64>, StateError> {
+        let bucket_s = self.settings.bucket_s;
+        self.write("written", |t| Ok(clock::set_back(t, bucket_s, now_s)?))
     }
 
     fn tidy_up(&self) -> Result<(), StateError> {

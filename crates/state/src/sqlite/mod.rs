@@ -3,6 +3,7 @@
 mod bags;
 mod batch;
 mod check;
+mod clock;
 mod commit;
 mod contracts;
 mod discover;

@@ -71,6 +71,7 @@ macro_rules! contract_suite {
                 what_was_deleted_stays_deleted
                 pruned_versions_wait_until_the_store_has_forgotten_them
                 lost_versions_leave_the_list_and_pages_are_fetched_as_a_whole
+                what_was_visited_in_the_future_is_due_now
                 visits_by_url_are_as_if_their_pages_were_known_before
                 an_imported_visit_of_the_past_leaves_what_is_known_last
                 rates_and_importance_are_summed_up_per_site

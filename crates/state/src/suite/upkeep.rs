@@ -1,7 +1,7 @@
 //! What is deleted and pruned.
 
 use super::{NOW_S, adopt, begun, commit, removable, row, visit};
-use crate::{Outcome, PruneRow, Removal, State, StateError, VersionQuery};
+use crate::{Change, Outcome, PruneRow, Removal, ServerPace, State, StateError, VersionQuery};
 
 pub fn what_was_deleted_stays_deleted(state: &impl State) {
     let site = removable(state);
@@ -85,4 +85,34 @@ pub fn lost_versions_leave_the_list_and_pages_are_fetched_as_a_whole(state: &imp
     );
     assert_eq!(found(), [2]);
     assert_eq!(state.check().unwrap(), [""; 0]);
+}
+
+pub fn what_was_visited_in_the_future_is_due_now(state: &impl State) {
+    let (_, due) = begun(state);
+    let ahead_s = NOW_S + 20 * 365 * 86_400;
+    assert_eq!(state.set_clock_back(NOW_S).unwrap(), None);
+    let mut changed = visit(&due, ahead_s, Outcome::Changed);
+    changed.version = Some(row(1, ahead_s));
+    changed.update.due_s = Some(ahead_s + 86_400);
+    commit(state, changed);
+    let pace = ServerPace {
+        server: due.page.id.server(),
+        asked_ms: ahead_s * 1000,
+        resting_until_ms: Some(ahead_s * 1000 + 1),
+        strikes: 3,
+        stretch_percent: 100,
+    };
+    let epoch = state.take_over().unwrap();
+    state.commit_under(epoch, &[Change::Pace(pace)]).unwrap();
+    // A minute is no wrong clock.
+    assert_eq!(state.set_clock_back(ahead_s - 60).unwrap(), None);
+    let pages = state.set_clock_back(NOW_S).unwrap();
+    assert!(pages.is_some_and(|pages| pages >= 1), "{pages:?}");
+    let page = state.page(&due.page.url).unwrap().unwrap();
+    assert_eq!((page.visited_s, page.due_s), (Some(NOW_S), Some(NOW_S)));
+    assert!(page.history.is_empty() && page.version == Some(1));
+    let server = &state.servers(&[due.page.id.server()]).unwrap()[0];
+    assert_eq!((server.asked_ms, server.resting_until_ms), (Some(NOW_S * 1000), None));
+    assert_eq!(state.set_clock_back(NOW_S).unwrap(), None);
+    assert_eq!(state.check().unwrap(), Vec::<String>::new());
 }

@@ -34,12 +34,14 @@ use self::output::Output;
 use crate::bodies::BodiesHead;
 use crate::built_upon::BuiltUpon;
 use crate::chunk::ChunkKind;
+use crate::digest::BodyKey;
 use crate::error::{StoreError, from_backend};
 use crate::index::PackRecord;
 use crate::media::Class;
 use crate::mend::Found;
 use crate::pack::{Generation, Location, pack_name};
 use crate::packfile::PackFile;
+use crate::pieces::LIST;
 use crate::rows::{self, Row};
 use crate::store::Store;
 use crate::underway;
@@ -129,7 +131,9 @@ impl Store {
         }
         let generation = packs.iter().map(|pack| pack.generation).max().unwrap_or(0) + 1;
         // From here on the writer notes which stored bodies it builds upon.
-        writer.built_upon = Some(BuiltUpon::new()?);
+        let built_upon = BuiltUpon::new()?;
+        writer.held.keys().try_for_each(|key| built_upon.note(*key))?;
+        writer.built_upon = Some(built_upon);
         Ok(Sources { packs: chosen, generation })
     }
 
@@ -224,8 +228,8 @@ impl Store {
             report.sites += 1;
             progress(done, total);
         }
-        self.find_orphans(sources, order)?;
-        damaged.extend(self.carry_orphans(sources, order, output)?);
+        let lists = self.find_orphans(sources, order)?;
+        damaged.extend(self.carry_orphans(sources, &lists, order, output)?);
         report.packs_kept_damaged = damaged.iter().map(|pack| pack_name(*pack)).collect();
         self.replace(sources, &damaged, order, output)
     }
@@ -289,8 +293,10 @@ impl Store {
         Ok(listed.into_iter().filter_map(number).collect())
     }
 
-    /// Notes bodies in the sources that no record of the rewritten sites names.
-    fn find_orphans(&self, sources: &Sources, order: &Order) -> Result<(), StoreError> {
+    /// Notes bodies in the sources that no record of the rewritten sites names. Returns bodies that
+    /// are lists of pieces; no record names the pieces.
+    fn find_orphans(&self, sources: &Sources, order: &Order) -> Result<Vec<BodyKey>, StoreError> {
+        let mut lists = Vec::new();
         let lengths = self.pack_lengths()?;
         for pack in &sources.packs {
             let Some(length) = lengths.get(pack) else { continue };
@@ -303,6 +309,9 @@ impl Store {
                 let (head, _) = BodiesHead::parse(&chunk.payload)
                     .map_err(|why| crate::pack::damaged("bodies chunk", place, why))?;
                 for entry in head.entries {
+                    if entry.recoding == LIST {
+                        lists.push(entry.key);
+                    }
                     if !order.is_placed(entry.key)? {
                         order.add_orphan(entry.key, place)?;
                     }
@@ -310,13 +319,15 @@ impl Store {
                 Ok(())
             })?;
         }
-        Ok(())
+        Ok(lists)
     }
 
-    /// Orphans that a record elsewhere names go along, the others are what is given back.
+    /// Orphans that a record elsewhere names, and pieces of what is kept, go along; the others are what
+    /// is given back.
     fn carry_orphans(
         &self,
         sources: &Sources,
+        lists: &[BodyKey],
         order: &Order,
         output: &mut Output<'_>,
     ) -> Result<BTreeSet<u64>, StoreError> {
@@ -325,6 +336,7 @@ impl Store {
             return Ok(damaged);
         }
         self.want_named_elsewhere(sources, order)?;
+        self.want_pieces(lists, order)?;
         order.orphans(true, &mut |key, place| {
             output.make_room()?;
             match output.copy_body(key) {
@@ -338,6 +350,22 @@ impl Store {
         })?;
         output.end_pack()?;
         Ok(damaged)
+    }
+
+    /// Notes the pieces of lists that are kept. A list that cannot be read keeps none: its body is
+    /// lost, and `verify` names it.
+    fn want_pieces(&self, lists: &[BodyKey], order: &Order) -> Result<(), StoreError> {
+        for list in lists {
+            if !order.is_placed(*list)? && !order.is_wanted(*list)? {
+                continue;
+            }
+            match self.keys_under(*list) {
+                Ok(keys) => keys[1..].iter().try_for_each(|piece| order.want_orphan(*piece))?,
+                Err(StoreError::Damaged { .. }) => {}
+                Err(other) => return Err(other),
+            }
+        }
+        Ok(())
     }
 
     /// Notes which orphans a record outside the sources names.
@@ -375,9 +403,11 @@ impl Store {
         if let Some(built_upon) = writer.built_upon.take() {
             built_upon.visit(&mut |key| {
                 let is_in_source = |place: Location| sources.packs.contains(&place.pack);
-                if !order.is_placed(key)? && self.find_body(key)?.is_some_and(is_in_source) {
-                    output.make_room()?;
-                    output.copy_body(key)?;
+                for key in self.keys_under(key)? {
+                    if self.find_body(key)?.is_some_and(is_in_source) && order.place(key)? {
+                        output.make_room()?;
+                        output.copy_body(key)?;
+                    }
                 }
                 Ok(())
             })?;

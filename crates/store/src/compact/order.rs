@@ -144,6 +144,14 @@ impl Order {
         Ok(self.connection.prepare_cached("SELECT 1 FROM orphans")?.exists([])?)
     }
 
+    /// Whether something needs this orphan.
+    pub(super) fn is_wanted(&self, key: BodyKey) -> Result<bool, StoreError> {
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT 1 FROM orphans WHERE key = ?1 AND wanted >= 1")?;
+        Ok(statement.exists([key.0])?)
+    }
+
     /// Notes that something needs this body, if it is an orphan.
     pub(super) fn want_orphan(&self, key: BodyKey) -> Result<(), StoreError> {
         self.connection

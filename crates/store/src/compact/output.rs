@@ -9,6 +9,7 @@ use crate::chunk::{CHUNK_HEAD_BYTES, ChunkKind};
 use crate::digest::BodyKey;
 use crate::error::{StoreError, from_backend};
 use crate::index::PackRecord;
+use crate::mend::read_chunk;
 use crate::open_pack::OpenPack;
 use crate::pack::{Generation, Location, PackHead, damaged, pack_name};
 use crate::rows::{self, Row};
@@ -119,8 +120,16 @@ impl<'s> Output<'s> {
         Ok(())
     }
 
-    /// A single body without its neighbours.
+    /// A single body without its neighbours. One that is alone already is copied as it is.
     pub(super) fn copy_body(&mut self, key: BodyKey) -> Result<(), StoreError> {
+        if let Some(place) = self.store.find_body(key)? {
+            let payload = read_chunk(&*self.store.backend, place, &[ChunkKind::Bodies])?;
+            let (head, data) =
+                BodiesHead::parse(&payload).map_err(|why| damaged("bodies chunk", place, why))?;
+            if head.entries.len() == 1 && head.reference == Reference::Nothing {
+                return self.put_bodies(&head, data);
+            }
+        }
         let stored = self.store.stored(key)?;
         let squeezed = squeeze::compress(&stored.bytes, CARRY_LEVEL, b"");
         let head = BodiesHead {

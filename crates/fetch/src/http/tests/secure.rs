@@ -1,5 +1,6 @@
 //! TLS, HTTP/2, and HTTP/1 over TLS.
 
+use bytes::Bytes;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,15 +19,15 @@ use super::server::read_request;
 use super::*;
 
 /// A certificate authority of the test's own, and a server's certificate from it.
-struct Authority {
-    root_der: Vec<u8>,
+pub(super) struct Authority {
+    pub(super) root_der: Vec<u8>,
     server: Arc<rustls::crypto::CryptoProvider>,
     certificate: CertificateDer<'static>,
     key: PrivateKeyDer<'static>,
 }
 
 impl Authority {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
@@ -41,7 +42,7 @@ impl Authority {
         }
     }
 
-    fn acceptor(&self, protocols: &[&str]) -> TlsAcceptor {
+    pub(super) fn acceptor(&self, protocols: &[&str]) -> TlsAcceptor {
         let mut config = ServerConfig::builder_with_provider(Arc::clone(&self.server))
             .with_safe_default_protocol_versions()
             .unwrap()
@@ -118,7 +119,7 @@ async fn http2_is_spoken_where_the_server_offers_it() {
         let exchange = fetcher.fetch(&https(&server, "localhost", "/a?b")).await.unwrap();
         assert_eq!(exchange.protocol, Protocol::Http2);
         assert_eq!(exchange.tls.as_deref(), Some("TLSv1_3"));
-        assert_eq!(exchange.body, format!("Some({host:?}) nenrin-test false"));
+        assert_eq!(text(&exchange), format!("Some({host:?}) nenrin-test false"));
         let head = String::from_utf8(exchange.response_head.clone()).unwrap();
         assert!(head.starts_with("HTTP/1.1 200 OK\r\nx-path: /a\r\n"), "{head}");
         assert!(head.ends_with("\r\n\r\n"), "{head}");
@@ -196,7 +197,7 @@ async fn http1_is_spoken_over_tls_with_and_without_alpn() {
     for protocols in [&["http/1.1"][..], &[]] {
         let server = http1_server(&authority, protocols, answer, true).await;
         let exchange = authority.fetcher().fetch(&https(&server, "127.0.0.1", "/")).await.unwrap();
-        assert_eq!((exchange.protocol, exchange.body), (Protocol::Http11, "hi".into()));
+        assert_eq!((exchange.protocol, text(&exchange)), (Protocol::Http11, "hi".to_owned()));
         assert_eq!(exchange.tls.as_deref(), Some("TLSv1_3"));
         assert!(exchange.response_head.ends_with(b"X-Odd:  y \r\nContent-Length: 2\r\n\r\n"));
     }
@@ -208,7 +209,7 @@ async fn a_server_that_ends_tls_without_a_word_is_understood() {
     let unframed = "HTTP/1.1 200 OK\r\n\r\nto the end";
     let server = http1_server(&authority, &[], unframed, false).await;
     let exchange = authority.fetcher().fetch(&https(&server, "localhost", "/")).await.unwrap();
-    assert_eq!(exchange.body, "to the end");
+    assert_eq!(text(&exchange), "to the end");
     let framed = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nnot to the end";
     let server = http1_server(&authority, &[], framed, false).await;
     let failure = authority.fetcher().fetch(&https(&server, "localhost", "/")).await.unwrap_err();

@@ -325,7 +325,7 @@ impl Simulation {
             Command::Store(order) => {
                 self.next_version += 1;
                 let (ticket, version) = (order.ticket, self.next_version);
-                let event = Event::Stored { ticket, version, stored_bytes: 1000 };
+                let event = Event::Stored { ticket, version, stored_bytes: 1000, is_known: false };
                 self.later(worker, STORE_MS, Happening::Event(event));
             }
             Command::WakeAt(at_ms) => {

@@ -14,7 +14,10 @@ const PAUSES: [Duration; 4] = [
 ];
 
 /// Makes a call of the state, and makes it again a few times if the error may pass by itself.
-pub(super) fn retried<T>(call: impl FnMut() -> Result<T, StateError>) -> Result<T, StateError> {
+///
+/// # Errors
+/// [`StateError`] that stays, or that cannot pass.
+pub fn retried<T>(call: impl FnMut() -> Result<T, StateError>) -> Result<T, StateError> {
     retried_after(&PAUSES, call)
 }
 
