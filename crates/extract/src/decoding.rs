@@ -555,7 +555,7 @@ mod tests {
         let error = decode_content(Some("gzip"), &empty.repeat(20_000), MAX).unwrap_err();
         assert!(error.to_string().contains("gzip members"), "{error}");
         // Stored blocks without content: five bytes each.
-        let mut idle = vec![0, 0, 0, 0xff, 0xff].repeat(1 << 20);
+        let mut idle = [0, 0, 0, 0xff, 0xff].repeat(1 << 20);
         idle.extend([1, 0, 0, 0xff, 0xff]);
         assert!(decode_content(Some("deflate"), &idle, 1 << 20).is_err());
         // A bomb inside a coding that hides what comes out of it.
