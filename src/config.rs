@@ -329,7 +329,7 @@ impl Config {
             }
             file += &format!("# {}\n", setting.reason);
             file += &match self.toml(setting.name) {
-                _ if setting.value == HIDDEN => format!("# {field} is set, and not shown here\n"),
+                _ if setting.value == HIDDEN => format!("# {field} = {HIDDEN}, not shown here\n"),
                 Some(value) if setting.value == setting.default => format!("{field} = {value}\n"),
                 Some(value) => format!("{field} = {value}  # default: {}\n", setting.default),
                 None => String::new(),

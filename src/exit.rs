@@ -59,7 +59,10 @@ pub(crate) fn code_of(error: &anyhow::Error) -> Exit {
                 | ArchiveError::Url(_)
                 | ArchiveError::OutOfOrder { .. } => return Exit::Usage,
                 // Their cause says more.
-                ArchiveError::Warc { .. } | ArchiveError::Io { .. } | ArchiveError::Cut { .. } => {}
+                ArchiveError::Warc { .. }
+                | ArchiveError::Io { .. }
+                | ArchiveError::Cut { .. }
+                | ArchiveError::Coding { .. } => {}
             }
         }
         if cause.is::<Reached>() {

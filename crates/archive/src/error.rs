@@ -39,6 +39,14 @@ pub enum ArchiveError {
     /// What was given cannot be used; the text says what and why.
     #[error("{0}")]
     Input(String),
+    /// A stored body does not hold what its content coding promises.
+    #[error("{url}: {reason}")]
+    Coding {
+        /// Its page.
+        url: CanonicalUrl,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// The text is not a web address.
     #[error(transparent)]
     Url(#[from] UrlError),

@@ -47,7 +47,10 @@ impl PageVersion {
         let coding = self.header("content-encoding");
         let decoded = decode_content(coding.as_deref(), self.body(), DECODED_MAX_BYTES);
         let decoded = decoded.map(std::borrow::Cow::into_owned);
-        decoded.map_err(|error| ArchiveError::Input(format!("{}: {error}", self.url())))
+        decoded.map_err(|error| ArchiveError::Coding {
+            url: self.url().clone(),
+            reason: error.to_string(),
+        })
     }
 
     /// All that is stored of it.

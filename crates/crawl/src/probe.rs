@@ -28,6 +28,7 @@ const JUDGED_MAX: u32 = 64;
 ///
 /// It never turns a page away when in doubt:
 /// - a top page is never judged, nor is a page whose content did not change since it was taken;
+/// - as long as neither the top page nor any page that looks otherwise was seen, none is judged;
 /// - when the top page itself looks like the probe, every page does (a shell that scripts fill),
 ///   and the probe says nothing;
 /// - the same holds when four in five of the pages that were not gone before look like it; pages
@@ -133,7 +134,7 @@ impl Probe {
         if !gone_before && self.can_compare(answer) {
             self.count(alike);
         }
-        if !alike || self.is_worthless() {
+        if !alike || self.is_worthless() || !gone_before && self.is_untried() {
             return None;
         }
         self.called_gone += 1;
@@ -191,6 +192,11 @@ impl Probe {
     pub fn is_worthless(&self) -> bool {
         self.resembles(self.top.as_ref(), self.top_leads.as_ref())
             || self.judged >= JUDGED_MIN && self.alike * 5 >= self.judged * 4
+    }
+
+    /// Whether no page was seen yet that looks otherwise: then all may be shells that scripts fill.
+    fn is_untried(&self) -> bool {
+        self.wants_top() && self.judged == self.alike
     }
 
     fn resembles(&self, print: Option<&Fingerprint>, leads: Option<&CanonicalUrl>) -> bool {
@@ -297,6 +303,8 @@ mod tests {
     #[test]
     fn a_page_that_looks_like_the_probe_is_gone_and_others_are_not() {
         let mut probe = probed(shown("/qwertzuiopasdfgh", SORRY));
+        assert_eq!(probe.judge(&page("/0"), &shown("/0", SORRY)), None, "all may look like this");
+        probe.saw_top(&shown("/", &article(2)));
         let why = probe.judge(&page("/a"), &shown("/a", SORRY));
         assert_eq!(why, Some(Reason::LooksLikeMissingPages));
         assert_eq!(probe.judge(&page("/b"), &shown("/b", &article(1))), None);
@@ -337,6 +345,7 @@ mod tests {
     #[test]
     fn when_most_pages_look_like_the_probe_it_is_worthless() {
         let mut probe = probed(shown("/qwertzuiopasdfgh", SORRY));
+        probe.saw_top(&shown("/", &article(2)));
         for n in 0..9 {
             let path = format!("/{n}");
             assert!(probe.judge(&page(&path), &shown(&path, SORRY)).is_some());
@@ -365,6 +374,7 @@ mod tests {
     #[test]
     fn pages_that_stay_as_they_were_speak_for_the_probe() {
         let mut probe = probed(shown("/qwertzuiopasdfgh", SORRY));
+        probe.saw_top(&shown("/", &article(2)));
         for n in 0..500 {
             let path = format!("/{n}");
             assert!(probe.judge(&page(&path), &shown(&path, SORRY)).is_some(), "{n}");
