@@ -61,7 +61,7 @@ fn a_hostile_site_shows_nothing_but_text() {
     let runtime = Runtime::new().unwrap();
     let Some(mut browser) = runtime.block_on(Browser::start(Names::Nothing)) else { return };
     let site = hostile_site();
-    let nenrin = Nenrin::new();
+    let nenrin = Nenrin::new().with_config("[politeness]\nrest_first = \"300ms\"\n");
     let ran = nenrin.collect(&[&site.top()]);
     assert!(matches!(ran.code, Some(0 | 1)), "{}", ran.said());
     let pages: Vec<String> = nenrin.last_visits().into_keys().collect();

@@ -394,6 +394,7 @@ mod tests {
     #[test]
     fn a_page_that_did_not_change_since_it_was_taken_is_never_gone() {
         let mut probe = probed(shown("/qwertzuiopasdfgh", SORRY));
+        probe.saw_top(&shown("/", &article(2)));
         let answer = shown("/a", SORRY);
         let taken = PageRecord {
             version: Some(1),

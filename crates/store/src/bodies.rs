@@ -4,6 +4,8 @@ use crate::digest::{BODY_KEY_BYTES, BodyKey};
 use crate::media::Class;
 use crate::wire::{Malformed, Reader, put_varint};
 
+/// The stored form of a large body: the list of its pieces.
+pub(crate) const LIST: u8 = 7;
 /// The largest body that the format takes.
 pub const MAX_BODY_BYTES: u64 = 4 << 30;
 /// Bodies in one chunk.

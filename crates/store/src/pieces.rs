@@ -5,7 +5,7 @@
 
 use std::io::{Read, Write};
 
-use crate::bodies::{BodiesHead, BodyEntry, Coding, MAX_BODY_BYTES, Reference};
+use crate::bodies::{BodiesHead, BodyEntry, Coding, LIST, MAX_BODY_BYTES, Reference};
 use crate::compress::{MAX_DELTA_BYTES, Squeezed};
 use crate::decoded::Stored;
 use crate::digest::BodyKey;
@@ -27,8 +27,6 @@ const MAX_PIECES: usize = (MAX_BODY_BYTES as usize).div_ceil(PIECE_BYTES);
 /// After so many bytes what was put is synced, so that a pack can end inside a large body.
 const SYNCED_AFTER_BYTES: u64 = 32 << 20;
 
-/// The stored form of a large body: the list of its pieces.
-pub(crate) const LIST: u8 = 7;
 /// A piece, stored as it is; it counts as no body of its own.
 pub(crate) const PIECE: u8 = 8;
 

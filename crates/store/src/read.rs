@@ -4,7 +4,7 @@ use std::sync::{Arc, PoisonError};
 
 use nenrin_urls::CanonicalUrl;
 
-use crate::bodies::{BodiesHead, Coding, Reference};
+use crate::bodies::{BodiesHead, Coding, LIST, Reference};
 use crate::cache::Cache;
 use crate::chunk::ChunkKind;
 use crate::cut::cut;
@@ -15,7 +15,6 @@ use crate::media::Class;
 use crate::mend::read_chunk;
 use crate::pack::{Location, damaged};
 use crate::packfile::read_bodies_head;
-use crate::pieces::LIST;
 use crate::recode::{self, Recoding};
 use crate::rows::{self, Digests, Row};
 use crate::store::Store;
