@@ -211,7 +211,7 @@ fn http1() -> Vec<Kind> {
         says("a header of 100 KB", head(&format!("X: {}\r\n", "y".repeat(100_000))), HEAD),
         kind(
             "endless headers",
-            [send(ok), Endless(b"X: yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy\r\n".to_vec())],
+            [send(ok), Endless(b"X: yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy\r\n".repeat(100))],
             HEAD,
         ),
         kind(
@@ -742,9 +742,9 @@ async fn try_kind(authority: &Authority, via: Via, kind: Kind) -> Option<String>
     let fetcher = Fetcher::new(FetchOptions {
         hosts,
         extra_roots_der: vec![authority.root_der.clone()],
-        tls_timeout: Duration::from_secs(4),
-        head_timeout: Duration::from_secs(4),
-        idle_timeout: Duration::from_secs(4),
+        tls_timeout: Duration::from_secs(6),
+        head_timeout: Duration::from_secs(6),
+        idle_timeout: Duration::from_secs(6),
         total_timeout: Duration::from_secs(20),
         ..quick()
     })
