@@ -95,10 +95,10 @@ impl Crawl {
     /// let now_s = 1_704_067_200;
     /// let state = SqliteState::in_memory(3_600)?;
     /// let top = CanonicalUrl::parse("https://example.com/")?;
-    /// state.add_site("example", &SiteConditions::new(vec![top]), now_s)?;
+    /// let site = state.add_site("example", &SiteConditions::new(vec![top]), now_s)?;
     ///
     /// let mut crawl = Crawl::new(CrawlOptions::default());
-    /// let mut events = VecDeque::from([Event::Sites(state.sites()?)]);
+    /// let mut events = VecDeque::from([Event::Sites(state.sites()?), Event::CollectNow(site.id)]);
     /// let mut asked = Vec::new();
     /// while let Some(event) = events.pop_front() {
     ///     for command in crawl.step(now_s * 1000, event) {
