@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use nenrin_archive::{Edge, Span, parse_date};
+use nenrin_archive::{Edge, Span, changes::ChangeKind, parse_date};
 use nenrin_revisit::PolicySpec;
 use nenrin_state::{Bytes, Removal, ScheduleBy, Thinning};
 use nenrin_structure::RoundsBy;
@@ -92,8 +92,11 @@ pub(crate) enum Command {
     /// Writes a version of a page to standard output, as it was received.
     #[command(after_help = example("nenrin cat https://example.com/ --at 2024-03-01"))]
     Cat(CatArgs),
-    /// Shows what changed between two versions of a page.
-    #[command(after_help = example("nenrin diff https://example.com/ --from 2024-03-01 --to 2024-04-01"))]
+    /// Lists pages that are new, have changed or are gone, with the line that says most about each.
+    #[command(after_help = example("nenrin changes --since 7d --site example.com"))]
+    Changes(ChangesArgs),
+    /// Shows what changed between two versions of a page, or with --site between two dates of a site.
+    #[command(after_help = example("nenrin diff https://example.com/ --from 2024-03-01 --to 2024-04-01\n         nenrin diff --site example.com 2024-03-01 2024-04-01"))]
     Diff(DiffArgs),
     /// Serves the interface and replay, without collecting.
     #[command(after_help = example("nenrin serve"))]
@@ -369,10 +372,48 @@ pub(crate) struct CatArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct ChangesArgs {
+    /// Only this site.
+    #[arg(long, value_name = "SITE")]
+    pub site: Option<String>,
+    /// How far back: 12h, 7d, 52w.
+    #[arg(long, value_name = "D", default_value = "7d")]
+    pub since: Span,
+    /// Only this kind: new, changed or gone.
+    #[arg(long, value_name = "KIND", value_parser = change_kind)]
+    pub kind: Option<ChangeKind>,
+    /// Without changes of dates, counters and the like alone.
+    #[arg(long)]
+    pub significant: bool,
+    /// Only where address, title or line have this text.
+    #[arg(long, value_name = "TEXT")]
+    pub text: Option<String>,
+    /// Also styles, scripts, fonts and files of other servers.
+    #[arg(long)]
+    pub all_files: bool,
+    /// Most changes listed, newest first.
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub limit: usize,
+}
+
+fn change_kind(word: &str) -> Result<ChangeKind, String> {
+    ChangeKind::from_word(word).ok_or_else(|| "write new, changed or gone".to_owned())
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct DiffArgs {
-    /// The page.
-    #[arg(value_name = "URL")]
-    pub url: String,
+    /// The page; with --site two dates.
+    #[arg(required = true, num_args = 1..=2, value_name = "URL | DATE DATE")]
+    pub what: Vec<String>,
+    /// Compare all pages of this site on two dates.
+    #[arg(long, value_name = "SITE", conflicts_with_all = ["from", "to"])]
+    pub site: Option<String>,
+    /// With --site: also styles, scripts, fonts and files of other servers.
+    #[arg(long, requires = "site")]
+    pub all_files: bool,
+    /// With --site: most pages listed.
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub limit: usize,
     /// As of this date; the version before the newest by default.
     #[arg(long, value_name = "DATE", value_parser = last_second)]
     pub from: Option<i64>,
@@ -669,6 +710,6 @@ fn first_second(text: &str) -> Result<i64, String> {
     parse_date(text, Edge::First)
 }
 
-fn last_second(text: &str) -> Result<i64, String> {
+pub(crate) fn last_second(text: &str) -> Result<i64, String> {
     parse_date(text, Edge::Last)
 }

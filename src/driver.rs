@@ -4,7 +4,7 @@
 //!
 //! ```text
 //!   loop (owns the machine) ── Fetch ──► tasks, at most `parallel`     ── Fetched ──┐
-//!     ▲                     ── Store ──► store thread, one sync a batch ── Stored ───┤
+//!     ▲                     ── Store ──► store threads, one sync a batch ─ Stored ───┤
 //!     │                     ── Commit, Load ──► state thread, one transaction a batch┤
 //!     │                     ── Plan, LoadMap ──► tasks, one a round under way ───────┤
 //!     └──────────────────────────────────────────────────────────────────────────────┘
@@ -15,7 +15,6 @@
 mod handle;
 mod happening;
 mod state_thread;
-mod store_thread;
 mod tasks;
 
 use std::{
@@ -29,10 +28,10 @@ use std::{
     time::Duration,
 };
 
-use nenrin_archive::{Archive, DiskGuard, LargeWork, QuotaGuard, Quotas, folder_bytes};
-use nenrin_crawl::{
-    Command, Crawl, CrawlOptions, Event, FetchOrder, Load, RoundReport, StoreOrder, Ticket,
+use nenrin_archive::{
+    Archive, DiskGuard, LargeWork, QuotaGuard, Quotas, StoreJob, StoreWork, folder_bytes,
 };
+use nenrin_crawl::{Command, Crawl, CrawlOptions, Event, FetchOrder, Load, RoundReport, Ticket};
 use nenrin_fetch::{Exchange, Fetcher, Memory, Share};
 use nenrin_lang::Reason;
 use nenrin_state::{Change, Outcome, SiteId, State, StateError};
@@ -44,7 +43,6 @@ use self::{
     handle::Requests,
     happening::{Happening, Reload},
     state_thread::{StateJob, serve_state},
-    store_thread::serve_store,
 };
 use crate::{clock, figures::Figures};
 
@@ -117,7 +115,7 @@ pub(crate) struct Driver {
     sender: UnboundedSender<Happening>,
     under_way: Requests,
     state_jobs: mpsc::Sender<StateJob>,
-    store_jobs: mpsc::Sender<(StoreOrder, Arc<Exchange>)>,
+    store_jobs: mpsc::Sender<StoreJob>,
     workers: Vec<std::thread::JoinHandle<()>>,
     /// Memory of visits that are being stored.
     shares: BTreeMap<Ticket, Share>,
@@ -169,12 +167,12 @@ impl Driver {
             let over = is_given_up.clone();
             std::thread::spawn(move || serve_state(&*state, epoch, &state_queue, &sender, &over))
         };
-        let store_waiting = Arc::<AtomicUsize>::default();
-        let store_worker = {
-            let (store, sender) = (archive.store().clone(), sender.clone());
-            let (waiting, stop) = (store_waiting.clone(), is_stopping.clone());
-            std::thread::spawn(move || serve_store(&store, &store_queue, &sender, &waiting, &stop))
-        };
+        let work = StoreWork::new(archive.store().clone(), clock::instant, is_stopping.clone());
+        let (store_waiting, stored) = (work.waiting().clone(), sender.clone());
+        let mut workers = work.start(store_queue, move |put| {
+            let _ = stored.send(put.map_or_else(Happening::StoreFailed, Happening::Event));
+        });
+        workers.push(state_worker);
         Ok(Self {
             folder: archive.folder().to_owned(),
             machine: Crawl::new(options),
@@ -188,7 +186,7 @@ impl Driver {
             under_way: Arc::default(),
             state_jobs,
             store_jobs,
-            workers: vec![state_worker, store_worker],
+            workers,
             shares: BTreeMap::new(),
             is_stopping,
             is_given_up,
@@ -409,6 +407,7 @@ impl Driver {
         self.count(|figures| {
             figures.look(&self.machine, clock::now_ms());
             (figures.free_bytes, figures.min_free_bytes) = (free_bytes, min_free_bytes);
+            figures.fetch_memory_bytes = self.memory.used_bytes();
             figures.waits_for_space = !has_space;
             figures.reached = self.quota.reached().cloned().collect();
         });

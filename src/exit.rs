@@ -93,6 +93,7 @@ fn of_state(error: &StateError) -> Exit {
         | StateError::SiteExists { .. }
         | StateError::SiteDeleted { .. } => Exit::Usage,
         StateError::Engine { .. }
+        | StateError::Unopened { .. }
         | StateError::Superseded { .. }
         | StateError::OtherPartition { .. } => Exit::Partly,
     }

@@ -26,6 +26,8 @@ pub(crate) struct Figures {
     pub(crate) free_bytes: Option<u64>,
     /// Bytes that must stay free.
     pub(crate) min_free_bytes: u64,
+    /// Memory of what is received and read.
+    pub(crate) fetch_memory_bytes: u64,
     /// Whether collecting waits for disk space.
     pub(crate) waits_for_space: bool,
     /// Number of times the configuration was read again.
@@ -132,7 +134,7 @@ impl Figures {
     }
 
     /// Numbers of the process and its space.
-    fn of_process(&self) -> [Single; 8] {
+    fn of_process(&self) -> [Single; 9] {
         [
             (
                 "nenrin_request_seconds_total",
@@ -163,6 +165,11 @@ impl Figures {
                 "nenrin_collecting_paused",
                 "Whether all collecting waits for space, on the disk or in the archive's quota",
                 f64::from(u8::from(self.waits_for_space)),
+            ),
+            (
+                "nenrin_fetch_memory_bytes",
+                "Memory of what is received and read",
+                self.fetch_memory_bytes as f64,
             ),
             ("nenrin_store_waiting", "Versions that wait to be stored", self.store_waiting as f64),
             (

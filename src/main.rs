@@ -20,6 +20,7 @@ fn main() -> std::process::ExitCode {
     let cli = cli::Cli::parse();
     start_log(cli.verbose, cli.log_format);
     leave_out_expected_panics();
+    allow_files();
     let exit = commands::run(cli).unwrap_or_else(|error| {
         report(&error);
         exit::code_of(&error)
@@ -36,8 +37,20 @@ fn report(error: &anyhow::Error) {
             .is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
     });
     if !broken_pipe {
-        eprintln!("nenrin: {}", nenrin_lang::shown(&format!("{error:#}")));
+        let advice = nenrin_archive::advice(error.chain());
+        let advice = advice.map(|advice| format!("; {advice}")).unwrap_or_default();
+        eprintln!("nenrin: {}", nenrin_lang::shown(&format!("{error:#}{advice}")));
     }
+}
+
+/// Takes as many file descriptors as the system gives to this process. Many systems set a low limit at
+/// first, for programs of old that any process may raise.
+fn allow_files() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    // A system that refuses leaves it as it was.
+    let _ = setrlimit(Resource::Nofile, limit);
 }
 
 /// A picture that makes a decoder fail is stored unchanged: not worth a message.

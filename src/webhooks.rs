@@ -4,7 +4,7 @@
 use std::{sync::Arc, time::Duration};
 
 use nenrin_archive::noticing::{Happening, Message, Watch, signature};
-use nenrin_fetch::{AddressPolicy, FetchRequest, Fetcher};
+use nenrin_fetch::{AddressPolicy, BodyLimit, FetchRequest, Fetcher};
 use nenrin_state::State;
 use nenrin_urls::CanonicalUrl;
 use tokio::sync::mpsc;
@@ -112,11 +112,10 @@ async fn send(
 ) -> Result<(), String> {
     let body = serde_json::to_vec(message).map_err(|error| error.to_string())?;
     let signature = format!("sha256={}", signature(webhook.secret.as_bytes(), &body));
-    let addresses =
-        if webhook.allow_private { AddressPolicy::AllowPrivate } else { AddressPolicy::Public };
+    let addresses = AddressPolicy::private_if(webhook.allow_private);
     let request = FetchRequest {
         addresses,
-        max_body_bytes: Some(MAX_ANSWER_BYTES),
+        limit: Some(BodyLimit::Whole(MAX_ANSWER_BYTES)),
         headers: vec![
             ("Content-Type".to_owned(), "application/json".to_owned()),
             ("X-Nenrin-Delivery".to_owned(), message.id.clone()),

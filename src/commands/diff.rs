@@ -1,7 +1,7 @@
 //! `nenrin diff`: what changed between two versions of a page.
 
 use nenrin_archive::{Archive, readable_bytes, readable_date, rfc3339};
-use nenrin_replay::{Line, PageChanges, page_changes};
+use nenrin_replay::{Line, PageChanges, hunks, page_changes};
 use nenrin_urls::CanonicalUrl;
 use serde_json::json;
 
@@ -13,8 +13,14 @@ use crate::{
 };
 
 pub(super) fn diff(context: &Context, args: &DiffArgs) -> anyhow::Result<Exit> {
+    if let Some(site) = &args.site {
+        return super::changes::diff_site(context, site, args);
+    }
+    let [url] = args.what.as_slice() else {
+        return Err(usage(anyhow::anyhow!("one page is compared; two dates need --site SITE")));
+    };
     let archive = context.open_to_read()?;
-    let url = archive.typed_page(&args.url)?;
+    let url = archive.typed_page(url)?;
     let to_s = args.to.unwrap_or(i64::MAX);
     let from_s = match args.from {
         Some(from_s) => from_s,
@@ -79,25 +85,10 @@ fn print(changes: &PageChanges, context: usize) -> anyhow::Result<()> {
     let Some(lines) = &changes.lines else {
         return Ok(say("not text: only the sizes can be compared")?);
     };
-    let is_change = |line: &Line| !matches!(line, Line::Same(_));
-    let mut last_shown = None;
-    for (number, line) in lines.iter().enumerate() {
-        let around = number.saturating_sub(context)..lines.len().min(number + context + 1);
-        if !lines[around].iter().any(is_change) {
-            continue;
-        }
-        if number > 0 && last_shown != Some(number - 1) {
-            say("@@")?;
-        }
-        last_shown = Some(number);
-        say(match line {
-            Line::Same(text) => format!(" {text}"),
-            Line::Removed(text) => format!("-{text}"),
-            Line::Added(text) => format!("+{text}"),
-        })?;
-    }
-    if last_shown.is_none() {
+    let shown = hunks(lines, context);
+    if shown.is_empty() {
         say("no line of text differs; what changed is markup or white space")?;
     }
+    shown.into_iter().try_for_each(say)?;
     Ok(())
 }

@@ -1,7 +1,8 @@
 use std::io::Write;
 
 use nenrin_archive::{
-    Archive, DueReason, Reasons, digits14, readable_bytes, readable_date, rfc3339, sites,
+    Archive, DueReason, Reasons, changes::changed_text, digits14, readable_bytes, readable_date,
+    rfc3339, sites,
 };
 use nenrin_lang::{Lang, Reason};
 use nenrin_state::{PageFilter, PageRecord, RoundCounts, SiteId, State, VersionQuery, VisitFilter};
@@ -195,9 +196,9 @@ fn page_json(page: &PageRecord, due: &DueReason) -> serde_json::Value {
         "outcome": page.outcome, "failures": page.failures, "bytes": page.bytes,
         "due": page.due_s.map(rfc3339), "why": due.text(Lang::En), "hint": due.hint,
         "rate_per_day": due.rate_per_day, "confidence": due.confidence, "missed": due.missed,
-        "etag": page.etag,
+        "etag": page.validators.etag,
         "importance": page.importance(),
-        "last_modified": page.last_modified,
+        "last_modified": page.validators.last_modified,
     })
 }
 
@@ -258,15 +259,6 @@ pub(super) fn versions(context: &Context, args: &VersionsArgs) -> anyhow::Result
     Ok(Exit::Done)
 }
 
-/// How much of a page changed, for a person.
-fn changed_text(changed_permille: Option<u16>) -> String {
-    match changed_permille {
-        None => "–".to_owned(),
-        Some(0) => "noise".to_owned(),
-        Some(share) => format!("{}.{}%", share / 10, share % 10),
-    }
-}
-
 fn not_archived(state: &dyn State, url: &CanonicalUrl) -> anyhow::Result<anyhow::Error> {
     Ok(usage(match state.page(url)? {
         Some(_) if nenrin_state::is_closed(state, url)? => {
@@ -297,7 +289,7 @@ pub(super) fn cat(context: &Context, args: &CatArgs) -> anyhow::Result<Exit> {
             readable_date(row.at_s)
         )));
     }
-    let head = &archive.store().head(nenrin_store::VersionId(row.version))?;
+    let head = &archive.store().head(row.version)?;
     if context.json {
         let version = archive.version(&row)?;
         print_json(&json!({

@@ -1,5 +1,6 @@
 //! What each command does.
 
+mod changes;
 mod collect;
 mod config;
 mod demo;
@@ -88,6 +89,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Pages(args) => look::pages(&context, &args),
         Command::Versions(args) => look::versions(&context, &args),
         Command::Cat(args) => look::cat(&context, &args),
+        Command::Changes(args) => changes::changes(&context, &args),
         Command::Diff(args) => diff::diff(&context, &args),
         Command::Serve(args) => serve::serve(&context, &args),
         Command::Import(ImportCommand::Mirror(args)) => mirror::import(&context, &args),

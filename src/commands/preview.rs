@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use nenrin_archive::preview::{Looked, SitePreview, rules_of};
-use nenrin_fetch::{AddressPolicy, FetchRequest, Fetcher, RobotsRules};
+use nenrin_fetch::{AddressPolicy, BodyLimit, FetchRequest, Fetcher, RobotsRules};
 use nenrin_urls::{CanonicalUrl, UrlError};
 
 use crate::clock;
@@ -20,7 +20,7 @@ pub(super) async fn look(
     top: &CanonicalUrl,
     allow_private: bool,
 ) -> Result<SitePreview, UrlError> {
-    let addresses = if allow_private { AddressPolicy::AllowPrivate } else { AddressPolicy::Public };
+    let addresses = AddressPolicy::private_if(allow_private);
     let server = top.server();
     let robots_url = server.url("/robots.txt")?;
     let robots = ask(fetcher, &robots_url, addresses).await;
@@ -45,8 +45,8 @@ pub(super) async fn look(
 
 async fn ask(fetcher: &Fetcher, url: &CanonicalUrl, addresses: AddressPolicy) -> Looked {
     // It is held in memory.
-    let max_body_bytes = Some(16 << 20);
-    let request = FetchRequest { addresses, max_body_bytes, ..FetchRequest::new(url.clone()) };
+    let limit = Some(BodyLimit::Whole(16 << 20));
+    let request = FetchRequest { addresses, limit, ..FetchRequest::new(url.clone()) };
     match tokio::time::timeout(PATIENCE, fetcher.fetch(&request)).await {
         Ok(result) => result.map_err(|failure| failure.to_string()),
         Err(_) => Err("no answer within 20 seconds".to_owned()),

@@ -11,26 +11,52 @@ use nenrin_fetch::Fetcher;
 use nenrin_state::{Removal, SiteId};
 use nenrin_urls::CanonicalUrl;
 use nenrin_web::{Control, ControlError, Metric, UnderWay};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    sync::watch,
+};
 
 use super::{
     Context, demo, preview, prune,
-    serve::{Served, interrupted, runtime},
+    serve::{Served, runtime, serve_until, stop_signal},
 };
 use crate::{
     cli::ServeArgs,
     clock,
     config::Config,
     driver::{Driver, DriverHandle, Until},
-    exit::Exit,
+    exit::{Exit, code_of},
     webhooks,
 };
 
-/// `nenrin run`.
+/// Collecting resumes with this much at least on a disk that was full.
+const SPACE_BYTES: u64 = 4 << 20;
+
+/// `nenrin run`. On a full disk, what is archived is served until there is space again.
 pub(super) fn run(context: &Context, args: &ServeArgs) -> anyhow::Result<Exit> {
+    let stop = stop_signal();
+    let space_bytes = context.config.disk.min_free.0.max(SPACE_BYTES);
+    loop {
+        match collect_and_serve(context, args, stop.clone()) {
+            Err(error) if code_of(&error) == Exit::NoRoom => {
+                tracing::warn!("{error:#}; collecting resumes when there is space again");
+            }
+            ended => return ended.map(|()| Exit::Done),
+        }
+        if serve_until(context, args, stop.clone(), space_bytes)? {
+            return Ok(Exit::Done);
+        }
+    }
+}
+
+fn collect_and_serve(
+    context: &Context,
+    args: &ServeArgs,
+    mut stop: watch::Receiver<bool>,
+) -> anyhow::Result<()> {
     let archive = Arc::new(context.open_to_write()?);
     let runtime = runtime()?;
-    runtime.block_on(async {
+    let ended = runtime.block_on(async {
         // A demo site that was registered earlier is served again, or its visits would all fail.
         let demo_registered = archive.state().sites()?.iter().any(|site| site.name == demo::NAME);
         if demo_registered {
@@ -39,10 +65,11 @@ pub(super) fn run(context: &Context, args: &ServeArgs) -> anyhow::Result<Exit> {
                 Err(error) => tracing::warn!("{error:#}"),
             }
         }
-        run_until(context, args, &archive, interrupted()).await
-    })?;
+        let stop = async move { drop(stop.wait_for(|stop| *stop).await) };
+        run_until(context, args, &archive, stop).await
+    });
     runtime.shutdown_timeout(Duration::from_secs(1));
-    Ok(Exit::Done)
+    ended
 }
 
 /// Collects and serves until `stop` is ready.

@@ -3,14 +3,14 @@
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
-use nenrin_archive::{Archive, preview::SitePreview};
+use nenrin_archive::{Archive, DiskGuard, changes::ChangeReader, preview::SitePreview};
 use nenrin_replay::ReplayOptions;
 use nenrin_state::SiteId;
 use nenrin_urls::CanonicalUrl;
 use nenrin_web::{
     Control, ControlError, NotRunningHere, ReplayBase, StoreSummary, UnderWay, WebApp, WebOptions,
 };
-use tokio::net::TcpListener;
+use tokio::{net::TcpListener, sync::watch};
 
 use super::Context;
 use crate::{
@@ -25,6 +25,9 @@ use crate::{
 /// reading of answers, pages of the interface, replay), and there are enough for all of them: a kind
 /// that is stuck holds up none of the others.
 const BLOCKING_THREADS_MAX: usize = 256;
+
+/// How often a full disk is looked at.
+const SPACE_PAUSE: Duration = Duration::from_secs(5);
 
 /// The program's runtime.
 pub(super) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
@@ -55,19 +58,50 @@ pub(super) async fn interrupted() {
     }
 }
 
+/// Becomes true when someone wants the program to end, whatever it does at that time.
+pub(super) fn stop_signal() -> watch::Receiver<bool> {
+    let (sender, stop) = watch::channel(false);
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let listening = runtime.map(|runtime| runtime.block_on(interrupted()));
+        let _ = sender.send(listening.is_ok());
+    });
+    stop
+}
+
 /// `nenrin serve`.
 pub(super) fn serve(context: &Context, args: &ServeArgs) -> anyhow::Result<Exit> {
+    serve_until(context, args, stop_signal(), u64::MAX)?;
+    Ok(Exit::Done)
+}
+
+/// Serves what can be read until the disk has this much space, or the program shall end. Returns
+/// whether it shall end.
+pub(super) fn serve_until(
+    context: &Context,
+    args: &ServeArgs,
+    mut stop: watch::Receiver<bool>,
+    space_bytes: u64,
+) -> anyhow::Result<bool> {
     let archive = Arc::new(context.open_to_read()?);
+    let disk = DiskGuard::new(archive.folder(), 0);
     let runtime = runtime()?;
-    runtime.block_on(async {
+    let is_stopped = runtime.block_on(async {
         let control = ServeControl { archive: archive.clone(), config: context.config.clone() };
         let served = Served::start(context, args, &archive, Arc::new(control)).await?;
         served.announce(context)?;
-        interrupted().await;
-        anyhow::Ok(())
-    })?;
+        loop {
+            tokio::select! {
+                _ = stop.wait_for(|stop| *stop) => return anyhow::Ok(true),
+                () = tokio::time::sleep(SPACE_PAUSE) => {}
+            }
+            if disk.free_bytes().is_some_and(|free| free >= space_bytes) {
+                return Ok(false);
+            }
+        }
+    });
     runtime.shutdown_timeout(Duration::from_secs(1));
-    Ok(Exit::Done)
+    is_stopped
 }
 
 /// What the interface may ask of a process that only serves: nothing but exports.
@@ -143,12 +177,21 @@ impl Served {
         let wanted = address("replay", args.replay.as_deref(), &settings.replay)?;
         let replay = listen("replay", wanted).await?;
         let served = Self { interface: interface.local_addr()?, replay: replay.local_addr()? };
-        let origin = replay_origin(&settings.replay_origin, served.replay.port())?;
+        let named = ReplayBase::named(&settings.replay_origin, served.replay.port());
+        let (replay_base, origin) = named.ok_or_else(|| {
+            usage(anyhow::anyhow!(
+                "serve.replay_origin `{}` is not of the form http://replay.localhost or https://replay.example.org",
+                settings.replay_origin
+            ))
+        })?;
+        let changes = ChangeReader::new(archive.state().clone(), archive.store().clone());
+        changes.start();
         let web = nenrin_web::router(WebApp {
+            changes,
             state: archive.state().clone(),
             control,
             store_stats: store_stats(archive),
-            replay_base: replay_base(&origin),
+            replay_base,
             options,
             now_s: clock::now_s,
         });
@@ -157,7 +200,7 @@ impl Served {
             frame_ancestors: ["127.0.0.1", "localhost"]
                 .map(|host| format!("http://{host}:{ports}"))
                 .to_vec(),
-            origin: Some(origin.text),
+            origin: Some(origin),
             interface: Some(served.interface),
             refuses_foreign_names: served.replay.ip().is_loopback(),
             ..ReplayOptions::default()
@@ -209,49 +252,6 @@ async fn listen(what: &str, address: SocketAddr) -> anyhow::Result<TcpListener> 
             "the {what} cannot listen on {address} ({error}); choose another with --{what} 127.0.0.1:PORT"
         ))
     })
-}
-
-/// The origin that browsers use for replay.
-struct ReplayOrigin {
-    text: String,
-    /// Its name and port, where only this machine knows the name.
-    local: Option<(String, u16)>,
-}
-
-/// Where the setting names no port it is that on which replay listens.
-fn replay_origin(setting: &str, port: u16) -> anyhow::Result<ReplayOrigin> {
-    let wrong = || {
-        usage(anyhow::anyhow!(
-            "serve.replay_origin `{setting}` is not of the form http://replay.localhost or https://replay.example.org"
-        ))
-    };
-    let (scheme, host) = setting.split_once("://").ok_or_else(wrong)?;
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | ':' | '[' | ']');
-    if !matches!(scheme, "http" | "https") || host.is_empty() || !host.chars().all(is_plain) {
-        return Err(wrong());
-    }
-    let (name, named) = match host.rsplit_once(':') {
-        Some((name, digits)) if !digits.contains(']') => {
-            (name, Some(digits.parse::<u16>().map_err(|_| wrong())?))
-        }
-        _ => (host, None),
-    };
-    let is_local = name == "localhost" || name.ends_with(".localhost");
-    Ok(match (is_local, named) {
-        (true, named) => {
-            let port = named.unwrap_or(port);
-            let text = format!("{scheme}://{name}:{port}");
-            ReplayOrigin { text, local: Some((name.to_owned(), port)) }
-        }
-        (false, _) => ReplayOrigin { text: setting.to_owned(), local: None },
-    })
-}
-
-fn replay_base(origin: &ReplayOrigin) -> ReplayBase {
-    match &origin.local {
-        Some((name, port)) => ReplayBase::Local { name: name.clone(), port: *port },
-        None => ReplayBase::Origin(origin.text.clone()),
-    }
 }
 
 /// Sizes for the interface.

@@ -99,10 +99,9 @@ pub(super) fn verify(context: &Context, args: &VerifyArgs) -> anyhow::Result<Exi
             .damage
             .iter()
             .map(|damage| {
-                let versions: Vec<u64> = damage.versions.iter().map(|id| id.0).collect();
                 json!({
                     "what": damage.what, "place": damage.place,
-                    "versions_lost": damage.versions_lost, "versions": versions,
+                    "versions_lost": damage.versions_lost, "versions": damage.versions,
                 })
             })
             .collect();

@@ -1,20 +1,23 @@
 //! Work that is done beside the loop, each in a task of its own.
 
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, PoisonError};
 
 use nenrin_archive::{LargeWork, links_of_stored, read_fetched, retried};
 use nenrin_crawl::{
     Appetite, Event, FetchOrder, Fetched, Load, PlanWork, Purpose, Trouble, answer_load,
 };
-use nenrin_fetch::{
-    AddressPolicy, Exchange, FetchFailure, FetchRequest, Fetcher, Share, Validators,
-};
+use nenrin_fetch::{Exchange, FetchFailure, FetchRequest, Fetcher, Share};
 use nenrin_state::{PageLinks, State};
 use nenrin_store::{Store, StoreError};
 use tokio::sync::{mpsc::UnboundedSender, oneshot};
 
 use super::{handle::Requests, happening::Happening};
 use crate::clock;
+
+/// A first version no longer than this is read where it was received: that takes less time than
+/// waking another thread takes in all.
+const READ_AT_ONCE_BYTES: u64 = 64 << 10;
 
 /// Makes one request and reads its answer.
 pub(super) fn fetch(
@@ -25,14 +28,12 @@ pub(super) fn fetch(
     sender: UnboundedSender<Happening>,
 ) {
     tokio::spawn(async move {
-        let validators =
-            Validators { etag: order.etag.clone(), last_modified: order.last_modified.clone() };
-        let addresses = match order.allow_private {
-            true => AddressPolicy::AllowPrivate,
-            false => AddressPolicy::Public,
+        let request = FetchRequest {
+            validators: order.validators.clone(),
+            addresses: order.addresses,
+            limit: order.limit(),
+            ..FetchRequest::new(order.url.clone())
         };
-        let request =
-            FetchRequest { validators, addresses, ..FetchRequest::new(order.url.clone()) };
         let began_ms = clock::now_ms();
         let result = fetcher.fetch(&request).await;
         let ticket = order.ticket;
@@ -94,6 +95,8 @@ async fn read(
     (store, large): (Arc<Store>, LargeWork),
 ) -> Came {
     let elapsed_ms = i64::try_from(exchange.elapsed.as_millis()).unwrap_or(i64::MAX);
+    let is_compared = order.previous.is_some() && !exchange.body.is_empty();
+    let at_once = !is_compared && exchange.body.len() <= READ_AT_ONCE_BYTES;
     let (order, exchange) = (Arc::new(order), Arc::new(exchange));
     for appetite in [Appetite::usual(&exchange), Appetite::full()] {
         let mut share = match fetcher.memory() {
@@ -107,6 +110,8 @@ async fn read(
         };
         match appetite.is_large() {
             true => large.add(job),
+            // If it fails, nobody answers, as on another thread.
+            false if at_once => drop(panic::catch_unwind(AssertUnwindSafe(job))),
             false => drop(tokio::task::spawn_blocking(job)),
         }
         let answer = match answer.await {

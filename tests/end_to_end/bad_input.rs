@@ -133,3 +133,26 @@ fn a_date_before_the_first_version_says_when_that_was() {
     asked.expect_said(2, &["1999", &year]);
     kept.assert_intact();
 }
+
+#[test]
+fn an_address_that_is_registered_is_not_added_twice_by_accident() {
+    let nenrin = Nenrin::new();
+    nenrin.run(&["site", "add", "https://example.com/", "--manual"]).expect(0);
+    for address in ["https://example.com/", "example.com", "https://EXAMPLE.com"] {
+        let ways = [
+            "already the site `example.com`",
+            "site show 1",
+            "site set 1",
+            "nenrin collect",
+            "--name",
+        ];
+        nenrin.run(&["site", "add", address]).expect_said(2, &ways);
+    }
+    assert_eq!(nenrin.run(&["site", "list", "--json"]).expect(0).lines().len(), 1);
+    nenrin.run(&["site", "add", "example.com", "--name", "by hand", "--manual"]).expect(0);
+    let names = nenrin.run(&["site", "list", "--json"]).expect(0).lines();
+    assert_eq!(
+        names.iter().map(|site| site["name"].as_str()).collect::<Vec<_>>(),
+        [Some("example.com"), Some("by hand")]
+    );
+}

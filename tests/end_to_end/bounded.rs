@@ -1,7 +1,7 @@
 //! One budget for memory and time, whoever is on the other side.
 
 use std::{
-    io::Write,
+    io::{Read, Write},
     time::{Duration, Instant},
 };
 
@@ -133,6 +133,74 @@ fn a_large_file_takes_little_memory_and_comes_back_byte_for_byte() {
     nenrin.run(&["compact"]).expect(0);
     nenrin.assert_sound();
     assert_eq!(blake3::hash(&nenrin.cat(&url)), wanted);
+}
+
+/// A server with one large file, and an archive that has collected it.
+fn archive_of(parts: u64) -> (Nenrin, String, blake3::Hash) {
+    let body: Vec<u8> = (0..parts).flat_map(part).collect();
+    let wanted = blake3::hash(&body);
+    let site = Site::serve(move |request| match request.path.as_str() {
+        "/" => Reply::html("<a href=/film>film</a>"),
+        "/film" => Reply::new("200 OK", "video/mp4", body.clone()),
+        _ => Reply::status("404 Not Found"),
+    });
+    let nenrin = Nenrin::new();
+    nenrin.collect(&[&site.top()]).expect(0);
+    (nenrin, site.url("/film"), wanted)
+}
+
+#[test]
+fn exports_and_replay_of_a_large_file_take_little_memory() {
+    const PARTS: u64 = 240;
+    // Far less than the file.
+    const LITTLE_KB: u64 = 120 << 10;
+    let (nenrin, url, wanted) = archive_of(PARTS);
+    let file = |name: &str| nenrin.file(name, "");
+    let patience = Duration::from_secs(120);
+    let (warc, wacz, mirror) = (file("a.warc.gz"), file("a.wacz"), file("m") + "irror");
+    for args in [
+        &["export", "warc", "--output", &warc][..],
+        &["export", "wacz", "--output", &wacz],
+        &["export", "mirror", "--at", "2099-01-01", "--output", &mirror],
+    ] {
+        let (peak, running) = peak_of(nenrin.start(args), patience);
+        running.finish().expect(0);
+        assert!(peak < LITTLE_KB, "{args:?}: {peak} KB");
+    }
+    let found =
+        std::process::Command::new("find").args([&mirror, "-name", "film"]).output().unwrap();
+    let found = String::from_utf8(found.stdout).unwrap();
+    let exported = std::fs::read(found.trim()).unwrap();
+    assert_eq!(blake3::hash(&exported), wanted);
+    let mut records = Vec::new();
+    let file = std::fs::File::open(&warc).unwrap();
+    flate2::read::MultiGzDecoder::new(file).read_to_end(&mut records).unwrap();
+    let begins = records.windows(64).position(|window| window == &exported[..64]).unwrap();
+    assert!(records[begins..].starts_with(&exported));
+    assert!(records[begins + exported.len()..].starts_with(b"\r\n\r\nWARC/1.1"));
+
+    let anywhere = ["serve", "--json", "--interface", "127.0.0.1:0", "--replay", "127.0.0.1:0"];
+    let serving = nenrin.start(&anywhere);
+    let addresses = serving.first_line();
+    let replay = addresses["replay"].as_str().unwrap().trim_end_matches('/').to_owned();
+    let page = |modifier: &str| format!("{replay}/web/2{modifier}/{url}");
+    let (status, head, path) = crate::support::ask_with(&page("id_"), "");
+    assert_eq!(status, 302, "{head}");
+    drop(path);
+    let to = head.lines().find_map(|line| line.strip_prefix("location: ")).unwrap();
+    let full = format!("{replay}{}", String::from_utf8_lossy(to.as_bytes()));
+    let (status, head, body) = crate::support::ask_with(&full, "");
+    assert_eq!((status, blake3::hash(&body)), (200, wanted), "{head}");
+    let (first, last) = (100_u64 << 20, (100 << 20) + 9_999_999);
+    let range = format!("Range: bytes={first}-{last}\r\n");
+    let (status, head, part) = crate::support::ask_with(&full, &range);
+    assert_eq!(status, 206, "{head}");
+    assert!(part == exported[first as usize..=last as usize]);
+    let (status, head, part) = crate::support::ask_with(&full, "Range: bytes=-5\r\n");
+    assert_eq!(status, 206, "{head}");
+    assert!(part == exported[exported.len() - 5..]);
+    let peak = peak_kb(&serving);
+    assert!(peak < LITTLE_KB, "{peak} KB");
 }
 
 #[test]

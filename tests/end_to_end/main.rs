@@ -7,12 +7,14 @@
     reason = "tests look at real clocks and sockets, and a broken one may panic"
 )]
 
+mod bad_days;
 mod bad_input;
 mod bad_servers;
 mod bounded;
 mod collecting;
 mod continuous;
 mod faithful;
+mod floods;
 mod following;
 mod gallery;
 mod hostile;
@@ -23,6 +25,7 @@ mod killing;
 mod mirrors;
 mod newcomer;
 mod serving;
+mod strangers;
 mod support;
 mod trouble;
 mod warc;

@@ -108,3 +108,37 @@ fn an_archive_without_pages_says_what_to_do() {
     let policy = ["lab", "revisit", "--policy", "auto"];
     nenrin.run(&policy).expect_said(2, &["seen changing", "--log"]);
 }
+
+#[test]
+fn what_changed_is_listed_by_time_and_between_two_dates() {
+    let nenrin = imported();
+    let text =
+        nenrin.run(&["diff", "--site", "mirrored.test", DATES[0], DATES[3]]).expect(0).text();
+    assert!(text.contains("12 pages compared: 0 new, 6 changed, 1 gone"), "{text}");
+    assert!(text.contains("/news/") && !text.contains("/manual/"), "by folder: {text}");
+    assert!(text.contains("gone     http://mirrored.test/old.html"), "{text}");
+    let pages =
+        nenrin.run(&["diff", "--site", "1", DATES[3], DATES[0], "--json"]).expect(0).lines();
+    assert_eq!(pages.len(), 7, "in either order of dates");
+    assert!(pages.iter().all(|page| page["old"]["at"].as_str() < Some("2024-02")), "{pages:?}");
+    nenrin.run(&["diff", "--site", "1", DATES[0]]).expect_said(2, &["two dates"]);
+    nenrin.run(&["diff", "--site", "1", "then", "now"]).expect_said(2, &["not a date"]);
+    nenrin.run(&["diff", DATES[0], DATES[1]]).expect_said(2, &["--site"]);
+    nenrin.run(&["changes"]).expect_said(0, &["--since 365d"]);
+    let all = ["changes", "--since", "3650d", "--site", "mirrored.test", "--limit", "1000"];
+    let text = nenrin.run(&all).expect(0).text();
+    assert!(text.contains("2024-03-01 (UTC)\n  mirrored.test\n"), "{text}");
+    assert!(text.contains("only dates, counters"), "editions are counted: {text}");
+    assert!(text.contains("gone     http://mirrored.test/old.html"), "{text}");
+    let mut wanted = all.to_vec();
+    wanted.extend(["--kind", "new", "--text", "MANUAL 2", "--json"]);
+    let found = nenrin.run(&wanted).expect(0).lines();
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0]["url"], "http://mirrored.test/manual/2.html");
+    assert_eq!(
+        (&found[0]["kind"], &found[0]["line"]),
+        (&"new".into(), &"manual 2, edition 0".into())
+    );
+    nenrin.run(&["changes", "--kind", "odd"]).expect_said(2, &["new, changed or gone"]);
+    nenrin.assert_sound();
+}

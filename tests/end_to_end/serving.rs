@@ -5,6 +5,7 @@ use std::sync::{
     atomic::{AtomicU32, Ordering},
 };
 
+use nenrin_browser::{Browser, Names};
 use serde_json::Value;
 
 use crate::support::{Nenrin, Reply, Running, Site, get, get_with, until};
@@ -302,4 +303,79 @@ fn the_demo_leaves_the_sites_of_its_archive_alone() {
     nenrin.run(&["site", "add", &site.top(), "--allow-private", "--delay", "0s"]).expect(0);
     nenrin.run(&["demo", "--once", "--rounds", "1", "--json"]).expect(0);
     assert!(site.requests().is_empty());
+}
+
+#[test]
+fn a_request_is_receiving_then_reading_and_what_came_is_released() {
+    const LINKS: usize = 120_000;
+    let links: String = (0..LINKS).map(|n| format!("<p><a href=\"#{n}\">a page</a></p>")).collect();
+    let site = Site::serve(move |request| match request.path.as_str() {
+        "/" => Reply::html(links.clone()),
+        "/slow" => {
+            let head = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 30\r\n\r\n";
+            Reply::raw(head, "").then("x", 30, std::time::Duration::from_millis(100))
+        }
+        "/robots.txt" => Reply::text("User-agent: *\nAllow: /\n"),
+        _ => Reply::status("404 Not Found"),
+    });
+    let nenrin = Nenrin::new();
+    let tops = [site.url("/slow"), site.top()];
+    for top in &tops {
+        nenrin.run(&["site", "add", top, "--allow-private", "--depth", "1"]).expect(0);
+    }
+    let any = ["--interface", "127.0.0.1:0", "--replay", "127.0.0.1:0"];
+    let running = nenrin.start(&[&["run", "--json"][..], &any].concat());
+    let interface = running.first_line()["interface"].as_str().unwrap().to_owned();
+    let now = || get(&format!("{interface}api/v1/now")).2;
+    let has = |path: &str, phase: &str| {
+        let requests: Vec<Value> = serde_json::from_str(&now()).unwrap_or_default();
+        let is_it = |request: &&Value| request["url"].as_str().is_some_and(|u| u.ends_with(path));
+        requests.iter().find(is_it).is_some_and(|request| request["phase"] == phase)
+    };
+    until("the slow page is being received", || has("/slow", "receiving"));
+    until("the large page is being read", || has("/", "reading"));
+    until("nothing is under way", || now() == "[]");
+    let memory = || {
+        let metrics = get(&format!("{interface}metrics")).2;
+        let line = metrics.lines().find(|line| line.starts_with("nenrin_fetch_memory_bytes "));
+        line.and_then(|line| line.rsplit(' ').next()?.parse::<f64>().ok())
+    };
+    // robots.txt, the look for missing pages and the sitemap are released like pages.
+    until("what came is released", || memory() == Some(0.0));
+    assert!(site.asked().contains_key("/robots.txt"));
+    running.signal("TERM");
+    running.finish().expect(0);
+}
+
+#[test]
+fn a_page_of_a_removed_site_says_so_instead_of_never_archived() {
+    let (nenrin, site, dates) = two_editions();
+    let name = nenrin.run(&["site", "list", "--json"]).expect(0).lines()[0]["name"].clone();
+    let name = name.as_str().unwrap();
+    nenrin.run(&["site", "remove", name, "--how", "deny", "--reason", "asked to"]).expect(0);
+    nenrin.run(&["cat", &site.top()]).expect_said(2, &["removed site"]);
+    let served = start(&nenrin, "serve");
+    let (status, _, page) = get(&format!("{}web/{}/{}", served.replay, dates[0], site.top()));
+    assert_eq!(status, 403);
+    assert!(page.contains("its site was removed from view"), "{page}");
+    served.running.signal("TERM");
+    served.running.finish().expect(0);
+}
+
+#[test]
+fn a_first_look_at_a_host_that_does_not_exist_does_not_blame_its_robots_txt() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let Some(mut browser) = runtime.block_on(Browser::start(Names::Nothing)) else { return };
+    let nenrin = Nenrin::new();
+    let served = start(&nenrin, "run");
+    runtime.block_on(async {
+        browser.open(&format!("{}sites/new", served.interface)).await;
+        browser.fill("#url", "http://no-such-host.invalid/").await;
+        browser.follow("form.sheet button[formaction$='/look']").await;
+        let text = browser.text().await;
+        assert!(text.contains("not reached"), "{text}");
+        assert!(!text.contains("forbids"), "{text}");
+    });
+    served.running.signal("TERM");
+    served.running.finish().expect(0);
 }

@@ -114,7 +114,8 @@ impl Nenrin {
         path.to_str().unwrap().to_owned()
     }
 
-    fn command(&self, args: &[&str]) -> Command {
+    /// The program with these arguments, not started yet.
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_nenrin"));
         command
             .args(args)
@@ -629,11 +630,18 @@ fn get_once(url: &str) -> (u16, String, String) {
 
 #[track_caller]
 fn ask_once(url: &str, headers: &str) -> (u16, String, String) {
+    let (status, head, body) = ask_with(url, headers);
+    (status, head, String::from_utf8_lossy(&body).into_owned())
+}
+
+/// Gets a URL on loopback with further header lines: status, head and the bytes of the body.
+#[track_caller]
+pub(crate) fn ask_with(url: &str, headers: &str) -> (u16, String, Vec<u8>) {
     let rest = url.strip_prefix("http://").unwrap();
     let (address, path) = rest.split_once('/').unwrap();
     let request =
         format!("GET /{path} HTTP/1.1\r\nHost: {address}\r\n{headers}Connection: close\r\n\r\n");
-    let answer = RUNTIME.block_on(async {
+    let mut answer = RUNTIME.block_on(async {
         let mut connection = TcpStream::connect(address).await.unwrap();
         connection.write_all(request.as_bytes()).await.unwrap();
         let mut answer = Vec::new();
@@ -641,10 +649,11 @@ fn ask_once(url: &str, headers: &str) -> (u16, String, String) {
         tokio::time::timeout(PATIENCE, reading).await.unwrap().unwrap();
         answer
     });
-    let text = String::from_utf8_lossy(&answer).into_owned();
-    let (head, body) = text.split_once("\r\n\r\n").unwrap();
+    let end = answer.windows(4).position(|window| window == b"\r\n\r\n").unwrap();
+    let body = answer.split_off(end + 4);
+    let head = String::from_utf8_lossy(&answer[..end]).into_owned();
     let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-    (status, head.to_owned(), body.to_owned())
+    (status, head, body)
 }
 
 /// An archive that holds a page already, to see that nothing harms it.

@@ -30,7 +30,8 @@ fn text(path: &Path) -> Option<String> {
 
 /// Crates in layers: each may know those of lower layers that it is allowed to, and no others.
 fn allowed() -> BTreeMap<&'static str, Vec<&'static str>> {
-    let deciders = ["urls", "order", "revisit", "structure"];
+    // What all may know: URLs, the calendar, and the deciders, which know nothing of the others.
+    let deciders = ["urls", "calendar", "order", "revisit", "structure"];
     let mut allowed: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for pure in deciders {
         allowed.insert(pure, vec![]);
@@ -48,6 +49,7 @@ fn allowed() -> BTreeMap<&'static str, Vec<&'static str>> {
     let readers = vec![
         "lang",
         "urls",
+        "calendar",
         "store",
         "state",
         "extract",
@@ -63,6 +65,8 @@ fn allowed() -> BTreeMap<&'static str, Vec<&'static str>> {
     let everything: Vec<&str> =
         joined.iter().copied().chain(["crawl", "archive", "replay", "web"]).collect();
     allowed.insert("lab", everything.clone());
+    // It is for tests and the fuzzer; nothing of the product may know it.
+    allowed.insert("checks", everything);
     allowed.insert("lang", vec![]);
     // It drives a browser in tests; nothing of the product may know it.
     allowed.insert("browser", vec![]);
@@ -95,6 +99,32 @@ fn dependencies_point_downwards_only() {
         }
     }
     assert!(checked > 10, "the check saw only {checked} dependencies");
+}
+
+#[test]
+fn every_build_script_was_read() {
+    let host = Command::new("rustc").arg("-vV").output().expect("the compiler says where it is");
+    let host = String::from_utf8_lossy(&host.stdout).into_owned();
+    let host = host.lines().find_map(|line| line.strip_prefix("host: ")).expect("a host");
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--offline", "--locked"])
+        .args(["--filter-platform", host])
+        .current_dir(root())
+        .output()
+        .expect("cargo tells all packages");
+    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let has_script = |package: &&serde_json::Value| {
+        let targets = package["targets"].as_array().unwrap();
+        targets.iter().any(|target| target["kind"][0] == "custom-build")
+    };
+    let packages = metadata["packages"].as_array().unwrap().iter().filter(has_script);
+    let found: BTreeSet<&str> = packages.map(|p| p["name"].as_str().unwrap()).collect();
+    assert!(found.len() > 10, "the check saw only {found:?}");
+    let list = text(Path::new("tests/tidy/build-scripts.txt")).unwrap();
+    let lines = list.lines().filter(|line| !line.starts_with('#'));
+    let read: BTreeSet<&str> = lines.filter_map(|line| line.split(' ').next()).collect();
+    let unread: Vec<_> = found.difference(&read).collect();
+    assert!(unread.is_empty(), "read the build scripts of {unread:?}, then list them");
 }
 
 #[test]

@@ -124,8 +124,21 @@ impl Archive {
             Access::Rebuild => put_damaged_state_aside(folder)?,
             _ => None,
         };
-        let state = SqliteState::open(&folder.join(STATE), options.bucket_s)?;
-        let store = open_store(folder, lock.is_none(), options.access == Access::WriteMuch)?;
+        let path = folder.join(STATE);
+        let state = match options.access {
+            Access::Read | Access::Check => SqliteState::open_to_read(&path, options.bucket_s)?,
+            _ => SqliteState::open(&path, options.bucket_s)?,
+        };
+        let is_hasty = options.access == Access::WriteMuch;
+        let store = match open_store(folder, lock.is_none(), is_hasty) {
+            // On a full disk it is checked as it is.
+            Err(ArchiveError::Store(StoreError::NoRoom { .. }))
+                if options.access == Access::Check =>
+            {
+                open_store(folder, true, false)?
+            }
+            other => other?,
+        };
         let unrecorded = lock.as_ref().is_some_and(|lock| lock.has_unrecorded_requests);
         Ok(Self {
             folder: folder.to_owned(),
@@ -302,7 +315,21 @@ fn open_store(folder: &Path, read_only: bool, is_hasty: bool) -> Result<Store> {
 /// Before reading: brings the index up to date with the packs where a crash left it behind, someone
 /// deleted it or an older program wrote it, unless another process is writing and has done so.
 fn repair_index(folder: &Path) -> Result<()> {
-    let Taken::Free(lock) = Lock::take(folder)? else { return Ok(()) };
+    let lock = match Lock::take(folder)? {
+        Taken::Free(lock) => lock,
+        Taken::Held { .. } => return Ok(()),
+        Taken::Unwritable(_) => {
+            let log = folder.join(format!("{STATE}-wal"));
+            if std::fs::metadata(&log).is_ok_and(|log| log.len() > 0) {
+                tracing::warn!(
+                    "{} was left behind and cannot be taken in, because nothing can be written here: \
+                     what was committed last is not shown",
+                    log.display()
+                );
+            }
+            return Ok(());
+        }
+    };
     if lock.was_running || !Store::can_use_index(&folder.join(INDEX))? {
         // On a full disk the index stays behind, but most versions can still be read.
         if let Err(error) = open_store(folder, false, false) {

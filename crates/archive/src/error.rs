@@ -119,6 +119,24 @@ impl ArchiveError {
     }
 }
 
+/// What a person can do about an error of the system, from an error and its causes.
+pub fn advice<'a>(
+    mut causes: impl Iterator<Item = &'a (dyn std::error::Error + 'static)>,
+) -> Option<&'static str> {
+    use rustix::io::Errno;
+    let of_system = |cause: &(dyn std::error::Error + 'static)| {
+        cause.downcast_ref::<io::Error>().and_then(Errno::from_io_error)
+    };
+    match causes.find_map(of_system)? {
+        Errno::MFILE | Errno::NFILE => {
+            Some("this process may not open more files; raise the limit (`ulimit -n`)")
+        }
+        Errno::ACCESS | Errno::PERM => Some("use an account that may, or change the permissions"),
+        Errno::ROFS => Some("the disk is read-only; commands that only read work on it"),
+        _ => None,
+    }
+}
+
 /// An error with its causes, for a line of the log.
 pub(crate) fn full_text(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();

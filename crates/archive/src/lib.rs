@@ -11,6 +11,8 @@
 //! - `upkeep`: verify, reindex, compact;
 //! - `retention`: pruning by rule, removing sites;
 //! - [`QuotaGuard`] and [`DiskGuard`]: when collecting pauses for want of space;
+//! - [`changes`]: what changed, by time and between two dates, with titles and telling lines;
+//! - [`PageSearch`]: looking for pages by any part of address or title;
 //! - [`noticing`]: what happened that people or programs should know of;
 //! - [`outlook`], [`site_structure`] and [`Reasons`]: what to expect of a site, and why a page is due;
 //! - [`preview`]: a first look at a site before it is registered;
@@ -20,6 +22,7 @@
 //! The library has no clock and prints nothing: times are arguments, progress goes to a closure.
 
 mod archive;
+pub mod changes;
 mod disk;
 mod error;
 mod head;
@@ -35,6 +38,7 @@ mod retention;
 mod retry;
 pub mod sites;
 mod spans;
+mod storing;
 mod upkeep;
 mod views;
 mod visiting;
@@ -42,7 +46,7 @@ mod warc;
 
 pub use archive::{Archive, OpenOptions, folder_bytes, uncached_store};
 pub use disk::DiskGuard;
-pub use error::{ArchiveError, Result};
+pub use error::{ArchiveError, Result, advice};
 pub use history::{HistoryImportOptions, ImportedHistory};
 pub use ingest::{Capture, Ingest};
 pub use mirror::{
@@ -54,10 +58,12 @@ pub use read::{PageVersion, stored_url};
 pub use retention::Pruned;
 pub use retry::retried;
 pub use spans::{Edge, Span, counted, digits14, parse_date, readable_date, rfc3339};
+pub use storing::{StoreJob, StoreWork};
 pub use upkeep::{AcceptedLoss, Reindexed, Verified};
 pub use views::{
-    ChosenRound, DueReason, Outlook, Reasons, SiteStructure, SkippedPages, outlook, shown_worth,
-    site_structure,
+    ChosenRound, DueReason, FoundPage, Outlook, PageDue, PageQuery, PageResult, PageSearch,
+    PageSort, Reasons, SiteStructure, SkippedPages, joined_days, joined_rounds, joined_sites,
+    outlook, shown_worth, site_structure,
 };
 pub use visiting::{LargeWork, links_of_stored, put_exchange, read_fetched};
 pub use warc::{

@@ -2,7 +2,7 @@
 //! say, in sentences.
 
 use nenrin_crawl::{Answer, Appetite, FetchOrder, Purpose, Ticket, read_exchange};
-use nenrin_fetch::{Exchange, MAX_ROBOTS_BYTES, RobotsRules};
+use nenrin_fetch::{AddressPolicy, Exchange, MAX_ROBOTS_BYTES, RobotsRules};
 use nenrin_urls::{CanonicalUrl, Scope};
 use serde::Serialize;
 
@@ -105,7 +105,7 @@ fn is_sitemap(answer: &Answer) -> bool {
 }
 
 fn read(url: &CanonicalUrl, purpose: Purpose, exchange: &Exchange, now_s: i64) -> Answer {
-    let plain = FetchOrder::plain(Ticket(0), purpose, url.clone(), false);
+    let plain = FetchOrder::plain(Ticket(0), purpose, url.clone(), AddressPolicy::Public);
     let order = FetchOrder { sitemap: purpose == Purpose::Sitemap, ..plain };
     let read = read_exchange(&order, exchange, now_s, Appetite::full(), || None);
     read.ok().flatten().unwrap_or_default()

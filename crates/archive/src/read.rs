@@ -2,7 +2,7 @@
 
 use nenrin_extract::decode_content;
 use nenrin_state::{State, StateError, VersionQuery, VersionRow};
-use nenrin_store::{Version, VersionId};
+use nenrin_store::Version;
 use nenrin_urls::CanonicalUrl;
 
 use crate::{Archive, ArchiveError, Result, head};
@@ -97,6 +97,6 @@ impl Archive {
 
     /// A version with its content.
     pub fn version(&self, row: &VersionRow) -> Result<PageVersion> {
-        Ok(PageVersion { stored: self.store().read(VersionId(row.version))? })
+        Ok(PageVersion { stored: self.store().read(row.version)? })
     }
 }

@@ -84,7 +84,7 @@ impl Archive {
             let versions = self.state().denied_versions(site, after, PORTION)?;
             let Some((last, _)) = versions.last() else { return Ok(forgotten) };
             after = Some(*last);
-            let ids: Vec<VersionId> = versions.iter().map(|(_, id)| VersionId(*id)).collect();
+            let ids: Vec<VersionId> = versions.iter().map(|(_, id)| *id).collect();
             self.store().forget(&ids)?;
             let mut pages: Vec<_> = versions.into_iter().map(|(page, _)| page).collect();
             pages.dedup();
@@ -129,8 +129,7 @@ impl Archive {
             if versions.is_empty() {
                 return Ok(());
             }
-            let ids: Vec<VersionId> = versions.iter().map(|version| VersionId(*version)).collect();
-            self.store().forget(&ids)?;
+            self.store().forget(&versions)?;
             self.state().pruned(&versions)?;
         }
     }
@@ -162,7 +161,7 @@ mod tests {
     }
 
     /// Stores one version as a visit would, and makes the state know it.
-    fn add(archive: &Archive, site: &Site, page: u32, at_s: i64, content: u32) -> u64 {
+    fn add(archive: &Archive, site: &Site, page: u32, at_s: i64, content: u32) -> VersionId {
         let url = CanonicalUrl::parse(&format!("http://s{}.com/{page}", site.id.0)).unwrap();
         let body = body(page, content);
         let put = archive.store().put(&NewVersion {
@@ -179,7 +178,7 @@ mod tests {
             truncated: None,
             previous: None,
         });
-        let version = put.unwrap().id.0;
+        let version = put.unwrap().id;
         archive.store().sync().unwrap();
         let (mime, bytes) = ("text/html".to_owned(), body.len() as u64);
         let row = VersionRow { at_s, version, status: 200, mime, bytes, changed_permille: None };
@@ -189,7 +188,7 @@ mod tests {
         version
     }
 
-    fn listed(archive: &Archive) -> BTreeMap<u64, (String, i64)> {
+    fn listed(archive: &Archive) -> BTreeMap<VersionId, (String, i64)> {
         let mut listed = BTreeMap::new();
         archive
             .state()
@@ -222,8 +221,8 @@ mod tests {
                 })
                 .collect();
             let mut bodies = BTreeMap::new();
-            let mut newest: BTreeMap<(u32, u32), (i64, u64)> = BTreeMap::new();
-            let mut oldest: BTreeMap<(u32, u32), (i64, u64)> = BTreeMap::new();
+            let mut newest: BTreeMap<(u32, u32), (i64, VersionId)> = BTreeMap::new();
+            let mut oldest: BTreeMap<(u32, u32), (i64, VersionId)> = BTreeMap::new();
             for (place, (site, page, day, content)) in versions.iter().enumerate() {
                 let at_s = NOW_S - day * DAY_S + place as i64;
                 let id = add(&archive, &sites[*site as usize], *page, at_s, *content);
@@ -264,15 +263,15 @@ mod tests {
             prop_assert_eq!(archive.state().check().unwrap(), Vec::<String>::new());
             prop_assert!(archive.state().pruning(1).unwrap().is_empty());
             for id in after.keys() {
-                prop_assert_eq!(&archive.store().read(VersionId(*id)).unwrap().body, &bodies[id]);
+                prop_assert_eq!(&archive.store().read(*id).unwrap().body, &bodies[id]);
             }
             for (_, id) in newest.values().chain(oldest.values()) {
                 prop_assert!(after.contains_key(id), "first and newest stay");
             }
             for id in before.keys().filter(|id| !after.contains_key(id)) {
-                prop_assert!(archive.store().read(VersionId(*id)).is_err(), "what went is gone");
+                prop_assert!(archive.store().read(*id).is_err(), "what went is gone");
             }
-            let of_other = |listed: &BTreeMap<u64, (String, i64)>| {
+            let of_other = |listed: &BTreeMap<VersionId, (String, i64)>| {
                 listed.values().filter(|(url, _)| url.starts_with("http://s2.")).count()
             };
             prop_assert_eq!(of_other(&before), of_other(&after), "other sites are left alone");

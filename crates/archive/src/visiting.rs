@@ -18,6 +18,9 @@ use nenrin_urls::CanonicalUrl;
 /// The largest stored body that is read for its links.
 pub(crate) const LINKS_FROM_MAX_BYTES: u64 = 16 << 20;
 
+/// Storing a smaller body takes too little time to be stopped.
+const STOPPABLE_BYTES: u64 = 1 << 20;
+
 /// Reads an exchange as [`read_exchange`] does, compared with the version before in the store.
 ///
 /// # Errors
@@ -31,7 +34,7 @@ pub fn read_fetched(
 ) -> io::Result<Option<Answer>> {
     // A version that cannot be read is not compared with; `verify` is for that.
     read_exchange(order, exchange, now_s, appetite, || {
-        let version = read_small(store, VersionId(order.previous?), COMPARED_MAX_BYTES as u64)?;
+        let version = read_small(store, order.previous?, COMPARED_MAX_BYTES as u64)?;
         Some(PreviousBody { response_head: version.head.response_head, body: version.body })
     })
 }
@@ -65,8 +68,7 @@ impl LargeWork {
 
 /// The links of a stored version that came without them. One that cannot be read has none.
 pub fn links_of_stored(store: &Store, page: &PageLinks) -> Vec<CanonicalUrl> {
-    let version =
-        page.version.and_then(|id| read_small(store, VersionId(id), LINKS_FROM_MAX_BYTES));
+    let version = page.version.and_then(|id| read_small(store, id, LINKS_FROM_MAX_BYTES));
     let links =
         version.map(|version| stored_links(&page.url, &version.head.response_head, &version.body));
     links.unwrap_or_default()
@@ -106,9 +108,14 @@ pub fn put_exchange(
         response_head: &exchange.response_head,
         body: b"",
         truncated: None,
-        previous: order.previous.map(VersionId),
+        previous: order.previous,
     };
-    store.put_read(&version, &mut Stoppable { body: exchange.body.reader(), is_stopping })
+    if exchange.body.is_spooled() || exchange.body.len() > STOPPABLE_BYTES {
+        return store
+            .put_read(&version, &mut Stoppable { body: exchange.body.reader(), is_stopping });
+    }
+    let body = exchange.body.front(usize::MAX).map_err(|e| StoreError::Stopped(e.to_string()))?;
+    store.put(&NewVersion { body: &body, ..version })
 }
 
 /// A body whose reading ends when the program does.

@@ -181,7 +181,7 @@ impl Live {
                 store.sync().unwrap();
                 let (ticket, stored_bytes) = (order.ticket, put.new_bytes);
                 let is_known = put.whole_body_known;
-                Some(Event::Stored { ticket, version: put.id.0, stored_bytes, is_known })
+                Some(Event::Stored { ticket, version: put.id, stored_bytes, is_known })
             }
             Command::Commit { ticket, change } => {
                 let batch = Batch::from_iter([(ticket, change)]);

@@ -11,9 +11,9 @@ use nenrin_crawl::{
     Answer, Command, Crawl, CrawlOptions, Event, FetchOrder, Fetched, Load, Purpose,
 };
 use nenrin_state::{
-    Change, Committed, ContentMark, DuePage, MappedPage, Outcome, PageId, PageRecord, Round,
-    RoundCounts, Schedule, ServerId, ServerRecord, Site, SiteConditions, SiteCounts, SiteId,
-    SitePages,
+    Change, Committed, ContentMark, DuePage, MappedPage, Nth, Outcome, PageId, PageRecord, Round,
+    RoundCounts, RoundId, Schedule, ServerId, ServerRecord, Site, SiteConditions, SiteCounts,
+    SiteId, SitePages, Validators, VersionId,
 };
 use nenrin_structure::{PageFragments, RoundsBy};
 use nenrin_urls::CanonicalUrl;
@@ -104,7 +104,7 @@ fn due(page: PageId) -> DuePage {
     let url = CanonicalUrl::parse(&format!("http://e.com{}", path(number(page)))).unwrap();
     let record = PageRecord {
         id: page,
-        nth: number(page),
+        nth: Nth(number(page)),
         url,
         site: SITE,
         discovered_s: 0,
@@ -117,11 +117,10 @@ fn due(page: PageId) -> DuePage {
         changes: 0,
         significant: 0,
         failures: 0,
-        etag: None,
-        last_modified: None,
+        validators: Validators::default(),
         mark: Some(MARK),
         bytes: 1_000,
-        version: Some(1),
+        version: Some(VersionId(1)),
         history: Vec::new(),
     };
     DuePage { page: record, site: SITE, depth: 2, hops: 0, pulled: false }
@@ -187,7 +186,8 @@ impl World {
                 let started_s = self.now_ms / 1000;
                 self.kept.rounds_s.push(started_s);
                 let counts = RoundCounts::default();
-                let round = Round { id: self.rounds, site, started_s, ended_s: None, counts };
+                let round =
+                    Round { id: RoundId(self.rounds), site, started_s, ended_s: None, counts };
                 Some(Event::RoundBegun(round))
             }
             Command::Load(Load::Map(round)) => {
@@ -203,7 +203,9 @@ impl World {
                 let pages = asked.iter().map(|&page| due(page)).collect();
                 Some(Event::ChosenLoaded { round: round.id, asked, pages, servers })
             }
-            Command::Load(Load::Order) => Some(Event::OrderLoaded(Vec::new())),
+            Command::Load(Load::Order) => {
+                Some(Event::OrderLoaded { bytes: Vec::new(), received: Vec::new() })
+            }
             Command::Load(Load::Found { after, .. }) => {
                 Some(Event::FoundLoaded { after, pages: Vec::new() })
             }
@@ -213,7 +215,12 @@ impl World {
             }
             Command::Store(order) => {
                 let ticket = order.ticket;
-                Some(Event::Stored { ticket, version: 1, stored_bytes: 1000, is_known: false })
+                Some(Event::Stored {
+                    ticket,
+                    version: VersionId(1),
+                    stored_bytes: 1000,
+                    is_known: false,
+                })
             }
             Command::Commit { ticket, change } => {
                 let mut rounds_ended = Vec::new();

@@ -1,11 +1,18 @@
 //! One request and what came of it, as the machine sees it.
 
-use nenrin_extract::{Comparison, Fingerprint};
+use nenrin_extract::{Comparison, Fingerprint, MAX_SITEMAP_BYTES};
+use nenrin_fetch::{AddressPolicy, BodyLimit};
 use nenrin_lang::{Reason, Undecoded};
-use nenrin_state::{ContentMark, Outcome, PageRecord};
+use nenrin_state::{ContentMark, Outcome, PageRecord, Validators, VersionId};
 use nenrin_structure::PageFragments;
 use nenrin_urls::CanonicalUrl;
 use serde::{Deserialize, Serialize};
+
+/// What is received of a robots.txt. Twice what is read of it, so that a coded one is not cut within
+/// that.
+const ROBOTS_RECEIVED_BYTES: u64 = 1 << 20;
+/// A page that does not exist is short.
+const PROBE_MAX_BYTES: u64 = 16 << 20;
 
 /// The number of one fetch, and of the content it brought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -33,16 +40,14 @@ pub struct FetchOrder {
     pub purpose: Purpose,
     /// The URL.
     pub url: CanonicalUrl,
-    /// Sent as If-None-Match.
-    pub etag: Option<String>,
-    /// Sent as If-Modified-Since.
-    pub last_modified: Option<String>,
-    /// Whether private addresses may be asked.
-    pub allow_private: bool,
+    /// Make the request conditional, if there are any.
+    pub validators: Validators,
+    /// Which addresses may be asked.
+    pub addresses: AddressPolicy,
     /// Mark of the content last seen: the same content need not be read for links.
     pub known_mark: Option<ContentMark>,
     /// The page's last version, to compare with.
-    pub previous: Option<u64>,
+    pub previous: Option<VersionId>,
     /// Whether the answer's fingerprint is wanted.
     pub fingerprint: bool,
     /// Whether the page is known to be a sitemap, so that a text of URLs counts as one.
@@ -53,14 +58,18 @@ pub struct FetchOrder {
 
 impl FetchOrder {
     /// A request for a file as it is, compared with nothing.
-    pub fn plain(ticket: Ticket, purpose: Purpose, url: CanonicalUrl, allow_private: bool) -> Self {
+    pub fn plain(
+        ticket: Ticket,
+        purpose: Purpose,
+        url: CanonicalUrl,
+        addresses: AddressPolicy,
+    ) -> Self {
         Self {
             ticket,
             purpose,
             url,
-            etag: None,
-            last_modified: None,
-            allow_private,
+            validators: Validators::default(),
+            addresses,
             known_mark: None,
             previous: None,
             fingerprint: false,
@@ -74,25 +83,38 @@ impl FetchOrder {
         ticket: Ticket,
         page: &PageRecord,
         wanted: &Wanted,
-        allow_private: bool,
+        addresses: AddressPolicy,
     ) -> Self {
         // A page that was gone is asked for whole: coming back is a version.
         let has_version = page.version.is_some() && page.outcome != Some(Outcome::Gone);
         let is_conditional = has_version && !wanted.whole;
         Self {
-            etag: page.etag.clone().filter(|_| is_conditional),
-            last_modified: page.last_modified.clone().filter(|_| is_conditional),
+            validators: if is_conditional {
+                page.validators.clone()
+            } else {
+                Validators::default()
+            },
             known_mark: page.mark.filter(|_| has_version),
             previous: page.version,
             fingerprint: wanted.fingerprint,
             sitemap: wanted.sitemap,
-            ..Self::plain(ticket, Purpose::Page, page.url.clone(), allow_private)
+            ..Self::plain(ticket, Purpose::Page, page.url.clone(), addresses)
+        }
+    }
+
+    /// How much of the body is received, where that is not for the site to say.
+    pub fn limit(&self) -> Option<BodyLimit> {
+        match self.purpose {
+            Purpose::Page => None,
+            Purpose::Robots => Some(BodyLimit::Front(ROBOTS_RECEIVED_BYTES)),
+            Purpose::Probe => Some(BodyLimit::Whole(PROBE_MAX_BYTES)),
+            Purpose::Sitemap => Some(BodyLimit::Whole(MAX_SITEMAP_BYTES as u64)),
         }
     }
 
     /// Whether a 304 may come.
     pub fn asks_conditionally(&self) -> bool {
-        self.etag.is_some() || self.last_modified.is_some()
+        !self.validators.is_empty()
     }
 }
 
@@ -119,11 +141,9 @@ pub struct Fetched {
 pub struct Answer {
     /// HTTP status.
     pub status: u16,
-    /// The ETag header.
-    pub etag: Option<String>,
-    /// The Last-Modified header.
-    pub last_modified: Option<String>,
-    /// The same as a time.
+    /// The headers to send back next time.
+    pub validators: Validators,
+    /// The Last-Modified header as a time.
     pub last_modified_s: Option<i64>,
     /// Where a redirect leads, made absolute.
     pub location: Option<CanonicalUrl>,

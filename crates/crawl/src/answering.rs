@@ -21,7 +21,10 @@ const MAIL_MAX: usize = 1_000;
 pub fn answer_load(state: &dyn State, now_s: i64, load: &Load) -> Result<Event, StateError> {
     Ok(match load {
         Load::Sites => Event::Sites(state.sites()?),
-        &Load::BeginRound(site) => Event::RoundBegun(state.begin_round(site, now_s)?),
+        &Load::BeginRound(site) => match state.may_begin_round(site)? {
+            true => Event::RoundBegun(state.begin_round(site, now_s)?),
+            false => Event::RoundHeld(site),
+        },
         Load::Round { round, after, limit } => {
             let pages = state.load_round(round, *after, *limit)?;
             let servers = servers_of(state, &pages)?;
@@ -43,10 +46,15 @@ pub fn answer_load(state: &dyn State, now_s: i64, load: &Load) -> Result<Event, 
             Event::DueLoaded { query: query.clone(), load, servers }
         }
         &Load::Shared(site) => {
-            let visits_today = state.visits_on(site, now_s.div_euclid(DAY_S))?;
-            Event::SharedLoaded { site, bytes: state.shared(site)?, visits_today }
+            let day = now_s.div_euclid(DAY_S);
+            let visits_today = state.visits_on(site, day)?;
+            let division = state.division(site, day)?;
+            Event::SharedLoaded { site, bytes: state.shared(site)?, visits_today, division }
         }
-        Load::Order => Event::OrderLoaded(state.order()?),
+        &Load::Division { site, day } => {
+            Event::DivisionLoaded { site, division: state.division(site, day)? }
+        }
+        Load::Order => Event::OrderLoaded { bytes: state.order()?, received: state.received()? },
         &Load::Found { after, limit } => {
             Event::FoundLoaded { after, pages: state.found(after, limit)? }
         }
@@ -127,17 +135,18 @@ pub fn take_mail(
 ) -> Result<Vec<Event>, StateError> {
     let ((_, receiver), (_, from)) = (own.partition(), other.partition());
     let mut events = Vec::new();
-    let mut has_top = false;
+    let mut has_changed_sites = false;
     loop {
         let mail = other.outbox(receiver, own.mail_read(from)?, MAIL_MAX)?;
         if mail.is_empty() {
             break;
         }
-        has_top |= mail.iter().any(|one| matches!(one.mail, Mail::Top { .. }));
+        let changes = |mail: &Mail| matches!(mail, Mail::Top { .. } | Mail::RoundEnd { .. });
+        has_changed_sites |= mail.iter().any(|one| changes(&one.mail));
         let taken = Batch::from_iter([(None, Change::MailTaken { from, mail })]);
         events.push(commit_batch(own, epoch, &taken)?);
     }
-    if has_top {
+    if has_changed_sites {
         events.push(Event::Sites(own.sites()?));
     }
     Ok(events)

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use nenrin_state::{
-    Change, Committed, DueLoad, DuePage, DueQuery, FoundPage, PageId, PageLinks, PageRecord,
-    PullForward, Round, RoundCounts, ServerId, ServerRecord, Site, SiteId, SitePages,
+    Change, Committed, Division, DueLoad, DuePage, DueQuery, FoundPage, Nth, PageId, PageLinks,
+    PageRecord, PullForward, Received, Round, RoundCounts, RoundId, ServerId, ServerRecord, Site,
+    SiteId, SitePages, VersionId,
 };
 use nenrin_urls::{CanonicalUrl, Server};
 
@@ -28,7 +29,7 @@ pub enum Event {
     /// Pages came from the state, with the records of their servers.
     PagesLoaded {
         /// The round they belong to.
-        round: i64,
+        round: RoundId,
         /// The pages.
         pages: Vec<DuePage>,
         /// Their servers.
@@ -37,7 +38,7 @@ pub enum Event {
     /// The map of a site came, for a round that chooses its pages.
     MapLoaded {
         /// The round.
-        round: i64,
+        round: RoundId,
         /// The site's pages and links.
         map: Box<SitePages>,
         /// The servers of the pages.
@@ -48,7 +49,7 @@ pub enum Event {
     /// Pages that a round chose were loaded, as far as they were not tried in it yet.
     ChosenLoaded {
         /// The round.
-        round: i64,
+        round: RoundId,
         /// The pages asked for.
         asked: Vec<PageId>,
         /// The pages.
@@ -76,20 +77,37 @@ pub enum Event {
         bytes: Vec<u8>,
         /// Visits since midnight.
         visits_today: u64,
+        /// How its visits of today are divided; `None` if there is one partition only.
+        division: Option<Division>,
     },
-    /// What the crawl order knew when it was last kept; empty if nothing.
-    OrderLoaded(Vec<u8>),
+    /// How a site's visits of a day are divided.
+    DivisionLoaded {
+        /// The site.
+        site: SiteId,
+        /// The division.
+        division: Option<Division>,
+    },
+    /// A round cannot begin yet, since other partitions have not ended the one before. It is asked for
+    /// again after the next [`Event::Sites`].
+    RoundHeld(SiteId),
+    /// What the crawl order knew when it was last kept.
+    OrderLoaded {
+        /// Empty if nothing was kept.
+        bytes: Vec<u8>,
+        /// What pages got of scores from other partitions.
+        received: Vec<Received>,
+    },
     /// Pages in the order of discovery.
     FoundLoaded {
         /// After this discovery number.
-        after: u32,
+        after: Nth,
         /// The pages.
         pages: Vec<FoundPage>,
     },
     /// New pages were loaded, as far as they have times of their own.
     NewLoaded {
         /// The requested pages, by discovery number.
-        places: Vec<u32>,
+        places: Vec<Nth>,
         /// The pages.
         pages: Vec<DuePage>,
         /// Their servers.
@@ -125,7 +143,7 @@ pub enum Event {
         /// The number of the fetch that brought it.
         ticket: Ticket,
         /// The store's number of the version.
-        version: u64,
+        version: VersionId,
         /// Bytes added to packs.
         stored_bytes: u64,
         /// Whether the same body was there already.
@@ -136,7 +154,7 @@ pub enum Event {
         /// The visits among them.
         tickets: Vec<Ticket>,
         /// The rounds that ended.
-        rounds_ended: Vec<i64>,
+        rounds_ended: Vec<RoundId>,
         /// Pages and links that became known.
         committed: Committed,
         /// The servers of those pages.
@@ -206,7 +224,7 @@ impl Command {
 pub enum Load {
     /// All sites → [`Event::Sites`].
     Sites,
-    /// Begin or resume a round of a site → [`Event::RoundBegun`].
+    /// Begin or resume a round of a site → [`Event::RoundBegun`], or [`Event::RoundHeld`].
     BeginRound(SiteId),
     /// Pages of a round → [`Event::PagesLoaded`].
     Round {
@@ -230,19 +248,26 @@ pub enum Load {
     Due(DueQuery),
     /// What a site's pages share → [`Event::SharedLoaded`].
     Shared(SiteId),
+    /// How a site's visits of a day are divided → [`Event::DivisionLoaded`].
+    Division {
+        /// The site.
+        site: SiteId,
+        /// The day, in days since the epoch.
+        day: i64,
+    },
     /// What the crawl order knew → [`Event::OrderLoaded`].
     Order,
     /// Pages in the order of discovery → [`Event::FoundLoaded`].
     Found {
         /// After this discovery number.
-        after: u32,
+        after: Nth,
         /// At most this many.
         limit: usize,
     },
     /// New pages by their discovery numbers → [`Event::NewLoaded`].
-    New(Vec<u32>),
+    New(Vec<Nth>),
     /// The links of pages by their discovery numbers → [`Event::LinksLoaded`].
-    Links(Vec<u32>),
+    Links(Vec<Nth>),
     /// Pages near one that changed → [`Event::NearLoaded`].
     Near(Box<NearQuery>),
 }
@@ -266,14 +291,14 @@ pub struct StoreOrder {
     /// When it was asked for.
     pub visited_at_s: i64,
     /// The page's version before this one.
-    pub previous: Option<u64>,
+    pub previous: Option<VersionId>,
 }
 
 /// A finished round.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RoundReport {
     /// The round.
-    pub round: i64,
+    pub round: RoundId,
     /// The site.
     pub site: SiteId,
     /// What was found since this process took it up.

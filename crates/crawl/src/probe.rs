@@ -258,14 +258,14 @@ pub(crate) fn may_be_a_document(url: &CanonicalUrl) -> bool {
 mod tests {
     use super::*;
     use nenrin_extract::{ContentKind, fingerprint};
-    use nenrin_state::{ContentMark, PageId, SiteId};
+    use nenrin_state::{ContentMark, Nth, PageId, SiteId, VersionId};
 
     fn url(path: &str) -> CanonicalUrl {
         CanonicalUrl::parse(&format!("http://e.com{path}")).unwrap()
     }
 
     fn page(path: &str) -> PageRecord {
-        PageRecord::unvisited((PageId(1), 1), url(path), SiteId(1), 0, None)
+        PageRecord::unvisited((PageId(1), Nth(1)), url(path), SiteId(1), 0, None)
     }
 
     fn shown(path: &str, body: &str) -> Answer {
@@ -397,7 +397,7 @@ mod tests {
         probe.saw_top(&shown("/", &article(2)));
         let answer = shown("/a", SORRY);
         let taken = PageRecord {
-            version: Some(1),
+            version: Some(VersionId(1)),
             mark: answer.mark,
             outcome: Some(Outcome::Changed),
             ..page("/a")

@@ -10,7 +10,7 @@ use nenrin_extract::{
 };
 use nenrin_fetch::{Exchange, header_fields, http_date, retry_after};
 use nenrin_lang::Undecoded;
-use nenrin_state::ContentMark;
+use nenrin_state::{ContentMark, Validators};
 use nenrin_structure::PageFragments;
 use nenrin_urls::CanonicalUrl;
 
@@ -105,8 +105,10 @@ pub fn read_exchange(
     let location = exchange.header("location").and_then(|value| order.url.join(&value).ok());
     let mut answer = Answer {
         status: exchange.status,
-        etag: text("etag").filter(|tag| tag.len() <= 256),
-        last_modified: text("last-modified").filter(|date| date.len() <= 64),
+        validators: Validators {
+            etag: text("etag").filter(|tag| tag.len() <= 256),
+            last_modified: text("last-modified").filter(|date| date.len() <= 64),
+        },
         last_modified_s: text("last-modified").and_then(|date| http_date::parse(&date)),
         retry_after_s: retry_after(exchange, now_s),
         mime: mime(content_type),
@@ -386,7 +388,8 @@ mod tests {
     use std::{io::Write, net::Ipv4Addr, time::Duration};
 
     use flate2::write::GzEncoder;
-    use nenrin_fetch::Protocol;
+    use nenrin_fetch::{AddressPolicy, Protocol};
+    use nenrin_state::VersionId;
 
     use super::*;
     use crate::answer::Ticket;
@@ -405,9 +408,9 @@ mod tests {
         }
     }
 
-    fn order(previous: Option<u64>, blocks: bool) -> FetchOrder {
+    fn order(previous: Option<VersionId>, blocks: bool) -> FetchOrder {
         let url = CanonicalUrl::parse("http://e.com/a").unwrap();
-        let plain = FetchOrder::plain(Ticket(1), Purpose::Page, url, false);
+        let plain = FetchOrder::plain(Ticket(1), Purpose::Page, url, AddressPolicy::Public);
         FetchOrder { previous, blocks, ..plain }
     }
 
@@ -429,7 +432,7 @@ mod tests {
                 .unwrap()
                 .blocks
         };
-        let blocks = read(&order(Some(1), true)).unwrap();
+        let blocks = read(&order(Some(VersionId(1)), true)).unwrap();
         assert_eq!(blocks.now, page_fragments(new.as_bytes()));
         let lost = blocks.lost.unwrap();
         assert!(
@@ -438,7 +441,7 @@ mod tests {
         );
         assert!(lost.iter().all(|block| !blocks.now.contains(block)));
         assert_eq!(read(&order(None, true)).unwrap().lost, None, "there was no version before");
-        assert_eq!(read(&order(Some(1), false)), None);
+        assert_eq!(read(&order(Some(VersionId(1)), false)), None);
     }
 
     fn coded(content_type: &str, body: &str) -> Exchange {

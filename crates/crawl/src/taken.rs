@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use nenrin_state::{PageId, SiteId};
+use nenrin_state::{Nth, PageId, SiteId};
 
 /// The pages that are queued or under way: none is taken up twice. A page of several sites is
 /// visited for one of them at a time, since each visit must know what the one before it found.
@@ -27,7 +27,7 @@ pub(crate) struct Taker {
     /// Whether a round counts the page.
     pub(crate) in_round: bool,
     /// The page's discovery number, if it was a new one.
-    pub(crate) new: Option<u32>,
+    pub(crate) new: Option<Nth>,
 }
 
 impl Taken {

@@ -1,5 +1,6 @@
 //! What visits that were made elsewhere teach: the same as our own, by the same parts of the machine.
 
+use nenrin_fetch::AddressPolicy;
 use std::collections::BTreeMap;
 
 use nenrin_revisit::RevisitSettings;
@@ -88,7 +89,10 @@ impl Teacher {
     /// How a version of a page is read, with [`read_exchange`](crate::read_exchange).
     pub fn reading(&self, due: &DuePage) -> FetchOrder {
         let wanted = self.learning.wanted_of(due, self.sites.is_top(due));
-        FetchOrder { blocks: true, ..FetchOrder::of_page(Ticket(0), &due.page, &wanted, false) }
+        FetchOrder {
+            blocks: true,
+            ..FetchOrder::of_page(Ticket(0), &due.page, &wanted, AddressPolicy::Public)
+        }
     }
 
     /// Learns from a visit to a page, which is as it was before it.

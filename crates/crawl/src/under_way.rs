@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use nenrin_state::{DuePage, PageId, ServerId, SiteId, VersionRow, VisitCommit};
+use nenrin_fetch::AddressPolicy;
+use nenrin_state::{DuePage, PageId, ServerId, SiteId, VersionId, VersionRow, VisitCommit};
 use nenrin_structure::PageFragments;
 use nenrin_urls::CanonicalUrl;
 
@@ -21,7 +22,7 @@ pub(crate) struct UnderWay {
 #[derive(Debug)]
 pub(crate) enum Asked {
     Page { due: Box<DuePage>, asked_ms: i64, conditionally: bool },
-    Robots { server: ServerId, hops: u32, allow_private: bool },
+    Robots { server: ServerId, hops: u32, addresses: AddressPolicy },
     Look(Look),
 }
 
@@ -66,7 +67,7 @@ impl UnstoredVersion {
     }
 
     /// The version, once the store has given it a number.
-    pub(crate) fn stored(self, at_s: i64, version: u64) -> VersionRow {
+    pub(crate) fn stored(self, at_s: i64, version: VersionId) -> VersionRow {
         let Self { status, mime, bytes, changed_permille } = self;
         VersionRow { at_s, version, status, mime, bytes, changed_permille }
     }

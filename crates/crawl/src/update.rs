@@ -13,8 +13,7 @@ pub fn page_update(page: &PageRecord, outcome: Outcome, answer: Option<&Answer>)
         _ => 0,
     };
     let kept = PageUpdate {
-        etag: page.etag.clone(),
-        last_modified: page.last_modified.clone(),
+        validators: page.validators.clone(),
         mark: page.mark,
         bytes: page.bytes,
         history: page.history.clone(),
@@ -23,8 +22,7 @@ pub fn page_update(page: &PageRecord, outcome: Outcome, answer: Option<&Answer>)
     };
     match fresh {
         Some(answer) => PageUpdate {
-            etag: answer.etag.clone(),
-            last_modified: answer.last_modified.clone(),
+            validators: answer.validators.clone(),
             mark: answer.mark,
             bytes: answer.body_bytes,
             ..kept

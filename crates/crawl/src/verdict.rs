@@ -1,6 +1,6 @@
 //! What an answer means for the page: changed, same, not modified, gone, refused or failed.
 
-use nenrin_lang::Reason;
+use nenrin_lang::{Reason, Unfetched};
 use nenrin_state::{Outcome, PageRecord};
 
 use crate::answer::{Answer, Trouble};
@@ -58,18 +58,39 @@ pub fn trouble(trouble: &Trouble) -> Verdict {
     Verdict::because(outcome, trouble.reason.clone())
 }
 
+/// Judges a page that was not visited because its server's robots.txt did not come. Where the server
+/// cannot be reached at all, that is said; else that it was its robots.txt.
+pub(crate) fn robots_trouble(of_robots: &Trouble) -> Verdict {
+    let verdict = trouble(of_robots);
+    let of_server = match &of_robots.reason {
+        Reason::Unfetched(why) => matches!(
+            why,
+            Unfetched::Address { .. }
+                | Unfetched::Dns { .. }
+                | Unfetched::Connect { .. }
+                | Unfetched::Tls { .. }
+        ),
+        _ => false,
+    };
+    if of_server {
+        return verdict;
+    }
+    let why = Box::new(of_robots.reason.clone());
+    Verdict::because(verdict.outcome, Reason::RobotsUnfetched(why))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nenrin_state::{ContentMark, PageId, SiteId};
+    use nenrin_state::{ContentMark, Nth, PageId, SiteId, VersionId};
     use nenrin_urls::CanonicalUrl;
 
     fn page(mark: Option<u8>) -> PageRecord {
         let url = CanonicalUrl::parse("http://e.com/a").unwrap();
         PageRecord {
             mark: mark.map(|m| ContentMark([m; 16])),
-            version: mark.map(u64::from),
-            ..PageRecord::unvisited((PageId(1), 1), url, SiteId(1), 0, None)
+            version: mark.map(|mark| VersionId(mark.into())),
+            ..PageRecord::unvisited((PageId(1), Nth(1)), url, SiteId(1), 0, None)
         }
     }
 

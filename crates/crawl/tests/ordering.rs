@@ -6,8 +6,8 @@ mod world;
 use nenrin_crawl::{Crawl, CrawlOptions, Event};
 use nenrin_revisit::RevisitSettings;
 use nenrin_state::{
-    Change, FoundPage, FoundPages, Origin, Outcome, PageUpdate, Reading, Schedule, ServerId,
-    SiteId, VersionRow, VisitCommit,
+    Change, FoundPage, FoundPages, Nth, Origin, Outcome, PageUpdate, Reading, Schedule, ServerId,
+    SiteId, VersionId, VersionRow, VisitCommit,
 };
 use world::{BEGIN_MS, DAY_MS, HOUR_MS, World, url};
 
@@ -81,7 +81,10 @@ fn a_lost_or_damaged_snapshot_is_built_anew_from_the_links() {
         let mut world = world(false);
         world.pass(BEGIN_MS + 15_000);
         if damaged {
-            world.state.commit(&[Change::Order(vec![7; 100])]).unwrap();
+            world
+                .state
+                .commit(&[Change::Order { bytes: vec![7; 100], received: Vec::new() }])
+                .unwrap();
         }
         world.restart(false);
         let stats = world.machine.order_stats();
@@ -108,7 +111,7 @@ fn pages_that_came_from_elsewhere_are_read_for_links() {
         stored_bytes: 1,
         version: Some(VersionRow {
             at_s: BEGIN_MS / 1000,
-            version: 5,
+            version: VersionId(5),
             status: 200,
             mime: "text/html".to_owned(),
             bytes: 1,
@@ -123,7 +126,7 @@ fn pages_that_came_from_elsewhere_are_read_for_links() {
     };
     world.state.commit(&[Change::Visit(Box::new(imported))]).unwrap();
     let nth = world.page("/p20").nth;
-    assert_eq!(world.state.found(nth - 1, 1).unwrap()[0].reading, Reading::Unread);
+    assert_eq!(world.state.found(Nth(nth.0 - 1), 1).unwrap()[0].reading, Reading::Unread);
     world.restart(false);
     assert_eq!(world.links_read, 1);
     assert_eq!(world.state.links(&[nth]).unwrap()[0].targets.as_ref().map(Vec::len), Some(4));
@@ -173,15 +176,16 @@ fn a_known_page_takes_at_most_24_bytes_in_the_live_crawler() {
     const PAGES: u32 = 300_000;
     let mut machine = Crawl::new(CrawlOptions::default());
     machine.step(BEGIN_MS, Event::Sites(Vec::new()));
-    machine.step(BEGIN_MS, Event::OrderLoaded(Vec::new()));
+    machine.step(BEGIN_MS, Event::OrderLoaded { bytes: Vec::new(), received: Vec::new() });
     let mut after = 0;
     while after < PAGES {
-        let page = |nth| FoundPage { nth, server: ServerId(nth % 5_000), reading: Reading::New };
+        let page =
+            |nth| FoundPage { nth: Nth(nth), server: ServerId(nth % 5_000), reading: Reading::New };
         let pages: Vec<FoundPage> = (after + 1..=(after + 20_000).min(PAGES)).map(page).collect();
-        machine.step(BEGIN_MS, Event::FoundLoaded { after, pages });
+        machine.step(BEGIN_MS, Event::FoundLoaded { after: Nth(after), pages });
         after += 20_000;
     }
-    machine.step(BEGIN_MS, Event::FoundLoaded { after: PAGES, pages: Vec::new() });
+    machine.step(BEGIN_MS, Event::FoundLoaded { after: Nth(PAGES), pages: Vec::new() });
     let stats = machine.order_stats();
     assert_eq!((stats.pages, stats.is_current), (u64::from(PAGES), true));
     let bytes = stats.memory_bytes as f64 / f64::from(PAGES);

@@ -5,6 +5,8 @@
 //! zones), and RFC 3339 with what W3C's profile and habit allow (`2024`, `2024-03`, `2024-03-01`,
 //! a space for `T`, no seconds, no zone). Without a zone, UTC is assumed.
 
+use nenrin_calendar::{DAY_S, day_of, days_in_month};
+
 /// Reads a date into seconds since the epoch.
 pub(crate) fn parse_date(text: &str) -> Option<i64> {
     let text = text.trim();
@@ -34,28 +36,10 @@ impl Moment {
             && (0..=59).contains(&self.minute)
             && (0..=60).contains(&self.second)
             && self.offset_s.abs() < 24 * 3600;
-        let days = days_since_epoch(self.year, self.month, self.day);
+        let days = day_of(self.year, self.month, self.day);
         let of_day = self.hour * 3600 + self.minute * 60 + self.second;
-        sound.then(|| days * 86_400 + of_day - self.offset_s)
+        sound.then(|| days * DAY_S + of_day - self.offset_s)
     }
-}
-
-fn days_in_month(year: i64, month: i64) -> i64 {
-    match month {
-        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
-        2 => 28,
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
-    }
-}
-
-/// Days from 1970-01-01 in the Gregorian calendar, with years that start in March so that the
-/// leap day comes last.
-fn days_since_epoch(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    year * 365 + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + day_of_year
-        - 719_468
 }
 
 fn rfc3339(text: &str) -> Option<i64> {
@@ -233,7 +217,7 @@ mod tests {
         #[test]
         fn days_count_up_by_one(year in 1900_i64..2400, month in 1_i64..=12) {
             let (next_year, next_month) = if month == 12 { (year + 1, 1) } else { (year, month + 1) };
-            let days = days_since_epoch(next_year, next_month, 1) - days_since_epoch(year, month, 1);
+            let days = day_of(next_year, next_month, 1) - day_of(year, month, 1);
             prop_assert_eq!(days, days_in_month(year, month));
         }
     }

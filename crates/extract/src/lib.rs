@@ -9,6 +9,7 @@
 //! - [`challenge()`] and [`fingerprint()`]: whether it is a bot guard's page or a "not found" page
 //!   with status 200;
 //! - [`significance()`], [`Comparison`], [`NoisyParts`]: whether a change matters to readers;
+//! - [`changed_line`]: the one line that says most about a change;
 //! - [`page_fragments`]: the fragments at its ends that other pages may share;
 //! - [`visible_text`]: what readers see.
 //!
@@ -52,5 +53,8 @@ pub use robots_tag::{MetaRobots, x_robots_tag};
 pub use signals::{
     Feed, FeedEntry, MAX_ENTRIES, MAX_SITEMAP_BYTES, Sitemap, SitemapEntry, feed, sitemap,
 };
-pub use significance::{Change, Comparison, MAX_NOISY_PARTS, NoisyParts, compare, significance};
+pub use significance::{
+    Change, ChangedLine, Comparison, MAX_NOISY_PARTS, NoisyParts, changed_line, compare,
+    significance,
+};
 pub use text::visible_text;

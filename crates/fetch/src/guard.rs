@@ -12,6 +12,13 @@ pub enum AddressPolicy {
     AllowPrivate,
 }
 
+impl AddressPolicy {
+    /// Public addresses, and private ones if they are allowed.
+    pub fn private_if(allowed: bool) -> Self {
+        if allowed { Self::AllowPrivate } else { Self::Public }
+    }
+}
+
 /// The kind of an address, as far as the guard needs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AddressKind {

@@ -19,7 +19,7 @@ use crate::guard;
 use crate::memory::Receiving;
 use crate::pool::Pool;
 use crate::prepared::Prepared;
-use crate::request::request_headers;
+use crate::request::{BodyLimit, request_headers};
 use crate::{
     AddressKind, Body, Exchange, FetchError, FetchFailure, FetchOptions, FetchRequest, Memory,
     Protocol, Waiting,
@@ -96,7 +96,7 @@ impl Fetcher {
             headers: request_headers(request, options)?,
             addresses: request.addresses,
             post: request.post.as_ref(),
-            max_body_bytes: request.max_body_bytes.unwrap_or(options.max_body_bytes),
+            limit: request.limit.unwrap_or(BodyLimit::Whole(options.max_body_bytes)),
             started: Instant::now(),
         };
         match timeout(options.total_timeout, self.exchange(&prepared)).await {
@@ -146,8 +146,9 @@ impl Fetcher {
         let (request_head, response_head) = connection.heads(&response, prepared, options)?;
         let announced = announced_bytes(&response);
         let memory = self.memory.as_ref();
-        let body = read_body(response.into_body(), prepared, options, memory, &connection).await?;
-        let surplus = connection.surplus_bytes(announced);
+        let (body, is_whole) =
+            read_body(response.into_body(), prepared, options, memory, &connection).await?;
+        let surplus = if is_whole { connection.surplus_bytes(announced) } else { 0 };
         if surplus > TOLERATED_SURPLUS_BYTES && has_body(status) {
             let reason = format!("Content-Length is at least {surplus} bytes too short");
             return Err(prepared.body_cut(body.len(), reason).into());
@@ -163,7 +164,7 @@ impl Fetcher {
             time_to_head,
             elapsed: prepared.started.elapsed(),
         };
-        if surplus == 0 {
+        if surplus == 0 && is_whole {
             self.keep_idle(prepared.url.server(), connection);
         }
         Ok(exchange)
@@ -231,7 +232,13 @@ impl Fetcher {
                     let _ = stream.set_nodelay(true);
                     return Ok(stream);
                 }
-                Ok(Err(error)) => failure = prepared.unconnected(format!("{address}: {error}")),
+                Ok(Err(error)) => {
+                    if is_without_descriptors(&error) {
+                        // Connections that nobody uses make room for the next request.
+                        self.shared.idle_pool().pool.drop_all();
+                    }
+                    failure = prepared.unconnected(format!("{address}: {error}"));
+                }
                 Err(_) => {}
             }
         }
@@ -300,16 +307,19 @@ async fn reap(shared: Weak<Shared>) {
     }
 }
 
-/// Reads a body to its end, within its limits of size and time.
+/// Reads a body to its end or to the end of the wanted front, within its limits of size and time.
+/// Says whether it is whole.
 async fn read_body(
     mut body: Incoming,
     prepared: &Prepared<'_>,
     options: &FetchOptions,
     memory: Option<&Memory>,
     connection: &Connection,
-) -> Result<Body, FetchFailure> {
+) -> Result<(Body, bool), FetchFailure> {
     let announced = body.size_hint().exact();
-    if announced.is_some_and(|bytes| bytes > prepared.max_body_bytes) {
+    let max_bytes = prepared.limit.bytes();
+    let takes_front = matches!(prepared.limit, BodyLimit::Front(_));
+    if !takes_front && announced.is_some_and(|bytes| bytes > max_bytes) {
         return Err(prepared.body_too_large(announced));
     }
     let started = Instant::now();
@@ -322,19 +332,24 @@ async fn read_body(
                 return Err(prepared.body_cut(received.length(), error_text(&error)));
             }
             Ok(None) => {
-                let length = received.length();
-                return received.end().await.map_err(|error| prepared.unkept(length, &error));
+                return ended(received, true, prepared).await;
             }
             Err(_) => return Err(prepared.timeout(Waiting::Body, options.idle_timeout)),
         };
         // Trailers are not stored.
         let Some(data) = frame.data_ref() else { continue };
-        if received.length() + data.len() as u64 > prepared.max_body_bytes {
+        let left = usize::try_from(max_bytes - received.length()).unwrap_or(usize::MAX);
+        let is_cut = data.len() > left;
+        if is_cut && !takes_front {
             return Err(prepared.body_too_large(None));
         }
+        let data = &data[..data.len().min(left)];
         connection.allow(data.len());
         let length = received.length();
         received.take(data).await.map_err(|error| prepared.unkept(length, &error))?;
+        if is_cut {
+            return ended(received, false, prepared).await;
+        }
         parts += 1;
         if parts > FREE_PARTS + received.length() / MIN_PART_BYTES {
             let reason = format!("it comes in too small parts: {parts} so far");
@@ -346,6 +361,16 @@ async fn read_body(
             return Err(prepared.timeout(Waiting::BodyRate, taken));
         }
     }
+}
+
+async fn ended(
+    received: Receiving<'_>,
+    is_whole: bool,
+    prepared: &Prepared<'_>,
+) -> Result<(Body, bool), FetchFailure> {
+    let length = received.length();
+    let body = received.end().await.map_err(|error| prepared.unkept(length, &error))?;
+    Ok((body, is_whole))
 }
 
 /// The Content-Length, where it applies.
@@ -367,6 +392,12 @@ fn protocol(version: Version) -> Protocol {
         Version::HTTP_11 => Protocol::Http11,
         _ => Protocol::Http10,
     }
+}
+
+/// Whether this process has as many files and connections as it may have.
+fn is_without_descriptors(error: &io::Error) -> bool {
+    // EMFILE and ENFILE, which have no kind of their own.
+    cfg!(unix) && matches!(error.raw_os_error(), Some(24 | 23))
 }
 
 /// Asks the system's resolver.

@@ -37,6 +37,7 @@ pub use exchange::{Exchange, MAX_RETRY_AFTER_S, Protocol, retry_after};
 pub use guard::{AddressKind, AddressPolicy};
 pub use head::header_fields;
 pub use memory::{Memory, Share};
+pub use nenrin_urls::Validators;
 pub use options::FetchOptions;
-pub use request::{FetchRequest, Validators};
+pub use request::{BodyLimit, FetchRequest};
 pub use robots::{MAX_ROBOTS_BYTES, RobotsLine, RobotsRules, RobotsVerdict};

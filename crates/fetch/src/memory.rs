@@ -76,6 +76,12 @@ impl Memory {
         self.0.spool_max_bytes.store(most, Ordering::Relaxed);
     }
 
+    /// The memory that bodies and the reading of them take now.
+    pub fn used_bytes(&self) -> u64 {
+        let free = self.0.bodies.available_permits() + self.0.reading.available_permits();
+        (2 * u64::from(self.0.reading_units)).saturating_sub(free as u64) * UNIT_BYTES
+    }
+
     /// What the files of bodies take now.
     pub fn spooled_bytes(&self) -> u64 {
         self.0.spooled_bytes.load(Ordering::Relaxed)

@@ -46,6 +46,11 @@ impl<C> Pool<C> {
         self.idle.drain(..old);
     }
 
+    /// Drops all connections.
+    pub(crate) fn drop_all(&mut self) {
+        self.idle.clear();
+    }
+
     /// When the next connection will have been idle too long.
     pub(crate) fn next_old(&self) -> Option<Instant> {
         self.idle.front().map(|idle| idle.until)

@@ -9,7 +9,7 @@ use http_body_util::Full;
 use nenrin_urls::CanonicalUrl;
 use tokio::time::Instant;
 
-use crate::request::host_header;
+use crate::request::{BodyLimit, host_header};
 use crate::{AddressKind, AddressPolicy, FetchFailure, FetchOptions, Waiting};
 
 /// A request ready to be sent, on a first and perhaps on a second connection.
@@ -19,7 +19,7 @@ pub(crate) struct Prepared<'a> {
     pub(crate) addresses: AddressPolicy,
     /// The body to POST; a GET without it.
     pub(crate) post: Option<&'a Bytes>,
-    pub(crate) max_body_bytes: u64,
+    pub(crate) limit: BodyLimit,
     pub(crate) started: Instant,
 }
 
@@ -83,7 +83,7 @@ impl Prepared<'_> {
     }
 
     pub(crate) fn body_too_large(&self, announced: Option<u64>) -> FetchFailure {
-        FetchFailure::BodyTooLarge { host: self.host(), limit: self.max_body_bytes, announced }
+        FetchFailure::BodyTooLarge { host: self.host(), limit: self.limit.bytes(), announced }
     }
 
     pub(crate) fn body_cut(&self, received: u64, reason: String) -> FetchFailure {

@@ -1,6 +1,6 @@
 use bytes::Bytes;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
-use nenrin_urls::CanonicalUrl;
+use nenrin_urls::{CanonicalUrl, Validators};
 
 use crate::{AddressPolicy, FetchFailure, FetchOptions};
 
@@ -14,7 +14,7 @@ pub struct FetchRequest {
     /// Which addresses may be contacted.
     pub addresses: AddressPolicy,
     /// A limit of the body for this request, in place of the one in the options.
-    pub max_body_bytes: Option<u64>,
+    pub limit: Option<BodyLimit>,
     /// More request headers, such as `Cookie`. They replace the usual header of the same name.
     /// Headers that frame the message cannot be set.
     pub headers: Vec<(String, String)>,
@@ -30,27 +30,28 @@ impl FetchRequest {
             url,
             validators: Validators::default(),
             addresses: AddressPolicy::default(),
-            max_body_bytes: None,
+            limit: None,
             headers: Vec::new(),
             post: None,
         }
     }
 }
 
-/// What an earlier response said about its version. Sent back, so that the server can answer "not
-/// modified".
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Validators {
-    /// The `ETag`, sent as `If-None-Match`.
-    pub etag: Option<String>,
-    /// The `Last-Modified`, sent as `If-Modified-Since`, as the server wrote it.
-    pub last_modified: Option<String>,
+/// How much of a body is received.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BodyLimit {
+    /// At most so many bytes; a longer body is a failure.
+    Whole(u64),
+    /// So many bytes from its beginning. The rest, however long, is never asked for: for files of
+    /// which only the beginning counts.
+    Front(u64),
 }
 
-impl Validators {
-    /// Whether there are none, so that the request is unconditional.
-    pub fn is_empty(&self) -> bool {
-        self.etag.is_none() && self.last_modified.is_none()
+impl BodyLimit {
+    pub(crate) fn bytes(self) -> u64 {
+        match self {
+            Self::Whole(bytes) | Self::Front(bytes) => bytes,
+        }
     }
 }
 

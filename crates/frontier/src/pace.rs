@@ -137,9 +137,8 @@ impl Pace {
     fn rest(&mut self, now_ms: i64, wished_ms: Option<i64>, politeness: &Politeness, seed: u64) {
         self.strikes = self.strikes.saturating_add(1);
         self.trouble_ms = Some(now_ms);
-        let doubled = politeness
-            .rest_first_ms
-            .saturating_mul(1_i64.checked_shl(self.strikes - 1).unwrap_or(i64::MAX).max(1));
+        let times = 2_i64.saturating_pow(self.strikes - 1);
+        let doubled = politeness.rest_first_ms.saturating_mul(times);
         let length = match wished_ms {
             Some(wished) => wished,
             None => {
@@ -204,16 +203,17 @@ mod tests {
         let politeness = Politeness::default();
         let mut pace = Pace::new();
         let mut last = 0;
-        for strike in 1..=20_u32 {
+        for strike in 1..=70_u32 {
             pace.learn(0, Feedback::Unreachable, &politeness, 7);
             let rest = pace.ready_ms(&politeness);
             let expected = (60_000_i64 << (strike - 1).min(30)).min(86_400_000);
-            assert!(rest >= expected.min(86_400_000) && rest <= 86_400_000, "{strike}: {rest}");
+            let most = (expected + expected / 10).min(86_400_000);
+            assert!((expected..=most).contains(&rest), "{strike}: {rest}");
             assert!(rest >= last);
             last = rest;
         }
         pace.learn(1_799_999, Feedback::Answered { elapsed_ms: 1 }, &politeness, 7);
-        assert_eq!(pace.strikes, 20);
+        assert_eq!(pace.strikes, 70);
         pace.learn(1_800_000, Feedback::Answered { elapsed_ms: 1 }, &politeness, 7);
         assert_eq!(pace.strikes, 0);
     }

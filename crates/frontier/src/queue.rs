@@ -296,6 +296,60 @@ mod tests {
     }
 
     #[test]
+    fn a_server_is_forgotten_only_when_it_has_nothing() {
+        let mut frontier = frontier();
+        assert!(frontier.forget(1), "nobody knows it");
+        frontier.push(1, 0, 10);
+        assert!(!frontier.forget(1), "something is queued");
+        assert_eq!(frontier.take(0), Some((1, 10)));
+        assert!(!frontier.forget(1), "something is under way");
+        frontier.done(1, 0, Feedback::Answered { elapsed_ms: 0 });
+        assert!(frontier.pace(1).is_some());
+        assert!(frontier.forget(1));
+        assert!(frontier.pace(1).is_none());
+    }
+
+    #[test]
+    fn a_pace_that_is_loaded_holds_at_once() {
+        let mut pace = Pace::new();
+        let busy = Feedback::Overloaded { retry_after_s: Some(120) };
+        pace.learn(0, busy, &Politeness::default(), 1);
+        let mut frontier = frontier();
+        frontier.push(1, 0, 10);
+        frontier.set_pace(1, pace.clone());
+        assert_eq!(frontier.pace(1), Some(&pace));
+        assert_eq!(frontier.next_ready_ms(), Some(120_000));
+        assert_eq!(frontier.take(119_999), None);
+        let stats = frontier.stats(119_999);
+        assert_eq!((stats.queued, stats.servers, stats.busy, stats.resting), (1, 1, 0, 1));
+        assert_eq!(frontier.stats(120_000).resting, 0);
+        assert_eq!(frontier.take(120_000), Some((1, 10)));
+        assert_eq!((frontier.stats(0).busy, frontier.next_ready_ms()), (1, None));
+    }
+
+    #[test]
+    fn items_are_counted_moved_and_taken_away() {
+        let mut frontier = frontier();
+        frontier.push(1, 3, 1);
+        frontier.push_new(1, (5, 1), 3, 2);
+        frontier.push_new(1, (5, 1), 3, 3);
+        frontier.push_new(1, (6, 2), 3, 4);
+        frontier.push(2, 0, 5);
+        assert_eq!(
+            (frontier.queued(), frontier.queued_for(1), frontier.queued_new_for(1)),
+            (4, 3, 2)
+        );
+        assert_eq!((frontier.queued_for(9), frontier.queued_new_for(9)), (0, 0));
+        frontier.reprioritise_new(1, 2, 6, 4);
+        frontier.reprioritise_new(1, 7, 6, 4);
+        assert_eq!(frontier.drain(1), [1, 4, 3]);
+        assert_eq!((frontier.queued(), frontier.queued_for(1)), (1, 0));
+        assert_eq!(frontier.take(0), Some((2, 5)));
+        assert_eq!(frontier.take(i64::MAX), None);
+        assert_eq!(frontier.drain(9), []);
+    }
+
+    #[test]
     fn new_and_known_items_share_the_turns() {
         let politeness = Politeness { new_percent: Some(50), ..Politeness::default() };
         let mut frontier = Frontier::new(politeness);

@@ -112,7 +112,7 @@ impl ArchiveSource<'_> {
             self.sites.iter().flat_map(|site| site.conditions.tops.iter().cloned()).collect();
         let mut links = vec![numbered(&tops)];
         for (url, row) in &newest {
-            let version = self.store.read(VersionId(row.version))?;
+            let version = self.store.read(row.version)?;
             links.push(numbered(&targets(url, row, &version)));
         }
         let mut host_numbers = BTreeMap::new();
@@ -234,7 +234,7 @@ struct PageReader<'a> {
     store: &'a Store,
     host: &'a str,
     hosts: Vec<String>,
-    pages: BTreeMap<u64, PageVisit>,
+    pages: BTreeMap<VersionId, PageVisit>,
 }
 
 impl PageReader<'_> {
@@ -242,7 +242,7 @@ impl PageReader<'_> {
         if let Some(page) = self.pages.get(&row.version) {
             return Ok(page.clone());
         }
-        let version = self.store.read(VersionId(row.version))?;
+        let version = self.store.read(row.version)?;
         let body = decoded(&version);
         let links: Vec<SiteLink> = site_links(url, &self.hosts, &body);
         let frames = links.iter().filter(|link| link.frame).map(|link| link.path.clone());

@@ -179,7 +179,7 @@ impl CrawlOrder for AutoOrder {
         self.queues.waiting(server)
     }
 
-    fn collected(&mut self, page: PageIndex, targets: &[PageIndex]) {
+    fn collected(&mut self, page: PageIndex, targets: &[PageIndex], links: usize) {
         if self.is_collected(page) {
             return;
         }
@@ -194,7 +194,7 @@ impl CrawlOrder for AutoOrder {
         self.pages_collected += 1;
         let amount = *score;
         self.links_collected += targets.len() as u64;
-        self.give(amount, targets.len(), targets);
+        self.give(amount, links.max(targets.len()), targets);
         if is_top {
             self.tops.push(page);
         }
@@ -252,6 +252,21 @@ impl CrawlOrder for AutoOrder {
 }
 
 impl HandOn for AutoOrder {
+    fn amount(&self, page: PageIndex, again: bool) -> Option<f64> {
+        let own = if again { 0.0 } else { 1.0 };
+        Some(f64::from(DAMPING) * (self.score(page) + own))
+    }
+
+    fn receive(&mut self, page: PageIndex, share: f64) {
+        let share = share as f32;
+        match self.is_collected(page) {
+            true => self.give_collected(page, share),
+            false => self.give_uncollected(page, share, 0.0),
+        }
+        self.additions += 1;
+        self.sum += f64::from(share);
+    }
+
     fn next_hand_on(&mut self) -> Option<PageIndex> {
         let budget = ADDITIONS_PER_LINK * self.links_collected as f64;
         let page = self.waiting.front().copied()?;
@@ -385,10 +400,10 @@ mod tests {
         let new = NewPage { server: ServerIndex(0), slashes: 0, url_bytes: 0, importance: 0.0 };
         let pages: Vec<PageIndex> = (0..4).map(|_| order.discover(&new)).collect();
         assert!(pages.iter().all(|page| order.importance(*page) == Some(1.0)));
-        order.collected(pages[0], &pages[1..2]);
+        order.collected(pages[0], &pages[1..2], 1);
         let before = order.importance(pages[1]).unwrap();
         assert!(before > 1.3 && order.importance(pages[2]).unwrap() < 1.0, "{before}");
-        order.collected(pages[1], &[]);
+        order.collected(pages[1], &[], 0);
         assert_eq!(order.importance(pages[1]), Some(before));
         let mean: f64 = pages.iter().filter_map(|page| order.importance(*page)).sum();
         assert!((mean - 4.0).abs() < 1e-6, "{mean}");
@@ -407,11 +422,11 @@ mod tests {
         let top = order.discover(&page(0));
         assert_eq!(order.next(None), Some(top));
         let first: Vec<PageIndex> = (0..9).map(|_| order.discover(&page(0))).collect();
-        order.collected(top, &first);
+        order.collected(top, &first, first.len());
         let before = order.score(top);
         let found = order.next(None).unwrap();
         let more: Vec<PageIndex> = (0..990).map(|_| order.discover(&page(1))).collect();
-        order.collected(found, &more);
+        order.collected(found, &more, more.len());
         assert!(order.score(top) - before > 15.0, "{} of 1,000 known pages", order.score(top));
         assert!(order.score(found) < 3.0, "a page that was found by a link is no top page");
         let again = AutoOrder::import(&order.export()).unwrap();

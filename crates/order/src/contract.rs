@@ -64,8 +64,9 @@ pub trait CrawlOrder: HandOn {
     fn put_back(&mut self, page: PageIndex);
 
     /// Records that a page was collected for the first time and what it links to. It need not have
-    /// come from [`Self::next`].
-    fn collected(&mut self, page: PageIndex, targets: &[PageIndex]);
+    /// come from [`Self::next`]. `links` counts its links with those that lead to pages which another
+    /// order knows; these get their shares there (see [`HandOn::receive`]).
+    fn collected(&mut self, page: PageIndex, targets: &[PageIndex], links: usize);
 
     /// Records new links of a page that was collected before. The targets get their share of its
     /// score; nothing else changes.
@@ -108,9 +109,18 @@ pub trait CrawlOrder: HandOn {
     fn known(&self) -> usize;
 }
 
-/// Handing scores on to the targets of collected pages, in the background. Orders that hand on at
-/// once, when a page is collected, leave everything as it is here.
+/// Handing scores on: to the targets of collected pages, in the background, and to the pages of
+/// another order. Orders that hand on at once and know every page leave everything as it is here.
 pub trait HandOn {
+    /// What a page would give to the pages that it links to, together, were it collected now, for the
+    /// first time or again. `None` from orders that give nothing to the pages of another.
+    fn amount(&self, _page: PageIndex, _again: bool) -> Option<f64> {
+        None
+    }
+
+    /// A page gets a share of the score of a page that another order knows.
+    fn receive(&mut self, _page: PageIndex, _share: f64) {}
+
     /// The next collected page whose score is to be handed on to its targets. The answer stays the
     /// same until [`Self::hand_on`] is called for it. Orders that never hand on later return
     /// `None`.

@@ -34,11 +34,11 @@ impl CrawlOrder for DepthLimit1 {
         self.queues.insert(page.server, 0.0, 0.0)
     }
 
-    fn collected(&mut self, page: PageIndex, targets: &[PageIndex]) {
+    fn collected(&mut self, page: PageIndex, targets: &[PageIndex], links: usize) {
         self.queues.remove(page);
         let score = self.queues.data_mut(page);
         *score += 1.0;
-        let share = *score / targets.len() as f64;
+        let share = *score / links as f64;
         self.give(targets, share);
     }
 
@@ -56,7 +56,15 @@ impl CrawlOrder for DepthLimit1 {
     }
 }
 
-impl HandOn for DepthLimit1 {}
+impl HandOn for DepthLimit1 {
+    fn amount(&self, page: PageIndex, again: bool) -> Option<f64> {
+        Some(self.queues.data(page) + if again { 0.0 } else { 1.0 })
+    }
+
+    fn receive(&mut self, page: PageIndex, share: f64) {
+        self.give(&[page], share);
+    }
+}
 
 /// How far a share of score goes on beyond the direct targets of the page just collected.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -188,7 +196,7 @@ impl CrawlOrder for IncrementalPageRank {
         self.queues.insert(page.server, 0.0, 0.0)
     }
 
-    fn collected(&mut self, page: PageIndex, targets: &[PageIndex]) {
+    fn collected(&mut self, page: PageIndex, targets: &[PageIndex], _links: usize) {
         self.queues.remove(page);
         self.queues.set_note(page, COLLECTED);
         self.start_event();

@@ -21,7 +21,7 @@ impl CrawlOrder for Opic {
         self.queues.insert(page.server, cash, cash)
     }
 
-    fn collected(&mut self, page: PageIndex, targets: &[PageIndex]) {
+    fn collected(&mut self, page: PageIndex, targets: &[PageIndex], _links: usize) {
         self.queues.remove(page);
         let cash = self.score(page);
         *self.queues.data_mut(page) = -self.given_to_all;

@@ -52,7 +52,7 @@ impl CrawlOrder for SweptPageRank {
         self.queues.insert(page.server, JUMP, JUMP)
     }
 
-    fn collected(&mut self, page: PageIndex, _targets: &[PageIndex]) {
+    fn collected(&mut self, page: PageIndex, _targets: &[PageIndex], _links: usize) {
         self.queues.remove(page);
         self.collected.push(page);
         self.pages_until_sweep -= 1;

@@ -48,7 +48,7 @@ impl CrawlOrder for BreadthFirst {
         self.queues.insert(page.server, (), ())
     }
 
-    fn collected(&mut self, page: PageIndex, _targets: &[PageIndex]) {
+    fn collected(&mut self, page: PageIndex, _targets: &[PageIndex], _links: usize) {
         self.queues.remove(page);
     }
 
@@ -71,7 +71,7 @@ impl CrawlOrder for BackLinks {
         self.queues.insert(page.server, count, count)
     }
 
-    fn collected(&mut self, page: PageIndex, targets: &[PageIndex]) {
+    fn collected(&mut self, page: PageIndex, targets: &[PageIndex], _links: usize) {
         self.queues.remove(page);
         for target in targets {
             self.queues.raise(*target, |count| {
@@ -100,7 +100,7 @@ impl CrawlOrder for Omniscient {
         self.queues.insert(page.server, page.importance, page.importance)
     }
 
-    fn collected(&mut self, page: PageIndex, _targets: &[PageIndex]) {
+    fn collected(&mut self, page: PageIndex, _targets: &[PageIndex], _links: usize) {
         self.queues.remove(page);
     }
 

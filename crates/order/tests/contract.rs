@@ -65,7 +65,7 @@ impl<'a, O: CrawlOrder + ?Sized> Crawl<'a, O> {
         let page = self.pages[number.0 as usize];
         let targets = self.targets(page);
         self.links_collected += targets.len();
-        self.order.collected(number, &targets);
+        self.order.collected(number, &targets, targets.len());
         while let Some(again) = self.order.next_hand_on() {
             let targets = self.targets(self.pages[again.0 as usize]);
             self.order.hand_on(again, &targets);
@@ -303,7 +303,7 @@ fn new_links_of_a_page_visited_again_share_in_its_score() {
         let home = order.discover(&page);
         let first = order.discover(&page);
         order.next(None);
-        order.collected(home, &[first]);
+        order.collected(home, &[first], 1);
         let news = order.discover(&page);
         assert_eq!(order.score(news), 0.0);
         order.collected_again(home, &[news], 2);
@@ -317,9 +317,9 @@ fn a_page_collected_twice_counts_once_under_auto() {
     let mut order = AutoOrder::default();
     let page = NewPage::default();
     let (home, other) = (order.discover(&page), order.discover(&page));
-    order.collected(home, &[other]);
+    order.collected(home, &[other], 1);
     let before = order.score(other);
-    order.collected(home, &[other]);
+    order.collected(home, &[other], 1);
     assert_eq!(order.score(other), before);
 }
 
@@ -333,7 +333,7 @@ fn servers_lose_priority_as_more_of_them_is_collected() {
     // Every page of server 0 scores a little better than the one page elsewhere.
     let targets: Vec<PageIndex> = pages.iter().copied().chain([elsewhere]).collect();
     order.next(None);
-    order.collected(hub, &targets);
+    order.collected(hub, &targets, targets.len());
     order.collected_again(hub, &pages, 2_000);
     let place = (0..).find(|_| order.next(None) == Some(elsewhere)).unwrap();
     assert!((0..5).contains(&place), "it came after {place} pages of the other server");

@@ -142,7 +142,7 @@ fn take_file(
         _ => "text/html",
     };
     if let Some((_, before)) = state.version_as_of(&url.key(), at_s)?
-        && store.read(nenrin_store::VersionId(before.version))?.body == body
+        && store.read(before.version)?.body == body
     {
         return Ok(());
     }
@@ -163,7 +163,7 @@ fn take_file(
     })?;
     let row = VersionRow {
         at_s,
-        version: put.id.0,
+        version: put.id,
         status: 200,
         mime: mime.to_owned(),
         bytes: body.len() as u64,

@@ -1,7 +1,7 @@
 //! The interface to the code that holds the versions.
 
 use bytes::Bytes;
-use nenrin_urls::{CanonicalUrl, UrlKey};
+use nenrin_urls::{CanonicalUrl, UrlKey, VersionId};
 
 use crate::ArchiveError;
 
@@ -13,7 +13,7 @@ pub struct Capture {
     /// When it was received, in seconds since the epoch.
     pub at_s: i64,
     /// Its number in the archive.
-    pub version: u64,
+    pub version: VersionId,
     /// HTTP status.
     pub status: u16,
     /// Content type without parameters.
@@ -86,11 +86,20 @@ pub trait Archive: Send + Sync {
     fn urls(&self, from: &str, to: &str, limit: usize) -> Result<Vec<CanonicalUrl>, ArchiveError>;
 
     /// A version's head alone.
-    fn head(&self, version: u64) -> Result<ContentHead, ArchiveError>;
+    fn head(&self, version: VersionId) -> Result<ContentHead, ArchiveError>;
 
     /// A version's answer.
-    fn read(&self, version: u64) -> Result<Content, ArchiveError>;
+    fn read(&self, version: VersionId) -> Result<Content, ArchiveError>;
+
+    /// A part of a version's body: at most `length` bytes from `from` on. It may be shorter, and is
+    /// empty only at the body's end.
+    fn read_part(
+        &self,
+        version: VersionId,
+        from: u64,
+        length: usize,
+    ) -> Result<Bytes, ArchiveError>;
 
     /// A version's body as blocks.
-    fn blocks(&self, version: u64) -> Result<Vec<ContentBlock>, ArchiveError>;
+    fn blocks(&self, version: VersionId) -> Result<Vec<ContentBlock>, ArchiveError>;
 }

@@ -6,11 +6,13 @@ use axum::{
     body::Body,
     http::{HeaderValue, Response, StatusCode, header},
 };
+use bytes::Bytes;
 use nenrin_extract::{ContentKind, charset, content_kind, decode_content};
 use nenrin_urls::CanonicalUrl;
 
 use crate::{
-    Archive, Capture, ReplayError, ReplayOptions,
+    Archive, Capture, Content, ContentBlock, ReplayError, ReplayOptions,
+    answer::FRONT_BYTES,
     ask::Ask,
     choose::Choice,
     date::{Period, Stamp},
@@ -126,18 +128,64 @@ pub struct PageChanges {
     pub blocks_added: usize,
 }
 
+/// Changed lines with some others around them, each with a mark in front, and `@@` between what is apart.
+pub fn hunks(lines: &[Line], context: usize) -> Vec<String> {
+    let is_change = |line: &Line| !matches!(line, Line::Same(_));
+    let mut shown = Vec::new();
+    let mut last_shown = None;
+    for (number, line) in lines.iter().enumerate() {
+        let around = number.saturating_sub(context)..lines.len().min(number + context + 1);
+        if !lines[around].iter().any(is_change) {
+            continue;
+        }
+        if number > 0 && last_shown != Some(number - 1) {
+            shown.push("@@".to_owned());
+        }
+        last_shown = Some(number);
+        shown.push(match line {
+            Line::Same(text) => format!(" {text}"),
+            Line::Removed(text) => format!("-{text}"),
+            Line::Added(text) => format!("+{text}"),
+        });
+    }
+    shown
+}
+
 fn readable(archive: &dyn Archive, capture: &Capture) -> Result<Readable, ReplayError> {
-    let content = archive.read(capture.version)?;
+    let content = match is_compared(capture) {
+        true => archive.read(capture.version)?,
+        false => {
+            let head = archive.head(capture.version)?;
+            Content { head, body: archive.read_part(capture.version, 0, FRONT_BYTES)? }
+        }
+    };
     let head = Head::parse(&content.head.response_head);
     let coding = head.get_str("content-encoding");
     let body = decode_content(coding, &content.body, MAX_COMPARED_BYTES).unwrap_or_default();
     let content_type = head.get_str("content-type");
     let kind = content_kind(content_type, &capture.url, &body);
     let mut found = Readable { kind, text: String::new() };
-    if found.is_text() {
+    if found.is_text() && is_compared(capture) {
         found.text = charset(content_type, &body).decode(&body).0.into_owned();
     }
     Ok(found)
+}
+
+fn is_compared(capture: &Capture) -> bool {
+    capture.body_bytes <= MAX_COMPARED_BYTES as u64
+}
+
+/// A version's blocks. A body that is too large to be compared is one, without its bytes.
+fn blocks_of(archive: &dyn Archive, capture: &Capture) -> Result<Vec<ContentBlock>, ReplayError> {
+    if is_compared(capture) {
+        return Ok(archive.blocks(capture.version)?);
+    }
+    let text = archive.head(capture.version)?.digest;
+    let mut digest = [0; 32];
+    for (place, byte) in digest.iter_mut().zip(text.bytes().rev()) {
+        *place = byte;
+    }
+    Ok(vec![ContentBlock { digest, bytes: Bytes::new() }])
 }
 
 /// What changed between the versions of a page for two dates; `None` where there is no version.
@@ -203,12 +251,12 @@ fn text(
 }
 
 fn blocks(archive: &dyn Archive, old: &Capture, new: &Capture) -> Result<Blocks, ReplayError> {
-    let before = archive.blocks(old.version)?;
+    let before = blocks_of(archive, old)?;
     let mut unmatched: BTreeMap<[u8; 32], usize> = BTreeMap::new();
     before.iter().for_each(|block| *unmatched.entry(block.digest).or_default() += 1);
     let mut found = Blocks::default();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    for block in archive.blocks(new.version)? {
+    for block in blocks_of(archive, new)? {
         match unmatched.get_mut(&block.digest).filter(|left| **left > 0) {
             Some(left) => {
                 *left -= 1;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-const DAY_S: i64 = 86_400;
+use nenrin_calendar::{DAY_S, MONTHS, date_of, day_of, days_in_month, write_http};
 
 /// The last second of the four-digit years, since the epoch.
 const LAST_S: i64 = 253_402_300_799;
@@ -38,20 +38,14 @@ impl Stamp {
     pub(crate) fn civil(self) -> Civil {
         let at_s = self.0.clamp(FIRST_S, LAST_S);
         let (days, rest) = (at_s.div_euclid(DAY_S), at_s.rem_euclid(DAY_S));
-        let (year, month, day) = civil_of_days(days);
+        let (year, month, day) = date_of(days);
         Civil { year, month, day, hour: rest / 3600, minute: rest / 60 % 60, second: rest % 60 }
     }
 
     /// As HTTP writes it: `Tue, 05 Mar 2024 12:00:00 GMT`.
     pub(crate) fn http(self) -> String {
-        const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
-        let c = self.civil();
-        let weekday = DAYS[self.0.clamp(FIRST_S, LAST_S).div_euclid(DAY_S).rem_euclid(7) as usize];
-        let month = MONTHS[(c.month - 1) as usize];
-        format!(
-            "{weekday}, {:02} {month} {:04} {:02}:{:02}:{:02} GMT",
-            c.day, c.year, c.hour, c.minute, c.second
-        )
+        // The years 0 to 9999 have one.
+        write_http(self.0.clamp(FIRST_S, LAST_S)).unwrap_or_default()
     }
 
     /// As people read it: `2024-03-05 12:00:00`.
@@ -80,10 +74,6 @@ impl Stamp {
         is_plausible.then(|| Self(seconds(Civil { year, month, day, hour, minute, second })))
     }
 }
-
-/// Names of months, as HTTP and people write them.
-pub(crate) const MONTHS: [&str; 12] =
-    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 impl fmt::Display for Stamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -130,40 +120,8 @@ impl Period {
     }
 }
 
-pub(crate) fn days_in_month(year: i64, month: i64) -> i64 {
-    match month {
-        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
-        2 => 28,
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
-    }
-}
-
 pub(crate) fn seconds(c: Civil) -> i64 {
-    days_of_civil(c.year, c.month, c.day) * DAY_S + c.hour * 3600 + c.minute * 60 + c.second
-}
-
-/// Days since the epoch of a date of the Gregorian calendar (Howard Hinnant's algorithm).
-pub(crate) fn days_of_civil(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let era = year.div_euclid(400);
-    let year_of_era = year.rem_euclid(400);
-    let day_of_year = (153 * (month + if month > 2 { -3 } else { 9 }) + 2) / 5 + day - 1;
-    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    era * 146_097 + day_of_era - 719_468
-}
-
-fn civil_of_days(days: i64) -> (i64, i64, i64) {
-    let shifted = days + 719_468;
-    let era = shifted.div_euclid(146_097);
-    let day_of_era = shifted.rem_euclid(146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
-    (year_of_era + era * 400 + i64::from(month <= 2), month, day)
+    day_of(c.year, c.month, c.day) * DAY_S + c.hour * 3600 + c.minute * 60 + c.second
 }
 
 #[cfg(test)]

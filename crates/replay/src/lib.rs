@@ -41,7 +41,7 @@ mod timemap;
 mod web;
 
 pub use archive::{Archive, Capture, Content, ContentBlock, ContentHead};
-pub use compare::{Line, PageChanges, page_changes};
+pub use compare::{Line, PageChanges, hunks, page_changes};
 pub use error::{ArchiveError, ReplayError};
 pub use memory::MemoryArchive;
 pub use options::ReplayOptions;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use nenrin_urls::{CanonicalUrl, UrlKey};
+use nenrin_urls::{CanonicalUrl, UrlKey, VersionId};
 
 use crate::{Archive, ArchiveError, Capture, Content, ContentBlock, ContentHead};
 
@@ -30,8 +30,8 @@ impl MemoryArchive {
         status: u16,
         headers: &str,
         body: impl Into<Bytes>,
-    ) -> u64 {
-        let version = self.contents.len() as u64;
+    ) -> VersionId {
+        let version = VersionId(self.contents.len() as u64);
         let body = body.into();
         let head = format!("HTTP/1.1 {status} X\r\n{headers}\r\n\r\n");
         let mime = headers
@@ -62,8 +62,8 @@ impl MemoryArchive {
         self.rounds_s.push(at_s);
     }
 
-    fn content(&self, version: u64) -> Result<&Content, ArchiveError> {
-        usize::try_from(version)
+    fn content(&self, version: VersionId) -> Result<&Content, ArchiveError> {
+        usize::try_from(version.0)
             .ok()
             .and_then(|i| self.contents.get(i))
             .ok_or_else(|| ArchiveError::new("read a version", format!("no version {version}")))
@@ -135,16 +135,27 @@ impl Archive for MemoryArchive {
         Ok(urls)
     }
 
-    fn head(&self, version: u64) -> Result<ContentHead, ArchiveError> {
+    fn head(&self, version: VersionId) -> Result<ContentHead, ArchiveError> {
         Ok(self.content(version)?.head.clone())
     }
 
-    fn read(&self, version: u64) -> Result<Content, ArchiveError> {
+    fn read(&self, version: VersionId) -> Result<Content, ArchiveError> {
         self.content(version).cloned()
     }
 
+    fn read_part(
+        &self,
+        version: VersionId,
+        from: u64,
+        length: usize,
+    ) -> Result<Bytes, ArchiveError> {
+        let body = &self.content(version)?.body;
+        let from = usize::try_from(from).unwrap_or(usize::MAX).min(body.len());
+        Ok(body.slice(from..from.saturating_add(length).min(body.len())))
+    }
+
     /// Cuts before each tag that begins a line: good enough to see what changed.
-    fn blocks(&self, version: u64) -> Result<Vec<ContentBlock>, ArchiveError> {
+    fn blocks(&self, version: VersionId) -> Result<Vec<ContentBlock>, ArchiveError> {
         let body = &self.content(version)?.body;
         let mut cuts: Vec<usize> = memchr::memmem::find_iter(body, b"\n<").map(|i| i + 1).collect();
         cuts.push(body.len());

@@ -100,6 +100,9 @@ fn off_s(replay: &Replay, part: &Capture, at_s: i64) -> Result<i64, ReplayError>
 }
 
 fn parts(replay: &Replay, page: &Capture) -> Result<Vec<CanonicalUrl>, ReplayError> {
+    if page.body_bytes > replay.options.max_rewritten_bytes as u64 {
+        return Ok(Vec::new());
+    }
     let content = replay.archive.read(page.version)?;
     let head = Head::parse(&content.head.response_head);
     let coding = head.get_str("content-encoding");

@@ -67,19 +67,29 @@ impl Archive for (Arc<dyn State>, Arc<Store>) {
         self.0.urls(from, to, limit).map_err(|e| ArchiveError::new("list URLs", e))
     }
 
-    fn head(&self, version: u64) -> Result<ContentHead, ArchiveError> {
-        let head = self.1.head(VersionId(version));
+    fn head(&self, version: VersionId) -> Result<ContentHead, ArchiveError> {
+        let head = self.1.head(version);
         Ok(content_head(head.map_err(|e| ArchiveError::new("read a version's head", e))?))
     }
 
-    fn read(&self, version: u64) -> Result<Content, ArchiveError> {
-        let found = self.1.read(VersionId(version));
+    fn read(&self, version: VersionId) -> Result<Content, ArchiveError> {
+        let found = self.1.read(version);
         let found = found.map_err(|e| ArchiveError::new("read a version", e))?;
         Ok(Content { head: content_head(found.head), body: Bytes::from(found.body) })
     }
 
-    fn blocks(&self, version: u64) -> Result<Vec<ContentBlock>, ArchiveError> {
-        let found = self.1.blocks(VersionId(version));
+    fn read_part(
+        &self,
+        version: VersionId,
+        from: u64,
+        length: usize,
+    ) -> Result<Bytes, ArchiveError> {
+        let part = self.1.read_part(version, from, length);
+        Ok(Bytes::from(part.map_err(|e| ArchiveError::new("read a part of a version", e))?))
+    }
+
+    fn blocks(&self, version: VersionId) -> Result<Vec<ContentBlock>, ArchiveError> {
+        let found = self.1.blocks(version);
         let found = found.map_err(|e| ArchiveError::new("read a version's blocks", e))?;
         let block = |b: nenrin_store::Block| ContentBlock {
             digest: b.digest.0,
@@ -136,7 +146,7 @@ mod tests {
         store.sync().unwrap();
         let row = VersionRow {
             at_s: 100,
-            version: put.id.0,
+            version: put.id,
             status: 200,
             mime: "text/html".into(),
             bytes: 8,
@@ -150,8 +160,10 @@ mod tests {
         let content = archive.read(found.version).unwrap();
         assert_eq!(&content.body[..], b"<p>hello");
         assert_eq!(archive.head(found.version).unwrap(), content.head);
+        assert_eq!(&archive.read_part(found.version, 3, 2).unwrap()[..], b"he");
+        assert!(archive.read_part(found.version, 8, 2).unwrap().is_empty());
         assert_eq!(archive.urls("com,e)", "com,e*", 9).unwrap(), std::slice::from_ref(&url));
         assert_eq!(archive.versions(&url.key(), 0, 99, 9).unwrap(), []);
-        assert!(archive.read(999).is_err());
+        assert!(archive.read(VersionId(999)).is_err());
     }
 }

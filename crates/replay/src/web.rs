@@ -10,8 +10,8 @@ use nenrin_lang::Lang;
 use nenrin_urls::CanonicalUrl;
 
 use crate::{
-    Capture, ReplayError,
-    answer::{self, Prepared, Preparing},
+    Capture, Content, ReplayError,
+    answer::{self, FRONT_BYTES, Prepared, Preparing, STREAMED_FROM_BYTES, Streamed},
     ask::Ask,
     choose::Choice,
     date::{Period, Stamp},
@@ -148,14 +148,20 @@ fn show(
     let prepared = prepared(replay, ask, capture, shown)?;
     let mut headers = prepared.headers.clone();
     let mut status = prepared.status;
-    let mut body = prepared.body.clone();
+    let total = prepared.body.as_ref().map_or(capture.body_bytes, |body| body.len() as u64);
+    let mut range = 0..total;
     if !prepared.is_rewritten {
         headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
         if status == StatusCode::OK {
-            (status, body) = answer::serve_range(&ask.headers, &etag, &mut headers, body);
+            (status, range) = answer::serve_range(&ask.headers, &etag, &mut headers, total);
         }
     }
-    let mut answer = Response::new(Body::from(body));
+    let body = match &prepared.body {
+        // A range of a body in memory fits into its length.
+        Some(body) => Body::from(body.slice(range.start as usize..range.end as usize)),
+        None => Body::new(Streamed::new(replay.archive.clone(), capture.version, range)),
+    };
+    let mut answer = Response::new(body);
     *answer.status_mut() = status;
     *answer.headers_mut() = headers;
     finish(replay, ask, capture, shown, &etag, &mut answer)?;
@@ -182,22 +188,39 @@ fn prepared(
     if let Some(page) = replay.cache.get(key) {
         return Ok(page);
     }
+    if capture.body_bytes > STREAMED_FROM_BYTES {
+        let head = replay.archive.head(capture.version)?;
+        let body = replay.archive.read_part(capture.version, 0, FRONT_BYTES)?;
+        let content = Content { head, body };
+        if let Some(page) = preparing(replay, ask, capture, shown, &content).make_streamed() {
+            return Ok(Arc::new(page));
+        }
+    }
     let content = replay.archive.read(capture.version)?;
-    let preparing = Preparing {
+    let page = Arc::new(preparing(replay, ask, capture, shown, &content).make());
+    if page.is_rewritten {
+        replay.cache.put(key, &page);
+    }
+    Ok(page)
+}
+
+fn preparing<'a>(
+    replay: &'a Replay,
+    ask: &'a Ask,
+    capture: &'a Capture,
+    shown: Shown,
+    content: &'a Content,
+) -> Preparing<'a> {
+    Preparing {
         capture,
-        content: &content,
+        content,
         at_s: shown.at_s,
         modifier: shown.modifier,
         is_not_document: shown.is_not_document,
         lang: shown.lang,
         accept_encoding: ask.header_str("accept-encoding").unwrap_or_default(),
         options: &replay.options,
-    };
-    let page = Arc::new(preparing.make());
-    if page.is_rewritten {
-        replay.cache.put(key, &page);
     }
-    Ok(page)
 }
 
 /// Headers of every answer with archived content.

@@ -93,6 +93,164 @@ async fn nothing_from_the_live_web_is_asked_for() {
     assert!(live.visits() > before);
 }
 
+/// Ways to connect without a request that a policy would stop, each tried on a page of its own. `OUT`
+/// is an address of the live web.
+const WAYS: [(&str, &str); 27] = [
+    ("appended", "l.rel = 'preconnect'; l.href = OUT; document.head.append(l)"),
+    ("href last", "l.rel = 'preconnect'; document.head.append(l); l.href = OUT"),
+    ("rel last", "l.href = OUT; document.head.append(l); l.rel = 'preconnect'"),
+    ("dns", "l.rel = 'dns-prefetch preconnect'; l.href = OUT; document.head.append(l)"),
+    (
+        "attributes",
+        "document.head.append(l); l.setAttribute('href', OUT); l.setAttribute('rel', 'preconnect')",
+    ),
+    (
+        "namespace",
+        "document.head.append(l); l.setAttributeNS(null, 'href', OUT); l.setAttributeNS(null, 'rel', 'PreConnect')",
+    ),
+    (
+        "list",
+        "document.head.append(l); l.setAttributeNS(null, 'href', OUT); l.relList.add('preconnect')",
+    ),
+    (
+        "list value",
+        "document.head.append(l); l.setAttributeNS(null, 'href', OUT); l.relList.value = 'preconnect'",
+    ),
+    (
+        "attribute node",
+        "document.head.append(l); l.setAttributeNS(null, 'href', OUT); \
+      const a = document.createAttribute('rel'); a.value = 'preconnect'; l.setAttributeNode(a)",
+    ),
+    (
+        "attribute value",
+        "l.rel = 'x'; document.head.append(l); l.setAttributeNS(null, 'href', OUT); \
+      l.attributes.rel.value = 'preconnect'",
+    ),
+    (
+        "attribute text",
+        "l.rel = 'x'; document.head.append(l); l.setAttributeNS(null, 'href', OUT); \
+      l.attributes.rel.textContent = 'preconnect'",
+    ),
+    ("markup", "document.body.innerHTML = `<link rel=preconnect href=${OUT}>`"),
+    ("quoted markup", "document.body.innerHTML = `<link title='>' rel=preconnect href=${OUT}>`"),
+    ("entities", "document.body.innerHTML = `<link rel='pre&#99;onnect' href=${OUT}>`"),
+    (
+        "adjacent",
+        "document.body.insertAdjacentHTML('beforeend', `<link rel=preconnect href=${OUT}>`)",
+    ),
+    (
+        "template",
+        "const t = document.createElement('template'); t.innerHTML = `<link rel=preconnect href=${OUT}>`; \
+      document.body.append(t.content.cloneNode(true))",
+    ),
+    (
+        "parser",
+        "document.body.append(document.adoptNode(new DOMParser().parseFromString( \
+      `<link rel=preconnect href=${OUT}>`, 'text/html').querySelector('link')))",
+    ),
+    (
+        "shadow",
+        "document.body.attachShadow({mode: 'open'}).innerHTML = `<link rel=preconnect href=${OUT}>`",
+    ),
+    (
+        "range",
+        "const r = document.createRange(); r.selectNode(document.body.firstChild); \
+      l.rel = 'preconnect'; l.href = OUT; r.insertNode(l)",
+    ),
+    (
+        "written",
+        "document.open(); document.write(`<link rel=preconnect href=${OUT}>`); document.close()",
+    ),
+    (
+        "written in parts",
+        "document.open(); document.write('<li'); document.write(`nk rel=preconnect href=${OUT}>`); \
+      document.close()",
+    ),
+    (
+        "frame",
+        "const f = document.createElement('iframe'); document.body.append(f); const d = f.contentDocument; \
+      const k = d.createElement('link'); k.rel = 'preconnect'; k.href = OUT; d.head.appendChild(k)",
+    ),
+    (
+        "frame by number",
+        "document.body.append(document.createElement('iframe')); const d = window[0].document; \
+      d.body.innerHTML = `<link rel=preconnect href=${OUT}>`",
+    ),
+    (
+        "frame's markup",
+        "const f = document.createElement('iframe'); \
+      f.setAttribute('srcdoc', `<link rel=preconnect href=${OUT}>`); document.body.append(f)",
+    ),
+    (
+        "rules",
+        "const s = document.createElement('script'); s.type = 'speculationrules'; \
+      s.textContent = JSON.stringify({prefetch: [{urls: [OUT]}], prerender: [{urls: [OUT]}]}); document.head.append(s)",
+    ),
+    ("prefetch", "l.rel = 'prefetch'; l.href = OUT; document.head.append(l)"),
+    (
+        "calls",
+        "const f = document.createElement('iframe'); document.body.append(f); \
+      const P = f.contentWindow.RTCPeerConnection; if (P) { const p = new P({iceServers: \
+      [{urls: 'turn:' + OUT.slice(7).replace('/', '') + '?transport=tcp', username: 'a', credential: 'b'}]}); \
+      p.createDataChannel('x'); p.createOffer().then((o) => p.setLocalDescription(o)) }",
+    ),
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn scripts_find_no_way_to_connect() {
+    let live = LiveWeb::start().await;
+    let Some(mut browser) = Browser::start(Names::Live(&live)).await else { return };
+    let mut archive = MemoryArchive::new();
+    let page = |n: usize| format!("http://ways.test/{n}.html");
+    let mut bare = axum::Router::new();
+    for (n, (_, way)) in WAYS.iter().enumerate() {
+        let way = way.replace("OUT", &format!("'http://out{n}.test:{}/'", live.port));
+        let script = format!("const l = document.createElement('link'); {way}");
+        let body = format!("<!doctype html><title>way</title><body>text<script>{script}</script>");
+        archive.put(&url(&page(n)), at(10, 0), 200, HTML, body.clone());
+        let answer = move || async move { axum::response::Html(body) };
+        bare = bare.route(&format!("/{n}"), axum::routing::get(answer));
+    }
+    let (replayed, bare) = (serve(served(archive)).await, serve(bare).await);
+    browser.wait(300).await;
+    let (mut leaks, mut control) = (Vec::new(), Vec::new());
+    for (n, (name, _)) in WAYS.iter().enumerate() {
+        let inside = format!("{replayed}/web/20240115000000/{}", page(n));
+        for (address, found) in [(inside, &mut leaks), (format!("{bare}/{n}"), &mut control)] {
+            let before = live.visits();
+            browser.open(&address).await;
+            browser.wait(350).await;
+            if live.visits() > before {
+                found.push(*name);
+            }
+        }
+    }
+    // The same outside of replay does connect, so the counter sees each of these ways.
+    assert!(control.len() > WAYS.len() / 2, "only {control:?} connect in any case");
+    assert!(leaks.is_empty(), "{leaks:?} of {control:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn documents_inside_of_an_address_are_shown() {
+    let live = LiveWeb::start().await;
+    let Some(mut browser) = Browser::start(Names::Live(&live)).await else { return };
+    let mut archive = MemoryArchive::new();
+    let body = "<!doctype html><title>inside</title><body>\
+        <iframe id=a src='data:text/html,<p id=p>in data</p>'></iframe><iframe id=b></iframe><script>\
+        document.querySelector('#b').src = URL.createObjectURL(\
+        new Blob(['<p id=p>in a blob</p>'], {type: 'text/html'}))</script>";
+    archive.put(&url("http://inside.test/"), at(10, 0), 200, HTML, body.to_owned());
+    browser.origin = serve(served(archive)).await;
+    browser.open("/web/20240115000000/http://inside.test/").await;
+    for (frame, text) in [("a", "in data"), ("b", "in a blob")] {
+        let shown = format!(
+            "document.querySelector('#{frame}').contentDocument?.querySelector('#p')?.textContent === '{text}' \
+             && document.querySelector('#{frame}').contentWindow.RTCPeerConnection === undefined"
+        );
+        browser.until(&shown).await;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn japanese_pages_look_as_they_did() {
     let live = LiveWeb::start().await;

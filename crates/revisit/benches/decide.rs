@@ -7,8 +7,8 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use nenrin_revisit::{
-    DAY_S, Found, KnownPage, Limits, Observation, Outcome, PageGroups, PageHistory,
-    PageRevisitScheduler, Planned, PolicySpec, RevisitPolicy, RevisitSettings,
+    DAY_S, KnownPage, Limits, Observation, Outcome, PageGroups, PageHistory, PageRevisitScheduler,
+    Planned, PolicySpec, RevisitPolicy, RevisitSettings,
 };
 
 const PAGES: usize = 20_000;
@@ -45,12 +45,12 @@ fn nanoseconds_per_scheduled_visit(policy: PolicySpec) -> f64 {
     let settings = RevisitSettings { policy, ..RevisitSettings::default() };
     let mut scheduler = PageRevisitScheduler::new(settings, DAY_S);
     let paths: Vec<String> = (0..PAGES).map(path).collect();
-    let mut kept: Vec<Option<(Planned, Found)>> = vec![None; PAGES];
+    let mut kept: Vec<Option<(Planned, Outcome)>> = vec![None; PAGES];
     let start = Instant::now();
     for day in 1..=DAYS {
         for page in 0..PAGES {
             let changed = seen(page, day, PageGroups::NONE).outcome == Outcome::Changed;
-            let found = if changed { Found::Changed } else { Found::Same };
+            let found = if changed { Outcome::Changed } else { Outcome::Same };
             let page_now = known(&paths[page], kept[page].as_ref());
             let circles = scheduler.tell(day * DAY_S, &page_now, found, true, &[]);
             if !circles.is_empty() {
@@ -66,7 +66,7 @@ fn nanoseconds_per_scheduled_visit(policy: PolicySpec) -> f64 {
     start.elapsed().as_nanos() as f64 / (PAGES as f64 * DAYS as f64)
 }
 
-fn known<'a>(path: &'a str, kept: Option<&'a (Planned, Found)>) -> KnownPage<'a> {
+fn known<'a>(path: &'a str, kept: Option<&'a (Planned, Outcome)>) -> KnownPage<'a> {
     KnownPage {
         server: 1,
         path,

@@ -31,8 +31,8 @@ use crate::missed;
 use crate::page_groups::PageGroups;
 use crate::policy::{Explanation, Neighbourhood};
 use crate::{
-    DAY_S, Limits, Next, Observation, Outcome, PolicySpec, Reason, RevisitError, RevisitPolicy,
-    Rule, SharedByPages,
+    DAY_S, Limits, Next, Observation, PolicySpec, Reason, RevisitError, RevisitPolicy, Rule,
+    SharedByPages,
 };
 
 /// Constants of the policy, chosen by cross-validation over sources.
@@ -412,7 +412,7 @@ impl RevisitPolicy for AutoPolicy {
     }
 
     fn learn(&mut self, now_s: i64, history: &mut PageHistory, seen: &Observation) {
-        if seen.outcome == Outcome::Failed {
+        if !seen.outcome.is_seen() {
             return;
         }
         self.clocks.roll(now_s);

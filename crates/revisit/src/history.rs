@@ -3,9 +3,9 @@
 use crate::auto::{Belief, Coded, Likelihood, Rough, read_spread, write_spread};
 use crate::gaps::ChangedGaps;
 use crate::missed::{changed_buckets, in_gap};
-use crate::observation::{Observation, Outcome};
 use crate::varint::{Reader, put};
 use crate::{DAY_S, RevisitError};
+use crate::{Observation, Outcome};
 
 /// What a page's visits have taught, in a few bytes.
 ///
@@ -135,7 +135,7 @@ impl PageHistory {
     /// The first visit closes none. A visit that failed changes nothing. A clock that went back
     /// counts as no time passed.
     pub(crate) fn observe(&mut self, now_s: i64, seen: &Observation, use_lm: bool) -> Option<Gap> {
-        if seen.outcome == Outcome::Failed {
+        if !seen.outcome.is_seen() {
             return None;
         }
         let last_s = self.last_visit_s;

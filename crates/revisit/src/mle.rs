@@ -3,7 +3,7 @@
 use crate::history::{PageHistory, Sums};
 use crate::policy::confidence_of;
 use crate::{
-    DAY_S, Limits, Next, Observation, Outcome, PageGroups, PolicySpec, Reason, RevisitPolicy, Rule,
+    DAY_S, Limits, Next, Observation, PageGroups, PolicySpec, Reason, RevisitPolicy, Rule,
     SharedByPages,
 };
 
@@ -107,7 +107,7 @@ impl RevisitPolicy for MlePolicy {
     }
 
     fn learn(&mut self, now_s: i64, history: &mut PageHistory, seen: &Observation) {
-        if seen.outcome == Outcome::Failed {
+        if !seen.outcome.is_seen() {
             return;
         }
         let gap = history.observe(now_s, seen, self.spec.last_modified);

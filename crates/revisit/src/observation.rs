@@ -1,22 +1,11 @@
 //! What one visit taught.
 
-use crate::PageGroups;
-
-/// The outcome of a visit as far as the estimators care.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
-    /// The content differs from the last visit's.
-    Changed,
-    /// The content is the same, or the server said 304.
-    Same,
-    /// Gone, refused or failed: teaches nothing about changes.
-    Failed,
-}
+use crate::{Outcome, PageGroups};
 
 /// One visit's result, without its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Observation {
-    /// What was seen.
+    /// What was found. A page that was not seen teaches nothing about changes.
     pub outcome: Outcome,
     /// Last-Modified of the answer; believed only between the previous visit and now.
     pub last_modified_s: Option<i64>,

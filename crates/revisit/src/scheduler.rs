@@ -3,7 +3,7 @@
 use crate::policy::confidence_of;
 use crate::varint::{Reader, put};
 use crate::{
-    Budget, Circle, Companions, DAY_S, Explanation, Forecast, Limits, Missed, Observation,
+    Budget, Circle, Companions, DAY_S, Explanation, Forecast, Limits, Missed, Observation, Outcome,
     PageGroups, PageHistory, RevisitError, RevisitPolicy, RevisitSettings, Seen, format_duration,
 };
 
@@ -21,21 +21,6 @@ const GROUPS_A_VISIT: usize = 16;
 /// version, the policy's alone.
 const BOTH: [u8; 4] = *b"\xffNC1";
 
-/// What a visit found, as far as the schedule cares.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Found {
-    /// A change that drives the schedule.
-    Changed,
-    /// None.
-    Same,
-    /// The page is not there.
-    Gone,
-    /// It may not be asked for.
-    Refused,
-    /// No usable answer.
-    Failed,
-}
-
 /// What is kept of a page between two visits.
 #[derive(Debug, Clone, Copy)]
 pub struct KnownPage<'a> {
@@ -46,7 +31,7 @@ pub struct KnownPage<'a> {
     /// The policy's memory, as [`Planned::history`] gave it.
     pub history: &'a [u8],
     /// What the last visit found, if there was one.
-    pub found: Option<Found>,
+    pub found: Option<Outcome>,
     /// Visits in a row that did not see the page.
     pub failures: u32,
     /// Its importance in percent of the mean of all pages; 100 if none is known.
@@ -213,20 +198,20 @@ impl PageRevisitScheduler {
         &mut self,
         now_s: i64,
         page: &KnownPage<'_>,
-        found: Found,
+        found: Outcome,
         last_modified_s: Option<i64>,
         stretch: f64,
     ) -> Planned {
         self.roll(now_s);
         let observation = match found {
-            Found::Changed => Observation::changed(),
-            Found::Same => Observation::same(),
-            Found::Gone | Found::Refused | Found::Failed => {
+            Outcome::Changed => Observation::changed(),
+            Outcome::Same | Outcome::NotModified => Observation::same(),
+            Outcome::Gone | Outcome::Refused | Outcome::Failed => {
                 return self.not_seen(now_s, page, found);
             }
         };
         let mut history = read(page.history);
-        if page.found == Some(Found::Gone) {
+        if page.found == Some(Outcome::Gone) {
             self.policy.rejoin(&history);
         }
         let groups = match history.visits() {
@@ -252,7 +237,7 @@ impl PageRevisitScheduler {
         &mut self,
         now_s: i64,
         page: &KnownPage<'_>,
-        found: Found,
+        found: Outcome,
         planned: bool,
         links: &[u32],
     ) -> Vec<Circle> {
@@ -260,14 +245,14 @@ impl PageRevisitScheduler {
         let Some(from_s) = history.last_visit_s().filter(|&from_s| from_s < now_s) else {
             return Vec::new();
         };
-        let changed = found == Found::Changed;
-        let was_seen = matches!(page.found, Some(Found::Changed | Found::Same));
+        let changed = found == Outcome::Changed;
+        let was_seen = page.found.is_some_and(Outcome::is_seen);
         let usual = self.companions.usual_rate_per_s();
         let own = history.chance_within(now_s - from_s, usual);
         let Some(chance) = own.filter(|_| was_seen) else {
             return Vec::new();
         };
-        if !matches!(found, Found::Changed | Found::Same) {
+        if !found.is_seen() {
             return Vec::new();
         }
         let KnownPage { server, path, .. } = *page;
@@ -278,7 +263,7 @@ impl PageRevisitScheduler {
     /// The chance that a page changed, if what its circles showed since its last visit makes a visit
     /// worth its price now.
     pub fn is_told(&self, now_s: i64, page: &KnownPage<'_>) -> Option<f64> {
-        if !matches!(page.found, Some(Found::Changed | Found::Same)) {
+        if !page.found.is_some_and(Outcome::is_seen) {
             return None;
         }
         let history = read(page.history);
@@ -303,14 +288,14 @@ impl PageRevisitScheduler {
     }
 
     /// The page was not seen: that teaches nothing, and the wait doubles.
-    fn not_seen(&mut self, now_s: i64, page: &KnownPage<'_>, found: Found) -> Planned {
-        if found == Found::Gone && page.found != Some(Found::Gone) {
+    fn not_seen(&mut self, now_s: i64, page: &KnownPage<'_>, found: Outcome) -> Planned {
+        if found == Outcome::Gone && page.found != Some(Outcome::Gone) {
             self.policy.leave(&read(page.history));
         }
         let failures = page.failures.saturating_add(1);
         let (first_s, longest_s) = match found {
-            Found::Gone => GONE_S,
-            Found::Refused => REFUSED_S,
+            Outcome::Gone => GONE_S,
+            Outcome::Refused => REFUSED_S,
             _ => FAILED_S,
         };
         let doubled_s = first_s.saturating_mul(1 << (failures - 1).min(30));
@@ -329,7 +314,7 @@ impl PageRevisitScheduler {
     /// it will be. What its neighbours showed and the price since then may have put it off.
     pub fn put_off(&mut self, at_s: i64, page: &KnownPage<'_>, stretch: f64) -> Option<i64> {
         self.roll(at_s);
-        let seen = matches!(page.found, Some(Found::Changed | Found::Same));
+        let seen = page.found.is_some_and(Outcome::is_seen);
         if !seen || self.policy.need_per_day().is_none() {
             return None;
         }
@@ -351,7 +336,7 @@ impl PageRevisitScheduler {
     pub fn due_again(&self, page: &KnownPage<'_>) -> Option<i64> {
         let history = read(page.history);
         let last_s = history.last_visit_s()?;
-        let was_seen = matches!(page.found, Some(Found::Changed | Found::Same));
+        let was_seen = page.found.is_some_and(Outcome::is_seen);
         let groups = self.policy.groups_of(page.server, page.path);
         let next = was_seen.then(|| self.policy.next_due(last_s, &history, groups))?;
         Some(self.bounded_s(last_s, next.due_s, page.path, 1.0))
@@ -361,10 +346,10 @@ impl PageRevisitScheduler {
     pub fn why(&self, page: &KnownPage<'_>) -> Why {
         match page.found {
             None => Why::New,
-            Some(Found::Gone) => Why::Gone { times: page.failures },
-            Some(Found::Refused) => Why::Refused,
-            Some(Found::Failed) => Why::Failed { times: page.failures },
-            Some(Found::Changed | Found::Same) => {
+            Some(Outcome::Gone) => Why::Gone { times: page.failures },
+            Some(Outcome::Refused) => Why::Refused,
+            Some(Outcome::Failed) => Why::Failed { times: page.failures },
+            Some(Outcome::Changed | Outcome::Same | Outcome::NotModified) => {
                 let history = read(page.history);
                 let groups = self.policy.groups_of(page.server, page.path);
                 let at_s = history.last_visit_s().unwrap_or_default();
@@ -470,7 +455,7 @@ mod tests {
         PageRevisitScheduler::new(settings, HOUR_S)
     }
 
-    fn page<'a>(path: &'a str, planned: Option<&'a Planned>, found: Found) -> KnownPage<'a> {
+    fn page<'a>(path: &'a str, planned: Option<&'a Planned>, found: Outcome) -> KnownPage<'a> {
         KnownPage {
             server: 1,
             path,
@@ -485,7 +470,7 @@ mod tests {
     fn path_rules_bound_the_policy() {
         let mut scheduler = scheduler("every(30d)");
         let due_s = |s: &mut PageRevisitScheduler, path, stretch| {
-            s.visited(0, &page(path, None, Found::Same), Found::Changed, None, stretch).due_s
+            s.visited(0, &page(path, None, Outcome::Same), Outcome::Changed, None, stretch).due_s
         };
         assert_eq!(due_s(&mut scheduler, "/news/a", 1.0), DAY_S);
         assert_eq!(due_s(&mut scheduler, "/other", 1.0), 30 * DAY_S);
@@ -496,21 +481,22 @@ mod tests {
     #[test]
     fn a_page_that_is_gone_is_looked_for_ever_more_rarely_and_can_come_back() {
         let mut scheduler = scheduler("auto");
-        let first = scheduler.visited(0, &page("/a", None, Found::Same), Found::Changed, None, 1.0);
+        let first =
+            scheduler.visited(0, &page("/a", None, Outcome::Same), Outcome::Changed, None, 1.0);
         let need = scheduler.need_per_day().unwrap();
         let (mut planned, mut now_s, mut waits) = (first, DAY_S, Vec::new());
-        let mut found = Found::Changed;
+        let mut found = Outcome::Changed;
         for _ in 0..12 {
             let known = page("/a", Some(&planned), found);
-            planned = scheduler.visited(now_s, &known, Found::Gone, None, 1.0);
+            planned = scheduler.visited(now_s, &known, Outcome::Gone, None, 1.0);
             waits.push((planned.due_s - now_s) / DAY_S);
-            (now_s, found) = (planned.due_s, Found::Gone);
+            (now_s, found) = (planned.due_s, Outcome::Gone);
         }
         assert_eq!(waits[..5], [1, 2, 4, 8, 16]);
         assert_eq!(waits[11], 365);
         assert_eq!(scheduler.need_per_day(), Some(0.0));
-        let known = page("/a", Some(&planned), Found::Gone);
-        let back = scheduler.visited(now_s, &known, Found::Changed, None, 1.0);
+        let known = page("/a", Some(&planned), Outcome::Gone);
+        let back = scheduler.visited(now_s, &known, Outcome::Changed, None, 1.0);
         assert_eq!(back.failures, 0);
         assert!(scheduler.need_per_day().unwrap() > 0.0 && need > 0.0);
         assert!(back.due_s < now_s + 365 * DAY_S);
@@ -524,8 +510,8 @@ mod tests {
             let path = format!("/d/p{n}");
             planned.push(first.visited(
                 n,
-                &page(&path, None, Found::Same),
-                Found::Changed,
+                &page(&path, None, Outcome::Same),
+                Outcome::Changed,
                 None,
                 1.0,
             ));
@@ -536,9 +522,9 @@ mod tests {
         second.restore(&kept).unwrap();
         for (n, planned) in planned.iter().enumerate() {
             let path = format!("/d/p{n}");
-            let known = page(&path, Some(planned), Found::Changed);
+            let known = page(&path, Some(planned), Outcome::Changed);
             let visit =
-                |s: &mut PageRevisitScheduler| s.visited(DAY_S, &known, Found::Same, None, 1.0);
+                |s: &mut PageRevisitScheduler| s.visited(DAY_S, &known, Outcome::Same, None, 1.0);
             assert_eq!(visit(&mut first).due_s, visit(&mut second).due_s, "{n}");
         }
         assert!(second.restore(&kept[..50]).is_err());
@@ -554,7 +540,7 @@ mod tests {
         for day in 0..300 {
             let now_s = day * DAY_S;
             for (path, planned, due_s) in &mut pages {
-                let known = page(path, planned.as_ref(), Found::Same);
+                let known = page(path, planned.as_ref(), Outcome::Same);
                 if *due_s > now_s {
                     continue;
                 }
@@ -563,17 +549,17 @@ mod tests {
                     continue;
                 }
                 visits += i32::from(day >= 60);
-                let found = if (day / 3) % 2 == 0 { Found::Changed } else { Found::Same };
+                let found = if (day / 3) % 2 == 0 { Outcome::Changed } else { Outcome::Same };
                 let next = scheduler.visited(now_s, &known, found, None, 1.0);
                 *due_s = next.due_s;
                 *planned = Some(next);
             }
         }
         assert!((300..=600).contains(&visits), "{visits} visits in 240 days at 2 a day");
-        let known = page("/p0", pages[0].1.as_ref(), Found::Same);
+        let known = page("/p0", pages[0].1.as_ref(), Outcome::Same);
         let why = scheduler.why(&known);
         assert!(why.rate().is_some_and(|(rate, sure)| rate > 0.0 && sure > 0.0), "{why}");
-        assert_eq!(scheduler.why(&page("/new", None, Found::Same)), Why::New);
+        assert_eq!(scheduler.why(&page("/new", None, Outcome::Same)), Why::New);
         let histories: Vec<_> = pages.iter().filter_map(|p| Some(p.1.clone()?.history)).collect();
         let [half, same, double] = scheduler.forecast(&histories, 100).points;
         assert!((same.visits_per_day - 2.0).abs() < 0.1, "the budget, not the spending: {same:?}");
@@ -591,8 +577,8 @@ mod tests {
             let path = format!("/p{n}");
             let mut planned: Option<Planned> = None;
             for visit in 0..10 {
-                let found = if visit % 2 == 0 { Found::Changed } else { Found::Same };
-                let known = page(&path, planned.as_ref(), Found::Same);
+                let found = if visit % 2 == 0 { Outcome::Changed } else { Outcome::Same };
+                let known = page(&path, planned.as_ref(), Outcome::Same);
                 planned = Some(scheduler.visited(visit * 2 * DAY_S, &known, found, None, 1.0));
             }
             histories.push(planned.unwrap().history);

@@ -5,8 +5,8 @@ use crate::history::{Learnt, PageHistory, Sums};
 use crate::page_groups::hash;
 use crate::policy::confidence_of;
 use crate::{
-    Budget, DAY_S, Limits, Next, Observation, Outcome, PageGroups, PolicySpec, Reason,
-    RevisitError, RevisitPolicy, Rule, SharedByPages, Weights,
+    Budget, DAY_S, Limits, Next, Observation, PageGroups, PolicySpec, Reason, RevisitError,
+    RevisitPolicy, Rule, SharedByPages, Weights,
 };
 
 /// Numbers that are kept of the sharing.
@@ -114,7 +114,7 @@ impl RevisitPolicy for SharePolicy {
     }
 
     fn learn(&mut self, now_s: i64, history: &mut PageHistory, seen: &Observation) {
-        if seen.outcome == Outcome::Failed {
+        if !seen.outcome.is_seen() {
             return;
         }
         self.count_page(history, -1.0);

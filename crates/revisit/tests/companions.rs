@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use nenrin_revisit::{
-    Circle, Companions, DAY_S, Found, KnownPage, PageRevisitScheduler, Planned, RevisitSettings,
+    Circle, Companions, DAY_S, KnownPage, Outcome, PageRevisitScheduler, Planned, RevisitSettings,
 };
 
 /// Odd numbers from a seed.
@@ -73,7 +73,7 @@ impl MadeUp {
             server: 7,
             path: &page.path,
             history: page.planned.as_ref().map_or(&[], |planned| &planned.history),
-            found: page.planned.as_ref().map(|_| Found::Same),
+            found: page.planned.as_ref().map(|_| Outcome::Same),
             failures: 0,
             importance_percent: 100,
         }
@@ -102,7 +102,7 @@ impl MadeUp {
         let now_s = self.day * DAY_S + at as i64;
         let page = &self.pages[at];
         let changed = page.changed_day > page.visited_day;
-        let found = if changed { Found::Changed } else { Found::Same };
+        let found = if changed { Outcome::Changed } else { Outcome::Same };
         let links: &[u32] = if at == 0 { &self.below } else { &[] };
         let circles = self.scheduler.tell(now_s, &Self::known(page), found, true, links);
         let planned = self.scheduler.visited(now_s, &Self::known(page), found, None, 1.0);
@@ -237,7 +237,7 @@ fn bytes_of_an_earlier_version_are_the_policys_alone() {
         failures: 0,
         importance_percent: 100,
     };
-    first.visited(0, &page, Found::Changed, None, 1.0);
+    first.visited(0, &page, Outcome::Changed, None, 1.0);
     let both = first.keep_now().unwrap();
     // The mark, then the length in two bytes.
     let of_policy = &both[6..];

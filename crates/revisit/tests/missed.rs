@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a policy that cannot be parsed must fail its test")]
 
 use nenrin_revisit::{
-    DAY_S, Found, KnownPage, PageRevisitScheduler, Planned, PolicySpec, RevisitSettings,
+    DAY_S, KnownPage, Outcome, PageRevisitScheduler, Planned, PolicySpec, RevisitSettings,
 };
 
 const DAYS: i64 = 400;
@@ -41,7 +41,8 @@ fn missed(policy: &str, chance: f64) -> (f64, f64) {
                 failures: 0,
                 importance_percent,
             };
-            let seen = if unseen > 0 || planned.is_none() { Found::Changed } else { Found::Same };
+            let seen =
+                if unseen > 0 || planned.is_none() { Outcome::Changed } else { Outcome::Same };
             own_missed += unseen.saturating_sub(1);
             unseen = 0;
             planned = Some(scheduler.visited(now_s, &known, seen, None, 1.0));

@@ -1,7 +1,7 @@
 //! What every policy promises.
 
 use nenrin_revisit::{
-    Budget, DAY_S, Found, KnownPage, Limits, Observation, PageHistory, PageRevisitScheduler,
+    Budget, DAY_S, KnownPage, Limits, Observation, Outcome, PageHistory, PageRevisitScheduler,
     Planned, PolicySpec, RevisitPolicy, RevisitSettings,
 };
 use proptest::prelude::*;
@@ -69,7 +69,7 @@ fn observation(visit: &Visit, now_s: i64) -> Observation {
     seen.with_last_modified(visit.last_modified_ago_s.map(|ago_s| now_s - ago_s))
 }
 
-fn known<'a>(path: &'a str, kept: Option<&'a (Planned, Found)>) -> KnownPage<'a> {
+fn known<'a>(path: &'a str, kept: Option<&'a (Planned, Outcome)>) -> KnownPage<'a> {
     KnownPage {
         server: 7,
         path,
@@ -222,11 +222,11 @@ proptest! {
                 policy, min_s: Some(min_s), max_s, visits_per_day, ..RevisitSettings::default()
             };
             let mut scheduler = PageRevisitScheduler::new(settings.clone(), 3_600);
-            let mut kept: Vec<Option<(Planned, Found)>> = vec![None; 4];
+            let mut kept: Vec<Option<(Planned, Outcome)>> = vec![None; 4];
             let mut now_s = 1_700_000_000;
             for (visit, at) in visits.iter().zip((0..4).cycle()) {
                 now_s += visit.wait_s.max(0);
-                let found = [Found::Changed, Found::Same, Found::Failed][usize::from(visit.outcome)];
+                let found = [Outcome::Changed, Outcome::Same, Outcome::Failed][usize::from(visit.outcome)];
                 let path = format!("/a/page{at}.html");
                 let page = known(&path, kept[at].as_ref());
                 scheduler.tell(now_s, &page, found, true, &[]);

@@ -17,7 +17,7 @@ use nenrin_revisit::RevisitSettings;
 use nenrin_state::{
     Change, ContentMark, CrawlState, Discovered, DuePage, DueQuery, Estimate, FoundPages, NewPage,
     Outcome, PageUpdate, Reports, Schedule, SiteConditions, SiteId, SqliteState, State, Upkeep,
-    VersionRow, VisitCommit,
+    Validators, VersionId, VersionRow, VisitCommit,
 };
 use nenrin_urls::CanonicalUrl;
 use rusqlite::{Connection, params};
@@ -255,15 +255,17 @@ fn visit(
         version: changed.then(|| VersionRow {
             at_s,
             // The store counts them.
-            version: number + 1,
+            version: VersionId(number + 1),
             status: 200,
             mime: "text/html".into(),
             bytes: 20_000,
             changed_permille: Some(40),
         }),
         update: PageUpdate {
-            etag: Some(format!("\"{:016x}\"", random)),
-            last_modified: Some("Fri, 15 Jan 2027 08:00:00 GMT".into()),
+            validators: Validators {
+                etag: Some(format!("\"{:016x}\"", random)),
+                last_modified: Some("Fri, 15 Jan 2027 08:00:00 GMT".into()),
+            },
             mark: Some(ContentMark(mark)),
             bytes: 20_000,
             history: mark.iter().copied().cycle().take(HISTORY_BYTES).collect(),
@@ -325,7 +327,8 @@ impl Bare {
 fn record(change: &Change) -> Vec<u8> {
     let Change::Visit(visit) = change else { return Vec::new() };
     let update = &visit.update;
-    let texts = update.etag.iter().chain(&update.last_modified).map(String::len).sum::<usize>();
+    let Validators { etag, last_modified } = &update.validators;
+    let texts = etag.iter().chain(last_modified).map(String::len).sum::<usize>();
     vec![2; texts + 16 + update.history.len() + 30]
 }
 

@@ -1,5 +1,20 @@
 use std::path::PathBuf;
 
+impl StateError {
+    /// Whether only writing failed: the disk is full or can only be read.
+    pub(crate) fn is_of_writing(&self) -> bool {
+        match self {
+            Self::NoRoom { .. } => true,
+            Self::Engine { source, .. } => {
+                let engine = source.downcast_ref::<rusqlite::Error>();
+                let code = engine.and_then(rusqlite::Error::sqlite_error_code);
+                code == Some(rusqlite::ErrorCode::ReadOnly)
+            }
+            _ => false,
+        }
+    }
+}
+
 /// Why the state could not answer.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
@@ -70,6 +85,14 @@ pub enum StateError {
     OtherPartition {
         /// The page.
         url: String,
+    },
+    /// The database file cannot be opened.
+    #[error("cannot open {path}")]
+    Unopened {
+        /// The database file.
+        path: PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
     },
     /// The engine failed.
     #[error("the state in {path} could not be {action}")]

@@ -2,7 +2,7 @@
 //!
 //! Read in this order:
 //! - [`State`]: all contracts together; one for each kind of caller: [`CrawlState`] (with [`PageIndex`]
-//!   and [`PartitionState`]), [`VersionIndex`], [`Registry`], [`Upkeep`], [`Reports`];
+//!   and [`PartitionState`]), [`VersionIndex`], [`Registry`], [`Upkeep`], [`Reports`], [`Changes`];
 //! - [`Site`] and [`SiteConditions`]: what a person registered;
 //! - [`PageRecord`], [`DuePage`]: a page and what is needed to visit it;
 //! - [`Change`], above all [`VisitCommit`]: all that one visit makes true, at once;

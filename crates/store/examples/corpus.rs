@@ -1,7 +1,7 @@
 //! Puts a corpus of site mirrors through the store and prints what it takes and how fast it is.
 //!
 //! `corpus DIR [--sites a,b] [--work DIR] [--images-as-they-are] [--no-compact] [--speed]
-//! [--steps file|time|space|all|none] [--restore-only]`, where DIR/SITE/VISIT/… are the files of
+//! [--steps file|time|space|all|none] [--effort quick|usual|thorough] [--restore-only]`, where DIR/SITE/VISIT/… are the files of
 //! each visit. `--restore-only` reads everything out of the archive of an earlier run.
 #![expect(clippy::print_stdout, reason = "this is a report for a person")]
 #![expect(clippy::unwrap_used, reason = "an experiment may stop anywhere")]
@@ -16,8 +16,8 @@ use std::time::{Instant, UNIX_EPOCH};
 
 use measure::{cpu_s, distribution, peak_memory_mb};
 use nenrin_store::{
-    Class, CompactOptions, Digest, LocalFolder, NewVersion, PaperBytes, PaperCount, Steps, Store,
-    StoreOptions, VersionId,
+    Class, CompactOptions, Digest, Effort, LocalFolder, NewVersion, PaperBytes, PaperCount, Steps,
+    Store, StoreOptions, VersionId,
 };
 use nenrin_urls::CanonicalUrl;
 use sha2::Digest as _;
@@ -57,6 +57,14 @@ impl Arguments {
 
     fn number<N: std::str::FromStr<Err = std::num::ParseIntError>>(&self, name: &str) -> Option<N> {
         self.value(name).map(|text| text.parse().unwrap())
+    }
+
+    fn effort(&self) -> Effort {
+        match self.value("--effort") {
+            Some("quick") => Effort::Quick,
+            Some("usual") => Effort::Usual,
+            _ => Effort::Thorough,
+        }
     }
 
     fn store_options(&self, work: &Path) -> StoreOptions {
@@ -105,7 +113,10 @@ fn main() {
         no_html: arguments.flag("--no-html"),
         ..Totals::default()
     };
-    put_everything(&open(&work, &options), &corpus, &sites, &mut totals);
+    let store = open(&work, &options);
+    store.set_effort(arguments.effort());
+    put_everything(&store, &corpus, &sites, &mut totals);
+    drop(store);
     // As it is when the program that collected has ended: the log of the index is part of
     // the index by then.
     let store = open(&work, &options);

@@ -5,6 +5,7 @@ use std::sync::PoisonError;
 
 use crate::bodies::{BodiesHead, BodyEntry, Coding, Reference};
 use crate::digest::BodyKey;
+use crate::effort::Effort;
 use crate::error::StoreError;
 use crate::media::Class;
 use crate::read::MAX_CHAIN;
@@ -25,8 +26,9 @@ impl Store {
         packing: Packing<'_>,
     ) -> Result<Squeezed, StoreError> {
         let class = Class::judge(version.response_head, version.body);
-        let body = self.prepare(version.body, class);
-        let base = self.choose_base(version, class, &body.bytes, key)?;
+        let effort = self.effort();
+        let body = self.prepare(version, class, effort);
+        let base = self.choose_base(version, class, &body.bytes, key, effort)?;
         if self.options.keeps_packed
             && base.is_none()
             && body.recoding.is_none()
@@ -34,12 +36,12 @@ impl Store {
         {
             return Ok(packed);
         }
-        Ok(self.squeeze_against(version, key, body, base))
+        Ok(self.squeeze_against(version, key, body, base, effort))
     }
 
     /// Compresses a body that is new against no other.
     pub(crate) fn squeeze_alone(&self, version: &NewVersion<'_>, key: BodyKey) -> Squeezed {
-        self.squeeze_against(version, key, version.body.into(), None)
+        self.squeeze_against(version, key, version.body.into(), None, self.effort())
     }
 
     fn squeeze_against(
@@ -48,16 +50,14 @@ impl Store {
         key: BodyKey,
         Prepared { bytes: body, recoding }: Prepared<'_>,
         base: Option<Base>,
+        effort: Effort,
     ) -> Squeezed {
         let class = Class::judge(version.response_head, version.body);
         let (reference, depth, base) = match base {
             Some(base) => (Reference::Body(base.key), base.depth + 1, base.bytes),
             None => (Reference::Nothing, 0, Vec::new()),
         };
-        let level = match version.previous {
-            Some(_) => self.options.level,
-            None => self.options.first_level,
-        };
+        let level = effort.level(&self.options, version.previous.is_none());
         let squeezed = squeeze::compress(&body, level, &base);
         let (coding, data, reference, depth) = match squeezed.len() < body.len() {
             true => (Coding::Zstd, &squeezed[..], reference, depth),
@@ -103,12 +103,20 @@ impl Store {
 
     /// A gzipped page is taken apart, so that it can be compared with other pages, and a GIF is
     /// coded anew, which is quick; other pictures wait for `compact`, and gzipped pages too where
-    /// what comes compressed is kept so.
-    fn prepare<'b>(&self, body: &'b [u8], class: Class) -> Prepared<'b> {
+    /// what comes compressed is kept so. In a hurry a gzipped page is taken apart only if there is a
+    /// version to compare it with.
+    fn prepare<'b>(&self, version: &NewVersion<'b>, class: Class, effort: Effort) -> Prepared<'b> {
+        let body = version.body;
         let recoded = Recoding::for_body(body).and_then(|recoding| {
             let wanted = match recoding {
-                Recoding::Gzip => class != Class::Other && !self.options.keeps_packed,
-                Recoding::Gif => self.options.recode_gifs && recode::is_gif_to_put(body.len()),
+                Recoding::Gzip => {
+                    let is_worth_it = effort > Effort::Quick || version.previous.is_some();
+                    class != Class::Other && !self.options.keeps_packed && is_worth_it
+                }
+                Recoding::Gif => {
+                    let wanted = self.options.recode_gifs && effort > Effort::Quick;
+                    wanted && recode::is_gif_to_put(body.len())
+                }
                 _ => false,
             };
             let cap = self.options.recode_cap;
@@ -127,6 +135,7 @@ impl Store {
         class: Class,
         body: &[u8],
         key: BodyKey,
+        effort: Effort,
     ) -> Result<Option<Base>, StoreError> {
         let steps = self.options.steps;
         if class == Class::Other || !(MIN_DELTA_BYTES..=MAX_DELTA_BYTES).contains(&body.len()) {
@@ -139,7 +148,7 @@ impl Store {
         {
             base = self.base(digest.key(), self.options.max_chain)?;
         }
-        if steps.block_in_space {
+        if steps.block_in_space && effort > Effort::Quick {
             let sketch = similar::sketch(body);
             let found = {
                 let mut similar = self.similar.lock().unwrap_or_else(PoisonError::into_inner);

@@ -53,7 +53,7 @@ impl Index {
     /// Opens the index file, or one in memory. An unusable file gives way to an empty index.
     pub(crate) fn open(path: Option<&Path>) -> Result<Self, StoreError> {
         let Some(path) = path else { return Self::create(Connection::open_in_memory()?) };
-        if let Some(index) = Self::find(path)? {
+        if let Some(index) = Self::found(path)? {
             return Ok(index);
         }
         remove(path)?;
@@ -72,6 +72,17 @@ impl Index {
 
     /// The index in this file, if it is one that can be used.
     pub(crate) fn find(path: &Path) -> Result<Option<Self>, StoreError> {
+        match Self::found(path) {
+            // Where there is no room for more, it is read with what there is.
+            Err(StoreError::NoRoom { .. }) => {
+                let alone = open_alone(path).map_err(StoreError::from);
+                alone.and_then(Self::adopt_as_it_is)
+            }
+            other => other,
+        }
+    }
+
+    fn found(path: &Path) -> Result<Option<Self>, StoreError> {
         if !path.exists() {
             return Ok(None);
         }
@@ -490,6 +501,18 @@ fn set_up(connection: &Connection) -> Result<(), StoreError> {
 fn is_refused(error: &rusqlite::Error) -> bool {
     use rusqlite::ErrorCode::{CannotOpen, PermissionDenied, ReadOnly};
     matches!(error.sqlite_error_code(), Some(CannotOpen | PermissionDenied | ReadOnly))
+}
+
+/// Opens the file without the memory that several connections share, for which there is no room.
+/// Nobody else can open it meanwhile.
+fn open_alone(path: &Path) -> rusqlite::Result<Connection> {
+    let connection = Connection::open(path)?;
+    connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
+    connection.pragma_update(None, "query_only", true)?;
+    match connection.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0)) {
+        Ok(_) => Ok(connection),
+        Err(_) => open_as_it_is(path),
+    }
 }
 
 fn open_as_it_is(path: &Path) -> rusqlite::Result<Connection> {

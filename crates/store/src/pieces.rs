@@ -198,6 +198,40 @@ impl Store {
         version_head(&row)
     }
 
+    /// A part of a version's body: at most `length` bytes from `from` on, fewer where a piece of a
+    /// large body ends. Empty at the body's end. Of a large body only the piece is read and checked.
+    pub fn read_part(
+        &self,
+        id: VersionId,
+        from: u64,
+        length: usize,
+    ) -> Result<Vec<u8>, StoreError> {
+        let row = self.row(id)?;
+        let stored = match row.body_bytes > CUT_FROM_BYTES as u64 {
+            true => Some(self.stored(row.digest.key())?),
+            false => None,
+        };
+        let Some(list) = stored.filter(|stored| stored.entry.recoding == LIST) else {
+            return Ok(part(&self.body(&row.digest)?, from, length));
+        };
+        let mut before = 0;
+        for piece in parse(&list.bytes).map_err(|why| damaged("body", list.place, why))? {
+            if from < before + piece.bytes {
+                return Ok(part(&self.piece(&piece)?, from - before, length));
+            }
+            before += piece.bytes;
+        }
+        Ok(Vec::new())
+    }
+
+    fn piece(&self, piece: &Piece) -> Result<Vec<u8>, StoreError> {
+        let stored = self.stored(piece.key())?;
+        if stored.entry.recoding != PIECE || stored.bytes.len() as u64 != piece.bytes {
+            return Err(damaged("piece of a body", stored.place, Malformed("it is another")));
+        }
+        Ok(stored.bytes)
+    }
+
     /// Visits the body of a row piece by piece, checked.
     pub(crate) fn visit_body(
         &self,
@@ -225,12 +259,9 @@ impl Store {
         let pieces = parse(&list.bytes).map_err(unreadable)?;
         let mut whole = blake3::Hasher::new();
         for piece in pieces {
-            let stored = self.stored(piece.key())?;
-            if stored.entry.recoding != PIECE || stored.bytes.len() as u64 != piece.bytes {
-                return Err(damaged("piece of a body", stored.place, Malformed("it is another")));
-            }
-            whole.update(&stored.bytes);
-            visit(&stored.bytes)?;
+            let bytes = self.piece(&piece)?;
+            whole.update(&bytes);
+            visit(&bytes)?;
         }
         match whole.finalize() == digest.0 {
             true => Ok(()),
@@ -250,6 +281,11 @@ impl Store {
         }
         Ok(keys)
     }
+}
+
+fn part(bytes: &[u8], from: u64, length: usize) -> Vec<u8> {
+    let from = usize::try_from(from).unwrap_or(usize::MAX).min(bytes.len());
+    bytes[from..from.saturating_add(length).min(bytes.len())].to_vec()
 }
 
 /// Reads up to `most` bytes, fewer only at the end.

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use crate::backend::ContentBackend;
@@ -8,6 +8,7 @@ use crate::cache::Cache;
 use crate::catch_up;
 use crate::decoded::Decoded;
 use crate::digest::BodyKey;
+use crate::effort::Effort;
 use crate::error::StoreError;
 use crate::group::Group;
 use crate::index::Index;
@@ -69,6 +70,7 @@ pub struct Store {
     /// Pages seen lately, for finding one that resembles a new page.
     pub(crate) similar: Mutex<Similar>,
     pub(crate) next_pack: AtomicU64,
+    effort: AtomicU8,
     /// Held while compacting, which takes long and lets everybody else go on.
     pub(crate) compacting: Mutex<()>,
     /// Held during a sync.
@@ -125,9 +127,21 @@ impl Store {
             writer: Mutex::new(writer),
             pending: RwLock::default(),
             next_pack: AtomicU64::new(next_pack),
+            effort: AtomicU8::new(Effort::default() as u8),
             compacting: Mutex::default(),
             syncing: Mutex::default(),
         })
+    }
+
+    /// How much work bodies that are put from now on are worth. Whatever is chosen, they come back
+    /// exactly.
+    pub fn set_effort(&self, effort: Effort) {
+        self.effort.store(effort as u8, Ordering::Relaxed);
+    }
+
+    /// What was set last.
+    pub fn effort(&self) -> Effort {
+        Effort::from_byte(self.effort.load(Ordering::Relaxed))
     }
 
     /// Whether an index file is there that can be read as it is. Another one is rebuilt when the

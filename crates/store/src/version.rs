@@ -1,20 +1,8 @@
-use std::fmt;
 use std::net::IpAddr;
 
-use nenrin_urls::CanonicalUrl;
+use nenrin_urls::{CanonicalUrl, VersionId};
 
 use crate::Digest;
-
-/// The number of a version: given out in increasing order, never again, and kept for ever,
-/// wherever its bytes move.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct VersionId(pub u64);
-
-impl fmt::Display for VersionId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
 
 /// A version to be stored.
 #[derive(Clone, Copy, Debug)]

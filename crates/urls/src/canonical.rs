@@ -252,6 +252,38 @@ mod tests {
     }
 
     #[test]
+    fn the_limit_is_exact_for_urls_and_for_references() {
+        let of = |bytes: usize| format!("http://e.com/{}", "a".repeat(bytes - 13));
+        assert_eq!(url(&of(MAX_URL_BYTES)).as_str().len(), MAX_URL_BYTES);
+        assert!(CanonicalUrl::parse(&of(MAX_URL_BYTES + 1)).is_err());
+        // A fragment is dropped, so only the length of the reference counts.
+        let fragment = |bytes: usize| format!("#{}", "a".repeat(bytes - 1));
+        let page = url("http://e.com/");
+        assert_eq!(page.join(&fragment(MAX_URL_BYTES)), Ok(page.clone()));
+        assert!(page.join(&fragment(MAX_URL_BYTES + 1)).is_err());
+        assert!(page.join(&fragment(MAX_URL_BYTES + 2)).is_err());
+    }
+
+    #[test]
+    fn scheme_and_port_are_those_that_are_asked() {
+        for (text, scheme, port) in [
+            ("http://e.com/", "http", 80),
+            ("https://e.com/", "https", 443),
+            ("http://e.com:8080/", "http", 8080),
+        ] {
+            assert_eq!((url(text).scheme(), url(text).port()), (scheme, port));
+        }
+    }
+
+    #[test]
+    fn a_url_is_written_as_itself() {
+        let url = url("http://e.com/a");
+        assert_eq!(url.to_string(), "http://e.com/a");
+        assert_eq!(format!("{url:?}"), "<http://e.com/a>");
+        assert_eq!(String::from(url), "http://e.com/a");
+    }
+
+    #[test]
     fn path_and_query_is_the_request_target() {
         assert_eq!(url("http://e.com:8080/a/b.html?x=1").path_and_query(), "/a/b.html?x=1");
         assert_eq!(url("http://e.com").path_and_query(), "/");

@@ -178,9 +178,40 @@ mod tests {
             ("http://example.com/%E6%97%A5", "com,example)/%e6%97%a5"),
             ("http://www.com/", "com,www)/"),
             ("http://example.com/(S(abc))/p.aspx", "com,example)/p.aspx"),
+            ("http://a.b.example.com/", "com,example,b,a)/"),
+            ("http://example.com/a;jsessionid=0123/b;v=1", "com,example)/a/b;v=1"),
+            ("http://example.com/a;jsessionid=0123;v=1", "com,example)/a;v=1"),
+            ("http://example.com/a%4g%g4%", "com,example)/a%254g%25g4%25"),
+            ("http://example.com/a%7E%C3%BF", "com,example)/a~%c3%bf"),
         ] {
             assert_eq!(key(url), expected, "{url}");
         }
+    }
+
+    #[test]
+    fn only_sessions_are_left_out_of_a_query() {
+        let long = "0123456789abcdefABCDEF01";
+        for (argument, is_left_out) in [
+            ("sid=short", false),
+            (&format!("sid={long}")[..], true),
+            (&format!("sid={}", &long[1..]), false),
+            (&format!("sessionid={long}"), true),
+            (&format!("sid={long}!"), false),
+            (&format!("side={long}"), false),
+            ("aspsessionidabc=x", true),
+            ("cfid=1", true),
+            ("cfidx=1", false),
+        ] {
+            let key = key(&format!("http://example.com/?{argument}&z=1"));
+            assert_eq!(key == "com,example)/?z=1", is_left_out, "{argument}: {key}");
+        }
+    }
+
+    #[test]
+    fn a_key_is_written_as_itself() {
+        let key = CanonicalUrl::parse("http://example.com/a").unwrap().key();
+        assert_eq!(key.as_str(), "com,example)/a");
+        assert_eq!((key.to_string(), format!("{key:?}")), (key.0.clone(), key.0.clone()));
     }
 
     #[test]

@@ -4,7 +4,8 @@
 //! - [`CanonicalUrl`]: a URL that can be fetched, always written the same way;
 //! - [`Server`]: scheme, host and port of a URL, the unit of politeness;
 //! - [`UrlKey`]: the key under which versions of a URL are looked up (SURT), coarser than the URL;
-//! - [`Scope`]: which URLs belong to a site, given its top pages.
+//! - [`Scope`]: which URLs belong to a site, given its top pages;
+//! - [`VersionId`] and [`Validators`]: what tells one version of a URL from another.
 //!
 //! Nothing here touches the network: host names are text until `fetch` resolves them.
 
@@ -14,9 +15,11 @@ mod scope;
 mod server;
 mod shown;
 mod typed;
+mod version;
 
 pub use canonical::{CanonicalUrl, MAX_URL_BYTES, UrlError};
 pub use key::UrlKey;
 pub use scope::Scope;
 pub use server::Server;
 pub use shown::shown_text;
+pub use version::{Validators, VersionId};

@@ -112,5 +112,16 @@ mod tests {
         let top = [CanonicalUrl::parse("http://127.0.1.1:18080/").unwrap()];
         let other = CanonicalUrl::parse("http://127.0.1.2:18080/").unwrap();
         assert!(!Scope::Domain.contains(&top, &other));
+        // The last two numbers of an address are no domain.
+        let similar = CanonicalUrl::parse("http://10.9.1.1:18080/").unwrap();
+        assert!(!Scope::Domain.contains(&top, &similar));
+        assert!(Scope::Domain.contains(&top, &top[0]));
+    }
+
+    #[test]
+    fn any_url_needs_no_top_page() {
+        let url = CanonicalUrl::parse("http://e.com/").unwrap();
+        assert!(Scope::Any.contains(&[], &url));
+        assert!(!Scope::Host.contains(&[], &url));
     }
 }

@@ -75,6 +75,8 @@ mod tests {
         ] {
             let found = CanonicalUrl::parse(url).unwrap().server();
             assert_eq!((found.as_str(), found.host()), (server, host));
+            assert_eq!((&*found.to_string(), &*format!("{found:?}")), (server, server));
+            assert_eq!(String::from(found.clone()), server);
             assert_eq!(Server::try_from(server.to_owned()).unwrap(), found);
         }
     }

@@ -111,6 +111,10 @@ mod tests {
             shown_text("http://e.com/%E6%97%A5%E6%9C%AC?q=%20%3Cb%3E"),
             "http://e.com/日本?q=%20%3Cb%3E"
         );
+        let url = CanonicalUrl::parse("http://e.com/日本").unwrap();
+        assert_eq!(url.shown(), "http://e.com/日本");
+        // Signs that cannot be seen, and a run that is cut in the middle of a letter.
+        assert_eq!(shown_text("/%E3%81%82%7F%E3%80%80x"), "/あ%7F%E3%80%80x");
         for stays in ["http://e.com/%E2%80%AEx", "/%ff%fe", "/%", "/%e", "/100%", "/%E6%97"] {
             assert_eq!(shown_text(stays), stays);
         }

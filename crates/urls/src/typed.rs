@@ -216,6 +216,26 @@ mod tests {
         }
     }
 
+    #[test]
+    fn no_scheme_begins_with_a_digit() {
+        let error = CanonicalUrl::parse_typed("9x:y").unwrap_err();
+        assert!(!matches!(error, UrlError::Scheme { .. }), "{error}");
+    }
+
+    #[test]
+    fn an_address_shows_that_it_is_private() {
+        for (text, is_private) in [
+            ("http://127.0.0.1/", true),
+            ("http://192.168.1.1/", true),
+            ("http://localhost/", true),
+            ("http://93.184.216.34/", false),
+            ("http://example.org/", false),
+        ] {
+            let url = CanonicalUrl::parse(text).unwrap();
+            assert_eq!(url.is_on_private_network(), is_private, "{text}");
+        }
+    }
+
     proptest! {
         #[test]
         fn any_text_is_an_address_or_an_error(text in "\\PC{0,60}") {

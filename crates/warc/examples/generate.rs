@@ -6,7 +6,9 @@ use std::fs::File;
 use std::io::BufWriter;
 
 use nenrin_urls::CanonicalUrl;
-use nenrin_warc::{Capture, Compressed, DigestAlgorithm, RecordWriter, write_warcinfo};
+use nenrin_warc::{
+    BodyDigests, Capture, Compressed, DigestAlgorithm, RecordWriter, write_warcinfo,
+};
 
 /// xorshift: quick, and the same everywhere.
 struct Random(u64);
@@ -81,6 +83,7 @@ fn main() {
             body.len()
         );
         let request = format!("GET {path} HTTP/1.1\r\nHost: made.example.org\r\n\r\n");
+        let digests = BodyDigests::of(algorithm, head.as_bytes(), &body);
         let capture = Capture {
             url: &url,
             at_s: 1_700_000_000 + number as i64,
@@ -89,12 +92,11 @@ fn main() {
             protocol: "http/1.1",
             tls: None,
             request_head: request.as_bytes(),
-            response_head: head.as_bytes(),
-            body: &body,
+            body: &digests,
             truncated: None,
         };
         let fields = capture.prepare(algorithm);
-        fields.write(&mut writer, &id, request.as_bytes(), &body).unwrap();
+        fields.write(&mut writer, &id, request.as_bytes(), &mut |take| take(&body)).unwrap();
         number += 1;
     }
     eprintln!("{number} captures, {} bytes", writer.position());

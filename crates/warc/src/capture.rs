@@ -5,9 +5,9 @@ use std::net::IpAddr;
 
 use nenrin_urls::CanonicalUrl;
 
-use crate::digest::{DigestAlgorithm, record_id};
+use crate::digest::{DigestAlgorithm, Digesting, record_id};
 use crate::http::archived_head;
-use crate::writer::{RecordWriter, Written};
+use crate::writer::{Give, RecordWriter, Written};
 use crate::{Fields, iso_date};
 
 const HTTP_RESPONSE: &str = "application/http; msgtype=response";
@@ -61,12 +61,50 @@ pub struct Capture<'a> {
     pub tls: Option<&'a str>,
     /// The request as sent; empty if it is not known.
     pub request_head: &'a [u8],
-    /// The response's head as received.
-    pub response_head: &'a [u8],
-    /// The body without transfer coding.
-    pub body: &'a [u8],
+    /// The body's digests, and its length without transfer coding.
+    pub body: &'a BodyDigests,
     /// Why the body is not complete, if it is not.
     pub truncated: Option<&'a str>,
+}
+
+/// What a capture's records say of its body.
+#[derive(Debug, Clone)]
+pub struct BodyDigests {
+    head: Vec<u8>,
+    payload: String,
+    block: String,
+    bytes: u64,
+}
+
+impl BodyDigests {
+    /// Of a body that is read part by part, and of the head that comes with it. `bytes` is its whole
+    /// length.
+    ///
+    /// # Errors
+    /// What reading says.
+    pub fn read<E>(
+        algorithm: DigestAlgorithm,
+        response_head: &[u8],
+        bytes: u64,
+        read: impl FnOnce(&mut dyn FnMut(&[u8])) -> Result<(), E>,
+    ) -> Result<Self, E> {
+        let length = usize::try_from(bytes).unwrap_or(usize::MAX);
+        let head = archived_head(response_head, length).into_owned();
+        let (mut payload, mut block) = (Digesting::new(algorithm), Digesting::new(algorithm));
+        block.update(&head);
+        read(&mut |part| {
+            payload.update(part);
+            block.update(part);
+        })?;
+        Ok(Self { head, payload: payload.finish(), block: block.finish(), bytes })
+    }
+
+    /// Of a body in memory.
+    pub fn of(algorithm: DigestAlgorithm, response_head: &[u8], body: &[u8]) -> Self {
+        let head = archived_head(response_head, body.len()).into_owned();
+        let (payload, block) = (algorithm.of(&[body]), algorithm.of(&[&head, body]));
+        Self { head, payload, block, bytes: body.len() as u64 }
+    }
 }
 
 /// A visit that found the same content as an earlier capture.
@@ -94,15 +132,12 @@ pub struct Revisit<'a> {
 pub struct CaptureFields {
     response: Fields,
     request: Option<Fields>,
-    head: Vec<u8>,
-    payload_digest: String,
+    body: BodyDigests,
 }
 
 impl Capture<'_> {
-    /// Computes digests and fields.
+    /// Makes the fields.
     pub fn prepare(&self, algorithm: DigestAlgorithm) -> CaptureFields {
-        let head = archived_head(self.response_head, self.body.len()).into_owned();
-        let payload_digest = algorithm.of(&[self.body]);
         let date = iso_date(self.at_s);
         let serial = self.serial.to_le_bytes();
         let id = |kind: &[u8]| {
@@ -115,8 +150,8 @@ impl Capture<'_> {
                 response.push("WARC-Protocol", protocol);
             }
         }
-        response.push("WARC-Payload-Digest", payload_digest.clone());
-        response.push("WARC-Block-Digest", algorithm.of(&[&head, self.body]));
+        response.push("WARC-Payload-Digest", self.body.payload.clone());
+        response.push("WARC-Block-Digest", self.body.block.clone());
         if let Some(reason) = self.truncated {
             response.push("WARC-Truncated", reason);
         }
@@ -128,7 +163,7 @@ impl Capture<'_> {
             request.push("Content-Type", HTTP_REQUEST);
             request
         });
-        CaptureFields { response, request, head, payload_digest }
+        CaptureFields { response, request, body: self.body.clone() }
     }
 
     fn fields(&self, kind: &str, id: &str, date: &str) -> Fields {
@@ -147,23 +182,30 @@ impl Capture<'_> {
 impl CaptureFields {
     /// The payload's labelled digest.
     pub fn payload_digest(&self) -> &str {
-        &self.payload_digest
+        &self.body.payload
     }
 
-    /// Writes response and request; returns where the response is.
+    /// The length of the body.
+    pub fn body_bytes(&self) -> u64 {
+        self.body.bytes
+    }
+
+    /// Writes response and request; returns where the response is. `body` gives the bytes whose
+    /// digests were made.
     pub fn write<W: Write>(
         &self,
         writer: &mut RecordWriter<W>,
         warcinfo_id: &str,
         request_head: &[u8],
-        body: &[u8],
+        body: Give<'_>,
     ) -> io::Result<Written> {
         let with_file = |fields: &Fields| {
             let mut fields = fields.clone();
             fields.push("WARC-Warcinfo-ID", warcinfo_id);
             fields
         };
-        let written = writer.write(&with_file(&self.response), &[&self.head, body])?;
+        let fields = with_file(&self.response);
+        let written = writer.write_read(&fields, &self.body.head, (self.body.bytes, body))?;
         if let Some(request) = &self.request {
             writer.write(&with_file(request), &[request_head])?;
         }

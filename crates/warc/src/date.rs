@@ -1,6 +1,6 @@
 //! Dates as WARC, ARC and CDXJ write them, in seconds since the epoch, UTC.
 
-const DAY_S: i64 = 86_400;
+use nenrin_calendar::{DAY_S, date_of, day_of};
 
 /// `2024-03-01T12:00:00Z`.
 pub fn iso_date(at_s: i64) -> String {
@@ -41,31 +41,13 @@ pub fn parse_date(text: &str) -> Option<i64> {
         && hour < 24
         && minute < 60
         && second <= 60;
-    is_sound.then(|| days(year, month, day) * DAY_S + hour * 3600 + minute * 60 + second.min(59))
+    is_sound.then(|| day_of(year, month, day) * DAY_S + hour * 3600 + minute * 60 + second.min(59))
 }
 
 /// Year, month, day and second of the day.
 fn civil(at_s: i64) -> (i64, i64, i64, i64) {
-    let (days, second) = (at_s.div_euclid(DAY_S), at_s.rem_euclid(DAY_S));
-    // Eras of 400 years that begin on 1 March, as in Howard Hinnant's algorithms.
-    let shifted = days.saturating_add(719_468);
-    let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_shifted = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_shifted + 2) / 5 + 1;
-    let month = if month_shifted < 10 { month_shifted + 3 } else { month_shifted - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    (year, month, day, second)
-}
-
-fn days(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));
-    let month_shifted = if month > 2 { month - 3 } else { month + 9 };
-    let day_of_year = (153 * month_shifted + 2) / 5 + day - 1;
-    era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
+    let (year, month, day) = date_of(at_s.div_euclid(DAY_S));
+    (year, month, day, at_s.rem_euclid(DAY_S))
 }
 
 #[cfg(test)]

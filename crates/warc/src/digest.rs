@@ -23,6 +23,44 @@ impl DigestAlgorithm {
     }
 }
 
+/// A digest of what comes part by part.
+#[derive(Clone)]
+pub struct Digesting(Hasher);
+
+#[derive(Clone)]
+enum Hasher {
+    Sha256(Sha256),
+    Sha1(Sha1),
+}
+
+impl Digesting {
+    /// Of nothing yet.
+    pub fn new(algorithm: DigestAlgorithm) -> Self {
+        Self(match algorithm {
+            DigestAlgorithm::Sha256 => Hasher::Sha256(Sha256::default()),
+            DigestAlgorithm::Sha1 => Hasher::Sha1(Sha1::default()),
+        })
+    }
+
+    /// Adds a part.
+    pub fn update(&mut self, part: &[u8]) {
+        use sha1::Digest;
+        match &mut self.0 {
+            Hasher::Sha256(hasher) => hasher.update(part),
+            Hasher::Sha1(hasher) => hasher.update(part),
+        }
+    }
+
+    /// The labelled digest.
+    pub fn finish(self) -> String {
+        use sha1::Digest;
+        match self.0 {
+            Hasher::Sha256(hasher) => format!("sha256:{}", base16(&hasher.finalize())),
+            Hasher::Sha1(hasher) => format!("sha1:{}", base32(&hasher.finalize())),
+        }
+    }
+}
+
 /// Whether a labelled digest is that of these bytes; `None` if its algorithm is unknown.
 pub fn digest_matches(labelled: &str, bytes: &[u8]) -> Option<bool> {
     let (algorithm, value) = labelled.trim().split_once(':')?;

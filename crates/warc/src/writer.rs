@@ -24,6 +24,9 @@ pub enum Compressed {
     Zstd,
 }
 
+/// Gives bytes part by part to the function that it is called with.
+pub type Give<'a> = &'a mut dyn FnMut(&mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()>;
+
 /// Where a record was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Written {
@@ -88,8 +91,24 @@ impl<W: Write> RecordWriter<W> {
 
     /// Writes one record; Content-Length is added.
     pub fn write(&mut self, fields: &Fields, block: &[&[u8]]) -> io::Result<Written> {
+        let bytes = block.iter().map(|part| part.len() as u64).sum();
+        self.write_read(
+            fields,
+            b"",
+            (bytes, &mut |take| block.iter().try_for_each(|part| take(part))),
+        )
+    }
+
+    /// As [`write`](Self::write), with so many bytes behind the block that come part by part. The file
+    /// is of no use if there are more or fewer: that is an error.
+    pub fn write_read(
+        &mut self,
+        fields: &Fields,
+        block: &[u8],
+        (rest_bytes, rest): (u64, Give<'_>),
+    ) -> io::Result<Written> {
         let offset = self.out.count;
-        let length: usize = block.iter().map(|part| part.len()).sum();
+        let length = block.len() as u64 + rest_bytes;
         let mut head = Vec::with_capacity(1024);
         head.extend_from_slice(b"WARC/1.1\r\n");
         for (name, value) in fields.iter() {
@@ -103,8 +122,14 @@ impl<W: Write> RecordWriter<W> {
         }
         head.extend_from_slice(format!("Content-Length: {length}\r\n\r\n").as_bytes());
         self.code(&head)?;
-        for part in block {
-            self.code(part)?;
+        self.code(block)?;
+        let mut given = 0;
+        rest(&mut |part| {
+            given += part.len() as u64;
+            self.code(part)
+        })?;
+        if given != rest_bytes {
+            return Err(io::Error::other(format!("{given} bytes came, not {rest_bytes}")));
         }
         self.code(b"\r\n\r\n")?;
         self.end_member()?;

@@ -28,6 +28,8 @@ function keepLive(part) {
           localTimes(part);
           // A field is not replaced while someone fills it in.
           if (part.querySelector("form")) return;
+          // Some parts are finished at some time.
+          if (part.dataset.while && !part.querySelector(part.dataset.while)) return;
         }
       } catch {
         // The program may be restarting: try again.
@@ -36,6 +38,24 @@ function keepLive(part) {
     setTimeout(refresh, every);
   }
   setTimeout(refresh, every);
+}
+
+// Parts that the server sends whenever they change.
+function watch(place) {
+  const source = new EventSource(place.dataset.events);
+  for (const part of document.querySelectorAll("[data-part]")) {
+    source.addEventListener(part.dataset.part, (event) => {
+      // A field is not replaced while someone fills it in.
+      if (part.contains(document.activeElement)) return;
+      const fresh = new DOMParser().parseFromString(JSON.parse(event.data), "text/html");
+      part.replaceChildren(...fresh.body.childNodes);
+      localTimes(part);
+    });
+  }
+  source.addEventListener("over", () => {
+    source.close();
+    document.querySelectorAll("h1 .badge.running").forEach((badge) => badge.remove());
+  });
 }
 
 // Fields that only matter with a certain choice.
@@ -53,9 +73,19 @@ function followChoice(field) {
 
 localTimes(document);
 document.querySelectorAll("[data-live]").forEach(keepLive);
+document.querySelectorAll("[data-events]").forEach(watch);
 document.querySelectorAll("[data-only-for]").forEach(followChoice);
 document.querySelectorAll("select[data-submit]").forEach((select) => {
   select.addEventListener("change", () => select.form.requestSubmit());
+});
+
+// A calendar that is wider than the screen opens where its newest day is.
+document.querySelectorAll("svg.calendar").forEach((calendar) => {
+  const days = calendar.querySelectorAll("a");
+  if (days.length === 0) return;
+  const day = days[days.length - 1].getBoundingClientRect();
+  const box = calendar.parentElement.getBoundingClientRect();
+  if (day.left < box.left) calendar.parentElement.scrollLeft += day.right - box.right;
 });
 
 // A button pressed once is not pressed twice.

@@ -6,12 +6,15 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use nenrin_archive::preview::SitePreview;
+use nenrin_archive::{
+    changes::{ChangeReader, Content, Contents},
+    preview::SitePreview,
+};
 use nenrin_lang::{IncidentDetail, Reason};
 use nenrin_state::{
     Change, ContentMark, Discovered, DuePage, Estimate, Incident, IncidentKind, Outcome,
-    PageUpdate, Removal, RobotsPolicy, RoundEnd, Schedule, SiteConditions, SiteId, SqliteState,
-    State, VersionRow, VisitCommit,
+    PageUpdate, Removal, RobotsPolicy, RoundEnd, RoundId, Schedule, SiteConditions, SiteId,
+    SqliteState, State, VersionId, VersionRow, VisitCommit,
 };
 use nenrin_urls::{CanonicalUrl, Scope};
 use nenrin_web::{
@@ -22,6 +25,15 @@ use nenrin_web::{
 fn now_s() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
     since.as_secs() as i64
+}
+
+/// Versions without content: pages have no titles.
+struct NoContents;
+
+impl Contents for NoContents {
+    fn content(&self, _: VersionId, _: u64) -> Option<Content> {
+        None
+    }
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -37,6 +49,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         options.admin_hash = Some(hash_password("demo", [1; 16])?);
     }
     let app = WebApp {
+        changes: ChangeReader::new(state.clone(), Arc::new(NoContents)),
         control: Arc::new(Pretend { state: state.clone() }),
         state,
         store_stats: Arc::new(|| StoreSummary {
@@ -229,7 +242,7 @@ fn fill(state: &dyn State) -> Result<(), Box<dyn std::error::Error>> {
 fn made_up_visit(
     due: &DuePage,
     top: &CanonicalUrl,
-    round: i64,
+    round: RoundId,
     at_s: i64,
     chance: u64,
     first: bool,
@@ -280,7 +293,7 @@ fn made_up_visit(
         stored_bytes: if changed { bytes / 12 } else { 0 },
         version: changed.then(|| VersionRow {
             at_s,
-            version: *version,
+            version: VersionId(*version),
             status,
             mime: if due.page.url.path().ends_with(".png") { "image/png" } else { "text/html" }
                 .into(),

@@ -2,6 +2,7 @@
 //! routes, so every route has a description.
 
 mod answers;
+mod changes;
 mod conditions;
 mod document;
 mod export;

@@ -1,5 +1,6 @@
 use std::{path::PathBuf, sync::Arc};
 
+use nenrin_archive::changes::ChangeReader;
 use nenrin_state::{SiteConditions, State};
 use nenrin_urls::CanonicalUrl;
 
@@ -9,6 +10,8 @@ use crate::{Control, format};
 pub struct WebApp {
     /// Sites, pages, visits and versions.
     pub state: Arc<dyn State>,
+    /// Titles and lines of changes.
+    pub changes: Arc<ChangeReader>,
     /// The running program.
     pub control: Arc<dyn Control>,
     /// The sizes of the store; called at most once per page shown, so it should be quick.
@@ -100,6 +103,27 @@ pub enum ReplayBase {
 }
 
 impl ReplayBase {
+    /// Of a setting such as `http://replay.localhost` or `https://replay.example.org`, and the origin
+    /// that browsers use. Where a local one names no port, it is that on which replay listens.
+    pub fn named(setting: &str, port: u16) -> Option<(Self, String)> {
+        let (scheme, host) = setting.split_once("://")?;
+        let is_plain =
+            |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | ':' | '[' | ']');
+        if !matches!(scheme, "http" | "https") || host.is_empty() || !host.chars().all(is_plain) {
+            return None;
+        }
+        let (name, named) = match host.rsplit_once(':') {
+            Some((name, digits)) if !digits.contains(']') => (name, Some(digits.parse().ok()?)),
+            _ => (host, None),
+        };
+        if name != "localhost" && !name.ends_with(".localhost") {
+            return Some((Self::Origin(setting.to_owned()), setting.to_owned()));
+        }
+        let port = named.unwrap_or(port);
+        let origin = format!("{scheme}://{name}:{port}");
+        Some((Self::Local { name: name.to_owned(), port }, origin))
+    }
+
     /// The replay origin as seen by someone who reached the interface under this `Host`.
     pub(crate) fn origin(&self, host: &str) -> String {
         match self {

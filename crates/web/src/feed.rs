@@ -4,14 +4,16 @@ use axum::{
     http::header,
     response::{IntoResponse, Response},
 };
-use nenrin_state::{Incident, Outcome, Site, SiteId, VisitFilter, VisitRow};
+use nenrin_archive::changes::ListedChange;
+use nenrin_state::{Incident, Site};
 
 use crate::{
     WebApp, WebError,
-    app::replay_link,
+    app::{diff_link, replay_link},
     format,
     guard::Fields,
     layout::{self, page_link},
+    pages::changes,
     visitor::Visitor,
 };
 
@@ -23,9 +25,11 @@ pub(crate) fn feed(
     origin: &str,
     query: &Fields,
 ) -> Result<Response, WebError> {
-    let site: Option<SiteId> = query.number("site").map(SiteId);
-    let log = VisitFilter { site, outcome: Some(Outcome::Changed), before: None, limit: ENTRIES };
-    let changes = app.state.visits(log)?;
+    let mut filter = changes::Asked::of(app, visitor, query)?.filter;
+    // The newest, whenever they were.
+    (filter.from_s, filter.to_s, filter.limit) = (i64::MIN, i64::MAX, ENTRIES);
+    let site = filter.site;
+    let changes = app.changes.list(&filter, changes::PATIENCE)?.items;
     let mut incidents = app.state.incidents()?;
     incidents.retain(|incident| site.is_none() || incident.site == site);
     let sites = app.state.sites()?;
@@ -36,7 +40,8 @@ pub(crate) fn feed(
     };
     let mut entries: Vec<(i64, String)> = Vec::new();
     for change in &changes {
-        entries.push((change.at_s, change_entry(visitor, origin, name(change.site), change)));
+        let entry = change_entry(visitor, origin, name(change.change.site), change);
+        entries.push((change.change.at_s, entry));
     }
     for incident in incidents.iter().take(ENTRIES) {
         entries.push((incident.at_s, incident_entry(visitor, origin, incident)));
@@ -56,17 +61,32 @@ pub(crate) fn feed(
     Ok(([(header::CONTENT_TYPE, "application/atom+xml; charset=utf-8")], out).into_response())
 }
 
-fn change_entry(visitor: &Visitor, origin: &str, site: &str, change: &VisitRow) -> String {
+fn change_entry(visitor: &Visitor, origin: &str, site: &str, one: &ListedChange) -> String {
+    let change = &one.change;
     let mut out = String::from("<entry>\n");
-    element(&mut out, "title", &change.url.shown());
-    // The position in the log never changes, whatever name the archive has.
-    element(&mut out, "id", &format!("urn:nenrin:visit:{}", change.id));
+    element(&mut out, "title", &one.title().map_or_else(|| change.url.shown(), str::to_owned));
+    // Numbers of versions and pages never change, whatever name the archive has.
+    let id = match &change.version {
+        Some(row) => format!("urn:nenrin:version:{}", row.version.0),
+        None => format!("urn:nenrin:gone:{}:{}", change.page.0, change.at_s),
+    };
+    element(&mut out, "id", &id);
     element(&mut out, "updated", &format::rfc3339(change.at_s));
-    category(&mut out, "changed");
-    link(&mut out, "alternate", &replay_link(&visitor.replay, change.at_s, &change.url));
+    category(&mut out, one.kind.as_str());
+    let compare = match (&change.version, &change.previous) {
+        (Some(new), Some(old)) => Some(diff_link(&visitor.replay, old.at_s, new.at_s, &change.url)),
+        _ => None,
+    };
+    let shown = change.version.as_ref().or(change.previous.as_ref());
+    let open = replay_link(&visitor.replay, shown.map_or(change.at_s, |row| row.at_s), &change.url);
+    link(&mut out, "alternate", compare.as_deref().unwrap_or(&open));
     link(&mut out, "related", &format!("{origin}{}", page_link(&change.url)));
-    let size = format::bytes(change.received_bytes);
-    element(&mut out, "summary", &format!("{site}: {} ({size})", visitor.t("changed", "変更あり")));
+    let mut summary = format!("{site}: {}", changes::kind_word(visitor, one.kind));
+    if let Some((line, removed)) = one.line() {
+        summary.push_str(if removed { " − " } else { " + " });
+        summary.push_str(line);
+    }
+    element(&mut out, "summary", &format!("{summary} ({})", change.url.shown()));
     out.push_str("</entry>\n");
     out
 }

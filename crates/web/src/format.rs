@@ -133,6 +133,31 @@ pub(crate) fn rfc3339(at_s: i64) -> String {
     strftime(at_s, "%Y-%m-%dT%H:%M:%SZ")
 }
 
+/// A day with the name of its weekday.
+pub(crate) fn weekday_date(lang: Lang, day: i64) -> String {
+    let at_s = day.saturating_mul(DAY_S);
+    match lang {
+        Lang::En => strftime(at_s, "%A, %-d %B %Y"),
+        Lang::Ja => {
+            let weekday = ["月", "火", "水", "木", "金", "土", "日"][weekday(day) as usize];
+            format!("{}（{weekday}）", strftime(at_s, "%Y年%-m月%-d日"))
+        }
+    }
+}
+
+/// The time of day below the head of its day; both are in UTC.
+pub(crate) fn clock_time(at_s: i64) -> String {
+    strftime(at_s, "%H:%M UTC")
+}
+
+/// A count with its noun, which in English has a plural.
+pub(crate) fn counted(lang: Lang, count: u64, one: &str, many: &str, ja: &str) -> String {
+    match lang {
+        Lang::En => format!("{} {}", number(count), if count == 1 { one } else { many }),
+        Lang::Ja => format!("{}{ja}", number(count)),
+    }
+}
+
 /// The month of a day, short.
 pub(crate) fn month(lang: Lang, day: i64) -> String {
     lang.t(&strftime(day * DAY_S, "%b"), &strftime(day * DAY_S, "%-m月")).to_owned()

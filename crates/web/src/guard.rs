@@ -14,7 +14,7 @@ use axum::{
     middleware::Next,
     response::{IntoResponse, Redirect, Response},
 };
-use nenrin_archive::{Outlook, SiteStructure};
+use nenrin_archive::{Outlook, PageSearch, SiteStructure, changes::SiteDifference};
 use nenrin_lang::Lang;
 use url::form_urlencoded;
 
@@ -22,6 +22,8 @@ use crate::{
     Role, WebApp, WebError,
     computed::Computed,
     format, layout,
+    pages::page_history::PageVisits,
+    scans::Scans,
     session::{LogIn, Sessions},
     turns::Turns,
     visitor::{SESSION_COOKIE, Visitor, cookie, is_session_id, token},
@@ -43,6 +45,11 @@ pub(crate) struct Shared {
     pub(crate) passwords: Turns,
     pub(crate) structures: Arc<Computed<SiteStructure>>,
     pub(crate) outlooks: Arc<Computed<Option<Outlook>>>,
+    pub(crate) differences: Scans<SiteDifference>,
+    pub(crate) searches: Scans<PageSearch>,
+    pub(crate) page_visits: Scans<PageVisits>,
+    /// People who watch a site being collected.
+    pub(crate) watchers: Arc<tokio::sync::Semaphore>,
 }
 
 /// The whole body of a request, if it is not too long and comes in time.

@@ -15,6 +15,7 @@ pub(crate) const LOGO: &str = include_str!("../assets/logo.svg");
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Menu {
     Sites,
+    Changes,
     Add,
     Log,
     Lab,
@@ -22,10 +23,21 @@ pub(crate) enum Menu {
 }
 
 pub(crate) fn page(visitor: &Visitor, menu: Menu, title: &str, content: Markup) -> Response {
-    Html(frame(visitor, menu, title, content).into_string()).into_response()
+    page_refreshed(visitor, menu, title, content, false)
 }
 
-fn frame(visitor: &Visitor, menu: Menu, title: &str, content: Markup) -> Markup {
+/// A page that browsers without scripts load again every few seconds, if `refreshed`.
+pub(crate) fn page_refreshed(
+    visitor: &Visitor,
+    menu: Menu,
+    title: &str,
+    content: Markup,
+    refreshed: bool,
+) -> Response {
+    Html(frame(visitor, menu, title, content, refreshed).into_string()).into_response()
+}
+
+fn frame(visitor: &Visitor, menu: Menu, title: &str, content: Markup, refreshed: bool) -> Markup {
     let t = |en, ja| visitor.t(en, ja);
     html! {
         (DOCTYPE)
@@ -40,6 +52,7 @@ fn frame(visitor: &Visitor, menu: Menu, title: &str, content: Markup) -> Markup 
                 @if visitor.role.is_some() {
                     link rel="alternate" type="application/atom+xml" href="/feed.atom" title="Nenrin";
                 }
+                @if refreshed { noscript { meta http-equiv="refresh" content="5"; } }
                 script src="/assets/app.js" defer {}
             }
             body {
@@ -71,6 +84,7 @@ fn menu_links(visitor: &Visitor, menu: Menu) -> Markup {
     html! {
         nav aria-label=(t("Main menu", "メインメニュー")) {
             a href="/" aria-current=[here(Menu::Sites)] { (t("Sites", "サイト")) }
+            a href="/changes" aria-current=[here(Menu::Changes)] { (t("Changes", "変更")) }
             a href="/visits" aria-current=[here(Menu::Log)] { (t("Log", "ログ")) }
             a href="/lab" aria-current=[here(Menu::Lab)] { (t("Lab", "実験")) }
             @if visitor.is_admin() {

@@ -26,6 +26,7 @@ mod layout;
 mod metrics;
 mod pages;
 mod router;
+mod scans;
 mod serving;
 mod session;
 mod turns;

@@ -14,9 +14,10 @@ use crate::{
     guard::{self, Fields, Shared, Submitted},
     layout, metrics,
     pages::{
-        lab, log, login, overview, register, removal, removals, schedule, site, site_pages,
-        structure, timeline,
+        between, changes, lab, log, login, overview, page_list, picture, progress, register,
+        removal, removals, schedule, site, structure, timeline,
     },
+    scans::Scans,
     session::Sessions,
     turns::Turns,
     visitor::Visitor,
@@ -42,6 +43,10 @@ pub fn router(app: WebApp) -> Router {
         passwords: Turns::new(1, PASSWORDS_WAITING_MAX),
         structures: Arc::default(),
         outlooks: Arc::default(),
+        differences: Scans::default(),
+        searches: Scans::default(),
+        page_visits: Scans::default(),
+        watchers: Arc::new(tokio::sync::Semaphore::new(progress::WATCHERS_MAX)),
     });
     Router::new()
         .route("/", get(show_overview))
@@ -63,6 +68,10 @@ pub fn router(app: WebApp) -> Router {
         .route("/sites/{id}/pages", get(show_site_pages))
         .route("/sites/{id}/schedule", get(show_schedule))
         .route("/sites/{id}/structure", get(show_structure))
+        .route("/changes", get(show_changes))
+        .route("/picture", get(show_picture))
+        .route("/sites/{id}/between", get(show_between))
+        .route("/sites/{id}/events", get(watch_site))
         .route("/visits", get(show_log))
         .route("/page", get(show_timeline))
         .route("/diff", get(show_diff))
@@ -85,7 +94,7 @@ pub fn router(app: WebApp) -> Router {
 async fn run(
     shared: Arc<Shared>,
     visitor: Visitor,
-    work: impl FnOnce(&Shared, &Visitor) -> Result<Response, WebError> + Send + 'static,
+    work: impl FnOnce(&Arc<Shared>, &Visitor) -> Result<Response, WebError> + Send + 'static,
 ) -> Response {
     run_in(|shared| &shared.turns, shared, visitor, work).await
 }
@@ -94,7 +103,7 @@ async fn run_in(
     turns: fn(&Shared) -> &Turns,
     shared: Arc<Shared>,
     visitor: Visitor,
-    work: impl FnOnce(&Shared, &Visitor) -> Result<Response, WebError> + Send + 'static,
+    work: impl FnOnce(&Arc<Shared>, &Visitor) -> Result<Response, WebError> + Send + 'static,
 ) -> Response {
     let (at_work, asker) = (shared.clone(), visitor.clone());
     let answer = turns(&shared).run(move || work(&at_work, &asker)).await;
@@ -237,10 +246,8 @@ async fn show_site_pages(
     visitor: Visitor,
     query: Fields,
 ) -> Response {
-    run(shared, visitor, move |s, v| {
-        site_pages::pages(&s.app, v, &site::find(&s.app, &id)?, &query)
-    })
-    .await
+    run(shared, visitor, move |s, v| page_list::pages(s, v, &site::find(&s.app, &id)?, &query))
+        .await
 }
 
 async fn show_schedule(
@@ -263,12 +270,34 @@ async fn show_structure(
         .await
 }
 
+async fn show_changes(State(shared): Ctx, visitor: Visitor, query: Fields) -> Response {
+    run(shared, visitor, move |s, v| changes::changes(&s.app, v, &query)).await
+}
+
+async fn show_picture(State(shared): Ctx, visitor: Visitor, query: Fields) -> Response {
+    run(shared, visitor, move |s, _| picture::picture(&s.app, &query)).await
+}
+
+async fn show_between(
+    State(shared): Ctx,
+    Path(id): Id,
+    visitor: Visitor,
+    query: Fields,
+) -> Response {
+    run(shared, visitor, move |s, v| between::between(s, v, &site::find(&s.app, &id)?, &query))
+        .await
+}
+
+async fn watch_site(State(shared): Ctx, Path(id): Id, visitor: Visitor) -> Response {
+    progress::watch(shared, visitor, id)
+}
+
 async fn show_log(State(shared): Ctx, visitor: Visitor, query: Fields) -> Response {
     run(shared, visitor, move |s, v| log::log(&s.app, v, &query)).await
 }
 
 async fn show_timeline(State(shared): Ctx, visitor: Visitor, query: Fields) -> Response {
-    run(shared, visitor, move |s, v| timeline::timeline(&s.app, v, &query)).await
+    run(shared, visitor, move |s, v| timeline::timeline(s, v, &query)).await
 }
 
 async fn show_diff(State(shared): Ctx, visitor: Visitor, query: Fields) -> Response {

@@ -2,7 +2,8 @@
 //!
 //! When all connections are in use, the one that has been idle longest is closed for a new one. So
 //! clients that connect and send nothing cannot keep others out: a connection with a request is not
-//! idle until its answer has been sent.
+//! idle until its answer has been sent. Where none is idle, one whose client does not take its answer
+//! makes way.
 
 use std::{
     collections::BTreeMap,
@@ -31,6 +32,7 @@ use hyper_util::{
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::Notify,
+    time::Instant,
 };
 use tower::ServiceExt;
 
@@ -48,6 +50,8 @@ const HEAD_BYTES_MAX: usize = 1 << 20;
 const PING_INTERVAL: Duration = Duration::from_secs(30);
 /// Requests at once on one connection (HTTP/2).
 const STREAMS_MAX: u32 = 64;
+/// A client that has taken nothing of its answer for this long may make way for another.
+const STUCK: Duration = Duration::from_secs(1);
 /// Pause after a connection could not be accepted: mostly because the process has no descriptor left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
@@ -117,7 +121,20 @@ struct Connection {
     from: IpAddr,
     /// Requests whose answers have not been sent to their end.
     busy: AtomicUsize,
+    /// When a part of an answer was last taken, while answers are being sent.
+    sent: Mutex<Option<Instant>>,
     closed: Notify,
+}
+
+impl Connection {
+    fn note_sent(&self, at: Option<Instant>) {
+        *self.sent.lock().unwrap_or_else(PoisonError::into_inner) = at;
+    }
+
+    fn is_stuck(&self) -> bool {
+        let sent = *self.sent.lock().unwrap_or_else(PoisonError::into_inner);
+        sent.is_some_and(|at| at.elapsed() > STUCK)
+    }
 }
 
 impl Connections {
@@ -128,18 +145,23 @@ impl Connections {
         let same = open.connections.values().filter(|other| other.from == from).count();
         let is_full = open.connections.len() >= CONNECTIONS_MAX;
         if is_full || same >= FROM_ONE_ADDRESS_MAX {
-            let may_go = |other: &Connection| {
-                other.busy.load(Ordering::Relaxed) == 0 && (is_full || other.from == from)
-            };
+            let near = |other: &&Connection| is_full || other.from == from;
+            let is_idle = |other: &Connection| other.busy.load(Ordering::Relaxed) == 0;
             // Numbers grow with time, so the first idle one has been there longest.
-            let number = *open.connections.iter().find(|(_, other)| may_go(other))?.0;
+            let find = |may_go: &dyn Fn(&Connection) -> bool| {
+                let found =
+                    open.connections.iter().find(|(_, other)| near(&&***other) && may_go(other));
+                found.map(|(number, _)| *number)
+            };
+            let number = find(&is_idle).or_else(|| find(&Connection::is_stuck))?;
             let idle = open.connections.remove(&number)?;
             idle.closed.notify_one();
         }
         open.last += 1;
         let number = open.last;
         let (busy, closed) = (AtomicUsize::new(0), Notify::new());
-        let connection = Arc::new(Connection { from, busy, closed });
+        let sent = Mutex::new(None);
+        let connection = Arc::new(Connection { from, busy, sent, closed });
         open.connections.insert(number, connection.clone());
         Some(Entry { number, connection, connections: self.clone() })
     }
@@ -175,18 +197,19 @@ impl Busy {
 
 impl Drop for Busy {
     fn drop(&mut self) {
+        self.0.note_sent(None);
         self.0.busy.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 /// An answer that keeps its connection busy until its body has been sent.
 fn kept_busy(answer: Response, busy: Busy) -> Response {
-    answer.map(|body| Body::new(BusyBody { body, _busy: busy }))
+    answer.map(|body| Body::new(BusyBody { body, busy }))
 }
 
 struct BusyBody {
     body: Body,
-    _busy: Busy,
+    busy: Busy,
 }
 
 impl HttpBody for BusyBody {
@@ -197,7 +220,10 @@ impl HttpBody for BusyBody {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
+        let polled = Pin::new(&mut self.body).poll_frame(context);
+        // It is asked for the next part when the client has taken what came before.
+        self.busy.0.note_sent(polled.is_ready().then(Instant::now));
+        polled
     }
 
     fn is_end_stream(&self) -> bool {
@@ -264,6 +290,26 @@ mod tests {
         assert!(elsewhere.is_some(), "others have connections of their own");
         drop(busy);
         assert!(connections.enter(from).is_some());
+    }
+
+    #[tokio::test]
+    async fn clients_that_take_nothing_make_way() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let large = axum::routing::get(|| async { vec![b'x'; 32 << 20] });
+        tokio::spawn(serve(listener, Router::new().route("/", large)));
+        let mut held = Vec::new();
+        for _ in 0..FROM_ONE_ADDRESS_MAX {
+            let mut stream = connected(address).await;
+            stream.write_all(b"GET / HTTP/1.1\r\nhost: e\r\n\r\n").await.unwrap();
+            held.push(stream);
+        }
+        tokio::time::sleep(STUCK + Duration::from_millis(500)).await;
+        let mut stream = connected(address).await;
+        stream.write_all(b"GET / HTTP/1.1\r\nhost: e\r\n\r\n").await.unwrap();
+        let mut answer = [0; 12];
+        tokio::time::timeout(HEAD_TIMEOUT, stream.read_exact(&mut answer)).await.unwrap().unwrap();
+        assert_eq!(&answer, b"HTTP/1.1 200");
     }
 
     #[tokio::test]

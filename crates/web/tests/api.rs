@@ -131,6 +131,8 @@ fn example(id: &str) -> (&'static str, Value) {
         "page" => ("?url=https://e.com/", Value::Null),
         "versions" => ("?url=https://e.com/&limit=1", Value::Null),
         "visits" => ("?site=1&outcome=failed&limit=5", Value::Null),
+        "changes" => ("?site=1&kind=changed&from=2023-01-01&to=2024-01-01&parts=true", Value::Null),
+        "siteBetween" => ("?from=2023-11-01&to=2023-11-14&limit=2", Value::Null),
         "siteDays" => ("?from=2023-01-01&to=2024", Value::Null),
         "sitePages" => ("?prefix=/a/&limit=1", Value::Null),
         _ => ("", Value::Null),
@@ -348,7 +350,7 @@ async fn the_feed_lists_changes_and_escapes_what_came_from_the_web() {
     world.live("<b>&\"\u{1}", "https://e.com/?a=1&b=<x>");
     let answer = world.get("/feed.atom?site=1").await;
     assert!(answer.header("content-type").starts_with("application/atom+xml"));
-    assert_eq!(answer.body.matches("<entry>").count(), 2);
+    assert_eq!(answer.body.matches("<entry>").count(), 3, "new, changed, gone");
     assert!(
         answer.body.contains("http://localhost:8081/web/20231105221320/https://e.com/?a=1&amp;b=")
     );
@@ -366,7 +368,7 @@ async fn incidents_are_in_the_feed_on_the_pages_and_in_the_api() {
     let world = World::lived_in();
     world.state.keep_incidents(&[support::incident()]).unwrap();
     let feed = world.get("/feed.atom").await.body;
-    assert_eq!(feed.matches("<entry>").count(), 3);
+    assert_eq!(feed.matches("<entry>").count(), 4);
     let newest = feed.split("<entry>").nth(1).unwrap();
     assert!(newest.contains("urn:nenrin:incident:7-1"), "the newest comes first");
     assert!(feed.contains("<category term=\"signal-lost\"/>"));

@@ -34,6 +34,10 @@ const TRIED: &[(&str, &str)] = &[
     ("/sites/{id}/pages", "pages are walked through as a tree and as a list"),
     ("/sites/{id}/schedule", "the tabs of a site"),
     ("/sites/{id}/structure", "the tabs of a site"),
+    ("/changes", "changes.rs: changes are shown by day"),
+    ("/picture", "changes.rs: changes are shown by day"),
+    ("/sites/{id}/between", "changes.rs: a site is compared on two dates"),
+    ("/sites/{id}/events", "changes.rs: the first round is shown while it runs"),
     ("/visits", "browser.rs: a filter"),
     ("/page", "a date leads to replay and two versions to their difference"),
     ("/diff", "a date leads to replay and two versions to their difference"),
@@ -260,7 +264,9 @@ async fn the_tabs_of_a_site_lead_round_and_sites_are_sorted_and_searched() {
         ("pages", "/sites/1/pages"),
         ("schedule", "/sites/1/schedule"),
         ("structure", "/sites/1/structure"),
-        ("site=1", "/visits?site=1"),
+        ("between", "/sites/1/between"),
+        ("/changes?site=1", "/changes?site=1"),
+        ("/visits?site=1", "/visits?site=1"),
     ] {
         browser.open("/sites/1").await;
         browser.follow(&format!(".tabs a[href$='{tab}']")).await;
@@ -290,7 +296,7 @@ async fn what_is_for_programs_opens_in_a_browser_too() {
     assert!(browser.text().await.contains("openapi"));
     let parsed = "fetch('/feed.atom').then(a => a.text()).then(t => new DOMParser().parseFromString(t, 'application/xml')).then(d => [d.querySelectorAll('parsererror').length, d.querySelectorAll('entry').length])";
     browser.open("/").await;
-    assert_eq!(browser.eval(parsed).await, json!([0, 3]));
+    assert_eq!(browser.eval(parsed).await, json!([0, 4]));
     assert!(browser.text().await.contains("a sitemap or feed no longer answers"));
     assert_eq!(browser.eval("document.scripts.length").await, json!(1));
 }

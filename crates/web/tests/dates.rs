@@ -44,10 +44,10 @@ async fn calendars_and_charts_open_where_the_data_is_and_years_can_be_chosen() {
     let days = "[...document.querySelectorAll('svg.calendar a')].map(a => a.ariaLabel)";
     for page in ["/sites/1", "/page?url=https%3A%2F%2Fe.com%2F"] {
         browser.open(page).await;
-        assert_eq!(browser.eval(days).await, json!(["2019-03-28: 1 versions"]), "{page}");
+        assert_eq!(browser.eval(days).await, json!(["2019-03-28: 1 version"]), "{page}");
         browser.follow("nav.years a:last-child").await;
         browser.until("location.search.includes('year=2018')").await;
-        assert_eq!(browser.eval(days).await, json!(["2018-09-09: 1 versions"]), "{page}");
+        assert_eq!(browser.eval(days).await, json!(["2018-09-09: 1 version"]), "{page}");
     }
     browser.open("/?year=2018").await;
     let bars = "document.querySelectorAll('figure.chart .c-versions rect, figure.chart rect.c-versions').length";
@@ -151,6 +151,28 @@ async fn removing_the_only_site_is_confirmed() {
     world.state.remove_site(SiteId(1), Some(Removal::Hide), "asked to", NOW_S).unwrap();
     let body = world.get("/?note=removed").await.body;
     assert!(body.contains("Welcome to Nenrin") && body.contains("The removal was logged"));
+}
+
+#[tokio::test]
+async fn a_round_that_is_under_way_is_running_and_one_is_not_many() {
+    let world = World::new();
+    let conditions = support::conditions("https://e.com/");
+    world.state.add_site("paper", &conditions, NOW_S - 60).unwrap();
+    let round = world.state.begin_round(SiteId(1), NOW_S - 50).unwrap();
+    let due = world.state.load_round(&round, None, 9).unwrap().remove(0);
+    let mut first = support::visit(&due, NOW_S - 40, Outcome::Changed);
+    (first.round, first.version) = (Some(round.id), Some(support::version(1, NOW_S - 40)));
+    world.state.commit(&[Change::Visit(Box::new(first))]).unwrap();
+    let site = world.get("/sites/1").await.body;
+    assert!(site.contains(">running<") && !site.contains("unfinished"), "{site}");
+    for page in [site, world.get("/").await.body, world.get("/changes").await.body] {
+        for many in ["1 visits", "1 versions", "1 pages", "1 new pages"] {
+            assert!(
+                !page.contains(&format!(" {many}")) && !page.contains(&format!(">{many}")),
+                "{many}: {page}"
+            );
+        }
+    }
 }
 
 #[tokio::test]

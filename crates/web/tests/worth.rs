@@ -5,7 +5,7 @@
 mod support;
 
 use nenrin_browser::Browser;
-use nenrin_revisit::{Found, PageRevisitScheduler, RevisitSettings};
+use nenrin_revisit::{PageRevisitScheduler, RevisitSettings};
 use nenrin_state::{
     Change, Discovered, Estimate, NewPage, Outcome, Schedule, SiteConditions, SiteId,
 };
@@ -37,7 +37,7 @@ fn world() -> World {
         seen.estimate = Some(Estimate::new(0.25, 0.5));
         seen.update.due_s = Some(NOW_S + 86_400);
         let known = pages[n].due.page.known();
-        seen.update.history = scheduler.visited(at_s, &known, Found::Changed, None, 1.0).history;
+        seen.update.history = scheduler.visited(at_s, &known, Outcome::Changed, None, 1.0).history;
         if n == 0 {
             seen.discovered = Vec::clone(&found);
         }

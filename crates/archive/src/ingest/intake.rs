@@ -5,12 +5,12 @@ use nenrin_crawl::{
     read_exchange,
     verdict::{Verdict, verdict},
 };
-use nenrin_fetch::http_date;
+use nenrin_fetch::{AddressPolicy, http_date};
 use nenrin_state::{
-    ContentMark, Discovered, Origin, Outcome, PageId, PageRecord, PageUpdate, SiteId, VersionQuery,
-    VersionRow, VisitCommit,
+    ContentMark, Discovered, Nth, Origin, Outcome, PageId, PageRecord, PageUpdate, RoundId, SiteId,
+    Validators, VersionQuery, VersionRow, VisitCommit,
 };
-use nenrin_store::{Digest, NewVersion, VersionHead, VersionId};
+use nenrin_store::{Digest, NewVersion, VersionHead};
 use nenrin_urls::CanonicalUrl;
 
 use super::{
@@ -56,7 +56,7 @@ pub(crate) struct Intake<'a> {
     site: SiteId,
     keep: Keep,
     /// The round that the visits belong to, if they are one.
-    pub(crate) round: Option<i64>,
+    pub(crate) round: Option<RoundId>,
     /// Whether the pages of the site have times of their own.
     is_continuous: bool,
     missing_pages: MissingPages,
@@ -116,7 +116,7 @@ impl<'a> Intake<'a> {
         let put = is_version.then(|| self.put(capture, digest, &page)).transpose()?;
         let version = put.as_ref().map(|put| VersionRow {
             at_s: capture.at_s,
-            version: put.id.0,
+            version: put.id,
             status: capture.status,
             mime: answer.mime.clone(),
             bytes: answer.body_bytes,
@@ -172,7 +172,7 @@ impl<'a> Intake<'a> {
         if (200..300).contains(&capture.status) && self.missing_pages.wants_fingerprint(capture.url)
         {
             let url = capture.url.clone();
-            let plain = FetchOrder::plain(Ticket(0), Purpose::Page, url, false);
+            let plain = FetchOrder::plain(Ticket(0), Purpose::Page, url, AddressPolicy::Public);
             let order = FetchOrder { fingerprint: true, ..plain };
             let exchange = exchange(capture.status, capture.response_head, capture.body.to_vec());
             let read = read_exchange(&order, &exchange, capture.at_s, Appetite::full(), || None);
@@ -214,7 +214,7 @@ impl<'a> Intake<'a> {
         let answer = Answer { body_bytes: head.body_bytes, ..answer };
         let row = VersionRow {
             at_s,
-            version: head.id.0,
+            version: head.id,
             status: head.status,
             mime: answer.mime.clone(),
             bytes: head.body_bytes,
@@ -228,12 +228,12 @@ impl<'a> Intake<'a> {
                 at_s,
                 outcome,
                 mark: answer.mark,
-                version: Some(head.id.0),
+                version: Some(head.id),
                 last_modified_s: answer.last_modified_s,
             });
         }
         if !is_older(&page, at_s) {
-            let version = Some(head.id.0);
+            let version = Some(head.id);
             let last = LastVisit { at_s, outcome, version, update: update.clone() };
             self.recent.remember((url, at_s, head.status, head.digest), Some(last));
         }
@@ -290,7 +290,7 @@ impl<'a> Intake<'a> {
     }
 
     fn unvisited(&self, url: &CanonicalUrl, at_s: i64) -> PageRecord {
-        PageRecord::unvisited((PageId(0), 0), url.clone(), self.site, at_s, None)
+        PageRecord::unvisited((PageId(0), Nth(0)), url.clone(), self.site, at_s, None)
     }
 
     fn put(
@@ -311,7 +311,7 @@ impl<'a> Intake<'a> {
             response_head: capture.response_head,
             body: capture.body,
             truncated: capture.truncated,
-            previous: page.version.map(VersionId),
+            previous: page.version,
         };
         Ok(self.archive.store().put_packed(&version, digest, capture.packing)?)
     }
@@ -335,7 +335,7 @@ impl<'a> Intake<'a> {
         for (found, row) in self.archive.state().versions(&capture.url.key(), then)? {
             let is_same = found == *capture.url
                 && row.status == capture.status
-                && self.archive.store().head(VersionId(row.version))?.digest == digest;
+                && self.archive.store().head(row.version)?.digest == digest;
             if is_same {
                 return Ok(true);
             }
@@ -357,9 +357,11 @@ fn answer_of(capture: &Capture<'_>, digest: Digest) -> Answer {
     let location = location.and_then(|to| capture.url.join(&to).ok());
     Answer {
         status: capture.status,
-        etag: etag.filter(|tag| tag.len() <= ETAG_MAX_BYTES),
         last_modified_s: last_modified.as_deref().and_then(http_date::parse),
-        last_modified,
+        validators: Validators {
+            etag: etag.filter(|tag| tag.len() <= ETAG_MAX_BYTES),
+            last_modified,
+        },
         mark: Some(mark_of(capture, digest, location.as_ref())),
         location,
         mime: mime(content_type.as_deref()),

@@ -32,7 +32,7 @@ const READ_MAX_BYTES: u64 = 1 << 30;
 const PASSES_MAX: usize = 64;
 
 /// In place of the number of a version whose content is not in this archive.
-const ELSEWHERE: u64 = u64::MAX;
+const ELSEWHERE: VersionId = VersionId(u64::MAX);
 
 /// How much is learnt from contents, which must be read again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub(crate) struct Lesson {
     /// Mark of the content, where there is one.
     pub(crate) mark: Option<ContentMark>,
     /// The version that it became.
-    pub(crate) version: Option<u64>,
+    pub(crate) version: Option<VersionId>,
     pub(crate) last_modified_s: Option<i64>,
 }
 
@@ -146,7 +146,7 @@ struct Pupil {
     /// As it is before the next visit.
     due: DuePage,
     visits: Vec<Lesson>,
-    compared: Vec<(u64, u16)>,
+    compared: Vec<(VersionId, u16)>,
     /// What its last content said.
     last: Option<Taught>,
 }
@@ -221,12 +221,12 @@ impl<'a> Learning<'a> {
     }
 
     /// Reads a version as an answer to a visit is read.
-    fn read(&self, due: &DuePage, at_s: i64, version: u64) -> Option<(Answer, u64)> {
+    fn read(&self, due: &DuePage, at_s: i64, version: VersionId) -> Option<(Answer, u64)> {
         if self.left_bytes == 0 {
             return None;
         }
         // A version that cannot be read teaches nothing; `verify` is for that.
-        let stored = read_small(self.archive.store(), VersionId(version), LINKS_FROM_MAX_BYTES)?;
+        let stored = read_small(self.archive.store(), version, LINKS_FROM_MAX_BYTES)?;
         let order = self.teacher.reading(due);
         let head = stored.head;
         let exchange = exchange(head.status, &head.response_head, stored.body);

@@ -8,7 +8,7 @@ mod lessons;
 mod recent;
 mod settle;
 
-use nenrin_state::{Change, Outcome, PageRecord, RoundCounts, SiteId, VisitCommit};
+use nenrin_state::{Change, Outcome, PageRecord, RoundCounts, RoundId, SiteId, VisitCommit};
 
 pub use capture::Capture;
 pub(crate) use intake::{Intake, Keep, Taken};
@@ -62,7 +62,7 @@ impl Archive {
 
 impl Ingest<'_> {
     /// The visits belong to this round.
-    pub(crate) fn in_round(mut self, round: i64) -> Self {
+    pub(crate) fn in_round(mut self, round: RoundId) -> Self {
         self.intake.round = Some(round);
         self
     }

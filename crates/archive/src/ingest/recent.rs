@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use nenrin_state::{Outcome, PageRecord, PageUpdate};
+use nenrin_state::{Outcome, PageRecord, PageUpdate, VersionId};
 use nenrin_store::Digest;
 use nenrin_urls::CanonicalUrl;
 
@@ -29,7 +29,7 @@ pub(super) struct LastVisit {
     pub(super) at_s: i64,
     pub(super) outcome: Outcome,
     /// The page's newest version.
-    pub(super) version: Option<u64>,
+    pub(super) version: Option<VersionId>,
     pub(super) update: PageUpdate,
 }
 
@@ -84,7 +84,7 @@ impl Recent {
 pub(crate) fn move_on(
     page: &mut PageRecord,
     (at_s, outcome): (i64, Outcome),
-    version: Option<u64>,
+    version: Option<VersionId>,
     update: &PageUpdate,
 ) {
     if page.visited_s.is_some_and(|last_s| last_s > at_s) {
@@ -94,8 +94,7 @@ pub(crate) fn move_on(
     page.version = version.or(page.version);
     page.visited_s = Some(at_s);
     page.outcome = Some(outcome);
-    page.etag.clone_from(&update.etag);
-    page.last_modified.clone_from(&update.last_modified);
+    page.validators.clone_from(&update.validators);
     page.mark = update.mark;
     page.bytes = update.bytes;
     page.history.clone_from(&update.history);

@@ -2,13 +2,13 @@
 
 use std::{
     fs,
+    io::{self, Write},
     path::Path,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use nenrin_fetch::http_date;
-use nenrin_state::Site;
-use nenrin_store::VersionId;
+use nenrin_state::{Site, VersionId};
 
 use super::paths::path_of;
 use crate::{Archive, ArchiveError, Progress, Result, head};
@@ -58,32 +58,62 @@ impl Archive {
                         written.skipped.push(url.to_string());
                         continue;
                     };
-                    let version = self.store().read(VersionId(row.version))?;
                     let target = output.join(relative);
-                    let modified_s = last_modified(&version.head.response_head);
-                    write_file(&target, &version.body, modified_s)
-                        .map_err(ArchiveError::writing(&target))?;
+                    self.write_file(row.version, &target)?;
                     written.files += 1;
-                    written.bytes += version.body.len() as u64;
+                    written.bytes += row.bytes;
                 }
             }
         }
         Ok(written)
     }
+
+    /// Writes a version's body to a file, a large one piece by piece. A file that could not be written
+    /// to its end is deleted.
+    fn write_file(&self, id: VersionId, target: &Path) -> Result<()> {
+        let create = || {
+            target.parent().map_or(Ok(()), fs::create_dir_all)?;
+            fs::File::create(target)
+        };
+        let mut file =
+            File { file: create().map_err(ArchiveError::writing(target))?, failed: None };
+        let read = self.store().read_to(id, &mut file);
+        if read.is_err() {
+            let _ = fs::remove_file(target);
+        }
+        if let Some(error) = file.failed {
+            return Err(ArchiveError::writing(target)(error));
+        }
+        let modified =
+            last_modified(&read?.response_head).and_then(|at_s| u64::try_from(at_s).ok());
+        if let Some(at_s) = modified {
+            let at: SystemTime = UNIX_EPOCH + Duration::from_secs(at_s);
+            file.file.set_modified(at).map_err(ArchiveError::writing(target))?;
+        }
+        Ok(())
+    }
+}
+
+/// A file that remembers why it could not be written.
+struct File {
+    file: fs::File,
+    failed: Option<io::Error>,
+}
+
+impl Write for File {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes).map_err(|error| {
+            let said = io::Error::from(error.kind());
+            self.failed = Some(error);
+            said
+        })
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
 }
 
 fn last_modified(response_head: &[u8]) -> Option<i64> {
     http_date::parse(&head::field(response_head, "last-modified")?)
-}
-
-fn write_file(target: &Path, body: &[u8], modified_s: Option<i64>) -> std::io::Result<()> {
-    if let Some(folder) = target.parent() {
-        fs::create_dir_all(folder)?;
-    }
-    fs::write(target, body)?;
-    if let Some(at_s) = modified_s.and_then(|at_s| u64::try_from(at_s).ok()) {
-        let at: SystemTime = UNIX_EPOCH + Duration::from_secs(at_s);
-        fs::File::options().write(true).open(target)?.set_modified(at)?;
-    }
-    Ok(())
 }

@@ -51,7 +51,7 @@ impl Listed {
     pub(super) fn look_through(archive: &Archive, wanted: &BTreeSet<VersionId>) -> Result<Self> {
         let mut listed = Self::default();
         archive.state().each_version(&mut |url, row| {
-            let id = VersionId(row.version);
+            let id = row.version;
             if wanted.contains(&id) {
                 listed.pages.insert(id, format!("{url} of {}", readable_date(row.at_s)));
             }

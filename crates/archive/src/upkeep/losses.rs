@@ -24,8 +24,7 @@ impl Archive {
         let ids: Vec<VersionId> = lost.into_iter().collect();
         // In this order: what the store has forgotten and the state still lists is found again.
         self.store().forget(&ids)?;
-        let numbers: Vec<u64> = ids.iter().map(|id| id.0).collect();
-        self.state().drop_lost(&numbers, WHY, now_s)?;
+        self.state().drop_lost(&ids, WHY, now_s)?;
         let damage = verified.store.damage.iter().filter(|damage| !damage.is_mendable);
         let lines: String = damage.map(|damage| line(damage, now_s)).collect();
         let path = self.folder().join(FILE);

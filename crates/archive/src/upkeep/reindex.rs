@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, BTreeSet, btree_map::Entry};
 use std::path::PathBuf;
 
 use nenrin_state::{Change, SiteConditions, SiteId, VersionQuery};
-use nenrin_store::{Digest, LostVersions, StoreError, VersionHead, VersionId};
+use nenrin_store::{Digest, LostVersions, StoreError, VersionHead};
 use nenrin_urls::CanonicalUrl;
 
 use super::listed::Listed;
@@ -115,8 +115,7 @@ impl Archive {
         let listed = Listed::look_through(self, &BTreeSet::new())?;
         (found.lost, found.lost_example) = (listed.missing.count, listed.missing.example);
         if !listed.different.versions.is_empty() {
-            let wrong: Vec<u64> = listed.different.versions.iter().map(|id| id.0).collect();
-            self.state().drop_lost(&wrong, DIFFERED, now_s)?;
+            self.state().drop_lost(&listed.different.versions, DIFFERED, now_s)?;
         }
         let mut rebuild = Rebuild {
             archive: self,
@@ -248,13 +247,13 @@ impl<'a> Rebuild<'a> {
         let then = VersionQuery { from_s: at_s, to_s: at_s, limit: SAME_SECOND_MAX };
         for (url, row) in self.archive.state().versions(&head.url.key(), then)? {
             let may_be_same = url == head.url
-                && row.version != head.id.0
+                && row.version != head.id
                 && row.status == head.status
                 && row.bytes == head.body_bytes;
             if !may_be_same {
                 continue;
             }
-            match self.archive.store().head(VersionId(row.version)) {
+            match self.archive.store().head(row.version) {
                 Ok(listed) if listed.digest == head.digest => return Ok(true),
                 // The listed version may be lost; then this one replaces it.
                 Ok(_) | Err(StoreError::Damaged { .. } | StoreError::NotFound { .. }) => {}

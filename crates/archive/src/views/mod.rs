@@ -1,12 +1,16 @@
 //! What people look at that takes more than rows: deciders run over what the state keeps. They take
 //! the state and not an archive, so that the interface can use them while an archive is collected.
 
+mod joined;
 mod outlook;
+mod page_search;
 mod structure;
 mod worth;
 
 pub use self::{
+    joined::{joined_days, joined_rounds, joined_sites},
     outlook::{DueReason, Outlook, Reasons, outlook},
+    page_search::{FoundPage, PageDue, PageQuery, PageResult, PageSearch, PageSort},
     structure::{ChosenRound, SiteStructure, SkippedPages, site_structure},
     worth::shown_worth,
 };

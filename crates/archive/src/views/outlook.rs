@@ -157,3 +157,50 @@ impl<'a> Reasons<'a> {
         })
     }
 }
+
+impl Outlook {
+    /// What the schedule is expected to bring, for a terminal.
+    pub fn lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        let mut row = |name: &str, value: String| lines.push(format!("  {name:<11}{value}"));
+        row(
+            "budget",
+            self.visits_per_day.map_or("none of its own".into(), |n| format!("{n} visits a day")),
+        );
+        self.paths.iter().for_each(|rule| row("paths", rule.clone()));
+        row("missed", self.missed.to_string());
+        if self.forecast.pages == 0 {
+            row("forecast", "none yet: it is made from the pages' visits".to_owned());
+        }
+        for point in self.forecast.points.iter().filter(|_| self.forecast.pages > 0) {
+            let has_budget = self.visits_per_day.is_some();
+            let what = match point.factor {
+                factor if factor < 1.0 && has_budget => "half the budget",
+                factor if factor < 1.0 => "half as many visits",
+                factor if factor > 1.0 && has_budget => "twice the budget",
+                factor if factor > 1.0 => "twice as many visits",
+                _ if has_budget => "this budget",
+                _ => "as now",
+            };
+            let (visits, coverage) = (point.visits_per_day, point.coverage * 100.0);
+            // Visits that are allowed and not asked for would otherwise look like a mistake.
+            let allowed = self.visits_per_day.map(|budget| budget as f64 * point.factor);
+            let rest = match allowed {
+                Some(allowed) if visits < 0.9 * allowed => "; the pages ask for no more",
+                _ => "",
+            };
+            let digits = if visits < 10.0 { 1 } else { 0 };
+            row(
+                "forecast",
+                format!(
+                    "{what}: {visits:.digits$} visits a day get {coverage:.0}% of the versions{rest}"
+                ),
+            );
+        }
+        for (server, percent) in &self.stretched {
+            let factor = f64::from(*percent) / 100.0;
+            row("overflow", format!("{server} cannot keep up: intervals × {factor:.2}"));
+        }
+        lines
+    }
+}

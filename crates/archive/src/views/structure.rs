@@ -4,7 +4,7 @@ use nenrin_structure::{AutoOptions, MappedSite, RoundsBy, StructureView, Why};
 use nenrin_urls::CanonicalUrl;
 use serde::Serialize;
 
-use nenrin_state::{Outcome, PageId, Round, Site, SiteId, State, StateError};
+use nenrin_state::{Outcome, PageId, Round, RoundId, Site, SiteId, State, StateError};
 
 /// Rounds looked through for the last that chose its pages.
 const ROUNDS_LOOKED_AT: usize = 20;
@@ -24,7 +24,7 @@ pub struct SiteStructure {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ChosenRound {
     /// Its number.
-    pub round: i64,
+    pub round: RoundId,
     /// When it began.
     pub started_s: i64,
     /// Visits made.

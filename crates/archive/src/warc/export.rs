@@ -10,16 +10,16 @@ use std::{
 
 use nenrin_extract::{content_kind, decode_content, visible_text};
 use nenrin_state::{PageFilter, Site, SiteId, VersionQuery, VersionRow, VisitRow};
-use nenrin_store::{VersionHead, VersionId};
+use nenrin_store::{Store, VersionHead, VersionId};
 use nenrin_urls::CanonicalUrl;
 use nenrin_warc::{
-    Capture, Compressed, DigestAlgorithm, PageLine, RevisitProfile, SortedLines, WarcError,
-    cdx_key, iso_date,
+    BodyDigests, Capture, Compressed, DigestAlgorithm, PageLine, RevisitProfile, SortedLines,
+    WarcError, cdx_key, iso_date,
 };
 
 use super::{
     output::{Output, Settings, beside},
-    records::{FoundRevisit, ReadCapture, Required},
+    records::{FoundRevisit, ReadBody, ReadCapture, Required},
     unchanged::revisits,
 };
 use crate::{Archive, ArchiveError, Progress, Result, error::full_text, head};
@@ -28,6 +28,8 @@ use crate::{Archive, ArchiveError, Progress, Result, error::full_text, head};
 const PORTION: usize = 2_000;
 /// Captures that wait for the thread that compresses.
 const WAITING: usize = 16;
+/// A larger body is never in memory as a whole: it is read twice, first for its digests.
+const STREAMED_FROM_BYTES: u64 = 16 << 20;
 /// The most of a page's text that goes into the list of pages.
 const TEXT_MAX_BYTES: usize = 64 << 10;
 const TITLE_MAX_CHARS: usize = 200;
@@ -214,7 +216,7 @@ fn copy(
         let reader = scope.spawn(move || {
             Walk { archive, selection, with_pages, items: &sender }.all().map(|()| drop(sender))
         });
-        let written = write_items(&items, output, selection.algorithm, tell);
+        let written = write_items(&items, output, (archive.store(), selection.algorithm), tell);
         // An output that failed must not leave the other side waiting to send.
         drop(items);
         let read = reader.join().unwrap_or_else(|_| Err(ArchiveError::Cut { what: "reading" }));
@@ -227,7 +229,7 @@ fn copy(
 fn write_items(
     items: &mpsc::Receiver<Item>,
     output: &mut Output,
-    algorithm: DigestAlgorithm,
+    (store, algorithm): (&Store, DigestAlgorithm),
     tell: &mut dyn FnMut(u64),
 ) -> Result<Exported, WarcError> {
     let mut exported = Exported::default();
@@ -235,8 +237,8 @@ fn write_items(
         match item {
             Item::Capture(capture) => {
                 exported.responses += 1;
-                exported.body_bytes += capture.body.len() as u64;
-                output.capture(&capture)?;
+                exported.body_bytes += capture.fields.body_bytes();
+                output.capture(&capture, store)?;
             }
             Item::Revisit(revisit) => {
                 exported.revisits += 1;
@@ -321,7 +323,7 @@ impl Walk<'_> {
         if events.is_empty() {
             return Ok(());
         }
-        let mut digests: BTreeMap<u64, String> = BTreeMap::new();
+        let mut digests: BTreeMap<VersionId, String> = BTreeMap::new();
         for event in events {
             self.event(event, &mut digests)?;
         }
@@ -352,7 +354,7 @@ impl Walk<'_> {
         Ok(events)
     }
 
-    fn event(&self, event: Event<'_>, digests: &mut BTreeMap<u64, String>) -> Result<()> {
+    fn event(&self, event: Event<'_>, digests: &mut BTreeMap<VersionId, String>) -> Result<()> {
         match event {
             Event::Version { url, row, required } => match self.read(&row) {
                 Ok(capture) => {
@@ -381,8 +383,18 @@ impl Walk<'_> {
     }
 
     fn read(&self, row: &VersionRow) -> Result<ReadCapture> {
-        let version = self.archive.store().read(VersionId(row.version))?;
-        let (head, body) = (version.head, version.body);
+        let id = row.version;
+        let (store, algorithm) = (self.archive.store(), self.selection.algorithm);
+        let (head, body, digests) = if row.bytes > STREAMED_FROM_BYTES {
+            let head = store.head(id)?;
+            let read = |part: &mut dyn FnMut(&[u8])| store.read_to(id, &mut Each(part)).map(drop);
+            let digests = BodyDigests::read(algorithm, &head.response_head, row.bytes, read)?;
+            (head, ReadBody::Stored(id), digests)
+        } else {
+            let version = store.read(id)?;
+            let digests = BodyDigests::of(algorithm, &version.head.response_head, &version.body);
+            (version.head, ReadBody::Memory(version.body), digests)
+        };
         let tls = head.tls.as_deref().map(tls_word);
         let fields = Capture {
             url: &head.url,
@@ -392,22 +404,37 @@ impl Walk<'_> {
             protocol: &head.protocol,
             tls: tls.as_deref(),
             request_head: &head.request_head,
-            response_head: &head.response_head,
-            body: &body,
+            body: &digests,
             truncated: head.truncated.as_deref(),
         }
-        .prepare(self.selection.algorithm);
+        .prepare(algorithm);
         let [mime, coding] =
             head::fields(&head.response_head, ["content-type", "content-encoding"]);
-        let page = match self.with_pages && head.status == 200 {
-            true => page_line(&head, mime.as_deref(), coding.as_deref(), &body),
-            false => None,
+        let page = match &body {
+            ReadBody::Memory(body) if self.with_pages && head.status == 200 => {
+                page_line(&head, mime.as_deref(), coding.as_deref(), body)
+            }
+            _ => None,
         };
         Ok(ReadCapture { head, mime, body, fields, page })
     }
 
     fn send(&self, item: Item) -> Result<()> {
         self.items.send(item).map_err(|_| ArchiveError::Cut { what: "writing" })
+    }
+}
+
+/// Calls a function with what is written.
+struct Each<'a>(&'a mut dyn FnMut(&[u8]));
+
+impl Write for Each<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        (self.0)(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
     }
 }
 
@@ -431,7 +458,7 @@ impl Event<'_> {
 
     fn rank(&self) -> (u8, u64) {
         match self {
-            Self::Version { row, .. } => (0, row.version),
+            Self::Version { row, .. } => (0, row.version.0),
             Self::Visit { visit, .. } => (1, visit.id.unsigned_abs()),
         }
     }

@@ -6,17 +6,20 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use nenrin_store::{Store, VersionId};
 use nenrin_warc::{
     CdxFields, CdxLine, CdxWriter, Compressed, DigestAlgorithm, PackageAbout, RecordWriter,
     Revisit, WaczWriter, WarcError, Written, cdx_key, date_digits, write_warcinfo,
 };
 
-use super::records::{FoundRevisit, ReadCapture, Required};
+use super::records::{FoundRevisit, ReadBody, ReadCapture, Required};
 
 /// Errors have no file name here: an export adds that of its target.
 type Result<T> = std::result::Result<T, WarcError>;
 
 const BUFFER_BYTES: usize = 1 << 18;
+/// A large body is read in parts of this size at most.
+const PART_BYTES: usize = 4 << 20;
 
 /// An export being written.
 pub(super) struct Output {
@@ -134,11 +137,16 @@ impl Output {
         matches!(self.target, Target::Package { .. })
     }
 
-    pub(super) fn capture(&mut self, capture: &ReadCapture) -> Result<()> {
+    pub(super) fn capture(&mut self, capture: &ReadCapture, store: &Store) -> Result<()> {
         let open = self.ready()?;
         let (head, fields) = (&capture.head, &capture.fields);
         let written =
-            fields.write(&mut open.writer, &open.warcinfo_id, &head.request_head, &capture.body)?;
+            fields.write(&mut open.writer, &open.warcinfo_id, &head.request_head, &mut |take| {
+                match &capture.body {
+                    ReadBody::Memory(body) => take(body),
+                    ReadBody::Stored(id) => read_into(store, *id, take),
+                }
+            })?;
         if let (Stream::Package(package), Some(page)) = (open.writer.get_mut(), &capture.page) {
             package.page(page)?;
             if self.main_page.as_ref().is_none_or(|(url, _)| page.url.len() < url.len()) {
@@ -336,6 +344,23 @@ impl Output {
                 Ok(Vec::new())
             }
         }
+    }
+}
+
+/// Gives a stored body part by part.
+fn read_into(
+    store: &Store,
+    id: VersionId,
+    take: &mut dyn FnMut(&[u8]) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut from = 0;
+    loop {
+        let part = store.read_part(id, from, PART_BYTES).map_err(io::Error::other)?;
+        if part.is_empty() {
+            return Ok(());
+        }
+        from += part.len() as u64;
+        take(&part)?;
     }
 }
 

@@ -1,7 +1,7 @@
 //! What goes from the thread that reads an export to the one that writes it.
 
 use nenrin_state::VisitRow;
-use nenrin_store::VersionHead;
+use nenrin_store::{VersionHead, VersionId};
 use nenrin_urls::CanonicalUrl;
 use nenrin_warc::{CaptureFields, PageLine, RevisitProfile};
 
@@ -9,9 +9,15 @@ use nenrin_warc::{CaptureFields, PageLine, RevisitProfile};
 pub(super) struct ReadCapture {
     pub(super) head: VersionHead,
     pub(super) mime: Option<String>,
-    pub(super) body: Vec<u8>,
+    pub(super) body: ReadBody,
     pub(super) fields: CaptureFields,
     pub(super) page: Option<PageLine>,
+}
+
+/// A version's body: a large one is read again when it is written.
+pub(super) enum ReadBody {
+    Memory(Vec<u8>),
+    Stored(VersionId),
 }
 
 /// An unchanged visit and what it found unchanged.

@@ -9,7 +9,9 @@ use std::{
     sync::{OnceLock, mpsc},
 };
 
-use nenrin_state::{PageId, PageRecord, SiteId, VersionQuery, VersionRow, VisitCommit, VisitRow};
+use nenrin_state::{
+    Nth, PageId, PageRecord, SiteId, VersionQuery, VersionRow, VisitCommit, VisitRow,
+};
 use nenrin_store::{VersionHead, VersionId};
 use nenrin_urls::CanonicalUrl;
 use nenrin_warc::{Record, RecordReader, digest_matches, parse_date, split_message, status};
@@ -171,7 +173,7 @@ impl<'a> Resolver<'a> {
             false => BTreeSet::new(),
         };
         let record = known.unwrap_or_else(|| {
-            PageRecord::unvisited((PageId(0), 0), url.clone(), SiteId(0), 0, None)
+            PageRecord::unvisited((PageId(0), Nth(0)), url.clone(), SiteId(0), 0, None)
         });
         Ok(Page { url, record, versions, is_all, unchanged })
     }
@@ -197,13 +199,13 @@ impl<'a> Resolver<'a> {
         let Some(current) = current else {
             return self.repeated(site, page, (&record, revisit.at_s), original).map(Ok);
         };
-        let digest = self.archive.store().head(VersionId(current.version))?.digest;
+        let digest = self.archive.store().head(current.version)?.digest;
         if digest != original.digest {
             return self.repeated(site, page, (&record, revisit.at_s), original).map(Ok);
         }
         // It became a version when it was taken in before, or a response of this second says the
         // same.
-        if current.at_s == revisit.at_s && current.version != original.id.0 {
+        if current.at_s == revisit.at_s && current.version != original.id {
             return Ok(Ok(Stored::Known));
         }
         self.unchanged(site, page, revisit, current.bytes).map(Ok)
@@ -275,16 +277,16 @@ impl<'a> Resolver<'a> {
             rows = self.archive.state().versions(&target.key(), then)?;
             rows.retain(|(found, _)| *found == target);
             if let [(_, row)] = &rows[..] {
-                return Ok(Some(self.archive.store().head(VersionId(row.version))?));
+                return Ok(Some(self.archive.store().head(row.version)?));
             }
         }
         if rows.is_empty() {
-            let before = (at_s.saturating_add(1), 0);
+            let before = (at_s.saturating_add(1), VersionId(0));
             rows = self.archive.state().newest_versions(&target.key(), before, ORIGINALS_MAX)?;
             rows.retain(|(found, _)| *found == target);
         }
         for (_, row) in rows {
-            let id = VersionId(row.version);
+            let id = row.version;
             let is_it = match digest {
                 None => true,
                 Some(digest) => {
@@ -325,7 +327,7 @@ impl<'a> Resolver<'a> {
         if page.is_all {
             return Ok(held.cloned());
         }
-        let before = (at_s.saturating_add(1), 0);
+        let before = (at_s.saturating_add(1), VersionId(0));
         let rows = self.archive.state().newest_versions(&page.url.key(), before, ORIGINALS_MAX)?;
         let found = rows.into_iter().find(|(found, _)| *found == page.url).map(|(_, row)| row);
         Ok(found.into_iter().chain(held.cloned()).max_by_key(|row| (row.at_s, row.version)))
@@ -346,7 +348,7 @@ struct Page {
 
 impl Page {
     /// The version of a second, if there is just one.
-    fn only_version_at(&self, at_s: Option<i64>) -> Option<u64> {
+    fn only_version_at(&self, at_s: Option<i64>) -> Option<VersionId> {
         let at_s = at_s.filter(|_| self.is_all)?;
         let first = self.versions.partition_point(|row| row.at_s < at_s);
         let mut then = self.versions[first..].iter().take_while(|row| row.at_s == at_s);

@@ -65,7 +65,7 @@ mod tests {
     }
 
     fn version(at_s: i64, status: u16) -> VersionRow {
-        let (version, mime) = (at_s as u64, String::new());
+        let (version, mime) = (nenrin_state::VersionId(at_s as u64), String::new());
         VersionRow { at_s, version, status, mime, bytes: 0, changed_permille: None }
     }
 

@@ -11,7 +11,7 @@ mod visiting;
 use std::collections::BTreeMap;
 
 use nenrin_frontier::FrontierStats;
-use nenrin_state::{Change, ServerId, ServerRecord, Site, SiteId};
+use nenrin_state::{Change, RoundId, ServerId, ServerRecord, Site, SiteId};
 use nenrin_urls::CanonicalUrl;
 
 use crate::{
@@ -124,17 +124,23 @@ impl Crawl {
     fn take_event(&mut self, now_ms: i64, event: Event, out: &mut Vec<Command>) {
         match event {
             Event::Sites(sites) => self.sites_changed(sites, out),
-            Event::SharedLoaded { site, bytes, visits_today } => {
+            Event::SharedLoaded { site, bytes, visits_today, division } => {
                 if self.schedules.loaded(now_ms / 1000, site, &bytes, visits_today) {
+                    self.schedules.divided(now_ms / 1000, site, division, &self.sites, out);
                     self.look_again();
                     self.schedules.share_budget(&self.sites, &self.options);
                 }
+            }
+            Event::DivisionLoaded { site, division } => {
+                self.schedules.divided(now_ms / 1000, site, division, &self.sites, out);
             }
             Event::DueLoaded { query, load, servers } => {
                 self.meet_servers(now_ms, servers);
                 self.due_loaded(now_ms, &query, load, out);
             }
-            Event::OrderLoaded(bytes) => self.new_pages.order_loaded(&bytes, out),
+            Event::OrderLoaded { bytes, received } => {
+                self.new_pages.order_loaded(&bytes, &received, out);
+            }
             Event::FoundLoaded { after, pages } => {
                 self.new_pages.found_loaded(after, &pages, &mut self.servers, out);
             }
@@ -151,6 +157,7 @@ impl Crawl {
             Event::Hint(pull) => self.pull_forward(pull, out),
             Event::CollectNow(site) => self.rounds.want(site),
             Event::RoundBegun(round) => self.rounds.begun(round, &mut self.sites),
+            Event::RoundHeld(site) => self.rounds.hold(site),
             Event::PagesLoaded { round, pages, servers } => {
                 if self.rounds.loaded(round, &pages, &self.options) {
                     self.meet_servers(now_ms, servers);
@@ -199,6 +206,7 @@ impl Crawl {
         if self.is_disk_full {
             return;
         }
+        self.schedules.begin_day(now_ms / 1000, out);
         self.watch_sites(now_ms);
         self.forget_servers(now_ms, out);
         self.rounds.begin_due(now_ms, &self.sites, &self.schedules, out);
@@ -279,6 +287,7 @@ impl Crawl {
 impl Crawl {
     fn sites_changed(&mut self, sites: Vec<Site>, out: &mut Vec<Command>) {
         self.sites.replace(sites);
+        self.rounds.sites_changed();
         self.schedules.follow(&self.sites, self.options.bucket_s, out);
         self.look_again();
         self.new_pages.look_for_pages(out);
@@ -316,7 +325,7 @@ impl Crawl {
         }
     }
 
-    fn round_ended(&mut self, round: i64, out: &mut Vec<Command>) {
+    fn round_ended(&mut self, round: RoundId, out: &mut Vec<Command>) {
         if let Some(report) = self.rounds.ended(round, &mut self.sites) {
             self.learning.keep(out);
             out.push(Command::RoundFinished(report));

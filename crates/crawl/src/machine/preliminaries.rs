@@ -1,6 +1,7 @@
 //! What a server is asked before its pages: its robots.txt, what it shows for a page that does not
 //! exist, and its sitemap.
 
+use nenrin_fetch::AddressPolicy;
 use nenrin_lang::Reason;
 use nenrin_state::{Change, Discovered, DuePage, FoundPages, Outcome, ServerId, SiteId};
 use nenrin_urls::CanonicalUrl;
@@ -27,10 +28,10 @@ impl Crawl {
         request: RobotsRequest,
         out: &mut Vec<Command>,
     ) {
-        let RobotsRequest { url, hops, allow_private } = request;
+        let RobotsRequest { url, hops, addresses } = request;
         let ticket = self.under_way.new_ticket();
-        self.under_way.ask(ticket, Asked::Robots { server, hops, allow_private });
-        let order = FetchOrder::plain(ticket, Purpose::Robots, url, allow_private);
+        self.under_way.ask(ticket, Asked::Robots { server, hops, addresses });
+        let order = FetchOrder::plain(ticket, Purpose::Robots, url, addresses);
         out.push(Command::Fetch(Box::new(order)));
     }
 
@@ -40,15 +41,15 @@ impl Crawl {
         now_ms: i64,
         server: ServerId,
         hops: u32,
-        allow_private: bool,
+        addresses: AddressPolicy,
         fetched: &Fetched,
         out: &mut Vec<Command>,
     ) {
         if let Some(url) = robots_moved(hops, fetched) {
             // Another host is not the site's own.
             let is_own = self.servers.name(server).is_some_and(|name| name.host() == url.host());
-            let allow_private = allow_private && is_own;
-            let request = RobotsRequest { url, hops: hops + 1, allow_private };
+            let addresses = if is_own { addresses } else { AddressPolicy::Public };
+            let request = RobotsRequest { url, hops: hops + 1, addresses };
             self.servers.queue_robots(server, request);
             self.server_answered(now_ms, server, feedback(fetched), out);
             return;
@@ -78,7 +79,7 @@ impl Crawl {
         let Some(Task::Page(due)) = self.servers.take_waiting(server) else { return };
         self.new_pages.unqueued(&due);
         let verdict = match &fetched.result {
-            Err(trouble) => verdict::trouble(trouble),
+            Err(trouble) => verdict::robots_trouble(trouble),
             Ok(answer) => Verdict::because(Outcome::Failed, Reason::RobotsStatus(answer.status)),
         };
         self.not_answered(now_ms, &due, verdict, fetched.elapsed_ms, out);
@@ -93,7 +94,7 @@ impl Crawl {
         now_ms: i64,
         due: &DuePage,
         obeys_robots: bool,
-        allow_private: bool,
+        addresses: AddressPolicy,
         out: &mut Vec<Command>,
     ) -> bool {
         let now_s = now_ms / 1000;
@@ -108,7 +109,7 @@ impl Crawl {
             let order = FetchOrder {
                 fingerprint: look.purpose == Purpose::Probe,
                 sitemap: look.purpose == Purpose::Sitemap,
-                ..FetchOrder::plain(ticket, look.purpose, look.url.clone(), allow_private)
+                ..FetchOrder::plain(ticket, look.purpose, look.url.clone(), addresses)
             };
             out.push(Command::Fetch(Box::new(order)));
             self.under_way.ask(ticket, Asked::Look(look));

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use nenrin_lang::Hint;
 use nenrin_state::{
-    Change, Committed, DueLoad, DuePage, DueQuery, NewPage, PageId, PageRecord, PullForward,
-    ServerId, SiteId,
+    Change, Committed, DueLoad, DuePage, DueQuery, NewPage, Nth, PageId, PageRecord, PullForward,
+    RoundId, ServerId, SiteId,
 };
 
 use crate::{
@@ -57,7 +57,7 @@ impl Crawl {
     pub(super) fn chosen_loaded(
         &mut self,
         now_ms: i64,
-        round: i64,
+        round: RoundId,
         asked: Vec<PageId>,
         pages: Vec<DuePage>,
         out: &mut Vec<Command>,
@@ -228,7 +228,7 @@ impl Crawl {
     pub(super) fn queue_new(
         &mut self,
         now_ms: i64,
-        mut fresh: BTreeMap<u32, DuePage>,
+        mut fresh: BTreeMap<Nth, DuePage>,
         out: &mut Vec<Command>,
     ) {
         if !self.visits_due_pages() {
@@ -277,7 +277,7 @@ impl Crawl {
     pub(super) fn new_loaded(
         &mut self,
         now_ms: i64,
-        places: &[u32],
+        places: &[Nth],
         pages: Vec<DuePage>,
         out: &mut Vec<Command>,
     ) {
@@ -327,6 +327,7 @@ impl Crawl {
         for linked in &committed.linked {
             self.new_pages.linked(linked, &mut self.servers);
         }
+        self.new_pages.received(&committed.received);
         self.queue_new(now_ms, fresh, out);
     }
 }

@@ -1,9 +1,12 @@
 //! One visit: a page is asked for, its answer is judged, what is new is stored, and what the visit
 //! makes true is committed.
 
+use nenrin_fetch::AddressPolicy;
 use nenrin_frontier::Feedback;
 use nenrin_lang::Reason;
-use nenrin_state::{Change, DuePage, Origin, Outcome, RobotsPolicy, ServerId, VisitCommit};
+use nenrin_state::{
+    Change, DuePage, Origin, Outcome, RobotsPolicy, ServerId, Validators, VersionId, VisitCommit,
+};
 use nenrin_structure::RoundsBy;
 
 use crate::{
@@ -61,7 +64,7 @@ impl Crawl {
             self.new_pages.not_visited(&due);
             return;
         };
-        let allow_private = conditions.allows_private(&due.page.url);
+        let addresses = AddressPolicy::private_if(conditions.allows_private(&due.page.url));
         let obeys_robots = conditions.robots == RobotsPolicy::Obey;
         if !self.may_go(&due) {
             self.servers.not_asked(now_ms, server);
@@ -74,11 +77,7 @@ impl Crawl {
                 RobotsAnswer::AskFirst => {
                     self.queue_page(due);
                     if let Some(url) = self.servers.robots_url(server) {
-                        self.start_robots(
-                            server,
-                            RobotsRequest { url, hops: 0, allow_private },
-                            out,
-                        );
+                        self.start_robots(server, RobotsRequest { url, hops: 0, addresses }, out);
                     }
                     return;
                 }
@@ -89,7 +88,7 @@ impl Crawl {
                 }
             }
         }
-        if self.looks_first(now_ms, &due, obeys_robots, allow_private, out) {
+        if self.looks_first(now_ms, &due, obeys_robots, addresses, out) {
             self.queue_page(due);
             return;
         }
@@ -106,10 +105,10 @@ impl Crawl {
         let Some(conditions) = self.sites.conditions(due.site) else { return };
         let ticket = self.under_way.new_ticket();
         let wanted = self.learning.wanted_of(&due, self.sites.is_top(&due));
-        let allow_private = conditions.allows_private(&due.page.url);
+        let addresses = AddressPolicy::private_if(conditions.allows_private(&due.page.url));
         let order = FetchOrder {
             blocks: conditions.rounds_by == RoundsBy::Auto,
-            ..FetchOrder::of_page(ticket, &due.page, &wanted, allow_private)
+            ..FetchOrder::of_page(ticket, &due.page, &wanted, addresses)
         };
         let conditionally = order.asks_conditionally();
         if self.schedules.count_visit(now_ms / 1000, due.site, &self.options) {
@@ -130,8 +129,8 @@ impl Crawl {
         out: &mut Vec<Command>,
     ) {
         match self.under_way.fetched(ticket) {
-            Some(Asked::Robots { server, hops, allow_private }) => {
-                self.robots_fetched(now_ms, server, hops, allow_private, &fetched, out);
+            Some(Asked::Robots { server, hops, addresses }) => {
+                self.robots_fetched(now_ms, server, hops, addresses, &fetched, out);
             }
             Some(Asked::Look(look)) => self.looked(now_ms, &look, &fetched, out),
             Some(Asked::Page { due, asked_ms, conditionally }) => {
@@ -297,12 +296,13 @@ impl Crawl {
             new_tops,
             trapped,
             importance_percent: self.new_pages.weigh(page.nth),
+            gives_micros: self.new_pages.gives_micros(page.nth),
             estimate: None,
             links: answer.filter(|_| outcome == Outcome::Changed).map(links_of),
         };
         if not_now.has_more {
             // Its list is read again although it has not changed.
-            (visit.update.etag, visit.update.last_modified) = (None, None);
+            visit.update.validators = Validators::default();
         }
         let changed = answer.filter(|_| outcome == Outcome::Changed);
         let version = changed.map(|answer| UnstoredVersion {
@@ -346,7 +346,7 @@ impl Crawl {
     pub(super) fn stored(
         &mut self,
         ticket: Ticket,
-        version: u64,
+        version: VersionId,
         (stored_bytes, is_known): (u64, bool),
         out: &mut Vec<Command>,
     ) {

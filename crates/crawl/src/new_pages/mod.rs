@@ -2,12 +2,13 @@
 //! page's links, and gives the best new pages of a server that has turns to give.
 
 mod order;
+mod received;
 mod weighing;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use nenrin_order::{ServerIndex, Strategy};
-use nenrin_state::{DuePage, FoundPage, Linked, PageLinks, ServerId, SiteId};
+use nenrin_state::{DuePage, FoundPage, Linked, Nth, PageLinks, Received, ServerId, SiteId};
 
 use crate::{events::Command, options::CrawlOptions, servers::Servers};
 
@@ -26,13 +27,13 @@ const ASIDE_MAX: usize = 256;
 pub(crate) struct NewPages {
     order: Order,
     /// New pages in the short-term queue.
-    queued: BTreeMap<(u32, SiteId), Queued>,
+    queued: BTreeMap<(Nth, SiteId), Queued>,
     /// Servers whose queue has capacity for new pages.
     hungry: BTreeSet<ServerId>,
     /// New pages being loaded.
     loading: BTreeMap<ServerId, usize>,
     /// New pages that may not be visited now.
-    aside: BTreeMap<ServerId, Vec<u32>>,
+    aside: BTreeMap<ServerId, Vec<Nth>>,
     /// Servers with so many of these that others were looked for, and none found.
     barren: BTreeSet<ServerId>,
 }
@@ -53,8 +54,8 @@ pub(crate) enum Helping {
 }
 
 /// Distinguishes the entries of one server: a page may be queued for two sites.
-fn mark(nth: u32, site: SiteId) -> u64 {
-    u64::from(nth) << 32 | u64::from(site.0)
+fn mark(nth: Nth, site: SiteId) -> u64 {
+    u64::from(nth.0) << 32 | u64::from(site.0)
 }
 
 impl NewPages {
@@ -79,14 +80,29 @@ impl NewPages {
     }
 
     /// What the order knew came from the state.
-    pub(crate) fn order_loaded(&mut self, bytes: &[u8], out: &mut Vec<Command>) {
-        self.order.restore(bytes, out);
+    pub(crate) fn order_loaded(
+        &mut self,
+        bytes: &[u8],
+        received: &[Received],
+        out: &mut Vec<Command>,
+    ) {
+        self.order.restore(bytes, received, out);
+    }
+
+    /// Pages got shares of scores from other partitions: numbers, and all that each got so far.
+    pub(crate) fn received(&mut self, received: &[(Nth, u64)]) {
+        received.iter().for_each(|&(nth, micros)| self.order.received(nth, micros));
+    }
+
+    /// What a page that is being visited gives to all pages that it links to.
+    pub(crate) fn gives_micros(&self, nth: Nth) -> Option<u64> {
+        self.order.gives_micros(nth)
     }
 
     /// Known pages came from the state, in the order of discovery.
     pub(crate) fn found_loaded(
         &mut self,
-        after: u32,
+        after: Nth,
         pages: &[FoundPage],
         servers: &mut Servers,
         out: &mut Vec<Command>,
@@ -135,6 +151,8 @@ impl NewPages {
 
     /// Goes on with what the order waits for.
     pub(crate) fn advance(&mut self, servers: &mut Servers, out: &mut Vec<Command>) {
+        let raised = self.order.take_received();
+        self.reprioritise(&raised, servers);
         while let Some(targets) = self.order.hand_on() {
             self.reprioritise(&targets, servers);
         }
@@ -142,7 +160,7 @@ impl NewPages {
     }
 
     /// How important a page is that is being visited, in percent of the mean of all known pages.
-    pub(crate) fn weigh(&mut self, nth: u32) -> Option<u32> {
+    pub(crate) fn weigh(&mut self, nth: Nth) -> Option<u32> {
         self.order.weigh(nth)
     }
 
@@ -159,13 +177,13 @@ impl NewPages {
 
 /// New pages in the queues of their servers.
 impl NewPages {
-    fn sites_queued(&self, nth: u32) -> impl Iterator<Item = (SiteId, Queued)> {
+    fn sites_queued(&self, nth: Nth) -> impl Iterator<Item = (SiteId, Queued)> {
         let all = (nth, SiteId(0))..=(nth, SiteId(u32::MAX));
         self.queued.range(all).map(|(place, queued)| (place.1, *queued))
     }
 
     /// Moves queued pages to the positions of their current scores.
-    fn reprioritise(&mut self, places: &[u32], servers: &mut Servers) {
+    fn reprioritise(&mut self, places: &[Nth], servers: &mut Servers) {
         for &nth in places {
             let found: Vec<(SiteId, Queued)> = self.sites_queued(nth).collect();
             for (site, queued) in found {
@@ -209,7 +227,7 @@ impl NewPages {
     }
 
     /// A page that was taken up is not visited after all, if it is a new one still.
-    pub(crate) fn put_back(&mut self, nth: u32, server: ServerId) {
+    pub(crate) fn put_back(&mut self, nth: Nth, server: ServerId) {
         if self.order.put_back(nth) {
             self.hungry.insert(server);
         }
@@ -233,7 +251,7 @@ impl NewPages {
     }
 
     /// A new page may not be visited now.
-    pub(crate) fn set_aside(&mut self, nth: u32, server: ServerId, servers: &Servers) {
+    pub(crate) fn set_aside(&mut self, nth: Nth, server: ServerId, servers: &Servers) {
         self.aside.entry(server).or_default().push(nth);
         self.queue_shrank(server, servers);
     }
@@ -267,7 +285,7 @@ impl NewPages {
     }
 
     /// Takes the best new page of a server; returns its discovery number.
-    pub(crate) fn take_best(&mut self, server: ServerId) -> Option<u32> {
+    pub(crate) fn take_best(&mut self, server: ServerId) -> Option<Nth> {
         self.order.take_best(server)
     }
 
@@ -282,8 +300,8 @@ impl NewPages {
     }
 
     /// New pages came from the state, or were found to have no times of their own.
-    pub(crate) fn loaded(&mut self, places: &[u32], pages: &[DuePage], servers: &Servers) {
-        let loaded: BTreeSet<u32> = pages.iter().map(|due| due.page.nth).collect();
+    pub(crate) fn loaded(&mut self, places: &[Nth], pages: &[DuePage], servers: &Servers) {
+        let loaded: BTreeSet<Nth> = pages.iter().map(|due| due.page.nth).collect();
         for &nth in places {
             let Some(server) = self.order.server_of(nth) else { continue };
             if let Some(loading) = self.loading.get_mut(&server) {

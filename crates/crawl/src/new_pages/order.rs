@@ -7,12 +7,12 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use nenrin_order::{CrawlOrder, NewPage, PageIndex, ServerIndex, Strategy};
-use nenrin_state::{Change, FoundPage, Linked, PageLinks, Reading, ServerId};
+use nenrin_state::{Change, FoundPage, Linked, Nth, PageLinks, Reading, Received, ServerId};
 use nenrin_urls::CanonicalUrl;
 
 use crate::events::{Command, Load};
 
-use super::weighing::Weighing;
+use super::{received::ReceivedScores, weighing::Weighing};
 
 /// Known pages compared with the state at once.
 const SCAN_PAGES: usize = 20_000;
@@ -34,7 +34,9 @@ pub struct OrderStats {
     pub additions: u64,
     /// What it takes in memory for all known pages.
     pub memory_bytes: u64,
-    /// Whether it knows all pages of the state.
+    /// Scores that it was given for pages of other partitions, in millionths.
+    pub received_micros: u64,
+    /// Whether it knows all pages of the state, and was given all that came from other partitions.
     pub is_current: bool,
 }
 
@@ -46,7 +48,7 @@ enum Progress {
     /// What was kept is being loaded.
     Restoring,
     /// Pages after this one are being loaded.
-    Scanning(u32),
+    Scanning(Nth),
     /// It knows all pages.
     Current,
 }
@@ -59,20 +61,21 @@ pub(super) struct Order {
     collected: Vec<u64>,
     progress: Progress,
     /// Pages known to the state, as far as commits said.
-    seen: u32,
+    seen: Nth,
     /// Pages that were collected and that the order does not know as such.
-    unscored: VecDeque<u32>,
+    unscored: VecDeque<Nth>,
     /// Pages whose stored version is to be read for links.
     unread: VecDeque<PageLinks>,
     is_reading: bool,
     /// Unscored pages whose links are being loaded.
-    asked: BTreeSet<u32>,
+    asked: BTreeSet<Nth>,
     is_loading_links: bool,
     /// Links of pages that are to hand on.
-    ahead: BTreeMap<u32, Vec<u32>>,
+    ahead: BTreeMap<Nth, Vec<Nth>>,
     /// Pages collected since the order was last kept.
     unkept: usize,
     weighing: Weighing,
+    received: ReceivedScores,
 }
 
 impl Order {
@@ -82,7 +85,7 @@ impl Order {
             order: strategy.build(0),
             collected: Vec::new(),
             progress: Progress::Nothing,
-            seen: 0,
+            seen: Nth(0),
             unscored: VecDeque::new(),
             unread: VecDeque::new(),
             is_reading: false,
@@ -91,12 +94,13 @@ impl Order {
             ahead: BTreeMap::new(),
             unkept: 0,
             weighing: Weighing::default(),
+            received: ReceivedScores::default(),
         }
     }
 
     pub(super) fn stats(&self) -> OrderStats {
         let bookkeeping_bytes = self.collected.capacity() * size_of::<u64>()
-            + self.unscored.capacity() * size_of::<u32>()
+            + self.unscored.capacity() * size_of::<Nth>()
             + self.unread.capacity() * size_of::<PageLinks>()
             + self.weighing.memory_bytes();
         OrderStats {
@@ -104,7 +108,8 @@ impl Order {
             unscored: (self.unscored.len() + self.unread.len() + self.asked.len()) as u64,
             additions: self.order.additions(),
             memory_bytes: (self.order.memory_bytes() + bookkeeping_bytes) as u64,
-            is_current: self.is_current(),
+            received_micros: self.received.given_micros(),
+            is_current: self.is_current() && self.received.is_settled(),
         }
     }
 
@@ -112,17 +117,22 @@ impl Order {
         self.order.known() as u32
     }
 
+    /// The last page that it knows.
+    fn last(&self) -> Nth {
+        Nth(self.known())
+    }
+
     fn is_current(&self) -> bool {
         self.progress == Progress::Current
     }
 
     /// The order's number of a page, if it knows it.
-    fn index(&self, nth: u32) -> Option<PageIndex> {
-        let index = nth.checked_sub(1)?;
+    fn index(&self, nth: Nth) -> Option<PageIndex> {
+        let index = nth.0.checked_sub(1)?;
         (index < self.known()).then_some(PageIndex(index))
     }
 
-    fn indices(&self, places: &[u32]) -> Vec<PageIndex> {
+    fn indices(&self, places: &[Nth]) -> Vec<PageIndex> {
         places.iter().filter_map(|&nth| self.index(nth)).collect()
     }
 
@@ -150,7 +160,7 @@ impl Order {
 /// New pages: which goes first.
 impl Order {
     /// The priority of a new page among those of its server: smaller goes first.
-    pub(super) fn priority(&self, nth: u32, depth: u32) -> u64 {
+    pub(super) fn priority(&self, nth: Nth, depth: u32) -> u64 {
         match self.index(nth) {
             Some(index) => descending(self.order.worth(index)).max(2),
             None => u64::MAX - 1_000 + u64::from(depth.min(1_000)),
@@ -158,19 +168,19 @@ impl Order {
     }
 
     /// Takes the best new page of a server; returns its discovery number.
-    pub(super) fn take_best(&mut self, server: ServerId) -> Option<u32> {
-        self.order.next(Some(queue_of(server))).map(|page| page.0 + 1)
+    pub(super) fn take_best(&mut self, server: ServerId) -> Option<Nth> {
+        self.order.next(Some(queue_of(server))).map(nth_of)
     }
 
     /// A page is queued, by the order's choice or not.
-    pub(super) fn take(&mut self, nth: u32) {
+    pub(super) fn take(&mut self, nth: Nth) {
         if let Some(index) = self.index(nth) {
             self.order.take(index);
         }
     }
 
     /// A page that was taken is not visited after all. Returns whether it is a new one still.
-    pub(super) fn put_back(&mut self, nth: u32) -> bool {
+    pub(super) fn put_back(&mut self, nth: Nth) -> bool {
         let index = self.index(nth).filter(|index| !is_set(&self.collected, *index));
         if let Some(index) = index {
             self.order.put_back(index);
@@ -184,7 +194,7 @@ impl Order {
     }
 
     /// The server of a page, if the order knows it.
-    pub(super) fn server_of(&self, nth: u32) -> Option<ServerId> {
+    pub(super) fn server_of(&self, nth: Nth) -> Option<ServerId> {
         self.index(nth).map(|index| ServerId(self.order.server(index).0))
     }
 }
@@ -198,23 +208,25 @@ impl Order {
                 self.progress = Progress::Restoring;
                 out.push(Command::Load(Load::Order));
             }
-            Progress::Current => self.scan(self.known(), out),
+            Progress::Current => self.scan(self.last(), out),
             Progress::Restoring | Progress::Scanning(_) => {}
         }
     }
 
-    fn scan(&mut self, after: u32, out: &mut Vec<Command>) {
+    fn scan(&mut self, after: Nth, out: &mut Vec<Command>) {
         self.progress = Progress::Scanning(after);
         out.push(Command::Load(Load::Found { after, limit: SCAN_PAGES }));
     }
 
     /// What was kept came from the state.
-    pub(super) fn restore(&mut self, bytes: &[u8], out: &mut Vec<Command>) {
+    pub(super) fn restore(&mut self, bytes: &[u8], received: &[Received], out: &mut Vec<Command>) {
         if self.progress != Progress::Restoring {
             return;
         }
         // What is damaged, or was another order's, is built anew.
-        if let Ok(order) = self.strategy.restore(bytes) {
+        let restored = self.strategy.restore(bytes);
+        self.received.load(received, restored.is_ok());
+        if let Ok(order) = restored {
             self.order = order;
             for page in (0..self.known()).map(PageIndex) {
                 if self.order.is_collected(page) {
@@ -222,11 +234,11 @@ impl Order {
                 }
             }
         }
-        self.scan(0, out);
+        self.scan(Nth(0), out);
     }
 
     /// Whether pages after this one are what the scan waits for.
-    pub(super) fn awaits(&self, after: u32) -> bool {
+    pub(super) fn awaits(&self, after: Nth) -> bool {
         self.progress == Progress::Scanning(after)
     }
 
@@ -235,7 +247,7 @@ impl Order {
     pub(super) fn compare(&mut self, page: &FoundPage, is_queued: bool) -> Option<bool> {
         let index = match self.index(page.nth) {
             Some(index) => index,
-            None if page.nth - 1 == self.known() => self.discover(page.server, None),
+            None if page.nth.0 == self.known() + 1 => self.discover(page.server, None),
             None => return None,
         };
         let waits = page.reading == Reading::New && !is_queued;
@@ -250,16 +262,17 @@ impl Order {
     }
 
     /// All pages of one load were compared: the scan goes on or ends.
-    pub(super) fn scanned(&mut self, after: u32, pages: &[FoundPage], out: &mut Vec<Command>) {
+    pub(super) fn scanned(&mut self, after: Nth, pages: &[FoundPage], out: &mut Vec<Command>) {
         let last = pages.last().map_or(after, |page| page.nth);
         if pages.len() == SCAN_PAGES || last < self.seen {
             return self.scan(last, out);
         }
-        if last < self.known() {
+        if last < self.last() {
             // It was kept by another state: none of its pages can be trusted.
             self.order = self.strategy.build(0);
             self.collected.clear();
-            return self.scan(0, out);
+            self.received.begin_anew();
+            return self.scan(Nth(0), out);
         }
         self.progress = Progress::Current;
     }
@@ -267,7 +280,7 @@ impl Order {
     /// A page became known by a commit. Returns whether it is new to the order.
     pub(super) fn found(
         &mut self,
-        nth: u32,
+        nth: Nth,
         server: ServerId,
         url: &CanonicalUrl,
         out: &mut Vec<Command>,
@@ -276,9 +289,9 @@ impl Order {
         if !self.is_current() || self.index(nth).is_some() {
             return false;
         }
-        if nth - 1 > self.known() {
+        if nth.0 > self.known() + 1 {
             // Somebody else made pages known in between.
-            self.scan(self.known(), out);
+            self.scan(self.last(), out);
             return false;
         }
         self.discover(server, Some(url));
@@ -303,7 +316,8 @@ impl Order {
                 self.mark_collected(page);
                 self.weighing.unweighed(page);
                 self.unkept += 1;
-                self.order.collected(page, &targets);
+                let far = linked.links.saturating_sub(linked.targets.len());
+                self.order.collected(page, &targets, targets.len() + far);
             }
             _ => self.unscored.push_back(linked.nth),
         }
@@ -317,7 +331,7 @@ impl Order {
             let targets = page.targets.take();
             match (targets, self.asked.remove(&page.nth)) {
                 (Some(targets), true) => {
-                    let links = targets.len();
+                    let links = targets.len() + page.far;
                     unscored.push(Linked { nth: page.nth, targets, links, again: false });
                 }
                 (None, true) if page.version.is_some() => self.unread.push_back(page),
@@ -338,7 +352,7 @@ impl Order {
 
     /// Lets the next page hand its score on to the pages that it links to; returns their discovery
     /// numbers.
-    pub(super) fn hand_on(&mut self) -> Option<Vec<u32>> {
+    pub(super) fn hand_on(&mut self) -> Option<Vec<Nth>> {
         if !self.is_current() {
             return None;
         }
@@ -349,7 +363,7 @@ impl Order {
             }
             return None;
         };
-        let targets = self.ahead.remove(&(page.0 + 1))?;
+        let targets = self.ahead.remove(&nth_of(page))?;
         let indices = self.indices(&targets);
         self.order.hand_on(page, &indices);
         Some(targets)
@@ -363,11 +377,11 @@ impl Order {
         }
         if !self.is_loading_links {
             let number = self.unscored.len().min(LINKS_PAGES);
-            let mut places: Vec<u32> = self.unscored.drain(..number).collect();
+            let mut places: Vec<Nth> = self.unscored.drain(..number).collect();
             self.asked.extend(&places);
             if self.order.next_hand_on().is_some() {
                 let next = self.order.hand_ons_ahead(HAND_ONS_AHEAD);
-                let next = next.iter().map(|page| page.0 + 1);
+                let next = next.iter().map(|&page| nth_of(page));
                 places.extend(next.filter(|nth| !self.ahead.contains_key(nth)));
             }
             if !places.is_empty() {
@@ -397,14 +411,48 @@ impl Order {
             return;
         }
         let kept = self.order.snapshot();
-        out.extend(kept.map(|bytes| Command::commit(Change::Order(bytes))));
+        if let Some(bytes) = kept {
+            let received = self.received.keep();
+            out.push(Command::commit(Change::Order { bytes, received }));
+        }
+    }
+}
+
+/// Scores from and for other partitions.
+impl Order {
+    /// The state has this much of a page's score from other partitions.
+    pub(super) fn received(&mut self, nth: Nth, micros: u64) {
+        self.received.set(nth, micros);
+    }
+
+    /// Takes up what came from other partitions; returns the pages that got something.
+    pub(super) fn take_received(&mut self) -> Vec<Nth> {
+        if !self.is_current() || self.received.is_settled() {
+            return Vec::new();
+        }
+        let known = self.last();
+        let taken = self.received.take(|nth| nth <= known);
+        for &(nth, share) in &taken {
+            if let Some(page) = self.index(nth) {
+                self.order.receive(page, share);
+            }
+        }
+        self.unkept += taken.len();
+        taken.into_iter().map(|(nth, _)| nth).collect()
+    }
+
+    /// What a page that is being visited gives to all pages that it links to, in millionths.
+    pub(super) fn gives_micros(&self, nth: Nth) -> Option<u64> {
+        let page = self.index(nth)?;
+        let amount = self.order.amount(page, is_set(&self.collected, page))?;
+        Some((amount * 1e6) as u64)
     }
 }
 
 /// Importance.
 impl Order {
     /// How important a page is that is being visited, in percent of the mean of all known pages.
-    pub(super) fn weigh(&mut self, nth: u32) -> Option<u32> {
+    pub(super) fn weigh(&mut self, nth: Nth) -> Option<u32> {
         let page = self.index(nth)?;
         let percent = importance_percent(&*self.order, page)?;
         self.weighing.weighed(page, percent);
@@ -419,6 +467,11 @@ impl Order {
         });
         out.extend(changed.map(Command::commit));
     }
+}
+
+/// The discovery number of a page that the order knows.
+fn nth_of(page: PageIndex) -> Nth {
+    Nth(page.0 + 1)
 }
 
 fn importance_percent(order: &(dyn CrawlOrder + Send), page: PageIndex) -> Option<u32> {

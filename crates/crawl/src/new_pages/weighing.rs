@@ -6,7 +6,7 @@
 //! committed.
 
 use nenrin_order::PageIndex;
-use nenrin_state::Change;
+use nenrin_state::{Change, Nth};
 
 /// Pages looked at for each page collected.
 const LOOKS: usize = 16;
@@ -31,7 +31,7 @@ pub(super) struct Weighing {
     next: u32,
     looks: usize,
     /// Discovery numbers and percentages to be committed.
-    changed: Vec<(u32, u32)>,
+    changed: Vec<(Nth, u32)>,
 }
 
 impl Weighing {
@@ -41,7 +41,7 @@ impl Weighing {
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
-        self.committed.capacity() + self.changed.capacity() * size_of::<(u32, u32)>()
+        self.committed.capacity() + self.changed.capacity() * size_of::<(Nth, u32)>()
     }
 
     /// The importance of a page, in percent, is committed with a visit.
@@ -108,7 +108,7 @@ impl Weighing {
             self.set(page, now);
         } else if committed == NONE || now.abs_diff(committed) >= CHANGED {
             self.set(page, now);
-            self.changed.push((page.0 + 1, percent));
+            self.changed.push((Nth(page.0 + 1), percent));
         }
     }
 

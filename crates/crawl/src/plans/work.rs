@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use nenrin_fetch::http_date;
-use nenrin_state::{MappedPage, Outcome, PageId, Schedule, ServerId, SitePages, Skips};
+use nenrin_state::{MappedPage, Outcome, PageId, RoundId, Schedule, ServerId, SitePages, Skips};
 use nenrin_structure::{
     AutoOptions, Evidence, Hint, MappedSite, RoundsBy, Seen, SharedBeliefs, SitePlan, SiteStep,
 };
@@ -15,14 +15,14 @@ use crate::{gone::gone_rest_s, signals::Signals};
 /// Work on the plan of a round: pure, and as long as the site is large.
 #[derive(Debug, Clone)]
 pub struct PlanWork {
-    pub(crate) round: i64,
+    pub(crate) round: RoundId,
     pub(crate) job: PlanJob,
 }
 
 /// What became of [`PlanWork`].
 #[derive(Debug, Clone)]
 pub struct PlanDone {
-    pub(crate) round: i64,
+    pub(crate) round: RoundId,
     pub(crate) result: PlanResult,
 }
 
@@ -118,12 +118,12 @@ pub(crate) struct Ended {
 
 impl PlanWork {
     /// The answer when the work cannot be done: the round visits everything.
-    pub fn failed(round: i64) -> PlanDone {
+    pub fn failed(round: RoundId) -> PlanDone {
         PlanDone { round, result: PlanResult::NoPlan }
     }
 
     /// The round that it belongs to.
-    pub fn round(&self) -> i64 {
+    pub fn round(&self) -> RoundId {
         self.round
     }
 
@@ -148,7 +148,7 @@ impl PlanWork {
 fn survey(
     map: Box<SitePages>,
     sources: &BTreeMap<ServerId, BTreeSet<String>>,
-    round: i64,
+    round: RoundId,
 ) -> PlanResult {
     if !map.pages.iter().any(|page| was_known(page, round)) {
         return PlanResult::NothingKnown;
@@ -209,7 +209,7 @@ fn shared_beliefs(map: &SitePages, options: &AutoOptions) -> SharedBeliefs {
 impl Beginning {
     /// The plan, which knows what was visited before a restart; none if there are more pages than a plan
     /// takes.
-    fn plan(&self, round: i64) -> Option<SitePlan> {
+    fn plan(&self, round: RoundId) -> Option<SitePlan> {
         let map = &self.map;
         let rests = |page: &MappedPage| {
             page.round != Some(round)
@@ -239,7 +239,7 @@ impl Beginning {
     }
 
     /// What is known about a page besides its position in the site, at the beginning of the round.
-    fn evidence(&self, page: &MappedPage, round: i64) -> Evidence {
+    fn evidence(&self, page: &MappedPage, round: RoundId) -> Evidence {
         let Some(visited_s) = page.visited_s.filter(|_| page.round != Some(round)) else {
             return Evidence::default();
         };
@@ -265,7 +265,7 @@ impl Beginning {
 }
 
 /// Whether a page was seen before this round.
-fn was_known(page: &MappedPage, round: i64) -> bool {
+fn was_known(page: &MappedPage, round: RoundId) -> bool {
     page.visits > 1 || (page.visits == 1 && page.round != Some(round))
 }
 

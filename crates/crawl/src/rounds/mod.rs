@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use nenrin_lang::Reason;
 use nenrin_state::{
-    Change, DuePage, KeptStructure, PageId, Round, Schedule, ServerId, Site, SiteId, SitePages,
-    VisitCommit,
+    Change, DuePage, KeptStructure, PageId, Round, RoundId, Schedule, ServerId, Site, SiteId,
+    SitePages, VisitCommit,
 };
 use nenrin_urls::CanonicalUrl;
 
@@ -33,6 +33,8 @@ pub(crate) struct Rounds {
     wanted: BTreeSet<SiteId>,
     /// Sites whose round has been asked for and has not begun yet.
     beginning: BTreeSet<SiteId>,
+    /// Sites whose round waits for other partitions.
+    held: BTreeSet<SiteId>,
 }
 
 /// What decides which pages a round takes up.
@@ -66,7 +68,8 @@ impl Rounds {
             let may_begin = is_time
                 && !sites.is_full(site.id)
                 && schedules.is_ready(site.id)
-                && !self.running.contains_key(&site.id);
+                && !self.running.contains_key(&site.id)
+                && !self.held.contains(&site.id);
             if may_begin && self.beginning.insert(site.id) {
                 out.push(Command::Load(Load::BeginRound(site.id)));
             }
@@ -78,9 +81,20 @@ impl Rounds {
         let waits = |site: &&Site| {
             let is_under_way =
                 self.running.contains_key(&site.id) || self.beginning.contains(&site.id);
-            !is_under_way && schedules.is_open(site.id)
+            !is_under_way && !self.held.contains(&site.id) && schedules.is_open(site.id)
         };
         sites.iter().filter(waits).filter_map(next_round_ms).min()
+    }
+
+    /// A round cannot begin until other partitions have ended theirs.
+    pub(crate) fn hold(&mut self, site: SiteId) {
+        self.beginning.remove(&site);
+        self.held.insert(site);
+    }
+
+    /// Sites changed, or rounds ended in other partitions: rounds that waited are tried again.
+    pub(crate) fn sites_changed(&mut self) {
+        self.held.clear();
     }
 
     /// A round has begun, or goes on after a restart.
@@ -94,7 +108,7 @@ impl Rounds {
     }
 
     /// The number of a site's round.
-    pub(crate) fn id(&self, site: SiteId) -> Option<i64> {
+    pub(crate) fn id(&self, site: SiteId) -> Option<RoundId> {
         self.running.get(&site).map(RunningRound::id)
     }
 
@@ -113,11 +127,11 @@ impl Rounds {
         self.running.get(&site).map(RunningRound::progress)
     }
 
-    fn by_id(&mut self, round: i64) -> Option<&mut RunningRound> {
+    fn by_id(&mut self, round: RoundId) -> Option<&mut RunningRound> {
         self.running.values_mut().find(|running| running.id() == round)
     }
 
-    pub(crate) fn site_of(&self, round: i64) -> Option<SiteId> {
+    pub(crate) fn site_of(&self, round: RoundId) -> Option<SiteId> {
         self.running.iter().find(|(_, running)| running.id() == round).map(|(&site, _)| site)
     }
 
@@ -136,7 +150,7 @@ impl Rounds {
     }
 
     /// The end of a round is committed.
-    pub(crate) fn ended(&mut self, round: i64, sites: &mut Sites) -> Option<RoundReport> {
+    pub(crate) fn ended(&mut self, round: RoundId, sites: &mut Sites) -> Option<RoundReport> {
         let site = self.site_of(round)?;
         sites.round_ended(site);
         self.running.remove(&site).map(RunningRound::report)
@@ -199,7 +213,12 @@ impl Rounds {
     }
 
     /// Pages of a round's scan came from the state.
-    pub(crate) fn loaded(&mut self, round: i64, pages: &[DuePage], options: &CrawlOptions) -> bool {
+    pub(crate) fn loaded(
+        &mut self,
+        round: RoundId,
+        pages: &[DuePage],
+        options: &CrawlOptions,
+    ) -> bool {
         let Some(running) = self.by_id(round) else { return false };
         running.loaded(pages, options.load_batch);
         true
@@ -208,7 +227,7 @@ impl Rounds {
     /// Pages that a plan asked for came from the state. Returns whether they are still wanted.
     pub(crate) fn chosen_loaded(
         &mut self,
-        round: i64,
+        round: RoundId,
         asked: &[PageId],
         pages: &[DuePage],
     ) -> bool {
@@ -222,7 +241,7 @@ impl Rounds {
     /// The site's map came: it is looked through before its round begins to choose.
     pub(crate) fn map_loaded(
         &self,
-        round: i64,
+        round: RoundId,
         map: Box<SitePages>,
         sites: &Sites,
         learning: &Learning,
@@ -411,6 +430,6 @@ fn choice_ended(
 }
 
 /// Hands out work on a round's plan.
-fn hand_out(round: i64, job: PlanJob, out: &mut Vec<Command>) {
+fn hand_out(round: RoundId, job: PlanJob, out: &mut Vec<Command>) {
     out.push(Command::Plan(Box::new(PlanWork { round, job })));
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use nenrin_lang::Reason;
 use nenrin_state::{
-    DuePage, PageId, Round, RoundCounts, RoundEnd, ServerId, SiteId, Skips, VisitCommit,
+    DuePage, PageId, Round, RoundCounts, RoundEnd, RoundId, ServerId, SiteId, Skips, VisitCommit,
 };
 use nenrin_structure::Seen;
 use nenrin_urls::CanonicalUrl;
@@ -83,7 +83,7 @@ impl RunningRound {
         }
     }
 
-    pub(super) fn id(&self) -> i64 {
+    pub(super) fn id(&self) -> RoundId {
         self.round.id
     }
 

@@ -6,9 +6,11 @@ mod openings;
 use std::collections::BTreeMap;
 
 use nenrin_revisit::{
-    Circle, Companions, DAY_S, Found, NEAR_MAX, PageRevisitScheduler, is_open, next_turn_s,
+    Circle, Companions, DAY_S, NEAR_MAX, PageRevisitScheduler, is_open, next_turn_s,
 };
-use nenrin_state::{Change, DuePage, Estimate, Outcome, PageRecord, Site, SiteId, VisitCommit};
+use nenrin_state::{
+    Change, Division, DuePage, Estimate, Outcome, PageRecord, Site, SiteId, VisitCommit,
+};
 use nenrin_urls::CanonicalUrl;
 
 use crate::{
@@ -29,6 +31,10 @@ pub(crate) struct Schedules {
     openings: Openings,
     /// Visits to pages with times of their own.
     today: DayVisits,
+    /// Whether a site's visits are divided among partitions.
+    has_divisions: bool,
+    /// The day for which divisions were last asked for.
+    divided_day: i64,
 }
 
 /// A continuous site.
@@ -40,6 +46,8 @@ struct SiteSchedule {
     today: DayVisits,
     /// When a day's visits were last used up.
     spent_s: Option<i64>,
+    /// How the site's visits of a day are divided among partitions, if there are several.
+    division: Option<Division>,
 }
 
 /// The visits of one day.
@@ -81,6 +89,7 @@ impl Schedules {
                     is_ready: false,
                     today: DayVisits::default(),
                     spent_s: None,
+                    division: None,
                 }
             });
         }
@@ -101,7 +110,7 @@ impl Schedules {
         schedule.is_ready = true;
         let day = now_s.div_euclid(DAY_S);
         schedule.today = DayVisits { day, visits: visits_today };
-        if schedule.today.are_spent(day, schedule.scheduler.settings().visits_per_day) {
+        if schedule.today.are_spent(day, schedule.visits_per_day()) {
             schedule.spent_s = Some(now_s);
         }
         self.today.add(day, visits_today);
@@ -167,7 +176,7 @@ impl Schedules {
     /// all of them every day, and the pages of the others would wait for ever.
     pub(crate) fn pause_ms(&self, now_ms: i64, site: SiteId) -> Option<i64> {
         let schedule = self.sites.get(&site)?;
-        let visits = i64::try_from(schedule.scheduler.settings().visits_per_day?).ok()?;
+        let visits = i64::try_from(schedule.visits_per_day()?).ok()?;
         let is_day_before =
             |spent_s: &i64| spent_s.div_euclid(DAY_S) + 1 == now_ms.div_euclid(1000 * DAY_S);
         let day = schedule.spent_s.as_ref().is_some_and(is_day_before).then_some(DAY_S * 1000);
@@ -177,17 +186,12 @@ impl Schedules {
     /// Divides the archive's budget among the sites without their own, by what their pages ask for.
     pub(crate) fn share_budget(&mut self, sites: &Sites, options: &CrawlOptions) {
         let Some(all) = options.visits_per_day else { return };
-        let own = |schedule: &SiteSchedule| schedule.scheduler.settings().visits_per_day;
+        let own = SiteSchedule::visits_per_day;
         let taken: u64 = self.sites.values().filter_map(own).sum();
         let left = all.saturating_sub(taken) as f64;
-        let pages = |site: SiteId| sites.get(site).map_or(0, |site| site.counts.pages);
-        let need = |site: SiteId, schedule: &SiteSchedule| {
-            let known = schedule.scheduler.need_per_day().filter(|need| *need > 0.0);
-            known.unwrap_or(1.0 + pages(site) as f64 / 7.0)
-        };
         let sharing = self.sites.iter().filter(|(_, schedule)| own(schedule).is_none());
         let needs: BTreeMap<SiteId, f64> =
-            sharing.map(|(&site, schedule)| (site, need(site, schedule))).collect();
+            sharing.map(|(&site, schedule)| (site, schedule.need(sites.get(site)))).collect();
         let sum: f64 = needs.values().sum();
         for (site, need) in needs {
             if let Some(schedule) = self.sites.get_mut(&site) {
@@ -203,7 +207,7 @@ impl Schedules {
         let Some(schedule) = self.sites.get_mut(&site) else { return false };
         schedule.today.add(day, 1);
         self.today.add(day, 1);
-        if schedule.today.are_spent(day, schedule.scheduler.settings().visits_per_day) {
+        if schedule.today.are_spent(day, schedule.visits_per_day()) {
             schedule.spent_s = Some(now_s);
             self.openings.forget(site);
         }
@@ -212,6 +216,55 @@ impl Schedules {
             self.openings.forget_all();
         }
         true
+    }
+}
+
+/// Budgets of sites over several partitions. Every day each partition says what its pages will ask for
+/// on the next, and all divide the site's visits by that.
+impl Schedules {
+    /// A day begins: how the visits of divided sites are divided is asked for.
+    pub(crate) fn begin_day(&mut self, now_s: i64, out: &mut Vec<Command>) {
+        let day = now_s.div_euclid(DAY_S);
+        if !self.has_divisions || self.divided_day == day {
+            return;
+        }
+        self.divided_day = day;
+        for (&site, schedule) in &self.sites {
+            if schedule.is_ready && !schedule.is_divided(day) {
+                out.push(Command::Load(Load::Division { site, day }));
+            }
+        }
+    }
+
+    /// How a site's visits of a day are divided came from the state.
+    pub(crate) fn divided(
+        &mut self,
+        now_s: i64,
+        site: SiteId,
+        division: Option<Division>,
+        sites: &Sites,
+        out: &mut Vec<Command>,
+    ) {
+        let Some(schedule) = self.sites.get_mut(&site) else { return };
+        let Some(division) = division else { return };
+        if schedule.scheduler.settings().visits_per_day.is_none() {
+            return;
+        }
+        self.has_divisions = true;
+        let day = now_s.div_euclid(DAY_S);
+        if division.day != day {
+            // Midnight passed meanwhile.
+            out.push(Command::Load(Load::Division { site, day }));
+        }
+        schedule.division = Some(division);
+        if schedule.today.are_spent(day, schedule.visits_per_day()) {
+            schedule.spent_s = Some(now_s);
+        }
+        let part = schedule.visits_per_day().map(|visits| visits as f64);
+        schedule.scheduler.set_visits_per_day(part);
+        let milli_visits = (schedule.need(sites.get(site)) * 1e3).clamp(1.0, 1e15) as u64;
+        out.push(Command::commit(Change::Need { site, day: day + 1, milli_visits }));
+        self.openings.forget(site);
     }
 }
 
@@ -230,12 +283,12 @@ fn opening(
         return Opening { is_open: in_window, in_hours: in_window, until_ms: turn_ms };
     };
     let day = now_s.div_euclid(DAY_S);
-    let own = schedule.scheduler.settings().visits_per_day;
+    let own = schedule.visits_per_day();
     let is_spent = schedule.today.are_spent(day, own) || archive_is_spent(day);
     let in_hours = !site.paused && in_window;
     let midnight_ms = (day + 1) * DAY_S * 1000;
     Opening {
-        is_open: in_hours && schedule.is_ready && !is_spent,
+        is_open: in_hours && schedule.is_ready && schedule.is_divided(day) && !is_spent,
         in_hours,
         until_ms: turn_ms.min(midnight_ms),
     }
@@ -273,9 +326,9 @@ impl Schedules {
         out: &mut Vec<Command>,
     ) -> Option<i64> {
         let found = match visit.outcome {
-            Outcome::Changed | Outcome::Same | Outcome::NotModified if changed => Found::Changed,
-            Outcome::Changed | Outcome::Same | Outcome::NotModified => Found::Same,
-            missed => missed.found(),
+            Outcome::Changed | Outcome::Same | Outcome::NotModified if changed => Outcome::Changed,
+            Outcome::Changed | Outcome::Same | Outcome::NotModified => Outcome::Same,
+            missed => missed,
         };
         let schedule = self.sites.get_mut(&due.site)?;
         if let Some(query) = schedule.near(due, visit.at_s, found, answer) {
@@ -315,18 +368,35 @@ impl Schedules {
 }
 
 impl SiteSchedule {
+    /// The visits that may be made here on a day.
+    fn visits_per_day(&self) -> Option<u64> {
+        let visits = self.scheduler.settings().visits_per_day?;
+        Some(self.division.as_ref().map_or(visits, |division| division.part_of(visits)))
+    }
+
+    /// Whether it is known how the visits of a day are divided, where they are.
+    fn is_divided(&self, day: i64) -> bool {
+        self.division.as_ref().is_none_or(|division| division.day == day)
+    }
+
+    /// The visits per day that the pages ask for.
+    fn need(&self, site: Option<&Site>) -> f64 {
+        let known = self.scheduler.need_per_day().filter(|need| *need > 0.0);
+        known.unwrap_or_else(|| 1.0 + site.map_or(0, |site| site.counts.pages) as f64 / 7.0)
+    }
+
     /// Learns what a visit says of the pages around it; the query asks for those that are to be
     /// looked at.
     fn near(
         &mut self,
         due: &DuePage,
         at_s: i64,
-        found: Found,
+        found: Outcome,
         answer: Option<&Answer>,
     ) -> Option<NearQuery> {
         let server = due.page.url.server();
         let is_below = |url: &CanonicalUrl| *url != due.page.url && url.server() == server;
-        let links = answer.filter(|_| found == Found::Changed).map(|answer| &answer.links);
+        let links = answer.filter(|_| found == Outcome::Changed).map(|answer| &answer.links);
         let links: Vec<&CanonicalUrl> = (links.into_iter().flatten())
             .filter(|link| matches!(link.role, LinkRole::Page | LinkRole::Frame))
             .map(|link| &link.url)

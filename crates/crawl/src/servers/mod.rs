@@ -4,6 +4,7 @@ mod robots;
 
 use std::collections::BTreeMap;
 
+use nenrin_fetch::AddressPolicy;
 use nenrin_frontier::{Feedback, Frontier, FrontierStats, Pace, Politeness};
 use nenrin_lang::Reason;
 use nenrin_revisit::Overflow;
@@ -56,7 +57,7 @@ pub(crate) struct RobotsRequest {
     pub(crate) url: CanonicalUrl,
     /// Redirects followed so far.
     pub(crate) hops: u32,
-    pub(crate) allow_private: bool,
+    pub(crate) addresses: AddressPolicy,
 }
 
 /// What a server's rules say about a page.

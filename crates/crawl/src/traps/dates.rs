@@ -1,5 +1,6 @@
 //! Dates in URLs: `/2031/05/12/`, `?date=2031-05-12`, `?year=2031&month=5`, `20310512`.
 
+use nenrin_calendar::{DAY_S, day_of};
 use nenrin_urls::CanonicalUrl;
 
 /// A date in a URL, at least a month.
@@ -71,11 +72,7 @@ fn month_start(year: i64, month: i64) -> Option<i64> {
     if !(1000..=9999).contains(&year) || !(1..=12).contains(&month) {
         return None;
     }
-    // Days from the civil calendar, with March as the first month so that leap days come last.
-    let (y, m) = if month <= 2 { (year - 1, month + 9) } else { (year, month - 3) };
-    let (era, in_era) = (y.div_euclid(400), y.rem_euclid(400));
-    let days = era * 146_097 + in_era * 365 + in_era / 4 - in_era / 100 + (153 * m + 2) / 5;
-    Some((days - 719_468) * 86_400)
+    Some(day_of(year, month, 1) * DAY_S)
 }
 
 #[cfg(test)]

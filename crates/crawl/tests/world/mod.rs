@@ -8,7 +8,9 @@ use nenrin_crawl::{
 };
 use nenrin_extract::page_fragments;
 use nenrin_revisit::RevisitSettings;
-use nenrin_state::{ContentMark, Epoch, PageRecord, Schedule, SiteConditions, SqliteState, State};
+use nenrin_state::{
+    ContentMark, Epoch, PageRecord, Schedule, SiteConditions, SqliteState, State, VersionId,
+};
 use nenrin_structure::PageFragments;
 use nenrin_urls::CanonicalUrl;
 
@@ -163,7 +165,7 @@ impl World {
             Command::Store(order) => {
                 let (ticket, stored_bytes, is_known) =
                     (order.ticket, self.stored_bytes, self.is_known);
-                Some(Event::Stored { ticket, version: 1, stored_bytes, is_known })
+                Some(Event::Stored { ticket, version: VersionId(1), stored_bytes, is_known })
             }
             Command::Commit { ticket, change } => {
                 let batch = Batch::from_iter([(ticket, change)]);

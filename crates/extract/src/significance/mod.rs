@@ -7,6 +7,7 @@
 
 mod align;
 mod learn;
+mod line;
 mod noise;
 mod segment;
 
@@ -21,6 +22,7 @@ use noise::{differ_by_noise, is_url_attribute, noise_free_hash};
 use segment::{Segment, SegmentKind, attributes, line_segments, markup_segments, tag_name};
 
 pub use learn::{MAX_NOISY_PARTS, NoisyParts};
+pub use line::{ChangedLine, changed_line};
 
 /// How much a page changed.
 #[derive(Debug, Clone, Copy, PartialEq)]

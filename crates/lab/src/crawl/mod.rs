@@ -129,6 +129,8 @@ pub struct CrawlReport {
     pub skipped: u64,
     /// Batches of mail taken in from other partitions.
     pub mail: u64,
+    /// Score that pages gave to pages of other partitions.
+    pub shares: f64,
     /// Crashes lived through.
     pub crashes: u64,
     /// Partitions handed over.

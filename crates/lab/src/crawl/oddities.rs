@@ -4,6 +4,7 @@
 
 use nenrin_crawl::{Announcement, Answer, FetchOrder, FoundLink, LinkRole, SignalKind};
 use nenrin_extract::{ContentKind, Fingerprint, compare};
+use nenrin_state::Validators;
 use nenrin_urls::CanonicalUrl;
 
 use super::web::{Web, mark};
@@ -173,7 +174,7 @@ impl Web {
         let link = |link: String| url.join(&link).ok();
         Answer {
             status: 200,
-            etag: Some("\"1\"".to_owned()),
+            validators: Validators { etag: Some("\"1\"".to_owned()), last_modified: None },
             mime: "text/html".to_owned(),
             mark: Some(mark(url, 1)),
             fingerprint: Some(self.print(&[32, step])),
@@ -197,12 +198,12 @@ impl Web {
         };
         let etag = format!("\"{revision}\"");
         let truth = Truth { revision, ..Truth::default() };
-        if order.etag.as_deref() == Some(etag.as_str()) {
+        if order.validators.etag.as_deref() == Some(etag.as_str()) {
             return (Answer { status: 304, ..Answer::default() }, truth);
         }
         let answer = Answer {
             status: 200,
-            etag: Some(etag),
+            validators: Validators { etag: Some(etag), last_modified: None },
             mime: "application/xml".to_owned(),
             mark: Some(mark(&order.url, revision)),
             body_bytes: 5_000,
@@ -256,7 +257,8 @@ impl Web {
         answer: &mut Answer,
         new: u64,
     ) -> bool {
-        let known = order.etag.as_deref().and_then(|etag| etag.trim_matches('"').parse().ok());
+        let known =
+            order.validators.etag.as_deref().and_then(|etag| etag.trim_matches('"').parse().ok());
         let Some(old): Option<u64> = known.filter(|_| self.oddity(server) == Oddity::Noisy) else {
             return false;
         };

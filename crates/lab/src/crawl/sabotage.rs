@@ -15,4 +15,6 @@ pub enum Sabotage {
     LeakyBuckets,
     /// The machine takes every robots.txt for one that allows everything.
     DeafToRobots,
+    /// Mail to other partitions gets lost.
+    LosesMail,
 }

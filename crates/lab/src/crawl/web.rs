@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use nenrin_crawl::{Answer, FetchOrder, Fetched, FoundLink, LinkRole, Purpose, Trouble};
 use nenrin_fetch::{FetchFailure, Waiting};
-use nenrin_state::ContentMark;
+use nenrin_state::{ContentMark, Validators};
 use nenrin_urls::{CanonicalUrl, Server};
 
 use super::oddities::{DEAD, TRAP, Truth};
@@ -270,12 +270,12 @@ impl Web {
 
     fn page(&self, order: &FetchOrder, (server, page): (u32, u32), revision: u64) -> Answer {
         let etag = format!("\"{revision}\"");
-        if order.etag.as_deref() == Some(etag.as_str()) {
+        if order.validators.etag.as_deref() == Some(etag.as_str()) {
             return Answer { status: 304, ..Answer::default() };
         }
         Answer {
             status: 200,
-            etag: Some(etag),
+            validators: Validators { etag: Some(etag), last_modified: None },
             mime: "text/html".to_owned(),
             mark: Some(mark(&order.url, revision)),
             body_bytes: 10_000,

@@ -70,7 +70,7 @@ impl<'a, N: Numbering> Crawl<'a, N> {
             self.find_on_other_hosts(id);
         }
         self.list_targets(id);
-        self.order.collected(page, &self.targets);
+        self.order.collected(page, &self.targets, self.targets.len());
         while let Some(again) = self.order.next_hand_on() {
             self.list_targets(self.pages[again.0 as usize]);
             self.order.hand_on(again, &self.targets);

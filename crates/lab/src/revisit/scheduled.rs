@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
 
 use nenrin_revisit::{
-    Budget, Circle, DAY_S, Found, KnownPage, Missed, NEAR_MAX, Outcome, PageRevisitScheduler,
-    PagesByPath, Planned, PolicySpec, RevisitSettings, pages_near,
+    Budget, Circle, DAY_S, KnownPage, Missed, NEAR_MAX, Outcome, PageRevisitScheduler, PagesByPath,
+    Planned, PolicySpec, RevisitSettings, pages_near,
 };
 
 use super::walk::{Tally, Walk, end_s};
@@ -31,7 +31,7 @@ struct Traveller<'a> {
     page: &'a LoggedPage,
     walk: Walk<'a>,
     planned: Option<Planned>,
-    found: Option<Found>,
+    found: Option<Outcome>,
     due_slot: u32,
     /// Since when it waits for its turn.
     since_slot: u32,
@@ -368,7 +368,7 @@ impl<'a> Site<'a> {
         let now_s = end_s(slot, self.resolution_s);
         let seen = self.pages[at].walk.visit(slot, self.resolution_s);
         let changed = seen.outcome == Outcome::Changed;
-        let found = if changed { Found::Changed } else { Found::Same };
+        let found = if changed { Outcome::Changed } else { Outcome::Same };
         let known = known(&self.pages[at]);
         let circles = self.scheduler.tell(now_s, &known, found, !pulled, &[]);
         let planned = self.scheduler.visited(now_s, &known, found, seen.last_modified_s, 1.0);

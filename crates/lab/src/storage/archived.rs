@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use nenrin_archive::{Archive, MirrorImportOptions, OpenOptions, folder_bytes, uncached_store};
 use nenrin_state::{Site, SiteConditions};
-use nenrin_store::VersionId;
 use nenrin_urls::CanonicalUrl;
 
 use super::{
@@ -104,7 +103,7 @@ impl Subject for ArchiveSubject<'_> {
 
     fn read_pages(&mut self) -> Result<PageReads, LabError> {
         let mut ids = Vec::new();
-        self.archive()?.state().each_version(&mut |_, row| ids.push(VersionId(row.version)))?;
+        self.archive()?.state().each_version(&mut |_, row| ids.push(row.version))?;
         let store = uncached_store(&self.folder)?;
         let step = (ids.len() / PAGES_READ).max(1);
         let mut times_ms = Vec::new();

@@ -9,7 +9,8 @@ use flate2::write::{DeflateEncoder, GzEncoder};
 use nenrin_store::{Class, Digest, PaperBytes, PaperCount};
 use nenrin_urls::CanonicalUrl;
 use nenrin_warc::{
-    Capture, Compressed, DigestAlgorithm, RecordWriter, Revisit, RevisitProfile, write_warcinfo,
+    BodyDigests, Capture, Compressed, DigestAlgorithm, RecordWriter, Revisit, RevisitProfile,
+    write_warcinfo,
 };
 use serde::{Deserialize, Serialize};
 
@@ -363,6 +364,7 @@ fn warc(
             "HTTP/1.1 200 OK\r\nContent-Type: {mime}\r\nContent-Length: {}\r\n\r\n",
             body.len()
         );
+        let digests = BodyDigests::of(algorithm, head.as_bytes(), &body);
         let capture = Capture {
             url: &url,
             at_s,
@@ -371,8 +373,7 @@ fn warc(
             protocol: "http/1.1",
             tls: None,
             request_head: b"",
-            response_head: head.as_bytes(),
-            body: &body,
+            body: &digests,
             truncated: None,
         };
         let fields = capture.prepare(algorithm);
@@ -389,7 +390,7 @@ fn warc(
                 payload_digest: &digest,
             }
             .write(&mut writer, &info, algorithm),
-            None => fields.write(&mut writer, &info, b"", &body),
+            None => fields.write(&mut writer, &info, b"", &mut |take| take(&body)),
         };
         split.count(file.is_html, written.map_err(failed())?.length);
         if let Some(payloads) = &mut payloads {

@@ -45,6 +45,8 @@ pub enum Reason {
     RobotsUnreachable,
     /// robots.txt was answered with this status, so nothing else may be fetched.
     RobotsStatus(u16),
+    /// robots.txt did not come, for this reason, so nothing else may be fetched.
+    RobotsUnfetched(Box<Reason>),
     /// robots.txt forbids it.
     Robots {
         /// The line that forbids it, if one does: its number and text.
@@ -100,6 +102,9 @@ impl Reason {
                 "robots.txt could not be fetched, so nothing else may be fetched".to_owned()
             }
             Self::RobotsStatus(status) => format!("robots.txt answered with status {status}"),
+            Self::RobotsUnfetched(why) => {
+                format!("robots.txt could not be fetched: {}", why.english())
+            }
             Self::Robots { line: Some((number, text)) } => {
                 format!("robots.txt line {number}: {text}")
             }
@@ -134,6 +139,9 @@ impl Reason {
                 "robots.txt を取得できないため、他のページも取得できません".to_owned()
             }
             Self::RobotsStatus(status) => format!("robots.txt の応答が状態 {status} でした"),
+            Self::RobotsUnfetched(why) => {
+                format!("robots.txt を取得できません：{}", why.japanese())
+            }
             Self::Robots { line: Some((number, text)) } => {
                 format!("robots.txt の {number} 行目：{text}")
             }
@@ -186,6 +194,7 @@ mod tests {
             Reason::RedirectLoop { from: text(), to: text() },
             Reason::RobotsUnreachable,
             Reason::RobotsStatus(503),
+            Reason::RobotsUnfetched(Box::new(Reason::Internal(text()))),
             Reason::Robots { line: Some((3, "Disallow: /".to_owned())) },
             Reason::Robots { line: None },
             Reason::RedirectsLikeMissingPages(text()),

@@ -4,6 +4,7 @@ use std::{
 };
 
 use nenrin_lang::Lang;
+use nenrin_urls::VersionId;
 
 use super::Prepared;
 use crate::modifier::Modifier;
@@ -11,7 +12,7 @@ use crate::modifier::Modifier;
 /// Everything that a rewritten page depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct PageKey {
-    pub(crate) version: u64,
+    pub(crate) version: VersionId,
     pub(crate) at_s: i64,
     pub(crate) modifier: Modifier,
     pub(crate) is_not_document: bool,
@@ -77,7 +78,7 @@ mod tests {
     use super::*;
 
     fn key(version: u64) -> PageKey {
-        let lang = Lang::En;
+        let (version, lang) = (VersionId(version), Lang::En);
         PageKey { version, at_s: 0, modifier: Modifier::Page, is_not_document: false, lang }
     }
 

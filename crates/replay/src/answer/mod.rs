@@ -6,8 +6,10 @@ mod encoding;
 pub(crate) mod headers;
 mod prepare;
 mod range;
+mod streamed;
 
 pub(crate) use cache::{PageCache, PageKey};
 pub(crate) use conditional::is_unchanged;
-pub(crate) use prepare::{Prepared, Preparing};
+pub(crate) use prepare::{FRONT_BYTES, Prepared, Preparing, STREAMED_FROM_BYTES};
 pub(crate) use range::serve_range;
+pub(crate) use streamed::Streamed;

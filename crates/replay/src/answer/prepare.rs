@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use bytes::Bytes;
-use nenrin_extract::{ContentKind, content_kind, decode_content};
+use nenrin_extract::{ContentKind, content_kind, decode_content, decode_front};
 
 use nenrin_lang::Lang;
 
@@ -24,23 +24,37 @@ pub(crate) struct Prepared {
     pub(crate) status: StatusCode,
     /// Archived headers and those of the content.
     pub(crate) headers: HeaderMap,
-    pub(crate) body: Bytes,
+    /// None where it is sent as it is archived, read part by part.
+    pub(crate) body: Option<Bytes>,
     /// Whether the body was changed from the archived one.
     pub(crate) is_rewritten: bool,
 }
+
+/// A larger body is sent part by part, unless it has to be rewritten.
+pub(crate) const STREAMED_FROM_BYTES: u64 = 8 << 20;
+/// As much of it is looked at to see its kind.
+pub(crate) const FRONT_BYTES: usize = 512 << 10;
 
 impl Prepared {
     /// Approximate memory in bytes.
     pub(crate) fn weight_bytes(&self) -> usize {
         let headers: usize =
             self.headers.iter().map(|(n, v)| n.as_str().len() + v.len() + 64).sum();
-        self.body.len() + headers + 128
+        self.body.as_ref().map_or(0, Bytes::len) + headers + 128
     }
 
     #[cfg(test)]
     pub(crate) fn of_bytes(body: Vec<u8>) -> Self {
         let headers = HeaderMap::new();
-        Self { status: StatusCode::OK, headers, body: body.into(), is_rewritten: true }
+        Self { status: StatusCode::OK, headers, body: Some(body.into()), is_rewritten: true }
+    }
+}
+
+fn name_coding(coding: &str, headers: &mut HeaderMap) {
+    if let Ok(value) = HeaderValue::from_str(coding)
+        && !coding.is_empty()
+    {
+        headers.insert(header::CONTENT_ENCODING, value);
     }
 }
 
@@ -71,14 +85,46 @@ pub(crate) struct Preparing<'a> {
 }
 
 impl Preparing<'_> {
-    pub(crate) fn make(&self) -> Prepared {
+    /// The answer whose body is sent part by part, if the content, of which only the front is given,
+    /// needs nothing done to it.
+    pub(crate) fn make_streamed(&self) -> Option<Prepared> {
         let head = Head::parse(&self.content.head.response_head);
-        let mut headers = headers::archived(&head);
+        let coding = head.get_str("content-encoding").unwrap_or_default();
+        let is_too_large = self.capture.body_bytes > self.options.max_rewritten_bytes as u64;
+        if self.modifier != Modifier::Identity && !is_too_large {
+            if !encoding::accepts(self.accept_encoding, coding) {
+                return None;
+            }
+            let source = || Box::new(&self.content.body[..]) as Box<dyn std::io::BufRead>;
+            let bytes = self.content.body.len() as u64;
+            let content_type = head.content_type();
+            let front = decode_front(Some(coding), &source, bytes, FRONT_BYTES / 2);
+            // What cannot be decoded is not rewritten either.
+            let kind = front.map(|front| {
+                content_kind(content_type.as_deref(), &self.capture.url, &front.bytes)
+            });
+            if kind.is_ok_and(|kind| self.treatment(kind) != Treatment::None) {
+                return None;
+            }
+        }
+        let (status, mut headers) = self.begin(&head);
+        name_coding(coding, &mut headers);
+        Some(Prepared { status, headers, body: None, is_rewritten: false })
+    }
+
+    fn begin(&self, head: &Head<'_>) -> (StatusCode, HeaderMap) {
+        let mut headers = headers::archived(head);
         let status = StatusCode::from_u16(self.capture.status)
             .ok()
             .filter(|s| s.as_u16() >= 200 && *s != StatusCode::PARTIAL_CONTENT)
             .unwrap_or(StatusCode::OK);
-        self.redirect(&head, &mut headers);
+        self.redirect(head, &mut headers);
+        (status, headers)
+    }
+
+    pub(crate) fn make(&self) -> Prepared {
+        let head = Head::parse(&self.content.head.response_head);
+        let (status, mut headers) = self.begin(&head);
         let coding = head.get_str("content-encoding").unwrap_or_default();
         let decoded =
             || decode_content(Some(coding), &self.content.body, self.options.max_rewritten_bytes);
@@ -89,7 +135,8 @@ impl Preparing<'_> {
             if let Some(body) = decoded
                 && let Some(body) = self.rewritten(kind(&body), &body)
             {
-                return Prepared { status, headers, body: body.into(), is_rewritten: true };
+                let body = Some(body.into());
+                return Prepared { status, headers, body, is_rewritten: true };
             }
         }
         let passes =
@@ -97,15 +144,11 @@ impl Preparing<'_> {
         let body = match decoded() {
             Ok(Cow::Owned(body)) if !passes => body.into(),
             _ => {
-                if let Ok(value) = HeaderValue::from_str(coding)
-                    && !coding.is_empty()
-                {
-                    headers.insert(header::CONTENT_ENCODING, value);
-                }
+                name_coding(coding, &mut headers);
                 self.content.body.clone()
             }
         };
-        Prepared { status, headers, body, is_rewritten: false }
+        Prepared { status, headers, body: Some(body), is_rewritten: false }
     }
 
     fn redirect(&self, head: &Head<'_>, headers: &mut HeaderMap) {

@@ -1,31 +1,31 @@
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
-use bytes::Bytes;
+use std::ops::Range;
 
-/// Cuts the requested range out of a body. Several ranges, or a range that is not in bytes, get the
-/// whole body, as the standard allows.
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+
+/// The part of a body that is sent: the requested range, if one was. Several ranges, or a range that
+/// is not in bytes, get the whole body, as the standard allows.
 pub(crate) fn serve_range(
     request: &HeaderMap,
     etag: &str,
     response: &mut HeaderMap,
-    body: Bytes,
-) -> (StatusCode, Bytes) {
+    total: u64,
+) -> (StatusCode, Range<u64>) {
     let text = |name| request.get(name).and_then(|v: &HeaderValue| v.to_str().ok());
     let is_current = text(header::IF_RANGE).is_none_or(|tag| tag == etag);
     let Some(spec) = text(header::RANGE).filter(|_| is_current) else {
-        return (StatusCode::OK, body);
+        return (StatusCode::OK, 0..total);
     };
-    let total = body.len();
     match parse(spec, total) {
-        Asked::Whole => (StatusCode::OK, body),
+        Asked::Whole => (StatusCode::OK, 0..total),
         Asked::Part(first, last) => {
             let value = format!("bytes {first}-{last}/{total}");
             response.insert(header::CONTENT_RANGE, header_value(&value));
-            (StatusCode::PARTIAL_CONTENT, body.slice(first..=last))
+            (StatusCode::PARTIAL_CONTENT, first..last + 1)
         }
         Asked::Nothing => {
             let value = format!("bytes */{total}");
             response.insert(header::CONTENT_RANGE, header_value(&value));
-            (StatusCode::RANGE_NOT_SATISFIABLE, Bytes::new())
+            (StatusCode::RANGE_NOT_SATISFIABLE, 0..0)
         }
     }
 }
@@ -37,16 +37,16 @@ fn header_value(text: &str) -> HeaderValue {
 #[derive(Debug, PartialEq, Eq)]
 enum Asked {
     Whole,
-    Part(usize, usize),
+    Part(u64, u64),
     Nothing,
 }
 
-fn parse(spec: &str, total: usize) -> Asked {
+fn parse(spec: &str, total: u64) -> Asked {
     let Some((first, last)) = spec.strip_prefix("bytes=").and_then(|r| r.trim().split_once('-'))
     else {
         return Asked::Whole;
     };
-    match (first.parse::<usize>(), last.parse::<usize>()) {
+    match (first.parse::<u64>(), last.parse::<u64>()) {
         (Ok(first), _) if first >= total => Asked::Nothing,
         (Ok(first), Ok(last)) if first <= last => Asked::Part(first, last.min(total - 1)),
         (Ok(first), Err(_)) if last.is_empty() => Asked::Part(first, total - 1),

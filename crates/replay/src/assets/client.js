@@ -7,65 +7,119 @@
 // No directive of a policy stops these, so no window may have them: this one, every frame as soon as
 // a script could reach it, and every window that is opened.
 const TAKEN = ["RTCPeerConnection", "webkitRTCPeerConnection", "WebTransport"];
+const fenced = new WeakSet();
 function strip(view) {
   try {
     for (const name of TAKEN) if (view[name]) Object.defineProperty(view, name, { value: undefined });
+    if (!fenced.has(view.Node)) { fenced.add(view.Node); fence(view); }
   } catch { /* A window of another origin cannot be reached by scripts of this one either. */ }
   return view;
 }
 function stripFrames() { for (let i = 0; i < window.length; i++) strip(window[i]); }
-strip(window);
-for (const owner of [window.HTMLIFrameElement, window.HTMLFrameElement, window.HTMLObjectElement]) {
-  for (const name of ["contentWindow", "contentDocument"]) {
-    const found = owner && Object.getOwnPropertyDescriptor(owner.prototype, name);
-    if (found) Object.defineProperty(owner.prototype, name, { ...found, get() {
-      stripFrames();
-      return found.get.call(this);
-    } });
+
+// Links that only connect, which no policy stops either, are made harmless before they are in a document.
+const CONNECTS = /preconnect|dns-prefetch/gi;
+const connects = (text) => String(text).search(CONNECTS) >= 0;
+const markup = Object.getOwnPropertyDescriptor(Element.prototype, "innerHTML");
+const holder = document.createElement("template");
+// The same markup without such links.
+function silent(text) {
+  if (!/<link/i.test(text)) return text;
+  try {
+    markup.set.call(holder, text);
+    return silence(holder.content) ? markup.get.call(holder) : text;
+  } catch { return text; }
+}
+function silence(node) {
+  let found = false;
+  if (!node || !node.querySelectorAll) return found;
+  for (const link of /^link$/i.test(node.tagName) ? [node] : node.querySelectorAll("link, template")) {
+    if (link.content) { found = silence(link.content) || found; continue; }
+    if (!connects(link.rel)) continue;
+    link.rel = link.rel.replace(CONNECTS, "");
+    link.removeAttribute("href");
+    found = true;
   }
+  return found;
+}
+// A beginning of a tag at the end of what is written waits for the rest.
+let rest = "";
+function whole(texts) {
+  const text = rest + texts.join("");
+  const cut = /<(l(i(n(k(\s[^>]*)?)?)?)?)?$/i.exec(text);
+  rest = cut ? text.slice(cut.index) : "";
+  return silent(cut ? text.slice(0, cut.index) : text);
 }
 
-// Links that only connect are left out, before they are in the document.
-const CONNECTS = /preconnect|dns-prefetch/i;
-const silent = (text) => String(text).replace(/<link\b[^>]*>/gi, (tag) => CONNECTS.test(tag) ? "" : tag);
-function silence(node) {
-  if (!node || !node.querySelectorAll) return;
-  const links = node.tagName === "LINK" ? [node] : node.querySelectorAll("link");
-  for (const link of links) if (CONNECTS.test(link.rel)) link.removeAttribute("href");
-}
-for (const [owner, names] of [
-  [Node, ["appendChild", "insertBefore", "replaceChild"]],
-  [Element, ["append", "prepend", "before", "after", "replaceWith", "replaceChildren", "insertAdjacentElement"]],
-  [DocumentFragment, ["append", "prepend", "replaceChildren"]], [Document, ["append", "prepend", "replaceChildren"]],
-]) for (const name of names) {
-  const native = owner.prototype[name];
-  if (native) owner.prototype[name] = function (...nodes) {
+// Guards the ways in which scripts of a window make elements and change them.
+function fence(view) {
+  const wrap = (owner, name, make) => {
+    const found = view[owner] && Object.getOwnPropertyDescriptor(view[owner].prototype, name);
+    if (!found) return;
+    const kind = found.set ? "set" : "value";
+    Object.defineProperty(view[owner].prototype, name, { ...found, [kind]: make(found[kind]) });
+  };
+  const then = (act) => { try { return act(); } finally { stripFrames(); } };
+  for (const [owner, names] of [
+    ["Node", ["appendChild", "insertBefore", "replaceChild"]],
+    ["Element", ["append", "prepend", "before", "after", "replaceWith", "replaceChildren", "insertAdjacentElement", "moveBefore"]],
+    ["DocumentFragment", ["append", "prepend", "replaceChildren", "moveBefore"]],
+    ["Document", ["append", "prepend", "replaceChildren", "moveBefore"]], ["Range", ["insertNode", "surroundContents"]],
+    ["CharacterData", ["before", "after", "replaceWith"]],
+  ]) for (const name of names) wrap(owner, name, (native) => function (...nodes) {
     nodes.forEach(silence);
-    try { return native.apply(this, nodes); } finally { stripFrames(); }
+    return then(() => native.apply(this, nodes));
+  });
+  for (const [owner, name] of [["Element", "innerHTML"], ["Element", "outerHTML"], ["ShadowRoot", "innerHTML"]]) {
+    wrap(owner, name, (native) => function (text) { then(() => native.call(this, silent(String(text)))); });
+  }
+  for (const [owner, name, at] of [
+    ["Element", "insertAdjacentHTML", 1], ["Element", "setHTMLUnsafe", 0], ["ShadowRoot", "setHTMLUnsafe", 0],
+    ["Range", "createContextualFragment", 0], ["Document", "execCommand", 2],
+  ]) wrap(owner, name, (native) => function (...texts) {
+    if (typeof texts[at] === "string") texts[at] = silent(texts[at]);
+    return then(() => native.apply(this, texts));
+  });
+  wrap("Document", "write", (native) => function (...texts) { then(() => native.call(this, whole(texts))); });
+  wrap("Document", "writeln", (native) => function (...texts) { then(() => native.call(this, whole([...texts, "\n"]))); });
+  wrap("HTMLIFrameElement", "srcdoc", (native) => function (text) { native.call(this, fencedDocument(text)); });
+  for (const owner of ["HTMLIFrameElement", "HTMLFrameElement", "HTMLObjectElement"]) {
+    for (const name of ["contentWindow", "contentDocument"]) {
+      const found = view[owner] && Object.getOwnPropertyDescriptor(view[owner].prototype, name);
+      if (found) Object.defineProperty(view[owner].prototype, name, { ...found, get() {
+        const reached = found.get.call(this);
+        if (reached) strip(name === "contentWindow" ? reached : reached.defaultView);
+        return reached;
+      } });
+    }
+  }
+  // No link that is in a document becomes one that connects.
+  const harmless = (native) => function (...values) {
+    return native.apply(this, values.map((value) => typeof value === "string" ? value.replace(CONNECTS, "x") : value));
   };
+  wrap("HTMLLinkElement", "rel", harmless);
+  wrap("DOMTokenList", "value", harmless);
+  for (const name of ["add", "replace", "toggle"]) wrap("DOMTokenList", name, harmless);
+  for (const name of ["setAttribute", "setAttributeNS"]) wrap("Element", name, (native) => function (...values) {
+    return (/^link$/i.test(this.tagName) ? harmless(native) : native).apply(this, values);
+  });
+  for (const name of ["value", "nodeValue", "textContent"]) wrap("Attr", name, harmless);
+  for (const name of ["nodeValue", "textContent"]) wrap("Node", name, (native) => function (value) {
+    native.call(this, this.nodeType === 2 ? String(value).replace(CONNECTS, "x") : value);
+  });
 }
-for (const name of ["innerHTML", "outerHTML"]) {
-  const found = Object.getOwnPropertyDescriptor(Element.prototype, name);
-  if (found) Object.defineProperty(Element.prototype, name, { ...found, set(text) {
-    found.set.call(this, silent(text));
-    stripFrames();
-  } });
+const fencedDocument = (text) => '<script src="/_nenrin/client.js"></' + "script>" + silent(String(text));
+strip(window);
+
+// Documents inside of an address are shown with this script in them, which their windows lack otherwise.
+const INSIDE = /^\s*(data|blob):/i;
+const read = window.fetch;
+function showInside(frame, address) {
+  const plain = (text) => "<pre>" + text.replace(/&/g, "&amp;").replace(/</g, "&lt;") + "</pre>";
+  read.call(window, address).then((answer) => answer.text().then((text) => {
+    frame.srcdoc = /html|svg|^$/i.test(answer.headers.get("content-type") || "") ? text : plain(text);
+  })).catch(() => {});
 }
-for (const [owner, name, at] of [
-  [Element, "insertAdjacentHTML", 1], [Element, "setHTMLUnsafe", 0], [Range, "createContextualFragment", 0],
-  [Document, "write", 0], [Document, "writeln", 0],
-]) {
-  const native = owner.prototype[name];
-  if (native) owner.prototype[name] = function (...texts) {
-    texts = texts.map((text, n) => n < at || typeof text === "object" ? text : silent(text));
-    try { return native.apply(this, texts); } finally { stripFrames(); }
-  };
-}
-const srcdoc = Object.getOwnPropertyDescriptor(HTMLIFrameElement.prototype, "srcdoc");
-const fenced = (text) => '<script src="/_nenrin/client.js"></' + "script>" + silent(text);
-Object.defineProperty(HTMLIFrameElement.prototype, "srcdoc", { ...srcdoc, set(text) {
-  srcdoc.set.call(this, fenced(text));
-} });
 
 const place = /^\/web\/(\d{14})([a-z]{2}_)?\/(https?:\/\/[^]*)$/.exec(location.pathname + location.search);
 if (!place || window.top === undefined) return;
@@ -114,6 +168,10 @@ function fixedAttribute(element, name, value) {
   if (low === "style") return fixedStyle(String(value));
   let kind = KINDS[element.tagName.toUpperCase()]?.[low];
   if (kind === undefined) return value;
+  if (element.tagName === "IFRAME" && INSIDE.test(value)) {
+    showInside(element, String(value).trim());
+    return "about:blank";
+  }
   if (element.tagName === "LINK" && /stylesheet/i.test(element.rel || "")) kind = "cs_";
   return typeof kind === "function" ? kind(value) : fixed(String(value), kind);
 }
@@ -121,8 +179,7 @@ function fixedAttribute(element, name, value) {
 const setAttribute = Element.prototype.setAttribute;
 Element.prototype.setAttribute = function (name, value) {
   if (DROPPED.has(String(name).toLowerCase())) return;
-  if (this.tagName === "IFRAME" && /^srcdoc$/i.test(name)) return setAttribute.call(this, name, fenced(value));
-  if (this.tagName === "LINK" && CONNECTS.test(this.rel + " " + value)) silence(this);
+  if (this.tagName === "IFRAME" && /^srcdoc$/i.test(name)) return setAttribute.call(this, name, fencedDocument(value));
   if (this.tagName === "SCRIPT" && /^type$/i.test(name) && /speculationrules/i.test(value)) value = "text/plain";
   return setAttribute.call(this, name, fixedAttribute(this, String(name), value));
 };

@@ -57,7 +57,7 @@ fn ascii(markup: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nenrin_urls::CanonicalUrl;
+    use nenrin_urls::{CanonicalUrl, VersionId};
 
     #[test]
     fn the_banner_is_ascii_and_escapes_the_url() {
@@ -65,7 +65,7 @@ mod tests {
         let capture = Capture {
             url,
             at_s: 0,
-            version: 1,
+            version: VersionId(1),
             status: 200,
             mime: "text/html".into(),
             body_bytes: 1,

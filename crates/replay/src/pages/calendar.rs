@@ -3,15 +3,12 @@
 use std::collections::BTreeMap;
 
 use maud::{Markup, html};
+use nenrin_calendar::{MONTHS, day_of, days_in_month};
 use nenrin_lang::Lang;
 use nenrin_urls::CanonicalUrl;
 
 use super::{in_interface, layout};
-use crate::{
-    Capture,
-    ask::Ask,
-    date::{MONTHS, Stamp, days_in_month, days_of_civil},
-};
+use crate::{Capture, ask::Ask, date::Stamp};
 
 /// The most versions listed one by one below the calendar; the rest is found by day.
 const MAX_LISTED: usize = 300;
@@ -168,7 +165,7 @@ fn day_cell(lang: Lang, day: i64, versions: Option<&(usize, &Capture)>) -> Marku
 /// The weeks of a month, from Monday; 0 marks days of other months.
 fn weeks(year: i64, month: i64) -> Vec<[i64; 7]> {
     // The epoch was a Thursday.
-    let first = (days_of_civil(year, month, 1) + 3).rem_euclid(7);
+    let first = (day_of(year, month, 1) + 3).rem_euclid(7);
     let last = days_in_month(year, month);
     (0..(first + last + 6) / 7)
         .map(|week| {

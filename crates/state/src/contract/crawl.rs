@@ -1,5 +1,5 @@
 use crate::{
-    Change, Committed, DuePage, FoundPage, PageId, PageIndex, PageLinks, Round, ServerId,
+    Change, Committed, DuePage, FoundPage, Nth, PageId, PageIndex, PageLinks, Round, ServerId,
     ServerRecord, SiteId, SitePages, StateError,
 };
 
@@ -60,13 +60,13 @@ pub trait CrawlState: PageIndex {
     fn load_due(&self, query: &DueQuery) -> Result<DueLoad, StateError>;
 
     /// Pages with due times by their discovery numbers, ready to be visited; others are left out.
-    fn load_found(&self, places: &[u32]) -> Result<Vec<DuePage>, StateError>;
+    fn load_found(&self, places: &[Nth]) -> Result<Vec<DuePage>, StateError>;
 
     /// Pages in the order of discovery, after a discovery number.
-    fn found(&self, after: u32, limit: usize) -> Result<Vec<FoundPage>, StateError>;
+    fn found(&self, after: Nth, limit: usize) -> Result<Vec<FoundPage>, StateError>;
 
     /// The links of some pages, by their discovery numbers.
-    fn links(&self, places: &[u32]) -> Result<Vec<PageLinks>, StateError>;
+    fn links(&self, places: &[Nth]) -> Result<Vec<PageLinks>, StateError>;
 
     /// What the crawl order knew, as [`Change::Order`] left it; empty if nothing.
     fn order(&self) -> Result<Vec<u8>, StateError>;

@@ -1,6 +1,7 @@
 //! What may be asked of the state: one contract for each kind of caller. Every implementation runs the same suite
 //! (`suite`), which has a part for each contract.
 
+mod changes;
 mod crawl;
 mod pages;
 mod partition;
@@ -10,6 +11,7 @@ mod upkeep;
 mod versions;
 
 pub use self::{
+    changes::{ChangeCursor, ChangePortion, ChangeQuery, Changes, PageChange, Summary},
     crawl::{CrawlState, DueCursor, DueLoad, DueQuery},
     pages::{PageFilter, PageIndex, PathQuery, SiteServer, TreeEntry},
     partition::PartitionState,
@@ -36,9 +38,12 @@ use crate::{Removal, Site, StateError};
 ///
 /// An error leaves the state as it was. [`StateError::is_transient`](crate::StateError::is_transient)
 /// says whether a retry makes sense.
-pub trait State: PartitionState + VersionIndex + Registry + Upkeep + Reports {}
+pub trait State: PartitionState + VersionIndex + Registry + Upkeep + Reports + Changes {}
 
-impl<S: PartitionState + VersionIndex + Registry + Upkeep + Reports + ?Sized> State for S {}
+impl<S: PartitionState + VersionIndex + Registry + Upkeep + Reports + Changes + ?Sized> State
+    for S
+{
+}
 
 /// Whether a page was archived and nobody may read it, because its site was removed.
 pub fn is_closed(state: &dyn State, url: &CanonicalUrl) -> Result<bool, StateError> {

@@ -1,5 +1,6 @@
 use crate::{
-    Change, Committed, CrawlState, Epoch, NumberedMail, PartitionId, Partitioning, StateError,
+    Change, Committed, CrawlState, Division, Epoch, NumberedMail, PartitionId, Partitioning,
+    Received, SiteId, StateError,
 };
 
 /// A state object is the state of one partition. What concerns a page of another partition leaves
@@ -26,4 +27,14 @@ pub trait PartitionState: CrawlState {
 
     /// The number of the last mail of another partition that was taken in.
     fn mail_read(&self, from: PartitionId) -> Result<u64, StateError>;
+
+    /// What pages got of scores from other partitions.
+    fn received(&self) -> Result<Vec<Received>, StateError>;
+
+    /// Whether a round of a site may begin or go on here: none begins before all partitions have
+    /// ended the one before.
+    fn may_begin_round(&self, site: SiteId) -> Result<bool, StateError>;
+
+    /// How a site's visits of a day are divided; `None` if there is one partition only.
+    fn division(&self, site: SiteId, day: i64) -> Result<Option<Division>, StateError>;
 }

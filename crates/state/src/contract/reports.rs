@@ -3,7 +3,7 @@ use nenrin_urls::CanonicalUrl;
 use serde::Serialize;
 
 use crate::{
-    BodyKind, OrderCurve, Outcome, PageId, Round, ServerRecord, SiteId, SiteWorth, Skips,
+    BodyKind, OrderCurve, Outcome, PageId, Round, RoundId, ServerRecord, SiteId, SiteWorth, Skips,
     StateError, VisitRow,
 };
 
@@ -141,7 +141,7 @@ pub trait Reports: Send + Sync {
     fn rounds(&self, site: Option<SiteId>, limit: usize) -> Result<Vec<Round>, StateError>;
 
     /// The pages that a finished round left out, if it chose.
-    fn skips(&self, round: i64) -> Result<Option<Skips>, StateError>;
+    fn skips(&self, round: RoundId) -> Result<Option<Skips>, StateError>;
 
     /// The hint that pulled a page forward, if one did since its last visit.
     fn pulled(&self, page: PageId) -> Result<Option<Hint>, StateError>;

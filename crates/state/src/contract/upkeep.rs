@@ -1,4 +1,4 @@
-use crate::{KeptVersion, PageId, PruneRow, SiteId, StateError};
+use crate::{KeptVersion, PageId, PruneRow, SiteId, StateError, VersionId};
 
 /// What upkeep needs: dropping versions, checking, giving space back.
 pub trait Upkeep: Send + Sync {
@@ -8,7 +8,7 @@ pub trait Upkeep: Send + Sync {
         site: SiteId,
         after: Option<PageId>,
         pages: usize,
-    ) -> Result<Vec<(PageId, u64)>, StateError>;
+    ) -> Result<Vec<(PageId, VersionId)>, StateError>;
 
     /// Drops every version of these pages, after the store has forgotten them; returns how many.
     fn drop_versions(&self, pages: &[PageId]) -> Result<u64, StateError>;
@@ -30,14 +30,14 @@ pub trait Upkeep: Send + Sync {
     fn prune(&self, row: &PruneRow, versions: &[KeptVersion]) -> Result<u64, StateError>;
 
     /// Versions that were dropped and that the store may not have forgotten yet.
-    fn pruning(&self, limit: usize) -> Result<Vec<u64>, StateError>;
+    fn pruning(&self, limit: usize) -> Result<Vec<VersionId>, StateError>;
 
     /// The store has forgotten these, durably.
-    fn pruned(&self, versions: &[u64]) -> Result<(), StateError>;
+    fn pruned(&self, versions: &[VersionId]) -> Result<(), StateError>;
 
     /// Takes versions off the list that cannot be read any more, and writes down why. A page that
     /// loses its last one is fetched as a whole at its next visit. Returns how many were listed.
-    fn drop_lost(&self, versions: &[u64], why: &str, at_s: i64) -> Result<u64, StateError>;
+    fn drop_lost(&self, versions: &[VersionId], why: &str, at_s: i64) -> Result<u64, StateError>;
 
     /// What was pruned or is lost, newest first.
     fn prunes(&self) -> Result<Vec<PruneRow>, StateError>;

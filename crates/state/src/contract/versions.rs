@@ -1,6 +1,6 @@
 use nenrin_urls::{CanonicalUrl, UrlKey};
 
-use crate::{PageId, SiteId, StateError, VersionRow};
+use crate::{PageId, SiteId, StateError, VersionId, VersionRow};
 
 /// Which versions of a URL to list, oldest first.
 #[derive(Debug, Clone, Copy)]
@@ -32,7 +32,7 @@ pub trait VersionIndex: Send + Sync {
     fn newest_versions(
         &self,
         key: &UrlKey,
-        before: (i64, u64),
+        before: (i64, VersionId),
         limit: usize,
     ) -> Result<Vec<(CanonicalUrl, VersionRow)>, StateError>;
 

@@ -4,8 +4,8 @@ use nenrin_lang::Hint;
 use nenrin_urls::CanonicalUrl;
 
 use crate::{
-    Discovered, Estimate, KeptStructure, Linked, NewPage, NumberedMail, PageId, PartitionId,
-    RobotsCopy, RoundEnd, ServerId, ServerNote, ServerPace, SiteId, VisitCommit,
+    Discovered, Estimate, KeptStructure, Linked, NewPage, Nth, NumberedMail, PageId, PartitionId,
+    RobotsCopy, RoundEnd, ServerId, ServerNote, ServerPace, SiteId, VersionId, VisitCommit,
 };
 
 /// A hint that a page changed brings its next visit nearer.
@@ -28,6 +28,9 @@ pub struct Committed {
     pub new_pages: Vec<NewPage>,
     /// Links that became known.
     pub linked: Vec<Linked>,
+    /// Pages that got shares of scores from other partitions, and all that each got so far, in
+    /// millionths.
+    pub received: Vec<(Nth, u64)>,
     /// Versions found in packs that the index did not have.
     pub adopted: u64,
 }
@@ -85,7 +88,7 @@ pub struct PageLessons {
     pub estimate: Option<Estimate>,
     /// Versions that were compared with the ones before them, and how much of each changed, in
     /// thousandths.
-    pub compared: Vec<(u64, u16)>,
+    pub compared: Vec<(VersionId, u16)>,
 }
 
 /// One element of a commit.
@@ -132,9 +135,23 @@ pub enum Change {
     },
     /// The importance of some pages changed since their last visit: discovery numbers and
     /// importance in percent of the mean.
-    Weighed(Vec<(u32, u32)>),
+    Weighed(Vec<(Nth, u32)>),
     /// What the crawl order knows, in place of what it knew.
-    Order(Vec<u8>),
+    Order {
+        /// Opaque here.
+        bytes: Vec<u8>,
+        /// Pages whose score from other partitions is in it now, and how much, in millionths.
+        received: Vec<(Nth, u64)>,
+    },
+    /// What the pages of a site in this partition ask for on a day; what was said first holds.
+    Need {
+        /// The site.
+        site: SiteId,
+        /// The day, in days since the epoch.
+        day: i64,
+        /// Thousandths of a visit.
+        milli_visits: u64,
+    },
     /// The blocks that a page has and that others may share. It goes before the visit that saw them.
     Blocks {
         /// The page.

@@ -3,11 +3,11 @@
 use std::fmt;
 use std::str::FromStr;
 
+use nenrin_calendar::{DAY_S, date_of, day_of};
 use serde::{Deserialize, Serialize};
 
-use crate::{PageId, SiteId};
+use crate::{PageId, SiteId, VersionId};
 
-const DAY_S: i64 = 86_400;
 /// Thinnings in one rule; more than day, week, month and year make no sense.
 const MAX_THINNINGS: usize = 8;
 
@@ -90,18 +90,13 @@ impl OnePer {
 
 /// Months since January of the year 0.
 fn month_of(day: i64) -> i64 {
-    let estimate = (day + 719_528) * 400 * 12 / 146_097;
-    let later = first_day_of(estimate + 1) <= day;
-    let earlier = first_day_of(estimate) > day;
-    estimate + i64::from(later) - i64::from(earlier)
+    let (year, month, _) = date_of(day);
+    year * 12 + month - 1
 }
 
-/// The day, since 1970, on which a month begins.
+/// The day on which a month begins.
 fn first_day_of(month: i64) -> i64 {
-    // Years begin in March here, so that the leap day is their last.
-    let (year, of_year) = ((month - 2).div_euclid(12), (month - 2).rem_euclid(12));
-    let leap_days = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
-    365 * year + leap_days + (153 * of_year + 2) / 5 - 719_468
+    day_of(month.div_euclid(12), month.rem_euclid(12) + 1, 1)
 }
 
 impl PruneRule {
@@ -227,7 +222,7 @@ pub struct KeptVersion {
     /// When it was received.
     pub at_s: i64,
     /// The store's number.
-    pub version: u64,
+    pub version: VersionId,
     /// Length of its body.
     pub bytes: u64,
     /// Whether it is the one that the page's next visit is compared with.

@@ -2,7 +2,7 @@
 
 use nenrin_urls::CanonicalUrl;
 
-use crate::{PageId, ServerId};
+use crate::{Nth, PageId, ServerId, VersionId};
 
 /// A known page with its discovery number.
 ///
@@ -11,7 +11,7 @@ use crate::{PageId, ServerId};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FoundPage {
     /// Its discovery number.
-    pub nth: u32,
+    pub nth: Nth,
     /// Its server.
     pub server: ServerId,
     /// Whether it was visited, and what is known of its links.
@@ -35,25 +35,27 @@ pub enum Reading {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageLinks {
     /// The page's discovery number.
-    pub nth: u32,
+    pub nth: Nth,
     /// Discovery numbers of the pages that it links to, ascending; `None` if they were never read.
-    pub targets: Option<Vec<u32>>,
+    pub targets: Option<Vec<Nth>>,
+    /// How many of its links lead to pages of other partitions.
+    pub far: usize,
     /// Its last version and URL, to read them from.
     pub page: PageId,
     /// The URL.
     pub url: CanonicalUrl,
     /// The version, if there is one.
-    pub version: Option<u64>,
+    pub version: Option<VersionId>,
 }
 
 /// Links that a commit made known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Linked {
     /// The page's discovery number.
-    pub nth: u32,
+    pub nth: Nth,
     /// The pages that it links to now and did not before, ascending.
-    pub targets: Vec<u32>,
-    /// How many pages it links to.
+    pub targets: Vec<Nth>,
+    /// How many pages it links to, with those of other partitions.
     pub links: usize,
     /// Whether its links were known before.
     pub again: bool,

@@ -7,7 +7,6 @@ mod incident;
 mod keeping;
 mod links;
 mod numbers;
-mod outcome;
 mod page;
 mod partition;
 mod removal;
@@ -25,10 +24,9 @@ pub use self::{
     incident::{Incident, IncidentKind},
     keeping::{Keeping, KeptVersion, OnePer, PruneRow, PruneRule, Thinning},
     links::{FoundPage, Linked, PageLinks, Reading},
-    numbers::{ContentMark, PageId, ServerId, SiteId},
-    outcome::Outcome,
+    numbers::{ContentMark, Nth, PageId, RoundId, ServerId, SiteId},
     page::{DuePage, NewPage, PageRecord},
-    partition::{Epoch, Mail, NumberedMail, PartitionId, Partitioning},
+    partition::{Division, Epoch, Mail, NumberedMail, PartitionId, Partitioning, Received},
     removal::{Removal, RemovalRow},
     round::{Round, RoundCounts, RoundEnd},
     server::{RobotsCopy, ServerNote, ServerPace, ServerRecord},
@@ -37,3 +35,5 @@ pub use self::{
     visit::{Discovered, Origin, PageUpdate, VersionRow, VisitCommit, VisitRow, VisitedPage},
     worth::{Estimate, OrderCurve, SiteWorth, WorthGroup},
 };
+pub use nenrin_revisit::Outcome;
+pub use nenrin_urls::{Validators, VersionId};

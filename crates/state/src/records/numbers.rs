@@ -1,4 +1,4 @@
-//! The numbers of sites, servers and pages, and the mark of a content.
+//! The numbers of sites, servers, pages and rounds, and the mark of a content.
 
 use std::fmt;
 
@@ -27,6 +27,23 @@ impl PageId {
     /// The server of this page.
     pub fn server(self) -> ServerId {
         ServerId((self.0 >> Self::HASH_BITS) as u32)
+    }
+}
+
+/// A page's number in the order of discovery. These numbers count from 1 without gaps, so that a
+/// vector is enough to hold something for every page in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Nth(pub u32);
+
+/// The number of a round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct RoundId(pub i64);
+
+impl fmt::Display for RoundId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
     }
 }
 

@@ -3,7 +3,7 @@
 use nenrin_revisit::KnownPage;
 use nenrin_urls::CanonicalUrl;
 
-use crate::{ContentMark, Estimate, Outcome, PageId, SiteId};
+use crate::{ContentMark, Estimate, Nth, Outcome, PageId, SiteId, Validators, VersionId};
 
 /// All that is known of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub struct PageRecord {
     /// Its number.
     pub id: PageId,
     /// Its discovery number; see [`FoundPage`](crate::FoundPage).
-    pub nth: u32,
+    pub nth: Nth,
     /// Its URL.
     pub url: CanonicalUrl,
     /// The site that keeps its schedule: the one that found it first, or else the first of those
@@ -39,15 +39,13 @@ pub struct PageRecord {
     /// Visits in a row that did not see it.
     pub failures: u32,
     /// The validators of the last version.
-    pub etag: Option<String>,
-    /// The validators of the last version.
-    pub last_modified: Option<String>,
+    pub validators: Validators,
     /// Mark of the last content.
     pub mark: Option<ContentMark>,
     /// Size of the last content.
     pub bytes: u64,
     /// The store's number of the last version.
-    pub version: Option<u64>,
+    pub version: Option<VersionId>,
     /// The revisit policy's memory, opaque here.
     pub history: Vec<u8>,
 }
@@ -55,7 +53,7 @@ pub struct PageRecord {
 impl PageRecord {
     /// A page that became known and was not tried yet.
     pub fn unvisited(
-        (id, nth): (PageId, u32),
+        (id, nth): (PageId, Nth),
         url: CanonicalUrl,
         site: SiteId,
         discovered_s: i64,
@@ -76,8 +74,7 @@ impl PageRecord {
             changes: 0,
             significant: 0,
             failures: 0,
-            etag: None,
-            last_modified: None,
+            validators: Validators::default(),
             mark: None,
             bytes: 0,
             version: None,
@@ -96,7 +93,7 @@ impl PageRecord {
             server: u64::from(self.id.server().0),
             path: self.url.path_and_query(),
             history: &self.history,
-            found: self.outcome.map(Outcome::found),
+            found: self.outcome,
             failures: self.failures,
             importance_percent: if self.importance_percent == 0 {
                 100

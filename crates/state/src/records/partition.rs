@@ -4,7 +4,7 @@ use nenrin_lang::Hint;
 use nenrin_urls::{CanonicalUrl, Server};
 use serde::{Deserialize, Serialize};
 
-use crate::{Discovered, SiteId};
+use crate::{Discovered, Nth, SiteId};
 
 /// The number of a partition, from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -78,6 +78,72 @@ pub enum Mail {
         /// Where it was read.
         hint: Hint,
     },
+    /// A page links to one of the receiver's: a share of its score.
+    Share {
+        /// The page that gets it.
+        url: CanonicalUrl,
+        /// The share, in millionths.
+        micros: u64,
+    },
+    /// A round of a site has ended in the sender's partition. Every partition gets this mail.
+    RoundEnd {
+        /// The site.
+        site: SiteId,
+        /// How many rounds of it have ended there.
+        ended: u64,
+    },
+    /// What the pages of a site in the sender's partition ask for on a day. Every partition gets this
+    /// mail.
+    Need {
+        /// The site.
+        site: SiteId,
+        /// The day, in days since the epoch.
+        day: i64,
+        /// Thousandths of a visit.
+        milli_visits: u64,
+    },
+}
+
+/// The score that a page got from pages of other partitions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Received {
+    /// The page.
+    pub nth: Nth,
+    /// All of it, in millionths.
+    pub micros: u64,
+    /// The part that is in what was last kept of the crawl order ([`Change::Order`](crate::Change)).
+    pub kept: u64,
+}
+
+/// How the visits that a site may have on one day are divided among the partitions: by what their
+/// pages ask for, or equally where that is not known of all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Division {
+    /// The day, in days since the epoch.
+    pub day: i64,
+    /// What the pages of each partition ask for.
+    pub needs: Vec<u64>,
+    /// The partition whose part is asked for.
+    pub own: PartitionId,
+}
+
+impl Division {
+    /// Spreads what is left over by rounding: each day it falls to other partitions.
+    const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+    /// This partition's part of a number of visits. The parts of all partitions add up to it.
+    pub fn part_of(&self, visits: u64) -> u64 {
+        let sum = self.needs.iter().map(|need| u128::from(*need)).sum::<u128>().max(1);
+        let turn = u128::from((self.day as u64).wrapping_mul(Self::GOLDEN) >> 32);
+        let offset = turn * sum >> 32;
+        let upto = |partitions: usize| {
+            let needs = self.needs.iter().take(partitions);
+            let needed: u128 = needs.map(|need| u128::from(*need)).sum();
+            (u128::from(visits) * needed + offset) / sum
+        };
+        let own = self.own.0 as usize;
+        (upto(own + 1) - upto(own)) as u64
+    }
 }
 
 /// Mail with its number among all that its sender ever sent to its receiver, from 1.
@@ -106,5 +172,32 @@ mod tests {
         // Written down: another hash would lose every archive with partitions.
         let found = [1, 2, 3, 4].map(|n| eight.of(&server(n)).0);
         assert_eq!(found, [0, 7, 6, 3]);
+    }
+
+    #[test]
+    fn the_parts_of_a_budget_add_up_to_it_and_follow_the_needs() {
+        for needs in [vec![1, 1, 1, 1, 1, 1, 1, 1], vec![0, 5_000, 1_000, 1], vec![7], vec![0, 0]] {
+            let part = |visits: u64, day: i64, own: usize| {
+                let own = PartitionId(own as u32);
+                Division { day, needs: needs.clone(), own }.part_of(visits)
+            };
+            let sum: u64 = needs.iter().sum();
+            for (visits, day) in [(20, 19_723), (3, -4), (0, 0), (1_000_003, 20_000)] {
+                let parts: Vec<u64> = (0..needs.len()).map(|own| part(visits, day, own)).collect();
+                let expected = if sum == 0 { 0 } else { visits };
+                assert_eq!(parts.iter().sum::<u64>(), expected, "{needs:?} {visits} {day}");
+                for (part, need) in parts.iter().zip(&needs) {
+                    let exact = visits as f64 * *need as f64 / sum.max(1) as f64;
+                    assert!((*part as f64 - exact).abs() <= 1.0, "{needs:?} {visits} {day}");
+                }
+            }
+            // What is left over falls to each of them in turn.
+            for (own, need) in needs.iter().enumerate().filter(|(_, need)| **need > 0) {
+                let days = 10_000;
+                let all: u64 = (0..days).map(|day| part(3, day, own)).sum();
+                let exact = 3.0 * days as f64 * *need as f64 / sum as f64;
+                assert!((all as f64 - exact).abs() <= exact * 0.1 + 3.0, "{needs:?} {own}: {all}");
+            }
+        }
     }
 }

@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Outcome, SiteId, Skips};
+use crate::{Outcome, RoundId, SiteId, Skips};
 
 /// One pass over a site; a row of the collection log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Round {
     /// Its number.
-    pub id: i64,
+    pub id: RoundId,
     /// The site.
     pub site: SiteId,
     /// When it began.
@@ -86,7 +86,7 @@ impl RoundCounts {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RoundEnd {
     /// The round.
-    pub round: i64,
+    pub round: RoundId,
     /// The site.
     pub site: SiteId,
     /// When.

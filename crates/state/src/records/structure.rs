@@ -6,7 +6,7 @@ use nenrin_structure::{LeftOut, MapPage, PageFragments, SiteMap};
 use nenrin_urls::Server;
 use serde::{Deserialize, Serialize};
 
-use crate::{Outcome, PageId, ServerId, SiteId};
+use crate::{Outcome, PageId, RoundId, ServerId, SiteId};
 
 /// A page of a site's map.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub struct MappedPage {
     /// The Last-Modified header of the last version.
     pub last_modified: Option<String>,
     /// The last round in which it was tried.
-    pub round: Option<i64>,
+    pub round: Option<RoundId>,
     /// What [`Change::Blocks`](crate::Change::Blocks) left of it.
     pub blocks: PageFragments,
 }

@@ -4,7 +4,7 @@ use nenrin_lang::{Reason, serialize_reason};
 use nenrin_urls::CanonicalUrl;
 use serde::{Deserialize, Serialize};
 
-use crate::{ContentMark, Estimate, Outcome, PageId, SiteId};
+use crate::{ContentMark, Estimate, Outcome, PageId, RoundId, SiteId, Validators, VersionId};
 
 /// A page that a visit made known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,9 +23,7 @@ pub struct Discovered {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PageUpdate {
     /// The validators to send next time.
-    pub etag: Option<String>,
-    /// The validators to send next time.
-    pub last_modified: Option<String>,
+    pub validators: Validators,
     /// Mark of the content last seen.
     pub mark: Option<ContentMark>,
     /// Size of the content last seen.
@@ -44,7 +42,7 @@ pub struct VersionRow {
     /// When it was received.
     pub at_s: i64,
     /// The store's number.
-    pub version: u64,
+    pub version: VersionId,
     /// HTTP status.
     pub status: u16,
     /// Content type without parameters.
@@ -118,7 +116,7 @@ pub struct VisitCommit {
     /// The site for which it was visited.
     pub site: SiteId,
     /// The round, if it belongs to one.
-    pub round: Option<i64>,
+    pub round: Option<RoundId>,
     /// When.
     pub at_s: i64,
     /// What was found.
@@ -149,6 +147,9 @@ pub struct VisitCommit {
     /// How important the crawl order thinks the page, in percent of the mean; `None` leaves what
     /// is known.
     pub importance_percent: Option<u32>,
+    /// What the page gives to all pages that it links to together, in millionths of a score; those of
+    /// other partitions get their shares by mail. `None` gives nothing.
+    pub gives_micros: Option<u64>,
     /// What the page's schedule believes of it now; `None` leaves what is known. A page that is gone
     /// has no rate.
     pub estimate: Option<Estimate>,
@@ -176,6 +177,7 @@ impl VisitCommit {
             trapped: 0,
             links: None,
             importance_percent: None,
+            gives_micros: None,
             estimate: None,
         }
     }

@@ -5,6 +5,7 @@
 //! only the rows it is given.
 
 mod discovery;
+mod far;
 mod links;
 mod prune;
 mod removal;
@@ -15,6 +16,7 @@ mod worth;
 
 pub(crate) use self::{
     discovery::{Finding, due_when_found, finding, loses_validators},
+    far::{far_links, share_micros},
     links::{linked, reading_without_links},
     prune::may_go,
     removal::{remove, shows_pages},

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use nenrin_calendar::DAY_S;
+
 use super::worth::{ALL_SITES, WorthSums};
 use crate::{
-    BodyKind, DayCounts, Outcome, RoundCounts, SiteCounts, SiteId, VersionRow, VisitCommit,
+    BodyKind, DayCounts, Outcome, RoundCounts, RoundId, SiteCounts, SiteId, VersionRow, VisitCommit,
 };
-
-const DAY_S: i64 = 86_400;
 
 /// What a commit adds to the sums.
 #[derive(Debug, Default)]
@@ -15,7 +15,7 @@ pub(crate) struct Sums {
     /// Running totals by site.
     pub(crate) sites: BTreeMap<SiteId, SiteCounts>,
     /// By round.
-    pub(crate) rounds: BTreeMap<i64, RoundCounts>,
+    pub(crate) rounds: BTreeMap<RoundId, RoundCounts>,
     /// By site and day.
     pub(crate) days: BTreeMap<(u32, i64), DayCounts>,
     /// Versions, received and stored bytes, by site and kind.
@@ -99,7 +99,7 @@ impl Sums {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{PageId, PageUpdate};
+    use crate::{PageId, PageUpdate, VersionId};
 
     #[test]
     fn a_visit_is_counted_by_site_day_kind_and_round() {
@@ -121,8 +121,8 @@ mod tests {
         ] {
             let mut sums = Sums::default();
             let visit = VisitCommit {
-                round: Some(4),
-                version: (versions > 0).then(|| row(1)),
+                round: Some(RoundId(4)),
+                version: (versions > 0).then(|| row(VersionId(1))),
                 received_bytes: 7,
                 stored_bytes: 3,
                 update: PageUpdate { bytes: 9, ..PageUpdate::default() },
@@ -140,11 +140,11 @@ mod tests {
                 let kind = sums.kinds.get(&(site, BodyKind::Html));
                 assert_eq!(kind.copied(), (versions > 0).then_some((1, 7, 3)));
             }
-            let round = sums.rounds[&4];
+            let round = sums.rounds[&RoundId(4)];
             assert_eq!((round.visits(), round.new_pages, round.received_bytes), (1, 6, 7));
         }
         let mut sums = Sums::default();
-        sums.count_adopted(SiteId(2), &row(1));
+        sums.count_adopted(SiteId(2), &row(VersionId(1)));
         assert_eq!((sums.sites[&SiteId(2)].visits, sums.sites[&SiteId(2)].versions), (0, 1));
         assert_eq!((sums.days[&(2, 1)].visits, sums.days[&(2, 1)].versions), (0, 1));
     }

@@ -1,7 +1,7 @@
 //! What visits make of a page.
 
 use super::worth::Part;
-use crate::{Origin, Outcome, PageLessons, SiteId, VersionRow, VisitCommit};
+use crate::{Nth, Origin, Outcome, PageLessons, SiteId, VersionId, VersionRow, VisitCommit};
 
 /// A page as visits find it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,9 +11,9 @@ pub(crate) struct PageBefore {
     /// When it was last tried.
     pub(crate) visited_s: Option<i64>,
     /// Its last version.
-    pub(crate) version: Option<u64>,
+    pub(crate) version: Option<VersionId>,
     /// Its discovery number.
-    pub(crate) nth: u32,
+    pub(crate) nth: Nth,
     /// Its part in the sums.
     pub(crate) worth: Part,
 }
@@ -22,7 +22,7 @@ impl PageBefore {
     /// A page of a site that was never tried. Its place does not matter to what visits make of it.
     pub(crate) fn unvisited(site: SiteId) -> Self {
         let worth = Part { site, importance_percent: 0, estimate: None, turn: 0 };
-        Self { due_s: None, visited_s: None, version: None, nth: 0, worth }
+        Self { due_s: None, visited_s: None, version: None, nth: Nth(0), worth }
     }
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct PageAfter<'v> {
     /// When it was last tried.
     pub(crate) visited_s: Option<i64>,
     /// Its last version.
-    pub(crate) version: Option<u64>,
+    pub(crate) version: Option<VersionId>,
     /// Its part in the sums. Where it [gets a turn](Self::gets_turn), that is still to be set.
     pub(crate) worth: Part,
     /// Whether it got its first version, in an order that we chose.
@@ -169,6 +169,7 @@ mod tests {
     const ESTIMATE: Estimate = Estimate { rate_micros: 5, confidence_percent: 50 };
 
     fn before(visited_s: Option<i64>, version: Option<u64>) -> PageBefore {
+        let version = version.map(VersionId);
         let mut page = PageBefore { visited_s, version, ..PageBefore::unvisited(SiteId(1)) };
         page.worth.importance_percent = 70;
         page
@@ -177,7 +178,7 @@ mod tests {
     fn visit(origin: Origin, at_s: i64, outcome: Outcome, version: Option<u64>) -> VisitCommit {
         let version = version.map(|version| VersionRow {
             at_s,
-            version,
+            version: VersionId(version),
             status: 200,
             mime: String::new(),
             bytes: 1,
@@ -210,7 +211,10 @@ mod tests {
         ] {
             let one = visit(origin, at_s, outcome, version);
             let after = visited(&before(Some(10), Some(5)), &[&one]);
-            assert_eq!((after.visited_s, after.version), (Some(visited_s), Some(last_version)));
+            assert_eq!(
+                (after.visited_s, after.version),
+                (Some(visited_s), Some(VersionId(last_version)))
+            );
             assert_eq!(after.last.is_some(), holds, "{origin:?} {at_s}");
             assert_eq!(after.gone_s.contains(&at_s), outcome == Gone);
             assert_eq!((after.visits, after.changes), (1, u32::from(outcome == Changed)));
@@ -221,7 +225,7 @@ mod tests {
     fn a_page_without_a_version_takes_one_of_the_past_and_was_never_gone() {
         let past = visit(Origin::Imported, 5, Outcome::Changed, Some(7));
         let after = visited(&before(Some(10), None), &[&past]);
-        assert_eq!((after.version, after.last), (Some(7), None));
+        assert_eq!((after.version, after.last), (Some(VersionId(7)), None));
         assert_eq!((after.changes, after.significant), (1, 1), "it counts all the same");
         let gone = visit(Origin::Crawled, 20, Outcome::Gone, None);
         assert!(visited(&before(Some(10), None), &[&gone]).gone_s.is_empty());

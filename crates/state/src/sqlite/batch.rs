@@ -75,6 +75,11 @@ impl<'t> Batch<'t> {
         Some(partitioning.of(&url.server())).filter(|partition| *partition != own)
     }
 
+    /// Whether there are other partitions.
+    pub(super) fn is_divided(&self) -> bool {
+        self.settings.partitioning.count > 1
+    }
+
     /// Sends mail to every other partition.
     pub(super) fn send_to_all(&mut self, mail: &Mail) {
         let Settings { partitioning, own, .. } = self.settings;

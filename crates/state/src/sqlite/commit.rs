@@ -6,13 +6,13 @@ use super::{
     batch::Batch,
     discover,
     engine::Refusal,
-    inbox,
+    inbox, joint,
     known::{Fresh, Known},
-    links, mail, schedule, servers,
+    links, mail, received, schedule, servers,
     settings::Settings,
     structure, taken, times, visits, worth,
 };
-use crate::{Change, Committed, Origin};
+use crate::{Change, Committed, Mail, Origin};
 
 pub(super) fn commit(
     t: &Transaction<'_>,
@@ -44,7 +44,7 @@ pub(super) fn commit(
                 }
             }
             Change::MailTaken { from, mail } => {
-                committed.new_pages.extend(inbox::take(b, *from, mail)?);
+                inbox::take(b, *from, mail, &mut committed)?;
             }
             Change::MailDelivered { to, upto } => mail::delivered(t, *to, *upto)?,
             Change::Due { page, due_s } => times::set_due(t, &mut b.moves, *page, *due_s)?,
@@ -53,12 +53,20 @@ pub(super) fn commit(
                 committed.linked.extend(links::read_outside(t, *page, urls, known)?);
             }
             Change::Weighed(pages) => worth::weigh(t, &mut b.sums.worth, pages)?,
-            Change::Order(bytes) => links::keep_order(t, bytes)?,
+            Change::Order { bytes, received: kept } => {
+                links::keep_order(t, bytes)?;
+                received::keep(t, kept)?;
+            }
+            &Change::Need { site, day, milli_visits } => {
+                if joint::need(t, settings.own, site, day, milli_visits)? {
+                    b.send_to_all(&Mail::Need { site, day, milli_visits });
+                }
+            }
             Change::Blocks { page, blocks } => structure::keep_blocks(t, *page, blocks)?,
             Change::Structure(kept) => structure::keep(t, kept)?,
             Change::Shared { site, bytes } => schedule::keep_shared(t, *site, bytes)?,
             // A round may end in the same commit as its last visits: counts go first.
-            Change::RoundEnd(_) => {}
+            Change::RoundEnd(end) => joint::round_ends(b, end)?,
         }
     }
     batch.finish()?;

@@ -6,17 +6,19 @@ use nenrin_lang::Hint;
 use nenrin_urls::{CanonicalUrl, UrlKey};
 
 use super::{
-    check, clock, commit, due, engine::SqliteState, incidents, links, log, lost, mail, overview,
-    prune, read, removal, schedule, settings, sites, structure, times, worth,
+    changes, check, clock, commit, due, engine::SqliteState, incidents, joint, links, log, lost,
+    mail, overview, prune, read, received, removal, schedule, settings, sites, structure, times,
+    worth,
 };
 use crate::{
-    Change, Committed, CrawlState, DayCounts, DayQuery, DueLoad, DuePage, DueQuery, Epoch,
-    FoundPage, Incident, KeptVersion, KindSums, NumberedMail, OrderCurve, PageFilter, PageId,
-    PageIndex, PageLinks, PageRecord, PartitionId, PartitionState, Partitioning, PathQuery,
-    PruneRow, Registry, Removal, RemovalRow, Reports, Round, ServerId, ServerRecord, Site,
-    SiteConditions, SiteId, SitePages, SiteServer, SiteSums, SiteWorth, Skips, StateError,
-    StateStats, TreeEntry, TroubleGroup, Upkeep, VersionIndex, VersionQuery, VersionRow,
-    VisitFilter, VisitRow,
+    Change, ChangePortion, ChangeQuery, Changes, Committed, CrawlState, DayCounts, DayQuery,
+    Division, DueLoad, DuePage, DueQuery, Epoch, FoundPage, Incident, KeptVersion, KindSums, Nth,
+    NumberedMail, OrderCurve, PageFilter, PageId, PageIndex, PageLinks, PageRecord, PartitionId,
+    PartitionState, Partitioning, PathQuery, PruneRow, Received, Registry, Removal, RemovalRow,
+    Reports, Round, RoundId, ServerId, ServerRecord, Site, SiteConditions, SiteId, SitePages,
+    SiteServer, SiteSums, SiteWorth, Skips, StateError, StateStats, Summary, TreeEntry,
+    TroubleGroup, Upkeep, VersionId, VersionIndex, VersionQuery,
+    VersionRow, VisitFilter, VisitRow,
 };
 
 impl SqliteState {
@@ -112,16 +114,16 @@ impl CrawlState for SqliteState {
         }
     }
 
-    fn load_found(&self, places: &[u32]) -> Result<Vec<DuePage>, StateError> {
+    fn load_found(&self, places: &[Nth]) -> Result<Vec<DuePage>, StateError> {
         self.read(|c| links::load_found(c, places))
     }
 
-    fn found(&self, after: u32, limit: usize) -> Result<Vec<FoundPage>, StateError> {
+    fn found(&self, after: Nth, limit: usize) -> Result<Vec<FoundPage>, StateError> {
         self.read(|c| links::found(c, after, limit))
     }
 
-    fn links(&self, places: &[u32]) -> Result<Vec<PageLinks>, StateError> {
-        self.read(|c| links::links(c, places))
+    fn links(&self, places: &[Nth]) -> Result<Vec<PageLinks>, StateError> {
+        self.read(|c| links::links(c, places, self.settings.partitioning.count > 1))
     }
 
     fn order(&self) -> Result<Vec<u8>, StateError> {
@@ -174,6 +176,18 @@ impl PartitionState for SqliteState {
     fn mail_read(&self, from: PartitionId) -> Result<u64, StateError> {
         self.read(|c| mail::last_read(c, from))
     }
+
+    fn received(&self) -> Result<Vec<Received>, StateError> {
+        self.read(received::all)
+    }
+
+    fn may_begin_round(&self, site: SiteId) -> Result<bool, StateError> {
+        self.read(|c| joint::may_begin_round(c, &self.settings, site))
+    }
+
+    fn division(&self, site: SiteId, day: i64) -> Result<Option<Division>, StateError> {
+        self.read(|c| joint::division(c, &self.settings, site, day))
+    }
 }
 
 impl VersionIndex for SqliteState {
@@ -188,7 +202,7 @@ impl VersionIndex for SqliteState {
     fn newest_versions(
         &self,
         key: &UrlKey,
-        before: (i64, u64),
+        before: (i64, VersionId),
         limit: usize,
     ) -> Result<Vec<(CanonicalUrl, VersionRow)>, StateError> {
         self.read(|c| overview::newest_versions(c, key, before, limit))
@@ -297,7 +311,7 @@ impl Upkeep for SqliteState {
         site: SiteId,
         after: Option<PageId>,
         pages: usize,
-    ) -> Result<Vec<(PageId, u64)>, StateError> {
+    ) -> Result<Vec<(PageId, VersionId)>, StateError> {
         self.read(|c| removal::denied_versions(c, site, after, pages))
     }
 
@@ -318,15 +332,15 @@ impl Upkeep for SqliteState {
         self.write("written", |t| Ok(prune::prune(t, row, versions)?))
     }
 
-    fn pruning(&self, limit: usize) -> Result<Vec<u64>, StateError> {
+    fn pruning(&self, limit: usize) -> Result<Vec<VersionId>, StateError> {
         self.read(|c| prune::pruning(c, limit))
     }
 
-    fn pruned(&self, versions: &[u64]) -> Result<(), StateError> {
+    fn pruned(&self, versions: &[VersionId]) -> Result<(), StateError> {
         self.write("written", |t| Ok(prune::pruned(t, versions)?))
     }
 
-    fn drop_lost(&self, versions: &[u64], why: &str, at_s: i64) -> Result<u64, StateError> {
+    fn drop_lost(&self, versions: &[VersionId], why: &str, at_s: i64) -> Result<u64, StateError> {
         self.write("written", |t| Ok(lost::drop_lost(t, versions, why, at_s)?))
     }
 
@@ -360,7 +374,10 @@ impl Reports for SqliteState {
         to_s: i64,
     ) -> Result<Vec<VisitRow>, StateError> {
         if !self.has_visits_by_page.load(Ordering::Relaxed) {
-            self.write("written", |t| Ok(log::index_pages(t)?))?;
+            match self.write("written", |t| Ok(log::index_pages(t)?)) {
+                Err(error) if error.is_of_writing() => self.read(log::index_pages_in_memory)?,
+                other => other?,
+            }
             self.has_visits_by_page.store(true, Ordering::Relaxed);
         }
         self.read(|c| log::visits_of(c, url, from_s, to_s))
@@ -374,7 +391,7 @@ impl Reports for SqliteState {
         self.read(|c| read::rounds(c, site, limit))
     }
 
-    fn skips(&self, round: i64) -> Result<Option<Skips>, StateError> {
+    fn skips(&self, round: RoundId) -> Result<Option<Skips>, StateError> {
         self.read(|c| structure::skips(c, round))
     }
 
@@ -408,5 +425,39 @@ impl Reports for SqliteState {
 
     fn stats(&self) -> Result<StateStats, StateError> {
         self.read(read::stats)
+    }
+}
+
+impl Changes for SqliteState {
+    fn changes(&self, query: &ChangeQuery) -> Result<ChangePortion, StateError> {
+        self.read(|c| changes::changes(c, query))
+    }
+
+    fn index_changes(&self) -> Result<(), StateError> {
+        if self.read(changes::has_index)? {
+            return Ok(());
+        }
+        self.write("written", |t| Ok(changes::index(t)?))
+    }
+
+    fn summaries(&self, versions: &[VersionId]) -> Result<Vec<Option<Summary>>, StateError> {
+        self.read(|c| changes::summaries(c, versions))
+    }
+
+    fn keep_summaries(
+        &self,
+        read: &[(PageId, VersionId, Summary)],
+        most: usize,
+    ) -> Result<(), StateError> {
+        self.write("written", |t| Ok(changes::keep_summaries(t, read, most)?))
+    }
+
+    fn recent_visits(
+        &self,
+        page: PageId,
+        before: Option<i64>,
+        looked_at: usize,
+    ) -> Result<(Vec<VisitRow>, Option<i64>), StateError> {
+        self.read(|c| log::recent_visits(c, page, before, looked_at))
     }
 }

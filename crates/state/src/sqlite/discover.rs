@@ -4,14 +4,14 @@ use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::{batch::Batch, links, read, schedule};
 use crate::{
-    Discovered, DuePage, Mail, NewPage, PageId, PageRecord, Reading, SiteId,
+    Discovered, DuePage, Mail, NewPage, Nth, PageId, PageRecord, Reading, SiteId,
     rules::{self, Finding},
 };
 
 /// A page of this partition that was found.
 pub(super) struct Found {
     /// Its discovery number.
-    pub(super) nth: u32,
+    pub(super) nth: Nth,
     /// The page, if the site did not know it yet.
     pub(super) new_page: Option<NewPage>,
 }

@@ -45,6 +45,14 @@ impl SqliteState {
         Self::over(path.to_owned(), writer, Some(reader))
     }
 
+    /// Opens an existing state to read. Where the disk is full, it is read all the same.
+    pub fn open_to_read(path: &Path, bucket_s: i64) -> Result<Self, StateError> {
+        match Self::open(path, bucket_s) {
+            Err(StateError::NoRoom { .. }) => Self::over(path.to_owned(), open::alone(path)?, None),
+            other => other,
+        }
+    }
+
     /// Whether this file was made by [`open`](Self::open) and not emptied since.
     pub fn is_begun(path: &Path) -> Result<bool, StateError> {
         open::has_tables(path)

@@ -1,32 +1,43 @@
 //! What mail of another partition makes true here.
 
-use super::{batch::Batch, discover, engine::Refusal, mail, servers, sites};
-use crate::{Announced, Mail, NewPage, NumberedMail, PartitionId};
+use super::{batch::Batch, discover, engine::Refusal, joint, mail, received, servers, sites};
+use crate::{Announced, Committed, Mail, NumberedMail, PartitionId};
 
-/// Takes in mail of another partition, as far as it was not taken in yet. Returns the pages that
-/// became known.
+/// Takes in mail of another partition, as far as it was not taken in yet.
 pub(super) fn take(
     b: &mut Batch<'_>,
     from: PartitionId,
     mails: &[NumberedMail],
-) -> Result<Vec<NewPage>, Refusal> {
+    committed: &mut Committed,
+) -> Result<(), Refusal> {
     let mut last = mail::last_read(b.t, from)?;
-    let mut new_pages = Vec::new();
     for one in mails {
         if one.number > last {
             last = one.number;
-            new_pages.extend(take_one(b, &one.mail)?);
+            take_one(b, from, &one.mail, committed)?;
         }
     }
     mail::set_last_read(b.t, from, last)?;
-    Ok(new_pages)
+    Ok(())
 }
 
-fn take_one(b: &mut Batch<'_>, mail: &Mail) -> Result<Option<NewPage>, Refusal> {
+fn take_one(
+    b: &mut Batch<'_>,
+    from: PartitionId,
+    mail: &Mail,
+    committed: &mut Committed,
+) -> Result<(), Refusal> {
     match mail {
         Mail::Found { site, at_s, page } => {
             let found = discover::discover(b, *site, page, *at_s)?;
-            return Ok(found.and_then(|found| found.new_page));
+            committed.new_pages.extend(found.and_then(|found| found.new_page));
+        }
+        Mail::Share { url, micros } => {
+            committed.received.extend(received::add(b.t, url, *micros)?);
+        }
+        Mail::RoundEnd { site, ended } => joint::round_ended(b.t, from, *site, *ended)?,
+        Mail::Need { site, day, milli_visits } => {
+            joint::need(b.t, from, *site, *day, *milli_visits)?;
         }
         Mail::Top { site, at_s, url } => {
             sites::add_tops(b, *site, std::slice::from_ref(url), *at_s)?;
@@ -37,5 +48,5 @@ fn take_one(b: &mut Batch<'_>, mail: &Mail) -> Result<Option<NewPage>, Refusal> 
             servers::announced(b, &Announced { at_s, pages, odds_percent, hint })?;
         }
     }
-    Ok(None)
+    Ok(())
 }

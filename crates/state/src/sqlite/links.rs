@@ -1,16 +1,18 @@
 //! Pages in the order of their discovery, and the links between them: input of the crawl order
 //! after a restart, and the links of pages that hand on their score.
 
-use std::num::NonZeroU32;
-
 use nenrin_urls::CanonicalUrl;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use super::{
+    far,
     known::{Fresh, Known},
     read, rows,
 };
-use crate::{DuePage, FoundPage, Linked, PageId, PageLinks, Reading, SiteId, VisitCommit, rules};
+use crate::{
+    DuePage, FoundPage, Linked, Nth, PageId, PageLinks, Reading, SiteId, VersionId, VisitCommit,
+    rules,
+};
 
 /// Links of one page that are kept; some pages are nothing but links.
 const TARGETS_MAX: usize = 2_000;
@@ -36,23 +38,23 @@ fn reading(number: u8) -> Reading {
 }
 
 /// Gives a page that just became known its discovery number.
-pub(super) fn enter(t: &Transaction<'_>, page: PageId, reading: Reading) -> rusqlite::Result<u32> {
+pub(super) fn enter(t: &Transaction<'_>, page: PageId, reading: Reading) -> rusqlite::Result<Nth> {
     t.prepare_cached("INSERT INTO found (page, reading) VALUES (?1, ?2)")?
         .execute(params![page.0, number(reading)])?;
     let nth = t.last_insert_rowid();
-    u32::try_from(nth).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(0, nth))
+    u32::try_from(nth).map(Nth).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(0, nth))
 }
 
 /// A known page's discovery number.
-pub(super) fn place(c: &Connection, page: PageId) -> rusqlite::Result<u32> {
+pub(super) fn place(c: &Connection, page: PageId) -> rusqlite::Result<Nth> {
     c.prepare_cached("SELECT nth FROM pages WHERE id = ?1")?.query_row([page.0], |row| row.get(0))
 }
 
-fn place_of_url(c: &Connection, url: &CanonicalUrl) -> rusqlite::Result<Option<u32>> {
+fn place_of_url(c: &Connection, url: &CanonicalUrl) -> rusqlite::Result<Option<Nth>> {
     read::find_page(c, url)?.map(|page| place(c, page)).transpose()
 }
 
-fn set_reading(t: &Transaction<'_>, nth: u32, to: Reading) -> rusqlite::Result<()> {
+fn set_reading(t: &Transaction<'_>, nth: Nth, to: Reading) -> rusqlite::Result<()> {
     t.prepare_cached("UPDATE found SET reading = ?2 WHERE nth = ?1 AND reading < ?2")?
         .execute(params![nth, number(to)])?;
     Ok(())
@@ -66,13 +68,13 @@ pub(super) struct Places<'a> {
 }
 
 impl Places<'_> {
-    fn get(&self, c: &Connection, url: &CanonicalUrl) -> rusqlite::Result<Option<u32>> {
+    fn get(&self, c: &Connection, url: &CanonicalUrl) -> rusqlite::Result<Option<Nth>> {
         let key = Known::key(self.site, url);
         if let Some((_, place)) = self.known.get(&key) {
-            return Ok(place.map(NonZeroU32::get));
+            return Ok(place.map(|nth| Nth(nth.get())));
         }
         match self.fresh.iter().find(|(fresh, ..)| *fresh == key) {
-            Some((.., place)) => Ok(place.map(NonZeroU32::get)),
+            Some((.., place)) => Ok(place.map(|nth| Nth(nth.get()))),
             None => place_of_url(c, url),
         }
     }
@@ -81,7 +83,7 @@ impl Places<'_> {
 /// A page that was visited: its discovery number, and whether it had been visited before.
 #[derive(Clone, Copy)]
 pub(super) struct Visited {
-    pub(super) nth: u32,
+    pub(super) nth: Nth,
     pub(super) is_new: bool,
 }
 
@@ -122,11 +124,11 @@ pub(super) fn adopted(t: &Transaction<'_>, page: PageId) -> rusqlite::Result<()>
 
 fn keep(
     t: &Transaction<'_>,
-    nth: u32,
+    nth: Nth,
     urls: &[CanonicalUrl],
-    place: impl Fn(&CanonicalUrl) -> rusqlite::Result<Option<u32>>,
+    place: impl Fn(&CanonicalUrl) -> rusqlite::Result<Option<Nth>>,
 ) -> rusqlite::Result<Option<Linked>> {
-    let found: rusqlite::Result<Vec<Option<u32>>> =
+    let found: rusqlite::Result<Vec<Option<Nth>>> =
         urls.iter().take(TARGETS_MAX).map(place).collect();
     let targets = found?.into_iter().flatten().collect();
     let Some(links) = rules::linked(nth, targets_of(t, nth)?, targets) else { return Ok(None) };
@@ -136,13 +138,18 @@ fn keep(
     Ok(Some(links.linked))
 }
 
-fn targets_of(c: &Connection, nth: u32) -> rusqlite::Result<Option<Vec<u32>>> {
+fn targets_of(c: &Connection, nth: Nth) -> rusqlite::Result<Option<Vec<Nth>>> {
     c.prepare_cached("SELECT targets FROM links WHERE nth = ?1")?
         .query_row([nth], |row| Ok(unpacked(row.get_ref(0)?.as_blob()?)))
         .optional()
 }
 
-pub(super) fn found(c: &Connection, after: u32, limit: usize) -> rusqlite::Result<Vec<FoundPage>> {
+/// How many pages of this partition a page links to.
+pub(super) fn count(c: &Connection, nth: Nth) -> rusqlite::Result<usize> {
+    Ok(targets_of(c, nth)?.map_or(0, |targets| targets.len()))
+}
+
+pub(super) fn found(c: &Connection, after: Nth, limit: usize) -> rusqlite::Result<Vec<FoundPage>> {
     c.prepare_cached("SELECT nth, page, reading FROM found WHERE nth > ?1 ORDER BY nth LIMIT ?2")?
         .query_map(params![after, read::count(limit)], |row| {
             let server = PageId(row.get(1)?).server();
@@ -151,7 +158,7 @@ pub(super) fn found(c: &Connection, after: u32, limit: usize) -> rusqlite::Resul
         .collect()
 }
 
-pub(super) fn load_found(c: &Connection, places: &[u32]) -> rusqlite::Result<Vec<DuePage>> {
+pub(super) fn load_found(c: &Connection, places: &[Nth]) -> rusqlite::Result<Vec<DuePage>> {
     let mut query = c.prepare_cached(&format!(
         "SELECT {}, p.site, m.depth, m.hops, EXISTS (SELECT 1 FROM pulled u WHERE u.page = p.id)
          FROM found f CROSS JOIN pages p ON p.id = f.page {}
@@ -166,7 +173,11 @@ pub(super) fn load_found(c: &Connection, places: &[u32]) -> rusqlite::Result<Vec
         .collect()
 }
 
-pub(super) fn links(c: &Connection, places: &[u32]) -> rusqlite::Result<Vec<PageLinks>> {
+pub(super) fn links(
+    c: &Connection,
+    places: &[Nth],
+    is_divided: bool,
+) -> rusqlite::Result<Vec<PageLinks>> {
     let mut query = c.prepare_cached(&format!(
         "SELECT p.id, s.name || p.path, p.version FROM found f CROSS JOIN pages p ON p.id = f.page {}
          WHERE f.nth = ?1",
@@ -175,11 +186,13 @@ pub(super) fn links(c: &Connection, places: &[u32]) -> rusqlite::Result<Vec<Page
     let mut all = Vec::with_capacity(places.len());
     for &nth in places {
         let targets = targets_of(c, nth)?;
+        let far = if is_divided { far::count(c, nth)? } else { 0 };
         let page = query.query_row([nth], |row| {
-            let version = row.get::<_, Option<i64>>(2)?.map(|version| version as u64);
+            let version = row.get::<_, Option<i64>>(2)?.map(|version| VersionId(version as u64));
             Ok(PageLinks {
                 nth,
                 targets,
+                far,
                 page: PageId(row.get(0)?),
                 url: rows::url(row, 1)?,
                 version,
@@ -207,10 +220,10 @@ pub(super) fn order(c: &Connection) -> rusqlite::Result<Vec<u8>> {
 }
 
 /// Ascending numbers as differences, seven bits to a byte, the lowest first.
-fn packed(targets: &[u32]) -> Vec<u8> {
+fn packed(targets: &[Nth]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(targets.len() * 2);
     let mut last = 0;
-    for &target in targets {
+    for &Nth(target) in targets {
         let mut rest = target - last;
         while rest >= 0x80 {
             bytes.push(rest as u8 | 0x80);
@@ -223,7 +236,7 @@ fn packed(targets: &[u32]) -> Vec<u8> {
 }
 
 /// The numbers back; what cannot be one ends the list.
-pub(super) fn unpacked(bytes: &[u8]) -> Vec<u32> {
+pub(super) fn unpacked(bytes: &[u8]) -> Vec<Nth> {
     let mut targets = Vec::with_capacity(bytes.len().min(TARGETS_MAX));
     let (mut last, mut rest, mut shift) = (0_u32, 0_u64, 0);
     for &byte in bytes {
@@ -234,7 +247,7 @@ pub(super) fn unpacked(bytes: &[u8]) -> Vec<u32> {
             else {
                 break;
             };
-            targets.push(next);
+            targets.push(Nth(next));
             (last, rest, shift) = (next, 0, 0);
         } else if shift > 28 {
             break;
@@ -251,7 +264,7 @@ mod tests {
     proptest! {
         #[test]
         fn links_come_back_as_they_were(targets in prop::collection::btree_set(1_u32.., 0..50)) {
-            let targets: Vec<u32> = targets.into_iter().collect();
+            let targets: Vec<Nth> = targets.into_iter().map(Nth).collect();
             prop_assert_eq!(unpacked(&packed(&targets)), targets);
         }
 

@@ -115,7 +115,7 @@ fn has_pages(c: &Connection) -> rusqlite::Result<bool> {
 }
 
 fn enter_pages<'a>(
-    t: &Transaction<'_>,
+    t: &Connection,
     pairs: impl Iterator<Item = &'a (i64, i64)>,
 ) -> rusqlite::Result<()> {
     let mut insert = t.prepare_cached("INSERT OR IGNORE INTO visits_by_page VALUES (?1, ?2)")?;
@@ -127,14 +127,26 @@ fn enter_pages<'a>(
 
 /// Makes the index that [`visits_of`] needs, unless it is there.
 pub(super) fn index_pages(t: &Transaction<'_>) -> rusqlite::Result<()> {
-    if has_pages(t)? {
-        return Ok(());
+    match has_pages(t)? {
+        true => Ok(()),
+        false => make_index(t, "TABLE"),
     }
-    t.execute_batch(
-        "CREATE TABLE visits_by_page (
+}
+
+/// Makes it in memory, for this connection, where nothing can be written.
+pub(super) fn index_pages_in_memory(c: &Connection) -> rusqlite::Result<()> {
+    c.pragma_update(None, "query_only", false)?;
+    let made = make_index(c, "TEMP TABLE");
+    c.pragma_update(None, "query_only", true)?;
+    made
+}
+
+fn make_index(t: &Connection, table: &str) -> rusqlite::Result<()> {
+    t.execute_batch(&format!(
+        "CREATE {table} visits_by_page (
             page INTEGER NOT NULL, portion INTEGER NOT NULL,
-            PRIMARY KEY (page, portion)) WITHOUT ROWID",
-    )?;
+            PRIMARY KEY (page, portion)) WITHOUT ROWID"
+    ))?;
     let mut pairs = BTreeSet::new();
     let mut all = t.prepare("SELECT first, visits FROM visits")?;
     let mut portions = all.query([])?;
@@ -249,6 +261,36 @@ pub(super) fn visits_of(
     }
     found.sort_by_key(|(id, visit)| (visit.at_s, *id));
     with_urls(c, found)
+}
+
+/// The visits of one page, newest first: by the index of pages where there is one, else by reading
+/// back through the log.
+pub(super) fn recent_visits(
+    c: &Connection,
+    page: PageId,
+    before: Option<i64>,
+    looked_at: usize,
+) -> rusqlite::Result<(Vec<VisitRow>, Option<i64>)> {
+    let before = before.unwrap_or(i64::MAX);
+    let mut select = c.prepare_cached(if has_pages(c)? {
+        "SELECT v.first, v.visits FROM visits_by_page b CROSS JOIN visits v ON v.first = b.portion
+         WHERE b.portion < ?1 AND b.page = ?2 ORDER BY b.portion DESC"
+    } else {
+        "SELECT first, visits FROM visits WHERE first < ?1 AND ?2 IS NOT NULL ORDER BY first DESC"
+    })?;
+    let mut portions = select.query(params![before, page.0])?;
+    let (mut found, mut looked, mut next) = (Vec::new(), 0, None);
+    while let Some(row) = portions.next()? {
+        if looked >= looked_at {
+            return Ok((with_urls(c, found)?, next));
+        }
+        let (first, visits) = portion(row)?;
+        looked += visits.len();
+        next = Some(first);
+        let meant = (first..).zip(visits).filter(|(id, visit)| visit.page == page && *id < before);
+        found.extend(meant.collect::<Vec<_>>().into_iter().rev());
+    }
+    Ok((with_urls(c, found)?, None))
 }
 
 pub(super) fn troubles(

@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 
 use rusqlite::{Transaction, params};
 
-use super::{bags, structure};
-use crate::PageId;
+use super::{bags, changes, structure};
+use crate::{PageId, VersionId};
 
 pub(super) fn drop_lost(
     t: &Transaction<'_>,
-    versions: &[u64],
+    versions: &[VersionId],
     why: &str,
     at_s: i64,
 ) -> rusqlite::Result<u64> {
     t.execute_batch("CREATE TEMP TABLE lost (version INTEGER PRIMARY KEY)")?;
     let mut put = t.prepare("INSERT OR IGNORE INTO lost VALUES (?1)")?;
-    versions.iter().try_for_each(|version| put.execute([*version as i64]).map(drop))?;
+    versions.iter().try_for_each(|version| put.execute([version.0 as i64]).map(drop))?;
     let mut sums = BTreeMap::<i64, (i64, i64)>::new();
     let listed: Vec<(i64, i64, i64, i64, i64)> = t
         .prepare(
@@ -30,6 +30,7 @@ pub(super) fn drop_lost(
         let (count, raw_bytes) = sums.entry(*site).or_default();
         *count += 1;
         *raw_bytes += bytes;
+        changes::forget(t, *version)?;
         mend_page(t, PageId(*page), *version)?;
     }
     for (site, (count, raw_bytes)) in sums {

@@ -2,6 +2,7 @@
 
 mod bags;
 mod batch;
+mod changes;
 mod check;
 mod clock;
 mod commit;
@@ -9,8 +10,10 @@ mod contracts;
 mod discover;
 mod due;
 mod engine;
+mod far;
 mod inbox;
 mod incidents;
+mod joint;
 mod known;
 mod links;
 mod log;
@@ -21,6 +24,7 @@ mod overview;
 mod portion;
 mod prune;
 mod read;
+mod received;
 mod removal;
 mod rows;
 mod schedule;

@@ -12,7 +12,18 @@ const APPLICATION_ID: i64 = 0x6e65_6e72;
 /// What a new database gets.
 const SCHEMA: &str = include_str!("schema.sql");
 /// What brings a database of schema 1 to 2, of 2 to 3 and so on.
-const MIGRATIONS: &[&str] = &[];
+const MIGRATIONS: &[&str] = &[
+    // Sites over several partitions.
+    "CREATE TABLE far_links (nth INTEGER PRIMARY KEY, targets BLOB NOT NULL);
+    CREATE TABLE received (
+        nth INTEGER PRIMARY KEY, micros INTEGER NOT NULL, kept INTEGER NOT NULL DEFAULT 0);
+    CREATE TABLE rounds_elsewhere (
+        site INTEGER NOT NULL, partition INTEGER NOT NULL, ended INTEGER NOT NULL,
+        PRIMARY KEY (site, partition)) WITHOUT ROWID;
+    CREATE TABLE needs (
+        site INTEGER NOT NULL, day INTEGER NOT NULL, partition INTEGER NOT NULL,
+        milli_visits INTEGER NOT NULL, PRIMARY KEY (site, day, partition)) WITHOUT ROWID;",
+];
 /// The number of this schema.
 const SCHEMA_NUMBER: i64 = 1 + MIGRATIONS.len() as i64;
 
@@ -34,10 +45,28 @@ pub(super) fn writer(path: &Path, settings: &Settings) -> Result<Connection, Sta
     Ok(connection)
 }
 
+/// A connection for both reading and writing where the disk has no room for the memory that several
+/// connections share. It reads what is there, with the log; nobody else can open the database
+/// meanwhile.
+pub(super) fn alone(path: &Path) -> Result<Connection, StateError> {
+    let open = || {
+        let connection = Connection::open(path)?;
+        prepare(&connection)?;
+        connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
+        connection.pragma_update(None, "query_only", true)?;
+        connection.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0))?;
+        Ok(connection)
+    };
+    open().or_else(|error| as_it_is(path).map_err(|_| explain(path, "opened", error)))
+}
+
 /// Whether the tables are there. A file without them is new, or was emptied.
 pub(super) fn has_tables(path: &Path) -> Result<bool, StateError> {
     let explain = |e| explain(path, "opened", e);
-    let connection = connect(path).map_err(explain)?;
+    let connection = match connect(path).map_err(explain) {
+        Err(StateError::NoRoom { .. }) => alone(path)?,
+        other => other?,
+    };
     let found = connection.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0));
     Ok(found.map_err(explain)? != 0)
 }
@@ -61,6 +90,11 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
             _ => return Err(error),
         },
     }
+    as_it_is(path)
+}
+
+/// Reads the file alone, as if nobody could write it.
+fn as_it_is(path: &Path) -> rusqlite::Result<Connection> {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let Ok(mut address) = url::Url::from_file_path(absolute) else {
         return Err(rusqlite::Error::InvalidPath(path.to_owned()));
@@ -111,6 +145,12 @@ fn migrate(connection: &Connection, found: i64) -> rusqlite::Result<()> {
     Ok(())
 }
 
+/// Opens a file as often as the engine opens files for a database.
+fn open_as_often(path: &Path) -> std::io::Result<()> {
+    let files: Result<Vec<_>, _> = (0..4).map(|_| std::fs::File::open(path)).collect();
+    files.map(drop)
+}
+
 /// What an engine error means for the caller.
 pub(super) fn explain(path: &Path, action: &'static str, error: rusqlite::Error) -> StateError {
     let path = path.to_owned();
@@ -120,6 +160,11 @@ pub(super) fn explain(path: &Path, action: &'static str, error: rusqlite::Error)
     }
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => StateError::NoRoom { path },
+        // The engine does not say why; the system does.
+        Some(ErrorCode::CannotOpen) => match open_as_often(&path) {
+            Err(source) => StateError::Unopened { path, source },
+            Ok(()) => StateError::Engine { path, action, source: Box::new(error) },
+        },
         // All statements are fixed: the engine refuses one only if the tables are not ours, and
         // a value is unreadable only if it is not what was written.
         None | Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::Unknown) => {

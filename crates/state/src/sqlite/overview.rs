@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     BodyKind, DayCounts, DayQuery, KindSums, PageId, PageRecord, PathQuery, ServerId, SiteId,
-    SiteServer, SiteSums, TreeEntry, VersionRow, rules::ALL_SITES,
+    SiteServer, SiteSums, TreeEntry, VersionId, VersionRow, rules::ALL_SITES,
 };
 
 const DAY_S: i64 = 86_400;
@@ -89,7 +89,7 @@ pub(super) fn site_sums(c: &Connection, since_day: i64) -> rusqlite::Result<Vec<
 pub(super) fn newest_versions(
     c: &Connection,
     key: &UrlKey,
-    before: (i64, u64),
+    before: (i64, VersionId),
     limit: usize,
 ) -> rusqlite::Result<Vec<(nenrin_urls::CanonicalUrl, VersionRow)>> {
     let mut merged = Vec::new();
@@ -102,7 +102,7 @@ pub(super) fn newest_versions(
              WHERE v.page = ?1 AND (v.at_s, v.version) < (?2, ?3)
              ORDER BY v.at_s DESC, v.version DESC LIMIT ?4",
         )?;
-        let version = i64::try_from(before.1).unwrap_or(i64::MAX);
+        let version = i64::try_from(before.1.0).unwrap_or(i64::MAX);
         let found = query
             .query_map(params![page.0, before.0, version, read::count(limit)], rows::version)?;
         for version in found {

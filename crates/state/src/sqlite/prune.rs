@@ -3,8 +3,8 @@
 
 use rusqlite::{Connection, Transaction, params};
 
-use super::{read, rows};
-use crate::{KeptVersion, PageId, PruneRow, SiteId, rules};
+use super::{changes, read, rows};
+use crate::{KeptVersion, PageId, PruneRow, SiteId, VersionId, rules};
 
 pub(super) fn site_versions(
     c: &Connection,
@@ -28,7 +28,7 @@ pub(super) fn site_versions(
         Ok(KeptVersion {
             page: PageId(row.get(0)?),
             at_s: row.get(1)?,
-            version: rows::unsigned(row, 2)?,
+            version: VersionId(rows::unsigned(row, 2)?),
             bytes: rows::unsigned(row, 3)?,
             is_current: row.get(4)?,
         })
@@ -45,12 +45,13 @@ pub(super) fn prune(
         if !rules::may_go(read::page_before(t, version.page)?.version, version.version) {
             continue;
         }
-        let number = version.version as i64;
+        let number = version.version.0 as i64;
         let count = t
             .prepare_cached("DELETE FROM versions WHERE page = ?1 AND at_s = ?2 AND version = ?3")?
             .execute(params![version.page.0, version.at_s, number])?;
         if count > 0 {
             t.prepare_cached("INSERT OR IGNORE INTO pruning VALUES (?1)")?.execute([number])?;
+            changes::forget(t, number)?;
             gone.versions += 1;
             gone.raw_bytes += version.bytes;
         }
@@ -69,20 +70,20 @@ pub(super) fn prune(
     Ok(gone.versions)
 }
 
-pub(super) fn pruning(c: &Connection, limit: usize) -> rusqlite::Result<Vec<u64>> {
+pub(super) fn pruning(c: &Connection, limit: usize) -> rusqlite::Result<Vec<VersionId>> {
     c.prepare_cached("SELECT version FROM pruning ORDER BY version LIMIT ?1")?
-        .query_map([read::count(limit)], |row| rows::unsigned(row, 0))?
+        .query_map([read::count(limit)], |row| rows::unsigned(row, 0).map(VersionId))?
         .collect()
 }
 
 /// Whether a version was dropped and only waits for the store to forget it.
-pub(super) fn is_pruning(c: &Connection, version: u64) -> rusqlite::Result<bool> {
-    c.prepare_cached("SELECT 1 FROM pruning WHERE version = ?1")?.exists([version as i64])
+pub(super) fn is_pruning(c: &Connection, version: VersionId) -> rusqlite::Result<bool> {
+    c.prepare_cached("SELECT 1 FROM pruning WHERE version = ?1")?.exists([version.0 as i64])
 }
 
-pub(super) fn pruned(t: &Transaction<'_>, versions: &[u64]) -> rusqlite::Result<()> {
+pub(super) fn pruned(t: &Transaction<'_>, versions: &[VersionId]) -> rusqlite::Result<()> {
     let mut done = t.prepare_cached("DELETE FROM pruning WHERE version = ?1")?;
-    versions.iter().try_for_each(|version| done.execute([*version as i64]).map(drop))
+    versions.iter().try_for_each(|version| done.execute([version.0 as i64]).map(drop))
 }
 
 pub(super) fn log(c: &Connection) -> rusqlite::Result<Vec<PruneRow>> {

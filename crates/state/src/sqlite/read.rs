@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     DuePage, PageFilter, PageId, PageRecord, Round, ServerId, ServerRecord, Site, SiteId,
-    StateStats, VersionQuery, VersionRow,
+    StateStats, VersionId, VersionQuery, VersionRow,
     rules::{Indexed, PageBefore},
 };
 
@@ -52,15 +52,18 @@ pub(super) fn load_round(
     limit: usize,
 ) -> rusqlite::Result<Vec<DuePage>> {
     let mut query = c.prepare_cached(&format!(
-        "SELECT {}, m.site, m.depth, m.hops, 0
+        "SELECT {}, m.site, m.depth, m.hops, 0, {}
          FROM members m JOIN pages p ON p.id = m.page {}
          WHERE m.site = ?1 AND m.page > ?2 AND (m.round IS NULL OR m.round < ?3)
          ORDER BY m.page LIMIT ?4",
         rows::PAGE,
+        rows::MEETS,
         rows::PAGE_SERVER
     ))?;
     let after = after.map_or(-1, |page| page.0);
-    query.query_map(params![round.site.0, after, round.id, count(limit)], rows::due_page)?.collect()
+    query
+        .query_map(params![round.site.0, after, round.id, count(limit)], rows::due_page_of_round)?
+        .collect()
 }
 
 pub(super) fn page_by_id(c: &Connection, id: PageId) -> rusqlite::Result<PageRecord> {
@@ -82,7 +85,7 @@ pub(super) fn page_before(c: &Connection, page: PageId) -> rusqlite::Result<Page
         Ok(PageBefore {
             due_s: row.get(0)?,
             visited_s: row.get(1)?,
-            version: row.get::<_, Option<i64>>(2)?.map(|version| version as u64),
+            version: row.get::<_, Option<i64>>(2)?.map(|version| VersionId(version as u64)),
             nth: row.get(3)?,
             worth: worth::read_part(row, 4)?,
         })

@@ -6,10 +6,11 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use super::{
     bags::{self, Entered},
+    changes,
     engine::Refusal,
     read, rows, sites, structure,
 };
-use crate::{PageId, Removal, RemovalRow, Site, SiteId, rules};
+use crate::{PageId, Removal, RemovalRow, Site, SiteId, VersionId, rules};
 
 fn current(t: &Transaction<'_>, site: SiteId) -> rusqlite::Result<Option<Removal>> {
     let word: Option<Option<String>> = t
@@ -109,7 +110,7 @@ pub(super) fn denied_versions(
     site: SiteId,
     after: Option<PageId>,
     limit: usize,
-) -> rusqlite::Result<Vec<(PageId, u64)>> {
+) -> rusqlite::Result<Vec<(PageId, VersionId)>> {
     // Whole pages: the versions of one are dropped together.
     let mut statement = c.prepare_cached(
         "SELECT v.page, v.version FROM versions v WHERE v.page IN
@@ -120,12 +121,13 @@ pub(super) fn denied_versions(
     )?;
     let after = after.map_or(-1, |page| page.0);
     let found = statement.query(params![site.0, after, read::count(limit)])?;
-    rows::whole_pages(found, |row| Ok((PageId(row.get(0)?), rows::unsigned(row, 1)?)))
+    rows::whole_pages(found, |row| Ok((PageId(row.get(0)?), VersionId(rows::unsigned(row, 1)?))))
 }
 
 pub(super) fn drop_versions(t: &Transaction<'_>, pages: &[PageId]) -> rusqlite::Result<u64> {
     let mut dropped = 0;
     for page in pages {
+        changes::forget_page(t, *page)?;
         let count = t.prepare_cached("DELETE FROM versions WHERE page = ?1")?.execute([page.0])?;
         t.prepare_cached("DELETE FROM gone WHERE page = ?1")?.execute([page.0])?;
         structure::forget_blocks(t, *page)?;

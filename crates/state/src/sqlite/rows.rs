@@ -1,13 +1,39 @@
 //! Rows to records and back.
 
 use nenrin_urls::{CanonicalUrl, Server};
-use rusqlite::{Connection, Row, Rows, Transaction, params, types::Type};
+use rusqlite::types::{FromSql, FromSqlResult, ToSql, ToSqlOutput, Type, ValueRef};
+use rusqlite::{Connection, Row, Rows, Transaction, params};
 
 use super::validators;
 use crate::{
-    ContentMark, DuePage, Estimate, Outcome, PageId, PageRecord, Removal, RobotsCopy, Round,
-    RoundCounts, ServerId, ServerRecord, Site, SiteCounts, SiteId, VersionRow,
+    ContentMark, DuePage, Estimate, Nth, Outcome, PageId, PageRecord, Removal, RobotsCopy, Round,
+    RoundCounts, RoundId, ServerId, ServerRecord, Site, SiteCounts, SiteId, Validators, VersionId,
+    VersionRow,
 };
+
+impl ToSql for Nth {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        self.0.to_sql()
+    }
+}
+
+impl FromSql for Nth {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        u32::column_result(value).map(Self)
+    }
+}
+
+impl ToSql for RoundId {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        self.0.to_sql()
+    }
+}
+
+impl FromSql for RoundId {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        i64::column_result(value).map(Self)
+    }
+}
 
 /// The columns that [`page`] reads, in its order.
 pub(super) const PAGE: &str = "p.id, s.name || p.path, p.site, p.discovered_s, p.visited_s, \
@@ -34,11 +60,13 @@ pub(super) fn page(row: &Row<'_>) -> rusqlite::Result<PageRecord> {
         importance_percent: row.get(18)?,
         estimate: estimate(row, 19)?,
         failures: row.get(9)?,
-        etag: validators::etag(row, 10)?,
-        last_modified: validators::date(row, 11)?,
+        validators: Validators {
+            etag: validators::etag(row, 10)?,
+            last_modified: validators::date(row, 11)?,
+        },
         mark: row.get::<_, Option<[u8; 16]>>(12)?.map(ContentMark),
         bytes: unsigned(row, 13)?,
-        version: row.get::<_, Option<i64>>(14)?.map(|v| v as u64),
+        version: row.get::<_, Option<i64>>(14)?.map(|v| VersionId(v as u64)),
         history: row.get::<_, Option<Vec<u8>>>(15)?.unwrap_or_default(),
     })
 }
@@ -58,6 +86,19 @@ pub(super) fn due_page(row: &Row<'_>) -> rusqlite::Result<DuePage> {
         hops: row.get(23)?,
         pulled: row.get(24)?,
     })
+}
+
+/// Whether a site meets a page that another site keeps: the last column of [`due_page_of_round`].
+pub(super) const MEETS: &str = "p.site <> m.site AND m.round IS NULL";
+
+/// As [`due_page`], then [`MEETS`]. Such a page is asked for as a whole: "not modified" would say
+/// nothing of its links, which the site does not know yet.
+pub(super) fn due_page_of_round(row: &Row<'_>) -> rusqlite::Result<DuePage> {
+    let mut due = due_page(row)?;
+    if row.get(25)? {
+        due.page.validators = Validators::default();
+    }
+    Ok(due)
 }
 
 pub(super) const SERVER: &str = "id, name, robots_good_s, robots_status, robots_body, \
@@ -125,7 +166,7 @@ pub(super) fn round(row: &Row<'_>) -> rusqlite::Result<Round> {
 }
 
 /// What a round found so far.
-pub(super) fn round_counts(c: &Connection, round: i64) -> rusqlite::Result<RoundCounts> {
+pub(super) fn round_counts(c: &Connection, round: RoundId) -> rusqlite::Result<RoundCounts> {
     let text: String = c
         .prepare_cached("SELECT counts FROM rounds WHERE id = ?1")?
         .query_row([round], |row| row.get(0))?;
@@ -134,7 +175,7 @@ pub(super) fn round_counts(c: &Connection, round: i64) -> rusqlite::Result<Round
 
 pub(super) fn keep_round_counts(
     t: &Transaction<'_>,
-    round: i64,
+    round: RoundId,
     counts: &RoundCounts,
 ) -> rusqlite::Result<()> {
     t.prepare_cached("UPDATE rounds SET counts = ?2 WHERE id = ?1")?
@@ -151,7 +192,7 @@ pub(super) fn counts_text(counts: &RoundCounts) -> String {
 pub(super) fn version(row: &Row<'_>) -> rusqlite::Result<(CanonicalUrl, VersionRow)> {
     let version = VersionRow {
         at_s: row.get(1)?,
-        version: unsigned(row, 2)?,
+        version: VersionId(unsigned(row, 2)?),
         status: row.get(3)?,
         mime: row.get(4)?,
         bytes: unsigned(row, 5)?,

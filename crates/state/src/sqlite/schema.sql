@@ -60,6 +60,20 @@ CREATE TABLE found (nth INTEGER PRIMARY KEY, page INTEGER NOT NULL, reading INTE
 CREATE TABLE links (nth INTEGER PRIMARY KEY, targets BLOB NOT NULL);
 CREATE TABLE crawl_order (part INTEGER PRIMARY KEY, bytes BLOB NOT NULL);
 
+-- Pages of other partitions: links to them by hashes of their URLs, what pages got of scores from
+-- there, and of it what is in the crawl order as it was kept.
+CREATE TABLE far_links (nth INTEGER PRIMARY KEY, targets BLOB NOT NULL);
+CREATE TABLE received (
+    nth INTEGER PRIMARY KEY, micros INTEGER NOT NULL, kept INTEGER NOT NULL DEFAULT 0);
+
+-- Sites over several partitions: rounds that ended in others, and what pages ask for on a day.
+CREATE TABLE rounds_elsewhere (
+    site INTEGER NOT NULL, partition INTEGER NOT NULL, ended INTEGER NOT NULL,
+    PRIMARY KEY (site, partition)) WITHOUT ROWID;
+CREATE TABLE needs (
+    site INTEGER NOT NULL, day INTEGER NOT NULL, partition INTEGER NOT NULL,
+    milli_visits INTEGER NOT NULL, PRIMARY KEY (site, day, partition)) WITHOUT ROWID;
+
 -- The long-term queue: buckets, and coarse buckets of a day that are laid out into buckets in time.
 CREATE TABLE due (
     bucket INTEGER NOT NULL, page INTEGER NOT NULL, PRIMARY KEY (bucket, page)) WITHOUT ROWID;
@@ -69,7 +83,9 @@ CREATE TABLE coarse_buckets (
 CREATE TABLE shared (site INTEGER PRIMARY KEY, state BLOB NOT NULL);
 CREATE TABLE pulled (page INTEGER PRIMARY KEY, hint TEXT NOT NULL);
 
--- Versions, times at which pages were gone, and versions that the store has still to forget.
+-- Versions, times at which pages were gone, and versions that the store has still to forget. Their
+-- indexes by time, and the table `summaries` of titles and lines read from versions, are made when
+-- someone first asks for changes (`changes.rs`).
 CREATE TABLE mimes (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
 CREATE TABLE versions (
     page INTEGER NOT NULL, at_s INTEGER NOT NULL, version INTEGER NOT NULL,

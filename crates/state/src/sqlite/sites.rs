@@ -5,7 +5,7 @@ use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::{batch::Batch, discover, engine::Refusal, read, rows, schedule, settings::Settings};
 use crate::{
-    Discovered, Round, RoundCounts, Site, SiteConditions, SiteId, StateError,
+    Discovered, Round, RoundCounts, RoundId, Site, SiteConditions, SiteId, StateError,
     rules::{self, Switch},
 };
 
@@ -156,5 +156,5 @@ pub(super) fn begin_round(t: &Transaction<'_>, site: SiteId, now_s: i64) -> Resu
         "INSERT INTO rounds (site, started_s, counts) VALUES (?1, ?2, ?3)",
         params![site.0, now_s, rows::counts_text(&counts)],
     )?;
-    Ok(Round { id: t.last_insert_rowid(), site, started_s: now_s, ended_s: None, counts })
+    Ok(Round { id: RoundId(t.last_insert_rowid()), site, started_s: now_s, ended_s: None, counts })
 }

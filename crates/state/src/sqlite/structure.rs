@@ -8,7 +8,8 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use super::{links, read, rows, validators};
 use crate::{
-    DuePage, KeptStructure, MappedPage, PageId, Round, RoundEnd, ServerId, SiteId, SitePages, Skips,
+    DuePage, KeptStructure, MappedPage, Nth, PageId, Round, RoundEnd, RoundId, ServerId, SiteId,
+    SitePages, Skips,
 };
 
 /// Beginnings of rounds that a map has; a page unseen for longer is simply long unseen.
@@ -63,7 +64,7 @@ pub(super) fn skipped(t: &Transaction<'_>, end: &RoundEnd) -> rusqlite::Result<(
     Ok(())
 }
 
-pub(super) fn skips(c: &Connection, round: i64) -> rusqlite::Result<Option<Skips>> {
+pub(super) fn skips(c: &Connection, round: RoundId) -> rusqlite::Result<Option<Skips>> {
     let text: Option<String> = c
         .prepare_cached("SELECT reasons FROM skips WHERE round = ?1")?
         .query_row([round], |row| row.get(0))
@@ -80,8 +81,8 @@ pub(super) fn url_of(c: &Connection, page: PageId) -> rusqlite::Result<Option<Ca
 }
 
 pub(super) fn site_pages(c: &Connection, site: SiteId) -> rusqlite::Result<SitePages> {
-    let (order, pages): (Vec<u32>, Vec<MappedPage>) = pages(c, site)?.into_iter().unzip();
-    let place: BTreeMap<u32, u32> = order.into_iter().zip(0u32..).collect();
+    let (order, pages): (Vec<Nth>, Vec<MappedPage>) = pages(c, site)?.into_iter().unzip();
+    let place: BTreeMap<Nth, u32> = order.into_iter().zip(0u32..).collect();
     let mut known_tops = Vec::new();
     let tops = read::sites(c)?.into_iter().find(|known| known.id == site);
     for top in tops.iter().flat_map(|site| &site.conditions.tops) {
@@ -107,7 +108,7 @@ pub(super) fn site_pages(c: &Connection, site: SiteId) -> rusqlite::Result<SiteP
 }
 
 /// The pages of a site with their discovery numbers.
-fn pages(c: &Connection, site: SiteId) -> rusqlite::Result<Vec<(u32, MappedPage)>> {
+fn pages(c: &Connection, site: SiteId) -> rusqlite::Result<Vec<(Nth, MappedPage)>> {
     c.prepare_cached(
         "SELECT p.id, p.path, p.visited_s, p.outcome, p.visits, p.failures, p.last_modified, m.round,
             p.nth, b.blocks
@@ -140,17 +141,18 @@ pub(super) fn load_pages(
     pages: &[PageId],
 ) -> rusqlite::Result<Vec<DuePage>> {
     let mut query = c.prepare_cached(&format!(
-        "SELECT {}, m.site, m.depth, m.hops, 0
+        "SELECT {}, m.site, m.depth, m.hops, 0, {}
          FROM members m JOIN pages p ON p.id = m.page {}
          WHERE m.site = ?1 AND m.page = ?2 AND (m.round IS NULL OR m.round < ?3)",
         rows::PAGE,
+        rows::MEETS,
         rows::PAGE_SERVER
     ))?;
     pages
         .iter()
         .filter_map(|page| {
             let bounds = params![round.site.0, page.0, round.id];
-            query.query_row(bounds, rows::due_page).optional().transpose()
+            query.query_row(bounds, rows::due_page_of_round).optional().transpose()
         })
         .collect()
 }
@@ -159,7 +161,7 @@ pub(super) fn load_pages(
 fn links_of(
     c: &Connection,
     site: SiteId,
-    place: &BTreeMap<u32, u32>,
+    place: &BTreeMap<Nth, u32>,
 ) -> rusqlite::Result<Vec<(u32, Vec<u32>)>> {
     let mut query = c.prepare_cached(
         "SELECT p.nth, l.targets FROM members m JOIN pages p ON p.id = m.page
@@ -168,7 +170,7 @@ fn links_of(
     let mut found = query.query([site.0])?;
     let mut all = Vec::new();
     while let Some(row) = found.next()? {
-        let nth: u32 = row.get(0)?;
+        let nth: Nth = row.get(0)?;
         let Some(&from) = place.get(&nth) else { continue };
         let targets = links::unpacked(row.get_ref(1)?.as_blob()?);
         let inside = targets.iter().filter_map(|nth| place.get(nth).copied());

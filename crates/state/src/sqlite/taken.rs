@@ -59,11 +59,11 @@ pub(super) fn enter(
         after.changes,
         after.significant,
         update.failures,
-        validators::etag_value(update.etag.as_deref()),
-        validators::date_value(update.last_modified.as_deref()),
+        validators::etag_value(update.validators.etag.as_deref()),
+        validators::date_value(update.validators.last_modified.as_deref()),
         update.mark.map(|mark| mark.0),
         update.bytes as i64,
-        after.version.map(|version| version as i64),
+        after.version.map(|version| version.0 as i64),
         Some(&update.history).filter(|h| !h.is_empty()),
     ])?;
     b.moves.go(page, None, update.due_s)?;

@@ -38,6 +38,25 @@ fn a_newer_schema_is_refused() {
 }
 
 #[test]
+fn a_state_of_the_first_schema_gets_what_came_later() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("state.sqlite");
+    drop(SqliteState::open(&path, 3600).unwrap());
+    let first = Connection::open(&path).unwrap();
+    for table in ["far_links", "received", "rounds_elsewhere", "needs"] {
+        first.execute(&format!("DROP TABLE {table}"), []).unwrap();
+    }
+    first.pragma_update(None, "user_version", 1).unwrap();
+    drop(first);
+    let state = SqliteState::open(&path, 3600).unwrap();
+    assert_eq!(state.received().unwrap(), []);
+    drop(state);
+    let number = |c: &Connection| c.pragma_query_value(None, "user_version", |row| row.get(0));
+    let found: i64 = number(&Connection::open(&path).unwrap()).unwrap();
+    assert_eq!(found, 2);
+}
+
+#[test]
 fn a_state_of_a_pre_release_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("state.sqlite");
@@ -84,7 +103,7 @@ proptest::proptest! {
         proptest::prop_assert_eq!(listed, expected);
 
         for (number, url) in urls.iter().enumerate() {
-            let version = number as u64;
+            let version = VersionId(number as u64);
             let row = VersionRow {
                 at_s: 9, version, status: 200, mime: "a/b".into(), bytes: 1,
                 changed_permille: None,

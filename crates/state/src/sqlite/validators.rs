@@ -2,15 +2,12 @@
 //! almost every ETag is hexadecimal: they are kept as a number and as half as many bytes. Whatever
 //! does not come back exactly so is kept as the text it is.
 
+use nenrin_calendar::{parse_http, write_http};
 use rusqlite::{
     Row,
     types::{ToSqlOutput, Type, Value, ValueRef},
 };
 
-const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
-const MONTHS: [&str; 12] =
-    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-const DAY_S: i64 = 86_400;
 /// Longer ETags, or with more hyphens, are rare.
 const GROUPS_MAX: usize = 8;
 const WEAK: u8 = 1 << 7;
@@ -19,7 +16,7 @@ const WEAK: u8 = 1 << 7;
 pub(super) fn date_value(text: Option<&str>) -> ToSqlOutput<'_> {
     match text {
         None => ToSqlOutput::Owned(Value::Null),
-        Some(text) => match date_seconds(text) {
+        Some(text) => match parse_http(text) {
             Some(at_s) => ToSqlOutput::Owned(Value::Integer(at_s)),
             None => ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes())),
         },
@@ -29,7 +26,7 @@ pub(super) fn date_value(text: Option<&str>) -> ToSqlOutput<'_> {
 /// The Last-Modified in a column.
 pub(super) fn date(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<String>> {
     match row.get_ref(column)? {
-        ValueRef::Integer(at_s) => Ok(Some(date_text(at_s))),
+        ValueRef::Integer(at_s) => Ok(write_http(at_s)),
         _ => row.get(column),
     }
 }
@@ -54,47 +51,6 @@ pub(super) fn etag(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Stri
         }),
         _ => row.get(column),
     }
-}
-
-/// Seconds since the epoch of a date that [`date_text`] writes exactly so.
-fn date_seconds(text: &str) -> Option<i64> {
-    let number = |from: usize, to: usize| text.get(from..to)?.parse::<i64>().ok();
-    let month = MONTHS.iter().position(|month| text.get(8..11) == Some(month))? as i64 + 1;
-    let days = days_since_epoch(number(12, 16)?, month, number(5, 7)?);
-    let at_s = days * DAY_S + number(17, 19)? * 3600 + number(20, 22)? * 60 + number(23, 25)?;
-    (date_text(at_s) == text).then_some(at_s)
-}
-
-fn date_text(at_s: i64) -> String {
-    let (days, second) = (at_s.div_euclid(DAY_S), at_s.rem_euclid(DAY_S));
-    let (year, month, day) = date_of(days);
-    format!(
-        "{}, {day:02} {} {year:04} {:02}:{:02}:{:02} GMT",
-        DAYS[days.rem_euclid(7) as usize],
-        MONTHS[month as usize - 1],
-        second / 3600,
-        second / 60 % 60,
-        second % 60
-    )
-}
-
-/// Days of the Gregorian calendar, counted in years that begin in March, so that a leap day is the
-/// last of its year.
-fn days_since_epoch(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let (era, year) = (year.div_euclid(400), year.rem_euclid(400));
-    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    era * 146_097 + year * 365 + year / 4 - year / 100 + of_year - 719_468
-}
-
-fn date_of(days: i64) -> (i64, i64, i64) {
-    let days = days.saturating_add(719_468);
-    let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let from_march = (5 * of_year + 2) / 153;
-    let (day, month) = (of_year - (153 * from_march + 2) / 5 + 1, (from_march + 2) % 12 + 1);
-    (year + era * 400 + i64::from(month <= 2), month, day)
 }
 
 /// `"5f3e-1a2b"` as the number of groups, their lengths and their digits, two to a byte.
@@ -150,9 +106,9 @@ mod tests {
 
     #[test]
     fn usual_dates_become_numbers_and_others_stay() {
-        assert_eq!(date_seconds("Thu, 01 Jan 1970 00:00:00 GMT"), Some(0));
-        assert_eq!(date_seconds("Fri, 15 Jan 2027 08:00:00 GMT"), Some(1_800_000_000));
-        assert_eq!(date_seconds("Thu, 29 Feb 2024 23:59:59 GMT"), Some(1_709_251_199));
+        assert_eq!(parse_http("Thu, 01 Jan 1970 00:00:00 GMT"), Some(0));
+        assert_eq!(parse_http("Fri, 15 Jan 2027 08:00:00 GMT"), Some(1_800_000_000));
+        assert_eq!(parse_http("Thu, 29 Feb 2024 23:59:59 GMT"), Some(1_709_251_199));
         for other in [
             "",
             "Fri, 15 Jan 2027 08:00:00",
@@ -164,7 +120,7 @@ mod tests {
             "Fri, +5 Jan 2027 08:00:00 GMT",
             "日, 15 Jan 2027 08:00:00 GMT",
         ] {
-            assert_eq!(date_seconds(other), None, "{other}");
+            assert_eq!(parse_http(other), None, "{other}");
         }
     }
 
@@ -187,7 +143,7 @@ mod tests {
     proptest! {
         #[test]
         fn every_second_of_a_thousand_years_comes_back(at_s in -62_000_000_000_i64..250_000_000_000) {
-            prop_assert_eq!(date_seconds(&date_text(at_s)), Some(at_s));
+            prop_assert_eq!(parse_http(&write_http(at_s).unwrap()), Some(at_s));
         }
 
         #[test]
@@ -199,7 +155,7 @@ mod tests {
 
         #[test]
         fn other_bytes_are_no_panic(bytes: Vec<u8>, text: String) {
-            let _ = (unpacked(&bytes), date_seconds(&text));
+            let _ = (unpacked(&bytes), parse_http(&text));
         }
     }
 }

@@ -32,7 +32,7 @@ pub(super) fn enter(
         params![
             page.0,
             row.at_s,
-            row.version as i64,
+            row.version.0 as i64,
             row.status,
             mime,
             row.bytes as i64,

@@ -9,6 +9,7 @@ use super::{
     discover::{self, PageSlot},
     due,
     engine::Refusal,
+    far,
     known::{Fresh, Known},
     links,
     portion::Logged,
@@ -40,7 +41,15 @@ pub(super) fn commit_visits(
         committed.new_pages.extend(commit_visit(b, page, visit, known, fresh)?);
     }
     let places = links::Places { site: telling.site, known, fresh: &fresh[before..] };
-    committed.linked.extend(links::visited(b.t, known_as, telling, &places)?);
+    let mut linked = links::visited(b.t, known_as, telling, &places)?;
+    if b.is_divided() {
+        let near = match &linked {
+            Some(linked) => linked.links,
+            None => links::count(b.t, known_as.nth)?,
+        };
+        far::visited(b, known_as.nth, telling, near, linked.as_mut())?;
+    }
+    committed.linked.extend(linked);
     Ok(())
 }
 
@@ -86,7 +95,7 @@ fn commit_visit(
         let key = Known::key(visit.site, &found.url);
         if known.get(&key).is_none_or(|(depth, _)| depth > found.depth) {
             let page = discover::discover(b, visit.site, found, visit.at_s)?;
-            let place = page.as_ref().and_then(|page| NonZeroU32::new(page.nth));
+            let place = page.as_ref().and_then(|page| NonZeroU32::new(page.nth.0));
             new_pages.extend(page.and_then(|page| page.new_page));
             fresh.push((key, found.depth, place));
         }
@@ -134,7 +143,7 @@ fn enter_gone(t: &Transaction<'_>, page: PageId, gone_s: i64) -> rusqlite::Resul
 }
 
 fn write_page(t: &Transaction<'_>, page: PageId, after: &PageAfter<'_>) -> rusqlite::Result<()> {
-    let version = after.version.map(|version| version as i64);
+    let version = after.version.map(|version| version.0 as i64);
     let Some(VisitCommit { outcome, update, .. }) = after.last else {
         t.prepare_cached(
             "UPDATE pages SET visits = visits + ?2, changes = changes + ?3,
@@ -164,8 +173,8 @@ fn write_page(t: &Transaction<'_>, page: PageId, after: &PageAfter<'_>) -> rusql
         update.due_s,
         after.changes,
         update.failures,
-        validators::etag_value(update.etag.as_deref()),
-        validators::date_value(update.last_modified.as_deref()),
+        validators::etag_value(update.validators.etag.as_deref()),
+        validators::date_value(update.validators.last_modified.as_deref()),
         update.mark.map(|mark| mark.0),
         update.bytes as i64,
         version,
@@ -195,7 +204,7 @@ pub(super) fn adopt(b: &mut Batch<'_>, visit: &VisitCommit) -> Result<bool, Refu
             )?
             .execute(params![
                 page.0,
-                row.version as i64,
+                row.version.0 as i64,
                 row.bytes as i64,
                 after.visited_s,
                 after.visits,
@@ -207,8 +216,8 @@ pub(super) fn adopt(b: &mut Batch<'_>, visit: &VisitCommit) -> Result<bool, Refu
                 )?
                 .execute(params![
                     page.0,
-                    validators::etag_value(visit.update.etag.as_deref()),
-                    validators::date_value(visit.update.last_modified.as_deref()),
+                    validators::etag_value(visit.update.validators.etag.as_deref()),
+                    validators::date_value(visit.update.validators.last_modified.as_deref()),
                     visit.update.mark.map(|mark| mark.0),
                 ])?;
             }
@@ -238,7 +247,7 @@ pub(super) fn learn(b: &mut Batch<'_>, lessons: &PageLessons) -> rusqlite::Resul
                 "UPDATE versions SET permille = ?3
                  WHERE page = ?1 AND version = ?2 AND permille IS NULL",
             )?
-            .execute(params![page.0, version as i64, permille])?;
+            .execute(params![page.0, version.0 as i64, permille])?;
         noise += i64::from(permille == 0 && counted > 0);
     }
     b.t.prepare_cached(

@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
 use super::rows;
 use crate::{
-    OrderCurve, PageId, PageRecord, SiteId, SiteWorth, WorthGroup,
+    Nth, OrderCurve, PageId, PageRecord, SiteId, SiteWorth, WorthGroup,
     rules::{ALL_SITES, Part, WorthSums},
 };
 
@@ -52,7 +52,7 @@ fn turns(c: &Connection, sums: &WorthSums, site: u32) -> rusqlite::Result<u64> {
 pub(super) fn weigh(
     t: &Transaction<'_>,
     sums: &mut WorthSums,
-    pages: &[(u32, u32)],
+    pages: &[(Nth, u32)],
 ) -> rusqlite::Result<()> {
     for &(nth, importance_percent) in pages {
         let page = t

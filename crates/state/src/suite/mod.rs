@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a law that cannot be checked must fail its test")]
 #![expect(missing_docs, reason = "the laws' names are sentences")]
 
+mod changes;
 mod crawl;
 mod pages;
 mod partition;
@@ -11,13 +12,15 @@ mod reports;
 mod upkeep;
 mod versions;
 
-pub use self::{crawl::*, pages::*, partition::*, registry::*, reports::*, upkeep::*, versions::*};
+pub use self::{
+    changes::*, crawl::*, pages::*, partition::*, registry::*, reports::*, upkeep::*, versions::*,
+};
 
 use nenrin_urls::{CanonicalUrl, Scope};
 
 use crate::{
     Change, ContentMark, Discovered, DuePage, FoundPages, Outcome, PageUpdate, RobotsPolicy,
-    Schedule, SiteConditions, SiteId, State, VersionRow, VisitCommit,
+    Schedule, SiteConditions, SiteId, State, Validators, VersionId, VersionRow, VisitCommit,
 };
 
 /// Declares one test per law of the contract, each on a fresh state.
@@ -77,6 +80,9 @@ macro_rules! contract_suite {
                 rates_and_importance_are_summed_up_per_site
                 the_order_of_collecting_is_held_against_the_best
                 the_newest_incidents_are_kept_until_they_are_over
+                changes_are_listed_by_time_with_the_version_before
+                what_was_read_of_versions_goes_with_them
+                the_last_visits_of_a_page_are_read_backwards
             );
         }
     };
@@ -105,6 +111,9 @@ macro_rules! partition_suite {
                 who_lost_a_partition_commits_nothing
                 a_visit_of_another_partitions_page_is_refused
                 a_single_partition_sends_no_mail
+                shares_of_a_score_leave_with_new_links_and_add_up_where_they_arrive
+                a_round_waits_until_the_one_before_has_ended_everywhere
+                visits_are_divided_by_what_was_said_first_in_every_partition
             );
         }
     };
@@ -146,7 +155,7 @@ fn visit(due: &DuePage, at_s: i64, outcome: Outcome) -> VisitCommit {
         received_bytes: 100,
         stored_bytes: 40,
         update: PageUpdate {
-            etag: Some("\"e\"".into()),
+            validators: Validators { etag: Some("\"e\"".into()), last_modified: None },
             mark: Some(ContentMark([7; 16])),
             bytes: 100,
             history: vec![1, 2, 3],
@@ -163,7 +172,7 @@ fn found(text: &str, depth: u32) -> Discovered {
 fn row(version: u64, at_s: i64) -> VersionRow {
     VersionRow {
         at_s,
-        version,
+        version: VersionId(version),
         status: 200,
         mime: "text/html".into(),
         bytes: 100,

@@ -5,8 +5,8 @@ use nenrin_urls::CanonicalUrl;
 
 use super::{NOW_S, conditions, found, url, visit};
 use crate::{
-    Announced, Change, DuePage, Mail, NumberedMail, Outcome, PartitionId, Partitioning, Schedule,
-    SiteConditions, State, StateError, VersionRow, VisitCommit,
+    Announced, Change, DuePage, Mail, NumberedMail, Outcome, PartitionId, Partitioning, Received,
+    RoundEnd, Schedule, SiteConditions, State, StateError, VersionRow, VisitCommit,
 };
 
 const TWO: Partitioning = Partitioning { count: 2 };
@@ -148,4 +148,94 @@ pub fn a_single_partition_sends_no_mail<S: State>(make: &dyn Fn(Partitioning, Pa
     for partition in [HERE, THERE] {
         assert_eq!(state.outbox(partition, 0, 9).unwrap(), []);
     }
+}
+
+pub fn shares_of_a_score_leave_with_new_links_and_add_up_where_they_arrive<S: State>(
+    make: &dyn Fn(Partitioning, PartitionId) -> S,
+) {
+    let (here, there, due) = pair(make);
+    let (near, far) = (url_in(HERE, "/near"), url_in(THERE, "/far"));
+    let linking = |at_s, far: &[&CanonicalUrl]| {
+        let urls: Vec<CanonicalUrl> =
+            [&near].into_iter().chain(far.iter().copied()).cloned().collect();
+        let discovered = urls.iter().map(|url| found(url.as_str(), 2)).collect();
+        // A link out of the site is nobody's.
+        let links = urls.into_iter().chain([url_in(THERE, "/outside")]).collect();
+        let gives_micros = Some(900_000);
+        let seen = visit(&due, at_s, Outcome::Changed);
+        VisitCommit { discovered, links: Some(links), gives_micros, ..seen }
+    };
+    let commit = |visit: VisitCommit| here.commit(&[Change::Visit(Box::new(visit))]).unwrap();
+    let linked = commit(linking(NOW_S + 1, &[&far])).linked;
+    assert_eq!((linked[0].targets.len(), linked[0].links), (1, 2), "one here and one there");
+    let shares = |mail: &[NumberedMail]| {
+        let micros = mail.iter().filter_map(|one| match &one.mail {
+            Mail::Share { url, micros } => Some((url.clone(), *micros)),
+            _ => None,
+        });
+        micros.collect::<Vec<_>>()
+    };
+    let mail = deliver(&here, &there);
+    assert_eq!(shares(&mail), [(far.clone(), 450_000)]);
+    let nth = there.page(&far).unwrap().unwrap().nth;
+    let got = |kept, micros| vec![Received { nth, micros, kept }];
+    assert_eq!(there.received().unwrap(), got(0, 450_000));
+    there.commit(&[Change::MailTaken { from: HERE, mail }]).unwrap();
+    assert_eq!(there.received().unwrap(), got(0, 450_000), "once");
+
+    // The same links give nothing again; a further one does.
+    commit(linking(NOW_S + 2, &[&far]));
+    assert_eq!(shares(&deliver(&here, &there)), []);
+    let further = url_in(THERE, "/further");
+    commit(linking(NOW_S + 3, &[&far, &further]));
+    assert_eq!(shares(&deliver(&here, &there)), [(further, 300_000)]);
+    let first = linked[0].nth;
+    assert_eq!(here.links(&[first]).unwrap()[0].far, 2);
+
+    let kept = Change::Order { bytes: vec![1], received: vec![(nth, 450_000)] };
+    there.commit(&[kept]).unwrap();
+    assert_eq!(there.received().unwrap()[0], got(450_000, 450_000)[0]);
+}
+
+pub fn a_round_waits_until_the_one_before_has_ended_everywhere<S: State>(
+    make: &dyn Fn(Partitioning, PartitionId) -> S,
+) {
+    let (here, there, due) = pair(make);
+    let end = |state: &S, at_s| {
+        let round = state.begin_round(due.site, at_s).unwrap().id;
+        let end = RoundEnd { round, site: due.site, at_s: at_s + 1, skips: None };
+        state.commit(&[Change::RoundEnd(end)]).unwrap();
+    };
+    assert!(here.may_begin_round(due.site).unwrap(), "its own goes on");
+    end(&here, NOW_S);
+    assert!(!here.may_begin_round(due.site).unwrap());
+    assert!(there.may_begin_round(due.site).unwrap(), "it has not begun its first");
+    deliver(&here, &there);
+    end(&there, NOW_S + 2);
+    assert!(there.may_begin_round(due.site).unwrap(), "both have ended their first");
+    assert!(!here.may_begin_round(due.site).unwrap(), "it does not know yet");
+    deliver(&there, &here);
+    assert!(here.may_begin_round(due.site).unwrap());
+}
+
+pub fn visits_are_divided_by_what_was_said_first_in_every_partition<S: State>(
+    make: &dyn Fn(Partitioning, PartitionId) -> S,
+) {
+    let (here, there, due) = pair(make);
+    let need = |state: &S, milli_visits| {
+        state.commit(&[Change::Need { site: due.site, day: 7, milli_visits }]).unwrap();
+    };
+    let needs = |state: &S| state.division(due.site, 7).unwrap().unwrap().needs;
+    need(&here, 3_000);
+    assert_eq!(needs(&here), [1, 1], "not known of all");
+    need(&there, 1_000);
+    need(&there, 9_000);
+    assert_eq!(deliver(&there, &here).len(), 1);
+    deliver(&here, &there);
+    assert_eq!((needs(&here), needs(&there)), (vec![3_000, 1_000], vec![3_000, 1_000]));
+    let part = |state: &S| state.division(due.site, 7).unwrap().unwrap().part_of(20);
+    assert_eq!(part(&here) + part(&there), 20);
+    assert_eq!(needs(&here).len(), 2);
+    let single = make(Partitioning::SINGLE, HERE);
+    assert_eq!(single.division(due.site, 7).unwrap(), None);
 }

@@ -1,7 +1,7 @@
 //! Sites, their removal, and incidents.
 
 use super::{NOW_S, adopt, conditions, removable, row, url};
-use crate::{Incident, IncidentKind, Removal, SiteId, State, StateError, VersionQuery};
+use crate::{Incident, IncidentKind, Removal, SiteId, State, StateError, VersionId, VersionQuery};
 use nenrin_lang::IncidentDetail;
 
 pub fn a_site_makes_its_top_pages_known(state: &impl State) {
@@ -24,7 +24,10 @@ fn is_found(state: &impl State, text: &str) -> bool {
     let key = url(text).key();
     let found = state.version_as_of(&key, NOW_S).unwrap().is_some();
     assert_eq!(found, !state.versions(&key, VersionQuery::default()).unwrap().is_empty());
-    assert_eq!(found, !state.newest_versions(&key, (i64::MAX, u64::MAX), 9).unwrap().is_empty());
+    assert_eq!(
+        found,
+        !state.newest_versions(&key, (i64::MAX, VersionId(u64::MAX)), 9).unwrap().is_empty()
+    );
     let listed = state.urls(key.as_str(), &format!("{key}~"), 9).unwrap();
     assert_eq!(found, listed.contains(&url(text)));
     found

@@ -34,7 +34,10 @@ pub fn a_visit_is_in_the_log_and_in_the_sums(state: &impl State) {
     assert_eq!((counts.visits, counts.versions, counts.troubles, counts.raw_bytes), (2, 1, 1, 100));
     let page = state.page(&due.page.url).unwrap().unwrap();
     assert_eq!((page.visits, page.changes, page.failures), (2, 1, 0));
-    assert_eq!((page.version, page.history.as_slice()), (Some(5), [1, 2, 3].as_slice()));
+    assert_eq!(
+        (page.version, page.history.as_slice()),
+        (Some(crate::VersionId(5)), [1, 2, 3].as_slice())
+    );
 }
 
 pub fn noise_is_counted_apart_from_significant_changes(state: &impl State) {
@@ -182,7 +185,7 @@ pub fn rates_and_importance_are_summed_up_per_site(state: &impl State) {
     commit(state, seen(&top, NOW_S + 2, 200, 0.25, 1.0));
     commit(state, visit(&top, NOW_S + 3, Outcome::Failed));
     commit(state, visit(&a, NOW_S + 4, Outcome::Gone));
-    state.commit(&[Change::Weighed(vec![(a.page.nth, 150), (999, 1)])]).unwrap();
+    state.commit(&[Change::Weighed(vec![(a.page.nth, 150), (crate::Nth(999), 1)])]).unwrap();
     let worth = state.site_worth().unwrap();
     assert_eq!(worth[0].mean_rate_per_day(), Some(0.25), "what is gone has no rate");
     assert_eq!((worth[0].importance(), worth[0].share_of(&worth)), (3.5, Some(1.0)));
@@ -209,7 +212,7 @@ pub fn the_order_of_collecting_is_held_against_the_best(state: &impl State) {
     let pages = commit(state, first);
     assert_eq!(state.order_curve(None).unwrap().collected.len(), 1);
     for (page, importance_percent) in pages.iter().zip([100, 700, 100]) {
-        let at_s = NOW_S + i64::from(page.due.page.nth);
+        let at_s = NOW_S + i64::from(page.due.page.nth.0);
         let mut seen = visit(&page.due, at_s, Outcome::Changed);
         seen.version = Some(row(at_s as u64, at_s));
         seen.importance_percent = Some(importance_percent);

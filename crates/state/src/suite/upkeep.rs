@@ -1,16 +1,19 @@
 //! What is deleted and pruned.
 
 use super::{NOW_S, adopt, begun, commit, removable, row, visit};
-use crate::{Change, Outcome, PruneRow, Removal, ServerPace, State, StateError, VersionQuery};
+use crate::{
+    Change, Outcome, PruneRow, Removal, ServerPace, State, StateError, VersionId, VersionQuery,
+};
 
 pub fn what_was_deleted_stays_deleted(state: &impl State) {
     let site = removable(state);
     state.remove_site(site, Some(Removal::Delete), "must go", NOW_S).unwrap();
     let first = state.denied_versions(site, None, 1).unwrap();
     let rest = state.denied_versions(site, Some(first[0].0), 9).unwrap();
-    let mut versions: Vec<u64> = first.iter().chain(&rest).map(|(_, version)| *version).collect();
+    let mut versions: Vec<VersionId> =
+        first.iter().chain(&rest).map(|(_, version)| *version).collect();
     versions.sort_unstable();
-    assert_eq!(versions, [71, 72]);
+    assert_eq!(versions, [VersionId(71), VersionId(72)]);
     let pages: Vec<crate::PageId> = first.iter().chain(&rest).map(|(page, _)| *page).collect();
     assert_eq!(state.drop_versions(&pages).unwrap(), 2);
     assert_eq!(state.denied_versions(site, None, 9).unwrap(), []);
@@ -28,7 +31,7 @@ pub fn pruned_versions_wait_until_the_store_has_forgotten_them(state: &impl Stat
     }
     let site = due.site;
     let versions = state.site_versions(site, None, 9).unwrap();
-    assert_eq!(versions.iter().map(|v| v.version).collect::<Vec<_>>(), [1, 2, 3]);
+    assert_eq!(versions.iter().map(|v| v.version.0).collect::<Vec<_>>(), [1, 2, 3]);
     assert_eq!(versions.iter().map(|v| v.is_current).collect::<Vec<_>>(), [false, false, true]);
     assert_eq!(state.site_versions(site, Some(due.page.id), 9).unwrap(), []);
     let rule = "0d,month".to_owned();
@@ -38,16 +41,16 @@ pub fn pruned_versions_wait_until_the_store_has_forgotten_them(state: &impl Stat
     let key = due.page.url.key();
     let found = || {
         let found = state.versions(&key, VersionQuery::default()).unwrap();
-        found.iter().map(|(_, row)| row.version).collect::<Vec<_>>()
+        found.iter().map(|(_, row)| row.version.0).collect::<Vec<_>>()
     };
     assert_eq!(found(), [1, 3]);
-    assert_eq!(state.version_as_of(&key, NOW_S + 15).unwrap().unwrap().1.version, 1);
-    assert_eq!(state.pruning(9).unwrap(), [2]);
+    assert_eq!(state.version_as_of(&key, NOW_S + 15).unwrap().unwrap().1.version, VersionId(1));
+    assert_eq!(state.pruning(9).unwrap(), [VersionId(2)]);
     assert_eq!(state.sites().unwrap()[0].counts.versions, 2);
     // An index that is rebuilt meanwhile does not bring it back.
     assert!(!adopt(state, site, due.page.url.as_str(), row(2, NOW_S + 10)));
     assert_eq!(found(), [1, 3]);
-    state.pruned(&[2]).unwrap();
+    state.pruned(&[VersionId(2)]).unwrap();
     assert!(state.pruning(9).unwrap().is_empty());
     assert_eq!(state.prune(&about, &versions[1..2]).unwrap(), 0);
     let log = state.prunes().unwrap();
@@ -66,15 +69,15 @@ pub fn lost_versions_leave_the_list_and_pages_are_fetched_as_a_whole(state: &imp
     let key = due.page.url.key();
     let found = || {
         let found = state.versions(&key, VersionQuery::default()).unwrap();
-        found.iter().map(|(_, row)| row.version).collect::<Vec<_>>()
+        found.iter().map(|(_, row)| row.version.0).collect::<Vec<_>>()
     };
-    assert_eq!(state.drop_lost(&[3, 99], "lost", NOW_S + 30).unwrap(), 1);
+    assert_eq!(state.drop_lost(&[3, 99].map(VersionId), "lost", NOW_S + 30).unwrap(), 1);
     assert_eq!(found(), [1, 2]);
     let page = state.page(&due.page.url).unwrap().unwrap();
-    assert_eq!((page.version, page.etag, page.last_modified), (Some(2), None, None));
+    assert_eq!((page.version, page.validators.is_empty()), (Some(VersionId(2)), true));
     assert_eq!(state.check().unwrap(), [""; 0]);
     assert_eq!(state.sites().unwrap()[0].counts.versions, 2);
-    assert_eq!(state.drop_lost(&[1, 2], "lost", NOW_S + 40).unwrap(), 2);
+    assert_eq!(state.drop_lost(&[1, 2].map(VersionId), "lost", NOW_S + 40).unwrap(), 2);
     assert!(found().is_empty());
     assert_eq!(state.check().unwrap(), [""; 0]);
     let log = state.prunes().unwrap();
@@ -110,7 +113,7 @@ pub fn what_was_visited_in_the_future_is_due_now(state: &impl State) {
     assert!(pages.is_some_and(|pages| pages >= 1), "{pages:?}");
     let page = state.page(&due.page.url).unwrap().unwrap();
     assert_eq!((page.visited_s, page.due_s), (Some(NOW_S), Some(NOW_S)));
-    assert!(page.history.is_empty() && page.version == Some(1));
+    assert!(page.history.is_empty() && page.version == Some(VersionId(1)));
     let server = &state.servers(&[due.page.id.server()]).unwrap()[0];
     assert_eq!((server.asked_ms, server.resting_until_ms), (Some(NOW_S * 1000), None));
     assert_eq!(state.set_clock_back(NOW_S).unwrap(), None);

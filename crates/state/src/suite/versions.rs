@@ -1,7 +1,7 @@
 //! Look-ups of versions as of a date.
 
 use super::{NOW_S, adopt, begun, commit, conditions, row, url, visit};
-use crate::{Outcome, State, VersionQuery};
+use crate::{Outcome, State, VersionId, VersionQuery};
 
 pub fn versions_are_found_as_of_a_date(state: &impl State) {
     let (_, due) = begun(state);
@@ -12,7 +12,7 @@ pub fn versions_are_found_as_of_a_date(state: &impl State) {
     }
     let key = url("https://www.e.com/").key();
     let all = state.versions(&key, VersionQuery::default()).unwrap();
-    assert_eq!(all.iter().map(|(_, v)| v.version).collect::<Vec<_>>(), [1, 2, 3]);
+    assert_eq!(all.iter().map(|(_, v)| v.version.0).collect::<Vec<_>>(), [1, 2, 3]);
     assert_eq!(all[0].0.as_str(), "http://e.com/");
     let mut each = Vec::new();
     state.each_version(&mut |url, row| each.push((url.clone(), row.clone()))).unwrap();
@@ -21,7 +21,7 @@ pub fn versions_are_found_as_of_a_date(state: &impl State) {
     assert_eq!(state.versions(&key, some).unwrap(), all[1..2]);
     for (asked, expected) in [(-5, 1), (0, 1), (99, 1), (100, 2), (150, 2), (9999, 3)] {
         let (_, version) = state.version_as_of(&key, NOW_S + asked).unwrap().unwrap();
-        assert_eq!(version.version, expected, "at {asked}");
+        assert_eq!(version.version.0, expected, "at {asked}");
     }
     assert_eq!(state.version_as_of(&url("http://f.com/").key(), NOW_S).unwrap(), None);
 }
@@ -64,7 +64,7 @@ pub fn a_site_as_of_a_date_leaves_out_what_was_gone(state: &impl State) {
         (99, Some(2)),
     ] {
         let found = state.site_as_of(due.site, NOW_S + asked, None, 9).unwrap();
-        assert_eq!(found.first().map(|(_, _, row)| row.version), expected, "at {asked}");
+        assert_eq!(found.first().map(|(_, _, row)| row.version.0), expected, "at {asked}");
         if let Some((page, url, _)) = found.first() {
             assert_eq!((*page, url), (due.page.id, &due.page.url));
             assert_eq!(state.site_as_of(due.site, NOW_S + asked, Some(*page), 9).unwrap(), vec![]);
@@ -80,13 +80,13 @@ pub fn versions_are_read_backwards_in_portions(state: &impl State) {
         commit(state, changed);
     }
     let key = due.page.url.key();
-    let mut before = (i64::MAX, u64::MAX);
+    let mut before = (i64::MAX, VersionId(u64::MAX));
     let mut seen = Vec::new();
     loop {
         let portion = state.newest_versions(&key, before, 2).unwrap();
         let Some((_, last)) = portion.last() else { break };
         before = (last.at_s, last.version);
-        seen.extend(portion.into_iter().map(|(_, v)| v.version));
+        seen.extend(portion.into_iter().map(|(_, v)| v.version.0));
     }
     assert_eq!(seen, [4, 3, 2, 1, 0]);
     let day = NOW_S / 86_400;

@@ -85,6 +85,7 @@ fn parameter(name: &str, kind: &str) -> Value {
     match (name, kind) {
         ("limit", _) => json!({"type": kind, "minimum": 1, "maximum": MAX_LIMIT}),
         ("from" | "to", _) => json!({"type": kind, "format": "date"}),
+        ("kind", _) => json!({"type": kind, "enum": ["new", "changed", "gone"]}),
         ("outcome", _) => json!({"type": kind, "enum": OUTCOMES}),
         ("url", _) => json!({"type": kind, "minLength": 1, "examples": ["https://example.org/"]}),
         ("site" | "server", _) => json!({"type": kind, "minimum": 0, "maximum": u32::MAX}),

@@ -9,14 +9,13 @@ use axum::{
     routing::{MethodFilter, on},
 };
 use nenrin_state::{
-    DayQuery, PathQuery, Removal, ServerId, Site, SiteConditions, SiteId, VisitFilter,
+    DayQuery, PathQuery, Removal, ServerId, Site, SiteConditions, SiteId, VersionId, VisitFilter,
 };
 use nenrin_urls::CanonicalUrl;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use url::form_urlencoded;
 
-use super::export;
 use super::{
     answers::{
         LearntAnswer, OrderAnswer, PageAnswer, Portion, RemovalAnswer, SiteAnswer, StatsAnswer,
@@ -25,6 +24,7 @@ use super::{
     conditions,
     document::document,
 };
+use super::{changes as site_changes, export};
 use crate::{
     WebApp, WebError, format,
     guard::{Fields, Shared, received},
@@ -56,7 +56,7 @@ pub(super) struct Route {
 /// One request.
 pub(super) struct Call<'a> {
     pub(super) app: &'a WebApp,
-    visitor: &'a Visitor,
+    pub(super) visitor: &'a Visitor,
     id: Option<String>,
     pub(super) query: Fields,
     body: Vec<u8>,
@@ -263,6 +263,38 @@ const ROUTES: &[Route] = &[
         "Visits",
         visits,
     ),
+    read(
+        "changes",
+        "/changes",
+        "Pages that are new, have changed or are gone, newest first; `from` and `to` are dates, by default the last 7 days. Titles and lines are null until they were read",
+        &[
+            ("site", "integer", false),
+            ("kind", "string", false),
+            ("significant", "boolean", false),
+            ("text", "string", false),
+            ("parts", "boolean", false),
+            ("from", "string", false),
+            ("to", "string", false),
+            ("before", "string", false),
+            ("limit", "integer", false),
+        ],
+        "Changes",
+        site_changes::changes,
+    ),
+    read(
+        "siteBetween",
+        "/sites/{id}/between",
+        "Pages of a site that differ between two dates, in portions: about `limit` pages are compared at a time, and those that differ are listed",
+        &[
+            ("from", "string", true),
+            ("to", "string", true),
+            ("parts", "boolean", false),
+            ("after", "integer", false),
+            ("limit", "integer", false),
+        ],
+        "Differences",
+        site_changes::site_between,
+    ),
     read("page", "/page", "What is known about a URL", &[("url", "string", true)], "Page", page),
     read(
         "versions",
@@ -363,7 +395,7 @@ fn refuse(status: StatusCode, reason: &str) -> Response {
     (status, Json(json!({"error": reason}))).into_response()
 }
 
-fn ok(answer: impl Serialize) -> Result<Response, WebError> {
+pub(super) fn ok(answer: impl Serialize) -> Result<Response, WebError> {
     Ok(Json(answer).into_response())
 }
 
@@ -372,14 +404,14 @@ impl Call<'_> {
         site::find(self.app, self.id.as_deref().unwrap_or_default())
     }
 
-    fn limit(&self) -> Result<usize, WebError> {
+    pub(super) fn limit(&self) -> Result<usize, WebError> {
         let limit = self.number("limit")?.unwrap_or(DEFAULT_LIMIT);
         let is_fitting = (1..=MAX_LIMIT).contains(&limit);
         if is_fitting { Ok(limit) } else { Err(bad("limit", "is not between 1 and 1000")) }
     }
 
     /// A number that may be missing but not wrong.
-    fn number<T: std::str::FromStr>(&self, name: &str) -> Result<Option<T>, WebError> {
+    pub(super) fn number<T: std::str::FromStr>(&self, name: &str) -> Result<Option<T>, WebError> {
         match self.query.given(name) {
             None => Ok(None),
             Some(text) => text
@@ -642,7 +674,7 @@ fn page(call: &Call<'_>) -> Result<Response, WebError> {
 fn versions(call: &Call<'_>) -> Result<Response, WebError> {
     let limit = call.limit()?;
     let before = match call.query.some("before") {
-        None => (i64::MAX, u64::MAX),
+        None => (i64::MAX, VersionId(u64::MAX)),
         Some(text) => {
             cursor(text).ok_or_else(|| bad("before", "is not a position in this list"))?
         }
@@ -656,7 +688,7 @@ fn versions(call: &Call<'_>) -> Result<Response, WebError> {
 }
 
 /// `<time>-<version>`.
-fn cursor(text: &str) -> Option<(i64, u64)> {
+fn cursor(text: &str) -> Option<(i64, VersionId)> {
     let (at_s, version) = text.rsplit_once('-')?;
-    Some((at_s.parse().ok()?, version.parse().ok()?))
+    Some((at_s.parse().ok()?, VersionId(version.parse().ok()?)))
 }

@@ -13,7 +13,7 @@ pub(super) const OUTCOMES: [&str; 6] =
 /// The schemas that the document refers to.
 pub(super) fn schemas() -> Value {
     let error = json!({"Error": record(&[("error", text())])});
-    let groups = [error, sites(), removals(), happenings(), pages(), totals()];
+    let groups = [error, sites(), removals(), happenings(), pages(), changes(), totals()];
     let all: Map<String, Value> = groups
         .into_iter()
         .filter_map(|group| match group {
@@ -142,6 +142,47 @@ fn pages() -> Value {
         "Learnt": list(record(&[
             ("server", text()), ("notes", json!({"type": "object"})),
         ])),
+    })
+}
+
+/// Changes by time, and between two dates.
+fn changes() -> Value {
+    let mut side = record(&[
+        ("version", whole()),
+        ("at", json!({"type": "string", "format": "date-time"})),
+        ("status", whole()),
+        ("mime", text()),
+        ("bytes", whole()),
+    ]);
+    side["type"] = json!(["object", "null"]);
+    let switch = json!({"type": "boolean"});
+    let kind = json!({"type": "string", "enum": ["new", "changed", "gone"]});
+    let both = [
+        ("url", text()),
+        ("kind", kind),
+        ("significant", switch.clone()),
+        ("old", side.clone()),
+        ("new", side),
+        ("compare", maybe_text()),
+        ("replay", maybe_text()),
+    ];
+    let by_time = [
+        ("at", json!({"type": "string", "format": "date-time"})),
+        ("at_s", time()),
+        ("site", whole()),
+        ("name", maybe_text()),
+        ("title", maybe_text()),
+        ("line", maybe_text()),
+        ("removed", switch.clone()),
+        ("read", switch),
+    ];
+    json!({
+        "Change": record(&[by_time.as_slice(), both.as_slice()].concat()),
+        "Changes": portion("Change"),
+        "Difference": record(&both),
+        "Differences": record(&[
+            ("items", list(reference("Difference"))), ("next", maybe_text()), ("compared", whole()),
+        ]),
     })
 }
 

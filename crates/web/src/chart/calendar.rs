@@ -67,12 +67,8 @@ fn cell(
 ) -> Markup {
     let (x, y) = (LEFT + week * CELL, TOP + format::weekday(day) * CELL);
     let class = format!("heat h{}", level(count, most));
-    let title = format!(
-        "{}: {} {}",
-        format::date(day * format::DAY_S),
-        format::number(count),
-        visitor.t("versions", "版")
-    );
+    let versions = format::counted(visitor.lang, count, "version", "versions", " 版");
+    let title = format!("{}: {versions}", format::date(day * format::DAY_S));
     let square = html! {
         rect class=(class) x=(x) y=(y) width="11" height="11" rx="2" { title { (title) } }
     };

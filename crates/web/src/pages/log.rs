@@ -106,7 +106,7 @@ fn table(visitor: &Visitor, sites: &[Site], visits: &[VisitRow], first: &BTreeSe
         @if visits.is_empty() {
             p.muted { (t("No matching visits.", "該当する訪問はありません。")) }
         } @else {
-            div.scroll { table.log {
+            div.scroll { table.log.cards {
                 thead { tr {
                     th scope="col" { (t("When", "日時")) }
                     th scope="col" { (t("Found", "結果")) }
@@ -125,9 +125,9 @@ fn table(visitor: &Visitor, sites: &[Site], visits: &[VisitRow], first: &BTreeSe
                                 div.muted.cause { (site::cause(visitor, visit.status, visit.reason.as_ref())) }
                             }
                         }
-                        td.site { a href=(format!("/sites/{}", visit.site.0)) { bdi { (name(visit.site).unwrap_or("?")) } } }
-                        td.n { (format::number(u64::from(visit.elapsed_ms))) " ms" }
-                        td.n { (format::bytes(visit.received_bytes)) }
+                        td.site data-label=(t("Site", "サイト")) { a href=(format!("/sites/{}", visit.site.0)) { bdi { (name(visit.site).unwrap_or("?")) } } }
+                        td.n data-label=(t("Took", "時間")) { (format::number(u64::from(visit.elapsed_ms))) " ms" }
+                        td.n data-label=(t("Received", "受信")) { (format::bytes(visit.received_bytes)) }
                     }
                 } }
             } }

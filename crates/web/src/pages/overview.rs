@@ -1,17 +1,17 @@
 //! The first page: all sites, what is going on, and a start for newcomers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use maud::{Markup, PreEscaped, html};
-use nenrin_state::{Incident, Removal, Schedule, Site, SiteId, SiteSums, SiteWorth};
+use nenrin_state::{Incident, Removal, Round, Schedule, Site, SiteId, SiteSums, SiteWorth};
 
 use crate::{
     StoreSummary, WebApp, WebError, format,
     guard::Fields,
     layout::{self, Menu, tile},
     pages::{
-        charts, site,
+        charts, progress, site,
         years::{self, Years},
     },
     visitor::Visitor,
@@ -45,6 +45,13 @@ pub(crate) fn overview(
     let days = years::days(app, visitor, None)?;
     let today = visitor.now_s.div_euclid(format::DAY_S);
     let years = Years::of(days.iter().map(|day| day.day), query, today);
+    let worth = nenrin_archive::shown_worth(&*app.state)?;
+    let collecting = collecting(app, &sites, &worth)?;
+    let table =
+        site_table(visitor, &sites, &Sums { cost, worth, collecting: collecting.clone() }, query);
+    if query.get("part") == "sites" {
+        return Ok(Html(table.into_string()).into_response());
+    }
     let title = visitor.t("Sites", "サイト");
     let content = html! {
         div.heading {
@@ -57,7 +64,8 @@ pub(crate) fn overview(
         (incidents(visitor, &app.state.incidents()?, None))
         (totals(visitor, &sites, &store))
         (live(visitor, app, "/now"))
-        (site_table(visitor, &sites, &Sums { cost, worth: nenrin_archive::shown_worth(&*app.state)? }, query))
+        (site_search(visitor, query))
+        div data-live=[(!collecting.is_empty()).then(|| table_link(query))] data-every="3" { (table) }
         (removed_link(visitor, removed))
         section.card.charts #days {
             (years.links(visitor, "/"))
@@ -68,6 +76,40 @@ pub(crate) fn overview(
         }
     };
     Ok(layout::page(visitor, Menu::Sites, title, content))
+}
+
+/// Rounds looked at for those that are running.
+const ROUNDS_LOOKED_AT: usize = 500;
+
+/// The sites that are being collected.
+fn collecting(
+    app: &WebApp,
+    sites: &[Site],
+    worth: &[SiteWorth],
+) -> Result<BTreeSet<SiteId>, WebError> {
+    if !app.control.collects() {
+        return Ok(BTreeSet::new());
+    }
+    let mut running: BTreeMap<SiteId, Vec<Round>> = BTreeMap::new();
+    for round in app.state.rounds(None, ROUNDS_LOOKED_AT)? {
+        running.entry(round.site).or_default().push(round);
+    }
+    let worth: BTreeMap<SiteId, &SiteWorth> = worth.iter().map(|one| (one.site, one)).collect();
+    let is_collected = |site: &&Site| {
+        let rounds = running.get(&site.id).map_or(&[][..], Vec::as_slice);
+        progress::pass(app, site, rounds, worth.get(&site.id).copied()).is_some()
+    };
+    // Sites without a round are looked up one by one: of a great many only the first.
+    let may_be =
+        |site: &&Site| running.contains_key(&site.id) || site.counts.versions < site.counts.pages;
+    let looked_at = sites.iter().filter(may_be).take(SITES_SHOWN);
+    Ok(looked_at.filter(is_collected).map(|site| site.id).collect())
+}
+
+/// The table of sites alone, as it is refreshed.
+fn table_link(query: &Fields) -> String {
+    let value = |name| format::encoded(query.get(name));
+    format!("/?part=sites&sort={}&down={}&q={}", value("sort"), value("down"), value("q"))
 }
 
 /// What a newcomer sees in an empty archive.
@@ -152,7 +194,7 @@ fn totals(visitor: &Visitor, sites: &[Site], store: &StoreSummary) -> Markup {
             }))
             (tile(t("Pages", "ページ"), html! { (format::number(sum(|s| s.counts.pages))) }, html! {}))
             (tile(t("Versions", "版"), html! { (format::number(sum(|s| s.counts.versions))) }, html! {
-                (t("from ", "訪問数 ")) (format::number(sum(|s| s.counts.visits))) (t(" visits", ""))
+                (t("from ", "訪問数 ")) (format::counted(visitor.lang, sum(|s| s.counts.visits), "visit", "visits", ""))
             }))
             (tile(t("On disk", "使用容量"), html! { (format::bytes(store.stored_bytes())) }, html! {
                 (t("instead of ", "元の容量 ")) (format::bytes(store.raw_bytes))
@@ -229,6 +271,7 @@ pub(crate) fn start_demo(app: &WebApp) -> Result<Response, WebError> {
 struct Sums {
     cost: BTreeMap<SiteId, SiteSums>,
     worth: Vec<SiteWorth>,
+    collecting: BTreeSet<SiteId>,
 }
 
 impl Sums {
@@ -252,6 +295,19 @@ const COLUMNS: [(&str, &str, &str); 7] = [
     ("stored", "Stored", "保存量"),
 ];
 
+fn site_search(visitor: &Visitor, query: &Fields) -> Markup {
+    let t = |en, ja| visitor.t(en, ja);
+    let sort = query.some("sort").unwrap_or("name");
+    html! {
+        form.filter method="get" action="/" role="search" {
+            label.sr for="q" { (t("Search sites", "サイトを検索")) }
+            input #q name="q" value=(query.get("q")) placeholder=(t("Search sites", "サイトを検索"));
+            input type="hidden" name="sort" value=(sort);
+            button { (t("Search", "検索")) }
+        }
+    }
+}
+
 fn site_table(visitor: &Visitor, sites: &[Site], sums: &Sums, query: &Fields) -> Markup {
     let t = |en, ja| visitor.t(en, ja);
     let search = query.get("q").trim().to_lowercase();
@@ -260,12 +316,6 @@ fn site_table(visitor: &Visitor, sites: &[Site], sums: &Sums, query: &Fields) ->
     let mut rows: Vec<&Site> = sites.iter().filter(|site| matches(site, &search)).collect();
     sort_sites(&mut rows, sums, sort, down);
     html! {
-        form.filter method="get" action="/" role="search" {
-            label.sr for="q" { (t("Search sites", "サイトを検索")) }
-            input #q name="q" value=(query.get("q")) placeholder=(t("Search sites", "サイトを検索"));
-            input type="hidden" name="sort" value=(sort);
-            button { (t("Search", "検索")) }
-        }
         div.scroll {
             table.sites {
                 thead { tr {
@@ -320,7 +370,8 @@ fn site_row(visitor: &Visitor, site: &Site, sums: &Sums) -> Markup {
     html! {
         tr {
             th scope="row" {
-                a.name href=(format!("/sites/{}", site.id.0)) { bdi { (site.name) } } " " (state_badge(visitor, site))
+                a.name href=(format!("/sites/{}", site.id.0)) { bdi { (site.name) } } " "
+                @if sums.collecting.contains(&site.id) { (progress::badge(visitor)) } @else { (state_badge(visitor, site)) }
                 @if let Some(top) = site.conditions.tops.first() { div.url.muted { bdi { (top.shown()) } } }
             }
             td.n { (format::number(site.counts.pages)) }

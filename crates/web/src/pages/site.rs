@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use axum::response::{Html, IntoResponse, Redirect, Response};
+use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use nenrin_lang::Reason;
 use nenrin_state::{
@@ -16,7 +16,7 @@ use crate::{
     guard::Fields,
     layout::{self, Menu, tile},
     pages::{
-        charts, overview, removals, sheet_fields,
+        charts, overview, progress, removals, sheet_fields,
         years::{self, Years},
     },
     visitor::Visitor,
@@ -54,49 +54,67 @@ pub(crate) fn site(
     query: &Fields,
 ) -> Result<Response, WebError> {
     let rounds = app.state.rounds(Some(site.id), ROUNDS_SHOWN)?;
-    let part = match query.get("part") {
-        "figures" => Some(figures(app, visitor, site)?),
-        "browse" => Some(browse(visitor, site, &years::days(app, visitor, Some(site.id))?, None)),
-        "rounds" => Some(self::rounds(visitor, &rounds)),
-        _ => None,
-    };
-    if let Some(part) = part {
-        return Ok(Html(part.into_string()).into_response());
-    }
-    let is_new = site.counts.versions == 0;
-    let is_live =
-        app.control.collects() && (is_new || rounds.iter().any(|round| round.ended_s.is_none()));
-    let live = |part: &str| is_live.then(|| format!("/sites/{}?part={part}", site.id.0));
+    let is_live = is_live(app, site, &rounds)?;
     let days = years::days(app, visitor, Some(site.id))?;
     let today = visitor.now_s.div_euclid(format::DAY_S);
     let years = Years::of(days.iter().map(|day| day.day), query, today);
+    let events = is_live.then(|| format!("/sites/{}/events", site.id.0));
     let content = html! {
-        (heading(app, visitor, site))
+        (heading(app, visitor, site, is_live))
         (layout::note(note(visitor, query.get("note"))))
         (overview::incidents(visitor, &app.state.incidents()?, Some(site.id)))
-        div data-live=[live("figures")] data-every="3" { (figures(app, visitor, site)?) }
-        div data-live=[live("browse").filter(|_| is_new)] data-every="3" { (browse(visitor, site, &days, query.some("at"))) }
-        (calendar(visitor, site, &days, &years))
+        div data-events=[events.as_deref()] {
+            div data-part="progress" { (progress::shown(app, visitor, site, &rounds)?) }
+            div data-part="figures" { (figures(app, visitor, site)?) }
+            div data-part="browse" { (browse(visitor, site, &days, query.some("at"))) }
+            div data-part="calendar" { (calendar(visitor, site, &days, &years)) }
+        }
         section.card.charts {
             (charts::over_time(visitor, &days, &years))
             (charts::saving_by_kind(app, visitor, Some(site.id))?)
             (charts::intervals(app, visitor, site.id)?)
             (charts::order(app, visitor, Some(site.id))?)
         }
-        div data-live=[live("rounds")] data-every="3" { (self::rounds(visitor, &rounds)) }
+        div data-part="rounds" { (self::rounds(visitor, &rounds)) }
         (troubles(visitor, site, &app.state.troubles(site.id, TROUBLES_LOOKED_AT)?))
         (conditions(visitor, site))
     };
-    Ok(layout::page(visitor, Menu::None, &site.name, content))
+    Ok(layout::page_refreshed(visitor, Menu::None, &site.name, content, is_live))
 }
 
-fn heading(app: &WebApp, visitor: &Visitor, site: &Site) -> Markup {
+/// Whether the page fills itself: the site is new or being collected.
+fn is_live(app: &WebApp, site: &Site, rounds: &[Round]) -> Result<bool, WebError> {
+    let is_new = site.counts.versions == 0 && app.control.collects() && !site.paused;
+    Ok(site.removed.is_none() && (is_new || progress::pass_of(app, site, rounds)?.is_some()))
+}
+
+/// The parts of the page that change while the site is collected, and whether it still is.
+pub(crate) fn parts(
+    app: &WebApp,
+    visitor: &Visitor,
+    site: &Site,
+) -> Result<(Vec<(&'static str, Markup)>, bool), WebError> {
+    let rounds = app.state.rounds(Some(site.id), ROUNDS_SHOWN)?;
+    let days = years::days(app, visitor, Some(site.id))?;
+    let today = visitor.now_s.div_euclid(format::DAY_S);
+    let years = Years::of(days.iter().map(|day| day.day), &Fields::default(), today);
+    let parts = vec![
+        ("progress", progress::shown(app, visitor, site, &rounds)?),
+        ("figures", figures(app, visitor, site)?),
+        ("browse", browse(visitor, site, &days, None)),
+        ("calendar", calendar(visitor, site, &days, &years)),
+        ("rounds", self::rounds(visitor, &rounds)),
+    ];
+    Ok((parts, is_live(app, site, &rounds)?))
+}
+
+fn heading(app: &WebApp, visitor: &Visitor, site: &Site, is_live: bool) -> Markup {
     let t = |en, ja| visitor.t(en, ja);
     let base = format!("/sites/{}", site.id.0);
     html! {
         div.heading {
             div {
-                h1 { bdi { (site.name) } " " (overview::state_badge(visitor, site)) }
+                h1 { bdi { (site.name) } " " @if is_live { (progress::badge(visitor)) } @else { (overview::state_badge(visitor, site)) } }
                 @for top in site.conditions.tops.iter().take(3) {
                     p.url.muted { a href=(top.as_str()) rel="noreferrer noopener" { bdi { (top.shown()) } } }
                 }
@@ -125,6 +143,7 @@ fn heading(app: &WebApp, visitor: &Visitor, site: &Site) -> Markup {
 pub(crate) enum Tab {
     Summary,
     Pages,
+    Between,
     Schedule,
     Structure,
 }
@@ -137,6 +156,8 @@ pub(crate) fn tabs(visitor: &Visitor, site: &Site, open: Tab) -> Markup {
         nav.tabs aria-label=(t("This site", "このサイト")) {
             a href=(base) aria-current=[here(Tab::Summary)] { (t("Summary", "概要")) }
             a href=(format!("{base}/pages")) aria-current=[here(Tab::Pages)] { (t("Pages", "ページ")) }
+            a href=(format!("/changes?site={}", site.id.0)) { (t("Changes", "変更")) }
+            a href=(format!("{base}/between")) aria-current=[here(Tab::Between)] { (t("Two dates", "2つの日付")) }
             a href=(format!("{base}/schedule")) aria-current=[here(Tab::Schedule)] { (t("Schedule", "予定")) }
             a href=(format!("{base}/structure")) aria-current=[here(Tab::Structure)] { (t("Structure", "構造")) }
             a href=(format!("/visits?site={}", site.id.0)) { (t("Log", "ログ")) }
@@ -182,7 +203,7 @@ fn figures(app: &WebApp, visitor: &Visitor, site: &Site) -> Result<Markup, WebEr
         dl.tiles {
             (tile(t("Pages", "ページ"), html! { (format::number(counts.pages)) }, html! {}))
             (tile(t("Versions", "版"), html! { (format::number(counts.versions)) }, html! {
-                (t("from ", "訪問数 ")) (format::number(counts.visits)) (t(" visits", ""))
+                (t("from ", "訪問数 ")) (format::counted(visitor.lang, counts.visits, "visit", "visits", ""))
             }))
             (tile(t("Stored", "保存量"), html! { (format::bytes(stored)) }, html! {
                 (t("instead of ", "元の容量 ")) (format::bytes(counts.raw_bytes))
@@ -225,6 +246,7 @@ fn browse(visitor: &Visitor, site: &Site, days: &[DayCounts], typed: Option<&str
                         input #at type="date" name="at" required value=(newest) max=(today) min=(first);
                     }
                     button.primary { (t("Open as of this date", "この日付で開く")) }
+                    a href=(format!("/sites/{}/between", site.id.0)) { (t("Compare two dates", "2つの日付を比較")) }
                     @if let Some(top) = site.conditions.tops.first() {
                         a href=(layout::page_link(top)) { (t("Versions of the top page", "トップページの版")) }
                     }

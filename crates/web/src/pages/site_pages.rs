@@ -29,6 +29,7 @@ pub(crate) fn pages(
     visitor: &Visitor,
     site: &Site,
     query: &Fields,
+    search: Markup,
 ) -> Result<Response, WebError> {
     let servers = app.state.site_servers(site.id, SERVERS_SHOWN)?;
     let chosen: Option<u32> = query.number("server");
@@ -36,7 +37,7 @@ pub(crate) fn pages(
     let title = format!("{} – {}", visitor.t("Pages", "ページ"), site.name);
     let content = match server {
         None => html! {
-            (head(visitor, site))
+            (head(visitor, site, search))
             p.muted { (visitor.t("No pages are known yet.", "まだページがありません。")) }
         },
         Some(server) => {
@@ -44,7 +45,7 @@ pub(crate) fn pages(
             let as_list = query.get("list") == "1" || !prefix.ends_with('/');
             let place = PageListing { visitor, site, server, prefix, as_list };
             html! {
-                (head(visitor, site))
+                (head(visitor, site, search))
                 (place.chooser(&servers))
                 (place.entries(app, query)?)
             }
@@ -59,10 +60,11 @@ fn prefix(typed: &str) -> String {
     if typed.starts_with('/') { typed.to_owned() } else { format!("/{typed}") }
 }
 
-fn head(visitor: &Visitor, site: &Site) -> Markup {
+fn head(visitor: &Visitor, site: &Site, search: Markup) -> Markup {
     html! {
         div.heading { h1 { bdi { (site.name) } } }
         (site::tabs(visitor, site, site::Tab::Pages))
+        (search)
     }
 }
 

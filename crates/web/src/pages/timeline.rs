@@ -1,20 +1,24 @@
 //! One page of the archive: its versions, links to each of them, and what changed between two.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use nenrin_archive::Reasons;
-use nenrin_state::{PageRecord, VersionRow};
+use nenrin_state::{PageRecord, VersionId, VersionRow};
 use nenrin_urls::CanonicalUrl;
 
 use crate::{
     WebApp, WebError,
     app::{diff_link, replay_link},
     chart, format,
-    guard::Fields,
+    guard::{Fields, Shared},
     layout::{self, Menu, tile},
-    pages::{charts::mean_interval_s, years::Years},
+    pages::{
+        charts::mean_interval_s,
+        page_history::{self, PageVersions},
+        years::Years,
+    },
     visitor::Visitor,
 };
 
@@ -28,15 +32,19 @@ fn asked_url(query: &Fields) -> Result<CanonicalUrl, WebError> {
 }
 
 pub(crate) fn timeline(
-    app: &WebApp,
+    shared: &Arc<Shared>,
     visitor: &Visitor,
     query: &Fields,
 ) -> Result<Response, WebError> {
+    let app = &shared.app;
     let url = nenrin_archive::stored_url(&*app.state, asked_url(query)?)?;
     let key = url.key();
     let before = cursor(query);
-    let mut versions =
-        app.state.newest_versions(&key, before.unwrap_or((i64::MAX, u64::MAX)), SHOWN + 1)?;
+    let versions = app.state.newest_versions(
+        &key,
+        before.unwrap_or((i64::MAX, VersionId(u64::MAX))),
+        SHOWN + 1,
+    )?;
     let page = app.state.page(&url)?;
     if versions.is_empty() && page.is_none() {
         return Err(WebError::not_found(format!("page {url} in this archive")));
@@ -60,7 +68,9 @@ pub(crate) fn timeline(
         }
         (figures(visitor, page.as_ref()))
         @if let Some(page) = &page { (schedule(app, visitor, page)?) }
+        (page_history::strip(shared, visitor, &PageVersions { url: &url, page: page.as_ref(), versions: &versions })?)
         (year(app, visitor, &url, query)?)
+        (page_history::sizes(visitor, &versions))
         (table(visitor, &url, &versions))
         p.paging {
             @if before.is_some() { a.button href=(layout::page_link(&url)) { "↑ " (t("Newest", "最新へ")) } }
@@ -68,15 +78,15 @@ pub(crate) fn timeline(
                 a.button rel="next" href=(format!("{}&before={}-{}", layout::page_link(&url), last.at_s, last.version)) { (t("Older", "古いもの")) " →" }
             }
         }
+        @if before.is_none() && let Some(page) = &page { (page_history::visits(shared, visitor, page)?) }
     };
-    versions.truncate(SHOWN);
     Ok(layout::page(visitor, Menu::None, &title, content))
 }
 
 /// `before=<time>-<version>`.
-fn cursor(query: &Fields) -> Option<(i64, u64)> {
+fn cursor(query: &Fields) -> Option<(i64, VersionId)> {
     let (at_s, version) = query.some("before")?.rsplit_once('-')?;
-    Some((at_s.parse().ok()?, version.parse().ok()?))
+    Some((at_s.parse().ok()?, VersionId(version.parse().ok()?)))
 }
 
 fn figures(visitor: &Visitor, page: Option<&PageRecord>) -> Markup {

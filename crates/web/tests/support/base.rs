@@ -2,7 +2,10 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 #![expect(clippy::unwrap_used, reason = "what cannot be set up must fail the test")]
 
-use std::sync::{Arc, Mutex};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+};
 
 use axum::{
     Router,
@@ -10,12 +13,15 @@ use axum::{
     http::{Request, StatusCode, header},
 };
 use http_body_util::BodyExt;
-use nenrin_archive::preview::SitePreview;
+use nenrin_archive::{
+    changes::{ChangeReader, Content, Contents},
+    preview::SitePreview,
+};
 use nenrin_lang::{IncidentDetail, Reason};
 use nenrin_state::{
     Change, ContentMark, Discovered, DuePage, Incident, IncidentKind, Outcome, PageUpdate, Removal,
-    RobotsPolicy, RoundEnd, Schedule, Site, SiteConditions, SiteId, SqliteState, State, VersionRow,
-    VisitCommit,
+    RobotsPolicy, RoundEnd, Schedule, Site, SiteConditions, SiteId, SqliteState, State, VersionId,
+    VersionRow, VisitCommit,
 };
 use nenrin_urls::{CanonicalUrl, Scope};
 use nenrin_web::{Control, ControlError, ReplayBase, StoreSummary, UnderWay, WebApp, WebOptions};
@@ -109,6 +115,18 @@ impl Control for FakeControl {
     }
 }
 
+/// Bodies by the number of their version; others are pages without a title.
+#[derive(Default)]
+pub(crate) struct Bodies(pub(crate) BTreeMap<u64, (&'static str, Vec<u8>)>);
+
+impl Contents for Bodies {
+    fn content(&self, version: VersionId, _: u64) -> Option<Content> {
+        let (mime, body) = self.0.get(&version.0)?;
+        let response_head = format!("HTTP/1.1 200 OK\r\nContent-Type: {mime}\r\n\r\n").into_bytes();
+        Some(Content { response_head, body: body.clone() })
+    }
+}
+
 pub(crate) struct World {
     pub(crate) state: Arc<dyn State>,
     pub(crate) control: Arc<FakeControl>,
@@ -150,6 +168,16 @@ impl World {
 
     /// With replay elsewhere.
     pub(crate) fn beside(replay_base: ReplayBase, options: WebOptions, idle: bool) -> Self {
+        Self::reading(replay_base, options, idle, Arc::new(Bodies::default()))
+    }
+
+    /// With content of versions.
+    pub(crate) fn reading(
+        replay_base: ReplayBase,
+        options: WebOptions,
+        idle: bool,
+        contents: Arc<Bodies>,
+    ) -> Self {
         let state: Arc<dyn State> = Arc::new(SqliteState::in_memory(3600).unwrap());
         let control = Arc::new(FakeControl {
             idle,
@@ -157,6 +185,7 @@ impl World {
             ..FakeControl::default()
         });
         let app = WebApp {
+            changes: ChangeReader::new(state.clone(), contents),
             state: state.clone(),
             control: control.clone(),
             store_stats: Arc::new(|| StoreSummary {
@@ -292,7 +321,7 @@ pub(crate) fn incident() -> Incident {
 pub(crate) fn version(number: u64, at_s: i64) -> VersionRow {
     VersionRow {
         at_s,
-        version: number,
+        version: VersionId(number),
         status: 200,
         mime: "text/html".into(),
         bytes: 1_000,

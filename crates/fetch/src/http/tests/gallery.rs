@@ -737,7 +737,7 @@ async fn try_kind(authority: &Authority, via: Via, kind: Kind) -> Option<String>
     .await;
     let scheme = if via == Via::Plain { "http" } else { "https" };
     let mut request = request(&format!("{scheme}://localhost:{}/", server.address.port()));
-    request.max_body_bytes = Some(20_000_000);
+    request.limit = Some(BodyLimit::Whole(20_000_000));
     let hosts = vec![("localhost".to_owned(), server.address.ip())];
     let fetcher = Fetcher::new(FetchOptions {
         hosts,

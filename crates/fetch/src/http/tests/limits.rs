@@ -107,7 +107,7 @@ async fn an_endless_body_is_cut_at_the_limit() {
     let start = b"HTTP/1.1 200 OK\r\n\r\n";
     let (server, mut reports) = endless(start, vec![0; 65536]).await;
     let mut request = request(&server.url("/"));
-    request.max_body_bytes = Some(1_000_000);
+    request.limit = Some(BodyLimit::Whole(1_000_000));
     let failure = fetcher().fetch(&request).await.unwrap_err();
     let host = "127.0.0.1".to_owned();
     assert_eq!(failure, FetchFailure::BodyTooLarge { host, limit: 1_000_000, announced: None });
@@ -115,11 +115,40 @@ async fn an_endless_body_is_cut_at_the_limit() {
 }
 
 #[tokio::test]
+async fn of_an_endless_body_the_front_is_taken_and_the_connection_is_left() {
+    for start in
+        [&b"HTTP/1.1 200 OK\r\n\r\n"[..], b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n"]
+    {
+        let (server, mut reports) = endless(start, vec![b'a'; 65536]).await;
+        let mut request = request(&server.url("/"));
+        request.limit = Some(BodyLimit::Front(100_001));
+        let exchange = fetcher().fetch(&request).await.unwrap();
+        assert_eq!(exchange.body.len(), 100_001);
+        assert!(reports.recv().await.unwrap() < 50_000_000);
+    }
+}
+
+#[tokio::test]
+async fn a_body_within_the_wanted_front_is_whole_and_its_connection_is_used_again() {
+    let server =
+        TestServer::answering("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n0123456789").await;
+    let fetcher = fetcher();
+    for limit in [10, 11] {
+        let mut request = request(&server.url("/"));
+        request.limit = Some(BodyLimit::Front(limit));
+        assert_eq!(text(&fetcher.fetch(&request).await.unwrap()), "0123456789");
+    }
+    let mut request = request(&server.url("/"));
+    request.limit = Some(BodyLimit::Front(9));
+    assert_eq!(text(&fetcher.fetch(&request).await.unwrap()), "012345678");
+}
+
+#[tokio::test]
 async fn a_body_of_just_the_limit_is_taken() {
     let server = TestServer::answering_once("HTTP/1.1 200 OK\r\n\r\n0123456789").await;
     let fetch = async |limit| {
         let mut request = request(&server.url("/"));
-        request.max_body_bytes = Some(limit);
+        request.limit = Some(BodyLimit::Whole(limit));
         fetcher().fetch(&request).await
     };
     assert_eq!(text(&fetch(10).await.unwrap()), "0123456789");

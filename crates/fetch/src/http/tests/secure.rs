@@ -141,7 +141,7 @@ async fn http2_has_the_same_limits() {
     }
     let mut request = https(&server, "localhost", "/large-body");
     assert_eq!(fetcher.fetch(&request).await.unwrap().body.len(), 3_000_000);
-    request.max_body_bytes = Some(2_000_000);
+    request.limit = Some(BodyLimit::Whole(2_000_000));
     assert_eq!(fetcher.fetch(&request).await.unwrap_err().kind(), "too-large");
 }
 

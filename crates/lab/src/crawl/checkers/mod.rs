@@ -1,18 +1,24 @@
 //! Checkers: each knows one law and watches the simulation from outside.
 
+mod budget;
 mod durability;
 mod judgement;
 mod once;
 mod politeness;
 mod robots;
+mod rounds;
+mod shares;
 mod starvation;
 
+pub use budget::Budget;
 pub use durability::Durability;
 pub use judgement::Judgement;
 pub use once::Once;
 pub use politeness::Politeness;
 pub use robots::Robots;
-pub use starvation::Starvation;
+pub use rounds::RoundsTogether;
+pub use shares::Shares;
+pub use starvation::{Starvation, days_to_wait};
 
 /// Violations kept in words; beyond, they only repeat.
 const KEPT: usize = 20;

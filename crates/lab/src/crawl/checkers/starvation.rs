@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
-use nenrin_state::{PageFilter, ServerId, SiteId, State, StateError};
-use nenrin_urls::CanonicalUrl;
+use nenrin_state::{PageFilter, SiteId, State, StateError};
+use nenrin_urls::{CanonicalUrl, Server};
 
 use super::Findings;
 use crate::crawl::web::{RobotsMood, Web};
@@ -19,18 +19,15 @@ pub struct Starvation {
 }
 
 impl Starvation {
-    /// Looks at every page at the end.
+    /// Looks at every page of a partition at the end. `days` is how long one may have to wait for its
+    /// turn in a day's visits.
     pub fn check(
         &mut self,
         web: &Web,
         state: &dyn State,
-        visits_per_day: Option<u64>,
+        days: u64,
         now_s: i64,
     ) -> Result<(), StateError> {
-        let days = match visits_per_day {
-            Some(visits) => days_to_wait(state, visits)?,
-            None => 0,
-        };
         let patience_s = PATIENCE_S + days as i64 * 86_400;
         let mut after = None;
         loop {
@@ -52,12 +49,18 @@ impl Starvation {
 }
 
 /// How many days a page may have to wait for its turn where a site has this many visits a day: all
-/// pages of a server may have to wait for one another, and the servers of a site as well.
-fn days_to_wait(state: &dyn State, visits: u64) -> Result<u64, StateError> {
-    let mut sites: BTreeMap<SiteId, BTreeMap<ServerId, u64>> = BTreeMap::new();
-    for page in state.pages(PageFilter { site: None, after: None, limit: 1_000_000 })? {
-        let servers = sites.entry(page.site).or_default();
-        *servers.entry(page.id.server()).or_default() += 1;
+/// pages of a server may have to wait for one another, and the servers of a site as well, in
+/// whatever partition.
+pub fn days_to_wait<'s>(
+    states: impl Iterator<Item = &'s dyn State>,
+    visits: u64,
+) -> Result<u64, StateError> {
+    let mut sites: BTreeMap<SiteId, BTreeMap<Server, u64>> = BTreeMap::new();
+    for state in states {
+        for page in state.pages(PageFilter { site: None, after: None, limit: 1_000_000 })? {
+            let servers = sites.entry(page.site).or_default();
+            *servers.entry(page.url.server()).or_default() += 1;
+        }
     }
     let turns = sites.values().map(|servers| {
         let most = servers.values().max().copied().unwrap_or(0);

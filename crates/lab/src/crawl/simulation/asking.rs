@@ -1,6 +1,7 @@
 //! Requests to the simulated web, under the eyes of the checkers.
 
 use nenrin_crawl::{Answer, Event, FetchOrder, Purpose, Ticket};
+use nenrin_state::Validators;
 
 use super::{Happening, Simulation};
 use crate::crawl::{Sabotage, web::Reply};
@@ -8,7 +9,12 @@ use crate::crawl::{Sabotage, web::Reply};
 impl Simulation {
     pub(super) fn fetch(&mut self, worker: usize, order: FetchOrder) {
         self.report.fetches += 1;
-        self.report.asked += u64::from(order.purpose == Purpose::Page);
+        if order.purpose == Purpose::Page {
+            self.report.asked += 1;
+            if let Some((site, most)) = self.budget_of(&order.url) {
+                self.budget.asked(self.now_ms / 1000, site, most);
+            }
+        }
         let server = order.url.server();
         let crawl_delay_ms = self.robots.pause_ms(&server);
         // A crawl-delay binds once the robots.txt that asks for it has been read.
@@ -42,7 +48,7 @@ impl Simulation {
         let retry_after_s = answer.as_ref().and_then(|answer| answer.retry_after_s);
         self.politeness.answered(self.now_ms, &order.url.server(), retry_after_s);
         if let (Some(answer), Some(Sabotage::BlindToSameness)) = (answer, self.options.sabotage) {
-            answer.etag = None;
+            answer.validators = Validators::default();
             answer.mark = answer.mark.map(|mut mark| {
                 mark.0[..8].copy_from_slice(&self.report.fetches.to_le_bytes());
                 mark

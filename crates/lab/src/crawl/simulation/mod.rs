@@ -2,6 +2,7 @@
 //! in memory, and kills the crawler now and then.
 
 mod asking;
+mod joint;
 mod worker;
 
 use std::collections::BTreeMap;
@@ -9,7 +10,10 @@ use std::collections::BTreeMap;
 use nenrin_crawl::{
     Command, Event, Load, Ticket, answer_load, commit_batch, drop_taken_mail, take_mail,
 };
-use nenrin_state::{Change, Epoch, Outcome, PageId, Schedule, SiteConditions, StateError};
+use nenrin_state::{
+    Change, Epoch, Mail, Outcome, PageId, PartitionId, Schedule, SiteConditions, State, StateError,
+    VersionId,
+};
 use nenrin_urls::{CanonicalUrl, Scope, Server};
 
 use crate::LabError;
@@ -17,7 +21,10 @@ use crate::LabError;
 use self::worker::Worker;
 use super::{
     CrawlOptions, CrawlReport, Sabotage,
-    checkers::{Durability, Once, Politeness, Robots, Starvation},
+    checkers::{
+        Budget, Durability, Once, Politeness, Robots, RoundsTogether, Shares, Starvation,
+        days_to_wait,
+    },
     oddities::Oddity,
     web::{Reply, Web},
 };
@@ -45,6 +52,9 @@ struct Simulation {
     robots: Robots,
     durability: Durability,
     once: Once,
+    budget: Budget,
+    rounds: RoundsTogether,
+    shares: Shares,
     report: CrawlReport,
     next_version: u64,
     /// Pages in the order of their first versions.
@@ -118,6 +128,9 @@ impl Simulation {
             robots: Robots::default(),
             durability: Durability::default(),
             once: Once::default(),
+            budget: Budget::default(),
+            rounds: RoundsTogether::default(),
+            shares: Shares::default(),
             report: CrawlReport {
                 seed: options.seed,
                 fetches: 0,
@@ -133,6 +146,7 @@ impl Simulation {
                 rounds: 0,
                 skipped: 0,
                 mail: 0,
+                shares: 0.0,
                 crashes: 0,
                 hand_overs: 0,
                 trace: String::new(),
@@ -283,6 +297,7 @@ impl Simulation {
     fn replace(&mut self, worker: usize) -> Result<(), LabError> {
         let partitioning = self.workers[worker].partitioning;
         let is_lost = |server: &Server| partitioning.of(server).0 as usize == worker;
+        self.count_lost(worker);
         self.politeness.crashed(self.now_ms, is_lost);
         self.robots.crashed(is_lost);
         self.workers[worker].replace(&self.options, self.now_ms)?;
@@ -324,7 +339,7 @@ impl Simulation {
             Command::Fetch(order) => self.fetch(worker, *order),
             Command::Store(order) => {
                 self.next_version += 1;
-                let (ticket, version) = (order.ticket, self.next_version);
+                let (ticket, version) = (order.ticket, VersionId(self.next_version));
                 let event = Event::Stored { ticket, version, stored_bytes: 1000, is_known: false };
                 self.later(worker, STORE_MS, Happening::Event(event));
             }
@@ -344,6 +359,9 @@ impl Simulation {
 
     fn load(&mut self, worker: usize, load: Load) -> Result<(), LabError> {
         let mut event = answer_load(&*self.workers[worker].state, self.now_ms / 1000, &load)?;
+        if let Event::RoundBegun(round) = &event {
+            self.rounds.begun(self.workers.len(), worker, round);
+        }
         if let Event::DueLoaded { load, .. } = &mut event {
             self.report.loads += 1;
             if self.options.sabotage == Some(Sabotage::LeakyBuckets) {
@@ -368,6 +386,7 @@ impl Simulation {
             match change {
                 Change::Visit(visit) => self.watch_visit(worker, *ticket, visit, &mut linked),
                 Change::Robots { server, .. } => with_robots.push(*server),
+                Change::RoundEnd(end) => self.rounds.ended(worker, end.site, end.round),
                 _ => {}
             }
         }
@@ -376,6 +395,7 @@ impl Simulation {
         for record in state.servers(&with_robots)? {
             self.robots.committed(&record.server);
         }
+        self.shares.committed(&**state)?;
         if let Event::Committed { tickets, committed, .. } = &event {
             self.durability.committed(linked.iter());
             let new_pages = committed.new_pages.iter();
@@ -410,6 +430,9 @@ impl Simulation {
     fn take_mail(&mut self, worker: usize) -> Result<(), LabError> {
         for other in (0..self.workers.len()).filter(|&other| other != worker) {
             let (own, other) = (&self.workers[worker], &self.workers[other]);
+            if self.options.sabotage == Some(Sabotage::LosesMail) {
+                drop_mail(&*other.state, other.epoch, worker)?;
+            }
             let events = take_mail(&*own.state, own.epoch, &*other.state)?;
             drop_taken_mail(&*own.state, own.epoch, &*other.state)?;
             for event in events {
@@ -465,7 +488,14 @@ impl Simulation {
         for worker in 0..self.workers.len() {
             self.take_mail(worker)?;
         }
+        self.check_orders()?;
+        self.check_rounds()?;
         let mut starvation = Starvation::default();
+        let states = self.workers.iter().map(|worker| &*worker.state);
+        let days = match self.options.continuous.as_ref().and_then(|own| own.visits_per_day) {
+            Some(visits) => days_to_wait(states, visits)?,
+            None => 0,
+        };
         for worker in &mut self.workers {
             let (state, partitioning) = (&*worker.state, worker.partitioning);
             let is_own = |url: &CanonicalUrl| partitioning.of(&url.server()) == state.partition().1;
@@ -473,26 +503,41 @@ impl Simulation {
             worker.judgement.check(&self.web, state)?;
             let judged = std::mem::take(&mut worker.judgement.findings);
             self.report.violations.extend(judged.into_vec());
-            if let Some(settings) = &self.options.continuous {
-                let visits = settings.visits_per_day;
-                starvation.check(&self.web, state, visits, self.now_ms / 1000)?;
+            if self.options.continuous.is_some() {
+                starvation.check(&self.web, state, days, self.now_ms / 1000)?;
             }
+            self.shares.check(state)?;
             self.report.pages += state.stats()?.pages;
             let stretched = state.stretched(1)?.first().map_or(100, |(_, percent)| *percent);
             self.report.stretch_percent = self.report.stretch_percent.max(u64::from(stretched));
             self.report.violations.extend(state.check()?);
         }
+        self.report.shares = self.shares.sent_micros() as f64 / 1e6;
         self.report.trace = self.trace.finalize().to_hex()[..32].to_owned();
         let checked = [
             self.politeness.findings,
             self.robots.findings,
             self.durability.findings,
             self.once.findings,
+            self.budget.findings,
+            self.rounds.findings,
+            self.shares.findings,
             starvation.findings,
         ];
         self.report.violations.extend(checked.into_iter().flat_map(|found| found.into_vec()));
         Ok(self.report)
     }
+}
+
+/// Drops the shares of scores in a partition's mail to another, as if it had been taken in.
+fn drop_mail(from: &dyn State, epoch: Epoch, to: usize) -> Result<(), LabError> {
+    let to = PartitionId(to as u32);
+    let mail = from.outbox(to, 0, usize::MAX)?;
+    if mail.iter().any(|one| matches!(one.mail, Mail::Share { .. })) {
+        let upto = mail.last().map_or(0, |last| last.number);
+        from.commit_under(epoch, &[Change::MailDelivered { to, upto }])?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -134,6 +134,35 @@ fn a_window_bounds_the_hours_of_both_modes() {
     }
 }
 
+fn divided(options: CrawlOptions) -> CrawlOptions {
+    CrawlOptions { partitions: 4, hand_overs: 6, ..options }
+}
+
+#[test]
+fn scores_rounds_and_budgets_are_shared_by_the_partitions() {
+    let mut continuous = continuous("auto");
+    continuous.continuous.as_mut().unwrap().visits_per_day = Some(10);
+    let rounds = CrawlOptions { continuous: None, ..continuous.clone() };
+    for (seed, options) in (1..=4).zip([&continuous, &rounds].into_iter().cycle()) {
+        let report = run(&divided(CrawlOptions { seed, ..options.clone() })).unwrap();
+        assert_eq!(report.violations, Vec::<String>::new(), "seed {seed}");
+        assert!(report.shares > 1.0, "seed {seed}: {report:?}");
+        if options.continuous.is_some() {
+            // The site's visits of 45 days are spent, wherever its pages are.
+            assert!((200..=450 + 12 * 4).contains(&report.asked), "seed {seed}: {report:?}");
+        } else {
+            assert!(report.rounds >= 4 * 6, "seed {seed}: {report:?}");
+        }
+    }
+}
+
+#[test]
+fn mail_that_gets_lost_is_noticed() {
+    let options = CrawlOptions { sabotage: Some(Sabotage::LosesMail), ..continuous("auto") };
+    let report = run(&divided(options)).unwrap();
+    assert!(report.violations.iter().any(|found| found.contains("was sent")), "{report:?}");
+}
+
 #[test]
 fn each_checker_can_fail() {
     for (sabotage, expected) in [

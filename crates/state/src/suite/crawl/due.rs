@@ -3,7 +3,8 @@
 use nenrin_lang::Hint;
 
 use crate::{
-    Change, Discovered, DuePage, DueQuery, Outcome, PullForward, Schedule, SiteConditions, State,
+    Change, Discovered, DuePage, DueQuery, Nth, Outcome, PullForward, Schedule, SiteConditions,
+    State,
     suite::{NOW_S, begun, commit, conditions, found, make_known, url, visit},
 };
 
@@ -128,8 +129,8 @@ pub fn new_pages_wait_apart_from_those_whose_time_has_come(state: &impl State) {
     commit(state, first);
     assert_eq!(due(state, NOW_S), vec![]);
     let new = new_pages(state).remove(0);
-    assert_eq!((new.page.url.path(), new.page.nth, new.site), ("/a", 2, site.id));
-    assert_eq!(state.load_found(&[2, 3]).unwrap(), vec![new.clone()]);
+    assert_eq!((new.page.url.path(), new.page.nth, new.site), ("/a", Nth(2), site.id));
+    assert_eq!(state.load_found(&[Nth(2), Nth(3)]).unwrap(), vec![new.clone()]);
     let without = DueQuery { new: true, without: vec![site.id], ..due_query(NOW_S) };
     assert_eq!(state.load_due(&without).unwrap().pages, vec![]);
     // A hint or another time does not take it from among the new ones.

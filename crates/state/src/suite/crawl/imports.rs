@@ -1,11 +1,11 @@
 //! Visits of other collections, and versions found in packs.
 
-use nenrin_revisit::{Found, PageRevisitScheduler, RevisitSettings};
+use nenrin_revisit::{PageRevisitScheduler, RevisitSettings};
 use nenrin_urls::CanonicalUrl;
 
 use crate::{
-    Change, Discovered, DuePage, DueQuery, Estimate, FoundPages, Origin, Outcome, PageLessons,
-    PathQuery, Schedule, State, VersionQuery, VersionRow, VisitCommit, VisitedPage,
+    Change, Discovered, DuePage, DueQuery, Estimate, FoundPages, Nth, Origin, Outcome, PageLessons,
+    PathQuery, Schedule, State, VersionId, VersionQuery, VersionRow, VisitCommit, VisitedPage,
     suite::{NOW_S, adopt, begun, commit, conditions, found, row, url, visit},
 };
 
@@ -16,7 +16,7 @@ pub fn a_version_from_the_packs_is_adopted_once(state: &impl State) {
     assert!(adopt(state, site.id, lost.as_str(), row(1, NOW_S + 10)));
     assert!(!adopt(state, site.id, lost.as_str(), row(2, NOW_S + 20)));
     let page = state.page(&lost).unwrap().unwrap();
-    assert_eq!((page.version, page.visited_s), (Some(2), Some(NOW_S + 20)));
+    assert_eq!((page.version, page.visited_s), (Some(VersionId(2)), Some(NOW_S + 20)));
     assert_eq!(state.versions(&lost.key(), VersionQuery::default()).unwrap().len(), 2);
 }
 
@@ -54,7 +54,7 @@ fn visits_of_another_collection(due: &DuePage) -> Vec<(Discovered, VisitCommit)>
         let mut visit = VisitCommit { outcome, at_s: NOW_S + after_s, ..again.clone() };
         let has_version = outcome == Outcome::Changed;
         visit.version = has_version.then(|| row(30 + nth as u64, NOW_S + after_s));
-        visit.update.etag = Some(format!("{nth}"));
+        visit.update.validators.etag = Some(format!("{nth}"));
         visit.update.due_s = (nth % 2 == 0).then_some(NOW_S + 60_000 + nth as i64);
         visits.push((found("http://three.com/", 2), visit));
     }
@@ -111,7 +111,7 @@ pub fn visits_by_url_are_as_if_their_pages_were_known_before(state: &impl State)
         let (id, url, nth) = (page.id, page.url.clone(), page.nth);
         let discovered_s = page.discovered_s;
         assert_eq!(page, crate::PageRecord { id, url, nth, discovered_s, ..other.clone() });
-        let reading = |nth: u32| state.found(nth - 1, 1).unwrap()[0].reading;
+        let reading = |nth: Nth| state.found(Nth(nth.0 - 1), 1).unwrap()[0].reading;
         assert_eq!(reading(page.nth), reading(other.nth));
     }
     let url_of_none = url("http://one.com/none");
@@ -134,17 +134,17 @@ pub fn an_imported_visit_of_the_past_leaves_what_is_known_last(state: &impl Stat
     let mut past = visit(&due, NOW_S - 100, Outcome::Changed);
     past.version = Some(row(3, NOW_S - 100));
     past.origin = Origin::Imported;
-    past.update.etag = None;
+    past.update.validators.etag = None;
     past.update.mark = None;
     state.commit(&[Change::Visit(Box::new(past))]).unwrap();
     let mut later = visit(&due, NOW_S + 50, Outcome::Same);
     later.origin = Origin::Imported;
-    later.update.etag = Some("later".into());
+    later.update.validators.etag = Some("later".into());
     state.commit(&[Change::Visit(Box::new(later))]).unwrap();
     let page = state.page(&due.page.url).unwrap().unwrap();
     assert_eq!((page.visits, page.changes, page.version), (3, 2, known.version));
     assert_eq!((page.mark, page.visited_s), (known.mark, Some(NOW_S + 50)));
-    assert_eq!(page.etag.as_deref(), Some("later"));
+    assert_eq!(page.validators.etag.as_deref(), Some("later"));
     let times = |from_s, to_s| {
         let visits = state.visits_of(&due.page.url, from_s, to_s).unwrap();
         visits.iter().map(|v| (v.at_s - NOW_S, v.outcome)).collect::<Vec<_>>()
@@ -177,7 +177,7 @@ pub fn lessons_of_imported_visits_set_times_and_tell_noise(state: &impl State) {
         failures: 0,
         due_s: Some(NOW_S + 90_000),
         estimate,
-        compared: vec![(2, 0)],
+        compared: vec![(VersionId(2), 0)],
     };
     let significant = |state: &dyn State| state.site_worth().unwrap()[0].significant_versions;
     assert_eq!(
@@ -207,7 +207,7 @@ pub fn pages_that_get_times_of_their_own_get_those_that_were_learnt(state: &impl
     let mut page = due.page.clone();
     for day in 0..20 {
         let at_s = NOW_S + 50 - (19 - day) * 86_400;
-        let found = if day == 0 { Found::Changed } else { Found::Same };
+        let found = if day == 0 { Outcome::Changed } else { Outcome::Same };
         page.history = scheduler.visited(at_s, &page.known(), found, None, 1.0).history;
         page.outcome = Some(Outcome::Same);
     }

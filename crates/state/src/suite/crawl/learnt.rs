@@ -3,7 +3,7 @@
 use nenrin_structure::PageFragments;
 
 use crate::{
-    Change, Outcome, RobotsCopy, RoundEnd, ServerPace, State, VisitCommit,
+    Change, Nth, Outcome, RobotsCopy, RoundEnd, ServerPace, State, VisitCommit,
     suite::{NOW_S, begun, commit, conditions, found, row, url, visit},
 };
 
@@ -18,37 +18,37 @@ pub fn links_to_known_pages_are_kept_and_told_once(state: &impl State) {
         ["http://e.com/b", "http://e.com/a", "http://other.com/", "http://x.com/", "http://e.com/"];
     first.links = Some(urls.iter().map(|text| url(text)).collect());
     let linked = told(first.clone());
-    let all = vec![2, 3, 4];
+    let all = [2, 3, 4].map(Nth).to_vec();
     assert_eq!(
         linked,
-        vec![crate::Linked { nth: 1, targets: all.clone(), links: 3, again: false }]
+        vec![crate::Linked { nth: Nth(1), targets: all.clone(), links: 3, again: false }]
     );
-    assert_eq!(state.links(&[1]).unwrap()[0].targets.as_deref(), Some(&all[..]));
+    assert_eq!(state.links(&[Nth(1)]).unwrap()[0].targets.as_deref(), Some(&all[..]));
     assert_eq!(told(first.clone()), vec![]);
     first.discovered = vec![found("http://e.com/c", 2)];
     first.links = Some(vec![url("http://e.com/c"), url("http://e.com/a")]);
-    let (targets, links) = (vec![5], 2);
-    assert_eq!(told(first), vec![crate::Linked { nth: 1, targets, links, again: true }]);
-    let unread = &state.links(&[3]).unwrap()[0];
+    let (targets, links) = (vec![Nth(5)], 2);
+    assert_eq!(told(first), vec![crate::Linked { nth: Nth(1), targets, links, again: true }]);
+    let unread = &state.links(&[Nth(3)]).unwrap()[0];
     assert_eq!((&unread.targets, unread.url.path(), unread.version), (&None, "/a", None));
     // A page that came from elsewhere is read later.
     let a = state.load_round(&state.begin_round(top.site, NOW_S).unwrap(), None, 10).unwrap();
-    let a = a.into_iter().find(|due| due.page.nth == 3).unwrap();
+    let a = a.into_iter().find(|due| due.page.nth == Nth(3)).unwrap();
     let mut imported = visit(&a, NOW_S + 5, Outcome::Changed);
     imported.version = Some(row(2, NOW_S + 5));
     imported.origin = crate::Origin::Imported;
     state.commit(&[Change::Visit(Box::new(imported))]).unwrap();
-    let reading = |nth: u32| state.found(nth - 1, 1).unwrap()[0].reading;
+    let reading = |nth: u32| state.found(Nth(nth - 1), 1).unwrap()[0].reading;
     assert_eq!(
         [1, 2, 3].map(reading),
         [crate::Reading::Read, crate::Reading::New, crate::Reading::Unread]
     );
     let links = vec![url("http://e.com/b")];
     let late = state.commit(&[Change::Links { page: a.page.id, links }]).unwrap().linked;
-    assert_eq!((late[0].nth, &late[0].targets, late[0].again), (3, &vec![4], false));
+    assert_eq!((late[0].nth, &late[0].targets, late[0].again), (Nth(3), &vec![Nth(4)], false));
     assert_eq!(reading(3), crate::Reading::Read);
-    let places: Vec<u32> = state.found(0, 10).unwrap().iter().map(|page| page.nth).collect();
-    assert_eq!(places, [1, 2, 3, 4, 5]);
+    let places: Vec<Nth> = state.found(Nth(0), 10).unwrap().iter().map(|page| page.nth).collect();
+    assert_eq!(places, [1, 2, 3, 4, 5].map(Nth));
 }
 
 pub fn a_sites_map_has_its_pages_links_and_what_rounds_left(state: &impl State) {
@@ -108,7 +108,7 @@ pub fn what_a_crawl_order_knows_comes_back(state: &impl State) {
     assert_eq!(state.order().unwrap(), Vec::<u8>::new());
     let large: Vec<u8> = (0..700_000_u32).map(|n| (n >> 8) as u8).collect();
     for bytes in [large, vec![3]] {
-        state.commit(&[Change::Order(bytes.clone())]).unwrap();
+        state.commit(&[Change::Order { bytes: bytes.clone(), received: Vec::new() }]).unwrap();
         assert_eq!(state.order().unwrap(), bytes);
     }
 }

@@ -56,10 +56,10 @@ pub fn a_shorter_path_brings_the_body_again(state: &impl State) {
     commit(state, visit(&deep, NOW_S + 2, Outcome::Changed));
     first.discovered = vec![found("http://e.com/deep", 2)];
     assert_eq!(commit(state, first), vec![]);
-    let next = crate::Round { id: round.id + 1, ..round };
+    let next = crate::Round { id: crate::RoundId(round.id.0 + 1), ..round };
     let again = state.load_round(&next, None, 10).unwrap();
     let deep = again.iter().find(|d| d.page.id == deep.page.id).unwrap();
-    assert_eq!((deep.depth, &deep.page.etag), (2, &None));
+    assert_eq!((deep.depth, &deep.page.validators.etag), (2, &None));
     assert_eq!(deep.page.mark, Some(ContentMark([7; 16])));
 }
 
@@ -70,6 +70,14 @@ pub fn a_page_may_belong_to_two_sites(state: &impl State) {
     let round = state.begin_round(second.id, NOW_S + 2).unwrap();
     let loaded = state.load_round(&round, None, 10).unwrap();
     assert_eq!((loaded.len(), loaded[0].page.id, loaded[0].site), (1, due.page.id, second.id));
+    // It does not know the page's links, so it asks for all of it once.
+    assert!(loaded[0].page.validators.is_empty());
+    let mut seen = visit(&loaded[0], NOW_S + 3, Outcome::Same);
+    seen.round = Some(round.id);
+    commit(state, seen);
+    let next = crate::Round { id: crate::RoundId(round.id.0 + 1), ..round };
+    let again = state.load_round(&next, None, 10).unwrap();
+    assert!(!again[0].page.validators.is_empty());
     assert_eq!(state.stats().unwrap().pages, 1);
 }
 

@@ -1,0 +1,142 @@
+//! The threads that store what was fetched: some compress and put, one syncs, many versions at a time.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use nenrin_crawl::{Event, StoreOrder};
+use nenrin_fetch::Exchange;
+use nenrin_store::{EffortGauge, Store, StoreError};
+
+use crate::visiting::put_exchange;
+
+/// Versions put before one sync at most.
+const SYNCED_TOGETHER: usize = 256;
+/// While more is being put, a sync waits until this long after the one before.
+const SYNC_PAUSE: Duration = Duration::from_millis(20);
+/// More threads that put would only wait for the one that writes.
+const PUTTERS_MAX: usize = 4;
+
+/// A version to store.
+pub type StoreJob = (StoreOrder, Arc<Exchange>);
+
+type Stored = Result<Event, StoreError>;
+
+/// The store as the crawl needs it: jobs go in, and each comes back as [`Event::Stored`] once it is
+/// durable. The machine's free time decides how well bodies are compressed.
+#[derive(Clone)]
+pub struct StoreWork {
+    store: Arc<Store>,
+    clock: fn() -> Instant,
+    waiting: Arc<AtomicUsize>,
+    is_stopping: Arc<AtomicBool>,
+}
+
+impl StoreWork {
+    /// When `is_stopping` becomes true, a large body that is being put is left out: it is due again.
+    pub fn new(store: Arc<Store>, clock: fn() -> Instant, is_stopping: Arc<AtomicBool>) -> Self {
+        Self { store, clock, waiting: Arc::default(), is_stopping }
+    }
+
+    /// How many jobs are not durable yet. Who adds a job counts it here.
+    pub fn waiting(&self) -> &Arc<AtomicUsize> {
+        &self.waiting
+    }
+
+    /// Starts the threads. They end with the jobs, or after the first error, which is told as well.
+    pub fn start(
+        self,
+        jobs: mpsc::Receiver<StoreJob>,
+        tell: impl Fn(Stored) + Send + 'static,
+    ) -> Vec<JoinHandle<()>> {
+        let putters = thread::available_parallelism().map_or(1, usize::from).min(PUTTERS_MAX);
+        let gauge = Mutex::new(EffortGauge::new(putters, (self.clock)()));
+        let putting = Arc::new(Putting { jobs: Mutex::new(jobs), gauge, work: self.clone() });
+        let (done, puts) = mpsc::channel();
+        let start = |_| {
+            let (putting, done) = (putting.clone(), done.clone());
+            thread::spawn(move || putting.serve(&done))
+        };
+        let mut workers: Vec<JoinHandle<()>> = (0..putters).map(start).collect();
+        workers.push(thread::spawn(move || self.serve_syncs(&puts, tell)));
+        workers
+    }
+
+    /// Makes what was put durable, and tells it.
+    fn serve_syncs(self, puts: &mpsc::Receiver<Stored>, tell: impl Fn(Stored)) {
+        let mut synced = (self.clock)();
+        while let Ok(first) = puts.recv() {
+            let batch = self.gather(first, puts, synced + SYNC_PAUSE);
+            let count = batch.len();
+            let puts = batch.into_iter().collect::<Result<Vec<Event>, StoreError>>();
+            match puts.and_then(|events| self.store.sync().map(|()| events)) {
+                Ok(events) => {
+                    synced = (self.clock)();
+                    self.waiting.fetch_sub(count, Ordering::Relaxed);
+                    events.into_iter().for_each(|event| tell(Ok(event)));
+                }
+                Err(error) => return tell(Err(error)),
+            }
+        }
+    }
+
+    /// What is synced together: all that is being put, but nothing waits for what comes later.
+    fn gather(&self, first: Stored, puts: &mpsc::Receiver<Stored>, until: Instant) -> Vec<Stored> {
+        let mut batch = vec![first];
+        while batch.len() < SYNCED_TOGETHER {
+            let pause = match batch.len() < self.waiting.load(Ordering::Relaxed) {
+                true => until.saturating_duration_since((self.clock)()),
+                false => Duration::ZERO,
+            };
+            let Ok(put) = puts.recv_timeout(pause) else { break };
+            batch.push(put);
+        }
+        batch
+    }
+}
+
+/// What the threads that put have in common.
+struct Putting {
+    jobs: Mutex<mpsc::Receiver<StoreJob>>,
+    gauge: Mutex<EffortGauge>,
+    work: StoreWork,
+}
+
+impl Putting {
+    fn serve(&self, done: &mpsc::Sender<Stored>) {
+        loop {
+            let job = self.jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
+            let Ok((order, exchange)) = job else { return };
+            let Some(put) = self.put(&order, &exchange) else { continue };
+            drop(exchange);
+            let is_over = put.is_err();
+            if done.send(put).is_err() || is_over {
+                return;
+            }
+        }
+    }
+
+    /// None if a stop left it out.
+    fn put(&self, order: &StoreOrder, exchange: &Exchange) -> Option<Stored> {
+        let StoreWork { store, clock, waiting, is_stopping } = &self.work;
+        let began = clock();
+        store.set_effort(self.gauge().effort(began, waiting.load(Ordering::Relaxed)));
+        let put = put_exchange(store, order, exchange, is_stopping);
+        self.gauge().add_busy(clock().saturating_duration_since(began));
+        if matches!(put, Err(StoreError::Stopped(_))) && is_stopping.load(Ordering::Relaxed) {
+            waiting.fetch_sub(1, Ordering::Relaxed);
+            return None;
+        }
+        Some(put.map(|put| Event::Stored {
+            ticket: order.ticket,
+            version: put.id,
+            stored_bytes: put.new_bytes,
+            is_known: put.whole_body_known,
+        }))
+    }
+
+    fn gauge(&self) -> MutexGuard<'_, EffortGauge> {
+        self.gauge.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,195 @@
+//! Floods on the interface of the real program: whatever others do, a person gets an answer.
+
+use std::{
+    io::{Read, Write},
+    net::{SocketAddr, TcpStream},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use crate::support::{Nenrin, Reply, Running, Site, until};
+
+/// An answer comes within a second on a machine that has nothing else to do. Tests run beside others,
+/// so the same is allowed to take this long here; what the floods did before took 25 s and more.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+struct Flooded {
+    running: Running,
+    interface: SocketAddr,
+    replay: SocketAddr,
+}
+
+fn served(nenrin: &Nenrin, more: &[&str]) -> Flooded {
+    let anywhere = ["run", "--json", "--interface", "127.0.0.1:0", "--replay", "127.0.0.1:0"];
+    let running = nenrin.start(&[more, &anywhere].concat());
+    let addresses = running.first_line();
+    let address = |name: &str| {
+        let text = addresses[name].as_str().unwrap();
+        text.trim_start_matches("http://").trim_end_matches('/').parse().unwrap()
+    };
+    Flooded { interface: address("interface"), replay: address("replay"), running }
+}
+
+/// The status of an answer, and how long it took. A connection that is closed for want of room is
+/// tried again, as browsers do.
+fn asked(address: SocketAddr, path: &str) -> (u16, Duration) {
+    let began = Instant::now();
+    let once = || -> Option<u16> {
+        let mut stream = TcpStream::connect_timeout(&address, PATIENCE).ok()?;
+        stream.set_read_timeout(Some(PATIENCE)).ok()?;
+        let request =
+            format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).ok()?;
+        let mut answer = [0; 12];
+        stream.read_exact(&mut answer).ok()?;
+        std::str::from_utf8(&answer).ok()?.split(' ').nth(1)?.parse().ok()
+    };
+    loop {
+        if let Some(status) = once() {
+            return (status, began.elapsed());
+        }
+        assert!(began.elapsed() < 2 * PATIENCE, "{address} does not answer");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[track_caller]
+fn assert_answers(flooded: &Flooded, during: &str) {
+    for _ in 0..5 {
+        for (address, path) in
+            [(flooded.interface, "/login"), (flooded.interface, "/"), (flooded.replay, "/")]
+        {
+            let (status, took) = asked(address, path);
+            assert!(status < 500, "{during}: {path} {status}");
+            assert!(took < PATIENCE, "{during}: {path} took {took:?}");
+        }
+    }
+}
+
+/// Repeats something on so many threads until the guard is dropped.
+struct Flood {
+    is_over: Arc<AtomicBool>,
+    threads: Vec<std::thread::JoinHandle<()>>,
+}
+
+impl Flood {
+    fn of(threads: usize, again: impl Fn(usize) + Send + Sync + 'static) -> Self {
+        let is_over = Arc::new(AtomicBool::new(false));
+        let again = Arc::new(again);
+        let threads = (0..threads)
+            .map(|number| {
+                let (is_over, again) = (is_over.clone(), again.clone());
+                std::thread::spawn(move || {
+                    // Bounded, should nobody end it.
+                    for _ in 0..100_000 {
+                        if is_over.load(Ordering::Relaxed) {
+                            break;
+                        }
+                        again(number);
+                    }
+                })
+            })
+            .collect();
+        Self { is_over, threads }
+    }
+}
+
+impl Drop for Flood {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn send(address: SocketAddr, text: &str) -> Option<TcpStream> {
+    let mut stream = TcpStream::connect_timeout(&address, PATIENCE).ok()?;
+    let _ = stream.set_read_timeout(Some(PATIENCE));
+    let _ = stream.set_write_timeout(Some(PATIENCE));
+    stream.write_all(text.as_bytes()).ok()?;
+    Some(stream)
+}
+
+#[test]
+fn the_interface_answers_during_every_flood() {
+    let nenrin = Nenrin::new();
+    let config = nenrin.file("nenrin.toml", "");
+    let set = ["--config", &config, "config", "set-password"];
+    nenrin.run_with_input(&set, "a long password\n").expect(0);
+    let site = Site::of_pages(&[("/", Reply::html("open"))]);
+    nenrin.collect(&[&site.top()]).expect(0);
+    let flooded = served(&nenrin, &["--config", &config]);
+    let (interface, replay) = (flooded.interface, flooded.replay);
+    assert_answers(&flooded, "a quiet day");
+
+    // 600 heads that are never finished, on both.
+    let held: Vec<_> = (0..600)
+        .filter_map(|n| {
+            let address = if n % 2 == 0 { interface } else { replay };
+            send(address, "GET / HTTP/1.1\r\nHost: x\r\nX:")
+        })
+        .collect();
+    assert!(held.len() > 200, "{}", held.len());
+    assert_answers(&flooded, "half-sent heads");
+    drop(held);
+
+    // Connections that ask and never read what comes.
+    let unread: Vec<_> = (0..200)
+        .filter_map(|_| send(interface, &"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".repeat(50)))
+        .collect();
+    assert_answers(&flooded, "answers that nobody reads");
+    drop(unread);
+
+    // Connections that come and go.
+    let flood = Flood::of(4, move |_| drop(TcpStream::connect_timeout(&interface, PATIENCE)));
+    assert_answers(&flooded, "connections that come and go");
+    drop(flood);
+
+    // 300 log-ins at once.
+    let body = "password=wrong";
+    let login = format!(
+        "POST /login HTTP/1.1\r\nHost: {interface}\r\nOrigin: http://{interface}\r\nConnection: close\r\n\
+         Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let basic = format!(
+        "GET / HTTP/1.1\r\nHost: {interface}\r\nAuthorization: Basic bWU6d3Jvbmc=\r\nConnection: close\r\n\r\n"
+    );
+    let flood = Flood::of(100, move |number| {
+        let text = if number % 2 == 0 { &login } else { &basic };
+        for mut stream in (0..3).filter_map(|_| send(interface, text)).collect::<Vec<_>>() {
+            let mut answer = [0; 12];
+            let _ = stream.read(&mut answer);
+        }
+    });
+    assert_answers(&flooded, "log-ins");
+    drop(flood);
+
+    flooded.running.signal("TERM");
+    let began = Instant::now();
+    flooded.running.finish().expect(0);
+    assert!(began.elapsed() < Duration::from_secs(5));
+}
+
+#[test]
+fn the_interface_answers_while_names_are_looked_up_in_vain() {
+    let nenrin = Nenrin::new();
+    // Names that no resolver knows; where there is no network, looking them up takes its time.
+    let links: String =
+        (0..300).map(|n| format!("<a href='http://n{n}.invalid/'>{n}</a>")).collect();
+    let site = Site::of_pages(&[("/", Reply::html(links))]);
+    let (top, scope) = (site.top(), ["--scope", "any", "--depth", "2"]);
+    let add = ["site", "add", &top, "--allow-private", "--delay", "0s"];
+    nenrin.run(&[&add[..], &scope].concat()).expect(0);
+    let flooded = served(&nenrin, &[]);
+    until("the first page to be visited", || site.asked().contains_key("/"));
+    assert_answers(&flooded, "look-ups");
+    let began = Instant::now();
+    flooded.running.signal("TERM");
+    flooded.running.finish().expect(0);
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+}
