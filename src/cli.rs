@@ -9,9 +9,12 @@ use nenrin_state::{Bytes, Removal, ScheduleBy, Thinning};
 use nenrin_structure::RoundsBy;
 use nenrin_urls::Scope;
 
-use crate::commands::{
-    experiments::{BudgetArgs, OrderArgs, RevisitArgs, StructureArgs},
-    storage::StorageArgs,
+use crate::{
+    commands::{
+        experiments::{BudgetArgs, OrderArgs, RevisitArgs, StructureArgs},
+        storage::StorageArgs,
+    },
+    completions::{policies, sites},
 };
 
 const EXIT_CODES: &str = "Exit codes: 0 done · 1 part of the work failed; the message says which · 2 bad \
@@ -98,6 +101,9 @@ pub(crate) enum Command {
     /// Shows what changed between two versions of a page, or with --site between two dates of a site.
     #[command(after_help = example("nenrin diff https://example.com/ --from 2024-03-01 --to 2024-04-01\n         nenrin diff --site example.com 2024-03-01 2024-04-01"))]
     Diff(DiffArgs),
+    /// Watches parts of pages, to be told when they change.
+    #[command(subcommand, after_help = example("nenrin watch add https://example.com/shop --selector p.price --below 100"))]
+    Watch(WatchCommand),
     /// Serves the interface and replay, without collecting.
     #[command(after_help = example("nenrin serve"))]
     Serve(ServeArgs),
@@ -123,6 +129,13 @@ pub(crate) enum Command {
     /// newest version of every page stay.
     #[command(after_help = example("nenrin prune example.com --keep-all-for 30d --then one-per-day:90d --then one-per-month --dry-run"))]
     Prune(PruneArgs),
+    /// Prints a script that completes commands, options, sites and policies in your shell.
+    #[command(after_help = example("source <(nenrin completions bash)"))]
+    Completions {
+        /// bash, zsh, fish, elvish or powershell.
+        #[arg(value_name = "SHELL")]
+        shell: String,
+    },
     /// Prints the configuration in effect, with the reason for each default.
     #[command(after_help = example("nenrin config"))]
     Config {
@@ -160,6 +173,16 @@ pub(crate) enum SiteCommand {
     Structure(SiteName),
     /// Changes a site's conditions.
     Set(SiteSetArgs),
+    /// Gives a site another name.
+    #[command(after_help = example("nenrin site rename example.com 'Example, old'"))]
+    Rename {
+        /// The site's name or number.
+        #[arg(value_name = "SITE")]
+        site: String,
+        /// The new name.
+        #[arg(value_name = "NAME")]
+        name: String,
+    },
     /// Stops collecting a site until it is resumed.
     Pause(SiteName),
     /// Resumes collecting a paused site.
@@ -176,7 +199,7 @@ pub(crate) enum SiteCommand {
 #[derive(Debug, Args)]
 pub(crate) struct SiteName {
     /// The site's name or number.
-    #[arg(value_name = "SITE")]
+    #[arg(value_name = "SITE", add = sites())]
     pub site: String,
 }
 
@@ -195,7 +218,7 @@ pub(crate) struct SiteAddArgs {
 #[derive(Debug, Args)]
 pub(crate) struct SiteSetArgs {
     /// The site's name or number.
-    #[arg(value_name = "SITE")]
+    #[arg(value_name = "SITE", add = sites())]
     pub site: String,
     #[command(flatten)]
     pub conditions: ConditionArgs,
@@ -204,7 +227,7 @@ pub(crate) struct SiteSetArgs {
 #[derive(Debug, Args)]
 pub(crate) struct SiteRemoveArgs {
     /// The site's name or number.
-    #[arg(value_name = "SITE")]
+    #[arg(value_name = "SITE", add = sites())]
     pub site: String,
     /// hide: no longer listed and collected; deny: nobody can open it any more; delete: its content is
     /// deleted from storage, for ever.
@@ -221,7 +244,7 @@ pub(crate) struct SiteRemoveArgs {
 #[derive(Debug, Args)]
 pub(crate) struct SiteRestoreArgs {
     /// The site's name or number.
-    #[arg(value_name = "SITE")]
+    #[arg(value_name = "SITE", add = sites())]
     pub site: String,
     /// The reason; it is stored.
     #[arg(long, value_name = "TEXT")]
@@ -255,7 +278,7 @@ pub(crate) struct ConditionArgs {
     pub continuous: bool,
     /// When a page is visited again: auto, auto(fair=0.5), mle.mix(0.1-10,2nd=7d),
     /// aimd(d=1d,r=0.5), every(7d), nutch(7d), stormcrawler(7d,max=365d), budget(learn=40d) …
-    #[arg(long, value_name = "POLICY", conflicts_with_all = ["period", "manual"])]
+    #[arg(long, value_name = "POLICY", add = policies(), conflicts_with_all = ["period", "manual"])]
     pub policy: Option<PolicySpec>,
     /// Most visits a day on pages' own schedules; 0 for no limit.
     #[arg(long, value_name = "N", conflicts_with_all = ["period", "manual"])]
@@ -277,6 +300,23 @@ pub(crate) struct ConditionArgs {
     /// Shortest pause between two requests to one server.
     #[arg(long, value_name = "D")]
     pub delay: Option<Span>,
+    /// Collect only pages that fit this pattern (* is anything), such as '/news/*'; several add up,
+    /// and `all` removes them.
+    #[arg(long = "include", value_name = "PATTERN")]
+    pub includes: Vec<String>,
+    /// Collect no pages that fit this pattern; several add up, and `none` removes them.
+    #[arg(long = "exclude", value_name = "PATTERN")]
+    pub excludes: Vec<String>,
+    /// A header for requests to the site's own servers; `none` removes them.
+    /// Example: --header 'Accept-Language: en'
+    #[arg(long = "header", value_name = "HEADER")]
+    pub headers: Vec<String>,
+    /// The group in which the site is listed; empty for none.
+    #[arg(long, value_name = "NAME")]
+    pub group: Option<String>,
+    /// Tags of the site, with commas between; empty for none.
+    #[arg(long, value_name = "TAGS")]
+    pub tags: Option<String>,
     /// Collect images, styles and scripts from any host.
     #[arg(long, value_name = "BOOL")]
     pub embeds: Option<bool>,
@@ -322,7 +362,7 @@ fn schedule_by(text: &str) -> Result<ScheduleBy, String> {
 #[derive(Debug, Args)]
 pub(crate) struct LogArgs {
     /// Only this site.
-    #[arg(long, value_name = "SITE")]
+    #[arg(long, value_name = "SITE", add = sites())]
     pub site: Option<String>,
     /// Every visit instead of rounds.
     #[arg(long)]
@@ -335,7 +375,7 @@ pub(crate) struct LogArgs {
 #[derive(Debug, Args)]
 pub(crate) struct PagesArgs {
     /// Only this site.
-    #[arg(long, value_name = "SITE")]
+    #[arg(long, value_name = "SITE", add = sites())]
     pub site: Option<String>,
     /// Most pages listed.
     #[arg(long, value_name = "N")]
@@ -466,7 +506,7 @@ pub(crate) struct ImportHistoryArgs {
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     /// The site whose pages it is about; pages outside its scope are left out.
-    #[arg(long, value_name = "SITE")]
+    #[arg(long, value_name = "SITE", add = sites())]
     pub(crate) site: String,
     /// Where the paths of an update log begin; by default at the site's top page.
     #[arg(long, value_name = "BASE")]
@@ -479,7 +519,7 @@ pub(crate) struct ImportWarcArgs {
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// The site that gets the captures; by default one named after the first file.
-    #[arg(long, value_name = "SITE")]
+    #[arg(long, value_name = "SITE", add = sites())]
     pub(crate) site: Option<String>,
     /// Do not compare captures with the digests in the files.
     #[arg(long)]
@@ -509,6 +549,9 @@ pub(crate) enum ExportCommand {
     /// Writes sites as one WACZ package with index, pages and their text.
     #[command(after_help = example("nenrin export wacz --site example.com -o example.wacz"))]
     Wacz(ExportWaczArgs),
+    /// Writes a page as one HTML file with images, styles and fonts in it, without scripts.
+    #[command(after_help = example("nenrin export page https://example.com/ --at 2024-03-01 -o page.html"))]
+    Page(ExportPageArgs),
     /// Writes the CDXJ index of WARC files.
     #[command(after_help = example("nenrin export cdxj example.warc.gz -o index.cdxj"))]
     Cdxj(ExportCdxjArgs),
@@ -518,7 +561,7 @@ pub(crate) enum ExportCommand {
 #[derive(Debug, Args)]
 pub(crate) struct SelectionArgs {
     /// Only this site.
-    #[arg(long, value_name = "SITE")]
+    #[arg(long, value_name = "SITE", add = sites())]
     pub(crate) site: Option<String>,
     /// Only pages whose URL begins with this.
     #[arg(long, value_name = "URL")]
@@ -565,6 +608,19 @@ pub(crate) struct ExportWaczArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct ExportPageArgs {
+    /// The page.
+    #[arg(value_name = "URL")]
+    pub(crate) url: String,
+    /// As of this date; now by default.
+    #[arg(long, value_name = "DATE", value_parser = last_second)]
+    pub(crate) at: Option<i64>,
+    /// The file to write.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct ExportCdxjArgs {
     /// WARC files.
     #[arg(required = true, value_name = "FILE")]
@@ -581,7 +637,7 @@ pub(crate) struct ExportMirrorArgs {
     #[arg(long, value_name = "DATE", value_parser = last_second)]
     pub(crate) at: i64,
     /// Only this site.
-    #[arg(long, value_name = "SITE")]
+    #[arg(long, value_name = "SITE", add = sites())]
     pub(crate) site: Option<String>,
     /// The folder to write to.
     #[arg(short, long, value_name = "DIR")]
@@ -605,7 +661,7 @@ pub(crate) struct VerifyArgs {
 #[derive(Debug, Args)]
 pub(crate) struct PruneArgs {
     /// The site's name or number; every site by default.
-    #[arg(value_name = "SITE")]
+    #[arg(value_name = "SITE", add = sites())]
     pub site: Option<String>,
     /// Keep all versions younger than this. Without it, each site's own rule applies (`site set
     /// --prune`).
@@ -621,7 +677,59 @@ pub(crate) struct PruneArgs {
 }
 
 #[derive(Debug, Subcommand)]
+pub(crate) enum WatchCommand {
+    /// Watches a page, the line with some words, or elements; `nenrin run` reports by e-mail, webhook
+    /// and feed.
+    #[command(after_help = example("nenrin watch add https://example.com/shop --words 'in stock' --vanishes"))]
+    Add(WatchAddArgs),
+    /// Lists watches, what each found last, and which cannot be checked any more.
+    #[command(after_help = example("nenrin watch list"))]
+    List,
+    /// Removes a watch.
+    #[command(after_help = example("nenrin watch remove 3"))]
+    Remove {
+        /// Its number, as `watch list` shows it.
+        #[arg(value_name = "NUMBER")]
+        watch: u32,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WatchAddArgs {
+    /// The page.
+    #[arg(value_name = "URL")]
+    pub url: String,
+    /// The line that has these words; without it and --selector, the whole text.
+    #[arg(long, value_name = "TEXT", conflicts_with = "selector")]
+    pub words: Option<String>,
+    /// The elements that this CSS selector names.
+    #[arg(long, value_name = "CSS")]
+    pub selector: Option<String>,
+    /// Which of them, from 1; all by default.
+    #[arg(long, value_name = "N", requires = "selector", default_value_t = 0)]
+    pub nth: u32,
+    /// Report only when the part appears.
+    #[arg(long, group = "on")]
+    pub appears: bool,
+    /// Report only when the part vanishes.
+    #[arg(long, group = "on")]
+    pub vanishes: bool,
+    /// Report when the part's first number rises above this.
+    #[arg(long, value_name = "NUMBER", group = "on", allow_negative_numbers = true)]
+    pub above: Option<f64>,
+    /// Report when the part's first number falls below this.
+    #[arg(long, value_name = "NUMBER", group = "on", allow_negative_numbers = true)]
+    pub below: Option<f64>,
+    /// A name for messages.
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub name: String,
+}
+
+#[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
+    /// Sends a test letter by the settings of [mail].
+    #[command(after_help = example("nenrin --config nenrin.toml config test-mail"))]
+    TestMail,
     /// Asks for a password, or reads it from standard input, and writes its hash into the
     /// configuration file, which --config must name.
     #[command(after_help = example("nenrin --config nenrin.toml config set-password"))]

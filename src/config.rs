@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use anyhow::Context;
-use nenrin_archive::{Quotas, Span, noticing::Happening};
+use nenrin_archive::{Quotas, Span};
 use nenrin_crawl::CrawlOptions;
 use nenrin_fetch::FetchOptions;
 use nenrin_frontier::Politeness;
+use nenrin_notify::{MailSettings, Webhook};
 use nenrin_order::{OrderError, Strategy};
 use serde::{Deserialize, Serialize};
 
@@ -26,21 +27,7 @@ pub(crate) struct Config {
     pub state: State,
     pub disk: Disk,
     pub webhook: Vec<Webhook>,
-}
-
-/// A program that gets messages about events.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Webhook {
-    pub url: String,
-    /// Both sides know it; every message is signed with it.
-    pub secret: String,
-    /// Which events are sent; all by default.
-    #[serde(default)]
-    pub events: Vec<Happening>,
-    /// Whether it may be at a private or loopback address.
-    #[serde(default)]
-    pub allow_private: bool,
+    pub mail: MailSettings,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -82,6 +69,7 @@ pub(crate) struct Serve {
     pub interface: String,
     pub replay: String,
     pub replay_origin: String,
+    pub origin: String,
     pub password: String,
     pub reader_password: String,
     pub public_reading: bool,
@@ -147,6 +135,7 @@ impl Default for Serve {
             interface: "127.0.0.1:8080".to_owned(),
             replay: "127.0.0.1:8081".to_owned(),
             replay_origin: "http://replay.localhost".to_owned(),
+            origin: String::new(),
             password: String::new(),
             reader_password: String::new(),
             public_reading: false,
@@ -242,6 +231,7 @@ impl Config {
             self.fetch.max_body.0 <= nenrin_store::MAX_BODY_BYTES,
             "fetch.max_body must be at most 4 GB, the largest that the archive takes"
         );
+        self.mail.check()?;
         anyhow::ensure!(self.state.bucket.as_s() >= 1, "state.bucket must be at least 1s");
         Ok(())
     }
@@ -307,8 +297,9 @@ impl Config {
     pub(crate) fn settings(&self) -> Vec<Setting> {
         let default = Self::default();
         REASONS
-            .iter()
-            .map(|&(name, reason)| Setting {
+            .lines()
+            .filter_map(|line| line.split_once(" = "))
+            .map(|(name, reason)| Setting {
                 name,
                 value: self.value(name),
                 default: default.value(name),
@@ -364,114 +355,7 @@ impl Config {
 const HIDDEN: &str = "(set)";
 
 /// Every setting, and the reason for its default; those without a table first, as a file needs them.
-const REASONS: &[(&str, &str)] = &[
-    (
-        "contact",
-        "a URL or address where the people behind a server can reach you, sent with every request; empty until you set it",
-    ),
-    (
-        "webhook",
-        "programs that get a message when a page changed, visits keep failing or are blocked, a quota is reached, a server is overloaded, or a sitemap or feed no longer answers; none by default: [[webhook]] with url, secret, and optionally events and allow_private",
-    ),
-    (
-        "crawl.parallel",
-        "requests under way over all servers; one per server at a time, so many servers are needed to use them",
-    ),
-    (
-        "crawl.depth",
-        "links followed from a top page (depth 1), also in the interface's form; deep enough for chains of lists that lead to a site's oldest pages, and an end for endless ones",
-    ),
-    (
-        "crawl.period",
-        "period of rounds for sites without one of their own; 0s for none: every page has its own schedule, as in paper 004",
-    ),
-    (
-        "crawl.visits_per_day",
-        "visits a day to pages with their own schedules, over all sites, divided by what the pages need; 0 for no limit",
-    ),
-    (
-        "crawl.new_percent",
-        "share of a server's turns for new pages while known ones are due as well; 0 follows how many of each wait, from 20 to 80",
-    ),
-    (
-        "crawl.order",
-        "which new page of a server is collected first: auto finds the important ones earliest; also bf, blc, ipr-dl1, ipr-pl, ipr-vr, ipr-ar, opic; from the next start on",
-    ),
-    ("crawl.redirects", "redirects followed in a row; browsers stop at about 20 as well"),
-    (
-        "politeness.delay",
-        "pause between two requests to one server; one request a second is no burden for any server",
-    ),
-    (
-        "politeness.response_factor",
-        "the pause is at least this many times the last response time, so that a slow server gets fewer requests",
-    ),
-    (
-        "politeness.crawl_delay_max",
-        "the longest Crawl-delay of a robots.txt that is obeyed in full, as in Heritrix",
-    ),
-    (
-        "politeness.rest_first",
-        "pause after 429, 503 or a failed connection without Retry-After; doubles each time",
-    ),
-    ("politeness.rest_max", "the longest such pause, and the longest Retry-After that is obeyed"),
-    (
-        "fetch.accept_encoding",
-        "content codings requested; gzip saves bandwidth and can be undone exactly in storage, br and zstd cannot; all are understood",
-    ),
-    ("fetch.max_body", "larger bodies are not stored; what is not small goes to a file at once"),
-    (
-        "fetch.memory",
-        "memory for all bodies together while they are received and read; the rest is in files or waits; from the next start on",
-    ),
-    ("fetch.connect_timeout", "time to reach a server; most that take longer never answer"),
-    ("fetch.idle_timeout", "time without a byte after which a request fails"),
-    (
-        "fetch.total_timeout",
-        "the longest time for one answer; name lookup, connecting and waiting for the head each get at most a quarter of it",
-    ),
-    ("serve.interface", "where the interface listens: only on this machine"),
-    (
-        "serve.replay",
-        "where replay listens; another port, so that archived scripts never share the interface's origin",
-    ),
-    (
-        "serve.replay_origin",
-        "the origin that browsers use for replay: another host name than the interface's, because cookies are shared between ports; browsers resolve every name below `localhost` to this machine",
-    ),
-    (
-        "serve.password",
-        "the hash of the password that lets a person change things, set by `nenrin config set-password`; on loopback none is needed, beyond it the interface does not start without one",
-    ),
-    (
-        "serve.reader_password",
-        "the hash of a password that lets a person read; none unless you set one",
-    ),
-    (
-        "serve.public_reading",
-        "whether everyone may read although there is a password; what was archived may not be yours to publish",
-    ),
-    (
-        "serve.host_names",
-        "names under which the interface is reached without a password, besides loopback's; others are refused, because any website could reach it by a name of its own",
-    ),
-    (
-        "state.bucket",
-        "resolution of the long-term queue when an archive is created; the papers use a day",
-    ),
-    (
-        "disk.min_free",
-        "`nenrin run` pauses collecting while the archive's disk has less free space than this, so that requests under way can still be stored; 0 never pauses",
-    ),
-    (
-        "disk.quota",
-        "collecting pauses while all files of the archive take this much or more; 0 for no quota: the disk is the limit",
-    ),
-    (
-        "disk.site_quota",
-        "a site pauses while its versions take this much or more in the packs, unless it has a quota of its own (`site set --quota`); 0 for no quota",
-    ),
-];
+const REASONS: &str = include_str!("../docs/settings.txt");
 
 #[cfg(test)]
 mod tests {

@@ -1,22 +1,23 @@
 //! The `nenrin` program: commands, configuration, the driver, and the only clock.
 //!
 //! Read in this order: `cli` (what people type), `commands` (what each does), `driver` (carries out
-//! the machine's commands), `webhooks`, `figures`, `config`, `exit`, `table`. The work itself is in
+//! the machine's commands), `figures`, `config`, `exit`, `table`. The work itself is in
 //! the `nenrin-archive` library.
 
 mod cli;
 mod clock;
 mod commands;
+mod completions;
 mod config;
 mod driver;
 mod exit;
 mod figures;
 mod table;
-mod webhooks;
 
 use clap::Parser;
 
 fn main() -> std::process::ExitCode {
+    completions::answer();
     let cli = cli::Cli::parse();
     start_log(cli.verbose, cli.log_format);
     leave_out_expected_panics();
@@ -75,7 +76,7 @@ fn start_log(verbose: u8, format: cli::LogFormat) {
     match format {
         cli::LogFormat::Json => log.json().flatten_event(true).init(),
         cli::LogFormat::Text => {
-            log.with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr())).init();
+            log.with_ansi(table::has_colours(&std::io::stderr())).init();
         }
     }
 }

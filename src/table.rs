@@ -12,7 +12,18 @@ pub(crate) fn print_table(table: &Table) -> io::Result<()> {
     let mut out = io::stdout().lock();
     let window = rustix::termios::tcgetwinsize(&out).ok();
     let width = window.map(|window| usize::from(window.ws_col)).filter(|width| *width > 0);
-    write!(out, "{}", shown(&table.text(width)))
+    let wanted = || std::env::var("COLUMNS").ok()?.parse().ok().filter(|width| *width > 0);
+    let text = table.text(width.or_else(wanted));
+    let text = shown(&text);
+    match text.split_once('\n') {
+        Some((head, rows)) if has_colours(&out) => write!(out, "\u{1b}[1m{head}\u{1b}[0m\n{rows}"),
+        _ => write!(out, "{text}"),
+    }
+}
+
+/// Whether a stream is shown to a person who wants colours.
+pub(crate) fn has_colours(stream: &impl io::IsTerminal) -> bool {
+    stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
 /// Writes one JSON document, or one line of a list, to standard output.

@@ -1,6 +1,9 @@
+use nenrin_notify::SendTest;
+
 use super::Context;
 use crate::{
-    exit::Exit,
+    clock,
+    exit::{Exit, usage},
     table::{print_json, say},
 };
 
@@ -11,5 +14,14 @@ pub(super) fn config(context: &Context) -> anyhow::Result<Exit> {
     } else {
         say(context.config.as_file())?;
     }
+    Ok(Exit::Done)
+}
+
+/// `nenrin config test-mail`.
+pub(super) fn test_mail(context: &Context) -> anyhow::Result<Exit> {
+    let settings = &context.config.mail;
+    let letter = SendTest::send(settings, super::serve::mail_password(), clock::now_s());
+    super::serve::runtime()?.block_on(letter).map_err(usage)?;
+    say(format!("sent to {}", settings.to.join(", ")))?;
     Ok(Exit::Done)
 }

@@ -26,7 +26,7 @@ pub(crate) fn import(context: &Context, args: &ImportMirrorArgs) -> anyhow::Resu
     let (began_ms, now_s) = (clock::now_ms(), clock::now_s());
     let options =
         MirrorImportOptions { base, at_s: args.at, depth: context.config.crawl.depth, now_s };
-    let bar = Bar::plain(context);
+    let bar = Bar::counting(context, "files");
     let imported = archive.import_mirror(&args.folder, &options, &mut bar.progress())?;
     bar.finish();
     let elapsed_ms = clock::now_ms() - began_ms;
@@ -79,7 +79,7 @@ pub(crate) fn export(context: &Context, args: &ExportMirrorArgs) -> anyhow::Resu
         None => archive.state().sites()?,
     };
     let by_server = args.site.is_none() && sites.len() > 1;
-    let bar = Bar::plain(context);
+    let bar = Bar::counting(context, "pages");
     let target = (args.output.as_path(), by_server);
     let written = archive.export_mirror(&sites, args.at, target, &mut bar.progress())?;
     bar.finish();

@@ -7,7 +7,6 @@ mod demo;
 mod diff;
 pub(crate) mod experiments;
 mod lab;
-mod learnt;
 mod look;
 mod mirror;
 mod password;
@@ -22,6 +21,7 @@ pub(crate) mod storage;
 mod structure;
 mod upkeep;
 mod warc;
+mod watch;
 
 use std::path::PathBuf;
 
@@ -29,6 +29,7 @@ use nenrin_archive::{Archive, ArchiveError, OpenOptions};
 
 use crate::{
     cli::{Cli, Command, ConfigCommand, ExportCommand, ImportCommand},
+    completions,
     config::Config,
     exit::{Exit, usage},
 };
@@ -78,6 +79,9 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
     if let Command::Config { command: Some(ConfigCommand::SetPassword(args)) } = &cli.command {
         return password::set(cli.config.as_deref(), args);
     }
+    if let Command::Completions { shell } = &cli.command {
+        return completions::print(shell);
+    }
     let config = Config::load(cli.config.as_deref())?;
     let context = Context { archive: cli.archive, config, config_file: cli.config, json: cli.json };
     match cli.command {
@@ -91,6 +95,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Cat(args) => look::cat(&context, &args),
         Command::Changes(args) => changes::changes(&context, &args),
         Command::Diff(args) => diff::diff(&context, &args),
+        Command::Watch(command) => watch::watch(&context, &command),
         Command::Serve(args) => serve::serve(&context, &args),
         Command::Import(ImportCommand::Mirror(args)) => mirror::import(&context, &args),
         Command::Import(ImportCommand::Warc(args)) => warc::import(&context, &args),
@@ -98,13 +103,16 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Export(ExportCommand::Mirror(args)) => mirror::export(&context, &args),
         Command::Export(ExportCommand::Warc(args)) => warc::export(&context, &args),
         Command::Export(ExportCommand::Wacz(args)) => warc::package(&context, &args),
+        Command::Export(ExportCommand::Page(args)) => warc::page(&context, &args),
         Command::Export(ExportCommand::Cdxj(args)) => warc::index(&context, &args),
         Command::Prune(args) => prune::prune(&context, &args),
         Command::Compact => upkeep::compact(&context),
         Command::Stats => upkeep::stats(&context),
         Command::Verify(args) => upkeep::verify(&context, &args),
         Command::Reindex => upkeep::reindex(&context),
-        Command::Config { .. } => config::config(&context),
+        Command::Config { command: Some(ConfigCommand::TestMail) } => config::test_mail(&context),
+        // Completions were printed before the configuration was read.
+        Command::Config { .. } | Command::Completions { .. } => config::config(&context),
         Command::Lab(command) => lab::lab(&context, &command),
     }
 }

@@ -10,8 +10,13 @@ use super::Context;
 pub(super) struct Bar(ProgressBar);
 
 impl Bar {
+    /// A bar that counts these.
+    pub(super) fn counting(context: &Context, unit: &str) -> Self {
+        Self::styled(context, &format!("{{bar:40}} {{pos}} of {{len}} {unit}, {{eta}} left"))
+    }
+
     /// A bar that counts.
-    pub(super) fn plain(context: &Context) -> Self {
+    fn plain(context: &Context) -> Self {
         match context.json || !std::io::stderr().is_terminal() {
             true => Self(ProgressBar::hidden()),
             false => Self(ProgressBar::new(0)),

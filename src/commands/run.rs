@@ -1,13 +1,15 @@
 //! The main job: collecting for ever, with interface and replay beside it.
 
 use std::{
+    path::Path,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
-use nenrin_archive::{Archive, preview::SitePreview};
+use nenrin_archive::{Archive, Download, preview::SitePreview};
 use nenrin_crawl::Event;
 use nenrin_fetch::Fetcher;
+use nenrin_notify::{Notifier, SendTest};
 use nenrin_state::{Removal, SiteId};
 use nenrin_urls::CanonicalUrl;
 use nenrin_web::{Control, ControlError, Metric, UnderWay};
@@ -18,7 +20,7 @@ use tokio::{
 
 use super::{
     Context, demo, preview, prune,
-    serve::{Served, runtime, serve_until, stop_signal},
+    serve::{Served, mail_password, runtime, serve_until, stop_signal},
 };
 use crate::{
     cli::ServeArgs,
@@ -26,7 +28,6 @@ use crate::{
     config::Config,
     driver::{Driver, DriverHandle, Until},
     exit::{Exit, code_of},
-    webhooks,
 };
 
 /// Collecting resumes with this much at least on a disk that was full.
@@ -89,8 +90,8 @@ pub(super) async fn run_until(
     driver.keep_free(context.config.disk.min_free.0);
     driver.keep_within(context.config.quotas());
     reload_when_asked(context, driver.handle())?;
-    let (hooks, handle) = (&context.config.webhook, driver.handle());
-    webhooks::start(hooks, &fetcher, archive.state(), handle)?;
+    let notifying = fetcher.clone();
+    let handle = driver.handle();
     let control = RunControl {
         archive: archive.clone(),
         config: context.config.clone(),
@@ -102,6 +103,12 @@ pub(super) async fn run_until(
     tokio::spawn(prune::when_idle(archive.clone(), driver.handle()));
     let served = Served::start(context, args, archive, Arc::new(control)).await?;
     served.announce(context)?;
+    let links = served.links(&context.config.serve)?;
+    let (state, store) = (archive.state().clone(), archive.store().clone());
+    let notifier = Notifier::new(state, store, links, clock::now_s)
+        .with_webhooks(&context.config.webhook, &notifying)?
+        .with_mail(&context.config.mail, mail_password())?;
+    tokio::spawn(notifier.follow(move || handle.figures().reached));
     driver.run(Until::Stopped, stop, |_, _| {}).await?;
     Ok(())
 }
@@ -205,6 +212,20 @@ impl Control for RunControl {
         self.runtime.spawn(served.live());
         self.driver.sites_changed();
         Ok(site)
+    }
+
+    fn test_mail(&self) -> Result<(), ControlError> {
+        let letter = SendTest::send(&self.config.mail, mail_password(), clock::now_s());
+        self.runtime.block_on(letter).map_err(failed)
+    }
+
+    fn download(
+        &self,
+        what: &Download,
+        to: &Path,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<(), ControlError> {
+        super::warc::download(&self.archive, &self.config, what, to, progress).map_err(failed)
     }
 
     fn export_warc(

@@ -1,9 +1,10 @@
 //! Interface and replay over HTTP, each on an origin of its own.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
-use nenrin_archive::{Archive, DiskGuard, changes::ChangeReader, preview::SitePreview};
+use nenrin_archive::{Archive, DiskGuard, Download, changes::ChangeReader, preview::SitePreview};
+use nenrin_notify::Links;
 use nenrin_replay::ReplayOptions;
 use nenrin_state::SiteId;
 use nenrin_urls::CanonicalUrl;
@@ -69,6 +70,11 @@ pub(super) fn stop_signal() -> watch::Receiver<bool> {
     stop
 }
 
+/// The password of the mail server, where the environment has one.
+pub(super) fn mail_password() -> Option<String> {
+    std::env::var("NENRIN_MAIL_PASSWORD").ok().filter(|password| !password.is_empty())
+}
+
 /// `nenrin serve`.
 pub(super) fn serve(context: &Context, args: &ServeArgs) -> anyhow::Result<Exit> {
     serve_until(context, args, stop_signal(), u64::MAX)?;
@@ -129,6 +135,16 @@ impl Control for ServeControl {
         NotRunningHere.start_demo()
     }
 
+    fn download(
+        &self,
+        what: &Download,
+        to: &Path,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<(), ControlError> {
+        super::warc::download(&self.archive, &self.config, what, to, progress)
+            .map_err(|error| ControlError::Failed { reason: error.to_string() })
+    }
+
     fn export_warc(
         &self,
         site: SiteId,
@@ -151,6 +167,16 @@ impl Control for ServeControl {
 /// The archive's folder of lab reports.
 const REPORTS: &str = "reports";
 
+/// Where people reach replay, which listens on this port.
+fn replay_base(settings: &crate::config::Serve, port: u16) -> anyhow::Result<(ReplayBase, String)> {
+    ReplayBase::named(&settings.replay_origin, port).ok_or_else(|| {
+        usage(anyhow::anyhow!(
+            "serve.replay_origin `{}` is not of the form http://replay.localhost or https://replay.example.org",
+            settings.replay_origin
+        ))
+    })
+}
+
 /// Interface and replay, being served until the runtime ends.
 pub(super) struct Served {
     pub interface: SocketAddr,
@@ -158,6 +184,16 @@ pub(super) struct Served {
 }
 
 impl Served {
+    /// Where people reach the interface and replay, for links in messages.
+    pub(super) fn links(&self, settings: &crate::config::Serve) -> anyhow::Result<Links> {
+        let interface = match settings.origin.trim_end_matches('/') {
+            "" => format!("http://{}", self.interface),
+            origin => origin.to_owned(),
+        };
+        let (_, replay) = replay_base(settings, self.replay.port())?;
+        Ok(Links { interface, replay })
+    }
+
     /// Begins to listen and to answer.
     pub(super) async fn start(
         context: &Context,
@@ -177,18 +213,13 @@ impl Served {
         let wanted = address("replay", args.replay.as_deref(), &settings.replay)?;
         let replay = listen("replay", wanted).await?;
         let served = Self { interface: interface.local_addr()?, replay: replay.local_addr()? };
-        let named = ReplayBase::named(&settings.replay_origin, served.replay.port());
-        let (replay_base, origin) = named.ok_or_else(|| {
-            usage(anyhow::anyhow!(
-                "serve.replay_origin `{}` is not of the form http://replay.localhost or https://replay.example.org",
-                settings.replay_origin
-            ))
-        })?;
+        let (replay_base, origin) = replay_base(settings, served.replay.port())?;
         let changes = ChangeReader::new(archive.state().clone(), archive.store().clone());
         changes.start();
         let web = nenrin_web::router(WebApp {
             changes,
             state: archive.state().clone(),
+            store: Some(archive.store().clone()),
             control,
             store_stats: store_stats(archive),
             replay_base,

@@ -1,14 +1,17 @@
 use nenrin_archive::{
-    Archive, Outlook, QuotaGuard, Reached, Span, readable_bytes, readable_date, rfc3339,
+    Archive, Learnt, Outlook, QuotaGuard, Reached, Span, learnt_of, readable_bytes, readable_date,
+    rfc3339,
     sites::{find, name_for},
 };
 use nenrin_revisit::{CollectingWindow, RevisitSettings};
-use nenrin_state::{RobotsPolicy, Schedule, ScheduleBy, Site, SiteConditions, SiteWorth, State};
+use nenrin_state::{
+    RobotsPolicy, Schedule, ScheduleBy, Site, SiteConditions, SiteLabels, SiteWorth, State,
+};
 use nenrin_structure::RoundsBy;
 use nenrin_urls::CanonicalUrl;
 use serde_json::json;
 
-use super::{Context, learnt, removal, structure};
+use super::{Context, removal, structure};
 use crate::{
     cli::{ConditionArgs, SiteCommand},
     clock,
@@ -27,7 +30,13 @@ pub(super) fn site(context: &Context, command: SiteCommand) -> anyhow::Result<Ex
             apply(&mut conditions, &args.conditions)?;
             let name = name_for(&**archive.state(), args.name, &conditions)?;
             let site = archive.state().add_site(&name, &conditions, clock::now_s())?;
-            show(context, &**archive.state(), &site)
+            let exit = show(context, &**archive.state(), &site)?;
+            if !context.json {
+                say(
+                    "`nenrin run` collects it and shows it in the browser; `nenrin collect` collects one round now.",
+                )?;
+            }
+            Ok(exit)
         }
         SiteCommand::List => list(context),
         SiteCommand::Show(args) => {
@@ -46,6 +55,12 @@ pub(super) fn site(context: &Context, command: SiteCommand) -> anyhow::Result<Ex
             apply(&mut site.conditions, &args.conditions)?;
             archive.state().set_site(site.id, &site.conditions, clock::now_s())?;
             show(context, &**archive.state(), &site)
+        }
+        SiteCommand::Rename { site, name } => {
+            let archive = context.open_to_write()?;
+            let site = find(&**archive.state(), &site)?;
+            archive.state().rename_site(site.id, name.trim())?;
+            show(context, &**archive.state(), &Site { name, ..site })
         }
         SiteCommand::Pause(args) => pause(context, &args.site, true),
         SiteCommand::Resume(args) => pause(context, &args.site, false),
@@ -108,6 +123,7 @@ pub(super) fn apply(conditions: &mut SiteConditions, args: &ConditionArgs) -> an
             }
         };
     }
+    apply_choice(conditions, args)?;
     if let Some(delay) = args.delay {
         conditions.delay_ms = Some(delay.as_ms() as u64);
     }
@@ -139,6 +155,38 @@ pub(super) fn apply(conditions: &mut SiteConditions, args: &ConditionArgs) -> an
     }
     if let Some(rounds_by) = args.rounds_by {
         conditions.rounds_by = rounds_by;
+    }
+    Ok(())
+}
+
+/// Values that replace those before; the one word alone stands for none.
+fn replaced<T: std::str::FromStr<Err = String>>(
+    values: &mut Vec<T>,
+    given: &[String],
+    none: &str,
+) -> anyhow::Result<()> {
+    let wrong = |why: String| usage(anyhow::anyhow!(why));
+    match given {
+        [] => {}
+        [only] if only == none => values.clear(),
+        given => {
+            *values = given.iter().map(|g| g.parse().map_err(wrong)).collect::<Result<_, _>>()?
+        }
+    }
+    Ok(())
+}
+
+/// Patterns, headers, group and tags.
+fn apply_choice(conditions: &mut SiteConditions, args: &ConditionArgs) -> anyhow::Result<()> {
+    replaced(&mut conditions.pages.include, &args.includes, "all")?;
+    replaced(&mut conditions.pages.exclude, &args.excludes, "none")?;
+    replaced(&mut conditions.headers, &args.headers, "none")?;
+    if args.group.is_some() || args.tags.is_some() {
+        let labels = &conditions.labels;
+        let group = args.group.as_ref().unwrap_or(&labels.group);
+        let tags = args.tags.clone().unwrap_or_else(|| labels.tags.join(","));
+        let typed = SiteLabels::typed(group, &tags);
+        conditions.labels = typed.map_err(|why| usage(anyhow::anyhow!(why)))?;
     }
     Ok(())
 }
@@ -223,6 +271,10 @@ fn list(context: &Context) -> anyhow::Result<Exit> {
         }
         return Ok(Exit::Done);
     }
+    if sites.is_empty() {
+        say("No sites yet. `nenrin site add URL` registers one.")?;
+        return Ok(Exit::Done);
+    }
     let mut table = Table::new(&[
         "no",
         "site",
@@ -298,7 +350,7 @@ fn show_schedule(context: &Context, archive: &Archive, site: &Site) -> anyhow::R
         json["schedule"] = json!(outlook);
         json["worth"] = worth_json(&**archive.state(), site)?;
         json["learnt"] =
-            learnt::of(&**archive.state(), site.id)?.iter().map(learnt::Learnt::as_json).collect();
+            learnt_of(&**archive.state(), site.id)?.iter().map(Learnt::as_json).collect();
         print_json(&json)?;
         return Ok(Exit::Done);
     }
@@ -327,32 +379,15 @@ fn worth_json(state: &dyn State, site: &Site) -> anyhow::Result<serde_json::Valu
 }
 
 fn worth_lines(state: &dyn State, site: &Site) -> anyhow::Result<Vec<String>> {
-    let Some((worth, share)) = worth(state, site)? else { return Ok(Vec::new()) };
-    let mut lines = Vec::new();
-    if let Some(share) = share {
-        lines.push(format!(
-            "  {:<11}{:.1}% of the archive's, {:.0} times the average page's",
-            "importance",
-            share * 100.0,
-            worth.importance()
-        ));
-    }
-    if let (Some(rate), Some(sure)) = (worth.mean_rate_per_day(), worth.mean_confidence()) {
-        lines.push(format!(
-            "  {:<11}{rate:.3} changes per page and day, {:.0}% sure, mean of {} pages",
-            "rate",
-            sure * 100.0,
-            worth.estimated_pages
-        ));
-    }
-    Ok(lines)
+    let worth = worth(state, site)?;
+    Ok(worth.map_or_else(Vec::new, |(worth, share)| nenrin_archive::worth_lines(&worth, share)))
 }
 
 pub(super) fn show(context: &Context, state: &dyn State, site: &Site) -> anyhow::Result<Exit> {
-    let learnt = learnt::of(state, site.id)?;
+    let learnt = learnt_of(state, site.id)?;
     if context.json {
         let mut shown = as_json(site);
-        shown["learnt"] = learnt.iter().map(learnt::Learnt::as_json).collect();
+        shown["learnt"] = learnt.iter().map(Learnt::as_json).collect();
         print_json(&shown)?;
         return Ok(Exit::Done);
     }
@@ -423,8 +458,6 @@ pub(super) fn show(context: &Context, state: &dyn State, site: &Site) -> anyhow:
     ] {
         say(format!("  {name:<11}{value}"))?;
     }
-    for learnt in &learnt {
-        learnt.say()?;
-    }
+    learnt.iter().flat_map(Learnt::lines).try_for_each(say)?;
     Ok(Exit::Done)
 }

@@ -77,6 +77,9 @@ pub(super) fn stats(context: &Context) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
+/// Work that is counted in bytes of packs.
+const WORK_BAR: &str = "{bar:40} {bytes} of {total_bytes}, {eta} left";
+
 /// `nenrin verify`.
 pub(super) fn verify(context: &Context, args: &VerifyArgs) -> anyhow::Result<Exit> {
     let repaired = if args.repair || args.accept_loss { repair(context)? } else { 0 };
@@ -84,7 +87,7 @@ pub(super) fn verify(context: &Context, args: &VerifyArgs) -> anyhow::Result<Exi
         true => context.open_to_write()?,
         false => context.open(OpenOptions::checking())?,
     };
-    let bar = Bar::plain(context);
+    let bar = Bar::styled(context, "{bar:40} {bytes} of {total_bytes}, restoring versions");
     let mut verified = archive.verify(args.deep, &mut bar.progress())?;
     let mut accepted = 0;
     if args.accept_loss && !verified.is_sound() {
@@ -125,7 +128,7 @@ fn repair(context: &Context) -> anyhow::Result<u64> {
     // An archive that is not there must not be created by opening it to write.
     drop(context.open_to_read()?);
     let archive = context.open_to_write()?;
-    let bar = Bar::plain(context);
+    let bar = Bar::styled(context, WORK_BAR);
     let repaired = archive.repair(&mut bar.progress())?;
     bar.finish();
     if repaired > 0 && !context.json {
@@ -138,7 +141,7 @@ fn repair(context: &Context) -> anyhow::Result<u64> {
 /// `nenrin reindex`.
 pub(super) fn reindex(context: &Context) -> anyhow::Result<Exit> {
     let archive = context.open(OpenOptions::rebuilding())?;
-    let bar = Bar::plain(context);
+    let bar = Bar::styled(context, WORK_BAR);
     let depth = context.config.crawl.depth;
     let found = archive.reindex(depth, clock::now_s(), &mut bar.progress())?;
     bar.finish();
@@ -162,7 +165,7 @@ pub(super) fn reindex(context: &Context) -> anyhow::Result<Exit> {
 pub(crate) fn compact(context: &Context) -> anyhow::Result<Exit> {
     let archive = context.open_to_write()?;
     let before = archive.file_bytes()?;
-    let bar = Bar::plain(context);
+    let bar = Bar::styled(context, WORK_BAR);
     let began_ms = clock::now_ms();
     archive.compact(&mut bar.progress())?;
     bar.finish();

@@ -1,10 +1,15 @@
 //! `nenrin export warc|wacz|cdxj` and `nenrin import warc`.
 
-use std::io::{self, BufWriter, Write};
+use std::{
+    io::{self, BufWriter, Write},
+    path::Path,
+};
+
+use anyhow::Context as _;
 
 use nenrin_archive::{
-    Archive, ExportOptions, Exported, OpenOptions, WarcFiles, WarcImportOptions, index_warc,
-    readable_bytes, sites,
+    Archive, ArchiveError, Download, ExportOptions, Exported, OpenOptions, WarcFiles,
+    WarcImportOptions, index_warc, readable_bytes, sites,
 };
 use nenrin_state::SiteId;
 use nenrin_urls::CanonicalUrl;
@@ -13,15 +18,18 @@ use serde_json::json;
 
 use super::{Context, progress::Bar};
 use crate::{
-    cli::{ExportCdxjArgs, ExportWaczArgs, ExportWarcArgs, ImportWarcArgs, SelectionArgs},
+    cli::{
+        ExportCdxjArgs, ExportPageArgs, ExportWaczArgs, ExportWarcArgs, ImportWarcArgs,
+        SelectionArgs,
+    },
     clock,
     config::Config,
     exit::{Exit, usage},
     table::{print_json, say},
 };
 
-const PAGES_BAR: &str = "{bar:40} {pos}/{len} pages {eta}";
-const BYTES_BAR: &str = "{bar:40} {bytes}/{total_bytes} {bytes_per_sec} {eta}";
+const PAGES_BAR: &str = "{bar:40} {pos} of {len} pages, {eta} left";
+const BYTES_BAR: &str = "{bar:40} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left";
 
 /// `nenrin export warc`.
 pub(super) fn export(context: &Context, args: &ExportWarcArgs) -> anyhow::Result<Exit> {
@@ -65,6 +73,43 @@ fn options(
         user_agent: context.config.user_agent(),
         ..ExportOptions::new(clock::now_s())
     })
+}
+
+/// A download into a file, for the interface.
+pub(super) fn download(
+    archive: &Archive,
+    config: &Config,
+    what: &Download,
+    to: &Path,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<(), ArchiveError> {
+    let user_agent = config.user_agent();
+    let options = ExportOptions { user_agent, ..ExportOptions::new(clock::now_s()) };
+    archive.write_download(what, to, options, progress)
+}
+
+/// `nenrin export page`.
+pub(super) fn page(context: &Context, args: &ExportPageArgs) -> anyhow::Result<Exit> {
+    let archive = context.open_to_read()?;
+    let url = CanonicalUrl::parse_typed(&args.url).map_err(usage)?;
+    let Some(page) = archive.page_as_file(&url, args.at.unwrap_or(i64::MAX))? else {
+        return Err(usage(anyhow::anyhow!(
+            "{url} has no version of that time or before; `nenrin versions {url}` lists them"
+        )));
+    };
+    std::fs::write(&args.output, &page.html)
+        .with_context(|| format!("cannot write {}", args.output.display()))?;
+    let (parts, missing) = (page.parts, page.missing);
+    if context.json {
+        print_json(&json!({"bytes": page.html.len(), "parts": parts, "missing": missing}))?;
+    } else {
+        let bytes = readable_bytes(page.html.len() as u64);
+        say(format!(
+            "{bytes}, {parts} parts in it, {missing} missing, in {}",
+            args.output.display()
+        ))?;
+    }
+    Ok(Exit::Done)
 }
 
 /// A site as one WARC file into a stream, for the interface.

@@ -28,10 +28,12 @@ pub(super) fn fetch(
     sender: UnboundedSender<Happening>,
 ) {
     tokio::spawn(async move {
+        let own = order.headers.iter().map(|header| (header.name.clone(), header.value.clone()));
         let request = FetchRequest {
             validators: order.validators.clone(),
             addresses: order.addresses,
             limit: order.limit(),
+            headers: own.collect(),
             ..FetchRequest::new(order.url.clone())
         };
         let began_ms = clock::now_ms();

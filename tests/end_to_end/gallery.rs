@@ -715,6 +715,7 @@ fn every_bad_server_gets_its_observation_and_nothing_is_harmed() {
 }
 
 /// Collects them all at once: each must be observed as its line says, within little memory.
+#[expect(clippy::print_stderr, reason = "a figure for the documents")]
 pub(crate) fn hold(kinds: Vec<Kind>, config: &str) {
     let sites: Vec<(Expected, Site)> =
         kinds.into_iter().map(|kind| (kind.expected, Site::serve(kind.answer))).collect();

@@ -29,3 +29,4 @@ mod strangers;
 mod support;
 mod trouble;
 mod warc;
+mod watching;

@@ -38,7 +38,7 @@ fn endless(head: &str, part: impl Into<Vec<u8>>) -> Reply {
 
 fn codings() -> Vec<Kind> {
     let stacked = (0..10).fold(b"<p>deep".to_vec(), |body, _| gzip(&body));
-    let many = vec!["gzip"; 50].join(", ");
+    let many = ["gzip"; 50].join(", ");
     // A frame that asks for a window of 3.5 TB, and one block.
     let window = b"\x28\xb5\x2f\xfd\x00\xff\x01\x00\x00".to_vec();
     let members = gzip(b"").repeat(50_000);
@@ -55,7 +55,7 @@ fn codings() -> Vec<Kind> {
         top("wants a zstd window of terabytes", coded("zstd", window), "changed", &["zstd"]),
         top("has only zstd frames to skip", coded("zstd", skippable), "changed", &[]),
         top("names 50 codings", coded(&many, stacked.clone()), "changed", &["50"]),
-        top("has ten codings", coded(&vec!["gzip"; 10].join(","), stacked), "changed", &[]),
+        top("has ten codings", coded(&["gzip"; 10].join(","), stacked), "changed", &[]),
         top("has a coding of 8 KB", coded(&"x".repeat(8000), "x"), "changed", &[]),
     ]
 }

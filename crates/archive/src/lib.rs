@@ -4,16 +4,18 @@
 //! - [`Archive`]: a folder that is opened to read or to write;
 //! - `read`: a page as of a date, and all its versions;
 //! - [`Ingest`]: the one way in, for mirrors, WARC files and programs;
-//! - [`sites`]: finding and naming sites;
+//! - [`sites`]: finding and naming sites; [`bulk`]: lists of many;
 //! - `history`: dates and digests without contents, of pages that were not visited yet;
 //! - `mirror`: folders of files, in and out;
 //! - `warc`: WARC, ARC, WACZ and CDXJ, in and out;
+//! - [`Download`]: a site or a page as one file;
 //! - `upkeep`: verify, reindex, compact;
 //! - `retention`: pruning by rule, removing sites;
 //! - [`QuotaGuard`] and [`DiskGuard`]: when collecting pauses for want of space;
 //! - [`changes`]: what changed, by time and between two dates, with titles and telling lines;
 //! - [`PageSearch`]: looking for pages by any part of address or title;
 //! - [`noticing`]: what happened that people or programs should know of;
+//! - [`watching`]: parts of pages that people marked, evaluated on new versions;
 //! - [`outlook`], [`site_structure`] and [`Reasons`]: what to expect of a site, and why a page is due;
 //! - [`preview`]: a first look at a site before it is registered;
 //! - `visiting`: reading and storing what a fetcher brought;
@@ -22,8 +24,10 @@
 //! The library has no clock and prints nothing: times are arguments, progress goes to a closure.
 
 mod archive;
+pub mod bulk;
 pub mod changes;
 mod disk;
+mod download;
 mod error;
 mod head;
 mod history;
@@ -43,9 +47,11 @@ mod upkeep;
 mod views;
 mod visiting;
 mod warc;
+pub mod watching;
 
 pub use archive::{Archive, OpenOptions, folder_bytes, uncached_store};
 pub use disk::DiskGuard;
+pub use download::Download;
 pub use error::{ArchiveError, Result, advice};
 pub use history::{HistoryImportOptions, ImportedHistory};
 pub use ingest::{Capture, Ingest};
@@ -61,9 +67,9 @@ pub use spans::{Edge, Span, counted, digits14, parse_date, readable_date, rfc333
 pub use storing::{StoreJob, StoreWork};
 pub use upkeep::{AcceptedLoss, Reindexed, Verified};
 pub use views::{
-    ChosenRound, DueReason, FoundPage, Outlook, PageDue, PageQuery, PageResult, PageSearch,
+    ChosenRound, DueReason, FoundPage, Learnt, Outlook, PageDue, PageQuery, PageResult, PageSearch,
     PageSort, Reasons, SiteStructure, SkippedPages, joined_days, joined_rounds, joined_sites,
-    outlook, shown_worth, site_structure,
+    learnt_of, outlook, shown_worth, site_structure, worth_lines,
 };
 pub use visiting::{LargeWork, links_of_stored, put_exchange, read_fetched};
 pub use warc::{

@@ -3,7 +3,7 @@
 
 use nenrin_crawl::{Answer, Appetite, FetchOrder, Purpose, Ticket, read_exchange};
 use nenrin_fetch::{AddressPolicy, Exchange, MAX_ROBOTS_BYTES, RobotsRules};
-use nenrin_urls::{CanonicalUrl, Scope};
+use nenrin_urls::{CanonicalUrl, Scope, UrlError};
 use serde::Serialize;
 
 /// Links shown.
@@ -41,7 +41,43 @@ pub fn rules_of(robots: &Looked) -> RobotsRules {
     }
 }
 
+/// Where sitemaps are by custom.
+const CUSTOM_SITEMAP: &str = "/sitemap.xml";
+
 impl SitePreview {
+    /// Looks at a site: robots.txt, then what it allows of the top page and the sitemap. At most three
+    /// requests, one after another, each made by `ask`.
+    ///
+    /// # Errors
+    /// [`UrlError`] where the server has no such addresses.
+    pub async fn look<F: Future<Output = Looked>>(
+        top: &CanonicalUrl,
+        ask: impl Fn(CanonicalUrl) -> F,
+        now_s: i64,
+    ) -> std::result::Result<Self, UrlError> {
+        let server = top.server();
+        let robots_url = server.url("/robots.txt")?;
+        let robots = ask(robots_url.clone()).await;
+        let rules = rules_of(&robots);
+        let named = rules.sitemaps(&robots_url);
+        let sitemap_url = match named.first() {
+            Some(url) => url.clone(),
+            None => server.url(CUSTOM_SITEMAP)?,
+        };
+        let allows = |url: &CanonicalUrl| rules.allows(url.path_and_query()).allowed;
+        let forbidden = || Err("not fetched: robots.txt forbids it".to_owned());
+        let (page, sitemap) = match &robots {
+            // Where robots.txt cannot be reached, the rest cannot either.
+            Err(why) => (Err(format!("not reached: {why}")), Err(why.clone())),
+            Ok(_) => (
+                if allows(top) { ask(top.clone()).await } else { forbidden() },
+                if allows(&sitemap_url) { ask(sitemap_url.clone()).await } else { forbidden() },
+            ),
+        };
+        let sitemap = (&sitemap_url, named.len(), &sitemap);
+        Ok(Self::of((&robots, allows(top)), (top, &page), sitemap, now_s))
+    }
+
     /// From the answers for robots.txt, the top page and the sitemap, of which robots.txt names
     /// `named`.
     pub fn of(

@@ -49,22 +49,8 @@ impl Browser {
             eprintln!("SKIPPED: no chromium found (Debian: apt-get install chromium)");
             return None;
         };
-        let target = match names {
-            Names::Nothing => "~NOTFOUND".to_owned(),
-            Names::Live(live) => format!("127.0.0.1:{}", live.port),
-            Names::Port(port) => format!("127.0.0.1:{port}"),
-        };
-        let rules = format!("MAP * {target}, EXCLUDE 127.0.0.1, EXCLUDE *.localhost");
         let profile = tempfile::tempdir().unwrap();
-        let mut process = Command::new(program)
-            .args(["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--lang=en"])
-            .args(["--disable-background-networking", "--disable-component-update"])
-            .args(["--disable-sync", "--disable-default-apps", "--disable-dev-shm-usage"])
-            .args(["--disable-extensions", "--no-default-browser-check"])
-            .args(["--metrics-recording-only", "--remote-debugging-port=0"])
-            .args(["--window-size=1200,900", "--hide-scrollbars"])
-            .arg(format!("--host-resolver-rules={rules}"))
-            .arg(format!("--user-data-dir={}", profile.path().display()))
+        let mut process = command(&program, names, profile.path())
             .arg("about:blank")
             .stderr(Stdio::piped())
             .stdout(Stdio::null())
@@ -95,6 +81,19 @@ impl Browser {
         };
         browser.attach().await;
         Some(browser)
+    }
+
+    /// Shows a page for a while in a browser that nobody drives: with a session of the protocol,
+    /// Chromium does not open connections in advance. Returns whether there is a browser.
+    pub async fn show(names: Names<'_>, address: &str, wait: Duration) -> bool {
+        let Some(program) = program() else { return false };
+        let profile = tempfile::tempdir().unwrap();
+        let mut browser = command(&program, names, profile.path());
+        browser.arg(address).stderr(Stdio::null()).stdout(Stdio::null()).kill_on_drop(true);
+        let mut process = browser.spawn().unwrap();
+        tokio::time::sleep(wait).await;
+        process.kill().await.unwrap();
+        true
     }
 
     /// A browser for the pages of a router.
@@ -288,6 +287,27 @@ impl Browser {
             .filter(|text| !text.contains("status of 422") && !text.contains("status of 401"))
             .collect()
     }
+}
+
+/// The program with everything but a page to open.
+fn command(program: &str, names: Names<'_>, profile: &std::path::Path) -> Command {
+    let target = match names {
+        Names::Nothing => "~NOTFOUND".to_owned(),
+        Names::Live(live) => format!("127.0.0.1:{}", live.port),
+        Names::Port(port) => format!("127.0.0.1:{port}"),
+    };
+    let rules = format!("MAP * {target}, EXCLUDE 127.0.0.1, EXCLUDE *.localhost");
+    let mut command = Command::new(program);
+    command
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--lang=en"])
+        .args(["--disable-background-networking", "--disable-component-update"])
+        .args(["--disable-sync", "--disable-default-apps", "--disable-dev-shm-usage"])
+        .args(["--disable-extensions", "--no-default-browser-check"])
+        .args(["--metrics-recording-only", "--remote-debugging-port=0"])
+        .args(["--window-size=1200,900", "--hide-scrollbars"])
+        .arg(format!("--host-resolver-rules={rules}"))
+        .arg(format!("--user-data-dir={}", profile.display()));
+    command
 }
 
 fn program() -> Option<String> {

@@ -3,7 +3,7 @@
 use nenrin_extract::{Comparison, Fingerprint, MAX_SITEMAP_BYTES};
 use nenrin_fetch::{AddressPolicy, BodyLimit};
 use nenrin_lang::{Reason, Undecoded};
-use nenrin_state::{ContentMark, Outcome, PageRecord, Validators, VersionId};
+use nenrin_state::{ContentMark, Outcome, PageRecord, SiteHeader, Validators, VersionId};
 use nenrin_structure::PageFragments;
 use nenrin_urls::CanonicalUrl;
 use serde::{Deserialize, Serialize};
@@ -54,6 +54,10 @@ pub struct FetchOrder {
     pub sitemap: bool,
     /// Whether the blocks that it may share with other pages are wanted, should it have changed.
     pub blocks: bool,
+    /// More request headers.
+    pub headers: Vec<SiteHeader>,
+    /// Parts of the page whose changes are noise: selector, and which of its elements (0 for all).
+    pub ignored: Vec<(String, u32)>,
 }
 
 impl FetchOrder {
@@ -75,6 +79,8 @@ impl FetchOrder {
             fingerprint: false,
             sitemap: false,
             blocks: false,
+            headers: Vec::new(),
+            ignored: Vec::new(),
         }
     }
 

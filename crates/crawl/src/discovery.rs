@@ -43,7 +43,7 @@ pub(crate) fn discover(site: &Site, due: &DuePage, answer: &Answer, found_s: i64
         let is_own = !conditions.allow_private || conditions.allows_private(to);
         let new_tops = if is_top && is_own { vec![to.clone()] } else { Vec::new() };
         let inside = is_top
-            || conditions.scope.contains(&conditions.tops, to)
+            || conditions.collects(to)
             || !conditions.scope.contains(&conditions.tops, &due.page.url);
         let hops = hops::redirected(due.hops);
         let target = Discovered { url: to.clone(), depth: due.depth, hops, due_s };
@@ -92,11 +92,11 @@ fn room(site: &Site) -> usize {
 
 fn is_wanted(site: &Site, due: &DuePage, link: &FoundLink) -> bool {
     let conditions = &site.conditions;
-    let inside = || conditions.scope.contains(&conditions.tops, &link.url);
+    let inside = || conditions.collects(&link.url);
     match link.role {
         LinkRole::Page => due.depth < conditions.depth && inside(),
         LinkRole::Frame => inside(),
-        LinkRole::Embed => conditions.embeds || inside(),
+        LinkRole::Embed => (conditions.embeds || inside()) && !conditions.leaves_out(&link.url),
         LinkRole::Listed => {
             let signals = conditions.hints.signals;
             signals && assumed_depth(&link.url) <= conditions.depth && inside()

@@ -4,9 +4,9 @@
 use std::io::{self, BufRead, BufReader};
 
 use nenrin_extract::{
-    ContentKind, ExtractError, ExtractLimits, LinkKind, MAX_SITEMAP_BYTES, challenge, compare,
-    content_kind, decode_content, decode_front, feed, fingerprint, page_fragments, page_links,
-    sitemap,
+    ContentKind, ExtractError, ExtractLimits, LinkKind, MAX_SITEMAP_BYTES, PartSelector, challenge,
+    charset, compare, content_kind, decode_content, decode_front, feed, fingerprint,
+    page_fragments, page_links, sitemap, without_parts,
 };
 use nenrin_fetch::{Exchange, header_fields, http_date, retry_after};
 use nenrin_lang::Undecoded;
@@ -35,6 +35,8 @@ const MEMORY_PER_BYTE: u64 = 5;
 const MEMORY_FLOOR_BYTES: u64 = 256 << 10;
 /// Almost all pages are smaller.
 const LARGE_BYTES: usize = 1 << 20;
+/// The type of a page that was decoded.
+const DECODED: &str = "text/html; charset=utf-8";
 /// About what a link takes until its page is committed.
 const LINK_BYTES: u64 = 400;
 
@@ -282,7 +284,18 @@ impl Compared<'_> {
     }
 
     fn with(&self, before: &[u8], body: &[u8]) -> Box<nenrin_extract::Comparison> {
-        Box::new(compare(self.kind, self.content_type, before, body))
+        let parts: Vec<(PartSelector, u32)> = (self.order.ignored.iter())
+            .filter_map(|(text, nth)| Some((PartSelector::parse(text).ok()?, *nth)))
+            .collect();
+        if parts.is_empty() || !self.kind.is_page() {
+            return Box::new(compare(self.kind, self.content_type, before, body));
+        }
+        let rest = |body: &[u8]| {
+            let text = charset(self.content_type, body).decode(body).0;
+            without_parts(&text, &parts)
+        };
+        let (before, body) = (rest(before), rest(body));
+        Box::new(compare(self.kind, Some(DECODED), before.as_bytes(), body.as_bytes()))
     }
 }
 

@@ -11,7 +11,9 @@
 //! - [`significance()`], [`Comparison`], [`NoisyParts`]: whether a change matters to readers;
 //! - [`changed_line`]: the one line that says most about a change;
 //! - [`page_fragments`]: the fragments at its ends that other pages may share;
-//! - [`visible_text`]: what readers see.
+//! - [`visible_text`]: what readers see;
+//! - [`PartSelector`], [`selected_texts`], [`text_blocks`]: parts of a page, by selector or as blocks;
+//! - [`inlined_page`]: a page as one file, with its parts in it.
 //!
 //! All are pure functions over bytes: no clock, no sockets, no files. No input makes them panic or
 //! use memory beyond their limits. Nothing here runs scripts or builds a document tree, and nothing
@@ -27,10 +29,12 @@ mod error;
 mod fingerprint;
 mod fragments;
 mod hash;
+mod inline;
 mod kind;
 mod limits;
 mod links;
 mod media_type;
+mod parts;
 mod robots_tag;
 mod signals;
 mod significance;
@@ -45,10 +49,15 @@ pub use decoding::{
 pub use error::ExtractError;
 pub use fingerprint::{Fingerprint, fingerprint};
 pub use fragments::{MAX_PAGE_FRAGMENTS, page_fragments};
+pub use inline::{InlinedPage, PagePart, inlined_page};
 pub use kind::{ContentKind, content_kind};
 pub use limits::ExtractLimits;
 pub use links::{Link, LinkKind, PageLinks, link_header, page_links};
 pub use media_type::media_type;
+pub use parts::{
+    MAX_SELECTOR_CHARS, PartSelector, SelectorError, TextBlock, selected_texts, text_blocks,
+    without_parts,
+};
 pub use robots_tag::{MetaRobots, x_robots_tag};
 pub use signals::{
     Feed, FeedEntry, MAX_ENTRIES, MAX_SITEMAP_BYTES, Sitemap, SitemapEntry, feed, sitemap,

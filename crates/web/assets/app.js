@@ -72,6 +72,14 @@ function followChoice(field) {
 }
 
 localTimes(document);
+// The zone of the times on the page.
+const zone = document.getElementById("zone");
+if (zone) {
+  const minutes = -new Date().getTimezoneOffset();
+  const two = (number) => String(Math.floor(number)).padStart(2, "0");
+  const offset = `UTC${minutes < 0 ? "−" : "+"}${two(Math.abs(minutes) / 60)}:${two(Math.abs(minutes) % 60)}`;
+  zone.textContent = `${zone.dataset.zone}${Intl.DateTimeFormat().resolvedOptions().timeZone} (${offset}).`;
+}
 document.querySelectorAll("[data-live]").forEach(keepLive);
 document.querySelectorAll("[data-events]").forEach(watch);
 document.querySelectorAll("[data-only-for]").forEach(followChoice);
@@ -95,4 +103,67 @@ document.addEventListener("submit", (event) => {
 });
 window.addEventListener("pageshow", () => {
   document.querySelectorAll("button:disabled").forEach((button) => { button.disabled = false; });
+});
+
+// How many known pages the typed patterns would collect.
+function keepCount(part) {
+  const fields = part.dataset.fields.split(" ").map((name) => document.getElementById(name));
+  let timer;
+  async function count() {
+    const query = new URLSearchParams({ site: part.dataset.site });
+    fields.forEach((field) => query.set(field.name, field.value));
+    try {
+      const answer = await fetch(`${part.dataset.count}?${query}`, { headers: { accept: "text/html" } });
+      if (!answer.ok) return;
+      const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+      part.replaceChildren(...fresh.body.childNodes);
+    } catch {
+      // The next change tries again.
+    }
+  }
+  fields.forEach((field) => field.addEventListener("input", () => {
+    clearTimeout(timer);
+    timer = setTimeout(count, 400);
+  }));
+  count();
+}
+document.querySelectorAll("[data-count]").forEach(keepCount);
+
+// A chosen file is read into its text field; it is not sent as a file.
+document.querySelectorAll("[data-needs-script]").forEach((part) => { part.hidden = false; });
+document.querySelectorAll("input[data-fills]").forEach((input) => {
+  input.addEventListener("change", async () => {
+    const file = input.files[0];
+    if (file) document.getElementById(input.dataset.fills).value = await file.slice(0, 300000).text();
+  });
+});
+
+// Trying out an operation of the API: the answer is shown below it.
+document.querySelectorAll("form[data-try]").forEach((form) => {
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const fields = new FormData(form);
+    const query = new URLSearchParams();
+    let path = `/api/v1${form.dataset.try}`;
+    let body;
+    for (const [name, value] of fields) {
+      if (name === "{id}") path = path.replace(name, encodeURIComponent(value));
+      else if (name === "body") body = value;
+      else if (value !== "") query.set(name, value);
+    }
+    const address = query.size ? `${path}?${query}` : path;
+    const answer = form.querySelector(".answer");
+    answer.hidden = false;
+    try {
+      const method = form.dataset.method;
+      const headers = method === "GET" ? {} : { "content-type": "application/json" };
+      const got = await fetch(address, { method, headers, body: method === "GET" ? undefined : body });
+      let text = (await got.text()).slice(0, 100000);
+      try { text = JSON.stringify(JSON.parse(text), null, 2); } catch { /* it is not JSON */ }
+      answer.textContent = `${method} ${address}\n${got.status} ${got.statusText}\n\n${text}`;
+    } catch (error) {
+      answer.textContent = String(error);
+    }
+    form.querySelectorAll("button:disabled").forEach((button) => { button.disabled = false; });
+  });
 });

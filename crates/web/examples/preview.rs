@@ -50,6 +50,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let app = WebApp {
         changes: ChangeReader::new(state.clone(), Arc::new(NoContents)),
+        store: None,
         control: Arc::new(Pretend { state: state.clone() }),
         state,
         store_stats: Arc::new(|| StoreSummary {

@@ -6,7 +6,9 @@ mod changes;
 mod conditions;
 mod document;
 mod export;
+pub(crate) mod human;
 mod routes;
 mod schemas;
+mod watches;
 
 pub(crate) use routes::router;

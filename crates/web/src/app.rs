@@ -2,6 +2,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use nenrin_archive::changes::ChangeReader;
 use nenrin_state::{SiteConditions, State};
+use nenrin_store::Store;
 use nenrin_urls::CanonicalUrl;
 
 use crate::{Control, format};
@@ -12,6 +13,8 @@ pub struct WebApp {
     pub state: Arc<dyn State>,
     /// Titles and lines of changes.
     pub changes: Arc<ChangeReader>,
+    /// The content of versions, where this process has it.
+    pub store: Option<Arc<Store>>,
     /// The running program.
     pub control: Arc<dyn Control>,
     /// The sizes of the store; called at most once per page shown, so it should be quick.

@@ -1,4 +1,6 @@
-use nenrin_archive::preview::SitePreview;
+use std::path::Path;
+
+use nenrin_archive::{Download, preview::SitePreview};
 use nenrin_state::{Removal, SiteId};
 use nenrin_urls::CanonicalUrl;
 use serde::Serialize;
@@ -6,7 +8,8 @@ use serde::Serialize;
 use crate::Metric;
 
 /// What the interface may request from the running program. Calls come from threads that may block;
-/// only [`Control::preview`] and [`Control::export_warc`] may take long.
+/// only [`Control::preview`], [`Control::test_mail`], [`Control::download`] and
+/// [`Control::export_warc`] may take long.
 pub trait Control: Send + Sync {
     /// Whether this process collects; if not, the buttons for it are hidden.
     fn collects(&self) -> bool;
@@ -44,6 +47,11 @@ pub trait Control: Send + Sync {
         Err(ControlError::NotRunningHere)
     }
 
+    /// Sends a test letter by the settings for e-mail. This may take long.
+    fn test_mail(&self) -> Result<(), ControlError> {
+        Err(ControlError::NotRunningHere)
+    }
+
     /// Writes a site's versions and visits from one time to another as one WARC file (gzip) while
     /// it is downloaded. This may take long.
     fn export_warc(
@@ -53,6 +61,17 @@ pub trait Control: Send + Sync {
         out: Box<dyn std::io::Write + Send>,
     ) -> Result<(), ControlError> {
         let _ = (site, from_s, to_s, out);
+        Err(ControlError::NotRunningHere)
+    }
+
+    /// Writes a download to a file; progress is counted in pages. This may take long.
+    fn download(
+        &self,
+        what: &Download,
+        to: &Path,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<(), ControlError> {
+        let _ = (what, to, progress);
         Err(ControlError::NotRunningHere)
     }
 

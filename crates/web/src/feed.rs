@@ -4,8 +4,8 @@ use axum::{
     http::header,
     response::{IntoResponse, Response},
 };
-use nenrin_archive::changes::ListedChange;
-use nenrin_state::{Incident, Site};
+use nenrin_archive::{changes::ListedChange, noticing::watch_link};
+use nenrin_state::{Incident, Site, WatchHit};
 
 use crate::{
     WebApp, WebError,
@@ -38,7 +38,15 @@ pub(crate) fn feed(
         None => visitor.t("Changes · Nenrin", "変更 · Nenrin").to_owned(),
         Some(id) => format!("{} · Nenrin", name(id)),
     };
+    let only_watches = !query.get("watches").is_empty();
+    let (changes, incidents) = match only_watches {
+        true => (Vec::new(), Vec::new()),
+        false => (changes, incidents),
+    };
     let mut entries: Vec<(i64, String)> = Vec::new();
+    for hit in app.state.watch_hits()?.iter().filter(|_| site.is_none()).take(ENTRIES) {
+        entries.push((hit.at_s, watch_entry(visitor, origin, hit)));
+    }
     for change in &changes {
         let entry = change_entry(visitor, origin, name(change.change.site), change);
         entries.push((change.change.at_s, entry));
@@ -87,6 +95,25 @@ fn change_entry(visitor: &Visitor, origin: &str, site: &str, one: &ListedChange)
         summary.push_str(line);
     }
     element(&mut out, "summary", &format!("{summary} ({})", change.url.shown()));
+    out.push_str("</entry>\n");
+    out
+}
+
+fn watch_entry(visitor: &Visitor, origin: &str, hit: &WatchHit) -> String {
+    let mut out = String::from("<entry>\n");
+    element(&mut out, "title", &format!("{}: {}", hit.title, hit.what(visitor.lang)));
+    element(&mut out, "id", &format!("urn:nenrin:watch:{}:{}", hit.watch.0, hit.id));
+    element(&mut out, "updated", &format::rfc3339(hit.at_s));
+    category(&mut out, if hit.trouble.is_some() { "watch-lost" } else { "watch" });
+    link(&mut out, "alternate", &watch_link(hit, &visitor.replay));
+    link(&mut out, "related", &format!("{origin}/watches/{}", hit.watch.0));
+    let nothing = visitor.t("(not there)", "（なし）");
+    let text = |part: &Option<String>| part.clone().unwrap_or_else(|| nothing.to_owned());
+    let summary = match hit.trouble {
+        Some(trouble) => trouble.text(visitor.lang).to_owned(),
+        None => format!("{} → {}", text(&hit.before), text(&hit.after)),
+    };
+    element(&mut out, "summary", &summary);
     out.push_str("</entry>\n");
     out
 }

@@ -1,12 +1,13 @@
 //! The form of a site's conditions: what was typed, its meaning, and its mistakes.
 
 mod check;
+mod choice;
 mod keeping;
 mod revisit;
 
 use nenrin_lang::Lang;
 use nenrin_revisit::{CollectingWindow, RevisitSettings};
-use nenrin_state::{RobotsPolicy, Schedule, ScheduleBy, SiteConditions, SiteHints};
+use nenrin_state::{RobotsPolicy, Schedule, ScheduleBy, SiteConditions, SiteHeader, SiteHints};
 use nenrin_structure::RoundsBy;
 use nenrin_urls::{CanonicalUrl, Scope};
 
@@ -72,6 +73,12 @@ pub(crate) struct SiteForm {
     pub(crate) robots: String,
     pub(crate) robots_reason: String,
     pub(crate) allow_private: bool,
+    pub(crate) include: String,
+    pub(crate) exclude: String,
+    pub(crate) headers: String,
+    pub(crate) ignored: String,
+    pub(crate) group: String,
+    pub(crate) tags: String,
 }
 
 impl SiteForm {
@@ -103,6 +110,12 @@ impl SiteForm {
             robots: "obey".into(),
             robots_reason: String::new(),
             allow_private: false,
+            include: String::new(),
+            exclude: String::new(),
+            headers: String::new(),
+            ignored: String::new(),
+            group: String::new(),
+            tags: String::new(),
         }
     }
 
@@ -136,6 +149,7 @@ impl SiteForm {
             form.robots_reason = reason.clone();
         }
         form.allow_private = conditions.allow_private;
+        form.set_choice(conditions);
         form
     }
 
@@ -178,6 +192,12 @@ impl SiteForm {
             robots: text("robots"),
             robots_reason: text("robots_reason"),
             allow_private: !fields.get("allow_private").is_empty(),
+            include: text("include"),
+            exclude: text("exclude"),
+            headers: text("headers"),
+            ignored: text("ignored"),
+            group: text("group"),
+            tags: text("tags"),
         }
     }
 
@@ -207,6 +227,10 @@ impl SiteForm {
             hints: self.hints(&mut check),
             keeping: self.keeping(&mut check),
             rounds_by: self.rounds_by(&mut check),
+            pages: self.patterns(&mut check),
+            headers: check.lines("headers", &self.headers, SiteHeader::MAX),
+            ignored: self.ignored_parts(&mut check),
+            labels: self.labels(&mut check),
         };
         if check.wrong.is_empty() { Ok((name, conditions)) } else { Err(check.wrong) }
     }

@@ -21,6 +21,7 @@ use url::form_urlencoded;
 use crate::{
     Role, WebApp, WebError,
     computed::Computed,
+    downloads::Downloads,
     format, layout,
     pages::page_history::PageVisits,
     scans::Scans,
@@ -43,6 +44,7 @@ pub(crate) struct Shared {
     pub(crate) turns: Turns,
     /// Turns to check a password: one at a time, since hashing takes a processor and 19 MB.
     pub(crate) passwords: Turns,
+    pub(crate) downloads: Downloads,
     pub(crate) structures: Arc<Computed<SiteStructure>>,
     pub(crate) outlooks: Arc<Computed<Option<Outlook>>>,
     pub(crate) differences: Scans<SiteDifference>,

@@ -17,6 +17,7 @@ pub(crate) enum Menu {
     Sites,
     Changes,
     Add,
+    Watches,
     Log,
     Lab,
     None,
@@ -66,10 +67,11 @@ fn frame(visitor: &Visitor, menu: Menu, title: &str, content: Markup, refreshed:
                 footer {
                     p {
                         (t("Every version of every page, as of any date.", "すべてのページの、すべての版を、任意の日付で。"))
+                        " " span #zone data-zone=(t("Times are in your time zone, ", "時刻の表示：")) { (t("Times are in UTC.", "時刻は UTC です。")) }
                         @if visitor.role.is_some() {
-                            " · " a href="/api/v1" { "API" }
+                            " · " a href="/downloads" { (t("Downloads", "ダウンロード")) }
+                            " · " a href="/api" { (t("For programs", "プログラム向け")) }
                             " · " a href="/feed.atom" { (t("Changes as a feed", "変更フィード")) }
-                            " · " a href="/metrics" { (t("Metrics", "メトリクス")) }
                         }
                     }
                 }
@@ -85,6 +87,7 @@ fn menu_links(visitor: &Visitor, menu: Menu) -> Markup {
         nav aria-label=(t("Main menu", "メインメニュー")) {
             a href="/" aria-current=[here(Menu::Sites)] { (t("Sites", "サイト")) }
             a href="/changes" aria-current=[here(Menu::Changes)] { (t("Changes", "変更")) }
+            a href="/watches" aria-current=[here(Menu::Watches)] { (t("Watches", "監視")) }
             a href="/visits" aria-current=[here(Menu::Log)] { (t("Log", "ログ")) }
             a href="/lab" aria-current=[here(Menu::Lab)] { (t("Lab", "実験")) }
             @if visitor.is_admin() {

@@ -17,6 +17,7 @@ mod assets;
 mod chart;
 mod computed;
 mod control;
+mod downloads;
 mod error;
 mod feed;
 mod form;

@@ -10,12 +10,15 @@ use axum::{
 };
 
 use crate::{
-    WebApp, WebError, api, assets, feed,
+    WebApp, WebError, api, assets,
+    downloads::Downloads,
+    feed,
     guard::{self, Fields, Shared, Submitted},
     layout, metrics,
     pages::{
-        between, changes, lab, log, login, overview, page_list, picture, progress, register,
-        removal, removals, schedule, site, structure, timeline,
+        between, bulk, changes, downloads, ignore, lab, log, login, overview, page_list, patterns,
+        picture, progress, register, removal, removals, schedule, site, structure, timeline,
+        watch_form, watches,
     },
     scans::Scans,
     session::Sessions,
@@ -41,6 +44,7 @@ pub fn router(app: WebApp) -> Router {
         sessions: Sessions::default(),
         turns: Turns::new(PAGES_AT_ONCE, PAGES_WAITING_MAX),
         passwords: Turns::new(1, PASSWORDS_WAITING_MAX),
+        downloads: Downloads::default(),
         structures: Arc::default(),
         outlooks: Arc::default(),
         differences: Scans::default(),
@@ -55,6 +59,8 @@ pub fn router(app: WebApp) -> Router {
         .route("/sites", post(add_site))
         .route("/sites/new", get(new_site))
         .route("/sites/new/look", post(look_at_new_site))
+        .route("/sites/bulk", get(ask_bulk).post(add_bulk))
+        .route("/sites/patterns", get(count_patterns))
         .route("/sites/{id}", get(show_site).post(save_site))
         .route("/sites/{id}/edit", get(edit_site))
         .route("/sites/{id}/look", post(look_at_site))
@@ -72,6 +78,16 @@ pub fn router(app: WebApp) -> Router {
         .route("/picture", get(show_picture))
         .route("/sites/{id}/between", get(show_between))
         .route("/sites/{id}/events", get(watch_site))
+        .route("/watches", get(show_watches).post(add_watch))
+        .route("/watches/new", get(new_watch))
+        .route("/watches/test-mail", post(test_mail))
+        .route("/watches/{id}", get(edit_watch).post(save_watch))
+        .route("/watches/{id}/pause", post(pause_watch))
+        .route("/watches/{id}/resume", post(resume_watch))
+        .route("/watches/{id}/remove", post(remove_watch))
+        .route("/downloads", get(show_downloads).post(begin_download))
+        .route("/downloads/{id}/file", get(send_file))
+        .route("/ignore", get(ask_ignore).post(save_ignore))
         .route("/visits", get(show_log))
         .route("/page", get(show_timeline))
         .route("/diff", get(show_diff))
@@ -83,6 +99,7 @@ pub fn router(app: WebApp) -> Router {
         .route("/lang", get(choose_language))
         .route("/assets/{name}", get(assets::asset))
         .route("/feed.atom", get(show_feed))
+        .route("/api", get(show_api))
         .route("/metrics", get(show_metrics))
         .merge(api::router())
         .fallback(nothing_here)
@@ -292,6 +309,104 @@ async fn watch_site(State(shared): Ctx, Path(id): Id, visitor: Visitor) -> Respo
     progress::watch(shared, visitor, id)
 }
 
+async fn ask_bulk(State(shared): Ctx, visitor: Visitor) -> Response {
+    run(shared, visitor, |_, v| {
+        admin(v)?;
+        Ok(bulk::ask(v))
+    })
+    .await
+}
+
+async fn add_bulk(State(shared): Ctx, submitted: Submitted) -> Response {
+    let fields = submitted.fields;
+    run(shared, submitted.visitor, move |s, v| bulk::add(&s.app, v, &fields)).await
+}
+
+async fn count_patterns(State(shared): Ctx, visitor: Visitor, query: Fields) -> Response {
+    run(shared, visitor, move |s, v| patterns::count(&s.app, v, &query)).await
+}
+
+async fn show_watches(State(shared): Ctx, visitor: Visitor, query: Fields) -> Response {
+    run(shared, visitor, move |s, v| watches::list(&s.app, v, &query)).await
+}
+
+async fn new_watch(State(shared): Ctx, visitor: Visitor, query: Fields) -> Response {
+    run(shared, visitor, move |s, v| {
+        admin(v)?;
+        watch_form::new(&s.app, v, &query)
+    })
+    .await
+}
+
+async fn add_watch(State(shared): Ctx, submitted: Submitted) -> Response {
+    let fields = submitted.fields;
+    run(shared, submitted.visitor, move |s, v| watch_form::save(&s.app, v, None, &fields)).await
+}
+
+async fn edit_watch(State(shared): Ctx, Path(id): Id, visitor: Visitor) -> Response {
+    run(shared, visitor, move |s, v| watch_form::edit(&s.app, v, &watches::find(&s.app, &id)?))
+        .await
+}
+
+async fn save_watch(State(shared): Ctx, Path(id): Id, submitted: Submitted) -> Response {
+    let fields = submitted.fields;
+    run(shared, submitted.visitor, move |s, v| {
+        watch_form::save(&s.app, v, Some(&watches::find(&s.app, &id)?), &fields)
+    })
+    .await
+}
+
+async fn pause_watch(State(shared): Ctx, Path(id): Id, submitted: Submitted) -> Response {
+    run(shared, submitted.visitor, move |s, _| {
+        watches::set_paused(&s.app, watches::find(&s.app, &id)?, true)
+    })
+    .await
+}
+
+async fn resume_watch(State(shared): Ctx, Path(id): Id, submitted: Submitted) -> Response {
+    run(shared, submitted.visitor, move |s, _| {
+        watches::set_paused(&s.app, watches::find(&s.app, &id)?, false)
+    })
+    .await
+}
+
+async fn remove_watch(State(shared): Ctx, Path(id): Id, submitted: Submitted) -> Response {
+    run(shared, submitted.visitor, move |s, _| {
+        watches::remove(&s.app, watches::find(&s.app, &id)?.id)
+    })
+    .await
+}
+
+async fn test_mail(State(shared): Ctx, submitted: Submitted) -> Response {
+    run(shared, submitted.visitor, |s, _| watches::test_mail(&s.app)).await
+}
+
+async fn show_downloads(State(shared): Ctx, visitor: Visitor, query: Fields) -> Response {
+    run(shared, visitor, move |s, v| downloads::list(s, v, &query)).await
+}
+
+async fn begin_download(State(shared): Ctx, submitted: Submitted) -> Response {
+    let fields = submitted.fields;
+    run(shared, submitted.visitor, move |s, v| downloads::begin(s, v, &fields)).await
+}
+
+async fn send_file(State(shared): Ctx, Path(id): Id, visitor: Visitor) -> Response {
+    run(shared, visitor, move |s, _| downloads::file(&*s.downloads.find(&id)?)).await
+}
+
+async fn ask_ignore(State(shared): Ctx, visitor: Visitor, query: Fields) -> Response {
+    run(shared, visitor, move |s, v| {
+        admin(v)?;
+        ignore::ask(&s.app, v, &query)
+    })
+    .await
+}
+
+async fn save_ignore(State(shared): Ctx, submitted: Submitted) -> Response {
+    let fields = submitted.fields;
+    run(shared, submitted.visitor, move |s, v| ignore::save(&s.app, v, &fields)).await
+}
+
 async fn show_log(State(shared): Ctx, visitor: Visitor, query: Fields) -> Response {
     run(shared, visitor, move |s, v| log::log(&s.app, v, &query)).await
 }
@@ -342,6 +457,10 @@ async fn show_feed(
     let host = headers.get(header::HOST).and_then(|v| v.to_str().ok()).unwrap_or("localhost");
     let origin = format!("http://{host}");
     run(shared, visitor, move |s, v| feed::feed(&s.app, v, &origin, &query)).await
+}
+
+async fn show_api(visitor: Visitor) -> Response {
+    api::human::page(&visitor)
 }
 
 async fn show_metrics(State(shared): Ctx, visitor: Visitor) -> Response {

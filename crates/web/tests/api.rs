@@ -116,6 +116,10 @@ fn full_conditions() -> Value {
     all["hints"] = json!({"signals": false, "schedule_by": "significant"});
     all["keeping"] = json!({"quota_bytes": 1_000_000, "prune": "30d,day:90d,month"});
     all["robots"] = json!({"ignore": {"reason": "our own site"}});
+    all["pages"] = json!({"include": ["/a/*"], "exclude": ["print=1"]});
+    all["headers"] = json!(["Accept-Language: en"]);
+    all["ignored"] = json!([{"pages": "/*", "selector": "div.ad", "nth": 2}]);
+    all["labels"] = json!({"group": "g", "tags": ["a", "b"]});
     all
 }
 
@@ -128,6 +132,9 @@ fn example(id: &str) -> (&'static str, Value) {
         "previewSite" => ("", json!({"url": "https://e.com/", "allow_private": true})),
         "removeSite" => ("", json!({"how": "hide", "reason": "it closed"})),
         "restoreSite" => ("", json!({"reason": "it opened again"})),
+        "addWatch" | "setWatch" => {
+            ("", json!({"url": "https://e.com/", "part": {"words": "x"}, "on": {"below": 5}}))
+        }
         "page" => ("?url=https://e.com/", Value::Null),
         "versions" => ("?url=https://e.com/&limit=1", Value::Null),
         "visits" => ("?site=1&outcome=failed&limit=5", Value::Null),

@@ -189,6 +189,7 @@ fn over(state: Arc<dyn State>) -> World {
     let router = nenrin_web::router(WebApp {
         state: state.clone(),
         changes,
+        store: None,
         control: control.clone(),
         store_stats: Arc::new(StoreSummary::default),
         replay_base: ReplayBase::Port(8081),

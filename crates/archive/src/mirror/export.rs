@@ -38,6 +38,20 @@ impl Archive {
         progress: &mut Progress<'_>,
     ) -> Result<ExportedMirror> {
         fs::create_dir_all(output).map_err(ArchiveError::io("create", output))?;
+        self.each_mirror_file(sites, at_s, by_server, progress, &mut |relative, version| {
+            self.write_file(version, &output.join(relative))
+        })
+    }
+
+    /// Hands every file of a mirror to `write`: its path and its version.
+    pub(crate) fn each_mirror_file(
+        &self,
+        sites: &[Site],
+        at_s: i64,
+        by_server: bool,
+        progress: &mut Progress<'_>,
+        write: &mut dyn FnMut(&Path, VersionId) -> Result<()>,
+    ) -> Result<ExportedMirror> {
         let all = sites.iter().map(|site| site.counts.pages).sum();
         let mut written = ExportedMirror::default();
         let mut done = 0;
@@ -58,8 +72,7 @@ impl Archive {
                         written.skipped.push(url.to_string());
                         continue;
                     };
-                    let target = output.join(relative);
-                    self.write_file(row.version, &target)?;
+                    write(relative.as_ref(), row.version)?;
                     written.files += 1;
                     written.bytes += row.bytes;
                 }

@@ -1,11 +1,16 @@
 //! What is reported, as other programs and people read it.
 
-use nenrin_lang::{IncidentDetail, Reason, serialize_incident_detail, serialize_reason};
-use nenrin_state::{Incident, IncidentKind, ServerRecord, Site, SiteId, VisitRow};
+use nenrin_lang::{IncidentDetail, Lang, Reason, serialize_incident_detail, serialize_reason};
+use nenrin_state::{
+    Incident, IncidentKind, ServerRecord, Site, SiteId, VisitRow, WatchHit, WatchId,
+};
 use nenrin_urls::CanonicalUrl;
 use serde::{Deserialize, Serialize};
 
-use crate::{quota::Reached, spans::rfc3339};
+use crate::{
+    quota::Reached,
+    spans::{digits14, rfc3339},
+};
 
 /// Pages named in one message.
 pub(super) const MAX_PAGES: usize = 100;
@@ -26,6 +31,10 @@ pub enum Happening {
     Overflow,
     /// A sitemap or feed does not answer any more.
     SignalLost,
+    /// A watch found what it waits for.
+    Watch,
+    /// A watch cannot be evaluated any more.
+    WatchLost,
 }
 
 /// A message as it is sent.
@@ -55,6 +64,26 @@ pub struct Message {
         skip_serializing_if = "Option::is_none"
     )]
     pub detail: Option<IncidentDetail>,
+    /// What a watch found, if it is about one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub watch: Option<WatchNote>,
+}
+
+/// What a watch found, with links to look at it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct WatchNote {
+    /// The watch.
+    pub id: WatchId,
+    /// Its title.
+    pub title: String,
+    /// The text before; none where the part was not there.
+    pub before: Option<String>,
+    /// The text now; none where the part is not there.
+    pub after: Option<String>,
+    /// Why the watch cannot be evaluated any more, in English, if it cannot.
+    pub trouble: Option<&'static str>,
+    /// Where to look at it: the comparison, or the archived page.
+    pub link: String,
 }
 
 /// A page that a message names.
@@ -67,10 +96,17 @@ pub struct NamedPage {
     reason: Option<Reason>,
 }
 
+impl NamedPage {
+    /// The page.
+    pub fn url(&self) -> &CanonicalUrl {
+        &self.url
+    }
+}
+
 /// The message as an incident, unless it is a mere change.
 pub(super) fn incident(message: &Message, cause: String) -> Option<Incident> {
     let event = match message.event {
-        Happening::Changed => return None,
+        Happening::Changed | Happening::Watch | Happening::WatchLost => return None,
         Happening::Failing => IncidentKind::Failing,
         Happening::Blocked => IncidentKind::Blocked,
         Happening::Quota => IncidentKind::Quota,
@@ -96,6 +132,38 @@ pub(super) fn incident(message: &Message, cause: String) -> Option<Incident> {
     })
 }
 
+/// A watch reported something.
+pub fn about_watch(hit: &WatchHit, site: &Site, replay_origin: &str) -> Message {
+    Message {
+        event: if hit.trouble.is_some() { Happening::WatchLost } else { Happening::Watch },
+        id: format!("watch-{}-{}", hit.watch.0, hit.at_s),
+        at: rfc3339(hit.at_s),
+        at_s: hit.at_s,
+        site: site.id,
+        name: site.name.clone(),
+        count: 0,
+        pages: Vec::new(),
+        detail: None,
+        watch: Some(WatchNote {
+            id: hit.watch,
+            title: hit.title.clone(),
+            before: hit.before.clone(),
+            after: hit.after.clone(),
+            trouble: hit.trouble.map(|trouble| trouble.text(Lang::En)),
+            link: watch_link(hit, replay_origin),
+        }),
+    }
+}
+
+/// Where a report of a watch can be looked at: the comparison of both versions, or the page.
+pub fn watch_link(hit: &WatchHit, replay_origin: &str) -> String {
+    let (at, url) = (digits14(hit.at_s), &hit.url);
+    match hit.before_s {
+        Some(before_s) => format!("{replay_origin}/diff/{}/{at}/{url}", digits14(before_s)),
+        None => format!("{replay_origin}/web/{at}/{url}"),
+    }
+}
+
 /// A quota is reached.
 pub(super) fn quota(reached: &Reached, now_s: i64) -> Message {
     let (site, name) = reached.site.clone().unwrap_or((SiteId(0), String::new()));
@@ -109,6 +177,7 @@ pub(super) fn quota(reached: &Reached, now_s: i64) -> Message {
         count: 0,
         pages: Vec::new(),
         detail: Some(reached.detail()),
+        watch: None,
     }
 }
 
@@ -125,6 +194,7 @@ pub(super) fn overflow(site: &Site, server: &ServerRecord, percent: u32, at_s: i
         count: 0,
         pages: Vec::new(),
         detail: Some(detail),
+        watch: None,
     }
 }
 
@@ -153,5 +223,6 @@ pub(super) fn about_visits(
         count: visits.len(),
         pages: visits.iter().take(MAX_PAGES).map(named).collect(),
         detail: None,
+        watch: None,
     }
 }

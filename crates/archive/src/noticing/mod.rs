@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::quota::Reached;
 
 use message::MAX_PAGES;
-pub use message::{Happening, Message, NamedPage};
+pub use message::{Happening, Message, NamedPage, WatchNote, about_watch, watch_link};
 pub use signature::signature;
 
 /// Visits read at once, and how often in a row: the rest is not reported.

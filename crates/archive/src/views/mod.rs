@@ -2,6 +2,7 @@
 //! the state and not an archive, so that the interface can use them while an archive is collected.
 
 mod joined;
+mod learnt;
 mod outlook;
 mod page_search;
 mod structure;
@@ -9,8 +10,9 @@ mod worth;
 
 pub use self::{
     joined::{joined_days, joined_rounds, joined_sites},
+    learnt::{Learnt, learnt_of},
     outlook::{DueReason, Outlook, Reasons, outlook},
     page_search::{FoundPage, PageDue, PageQuery, PageResult, PageSearch, PageSort},
     structure::{ChosenRound, SiteStructure, SkippedPages, site_structure},
-    worth::shown_worth,
+    worth::{shown_worth, worth_lines},
 };

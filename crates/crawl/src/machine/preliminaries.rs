@@ -109,6 +109,7 @@ impl Crawl {
             let order = FetchOrder {
                 fingerprint: look.purpose == Purpose::Probe,
                 sitemap: look.purpose == Purpose::Sitemap,
+                headers: conditions.headers_for(&look.url).to_vec(),
                 ..FetchOrder::plain(ticket, look.purpose, look.url.clone(), addresses)
             };
             out.push(Command::Fetch(Box::new(order)));

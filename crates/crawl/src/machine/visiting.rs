@@ -5,9 +5,11 @@ use nenrin_fetch::AddressPolicy;
 use nenrin_frontier::Feedback;
 use nenrin_lang::Reason;
 use nenrin_state::{
-    Change, DuePage, Origin, Outcome, RobotsPolicy, ServerId, Validators, VersionId, VisitCommit,
+    Change, DuePage, Origin, Outcome, RobotsPolicy, ServerId, SiteConditions, Validators,
+    VersionId, VisitCommit,
 };
 use nenrin_structure::RoundsBy;
+use nenrin_urls::CanonicalUrl;
 
 use crate::{
     answer::{Answer, FetchOrder, Fetched, SignalKind, Ticket},
@@ -71,6 +73,13 @@ impl Crawl {
             self.put_to_rest(&due, out);
             return;
         }
+        if conditions.leaves_out(&due.page.url) {
+            // It was known before the patterns were.
+            self.servers.not_asked(now_ms, server);
+            let verdict = Verdict::because(Outcome::Refused, Reason::LeftOut);
+            self.not_answered(now_ms, &due, verdict, 0, out);
+            return;
+        }
         if obeys_robots {
             match self.servers.may_fetch(now_ms, &due.page.url, server, &self.options) {
                 RobotsAnswer::Allowed => {}
@@ -108,6 +117,8 @@ impl Crawl {
         let addresses = AddressPolicy::private_if(conditions.allows_private(&due.page.url));
         let order = FetchOrder {
             blocks: conditions.rounds_by == RoundsBy::Auto,
+            headers: conditions.headers_for(&due.page.url).to_vec(),
+            ignored: ignored_parts(conditions, &due.page.url),
             ..FetchOrder::of_page(ticket, &due.page, &wanted, addresses)
         };
         let conditionally = order.asks_conditionally();
@@ -398,4 +409,10 @@ impl Crawl {
             }
         }
     }
+}
+
+/// The parts of a page whose changes its site calls noise.
+fn ignored_parts(conditions: &SiteConditions, url: &CanonicalUrl) -> Vec<(String, u32)> {
+    let of_page = conditions.ignored.iter().filter(|part| part.pages.matches(url));
+    of_page.map(|part| (part.selector.clone(), part.nth)).collect()
 }

@@ -305,6 +305,10 @@ impl Rounds {
             running.cannot_see(page);
             return false;
         }
+        if site.conditions.leaves_out(&due.page.url) {
+            running.cannot_see(page);
+            return false;
+        }
         if !running.has_room(site.conditions.max_pages) {
             return false;
         }

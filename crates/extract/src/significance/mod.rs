@@ -9,7 +9,7 @@ mod align;
 mod learn;
 mod line;
 mod noise;
-mod segment;
+pub(crate) mod segment;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -6,7 +6,7 @@ use crate::hash::{mixed, stable_hash};
 const MAX_SEGMENTS: usize = 100_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum SegmentKind {
+pub(crate) enum SegmentKind {
     /// Text between tags, not only white space.
     Text,
     /// A start tag, an end tag or a declaration.
@@ -21,16 +21,16 @@ pub(super) enum SegmentKind {
 
 /// A run of bytes of a page.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Segment<'t> {
-    pub(super) kind: SegmentKind,
-    pub(super) text: &'t str,
-    pub(super) hash: u64,
+pub(crate) struct Segment<'t> {
+    pub(crate) kind: SegmentKind,
+    pub(crate) text: &'t str,
+    pub(crate) hash: u64,
     /// Hash of the context in the page: the tags before, by name, class and id.
-    pub(super) context: u64,
+    pub(crate) context: u64,
 }
 
 /// Cuts markup at its tags. White space between tags is left out.
-pub(super) fn markup_segments(html: &str) -> Vec<Segment<'_>> {
+pub(crate) fn markup_segments(html: &str) -> Vec<Segment<'_>> {
     let mut cutter = Cutter { segments: Vec::new(), tags: [0; 3] };
     let mut rest = html;
     while !rest.is_empty() {
@@ -54,7 +54,7 @@ pub(super) fn markup_segments(html: &str) -> Vec<Segment<'_>> {
 }
 
 /// Cuts plain text into its lines.
-pub(super) fn line_segments(text: &str) -> Vec<Segment<'_>> {
+pub(crate) fn line_segments(text: &str) -> Vec<Segment<'_>> {
     let mut cutter = Cutter { segments: Vec::new(), tags: [0; 3] };
     let mut rest = text;
     while !rest.is_empty() {
@@ -164,7 +164,7 @@ fn raw_content(tag: &str, rest: &str) -> Option<(SegmentKind, usize)> {
 }
 
 /// The name of a tag, with the slash of an end tag.
-pub(super) fn tag_name(tag: &str) -> &str {
+pub(crate) fn tag_name(tag: &str) -> &str {
     let inner = tag.strip_prefix('<').unwrap_or(tag);
     let end = inner
         .char_indices()
@@ -174,7 +174,7 @@ pub(super) fn tag_name(tag: &str) -> &str {
 }
 
 /// The attributes of a tag as written: name and value.
-pub(super) fn attributes(tag: &str) -> impl Iterator<Item = (&str, &str)> {
+pub(crate) fn attributes(tag: &str) -> impl Iterator<Item = (&str, &str)> {
     let mut rest = tag.get(1 + tag_name(tag).len()..).unwrap_or_default().trim_end_matches('>');
     std::iter::from_fn(move || {
         rest = rest.trim_start_matches(|c: char| c.is_ascii_whitespace() || c == '/');

@@ -52,6 +52,8 @@ pub enum Reason {
         /// The line that forbids it, if one does: its number and text.
         line: Option<(u64, String)>,
     },
+    /// The site's patterns leave it out.
+    LeftOut,
     /// The page redirects to where pages redirect that do not exist.
     RedirectsLikeMissingPages(String),
     /// The page looks like what the server shows for pages that do not exist.
@@ -109,6 +111,7 @@ impl Reason {
                 format!("robots.txt line {number}: {text}")
             }
             Self::Robots { line: None } => "robots.txt forbids it".to_owned(),
+            Self::LeftOut => "left out by the site's patterns".to_owned(),
             Self::RedirectsLikeMissingPages(to) => {
                 format!("soft 404: redirects to {to}, as for pages that do not exist")
             }
@@ -146,6 +149,7 @@ impl Reason {
                 format!("robots.txt の {number} 行目：{text}")
             }
             Self::Robots { line: None } => "robots.txt で禁止されています".to_owned(),
+            Self::LeftOut => "サイトのパターンで除外されています".to_owned(),
             Self::RedirectsLikeMissingPages(to) => {
                 format!("存在しないページと同じ {to} へ転送されます（ソフト404）")
             }
@@ -197,6 +201,7 @@ mod tests {
             Reason::RobotsUnfetched(Box::new(Reason::Internal(text()))),
             Reason::Robots { line: Some((3, "Disallow: /".to_owned())) },
             Reason::Robots { line: None },
+            Reason::LeftOut,
             Reason::RedirectsLikeMissingPages(text()),
             Reason::LooksLikeMissingPages,
             Reason::Internal(text()),

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use nenrin_lang::Lang;
 use nenrin_urls::CanonicalUrl;
 
-use super::{in_interface, layout};
+use super::{as_value, in_interface, layout};
 use crate::{
     Capture,
     ask::Ask,
@@ -16,6 +16,8 @@ use crate::{
 const CONTEXT: usize = 2;
 /// The most lines shown.
 const MAX_SHOWN: usize = 4000;
+/// The characters of a line that are handed to the interface.
+const ACTION_CHARS: usize = 300;
 /// The most characters shown of a block.
 const BLOCK_CHARS: usize = 600;
 
@@ -105,7 +107,7 @@ impl Diff<'_> {
                         }
                         Change::Changed(old, new) => {
                             @for n in 0..old.len().max(new.len()) {
-                                (changed_row(self.old_lines[old.clone()].get(n), self.new_lines[new.clone()].get(n)))
+                                (self.changed_row(self.old_lines[old.clone()].get(n), self.new_lines[new.clone()].get(n)))
                             }
                             ({ shown += old.len().max(new.len()); "" })
                         }
@@ -113,6 +115,25 @@ impl Diff<'_> {
                 }
             }
             @if shown >= MAX_SHOWN { tr.gap { td colspan="2" { (self.ask.lang().t("more changes are not shown", "以降の変更は表示していません")) } } }
+        }
+    }
+
+    /// Two lines with the words that differ marked, and what can be done about them.
+    fn changed_row(&self, old: Option<&String>, new: Option<&String>) -> Markup {
+        changed_row(old, new, &self.actions(new.or(old)))
+    }
+
+    /// Links to the interface, to watch a line or to ignore its changes.
+    fn actions(&self, line: Option<&String>) -> Markup {
+        let (Some(interface), Some(line)) = (&self.ask.interface, line) else { return html! {} };
+        let text: String = line.chars().take(ACTION_CHARS).collect();
+        let query = format!("url={}&text={}", as_value(self.url.as_str()), as_value(&text));
+        let t = |en, ja| self.ask.lang().t(en, ja);
+        html! {
+            span.acts {
+                a href={ (interface) "/watches/new?" (query) } title=(t("Be told when this changes", "変わったときに知らせる")) { (t("watch", "監視")) } " "
+                a href={ (interface) "/ignore?" (query) } title=(t("Changes of this part do not count", "この箇所の変更を数えない")) { (t("ignore", "無視")) }
+            }
         }
     }
 
@@ -155,8 +176,7 @@ fn same_row(line: &str) -> Markup {
     html! { tr { td { (line) } td { (line) } } }
 }
 
-/// Two lines with the words that differ marked.
-fn changed_row(old: Option<&String>, new: Option<&String>) -> Markup {
+fn changed_row(old: Option<&String>, new: Option<&String>, actions: &Markup) -> Markup {
     let words = |line: Option<&String>| -> Vec<String> {
         line.map_or(Vec::new(), |l| l.split_inclusive(' ').map(str::to_owned).collect())
     };
@@ -178,6 +198,7 @@ fn changed_row(old: Option<&String>, new: Option<&String>) -> Markup {
                     Change::Same(_, b) => (new_words[b.clone()].concat()),
                     Change::Changed(_, b) => @if !b.is_empty() { ins { (new_words[b.clone()].concat()) } }
                 } }
+                (actions)
             }
         }
     }

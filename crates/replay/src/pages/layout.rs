@@ -40,7 +40,7 @@ pub(crate) fn layout(ask: &Ask, title: &str, content: &Markup) -> Markup {
 pub(super) fn in_interface(ask: &Ask, url: &CanonicalUrl, before: &str) -> Markup {
     let Some(interface) = &ask.interface else { return html! {} };
     html! {
-        (before) a href={ (interface) "/page?url=" (as_value(url)) } {
+        (before) a href={ (interface) "/page?url=" (as_value(url.as_str())) } {
             (ask.lang().t("visits and schedule", "訪問と予定"))
         }
     }
@@ -50,14 +50,15 @@ pub(super) fn in_interface(ask: &Ask, url: &CanonicalUrl, before: &str) -> Marku
 pub(super) fn to_add(ask: &Ask, url: &CanonicalUrl) -> Markup {
     let Some(interface) = &ask.interface else { return html! {} };
     html! {
-        p { a href={ (interface) "/sites/new?url=" (as_value(url)) } {
+        p { a href={ (interface) "/sites/new?url=" (as_value(url.as_str())) } {
             (ask.lang().t("Add it as a site", "サイトとして登録する"))
         } }
     }
 }
 
-fn as_value(url: &CanonicalUrl) -> String {
-    url::form_urlencoded::byte_serialize(url.as_str().as_bytes()).collect()
+/// A text as a value in a query.
+pub(super) fn as_value(text: &str) -> String {
+    url::form_urlencoded::byte_serialize(text.as_bytes()).collect()
 }
 
 /// The same page in the other language.

@@ -7,4 +7,4 @@ mod layout;
 pub(crate) mod missing;
 
 pub(crate) use layout::layout;
-use layout::{in_interface, to_add};
+use layout::{as_value, in_interface, to_add};

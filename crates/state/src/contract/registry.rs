@@ -1,4 +1,7 @@
-use crate::{Incident, Removal, RemovalRow, Site, SiteConditions, SiteId, StateError};
+use crate::{
+    Incident, Removal, RemovalRow, Site, SiteConditions, SiteId, StateError, Watch, WatchHit,
+    WatchId,
+};
 
 /// The sites that people registered, and what they should know of them.
 pub trait Registry: Send + Sync {
@@ -17,6 +20,9 @@ pub trait Registry: Send + Sync {
         conditions: &SiteConditions,
         now_s: i64,
     ) -> Result<(), StateError>;
+
+    /// Gives a site another name, which no other site has.
+    fn rename_site(&self, site: SiteId, name: &str) -> Result<(), StateError>;
 
     /// Pauses or resumes a site.
     fn pause_site(&self, site: SiteId, paused: bool) -> Result<(), StateError>;
@@ -46,4 +52,20 @@ pub trait Registry: Send + Sync {
 
     /// What people should know of, newest first.
     fn incidents(&self) -> Result<Vec<Incident>, StateError>;
+
+    /// Stores a watch and returns it with its number; one with a number replaces the stored one.
+    fn keep_watch(&self, watch: &Watch) -> Result<Watch, StateError>;
+
+    /// Removes a watch; false if there was none.
+    fn drop_watch(&self, watch: WatchId) -> Result<bool, StateError>;
+
+    /// Every watch, by number.
+    fn watches(&self) -> Result<Vec<Watch>, StateError>;
+
+    /// Stores what watches reported, oldest first. The newest [`WatchHit::KEPT`] stay. One with a
+    /// number replaces the stored one.
+    fn keep_watch_hits(&self, hits: &[WatchHit]) -> Result<(), StateError>;
+
+    /// What watches reported, newest first.
+    fn watch_hits(&self) -> Result<Vec<WatchHit>, StateError>;
 }

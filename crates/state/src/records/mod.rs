@@ -3,6 +3,7 @@
 mod body_kind;
 mod bytes;
 mod change;
+mod choice;
 mod incident;
 mod keeping;
 mod links;
@@ -15,12 +16,14 @@ mod server;
 mod site;
 mod structure;
 mod visit;
+mod watch;
 mod worth;
 
 pub use self::{
     body_kind::BodyKind,
     bytes::Bytes,
     change::{Announced, Change, Committed, FoundPages, PageLessons, PullForward},
+    choice::{IgnoredPart, PagePatterns, SiteHeader, SiteLabels},
     incident::{Incident, IncidentKind},
     keeping::{Keeping, KeptVersion, OnePer, PruneRow, PruneRule, Thinning},
     links::{FoundPage, Linked, PageLinks, Reading},
@@ -33,6 +36,7 @@ pub use self::{
     site::{RobotsPolicy, Schedule, ScheduleBy, Site, SiteConditions, SiteCounts, SiteHints},
     structure::{KeptStructure, MappedPage, SitePages, Skips},
     visit::{Discovered, Origin, PageUpdate, VersionRow, VisitCommit, VisitRow, VisitedPage},
+    watch::{Watch, WatchEvent, WatchFinding, WatchHit, WatchId, WatchTrouble, WatchedPart},
     worth::{Estimate, OrderCurve, SiteWorth, WorthGroup},
 };
 pub use nenrin_revisit::Outcome;

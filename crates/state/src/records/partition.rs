@@ -135,7 +135,7 @@ impl Division {
     pub fn part_of(&self, visits: u64) -> u64 {
         let sum = self.needs.iter().map(|need| u128::from(*need)).sum::<u128>().max(1);
         let turn = u128::from((self.day as u64).wrapping_mul(Self::GOLDEN) >> 32);
-        let offset = turn * sum >> 32;
+        let offset = (turn * sum) >> 32;
         let upto = |partitions: usize| {
             let needs = self.needs.iter().take(partitions);
             let needed: u128 = needs.map(|need| u128::from(*need)).sum();

@@ -5,7 +5,7 @@ use nenrin_structure::RoundsBy;
 use nenrin_urls::{CanonicalUrl, Scope};
 use serde::{Deserialize, Serialize};
 
-use crate::{Keeping, Removal, SiteId};
+use crate::{IgnoredPart, Keeping, PagePatterns, Removal, SiteHeader, SiteId, SiteLabels};
 
 /// When a site's pages are visited again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,6 +79,18 @@ pub struct SiteConditions {
     /// Which pages a round visits.
     #[serde(default, skip_serializing_if = "is_all")]
     pub rounds_by: RoundsBy,
+    /// Which pages inside the scope are collected; all without any.
+    #[serde(default, skip_serializing_if = "PagePatterns::is_empty")]
+    pub pages: PagePatterns,
+    /// Headers that are sent to the site's own servers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub headers: Vec<SiteHeader>,
+    /// Parts of pages whose changes are noise.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ignored: Vec<IgnoredPart>,
+    /// Group and tags.
+    #[serde(default, skip_serializing_if = "SiteLabels::is_empty")]
+    pub labels: SiteLabels,
 }
 
 fn is_all(by: &RoundsBy) -> bool {
@@ -113,6 +125,22 @@ pub enum ScheduleBy {
 }
 
 impl SiteConditions {
+    /// Whether a page is collected: inside the scope, and admitted by the patterns. A top page always
+    /// is.
+    pub fn collects(&self, url: &CanonicalUrl) -> bool {
+        self.tops.contains(url) || self.scope.contains(&self.tops, url) && self.pages.admit(url)
+    }
+
+    /// Whether the patterns leave out a page that is inside the scope.
+    pub fn leaves_out(&self, url: &CanonicalUrl) -> bool {
+        !self.pages.is_empty() && self.scope.contains(&self.tops, url) && !self.collects(url)
+    }
+
+    /// The headers for a request: only the site's own servers get them.
+    pub fn headers_for(&self, url: &CanonicalUrl) -> &[SiteHeader] {
+        if self.is_own(url) { &self.headers } else { &[] }
+    }
+
     /// Whether a page is on one of the site's own servers. The others are images, scripts and the
     /// like that its pages embed.
     pub fn is_own(&self, url: &CanonicalUrl) -> bool {
@@ -144,6 +172,10 @@ impl SiteConditions {
             hints: SiteHints::default(),
             keeping: Keeping::default(),
             rounds_by: RoundsBy::default(),
+            pages: PagePatterns::default(),
+            headers: Vec::new(),
+            ignored: Vec::new(),
+            labels: SiteLabels::default(),
         }
     }
 

@@ -8,7 +8,7 @@ use nenrin_urls::{CanonicalUrl, UrlKey};
 use super::{
     changes, check, clock, commit, due, engine::SqliteState, incidents, joint, links, log, lost,
     mail, overview, prune, read, received, removal, schedule, settings, sites, structure, times,
-    worth,
+    watches, worth,
 };
 use crate::{
     Change, ChangePortion, ChangeQuery, Changes, Committed, CrawlState, DayCounts, DayQuery,
@@ -17,8 +17,8 @@ use crate::{
     PartitionState, Partitioning, PathQuery, PruneRow, Received, Registry, Removal, RemovalRow,
     Reports, Round, RoundId, ServerId, ServerRecord, Site, SiteConditions, SiteId, SitePages,
     SiteServer, SiteSums, SiteWorth, Skips, StateError, StateStats, Summary, TreeEntry,
-    TroubleGroup, Upkeep, VersionId, VersionIndex, VersionQuery,
-    VersionRow, VisitFilter, VisitRow,
+    TroubleGroup, Upkeep, VersionId, VersionIndex, VersionQuery, VersionRow, VisitFilter, VisitRow,
+    Watch, WatchHit, WatchId,
 };
 
 impl SqliteState {
@@ -270,6 +270,10 @@ impl Registry for SqliteState {
         self.write("written", |t| sites::set_site(t, self.settings, site, conditions, now_s))
     }
 
+    fn rename_site(&self, site: SiteId, name: &str) -> Result<(), StateError> {
+        self.write("written", |t| sites::rename_site(t, site, name))
+    }
+
     fn pause_site(&self, site: SiteId, paused: bool) -> Result<(), StateError> {
         self.write("written", |t| sites::pause_site(t, site, paused))
     }
@@ -302,6 +306,26 @@ impl Registry for SqliteState {
 
     fn incidents(&self) -> Result<Vec<Incident>, StateError> {
         self.read(incidents::all)
+    }
+
+    fn keep_watch(&self, watch: &Watch) -> Result<Watch, StateError> {
+        self.write("written", |t| Ok(watches::keep(t, watch)?))
+    }
+
+    fn drop_watch(&self, watch: WatchId) -> Result<bool, StateError> {
+        self.write("written", |t| Ok(watches::drop(t, watch)?))
+    }
+
+    fn watches(&self) -> Result<Vec<Watch>, StateError> {
+        self.read(watches::all)
+    }
+
+    fn keep_watch_hits(&self, hits: &[WatchHit]) -> Result<(), StateError> {
+        self.write("written", |t| Ok(watches::keep_hits(t, hits)?))
+    }
+
+    fn watch_hits(&self) -> Result<Vec<WatchHit>, StateError> {
+        self.read(watches::hits)
     }
 }
 

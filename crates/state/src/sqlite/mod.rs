@@ -40,6 +40,7 @@ mod times;
 mod validators;
 mod versions;
 mod visits;
+mod watches;
 mod worth;
 
 pub use engine::SqliteState;

@@ -23,6 +23,9 @@ const MIGRATIONS: &[&str] = &[
     CREATE TABLE needs (
         site INTEGER NOT NULL, day INTEGER NOT NULL, partition INTEGER NOT NULL,
         milli_visits INTEGER NOT NULL, PRIMARY KEY (site, day, partition)) WITHOUT ROWID;",
+    // Watches and what they reported.
+    "CREATE TABLE watches (id INTEGER PRIMARY KEY, watch TEXT NOT NULL);
+    CREATE TABLE watch_hits (id INTEGER PRIMARY KEY, hit TEXT NOT NULL);",
 ];
 /// The number of this schema.
 const SCHEMA_NUMBER: i64 = 1 + MIGRATIONS.len() as i64;

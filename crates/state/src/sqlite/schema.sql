@@ -27,6 +27,10 @@ CREATE TABLE incidents (
     nth INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, event TEXT NOT NULL, at_s INTEGER NOT NULL,
     over_s INTEGER, site INTEGER, name TEXT NOT NULL, detail TEXT NOT NULL, cause TEXT NOT NULL);
 
+-- Watches and what they reported, as JSON.
+CREATE TABLE watches (id INTEGER PRIMARY KEY, watch TEXT NOT NULL);
+CREATE TABLE watch_hits (id INTEGER PRIMARY KEY, hit TEXT NOT NULL);
+
 -- Servers, and what was learnt of them by name.
 CREATE TABLE servers (
     id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,

@@ -94,6 +94,21 @@ pub(super) fn add_tops(
     Ok(new)
 }
 
+pub(super) fn rename_site(t: &Transaction<'_>, site: SiteId, name: &str) -> Result<(), Refusal> {
+    let taken: Option<u32> = t
+        .query_row(
+            "SELECT id FROM sites WHERE name = ?1 AND id <> ?2",
+            params![name, site.0],
+            |row| row.get(0),
+        )
+        .optional()?;
+    if taken.is_some() {
+        return Err(StateError::SiteExists { name: name.to_owned() }.into());
+    }
+    let changed = t.execute("UPDATE sites SET name = ?2 WHERE id = ?1", params![site.0, name])?;
+    known_site(changed, site)
+}
+
 pub(super) fn pause_site(t: &Transaction<'_>, site: SiteId, paused: bool) -> Result<(), Refusal> {
     let changed =
         t.execute("UPDATE sites SET paused = ?2 WHERE id = ?1", params![site.0, paused])?;

@@ -83,6 +83,8 @@ macro_rules! contract_suite {
                 changes_are_listed_by_time_with_the_version_before
                 what_was_read_of_versions_goes_with_them
                 the_last_visits_of_a_page_are_read_backwards
+                a_site_gets_another_name_that_is_free
+                watches_and_what_they_reported_come_back
             );
         }
     };

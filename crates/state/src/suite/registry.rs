@@ -1,7 +1,10 @@
 //! Sites, their removal, and incidents.
 
 use super::{NOW_S, adopt, conditions, removable, row, url};
-use crate::{Incident, IncidentKind, Removal, SiteId, State, StateError, VersionId, VersionQuery};
+use crate::{
+    Incident, IncidentKind, Removal, SiteId, State, StateError, VersionId, VersionQuery, Watch,
+    WatchEvent, WatchFinding, WatchHit, WatchId, WatchTrouble, WatchedPart,
+};
 use nenrin_lang::IncidentDetail;
 
 pub fn a_site_makes_its_top_pages_known(state: &impl State) {
@@ -89,4 +92,56 @@ pub fn the_newest_incidents_are_kept_until_they_are_over(state: &impl State) {
     let kept = state.incidents().unwrap();
     assert_eq!((kept.len(), kept[0].over_s), (Incident::KEPT, Some(NOW_S + 900)));
     assert_eq!((kept[199].id.as_str(), kept[199].over_s), ("i-3", None));
+}
+
+pub fn a_site_gets_another_name_that_is_free(state: &impl State) {
+    let one = state.add_site("one", &conditions("http://e.com/"), NOW_S).unwrap();
+    state.add_site("two", &conditions("http://f.com/"), NOW_S).unwrap();
+    let error = state.rename_site(one.id, "two").unwrap_err();
+    assert!(matches!(error, StateError::SiteExists { .. }), "{error}");
+    state.rename_site(one.id, "one").unwrap();
+    state.rename_site(one.id, "first").unwrap();
+    assert_eq!(state.sites().unwrap()[0].name, "first");
+    let error = state.rename_site(SiteId(99), "none").unwrap_err();
+    assert!(matches!(error, StateError::NoSuchSite { .. }), "{error}");
+}
+
+pub fn watches_and_what_they_reported_come_back(state: &impl State) {
+    let watch = Watch {
+        id: WatchId(0),
+        name: "<b>".into(),
+        url: url("http://e.com/a"),
+        part: WatchedPart::Selector { selector: "p.price".into(), nth: 2 },
+        on: WatchEvent::Below(9.5),
+        paused: false,
+        created_s: NOW_S,
+        last: Some(WatchFinding { at_s: NOW_S, text: Some("12".into()) }),
+        trouble: Some(WatchTrouble::NoNumber),
+    };
+    let first = state.keep_watch(&watch).unwrap();
+    let second = state.keep_watch(&watch).unwrap();
+    assert_eq!((first.id, second.id), (WatchId(1), WatchId(2)));
+    let paused = Watch { paused: true, ..first };
+    assert_eq!(state.keep_watch(&paused).unwrap(), paused);
+    assert_eq!(state.watches().unwrap(), [paused, second.clone()]);
+    assert!(state.drop_watch(WatchId(1)).unwrap() && !state.drop_watch(WatchId(1)).unwrap());
+    assert_eq!(state.watches().unwrap(), [second]);
+    let hit = |n: i64| WatchHit {
+        id: 0,
+        watch: WatchId(2),
+        title: format!("t{n}"),
+        url: url("http://e.com/a"),
+        at_s: NOW_S + n,
+        before_s: None,
+        before: None,
+        after: Some("now".into()),
+        trouble: None,
+        mailed: false,
+    };
+    state.keep_watch_hits(&(1..=503).map(hit).collect::<Vec<_>>()).unwrap();
+    let hits = state.watch_hits().unwrap();
+    assert_eq!((hits.len(), hits[0].id, hits[499].id), (WatchHit::KEPT, 503, 4));
+    let mailed = WatchHit { mailed: true, ..hits[0].clone() };
+    state.keep_watch_hits(std::slice::from_ref(&mailed)).unwrap();
+    assert_eq!(state.watch_hits().unwrap()[0], mailed);
 }

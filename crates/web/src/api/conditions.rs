@@ -1,7 +1,10 @@
 //! A site's conditions in the API: their schema, and the limits that their types do not enforce.
 
+use nenrin_extract::PartSelector;
 use nenrin_revisit::RevisitSettings;
-use nenrin_state::{RobotsPolicy, Schedule, SiteConditions};
+use nenrin_state::{
+    IgnoredPart, PagePatterns, RobotsPolicy, Schedule, SiteConditions, SiteHeader, SiteLabels,
+};
 use nenrin_structure::RoundsBy;
 use serde_json::{Value, json};
 
@@ -30,6 +33,8 @@ pub(super) fn check(conditions: &SiteConditions) -> Result<(), WebError> {
         Some("`depth` counts from 1, the top page")
     } else if is_too_large(conditions) {
         Some("a number is larger than 2^63 - 1")
+    } else if let Some(problem) = bad_choice(conditions) {
+        Some(problem)
     } else if conditions.windows.len() > MAX_WINDOWS {
         Some("`windows` has more than 50")
     } else if is_bad_reason(&conditions.robots) {
@@ -38,6 +43,31 @@ pub(super) fn check(conditions: &SiteConditions) -> Result<(), WebError> {
         bad_schedule(&conditions.schedule)
     };
     problem.map_or(Ok(()), |problem| Err(bad("the body", problem)))
+}
+
+fn bad_choice(conditions: &SiteConditions) -> Option<&'static str> {
+    let PagePatterns { include, exclude } = &conditions.pages;
+    let labels = &conditions.labels;
+    let is_unread = |part: &IgnoredPart| PartSelector::parse(&part.selector).is_err();
+    let is_bad = |label: &String| {
+        label.chars().count() > SiteLabels::CHARS_MAX || label.chars().any(char::is_control)
+    };
+    if include.len().max(exclude.len()) > PagePatterns::MAX {
+        Some("`pages` has more than 100 patterns of a kind")
+    } else if conditions.headers.len() > SiteHeader::MAX {
+        Some("`headers` has more than 20")
+    } else if conditions.ignored.len() > IgnoredPart::MAX
+        || conditions.ignored.iter().any(is_unread)
+    {
+        Some("`ignored` has more than 100 parts, or a selector that is not understood")
+    } else if labels.tags.len() > SiteLabels::TAGS_MAX
+        || labels.tags.iter().any(|tag| tag.is_empty() || is_bad(tag))
+        || is_bad(&labels.group)
+    {
+        Some("`labels` has more than 20 tags, or one that is empty or longer than 50 characters")
+    } else {
+        None
+    }
 }
 
 /// Whether a number is too large for the state.
@@ -128,6 +158,38 @@ pub(super) fn schema() -> Value {
                 "type": "string", "enum": RoundsBy::ALL.map(RoundsBy::name), "default": "all",
                 "description": "which pages a round visits",
             },
+            "pages": {
+                "type": "object", "additionalProperties": false,
+                "description": "which pages inside the scope are collected",
+                "properties": {"include": patterns(), "exclude": patterns()},
+            },
+            "headers": {
+                "type": "array", "maxItems": SiteHeader::MAX,
+                "description": "sent to the site's own servers",
+                "items": {"type": "string", "examples": ["Accept-Language: en"]},
+            },
+            "ignored": {
+                "type": "array", "maxItems": IgnoredPart::MAX,
+                "description": "parts of pages whose changes are noise",
+                "items": {
+                    "type": "object", "required": ["pages", "selector"], "additionalProperties": false,
+                    "properties": {
+                        "pages": pattern(),
+                        "selector": {"type": "string", "examples": ["div.ad"]},
+                        "nth": {"type": "integer", "minimum": 0, "maximum": u32::MAX, "default": 0},
+                    },
+                },
+            },
+            "labels": {
+                "type": "object", "additionalProperties": false,
+                "properties": {
+                    "group": {"type": "string", "maxLength": SiteLabels::CHARS_MAX},
+                    "tags": {
+                        "type": "array", "maxItems": SiteLabels::TAGS_MAX,
+                        "items": {"type": "string", "minLength": 1, "maxLength": SiteLabels::CHARS_MAX},
+                    },
+                },
+            },
             "keeping": {
                 "type": "object", "additionalProperties": false,
                 "properties": {
@@ -143,6 +205,14 @@ pub(super) fn schema() -> Value {
             },
         },
     })
+}
+
+fn pattern() -> Value {
+    json!({"type": "string", "minLength": 1, "maxLength": 500, "pattern": "^\\S+$", "examples": ["/news/*"]})
+}
+
+fn patterns() -> Value {
+    json!({"type": "array", "maxItems": PagePatterns::MAX, "items": pattern()})
 }
 
 /// How pages are revisited, each on its own schedule.
@@ -220,6 +290,15 @@ mod tests {
             ("windows", json!(vec!["daily"; MAX_WINDOWS + 1]), false),
             ("robots", json!({"ignore": {"reason": "ours"}}), true),
             ("robots", json!({"ignore": {"reason": "  "}}), false),
+            ("pages", json!({"include": ["/a/*"], "exclude": ["/b c"]}), false),
+            ("pages", json!({"include": ["/a/*"], "exclude": ["/b"]}), true),
+            ("headers", json!(["Cookie: a=b"]), true),
+            ("headers", json!(["Host: e.com"]), false),
+            ("headers", json!(["a: b\r\nc: d"]), false),
+            ("ignored", json!([{"pages": "/*", "selector": "div.ad"}]), true),
+            ("ignored", json!([{"pages": "/*", "selector": "p:hover"}]), false),
+            ("labels", json!({"group": "g", "tags": ["a"]}), true),
+            ("labels", json!({"tags": [""]}), false),
             ("hints", json!({"signals": false, "schedule_by": "significant"}), true),
             ("hints", json!({"schedule_by": "mood"}), false),
             ("keeping", json!({"quota_bytes": 5, "prune": "30d,month"}), true),

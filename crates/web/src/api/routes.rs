@@ -23,6 +23,7 @@ use super::{
     },
     conditions,
     document::document,
+    watches,
 };
 use super::{changes as site_changes, export};
 use crate::{
@@ -104,7 +105,7 @@ const fn act(
     }
 }
 
-const ROUTES: &[Route] = &[
+pub(super) const ROUTES: &[Route] = &[
     read("stats", "/stats", "Totals of the archive", &[], "Stats", stats),
     read("underWay", "/now", "Requests under way at this moment", &[], "UnderWay", now),
     read("sites", "/sites", "Every site", &[], "Sites", sites),
@@ -166,6 +167,39 @@ const ROUTES: &[Route] = &[
         "Order",
         site_order,
     ),
+    read("watches", "/watches", "Every watch", &[], "Watches", watches::all),
+    Route {
+        id: "addWatch",
+        method: "POST",
+        path: "/watches",
+        summary: "Watches a part of a page",
+        query: &[],
+        body: Some("NewWatch"),
+        status: 201,
+        answer: Some("Watch"),
+        run: watches::add,
+    },
+    read("watch", "/watches/{id}", "One watch", &[], "Watch", watches::one),
+    Route {
+        id: "setWatch",
+        method: "PUT",
+        path: "/watches/{id}",
+        summary: "Changes a watch; it begins anew with the newest version",
+        query: &[],
+        body: Some("NewWatch"),
+        status: 200,
+        answer: Some("Watch"),
+        run: watches::set,
+    },
+    read(
+        "watchHits",
+        "/watch-hits",
+        "What watches reported, newest first",
+        &[],
+        "WatchHits",
+        watches::hits,
+    ),
+    act("removeWatch", "/watches/{id}/remove", "Removes a watch", watches::remove),
     read("incidents", "/incidents", "Incidents, newest first", &[], "Incidents", incidents),
     read(
         "removals",
@@ -374,12 +408,16 @@ fn is_nothing(body: &[u8]) -> bool {
 /// Whether there is a list in the position of an object: serde would take its items for the fields
 /// of a struct.
 fn has_list_for_object(value: &Value) -> bool {
-    const LISTS: [&str; 3] = ["tops", "windows", "paths"];
+    const LISTS: [&str; 8] =
+        ["tops", "windows", "paths", "include", "exclude", "headers", "ignored", "tags"];
     match value {
         Value::Array(_) => true,
-        Value::Object(fields) => fields
-            .iter()
-            .any(|(name, field)| !LISTS.contains(&name.as_str()) && has_list_for_object(field)),
+        Value::Object(fields) => fields.iter().any(|(name, field)| match field {
+            Value::Array(items) if LISTS.contains(&name.as_str()) => {
+                items.iter().any(has_list_for_object)
+            }
+            field => has_list_for_object(field),
+        }),
         _ => false,
     }
 }
@@ -401,7 +439,7 @@ pub(super) fn ok(answer: impl Serialize) -> Result<Response, WebError> {
 
 impl Call<'_> {
     pub(super) fn site(&self) -> Result<Site, WebError> {
-        site::find(self.app, self.id.as_deref().unwrap_or_default())
+        site::find(self.app, self.id())
     }
 
     pub(super) fn limit(&self) -> Result<usize, WebError> {
@@ -437,7 +475,15 @@ impl Call<'_> {
         CanonicalUrl::parse_typed(text).map_err(|e| WebError::not_found(format!("such page: {e}")))
     }
 
-    fn json<T: DeserializeOwned>(&self) -> Result<T, WebError> {
+    pub(super) fn id(&self) -> &str {
+        self.id.as_deref().unwrap_or_default()
+    }
+
+    pub(super) fn now_s(&self) -> i64 {
+        self.visitor.now_s
+    }
+
+    pub(super) fn json<T: DeserializeOwned>(&self) -> Result<T, WebError> {
         let value: Value =
             serde_json::from_slice(&self.body).map_err(|e| bad("the body", &e.to_string()))?;
         if has_list_for_object(&value) {

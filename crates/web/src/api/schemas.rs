@@ -3,7 +3,7 @@
 use nenrin_state::{IncidentKind, Removal};
 use serde_json::{Map, Value, json};
 
-use super::conditions;
+use super::{conditions, watches};
 use crate::form::MAX_REASON_CHARS;
 
 /// The words for outcomes of a visit.
@@ -13,7 +13,16 @@ pub(super) const OUTCOMES: [&str; 6] =
 /// The schemas that the document refers to.
 pub(super) fn schemas() -> Value {
     let error = json!({"Error": record(&[("error", text())])});
-    let groups = [error, sites(), removals(), happenings(), pages(), changes(), totals()];
+    let groups = [
+        error,
+        sites(),
+        removals(),
+        happenings(),
+        pages(),
+        changes(),
+        totals(),
+        watches::schemas(),
+    ];
     let all: Map<String, Value> = groups
         .into_iter()
         .filter_map(|group| match group {
@@ -295,7 +304,7 @@ pub(super) fn record(properties: &[(&str, Value)]) -> Value {
     json!({"type": "object", "required": names, "properties": properties})
 }
 
-fn list(items: Value) -> Value {
+pub(super) fn list(items: Value) -> Value {
     json!({"type": "array", "items": items})
 }
 
@@ -307,7 +316,7 @@ pub(super) fn reference(name: &str) -> Value {
     json!({"$ref": format!("#/components/schemas/{name}")})
 }
 
-fn text() -> Value {
+pub(super) fn text() -> Value {
     json!({"type": "string"})
 }
 
@@ -320,15 +329,15 @@ fn visit_reason() -> Value {
     json!({"type": ["object", "string", "null"]})
 }
 
-fn whole() -> Value {
+pub(super) fn whole() -> Value {
     json!({"type": "integer", "minimum": 0})
 }
 
-fn time() -> Value {
+pub(super) fn time() -> Value {
     json!({"type": "integer", "description": "seconds since the epoch, UTC"})
 }
 
-fn maybe_time() -> Value {
+pub(super) fn maybe_time() -> Value {
     json!({"type": ["integer", "null"], "description": "seconds since the epoch, UTC"})
 }
 

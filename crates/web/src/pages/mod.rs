@@ -1,14 +1,19 @@
 //! One file for each page that people see.
 
 pub(crate) mod between;
+pub(crate) mod bulk;
 pub(crate) mod changes;
 pub(crate) mod charts;
+pub(crate) mod downloads;
+pub(crate) mod ignore;
 pub(crate) mod lab;
+mod labels;
 pub(crate) mod log;
 pub(crate) mod login;
 pub(crate) mod overview;
 pub(crate) mod page_history;
 pub(crate) mod page_list;
+pub(crate) mod patterns;
 pub(crate) mod picture;
 pub(crate) mod progress;
 pub(crate) mod register;
@@ -21,4 +26,6 @@ pub(crate) mod site;
 pub(crate) mod site_pages;
 pub(crate) mod structure;
 pub(crate) mod timeline;
+pub(crate) mod watch_form;
+pub(crate) mod watches;
 mod years;

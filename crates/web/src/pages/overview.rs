@@ -11,7 +11,7 @@ use crate::{
     guard::Fields,
     layout::{self, Menu, tile},
     pages::{
-        charts, progress, site,
+        charts, labels, progress, site,
         years::{self, Years},
     },
     visitor::Visitor,
@@ -303,6 +303,7 @@ fn site_search(visitor: &Visitor, query: &Fields) -> Markup {
             label.sr for="q" { (t("Search sites", "サイトを検索")) }
             input #q name="q" value=(query.get("q")) placeholder=(t("Search sites", "サイトを検索"));
             input type="hidden" name="sort" value=(sort);
+            @if let Some(label) = query.some("label") { input type="hidden" name="label" value=(label); }
             button { (t("Search", "検索")) }
         }
     }
@@ -313,16 +314,20 @@ fn site_table(visitor: &Visitor, sites: &[Site], sums: &Sums, query: &Fields) ->
     let search = query.get("q").trim().to_lowercase();
     let sort = query.some("sort").unwrap_or("name");
     let down = query.get("down") == "1";
-    let mut rows: Vec<&Site> = sites.iter().filter(|site| matches(site, &search)).collect();
+    let label = query.get("label").trim();
+    let has_label = |site: &&Site| label.is_empty() || labels::of(site).any(|own| own == label);
+    let found = sites.iter().filter(|site| matches(site, &search));
+    let mut rows: Vec<&Site> = found.filter(has_label).collect();
     sort_sites(&mut rows, sums, sort, down);
     html! {
+        (labels::choices(visitor, sites, label))
         div.scroll {
             table.sites {
                 thead { tr {
                     @for (column, en, ja) in COLUMNS {
                         th scope="col" class=(if matches!(column, "name" | "visited") { "" } else { "n" })
                             aria-sort=[(column == sort).then_some(if down { "descending" } else { "ascending" })] {
-                            a href=(format!("/?sort={column}&down={}&q={}", u8::from(column == sort && !down), format::encoded(query.get("q")))) { (t(en, ja)) }
+                            a href=(format!("/?sort={column}&down={}&q={}&label={}", u8::from(column == sort && !down), format::encoded(query.get("q")), format::encoded(label))) { (t(en, ja)) }
                         }
                     }
                     th scope="col" { (t("Next", "次回")) }
@@ -343,6 +348,7 @@ fn matches(site: &Site, search: &str) -> bool {
     search.is_empty()
         || site.name.to_lowercase().contains(search)
         || site.conditions.tops.iter().any(|top| top.as_str().contains(search))
+        || labels::of(site).any(|label| label.to_lowercase().contains(search))
 }
 
 fn sort_sites(rows: &mut [&Site], sums: &Sums, sort: &str, down: bool) {
@@ -356,7 +362,8 @@ fn sort_sites(rows: &mut [&Site], sums: &Sums, sort: &str, down: bool) {
         "visited" => rows.sort_by_key(|s| s.collected_s),
         "troubles" => rows.sort_by_key(|s| of(s).map(|sums| sums.recent_troubles)),
         "stored" => rows.sort_by_key(|s| of(s).map(|sums| sums.stored_bytes)),
-        _ => rows.sort_by_key(|s| s.name.to_lowercase()),
+        // Sites of a group are together.
+        _ => rows.sort_by_key(|s| (s.conditions.labels.group.clone(), s.name.to_lowercase())),
     }
     if down {
         rows.reverse();
@@ -373,6 +380,7 @@ fn site_row(visitor: &Visitor, site: &Site, sums: &Sums) -> Markup {
                 a.name href=(format!("/sites/{}", site.id.0)) { bdi { (site.name) } } " "
                 @if sums.collecting.contains(&site.id) { (progress::badge(visitor)) } @else { (state_badge(visitor, site)) }
                 @if let Some(top) = site.conditions.tops.first() { div.url.muted { bdi { (top.shown()) } } }
+                (labels::chips(site))
             }
             td.n { (format::number(site.counts.pages)) }
             td.n { (format::number(site.counts.versions)) }

@@ -17,8 +17,14 @@ use crate::{
 
 pub(crate) fn new_site(app: &WebApp, visitor: &Visitor, query: &Fields) -> Response {
     let mut form = SiteForm::fresh(app.options.depth);
+    let others = app.state.sites().unwrap_or_default();
+    let copied = others.iter().find(|site| Some(site.id.0) == query.number("copy"));
+    if let Some(site) = copied {
+        form = SiteForm { name: String::new(), ..SiteForm::of("", &site.conditions) };
+        form.more_tops.clear();
+    }
     form.url = query.get("url").to_owned();
-    Sheet::of(visitor, &form, &Wrong::new()).show()
+    Sheet { others: &others, copied, ..Sheet::of(visitor, &form, &Wrong::new()) }.show()
 }
 
 pub(crate) fn add(app: &WebApp, visitor: &Visitor, fields: &Fields) -> Result<Response, WebError> {
@@ -98,11 +104,19 @@ pub(crate) fn save(
     site: &Site,
     fields: &Fields,
 ) -> Result<Response, WebError> {
-    let mut form = SiteForm::submitted(fields);
-    form.name = site.name.clone();
+    let form = SiteForm::submitted(fields);
     match form.read(visitor.lang) {
         Err(wrong) => Ok(Sheet { site: Some(site), ..Sheet::of(visitor, &form, &wrong) }.show()),
-        Ok((_, conditions)) => {
+        Ok((name, conditions)) => {
+            match app.state.rename_site(site.id, &name) {
+                Err(StateError::SiteExists { name }) => {
+                    let wrong = Wrong::from([("name", taken(visitor, &name))]);
+                    return Ok(
+                        Sheet { site: Some(site), ..Sheet::of(visitor, &form, &wrong) }.show()
+                    );
+                }
+                done => done?,
+            }
             app.state.set_site(site.id, &conditions, visitor.now_s)?;
             app.control.sites_changed();
             Ok(Redirect::to(&format!("/sites/{}?note=saved", site.id.0)).into_response())

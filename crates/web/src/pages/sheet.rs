@@ -22,6 +22,9 @@ pub(super) struct Sheet<'a> {
     pub(super) look: Option<Result<SitePreview, String>>,
     /// The site that already has this address.
     pub(super) already: Option<&'a Site>,
+    /// Sites whose conditions can be copied, and the one whose are.
+    pub(super) others: &'a [Site],
+    pub(super) copied: Option<&'a Site>,
 }
 
 /// Fields that are always visible.
@@ -30,7 +33,16 @@ const SIMPLE: [&str; 4] = ["url", "allow_private", "period", "other_period"];
 impl<'a> Sheet<'a> {
     /// The form of a new site.
     pub(super) fn of(visitor: &'a Visitor, form: &'a SiteForm, wrong: &'a Wrong) -> Self {
-        Self { visitor, form, wrong, site: None, look: None, already: None }
+        Self {
+            visitor,
+            form,
+            wrong,
+            site: None,
+            look: None,
+            already: None,
+            others: &[],
+            copied: None,
+        }
     }
 }
 
@@ -63,6 +75,7 @@ impl Sheet<'_> {
                 }
                 (self.already_registered())
                 (self.first_look())
+                (self.shortcuts())
                 form.sheet method="post" action=(action) novalidate {
                     (layout::token(self.visitor))
                     @if self.already.is_some() { input type="hidden" name="again" value="1"; }
@@ -101,6 +114,7 @@ impl Sheet<'_> {
     fn is_unfolded(&self) -> bool {
         self.site.is_some()
             || self.already.is_some()
+            || self.copied.is_some()
             || self.wrong.keys().any(|field| !SIMPLE.contains(field))
     }
 
@@ -136,6 +150,31 @@ impl Sheet<'_> {
                 autofocus[name == "url" && self.is_fresh()];
         };
         self.field(name, label, hint, input)
+    }
+
+    /// Other ways to fill the form of a new site.
+    fn shortcuts(&self) -> Markup {
+        if self.site.is_some() || !self.wrong.is_empty() || self.look.is_some() {
+            return html! {};
+        }
+        let kept = || self.others.iter().filter(|site| site.removed.is_none()).take(500);
+        html! {
+            @if let Some(site) = self.copied {
+                p.notice { (self.t("The conditions are those of ", "次のサイトの条件を写しました：")) strong { bdi { (site.name) } } (self.t(". Enter the address.", "。アドレスを入力してください。")) }
+            }
+            div.shortcuts {
+                a href="/sites/bulk" { (self.t("Add many addresses at once", "複数のアドレスをまとめて追加")) }
+                @if kept().next().is_some() {
+                    form.inline method="get" action="/sites/new" {
+                        label for="copy" { (self.t("Copy conditions from ", "条件を写すサイト：")) }
+                        select #copy name="copy" { @for site in kept() {
+                            option value=(site.id.0) selected[self.copied.is_some_and(|copied| copied.id == site.id)] { (site.name) }
+                        } }
+                        " " button { (self.t("Copy", "写す")) }
+                    }
+                }
+            }
+        }
     }
 
     fn already_registered(&self) -> Markup {

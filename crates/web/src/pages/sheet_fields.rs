@@ -94,6 +94,7 @@ impl Sheet<'_> {
             div data-only-for="period" data-only-value=(CONTINUOUS) {
                 (self.group(self.t("When pages are visited again", "再訪問の間隔"), self.revisits()))
             }
+            (self.group(self.t("Which pages, and how they are listed", "対象のページと一覧での分類"), self.choice()))
             (self.group(self.t("How the site is visited", "サイトへの接し方"), self.manners()))
             (self.group(self.t("How much is stored", "保存する量"), self.keeping()))
         }
@@ -146,10 +147,8 @@ impl Sheet<'_> {
     fn extent(&self) -> Markup {
         let form = self.form;
         html! {
-            @if self.site.is_none() {
-                (self.text("name", self.t("Name", "名前"),
-                    self.t("If empty, the host's name is used.", "空欄のときはホスト名になります。"), &form.name, ""))
-            }
+            (self.text("name", self.t("Name", "名前"),
+                self.t("If empty, the host's name is used.", "空欄のときはホスト名になります。"), &form.name, ""))
             (self.select("scope", self.t("What belongs to the site", "サイトの範囲"),
                 self.t("Pages outside are not followed. One host is what most people call a site.", "範囲外のページはたどりません。多くの場合、1つのホストが1つのサイトです。"),
                 &form.scope, &SCOPES))
@@ -171,6 +170,32 @@ impl Sheet<'_> {
             (self.checkbox("signals", form.signals,
                 self.t("Use sitemaps and feeds: they add pages, and changed pages are visited sooner", "サイトマップとフィードでページを補い、変更されたものを早く訪れる"),
                 self.t("Usual: each is trusted as far as it was right before.", "標準。過去に正しかった程度だけ信用します。")))
+        }
+    }
+
+    fn choice(&self) -> Markup {
+        let form = self.form;
+        let site = self.site.map(|site| site.id.0.to_string()).unwrap_or_default();
+        html! {
+            (self.area("include", self.t("Only pages like these", "対象とするページ"),
+                self.t("One pattern per line, * is anything: /news/*, /*.pdf, print=1. Empty: every page inside the site.", "1行に1つのパターン。* は任意の文字列：/news/*、/*.pdf、print=1。空欄：範囲内のすべて"),
+                &form.include, "/news/*"))
+            (self.area("exclude", self.t("No pages like these", "除外するページ"),
+                self.t("Excluded pages are not visited any more; their versions stay.", "除外したページはもう訪れません。保存済みの版は残ります。"),
+                &form.exclude, "/calendar/*"))
+            p.hint #pattern-count role="status" data-count="/sites/patterns" data-site=(site) data-fields="include exclude" {}
+            (self.area("headers", self.t("Request headers", "リクエストヘッダー"),
+                self.t("One per line, sent to the site's own servers only.", "1行に1つ。サイト自身のサーバーにだけ送ります。"),
+                &form.headers, "Accept-Language: en"))
+            (self.area("ignored", self.t("Parts whose changes do not count", "変更を数えない箇所"),
+                self.t("One per line: a pattern of pages and a CSS selector. They are noise for significance; versions are stored whole.", "1行に1つ：ページのパターンとCSSセレクター。重要な変更の判定から除きます。版は完全に保存します。"),
+                &form.ignored, "/* div.ad"))
+            div.row {
+                (self.text("group", self.t("Group", "グループ"),
+                    self.t("Sites of a group are listed together.", "同じグループのサイトはまとめて表示します。"), &form.group, ""))
+                (self.text("tags", self.t("Tags", "タグ"),
+                    self.t("Words with commas between them.", "カンマで区切ります。"), &form.tags, ""))
+            }
         }
     }
 

@@ -16,7 +16,7 @@ use crate::{
     guard::Fields,
     layout::{self, Menu, tile},
     pages::{
-        charts, overview, progress, removals, sheet_fields,
+        charts, labels, overview, progress, removals, sheet_fields,
         years::{self, Years},
     },
     visitor::Visitor,
@@ -115,6 +115,7 @@ fn heading(app: &WebApp, visitor: &Visitor, site: &Site, is_live: bool) -> Marku
         div.heading {
             div {
                 h1 { bdi { (site.name) } " " @if is_live { (progress::badge(visitor)) } @else { (overview::state_badge(visitor, site)) } }
+                (labels::chips(site))
                 @for top in site.conditions.tops.iter().take(3) {
                     p.url.muted { a href=(top.as_str()) rel="noreferrer noopener" { bdi { (top.shown()) } } }
                 }
@@ -166,6 +167,12 @@ pub(crate) fn tabs(visitor: &Visitor, site: &Site, open: Tab) -> Markup {
 }
 
 pub(crate) fn note<'a>(visitor: &Visitor, code: &str) -> Option<&'a str> {
+    if code == "ignored" {
+        return Some(visitor.lang.t(
+            "Changes of that part are ignored from the next visit on.",
+            "次回の訪問から、その箇所の変更を無視します。",
+        ));
+    }
     let (en, ja) = match code {
         "added" => {
             ("The site was added, and collecting has begun.", "サイトを追加し、収集を始めました。")
@@ -433,10 +440,21 @@ fn conditions(visitor: &Visitor, site: &Site) -> Markup {
                 @if let Some(rule) = &conditions.keeping.prune {
                     dt { (t("Old versions", "古い版")) } dd { (t("thinned out: ", "間引き：")) (rule) }
                 }
+                @if !conditions.pages.include.is_empty() {
+                    dt { (t("Only pages like", "対象のページ")) } dd { @for one in &conditions.pages.include { code { (one) } " " } }
+                }
+                @if !conditions.pages.exclude.is_empty() {
+                    dt { (t("No pages like", "除外するページ")) } dd { @for one in &conditions.pages.exclude { code { (one) } " " } }
+                }
+                @if !conditions.headers.is_empty() {
+                    // Their values may be secrets.
+                    dt { (t("Request headers", "リクエストヘッダー")) } dd { @for one in &conditions.headers { code { (one.name) } " " } }
+                }
+                @for part in &conditions.ignored { dt { (t("Changes ignored", "無視する変更")) } dd { code { (part) } } }
                 dt { (t("Registered", "登録")) } dd { (format::time(site.created_s)) }
             }
             @if visitor.is_admin() && site.removed.is_none() {
-                p.hint { a href=(format!("/sites/{}/remove", site.id.0)) { (t("Remove this site…", "このサイトを削除…")) } }
+                p.hint { a href=(format!("/downloads?site={}", site.id.0)) { (t("Download this site", "このサイトをダウンロード")) } " · " a href=(format!("/sites/{}/remove", site.id.0)) { (t("Remove this site…", "このサイトを削除…")) } }
             }
         }
     }

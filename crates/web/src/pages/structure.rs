@@ -4,6 +4,7 @@
 use axum::response::{Html, IntoResponse, Response};
 use maud::{Markup, html};
 use nenrin_archive::{ChosenRound, site_structure};
+use nenrin_lang::Lang;
 use nenrin_state::Site;
 use nenrin_structure::{FamilyView, RoundsBy, StructureView, TopsView, Why};
 
@@ -154,6 +155,7 @@ fn top(visitor: &Visitor, site: &TopsView) -> Markup {
             td.n { (site.depth) }
             th scope="row" {
                 @for path in &site.tops { div { bdi { (path) } } }
+                @if let Some(learnt) = learnt(visitor, site) { div.hint { (learnt) } }
                 @if !site.members.is_empty() {
                     details {
                         summary { (visitor.t("members", "配下")) }
@@ -168,6 +170,28 @@ fn top(visitor: &Visitor, site: &TopsView) -> Markup {
             td.n { (of(site.under_same.0, site.under_same.1)) }
         }
     }
+}
+
+/// What was learnt of an index page, as a sentence.
+fn learnt(visitor: &Visitor, site: &TopsView) -> Option<String> {
+    let (seen_then, changed_then) = site.under_changed;
+    let (seen_else, changed_else) = site.under_same;
+    if seen_then == 0 || seen_else == 0 {
+        return None;
+    }
+    let (then, otherwise) = (share(changed_then, seen_then), share(changed_else, seen_else));
+    Some(match visitor.lang {
+        Lang::En => format!(
+            "When it changed, {then}% of the other pages had changed; when it did not, {otherwise}%."
+        ),
+        Lang::Ja => format!(
+            "これが変わったときは配下の {then}%、変わらないときは {otherwise}% が変わっていました。"
+        ),
+    })
+}
+
+fn share(changed: u32, seen: u32) -> u32 {
+    (u64::from(changed) * 100).checked_div(u64::from(seen)).map_or(0, |share| share as u32)
 }
 
 fn families(visitor: &Visitor, view: &StructureView) -> Markup {

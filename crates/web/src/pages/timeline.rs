@@ -63,7 +63,11 @@ pub(crate) fn timeline(
                 }
             }
             @if let Some((_, newest)) = versions.first().filter(|_| before.is_none()) {
-                div.actions { a.button.primary href=(replay_link(&visitor.replay, newest.at_s, &url)) { (t("Open the newest version", "最新の版を開く")) } }
+                div.actions {
+                    a.button.primary href=(replay_link(&visitor.replay, newest.at_s, &url)) { (t("Open the newest version", "最新の版を開く")) }
+                    @if visitor.is_admin() { a.button href=(format!("/watches/new?url={}", format::encoded(url.as_str()))) { (t("Watch", "監視する")) }
+                        a.button href=(format!("/downloads?url={}", format::encoded(url.as_str()))) { (t("Save as one file", "1つのファイルに保存")) } }
+                }
             }
         }
         (figures(visitor, page.as_ref()))

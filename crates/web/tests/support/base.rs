@@ -83,6 +83,19 @@ impl Control for FakeControl {
         let written = out.write_all(b"WARC").and_then(|()| out.flush());
         written.map_err(|error| ControlError::Failed { reason: error.to_string() })
     }
+    fn test_mail(&self) -> Result<(), ControlError> {
+        self.note("mail".into())
+    }
+    fn download(
+        &self,
+        what: &nenrin_archive::Download,
+        to: &std::path::Path,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<(), ControlError> {
+        progress(1, 2);
+        self.note(format!("download {}", what.extension()))?;
+        std::fs::write(to, "FILE").map_err(|e| ControlError::Failed { reason: e.to_string() })
+    }
     fn sites_changed(&self) {
         let _ = self.note("changed".into());
     }
@@ -187,6 +200,7 @@ impl World {
         let app = WebApp {
             changes: ChangeReader::new(state.clone(), contents),
             state: state.clone(),
+            store: None,
             control: control.clone(),
             store_stats: Arc::new(|| StoreSummary {
                 raw_bytes: 10_000,

@@ -1,25 +1,27 @@
 //! What was learnt of a site's servers, for a person and for programs.
 
-use nenrin_archive::readable_date;
 use nenrin_crawl::{Look, ServerLearning};
-use nenrin_state::{ServerId, SiteId, State};
+use nenrin_state::{ServerId, SiteId, State, StateError};
 use nenrin_urls::Server;
 use serde_json::{Value, json};
 
-use crate::table::say;
+use crate::spans::readable_date;
 
 /// Servers of one site that are looked at; a site rarely has more than its own and a few that hold
 /// its pictures.
 const SERVERS_SHOWN: usize = 50;
 
 /// What was learnt of one server.
-pub(super) struct Learnt {
+pub struct Learnt {
     server: Server,
     learnt: ServerLearning,
 }
 
 /// What was learnt of a site's servers, where there is anything.
-pub(super) fn of(state: &dyn State, site: SiteId) -> anyhow::Result<Vec<Learnt>> {
+///
+/// # Errors
+/// [`StateError`] of the state.
+pub fn learnt_of(state: &dyn State, site: SiteId) -> Result<Vec<Learnt>, StateError> {
     let servers = state.site_servers(site, SERVERS_SHOWN)?;
     let ids: Vec<ServerId> = servers.iter().map(|server| server.id).collect();
     let records = state.servers(&ids)?.into_iter().filter(|record| !record.notes.is_empty());
@@ -31,7 +33,8 @@ pub(super) fn of(state: &dyn State, site: SiteId) -> anyhow::Result<Vec<Learnt>>
 }
 
 impl Learnt {
-    pub(super) fn as_json(&self) -> Value {
+    /// For programs.
+    pub fn as_json(&self) -> Value {
         let learnt = &self.learnt;
         let traps = learnt.traps.refused.iter().map(|(trap, count)| {
             json!({
@@ -57,8 +60,9 @@ impl Learnt {
         })
     }
 
-    pub(super) fn say(&self) -> std::io::Result<()> {
-        say(format!("  {}", self.server))?;
+    /// For a person, line by line.
+    pub fn lines(&self) -> Vec<String> {
+        let mut lines = vec![format!("  {}", self.server)];
         let probe = &self.learnt.probe;
         if let Some(asked_s) = probe.asked_s {
             let look = match (&probe.look, probe.is_worthless()) {
@@ -76,18 +80,19 @@ impl Learnt {
                 }
             };
             let asked = readable_date(asked_s);
-            say(format!("    a page that does not exist is answered {look} ({asked})"))?;
+            lines.push(format!("    a page that does not exist is answered {look} ({asked})"));
         }
         for (trap, count) in &self.learnt.traps.refused {
             let (links, example) = (count.links, &count.example);
-            say(format!("    {links} links not followed: {} (such as {example})", trap.text()))?;
+            let why = trap.text();
+            lines.push(format!("    {links} links not followed: {why} (such as {example})"));
         }
         for (url, source) in &self.learnt.signals.sources {
             let trust = &source.trust;
             let share = |share: Option<f64>| {
                 share.map_or("unknown".to_owned(), |share| format!("{:.0}%", share * 100.0))
             };
-            say(format!(
+            lines.push(format!(
                 "    {url}: {} pages, {} dated; precision {}, recall {}, odds {:.1}{}",
                 source.entries,
                 source.dated,
@@ -95,13 +100,13 @@ impl Learnt {
                 share(trust.recall()),
                 trust.odds(),
                 if trust.is_believed() { ", believed" } else { "" },
-            ))?;
+            ));
         }
         let (blocks, noisy) = self.learnt.noise.counts();
         if blocks > 0 {
-            say(format!("    {noisy} of {blocks} changing blocks are noise"))?;
+            lines.push(format!("    {noisy} of {blocks} changing blocks are noise"));
         }
-        Ok(())
+        lines
     }
 }
 

@@ -1,18 +1,14 @@
 //! Webhooks: what happened goes to other programs as a signed message by POST, tried again where it
 //! fails. Every message passes the fetcher and its address guard like any other request.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
-use nenrin_archive::noticing::{Happening, Message, Watch, signature};
+use nenrin_archive::noticing::{Happening, Message, signature};
 use nenrin_fetch::{AddressPolicy, BodyLimit, FetchRequest, Fetcher};
-use nenrin_state::State;
-use nenrin_urls::CanonicalUrl;
+use nenrin_urls::{CanonicalUrl, UrlError};
+use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
-use crate::{clock, config::Webhook, driver::DriverHandle, exit::usage};
-
-/// How often the log is looked at.
-const LOOK_PAUSE: Duration = Duration::from_secs(2);
 /// Messages waiting for one receiver; when it is full, new ones are dropped and that is logged.
 const QUEUE: usize = 256;
 /// Pauses before a message is tried again.
@@ -25,60 +21,42 @@ const RETRIES: [Duration; 4] = [
 /// What a receiver may answer; nobody reads it.
 const MAX_ANSWER_BYTES: u64 = 64 << 10;
 
-/// Starts to follow what happens and to send it to the receivers that the configuration names.
-pub(crate) fn start(
-    webhooks: &[Webhook],
-    fetcher: &Fetcher,
-    state: &Arc<dyn State>,
-    driver: DriverHandle,
-) -> anyhow::Result<()> {
-    let mut queues = Vec::new();
-    for webhook in webhooks {
-        let url = CanonicalUrl::parse(&webhook.url).map_err(usage)?;
-        let (queue, waiting) = mpsc::channel(QUEUE);
+/// A program that gets messages about events.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Webhook {
+    /// Where the messages go.
+    pub url: String,
+    /// Both sides know it; every message is signed with it.
+    pub secret: String,
+    /// Which events are sent; all by default.
+    #[serde(default)]
+    pub events: Vec<Happening>,
+    /// Whether it may be at a private or loopback address.
+    #[serde(default)]
+    pub allow_private: bool,
+}
+
+/// A receiver and the messages that wait for it.
+pub(crate) struct Queue {
+    events: Vec<Happening>,
+    waiting: mpsc::Sender<Message>,
+}
+
+impl Queue {
+    /// Starts to deliver to a receiver.
+    pub(crate) fn start(webhook: &Webhook, fetcher: &Fetcher) -> Result<Self, UrlError> {
+        let url = CanonicalUrl::parse(&webhook.url)?;
+        let (sender, waiting) = mpsc::channel(QUEUE);
         tokio::spawn(deliver(webhook.clone(), url, fetcher.clone(), waiting));
-        queues.push((webhook.events.clone(), queue));
+        Ok(Self { events: webhook.events.clone(), waiting: sender })
     }
-    let send = move |message: &Message| queues.iter().for_each(|queue| pass(queue, message));
-    tokio::spawn(follow(state.clone(), driver, send));
-    Ok(())
-}
 
-/// Looks every two seconds what has happened, keeps incidents in the state, and hands all of it to
-/// `send`.
-async fn follow(
-    state: Arc<dyn State>,
-    driver: DriverHandle,
-    mut send: impl FnMut(&Message) + Send,
-) {
-    let mut watch = Watch::after(&*state).unwrap_or_else(|error| {
-        tracing::warn!("earlier incidents cannot be read: {error}");
-        Watch::default()
-    });
-    loop {
-        let shared = state.clone();
-        let reached = driver.figures().reached;
-        let looked = tokio::task::spawn_blocking(move || {
-            let found = watch.look_and_keep(&*shared, &reached, clock::now_s());
-            (watch, found)
-        });
-        let Ok((seen, found)) = looked.await else { return };
-        watch = seen;
-        let messages = found.unwrap_or_else(|error| {
-            tracing::warn!("the log of visits cannot be read: {error}");
-            Vec::new()
-        });
-        messages.iter().for_each(&mut send);
-        tokio::time::sleep(LOOK_PAUSE).await;
-    }
-}
-
-type Queue = (Vec<Happening>, mpsc::Sender<Message>);
-
-fn pass((events, queue): &Queue, message: &Message) {
-    let is_wanted = events.is_empty() || events.contains(&message.event);
-    if is_wanted && queue.try_send(message.clone()).is_err() {
-        tracing::warn!(id = message.id, "a webhook's queue is full: event dropped");
+    pub(crate) fn pass(&self, message: &Message) {
+        let is_wanted = self.events.is_empty() || self.events.contains(&message.event);
+        if is_wanted && self.waiting.try_send(message.clone()).is_err() {
+            tracing::warn!(id = message.id, "a webhook's queue is full: event dropped");
+        }
     }
 }
 
