@@ -746,14 +746,19 @@ pub(crate) struct SetPasswordArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum LabCommand {
     /// The crawler on a simulated web for a simulated time, with faults; checked against its laws.
+    #[command(after_help = example("nenrin lab crawl --servers 200 --pages 50"))]
     Crawl(LabCrawlArgs),
     /// Compares crawl orders on a link graph: which new page first (paper 003).
+    #[command(after_help = example("nenrin lab order --synthetic 100000 --out ./report"))]
     Order(OrderArgs),
     /// Compares revisit policies on an update log: when to visit again (paper 004).
+    #[command(after_help = example("nenrin lab revisit --log updates.tsv.zst --compare --policy auto 'nutch(7d)'"))]
     Revisit(RevisitArgs),
     /// Compares allocations of a visit budget: how many visits each page gets (paper 002).
+    #[command(after_help = example("nenrin lab budget --log updates.tsv.zst --visits-per-day 3000"))]
     Budget(BudgetArgs),
     /// Compares methods of finding changed parts of a server, on mirrors or generated servers (paper 000).
+    #[command(after_help = example("nenrin lab structure --synthetic --out ./report"))]
     Structure(StructureArgs),
     /// Compares the size of our archive with other ways of storing visits (paper 001).
     #[command(after_help = example("nenrin lab storage --corpus ./visits --out ./report"))]

@@ -1,17 +1,14 @@
 //! `nenrin site structure`: what rounds know of a site's structure.
 
-use nenrin_archive::{ChosenRound, readable_date, site_structure};
+use nenrin_archive::{ChosenRound, families_table, readable_date, site_structure, tops_table};
 use nenrin_state::{Site, State};
 use nenrin_structure::StructureView;
 
 use super::Context;
 use crate::{
     exit::Exit,
-    table::{Table, print_json, print_table, say},
+    table::{print_json, print_table, say},
 };
-
-/// Sites and families printed; `--json` has up to 200 of each.
-const SHOWN: usize = 40;
 
 /// Prints tops, members and families, and what the last round left out.
 pub(super) fn show(context: &Context, state: &dyn State, site: &Site) -> anyhow::Result<Exit> {
@@ -37,43 +34,8 @@ fn show_view(view: &StructureView) -> anyhow::Result<()> {
         "  {} pages, {} links, {} sites by {}, {} families, {} rounds chosen",
         view.pages, view.links, view.site_count, view.method, view.family_count, view.rounds
     ))?;
-    let mut table = Table::new(&[
-        "depth",
-        "top",
-        "members",
-        "top seen",
-        "changed",
-        "members changed with it",
-        "without",
-    ]);
-    let of = |(seen, changed): (u32, u32)| format!("{changed} of {seen}");
-    for site in view.sites.iter().take(SHOWN) {
-        let more = site.tops.len().saturating_sub(1);
-        let top = site.tops.first().map_or("", String::as_str);
-        table.row(vec![
-            site.depth.to_string(),
-            if more > 0 { format!("{top} and {more} more") } else { top.to_owned() },
-            site.member_count.to_string(),
-            site.top_seen.to_string(),
-            site.top_changed.to_string(),
-            of(site.under_changed),
-            of(site.under_same),
-        ]);
-    }
-    print_table(&table)?;
-    let mut table = Table::new(&["family", "pages", "rounds", "all changed", "some", "none"]);
-    for family in view.families.iter().take(SHOWN) {
-        let together = family.together;
-        table.row(vec![
-            family.family.clone(),
-            family.pages.to_string(),
-            together.rounds.to_string(),
-            together.all.to_string(),
-            together.some.to_string(),
-            (together.rounds - together.all - together.some).to_string(),
-        ]);
-    }
-    print_table(&table)?;
+    print_table(&tops_table(view))?;
+    print_table(&families_table(view))?;
     Ok(())
 }
 

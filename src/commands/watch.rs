@@ -82,27 +82,17 @@ fn list(context: &Context) -> anyhow::Result<Exit> {
     }
     let mut table = Table::new(&["watch", "title", "state", "checked", "found"]);
     for watch in &watches {
-        let state = match watch.trouble {
-            _ if watch.paused => "paused",
-            Some(trouble) => trouble.text(Lang::En),
-            None => "ok",
-        };
+        let trouble = watch.trouble.map_or("ok", |trouble| trouble.text(Lang::En));
+        let state = if watch.paused { "paused" } else { trouble };
         let last = watch.last.as_ref();
         table.row(vec![
             watch.id.0.to_string(),
             watch.title(),
             state.to_owned(),
             last.map_or("–".to_owned(), |last| readable_date(last.at_s)),
-            last.and_then(|last| last.text.as_deref()).map_or("–".to_owned(), first_words),
+            watch.found(60),
         ]);
     }
     print_table(&table)?;
     Ok(Exit::Done)
-}
-
-/// The beginning of a text on one line.
-fn first_words(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let short: String = line.chars().take(60).collect();
-    if short.len() < line.len() { format!("{short}…") } else { short }
 }

@@ -68,8 +68,8 @@ pub use storing::{StoreJob, StoreWork};
 pub use upkeep::{AcceptedLoss, Reindexed, Verified};
 pub use views::{
     ChosenRound, DueReason, FoundPage, Learnt, Outlook, PageDue, PageQuery, PageResult, PageSearch,
-    PageSort, Reasons, SiteStructure, SkippedPages, joined_days, joined_rounds, joined_sites,
-    learnt_of, outlook, shown_worth, site_structure, worth_lines,
+    PageSort, Reasons, SiteStructure, SkippedPages, families_table, joined_days, joined_rounds,
+    joined_sites, learnt_of, outlook, shown_worth, site_structure, tops_table, worth_lines,
 };
 pub use visiting::{LargeWork, links_of_stored, put_exchange, read_fetched};
 pub use warc::{

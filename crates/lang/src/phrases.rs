@@ -127,6 +127,7 @@ pub(crate) const PHRASES: &[Phrase] = &[
     // Why a page is due.
     ("with its site's next round", "サイトの次の収集のときに"),
     ("never visited yet", "まだ訪問していません"),
+    ("{!}; changes mostly between {} and {} UTC", "{0}。変化は主に協定世界時の {1}〜{2}"),
     (
         "{!}, sooner because pages near it changed ({}%)",
         "{0}。近くのページの変化により早めます（{1}%）",

@@ -1,4 +1,5 @@
 //! Letters over a real SMTP connection on loopback.
+#![expect(clippy::unwrap_used, reason = "a broken connection must fail the test")]
 
 use std::sync::{Arc, Mutex};
 

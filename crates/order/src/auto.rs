@@ -14,7 +14,7 @@ const HAND_ON_RATIO: f32 = 0.15;
 /// because pages of one site link to each other.
 const RETURNED: f32 = 0.4;
 /// How strongly a server's pages lose priority as more of the server is collected.
-const SERVER_EXPONENT: f32 = -0.25;
+const SERVER_EXPONENT: f32 = -0.75;
 /// Score that top pages get together for each known page, beside what links give them: what is near
 /// them is more important than the links seen so far can tell.
 const TOP_SHARE: f32 = 0.02;

@@ -13,6 +13,7 @@ mod forecast;
 mod grid;
 mod price;
 mod prior;
+mod rhythm;
 mod sketch;
 
 pub use self::clocks::{ChangeClocks, ClockTuning};
@@ -26,6 +27,7 @@ use self::forecast::Spending;
 pub(crate) use self::grid::{Likelihood, read_spread, write_spread};
 use self::grid::{RATES, RateGrid, Spread};
 use self::price::Price;
+use self::rhythm::Rhythm;
 use crate::history::{Gap, Learnt, PageHistory};
 use crate::missed;
 use crate::page_groups::PageGroups;
@@ -175,12 +177,20 @@ impl AutoPolicy {
         belief: &Belief,
         groups: PageGroups,
     ) -> f32 {
-        self.expected_by(&self.clocks.passed(groups, history.last_visit_s, now_s), belief)
+        let passed = self.clocks.passed(groups, history.last_visit_s, now_s);
+        self.expected_by(&passed, belief, self.lead_days_at(now_s, groups))
     }
 
-    /// Expected changes while so much passed by the neighbours' clock.
-    fn expected_by(&self, passed: &Passed, belief: &Belief) -> f32 {
-        belief.effective_rate.value() * (passed.clock + self.lead_days()) + passed.bulk
+    /// Expected changes while so much passed by the neighbours' clock, which runs ahead by so much.
+    fn expected_by(&self, passed: &Passed, belief: &Belief, lead_days: f32) -> f32 {
+        belief.effective_rate.value() * (passed.clock + lead_days) + passed.bulk
+    }
+
+    /// By how many days the neighbours' clock is taken to run ahead: fewer on a quiet weekday.
+    fn lead_days_at(&self, now_s: i64, groups: PageGroups) -> f32 {
+        let day = (now_s - 1).div_euclid(DAY_S);
+        let pace = self.clocks.rhythm(groups).map_or(1.0, |rhythm| rhythm.of_day(day));
+        self.lead_days() * pace.min(1.0)
     }
 
     fn lead_days(&self) -> f32 {
@@ -349,10 +359,29 @@ impl AutoPolicy {
     ) -> f64 {
         let needed = self.needed(history, belief, groups);
         let missing = needed - self.expected(now_s, history, belief, groups);
-        let per_day = belief.effective_rate.value() + self.clocks.mean_bulk();
-        let waited = (now_s - history.last_visit_s) as f32 / DAY_S as f32;
-        let worth = f64::from(waited + (missing / per_day).max(0.0));
+        let (rate, bulk) = (belief.effective_rate.value(), self.clocks.mean_bulk());
+        let days = |seconds: i64| seconds as f64 / DAY_S as f64;
+        let waited = days(now_s - history.last_visit_s);
+        let worth = match self.clocks.rhythm(groups) {
+            None => waited + f64::from((missing / (rate + bulk)).max(0.0)),
+            Some(rhythm) => {
+                let reached_s = rhythm.reach(now_s, missing, (rate, bulk));
+                let after_s = rhythm.after_peak(reached_s);
+                // A visit before the end of a peak would come too early: slots are rounded up.
+                let up_s = if after_s > reached_s { self.limits.resolution_s / 2 } else { 0 };
+                days(after_s.saturating_add(up_s) - history.last_visit_s)
+            }
+        };
         worth.min(self.explore_days(history, belief, groups))
+    }
+
+    /// After which share of a wait a page is looked at: where a day has only so many visits, sooner
+    /// than it is due, so that days with visits to spare have pages to choose from.
+    fn look_share(&self) -> f64 {
+        match self.price.budget() {
+            Some(Budget::PerDay(_)) => LOOK_EARLY,
+            _ => 1.0,
+        }
     }
 
     /// Share of the expected changes that the neighbours' clock added to, or took from, plain time.
@@ -376,6 +405,8 @@ const LATEST: f64 = 8.0;
 /// gap that each of them was found in, and then after ever longer times.
 const FIRST_CHANGES: u32 = 2;
 const GAPS_AGAIN: f32 = 2.0;
+/// Where a day has only so many visits, a page is looked at after this share of its wait.
+const LOOK_EARLY: f64 = 0.5;
 
 /// Within how many days a page is seen again after a gap, if it may have shown the first of many
 /// changes.
@@ -462,8 +493,12 @@ impl RevisitPolicy for AutoPolicy {
             rate_per_day: Some(f64::from(self.grid.mean(&weights))),
             confidence: f64::from(1.0 / (1.0 + self.grid.relative_spread(&weights))),
             neighbours: Some(self.neighbours_share(now_s, history, &belief, groups)),
+            busy_hours: self.clocks.rhythm(groups).and_then(Rhythm::busy_hours),
         };
-        Next { due_s: self.limits.due_s(now_s, history.last_visit_s(), interval_s), why }
+        let waited = (now_s - history.last_visit_s) as f64 / DAY_S as f64;
+        let look = waited + (days - waited).max(0.0) * self.look_share();
+        let look_s = self.limits.rounded_s(self.limits.slots(look * DAY_S as f64));
+        Next { due_s: self.limits.due_s(now_s, history.last_visit_s(), look_s), why }
     }
 
     fn is_due(&self, now_s: i64, history: &PageHistory, groups: PageGroups) -> bool {
@@ -479,8 +514,9 @@ impl RevisitPolicy for AutoPolicy {
             return true;
         }
         let passed = self.clocks.passed(groups, history.last_visit_s, now_s);
+        let lead_days = self.lead_days_at(now_s, groups);
         let is_worth = |belief: &Belief| {
-            self.expected_by(&passed, belief) >= self.needed(history, belief, groups)
+            self.expected_by(&passed, belief, lead_days) >= self.needed(history, belief, groups)
         };
         is_worth(belief) && is_worth(&self.renewed(history, belief, groups).0)
     }
@@ -491,6 +527,14 @@ impl RevisitPolicy for AutoPolicy {
             return Some(1.0);
         }
         Some(1.0 - f64::from(-self.needed(history, belief, groups)).exp())
+    }
+
+    fn urgency(&self, at_s: i64, history: &PageHistory, groups: PageGroups) -> Option<f64> {
+        let Learnt::Belief(belief) = &history.learnt else { return None };
+        let needed = self.needed(history, belief, groups);
+        let worth = f64::from(self.expected(at_s, history, belief, groups) / needed);
+        let waited = (at_s - history.last_visit_s) as f64 / DAY_S as f64;
+        Some(worth.max(waited / self.explore_days(history, belief, groups)))
     }
 
     fn explain(&self, now_s: i64, history: &PageHistory, groups: PageGroups) -> Explanation {

@@ -31,6 +31,7 @@ impl RevisitPolicy for FixedPolicy {
             rate_per_day: None,
             confidence: confidence_of(history.changes()),
             neighbours: None,
+            busy_hours: None,
         };
         Next { due_s: self.limits.due_s(now_s, history.last_visit_s(), interval_s), why }
     }

@@ -145,6 +145,7 @@ impl RevisitPolicy for MlePolicy {
             rate_per_day,
             confidence: confidence_of(sums.changes),
             neighbours: None,
+            busy_hours: None,
         };
         Next { due_s: self.limits.due_s(now_s, history.last_visit_s(), interval_s), why }
     }

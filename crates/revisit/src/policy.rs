@@ -38,6 +38,12 @@ pub trait RevisitPolicy: SharedByPages + Send {
         None
     }
 
+    /// How many times its price a visit is worth at a time, if the policy has one: what is to go
+    /// first where there are more due pages than visits.
+    fn urgency(&self, _at_s: i64, _history: &PageHistory, _groups: PageGroups) -> Option<f64> {
+        None
+    }
+
     /// When to come after a hint from elsewhere, if that is sooner than planned.
     fn signalled(
         &self,
@@ -147,12 +153,21 @@ pub struct Reason {
     pub confidence: f64,
     /// Share of the expected change that the neighbours' clock contributed, if one was used.
     pub neighbours: Option<f64>,
+    /// Hours of the day (UTC), from the first to the end of the last, in which most changes come.
+    pub busy_hours: Option<(u8, u8)>,
 }
 
 impl Reason {
     /// A reason without an estimate.
     pub(crate) fn unknown(rule: Rule, interval_s: i64) -> Self {
-        Self { rule, interval_s, rate_per_day: None, confidence: 0.0, neighbours: None }
+        Self {
+            rule,
+            interval_s,
+            rate_per_day: None,
+            confidence: 0.0,
+            neighbours: None,
+            busy_hours: None,
+        }
     }
 }
 
@@ -288,9 +303,15 @@ impl fmt::Display for Reason {
         }
         let percent = (self.neighbours.unwrap_or(0.0) * 100.0).round();
         match percent {
-            1.0.. => write!(f, ", sooner because pages near it changed ({percent}%)"),
-            ..=-1.0 => write!(f, ", later because pages near it did not change ({}%)", -percent),
-            _ => Ok(()),
+            1.0.. => write!(f, ", sooner because pages near it changed ({percent}%)")?,
+            ..=-1.0 => write!(f, ", later because pages near it did not change ({}%)", -percent)?,
+            _ => {}
+        }
+        match self.busy_hours {
+            Some((from, to)) => {
+                write!(f, "; changes mostly between {from}:00 and {to}:00 UTC")
+            }
+            None => Ok(()),
         }
     }
 }

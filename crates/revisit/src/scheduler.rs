@@ -15,6 +15,8 @@ const FAILED_S: (i64, i64) = (3_600, 7 * DAY_S);
 const KEEP_VISITS: u64 = 16;
 /// By how much the chance that a page did not change must fall for its neighbours to count.
 pub const NEWS: f64 = 0.7;
+/// More urgent pages count as if they had waited for so many days.
+const MOST_URGENT: f64 = 1_000.0;
 /// Groups of pages that change together which are written for a visit: one takes some twenty bytes.
 const GROUPS_A_VISIT: usize = 16;
 /// Bytes that begin so hold the policy's memory and what changes together; others, of an earlier
@@ -332,6 +334,20 @@ impl PageRevisitScheduler {
         Some(self.bounded_s(at_s, next.due_s, page.path, stretch).min(latest_s.max(at_s + 1)))
     }
 
+    /// Since when a due page counts as waiting, where a day has only so many visits: the more it is
+    /// worth, the longer, so that it goes first. Elsewhere pages take turns as they became due.
+    pub fn waits_since_s(&self, page: &KnownPage<'_>) -> Option<i64> {
+        if !matches!(self.policy.budget(), Some(Budget::PerDay(_))) {
+            return None;
+        }
+        let seen = matches!(page.found, Some(Outcome::Changed | Outcome::Same));
+        let history = seen.then(|| read(page.history))?;
+        let groups = self.policy.groups_of(page.server, page.path);
+        let today_s = self.rolled_day? * DAY_S;
+        let urgency = self.policy.urgency(today_s + DAY_S, &history, groups)?;
+        Some(today_s - (urgency.clamp(0.0, MOST_URGENT) * DAY_S as f64) as i64)
+    }
+
     /// When a page that was seen is due by what its visits taught, as after the last of them.
     pub fn due_again(&self, page: &KnownPage<'_>) -> Option<i64> {
         let history = read(page.history);
@@ -538,10 +554,11 @@ mod tests {
             (0..100).map(|n| (format!("/p{n}"), None, 0)).collect();
         let mut visits = 0;
         for day in 0..300 {
-            let now_s = day * DAY_S;
+            let (now_s, mut today) = (day * DAY_S, 0);
             for (path, planned, due_s) in &mut pages {
                 let known = page(path, planned.as_ref(), Outcome::Same);
-                if *due_s > now_s {
+                // The crawler closes a site whose visits of the day are used up.
+                if *due_s > now_s || today == 2 && planned.is_some() {
                     continue;
                 }
                 if let Some(later_s) = scheduler.put_off(now_s, &known, 1.0) {
@@ -549,6 +566,7 @@ mod tests {
                     continue;
                 }
                 visits += i32::from(day >= 60);
+                today += 1;
                 let found = if (day / 3) % 2 == 0 { Outcome::Changed } else { Outcome::Same };
                 let next = scheduler.visited(now_s, &known, found, None, 1.0);
                 *due_s = next.due_s;
@@ -567,6 +585,28 @@ mod tests {
         let some = scheduler.forecast(&histories, 200).points[1];
         assert!((some.visits_per_day - 1.0).abs() < 0.05, "{some:?}");
         assert!(half.coverage <= same.coverage && same.coverage <= double.coverage);
+    }
+
+    #[test]
+    fn where_a_day_has_few_visits_the_page_that_is_worth_most_goes_first() {
+        let mut scheduler = scheduler("auto");
+        let mut pages = [("/hot", Outcome::Changed, None), ("/quiet", Outcome::Same, None)];
+        for day in 0..12 {
+            for (path, found, planned) in &mut pages {
+                let known = page(path, planned.as_ref(), *found);
+                *planned = Some(scheduler.visited(day * DAY_S, &known, *found, None, 1.0));
+            }
+        }
+        let since_s = |scheduler: &PageRevisitScheduler| {
+            pages.each_ref().map(|(path, found, planned)| {
+                scheduler.waits_since_s(&page(path, planned.as_ref(), *found))
+            })
+        };
+        assert_eq!(since_s(&scheduler), [None, None]);
+        scheduler.set_visits_per_day(Some(1.0));
+        scheduler.roll(12 * DAY_S);
+        let [hot, quiet] = since_s(&scheduler);
+        assert!(hot.is_some() && hot < quiet, "{hot:?} {quiet:?}");
     }
 
     #[test]

@@ -154,6 +154,7 @@ impl RevisitPolicy for SharePolicy {
             rate_per_day: Some(Self::rate(&sums)).filter(|_| sums.changes > 0),
             confidence: confidence_of(sums.changes),
             neighbours: None,
+            busy_hours: None,
         };
         Next { due_s: self.limits.due_s(now_s, history.last_visit_s(), interval_s), why }
     }

@@ -101,6 +101,7 @@ impl RevisitPolicy for SteppedPolicy {
             rate_per_day: Some(rate).filter(|_| sums.all_s > 0),
             confidence: confidence_of(sums.changes),
             neighbours: None,
+            busy_hours: None,
         };
         Next { due_s: self.limits.due_s(now_s, history.last_visit_s(), interval_s), why }
     }

@@ -43,7 +43,7 @@ impl Effort {
         if busy * more.cost() / self.cost() <= FREE { more } else { self }
     }
 
-    /// About how many times the work of the quickest way, as measured on pages of 23 KB.
+    /// About how many times the work of the quickest way, estimated, not measured.
     fn cost(self) -> f64 {
         match self {
             Self::Quick => 1.0,

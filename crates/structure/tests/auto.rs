@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use nenrin_structure::{
-    AutoOptions, AutoRound, AutoServer, Beliefs, Evidence, Hint, PageIndex, PageRef, RoundPlan,
-    Seen, SharedBeliefs, SiteGraph, Skipped, Step, run_round,
+    AutoOptions, AutoRound, AutoServer, Beliefs, Evidence, GatedPlan, Hint, PageIndex, PageRef,
+    RoundPlan, Seen, SharedBeliefs, SiteGraph, SiteSplit, Skipped, SplitOptions, Step, run_round,
 };
 use proptest::prelude::*;
 
@@ -155,13 +155,13 @@ fn several_visits_may_be_under_way_and_the_end_waits_for_them() {
 
 #[test]
 fn a_page_left_out_is_given_its_reason() {
-    let mut site = Site::new(60);
+    let mut site = Site::new(100);
     for _ in 0..4 {
         site.round(everything(), |_| false);
     }
     let mut plan = site.begin(AutoOptions::default());
     let visited = run_round(&mut plan, usize::MAX, |_| Seen::Same);
-    let left = (0..60).find(|&page| !visited.contains(&PageRef::new(0, page))).unwrap();
+    let left = (0..100).find(|&page| !visited.contains(&PageRef::new(0, page))).unwrap();
     assert!(
         matches!(plan.skipped(PageRef::new(0, left)), Skipped::Unlikely(chance) if chance < 0.06)
     );
@@ -269,5 +269,64 @@ proptest! {
             plan.seen(page, look(|page| outcomes[page as usize], page));
         }
         prop_assert!(left.is_empty());
+    }
+}
+
+/// Pages of a small server in directories of four, each with an index that the top page links to.
+fn small_server(directories: u32) -> Arc<SiteGraph> {
+    let mut graph = SiteGraph::new();
+    let top = graph.add_page("index.html").unwrap();
+    let mut tops = Vec::new();
+    for directory in 0..directories {
+        let index = graph.add_page(&format!("d{directory}/index.html")).unwrap();
+        let members: Vec<PageIndex> = ["a", "b", "c"]
+            .iter()
+            .map(|name| graph.add_page(&format!("d{directory}/{name}.html")).unwrap())
+            .collect();
+        graph.set_links(index, &members, &[]).unwrap();
+        tops.push(index);
+    }
+    graph.set_links(top, &tops, &[]).unwrap();
+    graph.set_top(top).unwrap();
+    graph.refresh_depths();
+    Arc::new(graph)
+}
+
+#[test]
+fn a_small_quiet_server_is_visited_at_least_as_by_method_a() {
+    let mut site = Site { graph: small_server(12), ..Site::new(2) };
+    for _ in 0..6 {
+        site.round(everything(), |_| false);
+    }
+    // Directory 7: its index is page 29, its members 30 to 32.
+    let changed = |page: u32| page == 29 || page == 31;
+    let split = Arc::new(SiteSplit::by_directory(&site.graph, SplitOptions::default()));
+    let mut by_a = GatedPlan::new(0, Arc::clone(&site.graph), split);
+    let by_a = run_round(&mut by_a, usize::MAX, |page| look(changed, page));
+    let visited: BTreeSet<u32> = site.round(AutoOptions::default(), changed).into_iter().collect();
+    assert!(by_a.iter().all(|page| visited.contains(&page.page.0)), "{visited:?}");
+    assert!(visited.contains(&31) && visited.len() < site.graph.page_count(), "{visited:?}");
+}
+
+proptest! {
+    #[test]
+    fn a_round_that_stops_later_makes_the_same_visits_and_more(
+        pages in 70u32..200,
+        rounds in prop::collection::vec(0u64..u64::MAX, 2..5),
+        small in 0.01f64..0.3,
+        more in 0.01f64..0.3,
+    ) {
+        let mut site = Site::new(pages);
+        let changed = |draw: u64| move |page: u32| draw >> (page % 61) & 7 == 0;
+        let (last, before) = rounds.split_last().unwrap();
+        for draw in before {
+            site.round(everything(), changed(*draw));
+        }
+        let stop = |stop_below: f64| {
+            let mut plan = site.begin(AutoOptions { stop_below, ..AutoOptions::default() });
+            run_round(&mut plan, usize::MAX, |page| look(changed(*last), page))
+        };
+        let (later, sooner) = (stop(small), stop(small + more));
+        prop_assert_eq!(&later[..sooner.len().min(later.len())], &sooner[..]);
     }
 }

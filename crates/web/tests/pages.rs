@@ -245,7 +245,7 @@ async fn a_first_look_shows_what_was_found_and_keeps_the_form() {
 #[tokio::test]
 async fn conditions_are_changed_and_come_back() {
     let world = World::lived_in();
-    let mut fields = site_fields("https://e.com/", "ignored");
+    let mut fields = site_fields("https://e.com/", "renamed");
     for field in &mut fields {
         match field.0 {
             "period" => field.1 = "other",
@@ -262,7 +262,7 @@ async fn conditions_are_changed_and_come_back() {
     let answer = world.submit("/sites/1/edit", "/sites/1", &fields).await;
     assert_eq!(answer.location(), "/sites/1?note=saved");
     let site = world.state.sites().unwrap().remove(0);
-    assert_eq!(site.name, "paper");
+    assert_eq!(site.name, "renamed");
     assert_eq!(site.conditions.schedule, Schedule::Rounds { period_s: 129_600 });
     assert_eq!(site.conditions.scope, Scope::Domain);
     assert_eq!(site.conditions.robots, RobotsPolicy::Ignore { reason: "our own site".into() });

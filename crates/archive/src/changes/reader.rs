@@ -39,6 +39,8 @@ const RECENT_MAX: usize = 2_000;
 const REST: Duration = Duration::from_millis(50);
 /// Pause when there is nothing to read.
 const LONG_REST: Duration = Duration::from_secs(20);
+/// The longest part of a pause in which the archive is held open.
+const MOMENT: Duration = Duration::from_millis(250);
 /// Long rests between two passes over all pages: an hour.
 const RESTS: u32 = 180;
 
@@ -226,10 +228,21 @@ impl ChangeReader {
         true
     }
 
-    fn rest(&self, pause: Duration) {
+    /// Waits until something is wanted; says whether something is.
+    fn rest(&self, pause: Duration) -> bool {
         let waiting = self.lock();
         let is_idle = |waiting: &mut Waiting| waiting.wanted.is_empty();
-        drop(self.moved.wait_timeout_while(waiting, pause, is_idle));
+        let rested = self.moved.wait_timeout_while(waiting, pause, is_idle);
+        !rested.unwrap_or_else(PoisonError::into_inner).1.timed_out()
+    }
+}
+
+/// Rests until something is wanted. The reader is held for moments only, so that the archive can be closed
+/// meanwhile.
+fn rest(this: &Weak<ChangeReader>, pause: Duration) {
+    let mut left = pause;
+    while !left.is_zero() && this.upgrade().is_some_and(|reader| !reader.rest(left.min(MOMENT))) {
+        left = left.saturating_sub(MOMENT);
     }
 }
 
@@ -245,7 +258,8 @@ fn work(this: &Weak<ChangeReader>) {
             continue;
         }
         let is_more = ahead.step(&reader).unwrap_or(false);
-        reader.rest(if is_more { REST } else { LONG_REST });
+        drop(reader);
+        rest(this, if is_more { REST } else { LONG_REST });
     }
 }
 

@@ -34,7 +34,7 @@ fn url(text: &str) -> CanonicalUrl {
 }
 
 fn row(version: u64, at_s: i64, mime: &str) -> VersionRow {
-    let changed_permille = (version % 2 == 0).then_some(version as u16);
+    let changed_permille = version.is_multiple_of(2).then_some(version as u16);
     let version = VersionId(version);
     VersionRow { at_s, version, status: 200, mime: mime.into(), bytes: 100, changed_permille }
 }

@@ -6,6 +6,7 @@ mod learnt;
 mod outlook;
 mod page_search;
 mod structure;
+mod structure_tables;
 mod worth;
 
 pub use self::{
@@ -14,5 +15,6 @@ pub use self::{
     outlook::{DueReason, Outlook, Reasons, outlook},
     page_search::{FoundPage, PageDue, PageQuery, PageResult, PageSearch, PageSort},
     structure::{ChosenRound, SiteStructure, SkippedPages, site_structure},
+    structure_tables::{families_table, tops_table},
     worth::{shown_worth, worth_lines},
 };

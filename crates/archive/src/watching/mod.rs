@@ -192,13 +192,11 @@ fn report(watch: &Watch, at_s: i64) -> WatchHit {
     }
 }
 
+/// The text of the watched part, `None` where it is not there, or why the page cannot be searched.
+pub type Found = Result<Option<String>, WatchTrouble>;
+
 /// What a watch finds in a version.
-fn found(
-    store: &Store,
-    watch: &Watch,
-    url: &CanonicalUrl,
-    row: &VersionRow,
-) -> Result<Option<String>, WatchTrouble> {
+fn found(store: &Store, watch: &Watch, url: &CanonicalUrl, row: &VersionRow) -> Found {
     let (content_type, body) = decoded(store, row)?;
     watched_text(watch, url, content_type.as_deref(), &body)
 }
@@ -225,7 +223,7 @@ pub fn try_watch(
     state: &dyn State,
     store: &Store,
     watch: &Watch,
-) -> Result<Option<(i64, Result<Option<String>, WatchTrouble>)>, StateError> {
+) -> Result<Option<(i64, Found)>, StateError> {
     let url = stored_url(state, watch.url.clone())?;
     let newest = state.version_as_of(&url.key(), i64::MAX)?;
     Ok(newest.map(|(_, row)| (row.at_s, found(store, watch, &url, &row))))

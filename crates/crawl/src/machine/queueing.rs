@@ -354,12 +354,13 @@ impl Crawl {
             return self.new_pages.queue(due, is_source, &mut self.servers);
         }
         let started_s = self.rounds.started_s(due.site).filter(|_| in_round);
-        // The page that has waited longest goes first; within a round, pages nearer to a top page.
+        // The page that has waited longest goes first, by its schedule; within a round, pages nearer
+        // to a top page.
         let since_s = match started_s {
             // Sitemaps and feeds go first: what they say decides what is made of the others.
             Some(started_s) if is_source => started_s,
             Some(started_s) => started_s + i64::from(due.depth),
-            None => due.page.due_s.unwrap_or(0),
+            None => self.schedules.waits_since_s(&due),
         };
         self.servers.queue_known(due, since_s.max(1).unsigned_abs());
     }

@@ -260,9 +260,13 @@ impl Schedules {
         if schedule.today.are_spent(day, schedule.visits_per_day()) {
             schedule.spent_s = Some(now_s);
         }
-        let part = schedule.visits_per_day().map(|visits| visits as f64);
+        // A day without any visit must not look as if pages were never worth one.
+        let part = schedule.visits_per_day().map(|visits| visits.max(1) as f64);
         schedule.scheduler.set_visits_per_day(part);
-        let milli_visits = (schedule.need(sites.get(site)) * 1e3).clamp(1.0, 1e15) as u64;
+        // Pages that were never visited ask for nothing yet, and would wait for ever.
+        let pages = sites.get(site).map_or(0, |site| site.counts.pages);
+        let need = schedule.need(sites.get(site)) + pages as f64 / 7.0;
+        let milli_visits = (need * 1e3).clamp(1.0, 1e15) as u64;
         out.push(Command::commit(Change::Need { site, day: day + 1, milli_visits }));
         self.openings.forget(site);
     }
@@ -310,6 +314,13 @@ impl Schedules {
         let later_s = schedule.scheduler.put_off(at_s, &due.page.known(), stretch);
         // A time in the present bucket would not be looked at again.
         later_s.filter(|later_s| later_s.div_euclid(bucket_s) > now_s.div_euclid(bucket_s))
+    }
+
+    /// Since when a page that is due counts as waiting.
+    pub(crate) fn waits_since_s(&self, due: &DuePage) -> i64 {
+        let schedule = self.sites.get(&due.site).filter(|_| !due.pulled);
+        let since_s = schedule.and_then(|one| one.scheduler.waits_since_s(&due.page.known()));
+        since_s.or(due.page.due_s).unwrap_or(0)
     }
 
     /// Paper 004's page revisit scheduler: sets the next visit and keeps what the policy learnt.

@@ -110,26 +110,25 @@ fn is_plain(name: &str) -> bool {
 /// A selector for an element, and which of the elements that it names this is.
 fn named(page: &Outline<'_>, at: usize) -> (String, u32) {
     let element = &page.elements[at];
-    let id = element.attribute("id").filter(|id| is_plain(id));
-    let classes = classes(element);
-    let (selector, is_alike): (String, Box<dyn Fn(&Element<'_>) -> bool>) = match id {
+    let first = at.saturating_sub(MAX_NUMBERED);
+    let before = &page.elements[first..at];
+    let (selector, alike) = match element.attribute("id").filter(|id| is_plain(id)) {
         Some(id) => {
-            let selector = format!("#{id}");
-            (selector, Box::new(move |other| other.attribute("id").is_some_and(|o| o.trim() == id)))
+            let has_id =
+                |other: &&Element<'_>| other.attribute("id").is_some_and(|own| own.trim() == id);
+            (format!("#{id}"), before.iter().filter(has_id).count())
         }
         None => {
-            let name = element.name.to_ascii_lowercase();
-            let selector = std::iter::once(name.clone()).chain(classes.iter().cloned());
-            let selector = selector.collect::<Vec<_>>().join(".");
-            let is_alike = move |other: &Element<'_>| {
+            let (name, classes) = (element.name.to_ascii_lowercase(), classes(element));
+            let is_alike = |other: &&Element<'_>| {
                 other.name.eq_ignore_ascii_case(&name) && classes.iter().all(|c| other.has_class(c))
             };
-            (selector, Box::new(is_alike))
+            let alike = before.iter().filter(is_alike).count();
+            let parts = std::iter::once(name.as_str()).chain(classes.iter().map(String::as_str));
+            (parts.collect::<Vec<_>>().join("."), alike)
         }
     };
-    let first = at.saturating_sub(MAX_NUMBERED);
-    let before = page.elements[first..at].iter().filter(|other| is_alike(other)).count();
-    (selector, u32::try_from(before + 1).unwrap_or(u32::MAX))
+    (selector, u32::try_from(alike + 1).unwrap_or(u32::MAX))
 }
 
 /// The page without the elements that the selectors name. With a number, only that one of the
@@ -177,6 +176,9 @@ mod tests {
         assert_eq!(texts("li"), ["one", "two and a half"]);
         assert_eq!(texts("ul li:nth-child(2), h1"), ["Tea", "two and a half"]);
         assert_eq!(texts("div[class=ad]"), ["Buy now"]);
+        let menu = "<nav><a>One</a> <a>Two</a>\n<a>T<b>hree</b></a></nav>";
+        let nav = PartSelector::parse("nav").unwrap();
+        assert_eq!(selected_texts(menu, &nav), ["One Two Three"]);
         assert_eq!(texts("body > li"), Vec::<String>::new());
         assert_eq!(texts("[id=\"main\"] h1:first-child"), ["Tea"]);
         assert_eq!(texts(r"#\6d ain h1"), ["Tea"], "as browsers write it");

@@ -174,6 +174,8 @@ impl<'t> Builder<'t> {
 
     fn tag(&mut self, at: usize, tag: &'t str) {
         let name = tag_name(tag);
+        // White space alone is not a segment.
+        self.is_new_block |= self.html[..at].ends_with(char::is_whitespace);
         if let Some(name) = name.strip_prefix('/') {
             self.is_new_block |= !is_one_of(&INLINE, name);
             if let Some(depth) = self.nearest(&[name], &[]) {

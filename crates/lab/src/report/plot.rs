@@ -251,6 +251,25 @@ mod tests {
     }
 
     #[test]
+    fn more_than_five_lines_have_their_names_at_their_ends() {
+        let lines = |count: usize| {
+            (0..count).fold(Plot::new("t"), |plot, number| {
+                plot.series(Series::line(format!("line {number}"), [(1.0, 2.0), (2.0, 2.0)]))
+            })
+        };
+        assert!(!html(&lines(5)).contains("class=\"name"));
+        let six = html(&lines(6));
+        assert!((0..6).all(|number| six.contains(&format!("<text class=\"name s{number}\""))));
+        // All lines end at one point; their names do not.
+        let heights: std::collections::BTreeSet<&str> = six
+            .split("<text class=\"name")
+            .skip(1)
+            .filter_map(|text| text.split(" y=\"").nth(1)?.split('"').next())
+            .collect();
+        assert_eq!(heights.len(), 6);
+    }
+
+    #[test]
     fn long_series_are_thinned_and_keep_their_end() {
         let kept: Vec<usize> = thinned(1_000).collect();
         assert!(kept.len() <= MAX_NUMBER_ROWS + 1);

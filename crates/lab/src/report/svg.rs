@@ -8,6 +8,12 @@ const WIDTH: f64 = 560.0;
 const HEIGHT: f64 = 340.0;
 const LEFT: f64 = 58.0;
 const RIGHT: f64 = 14.0;
+/// Room for the names at the ends of lines, which plots of more lines than this have.
+const RIGHT_WITH_NAMES: f64 = 128.0;
+const MAX_UNNAMED: usize = 5;
+/// Longer names are cut at the end of their line, and names keep this distance.
+const MAX_NAME_CHARS: usize = 18;
+const NAME_HEIGHT: f64 = 12.0;
 const TOP: f64 = 12.0;
 const BOTTOM: f64 = 46.0;
 /// Colours in the style sheet; series beyond them repeat the colours with dashes.
@@ -25,12 +31,13 @@ struct Frame<'a> {
     plot: &'a Plot,
     x: Ruler,
     y: Ruler,
+    right: f64,
     bottom: f64,
 }
 
 impl Frame<'_> {
     fn x_position(&self, value: f64) -> f64 {
-        LEFT + self.x.fraction(value) * (WIDTH - LEFT - RIGHT)
+        LEFT + self.x.fraction(value) * (self.right - LEFT)
     }
 
     fn y_position(&self, value: f64) -> f64 {
@@ -46,8 +53,10 @@ pub(super) fn write_plot(plot: &Plot, out: &mut String) {
     let x_values = plot.series.iter().flat_map(|series| series.points.iter().map(|p| p.0));
     let slanted = slants_categories(plot);
     let height = if slanted { HEIGHT + 44.0 } else { HEIGHT };
+    let names = names_lines(plot);
     let frame = Frame {
         plot,
+        right: WIDTH - if names { RIGHT_WITH_NAMES } else { RIGHT },
         x: plot.x.fit(x_values),
         y: plot.y.fit(plot.y_values()),
         bottom: HEIGHT - BOTTOM,
@@ -62,11 +71,47 @@ pub(super) fn write_plot(plot: &Plot, out: &mut String) {
         for (index, series) in plot.series.iter().enumerate() {
             write_series(&frame, index, series, out);
         }
+        if names {
+            write_names(&frame, out);
+        }
     } else {
         write_bars(&frame, slanted, out);
     }
     write_labels(&frame, height, out);
     out.push_str("</svg>\n");
+}
+
+/// Whether there are so many lines that their colours alone would be hard to tell apart.
+fn names_lines(plot: &Plot) -> bool {
+    let is_line = |series: &&Series| matches!(series.shape, Shape::Line | Shape::Step);
+    plot.categories.is_empty() && plot.series.iter().filter(is_line).count() > MAX_UNNAMED
+}
+
+/// The name of each line at its end, moved apart where lines end close together.
+fn write_names(frame: &Frame<'_>, out: &mut String) {
+    let mut ends: Vec<(f64, usize)> = Vec::new();
+    for (index, series) in frame.plot.series.iter().enumerate() {
+        let last = series.points.iter().rfind(|point| frame.plot.shows(**point));
+        ends.extend(last.map(|point| (frame.y_position(point.1), index)));
+    }
+    ends.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut free = TOP + NAME_HEIGHT / 2.0;
+    for (place, &(end, index)) in ends.iter().enumerate() {
+        let below = (ends.len() - place - 1) as f64 * NAME_HEIGHT;
+        let y = end.min(frame.bottom - below).max(free);
+        free = y + NAME_HEIGHT;
+        let series = &frame.plot.series[index];
+        let short: String = series.name.chars().take(MAX_NAME_CHARS).collect();
+        let cut = if short.len() < series.name.len() { "…" } else { "" };
+        let _ = writeln!(
+            out,
+            "<text class=\"name {}\" x=\"{:.1}\" y=\"{:.1}\">{}{cut}</text>",
+            series_class(index, series),
+            frame.right + 6.0,
+            y + 4.0,
+            escape(&short)
+        );
+    }
 }
 
 fn slants_categories(plot: &Plot) -> bool {
@@ -76,7 +121,7 @@ fn slants_categories(plot: &Plot) -> bool {
 }
 
 fn write_grid(frame: &Frame<'_>, out: &mut String) {
-    let (left, right, bottom) = (LEFT, WIDTH - RIGHT, frame.bottom);
+    let (left, right, bottom) = (LEFT, frame.right, frame.bottom);
     for tick in &frame.y.ticks {
         let y = frame.y_position(*tick);
         let _ = writeln!(
@@ -109,7 +154,7 @@ fn write_grid(frame: &Frame<'_>, out: &mut String) {
 }
 
 fn write_labels(frame: &Frame<'_>, height: f64, out: &mut String) {
-    let middle = LEFT + (WIDTH - LEFT - RIGHT) / 2.0;
+    let middle = LEFT + (frame.right - LEFT) / 2.0;
     let centre = TOP + (frame.bottom - TOP) / 2.0;
     let _ = writeln!(
         out,
@@ -176,7 +221,7 @@ fn write_marks(frame: &Frame<'_>, series: &Series, shown: &[(f64, f64)], out: &m
 
 fn write_bars(frame: &Frame<'_>, slanted: bool, out: &mut String) {
     let plot = frame.plot;
-    let slot = (WIDTH - LEFT - RIGHT) / plot.categories.len() as f64;
+    let slot = (frame.right - LEFT) / plot.categories.len() as f64;
     let group = (slot * 0.76).min(90.0 * plot.series.len() as f64);
     let bar = group / plot.series.len().max(1) as f64;
     let base = frame.y_position(frame.y.base());

@@ -62,7 +62,18 @@ fn held(log: &UpdateLog, theirs: &[Tally], ours: &[Tally]) -> Value {
         sums[1] += theirs.found.len() as f64;
         sums[2] += ours.found.len() as f64;
     }
-    let all: Vec<[f64; 3]> = sources.into_values().filter(|sums| sums[0] > 0.0).collect();
+    sources.retain(|_, sums| sums[0] > 0.0);
+    let share = |sums: &[f64; 3], at: usize| sums[at] / sums[0];
+    let by_source = sources.iter().map(|(source, sums)| {
+        json!({
+            "source": source,
+            "versions": sums[0],
+            "rival": share(sums, 1),
+            "ours": share(sums, 2),
+        })
+    });
+    let by_source: Vec<Value> = by_source.collect();
+    let all: Vec<[f64; 3]> = sources.into_values().collect();
     let gain_of = |sums: &[f64; 3]| (sums[2] - sums[1]) / sums[0];
     let total = |some: &[[f64; 3]]| {
         let sum = |at: usize| some.iter().map(|sums| sums[at]).sum::<f64>();
@@ -79,6 +90,7 @@ fn held(log: &UpdateLog, theirs: &[Tally], ours: &[Tally]) -> Value {
         "mean_gain_interval": interval(&all, mean),
         "sources": all.len(),
         "lost": all.iter().filter(|sums| gain_of(sums) < 0.0).count(),
+        "by_source": by_source,
     })
 }
 

@@ -118,27 +118,30 @@ fn totals(outcomes: &[Outcome]) -> Plot {
 
 /// Figures 6 and 7.
 fn by_interval(title: &str, label: &str, outcomes: &[Outcome], of: fn(&Bin) -> f64) -> Plot {
-    let plot = Plot::new(title).x(Axis::log("mean interval (days)")).y(Axis::linear(label).to(1.0));
+    let plot = Plot::new(title)
+        .note(BINS)
+        .x(Axis::log("mean interval (days)"))
+        .y(Axis::linear(label).to(1.0));
     outcomes.iter().fold(plot, |plot, outcome| {
-        let points = outcome.all.by_interval.iter().map(|bin| (middle(bin), of(bin)));
-        plot.series(Series::line(outcome.name.clone(), points))
+        plot.series(Series::step(with_visits(outcome), steps(outcome, of)))
     })
 }
 
 /// Figure 8.
 fn missed(outcomes: &[Outcome]) -> Plot {
     let mut plot = Plot::new("Versions missed (fig. 8)")
+        .note(BINS)
         .x(Axis::log("mean interval (days)"))
         .y(Axis::log("versions"));
     let points = |outcome: &Outcome, of: fn(&Bin) -> u64| -> Vec<(f64, f64)> {
-        let bins = outcome.all.by_interval.iter();
-        bins.map(|bin| (middle(bin), of(bin) as f64)).filter(|(_, count)| *count > 0.0).collect()
+        let shown = steps(outcome, |bin| of(bin) as f64).into_iter();
+        shown.filter(|(_, count)| *count > 0.0).collect()
     };
     for outcome in outcomes {
-        plot.push(Series::line(outcome.name.clone(), points(outcome, |bin| bin.missed)));
+        plot.push(Series::step(with_visits(outcome), points(outcome, |bin| bin.missed)));
     }
     if let Some(outcome) = outcomes.first() {
-        let all = Series::line("all versions", points(outcome, |bin| bin.versions));
+        let all = Series::step("all versions", points(outcome, |bin| bin.versions));
         plot.push(all.as_reference());
     }
     plot
@@ -153,10 +156,24 @@ fn by_month(outcomes: &[Outcome]) -> Plot {
     outcomes.iter().fold(plot, |plot, outcome| {
         let months = outcome.all.by_month.iter().enumerate();
         let points = months.map(|(month, found)| (month as f64 + 1.0, found.coverage()));
-        plot.series(Series::line(outcome.name.clone(), points))
+        plot.series(Series::line(with_visits(outcome), points))
     })
 }
 
-fn middle(bin: &Bin) -> f64 {
-    (bin.days.0 + bin.days.1) / 2.0
+/// Said below figures whose bins differ in width.
+const BINS: &str = "Bins are a day wide up to 30 days, 10 days up to 100 and 30 days beyond.";
+/// Where the first bin begins on a logarithmic axis.
+const LEAST_DAYS: f64 = 0.5;
+
+/// A policy's name with its visits: policies compare only at equal visits.
+fn with_visits(outcome: &Outcome) -> String {
+    format!("{}, {} visits", outcome.name, outcome.all.visits)
+}
+
+/// The bins as steps: each value holds from the beginning of its bin to the next.
+fn steps(outcome: &Outcome, of: impl Fn(&Bin) -> f64) -> Vec<(f64, f64)> {
+    let bins = &outcome.all.by_interval;
+    let begins = bins.iter().map(|bin| (bin.days.0.max(LEAST_DAYS), of(bin)));
+    let end = bins.last().map(|bin| (bin.days.1, of(bin)));
+    begins.chain(end).collect()
 }

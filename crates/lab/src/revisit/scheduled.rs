@@ -303,8 +303,16 @@ impl<'a> Site<'a> {
         }
         let Some(bucket) = self.buckets.get_mut(slot as usize) else { return 0 };
         let mut due = std::mem::take(bucket);
-        // Who has waited longest goes first, as in the crawler.
-        due.sort_by_key(|&at| self.pages[at].since_slot);
+        // Who has waited longest goes first, as in the crawler: new pages, then by its schedule.
+        if self.allowance.is_some() {
+            self.scheduler.roll(end_s(slot, self.resolution_s));
+        }
+        due.sort_by_cached_key(|&at| {
+            let page = &self.pages[at];
+            let due_s = end_s(page.since_slot, self.resolution_s);
+            let since_s = self.scheduler.waits_since_s(&known(page)).unwrap_or(due_s);
+            (self.allowance.is_some() && page.planned.is_some(), since_s)
+        });
         let mut queue: VecDeque<(usize, bool)> = due.into_iter().map(|at| (at, false)).collect();
         let mut made = 0;
         while let Some((at, pulled)) = queue.pop_front() {

@@ -7,7 +7,7 @@ use super::sketch::Sketch;
 use crate::RevisitError;
 use crate::varint::{Reader, put};
 
-const FORMAT: u64 = 3;
+const FORMAT: u64 = 4;
 const HAS_CLOCK: u64 = 1;
 const HAS_EVIDENCE: u64 = 2;
 const MAX_NODES: u64 = 1 << 28;
@@ -64,7 +64,7 @@ impl ChangeClocks {
         }
         clocks = Self { today, bulk, evidence_days, scale, all, sketch: Sketch::new(), ..clocks };
         if let Some(today) = today {
-            clocks.reckon(today);
+            clocks.reckon(today, 1.0);
         }
         Some(clocks)
     }

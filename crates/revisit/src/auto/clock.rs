@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use super::coded::Rough;
 use super::column;
+use super::rhythm::Rhythm;
 use crate::DAY_S;
 use crate::missed::changed_buckets;
 use crate::varint::{Reader, put};
@@ -72,6 +73,8 @@ pub(crate) struct Clock {
     weeks: VecDeque<Passed>,
     partial: Passed,
     partial_days: i64,
+    /// When in the day and in the week its pages change.
+    pub(crate) rhythm: Rhythm,
 }
 
 impl Clock {
@@ -84,9 +87,10 @@ impl Clock {
             weeks: VecDeque::new(),
             partial: Passed::default(),
             partial_days: 0,
+            rhythm: Rhythm::below(parent.map(|parent| &parent.rhythm)),
         };
         match parent {
-            Some(parent) => Self { sums: fresh.sums, ..parent.clone() },
+            Some(parent) => Self { sums: fresh.sums, rhythm: fresh.rhythm, ..parent.clone() },
             None => fresh,
         }
     }
@@ -94,9 +98,11 @@ impl Clock {
     /// Opens the days up to `today` and freezes the oldest ones.
     pub(crate) fn roll(&mut self, today: i64, pace: DayPace) {
         let days = (today - self.today).clamp(0, 10_000);
-        for _ in 0..days {
-            let oldest = self.paces[0];
+        for passed in 0..days {
+            let (oldest, seen) = (self.paces[0], self.sums[0]);
             self.freeze(oldest);
+            let day = self.first_open_day() + passed;
+            self.rhythm.saw_day(day, seen.clock_changes, seen.clock_exposure);
             self.sums.copy_within(1.., 0);
             self.paces.copy_within(1.., 0);
             self.sums[OPEN_DAYS - 1] = DaySums::default();
@@ -119,10 +125,20 @@ impl Clock {
     }
 
     /// Sets the paces of the open days from the sums and the parent's paces.
-    pub(crate) fn reckon(&mut self, pace_of: impl Fn(usize, &DaySums) -> DayPace) {
+    pub(crate) fn reckon(&mut self, pace_of: impl Fn(usize, &DaySums, f32) -> DayPace) {
+        let first = self.first_open_day();
         for (day, (pace, sums)) in self.paces.iter_mut().zip(&self.sums).enumerate() {
-            *pace = pace_of(day, sums);
+            *pace = pace_of(day, sums, self.rhythm.of_day(first + day as i64));
         }
+    }
+
+    /// Sets the rhythm from what was seen and from the clock above, old evidence kept by a share.
+    pub(crate) fn follow_rhythm(&mut self, above: Option<&Rhythm>, keep: f32) {
+        let first = self.first_open_day();
+        self.rhythm.fade(keep);
+        let open = self.sums.iter().zip(first..);
+        self.rhythm
+            .follow(above, open.map(|(sums, day)| (day, sums.clock_changes, sums.clock_exposure)));
     }
 
     pub(crate) fn paces(&self) -> &[DayPace; OPEN_DAYS] {
@@ -192,8 +208,10 @@ impl Clock {
         let from_day = from_s.div_euclid(DAY_S).max(first_open);
         let to_day = to_s.div_euclid(DAY_S).min(self.today);
         for day in from_day..=to_day {
-            let (start_s, end_s) = (day * DAY_S, (day + 1) * DAY_S);
-            let share = (to_s.min(end_s) - from_s.max(start_s)) as f32 / DAY_S as f32;
+            let (from, to) = (from_s - day * DAY_S, to_s - day * DAY_S);
+            let before = if from > 0 { self.rhythm.share_before(from) } else { 0.0 };
+            let until = if to < DAY_S { self.rhythm.share_before(to) } else { 1.0 };
+            let share = until - before;
             if share > 0.0 {
                 let at = (day - first_open) as usize;
                 visit(&self.paces[at], at, share);
@@ -221,7 +239,11 @@ impl Clock {
             let days = self.sums.map(|sums| Rough::new(*part(&mut { sums })));
             column::write(bytes, &days, as_the_day_before);
         }
-        put(bytes, self.partial_days.unsigned_abs());
+        let has_rhythm = !self.rhythm.is_silent();
+        put(bytes, self.partial_days.unsigned_abs() << 1 | u64::from(has_rhythm));
+        if has_rhythm {
+            self.rhythm.write(bytes);
+        }
         put(bytes, self.weeks.len() as u64);
         for part in Passed::PARTS {
             let expected = above.map(|above| above.spans(part)).unwrap_or_default();
@@ -238,7 +260,11 @@ impl Clock {
                 *part(sums) = day.value();
             }
         }
-        clock.partial_days = reader.varint().filter(|&days| days < WEEK as u64)? as i64;
+        let days = reader.varint()?;
+        clock.partial_days = i64::try_from(days >> 1).ok().filter(|&days| days < WEEK)?;
+        if days & 1 == 1 {
+            clock.rhythm = Rhythm::read(reader)?;
+        }
         let weeks = reader.varint().filter(|&weeks| weeks <= MAX_WEEKS as u64)? as usize;
         clock.weeks.resize(weeks, Passed::default());
         for part in Passed::PARTS {
@@ -293,7 +319,7 @@ mod tests {
     #[test]
     fn a_fast_day_stays_fast_after_it_was_frozen() {
         let mut clock = Clock::starting_as(None, 1_000, EVEN);
-        clock.reckon(|day, _| DayPace {
+        clock.reckon(|day, _, _| DayPace {
             clock: if day == OPEN_DAYS - 1 { 31.0 } else { 1.0 },
             bulk: 0.0,
         });

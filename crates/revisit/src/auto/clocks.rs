@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use super::clock::{Clock, DayPace, DaySums, OPEN_DAYS, Passed};
 use super::grid::Spread;
 use super::prior::Evidence;
+use super::rhythm::Rhythm;
 use super::sketch::Sketch;
 use crate::DAY_S;
 use crate::missed::changed_buckets;
@@ -178,7 +179,7 @@ impl ChangeClocks {
         }
         self.today = Some(today);
         self.forget(days as f32);
-        self.reckon(today);
+        self.reckon(today, (-(days as f32) / self.tuning.forget_days).exp2());
     }
 
     /// Lets old evidence fade: new evidence weighs more by `scale` instead, until that is too large.
@@ -197,19 +198,26 @@ impl ChangeClocks {
         self.evidence_days += self.scale * days.min(self.tuning.forget_days);
     }
 
-    /// Recomputes every clock; parents stand before their children.
-    pub(super) fn reckon(&mut self, today: i64) {
+    /// Recomputes every clock; parents stand before their children. Of what was seen of rhythms, a
+    /// share is kept.
+    pub(super) fn reckon(&mut self, today: i64, keep: f32) {
         let mean = self.mean_pace();
         let tuning = self.tuning;
         for at in 0..self.nodes.len() {
             let Some(mut clock) = self.nodes[at].clock.take() else { continue };
             clock.roll(today, mean);
             let above = self.clock_above(self.nodes[at].parent);
-            match self.clock_of(above) {
-                None => clock.reckon(|_, sums| server_pace(&tuning, mean, sums)),
+            let above = self.clock_of(above);
+            clock.follow_rhythm(above.map(|above| &above.rhythm), keep);
+            match above {
+                None => clock.reckon(|_, sums, usual| server_pace(&tuning, mean, sums, usual)),
                 Some(above) => {
-                    let paces = above.paces();
-                    clock.reckon(|day, sums| group_pace(&tuning, paces[day], sums));
+                    let (paces, rhythm, first) =
+                        (above.paces(), &above.rhythm, above.first_open_day());
+                    clock.reckon(|day, sums, usual| {
+                        let usual = usual / rhythm.of_day(first + day as i64);
+                        group_pace(&tuning, paces[day], sums, usual)
+                    });
                 }
             }
             self.nodes[at].clock = Some(clock);
@@ -313,6 +321,18 @@ impl ChangeClocks {
             length += 1;
         });
         self.credit(group, &days[..length]);
+        if gap.to_s - gap.from_s <= 2 * DAY_S {
+            let per_day = days[..length].last().map_or(0.0, |(at, _)| {
+                let clock = self.nodes[group as usize].clock.as_deref();
+                clock.map_or(0.0, |c| gap.rate * c.paces()[*at].clock + c.paces()[*at].bulk)
+            });
+            let mut at = group;
+            while let Some(node) = self.nodes.get_mut(at as usize) {
+                let clock = node.clock.iter_mut();
+                clock.for_each(|c| c.rhythm.saw_hours((gap.from_s, gap.to_s), per_day, credit));
+                at = node.parent;
+            }
+        }
         for (_, sums) in &days[..length] {
             self.bulk.0 += f64::from(sums.bulk_changes);
             self.bulk.1 += f64::from(sums.bulk_exposure);
@@ -332,12 +352,17 @@ impl ChangeClocks {
         let Some(node) = self.nodes.get(group as usize) else { return [mean; OPEN_DAYS] };
         let is_server = node.parent == NONE;
         let above = if is_server { [mean; OPEN_DAYS] } else { self.credit(node.parent, days) };
+        let parent = self.clock_of(self.clock_above(self.nodes[group as usize].parent));
+        let week_above = parent.map_or(Rhythm::EVEN_WEEK, |parent| *parent.rhythm.week());
         let tuning = self.tuning;
         let Some(clock) = self.nodes[group as usize].clock.as_deref_mut() else { return above };
+        let first = clock.first_open_day();
         for &(day, ref sums) in days {
+            let date = first + day as i64;
+            let usual = clock.rhythm.of_day(date) / Rhythm::in_week(&week_above, date);
             let pace = |sums: &DaySums| match is_server {
-                true => server_pace(&tuning, mean, sums),
-                false => group_pace(&tuning, above[day], sums),
+                true => server_pace(&tuning, mean, sums, usual),
+                false => group_pace(&tuning, above[day], sums, usual),
             };
             clock.add(day, sums, tuning.at_once.then_some(pace));
         }
@@ -391,6 +416,11 @@ impl ChangeClocks {
         prior
     }
 
+    /// When in the day and in the week pages of these groups change, if that is known.
+    pub(crate) fn rhythm(&self, groups: PageGroups) -> Option<&Rhythm> {
+        self.clock(groups).map(|clock| &clock.rhythm)
+    }
+
     /// Groups with a clock of their own.
     pub fn group_count(&self) -> usize {
         self.nodes.iter().filter(|node| node.clock.is_some()).count()
@@ -416,19 +446,22 @@ fn name_key(server: u64, path: &str) -> u64 {
     hash(server ^ NAME_SEED, &masked)
 }
 
-fn server_pace(tuning: &ClockTuning, mean: DayPace, sums: &DaySums) -> DayPace {
+/// A server's pace of a day; `usual` is how fast its weekday runs.
+fn server_pace(tuning: &ClockTuning, mean: DayPace, sums: &DaySums, usual: f32) -> DayPace {
     let (hold, bulk_hold) = (tuning.server_hold, tuning.bulk_hold);
     DayPace {
-        clock: ((hold + sums.clock_changes) / (hold + sums.clock_exposure)).max(SLOWEST_CLOCK),
+        clock: ((hold * usual + sums.clock_changes) / (hold + sums.clock_exposure))
+            .max(SLOWEST_CLOCK * usual.min(1.0)),
         bulk: (bulk_hold + sums.bulk_changes) / (bulk_hold / mean.bulk + sums.bulk_exposure),
     }
 }
 
-fn group_pace(tuning: &ClockTuning, above: DayPace, sums: &DaySums) -> DayPace {
+/// A group's pace of a day; `usual` is how fast its weekday runs, beside that of the clock above.
+fn group_pace(tuning: &ClockTuning, above: DayPace, sums: &DaySums, usual: f32) -> DayPace {
     let (hold, bulk_hold) = (tuning.group_hold, tuning.bulk_hold);
     DayPace {
-        clock: ((hold + sums.clock_changes) / (hold / above.clock + sums.clock_exposure))
-            .max(SLOWEST_CLOCK),
+        clock: ((hold * usual + sums.clock_changes) / (hold / above.clock + sums.clock_exposure))
+            .max(SLOWEST_CLOCK * usual.min(1.0)),
         bulk: (bulk_hold + sums.bulk_changes) / (bulk_hold / above.bulk + sums.bulk_exposure),
     }
 }

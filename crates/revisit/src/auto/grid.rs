@@ -123,7 +123,7 @@ impl RateGrid {
     pub(crate) fn plan(&self, weights: &Spread, price: f32) -> Plan {
         let mut best = (f32::NEG_INFINITY, 1.0, WAITS - 1);
         let try_at = |at: usize, best: &mut (f32, f32, usize)| {
-            let unchanged = dot(weights, &self.quiet[at]);
+            let unchanged = dot_of(weights, &self.quiet[at], self.usable);
             let gain = (1.0 - unchanged - price) / self.waits[at];
             if gain > best.0 {
                 *best = (gain, unchanged, at);
@@ -149,6 +149,19 @@ impl RateGrid {
 fn dot(one: &Spread, other: &Spread) -> f32 {
     let mut sums = [0.0f32; 4];
     for (one, other) in one.as_chunks::<4>().0.iter().zip(other.as_chunks::<4>().0) {
+        for lane in 0..4 {
+            sums[lane] += one[lane] * other[lane];
+        }
+    }
+    (sums[0] + sums[1]) + (sums[2] + sums[3])
+}
+
+/// [`dot`] of the first so many, the others of one being 0.
+fn dot_of(one: &Spread, other: &Spread, usable: usize) -> f32 {
+    let lanes = usable.next_multiple_of(4).min(RATES);
+    let (one, other) = (one[..lanes].as_chunks::<4>().0, other[..lanes].as_chunks::<4>().0);
+    let mut sums = [0.0f32; 4];
+    for (one, other) in one.iter().zip(other) {
         for lane in 0..4 {
             sums[lane] += one[lane] * other[lane];
         }

@@ -5,7 +5,7 @@ use nenrin_urls::CanonicalUrl;
 use serde::{Deserialize, Serialize};
 
 /// The number of a watch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct WatchId(pub u32);
 
@@ -39,17 +39,21 @@ pub struct Watch {
     pub trouble: Option<WatchTrouble>,
 }
 
-impl Default for WatchId {
-    fn default() -> Self {
-        Self(0)
-    }
-}
-
 impl Watch {
     /// The most watches of an archive.
     pub const MAX: usize = 1_000;
     /// The longest name and words.
     pub const TEXT_CHARS_MAX: usize = 300;
+
+    /// What was found last, on one line of at most so many characters.
+    pub fn found(&self, chars: usize) -> String {
+        let text = self.last.as_ref().and_then(|last| last.text.as_deref()).unwrap_or("–");
+        let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        match line.char_indices().nth(chars) {
+            Some((end, _)) => format!("{}…", &line[..end]),
+            None => line,
+        }
+    }
 
     /// The name, or the words or selector that it looks for.
     pub fn title(&self) -> String {

@@ -9,10 +9,12 @@ use crate::auto::beliefs::{Beliefs, SharedBeliefs};
 use crate::auto::evidence::Evidence;
 use crate::auto::gaussian::normal_below;
 use crate::auto::options::AutoOptions;
-use crate::auto::server::ServerRound;
+use crate::auto::server::{LEAST_PRICE, ServerRound};
 use crate::auto::templates::templates_from_links;
 use crate::graph::{PageIndex, SiteGraph};
+use crate::plans::GatedPlan;
 use crate::round::{PageRef, RoundPlan, Seen, Skipped, Step};
+use crate::split::{SiteSplit, SplitOptions};
 
 /// A server that takes part in a round.
 #[derive(Debug, Clone)]
@@ -67,6 +69,9 @@ pub struct RoundEstimate {
 
 /// How often in a round the price of a visit is computed anew.
 const PRICES_PER_ROUND: usize = 16;
+/// Servers with up to so many tops are also visited by method A where nothing is likely any more: so
+/// few pages have shown too little to be sure that they are quiet, and their tops cost little.
+const FEW_TOPS: usize = 64;
 /// Learning during the round separates likely pages from unlikely ones, so the last visits bring
 /// less than it seems now: only this share.
 const PRICE_SHARE: f64 = 0.5;
@@ -110,6 +115,14 @@ fn last_chance(mut chances: Vec<(f64, f64)>, budget: f64) -> f64 {
     chances.iter().find(|entry| !within(entry)).map_or(0.0, |&(chance, _)| chance)
 }
 
+/// Method A's plan of a server, if it has few tops.
+fn method_a(server: &AutoServer) -> Option<GatedPlan> {
+    let split = SiteSplit::by_directory(&server.graph, SplitOptions::default());
+    let tops: usize = (0..split.len()).map(|site| split.tops(site).count()).sum();
+    let plan = || GatedPlan::new(server.server, Arc::clone(&server.graph), Arc::new(split));
+    (tops <= FEW_TOPS).then(plan)
+}
+
 /// One visit after the other over any number of servers, with one budget or one each.
 #[derive(Debug, Clone)]
 pub struct AutoRound {
@@ -123,6 +136,8 @@ pub struct AutoRound {
     under_way: usize,
     visits: usize,
     found: usize,
+    /// Method A's plans of servers with few tops, which begin where no page is likely enough.
+    by_tops: Vec<Option<GatedPlan>>,
     /// The round ended because no page left was likely enough.
     stopped: bool,
 }
@@ -133,6 +148,8 @@ impl AutoRound {
     pub fn new(options: AutoOptions, shared: SharedBeliefs, servers: Vec<AutoServer>) -> Self {
         let numbers: Vec<u32> = servers.iter().map(|server| server.server).collect();
         let by_number = numbers.iter().enumerate().map(|(at, &number)| (number, at)).collect();
+        let stops = options.stop_below > 0.0;
+        let by_tops = servers.iter().map(|server| method_a(server).filter(|_| stops)).collect();
         let servers: Vec<ServerRound> = servers
             .into_iter()
             .map(|input| {
@@ -155,6 +172,7 @@ impl AutoRound {
             under_way: 0,
             visits: 0,
             found: 0,
+            by_tops,
             stopped: false,
             options,
             shared,
@@ -205,7 +223,6 @@ impl AutoRound {
         if !self.visits.is_multiple_of(every) {
             return;
         }
-        let floor = self.options.stop_below;
         let shared = &self.shared;
         let samples: Vec<_> = self.servers.iter().map(|s| s.usual_chances(shared)).collect();
         let left = self.options.budget.map(|budget| budget.saturating_sub(self.visits) as f64);
@@ -213,8 +230,30 @@ impl AutoRound {
             left.map_or(0.0, |left| last_chance(samples.iter().flatten().copied().collect(), left));
         for (server, sample) in self.servers.iter_mut().zip(samples) {
             let left = server.budget.saturating_sub(server.visits) as f64;
-            server.price = (PRICE_SHARE * price.max(last_chance(sample, left))).max(floor);
+            server.price = (PRICE_SHARE * price.max(last_chance(sample, left))).max(LEAST_PRICE);
         }
+    }
+
+    /// The next page that method A visits on a server with few tops.
+    fn next_by_tops(&mut self) -> Option<(usize, PageIndex)> {
+        for (at, plan) in self.by_tops.iter_mut().enumerate() {
+            while let Some(Step::Visit(page)) = plan.as_mut().map(GatedPlan::next) {
+                let server = &self.servers[at];
+                let is_open = server.is_candidate(page.page) && !server.was_asked(page.page);
+                if is_open && server.visits < server.budget {
+                    return Some((at, page.page));
+                }
+            }
+        }
+        None
+    }
+
+    fn visit(&mut self, server: usize, page: PageIndex) -> Step {
+        self.servers[server].ask(page, &self.shared);
+        self.push(server);
+        self.under_way += 1;
+        self.visits += 1;
+        Step::Visit(PageRef { server: self.numbers[server], page })
     }
 
     fn out_of_budget(&self) -> bool {
@@ -243,6 +282,9 @@ impl AutoRound {
     /// longer has, if that is known.
     pub fn saw(&mut self, page: PageRef, seen: Seen, lost: Option<&[u32]>) {
         let Some(&at) = self.by_number.get(&page.server) else { return };
+        if let Some(plan) = &mut self.by_tops[at] {
+            plan.seen(page, seen);
+        }
         let server = &mut self.servers[at];
         if !server.is_candidate(page.page) {
             return;
@@ -283,16 +325,18 @@ impl RoundPlan for AutoRound {
             return idle;
         }
         self.set_prices();
-        let Some((score, server, page)) = self.best() else { return idle };
-        if normal_below(score) < self.options.stop_below {
-            self.stopped = self.under_way == 0;
-            return idle;
+        let stop_below = self.options.stop_below;
+        let best = self.best();
+        let is_left = best.is_some();
+        let likely = best.filter(|(score, ..)| normal_below(*score) >= stop_below);
+        let likely = likely.map(|(_, server, page)| (server, page));
+        match likely.or_else(|| self.next_by_tops()) {
+            Some((server, page)) => self.visit(server, page),
+            None => {
+                self.stopped = is_left && self.under_way == 0;
+                idle
+            }
         }
-        self.servers[server].ask(page, &self.shared);
-        self.push(server);
-        self.under_way += 1;
-        self.visits += 1;
-        Step::Visit(PageRef { server: self.numbers[server], page })
     }
 
     fn seen(&mut self, page: PageRef, seen: Seen) {

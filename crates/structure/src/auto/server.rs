@@ -18,6 +18,9 @@ use crate::auto::options::AutoOptions;
 use crate::auto::page_spread::PageSpread;
 use crate::graph::{PageIndex, SiteGraph};
 
+/// What a visit is taken to be worth at least when guides are judged. It does not depend on where a
+/// round stops: so a round that stops later makes the same visits, and more.
+pub(crate) const LEAST_PRICE: f64 = 0.06;
 /// The worth of one changed page found, on the scale of scores.
 const SCORE_PER_PAGE_FOUND: f64 = 3.0;
 /// The most that knowledge from a guide can add to a score.
@@ -122,7 +125,7 @@ impl ServerRound {
             cell_of: cells.by_page(graph.page_count()),
             asked: vec![false; graph.page_count()],
             outcomes: vec![None; graph.page_count()],
-            price: options.stop_below,
+            price: LEAST_PRICE,
             touched: vec![false; shifts.len()],
             ordered_mean: vec![0.0; shifts.len()],
             ordered_server: Sum::NOTHING,

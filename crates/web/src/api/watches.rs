@@ -129,7 +129,7 @@ pub(super) fn schemas() -> Value {
         },
         "Watch": record(&[
             ("id", whole()), ("name", text()), ("url", text()),
-            ("part", json!({})), ("on", json!({})),
+            ("part", json!({"type": ["string", "object"]})), ("on", json!({"type": ["string", "object"]})),
             ("paused", json!({"type": "boolean"})), ("created_s", time()),
             ("last", json!({"type": ["object", "null"]})), ("trouble", maybe_text.clone()),
         ]),

@@ -31,7 +31,7 @@ pub(crate) fn calendar(
         (visitor.t("Mon", "月"), visitor.t("Wed", "水"), visitor.t("Fri", "金"));
     html! {
         div.scroll.from-end tabindex="0" role="group" aria-label=(label) {
-            svg.calendar viewBox=(format!("0 0 {width} {height}")) width=(width) height=(height) role="list" {
+            svg.calendar viewBox=(format!("0 0 {width} {height}")) width=(width) height=(height) role="group" {
                 @for (row, name) in [(0, monday), (2, wednesday), (4, friday)] {
                     text.axis x="0" y=(TOP + row * CELL + 10) { (name) }
                 }

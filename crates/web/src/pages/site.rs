@@ -88,12 +88,15 @@ fn is_live(app: &WebApp, site: &Site, rounds: &[Round]) -> Result<bool, WebError
     Ok(site.removed.is_none() && (is_new || progress::pass_of(app, site, rounds)?.is_some()))
 }
 
+/// Parts of the page that are shown again while a site is collected, by name.
+type LiveParts = Vec<(&'static str, Markup)>;
+
 /// The parts of the page that change while the site is collected, and whether it still is.
 pub(crate) fn parts(
     app: &WebApp,
     visitor: &Visitor,
     site: &Site,
-) -> Result<(Vec<(&'static str, Markup)>, bool), WebError> {
+) -> Result<(LiveParts, bool), WebError> {
     let rounds = app.state.rounds(Some(site.id), ROUNDS_SHOWN)?;
     let days = years::days(app, visitor, Some(site.id))?;
     let today = visitor.now_s.div_euclid(format::DAY_S);

@@ -84,7 +84,7 @@ fn empty(visitor: &Visitor) -> Markup {
 fn table(visitor: &Visitor, watches: &[Watch]) -> Markup {
     let t = |en, ja| visitor.t(en, ja);
     html! {
-        div.scroll { table {
+        div.scroll { table.cards {
             thead { tr {
                 th scope="col" { (t("Watch", "監視")) }
                 th scope="col" { (t("Reports when", "報告の条件")) }
@@ -98,8 +98,8 @@ fn table(visitor: &Visitor, watches: &[Watch]) -> Markup {
                         div { (layout::url(&watch.url)) }
                         div.hint { (part_words(visitor, &watch.part)) }
                     }
-                    td { (event_words(visitor, watch.on)) }
-                    td.cause {
+                    td data-label=(t("Reports when", "報告の条件")) { (event_words(visitor, watch.on)) }
+                    td.cause data-label=(t("Found last", "最新の内容")) {
                         @match &watch.last {
                             None => span.muted { (t("not checked yet", "未確認")) },
                             Some(last) => {

@@ -1,0 +1,322 @@
+//! When in the day and in the week the pages of a group change.
+
+use super::coded::Rough;
+use super::column;
+use crate::DAY_S;
+use crate::varint::Reader;
+
+const HOURS: usize = 24;
+const HOUR_S: i64 = DAY_S / HOURS as i64;
+pub(crate) const WEEKDAYS: usize = 7;
+/// When the parts of a day or a week may be taken to differ.
+struct Doubt {
+    /// Changes that each part must be expected to have had: a weekday was then seen in several weeks.
+    least: f32,
+    /// How much they must differ, as a mean of χ²: by chance alone it is 1 at most, since the changes
+    /// of a gap are credited to all hours in it.
+    sure: f32,
+}
+
+const HOURS_DIFFER: Doubt = Doubt { least: 3.0, sure: 6.0 };
+/// Days differ for many reasons beside their weekday.
+const WEEKDAYS_DIFFER: Doubt = Doubt { least: 12.0, sure: 6.0 };
+/// Changes of one day that count at most: an edit of many pages at once is no rhythm.
+const DAY_MOST: f32 = 4.0;
+/// Changes that an hour or a weekday is held to what the group above shows, before it has shown
+/// another pace itself: without a rhythm, chance alone moves it by a fifth at most.
+const HOLD: f32 = 8.0;
+/// Gaps of more days say next to nothing about hours.
+const LONGEST_GAP_S: i64 = 2 * DAY_S;
+/// An hour that runs so many times as fast as the mean is waited for to its end, and named.
+const PEAK: f32 = 1.5;
+/// Hours that are waited for at most, and hours that are worth naming.
+const LONGEST_PEAK: usize = 6;
+/// No hour and no weekday is taken to run slower than this.
+const SLOWEST: f32 = 0.05;
+
+/// Changes credited, and how many were expected if all hours (or days) were alike.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+struct Part {
+    changes: f32,
+    expected: f32,
+}
+
+impl Part {
+    fn add_day(&mut self, changes: f32, expected: f32) {
+        let weight = (DAY_MOST / changes.max(expected).max(f32::MIN_POSITIVE)).min(1.0);
+        self.changes += weight * changes;
+        self.expected += weight * expected;
+    }
+}
+
+/// The hours of the day, or the days of the week, of one group.
+#[derive(Debug, Clone, PartialEq)]
+struct Wheel<const N: usize> {
+    parts: [Part; N],
+    /// How fast each runs; the mean is 1.
+    paces: [f32; N],
+}
+
+impl<const N: usize> Wheel<N> {
+    const EVEN: Self = Self { parts: [Part { changes: 0.0, expected: 0.0 }; N], paces: [1.0; N] };
+
+    fn fade(&mut self, keep: f32) {
+        for part in &mut self.parts {
+            part.changes *= keep;
+            part.expected *= keep;
+        }
+    }
+
+    /// Sets the paces from what was seen here, from what is still open, and from the paces of the
+    /// group above.
+    fn follow(&mut self, above: &[f32; N], open: &[Part; N], doubt: &Doubt) {
+        self.paces = *above;
+        if !self.differ(open, doubt) {
+            return;
+        }
+        for (at, (part, open)) in self.parts.iter().zip(open).enumerate() {
+            let (changes, expected) = (part.changes + open.changes, part.expected + open.expected);
+            let pace = (HOLD * above[at] + changes) / (HOLD + expected);
+            self.paces[at] = pace.max(SLOWEST);
+        }
+        let mean = self.paces.iter().sum::<f32>() / N as f32;
+        self.paces.iter_mut().for_each(|pace| *pace /= mean);
+    }
+
+    /// Whether its parts differ by more than chance explains.
+    fn differ(&self, open: &[Part; N], doubt: &Doubt) -> bool {
+        let whole = |take: fn(&Part) -> f32| self.parts.iter().chain(open).map(take).sum::<f32>();
+        let share = whole(|part| part.changes) / whole(|part| part.expected).max(f32::MIN_POSITIVE);
+        let mut surprise = 0.0;
+        for (part, open) in self.parts.iter().zip(open) {
+            let usual = share * (part.expected + open.expected);
+            if usual < doubt.least {
+                return false;
+            }
+            surprise += (part.changes + open.changes - usual).powi(2) / usual;
+        }
+        surprise > doubt.sure * N as f32
+    }
+
+    fn is_silent(&self) -> bool {
+        self.parts.iter().all(|part| part.expected == 0.0)
+    }
+
+    fn write(&self, bytes: &mut Vec<u8>) {
+        for take in [|part: &Part| part.changes, |part: &Part| part.expected] {
+            let numbers = self.parts.each_ref().map(|part| Rough::new(take(part)));
+            column::write(bytes, &numbers, as_the_last);
+        }
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Option<Self> {
+        let mut wheel = Self::EVEN;
+        let changes = column::read(reader, N, as_the_last)?;
+        let expected = column::read(reader, N, as_the_last)?;
+        for (part, (changes, expected)) in wheel.parts.iter_mut().zip(changes.iter().zip(expected))
+        {
+            *part = Part { changes: changes.value(), expected: expected.value() };
+        }
+        Some(wheel)
+    }
+}
+
+fn as_the_last(before: &[Rough]) -> Rough {
+    before.last().copied().unwrap_or(Rough(0))
+}
+
+/// A group's rhythm, in UTC.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Rhythm {
+    hours: Wheel<HOURS>,
+    week: Wheel<WEEKDAYS>,
+    /// Share of a day's changes before each hour.
+    before: [f32; HOURS + 1],
+    /// Whether hours differ enough to plan by them.
+    has_peak: bool,
+}
+
+impl Rhythm {
+    pub(crate) const EVEN: Self =
+        Self { hours: Wheel::EVEN, week: Wheel::EVEN, before: [0.0; HOURS + 1], has_peak: false };
+
+    pub(crate) const EVEN_WEEK: [f32; WEEKDAYS] = [1.0; WEEKDAYS];
+
+    /// The rhythm of a group that showed none itself, below another.
+    pub(crate) fn below(above: Option<&Self>) -> Self {
+        let mut rhythm = Self::EVEN;
+        rhythm.follow(above, std::iter::empty());
+        rhythm
+    }
+
+    /// Sets all paces from what was seen, from the days that are still open (the day, its changes,
+    /// and those expected of it), and from the group above.
+    pub(crate) fn follow(
+        &mut self,
+        above: Option<&Self>,
+        open: impl Iterator<Item = (i64, f32, f32)>,
+    ) {
+        let mut days = [Part::default(); WEEKDAYS];
+        open.for_each(|(day, changes, expected)| days[weekday(day)].add_day(changes, expected));
+        let (no_hours, even) = ([Part::default(); HOURS], [1.0; HOURS]);
+        self.hours.follow(
+            above.map_or(&even, |above| &above.hours.paces),
+            &no_hours,
+            &HOURS_DIFFER,
+        );
+        self.week.follow(
+            above.map_or(&[1.0; WEEKDAYS], |above| &above.week.paces),
+            &days,
+            &WEEKDAYS_DIFFER,
+        );
+        let mut sum = 0.0;
+        for (hour, pace) in self.hours.paces.iter().enumerate() {
+            self.before[hour] = sum / HOURS as f32;
+            sum += pace;
+        }
+        self.before[HOURS] = 1.0;
+        self.has_peak = self.hours.paces.iter().any(|pace| *pace >= PEAK);
+    }
+
+    /// Lets what was seen fade.
+    pub(crate) fn fade(&mut self, keep: f32) {
+        self.hours.fade(keep);
+        self.week.fade(keep);
+    }
+
+    /// Share of a day's changes before a second of the day.
+    pub(crate) fn share_before(&self, second: i64) -> f32 {
+        if !self.has_peak {
+            return second as f32 / DAY_S as f32;
+        }
+        let hour = (second / HOUR_S) as usize;
+        let part = (second % HOUR_S) as f32 / HOUR_S as f32;
+        match hour {
+            HOURS.. => 1.0,
+            _ => self.before[hour] + part * (self.before[hour + 1] - self.before[hour]),
+        }
+    }
+
+    /// How fast a day runs by its weekday.
+    pub(crate) fn of_day(&self, day: i64) -> f32 {
+        Self::in_week(&self.week.paces, day)
+    }
+
+    /// How fast a day runs in a week of such paces.
+    pub(crate) fn in_week(week: &[f32; WEEKDAYS], day: i64) -> f32 {
+        week[weekday(day)]
+    }
+
+    pub(crate) fn week(&self) -> &[f32; WEEKDAYS] {
+        &self.week.paces
+    }
+
+    /// Takes a day's changes, and those expected of it if all weekdays were alike.
+    pub(crate) fn saw_day(&mut self, day: i64, changes: f32, expected: f32) {
+        self.week.parts[weekday(day)].add_day(changes, expected);
+    }
+
+    /// Credits a gap to the hours in it. `per_day` is the expected number of changes a day, `credit`
+    /// by what they are multiplied since there was one; 0 if there was none.
+    pub(crate) fn saw_hours(&mut self, (from_s, to_s): (i64, i64), per_day: f32, credit: f32) {
+        let whole_days = from_s % DAY_S == 0 && to_s % DAY_S == 0;
+        if whole_days || to_s - from_s > LONGEST_GAP_S {
+            return;
+        }
+        let mut at_s = from_s;
+        while at_s < to_s {
+            let hour_ends_s = (at_s.div_euclid(HOUR_S) + 1) * HOUR_S;
+            let end_s = hour_ends_s.min(to_s);
+            let hour = at_s.rem_euclid(DAY_S) / HOUR_S;
+            let part = &mut self.hours.parts[hour as usize];
+            let expected = per_day * (end_s - at_s) as f32 / DAY_S as f32;
+            part.expected += expected;
+            part.changes += expected * self.hours.paces[hour as usize] * credit;
+            at_s = end_s;
+        }
+    }
+
+    /// The end of the hours of many changes that a time is in; the time itself in other hours.
+    pub(crate) fn after_peak(&self, at_s: i64) -> i64 {
+        if !self.has_peak {
+            return at_s;
+        }
+        let is_peak = |at_s: i64| self.hours.paces[hour_of(at_s)] >= PEAK;
+        let mut end_s = at_s;
+        for _ in 0..LONGEST_PEAK {
+            // A visit at the very end of an hour sees all of it.
+            if !is_peak(end_s - 1) || end_s.rem_euclid(HOUR_S) == 0 && !is_peak(end_s) {
+                break;
+            }
+            end_s = (end_s.div_euclid(HOUR_S) + 1) * HOUR_S;
+        }
+        end_s
+    }
+
+    /// The time at which so many changes are expected from a time on, if a day has `rate` by the
+    /// clock and `bulk` beside it.
+    pub(crate) fn reach(&self, from_s: i64, missing: f32, (rate, bulk): (f32, f32)) -> i64 {
+        let plain_s = |missing: f32| (f64::from(missing / (rate + bulk)) * DAY_S as f64) as i64;
+        let (mut left, mut day) = (missing.max(0.0), from_s.div_euclid(DAY_S));
+        let mut before = self.share_before(from_s.rem_euclid(DAY_S));
+        for _ in 0..2 * WEEKDAYS {
+            let of_day = rate * self.of_day(day) + bulk;
+            let rest = of_day * (1.0 - before);
+            if rest >= left {
+                return day * DAY_S + self.second_of(before + left / of_day.max(f32::MIN_POSITIVE));
+            }
+            (left, day, before) = (left - rest, day + 1, 0.0);
+        }
+        (day * DAY_S).saturating_add(plain_s(left))
+    }
+
+    /// The second of a day before which this share of its changes is.
+    fn second_of(&self, share: f32) -> i64 {
+        if !self.has_peak {
+            return (share * DAY_S as f32) as i64;
+        }
+        let hour = self.before.partition_point(|before| *before <= share).clamp(1, HOURS) - 1;
+        let span = self.before[hour + 1] - self.before[hour];
+        let part = ((share - self.before[hour]) / span.max(f32::MIN_POSITIVE)).clamp(0.0, 1.0);
+        hour as i64 * HOUR_S + (part * HOUR_S as f32) as i64
+    }
+
+    /// The hours in which most changes come, from the first to the end of the last, if they are few.
+    pub(crate) fn busy_hours(&self) -> Option<(u8, u8)> {
+        let paces = &self.hours.paces;
+        let is_peak = |hour: usize| paces[hour % HOURS] >= PEAK;
+        let first = (0..HOURS).max_by(|a, b| paces[*a].total_cmp(&paces[*b]))?;
+        if !is_peak(first) {
+            return None;
+        }
+        let before = (1..HOURS).take_while(|&back| is_peak(first + HOURS - back)).count();
+        let after = (1..HOURS).take_while(|&on| is_peak(first + on)).count();
+        let length = before + 1 + after;
+        let start = (first + HOURS - before) % HOURS;
+        let share = (0..length).map(|on| paces[(start + on) % HOURS]).sum::<f32>() / HOURS as f32;
+        let end = (start + length - 1) % HOURS + 1;
+        (length <= LONGEST_PEAK && share > 0.5).then_some((start as u8, end as u8))
+    }
+
+    pub(crate) fn is_silent(&self) -> bool {
+        self.hours.is_silent() && self.week.is_silent()
+    }
+
+    pub(crate) fn write(&self, bytes: &mut Vec<u8>) {
+        self.hours.write(bytes);
+        self.week.write(bytes);
+    }
+
+    /// Reads what was seen; the paces are to be set from it.
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Self> {
+        Some(Self { hours: Wheel::read(reader)?, week: Wheel::read(reader)?, ..Self::EVEN })
+    }
+}
+
+fn hour_of(at_s: i64) -> usize {
+    (at_s.rem_euclid(DAY_S) / HOUR_S) as usize
+}
+
+fn weekday(day: i64) -> usize {
+    day.rem_euclid(WEEKDAYS as i64) as usize
+}
