@@ -101,6 +101,12 @@ pub(crate) enum Command {
     /// Shows what changed between two versions of a page, or with --site between two dates of a site.
     #[command(after_help = example("nenrin diff https://example.com/ --from 2024-03-01 --to 2024-04-01\n         nenrin diff --site example.com 2024-03-01 2024-04-01"))]
     Diff(DiffArgs),
+    /// Finds pages by their text, title and address, and says when it was so.
+    #[command(after_help = example("nenrin search tree rings --site example.com --appeared 2024-01..2024-03"))]
+    Search(SearchArgs),
+    /// Shows the text of a page, each block with the time it was first seen.
+    #[command(after_help = example("nenrin blame https://example.com/ --at 2024-03-01"))]
+    Blame(BlameArgs),
     /// Watches parts of pages, to be told when they change.
     #[command(subcommand, after_help = example("nenrin watch add https://example.com/shop --selector p.price --below 100"))]
     Watch(WatchCommand),
@@ -121,7 +127,11 @@ pub(crate) enum Command {
     Verify(VerifyArgs),
     /// Rebuilds the indexes from the packs.
     #[command(after_help = example("nenrin reindex"))]
-    Reindex,
+    Reindex {
+        /// Rebuild the search index instead.
+        #[arg(long)]
+        search: bool,
+    },
     /// Compresses what was collected further, and frees the space of deleted versions.
     #[command(after_help = example("nenrin compact"))]
     Compact,
@@ -145,6 +155,39 @@ pub(crate) enum Command {
     /// Runs the papers' experiments on the program's own code.
     #[command(subcommand, after_help = example("nenrin lab crawl --servers 200 --pages 50"))]
     Lab(LabCommand),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SearchArgs {
+    /// Words; also "phrases", beginnings*, -without, a OR b, title:, url:, type:, lang:.
+    pub words: Vec<String>,
+    /// Only pages of this site.
+    #[arg(long)]
+    pub site: Option<String>,
+    /// As of a date.
+    #[arg(long, value_name = "DATE")]
+    pub at: Option<String>,
+    /// At some time between two dates.
+    #[arg(long, value_name = "DATE..DATE")]
+    pub during: Option<String>,
+    /// First seen between two dates.
+    #[arg(long, value_name = "DATE..DATE")]
+    pub appeared: Option<String>,
+    /// Not there any more since a moment between two dates.
+    #[arg(long, value_name = "DATE..DATE")]
+    pub vanished: Option<String>,
+    /// At most this many pages.
+    #[arg(long, default_value_t = 20)]
+    pub limit: usize,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BlameArgs {
+    /// The page's address.
+    pub url: String,
+    /// As of this date; the newest version without it.
+    #[arg(long, value_name = "DATE", value_parser = last_second)]
+    pub at: Option<i64>,
 }
 
 fn example(command: &str) -> String {

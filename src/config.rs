@@ -26,6 +26,7 @@ pub(crate) struct Config {
     pub serve: Serve,
     pub state: State,
     pub disk: Disk,
+    pub search: SearchIndex,
     pub webhook: Vec<Webhook>,
     pub mail: MailSettings,
 }
@@ -88,6 +89,18 @@ pub(crate) struct Disk {
     pub min_free: Bytes,
     pub quota: Bytes,
     pub site_quota: Bytes,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct SearchIndex {
+    pub index: bool,
+}
+
+impl Default for SearchIndex {
+    fn default() -> Self {
+        Self { index: true }
+    }
 }
 
 impl Default for Crawl {

@@ -29,7 +29,7 @@ use std::{
 };
 
 use nenrin_archive::{
-    Archive, DiskGuard, LargeWork, QuotaGuard, Quotas, StoreJob, StoreWork, folder_bytes,
+    Archive, DiskGuard, Figures, LargeWork, QuotaGuard, Quotas, StoreJob, StoreWork, folder_bytes,
 };
 use nenrin_crawl::{Command, Crawl, CrawlOptions, Event, FetchOrder, Load, RoundReport, Ticket};
 use nenrin_fetch::{Exchange, Fetcher, Memory, Share};
@@ -44,7 +44,7 @@ use self::{
     happening::{Happening, Reload},
     state_thread::{StateJob, serve_state},
 };
-use crate::{clock, figures::Figures};
+use crate::clock;
 
 pub(crate) use self::handle::{DriverHandle, UnderWay};
 

@@ -11,7 +11,6 @@ mod completions;
 mod config;
 mod driver;
 mod exit;
-mod figures;
 mod table;
 
 use clap::Parser;

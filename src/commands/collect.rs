@@ -5,14 +5,14 @@ use std::{
 };
 
 use indicatif::{ProgressBar, ProgressStyle};
-use nenrin_archive::{Archive, DiskGuard, sites::free_name};
+use nenrin_archive::{Archive, DiskGuard, ROUND_HEADER, round_cells, sites::free_name};
 use nenrin_crawl::{Event, RoundReport};
 use nenrin_fetch::Fetcher;
 use nenrin_state::{Outcome, RoundCounts, Schedule, Site, SiteId, State};
 use nenrin_urls::CanonicalUrl;
 use serde_json::json;
 
-use super::{Context, look, removal, sites};
+use super::{Context, removal, sites};
 use crate::{
     cli::CollectArgs,
     clock,
@@ -226,11 +226,11 @@ fn summarise(
         }))?;
         return Ok(exit);
     }
-    let header = ["site"].into_iter().chain(look::ROUND_HEADER).chain(["new pages"]);
+    let header = ["site"].into_iter().chain(ROUND_HEADER).chain(["new pages"]);
     let mut table = Table::new(&header.collect::<Vec<_>>());
     for report in &collected.reports {
         let mut row = vec![name(report.site)];
-        row.extend(look::round_cells(&report.counts));
+        row.extend(round_cells(&report.counts));
         row.push(report.counts.new_pages.to_string());
         table.row(row);
     }

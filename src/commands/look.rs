@@ -1,11 +1,11 @@
 use std::io::Write;
 
 use nenrin_archive::{
-    Archive, DueReason, Reasons, changes::changed_text, digits14, readable_bytes, readable_date,
-    rfc3339, sites,
+    Archive, PAGE_HEADER, ROUND_HEADER, Reasons, changes::changed_text, digits14, readable_bytes,
+    readable_date, rfc3339, round_cells, sites,
 };
-use nenrin_lang::{Lang, Reason};
-use nenrin_state::{PageFilter, PageRecord, RoundCounts, SiteId, State, VersionQuery, VisitFilter};
+use nenrin_lang::Reason;
+use nenrin_state::{PageFilter, SiteId, State, VersionQuery, VisitFilter};
 use nenrin_urls::CanonicalUrl;
 use serde_json::json;
 
@@ -32,38 +32,6 @@ pub(super) fn log(context: &Context, args: &LogArgs) -> anyhow::Result<Exit> {
     } else {
         rounds(context, &archive, site, args.limit)
     }
-}
-
-/// Column heads of what a round found.
-pub(super) const ROUND_HEADER: [&str; 11] = [
-    "visits",
-    "changed",
-    "same",
-    "not modified",
-    "gone",
-    "refused",
-    "failed",
-    "received",
-    "stored",
-    "traps",
-    "skipped",
-];
-
-/// What a round found, in the order of [`ROUND_HEADER`].
-pub(super) fn round_cells(counts: &RoundCounts) -> [String; 11] {
-    [
-        counts.visits().to_string(),
-        counts.changed.to_string(),
-        counts.same.to_string(),
-        counts.not_modified.to_string(),
-        counts.gone.to_string(),
-        counts.refused.to_string(),
-        counts.failed.to_string(),
-        readable_bytes(counts.received_bytes),
-        readable_bytes(counts.stored_bytes),
-        counts.trapped.to_string(),
-        counts.skipped.to_string(),
-    ]
 }
 
 fn rounds(
@@ -154,20 +122,7 @@ pub(super) fn pages(context: &Context, args: &PagesArgs) -> anyhow::Result<Exit>
     let archive = context.open_to_read()?;
     let site = site_id(&archive, args.site.as_deref())?;
     let reasons = Reasons::new(&**archive.state())?;
-    let mut table = Table::new(&[
-        "page",
-        "visits",
-        "changes",
-        "significant",
-        "last visit (UTC)",
-        "outcome",
-        "bytes",
-        "importance",
-        "per day",
-        "sure",
-        "due (UTC)",
-        "why",
-    ]);
+    let mut table = Table::new(&PAGE_HEADER);
     let (mut after, mut left) = (None, args.limit.unwrap_or(usize::MAX));
     while left > 0 {
         let filter = PageFilter { site, after, limit: left.min(PORTION) };
@@ -178,8 +133,8 @@ pub(super) fn pages(context: &Context, args: &PagesArgs) -> anyhow::Result<Exit>
         for page in portion {
             let due = reasons.of(&page)?;
             match context.json {
-                true => print_json(&page_json(&page, &due))?,
-                false => table.row(page_row(&page, due)),
+                true => print_json(&due.page_json(&page))?,
+                false => table.row(due.page_cells(&page)),
             }
         }
     }
@@ -187,36 +142,6 @@ pub(super) fn pages(context: &Context, args: &PagesArgs) -> anyhow::Result<Exit>
         print_table(&table)?;
     }
     Ok(Exit::Done)
-}
-
-fn page_json(page: &PageRecord, due: &DueReason) -> serde_json::Value {
-    json!({
-        "url": page.url, "site": page.site, "discovered": rfc3339(page.discovered_s),
-        "visits": page.visits, "changes": page.changes, "significant": page.significant, "visited": page.visited_s.map(rfc3339),
-        "outcome": page.outcome, "failures": page.failures, "bytes": page.bytes,
-        "due": page.due_s.map(rfc3339), "why": due.text(Lang::En), "hint": due.hint,
-        "rate_per_day": due.rate_per_day, "confidence": due.confidence, "missed": due.missed,
-        "etag": page.validators.etag,
-        "importance": page.importance(),
-        "last_modified": page.validators.last_modified,
-    })
-}
-
-fn page_row(page: &PageRecord, due: DueReason) -> Vec<String> {
-    vec![
-        page.url.to_string(),
-        page.visits.to_string(),
-        due.changes(page.changes),
-        page.significant.to_string(),
-        page.visited_s.map_or("never".into(), readable_date),
-        page.outcome.map_or(String::new(), |outcome| outcome.to_string()),
-        readable_bytes(page.bytes),
-        page.importance().map_or(String::new(), |importance| format!("{importance:.2}")),
-        due.rate_per_day.map_or(String::new(), |rate| format!("{rate:.3}")),
-        due.confidence.map_or(String::new(), |sure| format!("{:.0}%", sure * 100.0)),
-        page.due_s.map_or(String::new(), readable_date),
-        due.text(Lang::En),
-    ]
 }
 
 /// `nenrin versions`.

@@ -15,6 +15,7 @@ mod progress;
 mod prune;
 mod removal;
 mod run;
+mod search;
 mod serve;
 mod sites;
 pub(crate) mod storage;
@@ -109,7 +110,10 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Compact => upkeep::compact(&context),
         Command::Stats => upkeep::stats(&context),
         Command::Verify(args) => upkeep::verify(&context, &args),
-        Command::Reindex => upkeep::reindex(&context),
+        Command::Reindex { search: true } => search::reindex(&context),
+        Command::Reindex { search: false } => upkeep::reindex(&context),
+        Command::Search(args) => search::search(&context, &args),
+        Command::Blame(args) => search::blame(&context, &args),
         Command::Config { command: Some(ConfigCommand::TestMail) } => config::test_mail(&context),
         // Completions were printed before the configuration was read.
         Command::Config { .. } | Command::Completions { .. } => config::config(&context),

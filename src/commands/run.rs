@@ -6,13 +6,13 @@ use std::{
     time::Duration,
 };
 
-use nenrin_archive::{Archive, Download, preview::SitePreview};
+use nenrin_archive::{Archive, Download, Metric, preview::SitePreview};
 use nenrin_crawl::Event;
 use nenrin_fetch::Fetcher;
 use nenrin_notify::{Notifier, SendTest};
 use nenrin_state::{Removal, SiteId};
 use nenrin_urls::CanonicalUrl;
-use nenrin_web::{Control, ControlError, Metric, UnderWay};
+use nenrin_web::{Control, ControlError, UnderWay};
 use tokio::{
     signal::unix::{SignalKind, signal},
     sync::watch,
@@ -101,6 +101,7 @@ pub(super) async fn run_until(
         demo: Mutex::new(None),
     };
     tokio::spawn(prune::when_idle(archive.clone(), driver.handle()));
+    let _keeping = super::search::keep(context, archive)?;
     let served = Served::start(context, args, archive, Arc::new(control)).await?;
     served.announce(context)?;
     let links = served.links(&context.config.serve)?;

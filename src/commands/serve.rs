@@ -6,6 +6,7 @@ use anyhow::Context as _;
 use nenrin_archive::{Archive, DiskGuard, Download, changes::ChangeReader, preview::SitePreview};
 use nenrin_notify::Links;
 use nenrin_replay::ReplayOptions;
+use nenrin_search::Search;
 use nenrin_state::SiteId;
 use nenrin_urls::CanonicalUrl;
 use nenrin_web::{
@@ -95,6 +96,7 @@ pub(super) fn serve_until(
     let is_stopped = runtime.block_on(async {
         let control = ServeControl { archive: archive.clone(), config: context.config.clone() };
         let served = Served::start(context, args, &archive, Arc::new(control)).await?;
+        let _keeping = super::search::keep(context, &archive)?;
         served.announce(context)?;
         loop {
             tokio::select! {
@@ -205,6 +207,7 @@ impl Served {
         let options = WebOptions {
             reports: Some(archive.folder().join(REPORTS)),
             depth: context.config.crawl.depth,
+            search: context.config.search.index.then(|| Arc::new(Search::new(archive.clone()))),
             ..web_options(settings)?
         };
         let wanted = address("interface", args.interface.as_deref(), &settings.interface)?;

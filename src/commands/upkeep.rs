@@ -144,6 +144,8 @@ pub(super) fn reindex(context: &Context) -> anyhow::Result<Exit> {
     let bar = Bar::styled(context, WORK_BAR);
     let depth = context.config.crawl.depth;
     let found = archive.reindex(depth, clock::now_s(), &mut bar.progress())?;
+    // It follows the log of visits, which does not name what was found in the packs.
+    nenrin_search::delete_index(archive.folder())?;
     bar.finish();
     if context.json {
         print_json(&json!({

@@ -8,13 +8,14 @@ use std::{
     },
 };
 
+use nenrin_archive::Figures;
 use nenrin_crawl::{Event, Ticket};
 use nenrin_fetch::Fetcher;
 use nenrin_urls::CanonicalUrl;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::happening::{Happening, Reload};
-use crate::{config::Config, figures::Figures};
+use crate::config::Config;
 
 /// The requests under way.
 pub(super) type Requests = Arc<Mutex<BTreeMap<Ticket, UnderWay>>>;

@@ -24,6 +24,7 @@ mod keeping;
 mod killing;
 mod mirrors;
 mod newcomer;
+mod searching;
 mod serving;
 mod strangers;
 mod support;

@@ -60,12 +60,13 @@ fn allowed() -> BTreeMap<&'static str, Vec<&'static str>> {
         "archive",
     ];
     allowed.insert("replay", readers.clone());
-    allowed.insert("web", readers);
+    allowed.insert("search", readers.clone());
+    allowed.insert("web", readers.into_iter().chain(["search"]).collect());
     allowed.insert("archive", joined.iter().copied().chain(["crawl", "lang"]).collect());
     // Messages about what happened: it knows the library, and nothing knows it but the program.
     allowed.insert("notify", joined.iter().copied().chain(["archive"]).collect());
     let everything: Vec<&str> =
-        joined.iter().copied().chain(["crawl", "archive", "replay", "web"]).collect();
+        joined.iter().copied().chain(["crawl", "archive", "replay", "search", "web"]).collect();
     allowed.insert("lab", everything.clone());
     // It is for tests and the fuzzer; nothing of the product may know it.
     allowed.insert("checks", everything);
@@ -247,7 +248,7 @@ fn only_the_edges_ask_for_time_or_open_sockets() {
 
 #[test]
 fn modules_use_each_other_in_one_direction_only() {
-    for name in ["archive", "crawl", "replay", "state", "store"] {
+    for name in ["archive", "crawl", "replay", "search", "state", "store"] {
         let modules = modules::Modules::read(&root().join("crates").join(name).join("src"));
         assert!(modules.count() > 5, "the check saw only {} modules of {name}", modules.count());
         assert_eq!(modules.cycles(), Vec::<String>::new(), "modules of {name} use each other");

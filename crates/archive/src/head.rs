@@ -2,8 +2,8 @@
 
 use nenrin_fetch::header_fields;
 
-/// The first value of a header field.
-pub(crate) fn field(head: &[u8], name: &str) -> Option<String> {
+/// The first value of a header field in the head of a response.
+pub fn field(head: &[u8], name: &str) -> Option<String> {
     let [value] = fields(head, [name]);
     value
 }

@@ -29,6 +29,7 @@ pub mod changes;
 mod disk;
 mod download;
 mod error;
+mod figures;
 mod head;
 mod history;
 mod ingest;
@@ -53,6 +54,8 @@ pub use archive::{Archive, OpenOptions, folder_bytes, uncached_store};
 pub use disk::DiskGuard;
 pub use download::Download;
 pub use error::{ArchiveError, Result, advice};
+pub use figures::{Figures, Labels, Metric, MetricKind};
+pub use head::field as head_field;
 pub use history::{HistoryImportOptions, ImportedHistory};
 pub use ingest::{Capture, Ingest};
 pub use mirror::{
@@ -67,9 +70,10 @@ pub use spans::{Edge, Span, counted, digits14, parse_date, readable_date, rfc333
 pub use storing::{StoreJob, StoreWork};
 pub use upkeep::{AcceptedLoss, Reindexed, Verified};
 pub use views::{
-    ChosenRound, DueReason, FoundPage, Learnt, Outlook, PageDue, PageQuery, PageResult, PageSearch,
-    PageSort, Reasons, SiteStructure, SkippedPages, families_table, joined_days, joined_rounds,
-    joined_sites, learnt_of, outlook, shown_worth, site_structure, tops_table, worth_lines,
+    ChosenRound, DueReason, FoundPage, Learnt, Outlook, PAGE_HEADER, PageDue, PageQuery,
+    PageResult, PageSearch, PageSort, ROUND_HEADER, Reasons, SiteStructure, SkippedPages,
+    families_table, joined_days, joined_rounds, joined_sites, learnt_of, outlook, round_cells,
+    shown_worth, site_structure, tops_table, worth_lines,
 };
 pub use visiting::{LargeWork, links_of_stored, put_exchange, read_fetched};
 pub use warc::{

@@ -11,7 +11,7 @@
 //! - [`significance()`], [`Comparison`], [`NoisyParts`]: whether a change matters to readers;
 //! - [`changed_line`]: the one line that says most about a change;
 //! - [`page_fragments`]: the fragments at its ends that other pages may share;
-//! - [`visible_text`]: what readers see;
+//! - [`visible_text`]: what readers see; [`page_text`]: the same in blocks, with what each is;
 //! - [`PartSelector`], [`selected_texts`], [`text_blocks`]: parts of a page, by selector or as blocks;
 //! - [`inlined_page`]: a page as one file, with its parts in it.
 //!
@@ -19,6 +19,7 @@
 //! use memory beyond their limits. Nothing here runs scripts or builds a document tree, and nothing
 //! here decides what is fetched: `crawl` does.
 
+mod blocks;
 mod challenge;
 mod charset;
 mod css;
@@ -41,6 +42,7 @@ mod significance;
 mod srcset;
 mod text;
 
+pub use blocks::{MAX_TEXT_BLOCKS, PageBlock, PageText, TextKind, page_text};
 pub use challenge::challenge;
 pub use charset::charset;
 pub use decoding::{

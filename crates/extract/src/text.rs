@@ -143,7 +143,7 @@ fn gap_of(between: &str) -> Gap {
 }
 
 /// Elements that do not interrupt a line.
-fn is_inline(name: &[u8]) -> bool {
+pub(crate) fn is_inline(name: &[u8]) -> bool {
     const INLINE: [&str; 33] = [
         "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "data", "del", "dfn",
         "em", "font", "i", "ins", "kbd", "label", "mark", "nobr", "q", "rb", "ruby", "s", "samp",

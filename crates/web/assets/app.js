@@ -15,6 +15,16 @@ function localTimes(root) {
   }
 }
 
+// The key / goes to the search box, as in many places.
+document.addEventListener("keydown", (event) => {
+  const field = document.querySelector("[data-hotkey='/']");
+  const isTyping = event.target.closest?.("input, textarea, select, [contenteditable]");
+  if (event.key !== "/" || !field || isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
+  event.preventDefault();
+  field.focus();
+  field.select();
+});
+
 // Parts that the server renders again every few seconds, while someone looks at them.
 function keepLive(part) {
   const every = 1000 * Number(part.dataset.every || 3);

@@ -1,6 +1,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 use nenrin_archive::changes::ChangeReader;
+use nenrin_search::Search;
 use nenrin_state::{SiteConditions, State};
 use nenrin_store::Store;
 use nenrin_urls::CanonicalUrl;
@@ -47,6 +48,8 @@ pub struct WebOptions {
     pub reports: Option<PathBuf>,
     /// The default depth in the form for a new site.
     pub depth: u32,
+    /// Finds pages by their text, unless it is switched off.
+    pub search: Option<Arc<Search>>,
 }
 
 impl WebOptions {
@@ -61,6 +64,7 @@ impl WebOptions {
             offers_demo: true,
             reports: None,
             depth: SiteConditions::DEFAULT_DEPTH,
+            search: None,
         }
     }
 }

@@ -1,11 +1,9 @@
 use std::path::Path;
 
-use nenrin_archive::{Download, preview::SitePreview};
+use nenrin_archive::{Download, Metric, preview::SitePreview};
 use nenrin_state::{Removal, SiteId};
 use nenrin_urls::CanonicalUrl;
 use serde::Serialize;
-
-use crate::Metric;
 
 /// What the interface may request from the running program. Calls come from threads that may block;
 /// only [`Control::preview`], [`Control::test_mail`], [`Control::download`] and

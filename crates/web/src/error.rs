@@ -53,6 +53,9 @@ pub enum WebError {
     /// The state failed.
     #[error(transparent)]
     State(#[from] StateError),
+    /// Searching failed.
+    #[error("{0}")]
+    Search(String),
     /// The password cannot be hashed, or the stored hash is not valid.
     #[error("the password hash cannot be used: {reason}; set it with `nenrin config set-password`")]
     PasswordHash {
@@ -104,6 +107,7 @@ impl WebError {
                 "パスワードの誤りが続いています。しばらくしてからやり直してください。"
             }
             Self::Unfinished => "処理を完了できませんでした。",
+            Self::Search(_) => "検索できませんでした。",
             Self::PasswordHash { .. } | Self::NeedsPassword { .. } => {
                 "パスワードの設定に問題があります。"
             }
@@ -122,7 +126,7 @@ impl WebError {
             | Self::State(StateError::SiteExists { .. } | StateError::SiteDeleted { .. }) => {
                 StatusCode::CONFLICT
             }
-            Self::State(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::State(_) | Self::Search(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Busy | Self::Guessing { .. } => StatusCode::TOO_MANY_REQUESTS,
             Self::PasswordHash { .. } | Self::NeedsPassword { .. } | Self::Unfinished => {
                 StatusCode::INTERNAL_SERVER_ERROR

@@ -6,7 +6,7 @@ use nenrin_lang::Lang;
 use nenrin_state::{IncidentKind, Outcome, PageRecord};
 use nenrin_urls::CanonicalUrl;
 
-use crate::{WebError, app::replay_link, format, visitor::Visitor};
+use crate::{WebError, app::replay_link, format, pages::search::search_box, visitor::Visitor};
 
 /// Rings of a tree: the mark of the program.
 pub(crate) const LOGO: &str = include_str!("../assets/logo.svg");
@@ -52,6 +52,7 @@ fn frame(visitor: &Visitor, menu: Menu, title: &str, content: Markup, refreshed:
                 link rel="stylesheet" href="/assets/style.css";
                 @if visitor.role.is_some() {
                     link rel="alternate" type="application/atom+xml" href="/feed.atom" title="Nenrin";
+                    link rel="search" type="application/opensearchdescription+xml" href="/opensearch.xml" title="Nenrin";
                 }
                 @if refreshed { noscript { meta http-equiv="refresh" content="5"; } }
                 script src="/assets/app.js" defer {}
@@ -60,7 +61,7 @@ fn frame(visitor: &Visitor, menu: Menu, title: &str, content: Markup, refreshed:
                 a.skip href="#main" { (t("Skip to the content", "本文へ移動")) }
                 header.top {
                     a.brand href="/" { (PreEscaped(LOGO)) span { "Nenrin" } small { "年輪" } }
-                    @if visitor.role.is_some() { (menu_links(visitor, menu)) }
+                    @if visitor.role.is_some() { (menu_links(visitor, menu)) (search_box(visitor)) }
                     (language_and_log_out(visitor))
                 }
                 main #main tabindex="-1" { (content) }

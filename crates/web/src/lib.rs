@@ -36,7 +36,6 @@ mod visitor;
 pub use app::{ReplayBase, StoreSummary, WebApp, WebOptions};
 pub use control::{Control, ControlError, NotRunningHere, UnderWay};
 pub use error::WebError;
-pub use metrics::{Labels, Metric, MetricKind};
 pub use router::router;
 pub use serving::serve;
 pub use session::{Role, hash_password, may_listen};

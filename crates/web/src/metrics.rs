@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use nenrin_archive::{Outlook, outlook, shown_worth};
+use nenrin_archive::{Labels, Metric, MetricKind, Outlook, outlook, shown_worth};
 use nenrin_state::{ScheduleBy, Site, SiteWorth};
 
 use crate::guard::Shared;
@@ -12,38 +12,6 @@ use crate::{WebApp, WebError};
 const STRETCHED_MAX: usize = 100_000;
 /// A forecast reads many pages, so one serves all scrapes of an hour.
 const FORECAST_GOOD_S: i64 = 3_600;
-
-/// The kind of a metric.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MetricKind {
-    /// Only increases; its name ends in `_total`.
-    Counter,
-    /// Goes up and down.
-    Gauge,
-}
-
-/// Labels that distinguish the samples of one metric.
-pub type Labels = Vec<(&'static str, String)>;
-
-/// A metric, possibly with several labels. Labels are few and small: never a URL.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Metric {
-    /// `nenrin_<noun>_<unit>[_total]`, in base units.
-    pub name: &'static str,
-    /// Its meaning, in one line.
-    pub help: &'static str,
-    /// What kind of figure it is.
-    pub kind: MetricKind,
-    /// Labels and value.
-    pub samples: Vec<(Labels, f64)>,
-}
-
-impl Metric {
-    /// A metric without labels.
-    pub fn single(name: &'static str, help: &'static str, kind: MetricKind, value: f64) -> Self {
-        Self { name, help, kind, samples: vec![(Vec::new(), value)] }
-    }
-}
 
 pub(crate) fn metrics(shared: &Shared) -> Result<String, WebError> {
     let app = &shared.app;

@@ -17,8 +17,8 @@ use crate::{
     layout, metrics,
     pages::{
         between, bulk, changes, downloads, ignore, lab, log, login, overview, page_list, patterns,
-        picture, progress, register, removal, removals, schedule, site, structure, timeline,
-        watch_form, watches,
+        picture, progress, register, removal, removals, schedule, search, site, structure,
+        timeline, watch_form, watches,
     },
     scans::Scans,
     session::Sessions,
@@ -98,6 +98,10 @@ pub fn router(app: WebApp) -> Router {
         .route("/logout", post(log_out))
         .route("/lang", get(choose_language))
         .route("/assets/{name}", get(assets::asset))
+        .route("/search", get(show_search))
+        .route("/search.atom", get(show_search_feed))
+        .route("/opensearch.xml", get(show_search_description))
+        .route("/blame", get(show_blame))
         .route("/feed.atom", get(show_feed))
         .route("/api", get(show_api))
         .route("/metrics", get(show_metrics))
@@ -454,9 +458,36 @@ async fn show_feed(
     visitor: Visitor,
     query: Fields,
 ) -> Response {
-    let host = headers.get(header::HOST).and_then(|v| v.to_str().ok()).unwrap_or("localhost");
-    let origin = format!("http://{host}");
+    let origin = origin(&headers);
     run(shared, visitor, move |s, v| feed::feed(&s.app, v, &origin, &query)).await
+}
+
+async fn show_search(State(shared): Ctx, visitor: Visitor, query: Fields) -> Response {
+    run(shared, visitor, move |s, v| search::results(&s.app, v, &query)).await
+}
+
+async fn show_search_feed(
+    State(shared): Ctx,
+    headers: HeaderMap,
+    visitor: Visitor,
+    query: Fields,
+) -> Response {
+    let origin = origin(&headers);
+    run(shared, visitor, move |s, v| search::feed(&s.app, v, &origin, &query)).await
+}
+
+async fn show_search_description(headers: HeaderMap, visitor: Visitor) -> Response {
+    search::description(&visitor, &origin(&headers))
+}
+
+async fn show_blame(State(shared): Ctx, visitor: Visitor, query: Fields) -> Response {
+    run(shared, visitor, move |s, v| search::blame(&s.app, v, &query)).await
+}
+
+/// The interface as its visitor reached it.
+fn origin(headers: &HeaderMap) -> String {
+    let host = headers.get(header::HOST).and_then(|v| v.to_str().ok()).unwrap_or("localhost");
+    format!("http://{host}")
 }
 
 async fn show_api(visitor: Visitor) -> Response {

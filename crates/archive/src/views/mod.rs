@@ -3,6 +3,7 @@
 
 mod joined;
 mod learnt;
+mod lines;
 mod outlook;
 mod page_search;
 mod structure;
@@ -12,6 +13,7 @@ mod worth;
 pub use self::{
     joined::{joined_days, joined_rounds, joined_sites},
     learnt::{Learnt, learnt_of},
+    lines::{PAGE_HEADER, ROUND_HEADER, round_cells},
     outlook::{DueReason, Outlook, Reasons, outlook},
     page_search::{FoundPage, PageDue, PageQuery, PageResult, PageSearch, PageSort},
     structure::{ChosenRound, SiteStructure, SkippedPages, site_structure},

@@ -19,7 +19,8 @@ use crate::hash::mixed;
 
 use align::align;
 use noise::{differ_by_noise, is_url_attribute, noise_free_hash};
-use segment::{Segment, SegmentKind, attributes, line_segments, markup_segments, tag_name};
+pub(crate) use segment::{MAX_SEGMENTS, SegmentKind, attributes, markup_segments, tag_name};
+use segment::{Segment, line_segments};
 
 pub use learn::{MAX_NOISY_PARTS, NoisyParts};
 pub use line::{ChangedLine, changed_line};

@@ -3,7 +3,7 @@
 use crate::hash::{mixed, stable_hash};
 
 /// The most segments of one page; the rest is one more segment.
-const MAX_SEGMENTS: usize = 100_000;
+pub(crate) const MAX_SEGMENTS: usize = 100_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SegmentKind {

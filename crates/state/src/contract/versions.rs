@@ -66,6 +66,9 @@ pub trait VersionIndex: Send + Sync {
         to_day: i64,
     ) -> Result<Vec<(i64, u64)>, StateError>;
 
+    /// The times at which a page was seen to be gone, oldest first.
+    fn gone_times(&self, url: &CanonicalUrl) -> Result<Vec<i64>, StateError>;
+
     /// Shows every version to `look`, in the order of pages and times.
     fn each_version(
         &self,

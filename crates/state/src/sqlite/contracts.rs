@@ -246,6 +246,10 @@ impl VersionIndex for SqliteState {
         self.read(|c| read::each_version(c, look))
     }
 
+    fn gone_times(&self, url: &CanonicalUrl) -> Result<Vec<i64>, StateError> {
+        self.read(|c| read::gone_times(c, url))
+    }
+
     fn round_began(&self, site: SiteId, after_s: i64, until_s: i64) -> Result<bool, StateError> {
         self.read(|c| read::round_began(c, site, after_s, until_s))
     }

@@ -262,6 +262,13 @@ pub(super) fn site_as_of(
     .collect()
 }
 
+pub(super) fn gone_times(c: &Connection, url: &CanonicalUrl) -> rusqlite::Result<Vec<i64>> {
+    let Some(page) = find_page(c, url)? else { return Ok(Vec::new()) };
+    c.prepare_cached("SELECT at_s FROM gone WHERE page = ?1 ORDER BY at_s")?
+        .query_map([page.0], |row| row.get(0))?
+        .collect()
+}
+
 pub(super) fn each_version(
     c: &Connection,
     look: &mut dyn FnMut(&CanonicalUrl, &VersionRow),

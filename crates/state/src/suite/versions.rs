@@ -54,6 +54,8 @@ pub fn a_site_as_of_a_date_leaves_out_what_was_gone(state: &impl State) {
         step.version = version.map(|number| row(number, NOW_S + after_s));
         commit(state, step);
     }
+    assert_eq!(state.gone_times(&due.page.url).unwrap(), [NOW_S + 10, NOW_S + 20]);
+    assert!(state.gone_times(&url("http://f.com/")).unwrap().is_empty());
     for (asked, expected) in [
         (-1, None),
         (0, Some(1)),

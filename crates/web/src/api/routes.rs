@@ -8,6 +8,8 @@ use axum::{
     response::{IntoResponse, Response},
     routing::{MethodFilter, on},
 };
+use nenrin_archive::{Edge, parse_date};
+use nenrin_search::{Ask, Order, Query, SearchError, SearchResult};
 use nenrin_state::{
     DayQuery, PathQuery, Removal, ServerId, Site, SiteConditions, SiteId, VersionId, VisitFilter,
 };
@@ -29,7 +31,7 @@ use super::{changes as site_changes, export};
 use crate::{
     WebApp, WebError, format,
     guard::{Fields, Shared, received},
-    pages::{log, removal, removals, site},
+    pages::{log, removal, removals, search::engine, site},
     visitor::Visitor,
 };
 
@@ -337,6 +339,27 @@ pub(super) const ROUTES: &[Route] = &[
         &[("url", "string", true), ("before", "string", false), ("limit", "integer", false)],
         "Versions",
         versions,
+    ),
+    read(
+        "search",
+        "/search",
+        "Pages by their text, title and address, with the times at which it was so; q as in the search box, order best or newest",
+        &[
+            ("q", "string", true),
+            ("order", "string", false),
+            ("skip", "integer", false),
+            ("limit", "integer", false),
+        ],
+        "Matches",
+        search,
+    ),
+    read(
+        "blame",
+        "/blame",
+        "The blocks of a page as of a date, each with the time it was first seen",
+        &[("url", "string", true), ("at", "string", false)],
+        "Blame",
+        blame,
     ),
 ];
 
@@ -731,6 +754,32 @@ fn versions(call: &Call<'_>) -> Result<Response, WebError> {
         .flatten();
     let shown = |(url, version)| VersionAnswer::new(&call.visitor.replay, url, version);
     ok(Portion { items: found.into_iter().map(shown).collect(), next })
+}
+
+fn search(call: &Call<'_>) -> Result<Response, WebError> {
+    let query = Query::parse(call.query.get("q")).map_err(SearchError::Query)?;
+    let order = match call.query.some("order").unwrap_or("best") {
+        "best" => Order::Best,
+        "newest" => Order::Newest,
+        _ => return Err(bad("order", "is neither best nor newest")),
+    };
+    let skip: usize = call.number("skip")?.unwrap_or(0);
+    let ask = Ask { order, skip, limit: call.limit()? };
+    let answer = engine(call.app)?.answer(&query, ask)?;
+    let items: Vec<Value> = answer.pages.iter().map(SearchResult::json).collect();
+    ok(json!({"items": items, "next": answer.has_more.then(|| skip + ask.limit)}))
+}
+
+fn blame(call: &Call<'_>) -> Result<Response, WebError> {
+    let at_s = match call.query.some("at") {
+        None => i64::MAX,
+        Some(text) => parse_date(text, Edge::Last).map_err(|why| bad("at", &why))?,
+    };
+    let url = nenrin_archive::stored_url(&*call.app.state, call.url()?)?;
+    match engine(call.app)?.blame(&url, at_s)? {
+        Some(blame) => ok(blame),
+        None => Err(WebError::not_found(format!("version of {url} in this archive"))),
+    }
 }
 
 /// `<time>-<version>`.

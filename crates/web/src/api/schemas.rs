@@ -10,6 +10,35 @@ use crate::form::MAX_REASON_CHARS;
 pub(super) const OUTCOMES: [&str; 6] =
     ["changed", "same", "not-modified", "gone", "refused", "failed"];
 
+/// What searching finds, and the history of a page's blocks.
+fn matches() -> Value {
+    let moment = || json!({"type": "string", "format": "date-time"});
+    let maybe = |what: &str| json!({"type": ["string", "null"], "format": "date-time", "description": what});
+    json!({
+        "Match": record(&[
+            ("url", text()), ("title", maybe_text()), ("site", whole()), ("site_name", text()),
+            ("kind", text()), ("lang", text()), ("from", moment()),
+            ("before", maybe("when the version before that was received")),
+            ("to", maybe("when it ended; null if it is still so")),
+            ("spans", list(record(&[("from", moment()), ("to", maybe("when it ended"))]))),
+            ("snippet", text()),
+            ("marks", list(json!({"type": "array", "items": {"type": "integer"}, "description": "where the words are in the snippet: first character and the one after the last"}))),
+        ]),
+        "Matches": record(&[
+            ("items", list(reference("Match"))),
+            ("next", json!({"type": ["integer", "null"], "description": "what to skip for the next ones"})),
+        ]),
+        "Blame": record(&[
+            ("url", text()), ("at_s", time()), ("oldest_s", time()), ("versions", whole()),
+            ("title", maybe_text()),
+            ("blocks", list(record(&[
+                ("first_s", time()), ("since_s", time()), ("before_s", maybe_time()),
+                ("is_heading", json!({"type": "boolean"})), ("text", text()),
+            ]))),
+        ]),
+    })
+}
+
 /// The schemas that the document refers to.
 pub(super) fn schemas() -> Value {
     let error = json!({"Error": record(&[("error", text())])});
@@ -20,6 +49,7 @@ pub(super) fn schemas() -> Value {
         happenings(),
         pages(),
         changes(),
+        matches(),
         totals(),
         watches::schemas(),
     ];

@@ -20,6 +20,7 @@ pub(crate) mod register;
 pub(crate) mod removal;
 pub(crate) mod removals;
 pub(crate) mod schedule;
+pub(crate) mod search;
 mod sheet;
 mod sheet_fields;
 pub(crate) mod site;

@@ -17,6 +17,7 @@ use crate::{
     pages::{
         charts::mean_interval_s,
         page_history::{self, PageVersions},
+        search::blame_link,
         years::Years,
     },
     visitor::Visitor,
@@ -64,6 +65,7 @@ pub(crate) fn timeline(
             }
             @if let Some((_, newest)) = versions.first().filter(|_| before.is_none()) {
                 div.actions {
+                    a.button href=(blame_link(&url, newest.at_s)) { (t("Since when each part is there", "各部分がいつからあるか")) }
                     a.button.primary href=(replay_link(&visitor.replay, newest.at_s, &url)) { (t("Open the newest version", "最新の版を開く")) }
                     @if visitor.is_admin() { a.button href=(format!("/watches/new?url={}", format::encoded(url.as_str()))) { (t("Watch", "監視する")) }
                         a.button href=(format!("/downloads?url={}", format::encoded(url.as_str()))) { (t("Save as one file", "1つのファイルに保存")) } }

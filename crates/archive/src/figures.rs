@@ -2,15 +2,47 @@
 
 use std::collections::BTreeMap;
 
-use nenrin_archive::Reached;
 use nenrin_crawl::{Crawl, OrderStats, Purpose};
 use nenrin_frontier::FrontierStats;
 use nenrin_state::{Outcome, VisitCommit};
-use nenrin_web::{Labels, Metric, MetricKind};
+
+use crate::Reached;
+
+/// The kind of a metric.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MetricKind {
+    /// Only increases; its name ends in `_total`.
+    Counter,
+    /// Goes up and down.
+    Gauge,
+}
+
+/// Labels that distinguish the samples of one metric.
+pub type Labels = Vec<(&'static str, String)>;
+
+/// A metric, possibly with several labels. Labels are few and small: never a URL.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Metric {
+    /// `nenrin_<noun>_<unit>[_total]`, in base units.
+    pub name: &'static str,
+    /// Its meaning, in one line.
+    pub help: &'static str,
+    /// What kind of figure it is.
+    pub kind: MetricKind,
+    /// Labels and value.
+    pub samples: Vec<(Labels, f64)>,
+}
+
+impl Metric {
+    /// A metric without labels.
+    pub fn single(name: &'static str, help: &'static str, kind: MetricKind, value: f64) -> Self {
+        Self { name, help, kind, samples: vec![(Vec::new(), value)] }
+    }
+}
 
 /// What a driver has done since it began, and its state a few seconds ago.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Figures {
+pub struct Figures {
     requests: BTreeMap<&'static str, u64>,
     request_ms: u64,
     visits: BTreeMap<Outcome, u64>,
@@ -18,31 +50,32 @@ pub(crate) struct Figures {
     stored_bytes: u64,
     trapped: u64,
     /// The short-term queues.
-    pub(crate) frontier: FrontierStats,
+    pub frontier: FrontierStats,
     order: OrderStats,
     called_gone: u64,
     believed_signals: u64,
     /// Free bytes on the archive's disk.
-    pub(crate) free_bytes: Option<u64>,
+    pub free_bytes: Option<u64>,
     /// Bytes that must stay free.
-    pub(crate) min_free_bytes: u64,
+    pub min_free_bytes: u64,
     /// Memory of what is received and read.
-    pub(crate) fetch_memory_bytes: u64,
+    pub fetch_memory_bytes: u64,
     /// Whether collecting waits for disk space.
-    pub(crate) waits_for_space: bool,
+    pub waits_for_space: bool,
     /// Number of times the configuration was read again.
-    pub(crate) reloads: u64,
+    pub reloads: u64,
     /// Versions that wait to be stored.
-    pub(crate) store_waiting: usize,
+    pub store_waiting: usize,
     /// Quotas that are reached.
-    pub(crate) reached: Vec<Reached>,
+    pub reached: Vec<Reached>,
 }
 
 /// A number without labels: name, help and value.
 type Single = (&'static str, &'static str, f64);
 
 impl Figures {
-    pub(crate) fn asked(&mut self, purpose: Purpose) {
+    /// A request is made.
+    pub fn asked(&mut self, purpose: Purpose) {
         let name = match purpose {
             Purpose::Page => "page",
             Purpose::Robots => "robots",
@@ -52,11 +85,13 @@ impl Figures {
         *self.requests.entry(name).or_default() += 1;
     }
 
-    pub(crate) fn answered(&mut self, elapsed_ms: i64) {
+    /// An answer came after this time.
+    pub fn answered(&mut self, elapsed_ms: i64) {
         self.request_ms += u64::try_from(elapsed_ms).unwrap_or(0);
     }
 
-    pub(crate) fn visited(&mut self, visit: &VisitCommit) {
+    /// A visit is committed.
+    pub fn visited(&mut self, visit: &VisitCommit) {
         *self.visits.entry(visit.outcome).or_default() += 1;
         self.received_bytes += visit.received_bytes;
         self.stored_bytes += visit.stored_bytes;
@@ -64,7 +99,7 @@ impl Figures {
     }
 
     /// Reads the machine's own numbers; not for every event, since it looks at all servers.
-    pub(crate) fn look(&mut self, machine: &Crawl, now_ms: i64) {
+    pub fn look(&mut self, machine: &Crawl, now_ms: i64) {
         self.frontier = machine.frontier_stats(now_ms);
         self.order = machine.order_stats();
         (self.called_gone, self.believed_signals) = (0, 0);
@@ -77,7 +112,7 @@ impl Figures {
     }
 
     /// The numbers under their names.
-    pub(crate) fn metrics(&self) -> Vec<Metric> {
+    pub fn metrics(&self) -> Vec<Metric> {
         use MetricKind::{Counter, Gauge};
         let label = |name, value: &str| -> Labels { vec![(name, value.to_owned())] };
         let requests = self.requests.iter().map(|(p, &n)| (label("purpose", p), n as f64));

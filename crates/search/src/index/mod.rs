@@ -1,0 +1,42 @@
+//! The index on disk: words of blocks in `tantivy`, and times of pages beside them in SQLite.
+//!
+//! A document is one block of one page and never changes: it has the page's place, the block's
+//! number and its kind. When the block was there is in the page's record. So a new version of a page
+//! adds documents for its new blocks alone, and a block that vanishes costs nothing.
+//!
+//! The words are committed first, then the records; whatever a crash leaves of the words alone has
+//! places that no record names. A page whose versions changed in the past gets a new place.
+
+mod finding;
+mod opened;
+mod pages;
+mod position;
+mod words;
+mod writing;
+
+pub use finding::Order;
+pub(crate) use finding::{Found, Wanted};
+pub(crate) use opened::Index;
+pub(crate) use pages::FILE as RECORDS;
+pub(crate) use position::Position;
+pub(crate) use writing::{NewBlock, PageEntry, Writer};
+
+use std::path::{Path, PathBuf};
+
+use crate::SearchError;
+
+/// The folder in the archive.
+const FOLDER: &str = "search";
+
+/// The folder of an archive's index.
+pub(crate) fn folder(archive: &Path) -> PathBuf {
+    archive.join(FOLDER)
+}
+
+/// Deletes the index of an archive, given its folder. The next keeper builds it anew.
+pub fn delete(archive: &Path) -> Result<(), SearchError> {
+    match std::fs::remove_dir_all(folder(archive)) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
+        _ => Ok(()),
+    }
+}

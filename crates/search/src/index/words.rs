@@ -1,0 +1,349 @@
+//! The words of blocks.
+
+use std::path::Path;
+
+use tantivy::{
+    DocId, DocSet, Index, IndexReader, IndexSettings, ReloadPolicy, Searcher, SegmentReader,
+    TERMINATED, TantivyDocument, Term,
+    query::{EnableScoring, PhraseQuery, Query as _},
+    schema::{FAST, Field, INDEXED, IndexRecordOption, Schema, TextFieldIndexing, TextOptions},
+    store::Compressor,
+    tokenizer::{Token, TokenStream, Tokenizer},
+};
+
+use crate::{SearchError, language::WordForms, query::Leaf, units::Units};
+
+const FOLDER: &str = "words";
+const TOKENIZER: &str = "units";
+
+/// The fields of a document.
+#[derive(Clone, Copy)]
+pub(super) struct Fields {
+    pub(super) text: Field,
+    /// The page's place.
+    pub(super) page: Field,
+    /// The block's number in its page.
+    pub(super) block: Field,
+    pub(super) kind: Field,
+}
+
+fn schema() -> (Schema, Fields) {
+    let mut schema = Schema::builder();
+    let indexing = TextFieldIndexing::default()
+        .set_tokenizer(TOKENIZER)
+        .set_fieldnorms(false)
+        .set_index_option(IndexRecordOption::WithFreqsAndPositions);
+    let fields = Fields {
+        text: schema.add_text_field("text", TextOptions::default().set_indexing_options(indexing)),
+        page: schema.add_u64_field("page", INDEXED | FAST),
+        block: schema.add_u64_field("block", FAST),
+        kind: schema.add_u64_field("kind", FAST),
+    };
+    (schema.build(), fields)
+}
+
+/// A block as it is found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct BlockHit {
+    pub(super) page: u32,
+    pub(super) block: u32,
+    pub(super) kind: u8,
+}
+
+/// The words, open for reading.
+pub(super) struct Words {
+    reader: IndexReader,
+    fields: Fields,
+}
+
+impl Words {
+    pub(super) fn open(folder: &Path) -> Result<Option<Self>, SearchError> {
+        let folder = folder.join(FOLDER);
+        if !folder.join("meta.json").exists() {
+            return Ok(None);
+        }
+        let index = Index::open_in_dir(folder)?;
+        let (schema, fields) = schema();
+        if index.schema() != schema {
+            return Ok(None);
+        }
+        index.tokenizers().register(TOKENIZER, UnitTokenizer::default());
+        let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
+        Ok(Some(Self { reader, fields }))
+    }
+
+    /// Sees what was committed since.
+    pub(super) fn reload(&self) -> Result<(), SearchError> {
+        Ok(self.reader.reload()?)
+    }
+
+    pub(super) fn count(&self) -> Result<u64, SearchError> {
+        self.reload()?;
+        Ok(self.reader.searcher().num_docs())
+    }
+
+    pub(super) fn look(&self) -> Look {
+        Look { searcher: self.reader.searcher(), text: self.fields.text }
+    }
+}
+
+/// The index as it is written.
+pub(super) fn open_to_write(folder: &Path) -> Result<(Index, Fields), SearchError> {
+    let folder = folder.join(FOLDER);
+    let (schema, fields) = schema();
+    std::fs::create_dir_all(&folder)?;
+    let index = match folder.join("meta.json").exists() {
+        true => Index::open_in_dir(&folder)?,
+        false => {
+            let settings = IndexSettings {
+                docstore_compression: Compressor::None,
+                ..IndexSettings::default()
+            };
+            Index::builder().schema(schema.clone()).settings(settings).create_in_dir(&folder)?
+        }
+    };
+    if index.schema() != schema {
+        return Err(SearchError::Damaged("it has other fields".into()));
+    }
+    index.tokenizers().register(TOKENIZER, UnitTokenizer::default());
+    Ok((index, fields))
+}
+
+pub(super) fn document(fields: Fields, hit: BlockHit, text: &str) -> TantivyDocument {
+    let mut document = TantivyDocument::new();
+    document.add_text(fields.text, text);
+    document.add_u64(fields.page, u64::from(hit.page));
+    document.add_u64(fields.block, u64::from(hit.block));
+    document.add_u64(fields.kind, u64::from(hit.kind));
+    document
+}
+
+/// What one query sees.
+pub(super) struct Look {
+    searcher: Searcher,
+    text: Field,
+}
+
+/// A term of a phrase.
+enum Part {
+    Exact(usize, Term),
+    /// The last one may go on.
+    Beginning(usize, String),
+}
+
+impl Look {
+    pub(super) fn blocks(&self) -> u64 {
+        self.searcher.num_docs()
+    }
+
+    /// About how many blocks have it: enough to look for what is rare first.
+    pub(super) fn estimate(&self, leaf: &Leaf) -> u64 {
+        let count = |part: &Part| match part {
+            Part::Exact(_, term) => self.searcher.doc_freq(term).unwrap_or(u64::MAX),
+            Part::Beginning(..) => self.blocks() / 10,
+        };
+        self.parts(leaf).iter().map(count).min().unwrap_or(0)
+    }
+
+    fn term(&self, text: &str) -> Term {
+        Term::from_field_text(self.text, text)
+    }
+
+    /// The terms under which a leaf is indexed, and their places in the phrase.
+    fn parts(&self, leaf: &Leaf) -> Vec<Part> {
+        let units = &leaf.units;
+        let mut parts = Vec::new();
+        for at in 0..units.len() {
+            let Some(unit) = units.get(at) else { continue };
+            let next = units.get(at + 1);
+            let exact = |text: &str| Part::Exact(at, self.term(text));
+            let part = match (unit.is_character, next) {
+                (true, Some(next)) if next.is_joined => exact(units.term(at)),
+                // The term before it has both characters.
+                (true, _) if unit.is_joined => continue,
+                (true, None) => Part::Beginning(at, units.text(at).to_owned()),
+                (false, None) if leaf.is_prefix => Part::Beginning(at, units.text(at).to_owned()),
+                _ => exact(units.text(at)),
+            };
+            parts.push(part);
+        }
+        parts
+    }
+
+    /// Hands every block that has a leaf to `take`; with it the languages, as bits, of pages in
+    /// which it counts. `languages` are those that pages have.
+    pub(super) fn each(
+        &self,
+        leaf: &Leaf,
+        languages: u32,
+        take: &mut dyn FnMut(BlockHit, u32),
+    ) -> Result<(), SearchError> {
+        let kinds = leaf.field.kinds();
+        for segment in self.searcher.segment_readers() {
+            let columns = segment.fast_fields();
+            let page = columns.u64("page")?.first_or_default_col(0);
+            let block = columns.u64("block")?.first_or_default_col(0);
+            let kind = columns.u64("kind")?.first_or_default_col(0);
+            let mut found = |doc: DocId, languages: u32| {
+                let kind = kind.get_val(doc) as u8;
+                if kinds & (1 << kind) != 0 && !segment.is_deleted(doc) {
+                    let (page, block) = (page.get_val(doc) as u32, block.get_val(doc) as u32);
+                    take(BlockHit { page, block, kind }, languages);
+                }
+            };
+            match &leaf.forms {
+                Some(forms) => self.forms(segment, forms, languages, &mut found)?,
+                None => self.phrase(segment, self.parts(leaf), &mut found)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Documents with a form of a word.
+    fn forms(
+        &self,
+        segment: &SegmentReader,
+        forms: &WordForms,
+        among: u32,
+        found: &mut dyn FnMut(DocId, u32),
+    ) -> Result<(), SearchError> {
+        let mut terms = Vec::new();
+        self.dictionary(segment, forms.common(among), &mut |term| {
+            let languages = forms.languages(term, among);
+            if languages != 0 {
+                terms.push((term.to_owned(), languages));
+            }
+        })?;
+        for (term, languages) in terms {
+            self.postings(segment, &self.term(&term), &mut |doc| found(doc, languages))?;
+        }
+        Ok(())
+    }
+
+    fn postings(
+        &self,
+        segment: &SegmentReader,
+        term: &Term,
+        found: &mut dyn FnMut(DocId),
+    ) -> Result<(), SearchError> {
+        let index = segment.inverted_index(self.text)?;
+        if let Some(mut postings) = index.read_postings(term, IndexRecordOption::Basic)? {
+            each_doc(&mut postings, found);
+        }
+        Ok(())
+    }
+
+    /// Hands the terms that begin like this to `take`.
+    fn dictionary(
+        &self,
+        segment: &SegmentReader,
+        begins: &str,
+        take: &mut dyn FnMut(&str),
+    ) -> Result<(), SearchError> {
+        let index = segment.inverted_index(self.text)?;
+        let mut stream = index.terms().range().ge(begins.as_bytes()).into_stream()?;
+        while stream.advance() {
+            if !stream.key().starts_with(begins.as_bytes()) {
+                break;
+            }
+            if let Ok(term) = std::str::from_utf8(stream.key()) {
+                take(term);
+            }
+        }
+        Ok(())
+    }
+
+    fn phrase(
+        &self,
+        segment: &SegmentReader,
+        parts: Vec<Part>,
+        found: &mut dyn FnMut(DocId, u32),
+    ) -> Result<(), SearchError> {
+        let mut exact = Vec::new();
+        let mut beginning = None;
+        for part in parts {
+            match part {
+                Part::Exact(at, term) => exact.push((at, term)),
+                Part::Beginning(at, text) => beginning = Some((at, text)),
+            }
+        }
+        let Some((at, begins)) = beginning else {
+            return self.exact(segment, exact, &mut |doc| found(doc, u32::MAX));
+        };
+        let mut ends = Vec::new();
+        self.dictionary(segment, &begins, &mut |term| ends.push(self.term(term)))?;
+        for end in ends {
+            let mut terms = exact.clone();
+            terms.push((at, end));
+            self.exact(segment, terms, &mut |doc| found(doc, u32::MAX))?;
+        }
+        Ok(())
+    }
+
+    fn exact(
+        &self,
+        segment: &SegmentReader,
+        terms: Vec<(usize, Term)>,
+        found: &mut dyn FnMut(DocId),
+    ) -> Result<(), SearchError> {
+        if let [(_, term)] = terms.as_slice() {
+            return self.postings(segment, term, found);
+        }
+        let query = PhraseQuery::new_with_offset(terms);
+        let weight = query.weight(EnableScoring::disabled_from_searcher(&self.searcher))?;
+        let mut scorer = weight.scorer(segment, 1.0)?;
+        each_doc(&mut *scorer, found);
+        Ok(())
+    }
+}
+
+fn each_doc<D: DocSet + ?Sized>(documents: &mut D, found: &mut dyn FnMut(DocId)) {
+    let mut doc = documents.doc();
+    while doc != TERMINATED {
+        found(doc);
+        doc = documents.advance();
+    }
+}
+
+#[derive(Clone, Default)]
+struct UnitTokenizer {
+    units: Units,
+    token: Token,
+}
+
+impl Tokenizer for UnitTokenizer {
+    type TokenStream<'a> = UnitStream<'a>;
+
+    fn token_stream<'a>(&'a mut self, text: &'a str) -> UnitStream<'a> {
+        self.units.read(text);
+        self.token.reset();
+        UnitStream { units: &self.units, token: &mut self.token, next: 0 }
+    }
+}
+
+struct UnitStream<'a> {
+    units: &'a Units,
+    token: &'a mut Token,
+    next: usize,
+}
+
+impl TokenStream for UnitStream<'_> {
+    fn advance(&mut self) -> bool {
+        if self.next >= self.units.len() {
+            return false;
+        }
+        self.token.text.clear();
+        self.token.text.push_str(self.units.term(self.next));
+        self.token.position = self.next;
+        self.next += 1;
+        true
+    }
+
+    fn token(&self) -> &Token {
+        self.token
+    }
+
+    fn token_mut(&mut self) -> &mut Token {
+        self.token
+    }
+}

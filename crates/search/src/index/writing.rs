@@ -1,0 +1,193 @@
+//! Writing the index: one writer at a time, in batches.
+
+use std::path::Path;
+
+use nenrin_state::{PageId, SiteId};
+use tantivy::{IndexWriter, TantivyDocument, Term};
+
+use super::{
+    pages::{PageInfo, Records},
+    position::Position,
+    words::{self, BlockHit, Fields},
+};
+use crate::{
+    SearchError, language::Language, matching::BlockKind, page_kind::PageKind, record::Record,
+};
+
+/// Memory for words that are not written yet, in bytes.
+const WORDS_BYTES: usize = 48 << 20;
+/// Places reserved at once.
+const RESERVED: u32 = 1_000;
+
+/// The index, open for writing.
+pub(crate) struct Writer {
+    words: IndexWriter<TantivyDocument>,
+    fields: Fields,
+    records: Records,
+    batch: i64,
+    next: (u32, u32),
+    is_open: bool,
+    position: Position,
+}
+
+/// A page as it is written.
+pub(crate) struct PageEntry<'a> {
+    pub(crate) page: PageId,
+    pub(crate) site: SiteId,
+    pub(crate) kind: PageKind,
+    pub(crate) language: Language,
+    pub(crate) importance_percent: u32,
+    pub(crate) changed_s: i64,
+    pub(crate) record: &'a Record,
+}
+
+/// A block whose words are new.
+pub(crate) struct NewBlock {
+    pub(crate) number: u32,
+    pub(crate) kind: BlockKind,
+    pub(crate) text: String,
+}
+
+impl Writer {
+    /// Opens the index to write; `None` if another process does.
+    pub(crate) fn open(folder: &Path) -> Result<Option<Self>, SearchError> {
+        let (index, fields) = words::open_to_write(folder)?;
+        let words = match index.writer_with_num_threads(1, WORDS_BYTES) {
+            Ok(words) => words,
+            Err(tantivy::TantivyError::LockFailure(..)) => return Ok(None),
+            Err(other) => return Err(other.into()),
+        };
+        let records = Records::open_to_write(folder)?;
+        records.check()?;
+        let (batch, position) = (records.batch()?, records.position()?);
+        let damaged = index.validate_checksum()?;
+        if let Some(file) = damaged.iter().next() {
+            return Err(SearchError::Damaged(format!("{} has changed", file.display())));
+        }
+        let words_batch = index.load_metas()?.payload.and_then(|batch| batch.parse::<i64>().ok());
+        // The words are committed first, and one batch at a time.
+        if !(batch..=batch + 1).contains(&words_batch.unwrap_or(0)) {
+            return Err(SearchError::Damaged("words and records do not belong together".into()));
+        }
+        let mut writer =
+            Self { words, fields, records, batch, next: (0, 0), is_open: false, position };
+        writer.forget_leftovers()?;
+        Ok(Some(writer))
+    }
+
+    /// Words that a crash left without a record are in the places reserved last.
+    fn forget_leftovers(&mut self) -> Result<(), SearchError> {
+        let (end, _) = self.records.reserve(0)?;
+        for place in end.saturating_sub(RESERVED)..end {
+            if self.records.record(place)?.is_none() {
+                self.forget_words(place);
+            }
+        }
+        Ok(())
+    }
+
+    fn forget_words(&self, place: u32) {
+        self.words.delete_term(Term::from_field_u64(self.fields.page, u64::from(place)));
+    }
+
+    /// Whether nothing was ever committed.
+    pub(crate) fn is_new(&self) -> bool {
+        self.batch == 0
+    }
+
+    pub(crate) fn position(&self) -> &Position {
+        &self.position
+    }
+
+    fn begin(&mut self) -> Result<(), SearchError> {
+        if !self.is_open {
+            self.records.begin()?;
+            self.batch += 1;
+            self.is_open = true;
+        }
+        Ok(())
+    }
+
+    /// What is indexed of a page.
+    pub(crate) fn of_page(&self, page: PageId) -> Result<Option<(u32, Record)>, SearchError> {
+        self.records.of_page(page)
+    }
+
+    /// Adds a page, in place of what was indexed of it.
+    pub(crate) fn replace(
+        &mut self,
+        entry: &PageEntry<'_>,
+        blocks: &[NewBlock],
+    ) -> Result<(), SearchError> {
+        let place = self.free_place()?;
+        self.remove(entry.page)?;
+        self.extend(place, entry, blocks)
+    }
+
+    /// Writes the record of a page, and adds blocks to it.
+    pub(crate) fn extend(
+        &mut self,
+        place: u32,
+        entry: &PageEntry<'_>,
+        blocks: &[NewBlock],
+    ) -> Result<(), SearchError> {
+        self.begin()?;
+        for NewBlock { number, kind, text } in blocks {
+            let hit = BlockHit { page: place, block: *number, kind: kind.number() };
+            self.words.add_document(words::document(self.fields, hit, text))?;
+        }
+        let info = PageInfo {
+            page: entry.page,
+            site: entry.site,
+            kind: entry.kind,
+            language: entry.language,
+            importance_percent: entry.importance_percent,
+            changed_s: entry.changed_s,
+        };
+        self.records.put(place, &info, self.batch, entry.record)
+    }
+
+    /// Takes a page out.
+    pub(crate) fn remove(&mut self, page: PageId) -> Result<(), SearchError> {
+        self.begin()?;
+        if let Some(place) = self.records.drop_page(page, self.batch)? {
+            self.forget_words(place);
+        }
+        Ok(())
+    }
+
+    fn free_place(&mut self) -> Result<u32, SearchError> {
+        if self.next.0 >= self.next.1 {
+            // The reservation must be durable before words use it.
+            let open = std::mem::take(&mut self.is_open);
+            if open {
+                self.write(&self.position.clone())?;
+            }
+            self.next = self.records.reserve(RESERVED)?;
+        }
+        let place = self.next.0;
+        self.next.0 += 1;
+        Ok(place)
+    }
+
+    /// Makes everything since the last commit durable and visible, together with the position.
+    pub(crate) fn commit(&mut self, position: Position) -> Result<(), SearchError> {
+        self.begin()?;
+        self.write(&position)?;
+        self.is_open = false;
+        self.position = position;
+        Ok(())
+    }
+
+    fn write(&mut self, position: &Position) -> Result<(), SearchError> {
+        let mut words = self.words.prepare_commit()?;
+        words.set_payload(&self.batch.to_string());
+        words.commit()?;
+        self.records.commit(self.batch, position)
+    }
+
+    /// Waits until the files are merged.
+    pub(crate) fn finish(self) -> Result<(), SearchError> {
+        Ok(self.words.wait_merging_threads()?)
+    }
+}

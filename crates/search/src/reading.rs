@@ -1,0 +1,67 @@
+//! Reading pages from the archive: their versions, their times and their text.
+
+use nenrin_archive::Archive;
+use nenrin_extract::{PageText, content_kind, decode_content, page_text};
+use nenrin_state::{VersionQuery, VersionRow};
+use nenrin_store::StoreError;
+use nenrin_urls::CanonicalUrl;
+
+use crate::{
+    SearchError,
+    history::{Slot, slots},
+    page_kind::PageKind,
+};
+
+/// Larger bodies are not read.
+const MAX_BODY_BYTES: usize = 64 << 20;
+/// The most text of one version.
+const MAX_TEXT_BYTES: usize = 4 << 20;
+
+/// The versions of a page, oldest first, and when each was the page.
+pub(crate) fn versions(
+    archive: &Archive,
+    url: &CanonicalUrl,
+) -> Result<(Vec<VersionRow>, Vec<Slot>), SearchError> {
+    let state = archive.state();
+    let all = state.versions(&url.key(), VersionQuery::default())?;
+    let rows: Vec<VersionRow> =
+        all.into_iter().filter(|(found, _)| found == url).map(|(_, row)| row).collect();
+    let gone_s = if rows.is_empty() { Vec::new() } else { state.gone_times(url)? };
+    let slots = slots(&rows, &gone_s);
+    Ok((rows, slots))
+}
+
+/// The kind and the text of a version. What has no text, or cannot be read, has none.
+pub(crate) fn text(
+    archive: &Archive,
+    url: &CanonicalUrl,
+    row: &VersionRow,
+) -> Result<(Option<PageKind>, PageText), SearchError> {
+    let nothing = (None, PageText::default());
+    let is_page = (200..300).contains(&row.status);
+    if !is_page || row.bytes > MAX_BODY_BYTES as u64 || has_no_text(&row.mime) {
+        return Ok(nothing);
+    }
+    let version = match archive.store().read(row.version) {
+        Ok(version) => version,
+        // `verify` names what is damaged.
+        Err(StoreError::Damaged { .. } | StoreError::NotFound { .. }) => return Ok(nothing),
+        Err(other) => return Err(other.into()),
+    };
+    let field = |name| nenrin_archive::head_field(&version.head.response_head, name);
+    let (coding, content_type) = (field("content-encoding"), field("content-type"));
+    let Ok(body) = decode_content(coding.as_deref(), &version.body, MAX_BODY_BYTES) else {
+        return Ok(nothing);
+    };
+    let content_type = content_type.as_deref();
+    let content = content_kind(content_type, url, &body);
+    let Some(kind) = PageKind::of(content) else { return Ok(nothing) };
+    Ok((Some(kind), page_text(content, content_type, &body, MAX_TEXT_BYTES)))
+}
+
+/// Whether a media type never has text to search. The others are looked at.
+fn has_no_text(mime: &str) -> bool {
+    let families = ["image/", "video/", "audio/", "font/"];
+    let types = ["text/css", "text/javascript", "application/javascript", "application/zip"];
+    families.iter().any(|family| mime.starts_with(family)) || types.contains(&mime)
+}
