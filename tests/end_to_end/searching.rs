@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use nenrin_browser::{Browser, Names};
+
 use crate::support::{Nenrin, get, until};
 
 /// An archive of a folder at three dates.
@@ -74,6 +76,19 @@ fn the_interface_finds_what_was_collected_and_searching_can_be_switched_off() {
     let base = running.first_line()["interface"].as_str().unwrap().to_owned();
     let page = |path: &str| get(&format!("{base}{path}"));
     until("the index is there", || page("search?q=ring").2.contains("<mark>rings</mark>"));
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    if let Some(mut browser) = runtime.block_on(Browser::start(Names::Nothing)) {
+        runtime.block_on(async {
+            browser.open(&base).await;
+            browser.fill("#words", "rings").await;
+            browser.press("Enter", 13, "\r").await;
+            browser
+                .until("location.pathname === '/search' && !!document.querySelector('mark')")
+                .await;
+            browser.open(&format!("{base}blame?url=http://s.test/wood.html")).await;
+            assert!(browser.text().await.contains("Every year another one."));
+        });
+    }
     let (status, _, body) = page("search?q=%22bark+protects");
     assert!(status == 200 && body.contains("A quotation mark is not closed"), "{body}");
     assert!(page("search?q=s.test/wood.html").2.contains("This address is in the archive"));

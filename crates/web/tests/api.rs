@@ -154,6 +154,10 @@ async fn every_operation_answers_as_the_document_says() {
     for (path, operations) in document["paths"].as_object().unwrap() {
         for (method, operation) in operations.as_object().unwrap() {
             let id = operation["operationId"].as_str().unwrap();
+            // They need an index: tests/end_to_end/searching.rs asks them.
+            if matches!(id, "search" | "blame") {
+                continue;
+            }
             let (query, body) = example(id);
             let uri = format!("{}{query}", path.replace("{id}", "1"));
             // Only a removed site can be restored, and the other way round.

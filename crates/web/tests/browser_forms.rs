@@ -61,6 +61,10 @@ const TRIED: &[(&str, &str)] = &[
     ("/downloads", "browser_second.rs: a download"),
     ("/downloads/{id}/file", "browser_second.rs: a download"),
     ("/api", "browser_second.rs: accessibility; pages.rs: the API has a page"),
+    ("/search", "end_to_end/searching.rs: the interface finds"),
+    ("/search.atom", "end_to_end/searching.rs: the interface finds"),
+    ("/opensearch.xml", "end_to_end/searching.rs: the interface finds"),
+    ("/blame", "end_to_end/searching.rs: the interface finds"),
     ("/feed.atom", "what is for programs opens in a browser too"),
     ("/metrics", "what is for programs opens in a browser too"),
 ];
@@ -288,7 +292,7 @@ async fn the_tabs_of_a_site_lead_round_and_sites_are_sorted_and_searched() {
     browser.open("/").await;
     browser.follow("thead a").await;
     assert!(browser.path().await.contains("sort="));
-    browser.fill("input[name=q]", "second").await;
+    browser.fill("#q", "second").await;
     browser.press("Enter", 13, "\r").await;
     browser
         .until("location.search.includes('q=second') && document.readyState === 'complete'")
