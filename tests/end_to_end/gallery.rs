@@ -711,12 +711,12 @@ fn peak_kb(pid: u32) -> Option<u64> {
 fn every_bad_server_gets_its_observation_and_nothing_is_harmed() {
     let config = "[fetch]\nmax_body = \"64MiB\"\nidle_timeout = \"2s\"\ntotal_timeout = \"20s\"\n\
                   [politeness]\nrest_first = \"10s\"\n[crawl]\nparallel = 64\n";
-    hold(kinds(), config);
+    hold(kinds(), config, 400);
 }
 
 /// Collects them all at once: each must be observed as its line says, within little memory.
 #[expect(clippy::print_stderr, reason = "a figure for the documents")]
-pub(crate) fn hold(kinds: Vec<Kind>, config: &str) {
+pub(crate) fn hold(kinds: Vec<Kind>, config: &str, most_mb: u64) {
     let sites: Vec<(Expected, Site)> =
         kinds.into_iter().map(|kind| (kind.expected, Site::serve(kind.answer))).collect();
     let nenrin = Nenrin::new().with_config(config);
@@ -759,6 +759,6 @@ pub(crate) fn hold(kinds: Vec<Kind>, config: &str) {
     assert!(wrong.is_empty(), "{} of {} kinds:\n{}", wrong.len(), sites.len(), wrong.join("\n"));
     let peak_mb = peak.load(Ordering::Relaxed) / 1000;
     eprintln!("{} kinds, peak memory {peak_mb} MB", sites.len());
-    assert!(peak_mb < 300, "{peak_mb} MB");
+    assert!(peak_mb < most_mb, "{peak_mb} MB");
     nenrin.assert_sound();
 }
