@@ -27,7 +27,7 @@ const EVERYWHERE: &str = "Options of every command";
 /// Nenrin (年輪, "tree rings"): a continuous web archive. It visits websites for ever, keeps every
 /// version while storing only what is new, and shows any site as of any date.
 #[derive(Debug, Parser)]
-#[command(version, after_help = EXIT_CODES, propagate_version = true)]
+#[command(version = env!("NENRIN_VERSION"), after_help = EXIT_CODES, propagate_version = true)]
 pub(crate) struct Cli {
     /// The archive's folder; created on first use.
     #[arg(
@@ -135,6 +135,9 @@ pub(crate) enum Command {
     /// Compresses what was collected further, and frees the space of deleted versions.
     #[command(after_help = example("nenrin compact"))]
     Compact,
+    /// Looks at the machine, the configuration and the archive, and says what to do.
+    #[command(after_help = example("nenrin doctor"))]
+    Doctor,
     /// Thins out old versions: keeps all for a while, then one per day, week or month. The first and the
     /// newest version of every page stay.
     #[command(after_help = example("nenrin prune example.com --keep-all-for 30d --then one-per-day:90d --then one-per-month --dry-run"))]
@@ -145,6 +148,13 @@ pub(crate) enum Command {
         /// bash, zsh, fish, elvish or powershell.
         #[arg(value_name = "SHELL")]
         shell: String,
+    },
+    /// Writes the reference as files: man pages, all commands, settings, metrics and the API.
+    #[command(after_help = example("nenrin reference -o ./reference"))]
+    Reference {
+        /// The folder to write to.
+        #[arg(short, long, value_name = "DIR")]
+        output: PathBuf,
     },
     /// Prints the configuration in effect, with the reason for each default.
     #[command(after_help = example("nenrin config"))]
@@ -160,6 +170,7 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 pub(crate) struct SearchArgs {
     /// Words; also "phrases", beginnings*, -without, a OR b, title:, url:, type:, lang:.
+    #[arg(allow_hyphen_values = true)]
     pub words: Vec<String>,
     /// Only pages of this site.
     #[arg(long)]

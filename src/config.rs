@@ -15,6 +15,8 @@ use nenrin_state::Bytes;
 
 use crate::exit::usage;
 
+mod mistakes;
+
 /// The effective configuration.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -190,10 +192,11 @@ impl Config {
                 )
             })
             .map_err(usage)?;
-        let config: Self = toml::from_str(&text)
-            .with_context(|| format!("the configuration {} has a mistake", path.display()))
-            .map_err(usage)?;
-        config.check().map_err(usage)?;
+        let names: Vec<_> = settings_with_reasons().map(|(name, _)| name).collect();
+        let place = mistakes::Place { file: path, text: &text, settings: &names };
+        let config: Self =
+            toml::from_str(&text).map_err(|error| usage(place.unreadable(&error)))?;
+        config.check().map_err(|error| usage(place.refused(&error)))?;
         Ok(config)
     }
 
@@ -309,9 +312,7 @@ impl Config {
     /// Every setting with its value, its default and the reason for the default.
     pub(crate) fn settings(&self) -> Vec<Setting> {
         let default = Self::default();
-        REASONS
-            .lines()
-            .filter_map(|line| line.split_once(" = "))
+        settings_with_reasons()
             .map(|(name, reason)| Setting {
                 name,
                 value: self.value(name),
@@ -364,6 +365,11 @@ impl Config {
     }
 }
 
+/// Every setting by its dotted name, and the reason for its default.
+fn settings_with_reasons() -> impl Iterator<Item = (&'static str, &'static str)> {
+    REASONS.lines().filter_map(|line| line.split_once(" = "))
+}
+
 /// Shown instead of a secret.
 const HIDDEN: &str = "(set)";
 
@@ -397,18 +403,37 @@ mod tests {
     }
 
     #[test]
-    fn unknown_fields_and_bad_values_are_refused() {
+    fn every_mistake_is_named_with_its_line_and_the_way_out() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("nenrin.toml");
-        for (text, named) in [
-            ("colour = 1", "colour"),
-            ("[politeness]\ndelay = \"soon\"", "soon"),
-            ("[crawl]\nparallel = 0", "crawl.parallel"),
-            ("contact = \"a\\nb\"", "contact"),
+        for (text, line, named) in [
+            (
+                "colour = 1",
+                1,
+                "unknown setting `colour`; settings without a table: contact, webhook",
+            ),
+            (
+                "\n[politeness]\ndelai = \"1s\"",
+                3,
+                "unknown setting `politeness.delai`; did you mean `politeness.delay`?",
+            ),
+            ("[politness]\ndelay = \"1s\"", 1, "did you mean `[politeness]`?"),
+            ("paralel = 3", 1, "did you mean `crawl.parallel`?"),
+            ("[politeness]\n# why\ndelay = \"soon\"", 3, "`soon` is not a duration"),
+            ("[crawl]\nparallel = \"many\"", 2, "crawl.parallel"),
+            (
+                "contact = \"me\"\n\n[crawl]\norder = \"bf\"\nparallel = 0",
+                5,
+                "crawl.parallel is 0; it must be between 1 and 10000",
+            ),
+            ("[crawl\nparallel = 1", 1, "expected"),
+            ("contact = \"a\\nb\"", 1, "contact"),
+            ("crawl.order = \"fastest\"", 1, "crawl.order is `fastest`; it must be one of"),
         ] {
             std::fs::write(&path, text).unwrap();
             let error = format!("{:#}", Config::load(Some(&path)).unwrap_err());
-            assert!(error.contains(named), "{error}");
+            let place = format!("nenrin.toml, line {line}: ");
+            assert!(error.contains(&place) && error.contains(named), "{text:?} gave: {error}");
         }
     }
 

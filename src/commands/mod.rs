@@ -5,6 +5,7 @@ mod collect;
 mod config;
 mod demo;
 mod diff;
+mod doctor;
 pub(crate) mod experiments;
 mod lab;
 mod look;
@@ -13,6 +14,7 @@ mod password;
 mod preview;
 mod progress;
 mod prune;
+mod reference;
 mod removal;
 mod run;
 mod search;
@@ -107,6 +109,8 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Export(ExportCommand::Page(args)) => warc::page(&context, &args),
         Command::Export(ExportCommand::Cdxj(args)) => warc::index(&context, &args),
         Command::Prune(args) => prune::prune(&context, &args),
+        Command::Doctor => doctor::doctor(&context),
+        Command::Reference { output } => reference::reference(&context, &output),
         Command::Compact => upkeep::compact(&context),
         Command::Stats => upkeep::stats(&context),
         Command::Verify(args) => upkeep::verify(&context, &args),

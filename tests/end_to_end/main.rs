@@ -17,6 +17,7 @@ mod faithful;
 mod floods;
 mod following;
 mod gallery;
+mod guide;
 mod hostile;
 mod json;
 mod judging;

@@ -171,6 +171,11 @@ impl Archive {
         &self.has_unrecorded_requests
     }
 
+    /// Whether this process shares the archive with others: it has not locked it.
+    pub fn is_shared(&self) -> bool {
+        self.lock.is_none()
+    }
+
     /// The state that was put aside when the archive was opened.
     pub(crate) fn aside(&self) -> Option<&StateAside> {
         self.aside.as_ref()

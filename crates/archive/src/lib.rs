@@ -12,6 +12,7 @@
 //! - `upkeep`: verify, reindex, compact;
 //! - `retention`: pruning by rule, removing sites;
 //! - [`QuotaGuard`] and [`DiskGuard`]: when collecting pauses for want of space;
+//! - [`doctor`]: what is wrong with the machine or the archive, and what to do;
 //! - [`changes`]: what changed, by time and between two dates, with titles and telling lines;
 //! - [`PageSearch`]: looking for pages by any part of address or title;
 //! - [`noticing`]: what happened that people or programs should know of;
@@ -27,6 +28,7 @@ mod archive;
 pub mod bulk;
 pub mod changes;
 mod disk;
+pub mod doctor;
 mod download;
 mod error;
 mod figures;

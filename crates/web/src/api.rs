@@ -11,4 +11,5 @@ mod routes;
 mod schemas;
 mod watches;
 
+pub use routes::api_document;
 pub(crate) use routes::router;

@@ -33,6 +33,7 @@ mod session;
 mod turns;
 mod visitor;
 
+pub use api::api_document;
 pub use app::{ReplayBase, StoreSummary, WebApp, WebOptions};
 pub use control::{Control, ControlError, NotRunningHere, UnderWay};
 pub use error::WebError;

@@ -363,9 +363,14 @@ pub(super) const ROUTES: &[Route] = &[
     ),
 ];
 
+/// The description of the API: an OpenAPI document.
+pub fn api_document() -> serde_json::Value {
+    document(ROUTES)
+}
+
 /// The routes, and the document at `/api/v1/openapi.json`.
 pub(crate) fn router() -> Router<Arc<Shared>> {
-    let describe = || async { Json(document(ROUTES)) };
+    let describe = || async { Json(api_document()) };
     let mut router = Router::new()
         .route("/api/v1", on(MethodFilter::GET, describe))
         .route("/api/v1/openapi.json", on(MethodFilter::GET, describe));
