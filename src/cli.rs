@@ -101,13 +101,13 @@ pub(crate) enum Command {
     /// Shows what changed between two versions of a page, or with --site between two dates of a site.
     #[command(after_help = example("nenrin diff https://example.com/ --from 2024-03-01 --to 2024-04-01\n         nenrin diff --site example.com 2024-03-01 2024-04-01"))]
     Diff(DiffArgs),
-    /// Finds pages by their text, title and address, and says when it was so.
+    /// Finds pages by their text, title and address, and says from when to when it was there.
     #[command(after_help = example("nenrin search tree rings --site example.com --appeared 2024-01..2024-03"))]
     Search(SearchArgs),
     /// Shows the text of a page, each block with the time it was first seen.
     #[command(after_help = example("nenrin blame https://example.com/ --at 2024-03-01"))]
     Blame(BlameArgs),
-    /// Watches parts of pages, to be told when they change.
+    /// Watches parts of pages, and sends messages when they change.
     #[command(subcommand, after_help = example("nenrin watch add https://example.com/shop --selector p.price --below 100"))]
     Watch(WatchCommand),
     /// Serves the interface and replay, without collecting.
@@ -167,13 +167,13 @@ pub(crate) struct SearchArgs {
     /// As of a date.
     #[arg(long, value_name = "DATE")]
     pub at: Option<String>,
-    /// At some time between two dates.
+    /// On the page at some time between two dates.
     #[arg(long, value_name = "DATE..DATE")]
     pub during: Option<String>,
-    /// First seen between two dates.
+    /// First seen on the page between two dates.
     #[arg(long, value_name = "DATE..DATE")]
     pub appeared: Option<String>,
-    /// Not there any more since a moment between two dates.
+    /// Removed from the page between two dates.
     #[arg(long, value_name = "DATE..DATE")]
     pub vanished: Option<String>,
     /// At most this many pages.
@@ -465,13 +465,13 @@ pub(crate) struct ChangesArgs {
     /// Only this kind: new, changed or gone.
     #[arg(long, value_name = "KIND", value_parser = change_kind)]
     pub kind: Option<ChangeKind>,
-    /// Without changes of dates, counters and the like alone.
+    /// Leave out pages of which only dates, counters and the like changed.
     #[arg(long)]
     pub significant: bool,
     /// Only where address, title or line have this text.
     #[arg(long, value_name = "TEXT")]
     pub text: Option<String>,
-    /// Also styles, scripts, fonts and files of other servers.
+    /// Also list styles, scripts, fonts and files of other servers.
     #[arg(long)]
     pub all_files: bool,
     /// Most changes listed, newest first.
@@ -545,7 +545,7 @@ pub(crate) enum ImportCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct ImportHistoryArgs {
-    /// The file; what it is, its first lines say.
+    /// The file; its kind is recognised by its first lines.
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     /// The site whose pages it is about; pages outside its scope are left out.
@@ -692,11 +692,11 @@ pub(crate) struct VerifyArgs {
     /// Read every version and compare it with its digest.
     #[arg(long)]
     pub deep: bool,
-    /// First write back what parity restores of damaged packs.
+    /// First repair damaged packs, as far as their parity allows.
     #[arg(long)]
     pub repair: bool,
-    /// Drop what cannot be read any more from the lists, so that the archive is sound again. First
-    /// put back a copy of what is damaged if there is one.
+    /// Take versions that cannot be read any more off the lists, so that the archive is sound again. If
+    /// you have a backup of the damaged files, restore it first instead.
     #[arg(long)]
     pub accept_loss: bool,
 }

@@ -261,7 +261,7 @@ impl Config {
     /// The fetcher's part.
     pub(crate) fn fetch_options(&self) -> FetchOptions {
         let default = FetchOptions::default();
-        // Who shortens the whole means its steps as well: none may take more than its share.
+        // A shorter time for the whole request also shortens its steps: each gets at most a quarter.
         let share = self.fetch.total_timeout.0 / 4;
         FetchOptions {
             user_agent: self.user_agent(),
@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn the_contact_stands_in_the_user_agent() {
+    fn the_user_agent_names_the_contact() {
         let config = Config { contact: "https://e.com/bot".into(), ..Config::default() };
         assert!(config.user_agent().ends_with("+https://e.com/bot)"));
     }

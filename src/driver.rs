@@ -48,7 +48,7 @@ use crate::clock;
 
 pub(crate) use self::handle::{DriverHandle, UnderWay};
 
-/// What is under way is waited for this long after a stop, then given up: it is due again.
+/// How long requests under way may still take after a stop. Then they are abandoned, and their pages are due again.
 const STOP_PATIENCE: Duration = Duration::from_secs(3);
 
 /// What a person may like to hear while the driver works.
@@ -119,12 +119,12 @@ pub(crate) struct Driver {
     workers: Vec<std::thread::JoinHandle<()>>,
     /// Memory of visits that are being stored.
     shares: BTreeMap<Ticket, Share>,
-    /// Set when a stop was asked for, and when what is under way is given up.
+    /// Set when a stop was asked for, and when requests under way are abandoned.
     is_stopping: Arc<AtomicBool>,
     is_given_up: Arc<AtomicBool>,
     wake_at_ms: Option<i64>,
     /// Stays set unless the state records every request that was made.
-    untold_requests: Arc<AtomicBool>,
+    unrecorded_requests: Arc<AtomicBool>,
     figures: Arc<Mutex<Figures>>,
     store_waiting: Arc<AtomicUsize>,
     guard: DiskGuard,
@@ -152,8 +152,8 @@ impl Driver {
                 "these pages were visited while the clock was ahead, and are due now"
             );
         }
-        let untold_requests = archive.has_unrecorded_requests().clone();
-        if untold_requests.swap(true, Ordering::Relaxed) {
+        let unrecorded_requests = archive.has_unrecorded_requests().clone();
+        if unrecorded_requests.swap(true, Ordering::Relaxed) {
             options.asked_before_ms = Some(clock::now_ms());
         }
         options.bucket_s = archive.state().bucket_s();
@@ -191,7 +191,7 @@ impl Driver {
             is_stopping,
             is_given_up,
             wake_at_ms: None,
-            untold_requests,
+            unrecorded_requests,
             figures: Arc::default(),
             store_waiting,
             guard: DiskGuard::new(archive.folder(), 0),
@@ -222,7 +222,7 @@ impl Driver {
     }
 
     /// Runs until `until` holds or `stop` is ready. An error of store or state ends the run, after
-    /// what is under way has been given up; nothing committed is lost.
+    /// requests under way have been abandoned; nothing committed is lost.
     pub(crate) async fn run(
         mut self,
         mut until: Until,
@@ -470,10 +470,10 @@ impl Driver {
     /// Ends well: all that was seen is in the state.
     fn end(self, ended: Ended) -> anyhow::Result<Ended> {
         let quiet = self.under_way.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
-        let untold_requests = self.untold_requests.clone();
+        let unrecorded_requests = self.unrecorded_requests.clone();
         self.finish_workers()?;
         if quiet {
-            untold_requests.store(false, Ordering::Relaxed);
+            unrecorded_requests.store(false, Ordering::Relaxed);
         }
         Ok(ended)
     }

@@ -82,8 +82,8 @@ pub(super) fn serve(context: &Context, args: &ServeArgs) -> anyhow::Result<Exit>
     Ok(Exit::Done)
 }
 
-/// Serves what can be read until the disk has this much space, or the program shall end. Returns
-/// whether it shall end.
+/// Serves what can be read until the disk has this much space, or the program is asked to end. Returns
+/// whether it was asked to end.
 pub(super) fn serve_until(
     context: &Context,
     args: &ServeArgs,
@@ -268,7 +268,7 @@ fn address(what: &str, given: Option<&str>, configured: &str) -> anyhow::Result<
     })
 }
 
-/// Who may come in.
+/// Passwords and host names of the interface.
 fn web_options(settings: &crate::config::Serve) -> anyhow::Result<WebOptions> {
     let hash = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     Ok(WebOptions {

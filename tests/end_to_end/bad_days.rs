@@ -115,7 +115,7 @@ fn a_reader_who_may_not_write_reads_everything() {
         run(command)
     };
     assert_readable(&kept.nenrin, &kept.url(), as_nobody);
-    // One who may not read is told so, and what to do.
+    // A user without permission to read gets a message that says so, and what to do.
     permit(kept.nenrin.archive(), 0o700, 0o600);
     for args in [&["stats"][..], &["cat", &kept.url()]] {
         let ran = as_nobody(kept.nenrin.command(args));

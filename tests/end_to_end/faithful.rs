@@ -331,7 +331,7 @@ fn a_real_site_replays_as_it_was(name: &str) {
         *served.folder.lock().unwrap() = folder(of_visit);
         let pages = sample(&allowed_pages(&folder(of_visit)), PAGES, number);
         originals.extend(visit(&nenrin, &served, &runtime, &mut browser, &pages));
-        // Versions are told apart by seconds.
+        // Versions are distinguished by seconds.
         std::thread::sleep(Duration::from_millis(1100));
     }
     drop(browser);

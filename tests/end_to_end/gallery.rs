@@ -283,7 +283,7 @@ fn strange_heads() -> Vec<Kind> {
     ]
 }
 
-/// How long a body is, told wrongly.
+/// Wrong lengths of bodies.
 fn lengths() -> Vec<Kind> {
     let long = "0".repeat(100_000);
     vec![

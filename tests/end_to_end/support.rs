@@ -1,4 +1,4 @@
-//! Runs the program, and serves sites that behave as told and remember every request.
+//! Runs the program, and serves sites that behave as set up and remember every request.
 
 use std::{
     collections::BTreeMap,

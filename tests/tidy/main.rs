@@ -30,12 +30,13 @@ fn text(path: &Path) -> Option<String> {
 
 /// Crates in layers: each may know those of lower layers that it is allowed to, and no others.
 fn allowed() -> BTreeMap<&'static str, Vec<&'static str>> {
-    // What all may know: URLs, the calendar, and the deciders, which know nothing of the others.
+    // What all may know: URLs, the calendar, and the deciders, which know nothing else.
     let deciders = ["urls", "calendar", "order", "revisit", "structure"];
     let mut allowed: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for pure in deciders {
         allowed.insert(pure, vec![]);
     }
+    allowed.insert("revisit", vec!["calendar"]);
     for part in ["frontier", "extract", "store", "warc"] {
         allowed.insert(part, deciders.to_vec());
     }

@@ -12,7 +12,7 @@
 //! - `upkeep`: verify, reindex, compact;
 //! - `retention`: pruning by rule, removing sites;
 //! - [`QuotaGuard`] and [`DiskGuard`]: when collecting pauses for want of space;
-//! - [`changes`]: what changed, by time and between two dates, with titles and telling lines;
+//! - [`changes`]: what changed, by time and between two dates, with titles and the lines that say most;
 //! - [`PageSearch`]: looking for pages by any part of address or title;
 //! - [`noticing`]: what happened that people or programs should know of;
 //! - [`watching`]: parts of pages that people marked, evaluated on new versions;
@@ -70,10 +70,12 @@ pub use spans::{Edge, Span, counted, digits14, parse_date, readable_date, rfc333
 pub use storing::{StoreJob, StoreWork};
 pub use upkeep::{AcceptedLoss, Reindexed, Verified};
 pub use views::{
-    ChosenRound, DueReason, FoundPage, Learnt, Outlook, PAGE_HEADER, PageDue, PageQuery,
-    PageResult, PageSearch, PageSort, ROUND_HEADER, Reasons, SiteStructure, SkippedPages,
-    families_table, joined_days, joined_rounds, joined_sites, learnt_of, outlook, round_cells,
-    shown_worth, site_structure, tops_table, worth_lines,
+    ArchiveSizes, ChosenRound, Collected, DueReason, FoundPage, Learnt, Outlook, PAGE_HEADER,
+    PageDue, PageQuery, PageResult, PageSearch, PageSort, ROUND_HEADER, Reasons, SiteStructure,
+    SkippedPages, VISIT_HEADER, WorthOfSite, families_table, joined_days, joined_rounds,
+    joined_sites, learnt_of, outlook, round_cells, round_json, rounds_table, shown_worth,
+    site_json, site_lines, site_structure, sites_table, structure_line, tops_table, version_json,
+    versions_table, visit_cells, visit_json, worth_of,
 };
 pub use visiting::{LargeWork, links_of_stored, put_exchange, read_fetched};
 pub use warc::{

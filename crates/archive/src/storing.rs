@@ -39,16 +39,16 @@ impl StoreWork {
         Self { store, clock, waiting: Arc::default(), is_stopping }
     }
 
-    /// How many jobs are not durable yet. Who adds a job counts it here.
+    /// How many jobs are not durable yet. The caller adds 1 for each job that it sends.
     pub fn waiting(&self) -> &Arc<AtomicUsize> {
         &self.waiting
     }
 
-    /// Starts the threads. They end with the jobs, or after the first error, which is told as well.
+    /// Starts the threads. They end with the jobs, or after the first error, which is reported as well.
     pub fn start(
         self,
         jobs: mpsc::Receiver<StoreJob>,
-        tell: impl Fn(Stored) + Send + 'static,
+        report: impl Fn(Stored) + Send + 'static,
     ) -> Vec<JoinHandle<()>> {
         let putters = thread::available_parallelism().map_or(1, usize::from).min(PUTTERS_MAX);
         let gauge = Mutex::new(EffortGauge::new(putters, (self.clock)()));
@@ -59,12 +59,12 @@ impl StoreWork {
             thread::spawn(move || putting.serve(&done))
         };
         let mut workers: Vec<JoinHandle<()>> = (0..putters).map(start).collect();
-        workers.push(thread::spawn(move || self.serve_syncs(&puts, tell)));
+        workers.push(thread::spawn(move || self.serve_syncs(&puts, report)));
         workers
     }
 
-    /// Makes what was put durable, and tells it.
-    fn serve_syncs(self, puts: &mpsc::Receiver<Stored>, tell: impl Fn(Stored)) {
+    /// Makes what was put durable, and reports it.
+    fn serve_syncs(self, puts: &mpsc::Receiver<Stored>, report: impl Fn(Stored)) {
         let mut synced = (self.clock)();
         while let Ok(first) = puts.recv() {
             let batch = self.gather(first, puts, synced + SYNC_PAUSE);
@@ -74,9 +74,9 @@ impl StoreWork {
                 Ok(events) => {
                     synced = (self.clock)();
                     self.waiting.fetch_sub(count, Ordering::Relaxed);
-                    events.into_iter().for_each(|event| tell(Ok(event)));
+                    events.into_iter().for_each(|event| report(Ok(event)));
                 }
-                Err(error) => return tell(Err(error)),
+                Err(error) => return report(Err(error)),
             }
         }
     }

@@ -52,7 +52,7 @@ impl LargeWork {
         let (sender, jobs) = mpsc::channel::<Job>();
         thread::spawn(move || {
             for job in jobs {
-                // Whoever waits for it sees that it failed; the next one is not to blame.
+                // The caller that waits for it sees that it failed; the next job goes on.
                 drop(panic::catch_unwind(AssertUnwindSafe(job)));
             }
         });

@@ -79,11 +79,13 @@ pub enum Event {
         visits_today: u64,
         /// How its visits of today are divided; `None` if there is one partition only.
         division: Option<Division>,
+        /// How the visits of today of the whole archive are divided.
+        of_archive: Option<Division>,
     },
-    /// How a site's visits of a day are divided.
+    /// How the visits of a day are divided.
     DivisionLoaded {
-        /// The site.
-        site: SiteId,
+        /// The site; none means the whole archive.
+        site: Option<SiteId>,
         /// The division.
         division: Option<Division>,
     },
@@ -248,10 +250,10 @@ pub enum Load {
     Due(DueQuery),
     /// What a site's pages share → [`Event::SharedLoaded`].
     Shared(SiteId),
-    /// How a site's visits of a day are divided → [`Event::DivisionLoaded`].
+    /// How the visits of a day are divided → [`Event::DivisionLoaded`].
     Division {
-        /// The site.
-        site: SiteId,
+        /// The site; none means the whole archive.
+        site: Option<SiteId>,
         /// The day, in days since the epoch.
         day: i64,
     },

@@ -13,13 +13,13 @@
 //! - [`Teacher`]: what visits that were made elsewhere teach, by the parts that learn from our own.
 //!
 //! The machine is made of components, each of which owns its fields: `sites`, `schedules` (when to
-//! come again, and whether now is a time to collect), `rounds` with their `plans`, `due_pages` (what
+//! visit again, and whether now is a time to collect), `rounds` with their `plans`, `due_pages` (what
 //! the long-term queue holds), `new_pages` (which new page first), `servers` (their queues, pace and
 //! rules), `learning` (what is learnt of servers), `taken` and `under_way`. `machine` routes events
 //! to them and leads a visit from one to the next.
 //!
-//! `step` has no clock, no randomness, no I/O and no order that differs between runs. Whoever
-//! drives it (the binary with sockets and threads, the lab with an event queue) carries out the
+//! `step` has no clock, no randomness, no I/O and no order that differs between runs. The caller
+//! (the binary with sockets and threads, the lab with an event queue) carries out the
 //! commands and answers with events. Content never passes through the machine: the driver holds it
 //! while the step runs that takes the answer, and drops it if that step does not have it stored.
 

@@ -23,7 +23,7 @@ const LOOK_PAUSE: Duration = Duration::from_secs(2);
 pub struct Links {
     /// The interface.
     pub interface: String,
-    /// Replay.
+    /// The address of replay.
     pub replay: String,
 }
 
@@ -56,7 +56,7 @@ impl SendTest {
     }
 }
 
-/// Everything that happens in an archive, and who is told.
+/// What happens in an archive, and the receivers of messages about it.
 pub struct Notifier {
     state: Arc<dyn State>,
     store: Arc<Store>,

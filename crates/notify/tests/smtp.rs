@@ -14,7 +14,7 @@ use tokio::{
 
 type Received = Arc<Mutex<Vec<String>>>;
 
-/// A mail server that takes every letter, or refuses as many connections as it is told to.
+/// A mail server that takes every letter, or refuses a given number of connections.
 async fn server(refusals: usize) -> (u16, Received) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();

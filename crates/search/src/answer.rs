@@ -134,7 +134,7 @@ pub struct Search {
     open: Mutex<Option<Opened>>,
 }
 
-/// An index, and which file it was opened from: it may be built anew meanwhile.
+/// An index, and which file it was opened from: it may be built again meanwhile.
 struct Opened {
     index: Arc<Index>,
     file: (u64, u64),

@@ -25,7 +25,7 @@ pub enum SearchError {
     #[error("the search index is damaged: {0}")]
     Damaged(String),
     /// The index cannot take more pages.
-    #[error("the search index is full; `nenrin reindex --search` builds it anew")]
+    #[error("the search index is full; `nenrin reindex --search` builds it again")]
     Full,
     /// The index could not be read or written.
     #[error("the search index could not be read or written: {0}")]
@@ -48,7 +48,7 @@ pub enum SearchError {
 }
 
 impl SearchError {
-    /// Whether the index has to be built anew.
+    /// Whether the index has to be built again.
     pub(crate) fn is_damage(&self) -> bool {
         use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
         use tantivy::TantivyError as Words;

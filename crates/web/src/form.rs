@@ -94,7 +94,7 @@ impl SiteForm {
             policy_text: String::new(),
             visits_per_day: String::new(),
             min: String::new(),
-            max: format::duration(RevisitSettings::default().max_s),
+            max: nenrin_calendar::write_duration(RevisitSettings::default().max_s),
             paths: String::new(),
             windows: String::new(),
             signals: true,
@@ -154,7 +154,7 @@ impl SiteForm {
     }
 
     fn set_period(&mut self, period_s: i64) {
-        let text = format::duration(period_s);
+        let text = nenrin_calendar::write_duration(period_s);
         if PERIODS.iter().any(|(value, ..)| *value == text) {
             self.period = text;
         } else {
@@ -303,7 +303,7 @@ impl SiteForm {
             OTHER => ("other_period", self.other_period.as_str()),
             period => ("period", period),
         };
-        match format::parse_duration(text) {
+        match nenrin_calendar::parse_duration(text) {
             Some(period_s) if (MIN_PERIOD_S..=MAX_PERIOD_S).contains(&period_s) => {
                 Schedule::Rounds { period_s }
             }
@@ -323,11 +323,8 @@ impl SiteForm {
         if text.is_empty() {
             return None;
         }
-        let delay_ms = match text.strip_suffix("ms") {
-            Some(ms) => ms.trim().parse().ok(),
-            None => format::parse_duration(text).map(|s| (s as u64).saturating_mul(1000)),
-        };
-        if delay_ms.is_none_or(|ms: u64| ms > MAX_DELAY_MS) {
+        let delay_ms = nenrin_calendar::parse_duration_ms(text);
+        if delay_ms.is_none_or(|ms| ms > MAX_DELAY_MS) {
             check.say(
                 "delay",
                 "write a time up to 1h, such as 500ms, 2s or 1m",
@@ -371,7 +368,11 @@ fn default_name(top: &CanonicalUrl) -> String {
 }
 
 fn delay_text(ms: u64) -> String {
-    if ms.is_multiple_of(1000) { format::duration((ms / 1000) as i64) } else { format!("{ms}ms") }
+    if ms.is_multiple_of(1000) {
+        nenrin_calendar::write_duration((ms / 1000) as i64)
+    } else {
+        format!("{ms}ms")
+    }
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use crate::{digits14, readable_date};
 pub struct DigestLinks<'a> {
     /// The interface, such as `https://archive.example.org`.
     pub interface: &'a str,
-    /// Replay.
+    /// The address of replay, such as `https://replay.example.org`.
     pub replay: &'a str,
 }
 

@@ -44,7 +44,7 @@ pub(crate) struct Learning {
     unkept: BTreeSet<ServerId>,
 }
 
-/// A look at a server before its next page.
+/// A request to a server before its next page: a probe, a sitemap or a feed.
 #[derive(Debug)]
 pub(crate) struct Look {
     pub(crate) server: ServerId,
@@ -121,9 +121,9 @@ impl Learning {
     }
 }
 
-/// Looks.
+/// What is requested from a server before its pages: sitemaps, feeds, probes.
 impl Learning {
-    /// What there is to look at before a page: nothing before a top page, or for pictures alone.
+    /// What to request before a page, if anything: nothing before a top page, or for pictures alone.
     pub(crate) fn look(
         &self,
         now_s: i64,
@@ -323,7 +323,7 @@ impl Learning {
     }
 }
 
-/// Traps.
+/// Leaving out links that look like traps.
 impl Learning {
     /// Takes the links out that look like traps, and the session ids out of the others.
     pub(crate) fn leave_traps(

@@ -11,7 +11,7 @@ mod visiting;
 use std::collections::BTreeMap;
 
 use nenrin_frontier::FrontierStats;
-use nenrin_state::{Change, RoundId, ServerId, ServerRecord, Site, SiteId};
+use nenrin_state::{Change, Division, RoundId, ServerId, ServerRecord, Site, SiteId};
 use nenrin_urls::CanonicalUrl;
 
 use crate::{
@@ -121,18 +121,38 @@ impl Crawl {
         out
     }
 
+    /// How the visits of a day are divided among partitions, of a site or of the whole archive.
+    fn divided(
+        &mut self,
+        now_ms: i64,
+        site: Option<SiteId>,
+        division: Option<Division>,
+        out: &mut Vec<Command>,
+    ) {
+        let Some(division) = division else { return };
+        let (now_s, sites) = (now_ms / 1000, &self.sites);
+        match site {
+            Some(site) => self.schedules.divided(now_s, site, division, sites, out),
+            None => {
+                self.schedules.archive_divided(now_s, division, sites, &self.options, out);
+                self.schedules.share_budget(sites, &self.options);
+            }
+        }
+    }
+
     fn take_event(&mut self, now_ms: i64, event: Event, out: &mut Vec<Command>) {
         match event {
             Event::Sites(sites) => self.sites_changed(sites, out),
-            Event::SharedLoaded { site, bytes, visits_today, division } => {
+            Event::SharedLoaded { site, bytes, visits_today, division, of_archive } => {
                 if self.schedules.loaded(now_ms / 1000, site, &bytes, visits_today) {
-                    self.schedules.divided(now_ms / 1000, site, division, &self.sites, out);
+                    self.divided(now_ms, Some(site), division, out);
+                    self.divided(now_ms, None, of_archive, out);
                     self.look_again();
                     self.schedules.share_budget(&self.sites, &self.options);
                 }
             }
             Event::DivisionLoaded { site, division } => {
-                self.schedules.divided(now_ms / 1000, site, division, &self.sites, out);
+                self.divided(now_ms, site, division, out);
             }
             Event::DueLoaded { query, load, servers } => {
                 self.meet_servers(now_ms, servers);

@@ -33,7 +33,7 @@ struct Visited {
     version: Option<UnstoredVersion>,
 }
 
-/// Asking.
+/// Sending requests to servers.
 impl Crawl {
     /// Sends requests to servers that are ready, as far as answers can be held.
     pub(super) fn ask_servers(&mut self, now_ms: i64, out: &mut Vec<Command>) {

@@ -286,7 +286,7 @@ impl Servers {
 
 /// The rules.
 impl Servers {
-    /// Takes the rules from the record anew, and the crawl-delay into the pace.
+    /// Takes the rules from the record again, and the crawl-delay into the pace.
     fn refresh_rules(&mut self, now_ms: i64, server: ServerId, options: &CrawlOptions) {
         let Some(known) = self.known.get_mut(&server) else { return };
         known.rules = robots::rules(&known.record, now_ms / 1000, options);

@@ -43,6 +43,8 @@ pub struct CrawlOptions {
     pub rounds_by: RoundsBy,
     /// How pages are revisited where each has its own schedule; `None` collects in rounds.
     pub continuous: Option<RevisitSettings>,
+    /// Visits a day to all pages with a schedule of their own together.
+    pub visits_per_day: Option<u64>,
     /// When the sites may be asked.
     pub window: Option<CollectingWindow>,
     /// The sites' own pause between two requests to a server.
@@ -81,6 +83,7 @@ impl Default for CrawlOptions {
             period_s: 7 * 86_400,
             rounds_by: RoundsBy::All,
             continuous: None,
+            visits_per_day: None,
             window: None,
             delay_ms: None,
             faults: 0.02,
@@ -131,7 +134,9 @@ pub struct CrawlReport {
     pub mail: u64,
     /// Score that pages gave to pages of other partitions.
     pub shares: f64,
-    /// Crashes lived through.
+    /// The part of it that they got themselves after their own visits, and handed on.
+    pub later_shares: f64,
+    /// Crashes of workers.
     pub crashes: u64,
     /// Partitions handed over.
     pub hand_overs: u64,
@@ -139,4 +144,37 @@ pub struct CrawlReport {
     pub trace: String,
     /// Laws broken; empty is right.
     pub violations: Vec<String>,
+}
+
+impl CrawlReport {
+    /// For people: what happened, and which laws were broken.
+    pub fn lines(&self) -> Vec<String> {
+        let counts = [
+            ("requests", self.fetches),
+            ("events", self.events),
+            ("visits", self.visits),
+            ("versions", self.versions),
+            ("pages", self.pages),
+            ("gone", self.gone),
+            ("rounds", self.rounds),
+            ("skipped", self.skipped),
+            ("loads", self.loads),
+            ("queued", self.queued_max),
+            ("crashes", self.crashes),
+        ];
+        let mut lines: Vec<String> =
+            counts.iter().map(|(name, value)| format!("  {name:<9}{value:>12}")).collect();
+        lines.push(format!("  trace    {}", self.trace));
+        if self.violations.is_empty() {
+            let kept = "no server asked sooner than allowed, no page lost, no change seen twice";
+            lines.push(kept.to_owned());
+        }
+        lines.extend(broken(self.seed, &self.violations));
+        lines
+    }
+}
+
+/// Broken laws, a line each.
+fn broken(seed: u64, violations: &[String]) -> impl Iterator<Item = String> {
+    violations.iter().map(move |violation| format!("broken: {violation} (seed {seed})"))
 }

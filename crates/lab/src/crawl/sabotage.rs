@@ -17,4 +17,6 @@ pub enum Sabotage {
     DeafToRobots,
     /// Mail to other partitions gets lost.
     LosesMail,
+    /// Every partition takes the whole budget of the archive for its own.
+    UndividedBudget,
 }

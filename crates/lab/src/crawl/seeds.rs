@@ -37,10 +37,18 @@ pub struct SeedsReport {
     pub fetches: u64,
     /// Visits committed in them.
     pub visits: u64,
-    /// Crashes lived through.
+    /// Crashes of workers.
     pub crashes: u64,
     /// Seeds that broke a law, with the laws.
     pub failing: Vec<(u64, Vec<String>)>,
+}
+
+impl SeedsReport {
+    /// The laws that were broken, a line each.
+    pub fn broken(&self) -> Vec<String> {
+        let failing = self.failing.iter();
+        failing.flat_map(|(seed, violations)| super::broken(*seed, violations)).collect()
+    }
 }
 
 /// A small world: 300 pages on ten servers, for a month, with faults, odd servers, changing
@@ -61,6 +69,7 @@ pub fn small_world(seed: u64, partitions: u32) -> CrawlOptions {
         period_s: 3 * 86_400,
         rounds_by: RoundsBy::ALL[(seed / 2) as usize % RoundsBy::ALL.len()],
         continuous,
+        visits_per_day: (seed % 7 == 5).then_some(60),
         window: if seed % 13 == 4 { NIGHTS.parse().ok() } else { None },
         delay_ms: (seed % 11 == 5).then_some(30_000),
         faults: 0.02,

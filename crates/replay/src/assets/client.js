@@ -1,5 +1,5 @@
 // Runs first in every replayed page. It sends what scripts ask for into the archive, as the server
-// does for what stands in the page. It is a convenience, not the fence: what it misses is stopped by
+// does for links in the page. It is a convenience, not the protection: what it misses is stopped by
 // the page's Content-Security-Policy or caught by worker.js.
 (() => {
 "use strict";

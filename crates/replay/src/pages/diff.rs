@@ -131,7 +131,7 @@ impl Diff<'_> {
         let t = |en, ja| self.ask.lang().t(en, ja);
         html! {
             span.acts {
-                a href={ (interface) "/watches/new?" (query) } title=(t("Be told when this changes", "変わったときに知らせる")) { (t("watch", "監視")) } " "
+                a href={ (interface) "/watches/new?" (query) } title=(t("Get a message when this changes", "変わったときに知らせる")) { (t("watch", "監視")) } " "
                 a href={ (interface) "/ignore?" (query) } title=(t("Changes of this part do not count", "この箇所の変更を数えない")) { (t("ignore", "無視")) }
             }
         }

@@ -33,7 +33,7 @@ pub(crate) fn folder(archive: &Path) -> PathBuf {
     archive.join(FOLDER)
 }
 
-/// Deletes the index of an archive, given its folder. The next keeper builds it anew.
+/// Deletes the index of an archive, given its folder. The next keeper builds it again.
 pub fn delete(archive: &Path) -> Result<(), SearchError> {
     match std::fs::remove_dir_all(folder(archive)) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),

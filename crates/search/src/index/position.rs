@@ -1,6 +1,6 @@
 //! How far an index is.
 
-/// The number of this format. An index of another is built anew.
+/// The number of this format. An index of another is built again.
 pub(super) const FORMAT: i64 = 1;
 
 /// How far the index has followed the archive.

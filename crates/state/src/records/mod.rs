@@ -29,7 +29,9 @@ pub use self::{
     links::{FoundPage, Linked, PageLinks, Reading},
     numbers::{ContentMark, Nth, PageId, RoundId, ServerId, SiteId},
     page::{DuePage, NewPage, PageRecord},
-    partition::{Division, Epoch, Mail, NumberedMail, PartitionId, Partitioning, Received},
+    partition::{
+        Division, Epoch, Mail, NumberedMail, PartitionId, Partitioning, Received, url_hash,
+    },
     removal::{Removal, RemovalRow},
     round::{Round, RoundCounts, RoundEnd},
     server::{RobotsCopy, ServerNote, ServerPace, ServerRecord},

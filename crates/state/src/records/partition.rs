@@ -51,7 +51,7 @@ pub enum Mail {
     Found {
         /// The site.
         site: SiteId,
-        /// When.
+        /// When it was found, in seconds since the epoch.
         at_s: i64,
         /// The page.
         page: Discovered,
@@ -60,7 +60,7 @@ pub enum Mail {
     Top {
         /// The site.
         site: SiteId,
-        /// When.
+        /// When it was added, in seconds since the epoch.
         at_s: i64,
         /// The page.
         url: CanonicalUrl,
@@ -85,6 +85,13 @@ pub enum Mail {
         /// The share, in millionths.
         micros: u64,
     },
+    /// A page got more score later and hands it on. Its links had a [`Mail::Share`] before.
+    MoreShare {
+        /// The hash of the URL of the page that gets it ([`url_hash`]).
+        hash: u64,
+        /// The share, in millionths.
+        micros: u64,
+    },
     /// A round of a site has ended in the sender's partition. Every partition gets this mail.
     RoundEnd {
         /// The site.
@@ -92,16 +99,23 @@ pub enum Mail {
         /// How many rounds of it have ended there.
         ended: u64,
     },
-    /// What the pages of a site in the sender's partition ask for on a day. Every partition gets this
-    /// mail.
+    /// What the pages of a site, or of all sites, in the sender's partition ask for on a day. Every
+    /// partition gets this mail.
     Need {
-        /// The site.
-        site: SiteId,
+        /// The site; none means the whole archive.
+        site: Option<SiteId>,
         /// The day, in days since the epoch.
         day: i64,
         /// Thousandths of a visit.
         milli_visits: u64,
     },
+}
+
+/// The number by which partitions name a page of another one without its URL.
+pub fn url_hash(url: &CanonicalUrl) -> u64 {
+    let mut first = [0; 8];
+    first.copy_from_slice(&blake3::hash(url.as_str().as_bytes()).as_bytes()[..8]);
+    u64::from_le_bytes(first)
 }
 
 /// The score that a page got from pages of other partitions.
@@ -115,8 +129,8 @@ pub struct Received {
     pub kept: u64,
 }
 
-/// How the visits that a site may have on one day are divided among the partitions: by what their
-/// pages ask for, or equally where that is not known of all.
+/// How the visits that a site, or the whole archive, may have on one day are divided among the
+/// partitions: by what their pages ask for, or equally where that is not known of all.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Division {
     /// The day, in days since the epoch.

@@ -59,7 +59,7 @@ pub struct SiteConditions {
     pub max_pages: Option<u64>,
     /// Images, styles and scripts of a page are collected wherever they are.
     pub embeds: bool,
-    /// When to come again.
+    /// When pages are visited again.
     pub schedule: Schedule,
     /// When the site may be asked; at any time if there is none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -220,7 +220,7 @@ pub struct SiteCounts {
     /// Versions kept.
     pub versions: u64,
     /// Visits that failed or were refused.
-    pub troubles: u64,
+    pub problems: u64,
     /// What a mirror of every visit would take.
     pub raw_bytes: u64,
 }

@@ -48,7 +48,7 @@ pub(super) fn set_back(
         }
     }
     moves.finish()?;
-    // What pages share and what was learnt of servers has times of its own: it is learnt anew.
+    // What pages share and what was learnt of servers has times of its own: it is learnt again.
     for forget in [
         "DELETE FROM notes WHERE server IN (SELECT id FROM servers WHERE asked_ms > ?1 * 1000)",
         "DELETE FROM shared WHERE site IN (SELECT site FROM pages WHERE visited_s = ?1)",

@@ -8,6 +8,8 @@ use crate::{Division, Mail, PartitionId, RoundEnd, RoundId, SiteId};
 
 /// Days for which needs are kept.
 const DAYS_KEPT: i64 = 3;
+/// In place of a site: all of them.
+const ARCHIVE: SiteId = SiteId(0);
 
 /// Rounds of a site that have ended here, besides one.
 fn ended(c: &Connection, site: SiteId, besides: RoundId) -> rusqlite::Result<u64> {
@@ -61,15 +63,16 @@ pub(super) fn may_begin_round(
     Ok(level == others)
 }
 
-/// What the pages of a site ask for on a day, here or in another partition. What was said first
-/// holds, so that all partitions divide alike; returns whether this was it.
+/// What the pages of a site, or of all, ask for on a day, here or in another partition. What was said
+/// first holds, so that all partitions divide alike; returns whether this was it.
 pub(super) fn need(
     t: &Transaction<'_>,
     from: PartitionId,
-    site: SiteId,
+    site: Option<SiteId>,
     day: i64,
     milli_visits: u64,
 ) -> rusqlite::Result<bool> {
+    let site = site.unwrap_or(ARCHIVE);
     t.prepare_cached("DELETE FROM needs WHERE site = ?1 AND day < ?2")?
         .execute(params![site.0, day - DAYS_KEPT])?;
     let added = t
@@ -81,9 +84,10 @@ pub(super) fn need(
 pub(super) fn division(
     c: &Connection,
     settings: &Settings,
-    site: SiteId,
+    site: Option<SiteId>,
     day: i64,
 ) -> rusqlite::Result<Option<Division>> {
+    let site = site.unwrap_or(ARCHIVE);
     let Settings { partitioning, own, .. } = *settings;
     if partitioning.count <= 1 {
         return Ok(None);

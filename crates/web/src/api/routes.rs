@@ -186,7 +186,7 @@ pub(super) const ROUTES: &[Route] = &[
         id: "setWatch",
         method: "PUT",
         path: "/watches/{id}",
-        summary: "Changes a watch; it begins anew with the newest version",
+        summary: "Changes a watch; it starts over with the newest version",
         query: &[],
         body: Some("NewWatch"),
         status: 200,
@@ -258,12 +258,12 @@ pub(super) const ROUTES: &[Route] = &[
         rounds,
     ),
     read(
-        "siteTroubles",
-        "/sites/{id}/troubles",
+        "siteProblems",
+        "/sites/{id}/problems",
         "Recent problems by cause",
         &[],
-        "Troubles",
-        troubles,
+        "Problems",
+        problems,
     ),
     read(
         "siteLearnt",
@@ -539,7 +539,7 @@ fn stats(call: &Call<'_>) -> Result<Response, WebError> {
         pages: sum(|s| s.counts.pages),
         visits: sum(|s| s.counts.visits),
         versions: sum(|s| s.counts.versions),
-        troubles: sum(|s| s.counts.troubles),
+        problems: sum(|s| s.counts.problems),
         raw_bytes: store.raw_bytes,
         unique_bytes: store.unique_bytes,
         stored_bytes: store.stored_bytes(),
@@ -689,8 +689,8 @@ fn rounds(call: &Call<'_>) -> Result<Response, WebError> {
     ok(call.app.state.rounds(Some(call.site()?.id), call.limit()?)?)
 }
 
-fn troubles(call: &Call<'_>) -> Result<Response, WebError> {
-    ok(call.app.state.troubles(call.site()?.id, site::TROUBLES_LOOKED_AT)?)
+fn problems(call: &Call<'_>) -> Result<Response, WebError> {
+    ok(call.app.state.problems(call.site()?.id, site::PROBLEMS_LOOKED_AT)?)
 }
 
 fn learnt(call: &Call<'_>) -> Result<Response, WebError> {

@@ -134,12 +134,12 @@ fn happenings() -> Value {
             ("reason", visit_reason()), ("elapsed_ms", whole()), ("received_bytes", whole()),
         ]),
         "Visits": portion("Visit"),
-        "Trouble": record(&[
+        "Problem": record(&[
             ("outcome", outcome()), ("status", whole()),
             ("detail", maybe_text()), ("reason", visit_reason()), ("count", whole()),
             ("last_s", time()), ("last_url", text()),
         ]),
-        "Troubles": list(reference("Trouble")),
+        "Problems": list(reference("Problem")),
         "Incident": record(&[
             ("id", text()),
             ("event", json!({"type": "string", "enum": IncidentKind::ALL.map(IncidentKind::as_str)})),
@@ -230,7 +230,7 @@ fn totals() -> Value {
     json!({
         "Stats": record(&[
             ("sites", whole()), ("pages", whole()), ("visits", whole()),
-            ("versions", whole()), ("troubles", whole()), ("raw_bytes", whole()),
+            ("versions", whole()), ("problems", whole()), ("raw_bytes", whole()),
             ("unique_bytes", whole()), ("stored_bytes", whole()),
             ("store", record(&[
                 ("raw_bytes", whole()), ("unique_bytes", whole()),
@@ -240,7 +240,7 @@ fn totals() -> Value {
         ]),
         "Day": record(&[
             ("day", json!({"type": "integer", "description": "days since the epoch, UTC"})),
-            ("visits", whole()), ("versions", whole()), ("troubles", whole()),
+            ("visits", whole()), ("versions", whole()), ("problems", whole()),
             ("raw_bytes", whole()), ("received_bytes", whole()), ("stored_bytes", whole()),
         ]),
         "Days": list(reference("Day")),

@@ -47,7 +47,7 @@ impl Politeness {
         }
     }
 
-    /// A request has ended; the server may have asked to be left alone.
+    /// A request has ended; the server may have asked for a pause.
     pub fn answered(&mut self, now_ms: i64, server: &Server, retry_after_s: Option<i64>) {
         let seen = self.servers.entry(server.clone()).or_default();
         seen.under_way = seen.under_way.saturating_sub(1);

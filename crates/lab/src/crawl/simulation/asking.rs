@@ -11,8 +11,8 @@ impl Simulation {
         self.report.fetches += 1;
         if order.purpose == Purpose::Page {
             self.report.asked += 1;
-            if let Some((site, most)) = self.budget_of(&order.url) {
-                self.budget.asked(self.now_ms / 1000, site, most);
+            for (budget, most) in self.budgets_of(&order.url) {
+                self.budget.asked(self.now_ms / 1000, budget, most);
             }
         }
         let server = order.url.server();

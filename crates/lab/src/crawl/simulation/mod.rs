@@ -11,8 +11,8 @@ use nenrin_crawl::{
     Command, Event, Load, Ticket, answer_load, commit_batch, drop_taken_mail, take_mail,
 };
 use nenrin_state::{
-    Change, Epoch, Mail, Outcome, PageId, PartitionId, Schedule, SiteConditions, State, StateError,
-    VersionId,
+    Change, Epoch, Mail, Outcome, PageId, PartitionId, Schedule, SiteConditions, SiteId, State,
+    StateError, VersionId,
 };
 use nenrin_urls::{CanonicalUrl, Scope, Server};
 
@@ -147,6 +147,7 @@ impl Simulation {
                 skipped: 0,
                 mail: 0,
                 shares: 0.0,
+                later_shares: 0.0,
                 crashes: 0,
                 hand_overs: 0,
                 trace: String::new(),
@@ -362,6 +363,13 @@ impl Simulation {
         if let Event::RoundBegun(round) = &event {
             self.rounds.begun(self.workers.len(), worker, round);
         }
+        if self.options.sabotage == Some(Sabotage::UndividedBudget) {
+            match &mut event {
+                Event::SharedLoaded { of_archive, .. } => *of_archive = None,
+                Event::DivisionLoaded { site: None, division } => *division = None,
+                _ => {}
+            }
+        }
         if let Event::DueLoaded { load, .. } = &mut event {
             self.report.loads += 1;
             if self.options.sabotage == Some(Sabotage::LeakyBuckets) {
@@ -490,11 +498,14 @@ impl Simulation {
         }
         self.check_orders()?;
         self.check_rounds()?;
+        self.check_sums()?;
         let mut starvation = Starvation::default();
         let states = self.workers.iter().map(|worker| &*worker.state);
-        let days = match self.options.continuous.as_ref().and_then(|own| own.visits_per_day) {
-            Some(visits) => days_to_wait(states, visits)?,
-            None => 0,
+        let of_site = self.options.continuous.as_ref().and_then(|own| own.visits_per_day);
+        let days = match (of_site, self.options.visits_per_day) {
+            (Some(visits), _) => days_to_wait(states, visits, |page| page.site)?,
+            (None, Some(visits)) => days_to_wait(states, visits, |_| SiteId(0))?,
+            (None, None) => 0,
         };
         for worker in &mut self.workers {
             let (state, partitioning) = (&*worker.state, worker.partitioning);
@@ -513,6 +524,7 @@ impl Simulation {
             self.report.violations.extend(state.check()?);
         }
         self.report.shares = self.shares.sent_micros() as f64 / 1e6;
+        self.report.later_shares = self.shares.later_micros as f64 / 1e6;
         self.report.trace = self.trace.finalize().to_hex()[..32].to_owned();
         let checked = [
             self.politeness.findings,
@@ -533,7 +545,8 @@ impl Simulation {
 fn drop_mail(from: &dyn State, epoch: Epoch, to: usize) -> Result<(), LabError> {
     let to = PartitionId(to as u32);
     let mail = from.outbox(to, 0, usize::MAX)?;
-    if mail.iter().any(|one| matches!(one.mail, Mail::Share { .. })) {
+    let is_share = |mail: &Mail| matches!(mail, Mail::Share { .. } | Mail::MoreShare { .. });
+    if mail.iter().any(|one| is_share(&one.mail)) {
         let upto = mail.last().map_or(0, |last| last.number);
         from.commit_under(epoch, &[Change::MailDelivered { to, upto }])?;
     }
