@@ -67,7 +67,7 @@ fn activity(visitor: &Visitor, days: &[DayCounts], years: &Years) -> Markup {
                 values: values(|d| d.versions),
             },
             Series {
-                name: visitor.t("troubles", "問題"),
+                name: visitor.t("problems", "問題"),
                 class: "c-troubles",
                 values: values(|d| d.troubles),
             },
