@@ -13,6 +13,7 @@ mod bad_servers;
 mod bounded;
 mod collecting;
 mod continuous;
+mod downloads;
 mod faithful;
 mod floods;
 mod following;

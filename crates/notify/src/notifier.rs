@@ -129,7 +129,7 @@ impl Notifier {
                 self.post.iter_mut().for_each(|post| post.pass(message));
             }
             if let Some(post) = &mut self.post {
-                post.send_waiting(&*self.state, (self.now_s)()).await;
+                post.send_waiting(&self.state, &self.store, (self.now_s)()).await;
             }
             tokio::time::sleep(LOOK_PAUSE).await;
         }

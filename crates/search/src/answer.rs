@@ -53,7 +53,7 @@ pub struct SearchResult {
     pub site: SiteId,
     /// The name of its site.
     pub site_name: String,
-    /// Its kind: html, text, feed, data.
+    /// Its kind: html, text, feed, data, pdf.
     pub kind: &'static str,
     /// The code of its language; empty if it is unknown.
     pub language: &'static str,

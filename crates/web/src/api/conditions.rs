@@ -109,6 +109,11 @@ fn bad_settings(settings: &RevisitSettings) -> Option<&'static str> {
     }
 }
 
+pub(super) fn tops() -> Value {
+    let url = json!({"type": "string", "format": "uri"});
+    json!({"type": "array", "minItems": 1, "maxItems": MAX_TOPS, "items": url})
+}
+
 /// The schema of what [`check`] accepts.
 pub(super) fn schema() -> Value {
     json!({
@@ -117,10 +122,7 @@ pub(super) fn schema() -> Value {
         "required": REQUIRED,
         "additionalProperties": false,
         "properties": {
-            "tops": {
-                "type": "array", "minItems": 1, "maxItems": MAX_TOPS,
-                "items": {"type": "string", "format": "uri"},
-            },
+            "tops": tops(),
             "scope": {"type": "string", "enum": ["list", "prefix", "host", "domain", "any"]},
             "depth": {"type": "integer", "minimum": 1, "maximum": u32::MAX},
             "max_pages": {"type": ["integer", "null"], "minimum": 0, "maximum": i64::MAX},

@@ -68,8 +68,10 @@ pub(super) fn schemas() -> Value {
 fn sites() -> Value {
     json!({
         "Conditions": conditions::schema(),
+        "Name": exactly(record(&[("name", site_name())])),
+        "Copy": exactly(record(&[("name", site_name()), ("tops", conditions::tops())])),
         "NewSite": exactly(record(&[
-            ("name", json!({"type": "string", "minLength": 1, "maxLength": 100, "pattern": "^\\S"})),
+            ("name", site_name()),
             ("conditions", reference("Conditions")),
         ])),
         "Site": record(&[
@@ -391,6 +393,10 @@ fn share() -> Value {
 fn point() -> Value {
     let description = "share of the pages, share of their importance";
     json!({"type": "array", "items": {"type": "number"}, "description": description})
+}
+
+fn site_name() -> Value {
+    json!({"type": "string", "minLength": 1, "maxLength": 100, "pattern": "^\\S"})
 }
 
 fn reason() -> Value {
