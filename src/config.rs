@@ -64,12 +64,22 @@ pub(crate) struct Fetch {
     pub total_timeout: Span,
 }
 
+/// Whether names below replay's host name lead to replay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum ReplayHosts {
+    Auto,
+    On,
+    Off,
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Serve {
     pub interface: String,
     pub replay: String,
     pub replay_origin: String,
+    pub replay_hosts: ReplayHosts,
     pub origin: String,
     pub password: String,
     pub reader_password: String,
@@ -148,6 +158,7 @@ impl Default for Serve {
             interface: "127.0.0.1:8080".to_owned(),
             replay: "127.0.0.1:8081".to_owned(),
             replay_origin: "http://replay.localhost".to_owned(),
+            replay_hosts: ReplayHosts::Auto,
             origin: String::new(),
             password: String::new(),
             reader_password: String::new(),

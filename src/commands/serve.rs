@@ -18,7 +18,7 @@ use super::Context;
 use crate::{
     cli::ServeArgs,
     clock,
-    config::Config,
+    config::{Config, ReplayHosts},
     exit::{Exit, usage},
     table::say,
 };
@@ -219,6 +219,21 @@ impl Served {
         let (replay_base, origin) = replay_base(settings, served.replay.port())?;
         let changes = ChangeReader::new(archive.state().clone(), archive.store().clone());
         changes.start();
+        let ports = served.interface.port();
+        let replay_options = ReplayOptions {
+            frame_ancestors: ["127.0.0.1", "localhost"]
+                .map(|host| format!("http://{host}:{ports}"))
+                .to_vec(),
+            has_names_below: match settings.replay_hosts {
+                ReplayHosts::Auto => matches!(&replay_base, ReplayBase::Local { name, .. } if name != "localhost"),
+                ReplayHosts::On => true,
+                ReplayHosts::Off => false,
+            },
+            origin: Some(origin),
+            interface: Some(served.interface),
+            refuses_foreign_names: served.replay.ip().is_loopback(),
+            ..ReplayOptions::default()
+        };
         let web = nenrin_web::router(WebApp {
             changes,
             state: archive.state().clone(),
@@ -229,16 +244,6 @@ impl Served {
             options,
             now_s: clock::now_s,
         });
-        let ports = served.interface.port();
-        let replay_options = ReplayOptions {
-            frame_ancestors: ["127.0.0.1", "localhost"]
-                .map(|host| format!("http://{host}:{ports}"))
-                .to_vec(),
-            origin: Some(origin),
-            interface: Some(served.interface),
-            refuses_foreign_names: served.replay.ip().is_loopback(),
-            ..ReplayOptions::default()
-        };
         let shelf = (archive.state().clone(), archive.store().clone());
         let replayed = nenrin_replay::router(Arc::new(shelf), replay_options);
         tokio::spawn(nenrin_web::serve(interface, web));

@@ -11,12 +11,15 @@ use bytes::Bytes;
 use crate::{
     Archive, ReplayOptions,
     answer::{PageCache, headers::Guard},
+    origins::Origins,
 };
 
 /// Shared by all requests.
 pub(crate) struct Replay {
     pub(crate) archive: Arc<dyn Archive>,
     pub(crate) options: ReplayOptions,
+    /// The origins of archived servers, where they have their own.
+    pub(crate) origins: Option<Arc<Origins>>,
     pub(crate) guard: Guard,
     pub(crate) cache: PageCache,
     /// Limits how many answers are made at once. Making one takes a processor and a few megabytes:
@@ -26,9 +29,12 @@ pub(crate) struct Replay {
 
 impl Replay {
     pub(crate) fn new(archive: Arc<dyn Archive>, options: ReplayOptions) -> Self {
+        let below = options.origin.as_deref().filter(|_| options.has_names_below);
+        let origins = below.and_then(Origins::below).map(Arc::new);
         Self {
             archive,
-            guard: Guard::new(&options),
+            guard: Guard::new(&options, origins.as_deref()),
+            origins,
             cache: PageCache::new(options.cache_bytes),
             makers: tokio::sync::Semaphore::new(makers()),
             options,
