@@ -255,7 +255,7 @@ impl Learning {
         }
         let seen_before = due.page.outcome.is_some_and(Outcome::is_seen);
         if let Some(last_s) = due.page.visited_s.filter(|_| seen_before)
-            && signals.seen(&due.page.url, last_s, outcome == Outcome::Changed)
+            && signals.seen(now_s, &due.page.url, last_s, outcome == Outcome::Changed)
         {
             self.learnt(server, Part::Signals, false, out);
         }

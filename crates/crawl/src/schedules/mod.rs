@@ -9,7 +9,7 @@ use nenrin_revisit::{
     Circle, Companions, DAY_S, NEAR_MAX, PageRevisitScheduler, is_open, next_turn_s,
 };
 use nenrin_state::{
-    Change, Division, DuePage, Estimate, Outcome, PageRecord, Site, SiteId, VisitCommit,
+    Change, Division, DuePage, Estimate, Need, Outcome, PageRecord, Site, SiteId, VisitCommit,
 };
 use nenrin_urls::CanonicalUrl;
 
@@ -280,7 +280,8 @@ impl Schedules {
         // A day without any visit must not look as if pages were never worth one.
         let part = schedule.visits_per_day().map(|visits| visits.max(1) as f64);
         schedule.scheduler.set_visits_per_day(part);
-        out.push(schedule.need_with_new(sites.get(site)).commit(Some(site), day + 1));
+        let need = schedule.need_with_new(sites.get(site));
+        out.push(Command::commit(Change::Need { site: Some(site), day: day + 1, need }));
         self.openings.forget(site);
     }
 
@@ -308,20 +309,15 @@ impl Schedules {
         }
         // What was said first holds, so all sites must be known.
         if self.sites.values().all(|schedule| schedule.is_ready) {
-            let needs = self.sites.iter().map(|(&id, one)| one.need_with_new(sites.get(id)).0);
-            out.push(Need(needs.sum()).commit(None, day + 1));
+            let mut need = Need { milli_visits: 0, pages: 0 };
+            for (&id, schedule) in &self.sites {
+                let of_site = schedule.need_with_new(sites.get(id));
+                need.milli_visits += of_site.milli_visits;
+                need.pages += of_site.pages;
+            }
+            out.push(Command::commit(Change::Need { site: None, day: day + 1, need }));
         }
         self.openings.forget_all();
-    }
-}
-
-/// Visits per day that pages ask for.
-struct Need(f64);
-
-impl Need {
-    fn commit(&self, site: Option<SiteId>, day: i64) -> Command {
-        let milli_visits = (self.0 * 1e3).clamp(1.0, 1e15) as u64;
-        Command::commit(Change::Need { site, day, milli_visits })
     }
 }
 
@@ -455,7 +451,8 @@ impl SiteSchedule {
     /// for ever.
     fn need_with_new(&self, site: Option<&Site>) -> Need {
         let pages = site.map_or(0, |site| site.counts.pages);
-        Need(self.need(site) + pages as f64 / 7.0)
+        let visits = self.need(site) + pages as f64 / 7.0;
+        Need { milli_visits: (visits * 1e3).clamp(1.0, 1e15) as u64, pages }
     }
 
     /// Learns what a visit says of the pages around it; the query asks for those that are to be

@@ -4,8 +4,9 @@ use nenrin_lang::Hint;
 use nenrin_urls::CanonicalUrl;
 
 use crate::{
-    Discovered, Estimate, KeptStructure, Linked, NewPage, Nth, NumberedMail, PageId, PartitionId,
-    RobotsCopy, RoundEnd, ServerId, ServerNote, ServerPace, SiteId, VersionId, VisitCommit,
+    Discovered, Estimate, KeptStructure, Linked, Need, NewPage, Nth, NumberedMail, PageId,
+    PartitionId, RobotsCopy, RoundEnd, ServerId, ServerNote, ServerPace, SiteId, VersionId,
+    VisitCommit,
 };
 
 /// A hint that a page changed brings its next visit nearer.
@@ -154,8 +155,8 @@ pub enum Change {
         site: Option<SiteId>,
         /// The day, in days since the epoch.
         day: i64,
-        /// Thousandths of a visit.
-        milli_visits: u64,
+        /// What they ask for.
+        need: Need,
     },
     /// The blocks that a page has and that others may share. It goes before the visit that saw them.
     Blocks {

@@ -30,7 +30,7 @@ pub use self::{
     numbers::{ContentMark, Nth, PageId, RoundId, ServerId, SiteId},
     page::{DuePage, NewPage, PageRecord},
     partition::{
-        Division, Epoch, Mail, NumberedMail, PartitionId, Partitioning, Received, url_hash,
+        Division, Epoch, Mail, Need, NumberedMail, PartitionId, Partitioning, Received, url_hash,
     },
     removal::{Removal, RemovalRow},
     round::{Round, RoundCounts, RoundEnd},

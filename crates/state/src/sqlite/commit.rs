@@ -58,9 +58,9 @@ pub(super) fn commit(
                 received::keep(t, kept)?;
                 far::hand_on(b, handed_on)?;
             }
-            &Change::Need { site, day, milli_visits } => {
-                if joint::need(t, settings.own, site, day, milli_visits)? {
-                    b.send_to_all(&Mail::Need { site, day, milli_visits });
+            &Change::Need { site, day, need } => {
+                if joint::need(t, settings.own, site, day, need)? {
+                    b.send_to_all(&Mail::Need { site, day, need });
                 }
             }
             Change::Blocks { page, blocks } => structure::keep_blocks(t, *page, blocks)?,

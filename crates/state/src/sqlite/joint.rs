@@ -4,7 +4,7 @@
 use rusqlite::{Connection, Transaction, params};
 
 use super::{batch::Batch, rows, settings::Settings};
-use crate::{Division, Mail, PartitionId, RoundEnd, RoundId, SiteId};
+use crate::{Division, Mail, Need, PartitionId, RoundEnd, RoundId, SiteId};
 
 /// Days for which needs are kept.
 const DAYS_KEPT: i64 = 3;
@@ -70,14 +70,14 @@ pub(super) fn need(
     from: PartitionId,
     site: Option<SiteId>,
     day: i64,
-    milli_visits: u64,
+    need: Need,
 ) -> rusqlite::Result<bool> {
     let site = site.unwrap_or(ARCHIVE);
     t.prepare_cached("DELETE FROM needs WHERE site = ?1 AND day < ?2")?
         .execute(params![site.0, day - DAYS_KEPT])?;
     let added = t
-        .prepare_cached("INSERT OR IGNORE INTO needs VALUES (?1, ?2, ?3, ?4)")?
-        .execute(params![site.0, day, from.0, milli_visits as i64])?;
+        .prepare_cached("INSERT OR IGNORE INTO needs VALUES (?1, ?2, ?3, ?4, ?5)")?
+        .execute(params![site.0, day, from.0, need.milli_visits as i64, need.pages as i64])?;
     Ok(added > 0)
 }
 
@@ -92,13 +92,17 @@ pub(super) fn division(
     if partitioning.count <= 1 {
         return Ok(None);
     }
-    let needs: rusqlite::Result<Vec<u64>> = c
+    let needs: rusqlite::Result<Vec<Need>> = c
         .prepare_cached(
-            "SELECT milli_visits FROM needs WHERE site = ?1 AND day = ?2 ORDER BY partition",
+            "SELECT milli_visits, pages FROM needs WHERE site = ?1 AND day = ?2 ORDER BY partition",
         )?
-        .query_map(params![site.0, day], |row| rows::unsigned(row, 0))?
+        .query_map(params![site.0, day], |row| {
+            let (milli_visits, pages) = (rows::unsigned(row, 0)?, rows::unsigned(row, 1)?);
+            Ok(Need { milli_visits, pages })
+        })?
         .collect();
     let all = partitioning.count as usize;
-    let needs = Some(needs?).filter(|needs| needs.len() == all).unwrap_or_else(|| vec![1; all]);
+    let equal = || vec![Need { milli_visits: 1, pages: 1 }; all];
+    let needs = Some(needs?).filter(|needs| needs.len() == all).unwrap_or_else(equal);
     Ok(Some(Division { day, needs, own }))
 }

@@ -31,6 +31,7 @@ const MIGRATIONS: &[&str] = &[
     "DELETE FROM far_links;
     ALTER TABLE received ADD COLUMN hash INTEGER NOT NULL DEFAULT 0;
     CREATE INDEX received_by_hash ON received (hash);
+    ALTER TABLE needs ADD COLUMN pages INTEGER NOT NULL DEFAULT 1;
     ALTER TABLE sites RENAME COLUMN troubles TO problems;
     ALTER TABLE days RENAME COLUMN troubles TO problems;",
 ];

@@ -78,7 +78,8 @@ CREATE TABLE rounds_elsewhere (
     PRIMARY KEY (site, partition)) WITHOUT ROWID;
 CREATE TABLE needs (
     site INTEGER NOT NULL, day INTEGER NOT NULL, partition INTEGER NOT NULL,
-    milli_visits INTEGER NOT NULL, PRIMARY KEY (site, day, partition)) WITHOUT ROWID;
+    milli_visits INTEGER NOT NULL, pages INTEGER NOT NULL DEFAULT 1,
+    PRIMARY KEY (site, day, partition)) WITHOUT ROWID;
 
 -- The long-term queue: buckets, and coarse buckets of a day that are laid out into buckets in time.
 CREATE TABLE due (

@@ -5,8 +5,8 @@ use nenrin_urls::CanonicalUrl;
 
 use super::{NOW_S, conditions, found, url, visit};
 use crate::{
-    Announced, Change, DuePage, Mail, NumberedMail, Outcome, PartitionId, Partitioning, Received,
-    RoundEnd, Schedule, SiteConditions, State, StateError, VersionRow, VisitCommit,
+    Announced, Change, DuePage, Mail, Need, NumberedMail, Outcome, PartitionId, Partitioning,
+    Received, RoundEnd, Schedule, SiteConditions, State, StateError, VersionRow, VisitCommit,
 };
 
 const TWO: Partitioning = Partitioning { count: 2 };
@@ -231,9 +231,14 @@ pub fn visits_are_divided_by_what_was_said_first_in_every_partition<S: State>(
 ) {
     let (here, there, due) = pair(make);
     let need = |state: &S, milli_visits| {
-        state.commit(&[Change::Need { site: Some(due.site), day: 7, milli_visits }]).unwrap();
+        let need = Need { milli_visits, pages: 4 };
+        state.commit(&[Change::Need { site: Some(due.site), day: 7, need }]).unwrap();
     };
-    let needs = |state: &S| state.division(Some(due.site), 7).unwrap().unwrap().needs;
+    let of = |state: &S, site| {
+        let needs = state.division(site, 7).unwrap().unwrap().needs;
+        needs.iter().map(|need| need.milli_visits).collect::<Vec<_>>()
+    };
+    let needs = |state: &S| of(state, Some(due.site));
     need(&here, 3_000);
     assert_eq!(needs(&here), [1, 1], "not known of all");
     need(&there, 1_000);
@@ -249,9 +254,9 @@ pub fn visits_are_divided_by_what_was_said_first_in_every_partition<S: State>(
 
     // The budget of the whole archive is divided apart from those of sites.
     for (state, milli_visits) in [(&here, 5_000), (&there, 2_000)] {
-        state.commit(&[Change::Need { site: None, day: 7, milli_visits }]).unwrap();
+        let need = Need { milli_visits, pages: 9 };
+        state.commit(&[Change::Need { site: None, day: 7, need }]).unwrap();
     }
     deliver(&there, &here);
-    let archive = here.division(None, 7).unwrap().unwrap().needs;
-    assert_eq!((archive, needs(&here)), (vec![5_000, 2_000], vec![3_000, 1_000]));
+    assert_eq!((of(&here, None), needs(&here)), (vec![5_000, 2_000], vec![3_000, 1_000]));
 }
