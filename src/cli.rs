@@ -354,6 +354,24 @@ pub(crate) struct ConditionArgs {
     /// Example: --header 'Accept-Language: en'
     #[arg(long = "header", value_name = "HEADER")]
     pub headers: Vec<String>,
+    /// Render pages in Chromium: auto (where a trial shows that it helps), never or always; for some
+    /// pages with a pattern in front: '/app/* always'. Several add up.
+    #[arg(long, value_name = "WHEN")]
+    pub render: Vec<String>,
+    /// Collect strings in scripts that look like addresses of files.
+    #[arg(long, value_name = "BOOL")]
+    pub likely_urls: Option<bool>,
+    /// The proxy for the site: http://host:3128, socks5://…, socks5h://… (the proxy looks names up),
+    /// `direct` for none, `usual` for the archive's.
+    #[arg(long, value_name = "PROXY")]
+    pub proxy: Option<String>,
+    /// The address of this machine to send from; `usual` lets the system choose.
+    #[arg(long, value_name = "ADDRESS")]
+    pub source: Option<String>,
+    /// Accept any certificate from the site's own servers, for this reason, which is stored; `none`
+    /// checks them again.
+    #[arg(long, value_name = "REASON")]
+    pub any_certificate: Option<String>,
     /// The group in which the site is listed; empty for none.
     #[arg(long, value_name = "NAME")]
     pub group: Option<String>,

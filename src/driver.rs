@@ -29,11 +29,15 @@ use std::{
 };
 
 use nenrin_archive::{
-    Archive, DiskGuard, Figures, LargeWork, QuotaGuard, Quotas, StoreJob, StoreWork, folder_bytes,
+    Archive, DiskGuard, Figures, LargeWork, QuotaGuard, Quotas, RenderWork, StoreJob, StoreWork,
+    folder_bytes,
 };
-use nenrin_crawl::{Command, Crawl, CrawlOptions, Event, FetchOrder, Load, RoundReport, Ticket};
+use nenrin_crawl::{
+    Command, Crawl, CrawlOptions, Event, FetchOrder, Load, RenderOrder, RoundReport, Ticket,
+};
 use nenrin_fetch::{Exchange, Fetcher, Memory, Share};
 use nenrin_lang::Reason;
+use nenrin_render::RenderOptions;
 use nenrin_state::{Change, Outcome, SiteId, State, StateError};
 use nenrin_store::Store;
 use nenrin_urls::CanonicalUrl;
@@ -117,6 +121,9 @@ pub(crate) struct Driver {
     state_jobs: mpsc::Sender<StateJob>,
     store_jobs: mpsc::Sender<StoreJob>,
     workers: Vec<std::thread::JoinHandle<()>>,
+    /// Started with the first page that is rendered.
+    renderings: Option<RenderWork>,
+    render_options: RenderOptions,
     /// Memory of visits that are being stored.
     shares: BTreeMap<Ticket, Share>,
     /// Set when a stop was asked for, and when requests under way are abandoned.
@@ -187,6 +194,8 @@ impl Driver {
             state_jobs,
             store_jobs,
             workers,
+            renderings: None,
+            render_options: RenderOptions::default(),
             shares: BTreeMap::new(),
             is_stopping,
             is_given_up,
@@ -209,6 +218,11 @@ impl Driver {
     /// Pauses a site, or all of them, while they take more than this.
     pub(crate) fn keep_within(&mut self, quotas: Quotas) {
         self.quota.quotas = quotas;
+    }
+
+    /// How pages are rendered, where sites want that.
+    pub(crate) fn render_with(&mut self, options: RenderOptions) {
+        self.render_options = options;
     }
 
     /// A way to talk to the driver while it runs.
@@ -352,6 +366,7 @@ impl Driver {
                 tasks::read_links(*page, self.store.clone(), self.sender.clone());
             }
             Command::Fetch(order) => self.fetch(*order),
+            Command::Render(order) => self.render(*order),
             Command::Store(order) => {
                 if let Some(exchange) = content.exchange.take() {
                     self.shares.extend(content.share.take().map(|share| (order.ticket, share)));
@@ -465,6 +480,19 @@ impl Driver {
             requests,
             self.sender.clone(),
         );
+    }
+
+    fn render(&mut self, order: RenderOrder) {
+        let work = self.renderings.get_or_insert_with(|| {
+            let sender = self.sender.clone();
+            RenderWork::start(
+                self.render_options.clone(),
+                self.store.clone(),
+                self.state.clone(),
+                move |event| drop(sender.send(Happening::Event(event))),
+            )
+        });
+        work.add(order);
     }
 
     /// Ends well: all that was seen is in the state.

@@ -104,11 +104,12 @@ pub(super) async fn collect_rounds(
     let mut options = context.config.crawl_options();
     options.round_patience_ms = Some(PATIENCE_MS);
     options.due_pages = false;
-    let fetcher = Fetcher::new(context.config.fetch_options())?;
+    let fetcher = Fetcher::new(context.config.fetch_options()?)?;
     let min_free_bytes = context.config.disk.min_free.0;
     room_to_begin(archive, min_free_bytes)?;
     let mut driver = Driver::new(archive, fetcher, options, context.config.fetch.memory.0)?;
     driver.keep_free(min_free_bytes);
+    driver.render_with(context.config.render_options());
     driver.keep_within(context.config.quotas());
     let handle = driver.handle();
     handle.sites_changed();

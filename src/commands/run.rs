@@ -80,7 +80,7 @@ pub(super) async fn run_until(
     archive: &Arc<Archive>,
     stop: impl Future<Output = ()>,
 ) -> anyhow::Result<()> {
-    let fetcher = Fetcher::new(context.config.fetch_options())?;
+    let fetcher = Fetcher::new(context.config.fetch_options()?)?;
     let mut driver = Driver::new(
         archive,
         fetcher.clone(),
@@ -88,6 +88,7 @@ pub(super) async fn run_until(
         context.config.fetch.memory.0,
     )?;
     driver.keep_free(context.config.disk.min_free.0);
+    driver.render_with(context.config.render_options());
     driver.keep_within(context.config.quotas());
     reload_when_asked(context, driver.handle())?;
     let notifying = fetcher.clone();

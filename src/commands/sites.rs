@@ -178,6 +178,10 @@ fn apply_choice(conditions: &mut SiteConditions, args: &ConditionArgs) -> anyhow
     replaced(&mut conditions.pages.include, &args.includes, "all")?;
     replaced(&mut conditions.pages.exclude, &args.excludes, "none")?;
     replaced(&mut conditions.headers, &args.headers, "none")?;
+    let wrong = |why: String| usage(anyhow::anyhow!(why));
+    conditions.scripts.set(&args.render, args.likely_urls).map_err(wrong)?;
+    let (source, reason) = (args.source.as_deref(), args.any_certificate.as_deref());
+    conditions.road.set(args.proxy.as_deref(), source, reason).map_err(wrong)?;
     if args.group.is_some() || args.tags.is_some() {
         let labels = &conditions.labels;
         let group = args.group.as_ref().unwrap_or(&labels.group);

@@ -130,7 +130,7 @@ impl DriverCollector {
         let runtime = runtime()?;
         let mut options = self.config.crawl_options();
         options.due_pages = false;
-        let fetcher = Fetcher::new(self.config.fetch_options())?;
+        let fetcher = Fetcher::new(self.config.fetch_options()?)?;
         runtime.block_on(async {
             let driver = Driver::new(archive, fetcher, options, self.config.fetch.memory.0)?;
             let handle = driver.handle();

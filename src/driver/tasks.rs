@@ -34,6 +34,7 @@ pub(super) fn fetch(
             addresses: order.addresses,
             limit: order.limit(),
             headers: own.collect(),
+            road: order.road.clone(),
             ..FetchRequest::new(order.url.clone())
         };
         let began_ms = clock::now_ms();

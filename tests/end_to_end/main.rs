@@ -25,6 +25,7 @@ mod keeping;
 mod killing;
 mod mirrors;
 mod newcomer;
+mod rendering;
 mod searching;
 mod serving;
 mod strangers;

@@ -19,6 +19,7 @@
 //! - [`outlook`], [`site_structure`] and [`Reasons`]: what to expect of a site, and why a page is due;
 //! - [`preview`]: a first look at a site before it is registered;
 //! - `visiting`: reading and storing what a fetcher brought;
+//! - [`RenderWork`]: pages in a browser that gets everything from the archive;
 //! - `spans`: durations, sizes and dates as people write them.
 //!
 //! The library has no clock and prints nothing: times are arguments, progress goes to a closure.
@@ -39,6 +40,7 @@ pub mod noticing;
 pub mod preview;
 mod quota;
 mod read;
+mod rendering;
 mod retention;
 mod retry;
 pub mod sites;
@@ -64,6 +66,7 @@ pub use mirror::{
 pub use nenrin_lang::readable_bytes;
 pub use quota::{QuotaGuard, Quotas, Reached};
 pub use read::{PageVersion, stored_url};
+pub use rendering::RenderWork;
 pub use retention::Pruned;
 pub use retry::retried;
 pub use spans::{Edge, Span, counted, digits14, parse_date, readable_date, rfc3339};

@@ -103,7 +103,7 @@ pub fn put_exchange(
             Protocol::Http2 => "h2",
         },
         tls: tls.as_deref(),
-        server_address: Some(exchange.server_address),
+        server_address: exchange.server_address,
         request_head: &exchange.request_head,
         response_head: &exchange.response_head,
         body: b"",

@@ -210,7 +210,7 @@ impl Live {
             status,
             protocol: Protocol::Http11,
             tls: None,
-            server_address: Ipv4Addr::LOCALHOST.into(),
+            server_address: Some(Ipv4Addr::LOCALHOST.into()),
             request_head: Vec::new(),
             response_head,
             body: body.into(),

@@ -1,7 +1,7 @@
 //! One request and what came of it, as the machine sees it.
 
 use nenrin_extract::{Comparison, Fingerprint, MAX_SITEMAP_BYTES};
-use nenrin_fetch::{AddressPolicy, BodyLimit};
+use nenrin_fetch::{AddressPolicy, BodyLimit, Road};
 use nenrin_lang::{Reason, Undecoded};
 use nenrin_state::{ContentMark, Outcome, PageRecord, SiteHeader, Validators, VersionId};
 use nenrin_structure::PageFragments;
@@ -58,6 +58,10 @@ pub struct FetchOrder {
     pub headers: Vec<SiteHeader>,
     /// Parts of the page whose changes are noise: selector, and which of its elements (0 for all).
     pub ignored: Vec<(String, u32)>,
+    /// How the request leaves this machine.
+    pub road: Road,
+    /// Whether strings in scripts that only look like URLs count as links.
+    pub likely_urls: bool,
 }
 
 impl FetchOrder {
@@ -81,6 +85,8 @@ impl FetchOrder {
             blocks: false,
             headers: Vec::new(),
             ignored: Vec::new(),
+            road: Road::default(),
+            likely_urls: false,
         }
     }
 
@@ -163,6 +169,8 @@ pub struct Answer {
     pub body_bytes: u64,
     /// Links found.
     pub links: Vec<FoundLink>,
+    /// What kind of scripts the page has, if it has any.
+    pub scripts: Option<u64>,
     /// The body, for robots.txt alone.
     pub robots_body: Vec<u8>,
     /// Why the content could not be read for links, if it could not.

@@ -14,6 +14,7 @@ use crate::{
     near::NearQuery,
     options::CrawlOptions,
     plans::{PlanDone, PlanWork},
+    renderings::Rendered,
     traps::Trap,
 };
 
@@ -140,6 +141,13 @@ pub enum Event {
         /// The answer, or why there is none.
         fetched: Box<Fetched>,
     },
+    /// A page was rendered, or could not be.
+    Rendered {
+        /// The number that the rendering was ordered under.
+        ticket: Ticket,
+        /// What came of it.
+        rendered: Box<Rendered>,
+    },
     /// The content of a fetch is durable.
     Stored {
         /// The number of the fetch that brought it.
@@ -185,6 +193,9 @@ pub enum Command {
     ReadLinks(Box<PageLinks>),
     /// Make one request → [`Event::Fetched`].
     Fetch(Box<FetchOrder>),
+    /// Render a version of a page in a browser that gets everything from the archive →
+    /// [`Event::Rendered`].
+    Render(Box<RenderOrder>),
     /// Store the content of a fetch → [`Event::Stored`] once it is durable. It comes from the step that
     /// took the fetch's [`Event::Fetched`], or never.
     Store(Box<StoreOrder>),
@@ -279,6 +290,19 @@ impl Load {
     pub fn takes_long(&self) -> bool {
         matches!(self, Self::Map(_))
     }
+}
+
+/// One version to render.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RenderOrder {
+    /// Its number.
+    pub ticket: Ticket,
+    /// The page's URL.
+    pub url: CanonicalUrl,
+    /// The version.
+    pub version: VersionId,
+    /// When it was asked for: the page's scripts see this time.
+    pub at_s: i64,
 }
 
 /// One version to store.

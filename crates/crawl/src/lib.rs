@@ -38,6 +38,7 @@ mod options;
 mod plans;
 mod probe;
 mod reading;
+mod renderings;
 mod rounds;
 mod schedules;
 mod servers;
@@ -56,7 +57,7 @@ pub use answer::{
     Trouble,
 };
 pub use answering::{Batch, answer_load, commit_batch, drop_taken_mail, take_mail};
-pub use events::{Command, Event, Load, RoundReport, StoreOrder};
+pub use events::{Command, Event, Load, RenderOrder, RoundReport, StoreOrder};
 pub use learning::ServerLearning;
 pub use machine::Crawl;
 pub use near::{NearQuery, load_near};
@@ -67,6 +68,7 @@ pub use probe::{Look, Probe};
 pub use reading::{
     Appetite, COMPARED_MAX_BYTES, PreviousBody, content_mark, mime, read_exchange, stored_links,
 };
+pub use renderings::{Family, Rendered};
 pub use signals::{Signals, Source, Trust};
 pub use teaching::{MissingPages, PastVisit, Taught, Teacher, learn_pass};
 pub use traps::{Trap, TrapCount, Traps};

@@ -2,7 +2,7 @@ use bytes::Bytes;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use nenrin_urls::{CanonicalUrl, Validators};
 
-use crate::{AddressPolicy, FetchFailure, FetchOptions};
+use crate::{AddressPolicy, FetchFailure, FetchOptions, Road};
 
 /// A page to fetch.
 #[derive(Debug, Clone)]
@@ -21,6 +21,8 @@ pub struct FetchRequest {
     /// The body to POST; a GET without it. If the server had closed an idle connection in the
     /// meantime, it is sent once more, so it should carry an identifier.
     pub post: Option<Bytes>,
+    /// How the request leaves this machine.
+    pub road: Road,
 }
 
 impl FetchRequest {
@@ -33,6 +35,7 @@ impl FetchRequest {
             limit: None,
             headers: Vec::new(),
             post: None,
+            road: Road::default(),
         }
     }
 }

@@ -4,6 +4,7 @@ mod check;
 mod choice;
 mod keeping;
 mod revisit;
+mod road;
 
 use nenrin_lang::Lang;
 use nenrin_revisit::{CollectingWindow, RevisitSettings};
@@ -79,6 +80,12 @@ pub(crate) struct SiteForm {
     pub(crate) ignored: String,
     pub(crate) group: String,
     pub(crate) tags: String,
+    pub(crate) proxy: String,
+    pub(crate) source: String,
+    pub(crate) any_certificate: String,
+    pub(crate) render: String,
+    pub(crate) render_paths: String,
+    pub(crate) likely_urls: bool,
 }
 
 impl SiteForm {
@@ -116,6 +123,12 @@ impl SiteForm {
             ignored: String::new(),
             group: String::new(),
             tags: String::new(),
+            proxy: String::new(),
+            source: String::new(),
+            any_certificate: String::new(),
+            render: "never".into(),
+            render_paths: String::new(),
+            likely_urls: false,
         }
     }
 
@@ -150,6 +163,7 @@ impl SiteForm {
         }
         form.allow_private = conditions.allow_private;
         form.set_choice(conditions);
+        form.set_road(conditions);
         form
     }
 
@@ -198,6 +212,12 @@ impl SiteForm {
             ignored: text("ignored"),
             group: text("group"),
             tags: text("tags"),
+            proxy: text("proxy"),
+            source: text("source"),
+            any_certificate: text("any_certificate"),
+            render: text("render"),
+            render_paths: text("render_paths"),
+            likely_urls: !fields.get("likely_urls").is_empty(),
         }
     }
 
@@ -231,6 +251,8 @@ impl SiteForm {
             headers: check.lines("headers", &self.headers, SiteHeader::MAX),
             ignored: self.ignored_parts(&mut check),
             labels: self.labels(&mut check),
+            road: self.road(&mut check),
+            scripts: self.scripts(&mut check),
         };
         if check.wrong.is_empty() { Ok((name, conditions)) } else { Err(check.wrong) }
     }

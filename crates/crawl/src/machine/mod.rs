@@ -2,10 +2,12 @@
 //!
 //! - `queueing`: which pages are queued next, from rounds, the long-term queue and the crawl order;
 //! - `preliminaries`: what a server is asked before its pages;
-//! - `visiting`: one visit from the request to the commit.
+//! - `visiting`: one visit from the request to the commit;
+//! - `rendering`: what follows from it in a browser.
 
 mod preliminaries;
 mod queueing;
+mod rendering;
 mod visiting;
 
 use std::collections::BTreeMap;
@@ -21,6 +23,7 @@ use crate::{
     learning::{Learning, ServerLearning},
     new_pages::{NewPages, OrderStats},
     options::CrawlOptions,
+    renderings::Renderings,
     rounds::Rounds,
     schedules::Schedules,
     servers::Servers,
@@ -51,6 +54,8 @@ pub struct Crawl {
     servers: Servers,
     /// What is learnt of servers.
     learning: Learning,
+    /// Which pages are rendered in a browser.
+    renderings: Renderings,
     taken: TakenPages,
     under_way: UnderWay,
     /// When the machine asked to be called.
@@ -71,6 +76,7 @@ impl Crawl {
             new_pages: NewPages::new(options.order),
             servers: Servers::new(options.politeness.clone()),
             learning: Learning::default(),
+            renderings: Renderings::default(),
             taken: TakenPages::default(),
             under_way: UnderWay::default(),
             wake_ms: None,
@@ -194,6 +200,9 @@ impl Crawl {
                 self.chosen_loaded(now_ms, round, asked, pages, out);
             }
             Event::Fetched { ticket, fetched } => self.fetched(now_ms, ticket, *fetched, out),
+            Event::Rendered { ticket, rendered } => {
+                self.rendered(now_ms, ticket, *rendered, out);
+            }
             Event::Stored { ticket, version, stored_bytes, is_known } => {
                 self.stored(ticket, version, (stored_bytes, is_known), out);
             }

@@ -4,7 +4,7 @@ mod robots;
 
 use std::collections::BTreeMap;
 
-use nenrin_fetch::AddressPolicy;
+use nenrin_fetch::{AddressPolicy, Road};
 use nenrin_frontier::{Feedback, Frontier, FrontierStats, Pace, Politeness};
 use nenrin_lang::Reason;
 use nenrin_revisit::Overflow;
@@ -58,6 +58,7 @@ pub(crate) struct RobotsRequest {
     /// Redirects followed so far.
     pub(crate) hops: u32,
     pub(crate) addresses: AddressPolicy,
+    pub(crate) road: Road,
 }
 
 /// What a server's rules say about a page.

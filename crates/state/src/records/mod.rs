@@ -11,6 +11,7 @@ mod numbers;
 mod page;
 mod partition;
 mod removal;
+mod road;
 mod round;
 mod server;
 mod site;
@@ -33,6 +34,7 @@ pub use self::{
         Division, Epoch, Mail, Need, NumberedMail, PartitionId, Partitioning, Received, url_hash,
     },
     removal::{Removal, RemovalRow},
+    road::{RenderRule, RenderWhen, SiteRoad, SiteScripts},
     round::{Round, RoundCounts, RoundEnd},
     server::{RobotsCopy, ServerNote, ServerPace, ServerRecord},
     site::{RobotsPolicy, Schedule, ScheduleBy, Site, SiteConditions, SiteCounts, SiteHints},

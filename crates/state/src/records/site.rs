@@ -5,7 +5,10 @@ use nenrin_structure::RoundsBy;
 use nenrin_urls::{CanonicalUrl, Scope};
 use serde::{Deserialize, Serialize};
 
-use crate::{IgnoredPart, Keeping, PagePatterns, Removal, SiteHeader, SiteId, SiteLabels};
+use crate::{
+    IgnoredPart, Keeping, PagePatterns, Removal, SiteHeader, SiteId, SiteLabels, SiteRoad,
+    SiteScripts,
+};
 
 /// When a site's pages are visited again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -91,6 +94,12 @@ pub struct SiteConditions {
     /// Group and tags.
     #[serde(default, skip_serializing_if = "SiteLabels::is_empty")]
     pub labels: SiteLabels,
+    /// How the site is reached.
+    #[serde(default, skip_serializing_if = "SiteRoad::is_usual")]
+    pub road: SiteRoad,
+    /// What is done for its scripts.
+    #[serde(default, skip_serializing_if = "SiteScripts::is_nothing")]
+    pub scripts: SiteScripts,
 }
 
 fn is_all(by: &RoundsBy) -> bool {
@@ -176,6 +185,8 @@ impl SiteConditions {
             headers: Vec::new(),
             ignored: Vec::new(),
             labels: SiteLabels::default(),
+            road: SiteRoad::default(),
+            scripts: SiteScripts::default(),
         }
     }
 

@@ -344,6 +344,12 @@ impl Simulation {
                 let event = Event::Stored { ticket, version, stored_bytes: 1000, is_known: false };
                 self.later(worker, STORE_MS, Happening::Event(event));
             }
+            // The simulated web has no scripts.
+            Command::Render(order) => {
+                let rendered = Box::default();
+                let event = Event::Rendered { ticket: order.ticket, rendered };
+                self.later(worker, 0, Happening::Event(event));
+            }
             Command::WakeAt(at_ms) => {
                 self.workers[worker].wake_ms = Some(at_ms);
                 self.later(worker, at_ms - self.now_ms, Happening::Wake(at_ms));
