@@ -27,8 +27,11 @@ fn caught_up(context: &Context, archive: &Arc<Archive>, again: bool) -> anyhow::
     if again {
         keeper.begin_anew()?;
     }
-    keeper.catch_up(&mut bar.progress())?;
-    keeper.finish()?;
+    match keeper.catch_up(&mut bar.progress()).and_then(|_| keeper.finish()) {
+        // What the index has already can be found.
+        Err(error) if error.is_of_writing() && !anew => {}
+        done => done?,
+    }
     bar.finish();
     Ok(Search::new(archive.clone()))
 }

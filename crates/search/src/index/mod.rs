@@ -7,6 +7,7 @@
 //! The words are committed first, then the records; whatever a crash leaves of the words alone has
 //! places that no record names. A page whose versions changed in the past gets a new place.
 
+mod as_it_is;
 mod finding;
 mod opened;
 mod pages;
