@@ -855,6 +855,9 @@ pub(crate) struct LabCrawlArgs {
     /// Hand-overs of partitions to other workers, at random moments.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub hand_overs: u32,
+    /// Days on which the clock is wrong, no name can be looked up or no descriptor is left: N of each.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub bad_days: u32,
     /// Which pages a round visits: all, structure(A), structure(B), structure(C) or structure(auto).
     #[arg(long, value_name = "METHOD", default_value_t, conflicts_with = "continuous")]
     pub rounds_by: RoundsBy,
@@ -869,7 +872,7 @@ pub(crate) struct LabCrawlArgs {
     pub seeds: u64,
     /// A small world for each seed (300 pages on ten servers, a month), collected in the way that
     /// the seed chooses.
-    #[arg(long, conflicts_with_all = ["servers", "pages", "time", "period", "faults", "crashes", "hand_overs", "continuous"])]
+    #[arg(long, conflicts_with_all = ["servers", "pages", "time", "period", "faults", "crashes", "hand_overs", "bad_days", "continuous"])]
     pub small: bool,
     /// With --small: a file of seeds that broke a law the last time; they are tried first, and the file
     /// is written again.

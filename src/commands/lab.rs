@@ -103,6 +103,7 @@ fn crawl_once(
         partitions: args.partitions,
         crashes: args.crashes,
         hand_overs: args.hand_overs,
+        bad_days: args.bad_days,
         rounds_by: args.rounds_by,
         continuous,
         ..nenrin_lab::crawl::CrawlOptions::default()

@@ -4,11 +4,13 @@
 //! - [`run`] and [`CrawlOptions`]: one simulation, from a seed to a [`CrawlReport`];
 //! - [`web`]: the simulated servers, whose pages change and fail by the seed, and [`oddities`]: what
 //!   is wrong with some of them;
+//! - [`bad_days`]: what goes wrong with the crawler's own computer;
 //! - [`simulation`]: the event queue that carries out the machine's commands;
 //! - [`checkers`]: one law each, watching from outside;
 //! - [`seeds`]: thousands of small worlds, one after the other.
 //! - [`compare_orders`]: which share of the importance was collected early, by crawl order.
 
+pub mod bad_days;
 pub mod checkers;
 pub mod oddities;
 pub mod ordering;
@@ -57,6 +59,9 @@ pub struct CrawlOptions {
     pub crashes: u32,
     /// Hand-overs of partitions to other workers, at moments taken from the seed.
     pub hand_overs: u32,
+    /// Days on which the clock is wrong, on which no name can be looked up, and on which no descriptor
+    /// is left: so many of each, at moments taken from the seed.
+    pub bad_days: u32,
     /// Whether some servers show missing pages, challenge, have traps or wrong dates.
     pub oddities: bool,
     /// Whether rules appear and vanish in robots.txt files, or the files cannot be had.
@@ -90,6 +95,7 @@ impl Default for CrawlOptions {
             partitions: 1,
             crashes: 20,
             hand_overs: 0,
+            bad_days: 0,
             oddities: true,
             robots_changes: true,
             servers_kept: None,
@@ -140,6 +146,8 @@ pub struct CrawlReport {
     pub crashes: u64,
     /// Partitions handed over.
     pub hand_overs: u64,
+    /// Pages that were visited while the clock was ahead, and were made due again.
+    pub set_back: u64,
     /// Digest of the whole trace: the same seed gives the same.
     pub trace: String,
     /// Laws broken; empty is right.

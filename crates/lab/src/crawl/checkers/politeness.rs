@@ -57,6 +57,13 @@ impl Politeness {
         }
     }
 
+    /// The crawler's clock was turned: how long ago a server was asked cannot be told any more.
+    pub fn clock_turned(&mut self) {
+        for seen in self.servers.values_mut() {
+            (seen.ended_ms, seen.leave_alone_until_ms) = (None, i64::MIN);
+        }
+    }
+
     /// The worker of some servers died: its connections are gone.
     pub fn crashed(&mut self, now_ms: i64, is_lost: impl Fn(&Server) -> bool) {
         for (server, seen) in &mut self.servers {

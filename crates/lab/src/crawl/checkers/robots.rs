@@ -61,6 +61,15 @@ impl Robots {
         }
     }
 
+    /// The crawler's clock was set back: what was heard in the future counts as heard now.
+    pub fn set_back(&mut self, now_s: i64) {
+        let known = self.servers.values_mut().flat_map(|heard| [&mut heard.now, &mut heard.kept]);
+        for known in known {
+            known.asked_s = known.asked_s.map(|at_s| at_s.min(now_s));
+            known.good.iter_mut().for_each(|rules| rules.at_s = rules.at_s.min(now_s));
+        }
+    }
+
     /// The worker of some servers died: the next knows what was committed.
     pub fn crashed(&mut self, is_lost: impl Fn(&Server) -> bool) {
         for (_, received) in self.servers.iter_mut().filter(|(server, _)| is_lost(server)) {

@@ -8,6 +8,8 @@ use crate::crawl::web::{RobotsMood, Web};
 
 /// How long a page may wait beyond its time: the longest rest of a server, and a day.
 const PATIENCE_S: i64 = 2 * 86_400;
+/// No policy lets a page rest longer.
+const LONGEST_S: i64 = 3 * 365 * 86_400;
 
 /// The law: where pages have times of their own, every page has one, and none waits for ever. A page
 /// waits rightly while its server's robots.txt cannot be had, or for its turn in a day's visits: the
@@ -40,6 +42,9 @@ impl Starvation {
                     Some(due_s) if since_s(web, &page.url, due_s, now_s) + patience_s < now_s => {
                         self.findings
                             .note(|| format!("{} has been due for {} s", page.url, now_s - due_s))
+                    }
+                    Some(due_s) if due_s - now_s > LONGEST_S => {
+                        self.findings.note(|| format!("{} is due in {} s", page.url, due_s - now_s))
                     }
                     Some(_) => {}
                 }

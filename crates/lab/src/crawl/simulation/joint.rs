@@ -52,7 +52,7 @@ impl Simulation {
         let budgets: Vec<(u32, u64)> =
             pages.flat_map(|order| self.budgets_of(&order.url)).collect();
         for (budget, _) in budgets {
-            self.budget.lost(self.now_ms / 1000, budget, 1);
+            self.budget.lost(self.clock_ms() / 1000, budget, 1);
         }
     }
 

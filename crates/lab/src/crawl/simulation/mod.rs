@@ -2,6 +2,7 @@
 //! in memory, and kills the crawler now and then.
 
 mod asking;
+mod clock;
 mod joint;
 mod worker;
 
@@ -21,6 +22,7 @@ use crate::LabError;
 use self::worker::Worker;
 use super::{
     CrawlOptions, CrawlReport, Sabotage,
+    bad_days::BadDays,
     checkers::{
         Budget, Durability, Once, Politeness, Robots, RoundsTogether, Shares, Starvation,
         days_to_wait,
@@ -47,6 +49,9 @@ struct Simulation {
     queue: BTreeMap<(i64, u64), Pending>,
     sequence: u64,
     now_ms: i64,
+    bad_days: BadDays,
+    /// How far the crawler's clock is ahead of the time.
+    ahead_ms: i64,
     trace: blake3::Hasher,
     politeness: Politeness,
     robots: Robots,
@@ -80,6 +85,7 @@ enum Happening {
     Mail,
     Crash,
     HandOver,
+    ClockTurned,
 }
 
 /// Runs one simulation.
@@ -113,12 +119,15 @@ pub(super) fn run_collected(
 
 impl Simulation {
     fn new(options: &CrawlOptions) -> Result<Self, LabError> {
+        let web = Web::new(options.seed, options.servers, options.pages, options.faults)
+            .with_oddities(options.oddities)
+            .with_moods(options.robots_changes)
+            .with_favourites(options.favourites);
         Ok(Self {
             options: options.clone(),
-            web: Web::new(options.seed, options.servers, options.pages, options.faults)
-                .with_oddities(options.oddities)
-                .with_moods(options.robots_changes)
-                .with_favourites(options.favourites),
+            bad_days: BadDays::of(&web, options.bad_days, BEGIN_MS, options.time_s * 1000),
+            ahead_ms: 0,
+            web,
             workers: Worker::all(options)?,
             queue: BTreeMap::new(),
             sequence: 0,
@@ -150,6 +159,7 @@ impl Simulation {
                 later_shares: 0.0,
                 crashes: 0,
                 hand_overs: 0,
+                set_back: 0,
                 trace: String::new(),
                 violations: Vec::new(),
             },
@@ -225,6 +235,9 @@ impl Simulation {
             let moment = self.web.draw(&[15, u64::from(n)]);
             self.later(worker as usize, self.moment_ms(moment), Happening::HandOver);
         }
+        for turn_ms in self.bad_days.turns_ms() {
+            self.later(0, turn_ms - BEGIN_MS, Happening::ClockTurned);
+        }
     }
 
     fn moment_ms(&self, share: f64) -> i64 {
@@ -253,6 +266,7 @@ impl Simulation {
         match what {
             Happening::Crash => self.crash(worker),
             Happening::HandOver => self.hand_over(worker),
+            Happening::ClockTurned => self.turn_clock(),
             // A worker that lost its partition does not know yet.
             Happening::Commit { epoch, batch } if !is_alive => {
                 self.commit_late(worker, epoch, batch)
@@ -301,16 +315,18 @@ impl Simulation {
         self.count_lost(worker);
         self.politeness.crashed(self.now_ms, is_lost);
         self.robots.crashed(is_lost);
-        self.workers[worker].replace(&self.options, self.now_ms)?;
+        let clock_ms = self.clock_ms();
+        self.workers[worker].replace(&self.options, clock_ms)?;
         self.start(worker);
         Ok(())
     }
 
     fn step(&mut self, worker: usize, event: Event) -> Result<(), LabError> {
         self.report.events += 1;
+        let clock_ms = self.clock_ms();
         let machine = &mut self.workers[worker].machine;
         self.report.queued_max = self.report.queued_max.max(machine.queued() as u64);
-        let commands = machine.step(self.now_ms, event);
+        let commands = machine.step(clock_ms, event);
         let mut batch = Vec::new();
         for command in commands {
             match command {
@@ -352,7 +368,7 @@ impl Simulation {
             }
             Command::WakeAt(at_ms) => {
                 self.workers[worker].wake_ms = Some(at_ms);
-                self.later(worker, at_ms - self.now_ms, Happening::Wake(at_ms));
+                self.later(worker, at_ms - self.clock_ms(), Happening::Wake(at_ms));
             }
             Command::RoundFinished(report) => {
                 self.report.rounds += 1;
@@ -365,7 +381,7 @@ impl Simulation {
     }
 
     fn load(&mut self, worker: usize, load: Load) -> Result<(), LabError> {
-        let mut event = answer_load(&*self.workers[worker].state, self.now_ms / 1000, &load)?;
+        let mut event = answer_load(&*self.workers[worker].state, self.clock_ms() / 1000, &load)?;
         if let Event::RoundBegun(round) = &event {
             self.rounds.begun(self.workers.len(), worker, round);
         }
