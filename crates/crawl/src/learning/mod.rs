@@ -399,16 +399,18 @@ impl Learning {
         self.learnt(server, Part::Traps, false, out);
     }
 
-    /// The first version of a page took so much in the store, and its body may be known.
+    /// The first version of a page with these links took so much in the store, and its body may be
+    /// known.
     pub(crate) fn brought(
         &mut self,
         url: &CanonicalUrl,
         server: ServerId,
-        (stored_bytes, is_known): (u64, bool),
+        stored: (u64, bool),
+        links: &[Discovered],
         out: &mut Vec<Command>,
     ) {
         let Some(learnt) = self.servers.get_mut(&server) else { return };
-        learnt.traps.brought(url, stored_bytes, is_known);
+        learnt.traps.brought(url, stored, links.iter().map(|link| &link.url));
         self.learnt(server, Part::Traps, false, out);
     }
 

@@ -372,7 +372,8 @@ impl Crawl {
         let Some(unstored) = self.under_way.stored(ticket) else { return };
         let Unstored { page, mut visit, version: unnumbered, blocks, render, is_first } = unstored;
         if is_first && (200..300).contains(&visit.status) {
-            self.learning.brought(&page.url, page.id.server(), (stored_bytes, is_known), out);
+            let (server, links) = (page.id.server(), &visit.discovered);
+            self.learning.brought(&page.url, server, (stored_bytes, is_known), links, out);
         }
         visit.stored_bytes = stored_bytes;
         visit.version = Some(unnumbered.stored(visit.at_s, version));
