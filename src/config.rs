@@ -167,7 +167,7 @@ impl Default for Fetch {
         Self {
             accept_encoding: "gzip".to_owned(),
             max_body: Bytes(2 << 30),
-            memory: Bytes(128 << 20),
+            memory: Bytes(64 << 20),
             connect_timeout: Span::secs(20),
             idle_timeout: Span::secs(30),
             total_timeout: Span::secs(600),

@@ -29,8 +29,8 @@ use std::{
 };
 
 use nenrin_archive::{
-    Archive, DiskGuard, Figures, LargeWork, QuotaGuard, Quotas, RenderWork, StoreJob, StoreWork,
-    folder_bytes,
+    Archive, DiskGuard, Figures, QuotaGuard, Quotas, ReadingThreads, RenderWork, StoreJob,
+    StoreWork, folder_bytes,
 };
 use nenrin_crawl::{
     Command, Crawl, CrawlOptions, Event, FetchOrder, Load, RenderOrder, RoundReport, Ticket,
@@ -38,7 +38,7 @@ use nenrin_crawl::{
 use nenrin_fetch::{Exchange, Fetcher, Memory, Share};
 use nenrin_lang::Reason;
 use nenrin_render::RenderOptions;
-use nenrin_state::{Change, Outcome, SiteId, State, StateError};
+use nenrin_state::{Change, Outcome, SiteId, State};
 use nenrin_store::Store;
 use nenrin_urls::CanonicalUrl;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -71,8 +71,24 @@ const LOOK_AROUND: Duration = Duration::from_secs(5);
 /// A clock that is set back by less is waited out.
 const CLOCK_BACK_MS: i64 = 3_600_000;
 
+/// 1 January 2024. Without a battery, clocks begin in 1970: visits of that year would make all others look
+/// as if they were in the future.
+const EARLIEST_S: i64 = 1_704_067_200;
+
 /// A shorter pause is not worth a message.
 const TELLING_PAUSE_MS: i64 = 15_000;
+
+/// Times of the state may be in the future now: whoever starts again sets them right.
+#[derive(Debug)]
+pub(crate) struct ClockSetBack;
+
+impl std::error::Error for ClockSetBack {}
+
+impl std::fmt::Display for ClockSetBack {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("the clock was set back; start the program again")
+    }
+}
 
 /// When the driver ends by itself.
 pub(crate) enum Until {
@@ -112,7 +128,7 @@ pub(crate) struct Driver {
     machine: Crawl,
     fetcher: Fetcher,
     memory: Memory,
-    large: LargeWork,
+    reading: ReadingThreads,
     store: Arc<Store>,
     state: Arc<dyn State>,
     happenings: UnboundedReceiver<Happening>,
@@ -145,13 +161,17 @@ impl Driver {
     /// Starts the worker threads over an archive that is open for writing.
     ///
     /// # Errors
-    /// [`StateError`] when the archive cannot be taken over.
+    /// When the archive cannot be taken over, or the clock is surely wrong.
     pub(crate) fn new(
         archive: &Archive,
         fetcher: Fetcher,
         mut options: CrawlOptions,
         memory_bytes: u64,
-    ) -> Result<Self, StateError> {
+    ) -> anyhow::Result<Self> {
+        anyhow::ensure!(
+            clock::now_s() > EARLIEST_S,
+            "the clock of this computer is wrong: it shows a time before this program was written; set it"
+        );
         let epoch = archive.state().take_over()?;
         if let Some(pages) = archive.state().set_clock_back(clock::now_s())? {
             tracing::warn!(
@@ -185,7 +205,7 @@ impl Driver {
             machine: Crawl::new(options),
             fetcher: fetcher.with_memory(memory.clone()),
             memory,
-            large: LargeWork::start(),
+            reading: ReadingThreads::start(),
             store: archive.store().clone(),
             state: archive.state().clone(),
             happenings,
@@ -283,8 +303,7 @@ impl Driver {
             };
             let now_ms = clock::now_ms();
             if now_ms < self.last_ms - CLOCK_BACK_MS {
-                return self
-                    .fail(anyhow::anyhow!("the clock was set back; start the program again"));
+                return self.fail(ClockSetBack);
             }
             self.last_ms = now_ms;
             let commands = self.machine.step(now_ms, event);
@@ -476,7 +495,7 @@ impl Driver {
         tasks::fetch(
             order,
             self.fetcher.clone(),
-            (self.store.clone(), self.large.clone()),
+            (self.store.clone(), self.reading.clone()),
             requests,
             self.sender.clone(),
         );

@@ -80,7 +80,7 @@ pub use views::{
     site_json, site_lines, site_structure, sites_table, structure_line, tops_table, version_json,
     versions_table, visit_cells, visit_json, worth_of,
 };
-pub use visiting::{LargeWork, links_of_stored, put_exchange, read_fetched};
+pub use visiting::{ReadingThreads, links_of_stored, put_exchange, read_fetched};
 pub use warc::{
     CdxjIndex, ExportOptions, Exported, Imported, WarcFiles, WarcImportOptions, index_warc,
 };

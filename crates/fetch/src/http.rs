@@ -126,9 +126,10 @@ impl Fetcher {
             limit: request.limit.unwrap_or(BodyLimit::Whole(options.max_body_bytes)),
             started: Instant::now(),
         };
-        match timeout(options.total_timeout, self.exchange(&prepared)).await {
+        let most = request.timeout.unwrap_or(Duration::MAX).min(options.total_timeout);
+        match timeout(most, self.exchange(&prepared)).await {
             Ok(outcome) => outcome,
-            Err(_) => Err(prepared.timeout(Waiting::Exchange, options.total_timeout)),
+            Err(_) => Err(prepared.timeout(Waiting::Exchange, most)),
         }
     }
 

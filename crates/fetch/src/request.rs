@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use bytes::Bytes;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use nenrin_urls::{CanonicalUrl, Validators};
@@ -15,6 +17,9 @@ pub struct FetchRequest {
     pub addresses: AddressPolicy,
     /// A limit of the body for this request, in place of the one in the options.
     pub limit: Option<BodyLimit>,
+    /// How long the exchange may take, from the first look-up to the last byte, where that is less
+    /// than the options say.
+    pub timeout: Option<Duration>,
     /// More request headers, such as `Cookie`. They replace the usual header of the same name.
     /// Headers that frame the message cannot be set.
     pub headers: Vec<(String, String)>,
@@ -33,6 +38,7 @@ impl FetchRequest {
             validators: Validators::default(),
             addresses: AddressPolicy::default(),
             limit: None,
+            timeout: None,
             headers: Vec::new(),
             post: None,
             road: Road::default(),
