@@ -15,6 +15,9 @@ use crate::support::{Nenrin, Reply, Running, Site, until};
 
 /// An answer comes within a second on a machine that has nothing else to do. Tests run beside others,
 /// so the same is allowed to take this long here; what the floods did before took 25 s and more.
+const ANSWERED: Duration = Duration::from_secs(2);
+
+/// What the test itself waits for a connection.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 struct Flooded {
@@ -63,16 +66,20 @@ fn asked(address: SocketAddr, path: &str) -> (u16, Duration) {
 }
 
 #[track_caller]
+#[expect(clippy::print_stderr, reason = "a figure for the documents")]
 fn assert_answers(flooded: &Flooded, during: &str) {
+    let mut slowest = Duration::ZERO;
     for _ in 0..5 {
         for (address, path) in
             [(flooded.interface, "/login"), (flooded.interface, "/"), (flooded.replay, "/")]
         {
             let (status, took) = asked(address, path);
             assert!(status < 500, "{during}: {path} {status}");
-            assert!(took < PATIENCE, "{during}: {path} took {took:?}");
+            assert!(took < ANSWERED, "{during}: {path} took {took:?}");
+            slowest = slowest.max(took);
         }
     }
+    eprintln!("{during}: the slowest answer took {} ms", slowest.as_millis());
 }
 
 /// Repeats something on so many threads until the guard is dropped.
@@ -242,7 +249,7 @@ impl Deaf {
 fn the_interface_answers_while_the_name_server_does_not() {
     let nenrin = Nenrin::new();
     let Some(deaf) = Deaf::listening(&nenrin) else {
-        eprintln!("not tried: only root may replace the name server of a process");
+        eprintln!("SKIPPED: only root may replace the name server of a process");
         return;
     };
     let names = (0..300).map(|n| format!("<a href='http://n{n}.example/'>{n}</a>"));
