@@ -28,7 +28,7 @@ use crate::{
     rewrite::{self, Links},
     served::{Replay, own_page, plain},
     stage::Stage,
-    target, web,
+    target,
 };
 
 /// The largest bodies that are compared; larger ones are not pages that people read.
@@ -71,7 +71,7 @@ fn compared(
     let mut parts = rest.splitn(3, '/');
     let (from, to) = (date(parts.next())?, date(parts.next())?);
     let (url, _) = target::archived_url(parts.next().unwrap_or_default())?;
-    let find = |period: Period| web::choose(replay, &url, period.last_s, Modifier::Page);
+    let find = |period: Period| replay.choose(&url, period.last_s, Modifier::Page);
     let (Some(old), Some(new)) = (find(from)?, find(to)?) else {
         let page = refusal(
             ask,

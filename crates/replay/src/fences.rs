@@ -57,6 +57,15 @@ pub(crate) fn allow_as_archived(ask: &Ask, origins: &Origins, headers: &mut Head
     }
 }
 
+/// Lets pages without an origin load fonts and modules, which no script can read.
+pub(crate) fn allow_parts(ask: &Ask, headers: &mut HeaderMap) {
+    let has_no_origin = ask.header("origin") == Some(b"null");
+    if has_no_origin && matches!(ask.header("sec-fetch-dest"), Some(b"font" | b"script")) {
+        headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("null"));
+        headers.append(header::VARY, HeaderValue::from_static("origin"));
+    }
+}
+
 /// The archived origin of a page that asks from one of our names.
 fn archived_origin(origin: &HeaderValue, origins: &Origins) -> Option<String> {
     let (_, host) = origin.to_str().ok()?.split_once("://")?;

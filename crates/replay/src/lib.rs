@@ -4,6 +4,7 @@
 //! - [`Archive`], [`Capture`], [`Content`]: the interface to the code that holds the versions;
 //! - [`router`] and [`ReplayOptions`]: everything that is answered over HTTP;
 //! - [`page_changes`]: what changed between two versions, for programs;
+//! - [`steady_script`]: time and chance of a page made repeatable, for rendering, too;
 //! - [`MemoryArchive`]: an archive for tests and demonstrations.
 //!
 //! Inside, a request becomes a target (`target`), a target and a date become a version (`choose`),
@@ -17,6 +18,7 @@ mod answer;
 mod archive;
 mod ask;
 mod assets;
+mod busters;
 mod cdx;
 mod choose;
 mod compare;
@@ -37,6 +39,7 @@ mod origins;
 mod pages;
 mod rewrite;
 mod router;
+mod scripts;
 mod served;
 mod span;
 mod stage;
@@ -46,9 +49,9 @@ mod timemap;
 mod web;
 
 pub use archive::{Archive, Capture, Content, ContentBlock, ContentHead};
-pub use assets::steady_script;
 pub use compare::{Line, PageChanges, hunks, page_changes};
 pub use error::{ArchiveError, ReplayError};
 pub use memory::MemoryArchive;
 pub use options::ReplayOptions;
 pub use router::router;
+pub use scripts::steady_script;

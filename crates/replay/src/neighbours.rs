@@ -13,7 +13,6 @@ use crate::{
     pages::missing::refusal,
     served::{Replay, own_page, redirect},
     target::{Target, When},
-    web::choose,
 };
 
 /// The most versions tried: of a page that redirects to itself, many are not shown.
@@ -27,7 +26,7 @@ pub(crate) fn previous(replay: &Replay, shown: &Capture) -> Result<Option<Captur
         let found = replay.archive.as_of(&key, before_s.saturating_sub(1))?;
         let Some(found) = found.filter(|c| c.at_s < before_s) else { return Ok(None) };
         before_s = found.at_s;
-        let instead = choose(replay, &found.url, found.at_s, Modifier::Page)?;
+        let instead = replay.choose(&found.url, found.at_s, Modifier::Page)?;
         if let Some(instead) = instead.filter(|c| is_other(c, shown) && c.at_s < shown.at_s) {
             return Ok(Some(instead));
         }
@@ -39,7 +38,7 @@ pub(crate) fn previous(replay: &Replay, shown: &Capture) -> Result<Option<Captur
 pub(crate) fn next(replay: &Replay, shown: &Capture) -> Result<Option<Capture>, ReplayError> {
     let after_s = shown.at_s.saturating_add(1);
     for found in replay.archive.versions(&shown.url.key(), after_s, i64::MAX, MAX_STEPS)? {
-        let instead = choose(replay, &found.url, found.at_s, Modifier::Page)?;
+        let instead = replay.choose(&found.url, found.at_s, Modifier::Page)?;
         if let Some(instead) = instead.filter(|c| is_other(c, shown) && c.at_s > shown.at_s) {
             return Ok(Some(instead));
         }
@@ -63,7 +62,7 @@ pub(crate) fn to_next(replay: &Replay, ask: &Ask) -> Result<Response<Body>, Repl
 pub(crate) fn to_changes(replay: &Replay, ask: &Ask) -> Result<Response<Body>, ReplayError> {
     let target = Target::parse(ask.rest("/_nenrin/changed/"))?;
     let at_s = if let When::AsOf(period) = target.when { period.last_s } else { i64::MAX };
-    let shown = choose(replay, &target.url, at_s, Modifier::Page)?;
+    let shown = replay.choose(&target.url, at_s, Modifier::Page)?;
     let before = shown.as_ref().map_or(Ok(None), |shown| previous(replay, shown))?;
     let to = match (before, shown) {
         (Some(before), Some(shown)) => {
@@ -84,7 +83,7 @@ fn lead(
     let When::AsOf(period) = target.when else {
         return Ok(redirect(StatusCode::FOUND, &format!("/web/*/{}", target.url)));
     };
-    let shown = choose(replay, &target.url, period.last_s, Modifier::Page)?;
+    let shown = replay.choose(&target.url, period.last_s, Modifier::Page)?;
     let found = shown.map_or(Ok(None), |shown| find(replay, &shown))?;
     let Some(found) = found else {
         let page = refusal(

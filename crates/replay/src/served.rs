@@ -7,10 +7,13 @@ use axum::{
     http::{HeaderValue, Response, StatusCode, header},
 };
 use bytes::Bytes;
+use nenrin_urls::CanonicalUrl;
 
 use crate::{
-    Archive, ReplayOptions,
+    Archive, Capture, ReplayError, ReplayOptions,
     answer::{PageCache, headers::Guard},
+    choose::Choice,
+    modifier::Modifier,
     origins::Origins,
 };
 
@@ -39,6 +42,17 @@ impl Replay {
             makers: tokio::sync::Semaphore::new(makers()),
             options,
         }
+    }
+
+    /// The version of a URL for a date.
+    pub(crate) fn choose(
+        &self,
+        url: &CanonicalUrl,
+        at_s: i64,
+        modifier: Modifier,
+    ) -> Result<Option<Capture>, ReplayError> {
+        let (archive, options) = (&*self.archive, &self.options);
+        Ok(Choice { archive, options, url, at_s, modifier }.make()?)
     }
 }
 

@@ -20,7 +20,6 @@ use crate::{
     pages::{self, parts::Part},
     served::{Replay, own_page, plain, text_answer},
     target::{Target, When},
-    web,
 };
 
 /// The most parts that are checked.
@@ -78,14 +77,14 @@ fn asked(replay: &Replay, ask: &Ask, prefix: &str) -> Result<Option<(Capture, i6
         When::AsOf(period) => period.last_s,
         When::Latest | When::Calendar(_) => i64::MAX,
     };
-    let page = web::choose(replay, &target.url, at_s, Modifier::Page)?;
+    let page = replay.choose(&target.url, at_s, Modifier::Page)?;
     Ok(page.map(|page| (page, at_s)))
 }
 
 fn parts_of(replay: &Replay, page: &Capture, at_s: i64) -> Result<Vec<Part>, ReplayError> {
     let mut parts = Vec::new();
     for url in part_urls(replay, page)? {
-        let found = web::choose(replay, &url, at_s, Modifier::Object)?;
+        let found = replay.choose(&url, at_s, Modifier::Object)?;
         let shown = match found {
             Some(found) => {
                 let off_s = off_s(replay, &found, at_s)?;

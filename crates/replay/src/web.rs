@@ -13,7 +13,7 @@ use crate::{
     Capture, Content, ReplayError,
     answer::{self, FRONT_BYTES, Prepared, Preparing, STREAMED_FROM_BYTES, Streamed},
     ask::Ask,
-    choose::Choice,
+    busters,
     date::{Period, Stamp},
     fences, memento,
     modifier::Modifier,
@@ -62,7 +62,7 @@ fn latest(replay: &Replay, ask: &Ask, target: &Target) -> Result<Answer, ReplayE
     }
     let wanted_s = wanted.flatten().map(|stamp| stamp.0);
     let at_s = wanted_s.unwrap_or(i64::MAX);
-    let Some(found) = choose(replay, &target.url, at_s, target.modifier)? else {
+    let Some(found) = replay.choose(&target.url, at_s, target.modifier)? else {
         return missing(replay, ask, target, None);
     };
     // A page that did not change for years is shown as of when it was last seen, so that its parts
@@ -86,10 +86,11 @@ fn as_of(
     let destination = ask.header("sec-fetch-dest");
     let modifier = target.modifier.with_destination(destination);
     let at_s = period.last_s;
-    let Some(found) = choose(replay, &target.url, at_s, modifier)? else {
+    let Some(found) = replay.choose(&target.url, at_s, modifier)? else {
         // A frame gets a short text only: it is part of a page that someone reads.
         if modifier.is_part() || modifier == Modifier::Identity {
-            return Ok(plain(StatusCode::NOT_FOUND, "not in the archive"));
+            let shown = Shown::new(ask, at_s, modifier, Stage::Shared);
+            return missing_part(replay, ask, &target.url, shown);
         }
         return missing(replay, ask, target, Some(at_s));
     };
@@ -125,9 +126,11 @@ pub(crate) fn on_shelf(replay: &Replay, ask: &Ask, shelf: &Shelf) -> Result<Answ
     let destination = ask.header("sec-fetch-dest");
     let plain_page = if shelf.is_bare { Modifier::MainPage } else { Modifier::Page };
     let modifier = plain_page.with_destination(destination);
-    let Some(found) = choose(replay, &url, shelf.at_s, modifier)? else {
+    let Some(found) = replay.choose(&url, shelf.at_s, modifier)? else {
         if modifier.is_part() {
-            return Ok(plain(StatusCode::NOT_FOUND, "not in the archive"));
+            let stage = Stage::Own { is_bare: shelf.is_bare };
+            let shown = Shown::new(ask, shelf.at_s, modifier, stage);
+            return missing_part(replay, ask, &url, shown);
         }
         let home = replay.origins.as_ref().map(|origins| origins.home()).unwrap_or_default();
         let to = format!("{home}/web/{}{}/{url}", Stamp(shelf.at_s), plain_page.as_str());
@@ -146,14 +149,27 @@ pub(crate) fn on_shelf(replay: &Replay, ask: &Ask, shelf: &Shelf) -> Result<Answ
     show(replay, ask, &found, Shown::new(ask, shelf.at_s, modifier, stage))
 }
 
-pub(crate) fn choose(
+/// A part that is not archived under its exact address.
+fn missing_part(
     replay: &Replay,
+    ask: &Ask,
     url: &CanonicalUrl,
-    at_s: i64,
-    modifier: Modifier,
-) -> Result<Option<Capture>, ReplayError> {
-    let (archive, options) = (&*replay.archive, &replay.options);
-    Ok(Choice { archive, options, url, at_s, modifier }.make()?)
+    shown: Shown,
+) -> Result<Answer, ReplayError> {
+    let missing = || plain(StatusCode::NOT_FOUND, "not in the archive");
+    if shown.modifier == Modifier::Identity {
+        return Ok(missing());
+    }
+    let Some((found, ignored)) = busters::without(replay, url, shown.at_s, shown.modifier)? else {
+        return Ok(missing());
+    };
+    let mut answer = show(replay, ask, &found, shown)?;
+    let names: String =
+        url::form_urlencoded::byte_serialize(ignored.join(" ").as_bytes()).collect();
+    if let Ok(names) = HeaderValue::from_str(&names) {
+        answer.headers_mut().insert("x-nenrin-ignored-parameters", names);
+    }
+    Ok(answer)
 }
 
 /// How a version is to be shown.
@@ -310,8 +326,9 @@ fn finish(
     memento::version_headers(replay, ask, capture, shown.modifier, headers)?;
     let is_exact = shown.modifier == Modifier::Identity;
     replay.guard.archived(headers, shown.stage, is_exact);
-    if let (Stage::Own { .. }, Some(origins)) = (shown.stage, &replay.origins) {
-        fences::allow_as_archived(ask, origins, headers);
+    match (shown.stage, &replay.origins) {
+        (Stage::Own { .. }, Some(origins)) => fences::allow_as_archived(ask, origins, headers),
+        _ => fences::allow_parts(ask, headers),
     }
     Ok(())
 }
@@ -350,7 +367,7 @@ fn index_file(
     at_s: Option<i64>,
 ) -> Result<Option<String>, ReplayError> {
     let Some(file) = target.url.index_file() else { return Ok(None) };
-    let found = choose(replay, &file, at_s.unwrap_or(i64::MAX), target.modifier)?;
+    let found = replay.choose(&file, at_s.unwrap_or(i64::MAX), target.modifier)?;
     Ok(found.map(|found| {
         let stamp = Stamp(at_s.unwrap_or(found.at_s));
         format!("/web/{stamp}{}/{}", target.modifier.as_str(), found.url)

@@ -41,7 +41,11 @@ fn tricks(port: u16) -> MemoryArchive {
     put("http://cdn.test/i.css", STYLE, "#imported{width:123px}");
     put("http://cdn.test/next.html", HTML, "<title>next</title>archived next");
     put("http://cdn.test/next.html?q=1", HTML, "<title>next</title>archived answer");
-    put("http://tricks.test/frame.html", HTML, "<title>frame</title>in the frame");
+    put(
+        "http://tricks.test/frame.html",
+        HTML,
+        "<title>frame</title>in the frame<script>parent.postMessage('framed', '*')</script>",
+    );
     let pixel = "GIF89a\u{1}\0\u{1}\0\0\0\0,\0\0\0\0\u{1}\0\u{1}\0\0\u{2}\0;";
     put("http://cdn.test/p.gif", "Content-Type: image/gif", pixel);
     put("http://tricks.test/p.gif", "Content-Type: image/gif", pixel);

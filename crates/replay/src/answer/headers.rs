@@ -110,6 +110,11 @@ impl Guard {
         };
         headers.insert(header::CONTENT_SECURITY_POLICY, policy.clone());
         common(headers);
+        if stage == Stage::Shared {
+            // A page without an origin is another site to its own parts.
+            let any = HeaderValue::from_static("cross-origin");
+            headers.insert("cross-origin-resource-policy", any);
+        }
     }
 
     /// Lets a page of our own send its form to the interface.

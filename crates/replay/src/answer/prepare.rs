@@ -11,13 +11,14 @@ use nenrin_lang::Lang;
 
 use super::{encoding, headers};
 use crate::{
-    Capture, Content, ReplayOptions, assets,
+    Capture, Content, ReplayOptions,
     date::Stamp,
     head::Head,
     modifier::Modifier,
     origins::Origins,
     pages::banner,
     rewrite::{self, Links},
+    scripts,
     stage::Stage,
 };
 
@@ -235,7 +236,7 @@ impl Preparing<'_> {
             page["home"] = self.home().into();
             page["bare"] = is_bare.then_some("1").into();
         }
-        let start = assets::worker_start(&page);
+        let start = scripts::worker_start(&page);
         Some([start.as_bytes(), &rewritten.unwrap_or_else(|| body.to_vec())].concat())
     }
 

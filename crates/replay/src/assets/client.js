@@ -15,6 +15,7 @@ const nativePrevent = Event.prototype.preventDefault;
 const nativeFetch = window.fetch;
 const nativeBlob = window.Blob;
 const NativeDate = window.Date;
+const getAttribute = Element.prototype.getAttribute;
 const later = window.setTimeout;
 const baseOf = Object.getOwnPropertyDescriptor(Node.prototype, "baseURI").get;
 const native = window.location;
@@ -236,12 +237,12 @@ Object.defineProperty(HTMLScriptElement.prototype, "type", { ...scriptType, set(
 function mend(element) {
   const kinds = KINDS[element.tagName.toUpperCase()];
   for (const name of kinds ? Object.keys(kinds) : []) {
-    const value = element.getAttribute(name);
+    const value = getAttribute.call(element, name);
     if (value === null) continue;
     const better = fixedAttribute(element, name, value);
     if (better !== value) setAttribute.call(element, name, better);
   }
-  const style = element.getAttribute("style");
+  const style = getAttribute.call(element, "style");
   if (style && /url\(/i.test(style)) {
     const better = fixedStyle(style);
     if (better !== style) setAttribute.call(element, "style", better);
@@ -306,9 +307,9 @@ for (const name of ["Worker", "SharedWorker", "EventSource"]) {
   window[name] = new Proxy(Native, { construct: (target, [url, ...rest], made) =>
     construct(target, [name === "EventSource" ? fixed(String(url), "oe_") : begun(String(url)), ...rest], made) });
 }
-if (navigator.serviceWorker) {
+try {
   navigator.serviceWorker.register = () => Promise.reject(new DOMException("not in an archive", "SecurityError"));
-}
+} catch { /* There are none without an origin. */ }
 
 // Places.
 for (const name of ["pushState", "replaceState"]) {
@@ -355,10 +356,9 @@ for (const owner of [HTMLAnchorElement, HTMLAreaElement]) {
   owner.prototype.toString = function () { return href.call(this); };
 }
 for (const [owner, name] of [[Response, "url"], [Request, "url"], [XMLHttpRequest, "responseURL"],
-  [HTMLImageElement, "currentSrc"], [HTMLMediaElement, "currentSrc"], [MessageEvent, "origin"], [StorageEvent, "url"]]) {
+  [HTMLImageElement, "currentSrc"], [HTMLMediaElement, "currentSrc"], [MessageEvent, "origin"], [StorageEvent, "url"], [StyleSheet, "href"]]) {
   said(owner.prototype, name, out);
 }
-const getAttribute = Element.prototype.getAttribute;
 Element.prototype.getAttribute = function (name) {
   const value = getAttribute.call(this, name);
   return value && isOwn ? out(value) : value;
