@@ -101,13 +101,13 @@ pub(crate) enum Command {
     /// Shows what changed between two versions of a page, or with --site between two dates of a site.
     #[command(after_help = example("nenrin diff https://example.com/ --from 2024-03-01 --to 2024-04-01\n         nenrin diff --site example.com 2024-03-01 2024-04-01"))]
     Diff(DiffArgs),
-    /// Finds pages by their text, title and address, and says when it was so.
+    /// Finds pages by their text, title and address, and says from when to when it was there.
     #[command(after_help = example("nenrin search tree rings --site example.com --appeared 2024-01..2024-03"))]
     Search(SearchArgs),
     /// Shows the text of a page, each block with the time it was first seen.
     #[command(after_help = example("nenrin blame https://example.com/ --at 2024-03-01"))]
     Blame(BlameArgs),
-    /// Watches parts of pages, to be told when they change.
+    /// Watches parts of pages, and sends messages when they change.
     #[command(subcommand, after_help = example("nenrin watch add https://example.com/shop --selector p.price --below 100"))]
     Watch(WatchCommand),
     /// Serves the interface and replay, without collecting.
@@ -178,13 +178,13 @@ pub(crate) struct SearchArgs {
     /// As of a date.
     #[arg(long, value_name = "DATE")]
     pub at: Option<String>,
-    /// At some time between two dates.
+    /// On the page at some time between two dates.
     #[arg(long, value_name = "DATE..DATE")]
     pub during: Option<String>,
-    /// First seen between two dates.
+    /// First seen on the page between two dates.
     #[arg(long, value_name = "DATE..DATE")]
     pub appeared: Option<String>,
-    /// Not there any more since a moment between two dates.
+    /// Removed from the page between two dates.
     #[arg(long, value_name = "DATE..DATE")]
     pub vanished: Option<String>,
     /// At most this many pages.
@@ -365,6 +365,24 @@ pub(crate) struct ConditionArgs {
     /// Example: --header 'Accept-Language: en'
     #[arg(long = "header", value_name = "HEADER")]
     pub headers: Vec<String>,
+    /// Render pages in Chromium: auto (where a trial shows that it helps), never or always; for some
+    /// pages with a pattern in front: '/app/* always'. Several add up.
+    #[arg(long, value_name = "WHEN")]
+    pub render: Vec<String>,
+    /// Collect strings in scripts that look like addresses of files.
+    #[arg(long, value_name = "BOOL")]
+    pub likely_urls: Option<bool>,
+    /// The proxy for the site: http://host:3128, socks5://…, socks5h://… (the proxy looks names up),
+    /// `direct` for none, `usual` for the archive's.
+    #[arg(long, value_name = "PROXY")]
+    pub proxy: Option<String>,
+    /// The address of this machine to send from; `usual` lets the system choose.
+    #[arg(long, value_name = "ADDRESS")]
+    pub source: Option<String>,
+    /// Accept any certificate from the site's own servers, for this reason, which is stored; `none`
+    /// checks them again.
+    #[arg(long, value_name = "REASON")]
+    pub any_certificate: Option<String>,
     /// The group in which the site is listed; empty for none.
     #[arg(long, value_name = "NAME")]
     pub group: Option<String>,
@@ -476,13 +494,13 @@ pub(crate) struct ChangesArgs {
     /// Only this kind: new, changed or gone.
     #[arg(long, value_name = "KIND", value_parser = change_kind)]
     pub kind: Option<ChangeKind>,
-    /// Without changes of dates, counters and the like alone.
+    /// Leave out pages of which only dates, counters and the like changed.
     #[arg(long)]
     pub significant: bool,
     /// Only where address, title or line have this text.
     #[arg(long, value_name = "TEXT")]
     pub text: Option<String>,
-    /// Also styles, scripts, fonts and files of other servers.
+    /// Also list styles, scripts, fonts and files of other servers.
     #[arg(long)]
     pub all_files: bool,
     /// Most changes listed, newest first.
@@ -556,7 +574,7 @@ pub(crate) enum ImportCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct ImportHistoryArgs {
-    /// The file; what it is, its first lines say.
+    /// The file; its kind is recognised by its first lines.
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     /// The site whose pages it is about; pages outside its scope are left out.
@@ -703,11 +721,11 @@ pub(crate) struct VerifyArgs {
     /// Read every version and compare it with its digest.
     #[arg(long)]
     pub deep: bool,
-    /// First write back what parity restores of damaged packs.
+    /// First repair damaged packs, as far as their parity allows.
     #[arg(long)]
     pub repair: bool,
-    /// Drop what cannot be read any more from the lists, so that the archive is sound again. First
-    /// put back a copy of what is damaged if there is one.
+    /// Take versions that cannot be read any more off the lists, so that the archive is sound again. If
+    /// you have a backup of the damaged files, restore it first instead.
     #[arg(long)]
     pub accept_loss: bool,
 }
@@ -848,6 +866,9 @@ pub(crate) struct LabCrawlArgs {
     /// Hand-overs of partitions to other workers, at random moments.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub hand_overs: u32,
+    /// Days on which the clock is wrong, no name can be looked up or no descriptor is left: N of each.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub bad_days: u32,
     /// Which pages a round visits: all, structure(A), structure(B), structure(C) or structure(auto).
     #[arg(long, value_name = "METHOD", default_value_t, conflicts_with = "continuous")]
     pub rounds_by: RoundsBy,
@@ -862,7 +883,7 @@ pub(crate) struct LabCrawlArgs {
     pub seeds: u64,
     /// A small world for each seed (300 pages on ten servers, a month), collected in the way that
     /// the seed chooses.
-    #[arg(long, conflicts_with_all = ["servers", "pages", "time", "period", "faults", "crashes", "hand_overs", "continuous"])]
+    #[arg(long, conflicts_with_all = ["servers", "pages", "time", "period", "faults", "crashes", "hand_overs", "bad_days", "continuous"])]
     pub small: bool,
     /// With --small: a file of seeds that broke a law the last time; they are tried first, and the file
     /// is written again.

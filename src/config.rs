@@ -5,10 +5,11 @@ use std::path::Path;
 use anyhow::Context;
 use nenrin_archive::{Quotas, Span};
 use nenrin_crawl::CrawlOptions;
-use nenrin_fetch::FetchOptions;
+use nenrin_fetch::{FetchOptions, certificates_in, system_certificates};
 use nenrin_frontier::Politeness;
 use nenrin_notify::{MailSettings, Webhook};
 use nenrin_order::{OrderError, Strategy};
+use nenrin_render::RenderOptions;
 use serde::{Deserialize, Serialize};
 
 use nenrin_state::Bytes;
@@ -28,6 +29,7 @@ pub(crate) struct Config {
     pub serve: Serve,
     pub state: State,
     pub disk: Disk,
+    pub render: Render,
     pub search: SearchIndex,
     pub webhook: Vec<Webhook>,
     pub mail: MailSettings,
@@ -64,6 +66,20 @@ pub(crate) struct Fetch {
     pub connect_timeout: Span,
     pub idle_timeout: Span,
     pub total_timeout: Span,
+    pub system_roots: bool,
+    pub ca_files: Vec<String>,
+    pub proxy: String,
+    pub proxies: Vec<String>,
+    pub source: String,
+}
+
+/// Whether names below replay's host name lead to replay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum ReplayHosts {
+    Auto,
+    On,
+    Off,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -72,6 +88,7 @@ pub(crate) struct Serve {
     pub interface: String,
     pub replay: String,
     pub replay_origin: String,
+    pub replay_hosts: ReplayHosts,
     pub origin: String,
     pub password: String,
     pub reader_password: String,
@@ -95,8 +112,24 @@ pub(crate) struct Disk {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
+pub(crate) struct Render {
+    pub program: String,
+    pub as_root: bool,
+    pub page_timeout: Span,
+    pub memory: Bytes,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub(crate) struct SearchIndex {
     pub index: bool,
+}
+
+impl Default for Render {
+    fn default() -> Self {
+        let (program, page_timeout) = (String::new(), Span::secs(30));
+        Self { program, as_root: false, page_timeout, memory: Bytes(2 << 30) }
+    }
 }
 
 impl Default for SearchIndex {
@@ -136,10 +169,15 @@ impl Default for Fetch {
         Self {
             accept_encoding: "gzip".to_owned(),
             max_body: Bytes(2 << 30),
-            memory: Bytes(128 << 20),
+            memory: Bytes(64 << 20),
             connect_timeout: Span::secs(20),
             idle_timeout: Span::secs(30),
             total_timeout: Span::secs(600),
+            system_roots: true,
+            ca_files: Vec::new(),
+            proxy: String::new(),
+            proxies: Vec::new(),
+            source: String::new(),
         }
     }
 }
@@ -150,6 +188,7 @@ impl Default for Serve {
             interface: "127.0.0.1:8080".to_owned(),
             replay: "127.0.0.1:8081".to_owned(),
             replay_origin: "http://replay.localhost".to_owned(),
+            replay_hosts: ReplayHosts::Auto,
             origin: String::new(),
             password: String::new(),
             reader_password: String::new(),
@@ -248,6 +287,9 @@ impl Config {
             "fetch.max_body must be at most 4 GB, the largest that the archive takes"
         );
         self.mail.check()?;
+        if self.fetch != Fetch::default() {
+            nenrin_fetch::Fetcher::new(self.fetch_options()?)?;
+        }
         anyhow::ensure!(self.state.bucket.as_s() >= 1, "state.bucket must be at least 1s");
         Ok(())
     }
@@ -262,11 +304,21 @@ impl Config {
     }
 
     /// The fetcher's part.
-    pub(crate) fn fetch_options(&self) -> FetchOptions {
+    pub(crate) fn fetch_options(&self) -> anyhow::Result<FetchOptions> {
         let default = FetchOptions::default();
-        // Who shortens the whole means its steps as well: none may take more than its share.
+        let fetch = &self.fetch;
+        let roots = fetch.ca_files.iter().map(|file| certificates_in(Path::new(file)));
+        let roots = roots.collect::<Result<Vec<_>, _>>()?.concat();
+        let proxy = |name: &str, text: &str| {
+            let read = text.parse::<nenrin_urls::Proxy>();
+            read.map_err(|why| anyhow::anyhow!("{name}: {why}"))
+        };
+        let all = Some(fetch.proxy.as_str()).filter(|text| !text.is_empty());
+        let named = fetch.proxies.iter().map(|text| proxy("fetch.proxies", text));
+        let source = Some(fetch.source.as_str()).filter(|text| !text.is_empty());
+        // A shorter time for the whole request also shortens its steps: each gets at most a quarter.
         let share = self.fetch.total_timeout.0 / 4;
-        FetchOptions {
+        Ok(FetchOptions {
             user_agent: self.user_agent(),
             accept_encoding: self.fetch.accept_encoding.clone(),
             dns_timeout: default.dns_timeout.min(share),
@@ -276,7 +328,24 @@ impl Config {
             idle_timeout: self.fetch.idle_timeout.0,
             total_timeout: self.fetch.total_timeout.0,
             max_body_bytes: self.fetch.max_body.0,
+            extra_roots_der: roots,
+            system_roots_der: fetch.system_roots.then(system_certificates).unwrap_or_default(),
+            proxy: all.map(|text| proxy("fetch.proxy", text)).transpose()?,
+            proxies: named.collect::<anyhow::Result<_>>()?,
+            source: source.map(str::parse).transpose().context("fetch.source")?,
             ..default
+        })
+    }
+
+    /// The renderer's part.
+    pub(crate) fn render_options(&self) -> RenderOptions {
+        let program = Some(self.render.program.as_str()).filter(|text| !text.is_empty());
+        RenderOptions {
+            program: program.map(Into::into),
+            as_root: self.render.as_root,
+            page_timeout: self.render.page_timeout.0,
+            max_memory_bytes: self.render.memory.0,
+            ..RenderOptions::default()
         }
     }
 
@@ -355,7 +424,13 @@ impl Config {
             Some(toml::Value::String(text)) if name.ends_with("password") && !text.is_empty() => {
                 HIDDEN.to_owned()
             }
-            Some(toml::Value::Array(webhooks)) if name == "webhook" && !webhooks.is_empty() => {
+            // Proxies may have passwords.
+            Some(toml::Value::String(text)) if name == "fetch.proxy" && text.contains('@') => {
+                HIDDEN.to_owned()
+            }
+            Some(toml::Value::Array(list))
+                if matches!(name, "webhook" | "fetch.proxies") && !list.is_empty() =>
+            {
                 HIDDEN.to_owned()
             }
             Some(toml::Value::String(text)) => text,
@@ -438,7 +513,7 @@ mod tests {
     }
 
     #[test]
-    fn the_contact_stands_in_the_user_agent() {
+    fn the_user_agent_names_the_contact() {
         let config = Config { contact: "https://e.com/bot".into(), ..Config::default() };
         assert!(config.user_agent().ends_with("+https://e.com/bot)"));
     }

@@ -29,12 +29,16 @@ use std::{
 };
 
 use nenrin_archive::{
-    Archive, DiskGuard, Figures, LargeWork, QuotaGuard, Quotas, StoreJob, StoreWork, folder_bytes,
+    Archive, DiskGuard, Figures, QuotaGuard, Quotas, ReadingThreads, RenderWork, StoreJob,
+    StoreWork, folder_bytes,
 };
-use nenrin_crawl::{Command, Crawl, CrawlOptions, Event, FetchOrder, Load, RoundReport, Ticket};
+use nenrin_crawl::{
+    Command, Crawl, CrawlOptions, Event, FetchOrder, Load, RenderOrder, RoundReport, Ticket,
+};
 use nenrin_fetch::{Exchange, Fetcher, Memory, Share};
 use nenrin_lang::Reason;
-use nenrin_state::{Change, Outcome, SiteId, State, StateError};
+use nenrin_render::RenderOptions;
+use nenrin_state::{Change, Outcome, SiteId, State};
 use nenrin_store::Store;
 use nenrin_urls::CanonicalUrl;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -48,7 +52,7 @@ use crate::clock;
 
 pub(crate) use self::handle::{DriverHandle, UnderWay};
 
-/// What is under way is waited for this long after a stop, then given up: it is due again.
+/// How long requests under way may still take after a stop. Then they are abandoned, and their pages are due again.
 const STOP_PATIENCE: Duration = Duration::from_secs(3);
 
 /// What a person may like to hear while the driver works.
@@ -67,8 +71,24 @@ const LOOK_AROUND: Duration = Duration::from_secs(5);
 /// A clock that is set back by less is waited out.
 const CLOCK_BACK_MS: i64 = 3_600_000;
 
+/// 1 January 2024. Without a battery, clocks begin in 1970: visits of that year would make all others look
+/// as if they were in the future.
+const EARLIEST_S: i64 = 1_704_067_200;
+
 /// A shorter pause is not worth a message.
 const TELLING_PAUSE_MS: i64 = 15_000;
+
+/// Times of the state may be in the future now: whoever starts again sets them right.
+#[derive(Debug)]
+pub(crate) struct ClockSetBack;
+
+impl std::error::Error for ClockSetBack {}
+
+impl std::fmt::Display for ClockSetBack {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("the clock was set back; start the program again")
+    }
+}
 
 /// When the driver ends by itself.
 pub(crate) enum Until {
@@ -108,7 +128,7 @@ pub(crate) struct Driver {
     machine: Crawl,
     fetcher: Fetcher,
     memory: Memory,
-    large: LargeWork,
+    reading: ReadingThreads,
     store: Arc<Store>,
     state: Arc<dyn State>,
     happenings: UnboundedReceiver<Happening>,
@@ -117,14 +137,17 @@ pub(crate) struct Driver {
     state_jobs: mpsc::Sender<StateJob>,
     store_jobs: mpsc::Sender<StoreJob>,
     workers: Vec<std::thread::JoinHandle<()>>,
+    /// Started with the first page that is rendered.
+    renderings: Option<RenderWork>,
+    render_options: RenderOptions,
     /// Memory of visits that are being stored.
     shares: BTreeMap<Ticket, Share>,
-    /// Set when a stop was asked for, and when what is under way is given up.
+    /// Set when a stop was asked for, and when requests under way are abandoned.
     is_stopping: Arc<AtomicBool>,
     is_given_up: Arc<AtomicBool>,
     wake_at_ms: Option<i64>,
     /// Stays set unless the state records every request that was made.
-    untold_requests: Arc<AtomicBool>,
+    unrecorded_requests: Arc<AtomicBool>,
     figures: Arc<Mutex<Figures>>,
     store_waiting: Arc<AtomicUsize>,
     guard: DiskGuard,
@@ -138,13 +161,17 @@ impl Driver {
     /// Starts the worker threads over an archive that is open for writing.
     ///
     /// # Errors
-    /// [`StateError`] when the archive cannot be taken over.
+    /// When the archive cannot be taken over, or the clock is surely wrong.
     pub(crate) fn new(
         archive: &Archive,
         fetcher: Fetcher,
         mut options: CrawlOptions,
         memory_bytes: u64,
-    ) -> Result<Self, StateError> {
+    ) -> anyhow::Result<Self> {
+        anyhow::ensure!(
+            clock::now_s() > EARLIEST_S,
+            "the clock of this computer is wrong: it shows a time before this program was written; set it"
+        );
         let epoch = archive.state().take_over()?;
         if let Some(pages) = archive.state().set_clock_back(clock::now_s())? {
             tracing::warn!(
@@ -152,8 +179,8 @@ impl Driver {
                 "these pages were visited while the clock was ahead, and are due now"
             );
         }
-        let untold_requests = archive.has_unrecorded_requests().clone();
-        if untold_requests.swap(true, Ordering::Relaxed) {
+        let unrecorded_requests = archive.has_unrecorded_requests().clone();
+        if unrecorded_requests.swap(true, Ordering::Relaxed) {
             options.asked_before_ms = Some(clock::now_ms());
         }
         options.bucket_s = archive.state().bucket_s();
@@ -178,7 +205,7 @@ impl Driver {
             machine: Crawl::new(options),
             fetcher: fetcher.with_memory(memory.clone()),
             memory,
-            large: LargeWork::start(),
+            reading: ReadingThreads::start(),
             store: archive.store().clone(),
             state: archive.state().clone(),
             happenings,
@@ -187,11 +214,13 @@ impl Driver {
             state_jobs,
             store_jobs,
             workers,
+            renderings: None,
+            render_options: RenderOptions::default(),
             shares: BTreeMap::new(),
             is_stopping,
             is_given_up,
             wake_at_ms: None,
-            untold_requests,
+            unrecorded_requests,
             figures: Arc::default(),
             store_waiting,
             guard: DiskGuard::new(archive.folder(), 0),
@@ -211,6 +240,11 @@ impl Driver {
         self.quota.quotas = quotas;
     }
 
+    /// How pages are rendered, where sites want that.
+    pub(crate) fn render_with(&mut self, options: RenderOptions) {
+        self.render_options = options;
+    }
+
     /// A way to talk to the driver while it runs.
     pub(crate) fn handle(&self) -> DriverHandle {
         DriverHandle {
@@ -222,7 +256,7 @@ impl Driver {
     }
 
     /// Runs until `until` holds or `stop` is ready. An error of store or state ends the run, after
-    /// what is under way has been given up; nothing committed is lost.
+    /// requests under way have been abandoned; nothing committed is lost.
     pub(crate) async fn run(
         mut self,
         mut until: Until,
@@ -269,8 +303,7 @@ impl Driver {
             };
             let now_ms = clock::now_ms();
             if now_ms < self.last_ms - CLOCK_BACK_MS {
-                return self
-                    .fail(anyhow::anyhow!("the clock was set back; start the program again"));
+                return self.fail(ClockSetBack);
             }
             self.last_ms = now_ms;
             let commands = self.machine.step(now_ms, event);
@@ -352,6 +385,7 @@ impl Driver {
                 tasks::read_links(*page, self.store.clone(), self.sender.clone());
             }
             Command::Fetch(order) => self.fetch(*order),
+            Command::Render(order) => self.render(*order),
             Command::Store(order) => {
                 if let Some(exchange) = content.exchange.take() {
                     self.shares.extend(content.share.take().map(|share| (order.ticket, share)));
@@ -461,19 +495,32 @@ impl Driver {
         tasks::fetch(
             order,
             self.fetcher.clone(),
-            (self.store.clone(), self.large.clone()),
+            (self.store.clone(), self.reading.clone()),
             requests,
             self.sender.clone(),
         );
     }
 
+    fn render(&mut self, order: RenderOrder) {
+        let work = self.renderings.get_or_insert_with(|| {
+            let sender = self.sender.clone();
+            RenderWork::start(
+                self.render_options.clone(),
+                self.store.clone(),
+                self.state.clone(),
+                move |event| drop(sender.send(Happening::Event(event))),
+            )
+        });
+        work.add(order);
+    }
+
     /// Ends well: all that was seen is in the state.
     fn end(self, ended: Ended) -> anyhow::Result<Ended> {
         let quiet = self.under_way.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
-        let untold_requests = self.untold_requests.clone();
+        let unrecorded_requests = self.unrecorded_requests.clone();
         self.finish_workers()?;
         if quiet {
-            untold_requests.store(false, Ordering::Relaxed);
+            unrecorded_requests.store(false, Ordering::Relaxed);
         }
         Ok(ended)
     }

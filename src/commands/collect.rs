@@ -5,12 +5,11 @@ use std::{
 };
 
 use indicatif::{ProgressBar, ProgressStyle};
-use nenrin_archive::{Archive, DiskGuard, ROUND_HEADER, round_cells, sites::free_name};
-use nenrin_crawl::{Event, RoundReport};
+use nenrin_archive::{Archive, Collected, DiskGuard, sites::free_name};
+use nenrin_crawl::Event;
 use nenrin_fetch::Fetcher;
-use nenrin_state::{Outcome, RoundCounts, Schedule, Site, SiteId, State};
+use nenrin_state::{Outcome, Schedule, Site, SiteId, State};
 use nenrin_urls::CanonicalUrl;
-use serde_json::json;
 
 use super::{Context, removal, sites};
 use crate::{
@@ -18,13 +17,11 @@ use crate::{
     clock,
     driver::{Driver, Ended, Notice, Until},
     exit::Exit,
-    table::{Table, print_json, print_table, say},
+    table::{print_json, print_table, say},
 };
 
 /// A server that must rest longer is left for the next round: someone is waiting.
 const PATIENCE_MS: i64 = 90_000;
-/// Kinds of trouble listed in the summary.
-const TROUBLES_SHOWN: usize = 10;
 
 /// `nenrin collect`.
 pub(super) fn collect(context: &Context, args: &CollectArgs) -> anyhow::Result<Exit> {
@@ -82,34 +79,17 @@ fn register(
     }
 }
 
-/// What rounds found.
-#[derive(Default)]
-pub(super) struct Collected {
-    reports: Vec<RoundReport>,
-    troubles: BTreeMap<String, (u64, CanonicalUrl)>,
-    interrupted: bool,
-}
-
-impl Collected {
-    /// What all rounds found together.
-    pub(super) fn counts(&self) -> RoundCounts {
-        let mut sum = RoundCounts::default();
-        self.reports.iter().for_each(|report| sum.add(&report.counts));
-        sum
-    }
-}
-
 /// A round that would pause at once does not begin; the error says why.
 fn room_to_begin(archive: &Archive, min_free_bytes: u64) -> std::io::Result<()> {
     let mut guard = DiskGuard::new(archive.folder(), min_free_bytes);
     match guard.turn(guard.free_bytes()) {
         Some(false) => {
             let folder = archive.folder().display();
-            let told = format!(
-                "fewer than {min_free_bytes} bytes are free on the disk of {folder}: make room, \
+            let message = format!(
+                "fewer than {min_free_bytes} bytes are free on the disk of {folder}: free some space, \
                  or lower disk.min_free"
             );
-            Err(std::io::Error::new(std::io::ErrorKind::StorageFull, told))
+            Err(std::io::Error::new(std::io::ErrorKind::StorageFull, message))
         }
         _ => Ok(()),
     }
@@ -124,11 +104,12 @@ pub(super) async fn collect_rounds(
     let mut options = context.config.crawl_options();
     options.round_patience_ms = Some(PATIENCE_MS);
     options.due_pages = false;
-    let fetcher = Fetcher::new(context.config.fetch_options())?;
+    let fetcher = Fetcher::new(context.config.fetch_options()?)?;
     let min_free_bytes = context.config.disk.min_free.0;
     room_to_begin(archive, min_free_bytes)?;
     let mut driver = Driver::new(archive, fetcher, options, context.config.fetch.memory.0)?;
     driver.keep_free(min_free_bytes);
+    driver.render_with(context.config.render_options());
     driver.keep_within(context.config.quotas());
     let handle = driver.handle();
     handle.sites_changed();
@@ -143,13 +124,7 @@ pub(super) async fn collect_rounds(
         .run(until, super::serve::interrupted(), |notice, machine| match notice {
             Notice::Visited { url, outcome, reason } => {
                 *seen.entry(outcome).or_default() += 1;
-                if let (Outcome::Failed | Outcome::Refused, Some(reason)) = (outcome, reason) {
-                    let entry = collected
-                        .troubles
-                        .entry(format!("{outcome}: {reason}"))
-                        .or_insert_with(|| (0, url.clone()));
-                    entry.0 += 1;
-                }
+                collected.visited(url, outcome, reason);
                 let waiting: u64 =
                     wanted.iter().filter_map(|&s| machine.round_progress(s)).map(|(_, w)| w).sum();
                 let done: u64 = seen.values().sum();
@@ -197,86 +172,22 @@ fn summarise(
     collected: &Collected,
     elapsed_ms: i64,
 ) -> anyhow::Result<Exit> {
-    let sites = archive.state().sites()?;
-    let name = |id: SiteId| {
-        sites.iter().find(|site| site.id == id).map_or(String::new(), |site| site.name.clone())
+    let exit = match (collected.interrupted, collected.is_whole()) {
+        (true, _) => Exit::Interrupted,
+        (false, true) => Exit::Done,
+        (false, false) => Exit::Partly,
     };
-    let exit = exit_of(collected);
+    let sites = archive.state().sites()?;
     if context.json {
-        let rounds: Vec<_> = collected
-            .reports
-            .iter()
-            .map(|report| {
-                let left: u64 = report.left.iter().map(|(_, pages)| pages).sum();
-                json!({
-                    "site": report.site, "name": name(report.site), "round": report.round,
-                    "visits": report.counts.visits(), "counts": report.counts,
-                    "left": left, "page_limit_reached": report.page_limit_reached,
-                })
-            })
-            .collect();
-        let troubles: Vec<_> = collected
-            .troubles
-            .iter()
-            .map(|(what, (times, url))| json!({"what": what, "times": times, "example": url}))
-            .collect();
-        print_json(&json!({
-            "rounds": rounds, "troubles": troubles, "interrupted": collected.interrupted,
-            "elapsed_ms": elapsed_ms,
-        }))?;
+        print_json(&collected.as_json(&sites, elapsed_ms))?;
         return Ok(exit);
     }
-    let header = ["site"].into_iter().chain(ROUND_HEADER).chain(["new pages"]);
-    let mut table = Table::new(&header.collect::<Vec<_>>());
-    for report in &collected.reports {
-        let mut row = vec![name(report.site)];
-        row.extend(round_cells(&report.counts));
-        row.push(report.counts.new_pages.to_string());
-        table.row(row);
-    }
-    print_table(&table)?;
+    print_table(&collected.table(&sites))?;
     say(format!(
         "collected in {:.1} s into {}",
         elapsed_ms as f64 / 1000.0,
         archive.folder().display()
     ))?;
-    let mut troubles: Vec<_> = collected.troubles.iter().collect();
-    troubles.sort_by_key(|(_, (times, _))| std::cmp::Reverse(*times));
-    for (what, (times, url)) in troubles.iter().take(TROUBLES_SHOWN) {
-        say(format!("  {times} × {what}  (such as {url})"))?;
-    }
-    if troubles.len() > TROUBLES_SHOWN {
-        say(format!(
-            "  … and {} more kinds; `nenrin log --visits` has all",
-            troubles.len() - TROUBLES_SHOWN
-        ))?;
-    }
-    for report in &collected.reports {
-        let left: u64 = report.left.iter().map(|(_, pages)| pages).sum();
-        if left > 0 {
-            say(format!(
-                "  {}: {left} pages left for the next round, their servers could not be asked",
-                name(report.site)
-            ))?;
-        }
-        if report.page_limit_reached {
-            say(format!("  {}: the limit on pages was reached", name(report.site)))?;
-        }
-    }
-    if collected.interrupted {
-        say("interrupted; the next `collect` continues where this one stopped")?;
-    }
+    collected.lines(&sites).into_iter().try_for_each(say)?;
     Ok(exit)
-}
-
-fn exit_of(collected: &Collected) -> Exit {
-    if collected.interrupted {
-        return Exit::Interrupted;
-    }
-    let whole = |report: &RoundReport| {
-        let counts = &report.counts;
-        let answered = counts.changed + counts.same + counts.not_modified + counts.gone;
-        counts.failed == 0 && report.left.is_empty() && (answered > 0 || counts.visits() == 0)
-    };
-    if collected.reports.iter().all(whole) { Exit::Done } else { Exit::Partly }
 }

@@ -147,7 +147,7 @@ fn from_archive<T>(
         .map_err(wrong)
 }
 
-/// When to come again: coverage and efficiency of revisit policies on an update log (paper 004).
+/// When to visit again: coverage and efficiency of revisit policies on an update log (paper 004).
 #[derive(Debug, Args)]
 pub(crate) struct RevisitArgs {
     #[command(flatten)]
@@ -273,7 +273,7 @@ fn tell(context: &Context, results: &Value, out: Option<&Path>) -> anyhow::Resul
 }
 
 /// Says where the report is: not among the results, which may be piped to a program.
-fn written(out: Option<&Path>) -> anyhow::Result<Exit> {
+pub(super) fn written(out: Option<&Path>) -> anyhow::Result<Exit> {
     if let Some(out) = out {
         writeln!(io::stderr(), "written to {}", out.join("report.html").display())?;
     }
@@ -304,7 +304,7 @@ pub(crate) fn run_revisit(context: &Context, args: &RevisitArgs) -> anyhow::Resu
     written(args.out.as_deref())
 }
 
-fn print_summary(summary: Summary) -> io::Result<()> {
+pub(super) fn print_summary(summary: Summary) -> io::Result<()> {
     let mut table = Table::new(&summary.headings);
     summary.rows.into_iter().for_each(|row| table.row(row));
     print_table(&table)

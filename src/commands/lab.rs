@@ -1,4 +1,4 @@
-use nenrin_lab::crawl::seeds;
+use nenrin_lab::{crawl::seeds, summary::Summary};
 use nenrin_order::Strategy;
 use nenrin_revisit::RevisitSettings;
 
@@ -7,7 +7,7 @@ use crate::{
     cli::{LabCommand, LabCrawlArgs},
     clock,
     exit::{Exit, usage},
-    table::{Table, print_json, print_table, say},
+    table::{print_json, say},
 };
 
 /// `nenrin lab …`.
@@ -35,11 +35,7 @@ fn small_worlds(context: &Context, args: &LabCrawlArgs) -> anyhow::Result<Exit> 
         print_json(&report)?;
         return Ok(exit);
     }
-    for (seed, violations) in &report.failing {
-        for violation in violations {
-            say(format!("broken: {violation} (seed {seed})"))?;
-        }
-    }
+    report.broken().into_iter().try_for_each(say)?;
     say(format!(
         "{} worlds in {elapsed_s:.1} s: {} requests, {} visits, {} crashes; {} broke a law",
         report.worlds,
@@ -80,20 +76,7 @@ fn compare_orders(
     if context.json {
         print_json(&outcomes)?;
     } else {
-        let header =
-            ["order", "A: top 1% at 10%", "B: sum at 30%", "C", "collected", "laws broken"];
-        let mut table = Table::new(&header);
-        for outcome in &outcomes {
-            table.row(vec![
-                outcome.order.to_owned(),
-                format!("{:.3}", outcome.a),
-                format!("{:.3}", outcome.b),
-                format!("{:.4}", outcome.c),
-                format!("{} of {}", outcome.collected, outcome.pages),
-                outcome.violations.len().to_string(),
-            ]);
-        }
-        print_table(&table)?;
+        experiments::print_summary(Summary::orders(&outcomes))?;
     }
     Ok(if broken { Exit::Partly } else { Exit::Done })
 }
@@ -120,6 +103,7 @@ fn crawl_once(
         partitions: args.partitions,
         crashes: args.crashes,
         hand_overs: args.hand_overs,
+        bad_days: args.bad_days,
         rounds_by: args.rounds_by,
         continuous,
         ..nenrin_lab::crawl::CrawlOptions::default()
@@ -142,29 +126,6 @@ fn crawl_once(
         "{} of {} servers × {} pages, seed {}: simulated in {elapsed_s:.1} s",
         args.time, args.servers, args.pages, seed
     ))?;
-    for (name, value) in [
-        ("requests", report.fetches),
-        ("events", report.events),
-        ("visits", report.visits),
-        ("versions", report.versions),
-        ("pages", report.pages),
-        ("gone", report.gone),
-        ("rounds", report.rounds),
-        ("skipped", report.skipped),
-        ("loads", report.loads),
-        ("queued", report.queued_max),
-        ("crashes", report.crashes),
-    ] {
-        say(format!("  {name:<9}{value:>12}"))?;
-    }
-    say(format!("  trace    {}", report.trace))?;
-    match report.violations.as_slice() {
-        [] => say("no server asked sooner than allowed, no page lost, no change seen twice")?,
-        violations => {
-            for violation in violations {
-                say(format!("broken: {violation} (seed {})", report.seed))?;
-            }
-        }
-    }
+    report.lines().into_iter().try_for_each(say)?;
     Ok(exit)
 }

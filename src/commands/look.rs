@@ -1,10 +1,9 @@
 use std::io::Write;
 
 use nenrin_archive::{
-    Archive, PAGE_HEADER, ROUND_HEADER, Reasons, changes::changed_text, digits14, readable_bytes,
-    readable_date, rfc3339, round_cells, sites,
+    Archive, PAGE_HEADER, Reasons, VISIT_HEADER, readable_date, rfc3339, round_json, rounds_table,
+    sites, version_json, versions_table, visit_cells, visit_json,
 };
-use nenrin_lang::Reason;
 use nenrin_state::{PageFilter, SiteId, State, VersionQuery, VisitFilter};
 use nenrin_urls::CanonicalUrl;
 use serde_json::json;
@@ -41,17 +40,10 @@ fn rounds(
     limit: usize,
 ) -> anyhow::Result<Exit> {
     let sites = archive.state().sites()?;
-    let name = |id: SiteId| {
-        sites.iter().find(|site| site.id == id).map_or_else(|| id.0.to_string(), |s| s.name.clone())
-    };
     let rounds = archive.state().rounds(site, limit)?;
     if context.json {
         for round in &rounds {
-            print_json(&json!({
-                "round": round.id, "site": round.site, "name": name(round.site),
-                "started": rfc3339(round.started_s), "ended": round.ended_s.map(rfc3339),
-                "visits": round.counts.visits(), "counts": round.counts,
-            }))?;
+            print_json(&round_json(round, &sites))?;
         }
         return Ok(Exit::Done);
     }
@@ -59,19 +51,7 @@ fn rounds(
         say("No rounds yet. `nenrin run` starts collecting.")?;
         return Ok(Exit::Done);
     }
-    let header = ["round", "site", "began (UTC)", "took"].into_iter().chain(ROUND_HEADER);
-    let mut table = Table::new(&header.collect::<Vec<_>>());
-    for round in &rounds {
-        let mut row = vec![
-            round.id.to_string(),
-            name(round.site),
-            readable_date(round.started_s),
-            round.ended_s.map_or("running".into(), |end| format!("{} s", end - round.started_s)),
-        ];
-        row.extend(round_cells(&round.counts));
-        table.row(row);
-    }
-    print_table(&table)?;
+    print_table(&rounds_table(&rounds, &sites))?;
     Ok(Exit::Done)
 }
 
@@ -81,8 +61,7 @@ fn visits(
     site: Option<SiteId>,
     limit: usize,
 ) -> anyhow::Result<Exit> {
-    let mut table =
-        Table::new(&["visited (UTC)", "outcome", "status", "time", "received", "page", "why"]);
+    let mut table = Table::new(&VISIT_HEADER);
     let (mut before, mut left) = (None, limit);
     while left > 0 {
         let filter = VisitFilter { site, outcome: None, before, limit: left.min(PORTION) };
@@ -91,24 +70,10 @@ fn visits(
         before = Some(last.id);
         left -= portion.len();
         for visit in portion {
-            if context.json {
-                print_json(&json!({
-                    "at": rfc3339(visit.at_s), "url": visit.url, "site": visit.site,
-                    "outcome": visit.outcome, "status": visit.status,
-                    "detail": visit.reason.as_ref().map(Reason::to_string), "reason": visit.reason,
-                    "elapsed_ms": visit.elapsed_ms, "received_bytes": visit.received_bytes,
-                }))?;
-                continue;
+            match context.json {
+                true => print_json(&visit_json(&visit))?,
+                false => table.row(visit_cells(&visit)),
             }
-            table.row(vec![
-                readable_date(visit.at_s),
-                visit.outcome.to_string(),
-                if visit.status == 0 { "–".to_owned() } else { visit.status.to_string() },
-                format!("{} ms", visit.elapsed_ms),
-                readable_bytes(visit.received_bytes),
-                visit.url.to_string(),
-                visit.reason.map(|reason| reason.to_string()).unwrap_or_default(),
-            ]);
         }
     }
     if !context.json {
@@ -159,28 +124,11 @@ pub(super) fn versions(context: &Context, args: &VersionsArgs) -> anyhow::Result
     }
     if context.json {
         for (url, row) in &versions {
-            print_json(&json!({
-                "url": url, "at": rfc3339(row.at_s), "timestamp": digits14(row.at_s),
-                "version": row.version, "status": row.status, "mime": row.mime, "bytes": row.bytes,
-                "changed_permille": row.changed_permille, "significant": row.is_significant(),
-            }))?;
+            print_json(&version_json(url, row))?;
         }
         return Ok(Exit::Done);
     }
-    let mut table =
-        Table::new(&["received (UTC)", "version", "status", "type", "bytes", "changed", "page"]);
-    for (url, row) in &versions {
-        table.row(vec![
-            readable_date(row.at_s),
-            row.version.to_string(),
-            row.status.to_string(),
-            row.mime.clone(),
-            readable_bytes(row.bytes),
-            changed_text(row.changed_permille),
-            url.to_string(),
-        ]);
-    }
-    print_table(&table)?;
+    print_table(&versions_table(&versions))?;
     Ok(Exit::Done)
 }
 

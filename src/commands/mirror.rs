@@ -60,7 +60,7 @@ pub(crate) fn history(context: &Context, args: &ImportHistoryArgs) -> anyhow::Re
     let site = sites::find(&**archive.state(), &args.site)?;
     let options = HistoryImportOptions { site, base, now_s: clock::now_s() };
     let imported = archive.import_history(&args.file, &options).map_err(usage)?;
-    imported.troubles.iter().for_each(|what| tracing::warn!("not imported: {what}"));
+    imported.problems.iter().for_each(|what| tracing::warn!("not imported: {what}"));
     if context.json {
         print_json(&imported)?;
     } else {

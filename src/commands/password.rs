@@ -17,7 +17,7 @@ use crate::{
     table::say,
 };
 
-/// Shorter ones are guessed within days, whatever the brake.
+/// Shorter ones are guessed within days, although guesses are slowed down.
 const MIN_CHARS: usize = 8;
 
 pub(super) fn set(file: Option<&Path>, args: &SetPasswordArgs) -> anyhow::Result<Exit> {

@@ -26,14 +26,14 @@ use crate::{
     cli::ServeArgs,
     clock,
     config::Config,
-    driver::{Driver, DriverHandle, Until},
+    driver::{ClockSetBack, Driver, DriverHandle, Until},
     exit::{Exit, code_of},
 };
 
 /// Collecting resumes with this much at least on a disk that was full.
 const SPACE_BYTES: u64 = 4 << 20;
 
-/// `nenrin run`. On a full disk, what is archived is served until there is space again.
+/// `nenrin run`. When the clock was set back, it starts again. On a full disk, what is archived is served until there is space again.
 pub(super) fn run(context: &Context, args: &ServeArgs) -> anyhow::Result<Exit> {
     let stop = stop_signal();
     let space_bytes = context.config.disk.min_free.0.max(SPACE_BYTES);
@@ -41,6 +41,10 @@ pub(super) fn run(context: &Context, args: &ServeArgs) -> anyhow::Result<Exit> {
         match collect_and_serve(context, args, stop.clone()) {
             Err(error) if code_of(&error) == Exit::NoRoom => {
                 tracing::warn!("{error:#}; collecting resumes when there is space again");
+            }
+            Err(error) if error.is::<ClockSetBack>() => {
+                tracing::warn!("the clock was set back; collecting starts again");
+                continue;
             }
             ended => return ended.map(|()| Exit::Done),
         }
@@ -80,7 +84,7 @@ pub(super) async fn run_until(
     archive: &Arc<Archive>,
     stop: impl Future<Output = ()>,
 ) -> anyhow::Result<()> {
-    let fetcher = Fetcher::new(context.config.fetch_options())?;
+    let fetcher = Fetcher::new(context.config.fetch_options()?)?;
     let mut driver = Driver::new(
         archive,
         fetcher.clone(),
@@ -88,6 +92,7 @@ pub(super) async fn run_until(
         context.config.fetch.memory.0,
     )?;
     driver.keep_free(context.config.disk.min_free.0);
+    driver.render_with(context.config.render_options());
     driver.keep_within(context.config.quotas());
     reload_when_asked(context, driver.handle())?;
     let notifying = fetcher.clone();

@@ -18,17 +18,20 @@ pub(super) fn keep(context: &Context, archive: &Arc<Archive>) -> anyhow::Result<
     Ok(is_on.then(|| Keeping::start(archive.clone())).transpose()?)
 }
 
-fn caught_up(context: &Context, archive: &Arc<Archive>, anew: bool) -> anyhow::Result<Search> {
+fn caught_up(context: &Context, archive: &Arc<Archive>, again: bool) -> anyhow::Result<Search> {
     if !context.config.search.index {
         return Err(usage(SearchError::Off));
     }
     let bar = Bar::counting(context, "pages");
     let mut keeper = Keeper::new(archive.clone());
-    if anew {
+    if again {
         keeper.begin_anew()?;
     }
-    keeper.catch_up(&mut bar.progress())?;
-    keeper.finish()?;
+    match keeper.catch_up(&mut bar.progress()).and_then(|_| keeper.finish()) {
+        // What the index has already can be found.
+        Err(error) if error.is_of_writing() && !anew => {}
+        done => done?,
+    }
     bar.finish();
     Ok(Search::new(archive.clone()))
 }

@@ -18,7 +18,7 @@ use super::Context;
 use crate::{
     cli::ServeArgs,
     clock,
-    config::Config,
+    config::{Config, ReplayHosts},
     exit::{Exit, usage},
     table::say,
 };
@@ -82,8 +82,8 @@ pub(super) fn serve(context: &Context, args: &ServeArgs) -> anyhow::Result<Exit>
     Ok(Exit::Done)
 }
 
-/// Serves what can be read until the disk has this much space, or the program shall end. Returns
-/// whether it shall end.
+/// Serves what can be read until the disk has this much space, or the program is asked to end. Returns
+/// whether it was asked to end.
 pub(super) fn serve_until(
     context: &Context,
     args: &ServeArgs,
@@ -219,6 +219,23 @@ impl Served {
         let (replay_base, origin) = replay_base(settings, served.replay.port())?;
         let changes = ChangeReader::new(archive.state().clone(), archive.store().clone());
         changes.start();
+        let ports = served.interface.port();
+        let replay_options = ReplayOptions {
+            frame_ancestors: ["127.0.0.1", "localhost"]
+                .map(|host| format!("http://{host}:{ports}"))
+                .to_vec(),
+            has_names_below: match settings.replay_hosts {
+                ReplayHosts::Auto => {
+                    matches!(&replay_base, ReplayBase::Local { name, .. } if name != "localhost")
+                }
+                ReplayHosts::On => true,
+                ReplayHosts::Off => false,
+            },
+            origin: Some(origin),
+            interface: Some(served.interface),
+            refuses_foreign_names: served.replay.ip().is_loopback(),
+            ..ReplayOptions::default()
+        };
         let web = nenrin_web::router(WebApp {
             changes,
             state: archive.state().clone(),
@@ -229,16 +246,6 @@ impl Served {
             options,
             now_s: clock::now_s,
         });
-        let ports = served.interface.port();
-        let replay_options = ReplayOptions {
-            frame_ancestors: ["127.0.0.1", "localhost"]
-                .map(|host| format!("http://{host}:{ports}"))
-                .to_vec(),
-            origin: Some(origin),
-            interface: Some(served.interface),
-            refuses_foreign_names: served.replay.ip().is_loopback(),
-            ..ReplayOptions::default()
-        };
         let shelf = (archive.state().clone(), archive.store().clone());
         let replayed = nenrin_replay::router(Arc::new(shelf), replay_options);
         tokio::spawn(nenrin_web::serve(interface, web));
@@ -268,7 +275,7 @@ fn address(what: &str, given: Option<&str>, configured: &str) -> anyhow::Result<
     })
 }
 
-/// Who may come in.
+/// Passwords and host names of the interface.
 fn web_options(settings: &crate::config::Serve) -> anyhow::Result<WebOptions> {
     let hash = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     Ok(WebOptions {

@@ -1,13 +1,10 @@
 use nenrin_archive::{
-    Archive, Learnt, Outlook, QuotaGuard, Reached, Span, learnt_of, readable_bytes, readable_date,
-    rfc3339,
+    Archive, Learnt, Outlook, QuotaGuard, Reached, WorthOfSite, learnt_of, site_json, site_lines,
     sites::{find, name_for},
+    sites_table, worth_of,
 };
-use nenrin_revisit::{CollectingWindow, RevisitSettings};
-use nenrin_state::{
-    RobotsPolicy, Schedule, ScheduleBy, Site, SiteConditions, SiteLabels, SiteWorth, State,
-};
-use nenrin_structure::RoundsBy;
+use nenrin_revisit::RevisitSettings;
+use nenrin_state::{RobotsPolicy, Schedule, Site, SiteConditions, SiteLabels, State};
 use nenrin_urls::CanonicalUrl;
 use serde_json::json;
 
@@ -17,7 +14,7 @@ use crate::{
     clock,
     config::Config,
     exit::{Exit, usage},
-    table::{Table, print_json, print_table, say},
+    table::{print_json, print_table, say},
 };
 
 /// `nenrin site …`.
@@ -159,7 +156,7 @@ pub(super) fn apply(conditions: &mut SiteConditions, args: &ConditionArgs) -> an
     Ok(())
 }
 
-/// Values that replace those before; the one word alone stands for none.
+/// Values that replace the earlier ones; that word alone means none.
 fn replaced<T: std::str::FromStr<Err = String>>(
     values: &mut Vec<T>,
     given: &[String],
@@ -181,6 +178,10 @@ fn apply_choice(conditions: &mut SiteConditions, args: &ConditionArgs) -> anyhow
     replaced(&mut conditions.pages.include, &args.includes, "all")?;
     replaced(&mut conditions.pages.exclude, &args.excludes, "none")?;
     replaced(&mut conditions.headers, &args.headers, "none")?;
+    let wrong = |why: String| usage(anyhow::anyhow!(why));
+    conditions.scripts.set(&args.render, args.likely_urls).map_err(wrong)?;
+    let (source, reason) = (args.source.as_deref(), args.any_certificate.as_deref());
+    conditions.road.set(args.proxy.as_deref(), source, reason).map_err(wrong)?;
     if args.group.is_some() || args.tags.is_some() {
         let labels = &conditions.labels;
         let group = args.group.as_ref().unwrap_or(&labels.group);
@@ -225,37 +226,6 @@ fn apply_revisit(conditions: &mut SiteConditions, args: &ConditionArgs) -> anyho
     Ok(())
 }
 
-fn schedule_text(schedule: &Schedule) -> String {
-    match schedule {
-        Schedule::Manual => "on request".to_owned(),
-        Schedule::Rounds { period_s } => format!("every {}", Span::secs(*period_s as u64)),
-        Schedule::Continuous(settings) => {
-            format!("each page on its own schedule, {}", settings.policy)
-        }
-    }
-}
-
-/// The bounds that hold, whatever was asked for: no schedule is finer than the archive's buckets.
-fn intervals_text(settings: &RevisitSettings, bucket_s: i64) -> String {
-    let min_s = settings.min_s.unwrap_or(0).max(bucket_s).max(1);
-    let span = |seconds: i64| Span::secs(seconds.unsigned_abs());
-    format!("from {} to {}", span(min_s), span(settings.max_s.max(min_s)))
-}
-
-fn rounds_text(by: RoundsBy) -> String {
-    match by {
-        RoundsBy::All => "visit every page".to_owned(),
-        by => format!("choose pages by {by}"),
-    }
-}
-
-fn hours_text(windows: &[CollectingWindow]) -> String {
-    match windows {
-        [] => "always".to_owned(),
-        windows => windows.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "),
-    }
-}
-
 fn list(context: &Context) -> anyhow::Result<Exit> {
     let archive = context.open_to_read()?;
     let mut sites = archive.state().sites()?;
@@ -263,7 +233,7 @@ fn list(context: &Context) -> anyhow::Result<Exit> {
     let reached = quotas_reached(context, &archive, &sites)?;
     if context.json {
         for site in &sites {
-            let mut shown = as_json(site);
+            let mut shown = site_json(site);
             let of_site =
                 |reached: &&Reached| reached.site.as_ref().is_some_and(|s| s.0 == site.id);
             shown["quota_reached"] = json!(reached.iter().find(of_site).map(ToString::to_string));
@@ -275,31 +245,7 @@ fn list(context: &Context) -> anyhow::Result<Exit> {
         say("No sites yet. `nenrin site add URL` registers one.")?;
         return Ok(Exit::Done);
     }
-    let mut table = Table::new(&[
-        "no",
-        "site",
-        "schedule",
-        "pages",
-        "visits",
-        "versions",
-        "raw",
-        "last round",
-        "",
-    ]);
-    for site in &sites {
-        table.row(vec![
-            site.id.0.to_string(),
-            site.name.clone(),
-            schedule_text(&site.conditions.schedule),
-            site.counts.pages.to_string(),
-            site.counts.visits.to_string(),
-            site.counts.versions.to_string(),
-            readable_bytes(site.counts.raw_bytes),
-            site.collected_s.map_or("never".to_owned(), readable_date),
-            why_paused(site, &reached),
-        ]);
-    }
-    print_table(&table)?;
+    print_table(&sites_table(&sites, &reached))?;
     Ok(Exit::Done)
 }
 
@@ -317,147 +263,35 @@ fn quotas_reached(
     Ok(guard.turn(archive.file_bytes()?, &archive.store().site_bytes()?).0)
 }
 
-/// Why a site is not collected now, if it is not.
-fn why_paused(site: &Site, reached: &[Reached]) -> String {
-    let size = |reached: &Reached| {
-        format!("{} of {}", readable_bytes(reached.bytes), readable_bytes(reached.quota_bytes))
-    };
-    let of_site = reached.iter().find(|r| r.site.as_ref().is_some_and(|(id, _)| *id == site.id));
-    let of_archive = reached.iter().find(|reached| reached.site.is_none());
-    match (site.paused, of_site, of_archive) {
-        (true, _, _) => "paused".to_owned(),
-        (false, Some(reached), _) => format!("paused: quota reached, {}", size(reached)),
-        (false, None, Some(reached)) => {
-            format!("paused: the archive's quota is reached, {}", size(reached))
-        }
-        (false, None, None) => String::new(),
-    }
-}
-
-fn as_json(site: &Site) -> serde_json::Value {
-    json!({
-        "site": site.id, "name": site.name, "conditions": site.conditions,
-        "created": rfc3339(site.created_s), "collected": site.collected_s.map(rfc3339),
-        "paused": site.paused, "removed": site.removed, "counts": site.counts,
-    })
-}
-
 /// The site, and what its schedule is expected to bring.
 fn show_schedule(context: &Context, archive: &Archive, site: &Site) -> anyhow::Result<Exit> {
     let outlook = nenrin_archive::outlook(&**archive.state(), site)?;
     if context.json {
-        let mut json = as_json(site);
+        let mut json = site_json(site);
         json["schedule"] = json!(outlook);
-        json["worth"] = worth_json(&**archive.state(), site)?;
+        json["worth"] =
+            worth_of(&**archive.state(), site.id)?.as_ref().map(WorthOfSite::as_json).into();
         json["learnt"] =
             learnt_of(&**archive.state(), site.id)?.iter().map(Learnt::as_json).collect();
         print_json(&json)?;
         return Ok(Exit::Done);
     }
     show(context, &**archive.state(), site)?;
-    worth_lines(&**archive.state(), site)?.into_iter().try_for_each(say)?;
+    let worth = worth_of(&**archive.state(), site.id)?;
+    worth.iter().flat_map(WorthOfSite::lines).try_for_each(say)?;
     outlook.iter().flat_map(Outlook::lines).try_for_each(say)?;
     Ok(Exit::Done)
-}
-
-/// What a site's pages are worth and how often they change, and the site's part of the importance.
-fn worth(state: &dyn State, site: &Site) -> anyhow::Result<Option<(SiteWorth, Option<f64>)>> {
-    let all = nenrin_archive::shown_worth(state)?;
-    let own = all.iter().find(|worth| worth.site == site.id);
-    Ok(own.map(|own| (*own, own.share_of(&all))))
-}
-
-fn worth_json(state: &dyn State, site: &Site) -> anyhow::Result<serde_json::Value> {
-    Ok(worth(state, site)?.map_or(serde_json::Value::Null, |(worth, share)| {
-        json!({
-            "importance": worth.importance(), "importance_share": share,
-            "weighed_pages": worth.weighed_pages, "estimated_pages": worth.estimated_pages,
-            "rate_per_day": worth.mean_rate_per_day(), "confidence": worth.mean_confidence(),
-            "significant_versions": worth.significant_versions,
-        })
-    }))
-}
-
-fn worth_lines(state: &dyn State, site: &Site) -> anyhow::Result<Vec<String>> {
-    let worth = worth(state, site)?;
-    Ok(worth.map_or_else(Vec::new, |(worth, share)| nenrin_archive::worth_lines(&worth, share)))
 }
 
 pub(super) fn show(context: &Context, state: &dyn State, site: &Site) -> anyhow::Result<Exit> {
     let learnt = learnt_of(state, site.id)?;
     if context.json {
-        let mut shown = as_json(site);
+        let mut shown = site_json(site);
         shown["learnt"] = learnt.iter().map(Learnt::as_json).collect();
         print_json(&shown)?;
         return Ok(Exit::Done);
     }
-    let conditions = &site.conditions;
-    let paused = match (site.removed, site.paused) {
-        (Some(removal), _) => format!("  (removed: {})", removal.as_str()),
-        (None, true) => "  (paused)".to_owned(),
-        (None, false) => String::new(),
-    };
-    say(format!("site {}: {}{paused}", site.id.0, site.name))?;
-    let tops: Vec<&str> = conditions.tops.iter().map(CanonicalUrl::as_str).collect();
-    let robots = match &conditions.robots {
-        RobotsPolicy::Obey => "obeyed".to_owned(),
-        RobotsPolicy::Ignore { reason } => format!("not obeyed, because: {reason}"),
-    };
-    let paced = match conditions.schedule.continuous() {
-        Some(settings) => ("intervals", intervals_text(settings, state.bucket_s())),
-        None => ("rounds", rounds_text(conditions.rounds_by)),
-    };
-    for (name, value) in [
-        ("top pages", tops.join("\n             ")),
-        ("scope", conditions.scope.to_string()),
-        ("depth", conditions.depth.to_string()),
-        ("collected", schedule_text(&conditions.schedule)),
-        paced,
-        ("hours", hours_text(&conditions.windows)),
-        ("page limit", conditions.max_pages.map_or("none".to_owned(), |n| n.to_string())),
-        (
-            "delay",
-            conditions.delay_ms.map_or("the archive's".to_owned(), |ms| {
-                Span(std::time::Duration::from_millis(ms)).to_string()
-            }),
-        ),
-        ("embeds", if conditions.embeds { "from anywhere" } else { "in scope only" }.to_owned()),
-        ("robots.txt", robots),
-        (
-            "addresses",
-            if conditions.allow_private { "public, its own hosts also private" } else { "public" }
-                .to_owned(),
-        ),
-        (
-            "quota",
-            match conditions.keeping.quota_bytes {
-                Some(0) => "none".to_owned(),
-                Some(bytes) => readable_bytes(bytes),
-                None => "the archive's".to_owned(),
-            },
-        ),
-        (
-            "pruning",
-            match &conditions.keeping.prune {
-                None => "every version is kept".to_owned(),
-                Some(rule) => rule.to_string(),
-            },
-        ),
-        (
-            "signals",
-            if conditions.hints.signals { "sitemaps and feeds" } else { "none" }.to_owned(),
-        ),
-        (
-            "changes",
-            match conditions.hints.schedule_by {
-                ScheduleBy::Any => "every byte counts for the schedule",
-                ScheduleBy::Significant => "only significant ones count for the schedule",
-            }
-            .to_owned(),
-        ),
-    ] {
-        say(format!("  {name:<11}{value}"))?;
-    }
+    site_lines(site, state.bucket_s()).into_iter().try_for_each(say)?;
     learnt.iter().flat_map(Learnt::lines).try_for_each(say)?;
     Ok(Exit::Done)
 }

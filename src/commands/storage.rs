@@ -8,21 +8,26 @@ use std::{
 };
 
 use clap::Args;
-use nenrin_archive::{Archive, Span, readable_bytes};
+use nenrin_archive::{Archive, Span};
 use nenrin_crawl::Event;
 use nenrin_fetch::Fetcher;
 use nenrin_lab::{
     LabError,
-    storage::{self, ArchiveSubject, Collector, Results, Split, StorageOptions},
+    storage::{self, ArchiveSubject, Collector, Results, StorageOptions},
+    summary::Summary,
 };
 use nenrin_state::SiteId;
 
-use super::{Context, serve::runtime};
+use super::{
+    Context,
+    experiments::{print_summary, written},
+    serve::runtime,
+};
 use crate::{
     config::Config,
     driver::{Driver, DriverHandle, Notice, Until},
     exit::{Exit, usage},
-    table::{Table, print_json, print_table, say},
+    table::{print_json, say},
 };
 
 /// Our bytes next to those of other ways of keeping the same visits (paper 001).
@@ -86,50 +91,19 @@ pub(super) fn run(context: &Context, args: &StorageArgs) -> anyhow::Result<Exit>
 }
 
 fn tell(results: &Results, out: Option<&Path>) -> anyhow::Result<()> {
-    let percent = |bytes: u64, of: u64| match of {
-        0 => "–".to_owned(),
-        of => format!("{:.2}%", 100.0 * bytes as f64 / of as f64),
-    };
-    let mut table = Table::new(&["site", "raw", "collected", "of raw", "compacted", "of raw"]);
-    let mut row = |name: &str, raw: u64, collected: u64, compacted: u64| {
-        table.row(vec![
-            name.to_owned(),
-            readable_bytes(raw),
-            readable_bytes(collected),
-            percent(collected, raw),
-            readable_bytes(compacted),
-            percent(compacted, raw),
-        ]);
-    };
-    for site in &results.sites {
-        let raw: Split = site.raw.iter().copied().sum();
-        row(&site.site, raw.total(), site.ours.collected.total(), site.ours.compacted.total());
-    }
-    let (ours, raw) = (&results.ours, results.raw);
-    row("all, with indexes", raw.total(), ours.collected.files, ours.compacted.files);
-    print_table(&table)?;
+    let (by_site, by_way) = Summary::storage(results);
+    print_summary(by_site)?;
     say("")?;
-    let mut table = Table::new(&["way", "bytes", "of raw", "HTML", "other"]);
-    for (name, bytes, split) in results.by_way() {
-        table.row(vec![
-            name,
-            readable_bytes(bytes),
-            percent(bytes, raw.total()),
-            split.map_or("–".to_owned(), |split| percent(split.html, raw.html)),
-            split.map_or("–".to_owned(), |split| percent(split.other, raw.other)),
-        ]);
-    }
-    print_table(&table)?;
+    print_summary(by_way)?;
     for left_out in &results.left_out {
         say(format!("left out: {left_out}"))?;
     }
+    let ours = &results.ours;
     say(match ours.is_identical {
         true => "every visit came back byte for byte".to_owned(),
         false => format!("NOT every visit came back as it was: {:?}", ours.differences),
     })?;
-    if let Some(out) = out {
-        say(format!("written to {}", out.join("report.html").display()))?;
-    }
+    written(out)?;
     Ok(())
 }
 
@@ -156,7 +130,7 @@ impl DriverCollector {
         let runtime = runtime()?;
         let mut options = self.config.crawl_options();
         options.due_pages = false;
-        let fetcher = Fetcher::new(self.config.fetch_options())?;
+        let fetcher = Fetcher::new(self.config.fetch_options()?)?;
         runtime.block_on(async {
             let driver = Driver::new(archive, fetcher, options, self.config.fetch.memory.0)?;
             let handle = driver.handle();

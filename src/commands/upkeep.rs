@@ -6,74 +6,17 @@ use crate::{
     cli::VerifyArgs,
     clock,
     exit::Exit,
-    table::{Table, print_json, print_table, say},
+    table::{print_json, print_table, say},
 };
 
 /// `nenrin stats`.
 pub(super) fn stats(context: &Context) -> anyhow::Result<Exit> {
     let archive = context.open_to_read()?;
-    let store = archive.store().stats()?;
-    let state = archive.state().stats()?;
-    let files = archive.file_bytes()?;
-    let index = files.saturating_sub(store.html_bytes + store.other_bytes);
-    let sites = archive.state().sites()?;
-    let of_site = |id: u32| store.sites.iter().find(|s| s.group == id).copied().unwrap_or_default();
-    if context.json {
-        let sites: Vec<_> = sites
-            .iter()
-            .map(|site| {
-                let bytes = of_site(site.id.0);
-                json!({
-                    "site": site.id, "name": site.name, "pages": site.counts.pages,
-                    "visits": site.counts.visits, "versions": site.counts.versions,
-                    "raw_bytes": site.counts.raw_bytes, "unique_bytes": bytes.unique_bytes,
-                    "stored_bytes": bytes.stored_bytes(), "html_bytes": bytes.html_bytes,
-                    "other_bytes": bytes.other_bytes, "index_bytes": bytes.record_bytes,
-                })
-            })
-            .collect();
-        print_json(&json!({
-            "sites": sites, "servers": state.servers, "pages": state.pages, "visits": state.visits,
-            "versions": state.versions, "raw_bytes": state.raw_bytes,
-            "unique_bytes": store.unique_bytes, "stored_bytes": files,
-            "html_bytes": store.html_bytes, "other_bytes": store.other_bytes, "index_bytes": index,
-        }))?;
-        return Ok(Exit::Done);
+    let sizes = archive.sizes()?;
+    match context.json {
+        true => print_json(&sizes.as_json())?,
+        false => print_table(&sizes.table())?,
     }
-    let mut table = Table::new(&[
-        "site", "pages", "visits", "versions", "raw", "unique", "stored", "of raw", "html",
-        "other", "index",
-    ]);
-    let mut row = |name: String, pages: u64, visits: u64, versions: u64, sizes: [u64; 6]| {
-        let [raw, unique, stored, html, other, index] = sizes;
-        // While the index takes more than the content, a share would only confuse.
-        let share = if raw == 0 || index > html + other {
-            String::new()
-        } else {
-            format!("{:.1}%", 100.0 * stored as f64 / raw as f64)
-        };
-        let mut cells = vec![name, pages.to_string(), visits.to_string(), versions.to_string()];
-        cells.extend([raw, unique, stored].map(readable_bytes));
-        cells.push(share);
-        cells.extend([html, other, index].map(readable_bytes));
-        table.row(cells);
-    };
-    for site in &sites {
-        let (counts, bytes) = (site.counts, of_site(site.id.0));
-        let sizes = [
-            counts.raw_bytes,
-            bytes.unique_bytes,
-            bytes.stored_bytes(),
-            bytes.html_bytes,
-            bytes.other_bytes,
-            bytes.record_bytes,
-        ];
-        row(site.name.clone(), counts.pages, counts.visits, counts.versions, sizes);
-    }
-    let sizes =
-        [state.raw_bytes, store.unique_bytes, files, store.html_bytes, store.other_bytes, index];
-    row("in all, with indexes".into(), state.pages, state.visits, state.versions, sizes);
-    print_table(&table)?;
     Ok(Exit::Done)
 }
 

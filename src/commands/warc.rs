@@ -138,19 +138,7 @@ fn report_export(context: &Context, exported: &Exported, elapsed_ms: i64) -> any
         answer["elapsed_ms"] = json!(elapsed_ms);
         print_json(&answer)?;
     } else {
-        say(format!(
-            "{} responses and {} revisits of {} pages, {} of content, in {} ({} files), in {:.1} s",
-            exported.responses,
-            exported.revisits,
-            exported.pages,
-            readable_bytes(exported.body_bytes),
-            readable_bytes(bytes),
-            exported.files.len(),
-            elapsed_ms as f64 / 1000.0
-        ))?;
-        for file in &exported.files {
-            say(format!("{}", file.display()))?;
-        }
+        exported.lines(bytes, elapsed_ms).into_iter().try_for_each(say)?;
     }
     Ok(if exported.damaged == 0 { Exit::Done } else { Exit::Damaged })
 }
@@ -199,24 +187,7 @@ pub(super) fn import(context: &Context, args: &ImportWarcArgs) -> anyhow::Result
         answer["elapsed_ms"] = json!(elapsed_ms);
         print_json(&answer)?;
     } else {
-        say(format!(
-            "{} versions and {} unchanged visits, {} known already; {} of content, {} stored, in {:.1} s",
-            imported.versions,
-            imported.unchanged,
-            imported.known,
-            readable_bytes(imported.body_bytes),
-            readable_bytes(imported.stored_bytes),
-            elapsed_ms as f64 / 1000.0
-        ))?;
-        if files.is_much() {
-            say("`nenrin compact` makes it smaller")?;
-        }
-        for (what, count) in &imported.skipped {
-            say(format!("not imported: {count} of kind {what}"))?;
-        }
-        if imported.damaged > 0 {
-            say(format!("not imported: {} damaged records, named above", imported.damaged))?;
-        }
+        imported.lines(files.is_much(), elapsed_ms).into_iter().try_for_each(say)?;
     }
     Ok(if imported.damaged == 0 { Exit::Done } else { Exit::Partly })
 }

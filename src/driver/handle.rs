@@ -52,7 +52,7 @@ impl DriverHandle {
     /// The configuration was read again: what may change while running, changes.
     pub(crate) fn reload(&self, config: &Config) -> anyhow::Result<()> {
         let reload = Reload {
-            fetcher: Fetcher::new(config.fetch_options())?,
+            fetcher: Fetcher::new(config.fetch_options()?)?,
             options: Box::new(config.crawl_options()),
             min_free_bytes: config.disk.min_free.0,
             quotas: config.quotas(),

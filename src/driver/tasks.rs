@@ -3,7 +3,7 @@
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, PoisonError};
 
-use nenrin_archive::{LargeWork, links_of_stored, read_fetched, retried};
+use nenrin_archive::{ReadingThreads, links_of_stored, read_fetched, retried};
 use nenrin_crawl::{
     Appetite, Event, FetchOrder, Fetched, Load, PlanWork, Purpose, Trouble, answer_load,
 };
@@ -23,7 +23,7 @@ const READ_AT_ONCE_BYTES: u64 = 64 << 10;
 pub(super) fn fetch(
     order: FetchOrder,
     fetcher: Fetcher,
-    reading: (Arc<Store>, LargeWork),
+    reading: (Arc<Store>, ReadingThreads),
     under_way: Requests,
     sender: UnboundedSender<Happening>,
 ) {
@@ -33,7 +33,9 @@ pub(super) fn fetch(
             validators: order.validators.clone(),
             addresses: order.addresses,
             limit: order.limit(),
+            timeout: order.timeout(),
             headers: own.collect(),
+            road: order.road.clone(),
             ..FetchRequest::new(order.url.clone())
         };
         let began_ms = clock::now_ms();
@@ -94,7 +96,7 @@ async fn read(
     order: FetchOrder,
     exchange: Exchange,
     fetcher: &Fetcher,
-    (store, large): (Arc<Store>, LargeWork),
+    (store, threads): (Arc<Store>, ReadingThreads),
 ) -> Came {
     let elapsed_ms = i64::try_from(exchange.elapsed.as_millis()).unwrap_or(i64::MAX);
     let is_compared = order.previous.is_some() && !exchange.body.is_empty();
@@ -110,11 +112,10 @@ async fn read(
         let job = move || {
             let _ = done.send(read_fetched(&store, &read_order, &read, clock::now_s(), appetite));
         };
-        match appetite.is_large() {
-            true => large.add(job),
+        match at_once && !appetite.is_large() {
             // If it fails, nobody answers, as on another thread.
-            false if at_once => drop(panic::catch_unwind(AssertUnwindSafe(job))),
-            false => drop(tokio::task::spawn_blocking(job)),
+            true => drop(panic::catch_unwind(AssertUnwindSafe(job))),
+            false => threads.add(appetite.is_large(), job),
         }
         let answer = match answer.await {
             Ok(Ok(Some(answer))) => answer,

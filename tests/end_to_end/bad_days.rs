@@ -9,7 +9,7 @@ use std::{
 };
 
 use crate::{
-    support::{Kept, Nenrin, Ran, Reply, Site, deserted, get, until},
+    support::{Kept, Nenrin, Ran, Reply, Running, Site, deserted, get, until},
     trouble::SmallDisk,
 };
 
@@ -27,6 +27,9 @@ fn reading(url: &str, out: &Path) -> Vec<Vec<String>> {
         words(&["log", "--visits"]),
         words(&["pages"]),
         words(&["stats"]),
+        words(&["changes"]),
+        words(&["blame", url]),
+        words(&["search", "a"]),
         words(&["site", "list"]),
         words(&["verify"]),
         words(&["verify", "--deep"]),
@@ -75,6 +78,7 @@ fn every_reading_command_works_on_read_only_media() {
     };
     let nenrin = Nenrin::with_archive(disk.path().join("archive"));
     let kept = Kept::within(nenrin.with_config("[disk]\nmin_free = \"0\"\n"));
+    kept.nenrin.run(&["reindex", "--search"]).expect(0);
     disk.remount("ro");
     assert_readable(&kept.nenrin, &kept.url(), run);
     assert_served(&kept.nenrin, &kept.url());
@@ -109,13 +113,14 @@ fn a_reader_who_may_not_write_reads_everything() {
     let kept = Kept::new();
     let parent = kept.nenrin.archive().parent().unwrap();
     std::fs::set_permissions(parent, PermissionsExt::from_mode(0o755)).unwrap();
+    kept.nenrin.run(&["reindex", "--search"]).expect(0);
     permit(kept.nenrin.archive(), 0o755, 0o644);
     let as_nobody = |mut command: Command| {
         command.uid(NOBODY).gid(NOBODY).current_dir("/");
         run(command)
     };
     assert_readable(&kept.nenrin, &kept.url(), as_nobody);
-    // One who may not read is told so, and what to do.
+    // A user without permission to read gets a message that says so, and what to do.
     permit(kept.nenrin.archive(), 0o700, 0o600);
     for args in [&["stats"][..], &["cat", &kept.url()]] {
         let ran = as_nobody(kept.nenrin.command(args));
@@ -158,6 +163,7 @@ fn reading_needs_no_space_and_run_waits_for_it() {
     let site = Site::of_pages(&[("/", Reply::html("new"))]);
     let add = ["site", "add", &site.top(), "--allow-private", "--delay", "0s"];
     kept.nenrin.run(&add).expect(0);
+    kept.nenrin.run(&["reindex", "--search"]).expect(0);
     let ballast = fill(&disk);
     assert_readable(&kept.nenrin, &kept.url(), run);
     assert_served(&kept.nenrin, &kept.url());
@@ -210,4 +216,68 @@ fn a_process_without_descriptors_says_so() {
     }
     assert_eq!(limited(64, &["stats"]).code, Some(0));
     kept.assert_intact();
+}
+
+/// A clock that shows another time than the system's: the seconds in a file are added to it.
+const CLOCK: &str = r#"
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+int clock_gettime(clockid_t id, struct timespec *at) {
+    static int (*real)(clockid_t, struct timespec *);
+    if (!real) real = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
+    int result = real(id, at);
+    if (result == 0 && id == CLOCK_REALTIME) {
+        long ahead = 0;
+        FILE *file = fopen(getenv("CLOCK_AHEAD"), "r");
+        if (file) {
+            if (fscanf(file, "%ld", &ahead) == 1) at->tv_sec += ahead;
+            fclose(file);
+        }
+    }
+    return result;
+}
+"#;
+
+#[test]
+fn a_clock_that_jumps_twenty_years_and_back_does_not_end_the_collecting() {
+    let nenrin = Nenrin::new();
+    let (source, library) = (nenrin.file("clock.c", CLOCK), nenrin.file("clock.so", ""));
+    let made = ["-shared", "-fPIC", "-o", &library, &source, "-ldl"];
+    assert!(Command::new("cc").args(made).status().unwrap().success());
+    let ahead = nenrin.file("ahead", "0");
+    let site = Site::of_pages(&[("/", Reply::html("open"))]);
+    let add = ["site", "add", &site.top(), "--allow-private", "--delay", "0s", "--period", "1s"];
+    nenrin.run(&add).expect(0);
+    let serve = ["run", "--json", "--interface", "127.0.0.1:0", "--replay", "127.0.0.1:0"];
+    let mut command = nenrin.command(&serve);
+    command.env("LD_PRELOAD", &library).env("CLOCK_AHEAD", &ahead);
+    let running = Running::of(command);
+    let visits = || site.asked().get("/").copied().unwrap_or(0);
+    let more = |why: &str| {
+        let before = visits();
+        until(why, || visits() >= before + 2);
+    };
+    more("the first visits");
+    std::fs::write(&ahead, (20 * 365 * 86_400).to_string()).unwrap();
+    more("visits in the future");
+    std::fs::write(&ahead, "0").unwrap();
+    more("visits after the clock was set back");
+    assert!(running.stderr().contains("the clock was set back"), "{}", running.stderr());
+    assert!(running.stderr().contains("are due now"), "{}", running.stderr());
+    // A clock that falls behind by days is believed as well.
+    std::fs::write(&ahead, (-3 * 86_400).to_string()).unwrap();
+    more("visits in the past");
+    std::fs::write(&ahead, "0").unwrap();
+    more("visits at the right time again");
+    running.signal("TERM");
+    running.finish().expect(0);
+    nenrin.assert_sound();
+    // A clock that begins in 1970 is not.
+    std::fs::write(&ahead, (-56 * 365 * 86_400_i64).to_string()).unwrap();
+    let mut command = nenrin.command(&["collect", "--allow-private", &site.top()]);
+    command.env("LD_PRELOAD", &library).env("CLOCK_AHEAD", &ahead);
+    Running::of(command).finish().expect_said(1, &["the clock of this computer is wrong"]);
 }

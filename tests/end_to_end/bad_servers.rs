@@ -1,4 +1,4 @@
-//! Servers that fail, lie, drip or flood: each gets its observation, and nothing stored is harmed.
+//! Servers that fail, send wrong data, drip or flood: each is observed, and nothing stored is harmed.
 
 use std::time::{Duration, Instant};
 
@@ -43,9 +43,9 @@ fn a_port_that_refuses_is_an_observation() {
     let found = visit(&kept, &url, &[], 1);
     assert_visit(&found, "failed", &["127.0.0.1", "no connection"]);
     assert_no_version(&kept, &url);
-    // The server is left alone for a while, and whoever waits for it is told.
+    // The server is left alone for a while, and `collect` says that it waits.
     let again = kept.nenrin.start(&["collect", &url]);
-    until("the pause to be told", || again.stderr().contains("waiting"));
+    until("the message about the pause", || again.stderr().contains("waiting"));
     again.kill();
     kept.assert_intact();
 }

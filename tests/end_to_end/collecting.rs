@@ -179,7 +179,7 @@ fn the_depth_ends_a_chain() {
     });
     let nenrin = Nenrin::new();
     nenrin.collect(&[&site.top(), "--depth", "3"]).expect(0);
-    // What a page shows belongs to it, however deep the page lies.
+    // What a page shows belongs to it, however deep the page is.
     assert_eq!(site.paths(), ["/", "/1.png", "/2", "/2.png", "/3", "/3.png"]);
 }
 

@@ -238,6 +238,26 @@ fn visit(
         .collect()
 }
 
+/// The archived address that one of replay stands for, on its own origin or below a server's name,
+/// and whether it is one of replay's own files.
+fn archived(url: &str, replay: &str) -> Option<(String, bool)> {
+    if let Some(inside) = url.strip_prefix(replay) {
+        let archived = inside.splitn(3, '/').nth(2).unwrap_or_default();
+        return Some((archived.to_owned(), inside.starts_with("_nenrin")));
+    }
+    let below = format!(".{}", replay.strip_prefix("http://")?);
+    let (label, path) = url.strip_prefix("http://")?.split_once(&below)?;
+    let (flags, host) = label.get(14..)?.split_once('-')?;
+    let flags = flags.trim_start_matches('m');
+    let (scheme, flags) = match flags.strip_prefix('s') {
+        Some(flags) => ("https", flags),
+        None => ("http", flags),
+    };
+    let port = flags.strip_prefix('p').map_or(String::new(), |port| format!(":{port}"));
+    let host = host.replace("--", "\0").replace('-', ".").replace('\0', "-");
+    Some((format!("{scheme}://{host}{port}/{path}"), path.starts_with("_nenrin")))
+}
+
 /// What is wrong with a replayed page.
 fn faults(original: &Original, replayed: &Look, replay: &str) -> Vec<String> {
     let mut faults = Vec::new();
@@ -245,15 +265,12 @@ fn faults(original: &Original, replayed: &Look, replay: &str) -> Vec<String> {
     let went_well: BTreeSet<&str> =
         original.look.asked.iter().filter(is_well).map(|(url, _)| &**url).collect();
     for (url, is_well) in &replayed.asked {
-        let Some(inside) = url.strip_prefix(replay) else {
+        let Some((archived, is_ours)) = archived(url, replay) else {
             faults.push(format!("asked outside: {url}"));
             continue;
         };
         // What the original did not have either cannot be here.
-        let archived = inside.splitn(3, '/').nth(2).unwrap_or_default();
-        if *is_well == Some(false)
-            && (went_well.contains(archived) || inside.starts_with("_nenrin"))
-        {
+        if *is_well == Some(false) && (went_well.contains(&*archived) || is_ours) {
             faults.push(format!("failed: {url}"));
         }
     }
@@ -331,7 +348,7 @@ fn a_real_site_replays_as_it_was(name: &str) {
         *served.folder.lock().unwrap() = folder(of_visit);
         let pages = sample(&allowed_pages(&folder(of_visit)), PAGES, number);
         originals.extend(visit(&nenrin, &served, &runtime, &mut browser, &pages));
-        // Versions are told apart by seconds.
+        // Versions are distinguished by seconds.
         std::thread::sleep(Duration::from_millis(1100));
     }
     drop(browser);

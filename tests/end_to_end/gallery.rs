@@ -283,7 +283,7 @@ fn strange_heads() -> Vec<Kind> {
     ]
 }
 
-/// How long a body is, told wrongly.
+/// Wrong lengths of bodies.
 fn lengths() -> Vec<Kind> {
     let long = "0".repeat(100_000);
     vec![
@@ -711,7 +711,7 @@ fn peak_kb(pid: u32) -> Option<u64> {
 fn every_bad_server_gets_its_observation_and_nothing_is_harmed() {
     let config = "[fetch]\nmax_body = \"64MiB\"\nidle_timeout = \"2s\"\ntotal_timeout = \"20s\"\n\
                   [politeness]\nrest_first = \"10s\"\n[crawl]\nparallel = 64\n";
-    hold(kinds(), config, 400);
+    hold(kinds(), config, 300);
 }
 
 /// Collects them all at once: each must be observed as its line says, within little memory.

@@ -27,7 +27,7 @@ fn every_command_answers_in_json_alone() {
     let (top, a) = (site.top(), site.url("/a"));
     let name = site.address.to_string();
     let round = nenrin.run(&["collect", "--json", &top]).expect(0);
-    assert_fields(&round.document(), &["rounds", "troubles", "interrupted", "elapsed_ms"]);
+    assert_fields(&round.document(), &["rounds", "problems", "interrupted", "elapsed_ms"]);
     for (args, fields) in [
         (&["site", "show", &name][..], &["site", "name", "conditions", "counts"][..]),
         (&["cat", &a], &["url", "at", "status", "response_head", "body", "digest"]),

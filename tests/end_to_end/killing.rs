@@ -232,8 +232,8 @@ fn an_import_that_is_killed_again_and_again_comes_to_the_same() {
     std::fs::write(&file, collection_of_revisits()).unwrap();
     let args = ["--json", "import", "warc", file.to_str().unwrap()];
     let all = IMPORTED_PAGES as u64 * FOUND.len() as u64;
-    let count = |told: &serde_json::Value, names: &[&str]| -> u64 {
-        names.iter().map(|name| told[*name].as_u64().unwrap()).sum()
+    let count = |report: &serde_json::Value, names: &[&str]| -> u64 {
+        names.iter().map(|name| report[*name].as_u64().unwrap()).sum()
     };
     let exported = |nenrin: &Nenrin, name: &str| {
         let path = folder.path().join(name);
@@ -243,9 +243,9 @@ fn an_import_that_is_killed_again_and_again_comes_to_the_same() {
 
     let unhurt = Nenrin::new();
     let began = std::time::Instant::now();
-    let told = unhurt.run(&args).expect(0).document();
+    let report = unhurt.run(&args).expect(0).document();
     let whole_ms = began.elapsed().as_millis() as u64;
-    assert_eq!(count(&told, &["versions", "unchanged"]), all, "{told}");
+    assert_eq!(count(&report, &["versions", "unchanged"]), all, "{report}");
     let expected = exported(&unhurt, "unhurt.warc.gz");
 
     let nenrin = Nenrin::new();
@@ -264,9 +264,9 @@ fn an_import_that_is_killed_again_and_again_comes_to_the_same() {
     }
     assert!(finished < IMPORT_KILLS, "none was killed on the way");
     for is_first in [true, false] {
-        let told = nenrin.run(&args).expect(0).document();
-        assert_eq!(count(&told, &["versions", "unchanged", "known"]), all, "{told}");
-        assert!(is_first || told["known"] == all, "{told}");
+        let report = nenrin.run(&args).expect(0).document();
+        assert_eq!(count(&report, &["versions", "unchanged", "known"]), all, "{report}");
+        assert!(is_first || report["known"] == all, "{report}");
         assert_eq!(exported(&nenrin, "killed.warc.gz"), expected);
     }
     nenrin.assert_sound();

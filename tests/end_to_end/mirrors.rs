@@ -90,7 +90,7 @@ fn the_experiments_run_on_the_archive_itself() {
 
     let order = nenrin.run(&["lab", "order", "--strategy", "bf", "auto", "--json"]).expect(0);
     let order = order.document();
-    // The eleven pages that are still there and the page that stands for the archive.
+    // The eleven pages that are still there and the page about the archive.
     assert_eq!((&order["pages"], &order["reachable"]), (&12.into(), &12.into()));
 
     let args = ["lab", "revisit", "--policy", "every(30d)", "auto", "--json"];

@@ -61,10 +61,10 @@ fn pages_are_found_by_their_text_and_the_time_it_was_there() {
     assert!(line("Bark").starts_with("2024-01-01"), "{blame}");
     assert!(line("Every year").starts_with("2024-03-01"), "{blame}");
     nenrin.run(&["blame", "http://s.test/wood.html", "--at", "2023"]).expect(2);
-    let anew = nenrin.run(&["--json", "reindex", "--search"]).expect(0).document();
-    assert_eq!(anew["pages"], 2);
+    let again = nenrin.run(&["--json", "reindex", "--search"]).expect(0).document();
+    assert_eq!(again["pages"], 2);
     nenrin.run(&["reindex"]).expect(0);
-    assert_eq!(found(&["ring"]).len(), 1, "built anew after the packs were read");
+    assert_eq!(found(&["ring"]).len(), 1, "built again after the packs were read");
     nenrin.assert_sound();
 }
 

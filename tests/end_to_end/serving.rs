@@ -46,7 +46,7 @@ fn two_editions() -> (Nenrin, Site, Vec<String>) {
     nenrin.collect(&[&site.top()]).expect(0);
     let first = nenrin.versions(&site.top())[0]["timestamp"].clone();
     edition.store(2, Ordering::SeqCst);
-    // Versions are told apart by seconds.
+    // Versions are distinguished by seconds.
     until("another second", || {
         nenrin.collect(&[&site.top()]).expect(0);
         let last = nenrin.versions(&site.top()).last().unwrap()["timestamp"].clone();
@@ -205,12 +205,12 @@ fn webhooks_are_told_what_changed_signed_and_again_after_a_failure() {
     nenrin.run(&["--config", &weak, "config"]).expect_said(2, &["webhook.secret"]);
     let config = nenrin.file("hooks.toml", &hook("a secret of both sides"));
     let running = nenrin.start(&[&["--config", &config, "run"][..], &ANYWHERE].concat());
-    until("the webhook to be told again", || tries.load(Ordering::SeqCst) >= 2);
-    let told = receiver.requests();
-    assert_eq!(told[0].path, "/hook");
-    assert_eq!(told[0].headers["x-nenrin-delivery"], told[1].headers["x-nenrin-delivery"]);
-    assert!(told[0].headers["x-nenrin-signature"].starts_with("sha256="), "{told:?}");
-    assert_eq!(told[0].headers["content-type"], "application/json");
+    until("the webhook to be called again", || tries.load(Ordering::SeqCst) >= 2);
+    let calls = receiver.requests();
+    assert_eq!(calls[0].path, "/hook");
+    assert_eq!(calls[0].headers["x-nenrin-delivery"], calls[1].headers["x-nenrin-delivery"]);
+    assert!(calls[0].headers["x-nenrin-signature"].starts_with("sha256="), "{calls:?}");
+    assert_eq!(calls[0].headers["content-type"], "application/json");
     running.signal("TERM");
     running.finish().expect(0);
 }

@@ -293,6 +293,5 @@ fn contents() -> Vec<Kind> {
 #[test]
 fn strangers_are_observed_with_the_settings_that_people_get() {
     let kinds = [codings(), heads(), leading_on(), contents()].into_iter().flatten().collect();
-    // 262 to 340 MB were seen: several threads store, and each has an arena of its own.
-    hold(kinds, "", 600);
+    hold(kinds, "", 300);
 }

@@ -1,4 +1,4 @@
-//! Runs the program, and serves sites that behave as told and remember every request.
+//! Runs the program, and serves sites that behave as set up and remember every request.
 
 use std::{
     collections::BTreeMap,
@@ -135,10 +135,7 @@ impl Nenrin {
 
     /// Starts the program and goes on.
     pub(crate) fn start(&self, args: &[&str]) -> Running {
-        let mut child = self.command(args).spawn().unwrap();
-        let stdout = drain(child.stdout.take().unwrap());
-        let stderr = drain(child.stderr.take().unwrap());
-        Running { child, stdout, stderr }
+        Running::of(self.command(args))
     }
 
     /// Runs the program to its end.
@@ -221,6 +218,14 @@ fn drain(mut from: impl Read + Send + 'static) -> Arc<Mutex<Vec<u8>>> {
 }
 
 impl Running {
+    /// Starts what a command says, and hears it.
+    pub(crate) fn of(mut command: Command) -> Self {
+        let mut child = command.spawn().unwrap();
+        let stdout = drain(child.stdout.take().unwrap());
+        let stderr = drain(child.stderr.take().unwrap());
+        Self { child, stdout, stderr }
+    }
+
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }

@@ -226,7 +226,7 @@ fn a_damaged_state_is_named_and_reindex_restores_every_version() {
         kept.nenrin.run(command).expect_said(4, &["state.sqlite", "reindex"]);
     }
     // The log of visits is lost, and that is said.
-    kept.nenrin.run(&["reindex"]).expect_said(1, &["versions in the packs", "begins anew"]);
+    kept.nenrin.run(&["reindex"]).expect_said(1, &["versions in the packs", "starts over"]);
     assert_restored(&kept, &listed);
     let aside = std::fs::read_dir(kept.nenrin.archive()).unwrap();
     let names: Vec<String> =

@@ -51,7 +51,7 @@ fn answer(request: &Request, edition: usize) -> Reply {
     }
 }
 
-/// The site, collected in several rounds that lie in different seconds.
+/// The site, collected in several rounds in different seconds.
 fn collected(rounds: usize) -> (Nenrin, Site) {
     let edition = Arc::new(AtomicUsize::new(0));
     let shown = edition.clone();
@@ -91,21 +91,21 @@ fn export(nenrin: &Nenrin, folder: &Path, name: &str, more: &[&str]) -> (PathBuf
     let path = folder.join(name);
     let kind = if name.ends_with(".wacz") { "wacz" } else { "warc" };
     let args = ["--json", "export", kind, "-o", path.to_str().unwrap()];
-    let told = nenrin.run(&[&args[..], more].concat()).expect(0).document();
-    (path, told)
+    let report = nenrin.run(&[&args[..], more].concat()).expect(0).document();
+    (path, report)
 }
 
 #[test]
 fn an_export_comes_back_as_the_same_records() {
     let (nenrin, site) = collected(3);
     let folder = tempfile::tempdir().unwrap();
-    let (first, told) = export(&nenrin, folder.path(), "a.warc.gz", &[]);
+    let (first, report) = export(&nenrin, folder.path(), "a.warc.gz", &[]);
     let written = records(&first);
     let count = |kind| written.iter().filter(|(found, ..)| *found == kind).count() as u64;
-    assert_eq!(told["responses"], count(RecordType::Response));
-    assert_eq!(told["revisits"], count(RecordType::Revisit));
+    assert_eq!(report["responses"], count(RecordType::Response));
+    assert_eq!(report["revisits"], count(RecordType::Revisit));
     assert_eq!(count(RecordType::Request), count(RecordType::Response));
-    assert!(count(RecordType::Revisit) > 50, "{told}");
+    assert!(count(RecordType::Revisit) > 50, "{report}");
 
     // Heads are what the server sent, apart from what no longer describes the body.
     let block = |path: &str| {
@@ -125,9 +125,9 @@ fn an_export_comes_back_as_the_same_records() {
         let (file, _) = export(&nenrin, folder.path(), name, &[]);
         let other = Nenrin::new();
         let file = file.to_str().unwrap();
-        let told = other.run(&["--json", "import", kind, file]).expect(0).document();
-        assert_eq!(told["versions"], count(RecordType::Response), "{told}");
-        assert_eq!(told["unchanged"], count(RecordType::Revisit), "{told}");
+        let report = other.run(&["--json", "import", kind, file]).expect(0).document();
+        assert_eq!(report["versions"], count(RecordType::Response), "{report}");
+        assert_eq!(report["unchanged"], count(RecordType::Revisit), "{report}");
         let again = other.run(&["--json", "import", kind, file]).expect(0).document();
         assert_eq!((&again["versions"], &again["unchanged"]), (&0.into(), &0.into()), "{again}");
         other.assert_sound();
@@ -162,10 +162,13 @@ fn a_visit_in_the_second_of_a_version_is_not_lost() {
     let nenrin = Nenrin::new();
     for expected in [1, 0] {
         let args = ["--json", "import", "warc", file.to_str().unwrap()];
-        let told = nenrin.run(&args).expect(0).document();
-        assert_eq!((&told["versions"], &told["unchanged"]), (&expected.into(), &expected.into()));
-        let (_, told) = export(&nenrin, folder.path(), "out.warc.gz", &[]);
-        assert_eq!((&told["responses"], &told["revisits"]), (&1.into(), &1.into()), "{told}");
+        let report = nenrin.run(&args).expect(0).document();
+        assert_eq!(
+            (&report["versions"], &report["unchanged"]),
+            (&expected.into(), &expected.into())
+        );
+        let (_, report) = export(&nenrin, folder.path(), "out.warc.gz", &[]);
+        assert_eq!((&report["responses"], &report["revisits"]), (&1.into(), &1.into()), "{report}");
     }
 }
 
@@ -197,11 +200,11 @@ fn content_that_comes_back_is_taken_in_once_however_often_it_is_imported() {
     let nenrin = Nenrin::new();
     for (versions, unchanged, known) in [(3, 1, 0), (0, 0, 4), (0, 0, 4)] {
         let args = ["--json", "import", "warc", file.to_str().unwrap()];
-        let told = nenrin.run(&args).expect(0).document();
-        let counts = [&told["versions"], &told["unchanged"], &told["known"]];
-        assert_eq!(counts, [versions, unchanged, known], "{told}");
-        let (_, told) = export(&nenrin, folder.path(), "out.warc.gz", &[]);
-        assert_eq!((&told["responses"], &told["revisits"]), (&3.into(), &1.into()), "{told}");
+        let report = nenrin.run(&args).expect(0).document();
+        let counts = [&report["versions"], &report["unchanged"], &report["known"]];
+        assert_eq!(counts, [versions, unchanged, known], "{report}");
+        let (_, report) = export(&nenrin, folder.path(), "out.warc.gz", &[]);
+        assert_eq!((&report["responses"], &report["revisits"]), (&3.into(), &1.into()), "{report}");
     }
 }
 
@@ -211,16 +214,16 @@ fn a_time_range_holds_the_content_that_it_needs() {
     let folder = tempfile::tempdir().unwrap();
     let dates = nenrin.versions(&site.top());
     let from = dates.last().unwrap()["timestamp"].as_str().unwrap().to_owned();
-    let (whole, told) = export(&nenrin, folder.path(), "a.warc.gz", &["--from", &from]);
-    let responses = told["responses"].as_u64().unwrap();
-    assert!(told["revisits"].as_u64().unwrap() > 30 && responses > 60, "{told}");
+    let (whole, report) = export(&nenrin, folder.path(), "a.warc.gz", &["--from", &from]);
+    let responses = report["responses"].as_u64().unwrap();
+    assert!(report["revisits"].as_u64().unwrap() > 30 && responses > 60, "{report}");
     let other = Nenrin::new();
     other.run(&["import", "warc", whole.to_str().unwrap()]).expect(0);
     assert_eq!(other.cat(&site.url("/p1")), nenrin.cat(&site.url("/p1")));
 
-    let (cut, told) =
+    let (cut, report) =
         export(&nenrin, folder.path(), "b.warc.gz", &["--from", &from, "--references"]);
-    assert!(told["responses"].as_u64().unwrap() < responses, "{told}");
+    assert!(report["responses"].as_u64().unwrap() < responses, "{report}");
     let requires = std::fs::read_to_string(folder.path().join("b.warc.gz.requires.jsonl")).unwrap();
     assert!(requires.lines().count() > 30, "{requires}");
     let lonely = Nenrin::new();
@@ -237,7 +240,7 @@ fn a_time_range_holds_the_content_that_it_needs() {
 fn damaged_files_give_what_is_readable_and_say_the_rest() {
     let (nenrin, _site) = collected(1);
     let folder = tempfile::tempdir().unwrap();
-    let (path, told) = export(&nenrin, folder.path(), "a.warc.gz", &[]);
+    let (path, report) = export(&nenrin, folder.path(), "a.warc.gz", &[]);
     let mut bytes = std::fs::read(&path).unwrap();
     let (middle, end) = (bytes.len() / 2, bytes.len() - 20);
     bytes[middle] ^= 0xff;
@@ -247,7 +250,7 @@ fn damaged_files_give_what_is_readable_and_say_the_rest() {
     let ran = other.run(&["--json", "import", "warc", path.to_str().unwrap()]).expect(1);
     let imported = ran.document();
     let versions = imported["versions"].as_u64().unwrap();
-    assert!(versions + 2 >= told["responses"].as_u64().unwrap(), "{imported}");
+    assert!(versions + 2 >= report["responses"].as_u64().unwrap(), "{imported}");
     assert_eq!(imported["damaged"], 2, "{imported}");
     assert!(ran.stderr.contains("at byte"), "{}", ran.stderr);
     other.assert_sound();
@@ -318,13 +321,13 @@ fn judge(nenrin: &Nenrin) {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let (_, told) = export(nenrin, folder.path(), "export.warc.gz", &["--cdxj"]);
+    let (_, report) = export(nenrin, folder.path(), "export.warc.gz", &["--cdxj"]);
     export(nenrin, folder.path(), "export.wacz", &[]);
     let judged = Command::new(python)
         .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/judge.py"))
         .args([env!("CARGO_BIN_EXE_nenrin"), nenrin.archive().to_str().unwrap()])
         .arg(folder.path())
-        .args([told["responses"].to_string(), told["revisits"].to_string()])
+        .args([report["responses"].to_string(), report["revisits"].to_string()])
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&judged.stderr);

@@ -58,7 +58,7 @@ pub struct Figures {
     pub free_bytes: Option<u64>,
     /// Bytes that must stay free.
     pub min_free_bytes: u64,
-    /// Memory of what is received and read.
+    /// Memory that bodies being received and read take.
     pub fetch_memory_bytes: u64,
     /// Whether collecting waits for disk space.
     pub waits_for_space: bool,
@@ -203,7 +203,7 @@ impl Figures {
             ),
             (
                 "nenrin_fetch_memory_bytes",
-                "Memory of what is received and read",
+                "Memory that bodies being received and read take",
                 self.fetch_memory_bytes as f64,
             ),
             ("nenrin_store_waiting", "Versions that wait to be stored", self.store_waiting as f64),
@@ -221,7 +221,7 @@ impl Figures {
             ("nenrin_frontier_pages", "Pages in the short-term queue", self.frontier.queued as f64),
             ("nenrin_order_pages", "Pages that the crawl order knows", self.order.pages as f64),
             (
-                "nenrin_order_untold_pages",
+                "nenrin_order_unscored_pages",
                 "Collected pages whose links are not yet scored",
                 self.order.unscored as f64,
             ),

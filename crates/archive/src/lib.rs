@@ -13,13 +13,14 @@
 //! - `retention`: pruning by rule, removing sites;
 //! - [`QuotaGuard`] and [`DiskGuard`]: when collecting pauses for want of space;
 //! - [`doctor`]: what is wrong with the machine or the archive, and what to do;
-//! - [`changes`]: what changed, by time and between two dates, with titles and telling lines;
+//! - [`changes`]: what changed, by time and between two dates, with titles and the lines that say most;
 //! - [`PageSearch`]: looking for pages by any part of address or title;
 //! - [`noticing`]: what happened that people or programs should know of;
 //! - [`watching`]: parts of pages that people marked, evaluated on new versions;
 //! - [`outlook`], [`site_structure`] and [`Reasons`]: what to expect of a site, and why a page is due;
 //! - [`preview`]: a first look at a site before it is registered;
 //! - `visiting`: reading and storing what a fetcher brought;
+//! - [`RenderWork`]: pages in a browser that gets everything from the archive;
 //! - `spans`: durations, sizes and dates as people write them.
 //!
 //! The library has no clock and prints nothing: times are arguments, progress goes to a closure.
@@ -41,6 +42,7 @@ pub mod noticing;
 pub mod preview;
 mod quota;
 mod read;
+mod rendering;
 mod retention;
 mod retry;
 pub mod sites;
@@ -66,18 +68,21 @@ pub use mirror::{
 pub use nenrin_lang::readable_bytes;
 pub use quota::{QuotaGuard, Quotas, Reached};
 pub use read::{PageVersion, stored_url};
+pub use rendering::RenderWork;
 pub use retention::Pruned;
 pub use retry::retried;
 pub use spans::{Edge, Span, counted, digits14, parse_date, readable_date, rfc3339};
 pub use storing::{StoreJob, StoreWork};
 pub use upkeep::{AcceptedLoss, Reindexed, Verified};
 pub use views::{
-    ChosenRound, DueReason, FoundPage, Learnt, Outlook, PAGE_HEADER, PageDue, PageQuery,
-    PageResult, PageSearch, PageSort, ROUND_HEADER, Reasons, SiteStructure, SkippedPages,
-    families_table, joined_days, joined_rounds, joined_sites, learnt_of, outlook, round_cells,
-    shown_worth, site_structure, tops_table, worth_lines,
+    ArchiveSizes, ChosenRound, Collected, DueReason, FoundPage, Learnt, Outlook, PAGE_HEADER,
+    PageDue, PageQuery, PageResult, PageSearch, PageSort, ROUND_HEADER, Reasons, SiteStructure,
+    SkippedPages, VISIT_HEADER, WorthOfSite, families_table, joined_days, joined_rounds,
+    joined_sites, learnt_of, outlook, round_cells, round_json, rounds_table, shown_worth,
+    site_json, site_lines, site_structure, sites_table, structure_line, tops_table, version_json,
+    versions_table, visit_cells, visit_json, worth_of,
 };
-pub use visiting::{LargeWork, links_of_stored, put_exchange, read_fetched};
+pub use visiting::{ReadingThreads, links_of_stored, put_exchange, read_fetched};
 pub use warc::{
     CdxjIndex, ExportOptions, Exported, Imported, WarcFiles, WarcImportOptions, index_warc,
 };

@@ -1,4 +1,4 @@
-//! The archive's lock file: held while a process writes, and telling how the last one ended.
+//! The archive's lock file: held while a process writes. It also says how the last one ended.
 
 use std::{
     fs::{File, OpenOptions},

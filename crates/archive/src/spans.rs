@@ -10,9 +10,6 @@ use serde::{Deserialize, Serialize};
 #[serde(try_from = "String", into = "String")]
 pub struct Span(pub Duration);
 
-const UNITS_MS: [(&str, u64); 5] =
-    [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
-
 impl Span {
     /// Whole milliseconds.
     pub fn as_ms(self) -> i64 {
@@ -33,26 +30,16 @@ impl Span {
 impl FromStr for Span {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        let text = text.trim();
-        let unit_at = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
-        let (number, unit) = text.split_at(unit_at);
-        let wrong = || format!("`{text}` is not a duration; write 200ms, 90s, 15m, 12h or 7d");
-        let number: u64 = number.parse().map_err(|_| wrong())?;
-        let (_, unit_ms) =
-            UNITS_MS.into_iter().find(|(name, _)| *name == unit).ok_or_else(wrong)?;
-        let ms = number.checked_mul(unit_ms).filter(|&ms| ms <= 36_500 * 86_400_000);
-        ms.map(|ms| Self(Duration::from_millis(ms)))
-            .ok_or_else(|| format!("`{text}` is longer than a hundred years"))
+        let ms = nenrin_calendar::parse_duration_ms(text);
+        ms.map(|ms| Self(Duration::from_millis(ms))).ok_or_else(|| {
+            format!("`{text}` is not a duration up to 100 years; write 200ms, 90s, 15m, 12h or 7d")
+        })
     }
 }
 
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ms = self.0.as_millis() as u64;
-        let fits = |unit_ms: u64| ms > 0 && ms.is_multiple_of(unit_ms);
-        let (unit, unit_ms) =
-            UNITS_MS.into_iter().find(|&(_, unit_ms)| fits(unit_ms)).unwrap_or(("s", 1_000));
-        write!(f, "{}{unit}", ms / unit_ms)
+        f.write_str(&nenrin_calendar::write_duration_ms(self.0.as_millis() as u64))
     }
 }
 

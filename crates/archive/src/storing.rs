@@ -1,4 +1,5 @@
-//! The threads that store what was fetched: some compress and put, one syncs, many versions at a time.
+//! The threads that store what was fetched: some compress and put, one of them large bodies, and one
+//! syncs, many versions at a time.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
@@ -17,6 +18,9 @@ const SYNCED_TOGETHER: usize = 256;
 const SYNC_PAUSE: Duration = Duration::from_millis(20);
 /// More threads that put would only wait for the one that writes.
 const PUTTERS_MAX: usize = 4;
+
+/// Larger bodies are put one after the other: to compress one takes several times its own memory.
+const LARGE_BYTES: u64 = 1 << 20;
 
 /// A version to store.
 pub type StoreJob = (StoreOrder, Arc<Exchange>);
@@ -39,32 +43,34 @@ impl StoreWork {
         Self { store, clock, waiting: Arc::default(), is_stopping }
     }
 
-    /// How many jobs are not durable yet. Who adds a job counts it here.
+    /// How many jobs are not durable yet. The caller adds 1 for each job that it sends.
     pub fn waiting(&self) -> &Arc<AtomicUsize> {
         &self.waiting
     }
 
-    /// Starts the threads. They end with the jobs, or after the first error, which is told as well.
+    /// Starts the threads. They end with the jobs, or after the first error, which is reported as well.
     pub fn start(
         self,
         jobs: mpsc::Receiver<StoreJob>,
-        tell: impl Fn(Stored) + Send + 'static,
+        report: impl Fn(Stored) + Send + 'static,
     ) -> Vec<JoinHandle<()>> {
         let putters = thread::available_parallelism().map_or(1, usize::from).min(PUTTERS_MAX);
         let gauge = Mutex::new(EffortGauge::new(putters, (self.clock)()));
         let putting = Arc::new(Putting { jobs: Mutex::new(jobs), gauge, work: self.clone() });
         let (done, puts) = mpsc::channel();
+        let (large, large_jobs) = mpsc::channel();
         let start = |_| {
-            let (putting, done) = (putting.clone(), done.clone());
-            thread::spawn(move || putting.serve(&done))
+            let (putting, large, done) = (putting.clone(), large.clone(), done.clone());
+            thread::spawn(move || putting.serve(&large, &done))
         };
         let mut workers: Vec<JoinHandle<()>> = (0..putters).map(start).collect();
-        workers.push(thread::spawn(move || self.serve_syncs(&puts, tell)));
+        workers.push(thread::spawn(move || putting.serve_large(&large_jobs, &done)));
+        workers.push(thread::spawn(move || self.serve_syncs(&puts, report)));
         workers
     }
 
-    /// Makes what was put durable, and tells it.
-    fn serve_syncs(self, puts: &mpsc::Receiver<Stored>, tell: impl Fn(Stored)) {
+    /// Makes what was put durable, and reports it.
+    fn serve_syncs(self, puts: &mpsc::Receiver<Stored>, report: impl Fn(Stored)) {
         let mut synced = (self.clock)();
         while let Ok(first) = puts.recv() {
             let batch = self.gather(first, puts, synced + SYNC_PAUSE);
@@ -74,9 +80,9 @@ impl StoreWork {
                 Ok(events) => {
                     synced = (self.clock)();
                     self.waiting.fetch_sub(count, Ordering::Relaxed);
-                    events.into_iter().for_each(|event| tell(Ok(event)));
+                    events.into_iter().for_each(|event| report(Ok(event)));
                 }
-                Err(error) => return tell(Err(error)),
+                Err(error) => return report(Err(error)),
             }
         }
     }
@@ -104,17 +110,35 @@ struct Putting {
 }
 
 impl Putting {
-    fn serve(&self, done: &mpsc::Sender<Stored>) {
+    /// Puts bodies and hands large ones on, until there are no more or something failed.
+    fn serve(&self, large: &mpsc::Sender<StoreJob>, done: &mpsc::Sender<Stored>) {
         loop {
             let job = self.jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
-            let Ok((order, exchange)) = job else { return };
-            let Some(put) = self.put(&order, &exchange) else { continue };
-            drop(exchange);
-            let is_over = put.is_err();
-            if done.send(put).is_err() || is_over {
+            let Ok(job) = job else { return };
+            let goes_on = match job.1.body.len() > LARGE_BYTES {
+                true => large.send(job).is_ok(),
+                false => self.serve_one(job, done),
+            };
+            if !goes_on {
                 return;
             }
         }
+    }
+
+    fn serve_large(&self, jobs: &mpsc::Receiver<StoreJob>, done: &mpsc::Sender<Stored>) {
+        while let Ok(job) = jobs.recv() {
+            if !self.serve_one(job, done) {
+                return;
+            }
+        }
+    }
+
+    /// Whether the next one may follow.
+    fn serve_one(&self, (order, exchange): StoreJob, done: &mpsc::Sender<Stored>) -> bool {
+        let Some(put) = self.put(&order, &exchange) else { return true };
+        drop(exchange);
+        let is_over = put.is_err();
+        done.send(put).is_ok() && !is_over
     }
 
     /// None if a stop left it out.

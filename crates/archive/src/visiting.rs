@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 
 use nenrin_crawl::{
@@ -20,6 +20,9 @@ pub(crate) const LINKS_FROM_MAX_BYTES: u64 = 16 << 20;
 
 /// Storing a smaller body takes too little time to be stopped.
 const STOPPABLE_BYTES: u64 = 1 << 20;
+
+/// More threads that read would take more memory than they save time.
+const READERS_MAX: usize = 8;
 
 /// Reads an exchange as [`read_exchange`] does, compared with the version before in the store.
 ///
@@ -39,31 +42,47 @@ pub fn read_fetched(
     })
 }
 
-/// Work on large bodies, one after the other on a thread of its own. What such work leaves with the
-/// system's allocator stays with its thread: on many threads that would be many times as much.
+/// The threads that read bodies: as many as there are processors, and one on which large bodies come
+/// one after the other. What such work leaves with the system's allocator stays with its thread: on many
+/// threads that would be many times as much.
 #[derive(Debug, Clone)]
-pub struct LargeWork(mpsc::Sender<Job>);
+pub struct ReadingThreads {
+    usual: mpsc::Sender<Job>,
+    large: mpsc::Sender<Job>,
+}
 
 type Job = Box<dyn FnOnce() + Send>;
 
-impl LargeWork {
-    /// Starts the thread; it ends with the last clone.
+impl ReadingThreads {
+    /// Starts the threads; they end with the last clone.
     pub fn start() -> Self {
-        let (sender, jobs) = mpsc::channel::<Job>();
-        thread::spawn(move || {
-            for job in jobs {
-                // Whoever waits for it sees that it failed; the next one is not to blame.
-                drop(panic::catch_unwind(AssertUnwindSafe(job)));
-            }
-        });
-        Self(sender)
+        let processors = thread::available_parallelism().map_or(1, usize::from);
+        Self { usual: started(processors.min(READERS_MAX)), large: started(1) }
     }
 
     /// Does this when it is its turn.
-    pub fn add(&self, job: impl FnOnce() + Send + 'static) {
-        // The thread is there as long as this is.
-        let _ = self.0.send(Box::new(job));
+    pub fn add(&self, is_large: bool, job: impl FnOnce() + Send + 'static) {
+        let jobs = if is_large { &self.large } else { &self.usual };
+        // The threads are there as long as this is.
+        let _ = jobs.send(Box::new(job));
     }
+}
+
+/// So many threads that do what is sent.
+fn started(threads: usize) -> mpsc::Sender<Job> {
+    let (sender, jobs) = mpsc::channel::<Job>();
+    let jobs = Arc::new(Mutex::new(jobs));
+    for _ in 0..threads {
+        let jobs = jobs.clone();
+        thread::spawn(move || {
+            let next = || jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
+            while let Ok(job) = next() {
+                // The caller that waits for it sees that it failed; the next job goes on.
+                drop(panic::catch_unwind(AssertUnwindSafe(job)));
+            }
+        });
+    }
+    sender
 }
 
 /// The links of a stored version that came without them. One that cannot be read has none.
@@ -103,7 +122,7 @@ pub fn put_exchange(
             Protocol::Http2 => "h2",
         },
         tls: tls.as_deref(),
-        server_address: Some(exchange.server_address),
+        server_address: exchange.server_address,
         request_head: &exchange.request_head,
         response_head: &exchange.response_head,
         body: b"",

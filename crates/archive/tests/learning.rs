@@ -210,7 +210,7 @@ impl Live {
             status,
             protocol: Protocol::Http11,
             tls: None,
-            server_address: Ipv4Addr::LOCALHOST.into(),
+            server_address: Some(Ipv4Addr::LOCALHOST.into()),
             request_head: Vec::new(),
             response_head,
             body: body.into(),
@@ -423,7 +423,7 @@ fn dates_and_digests_alone_teach_how_often_pages_change() {
     let log = format!("1\ta\t7\t{}\t{}\t{},{}\n", day(0), day(7), day(2), day(4));
     let sitemap = "<urlset xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'><url>\
         <loc>http://e.com/a</loc><lastmod>2024-01-03</lastmod></url></urlset>";
-    // Start, two updates and what lies halfway between them, and the end with its halfway point.
+    // Start, two updates and the point halfway between them, and the end with its halfway point.
     for (format, text, dates, visits) in
         [("cdxj", cdxj, 4, (4, 1)), ("updates", &log, 4, (7, 2)), ("sitemap", sitemap, 2, (2, 0))]
     {

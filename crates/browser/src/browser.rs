@@ -1,14 +1,10 @@
-use std::{collections::VecDeque, process::Stdio, time::Duration};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::{collections::VecDeque, time::Duration};
 
-use futures_util::{SinkExt, StreamExt};
+use nenrin_render::{Cdp, CdpEvent, RenderError, RenderOptions};
 use serde_json::{Value, json};
-use tokio::{
-    io::{AsyncBufReadExt, BufReader},
-    net::TcpStream,
-    process::{Child, Command},
-    time::Instant,
-};
-use tokio_tungstenite::{WebSocketStream, tungstenite::Message};
+use tokio::time::Instant;
 
 use crate::{LiveWeb, Picture};
 
@@ -30,11 +26,9 @@ pub enum Names<'a> {
 
 /// A browser with one page open.
 pub struct Browser {
-    _process: Child,
+    cdp: Cdp,
     _profile: tempfile::TempDir,
-    socket: WebSocketStream<TcpStream>,
     session: Option<String>,
-    next_id: u64,
     /// Events from the browser since the last page was opened.
     pub events: VecDeque<Value>,
     /// The origin for paths that begin with `/`.
@@ -50,32 +44,13 @@ impl Browser {
             return None;
         };
         let profile = tempfile::tempdir().unwrap();
-        let mut process = command(&program, names, profile.path())
-            .arg("about:blank")
-            .stderr(Stdio::piped())
-            .stdout(Stdio::null())
-            .kill_on_drop(true)
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(process.stderr.take().unwrap()).lines();
-        let address = loop {
-            let line = lines.next_line().await.unwrap().expect("the browser did not start");
-            if let Some(address) = line.strip_prefix("DevTools listening on ") {
-                break address.trim().to_owned();
-            }
-        };
-        // Keep reading, or the browser would block on a full pipe.
-        tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
-        let host = address.trim_start_matches("ws://").split('/').next().unwrap().to_owned();
-        #[expect(clippy::disallowed_methods, reason = "a test speaks to its own browser")]
-        let stream = TcpStream::connect(host).await.unwrap();
-        let (socket, _) = tokio_tungstenite::client_async(&address, stream).await.unwrap();
+        let mut command = command(&program, names, profile.path());
+        command.arg("about:blank");
+        let cdp = Cdp::start(command).unwrap();
         let mut browser = Self {
-            _process: process,
+            cdp,
             _profile: profile,
-            socket,
             session: None,
-            next_id: 0,
             events: VecDeque::new(),
             origin: String::new(),
         };
@@ -88,7 +63,7 @@ impl Browser {
     pub async fn show(names: Names<'_>, address: &str, wait: Duration) -> bool {
         let Some(program) = program() else { return false };
         let profile = tempfile::tempdir().unwrap();
-        let mut browser = command(&program, names, profile.path());
+        let mut browser = tokio::process::Command::from(command(&program, names, profile.path()));
         browser.arg(address).stderr(Stdio::null()).stdout(Stdio::null()).kill_on_drop(true);
         let mut process = browser.spawn().unwrap();
         tokio::time::sleep(wait).await;
@@ -115,37 +90,23 @@ impl Browser {
 
     /// Calls a method of the protocol.
     pub async fn call(&mut self, method: &str, params: Value) -> Value {
-        let answer = self.ask(method, params).await;
-        assert!(answer["error"].is_null(), "{method}: {}", answer["error"]);
-        answer["result"].clone()
+        self.ask(method, params).await.unwrap_or_else(|error| panic!("{method}: {error}"))
     }
 
-    async fn ask(&mut self, method: &str, params: Value) -> Value {
-        self.next_id += 1;
-        let id = self.next_id;
-        let mut message = json!({"id": id, "method": method, "params": params});
-        if let Some(session) = &self.session {
-            message["sessionId"] = json!(session);
+    async fn ask(&mut self, method: &str, params: Value) -> Result<Value, RenderError> {
+        let session = self.session.clone();
+        let answer = self.cdp.call(session.as_deref(), method, params).await;
+        while let Ok(event) = self.cdp.events.try_recv() {
+            self.events.push_back(shown(event));
         }
-        self.socket.send(Message::text(message.to_string())).await.unwrap();
-        loop {
-            let message = self.receive(PATIENCE).await;
-            let message = message.unwrap_or_else(|| panic!("no answer to {method}"));
-            if message["id"] == json!(id) {
-                return message;
-            }
-            self.events.push_back(message);
-        }
+        answer
     }
 
     async fn receive(&mut self, patience: Duration) -> Option<Value> {
-        loop {
-            match tokio::time::timeout(patience, self.socket.next()).await {
-                Ok(Some(Ok(Message::Text(text)))) => return serde_json::from_str(&text).ok(),
-                Ok(Some(Ok(_))) => {}
-                Ok(end @ (Some(Err(_)) | None)) => panic!("the browser is gone: {end:?}"),
-                Err(_) => return None,
-            }
+        match tokio::time::timeout(patience, self.cdp.events.recv()).await {
+            Ok(Some(event)) => Some(shown(event)),
+            Ok(None) => panic!("the browser is gone"),
+            Err(_) => None,
         }
     }
 
@@ -226,7 +187,7 @@ impl Browser {
             // While one page replaces the other, nothing can be evaluated.
             let params = json!({"expression": expression, "returnByValue": true});
             let answer = self.ask("Runtime.evaluate", params).await;
-            if answer["result"]["result"]["value"] == json!(true) {
+            if answer.is_ok_and(|answer| answer["result"]["value"] == json!(true)) {
                 return;
             }
             self.wait(50).await;
@@ -290,32 +251,24 @@ impl Browser {
 }
 
 /// The program with everything but a page to open.
-fn command(program: &str, names: Names<'_>, profile: &std::path::Path) -> Command {
+fn command(program: &Path, names: Names<'_>, profile: &Path) -> Command {
     let target = match names {
         Names::Nothing => "~NOTFOUND".to_owned(),
         Names::Live(live) => format!("127.0.0.1:{}", live.port),
         Names::Port(port) => format!("127.0.0.1:{port}"),
     };
     let rules = format!("MAP * {target}, EXCLUDE 127.0.0.1, EXCLUDE *.localhost");
-    let mut command = Command::new(program);
-    command
-        .args(["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--lang=en"])
-        .args(["--disable-background-networking", "--disable-component-update"])
-        .args(["--disable-sync", "--disable-default-apps", "--disable-dev-shm-usage"])
-        .args(["--disable-extensions", "--no-default-browser-check"])
-        .args(["--metrics-recording-only", "--remote-debugging-port=0"])
-        .args(["--window-size=1200,900", "--hide-scrollbars"])
-        .arg(format!("--host-resolver-rules={rules}"))
-        .arg(format!("--user-data-dir={}", profile.display()));
+    let mut command = nenrin_render::command(program, profile, false);
+    command.arg("--window-size=1200,900").arg(format!("--host-resolver-rules={rules}"));
     command
 }
 
-fn program() -> Option<String> {
-    let named = std::env::var("CHROME").ok();
-    let candidates = ["chromium", "chromium-browser", "google-chrome", "chrome"];
-    named.into_iter().chain(candidates.map(str::to_owned)).find(|program| {
-        let mut command = std::process::Command::new(program);
-        command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
-        command.status().is_ok_and(|status| status.success())
-    })
+/// An event as the protocol writes it.
+fn shown(event: CdpEvent) -> Value {
+    json!({"method": event.method, "params": event.params, "sessionId": event.session})
+}
+
+fn program() -> Option<PathBuf> {
+    let program = std::env::var_os("CHROME").map(PathBuf::from);
+    nenrin_render::chromium(&RenderOptions { program, ..RenderOptions::default() })
 }

@@ -34,7 +34,7 @@ impl Default for VP8Context {
 }
 
 impl VP8Context {
-    /// The part of a range that stands for `false`.
+    /// The part of a range that means `false`.
     fn part(self, range: u32) -> u32 {
         (range >> SCALE_BITS) * self.share
     }

@@ -1,11 +1,18 @@
-//! Days of the Gregorian calendar, counted from 1 January 1970, and dates as HTTP writes them. All
-//! times are UTC.
+//! Days of the Gregorian calendar, counted from 1 January 1970, dates as HTTP writes them, and
+//! durations. All times are UTC.
 //!
 //! Read in this order:
 //! - [`day_of`] and [`date_of`]: from a date to a day and back;
-//! - [`write_http`] and [`parse_http`]: the one form of a date that HTTP headers still use.
+//! - [`write_http`] and [`parse_http`]: the one form of a date that HTTP headers still use;
+//! - [`parse_duration`] and [`write_duration`]: durations as people write them.
 //!
 //! Reading the other forms (feeds, WARC, ARC, what people type) is for the crates that meet them.
+
+mod duration;
+
+pub use duration::{
+    MAX_DURATION_MS, parse_duration, parse_duration_ms, write_duration, write_duration_ms,
+};
 
 /// Seconds of a day.
 pub const DAY_S: i64 = 86_400;

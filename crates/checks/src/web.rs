@@ -176,7 +176,7 @@ fn exchange_of(head: &[u8], body: &[u8], status: u16) -> Exchange {
         status,
         protocol: Protocol::Http11,
         tls: None,
-        server_address: IpAddr::V4(Ipv4Addr::LOCALHOST),
+        server_address: Some(IpAddr::V4(Ipv4Addr::LOCALHOST)),
         request_head: Vec::new(),
         response_head: head.to_vec(),
         body: body.to_vec().into(),

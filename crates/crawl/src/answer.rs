@@ -1,7 +1,9 @@
 //! One request and what came of it, as the machine sees it.
 
+use std::time::Duration;
+
 use nenrin_extract::{Comparison, Fingerprint, MAX_SITEMAP_BYTES};
-use nenrin_fetch::{AddressPolicy, BodyLimit};
+use nenrin_fetch::{AddressPolicy, BodyLimit, Road};
 use nenrin_lang::{Reason, Undecoded};
 use nenrin_state::{ContentMark, Outcome, PageRecord, SiteHeader, Validators, VersionId};
 use nenrin_structure::PageFragments;
@@ -13,6 +15,9 @@ use serde::{Deserialize, Serialize};
 const ROBOTS_RECEIVED_BYTES: u64 = 1 << 20;
 /// A page that does not exist is short.
 const PROBE_MAX_BYTES: u64 = 16 << 20;
+/// A robots.txt or a page that does not exist comes within this time: a slow connection brings a
+/// megabyte in it.
+const ASIDE_TIMEOUT: Duration = Duration::from_secs(2 * 60);
 
 /// The number of one fetch, and of the content it brought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -58,6 +63,10 @@ pub struct FetchOrder {
     pub headers: Vec<SiteHeader>,
     /// Parts of the page whose changes are noise: selector, and which of its elements (0 for all).
     pub ignored: Vec<(String, u32)>,
+    /// How the request leaves this machine.
+    pub road: Road,
+    /// Whether strings in scripts that only look like URLs count as links.
+    pub likely_urls: bool,
 }
 
 impl FetchOrder {
@@ -81,6 +90,8 @@ impl FetchOrder {
             blocks: false,
             headers: Vec::new(),
             ignored: Vec::new(),
+            road: Road::default(),
+            likely_urls: false,
         }
     }
 
@@ -115,6 +126,15 @@ impl FetchOrder {
             Purpose::Robots => Some(BodyLimit::Front(ROBOTS_RECEIVED_BYTES)),
             Purpose::Probe => Some(BodyLimit::Whole(PROBE_MAX_BYTES)),
             Purpose::Sitemap => Some(BodyLimit::Whole(MAX_SITEMAP_BYTES as u64)),
+        }
+    }
+
+    /// How long the request may take, where that is not for the site to say: nothing of its server is
+    /// asked for meanwhile.
+    pub fn timeout(&self) -> Option<Duration> {
+        match self.purpose {
+            Purpose::Page | Purpose::Sitemap => None,
+            Purpose::Robots | Purpose::Probe => Some(ASIDE_TIMEOUT),
         }
     }
 
@@ -163,6 +183,8 @@ pub struct Answer {
     pub body_bytes: u64,
     /// Links found.
     pub links: Vec<FoundLink>,
+    /// What kind of scripts the page has, if it has any.
+    pub scripts: Option<u64>,
     /// The body, for robots.txt alone.
     pub robots_body: Vec<u8>,
     /// Why the content could not be read for links, if it could not.
@@ -233,4 +255,26 @@ pub struct Trouble {
     pub of_server: bool,
     /// Whether we refused to ask (address guard).
     pub refused: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use nenrin_fetch::FetchOptions;
+
+    use super::*;
+
+    #[test]
+    fn what_is_asked_for_aside_has_less_time_than_a_page_and_enough_for_a_slow_connection() {
+        let url = CanonicalUrl::parse("http://a.example/robots.txt").unwrap();
+        let timeout = |purpose| {
+            let addresses = AddressPolicy::default();
+            FetchOrder::plain(Ticket(1), purpose, url.clone(), addresses).timeout()
+        };
+        for purpose in [Purpose::Robots, Purpose::Probe] {
+            let most = timeout(purpose).unwrap();
+            assert!(most < FetchOptions::default().total_timeout / 4, "{purpose:?}: {most:?}");
+            assert!(most >= Duration::from_secs(60), "{purpose:?}: {most:?}");
+        }
+        assert_eq!([Purpose::Page, Purpose::Sitemap].map(timeout), [None, None]);
+    }
 }

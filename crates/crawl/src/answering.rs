@@ -48,8 +48,9 @@ pub fn answer_load(state: &dyn State, now_s: i64, load: &Load) -> Result<Event, 
         &Load::Shared(site) => {
             let day = now_s.div_euclid(DAY_S);
             let visits_today = state.visits_on(site, day)?;
-            let division = state.division(site, day)?;
-            Event::SharedLoaded { site, bytes: state.shared(site)?, visits_today, division }
+            let division = state.division(Some(site), day)?;
+            let (bytes, of_archive) = (state.shared(site)?, state.division(None, day)?);
+            Event::SharedLoaded { site, bytes, visits_today, division, of_archive }
         }
         &Load::Division { site, day } => {
             Event::DivisionLoaded { site, division: state.division(site, day)? }
@@ -124,7 +125,7 @@ pub fn commit_batch(state: &dyn State, epoch: Epoch, batch: &Batch) -> Result<Ev
 }
 
 /// Takes in what another partition has for this one, until there is no more. Returns the events for
-/// this partition's machine. What was taken in once is not taken in again, whoever tries.
+/// this partition's machine. Mail that was taken in once is not taken in again.
 ///
 /// # Errors
 /// [`StateError`] when one of the states cannot answer.

@@ -14,6 +14,7 @@ use crate::{
     near::NearQuery,
     options::CrawlOptions,
     plans::{PlanDone, PlanWork},
+    renderings::Rendered,
     traps::Trap,
 };
 
@@ -79,11 +80,13 @@ pub enum Event {
         visits_today: u64,
         /// How its visits of today are divided; `None` if there is one partition only.
         division: Option<Division>,
+        /// How the visits of today of the whole archive are divided.
+        of_archive: Option<Division>,
     },
-    /// How a site's visits of a day are divided.
+    /// How the visits of a day are divided.
     DivisionLoaded {
-        /// The site.
-        site: SiteId,
+        /// The site; none means the whole archive.
+        site: Option<SiteId>,
         /// The division.
         division: Option<Division>,
     },
@@ -138,6 +141,13 @@ pub enum Event {
         /// The answer, or why there is none.
         fetched: Box<Fetched>,
     },
+    /// A page was rendered, or could not be.
+    Rendered {
+        /// The number that the rendering was ordered under.
+        ticket: Ticket,
+        /// What came of it.
+        rendered: Box<Rendered>,
+    },
     /// The content of a fetch is durable.
     Stored {
         /// The number of the fetch that brought it.
@@ -183,6 +193,9 @@ pub enum Command {
     ReadLinks(Box<PageLinks>),
     /// Make one request → [`Event::Fetched`].
     Fetch(Box<FetchOrder>),
+    /// Render a version of a page in a browser that gets everything from the archive →
+    /// [`Event::Rendered`].
+    Render(Box<RenderOrder>),
     /// Store the content of a fetch → [`Event::Stored`] once it is durable. It comes from the step that
     /// took the fetch's [`Event::Fetched`], or never.
     Store(Box<StoreOrder>),
@@ -248,10 +261,10 @@ pub enum Load {
     Due(DueQuery),
     /// What a site's pages share → [`Event::SharedLoaded`].
     Shared(SiteId),
-    /// How a site's visits of a day are divided → [`Event::DivisionLoaded`].
+    /// How the visits of a day are divided → [`Event::DivisionLoaded`].
     Division {
-        /// The site.
-        site: SiteId,
+        /// The site; none means the whole archive.
+        site: Option<SiteId>,
         /// The day, in days since the epoch.
         day: i64,
     },
@@ -277,6 +290,19 @@ impl Load {
     pub fn takes_long(&self) -> bool {
         matches!(self, Self::Map(_))
     }
+}
+
+/// One version to render.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RenderOrder {
+    /// Its number.
+    pub ticket: Ticket,
+    /// The page's URL.
+    pub url: CanonicalUrl,
+    /// The version.
+    pub version: VersionId,
+    /// When it was asked for: the page's scripts see this time.
+    pub at_s: i64,
 }
 
 /// One version to store.

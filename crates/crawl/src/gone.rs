@@ -1,11 +1,11 @@
-//! Pages that were found gone are left out of some rounds, ever more of them.
+//! Pages that were found gone are left out of some rounds: of more rounds the longer they are gone.
 
 use nenrin_state::{DuePage, Outcome, Schedule, Site};
 
 /// A page that is gone is looked for once in a quarter of a year at least.
 const GONE_REST_MAX_S: i64 = 90 * 86_400;
 
-/// How long a page that was found gone several times in a row is left alone.
+/// How long a page that was found gone several times in a row is not visited.
 pub(crate) fn gone_rest_s(
     schedule: &Schedule,
     outcome: Option<Outcome>,

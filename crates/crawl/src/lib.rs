@@ -13,13 +13,13 @@
 //! - [`Teacher`]: what visits that were made elsewhere teach, by the parts that learn from our own.
 //!
 //! The machine is made of components, each of which owns its fields: `sites`, `schedules` (when to
-//! come again, and whether now is a time to collect), `rounds` with their `plans`, `due_pages` (what
+//! visit again, and whether now is a time to collect), `rounds` with their `plans`, `due_pages` (what
 //! the long-term queue holds), `new_pages` (which new page first), `servers` (their queues, pace and
 //! rules), `learning` (what is learnt of servers), `taken` and `under_way`. `machine` routes events
 //! to them and leads a visit from one to the next.
 //!
-//! `step` has no clock, no randomness, no I/O and no order that differs between runs. Whoever
-//! drives it (the binary with sockets and threads, the lab with an event queue) carries out the
+//! `step` has no clock, no randomness, no I/O and no order that differs between runs. The caller
+//! (the binary with sockets and threads, the lab with an event queue) carries out the
 //! commands and answers with events. Content never passes through the machine: the driver holds it
 //! while the step runs that takes the answer, and drops it if that step does not have it stored.
 
@@ -38,6 +38,7 @@ mod options;
 mod plans;
 mod probe;
 mod reading;
+mod renderings;
 mod rounds;
 mod schedules;
 mod servers;
@@ -56,7 +57,7 @@ pub use answer::{
     Trouble,
 };
 pub use answering::{Batch, answer_load, commit_batch, drop_taken_mail, take_mail};
-pub use events::{Command, Event, Load, RoundReport, StoreOrder};
+pub use events::{Command, Event, Load, RenderOrder, RoundReport, StoreOrder};
 pub use learning::ServerLearning;
 pub use machine::Crawl;
 pub use near::{NearQuery, load_near};
@@ -67,6 +68,7 @@ pub use probe::{Look, Probe};
 pub use reading::{
     Appetite, COMPARED_MAX_BYTES, PreviousBody, content_mark, mime, read_exchange, stored_links,
 };
+pub use renderings::{Family, Rendered};
 pub use signals::{Signals, Source, Trust};
 pub use teaching::{MissingPages, PastVisit, Taught, Teacher, learn_pass};
 pub use traps::{Trap, TrapCount, Traps};

@@ -238,7 +238,7 @@ fn read_body(
         answer.announced =
             entries.map(|e| Announcement { url: e.url, modified_s: e.modified_s }).collect();
     }
-    answer.links = links(order, kind, content_type, body);
+    (answer.links, answer.scripts) = links(order, kind, content_type, body);
     if order.fingerprint && kind.is_page() {
         answer.fingerprint = Some(fingerprint(&order.url, kind, content_type, body));
     }
@@ -315,12 +315,13 @@ fn links(
     kind: ContentKind,
     content_type: Option<&str>,
     body: &[u8],
-) -> Vec<FoundLink> {
-    let found = page_links(&order.url, kind, content_type, body, &ExtractLimits::default());
-    if found.robots.nofollow {
-        return found.links.into_iter().filter(|l| l.kind == LinkKind::Embed).map(role).collect();
-    }
-    found.links.into_iter().map(role).collect()
+) -> (Vec<FoundLink>, Option<u64>) {
+    let limits =
+        ExtractLimits { likely_script_urls: order.likely_urls, ..ExtractLimits::default() };
+    let found = page_links(&order.url, kind, content_type, body, &limits);
+    let nofollow = found.robots.nofollow;
+    let follows = |link: &nenrin_extract::Link| !nofollow || link.kind == LinkKind::Embed;
+    (found.links.into_iter().filter(follows).map(role).collect(), found.scripts)
 }
 
 /// Where the links of a stored version lead.
@@ -412,7 +413,7 @@ mod tests {
             status: 200,
             protocol: Protocol::Http11,
             tls: None,
-            server_address: Ipv4Addr::LOCALHOST.into(),
+            server_address: Some(Ipv4Addr::LOCALHOST.into()),
             request_head: Vec::new(),
             response_head: b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\n\r\n".to_vec(),
             body: body.as_bytes().to_vec().into(),

@@ -190,7 +190,7 @@ pub fn learn_pass(
 }
 
 /// What the servers of a site show for pages that do not exist, where that is known: an answer that
-/// looks like it means gone, whoever received it.
+/// looks like it means gone, also where another site received it.
 #[derive(Debug, Default)]
 pub struct MissingPages {
     probes: BTreeMap<Server, Probe>,

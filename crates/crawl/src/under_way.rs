@@ -2,12 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use nenrin_fetch::AddressPolicy;
 use nenrin_state::{DuePage, PageId, ServerId, SiteId, VersionId, VersionRow, VisitCommit};
 use nenrin_structure::PageFragments;
 use nenrin_urls::CanonicalUrl;
 
-use crate::{answer::Ticket, learning::Look, plans::VisitResult};
+use crate::{
+    answer::Ticket, learning::Look, plans::VisitResult, renderings::RenderCase,
+    servers::RobotsRequest,
+};
+
+/// What is done once a rendering has ended: a page is released.
+pub(crate) type Release = Option<(SiteId, VisitResult)>;
 
 /// All that is under way.
 #[derive(Debug, Default)]
@@ -15,6 +20,7 @@ pub(crate) struct UnderWay {
     last_ticket: u64,
     asked: BTreeMap<Ticket, Asked>,
     storing: BTreeMap<Ticket, Unstored>,
+    rendering: BTreeMap<Ticket, (RenderCase, Release)>,
     committing: BTreeMap<Ticket, Committing>,
 }
 
@@ -22,7 +28,7 @@ pub(crate) struct UnderWay {
 #[derive(Debug)]
 pub(crate) enum Asked {
     Page { due: Box<DuePage>, asked_ms: i64, conditionally: bool },
-    Robots { server: ServerId, hops: u32, addresses: AddressPolicy },
+    Robots { server: ServerId, request: RobotsRequest },
     Look(Look),
 }
 
@@ -34,6 +40,8 @@ pub(crate) struct Unstored {
     pub(crate) visit: Box<VisitCommit>,
     pub(crate) version: UnstoredVersion,
     pub(crate) blocks: Option<PageFragments>,
+    /// The page and the kind of its scripts, if it is to be rendered.
+    pub(crate) render: Option<(Box<DuePage>, u64)>,
     /// Whether the page had no version before.
     pub(crate) is_first: bool,
 }
@@ -80,11 +88,16 @@ pub(crate) enum Committing {
         url: CanonicalUrl,
         site: SiteId,
         result: VisitResult,
+        /// The page is to be rendered.
+        render: Option<Box<RenderCase>>,
+    },
+    /// What a rendering found.
+    Parts {
+        /// The page that is released then.
+        release: Release,
     },
     /// A page of this server is brought forward.
-    Pull {
-        server: ServerId,
-    },
+    Pull { server: ServerId },
 }
 
 impl UnderWay {
@@ -94,7 +107,7 @@ impl UnderWay {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.asked.len() + self.storing.len() + self.committing.len()
+        self.asked.len() + self.storing.len() + self.rendering.len() + self.committing.len()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -122,6 +135,19 @@ impl UnderWay {
         self.storing.remove(&ticket)
     }
 
+    pub(crate) fn render(&mut self, ticket: Ticket, case: RenderCase, release: Release) {
+        self.rendering.insert(ticket, (case, release));
+    }
+
+    pub(crate) fn rendered(&mut self, ticket: Ticket) -> Option<(RenderCase, Release)> {
+        self.rendering.remove(&ticket)
+    }
+
+    /// Whether some page is being rendered.
+    pub(crate) fn is_rendering(&self) -> bool {
+        !self.rendering.is_empty()
+    }
+
     pub(crate) fn commit(&mut self, ticket: Ticket, committing: Committing) {
         self.committing.insert(ticket, committing);
     }
@@ -134,7 +160,7 @@ impl UnderWay {
     pub(crate) fn committing(&self, ticket: Ticket) -> Option<&CanonicalUrl> {
         match self.committing.get(&ticket)? {
             Committing::Visit { url, .. } => Some(url),
-            Committing::Pull { .. } => None,
+            Committing::Pull { .. } | Committing::Parts { .. } => None,
         }
     }
 }

@@ -33,8 +33,8 @@ fn number(order: &FetchOrder) -> u64 {
     digits.and_then(|digits| digits.parse().ok()).unwrap_or(0)
 }
 
-/// What a person is told of links that were not followed.
-fn told(world: &mut World) -> Vec<&'static str> {
+/// What is reported about links that were not followed.
+fn reported(world: &mut World) -> Vec<&'static str> {
     world.happen(nenrin_crawl::Event::Stop);
     let servers = world.state.servers(&[world.page("/").id.server()]).unwrap();
     let learnt = ServerLearning::of(&servers[0].notes);
@@ -48,7 +48,7 @@ fn frames_inside_frames_end() {
     world.pass(world.now_ms + DAY_MS);
     let pages = world.asked.len();
     assert!((5..=8).contains(&pages), "{pages} pages were asked for");
-    assert_eq!(told(&mut world), ["frames or styles more than 6 deep"]);
+    assert_eq!(reported(&mut world), ["frames or styles more than 6 deep"]);
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn an_index_of_sitemaps_inside_another_is_not_followed() {
     world.pass(world.now_ms + DAY_MS);
     let asked = world.asked.iter().filter(|(_, path)| path.starts_with("/index")).count();
     assert_eq!(asked, 1, "{:?}", world.asked);
-    assert_eq!(told(&mut world), ["a sitemap index inside another"]);
+    assert_eq!(reported(&mut world), ["a sitemap index inside another"]);
 }
 
 #[test]
@@ -100,8 +100,8 @@ fn pages_that_bring_nothing_new_end_and_a_site_that_does_goes_on() {
             assert!(pages > 4_500, "{pages}");
         } else {
             assert!((300..4_500).contains(&pages), "{pages} pages were asked for");
-            let told = told(&mut world);
-            assert!(told.iter().any(|text| text.contains("nothing new")), "{told:?}");
+            let reported = reported(&mut world);
+            assert!(reported.iter().any(|text| text.contains("nothing new")), "{reported:?}");
         }
     }
 }

@@ -83,7 +83,11 @@ fn a_lost_or_damaged_snapshot_is_built_anew_from_the_links() {
         if damaged {
             world
                 .state
-                .commit(&[Change::Order { bytes: vec![7; 100], received: Vec::new() }])
+                .commit(&[Change::Order {
+                    bytes: vec![7; 100],
+                    received: Vec::new(),
+                    handed_on: Vec::new(),
+                }])
                 .unwrap();
         }
         world.restart(false);

@@ -16,6 +16,9 @@ pub struct ExtractLimits {
     pub max_document_depth: usize,
     /// Memory in bytes for the HTML parser's own use, beyond the text.
     pub max_parser_bytes: usize,
+    /// Whether strings in scripts that only look like URLs count as references: a choice, not a
+    /// limit. Some of them lead nowhere.
+    pub likely_script_urls: bool,
 }
 
 impl Default for ExtractLimits {
@@ -27,6 +30,7 @@ impl Default for ExtractLimits {
             max_srcset_candidates: 200,
             max_document_depth: 3,
             max_parser_bytes: 64 * 1024 * 1024,
+            likely_script_urls: false,
         }
     }
 }

@@ -8,6 +8,7 @@ use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use nenrin_urls::ProxyServer;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinHandle;
 
@@ -28,8 +29,10 @@ const MIN_HTTP1_BUFFER_BYTES: usize = 8192;
 pub(crate) struct Connection {
     sender: Sender,
     task: JoinHandle<()>,
-    /// The address at the other end.
-    pub(crate) address: IpAddr,
+    /// The server's address, unless only a proxy knows it.
+    pub(crate) address: Option<IpAddr>,
+    /// The proxy that gets whole requests.
+    proxy: Option<ProxyServer>,
     /// The version of TLS.
     pub(crate) tls: Option<String>,
 }
@@ -63,7 +66,7 @@ impl Connection {
     /// Opens HTTP/1 on a stream, as lenient towards odd servers as the library can be.
     pub(crate) async fn http1<T>(
         stream: T,
-        address: IpAddr,
+        address: Option<IpAddr>,
         tls: Option<String>,
         options: &FetchOptions,
     ) -> hyper::Result<Self>
@@ -82,13 +85,13 @@ impl Connection {
             .await?;
         // The code that waits for a response sees how the connection ends.
         let task = tokio::spawn(async move { drop(connection.await) });
-        Ok(Self { sender: Sender::Http1 { sender, recorder }, task, address, tls })
+        Ok(Self { sender: Sender::Http1 { sender, recorder }, task, address, proxy: None, tls })
     }
 
     /// Opens HTTP/2 on a stream.
     pub(crate) async fn http2<T>(
         stream: T,
-        address: IpAddr,
+        address: Option<IpAddr>,
         tls: Option<String>,
         options: &FetchOptions,
     ) -> hyper::Result<Self>
@@ -106,7 +109,13 @@ impl Connection {
             .handshake(TokioIo::new(stream))
             .await?;
         let task = tokio::spawn(async move { drop(connection.await) });
-        Ok(Self { sender: Sender::Http2 { sender, meter }, task, address, tls })
+        Ok(Self { sender: Sender::Http2 { sender, meter }, task, address, proxy: None, tls })
+    }
+
+    /// The same connection, which leads to a proxy that gets whole requests.
+    pub(crate) fn with_proxy(mut self, proxy: ProxyServer) -> Self {
+        self.proxy = Some(proxy);
+        self
     }
 
     /// Waits until a request can be sent; fails if the connection has ended.
@@ -133,7 +142,7 @@ impl Connection {
     ) -> Result<Response<Incoming>, Broken> {
         let outcome = match &mut self.sender {
             Sender::Http1 { sender, recorder } => {
-                let request = prepared.http1_request()?;
+                let request = prepared.http1_request(self.proxy.as_ref())?;
                 recorder.begin(options.max_head_bytes);
                 sender.send_request(request).await
             }
@@ -191,14 +200,14 @@ impl Connection {
                 failure: prepared.protocol("it answered before the request was sent".into()),
                 is_unanswered: !recorder.is_answered(),
             })?,
-            Sender::Http2 { .. } => (
-                render_request(
-                    prepared.url.path_and_query(),
-                    &host_header(prepared.url),
-                    &prepared.headers,
-                ),
-                render_response(response.status(), response.headers()),
-            ),
+            Sender::Http2 { .. } => {
+                (prepared_head(prepared), render_response(response.status(), response.headers()))
+            }
+        };
+        // What only the proxy was sent is not part of the request.
+        let request_head = match self.proxy {
+            Some(_) => prepared_head(prepared),
+            None => request_head,
         };
         if response_head.len() > options.max_head_bytes
             || response.headers().len() > options.max_headers
@@ -227,6 +236,12 @@ impl Connection {
             _ => 0,
         }
     }
+}
+
+/// A request as it would be written to the server itself.
+fn prepared_head(prepared: &Prepared<'_>) -> Vec<u8> {
+    let host = host_header(prepared.url);
+    render_request(prepared.url.path_and_query(), &host, &prepared.headers)
 }
 
 /// Whether the connection was closed or broke, rather than carried something wrong.

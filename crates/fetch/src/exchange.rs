@@ -26,8 +26,8 @@ pub struct Exchange {
     pub protocol: Protocol,
     /// The version of TLS as rustls names it, such as `TLSv1_3`; none over plain HTTP.
     pub tls: Option<String>,
-    /// The address that answered.
-    pub server_address: IpAddr,
+    /// The address that answered; none if only a proxy knows it.
+    pub server_address: Option<IpAddr>,
     /// The request's bytes as sent; over HTTP/2, the same request written as HTTP/1.1.
     pub request_head: Vec<u8>,
     /// The final response's status line and header lines as received, with the empty line that
@@ -82,7 +82,7 @@ mod tests {
             status: 200,
             protocol: Protocol::Http11,
             tls: None,
-            server_address: IpAddr::from([127, 0, 0, 1]),
+            server_address: Some(IpAddr::from([127, 0, 0, 1])),
             request_head: Vec::new(),
             response_head: head.to_vec(),
             body: Body::default(),

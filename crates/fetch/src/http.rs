@@ -6,10 +6,9 @@ use std::time::Duration;
 use http::{Response, StatusCode, Version, header};
 use http_body_util::BodyExt;
 use hyper::body::{Body as _, Incoming};
-use nenrin_urls::{CanonicalUrl, Server};
-use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
-use tokio::net::TcpStream;
+use nenrin_urls::{CanonicalUrl, Proxy, ProxyKind, ProxyServer, Server};
+use rustls::pki_types::ServerName;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_rustls::TlsConnector;
@@ -20,14 +19,19 @@ use crate::memory::Receiving;
 use crate::pool::Pool;
 use crate::prepared::Prepared;
 use crate::request::{BodyLimit, request_headers};
+use crate::road::{self, Target};
+use crate::trust;
 use crate::{
-    AddressKind, Body, Exchange, FetchError, FetchFailure, FetchOptions, FetchRequest, Memory,
-    Protocol, Waiting,
+    AddressPolicy, Body, Exchange, FetchError, FetchFailure, FetchOptions, FetchRequest, Memory,
+    Protocol, Road, Waiting,
 };
 
 /// How many names are looked up at once. The system's resolver holds a thread for each, even after
 /// we have stopped waiting.
 const MAX_LOOKUPS: usize = 64;
+
+/// How long is waited for what a name means here, where a proxy looks it up anyway.
+const HINT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How long an idle connection may take to become ready before a new one is made.
 const READY_TIMEOUT: Duration = Duration::from_secs(1);
@@ -52,24 +56,42 @@ pub struct Fetcher {
 struct Shared {
     options: FetchOptions,
     tls: TlsConnector,
+    /// For sites that may have any certificate.
+    tls_unchecked: TlsConnector,
     lookups: Arc<Semaphore>,
     pool: Mutex<IdlePool>,
 }
 
 struct IdlePool {
-    pool: Pool<Connection>,
+    pool: Pool<Route, Connection>,
     has_reaper: bool,
+}
+
+/// Which requests may share a connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Route {
+    server: Server,
+    road: Road,
+    addresses: AddressPolicy,
+}
+
+impl Route {
+    fn of(prepared: &Prepared<'_>) -> Self {
+        let server = prepared.url.server();
+        Self { server, road: prepared.road.clone(), addresses: prepared.addresses }
+    }
 }
 
 impl Fetcher {
     /// Makes a fetcher; fails on unusable options.
     pub fn new(options: FetchOptions) -> Result<Self, FetchError> {
         options.check()?;
-        let tls = tls_connector(&options.extra_roots_der)?;
+        let (checked, unchecked) = trust::configs(&options)?;
         let pool = Pool::new(options.max_idle_connections, options.max_idle_age);
         let shared = Arc::new(Shared {
             options,
-            tls,
+            tls: TlsConnector::from(checked),
+            tls_unchecked: TlsConnector::from(unchecked),
             lookups: Arc::new(Semaphore::new(MAX_LOOKUPS)),
             pool: Mutex::new(IdlePool { pool, has_reaper: false }),
         });
@@ -95,13 +117,19 @@ impl Fetcher {
             url: &request.url,
             headers: request_headers(request, options)?,
             addresses: request.addresses,
+            road: Road {
+                proxy: request.road.proxy.clone().or_else(|| options.proxy.clone()),
+                source: request.road.source.or(options.source),
+                any_certificate: request.road.any_certificate,
+            },
             post: request.post.as_ref(),
             limit: request.limit.unwrap_or(BodyLimit::Whole(options.max_body_bytes)),
             started: Instant::now(),
         };
-        match timeout(options.total_timeout, self.exchange(&prepared)).await {
+        let most = request.timeout.unwrap_or(Duration::MAX).min(options.total_timeout);
+        match timeout(most, self.exchange(&prepared)).await {
             Ok(outcome) => outcome,
-            Err(_) => Err(prepared.timeout(Waiting::Exchange, options.total_timeout)),
+            Err(_) => Err(prepared.timeout(Waiting::Exchange, most)),
         }
     }
 
@@ -117,15 +145,12 @@ impl Fetcher {
         self.exchange_on(connection, prepared).await.map_err(|broken| broken.failure)
     }
 
-    /// An idle connection to the server that the request's policy allows.
+    /// An idle connection that was made under the same policy, on the same road.
     async fn idle_connection(&self, prepared: &Prepared<'_>) -> Option<Connection> {
-        let server = prepared.url.server();
+        let route = Route::of(prepared);
         loop {
-            let mut connection = self.shared.idle_pool().pool.take(&server, Instant::now())?;
-            let is_permitted = AddressKind::of(connection.address).permitted(prepared.addresses);
-            if is_permitted
-                && matches!(timeout(READY_TIMEOUT, connection.ready()).await, Ok(Ok(())))
-            {
+            let mut connection = self.shared.idle_pool().pool.take(&route, Instant::now())?;
+            if matches!(timeout(READY_TIMEOUT, connection.ready()).await, Ok(Ok(()))) {
                 return Some(connection);
             }
         }
@@ -165,26 +190,140 @@ impl Fetcher {
             elapsed: prepared.started.elapsed(),
         };
         if surplus == 0 && is_whole {
-            self.keep_idle(prepared.url.server(), connection);
+            self.keep_idle(Route::of(prepared), connection);
         }
         Ok(exchange)
     }
 
     async fn connect(&self, prepared: &Prepared<'_>) -> Result<Connection, FetchFailure> {
         let options = &self.shared.options;
-        let addresses = self.addresses(prepared).await?;
-        let permitted = guard::permitted(&addresses, prepared.addresses)
-            .map_err(|refused| prepared.refused(refused))?;
-        let stream = self.connect_to_any(&permitted, prepared).await?;
-        let address = stream.peer_addr().map_err(|e| prepared.unconnected(e.to_string()))?.ip();
+        let (stream, address, whole) = match &prepared.road.proxy {
+            Some(Proxy::Server(proxy)) => {
+                let proxy = self.with_login(proxy);
+                self.connect_through(&proxy, prepared).await?
+            }
+            Some(Proxy::Direct) | None => {
+                let permitted = self.permitted(prepared).await?;
+                let port = prepared.url.port();
+                let stream = self.connect_to_any(&permitted, port, prepared).await?;
+                let peer = stream.peer_addr().map_err(|e| prepared.unconnected(e.to_string()))?;
+                (stream, Some(peer.ip()), None)
+            }
+        };
         if prepared.url.scheme() != "https" {
             let opened = Connection::http1(stream, address, None, options).await;
-            return opened.map_err(|e| prepared.protocol(error_text(&e)));
+            let opened = opened.map_err(|e| prepared.protocol(error_text(&e)))?;
+            return Ok(match whole {
+                Some(proxy) => opened.with_proxy(proxy),
+                None => opened,
+            });
         }
         match timeout(options.tls_timeout, self.secure(stream, address, prepared)).await {
             Ok(outcome) => outcome,
             Err(_) => Err(prepared.timeout(Waiting::Handshake, options.tls_timeout)),
         }
+    }
+
+    /// The addresses of the URL's host that the policy allows.
+    async fn permitted(&self, prepared: &Prepared<'_>) -> Result<Vec<IpAddr>, FetchFailure> {
+        let addresses = self.addresses(prepared).await?;
+        guard::permitted(&addresses, prepared.addresses)
+            .map_err(|refused| prepared.refused(refused))
+    }
+
+    /// A proxy with the login that the options have for it.
+    fn with_login(&self, proxy: &ProxyServer) -> ProxyServer {
+        let options = &self.shared.options;
+        let known = options.proxies.iter().chain(&options.proxy).find_map(|known| match known {
+            Proxy::Server(known) if known.to_string() == proxy.to_string() => known.login.clone(),
+            _ => None,
+        });
+        ProxyServer { login: proxy.login.clone().or(known), ..proxy.clone() }
+    }
+
+    /// Connects to a proxy, and through it to the server. Returns the server's address as far as it
+    /// is known, and the proxy if it is to get whole requests instead of a connection.
+    async fn connect_through(
+        &self,
+        proxy: &ProxyServer,
+        prepared: &Prepared<'_>,
+    ) -> Result<(TcpStream, Option<IpAddr>, Option<ProxyServer>), FetchFailure> {
+        let options = &self.shared.options;
+        let target = self.target(proxy.kind, prepared).await?;
+        let address = match &target {
+            Target::Address(address) => Some(*address),
+            Target::Name(_) => None,
+        };
+        // The proxy itself may be anywhere: the operator named it.
+        let name = proxy.host.trim_matches(['[', ']']);
+        let of_proxy = match name.parse::<IpAddr>() {
+            Ok(literal) => vec![literal],
+            Err(_) => match timeout(options.dns_timeout, self.look_up(name)).await {
+                Ok(Ok(found)) => found,
+                Ok(Err(error)) => return Err(prepared.not_through(proxy, &error.to_string())),
+                Err(_) => return Err(prepared.timeout(Waiting::Dns, options.dns_timeout)),
+            },
+        };
+        let connected = self.connect_to_any(&of_proxy, proxy.port, prepared).await;
+        let mut stream = connected.map_err(|failure| match failure {
+            FetchFailure::Connect { reason, .. } => prepared.not_through(proxy, &reason),
+            other => other,
+        })?;
+        let (port, login) = (prepared.url.port(), proxy.login.as_ref());
+        let asking = async {
+            match (proxy.kind, prepared.url.scheme()) {
+                (ProxyKind::Http, "https") => {
+                    road::http_connect(&mut stream, prepared.url.host(), port, login).await
+                }
+                (ProxyKind::Http, _) => Ok(()),
+                _ => road::socks_connect(&mut stream, &target, port, login).await,
+            }
+        };
+        match timeout(options.connect_timeout, asking).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => return Err(prepared.not_through(proxy, &error.to_string())),
+            Err(_) => return Err(prepared.timeout(Waiting::Connect, options.connect_timeout)),
+        }
+        let gets_whole = proxy.kind == ProxyKind::Http && prepared.url.scheme() != "https";
+        // An HTTP proxy connects by name, whatever was found here.
+        let address = address.filter(|_| proxy.kind != ProxyKind::Http);
+        Ok((stream, address, gets_whole.then(|| proxy.clone())))
+    }
+
+    /// What a proxy is asked for. The guard holds as far as it can be known: for addresses, for names
+    /// of this network, and for what a name means here.
+    async fn target(
+        &self,
+        kind: ProxyKind,
+        prepared: &Prepared<'_>,
+    ) -> Result<Target, FetchFailure> {
+        let is_literal = road::literal(prepared.url.as_url().host()).is_some();
+        if is_literal || kind == ProxyKind::Socks5 {
+            let permitted = self.permitted(prepared).await?;
+            return Ok(Target::Address(permitted[0]));
+        }
+        let host = prepared.url.host();
+        if prepared.addresses == AddressPolicy::Public {
+            if road::is_local_name(host) {
+                let reason = format!(
+                    "`{host}` is a name of this network, which the proxy is not asked for; \
+                     if it is yours, make it a top page of a site with `--allow-private`"
+                );
+                return Err(FetchFailure::Request { reason });
+            }
+            // A name that is not known here may be known to the proxy.
+            if kind == ProxyKind::Http
+                && let Ok(Ok(found)) = timeout(HINT_TIMEOUT, self.addresses(prepared)).await
+            {
+                guard::permitted(&found, prepared.addresses)
+                    .map_err(|refused| prepared.refused(refused))?;
+            }
+        }
+        Ok(Target::Name(host.to_owned()))
+    }
+
+    async fn look_up(&self, name: &str) -> io::Result<Vec<IpAddr>> {
+        look_up(&self.shared.lookups, name.to_owned()).await
     }
 
     /// The addresses of the URL's host: itself, from the options, or looked up.
@@ -203,7 +342,7 @@ impl Fetcher {
         if !known.is_empty() {
             return Ok(known);
         }
-        match timeout(options.dns_timeout, look_up(&self.shared.lookups, name)).await {
+        match timeout(options.dns_timeout, self.look_up(&name)).await {
             Ok(Ok(addresses)) => Ok(addresses),
             Ok(Err(error)) => Err(prepared.unresolved(error.to_string())),
             Err(_) => Err(prepared.timeout(Waiting::Dns, options.dns_timeout)),
@@ -214,6 +353,7 @@ impl Fetcher {
     async fn connect_to_any(
         &self,
         addresses: &[IpAddr],
+        port: u16,
         prepared: &Prepared<'_>,
     ) -> Result<TcpStream, FetchFailure> {
         let options = &self.shared.options;
@@ -223,10 +363,8 @@ impl Fetcher {
         for (nth, address) in tried.iter().enumerate() {
             let left = deadline.saturating_duration_since(Instant::now());
             let share = left / u32::try_from(tried.len() - nth).unwrap_or(u32::MAX);
-            let peer = SocketAddr::new(*address, prepared.url.port());
-            #[expect(clippy::disallowed_methods, reason = "the addresses passed the guard")]
-            let connecting = TcpStream::connect(peer);
-            match timeout(share, connecting).await {
+            let peer = SocketAddr::new(*address, port);
+            match timeout(share, connect_from(prepared.road.source, peer)).await {
                 Ok(Ok(stream)) => {
                     // If this cannot be set, only latency suffers.
                     let _ = stream.set_nodelay(true);
@@ -249,17 +387,17 @@ impl Fetcher {
     async fn secure(
         &self,
         stream: TcpStream,
-        address: IpAddr,
+        address: Option<IpAddr>,
         prepared: &Prepared<'_>,
     ) -> Result<Connection, FetchFailure> {
         let options = &self.shared.options;
         let name = server_name(prepared.url).map_err(|reason| prepared.insecure(reason))?;
-        let stream = self
-            .shared
-            .tls
-            .connect(name, stream)
-            .await
-            .map_err(|e| prepared.insecure(e.to_string()))?;
+        let tls = match prepared.road.any_certificate {
+            true => &self.shared.tls_unchecked,
+            false => &self.shared.tls,
+        };
+        let stream =
+            tls.connect(name, stream).await.map_err(|e| prepared.insecure(e.to_string()))?;
         let session = stream.get_ref().1;
         let version = session.protocol_version().map(|version| format!("{version:?}"));
         let is_http2 = session.alpn_protocol() == Some(b"h2");
@@ -272,12 +410,12 @@ impl Fetcher {
     }
 
     /// Puts a connection into the idle pool and makes sure that it is closed in time.
-    fn keep_idle(&self, server: Server, connection: Connection) {
+    fn keep_idle(&self, route: Route, connection: Connection) {
         if connection.is_closed() {
             return;
         }
         let mut idle = self.shared.idle_pool();
-        idle.pool.put(server, connection, Instant::now());
+        idle.pool.put(route, connection, Instant::now());
         if !std::mem::replace(&mut idle.has_reaper, true) {
             tokio::spawn(reap(Arc::downgrade(&self.shared)));
         }
@@ -400,6 +538,27 @@ fn is_without_descriptors(error: &io::Error) -> bool {
     cfg!(unix) && matches!(error.raw_os_error(), Some(24 | 23))
 }
 
+/// Opens a connection from an address, or from the one that the system chooses.
+async fn connect_from(source: Option<IpAddr>, peer: SocketAddr) -> io::Result<TcpStream> {
+    let socket = match peer {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    if let Some(source) = source {
+        if source.is_ipv4() != peer.is_ipv4() {
+            let why = format!("it cannot be reached from {source}, an address of another kind");
+            return Err(io::Error::other(why));
+        }
+        let named = |error: io::Error| {
+            io::Error::new(error.kind(), format!("cannot send from {source}: {error}"))
+        };
+        socket.bind(SocketAddr::new(source, 0)).map_err(named)?;
+    }
+    #[expect(clippy::disallowed_methods, reason = "it passed the guard, or is a proxy")]
+    let connecting = socket.connect(peer);
+    connecting.await
+}
+
 /// Asks the system's resolver.
 async fn look_up(lookups: &Arc<Semaphore>, name: String) -> io::Result<Vec<IpAddr>> {
     let permit = Arc::clone(lookups).acquire_owned().await.map_err(io::Error::other)?;
@@ -422,23 +581,6 @@ fn server_name(url: &CanonicalUrl) -> Result<ServerName<'static>, String> {
         Some(url::Host::Ipv6(address)) => Ok(IpAddr::from(address).into()),
         _ => ServerName::try_from(url.host().to_owned()).map_err(|e| e.to_string()),
     }
-}
-
-fn tls_connector(extra_roots_der: &[Vec<u8>]) -> Result<TlsConnector, FetchError> {
-    let refuse =
-        |e: rustls::Error| FetchError::Option { option: "extra_roots_der", reason: e.to_string() };
-    let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
-    for der in extra_roots_der {
-        roots.add(CertificateDer::from(der.clone())).map_err(refuse)?;
-    }
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let mut config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(refuse)?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    Ok(TlsConnector::from(Arc::new(config)))
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 //! - an [`Exchange`]: the bytes that went and came, or
 //! - a [`FetchFailure`]: why there is none, a result to be recorded like any other;
 //! - [`Memory`]: what all bodies together may take, and where large ones go;
+//! - [`Road`]: the proxy, the address to send from, and which certificates will do;
 //! - [`FetchOptions`]: who we say we are, and every limit with its reason;
 //! - [`AddressKind`]: the guard, which every connection passes after its name was resolved;
 //! - [`RobotsRules`]: what a robots.txt permits.
@@ -27,8 +28,10 @@ mod options;
 mod pool;
 mod prepared;
 mod request;
+mod road;
 mod robots;
 mod tee;
+mod trust;
 
 pub use crate::http::Fetcher;
 pub use body::{Body, BodyReader};
@@ -40,4 +43,6 @@ pub use memory::{Memory, Share};
 pub use nenrin_urls::Validators;
 pub use options::FetchOptions;
 pub use request::{BodyLimit, FetchRequest};
+pub use road::Road;
 pub use robots::{MAX_ROBOTS_BYTES, RobotsLine, RobotsRules, RobotsVerdict};
+pub use trust::{certificates_in, system_certificates};

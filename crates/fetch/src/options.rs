@@ -2,6 +2,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use http::HeaderValue;
+use nenrin_urls::Proxy;
 
 use crate::FetchError;
 
@@ -60,6 +61,14 @@ pub struct FetchOptions {
     /// Certificates (DER) of authorities that are trusted in addition to the public ones: for sites
     /// with a private authority. None by default.
     pub extra_roots_der: Vec<Vec<u8>>,
+    /// Roots that the system trusts; those that cannot be understood are left out. None by default.
+    pub system_roots_der: Vec<Vec<u8>>,
+    /// The proxy for requests that name none. None by default.
+    pub proxy: Option<Proxy>,
+    /// Proxies with logins, for requests that name one of them without. None by default.
+    pub proxies: Vec<Proxy>,
+    /// The address to send from, for requests that name none. None by default: the system chooses.
+    pub source: Option<IpAddr>,
     /// Addresses of host names that are not looked up: for names that only this machine knows. The
     /// address policy applies to them too. None by default.
     pub hosts: Vec<(String, IpAddr)>,
@@ -86,6 +95,10 @@ impl Default for FetchOptions {
             max_idle_connections: 256,
             max_idle_age: Duration::from_secs(60),
             extra_roots_der: Vec::new(),
+            system_roots_der: Vec::new(),
+            proxy: None,
+            proxies: Vec::new(),
+            source: None,
             hosts: Vec::new(),
         }
     }

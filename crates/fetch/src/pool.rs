@@ -1,40 +1,40 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use nenrin_urls::Server;
 use tokio::time::Instant;
 
 /// Connections that are idle between two requests, limited in number and age. A server gets one
 /// request at a time, so a connection is taken out for an exchange and put back after it.
-pub(crate) struct Pool<C> {
+pub(crate) struct Pool<K, C> {
     /// The one that has been idle longest is first.
-    idle: VecDeque<Idle<C>>,
+    idle: VecDeque<Idle<K, C>>,
     max_count: usize,
     max_age: Duration,
 }
 
-struct Idle<C> {
-    server: Server,
+struct Idle<K, C> {
+    /// Where it leads, and how.
+    key: K,
     connection: C,
     until: Instant,
 }
 
-impl<C> Pool<C> {
+impl<K: PartialEq, C> Pool<K, C> {
     pub(crate) fn new(max_count: usize, max_age: Duration) -> Self {
         Self { idle: VecDeque::new(), max_count, max_age }
     }
 
-    /// The connection to this server that was used last.
-    pub(crate) fn take(&mut self, server: &Server, now: Instant) -> Option<C> {
+    /// The connection with this key that was used last.
+    pub(crate) fn take(&mut self, key: &K, now: Instant) -> Option<C> {
         self.drop_old(now);
-        let at = self.idle.iter().rposition(|idle| idle.server == *server)?;
+        let at = self.idle.iter().rposition(|idle| idle.key == *key)?;
         self.idle.remove(at).map(|idle| idle.connection)
     }
 
     /// Stores a connection; if the pool is full, the one idle longest is dropped.
-    pub(crate) fn put(&mut self, server: Server, connection: C, now: Instant) {
+    pub(crate) fn put(&mut self, key: K, connection: C, now: Instant) {
         self.drop_old(now);
-        self.idle.push_back(Idle { server, connection, until: now + self.max_age });
+        self.idle.push_back(Idle { key, connection, until: now + self.max_age });
         if self.idle.len() > self.max_count {
             self.idle.pop_front();
         }
@@ -60,7 +60,7 @@ impl<C> Pool<C> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nenrin_urls::CanonicalUrl;
+    use nenrin_urls::{CanonicalUrl, Server};
 
     fn server(name: &str) -> Server {
         CanonicalUrl::parse(&format!("http://{name}/")).unwrap().server()

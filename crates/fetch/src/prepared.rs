@@ -6,17 +6,20 @@ use bytes::Bytes;
 use http::Request;
 use http::header::{self, HeaderMap, HeaderValue};
 use http_body_util::Full;
-use nenrin_urls::CanonicalUrl;
+use nenrin_urls::{CanonicalUrl, ProxyServer};
 use tokio::time::Instant;
 
 use crate::request::{BodyLimit, host_header};
-use crate::{AddressKind, AddressPolicy, FetchFailure, FetchOptions, Waiting};
+use crate::road::basic;
+use crate::{AddressKind, AddressPolicy, FetchFailure, FetchOptions, Road, Waiting};
 
 /// A request ready to be sent, on a first and perhaps on a second connection.
 pub(crate) struct Prepared<'a> {
     pub(crate) url: &'a CanonicalUrl,
     pub(crate) headers: HeaderMap,
     pub(crate) addresses: AddressPolicy,
+    /// How it goes, with the options' own road where the request names none.
+    pub(crate) road: Road,
     /// The body to POST; a GET without it.
     pub(crate) post: Option<&'a Bytes>,
     pub(crate) limit: BodyLimit,
@@ -24,12 +27,20 @@ pub(crate) struct Prepared<'a> {
 }
 
 impl Prepared<'_> {
-    /// With the target alone, and the host in a header of its own.
-    pub(crate) fn http1_request(&self) -> Result<Request<Full<Bytes>>, FetchFailure> {
-        let mut request = request_to(self.url.path_and_query(), self.post)?;
+    /// With the target alone, and the host in a header of its own. A proxy gets the whole URL.
+    pub(crate) fn http1_request(
+        &self,
+        proxy: Option<&ProxyServer>,
+    ) -> Result<Request<Full<Bytes>>, FetchFailure> {
+        let target = if proxy.is_some() { self.url.as_str() } else { self.url.path_and_query() };
+        let mut request = request_to(target, self.post)?;
         let host = HeaderValue::try_from(host_header(self.url)).map_err(unsendable)?;
         request.headers_mut().insert(header::HOST, host);
         request.headers_mut().extend(self.headers.clone());
+        if let Some(login) = proxy.and_then(|proxy| proxy.login.as_ref()) {
+            let value = HeaderValue::try_from(basic(login)).map_err(unsendable)?;
+            request.headers_mut().insert(header::PROXY_AUTHORIZATION, value);
+        }
         Ok(request)
     }
 
@@ -64,6 +75,11 @@ impl Prepared<'_> {
 
     pub(crate) fn unconnected(&self, reason: String) -> FetchFailure {
         FetchFailure::Connect { host: self.host(), port: self.url.port(), reason }
+    }
+
+    /// The proxy did not bring a connection.
+    pub(crate) fn not_through(&self, proxy: &ProxyServer, why: &str) -> FetchFailure {
+        self.unconnected(format!("the proxy {proxy}: {why}"))
     }
 
     pub(crate) fn insecure(&self, reason: String) -> FetchFailure {

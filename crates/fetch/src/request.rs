@@ -1,8 +1,10 @@
+use std::time::Duration;
+
 use bytes::Bytes;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use nenrin_urls::{CanonicalUrl, Validators};
 
-use crate::{AddressPolicy, FetchFailure, FetchOptions};
+use crate::{AddressPolicy, FetchFailure, FetchOptions, Road};
 
 /// A page to fetch.
 #[derive(Debug, Clone)]
@@ -15,12 +17,17 @@ pub struct FetchRequest {
     pub addresses: AddressPolicy,
     /// A limit of the body for this request, in place of the one in the options.
     pub limit: Option<BodyLimit>,
+    /// How long the exchange may take, from the first look-up to the last byte, where that is less
+    /// than the options say.
+    pub timeout: Option<Duration>,
     /// More request headers, such as `Cookie`. They replace the usual header of the same name.
     /// Headers that frame the message cannot be set.
     pub headers: Vec<(String, String)>,
     /// The body to POST; a GET without it. If the server had closed an idle connection in the
     /// meantime, it is sent once more, so it should carry an identifier.
     pub post: Option<Bytes>,
+    /// How the request leaves this machine.
+    pub road: Road,
 }
 
 impl FetchRequest {
@@ -31,8 +38,10 @@ impl FetchRequest {
             validators: Validators::default(),
             addresses: AddressPolicy::default(),
             limit: None,
+            timeout: None,
             headers: Vec::new(),
             post: None,
+            road: Road::default(),
         }
     }
 }

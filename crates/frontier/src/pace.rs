@@ -13,7 +13,7 @@ pub struct Politeness {
     pub rest_first_ms: i64,
     /// The longest rest.
     pub rest_max_ms: i64,
-    /// Troubles are forgotten after this long without a new one.
+    /// Failures are forgotten after this long without a new one.
     pub forgive_after_ms: i64,
     /// Share of a server's turns that new pages get while known ones wait as well; `None` goes by
     /// which have waited longer.
@@ -67,7 +67,7 @@ pub struct Pace {
     pub elapsed_ms: i64,
     /// Until when the server is left alone.
     pub resting_until_ms: Option<i64>,
-    /// Troubles in a row.
+    /// Failures in a row.
     pub strikes: u32,
     /// When the last trouble was.
     pub trouble_ms: Option<i64>,

@@ -1,7 +1,7 @@
 //! Small worlds, one for each seed: `seeds FIRST COUNT [FILE [PARTITIONS]]`, as `nenrin lab crawl --small` does;
 //! or `seeds year` and `seeds year continuous`, as `nenrin lab crawl` does.
 #![expect(clippy::print_stdout, reason = "this is a report for a person")]
-#![expect(clippy::unwrap_used, reason = "an experiment may stop where it stands")]
+#![expect(clippy::unwrap_used, reason = "an experiment may stop at an error")]
 #![expect(clippy::disallowed_methods, reason = "it measures time")]
 
 use std::{path::PathBuf, time::Instant};

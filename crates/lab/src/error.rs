@@ -10,7 +10,7 @@ pub enum LabError {
         action: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// Why.
+        /// The error of the operating system.
         source: std::io::Error,
     },
     /// A line of an update log that is not in its format.

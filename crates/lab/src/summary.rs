@@ -1,6 +1,19 @@
 //! Results of experiments as short tables for people; `results.json` has everything.
 
+use nenrin_archive::readable_bytes;
 use serde_json::Value;
+
+use crate::{
+    crawl::OrderOutcome,
+    storage::{Results, SiteResults, Split},
+};
+
+fn percent(bytes: u64, of: u64) -> String {
+    match of {
+        0 => "–".to_owned(),
+        of => format!("{:.2}%", 100.0 * bytes as f64 / of as f64),
+    }
+}
 
 /// A table: its headings and its rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,6 +75,56 @@ impl Summary {
             }
         }
         Self { headings, rows }
+    }
+
+    /// What `lab storage` measured: our bytes by site, and those of every way of keeping the visits.
+    pub fn storage(results: &Results) -> (Self, Self) {
+        let row = |name: &str, raw: u64, collected: u64, compacted: u64| {
+            let mut cells = vec![name.to_owned(), readable_bytes(raw)];
+            for bytes in [collected, compacted] {
+                cells.extend([readable_bytes(bytes), percent(bytes, raw)]);
+            }
+            cells
+        };
+        let site = |site: &SiteResults| {
+            let raw: Split = site.raw.iter().copied().sum();
+            row(&site.site, raw.total(), site.ours.collected.total(), site.ours.compacted.total())
+        };
+        let (ours, raw) = (&results.ours, results.raw);
+        let all = row("all, with indexes", raw.total(), ours.collected.files, ours.compacted.files);
+        let by_site = Self {
+            headings: vec!["site", "raw", "collected", "of raw", "compacted", "of raw"],
+            rows: results.sites.iter().map(site).chain([all]).collect(),
+        };
+        let way = |(name, bytes, split): (String, u64, Option<Split>)| {
+            let part = |of: fn(&Split) -> u64| {
+                split.map_or("–".to_owned(), |split| percent(of(&split), of(&raw)))
+            };
+            let whole = percent(bytes, raw.total());
+            vec![name, readable_bytes(bytes), whole, part(|s| s.html), part(|s| s.other)]
+        };
+        let by_way = Self {
+            headings: vec!["way", "bytes", "of raw", "HTML", "other"],
+            rows: results.by_way().into_iter().map(way).collect(),
+        };
+        (by_site, by_way)
+    }
+
+    /// How well each order of `lab crawl --orders` did, one a row.
+    pub fn orders(outcomes: &[OrderOutcome]) -> Self {
+        let row = |outcome: &OrderOutcome| {
+            vec![
+                outcome.order.to_owned(),
+                format!("{:.3}", outcome.a),
+                format!("{:.3}", outcome.b),
+                format!("{:.4}", outcome.c),
+                format!("{} of {}", outcome.collected, outcome.pages),
+                outcome.violations.len().to_string(),
+            ]
+        };
+        let headings =
+            vec!["order", "A: top 1% at 10%", "B: sum at 30%", "C", "collected", "laws broken"];
+        Self { headings, rows: outcomes.iter().map(row).collect() }
     }
 
     /// One row for each item: its name, then the fields with so many digits.

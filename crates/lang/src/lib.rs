@@ -26,5 +26,5 @@ pub use hint::Hint;
 pub use incident::{IncidentDetail, readable_bytes, serialize_incident_detail};
 pub use lang::{LANG_COOKIE, Lang};
 pub use reason::{Network, Reason, Step, Undecoded, Unfetched, serialize_reason};
-pub use shown::{shown, shown_json};
+pub use shown::{escaped, shown, shown_json};
 pub use table::Table;

@@ -277,7 +277,7 @@ pub(crate) const PHRASES: &[Phrase] = &[
     ("there is no site `{}`; {}", "サイト「{0}」はありません"),
     ("a site named `{}` is registered already; {}", "「{0}」という名前のサイトは既にあります"),
     (
-        "the content of site {} was deleted; register it anew to collect it again",
+        "the content of site {} was deleted; register it again to collect it again",
         "サイト {0} の内容は消去済みです。もう一度収集するには、新しく追加してください",
     ),
     ("there is no site number {}", "番号 {0} のサイトはありません"),

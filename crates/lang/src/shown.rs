@@ -29,6 +29,25 @@ pub fn shown_json(json: &str) -> Cow<'_, str> {
     Cow::Owned(escaped.collect())
 }
 
+/// Text as it is written in HTML and XML: nothing in it is markup. Control characters become spaces, and characters
+/// that XML forbids `�`.
+pub fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            '\t' | '\n' | '\r' => out.push(' '),
+            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => out.push('\u{fffd}'),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -40,5 +59,14 @@ mod tests {
         assert!(matches!(shown("plain é 日本"), Cow::Borrowed(_)));
         assert_eq!(shown_json("\"a\u{9b}b\u{7f}\""), "\"a\\u009bb\\u007f\"");
         assert!(matches!(shown_json("\"é\""), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn nothing_escaped_is_markup() {
+        let text = "<b a=\"x\" b='y'>&amp;\n\u{1}\u{ffff}é";
+        assert_eq!(
+            escaped(text),
+            "&lt;b a=&quot;x&quot; b=&#39;y&#39;&gt;&amp;amp; \u{fffd}\u{fffd}é"
+        );
     }
 }

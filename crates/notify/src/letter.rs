@@ -4,7 +4,7 @@ use nenrin_archive::{
     noticing::{Message, watch_link},
     readable_date,
 };
-use nenrin_lang::Lang;
+use nenrin_lang::{Lang, escaped};
 use nenrin_state::WatchHit;
 
 use crate::Links;
@@ -46,24 +46,6 @@ pub(crate) fn one_line(text: &str, max_chars: usize) -> String {
 /// Characters that show the text behind them in another order.
 fn is_reordering(c: char) -> bool {
     matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}')
-}
-
-/// Text for HTML.
-pub(crate) fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            '\n' => out.push_str("<br>"),
-            c if c.is_control() => out.push(' '),
-            c => out.push(c),
-        }
-    }
-    out
 }
 
 /// Text of a part, shortened, with its lines.
@@ -135,7 +117,7 @@ pub fn about_hits(hits: &[WatchHit], links: &Links, lang: Lang) -> Letter {
             html += &format!(
                 "<p style=\"margin:.6em 0;padding-left:.8em;border-left:4px solid {colour}\"><small>{}</small><br>{}</p>",
                 escaped(name),
-                escaped(&shown)
+                shown.lines().map(escaped).collect::<Vec<_>>().join("<br>")
             );
         }
         text += &format!(

@@ -23,7 +23,7 @@ const LOOK_PAUSE: Duration = Duration::from_secs(2);
 pub struct Links {
     /// The interface.
     pub interface: String,
-    /// Replay.
+    /// The address of replay.
     pub replay: String,
 }
 
@@ -56,7 +56,7 @@ impl SendTest {
     }
 }
 
-/// Everything that happens in an archive, and who is told.
+/// What happens in an archive, and the receivers of messages about it.
 pub struct Notifier {
     state: Arc<dyn State>,
     store: Arc<Store>,
@@ -129,7 +129,7 @@ impl Notifier {
                 self.post.iter_mut().for_each(|post| post.pass(message));
             }
             if let Some(post) = &mut self.post {
-                post.send_waiting(&*self.state, (self.now_s)()).await;
+                post.send_waiting(&self.state, &self.store, (self.now_s)()).await;
             }
             tokio::time::sleep(LOOK_PAUSE).await;
         }

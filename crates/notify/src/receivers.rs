@@ -1,9 +1,12 @@
 //! E-mail that waits to be sent: what watches reported is in the state until it was sent, incidents
 //! are in memory.
 
+use std::sync::Arc;
+
 use nenrin_archive::noticing::{Happening, Message};
 use nenrin_lang::Lang;
 use nenrin_state::{State, StateError, WatchHit};
+use nenrin_store::Store;
 
 use crate::{
     Letter, Links, MailError, MailSettings, Mailer, about_hits, about_incidents, digest,
@@ -68,11 +71,16 @@ impl Post {
     }
 
     /// Sends what waits, unless it is a time of rest or the server refused a moment ago.
-    pub(crate) async fn send_waiting(&mut self, state: &dyn State, now_s: i64) {
+    pub(crate) async fn send_waiting(
+        &mut self,
+        state: &Arc<dyn State>,
+        store: &Arc<Store>,
+        now_s: i64,
+    ) {
         if self.settings.is_quiet(now_s) || now_s < self.next_try_s {
             return;
         }
-        let result = self.try_send(state, now_s).await;
+        let result = self.try_send(state, store, now_s).await;
         match result {
             Ok(()) => self.failures = 0,
             Err(error) => {
@@ -84,10 +92,14 @@ impl Post {
         }
     }
 
-    async fn try_send(&mut self, state: &dyn State, now_s: i64) -> Result<(), String> {
-        let text = |error: StateError| error.to_string();
+    async fn try_send(
+        &mut self,
+        state: &Arc<dyn State>,
+        store: &Arc<Store>,
+        now_s: i64,
+    ) -> Result<(), String> {
         if self.has_hits {
-            self.send_hits(state, now_s).await?;
+            self.send_hits(&**state, now_s).await?;
         }
         if !self.incidents.is_empty() {
             let letter = about_incidents(&self.incidents, &self.links, self.lang);
@@ -98,7 +110,12 @@ impl Post {
         if is_time && !self.was_digest_time {
             let days = self.digest.as_ref().map_or(1, |time| time.days);
             let range = (now_s - days * DAY_S, now_s);
-            if let Some(letter) = digest(state, range, &self.links, self.lang).map_err(text)? {
+            let (state, store) = (state.clone(), store.clone());
+            let (links, lang) = (self.links.clone(), self.lang);
+            let write = move || digest(&state, &store, range, &links, lang);
+            let written =
+                tokio::task::spawn_blocking(write).await.map_err(|error| error.to_string())?;
+            if let Some(letter) = written.map_err(|error| error.to_string())? {
                 self.deliver(&letter, now_s).await?;
             }
         }

@@ -20,6 +20,8 @@ const RETRIES: [Duration; 4] = [
 ];
 /// What a receiver may answer; nobody reads it.
 const MAX_ANSWER_BYTES: u64 = 64 << 10;
+/// A receiver that takes longer did not get it: others of its messages wait.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A program that gets messages about events.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -94,6 +96,7 @@ async fn send(
     let request = FetchRequest {
         addresses,
         limit: Some(BodyLimit::Whole(MAX_ANSWER_BYTES)),
+        timeout: Some(ANSWER_TIMEOUT),
         headers: vec![
             ("Content-Type".to_owned(), "application/json".to_owned()),
             ("X-Nenrin-Delivery".to_owned(), message.id.clone()),

@@ -7,14 +7,17 @@ use nenrin_archive::{Archive, Capture, OpenOptions};
 use nenrin_notify::{Letter, Links, MailSettings, Mailer, Notifier, Security, SendTest};
 use nenrin_state::{SiteConditions, Watch, WatchEvent, WatchId, WatchedPart};
 use nenrin_urls::CanonicalUrl;
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rustls::pki_types::PrivateKeyDer;
 use tokio::{
-    io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
-    net::{TcpListener, TcpStream},
+    io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader},
+    net::TcpListener,
 };
+use tokio_rustls::TlsAcceptor;
 
 type Received = Arc<Mutex<Vec<String>>>;
 
-/// A mail server that takes every letter, or refuses as many connections as it is told to.
+/// A mail server that takes every letter, or refuses a given number of connections.
 async fn server(refusals: usize) -> (u16, Received) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -28,37 +31,156 @@ async fn server(refusals: usize) -> (u16, Received) {
                 refused += 1;
                 continue;
             }
-            tokio::spawn(talk(stream, kept.clone()));
+            let kept = kept.clone();
+            tokio::spawn(async move { talk(stream, kept, &[]).await });
         }
     });
     (port, received)
 }
 
-async fn talk(stream: TcpStream, received: Received) {
-    let (reader, mut writer) = stream.into_split();
-    let mut lines = BufReader::new(reader).lines();
-    writer.write_all(b"220 test\r\n").await.unwrap();
-    while let Ok(Some(line)) = lines.next_line().await {
-        let answer = match line.to_ascii_uppercase() {
-            line if line.starts_with("EHLO") => "250-test\r\n250 8BITMIME\r\n",
+/// Speaks SMTP; returns the connection where the client asks to change to TLS.
+async fn talk<S: AsyncRead + AsyncWrite + Unpin>(
+    mut stream: S,
+    received: Received,
+    offers: &[&str],
+) -> Option<S> {
+    stream.write_all(b"220 test\r\n").await.unwrap();
+    speak(stream, received, offers).await
+}
+
+async fn speak<S: AsyncRead + AsyncWrite + Unpin>(
+    stream: S,
+    received: Received,
+    offers: &[&str],
+) -> Option<S> {
+    let mut stream = BufReader::new(stream);
+    let mut line = String::new();
+    while matches!(stream.read_line(&mut line).await, Ok(1..)) {
+        let answer = match line.trim_end().to_ascii_uppercase() {
+            line if line.starts_with("EHLO") => {
+                let offers: String =
+                    offers.iter().map(|offer| format!("250-{offer}\r\n")).collect();
+                format!("250-test\r\n{offers}250 8BITMIME\r\n")
+            }
+            line if line == "STARTTLS" => {
+                stream.write_all(b"220 go on\r\n").await.unwrap();
+                return Some(stream.into_inner());
+            }
+            line if line.starts_with("AUTH PLAIN ") => {
+                received.lock().unwrap().push(line);
+                "235 welcome\r\n".to_owned()
+            }
             line if line.starts_with("DATA") => {
-                writer.write_all(b"354 go on\r\n").await.unwrap();
+                stream.write_all(b"354 go on\r\n").await.unwrap();
                 let mut letter = String::new();
-                while let Ok(Some(line)) = lines.next_line().await {
-                    if line == "." {
-                        break;
-                    }
-                    letter += &line;
+                let mut line = String::new();
+                while matches!(stream.read_line(&mut line).await, Ok(1..)) && line != ".\r\n" {
+                    letter += line.trim_end_matches(['\r', '\n']);
                     letter.push('\n');
+                    line.clear();
                 }
                 received.lock().unwrap().push(letter);
-                "250 taken\r\n"
+                "250 taken\r\n".to_owned()
             }
-            line if line.starts_with("QUIT") => "221 bye\r\n",
-            _ => "250 ok\r\n",
+            line if line.starts_with("QUIT") => "221 bye\r\n".to_owned(),
+            _ => "250 ok\r\n".to_owned(),
         };
-        writer.write_all(answer.as_bytes()).await.unwrap();
+        stream.write_all(answer.as_bytes()).await.unwrap();
+        line.clear();
     }
+    None
+}
+
+/// A certificate authority of the test's own: its certificate as a file, and a server with one from it.
+fn authority() -> (String, TlsAcceptor) {
+    use base64::{Engine, engine::general_purpose::STANDARD};
+    let mut params = CertificateParams::new(Vec::new()).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+    let key = KeyPair::generate().unwrap();
+    let params = CertificateParams::new(["localhost".to_owned()]).unwrap();
+    let certificate = params.signed_by(&key, &issuer).unwrap();
+    let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate.der().clone()], key)
+        .unwrap();
+    let root = STANDARD.encode(issuer.der());
+    let pem = format!("-----BEGIN CERTIFICATE-----\n{root}\n-----END CERTIFICATE-----\n");
+    (pem, TlsAcceptor::from(Arc::new(config)))
+}
+
+/// A mail server that takes letters over TLS alone: from the first byte, or after `STARTTLS`.
+async fn secure_server(acceptor: TlsAcceptor, security: Security) -> (u16, Received) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let received = Received::default();
+    let kept = received.clone();
+    tokio::spawn(async move {
+        loop {
+            let (stream, _) = listener.accept().await.unwrap();
+            let (acceptor, kept) = (acceptor.clone(), kept.clone());
+            tokio::spawn(async move {
+                match security {
+                    Security::Starttls => {
+                        let plain = talk(stream, Received::default(), &["STARTTLS"]).await;
+                        let Some(stream) = plain else { return };
+                        let Ok(stream) = acceptor.accept(stream).await else { return };
+                        speak(stream, kept, &["AUTH PLAIN"]).await;
+                    }
+                    _ => {
+                        let Ok(stream) = acceptor.accept(stream).await else { return };
+                        talk(stream, kept, &["AUTH PLAIN"]).await;
+                    }
+                }
+            });
+        }
+    });
+    (port, received)
+}
+
+#[tokio::test]
+async fn letters_and_passwords_go_over_tls_to_the_right_server_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let (pem, acceptor) = authority();
+    let ca_file = folder.path().join("ca.pem").display().to_string();
+    std::fs::write(&ca_file, pem).unwrap();
+    for security in [Security::Tls, Security::Starttls] {
+        let (port, received) = secure_server(acceptor.clone(), security).await;
+        let good = MailSettings {
+            server: format!("localhost:{port}"),
+            security,
+            ca_file: ca_file.clone(),
+            user: "archive".into(),
+            ..settings(port)
+        };
+        let password = || Some("open sesame".to_owned());
+        SendTest::send(&good, password(), 0).await.unwrap();
+        let got = letters(&received, 2).await;
+        assert!(got[0].starts_with("AUTH PLAIN "), "{got:?}");
+        assert!(got[1].contains("Subject: Nenrin: a test letter"), "{got:?}");
+        // An authority that nobody named, a name that is not the server's, a server without TLS.
+        let strange = MailSettings { ca_file: String::new(), ..good.clone() };
+        let misnamed = MailSettings { server: format!("127.0.0.1:{port}"), ..good.clone() };
+        let (plain, heard) = server(0).await;
+        let plain = MailSettings { server: format!("localhost:{plain}"), ..good.clone() };
+        for wrong in [strange, misnamed, plain] {
+            let error = SendTest::send(&wrong, password(), 0).await.unwrap_err().to_string();
+            assert!(error.contains("did not take the letter"), "{error}");
+        }
+        assert_eq!((received.lock().unwrap().len(), heard.lock().unwrap().len()), (2, 0));
+    }
+    let (port, _) = server(0).await;
+    let missing = MailSettings {
+        security: Security::Tls,
+        ca_file: "/nonexistent.pem".into(),
+        ..settings(port)
+    };
+    let error = missing.check().unwrap_err().to_string();
+    assert!(error.starts_with("mail.ca_file `/nonexistent.pem` cannot be read"), "{error}");
 }
 
 fn settings(port: u16) -> MailSettings {
@@ -173,4 +295,37 @@ async fn a_watch_is_reported_by_mail_also_after_refusals_and_only_once() {
     assert_eq!(received.lock().unwrap().len(), 1, "not twice");
     assert!(state.watch_hits().unwrap()[0].mailed);
     task.abort();
+}
+
+#[tokio::test]
+async fn a_digest_has_titles_lines_and_links_and_no_noise() {
+    let folder = tempfile::tempdir().unwrap();
+    let archive = Archive::open(folder.path(), &OpenOptions::writing()).unwrap();
+    let url = |path: &str| CanonicalUrl::parse(&format!("http://e.com/{path}")).unwrap();
+    let conditions = SiteConditions::new(vec![url("")]);
+    let site = archive.state().add_site("The <b>shop</b>", &conditions, 0).unwrap().id;
+    let head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n";
+    let mut ingest = archive.ingest(site).unwrap();
+    for (path, at_s, body) in [
+        ("a", 1_000, "<title>Prices &lt;i&gt;</title><p>Apples are sold here every day</p>"),
+        ("a", 90_000, "<title>Prices &lt;i&gt;</title><p>Pears are sold here every day</p>"),
+        ("b", 90_100, "<title>News</title><p>A new page about trees</p>"),
+    ] {
+        ingest.take(&Capture::new(&url(path), at_s, 200, head, body.as_bytes())).unwrap();
+    }
+    ingest.finish().unwrap();
+    let links = Links { interface: "http://i".into(), replay: "http://r".into() };
+    let (state, store) = (archive.state().clone(), archive.store().clone());
+    let of_range =
+        |range, lang| nenrin_notify::digest(&state, &store, range, &links, lang).unwrap();
+    let letter = of_range((80_000, 100_000), nenrin_lang::Lang::En).unwrap();
+    assert_eq!(letter.subject, "Nenrin: 1 new, 1 changed on 1 site");
+    for part in ["Prices <i> (changed)", "+ Pears are sold here every day", "News (new)"] {
+        assert!(letter.text.contains(part), "{part} is not in {}", letter.text);
+    }
+    assert!(letter.text.contains("http://r/diff/"), "{}", letter.text);
+    assert!(letter.html.contains("Prices &lt;i&gt;") && !letter.html.contains("<b>"));
+    let japanese = of_range((80_000, 100_000), nenrin_lang::Lang::Ja).unwrap();
+    assert_eq!(japanese.subject, "Nenrin: 1サイトで新規1件、変更1件");
+    assert_eq!(of_range((200_000, 300_000), nenrin_lang::Lang::En), None);
 }

@@ -183,18 +183,19 @@ impl CrawlOrder for AutoOrder {
         if self.is_collected(page) {
             return;
         }
+        let links = links.max(targets.len());
         let is_top = self.is_top(page);
         self.queues.remove(page);
         self.queues.set_note(page, 0.0_f32.to_bits());
-        self.queues.set_mark(page, if targets.is_empty() { DANGLING } else { 0 });
+        self.queues.set_mark(page, if links == 0 { DANGLING } else { 0 });
         let own = if is_top { 1.0 + self.top_score } else { 1.0 };
         let score = self.queues.data_mut(page);
         *score += own;
         self.sum += f64::from(own);
         self.pages_collected += 1;
         let amount = *score;
-        self.links_collected += targets.len() as u64;
-        self.give(amount, links.max(targets.len()), targets);
+        self.links_collected += links as u64;
+        self.give(amount, links, targets);
         if is_top {
             self.tops.push(page);
         }
@@ -207,7 +208,7 @@ impl CrawlOrder for AutoOrder {
         let amount = *self.queues.data(page);
         self.links_collected += new_targets.len() as u64;
         self.give(amount, links.max(new_targets.len()), new_targets);
-        if self.queues.mark(page) == DANGLING && !new_targets.is_empty() {
+        if self.queues.mark(page) == DANGLING && links > 0 {
             self.queues.set_mark(page, 0);
         }
     }
@@ -273,13 +274,16 @@ impl HandOn for AutoOrder {
         ((self.additions as f64) < budget).then_some(page)
     }
 
-    fn hand_on(&mut self, page: PageIndex, targets: &[PageIndex]) {
+    fn hand_on(&mut self, page: PageIndex, targets: &[PageIndex], links: usize) -> f64 {
+        let links = links.max(targets.len());
         let first = self.waiting.pop_front();
         assert_eq!(first, Some(page), "pages hand on in the order in which they were named");
         let amount = self.pending(page);
         self.queues.set_note(page, 0.0_f32.to_bits());
-        self.queues.set_mark(page, if targets.is_empty() { DANGLING } else { 0 });
-        self.give(amount, targets.len(), targets);
+        self.queues.set_mark(page, if links == 0 { DANGLING } else { 0 });
+        self.give(amount, links, targets);
+        self.additions += (links - targets.len()) as u64;
+        f64::from(DAMPING * amount / links.max(1) as f32)
     }
 
     fn hand_ons_ahead(&mut self, most: usize) -> Vec<PageIndex> {

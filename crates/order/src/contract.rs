@@ -128,8 +128,12 @@ pub trait HandOn {
         None
     }
 
-    /// Hands on the score of the page that [`Self::next_hand_on`] named.
-    fn hand_on(&mut self, _page: PageIndex, _targets: &[PageIndex]) {}
+    /// Hands on the score of the page that [`Self::next_hand_on`] named. `links` counts its links with
+    /// those to pages that another order knows. Returns the share of each link, for these pages; 0 from
+    /// orders that give nothing to the pages of another.
+    fn hand_on(&mut self, _page: PageIndex, _targets: &[PageIndex], _links: usize) -> f64 {
+        0.0
+    }
 
     /// The pages that [`Self::next_hand_on`] will probably name next, in that order and at most
     /// `most`, so that their links can be fetched together.

@@ -238,13 +238,14 @@ impl HandOn for IncrementalPageRank {
         None
     }
 
-    fn hand_on(&mut self, page: PageIndex, targets: &[PageIndex]) {
-        let Some((first, share)) = self.waiting.pop_front() else { return };
+    fn hand_on(&mut self, page: PageIndex, targets: &[PageIndex], _links: usize) -> f64 {
+        let Some((first, share)) = self.waiting.pop_front() else { return 0.0 };
         assert_eq!(first, page, "pages hand on in the order in which they were named");
         let amount = self.take_amount(page, share, !targets.is_empty());
         let share = amount / targets.len() as f64;
         for target in targets {
             self.give(*target, share, false);
         }
+        0.0
     }
 }

@@ -80,13 +80,14 @@ impl HandOn for SweptPageRank {
         next
     }
 
-    fn hand_on(&mut self, page: PageIndex, targets: &[PageIndex]) {
-        let Some(done) = &mut self.sweep else { return };
+    fn hand_on(&mut self, page: PageIndex, targets: &[PageIndex], _links: usize) -> f64 {
+        let Some(done) = &mut self.sweep else { return 0.0 };
         *done += 1;
         let share = self.queues.data(page) / targets.len() as f64;
         for target in targets {
             self.incoming[target.0 as usize] += share;
         }
         self.additions += targets.len() as u64;
+        0.0
     }
 }

@@ -68,7 +68,7 @@ impl<'a, O: CrawlOrder + ?Sized> Crawl<'a, O> {
         self.order.collected(number, &targets, targets.len());
         while let Some(again) = self.order.next_hand_on() {
             let targets = self.targets(self.pages[again.0 as usize]);
-            self.order.hand_on(again, &targets);
+            self.order.hand_on(again, &targets, targets.len());
         }
         self.collected.push(page);
     }

@@ -69,6 +69,9 @@ pub trait Archive: Send + Sync {
     /// years is still the page at this time.
     fn last_seen_s(&self, url: &CanonicalUrl) -> Result<Option<i64>, ArchiveError>;
 
+    /// The times at which exactly this URL was seen to be gone, oldest first.
+    fn gone_times_s(&self, url: &CanonicalUrl) -> Result<Vec<i64>, ArchiveError>;
+
     /// Whether a round of the URL's site began after `after_s` and at or before `until_s`, so that
     /// the URL was visited again.
     fn round_began(

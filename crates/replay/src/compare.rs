@@ -19,14 +19,16 @@ use crate::{
     diff::{self, Side},
     head::Head,
     modifier::Modifier,
+    origins::Shelf,
     pages::{
         banner,
         diff::{Blocks, Diff, side_by_side},
         missing::refusal,
     },
     rewrite::{self, Links},
-    served::{Replay, own_page},
-    target, web,
+    served::{Replay, own_page, plain},
+    stage::Stage,
+    target,
 };
 
 /// The largest bodies that are compared; larger ones are not pages that people read.
@@ -39,7 +41,24 @@ enum View {
 }
 
 pub(crate) fn answer(replay: &Replay, ask: &Ask) -> Result<Response<Body>, ReplayError> {
-    let rest = ask.rest("/diff/");
+    compared(replay, ask, ask.rest("/diff/"), None)
+}
+
+/// One of the versions as rendered, on the origin of its server.
+pub(crate) fn on_shelf(
+    replay: &Replay,
+    ask: &Ask,
+    shelf: &Shelf,
+) -> Result<Response<Body>, ReplayError> {
+    compared(replay, ask, ask.rest("/_nenrin/diff/"), Some(shelf))
+}
+
+fn compared(
+    replay: &Replay,
+    ask: &Ask,
+    rest: &str,
+    shelf: Option<&Shelf>,
+) -> Result<Response<Body>, ReplayError> {
     let views = [
         ("side/", View::Sides),
         ("old/", View::Rendered(Side::Old)),
@@ -52,7 +71,7 @@ pub(crate) fn answer(replay: &Replay, ask: &Ask) -> Result<Response<Body>, Repla
     let mut parts = rest.splitn(3, '/');
     let (from, to) = (date(parts.next())?, date(parts.next())?);
     let (url, _) = target::archived_url(parts.next().unwrap_or_default())?;
-    let find = |period: Period| web::choose(replay, &url, period.last_s, Modifier::Page);
+    let find = |period: Period| replay.choose(&url, period.last_s, Modifier::Page);
     let (Some(old), Some(new)) = (find(from)?, find(to)?) else {
         let page = refusal(
             ask,
@@ -64,10 +83,33 @@ pub(crate) fn answer(replay: &Replay, ask: &Ask) -> Result<Response<Body>, Repla
         );
         return Ok(own_page(replay, StatusCode::NOT_FOUND, &page));
     };
-    match view {
-        View::Text => text(replay, ask, &url, &old, &new),
-        View::Sides => Ok(own_page(replay, StatusCode::OK, &side_by_side(ask, &url, &old, &new))),
-        View::Rendered(side) => rendered(replay, ask, &old, &new, side),
+    match (view, shelf) {
+        (View::Text, None) => text(replay, ask, &url, &old, &new),
+        (View::Sides, None) => {
+            let frames = [(Side::Old, &old), (Side::New, &new)].map(|(side, shown)| {
+                let dates = format!("{}/{}", Stamp(old.at_s), Stamp(new.at_s));
+                let path = format!("diff/{}/{dates}/{url}", side.name());
+                match &replay.origins {
+                    Some(origins) => {
+                        let server = shown.url.server();
+                        let shelf = Shelf { at_s: shown.at_s, is_bare: false, server };
+                        format!("{}/_nenrin/{path}", origins.of(&shelf))
+                    }
+                    None => format!("/{path}"),
+                }
+            });
+            let page = side_by_side(ask, &url, &old, &new, &frames);
+            Ok(own_page(replay, StatusCode::OK, &page))
+        }
+        (View::Rendered(side), shelf) => {
+            let shown = if side == Side::Old { &old } else { &new };
+            // An archived page may see only itself.
+            if shelf.is_some_and(|shelf| shelf.server != shown.url.server()) {
+                return Ok(plain(StatusCode::NOT_FOUND, "not in the archive"));
+            }
+            rendered(replay, ask, &old, &new, side, shelf.is_some())
+        }
+        (_, Some(_)) => Ok(plain(StatusCode::NOT_FOUND, "not in the archive")),
     }
 }
 
@@ -282,6 +324,7 @@ fn rendered(
     old: &Capture,
     new: &Capture,
     side: Side,
+    is_on_own_origin: bool,
 ) -> Result<Response<Body>, ReplayError> {
     let archive = &*replay.archive;
     let (before, after) = (readable(archive, old)?, readable(archive, new)?);
@@ -301,18 +344,19 @@ fn rendered(
         return Ok(own_page(replay, StatusCode::OK, &page));
     }
     let links = Links::new(shown.at_s, Modifier::InFrame, shown.url.clone());
+    let (links, stage, home) = match replay.origins.as_ref().filter(|_| is_on_own_origin) {
+        Some(origins) => (links.on(origins, false), Stage::Own { is_bare: false }, origins.home()),
+        None => (links, Stage::Shared, String::new()),
+    };
     // Relative references are relative to where the page is replayed, not to this URL.
-    let base = format!(
-        "<base href=\"/web/{}if_/{}\">{}",
-        Stamp(shown.at_s),
-        maud::html! { (shown.url) }.into_string(),
-        banner::CLIENT_SCRIPT
-    );
-    let injected = rewrite::html::Injected { head: &base, end: "" };
+    let base = links.to(&shown.url, Modifier::InFrame);
+    let added = banner::Added { capture: shown, at_s: shown.at_s, home };
+    let head = maud::html! { base href=(base); (maud::PreEscaped(added.script(stage))) };
+    let injected = rewrite::html::Injected { head: &head.0, end: "" };
     let body = rewrite::html::rewrite(html.as_bytes(), &links, injected);
     let mut answer = Response::new(Body::from(body));
     let headers = answer.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
-    replay.guard.archived(headers);
+    replay.guard.archived(headers, stage, false);
     Ok(answer)
 }

@@ -87,9 +87,13 @@ impl fmt::Display for Stamp {
 }
 
 impl Period {
-    /// Reads one to fourteen digits. Invalid parts (a thirteenth month) become the nearest valid
+    /// Reads one to fourteen digits, or seventeen, of which the last three are not used. Invalid parts (a thirteenth month) become the nearest valid
     /// ones, as other archives do, because old links contain such dates.
     pub(crate) fn parse(digits: &str) -> Option<Self> {
+        if digits.len() == 17 && digits.bytes().all(|b| b.is_ascii_digit()) {
+            // It leads to the address with fourteen.
+            return Self::parse(&digits[..14]).map(|period| Self { is_full: false, ..period });
+        }
         let is_date =
             (1..=14).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit());
         if !is_date {

@@ -4,6 +4,7 @@
 //! - [`Archive`], [`Capture`], [`Content`]: the interface to the code that holds the versions;
 //! - [`router`] and [`ReplayOptions`]: everything that is answered over HTTP;
 //! - [`page_changes`]: what changed between two versions, for programs;
+//! - [`steady_script`]: time and chance of a page made repeatable, for rendering, too;
 //! - [`MemoryArchive`]: an archive for tests and demonstrations.
 //!
 //! Inside, a request becomes a target (`target`), a target and a date become a version (`choose`),
@@ -17,24 +18,31 @@ mod answer;
 mod archive;
 mod ask;
 mod assets;
+mod busters;
 mod cdx;
 mod choose;
 mod compare;
 mod date;
 mod diff;
 mod error;
+mod fences;
 mod head;
 mod host_check;
+mod hosted;
 mod language;
 mod memento;
 mod memory;
 mod modifier;
+mod neighbours;
 mod options;
+mod origins;
 mod pages;
 mod rewrite;
 mod router;
+mod scripts;
 mod served;
 mod span;
+mod stage;
 mod stored;
 mod target;
 mod timemap;
@@ -46,3 +54,4 @@ pub use error::{ArchiveError, ReplayError};
 pub use memory::MemoryArchive;
 pub use options::ReplayOptions;
 pub use router::router;
+pub use scripts::steady_script;

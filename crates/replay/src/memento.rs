@@ -31,9 +31,13 @@ pub(crate) fn version_headers(
     headers: &mut HeaderMap,
 ) -> Result<(), ReplayError> {
     let stamp = Stamp(capture.at_s);
-    let origin = origin(ask);
     let url = &capture.url;
-    let exact = format!("/web/{stamp}{}/{url}", modifier.as_str());
+    // On the origin of an archived server, its paths are not ours.
+    let origins = replay.origins.as_ref().filter(|origins| origins.read(ask.host()).is_some());
+    let home = origins.map(|origins| origins.home());
+    let exact =
+        format!("{}/web/{stamp}{}/{url}", home.as_deref().unwrap_or_default(), modifier.as_str());
+    let origin = home.unwrap_or_else(|| origin(ask));
     let versions = match modifier {
         Modifier::Page => around(replay, &origin, capture)?,
         _ => memento_link(&origin, capture, "memento"),

@@ -13,6 +13,7 @@ pub struct MemoryArchive {
     captures: BTreeMap<UrlKey, Vec<Capture>>,
     contents: Vec<Content>,
     seen_s: BTreeMap<CanonicalUrl, i64>,
+    gone_s: BTreeMap<CanonicalUrl, Vec<i64>>,
     rounds_s: Vec<i64>,
 }
 
@@ -55,6 +56,11 @@ impl MemoryArchive {
     pub fn seen(&mut self, url: &CanonicalUrl, at_s: i64) {
         let last = self.seen_s.entry(url.clone()).or_insert(at_s);
         *last = at_s.max(*last);
+    }
+
+    /// Records that a URL was seen to be gone, later than all that was recorded of it.
+    pub fn gone(&mut self, url: &CanonicalUrl, at_s: i64) {
+        self.gone_s.entry(url.clone()).or_default().push(at_s);
     }
 
     /// Records that a round began, in which every URL is visited.
@@ -103,6 +109,10 @@ impl Archive for MemoryArchive {
 
     fn last_seen_s(&self, url: &CanonicalUrl) -> Result<Option<i64>, ArchiveError> {
         Ok(self.seen_s.get(url).copied())
+    }
+
+    fn gone_times_s(&self, url: &CanonicalUrl) -> Result<Vec<i64>, ArchiveError> {
+        Ok(self.gone_s.get(url).cloned().unwrap_or_default())
     }
 
     fn round_began(

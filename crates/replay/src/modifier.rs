@@ -16,6 +16,8 @@ pub(crate) enum Modifier {
     Image,
     /// `js_`: a script.
     Script,
+    /// `wkr_`: the script of a worker.
+    Worker,
     /// `cs_`: a style sheet.
     Style,
     /// `oe_`: an object, sound, video or font.
@@ -31,8 +33,12 @@ impl Modifier {
             "id_" => Self::Identity,
             "im_" => Self::Image,
             "js_" => Self::Script,
+            "wkr_" => Self::Worker,
             "cs_" => Self::Style,
-            "oe_" => Self::Object,
+            // Other archives write these for a banner, a WebSocket and a service worker.
+            "bn_" => Self::Page,
+            "sw_" => Self::Script,
+            "oe_" | "ws_" => Self::Object,
             _ => return None,
         })
     }
@@ -45,6 +51,7 @@ impl Modifier {
             Self::Identity => "id_",
             Self::Image => "im_",
             Self::Script => "js_",
+            Self::Worker => "wkr_",
             Self::Style => "cs_",
             Self::Object => "oe_",
         }
@@ -69,10 +76,8 @@ impl Modifier {
         match destination {
             Some(b"iframe" | b"frame") => Self::InFrame,
             Some(b"image") => Self::Image,
-            Some(
-                b"script" | b"worker" | b"sharedworker" | b"serviceworker" | b"audioworklet"
-                | b"paintworklet",
-            ) => Self::Script,
+            Some(b"script" | b"serviceworker" | b"audioworklet" | b"paintworklet") => Self::Script,
+            Some(b"worker" | b"sharedworker") => Self::Worker,
             Some(b"style") => Self::Style,
             Some(
                 b"font" | b"audio" | b"video" | b"track" | b"object" | b"embed" | b"manifest"
@@ -96,6 +101,7 @@ mod tests {
             Modifier::Identity,
             Modifier::Image,
             Modifier::Script,
+            Modifier::Worker,
             Modifier::Style,
             Modifier::Object,
         ] {

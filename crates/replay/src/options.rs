@@ -22,6 +22,10 @@ pub struct ReplayOptions {
     /// The origin of replay, such as `http://replay.localhost:8081`. Browsers that come to a
     /// loopback address are redirected to it, because cookies are shared between ports.
     pub origin: Option<String>,
+    /// Whether names below the origin's host name lead here too, so that every archived server is
+    /// shown on an origin of its own: always below `localhost`, elsewhere with wildcard DNS and TLS.
+    /// Without it, pages are shown on the one origin, in a sandbox that takes their origin away.
+    pub has_names_below: bool,
     /// Where the interface listens: replay's own pages link back to it. Archived pages do not, as
     /// they must not learn of it.
     pub interface: Option<SocketAddr>,
@@ -40,6 +44,7 @@ impl Default for ReplayOptions {
             cache_bytes: 32 << 20,
             frame_ancestors: Vec::new(),
             origin: None,
+            has_names_below: false,
             interface: None,
             refuses_foreign_names: false,
         }

@@ -7,6 +7,7 @@ use axum::{
     body::Body,
     extract::State as Shared,
     http::{HeaderValue, Method, Request, Response, StatusCode, header},
+    middleware::{self, Next},
     routing::{any, get},
 };
 
@@ -15,7 +16,9 @@ use crate::{
     ask::Ask,
     assets, cdx, compare,
     host_check::{self, HostCheck},
-    language, pages,
+    hosted, language, neighbours,
+    origins::Named,
+    pages,
     served::{Replay, own_page, plain, redirect},
     span, timemap, web,
 };
@@ -31,13 +34,61 @@ pub fn router(archive: Arc<dyn Archive>, options: ReplayOptions) -> Router {
         .route("/web/{*rest}", any(handle(web::answer)))
         .route("/diff/{*rest}", get(handle(compare::answer)))
         .route("/_nenrin/span/{*rest}", get(handle(span::answer)))
-        .route("/_nenrin/previous/{*rest}", get(handle(web::previous)))
-        .route("/_nenrin/next/{*rest}", get(handle(web::next)))
+        .route("/_nenrin/previous/{*rest}", get(handle(neighbours::to_previous)))
+        .route("/_nenrin/next/{*rest}", get(handle(neighbours::to_next)))
+        .route("/_nenrin/changed/{*rest}", get(handle(neighbours::to_changes)))
+        .route("/_nenrin/parts/{*rest}", get(handle(span::list)))
+        .route("/_nenrin/record/{*rest}", get(handle(web::record)))
+        .route("/_nenrin/go", get(handle(web::go)))
         .route("/_nenrin/lang/{code}/{*rest}", get(handle(language::answer)))
         .route("/_nenrin/{file}", get(assets::serve))
         .route("/robots.txt", get(assets::robots))
+        .route("/", get(handle(web::front)))
         .fallback(handle(web::escaped))
+        .layer(middleware::from_fn_with_state(replay.clone(), by_host))
         .with_state(replay)
+}
+
+/// Requests to the origin of an archived server do not reach the routes: all their paths are the
+/// server's own.
+async fn by_host(
+    Shared(replay): Shared<Arc<Replay>>,
+    request: Request<Body>,
+    next: Next,
+) -> Answer {
+    let Some(origins) = replay.origins.clone() else { return next.run(request).await };
+    let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
+    let host = host.or(request.uri().authority().map(|a| a.as_str())).unwrap_or_default();
+    let Some(named) = origins.read(host) else { return next.run(request).await };
+    let (parts, _) = request.into_parts();
+    let method = parts.method;
+    let ask = Ask { uri: parts.uri, headers: parts.headers, interface: None };
+    let Named::Shelf(shelf) = named else { return hosted::forgotten(&replay, &ask) };
+    made(replay, ask, method, move |replay, ask, method| {
+        hosted::answer(replay, ask, method, &shelf)
+    })
+    .await
+}
+
+/// Does the work of an answer where blocking is allowed, and shows its errors to people.
+async fn made(
+    replay: Arc<Replay>,
+    ask: Ask,
+    method: Method,
+    work: impl FnOnce(&Replay, &Ask, &Method) -> Result<Answer, ReplayError> + Send + 'static,
+) -> Answer {
+    let making = replay.clone();
+    // The semaphore is never closed, so a permit always comes.
+    let _permit = making.makers.acquire().await;
+    let is_head = method == Method::HEAD;
+    let answered = tokio::task::spawn_blocking(move || {
+        work(&replay, &ask, &method).unwrap_or_else(|error| refused(&replay, &ask, &error))
+    });
+    let answer = answered.await.unwrap_or_else(|error| {
+        tracing::error!(%error, "an answer was not finished");
+        plain(StatusCode::INTERNAL_SERVER_ERROR, "the answer was not finished")
+    });
+    if is_head { without_body(answer) } else { answer }
 }
 
 type Answer = Response<Body>;
@@ -63,34 +114,24 @@ fn handle(
                 HostCheck::Redirect(to) => return redirect(StatusCode::TEMPORARY_REDIRECT, &to),
                 HostCheck::Foreign => return misdirected(&replay, &ask),
             }
-            let making = replay.clone();
-            // The semaphore is never closed, so a permit always comes.
-            let _permit = making.makers.acquire().await;
-            let answered = tokio::task::spawn_blocking(move || answered(&replay, &ask, work)).await;
-            let answer = answered.unwrap_or_else(|error| {
-                tracing::error!(%error, "an answer was not finished");
-                plain(StatusCode::INTERNAL_SERVER_ERROR, "the answer was not finished")
-            });
-            if method == Method::HEAD { without_body(answer) } else { answer }
+            made(replay, ask, method, move |replay, ask, _| work(replay, ask)).await
         })
     }
 }
 
-fn answered(replay: &Replay, ask: &Ask, work: Answering) -> Answer {
-    work(replay, ask).unwrap_or_else(|error| {
-        let (status, title) = match &error {
-            ReplayError::BadUrl { .. } | ReplayError::BadParameter { .. } => {
-                (StatusCode::BAD_REQUEST, ("This address cannot be read", "調べられません"))
-            }
-            ReplayError::Archive(cause) => {
-                tracing::error!(%cause, path = %ask.uri.path(), "the archive could not be read");
-                let title = ("The archive could not be read", "アーカイブを読めませんでした");
-                (StatusCode::INTERNAL_SERVER_ERROR, title)
-            }
-        };
-        let (en, ja) = (error.to_string(), error.in_japanese());
-        own_page(replay, status, &pages::missing::refusal(ask, title, (&en, &ja)))
-    })
+fn refused(replay: &Replay, ask: &Ask, error: &ReplayError) -> Answer {
+    let (status, title) = match error {
+        ReplayError::BadUrl { .. } | ReplayError::BadParameter { .. } => {
+            (StatusCode::BAD_REQUEST, ("This address cannot be read", "調べられません"))
+        }
+        ReplayError::Archive(cause) => {
+            tracing::error!(%cause, path = %ask.uri.path(), "the archive could not be read");
+            let title = ("The archive could not be read", "アーカイブを読めませんでした");
+            (StatusCode::INTERNAL_SERVER_ERROR, title)
+        }
+    };
+    let (en, ja) = (error.to_string(), error.in_japanese());
+    own_page(replay, status, &pages::missing::refusal(ask, title, (&en, &ja)))
 }
 
 fn not_allowed(replay: &Replay, ask: &Ask) -> Answer {

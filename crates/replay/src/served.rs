@@ -7,16 +7,22 @@ use axum::{
     http::{HeaderValue, Response, StatusCode, header},
 };
 use bytes::Bytes;
+use nenrin_urls::CanonicalUrl;
 
 use crate::{
-    Archive, ReplayOptions,
+    Archive, Capture, ReplayError, ReplayOptions,
     answer::{PageCache, headers::Guard},
+    choose::Choice,
+    modifier::Modifier,
+    origins::Origins,
 };
 
 /// Shared by all requests.
 pub(crate) struct Replay {
     pub(crate) archive: Arc<dyn Archive>,
     pub(crate) options: ReplayOptions,
+    /// The origins of archived servers, where they have their own.
+    pub(crate) origins: Option<Arc<Origins>>,
     pub(crate) guard: Guard,
     pub(crate) cache: PageCache,
     /// Limits how many answers are made at once. Making one takes a processor and a few megabytes:
@@ -26,13 +32,27 @@ pub(crate) struct Replay {
 
 impl Replay {
     pub(crate) fn new(archive: Arc<dyn Archive>, options: ReplayOptions) -> Self {
+        let below = options.origin.as_deref().filter(|_| options.has_names_below);
+        let origins = below.and_then(Origins::below).map(Arc::new);
         Self {
             archive,
-            guard: Guard::new(&options),
+            guard: Guard::new(&options, origins.as_deref()),
+            origins,
             cache: PageCache::new(options.cache_bytes),
             makers: tokio::sync::Semaphore::new(makers()),
             options,
         }
+    }
+
+    /// The version of a URL for a date.
+    pub(crate) fn choose(
+        &self,
+        url: &CanonicalUrl,
+        at_s: i64,
+        modifier: Modifier,
+    ) -> Result<Option<Capture>, ReplayError> {
+        let (archive, options) = (&*self.archive, &self.options);
+        Ok(Choice { archive, options, url, at_s, modifier }.make()?)
     }
 }
 

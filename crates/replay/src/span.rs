@@ -1,7 +1,10 @@
 //! How far the parts of a page are apart in time. The banner requests this after the page is shown,
 //! so that pages do not wait for it.
 
-use axum::{body::Body, http::Response};
+use axum::{
+    body::Body,
+    http::{Response, StatusCode},
+};
 use nenrin_extract::{ExtractLimits, LinkKind, content_kind, decode_content, page_links};
 use nenrin_lang::Lang;
 use nenrin_urls::CanonicalUrl;
@@ -13,9 +16,10 @@ use crate::{
     date::Stamp,
     head::Head,
     modifier::Modifier,
-    served::{Replay, text_answer},
+    neighbours,
+    pages::{self, parts::Part},
+    served::{Replay, own_page, plain, text_answer},
     target::{Target, When},
-    web,
 };
 
 /// The most parts that are checked.
@@ -34,24 +38,15 @@ struct Span {
 }
 
 pub(crate) fn answer(replay: &Replay, ask: &Ask) -> Result<Response<Body>, ReplayError> {
-    let target = Target::parse(ask.rest("/_nenrin/span/"))?;
-    let at_s = match target.when {
-        When::AsOf(period) => period.last_s,
-        When::Latest | When::Calendar(_) => i64::MAX,
-    };
-    let Some(page) = web::choose(replay, &target.url, at_s, Modifier::Page)? else {
+    let Some((page, at_s)) = asked(replay, ask, "/_nenrin/span/")? else {
         return Ok(text_answer(replay, "application/json", "{}".to_owned()));
     };
-    let key = page.url.key();
-    let previous = replay.archive.as_of(&key, page.at_s.saturating_sub(1))?;
-    let previous = previous.filter(|c| c.at_s < page.at_s).map(|c| Stamp(c.at_s).to_string());
-    let next = replay.archive.versions(&key, page.at_s.saturating_add(1), i64::MAX, 1)?;
-    let next = next.first().map(|c| Stamp(c.at_s).to_string());
-    let span = measure(replay, &page, at_s)?;
+    let stamp = |found: Option<Capture>| found.map(|c| Stamp(c.at_s).to_string());
+    let span = measured(&parts_of(replay, &page, at_s)?);
     let is_wide = span.off_s > replay.options.wide_span_s;
     let answer = json!({
-        "previous": previous,
-        "next": next,
+        "previous": stamp(neighbours::previous(replay, &page)?),
+        "next": stamp(neighbours::next(replay, &page)?),
         "parts": span.parts,
         "missing": span.missing,
         "oldest": span.oldest_s.map(|s| Stamp(s).to_string()),
@@ -60,24 +55,86 @@ pub(crate) fn answer(replay: &Replay, ask: &Ask) -> Result<Response<Body>, Repla
         "wide": is_wide,
         "text": text(ask.lang(), &span, is_wide),
         "detail": detail(ask.lang(), &span),
+        "warning": warning(replay, ask.lang(), &page, at_s)?,
     });
     Ok(text_answer(replay, "application/json", answer.to_string()))
 }
 
-fn measure(replay: &Replay, page: &Capture, at_s: i64) -> Result<Span, ReplayError> {
-    let mut span = Span::default();
-    for url in parts(replay, page)? {
-        span.parts += 1;
-        match web::choose(replay, &url, at_s, Modifier::Object)? {
-            None => span.missing += 1,
-            Some(part) => {
-                span.oldest_s = Some(span.oldest_s.map_or(part.at_s, |s| s.min(part.at_s)));
-                span.newest_s = Some(span.newest_s.map_or(part.at_s, |s| s.max(part.at_s)));
-                span.off_s = span.off_s.max(off_s(replay, &part, at_s)?);
+/// The page about a page's parts: which are missing, and which are of another time.
+pub(crate) fn list(replay: &Replay, ask: &Ask) -> Result<Response<Body>, ReplayError> {
+    let Some((page, at_s)) = asked(replay, ask, "/_nenrin/parts/")? else {
+        return Ok(plain(StatusCode::NOT_FOUND, "not in the archive"));
+    };
+    let parts = parts_of(replay, &page, at_s)?;
+    let shown = pages::parts::page(ask, &page, at_s, &parts, &|off_s| duration(ask.lang(), off_s));
+    Ok(own_page(replay, StatusCode::OK, &shown))
+}
+
+/// The version and the date that an address names.
+fn asked(replay: &Replay, ask: &Ask, prefix: &str) -> Result<Option<(Capture, i64)>, ReplayError> {
+    let target = Target::parse(ask.rest(prefix))?;
+    let at_s = match target.when {
+        When::AsOf(period) => period.last_s,
+        When::Latest | When::Calendar(_) => i64::MAX,
+    };
+    let page = replay.choose(&target.url, at_s, Modifier::Page)?;
+    Ok(page.map(|page| (page, at_s)))
+}
+
+fn parts_of(replay: &Replay, page: &Capture, at_s: i64) -> Result<Vec<Part>, ReplayError> {
+    let mut parts = Vec::new();
+    for url in part_urls(replay, page)? {
+        let found = replay.choose(&url, at_s, Modifier::Object)?;
+        let shown = match found {
+            Some(found) => {
+                let off_s = off_s(replay, &found, at_s)?;
+                Some((found, off_s))
             }
-        }
+            None => None,
+        };
+        parts.push(Part { url, shown });
     }
-    Ok(span)
+    Ok(parts)
+}
+
+fn measured(parts: &[Part]) -> Span {
+    let shown = || parts.iter().filter_map(|part| part.shown.as_ref());
+    Span {
+        parts: parts.len(),
+        missing: parts.len() - shown().count(),
+        oldest_s: shown().map(|(found, _)| found.at_s).min(),
+        newest_s: shown().map(|(found, _)| found.at_s).max(),
+        off_s: shown().map(|(_, off_s)| *off_s).max().unwrap_or(0),
+    }
+}
+
+/// What to say of a page that is shown for a date on which it was not there, as far as is known.
+fn warning(
+    replay: &Replay,
+    lang: Lang,
+    page: &Capture,
+    at_s: i64,
+) -> Result<Option<String>, ReplayError> {
+    let day = |at_s: i64| Stamp(at_s).plain().chars().take(10).collect::<String>();
+    if page.at_s > at_s {
+        let day = day(page.at_s);
+        return Ok(Some(match lang {
+            Lang::En => format!("first seen {day}"),
+            Lang::Ja => format!("初めて確認したのは {day}"),
+        }));
+    }
+    // Gone since it was last seen: a version after that would be shown instead.
+    let next = replay.archive.versions(&page.url.key(), page.at_s + 1, i64::MAX, 1)?;
+    let until_s = next.first().map_or(i64::MAX, |next| next.at_s);
+    let seen_s = replay.archive.last_seen_s(&page.url)?.filter(|seen_s| *seen_s < until_s);
+    let from_s = seen_s.unwrap_or(page.at_s);
+    let gone = replay.archive.gone_times_s(&page.url)?;
+    let gone = gone.into_iter().find(|gone_s| (page.at_s..=at_s).contains(gone_s));
+    let gone = gone.filter(|gone_s| *gone_s >= from_s || seen_s.is_none());
+    Ok(gone.map(|gone_s| match lang {
+        Lang::En => format!("gone since {}", day(gone_s)),
+        Lang::Ja => format!("{} から無くなっています", day(gone_s)),
+    }))
 }
 
 /// Seconds before or after the date at which a part is known to have looked as shown. A part that
@@ -99,7 +156,7 @@ fn off_s(replay: &Replay, part: &Capture, at_s: i64) -> Result<i64, ReplayError>
     })
 }
 
-fn parts(replay: &Replay, page: &Capture) -> Result<Vec<CanonicalUrl>, ReplayError> {
+fn part_urls(replay: &Replay, page: &Capture) -> Result<Vec<CanonicalUrl>, ReplayError> {
     if page.body_bytes > replay.options.max_rewritten_bytes as u64 {
         return Ok(Vec::new());
     }

@@ -48,6 +48,10 @@ impl Archive for (Arc<dyn State>, Arc<Store>) {
         Ok(seen.and_then(|page| page.visited_s))
     }
 
+    fn gone_times_s(&self, url: &CanonicalUrl) -> Result<Vec<i64>, ArchiveError> {
+        self.0.gone_times(url).map_err(|e| ArchiveError::new("look up when a page was gone", e))
+    }
+
     fn round_began(
         &self,
         url: &CanonicalUrl,

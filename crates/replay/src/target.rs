@@ -48,6 +48,13 @@ fn split(rest: &str) -> (When, Modifier, &str) {
     let whole = (When::Latest, Modifier::Page, rest);
     let Some((first, url)) = rest.split_once('/') else { return whole };
     if let Some(digits) = first.strip_suffix('*').or(first.strip_suffix("%2A")) {
+        // From one date to another.
+        if let Some((from, to)) = digits.split_once('-')
+            && let (Some(from), Some(to)) = (Period::parse(from), Period::parse(to))
+        {
+            let period = Period { first_s: from.first_s, last_s: to.last_s, is_full: false };
+            return (When::Calendar(Some(period)), Modifier::Page, url);
+        }
         return match Period::parse(digits) {
             Some(period) => (When::Calendar(Some(period)), Modifier::Page, url),
             None if digits.is_empty() => (When::Calendar(None), Modifier::Page, url),
@@ -159,6 +166,11 @@ mod tests {
             ("mp_/http://e.com/", "latest", "mp_", "http://e.com/", true),
             ("*/http://e.com/", "*false", "", "http://e.com/", true),
             ("2024*/http://e.com/", "*true", "", "http://e.com/", true),
+            ("2020-202402*/http://e.com/", "*true", "", "http://e.com/", true),
+            ("20240305121314159/http://e.com/", "20240305121314", "", "http://e.com/", true),
+            ("2024bn_/http://e.com/", "20241231235959", "", "http://e.com/", true),
+            ("2024sw_/http://e.com/", "20241231235959", "js_", "http://e.com/", true),
+            ("2024ws_/http://e.com/", "20241231235959", "oe_", "http://e.com/", true),
             ("2024/http://e.com//a//b", "20241231235959", "", "http://e.com//a//b", true),
         ] {
             let expected = (when.to_owned(), modifier, url.to_owned(), is_tidy);

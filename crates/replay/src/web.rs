@@ -13,12 +13,14 @@ use crate::{
     Capture, Content, ReplayError,
     answer::{self, FRONT_BYTES, Prepared, Preparing, STREAMED_FROM_BYTES, Streamed},
     ask::Ask,
-    choose::Choice,
+    busters,
     date::{Period, Stamp},
-    memento,
+    fences, memento,
     modifier::Modifier,
+    origins::Shelf,
     pages::{self, calendar::Calendar, missing::Missing},
     served::{Replay, own_page, plain, redirect},
+    stage::Stage,
     target::{self, Target, When, after_prefix},
 };
 
@@ -35,6 +37,9 @@ pub(crate) fn answer(replay: &Replay, ask: &Ask) -> Result<Answer, ReplayError> 
     // A worker of an archived page would replace ours and see its requests.
     if ask.header("service-worker").is_some() {
         return Ok(plain(StatusCode::FORBIDDEN, "archived service workers are not started"));
+    }
+    if replay.origins.is_some() && !fences::may_ask_home(ask) {
+        return Ok(plain(StatusCode::FORBIDDEN, "archived pages cannot read other sites"));
     }
     let target = Target::parse(ask.rest("/web/"))?;
     match target.when {
@@ -57,7 +62,7 @@ fn latest(replay: &Replay, ask: &Ask, target: &Target) -> Result<Answer, ReplayE
     }
     let wanted_s = wanted.flatten().map(|stamp| stamp.0);
     let at_s = wanted_s.unwrap_or(i64::MAX);
-    let Some(found) = choose(replay, &target.url, at_s, target.modifier)? else {
+    let Some(found) = replay.choose(&target.url, at_s, target.modifier)? else {
         return missing(replay, ask, target, None);
     };
     // A page that did not change for years is shown as of when it was last seen, so that its parts
@@ -81,10 +86,11 @@ fn as_of(
     let destination = ask.header("sec-fetch-dest");
     let modifier = target.modifier.with_destination(destination);
     let at_s = period.last_s;
-    let Some(found) = choose(replay, &target.url, at_s, modifier)? else {
+    let Some(found) = replay.choose(&target.url, at_s, modifier)? else {
         // A frame gets a short text only: it is part of a page that someone reads.
         if modifier.is_part() || modifier == Modifier::Identity {
-            return Ok(plain(StatusCode::NOT_FOUND, "not in the archive"));
+            let shown = Shown::new(ask, at_s, modifier, Stage::Shared);
+            return missing_part(replay, ask, &target.url, shown);
         }
         return missing(replay, ask, target, Some(at_s));
     };
@@ -94,21 +100,76 @@ fn as_of(
         let to = format!("/web/{}{}/{}", Stamp(shown_s), target.modifier.as_str(), found.url);
         return Ok(redirect(StatusCode::FOUND, &to));
     }
-    let is_not_document = destination.is_some_and(|destination| {
-        !matches!(destination, b"document" | b"iframe" | b"frame" | b"object" | b"embed")
-    });
-    let lang = if modifier == Modifier::Page { ask.lang() } else { Lang::default() };
-    show(replay, ask, &found, Shown { at_s, modifier, is_not_document, lang })
+    // People see it on the origin of its server.
+    if let Some(origins) = &replay.origins
+        && modifier != Modifier::Identity
+        && origins.is_home(ask.host())
+        && destination.is_some_and(is_shown_as_document)
+    {
+        let is_bare = modifier == Modifier::MainPage;
+        let shelf = Shelf { at_s, is_bare, server: found.url.server() };
+        let to = format!("{}{}", origins.of(&shelf), found.url.path_and_query());
+        return Ok(redirect(StatusCode::FOUND, &to));
+    }
+    show(replay, ask, &found, Shown::new(ask, at_s, modifier, Stage::Shared))
 }
 
-pub(crate) fn choose(
+fn is_shown_as_document(destination: &[u8]) -> bool {
+    matches!(destination, b"document" | b"iframe" | b"frame" | b"object" | b"embed")
+}
+
+/// A page or a part on the origin of its server.
+pub(crate) fn on_shelf(replay: &Replay, ask: &Ask, shelf: &Shelf) -> Result<Answer, ReplayError> {
+    let path = ask.uri.path_and_query().map_or("/", |p| p.as_str());
+    let bad = |source| ReplayError::BadUrl { source };
+    let url = shelf.server.url(path).map_err(bad)?;
+    let destination = ask.header("sec-fetch-dest");
+    let plain_page = if shelf.is_bare { Modifier::MainPage } else { Modifier::Page };
+    let modifier = plain_page.with_destination(destination);
+    let Some(found) = replay.choose(&url, shelf.at_s, modifier)? else {
+        if modifier.is_part() {
+            let stage = Stage::Own { is_bare: shelf.is_bare };
+            let shown = Shown::new(ask, shelf.at_s, modifier, stage);
+            return missing_part(replay, ask, &url, shown);
+        }
+        let home = replay.origins.as_ref().map(|origins| origins.home()).unwrap_or_default();
+        let to = format!("{home}/web/{}{}/{url}", Stamp(shelf.at_s), plain_page.as_str());
+        return Ok(redirect(StatusCode::FOUND, &to));
+    };
+    // A part that was received under http or https, with or without `www.`, is the same part.
+    if found.url != url
+        && !modifier.is_part()
+        && let Some(origins) = &replay.origins
+    {
+        let shelf = Shelf { server: found.url.server(), ..shelf.clone() };
+        let to = format!("{}{}", origins.of(&shelf), found.url.path_and_query());
+        return Ok(redirect(StatusCode::FOUND, &to));
+    }
+    let stage = Stage::Own { is_bare: shelf.is_bare };
+    show(replay, ask, &found, Shown::new(ask, shelf.at_s, modifier, stage))
+}
+
+/// A part that is not archived under its exact address.
+fn missing_part(
     replay: &Replay,
+    ask: &Ask,
     url: &CanonicalUrl,
-    at_s: i64,
-    modifier: Modifier,
-) -> Result<Option<Capture>, ReplayError> {
-    let (archive, options) = (&*replay.archive, &replay.options);
-    Ok(Choice { archive, options, url, at_s, modifier }.make()?)
+    shown: Shown,
+) -> Result<Answer, ReplayError> {
+    let missing = || plain(StatusCode::NOT_FOUND, "not in the archive");
+    if shown.modifier == Modifier::Identity {
+        return Ok(missing());
+    }
+    let Some((found, ignored)) = busters::without(replay, url, shown.at_s, shown.modifier)? else {
+        return Ok(missing());
+    };
+    let mut answer = show(replay, ask, &found, shown)?;
+    let names: String =
+        url::form_urlencoded::byte_serialize(ignored.join(" ").as_bytes()).collect();
+    if let Ok(names) = HeaderValue::from_str(&names) {
+        answer.headers_mut().insert("x-nenrin-ignored-parameters", names);
+    }
+    Ok(answer)
 }
 
 /// How a version is to be shown.
@@ -119,6 +180,20 @@ struct Shown {
     is_not_document: bool,
     /// Language of the banner; always the same where there is none.
     lang: Lang,
+    stage: Stage,
+}
+
+impl Shown {
+    fn new(ask: &Ask, at_s: i64, modifier: Modifier, stage: Stage) -> Self {
+        let destination = ask.header("sec-fetch-dest");
+        Self {
+            at_s,
+            modifier,
+            is_not_document: destination.is_some_and(|to| !is_shown_as_document(to)),
+            lang: if modifier == Modifier::Page { ask.lang() } else { Lang::default() },
+            stage,
+        }
+    }
 }
 
 fn show(
@@ -130,13 +205,14 @@ fn show(
     let etag = match shown.modifier {
         Modifier::Identity => format!("\"{}\"", capture.version),
         m => format!(
-            "\"{}-{}-{}{}-{}{}\"",
+            "\"{}-{}-{}{}-{}{}{}\"",
             capture.version,
             Stamp(shown.at_s),
             m.as_str(),
             u8::from(shown.is_not_document),
             shown.lang.code(),
-            REWRITING
+            REWRITING,
+            if shown.stage == Stage::Shared { "" } else { "o" }
         ),
     };
     if answer::is_unchanged(&ask.headers, &etag, capture.at_s) {
@@ -170,7 +246,7 @@ fn show(
 
 /// Increased whenever the same version would be rewritten differently, so that no browser keeps an
 /// old form.
-const REWRITING: u32 = 2;
+const REWRITING: u32 = 3;
 
 fn prepared(
     replay: &Replay,
@@ -184,6 +260,7 @@ fn prepared(
         modifier: shown.modifier,
         is_not_document: shown.is_not_document,
         lang: shown.lang,
+        stage: shown.stage,
     };
     if let Some(page) = replay.cache.get(key) {
         return Ok(page);
@@ -220,6 +297,8 @@ fn preparing<'a>(
         lang: shown.lang,
         accept_encoding: ask.header_str("accept-encoding").unwrap_or_default(),
         options: &replay.options,
+        stage: shown.stage,
+        origins: replay.origins.as_ref(),
     }
 }
 
@@ -236,8 +315,8 @@ fn finish(
     if let Ok(etag) = HeaderValue::from_str(etag) {
         headers.insert(header::ETAG, etag);
     }
-    let is_exact = shown.at_s == capture.at_s;
-    let caching = if is_exact { "max-age=3600" } else { "no-cache" };
+    let is_of_date = shown.at_s == capture.at_s;
+    let caching = if is_of_date { "max-age=3600" } else { "no-cache" };
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(caching));
     let vary = match shown.modifier {
         Modifier::Page => "accept-encoding, sec-fetch-dest, accept-language, cookie",
@@ -245,7 +324,12 @@ fn finish(
     };
     headers.insert(header::VARY, HeaderValue::from_static(vary));
     memento::version_headers(replay, ask, capture, shown.modifier, headers)?;
-    replay.guard.archived(headers);
+    let is_exact = shown.modifier == Modifier::Identity;
+    replay.guard.archived(headers, shown.stage, is_exact);
+    match (shown.stage, &replay.origins) {
+        (Stage::Own { .. }, Some(origins)) => fences::allow_as_archived(ask, origins, headers),
+        _ => fences::allow_parts(ask, headers),
+    }
     Ok(())
 }
 
@@ -283,7 +367,7 @@ fn index_file(
     at_s: Option<i64>,
 ) -> Result<Option<String>, ReplayError> {
     let Some(file) = target.url.index_file() else { return Ok(None) };
-    let found = choose(replay, &file, at_s.unwrap_or(i64::MAX), target.modifier)?;
+    let found = replay.choose(&file, at_s.unwrap_or(i64::MAX), target.modifier)?;
     Ok(found.map(|found| {
         let stamp = Stamp(at_s.unwrap_or(found.at_s));
         format!("/web/{stamp}{}/{}", target.modifier.as_str(), found.url)
@@ -323,7 +407,15 @@ fn calendar(
     url: &CanonicalUrl,
     period: Option<Period>,
 ) -> Result<Answer, ReplayError> {
-    let captures = replay.archive.versions(&url.key(), i64::MIN, i64::MAX, MAX_CALENDAR)?;
+    // A year shows itself among all versions; a longer period shows only its own.
+    let years = period.map(|p| (Stamp(p.first_s).civil().year, Stamp(p.last_s).civil().year));
+    let (from_s, to_s) = match period {
+        Some(period) if years.is_some_and(|(first, last)| first != last) => {
+            (period.first_s, period.last_s)
+        }
+        _ => (i64::MIN, i64::MAX),
+    };
+    let captures = replay.archive.versions(&url.key(), from_s, to_s, MAX_CALENDAR)?;
     if captures.is_empty() {
         let target = Target {
             when: When::Latest,
@@ -344,47 +436,40 @@ fn calendar(
     Ok(own_page(replay, StatusCode::OK, &calendar.page()))
 }
 
-pub(crate) fn previous(replay: &Replay, ask: &Ask) -> Result<Answer, ReplayError> {
-    neighbour(replay, ask, "/_nenrin/previous/", |url, at_s| {
-        let found = replay.archive.as_of(&url.key(), at_s.saturating_sub(1))?;
-        Ok(found.filter(|c| c.at_s < at_s))
-    })
-}
-
-pub(crate) fn next(replay: &Replay, ask: &Ask) -> Result<Answer, ReplayError> {
-    neighbour(replay, ask, "/_nenrin/next/", |url, at_s| {
-        let found = replay.archive.versions(&url.key(), at_s.saturating_add(1), i64::MAX, 1)?;
-        Ok(found.into_iter().next())
-    })
-}
-
-fn neighbour(
-    replay: &Replay,
-    ask: &Ask,
-    prefix: &str,
-    find: impl Fn(&CanonicalUrl, i64) -> Result<Option<Capture>, ReplayError>,
-) -> Result<Answer, ReplayError> {
-    let target = Target::parse(ask.rest(prefix))?;
-    let When::AsOf(period) = target.when else {
-        return Ok(redirect(StatusCode::FOUND, &format!("/web/*/{}", target.url)));
+/// The date and address of the banner's form.
+pub(crate) fn go(_: &Replay, ask: &Ask) -> Result<Answer, ReplayError> {
+    let query = ask.uri.query().unwrap_or_default();
+    let value = |name: &str| {
+        let mut pairs = url::form_urlencoded::parse(query.as_bytes());
+        pairs
+            .find(|(found, _)| found == name)
+            .map_or(String::new(), |(_, value)| value.into_owned())
     };
-    match find(&target.url, period.last_s)? {
-        Some(found) => {
-            let to = format!("/web/{}/{}", Stamp(found.at_s), found.url);
-            Ok(redirect(StatusCode::FOUND, &to))
-        }
-        None => {
-            let page = pages::missing::refusal(
-                ask,
-                ("No such version", "その版はありません"),
-                (
-                    "There is no further version in this direction.",
-                    "この方向に、ほかの版はありません。",
-                ),
-            );
-            Ok(own_page(replay, StatusCode::NOT_FOUND, &page))
-        }
+    let digits: String = value("date").chars().filter(char::is_ascii_digit).collect();
+    let (url, _) = target::archived_url(&value("url"))?;
+    let date = if Period::parse(&digits).is_some() { digits } else { "*".to_owned() };
+    Ok(redirect(StatusCode::SEE_OTHER, &format!("/web/{date}/{url}")))
+}
+
+/// What is recorded about a page: in the interface, where that is known.
+pub(crate) fn record(_: &Replay, ask: &Ask) -> Result<Answer, ReplayError> {
+    let (url, _) = target::archived_url(ask.rest("/_nenrin/record/"))?;
+    let to = pages::record_link(ask, &url).unwrap_or_else(|| format!("/web/*/{url}"));
+    Ok(redirect(StatusCode::SEE_OTHER, &to))
+}
+
+/// The first page: an address to open, and the interface's search.
+pub(crate) fn front(replay: &Replay, ask: &Ask) -> Result<Answer, ReplayError> {
+    if let Some(url) = ask.uri.query().and_then(|query| query.strip_prefix("url=")) {
+        let url = target::unescape(&url.replace('+', " "));
+        let (url, _) = target::archived_url(url.trim())?;
+        return Ok(redirect(StatusCode::SEE_OTHER, &format!("/web/*/{url}")));
     }
+    let mut answer = own_page(replay, StatusCode::OK, &pages::front::page(ask));
+    if let Some(interface) = &ask.interface {
+        replay.guard.allow_form(answer.headers_mut(), interface);
+    }
+    Ok(answer)
 }
 
 /// A path outside the archive's paths. If a replayed page requested it, the page meant its own

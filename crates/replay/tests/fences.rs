@@ -93,7 +93,6 @@ async fn the_policy_alone_lets_no_part_in() {
     for page in [STILL, MOVING, BEACONS] {
         let live = LiveWeb::start().await;
         let Some(mut browser) = Browser::start(Names::Live(&live)).await else { return };
-        // Nothing of ours runs in the page, so no worker either.
         browser.origin = serve(without_rewriting(served(archive(page)), page, true)).await;
         let visits = visits_of(&mut browser, &live, BARE).await;
         assert_eq!(visits, 0, "{:?}", live.seen());
@@ -109,7 +108,7 @@ async fn rewriting_alone_leads_every_part_of_a_page_into_the_archive() {
     let Some(mut browser) = Browser::start(Names::Live(&live)).await else { return };
     browser.origin = serve(served(archive(STILL))).await;
     browser.call("Page.setBypassCSP", json!({"enabled": true})).await;
-    // Without scripts there is neither our script nor the worker.
+    // Without scripts ours does not run either.
     browser.call("Emulation.setScriptExecutionDisabled", json!({"value": true})).await;
     let page = "/web/20240115000000mp_/http://fence.test/page.html";
     assert_eq!(visits_of(&mut browser, &live, page).await, 0, "{:?}", live.seen());
@@ -121,39 +120,16 @@ async fn rewriting_alone_leads_every_part_of_a_page_into_the_archive() {
 async fn our_script_alone_leads_what_scripts_ask_for_into_the_archive() {
     let live = LiveWeb::start().await;
     let Some(mut browser) = Browser::start(Names::Live(&live)).await else { return };
-    let no_worker = |request: Request, next: Next| async move {
-        if request.uri().path() == "/_nenrin/worker.js" {
-            return Response::builder().status(404).body(Body::empty()).unwrap();
-        }
-        next.run(request).await
-    };
-    browser.origin = serve(served(archive(MOVING)).layer(from_fn(no_worker))).await;
+    browser.origin = serve(served(archive(MOVING))).await;
     browser.call("Page.setBypassCSP", json!({"enabled": true})).await;
     let page = "/web/20240115000000mp_/http://fence.test/page.html";
     let visits = visits_of(&mut browser, &live, page).await;
     assert_eq!(browser.eval("window.tried").await, json!(true));
     // Four ways bypass a script in the page: markup set as text, imports, sounds and fonts made by
-    // constructors. The policy and the worker block them.
+    // constructors. The policy blocks them.
     let past = ["/f.css", "/g.js", "/h.mp3", "/i.woff"];
     let is_known = |line: &String| past.iter().any(|path| line.contains(path));
     assert!(live.seen().iter().all(is_known), "{visits}: {:?}", live.seen());
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_worker_alone_answers_for_parts_from_the_archive() {
-    for page in [STILL, MOVING] {
-        let live = LiveWeb::start().await;
-        let Some(mut browser) = Browser::start(Names::Live(&live)).await else { return };
-        browser.origin = serve(without_rewriting(served(archive(page)), page, false)).await;
-        // Another page installs the worker.
-        browser.open("/web/20240115000000mp_/http://fence.test/other.html").await;
-        browser.until("navigator.serviceWorker.controller !== null").await;
-        browser.wait(500).await;
-        let before = live.visits();
-        browser.open(BARE).await;
-        browser.wait(900).await;
-        assert_eq!(live.visits() - before, 0, "{:?}", live.seen());
-    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

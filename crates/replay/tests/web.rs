@@ -137,7 +137,7 @@ fn the_banner_is_on_pages_and_not_in_frames() {
         assert!(!page(m, &[]).contains("<nenrin-banner"));
     }
     assert!(!page("", &[("sec-fetch-dest", "iframe")]).contains("<nenrin-banner"));
-    assert!(page("mp_", &[]).contains("<script src=\"/_nenrin/client.js\">"));
+    assert!(page("mp_", &[]).contains("<script src=\"/_nenrin/client.js\""));
 }
 
 #[test]
@@ -235,4 +235,59 @@ fn a_directory_without_a_version_leads_to_its_index_file() {
     let newest = ask(&router, "/web/http://e.com/a/", &[]);
     assert_eq!(newest.header("location"), "/web/20240110000000/http://e.com/a/index.html");
     assert_eq!(ask(&router, "/web/2024/http://e.com/b/", &[]).status, 404);
+}
+
+#[test]
+fn a_number_that_never_repeats_is_ignored_where_the_archive_shows_it() {
+    let mut archive = MemoryArchive::new();
+    let json = "Content-Type: application/json";
+    for (address, body) in [
+        ("http://e.com/d?p=1&t=100", "one"),
+        ("http://e.com/d?p=1&t=200", "one"),
+        ("http://e.com/d?p=2&t=300", "two"),
+        ("http://e.com/d?p=2&t=400", "two"),
+    ] {
+        archive.put(&url(address), at(10, 0), 200, json, body);
+    }
+    let router = served(archive);
+    let asked =
+        |path: &str| ask(&router, &format!("/web/20240115000000oe_/http://e.com/d{path}"), &[]);
+    let found = asked("?p=2&t=999");
+    assert_eq!((found.status, found.text().as_str()), (200, "two"));
+    assert_eq!(found.header("x-nenrin-ignored-parameters"), "t");
+    assert_eq!(asked("?p=2&t=300").header("x-nenrin-ignored-parameters"), "");
+    assert_eq!(asked("?p=3&t=300").status, 404, "this one altered answers");
+    assert_eq!(asked("?t=300").status, 404);
+}
+
+#[test]
+fn next_never_leads_back_to_the_same_version() {
+    let mut archive = MemoryArchive::new();
+    let (bare, www) = ("http://e.com/a", "http://www.e.com/a");
+    archive.put(&url(www), at(10, 0), 200, HTML, "one");
+    archive.put(&url(bare), at(11, 0), 301, &format!("Location: {www}"), "");
+    archive.put(&url(bare), at(12, 0), 301, &format!("Location: {www}"), "");
+    let router = served(archive);
+    let next = ask(&router, &format!("/_nenrin/next/20240110000000/{www}"), &[]);
+    assert_eq!(next.status, 404, "{}", next.header("location"));
+    let span = ask(&router, &format!("/_nenrin/span/20240115000000/{www}"), &[]);
+    assert!(span.text().contains("\"next\":null"), "{}", span.text());
+}
+
+#[test]
+fn a_page_outside_of_its_time_says_so() {
+    let mut archive = archive();
+    archive.gone(&url(PAGE), at(30, 0));
+    let router = served(archive);
+    let said = |date: &str| {
+        let span = ask(&router, &format!("/_nenrin/span/{date}/{PAGE}"), &[]).text();
+        serde_json::from_str::<serde_json::Value>(&span).unwrap()["warning"].clone()
+    };
+    assert_eq!(said("20240101000000"), "first seen 2024-01-10");
+    assert_eq!(said("20240125000000"), serde_json::Value::Null);
+    assert_eq!(said("20240301000000"), "gone since 2024-01-30");
+    let early = ask(&router, &format!("/web/20240101000000/{PAGE}"), &[]).text();
+    assert!(early.contains("class=\"warning\">first seen 2024-01-10"), "{early}");
+    let parts = ask(&router, &format!("/_nenrin/parts/20240115000000/{PAGE}"), &[]);
+    assert_eq!(parts.status, 200);
 }

@@ -52,11 +52,11 @@ fn nanoseconds_per_scheduled_visit(policy: PolicySpec) -> f64 {
             let changed = seen(page, day, PageGroups::NONE).outcome == Outcome::Changed;
             let found = if changed { Outcome::Changed } else { Outcome::Same };
             let page_now = known(&paths[page], kept[page].as_ref());
-            let circles = scheduler.tell(day * DAY_S, &page_now, found, true, &[]);
+            let circles = scheduler.learn_together(day * DAY_S, &page_now, found, true, &[]);
             if !circles.is_empty() {
                 for other in (page + 1..PAGES).take(5) {
                     let other = known(&paths[other], kept[other].as_ref());
-                    black_box(scheduler.is_told(day * DAY_S, &other));
+                    black_box(scheduler.chance_if_worth(day * DAY_S, &other));
                 }
             }
             let planned = scheduler.visited(day * DAY_S, &page_now, found, None, 1.0);

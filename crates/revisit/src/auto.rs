@@ -305,7 +305,7 @@ impl AutoPolicy {
         let both = (passed.clock, passed.bulk);
         let salt = visits ^ groups.page;
         belief.likelihood.observe(&self.grid, both, closed.changed, keep, salt);
-        self.clocks.tell(groups, closed);
+        self.clocks.learn(groups, closed);
         passed
     }
 
@@ -466,7 +466,7 @@ impl RevisitPolicy for AutoPolicy {
         let weights = self.posterior(&belief.likelihood, groups);
         if let Some(gap) = gap {
             let days = (gap.before_s + gap.quiet_s) as f32 / DAY_S as f32;
-            self.clocks.tell_rates(groups, &weights, days);
+            self.clocks.learn_rates(groups, &weights, days);
         }
         let old_need = known.map_or(0.0, |belief| self.need(&belief, before));
         self.believe(&mut belief, &weights, history.visits);

@@ -109,8 +109,8 @@ impl Companions {
         (hash(server, path.as_bytes()) >> 32) as u32
     }
 
-    /// Learns from a visit. Answers the circles of a page that changed in which others are likelier
-    /// to have changed for it.
+    /// Learns from a visit. Returns the circles of a changed page in which others
+    /// have probably changed too.
     pub fn seen(&mut self, seen: &Seen<'_>) -> Vec<Circle> {
         let chance = self.calibrated(seen.to_s - seen.from_s, seen.chance);
         if seen.planned {
@@ -118,15 +118,15 @@ impl Companions {
         }
         let seen = &Seen { chance, ..*seen };
         let page = Self::key(seen.server, seen.path);
-        let mut is_told = false;
+        let mut is_explained = false;
         for (_, key) in keys(seen.server, seen.path) {
             if let Some(group) = self.groups.get_mut(&key) {
                 let sign = group.sign(seen.from_s);
-                // What a closer circle explains is not held for the wider one's doing.
-                if !(is_told && sign.is_change()) {
+                // A change that a closer circle explains teaches the wider one nothing.
+                if !(is_explained && sign.is_change()) {
                     group.learn(sign, seen);
                 }
-                is_told |= sign.is_change();
+                is_explained |= sign.is_change();
                 group.remember(seen);
             } else if seen.changed {
                 // A group in which nothing ever changed says nothing.
@@ -141,7 +141,7 @@ impl Companions {
             return Vec::new();
         }
         self.remember_links(page, seen);
-        self.telling(page, seen)
+        self.circles_to_visit(page, seen)
     }
 
     /// The chance that a page last visited at `last_s` changed, from what its circles showed since,
@@ -163,8 +163,8 @@ impl Companions {
         let around = keys(server, path).find_map(|(_, key)| {
             let group = self.groups.get(&key).filter(|group| group.is_grown())?;
             let sign = group.sign(last_s);
-            // Pages that are known to go their own ways are not spoken for by a wider circle.
-            let answers = sign.is_change() || !group.is_telling();
+            // A wider circle says nothing about pages that are known to change independently.
+            let answers = sign.is_change() || !group.is_significant();
             answers.then(|| group.chance(sign, own))
         });
         let above = above.fold(None, |most: Option<f64>, chance| {
@@ -188,7 +188,7 @@ impl Companions {
 
     /// Groups whose pages are known to change together.
     pub fn learnt(&self) -> usize {
-        self.groups.values().filter(|group| group.is_telling()).count()
+        self.groups.values().filter(|group| group.is_significant()).count()
     }
 
     /// Groups that are remembered.
@@ -244,7 +244,7 @@ impl Companions {
         targets.dedup();
         targets.truncate(TARGETS_MAX);
         let group = hash(u64::from(page), b"below");
-        self.groups.entry(group).or_default().heard_s = seen.to_s;
+        self.groups.entry(group).or_default().visited_s = seen.to_s;
         let event = Event { from_s: seen.from_s, to_s: seen.to_s, changed: 1, same: 0 };
         self.hubs.insert(page, Hub { group, event, targets });
         if self.hubs.len() > HUBS_MAX {
@@ -255,17 +255,17 @@ impl Companions {
     }
 
     /// Circles of a page just seen changed that say something about pages not visited since.
-    fn telling(&mut self, page: u32, seen: &Seen<'_>) -> Vec<Circle> {
+    fn circles_to_visit(&mut self, page: u32, seen: &Seen<'_>) -> Vec<Circle> {
         let mut circles = Vec::new();
         for (circle, key) in keys(seen.server, seen.path) {
             let Some(group) = self.groups.get_mut(&key) else { continue };
             let sign = group.event.map_or(Sign::Quiet, |event| event.sign(event.from_s));
-            if group.tells(sign) && group.asks(seen) {
+            if group.has_evidence(sign) && group.asks(seen) {
                 circles.push(circle);
             }
         }
         let below = self.hubs.get(&page).and_then(|hub| self.groups.get(&hub.group));
-        circles.extend(below.filter(|group| group.tells(Sign::Hot)).map(|_| Circle::Below));
+        circles.extend(below.filter(|group| group.has_evidence(Sign::Hot)).map(|_| Circle::Below));
         circles
     }
 
@@ -274,12 +274,12 @@ impl Companions {
         if self.groups.len() <= GROUPS_MAX {
             return;
         }
-        let mut heard: Vec<i64> = self.groups.values().map(|group| group.heard_s).collect();
-        let half = heard.len() / 2;
-        let (_, &mut median_s, _) = heard.select_nth_unstable(half);
-        self.groups.retain(|_, group| group.heard_s > median_s || group.is_telling());
+        let mut visits: Vec<i64> = self.groups.values().map(|group| group.visited_s).collect();
+        let half = visits.len() / 2;
+        let (_, &mut median_s, _) = visits.select_nth_unstable(half);
+        self.groups.retain(|_, group| group.visited_s > median_s || group.is_significant());
         if self.groups.len() > GROUPS_MAX {
-            self.groups.retain(|_, group| group.heard_s > median_s);
+            self.groups.retain(|_, group| group.visited_s > median_s);
         }
     }
 }

@@ -39,7 +39,7 @@ pub enum RevisitError {
         text: String,
     },
     /// Stored bytes that are not a page history.
-    #[error("stored page history is damaged at byte {at}: {problem}; the page starts anew")]
+    #[error("stored page history is damaged at byte {at}: {problem}; the page starts over")]
     BadHistory {
         /// Offset of the first byte that cannot be read.
         at: usize,
@@ -47,7 +47,7 @@ pub enum RevisitError {
         problem: &'static str,
     },
     /// Stored bytes that are not change clocks.
-    #[error("stored change clocks are damaged at byte {at}: {problem}; they start anew")]
+    #[error("stored change clocks are damaged at byte {at}: {problem}; they start over")]
     BadClocks {
         /// Offset of the first byte that cannot be read.
         at: usize,
@@ -55,7 +55,7 @@ pub enum RevisitError {
         problem: &'static str,
     },
     /// Stored bytes that are not the shared state of a budget or a price.
-    #[error("the stored {what} is damaged; it starts anew")]
+    #[error("the stored {what} is damaged; it starts over")]
     BadShared {
         /// What was stored.
         what: &'static str,

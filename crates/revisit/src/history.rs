@@ -11,7 +11,7 @@ use crate::{Observation, Outcome};
 ///
 /// Every policy keeps the number of visits and changes and the time of the last visit. What else
 /// is kept depends on the policy that learns; a policy that finds another's remains starts its own
-/// part anew.
+/// part again.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PageHistory {
     pub(crate) visits: u32,
@@ -149,7 +149,7 @@ impl PageHistory {
         Some(split_gap(last_s, now_s.max(last_s), changed, seen.last_modified_s.filter(|_| use_lm)))
     }
 
-    /// The sums, started anew if a policy without sums kept the page until now.
+    /// The sums, started over if a policy without sums kept the page until now.
     pub(crate) fn sums_mut(&mut self) -> &mut Sums {
         if !matches!(self.learnt, Learnt::Sums(_) | Learnt::Gaps(..) | Learnt::Share(..)) {
             self.learnt = Learnt::Sums(Sums::default());
@@ -323,7 +323,7 @@ impl Belief {
     }
 }
 
-/// Splits a gap at Last-Modified: the page surely stood still from then on.
+/// Splits a gap at Last-Modified: the page surely did not change after that.
 fn split_gap(last_s: i64, now_s: i64, changed: bool, last_modified_s: Option<i64>) -> Gap {
     let whole_s = now_s.abs_diff(last_s);
     let believed = last_modified_s.filter(|&at_s| changed && last_s < at_s && at_s <= now_s);
@@ -388,7 +388,7 @@ mod tests {
         let error = PageHistory::from_bytes(&longer).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "stored page history is damaged at byte 14: more bytes follow; the page starts anew"
+            "stored page history is damaged at byte 14: more bytes follow; the page starts over"
         );
     }
 }

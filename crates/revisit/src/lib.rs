@@ -49,7 +49,6 @@ pub use auto::{
 };
 pub use budget::{Allocation, Claim, VisitBounds, Weights, allocate};
 pub use companions::{Circle, Companions, NEAR_MAX, PagesByPath, Seen, pages_near};
-pub use duration::{format_duration, parse_duration};
 pub use error::RevisitError;
 pub use history::PageHistory;
 pub use limits::{DAY_S, Limits};

@@ -125,7 +125,7 @@ pub trait SharedByPages {
         0
     }
 
-    /// Takes what [`RevisitPolicy::shared_state`] gave; on an error everything starts anew.
+    /// Takes what [`RevisitPolicy::shared_state`] gave; on an error everything starts over.
     fn restore(&mut self, _shared: &[u8]) -> Result<(), RevisitError> {
         Ok(())
     }

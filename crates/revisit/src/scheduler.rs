@@ -1,10 +1,12 @@
 //! Paper 004's page revisit scheduler: from a visit to the time of the next.
 
+use nenrin_calendar::write_duration;
+
 use crate::policy::confidence_of;
 use crate::varint::{Reader, put};
 use crate::{
     Budget, Circle, Companions, DAY_S, Explanation, Forecast, Limits, Missed, Observation, Outcome,
-    PageGroups, PageHistory, RevisitError, RevisitPolicy, RevisitSettings, Seen, format_duration,
+    PageGroups, PageHistory, RevisitError, RevisitPolicy, RevisitSettings, Seen,
 };
 
 /// First wait for a page that is gone, refused or failed, and the longest; doubles each time.
@@ -43,7 +45,7 @@ pub struct KnownPage<'a> {
 /// What a visit leads to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Planned {
-    /// When to come again.
+    /// When to visit it next.
     pub due_s: i64,
     /// The policy's memory of the page, for its record.
     pub history: Vec<u8>,
@@ -51,7 +53,7 @@ pub struct Planned {
     pub failures: u32,
     /// Changes per day and how sure that is, from 0 to 1, where the policy estimates them.
     pub rate: Option<(f64, f64)>,
-    /// Versions that came and went unseen between visits, as far as that can be told.
+    /// Versions that came and went unseen between visits, as far as that can be estimated.
     pub missed: Option<f64>,
 }
 
@@ -60,9 +62,9 @@ pub struct Planned {
 pub enum Why {
     /// It was never visited.
     New,
-    /// The policy's reckoning.
+    /// The policy planned it; the explanation says how.
     Policy(Box<Explanation>),
-    /// It is gone, and looked for ever more rarely.
+    /// It is gone; each further visit waits longer.
     Gone {
         /// Visits in a row that did not find it.
         times: u32,
@@ -230,12 +232,12 @@ impl PageRevisitScheduler {
         Planned { due_s, history: history.to_bytes(), failures: 0, rate, missed }
     }
 
-    /// What a visit tells of the pages around it; to be called before [`Self::visited`] takes it in.
-    /// Answers the circles of a changed page in which others are likelier to have changed for it.
+    /// Learns from a visit which pages change together. Call it before [`Self::visited`].
+    /// Returns the circles of a changed page in which other pages have probably changed too.
     ///
     /// `links` are the pages of its server that it links to, as [`Companions::key`] numbers them;
     /// `planned` is whether the schedule chose the time, and not a signal.
-    pub fn tell(
+    pub fn learn_together(
         &mut self,
         now_s: i64,
         page: &KnownPage<'_>,
@@ -264,7 +266,7 @@ impl PageRevisitScheduler {
 
     /// The chance that a page changed, if what its circles showed since its last visit makes a visit
     /// worth its price now.
-    pub fn is_told(&self, now_s: i64, page: &KnownPage<'_>) -> Option<f64> {
+    pub fn chance_if_worth(&self, now_s: i64, page: &KnownPage<'_>) -> Option<f64> {
         if !page.found.is_some_and(Outcome::is_seen) {
             return None;
         }
@@ -358,7 +360,7 @@ impl PageRevisitScheduler {
         Some(self.bounded_s(last_s, next.due_s, page.path, 1.0))
     }
 
-    /// Why a page is due when it is, reckoned anew.
+    /// Why a page is due when it is, computed from its history.
     pub fn why(&self, page: &KnownPage<'_>) -> Why {
         match page.found {
             None => Why::New,
@@ -449,7 +451,7 @@ impl std::fmt::Display for Why {
             }
             Self::Refused => f.write_str("refused; tried less and less often"),
             Self::Failed { times } => {
-                let (first, longest) = (format_duration(FAILED_S.0), format_duration(FAILED_S.1));
+                let (first, longest) = (write_duration(FAILED_S.0), write_duration(FAILED_S.1));
                 write!(f, "failed {times}× in a row; tried again after {first} to {longest}")
             }
         }

@@ -5,7 +5,9 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{DAY_S, PolicySpec, RevisitError, format_duration, parse_duration};
+use nenrin_calendar::write_duration;
+
+use crate::{DAY_S, PolicySpec, RevisitError, duration::parse_duration};
 
 /// How a site's pages are visited again, each on its own schedule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -131,7 +133,7 @@ impl fmt::Display for PathInterval {
         f.write_str(&self.pattern)?;
         for (name, bound) in [("min", self.min_s), ("max", self.max_s)] {
             if let Some(bound_s) = bound {
-                write!(f, " {name}={}", format_duration(bound_s))?;
+                write!(f, " {name}={}", write_duration(bound_s))?;
             }
         }
         Ok(())

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use nenrin_calendar::write_duration;
 use serde::{Deserialize, Serialize};
 
 use crate::auto::{AutoPolicy, AutoTuning};
@@ -11,8 +12,7 @@ use crate::mle::MlePolicy;
 use crate::share::SharePolicy;
 use crate::stepped::{Growth, Shrink, SteppedPolicy};
 use crate::{
-    DAY_S, Limits, MleKind, MleSpec, RevisitError, RevisitPolicy, Weights, format_duration,
-    parse_duration,
+    DAY_S, Limits, MleKind, MleSpec, RevisitError, RevisitPolicy, Weights, duration::parse_duration,
 };
 
 const AIMD_START_S: i64 = 7 * DAY_S;
@@ -143,17 +143,17 @@ impl fmt::Display for PolicySpec {
         match *self {
             Self::Mle(spec) => spec.fmt(f),
             Self::Aimd { add_s, runs: 1, ratio } => {
-                write!(f, "aimd(d={},r={ratio})", format_duration(add_s))
+                write!(f, "aimd(d={},r={ratio})", write_duration(add_s))
             }
             Self::Aimd { add_s, runs, ratio } => {
-                let added = format_duration(add_s);
+                let added = write_duration(add_s);
                 let (number, unit) = added.split_at(added.len() - 1);
                 write!(f, "aimd(d={number}/{runs}{unit},r={ratio})")
             }
-            Self::Every { interval_s } => write!(f, "every({})", format_duration(interval_s)),
-            Self::Nutch { start_s } => write!(f, "nutch({})", format_duration(start_s)),
+            Self::Every { interval_s } => write!(f, "every({})", write_duration(interval_s)),
+            Self::Nutch { start_s } => write!(f, "nutch({})", write_duration(start_s)),
             Self::StormCrawler { start_s, max_s } => {
-                let (start, max) = (format_duration(start_s), format_duration(max_s));
+                let (start, max) = (write_duration(start_s), write_duration(max_s));
                 write!(f, "stormcrawler({start},max={max})")
             }
             Self::Auto { fair, last_modified } => match (fair != 0.0, last_modified) {
@@ -163,8 +163,8 @@ impl fmt::Display for PolicySpec {
                 (true, true) => write!(f, "auto(fair={fair},lm)"),
             },
             Self::Budget { learn_s, least_s, weights } => {
-                write!(f, "budget(learn={}", format_duration(learn_s))?;
-                write!(f, ",least={}", format_duration(least_s))?;
+                write!(f, "budget(learn={}", write_duration(learn_s))?;
+                write!(f, ",least={}", write_duration(least_s))?;
                 let named = [
                     ("ext", weights.by_extension),
                     ("name", weights.by_name),
@@ -190,7 +190,7 @@ impl fmt::Display for MleSpec {
             MleKind::Mix => "mix",
             MleKind::Exact => "exact",
         };
-        let second = format_duration(self.second_s);
+        let second = write_duration(self.second_s);
         write!(f, "mle.{kind}({}-{},2nd={second}", self.low, self.high)?;
         if self.alpha != 1.0 {
             write!(f, ",x{}", self.alpha)?;

@@ -104,7 +104,7 @@ impl MadeUp {
         let changed = page.changed_day > page.visited_day;
         let found = if changed { Outcome::Changed } else { Outcome::Same };
         let links: &[u32] = if at == 0 { &self.below } else { &[] };
-        let circles = self.scheduler.tell(now_s, &Self::known(page), found, true, links);
+        let circles = self.scheduler.learn_together(now_s, &Self::known(page), found, true, links);
         let planned = self.scheduler.visited(now_s, &Self::known(page), found, None, 1.0);
         let page = &mut self.pages[at];
         page.visited_day = self.day;
@@ -123,7 +123,7 @@ impl MadeUp {
                 Circle::Below => below(),
                 around => around.joins(&self.pages[at].path, known.path),
             });
-            if other != at && is_near && self.scheduler.is_told(now_s, &known).is_some() {
+            if other != at && is_near && self.scheduler.chance_if_worth(now_s, &known).is_some() {
                 self.named.push((other, self.pages[other].common));
             }
         }

@@ -229,7 +229,7 @@ proptest! {
                 let found = [Outcome::Changed, Outcome::Same, Outcome::Failed][usize::from(visit.outcome)];
                 let path = format!("/a/page{at}.html");
                 let page = known(&path, kept[at].as_ref());
-                scheduler.tell(now_s, &page, found, true, &[]);
+                scheduler.learn_together(now_s, &page, found, true, &[]);
                 let planned = scheduler.visited(now_s, &page, found, None, 1.0);
                 let wait_s = planned.due_s - now_s;
                 prop_assert!((min_s..=max_s).contains(&wait_s), "{name}: {wait_s} s");

@@ -53,7 +53,7 @@ pub struct SearchResult {
     pub site: SiteId,
     /// The name of its site.
     pub site_name: String,
-    /// Its kind: html, text, feed, data.
+    /// Its kind: html, text, feed, data, pdf.
     pub kind: &'static str,
     /// The code of its language; empty if it is unknown.
     pub language: &'static str,
@@ -134,7 +134,7 @@ pub struct Search {
     open: Mutex<Option<Opened>>,
 }
 
-/// An index, and which file it was opened from: it may be built anew meanwhile.
+/// An index, and which file it was opened from: it may be built again meanwhile.
 struct Opened {
     index: Arc<Index>,
     file: (u64, u64),

@@ -25,7 +25,7 @@ pub enum SearchError {
     #[error("the search index is damaged: {0}")]
     Damaged(String),
     /// The index cannot take more pages.
-    #[error("the search index is full; `nenrin reindex --search` builds it anew")]
+    #[error("the search index is full; `nenrin reindex --search` builds it again")]
     Full,
     /// The index could not be read or written.
     #[error("the search index could not be read or written: {0}")]
@@ -48,7 +48,37 @@ pub enum SearchError {
 }
 
 impl SearchError {
-    /// Whether the index has to be built anew.
+    /// Whether only writing is impossible: the medium is read-only or full, or permission is missing.
+    /// What is there can still be read.
+    pub fn is_of_writing(&self) -> bool {
+        use rusqlite::ErrorCode::{CannotOpen, DiskFull, PermissionDenied, ReadOnly};
+        use std::io::ErrorKind;
+        use tantivy::{TantivyError as Words, directory::error as words};
+        let is_kind = |error: &std::io::Error| {
+            matches!(
+                error.kind(),
+                ErrorKind::PermissionDenied
+                    | ErrorKind::ReadOnlyFilesystem
+                    | ErrorKind::StorageFull
+                    | ErrorKind::QuotaExceeded
+            )
+        };
+        match self {
+            Self::Io(error) => is_kind(error),
+            Self::Records(error) => matches!(
+                error.sqlite_error_code(),
+                Some(CannotOpen | PermissionDenied | ReadOnly | DiskFull)
+            ),
+            Self::Words(Words::IoError(error)) => is_kind(error),
+            Self::Words(Words::LockFailure(words::LockError::IoError(error), _)) => is_kind(error),
+            Self::Words(Words::OpenWriteError(words::OpenWriteError::IoError {
+                io_error, ..
+            })) => is_kind(io_error),
+            _ => false,
+        }
+    }
+
+    /// Whether the index has to be built again.
     pub(crate) fn is_damage(&self) -> bool {
         use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
         use tantivy::TantivyError as Words;

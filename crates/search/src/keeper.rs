@@ -51,7 +51,7 @@ impl Keeper {
         Self { archive, writer: None }
     }
 
-    /// Deletes the index; it is built anew by the next steps. Fails if another process keeps it.
+    /// Deletes the index; it is built again by the next steps. Fails if another process keeps it.
     pub fn begin_anew(&mut self) -> Result<(), SearchError> {
         self.open()?;
         match self.writer.take() {
@@ -63,11 +63,11 @@ impl Keeper {
         }
     }
 
-    /// Does a bounded piece of work. A damaged index is deleted and built anew.
+    /// Does a bounded piece of work. A damaged index is deleted and built again.
     pub fn step(&mut self) -> Result<Step, SearchError> {
         match self.try_step() {
             Err(error) if error.is_damage() => {
-                tracing::warn!("the search index is damaged and is built anew: {error}");
+                tracing::warn!("the search index is damaged and is built again: {error}");
                 self.writer = None;
                 index::delete(self.archive.folder())?;
                 Ok(Step::Busy { walked: Some(0) })
@@ -275,7 +275,7 @@ impl Taking<'_> {
                     });
                 });
             if !is_added {
-                // What is stored is read otherwise than it was: all is read anew.
+                // What is stored is read otherwise than it was: all is read again.
                 self.writer.remove(page.id)?;
                 return self.take(page);
             }

@@ -128,7 +128,7 @@ fn guess(sample: &str) -> Language {
     Language::named(code).unwrap_or_default()
 }
 
-/// Whether texts of the language can be told from others.
+/// Whether the language can be recognised reliably.
 fn can_guess(language: Language) -> bool {
     !matches!(language.code(), "da" | "no" | "fi" | "hu" | "ro" | "pl")
 }

@@ -22,6 +22,7 @@ mod keeper;
 mod language;
 mod matching;
 mod page_kind;
+mod pdf;
 mod query;
 mod reading;
 mod record;

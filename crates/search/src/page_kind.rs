@@ -13,10 +13,12 @@ pub enum PageKind {
     Feed,
     /// JSON or other XML.
     Data,
+    /// PDF.
+    Pdf,
 }
 
 impl PageKind {
-    const ALL: [Self; 4] = [Self::Html, Self::Text, Self::Feed, Self::Data];
+    const ALL: [Self; 5] = [Self::Html, Self::Text, Self::Feed, Self::Data, Self::Pdf];
 
     /// Its name.
     pub fn name(self) -> &'static str {
@@ -25,6 +27,7 @@ impl PageKind {
             Self::Text => "text",
             Self::Feed => "feed",
             Self::Data => "data",
+            Self::Pdf => "pdf",
         }
     }
 

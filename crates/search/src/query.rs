@@ -518,7 +518,7 @@ mod tests {
                 "x type:video",
                 7,
                 5,
-                "`video` is not a kind of page; there are html, text, feed, data",
+                "`video` is not a kind of page; there are html, text, feed, data, pdf",
             ),
             (
                 "x lang:klingon",

@@ -1,7 +1,7 @@
 //! Reading pages from the archive: their versions, their times and their text.
 
 use nenrin_archive::Archive;
-use nenrin_extract::{PageText, content_kind, decode_content, page_text};
+use nenrin_extract::{ContentKind, PageText, content_kind, decode_content, page_text};
 use nenrin_state::{VersionQuery, VersionRow};
 use nenrin_store::StoreError;
 use nenrin_urls::CanonicalUrl;
@@ -10,6 +10,7 @@ use crate::{
     SearchError,
     history::{Slot, slots},
     page_kind::PageKind,
+    pdf::{is_pdf, pdf_text},
 };
 
 /// Larger bodies are not read.
@@ -55,6 +56,9 @@ pub(crate) fn text(
     };
     let content_type = content_type.as_deref();
     let content = content_kind(content_type, url, &body);
+    if content == ContentKind::Other && is_pdf(&body) {
+        return Ok((Some(PageKind::Pdf), pdf_text(&body, MAX_TEXT_BYTES)));
+    }
     let Some(kind) = PageKind::of(content) else { return Ok(nothing) };
     Ok((Some(kind), page_text(content, content_type, &body, MAX_TEXT_BYTES)))
 }

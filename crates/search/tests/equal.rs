@@ -112,7 +112,7 @@ fn answers_equal_a_scan_when_followed_and_when_built_at_once() {
         let search = index(&world.archive);
         world.check(&search, 60);
     }
-    // An older collection comes in later: pages are indexed anew.
+    // An older collection comes in later: pages are indexed again.
     world.visit(1);
     let search = index(&world.archive);
     world.check(&search, 100);

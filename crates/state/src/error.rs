@@ -67,7 +67,7 @@ pub enum StateError {
         name: String,
     },
     /// What was deleted cannot be given back.
-    #[error("the content of site {name} was deleted; register it anew to collect it again")]
+    #[error("the content of site {name} was deleted; register it again to collect it again")]
     SiteDeleted {
         /// The site's number.
         name: String,

@@ -263,7 +263,7 @@ impl Survey {
     }
 
     /// Records are written in front of their bodies, so a crash may have left the one without the
-    /// other. These are the sites and numbers of such versions: nobody was told that they are stored.
+    /// other. These are the sites and numbers of such versions: they were never reported as stored.
     fn bodiless(
         &self,
         backend: &dyn ContentBackend,

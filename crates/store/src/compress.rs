@@ -102,7 +102,7 @@ impl Store {
     }
 
     /// A gzipped page is taken apart, so that it can be compared with other pages, and a GIF is
-    /// coded anew, which is quick; other pictures wait for `compact`, and gzipped pages too where
+    /// coded again, which is quick; other pictures wait for `compact`, and gzipped pages too where
     /// what comes compressed is kept so. In a hurry a gzipped page is taken apart only if there is a
     /// version to compare it with.
     fn prepare<'b>(&self, version: &NewVersion<'b>, class: Class, effort: Effort) -> Prepared<'b> {
@@ -167,7 +167,7 @@ impl Store {
     /// A stored body as a reference. If that would make the chain too long, the body that its chain
     /// began with: that is less alike, but far more than nothing.
     fn base(&self, key: BodyKey, max_depth: u8) -> Result<Option<Base>, StoreError> {
-        // The head of its chunk says so at once; decoding a long chain in vain costs more than the look.
+        // The head of its chunk says so at once; decoding a long chain for nothing costs more than this check.
         let depth_of = |key| -> Result<Option<u8>, StoreError> {
             let Some(place) = self.find_body(key)? else { return Ok(None) };
             Ok(readable(self.bodies_head(place))?.map(|head| head.depth))

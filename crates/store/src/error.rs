@@ -36,9 +36,9 @@ pub enum StoreError {
         needed_bytes / 1_000_000 + 1, free_bytes / 1_000_000
     )]
     NoRoomToCompact {
-        /// What it may need.
+        /// Bytes that it may need.
         needed_bytes: u64,
-        /// What there is.
+        /// Bytes that are free.
         free_bytes: u64,
     },
     /// The content backend failed in another way.

@@ -9,19 +9,19 @@ pub struct StoreOptions {
     /// zstd level of a page's later versions while collecting: most of them is found in the
     /// version before, so a higher level takes time and gains little; compacting comes later.
     pub level: i32,
-    /// zstd level of first versions, which have little to lean on and come only once.
+    /// zstd level of first versions, which have little to be compared with and come only once.
     pub first_level: i32,
     /// A pack is ended when it has grown beyond this, so that a damaged or lost file costs
     /// little and compacting has handy pieces.
     pub pack_bytes: u64,
     /// How many bodies may have to be rebuilt to rebuild one: more is smaller and slower.
     pub max_chain: u8,
-    /// How many of these a page that is new may lean on: the others are for its own versions, which
+    /// How many of these a new page may be a difference to: the others are for its own versions, which
     /// are nearer to each other than to any other page.
     pub max_chain_in_space: u8,
     /// Which similarities are looked for.
     pub steps: Steps,
-    /// Whether GIFs are coded anew while collecting. Other pictures wait for `compact`, since
+    /// Whether GIFs are coded again while collecting. Other pictures wait for `compact`, since
     /// they take more time.
     pub recode_gifs: bool,
     /// A gzipped page or a GIF that takes longer to restore is kept as it is.

@@ -20,8 +20,7 @@ use crate::store::Store;
 use crate::writer::Writer;
 use crate::{Digest, NewVersion, Packing, Put, VersionId};
 
-/// Records that may wait in memory before a sync is made without being asked for, and what they may
-/// weigh.
+/// Records that may wait in memory before a sync is made without a call, and their size in bytes.
 const MAX_PENDING_ROWS: usize = 16 << 10;
 const MAX_PENDING_BYTES: usize = 16 << 20;
 /// Versions that wait to be written as a group, and what their bodies may take: larger chunks of
@@ -56,6 +55,7 @@ impl Store {
         if version.body.len() > CUT_FROM_BYTES {
             return self.put_cut(version, &mut &version.body[..]);
         }
+        self.sync_if_full()?;
         let looked_at = self.index().changes();
         let key = digest.key();
         let was_known = self.is_known(key)?;
@@ -65,6 +65,7 @@ impl Store {
         };
         let mut writer = self.writer();
         writer.check()?;
+        self.write_full_group(&mut writer)?;
         // What was known may have been compacted away since, and what was not may have come.
         let is_as_it_was = self.index().changes() == looked_at;
         let known = match is_as_it_was {
@@ -79,7 +80,7 @@ impl Store {
             (false, _) => self.keep_body(&mut writer, key, self.squeeze_alone(version, key))?,
         };
         let row = row(version, version.body.len() as u64, digest);
-        self.enter(writer, row, body_bytes, known)
+        Ok(self.enter(writer, row, body_bytes, known))
     }
 
     /// Stores a version whose body has a stored form already, unless the body is known.
@@ -91,15 +92,37 @@ impl Store {
         squeezed: &dyn Fn(BodyKey) -> Squeezed,
     ) -> Result<Put, StoreError> {
         check_limits(version)?;
+        self.sync_if_full()?;
         let key = digest.key();
         let mut writer = self.writer();
         writer.check()?;
+        self.write_full_group(&mut writer)?;
         let known = self.is_known(key)?;
         let written = match known {
             true => writer.build_upon(key).map(|()| 0)?,
             false => self.keep_body(&mut writer, key, squeezed(key))?,
         };
-        self.enter(writer, row(version, body_bytes, digest), written, known)
+        Ok(self.enter(writer, row(version, body_bytes, digest), written, known))
+    }
+
+    /// Syncs if too many records wait. Puts call this first: if it fails, nothing was put.
+    fn sync_if_full(&self) -> Result<(), StoreError> {
+        let is_full = {
+            let pending = self.pending.read().unwrap_or_else(PoisonError::into_inner);
+            pending.rows.len() >= MAX_PENDING_ROWS || pending.weight_bytes >= MAX_PENDING_BYTES
+        };
+        if is_full { self.sync() } else { Ok(()) }
+    }
+
+    /// Writes the group that waits if it is full. Puts call this before they add to it: if it fails,
+    /// the version is not in the store, and the caller may put it again.
+    fn write_full_group(&self, writer: &mut Writer) -> Result<(), StoreError> {
+        let bytes = {
+            let pending = self.pending.read().unwrap_or_else(PoisonError::into_inner);
+            pending.group.bytes()
+        };
+        let is_full = writer.group_rows >= MAX_GROUP_ROWS || bytes >= MAX_GROUP_BYTES;
+        if is_full { self.write_group(writer) } else { Ok(()) }
     }
 
     /// Gives a record its number and lets it wait for the next sync; its body took `body_bytes`.
@@ -109,30 +132,17 @@ impl Store {
         mut row: Row,
         body_bytes: u64,
         known: bool,
-    ) -> Result<Put, StoreError> {
+    ) -> Put {
         let (id, digest) = (writer.next_version, row.digest);
         writer.next_version += 1;
         row.id = id;
         let weight_bytes = row.weight_bytes();
         writer.group_rows += 1;
-        let (is_group_full, full) = {
-            let mut pending = self.pending.write().unwrap_or_else(PoisonError::into_inner);
-            pending.rows.insert(id, Arc::new(row));
-            pending.weight_bytes += weight_bytes;
-            (
-                writer.group_rows >= MAX_GROUP_ROWS || pending.group.bytes() >= MAX_GROUP_BYTES,
-                pending.rows.len() >= MAX_PENDING_ROWS || pending.weight_bytes >= MAX_PENDING_BYTES,
-            )
-        };
-        if is_group_full {
-            self.write_group(&mut writer)?;
-        }
-        drop(writer);
-        if full {
-            self.sync()?;
-        }
+        let mut pending = self.pending.write().unwrap_or_else(PoisonError::into_inner);
+        pending.rows.insert(id, Arc::new(row));
+        pending.weight_bytes += weight_bytes;
         let new_bytes = body_bytes + weight_bytes as u64 / 4;
-        Ok(Put { id: VersionId(id), digest, new_bytes, whole_body_known: known })
+        Put { id: VersionId(id), digest, new_bytes, whole_body_known: known }
     }
 
     /// Makes everything that was put before durable. Others go on writing while the disk works.

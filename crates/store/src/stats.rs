@@ -20,7 +20,7 @@ pub struct StoreStats {
     pub other_bytes: u64,
     /// Records, framing and the index file.
     pub index_bytes: u64,
-    /// Packs.
+    /// The number of packs.
     pub packs: u64,
     /// By site.
     pub sites: Vec<SiteBytes>,

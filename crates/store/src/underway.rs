@@ -33,7 +33,7 @@ pub(crate) fn end(backend: &dyn ContentBackend) -> Result<(), StoreError> {
 }
 
 /// Deletes what an interrupted compaction wrote. Returns whether there was one; then the index must be
-/// made anew before [`end`].
+/// made again before [`end`].
 pub(crate) fn delete_outputs(backend: &dyn ContentBackend) -> Result<bool, StoreError> {
     let objects = backend.list().map_err(from_backend)?;
     let Some((_, note_bytes)) = objects.iter().find(|(name, _)| name == NOTE) else {

@@ -46,7 +46,7 @@ pub struct VerifyReport {
 pub struct Damage {
     /// What is damaged, and how.
     pub what: String,
-    /// Where.
+    /// The file and the position in it.
     pub place: String,
     /// Whether nothing is lost by it: parity restores it, or it is made again.
     pub is_mendable: bool,

@@ -7,7 +7,7 @@ use crate::open_pack::OpenPack;
 use crate::pack::Location;
 use crate::share::Share;
 
-/// The one who writes.
+/// What the thread that writes holds; one at a time.
 pub(crate) struct Writer {
     pub(crate) open: Option<OpenPack>,
     pub(crate) next_version: u64,
@@ -45,7 +45,7 @@ impl Writer {
         }
     }
 
-    /// One who may not write.
+    /// The writer of an archive that is open for reading: every write fails.
     pub(crate) fn forbidden() -> Self {
         Self { failed: true, ..Self::new(None, 0) }
     }

@@ -118,3 +118,33 @@ fn a_full_disk_is_named_harms_nothing_and_writing_goes_on_when_there_is_room() {
         assert!(work(&store, 500).1.is_none());
     }
 }
+
+#[test]
+fn a_put_that_fails_left_nothing_and_can_be_repeated() {
+    let disk = Arc::new(MemoryBackend::default());
+    let plan = FaultPlan { room_bytes: Some(4_000), ..FaultPlan::default() };
+    let faulty = Arc::new(FaultyBackend::new(disk, plan));
+    let store = Store::open(faulty.clone(), options()).unwrap();
+    let (mut kept, mut failures) = (Vec::new(), 0);
+    // Several groups of versions, each written by the put that follows it.
+    for n in 0..400 {
+        let page = Kept::page(n, n, html(n, n));
+        let put = page.put(&store, None).or_else(|error| {
+            assert!(matches!(error, StoreError::NoRoom { .. }), "{error:?}");
+            failures += 1;
+            faulty.free_space();
+            page.put(&store, None)
+        });
+        kept.push((put.unwrap().id, page));
+    }
+    assert_eq!(failures, 1);
+    store.sync().unwrap();
+    let ids: Vec<u64> = kept.iter().map(|(id, _)| id.0).collect();
+    assert!(
+        ids.windows(2).all(|pair| pair[0] + 1 == pair[1]),
+        "a failed put took a number: {ids:?}"
+    );
+    kept.iter().for_each(|(id, page)| page.check(&store, *id));
+    assert_eq!(store.stats().unwrap().versions, 400);
+    assert_sound(&store);
+}

@@ -1,6 +1,6 @@
 //! Archives of every released format stay readable for ever; damaged ones are named after their
 //! damage. `cargo test -p nenrin-store --test fixtures -- --ignored` writes those of the present
-//! format anew, which is right only before a release has written it.
+//! format again, which is right only before a release has written it.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
 
@@ -309,7 +309,7 @@ fn pictures_and_gzipped_pages_are_recoded_and_come_back() {
     };
     let ((store, kept), (later, _)) = (filled(true), filled(false));
     let bytes = |store: &Store| store.stats().unwrap().stored_bytes;
-    assert!(bytes(&store) < bytes(&later), "a GIF is coded anew when it is put");
+    assert!(bytes(&store) < bytes(&later), "a GIF is coded again when it is put");
     kept.iter().for_each(|(id, page)| page.check(&store, *id));
     // The gzipped page was taken apart when it was put; of the two pictures the PNG is too small
     // to gain.

@@ -28,7 +28,7 @@ pub enum StructureError {
     },
     /// Stored beliefs that are damaged or from another version.
     #[error(
-        "stored beliefs about server {server} cannot be read ({what}); they will be learnt anew"
+        "stored beliefs about server {server} cannot be read ({what}); they will be learnt again"
     )]
     DamagedBeliefs {
         /// The server whose beliefs were read.

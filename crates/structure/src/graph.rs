@@ -10,7 +10,7 @@ pub const MAX_PAGES: u32 = 1 << 30;
 /// Links of one page beyond this number are dropped: no page made by people has more.
 pub const MAX_LINKS_PER_PAGE: usize = 1 << 16;
 /// The links that one update may follow to repair depths. Beyond it depths become stale and are
-/// computed anew when next needed, so that an update stays under a millisecond.
+/// computed again when next needed, so that an update stays under a millisecond.
 const REPAIR_EDGES: usize = 20_000;
 
 /// A page of one [`SiteGraph`], in the order in which pages were added.
@@ -437,12 +437,12 @@ mod tests {
             let mut repaired = pages(12);
             for (page, targets) in &updates {
                 set(&mut repaired, *page, targets);
-                let mut anew = repaired.clone();
-                anew.stale = true;
-                anew.refresh_depths();
+                let mut again = repaired.clone();
+                again.stale = true;
+                again.refresh_depths();
                 repaired.refresh_depths();
-                prop_assert_eq!(&repaired.depth, &anew.depth);
-                prop_assert_eq!(&repaired.support[1..], &anew.support[1..]);
+                prop_assert_eq!(&repaired.depth, &again.depth);
+                prop_assert_eq!(&repaired.support[1..], &again.support[1..]);
             }
         }
     }

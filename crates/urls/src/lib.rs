@@ -6,13 +6,15 @@
 //! - [`UrlKey`]: the key under which versions of a URL are looked up (SURT), coarser than the URL;
 //! - [`Scope`]: which URLs belong to a site, given its top pages;
 //! - [`VersionId`] and [`Validators`]: what tells one version of a URL from another.
-//! - [`UrlPattern`]: addresses with `*` for what differs.
+//! - [`UrlPattern`]: addresses with `*` for what differs;
+//! - [`Proxy`]: how requests leave this machine.
 //!
 //! Nothing here touches the network: host names are text until `fetch` resolves them.
 
 mod canonical;
 mod key;
 mod pattern;
+mod proxy;
 mod scope;
 mod server;
 mod shown;
@@ -22,6 +24,7 @@ mod version;
 pub use canonical::{CanonicalUrl, MAX_URL_BYTES, UrlError};
 pub use key::UrlKey;
 pub use pattern::UrlPattern;
+pub use proxy::{Proxy, ProxyKind, ProxyServer};
 pub use scope::Scope;
 pub use server::Server;
 pub use shown::shown_text;

@@ -214,7 +214,7 @@ impl Eq for Block {}
 /// The compressed form of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Packed {
-    /// Hardly smaller than the block: compressing again would be in vain.
+    /// Hardly smaller than the block: compressing again would gain nothing.
     Dense,
     /// Deflated bytes.
     Deflated(Deflated),

@@ -148,6 +148,22 @@ document.querySelectorAll("input[data-fills]").forEach((input) => {
   });
 });
 
+// Selected text of a page can be watched.
+document.querySelectorAll("[data-marks]").forEach((text) => {
+  const link = document.getElementById(text.dataset.marks);
+  if (!link) return;
+  document.addEventListener("selectionchange", () => {
+    const selection = document.getSelection();
+    const marked = selection.toString().replace(/\s+/g, " ").trim().slice(0, 300);
+    const isInside = text.contains(selection.anchorNode) && text.contains(selection.focusNode);
+    link.hidden = !marked || !isInside;
+    if (link.hidden) return;
+    const address = new URL(link.href);
+    address.searchParams.set("text", marked);
+    link.href = address;
+  });
+});
+
 // Trying out an operation of the API: the answer is shown below it.
 document.querySelectorAll("form[data-try]").forEach((form) => {
   form.addEventListener("submit", async (event) => {

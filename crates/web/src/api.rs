@@ -9,6 +9,7 @@ mod export;
 pub(crate) mod human;
 mod routes;
 mod schemas;
+mod sites;
 mod watches;
 
 pub use routes::api_document;

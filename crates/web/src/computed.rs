@@ -73,7 +73,7 @@ impl<T: Send + Sync + 'static> Computed<T> {
     }
 
     /// The newest result without waiting, for callers that ask for all sites again and again. A
-    /// result older than `good_s` seconds is computed anew in the background, one site at a time.
+    /// result older than `good_s` seconds is computed again in the background, one site at a time.
     pub(crate) fn last(
         self: &Arc<Self>,
         site: SiteId,

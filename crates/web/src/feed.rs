@@ -5,6 +5,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use nenrin_archive::{changes::ListedChange, noticing::watch_link};
+use nenrin_lang::escaped;
 use nenrin_state::{Incident, Site, WatchHit};
 
 use crate::{
@@ -149,21 +150,4 @@ fn category(out: &mut String, word: &str) {
 
 fn element(out: &mut String, name: &str, text: &str) {
     out.push_str(&format!("<{name}>{}</{name}>\n", escaped(text)));
-}
-
-/// Text in XML: markup is escaped, and characters that XML 1.0 forbids are replaced.
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\t' | '\n' | '\r' => out.push(' '),
-            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => out.push('\u{fffd}'),
-            c => out.push(c),
-        }
-    }
-    out
 }

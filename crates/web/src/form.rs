@@ -4,6 +4,7 @@ mod check;
 mod choice;
 mod keeping;
 mod revisit;
+mod road;
 
 use nenrin_lang::Lang;
 use nenrin_revisit::{CollectingWindow, RevisitSettings};
@@ -79,6 +80,12 @@ pub(crate) struct SiteForm {
     pub(crate) ignored: String,
     pub(crate) group: String,
     pub(crate) tags: String,
+    pub(crate) proxy: String,
+    pub(crate) source: String,
+    pub(crate) any_certificate: String,
+    pub(crate) render: String,
+    pub(crate) render_paths: String,
+    pub(crate) likely_urls: bool,
 }
 
 impl SiteForm {
@@ -94,7 +101,7 @@ impl SiteForm {
             policy_text: String::new(),
             visits_per_day: String::new(),
             min: String::new(),
-            max: format::duration(RevisitSettings::default().max_s),
+            max: nenrin_calendar::write_duration(RevisitSettings::default().max_s),
             paths: String::new(),
             windows: String::new(),
             signals: true,
@@ -116,6 +123,12 @@ impl SiteForm {
             ignored: String::new(),
             group: String::new(),
             tags: String::new(),
+            proxy: String::new(),
+            source: String::new(),
+            any_certificate: String::new(),
+            render: "never".into(),
+            render_paths: String::new(),
+            likely_urls: false,
         }
     }
 
@@ -150,11 +163,12 @@ impl SiteForm {
         }
         form.allow_private = conditions.allow_private;
         form.set_choice(conditions);
+        form.set_road(conditions);
         form
     }
 
     fn set_period(&mut self, period_s: i64) {
-        let text = format::duration(period_s);
+        let text = nenrin_calendar::write_duration(period_s);
         if PERIODS.iter().any(|(value, ..)| *value == text) {
             self.period = text;
         } else {
@@ -198,6 +212,12 @@ impl SiteForm {
             ignored: text("ignored"),
             group: text("group"),
             tags: text("tags"),
+            proxy: text("proxy"),
+            source: text("source"),
+            any_certificate: text("any_certificate"),
+            render: text("render"),
+            render_paths: text("render_paths"),
+            likely_urls: !fields.get("likely_urls").is_empty(),
         }
     }
 
@@ -231,6 +251,8 @@ impl SiteForm {
             headers: check.lines("headers", &self.headers, SiteHeader::MAX),
             ignored: self.ignored_parts(&mut check),
             labels: self.labels(&mut check),
+            road: self.road(&mut check),
+            scripts: self.scripts(&mut check),
         };
         if check.wrong.is_empty() { Ok((name, conditions)) } else { Err(check.wrong) }
     }
@@ -303,7 +325,7 @@ impl SiteForm {
             OTHER => ("other_period", self.other_period.as_str()),
             period => ("period", period),
         };
-        match format::parse_duration(text) {
+        match nenrin_calendar::parse_duration(text) {
             Some(period_s) if (MIN_PERIOD_S..=MAX_PERIOD_S).contains(&period_s) => {
                 Schedule::Rounds { period_s }
             }
@@ -323,11 +345,8 @@ impl SiteForm {
         if text.is_empty() {
             return None;
         }
-        let delay_ms = match text.strip_suffix("ms") {
-            Some(ms) => ms.trim().parse().ok(),
-            None => format::parse_duration(text).map(|s| (s as u64).saturating_mul(1000)),
-        };
-        if delay_ms.is_none_or(|ms: u64| ms > MAX_DELAY_MS) {
+        let delay_ms = nenrin_calendar::parse_duration_ms(text);
+        if delay_ms.is_none_or(|ms| ms > MAX_DELAY_MS) {
             check.say(
                 "delay",
                 "write a time up to 1h, such as 500ms, 2s or 1m",
@@ -371,7 +390,11 @@ fn default_name(top: &CanonicalUrl) -> String {
 }
 
 fn delay_text(ms: u64) -> String {
-    if ms.is_multiple_of(1000) { format::duration((ms / 1000) as i64) } else { format!("{ms}ms") }
+    if ms.is_multiple_of(1000) {
+        nenrin_calendar::write_duration((ms / 1000) as i64)
+    } else {
+        format!("{ms}ms")
+    }
 }
 
 #[cfg(test)]

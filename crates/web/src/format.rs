@@ -71,16 +71,6 @@ pub(crate) fn rate(per_day: f64) -> String {
     }
 }
 
-/// A duration in its largest unit that fits, as in the configuration.
-pub(crate) fn duration(seconds: i64) -> String {
-    for (unit_s, unit) in [(DAY_S, "d"), (3600, "h"), (60, "m")] {
-        if seconds >= unit_s && seconds % unit_s == 0 {
-            return format!("{}{unit}", seconds / unit_s);
-        }
-    }
-    format!("{seconds}s")
-}
-
 /// A duration in words.
 pub(crate) fn spoken_duration(lang: Lang, seconds: i64) -> String {
     let (n, en, ja) = match seconds {
@@ -93,21 +83,6 @@ pub(crate) fn spoken_duration(lang: Lang, seconds: i64) -> String {
         Lang::En => format!("{n} {en}{}", if n == 1 { "" } else { "s" }),
         Lang::Ja => format!("{n}{ja}"),
     }
-}
-
-/// Reads `90s`, `15m`, `12h`, `7d` or plain seconds.
-pub(crate) fn parse_duration(text: &str) -> Option<i64> {
-    let text = text.trim();
-    let (number, unit_s) = match text.char_indices().last()? {
-        (at, 's') => (&text[..at], 1),
-        (at, 'm') => (&text[..at], 60),
-        (at, 'h') => (&text[..at], 3600),
-        (at, 'd') => (&text[..at], DAY_S),
-        (at, 'w') => (&text[..at], 7 * DAY_S),
-        _ => (text, 1),
-    };
-    let number: i64 = number.trim().parse().ok()?;
-    number.checked_mul(unit_s).filter(|s| *s >= 0)
 }
 
 fn timestamp(at_s: i64) -> Timestamp {
@@ -278,16 +253,6 @@ mod tests {
         assert_eq!(saving(1000, 100).as_deref(), Some("90.0 %"));
         assert_eq!(saving(0, 0), None);
         assert_eq!(saving(10, 20), None);
-    }
-
-    #[test]
-    fn durations_are_read_as_they_are_written() {
-        for seconds in [1, 59, 60, 90, 3600, 7200, 86_400, 604_800, 90_061] {
-            assert_eq!(parse_duration(&duration(seconds)), Some(seconds));
-        }
-        for bad in ["", "x", "7y", "-1d", "999999999999999999d", "日", "1.5h"] {
-            assert_eq!(parse_duration(bad), None, "{bad}");
-        }
     }
 
     #[test]

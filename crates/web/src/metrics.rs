@@ -79,10 +79,10 @@ const SITE_FIGURES: [SiteFigure; 6] = [
         s.counts.versions
     }),
     (
-        "nenrin_site_troubles_total",
+        "nenrin_site_problems_total",
         "Visits that failed or were refused",
         MetricKind::Counter,
-        |s| s.counts.troubles,
+        |s| s.counts.problems,
     ),
     (
         "nenrin_site_raw_bytes_total",

@@ -40,7 +40,7 @@ struct Found<T> {
     /// When the reading ended.
     ended_s: Option<i64>,
     failure: Option<StateError>,
-    /// It failed: whoever asks again starts anew.
+    /// It failed: the next request starts it again.
     has_failed: bool,
 }
 

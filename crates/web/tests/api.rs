@@ -129,6 +129,8 @@ fn example(id: &str) -> (&'static str, Value) {
     match id {
         "addSite" => ("", new),
         "setSite" => ("", full_conditions()),
+        "renameSite" => ("", json!({"name": "another name"})),
+        "copySite" => ("", json!({"name": "a copy", "tops": ["https://copy.org/"]})),
         "previewSite" => ("", json!({"url": "https://e.com/", "allow_private": true})),
         "removeSite" => ("", json!({"how": "hide", "reason": "it closed"})),
         "restoreSite" => ("", json!({"reason": "it opened again"})),

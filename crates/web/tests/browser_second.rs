@@ -13,6 +13,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use nenrin_archive::{Archive, Capture, OpenOptions, changes::ChangeReader};
 use nenrin_browser::Browser;
+use nenrin_search::{Keeper, Search};
 use nenrin_state::{SiteId, WatchEvent, WatchFinding, WatchHit, WatchTrouble, WatchedPart};
 use nenrin_web::{ReplayBase, StoreSummary, WebApp, WebOptions};
 use serde_json::json;
@@ -24,14 +25,14 @@ const EVIL: &str = "<script>alert(1)</script>";
 /// The interface over a real archive with one page in two versions.
 struct Shelf {
     _folder: tempfile::TempDir,
-    archive: Archive,
+    archive: Arc<Archive>,
     control: Arc<FakeControl>,
     router: axum::Router,
 }
 
 fn shelf() -> Shelf {
     let folder = tempfile::tempdir().unwrap();
-    let archive = Archive::open(folder.path(), &OpenOptions::writing()).unwrap();
+    let archive = Arc::new(Archive::open(folder.path(), &OpenOptions::writing()).unwrap());
     let site = archive.state().add_site("shop", &conditions("https://e.com/"), 0).unwrap().id;
     let mut ingest = archive.ingest(site).unwrap();
     for (n, price) in [(1, 9), (2, 8)] {
@@ -45,6 +46,9 @@ fn shelf() -> Shelf {
             .unwrap();
     }
     ingest.finish().unwrap();
+    let mut keeper = Keeper::new(archive.clone());
+    keeper.catch_up(&mut |_, _| {}).unwrap();
+    keeper.finish().unwrap();
     let control = Arc::new(FakeControl::default());
     let app = WebApp {
         changes: ChangeReader::new(archive.state().clone(), archive.store().clone()),
@@ -53,7 +57,10 @@ fn shelf() -> Shelf {
         control: control.clone(),
         store_stats: Arc::new(StoreSummary::default),
         replay_base: ReplayBase::Port(8081),
-        options: WebOptions::new([7; 32]),
+        options: WebOptions {
+            search: Some(Arc::new(Search::new(archive.clone()))),
+            ..WebOptions::new([7; 32])
+        },
         now_s: || NOW_S,
     };
     Shelf { _folder: folder, archive, control, router: nenrin_web::router(app) }
@@ -75,6 +82,57 @@ async fn looks_right(browser: &mut Browser, path: &str) {
     browser.resize(1280, 900, false).await;
     browser.open(&format!("/lang?to=en&back={path}")).await;
     assert_eq!(browser.complaints(), Vec::<String>::new(), "{path}");
+}
+
+#[tokio::test]
+async fn selected_text_is_watched() {
+    let shelf = shelf();
+    let Some(mut browser) = Browser::on(shelf.router.clone()).await else { return };
+    looks_right(&mut browser, "/blame%3Furl=e.com").await;
+    let hidden = "document.querySelector('#watch-marked').hidden";
+    assert_eq!(browser.eval(hidden).await, json!(true), "nothing is selected yet");
+    let select = "(() => { const p = [...document.querySelectorAll('ol.blame p')].find(p => p.innerText.includes('8 EUR'));
+        const range = document.createRange(); range.setStart(p.firstChild, 0); range.setEnd(p.firstChild, 5);
+        getSelection().removeAllRanges(); getSelection().addRange(range); })()";
+    browser.eval(select).await;
+    browser.until("!document.querySelector('#watch-marked').hidden").await;
+    browser.follow("#watch-marked").await;
+    browser.follow("form.sheet button.primary").await;
+    assert_eq!(browser.path().await, "/watches?note=added");
+    let watch = shelf.archive.state().watches().unwrap().remove(0);
+    assert_eq!(watch.part, WatchedPart::Selector { selector: "p.price".into(), nth: 1 });
+    // Without scripts there is a link behind each paragraph.
+    browser.open("/blame?url=e.com").await;
+    let links = "[...document.querySelectorAll('ol.blame a.mark')].map(a => new URL(a.href).searchParams.get('text'))";
+    let links = browser.eval(links).await;
+    assert!(links.as_array().unwrap().contains(&json!("8 EUR")), "{links}");
+}
+
+#[tokio::test]
+async fn a_search_is_narrowed_down_by_fields() {
+    let shelf = shelf();
+    let Some(mut browser) = Browser::on(shelf.router.clone()).await else { return };
+    browser.open("/search?q=tea").await;
+    looks_right(&mut browser, "/search%3Fq=tea").await;
+    assert!(browser.text().await.contains("Shop"));
+    browser.eval("document.querySelector('.narrow [name=kind]').value = 'pdf'").await;
+    browser.follow(".narrow button").await;
+    assert_eq!(browser.path().await, "/search?q=tea%20type%3Apdf");
+    assert!(browser.text().await.contains("Nothing was found"));
+    browser.eval("document.querySelector('.narrow [name=kind]').value = ''").await;
+    browser.eval("document.querySelector('.narrow [name=time]').value = 'at'").await;
+    browser.eval("document.querySelector('.narrow [name=from]').value = '2019-01-01'").await;
+    browser.follow(".narrow button").await;
+    assert_eq!(
+        browser.eval("document.querySelector('#words').value").await,
+        json!("tea at:2019-01-01")
+    );
+    assert!(browser.text().await.contains("Nothing was found"), "before the archive began");
+    browser.open("/search?q=9").await;
+    browser.eval("document.querySelector('.narrow [name=time]').value = 'vanished'").await;
+    browser.eval("document.querySelector('.narrow [name=from]').value = '2020-01-01'").await;
+    browser.follow(".narrow button").await;
+    assert!(browser.text().await.contains("Shop"), "{}", browser.text().await);
 }
 
 #[tokio::test]

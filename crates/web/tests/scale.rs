@@ -168,7 +168,7 @@ async fn ask_for(world: &World) -> Vec<String> {
         "/api/v1/sites",
         "/api/v1/visits?limit=1000",
         "/api/v1/sites/1/pages?limit=1000",
-        "/api/v1/sites/1/troubles",
+        "/api/v1/sites/1/problems",
         "/api/v1/sites/1/order",
         "/api/v1/order",
         "/api/v1/incidents",

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use nenrin_lang::{Lang, shown};
+use nenrin_lang::{Lang, escaped, shown};
 use nenrin_state::SiteId;
 use nenrin_urls::CanonicalUrl;
 
@@ -14,7 +14,7 @@ use crate::{digits14, readable_date};
 pub struct DigestLinks<'a> {
     /// The interface, such as `https://archive.example.org`.
     pub interface: &'a str,
-    /// Replay.
+    /// The address of replay, such as `https://replay.example.org`.
     pub replay: &'a str,
 }
 
@@ -162,21 +162,4 @@ fn link(one: &ListedChange, links: DigestLinks<'_>) -> String {
         }
         (None, None) => links.interface.to_owned(),
     }
-}
-
-/// Text in HTML.
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            c if c.is_control() => out.push(' '),
-            c => out.push(c),
-        }
-    }
-    out
 }

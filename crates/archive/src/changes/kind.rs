@@ -1,4 +1,4 @@
-//! Kinds of changes, and how pages are told apart in lists.
+//! Kinds of changes, and how lists keep pages apart.
 
 use nenrin_state::{PageChange, Site};
 use nenrin_urls::CanonicalUrl;

@@ -31,7 +31,7 @@ const KEPT_MAX: usize = 1_000_000;
 const IN_MEMORY_MAX: usize = 4_000;
 /// Versions that may wait to be read.
 const WAITING_MAX: usize = 2_000;
-/// Versions read between two looks at what people wait for.
+/// Versions read before checking again what people wait for.
 const TOGETHER: usize = 4;
 /// Recent changes that are read before anyone asks.
 const RECENT_MAX: usize = 2_000;

@@ -17,7 +17,7 @@ use crate::{
 /// Pages that are looked up or made known together.
 const TOGETHER: usize = 500;
 /// What was wrong with lines that could not be read, as far as it is kept.
-const TROUBLES_KEPT: usize = 100;
+const PROBLEMS_KEPT: usize = 100;
 
 /// How a history is imported.
 #[derive(Debug, Clone)]
@@ -47,7 +47,7 @@ pub struct ImportedHistory {
     /// Entries that could not be read.
     pub damaged: u64,
     /// What was wrong with them, as far as it is kept.
-    pub troubles: Vec<String>,
+    pub problems: Vec<String>,
 }
 
 /// What a file says.
@@ -59,14 +59,14 @@ struct Dates {
     pages: BTreeMap<CanonicalUrl, Vec<Lesson>>,
     outside: u64,
     damaged: u64,
-    troubles: Vec<String>,
+    problems: Vec<String>,
 }
 
 impl Dates {
     fn trouble(&mut self, what: impl FnOnce() -> String) {
         self.damaged += 1;
-        if self.troubles.len() < TROUBLES_KEPT {
-            self.troubles.push(what());
+        if self.problems.len() < PROBLEMS_KEPT {
+            self.problems.push(what());
         }
     }
 }
@@ -93,7 +93,7 @@ impl Archive {
             dates: dates.pages.values().map(|visits| visits.len() as u64).sum(),
             outside: dates.outside,
             damaged: dates.damaged,
-            troubles: dates.troubles,
+            problems: dates.problems,
         };
         let mut intake = Intake::new(self, site.id, Keep::Changes)?;
         let mut rest = dates.pages.into_iter();

@@ -21,7 +21,7 @@ pub struct Capture<'a> {
     pub protocol: &'a str,
     /// "tls/1.3", where the connection was encrypted.
     pub tls: Option<&'a str>,
-    /// Who answered, where it is known.
+    /// The address of the server, where it is known.
     pub server_address: Option<IpAddr>,
     /// The head of the request, where it is known.
     pub request_head: &'a [u8],

@@ -1,7 +1,4 @@
-use std::{
-    net::{IpAddr, Ipv4Addr},
-    time::Duration,
-};
+use std::time::Duration;
 
 use nenrin_fetch::{Exchange, Protocol};
 
@@ -11,7 +8,7 @@ pub(super) fn exchange(status: u16, response_head: &[u8], body: Vec<u8>) -> Exch
         status,
         protocol: Protocol::Http11,
         tls: None,
-        server_address: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        server_address: None,
         request_head: Vec::new(),
         response_head: response_head.to_vec(),
         body: body.into(),

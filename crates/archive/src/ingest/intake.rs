@@ -349,7 +349,7 @@ fn is_older(page: &PageRecord, at_s: i64) -> bool {
     page.visited_s.is_some_and(|last_s| at_s < last_s)
 }
 
-/// A capture as the machine reads an exchange, without what only its body tells.
+/// A capture as the machine reads an exchange, without what has to be read from its body.
 fn answer_of(capture: &Capture<'_>, digest: Digest) -> Answer {
     let [location, etag, last_modified, content_type] =
         head::fields(capture.response_head, ["location", "etag", "last-modified", "content-type"]);

@@ -262,7 +262,7 @@ impl Watch {
         reported
     }
 
-    /// What visits mean, oldest first: changes together, troubles once until they are over.
+    /// What visits mean, oldest first: changes together, problems once until they are over.
     fn messages(&mut self, visits: &[VisitRow], sites: &[Site]) -> Vec<Message> {
         let mut reported: BTreeMap<(SiteId, Happening), Vec<&VisitRow>> = BTreeMap::new();
         for visit in visits {

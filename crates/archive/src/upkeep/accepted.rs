@@ -17,7 +17,7 @@ const FILE_BYTES_MAX: u64 = 16 << 20;
 pub struct AcceptedLoss {
     /// What is damaged, and how.
     pub what: String,
-    /// Where.
+    /// The file and the position in it, as `verify` names them.
     pub place: String,
     /// When it was accepted, in seconds since the epoch.
     pub at_s: i64,

@@ -57,7 +57,7 @@ impl Reindexed {
         )];
         if let Some((path, sites)) = &self.aside {
             lines.push(format!(
-                "the state was damaged or missing and begins anew: the log of visits and the schedule are \
+                "the state was damaged or missing and starts over: the log of visits and the schedule are \
                  lost; {} with their conditions were taken over; the old file is {}",
                 counted(*sites, "site"),
                 path.display()
@@ -65,7 +65,7 @@ impl Reindexed {
         }
         if self.new_sites > 0 {
             lines.push(format!(
-                "{} registered anew; `nenrin site set` restores the conditions",
+                "{} registered again; `nenrin site set` restores the conditions",
                 counted(self.new_sites, "site")
             ));
         }

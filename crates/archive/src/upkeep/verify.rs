@@ -60,7 +60,9 @@ impl Archive {
             state.extend(listed.missing.text("are in no pack"));
             state.extend(listed.different.text("differ from their records in the packs"));
             let all = listed.right + listed.different.count;
-            unlisted = store.versions.saturating_sub(all);
+            // What is lost cannot be compared: it counts as listed.
+            let lost = store.damage.iter().map(|damage| damage.versions_lost).sum::<u64>();
+            unlisted = store.versions.saturating_sub(all + lost);
             (missing, examples) = (listed.missing.versions, listed.pages);
         }
         Ok(Verified { store, state, missing, unlisted, accepted, examples })

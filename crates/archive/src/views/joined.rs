@@ -19,7 +19,7 @@ pub fn joined_sites(partitions: &[&dyn State]) -> Result<Vec<Site>> {
             site.counts.pages += part.counts.pages;
             site.counts.visits += part.counts.visits;
             site.counts.versions += part.counts.versions;
-            site.counts.troubles += part.counts.troubles;
+            site.counts.problems += part.counts.problems;
             site.counts.raw_bytes += part.counts.raw_bytes;
             site.collected_s = site.collected_s.max(part.collected_s);
             site.round_open |= part.round_open;
@@ -73,7 +73,7 @@ pub fn joined_days(partitions: &[&dyn State], query: DayQuery) -> Result<Vec<Day
                 .or_insert(DayCounts { day: part.day, ..DayCounts::default() });
             day.visits += part.visits;
             day.versions += part.versions;
-            day.troubles += part.troubles;
+            day.problems += part.problems;
             day.raw_bytes += part.raw_bytes;
             day.received_bytes += part.received_bytes;
             day.stored_bytes += part.stored_bytes;

@@ -1,11 +1,16 @@
-//! Pages and rounds as lines of lists.
+//! Pages, visits, versions and rounds as rows of tables, and as JSON for programs.
 
-use nenrin_lang::{Lang, readable_bytes};
-use nenrin_state::{PageRecord, RoundCounts};
+use nenrin_lang::{Lang, Reason, Table, readable_bytes};
+use nenrin_state::{PageRecord, Round, RoundCounts, Site, SiteId, VersionRow, VisitRow};
+use nenrin_urls::CanonicalUrl;
 use serde_json::{Value, json};
 
 use super::DueReason;
-use crate::{readable_date, rfc3339};
+use crate::{changes::changed_text, digits14, readable_date, rfc3339};
+
+/// Column heads of a list of visits.
+pub const VISIT_HEADER: [&str; 7] =
+    ["visited (UTC)", "outcome", "status", "time", "received", "page", "why"];
 
 /// Column heads of a list of pages.
 pub const PAGE_HEADER: [&str; 12] = [
@@ -53,6 +58,88 @@ pub fn round_cells(counts: &RoundCounts) -> [String; 11] {
         counts.trapped.to_string(),
         counts.skipped.to_string(),
     ]
+}
+
+/// The name of a site, or its number if it is not among these.
+pub(super) fn name_of(sites: &[Site], id: SiteId) -> String {
+    let site = sites.iter().find(|site| site.id == id);
+    site.map_or_else(|| id.0.to_string(), |site| site.name.clone())
+}
+
+/// A round, for programs.
+pub fn round_json(round: &Round, sites: &[Site]) -> Value {
+    json!({
+        "round": round.id, "site": round.site, "name": name_of(sites, round.site),
+        "started": rfc3339(round.started_s), "ended": round.ended_s.map(rfc3339),
+        "visits": round.counts.visits(), "counts": round.counts,
+    })
+}
+
+/// Rounds, one a row.
+pub fn rounds_table(rounds: &[Round], sites: &[Site]) -> Table {
+    let header = ["round", "site", "began (UTC)", "took"].into_iter().chain(ROUND_HEADER);
+    let mut table = Table::new(&header.collect::<Vec<_>>());
+    for round in rounds {
+        let mut row = vec![
+            round.id.to_string(),
+            name_of(sites, round.site),
+            readable_date(round.started_s),
+            round.ended_s.map_or("running".into(), |end| format!("{} s", end - round.started_s)),
+        ];
+        row.extend(round_cells(&round.counts));
+        table.row(row);
+    }
+    table
+}
+
+/// A visit, for programs.
+pub fn visit_json(visit: &VisitRow) -> Value {
+    json!({
+        "at": rfc3339(visit.at_s), "url": visit.url, "site": visit.site,
+        "outcome": visit.outcome, "status": visit.status,
+        "detail": visit.reason.as_ref().map(Reason::to_string), "reason": visit.reason,
+        "elapsed_ms": visit.elapsed_ms, "received_bytes": visit.received_bytes,
+    })
+}
+
+/// A visit, in the order of [`VISIT_HEADER`].
+pub fn visit_cells(visit: &VisitRow) -> Vec<String> {
+    vec![
+        readable_date(visit.at_s),
+        visit.outcome.to_string(),
+        if visit.status == 0 { "–".to_owned() } else { visit.status.to_string() },
+        format!("{} ms", visit.elapsed_ms),
+        readable_bytes(visit.received_bytes),
+        visit.url.to_string(),
+        visit.reason.as_ref().map(Reason::to_string).unwrap_or_default(),
+    ]
+}
+
+/// A version, for programs.
+pub fn version_json(url: &CanonicalUrl, row: &VersionRow) -> Value {
+    json!({
+        "url": url, "at": rfc3339(row.at_s), "timestamp": digits14(row.at_s),
+        "version": row.version, "status": row.status, "mime": row.mime, "bytes": row.bytes,
+        "changed_permille": row.changed_permille, "significant": row.is_significant(),
+    })
+}
+
+/// Versions, one a row.
+pub fn versions_table(versions: &[(CanonicalUrl, VersionRow)]) -> Table {
+    let header = ["received (UTC)", "version", "status", "type", "bytes", "changed", "page"];
+    let mut table = Table::new(&header);
+    for (url, row) in versions {
+        table.row(vec![
+            readable_date(row.at_s),
+            row.version.to_string(),
+            row.status.to_string(),
+            row.mime.clone(),
+            readable_bytes(row.bytes),
+            changed_text(row.changed_permille),
+            url.to_string(),
+        ]);
+    }
+    table
 }
 
 impl DueReason {

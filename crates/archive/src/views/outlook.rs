@@ -36,7 +36,7 @@ pub struct Outlook {
 fn scheduler(state: &dyn State, site: &Site) -> Result<Option<PageRevisitScheduler>, StateError> {
     let Some(settings) = site.conditions.schedule.continuous() else { return Ok(None) };
     let mut scheduler = PageRevisitScheduler::new(settings.clone(), state.bucket_s());
-    // What is damaged, or another policy's, is learnt anew.
+    // What is damaged, or another policy's, is learnt again.
     let _ = scheduler.restore(&state.shared(site.id)?);
     Ok(Some(scheduler))
 }

@@ -35,7 +35,7 @@ pub enum PageDue {
     Now,
     /// Within a day.
     Day,
-    /// Later.
+    /// In more than a day.
     Later,
     /// It has no time of its own.
     None,

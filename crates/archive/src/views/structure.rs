@@ -6,6 +6,8 @@ use serde::Serialize;
 
 use nenrin_state::{Outcome, PageId, Round, RoundId, Site, SiteId, State, StateError};
 
+use crate::readable_date;
+
 /// Rounds looked through for the last that chose its pages.
 const ROUNDS_LOOKED_AT: usize = 20;
 
@@ -84,5 +86,24 @@ fn chosen(round: &Round, reasons: Vec<SkippedPages>) -> ChosenRound {
         changed: round.counts.changed,
         skipped: round.counts.skipped,
         reasons,
+    }
+}
+
+impl ChosenRound {
+    /// What it visited, and what it left out and why, a line each.
+    pub fn lines(&self) -> Vec<String> {
+        let mut lines = vec![format!(
+            "round {} of {}: {} visits, {} changed, {} pages left out",
+            self.round,
+            readable_date(self.started_s),
+            self.visits,
+            self.changed,
+            self.skipped
+        )];
+        for reason in &self.reasons {
+            lines.push(format!("  {} pages: {}", reason.pages, reason.why));
+            lines.extend(reason.examples.iter().map(|url| format!("    {url}")));
+        }
+        lines
     }
 }

@@ -50,3 +50,11 @@ pub fn families_table(view: &StructureView) -> Table {
     }
     table
 }
+
+/// How many pages, links and parts a structure has.
+pub fn structure_line(view: &StructureView) -> String {
+    format!(
+        "  {} pages, {} links, {} sites by {}, {} families, {} rounds chosen",
+        view.pages, view.links, view.site_count, view.method, view.family_count, view.rounds
+    )
+}

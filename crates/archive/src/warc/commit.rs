@@ -15,15 +15,15 @@ use super::{
     memory::MemoryBudget,
     storer::Stored,
 };
-use crate::{Archive, Result, ingest::Lessons};
+use crate::{Archive, Result, ingest::Lessons, readable_bytes};
 
 /// When so many bytes are stored, the disk may begin to write them: the next commit waits for the
 /// less.
 const AHEAD_BYTES: u64 = 16 << 20;
 /// Kinds of records that are not imported, by name.
 const KINDS_KEPT: usize = 100;
-/// Troubles that are kept for the answer; all are counted.
-const TROUBLES_KEPT: usize = 10_000;
+/// Problems that are kept for the answer; all are counted.
+const PROBLEMS_KEPT: usize = 10_000;
 
 /// What an import brought.
 #[derive(Debug, Default, serde::Serialize)]
@@ -43,7 +43,32 @@ pub struct Imported {
     /// Records that could not be read or resolved.
     pub damaged: u64,
     /// What was wrong with them, as far as it is kept.
-    pub troubles: Vec<String>,
+    pub problems: Vec<String>,
+}
+
+impl Imported {
+    /// For people. `can_shrink` is whether it is worth compacting.
+    pub fn lines(&self, can_shrink: bool, elapsed_ms: i64) -> Vec<String> {
+        let mut lines = vec![format!(
+            "{} versions and {} unchanged visits, {} known already; {} of content, {} stored, in {:.1} s",
+            self.versions,
+            self.unchanged,
+            self.known,
+            readable_bytes(self.body_bytes),
+            readable_bytes(self.stored_bytes),
+            elapsed_ms as f64 / 1000.0
+        )];
+        if can_shrink {
+            lines.push("`nenrin compact` makes it smaller".to_owned());
+        }
+        let skipped = self.skipped.iter();
+        lines.extend(skipped.map(|(what, count)| format!("not imported: {count} of kind {what}")));
+        if self.damaged > 0 {
+            let damaged = self.damaged;
+            lines.push(format!("not imported: {damaged} damaged records, named above"));
+        }
+        lines
+    }
 }
 
 /// Commits what was stored.
@@ -127,8 +152,8 @@ impl<'a> Importer<'a> {
     fn trouble(&mut self, what: String) {
         tracing::warn!("not imported: {what}");
         self.imported.damaged += 1;
-        if self.imported.troubles.len() < TROUBLES_KEPT {
-            self.imported.troubles.push(what);
+        if self.imported.problems.len() < PROBLEMS_KEPT {
+            self.imported.problems.push(what);
         }
     }
 

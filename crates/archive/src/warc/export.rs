@@ -22,7 +22,7 @@ use super::{
     records::{FoundRevisit, ReadBody, ReadCapture, Required},
     unchanged::revisits,
 };
-use crate::{Archive, ArchiveError, Progress, Result, error::full_text, head};
+use crate::{Archive, ArchiveError, Progress, Result, error::full_text, head, readable_bytes};
 
 /// Pages read from the state at once.
 const PORTION: usize = 2_000;
@@ -98,6 +98,24 @@ pub struct Exported {
     pub body_bytes: u64,
     /// Versions that could not be read from the packs.
     pub damaged: u64,
+}
+
+impl Exported {
+    /// For people: what was written into files of so many bytes, and their names.
+    pub fn lines(&self, file_bytes: u64, elapsed_ms: i64) -> Vec<String> {
+        let all = format!(
+            "{} responses and {} revisits of {} pages, {} of content, in {} ({} files), in {:.1} s",
+            self.responses,
+            self.revisits,
+            self.pages,
+            readable_bytes(self.body_bytes),
+            readable_bytes(file_bytes),
+            self.files.len(),
+            elapsed_ms as f64 / 1000.0
+        );
+        let files = self.files.iter().map(|file| file.display().to_string());
+        std::iter::once(all).chain(files).collect()
+    }
 }
 
 /// What goes from the thread that reads to the thread that compresses.

@@ -13,7 +13,7 @@ pub(super) const BATCH_BYTES: u64 = 192 << 20;
 /// Captures, or answers to them, that go to another thread together: waking it for each takes as
 /// long as storing a small one.
 pub(super) const TOGETHER: usize = 24;
-/// And what they may weigh.
+/// And their size in bytes.
 pub(super) const TOGETHER_BYTES: u64 = 1 << 20;
 /// As many of those may wait for a storer, which waits now and then while others write.
 pub(super) const WAITING: usize = 128;

@@ -15,7 +15,7 @@ use crate::error::full_text;
 /// How much of a URL's scheme is shown in a message.
 const MAX_SCHEME_CHARS: usize = 20;
 
-/// Who takes what is found; None once no more is wanted.
+/// Takes what is found; returns `None` once no more is wanted.
 pub(crate) trait Taking {
     fn capture(&mut self, capture: RawCapture) -> Option<()>;
     fn other(&mut self, found: Found) -> Option<()>;

@@ -120,9 +120,9 @@ impl<'a> Resolver<'a> {
         revisits
             .sort_unstable_by(|a, b| (&a.url, a.at_s, a.place()).cmp(&(&b.url, b.at_s, b.place())));
         let mut stored = Vec::new();
-        let mut troubles = Vec::new();
+        let mut problems = Vec::new();
         for of_page in revisits.chunk_by(|a, b| a.url == b.url) {
-            let outcome = self.page(of_page, &mut stored, &mut troubles);
+            let outcome = self.page(of_page, &mut stored, &mut problems);
             let has_failed = outcome.is_err();
             stored.extend(outcome.err().map(Err));
             if stored.len() < TOGETHER && !has_failed {
@@ -132,8 +132,8 @@ impl<'a> Resolver<'a> {
                 return;
             }
         }
-        troubles.sort_unstable();
-        let damaged = troubles.into_iter().map(|(_, what)| Ok(Stored::Found(Found::Damaged(what))));
+        problems.sort_unstable();
+        let damaged = problems.into_iter().map(|(_, what)| Ok(Stored::Found(Found::Damaged(what))));
         stored.extend(damaged);
         // If the receiver is gone, it has an error to report.
         let _unheard = receiver.send(stored);
@@ -144,7 +144,7 @@ impl<'a> Resolver<'a> {
         &mut self,
         revisits: &[Revisit],
         stored: &mut Vec<Result<Stored>>,
-        troubles: &mut Vec<((u32, u64), String)>,
+        problems: &mut Vec<((u32, u64), String)>,
     ) -> Result<()> {
         let mut page = self.look_up(CanonicalUrl::parse(&revisits[0].url)?)?;
         for revisit in revisits {
@@ -153,7 +153,7 @@ impl<'a> Resolver<'a> {
                 Err(reason) => {
                     let name = self.sources[revisit.source as usize].name();
                     let what = format!("{name}: the revisit at byte {}: {reason}", revisit.offset);
-                    troubles.push((revisit.place(), what));
+                    problems.push((revisit.place(), what));
                 }
             }
         }

@@ -21,7 +21,7 @@ use super::{
 
 /// How much of a file one thread reads at a time.
 pub(crate) const STRETCH_BYTES: u64 = 2 << 20;
-/// Records that go to another thread together, and what they may weigh.
+/// Records that go to another thread together, and their size in bytes.
 const TOGETHER: usize = 32;
 const TOGETHER_BYTES: u64 = 512 << 10;
 

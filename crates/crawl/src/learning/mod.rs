@@ -44,7 +44,7 @@ pub(crate) struct Learning {
     unkept: BTreeSet<ServerId>,
 }
 
-/// A look at a server before its next page.
+/// A request to a server before its next page: a probe, a sitemap or a feed.
 #[derive(Debug)]
 pub(crate) struct Look {
     pub(crate) server: ServerId,
@@ -121,9 +121,9 @@ impl Learning {
     }
 }
 
-/// Looks.
+/// What is requested from a server before its pages: sitemaps, feeds, probes.
 impl Learning {
-    /// What there is to look at before a page: nothing before a top page, or for pictures alone.
+    /// What to request before a page, if anything: nothing before a top page, or for pictures alone.
     pub(crate) fn look(
         &self,
         now_s: i64,
@@ -255,7 +255,7 @@ impl Learning {
         }
         let seen_before = due.page.outcome.is_some_and(Outcome::is_seen);
         if let Some(last_s) = due.page.visited_s.filter(|_| seen_before)
-            && signals.seen(&due.page.url, last_s, outcome == Outcome::Changed)
+            && signals.seen(now_s, &due.page.url, last_s, outcome == Outcome::Changed)
         {
             self.learnt(server, Part::Signals, false, out);
         }
@@ -323,7 +323,7 @@ impl Learning {
     }
 }
 
-/// Traps.
+/// Leaving out links that look like traps.
 impl Learning {
     /// Takes the links out that look like traps, and the session ids out of the others.
     pub(crate) fn leave_traps(
@@ -399,16 +399,18 @@ impl Learning {
         self.learnt(server, Part::Traps, false, out);
     }
 
-    /// The first version of a page took so much in the store, and its body may be known.
+    /// The first version of a page with these links took so much in the store, and its body may be
+    /// known.
     pub(crate) fn brought(
         &mut self,
         url: &CanonicalUrl,
         server: ServerId,
-        (stored_bytes, is_known): (u64, bool),
+        stored: (u64, bool),
+        links: &[Discovered],
         out: &mut Vec<Command>,
     ) {
         let Some(learnt) = self.servers.get_mut(&server) else { return };
-        learnt.traps.brought(url, stored_bytes, is_known);
+        learnt.traps.brought(url, stored, links.iter().map(|link| &link.url));
         self.learnt(server, Part::Traps, false, out);
     }
 

@@ -9,7 +9,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use crate::{probe::Probe, signals::Signals, traps::Traps};
 
 /// What was learnt of a server: kept as notes of the state, one for each part, and read back when
-/// the server is met again. Losing a note costs only learning it anew.
+/// the server is met again. Losing a note costs only learning it again.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ServerLearning {
     /// What it shows for pages that do not exist.
@@ -54,7 +54,7 @@ impl Part {
 }
 
 impl ServerLearning {
-    /// Reads a server's notes. One that cannot be read is begun anew.
+    /// Reads a server's notes. One that cannot be read is started over.
     pub fn of(notes: &BTreeMap<String, String>) -> Self {
         fn read<T: DeserializeOwned + Default>(notes: &BTreeMap<String, String>, part: Part) -> T {
             let text = notes.get(part.name());

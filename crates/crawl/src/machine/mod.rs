@@ -2,16 +2,18 @@
 //!
 //! - `queueing`: which pages are queued next, from rounds, the long-term queue and the crawl order;
 //! - `preliminaries`: what a server is asked before its pages;
-//! - `visiting`: one visit from the request to the commit.
+//! - `visiting`: one visit from the request to the commit;
+//! - `rendering`: what follows from it in a browser.
 
 mod preliminaries;
 mod queueing;
+mod rendering;
 mod visiting;
 
 use std::collections::BTreeMap;
 
 use nenrin_frontier::FrontierStats;
-use nenrin_state::{Change, RoundId, ServerId, ServerRecord, Site, SiteId};
+use nenrin_state::{Change, Division, RoundId, ServerId, ServerRecord, Site, SiteId};
 use nenrin_urls::CanonicalUrl;
 
 use crate::{
@@ -21,6 +23,7 @@ use crate::{
     learning::{Learning, ServerLearning},
     new_pages::{NewPages, OrderStats},
     options::CrawlOptions,
+    renderings::Renderings,
     rounds::Rounds,
     schedules::Schedules,
     servers::Servers,
@@ -51,6 +54,8 @@ pub struct Crawl {
     servers: Servers,
     /// What is learnt of servers.
     learning: Learning,
+    /// Which pages are rendered in a browser.
+    renderings: Renderings,
     taken: TakenPages,
     under_way: UnderWay,
     /// When the machine asked to be called.
@@ -71,6 +76,7 @@ impl Crawl {
             new_pages: NewPages::new(options.order),
             servers: Servers::new(options.politeness.clone()),
             learning: Learning::default(),
+            renderings: Renderings::default(),
             taken: TakenPages::default(),
             under_way: UnderWay::default(),
             wake_ms: None,
@@ -121,18 +127,38 @@ impl Crawl {
         out
     }
 
+    /// How the visits of a day are divided among partitions, of a site or of the whole archive.
+    fn divided(
+        &mut self,
+        now_ms: i64,
+        site: Option<SiteId>,
+        division: Option<Division>,
+        out: &mut Vec<Command>,
+    ) {
+        let Some(division) = division else { return };
+        let (now_s, sites) = (now_ms / 1000, &self.sites);
+        match site {
+            Some(site) => self.schedules.divided(now_s, site, division, sites, out),
+            None => {
+                self.schedules.archive_divided(now_s, division, sites, &self.options, out);
+                self.schedules.share_budget(sites, &self.options);
+            }
+        }
+    }
+
     fn take_event(&mut self, now_ms: i64, event: Event, out: &mut Vec<Command>) {
         match event {
             Event::Sites(sites) => self.sites_changed(sites, out),
-            Event::SharedLoaded { site, bytes, visits_today, division } => {
+            Event::SharedLoaded { site, bytes, visits_today, division, of_archive } => {
                 if self.schedules.loaded(now_ms / 1000, site, &bytes, visits_today) {
-                    self.schedules.divided(now_ms / 1000, site, division, &self.sites, out);
+                    self.divided(now_ms, Some(site), division, out);
+                    self.divided(now_ms, None, of_archive, out);
                     self.look_again();
                     self.schedules.share_budget(&self.sites, &self.options);
                 }
             }
             Event::DivisionLoaded { site, division } => {
-                self.schedules.divided(now_ms / 1000, site, division, &self.sites, out);
+                self.divided(now_ms, site, division, out);
             }
             Event::DueLoaded { query, load, servers } => {
                 self.meet_servers(now_ms, servers);
@@ -174,6 +200,9 @@ impl Crawl {
                 self.chosen_loaded(now_ms, round, asked, pages, out);
             }
             Event::Fetched { ticket, fetched } => self.fetched(now_ms, ticket, *fetched, out),
+            Event::Rendered { ticket, rendered } => {
+                self.rendered(now_ms, ticket, *rendered, out);
+            }
             Event::Stored { ticket, version, stored_bytes, is_known } => {
                 self.stored(ticket, version, (stored_bytes, is_known), out);
             }

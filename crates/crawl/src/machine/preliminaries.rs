@@ -1,7 +1,7 @@
 //! What a server is asked before its pages: its robots.txt, what it shows for a page that does not
 //! exist, and its sitemap.
 
-use nenrin_fetch::AddressPolicy;
+use nenrin_fetch::{AddressPolicy, Road};
 use nenrin_lang::Reason;
 use nenrin_state::{Change, Discovered, DuePage, FoundPages, Outcome, ServerId, SiteId};
 use nenrin_urls::CanonicalUrl;
@@ -15,7 +15,7 @@ use crate::{
     verdict::{self, Verdict},
 };
 
-use super::Crawl;
+use super::{Crawl, visiting::road};
 
 /// Sitemaps of one robots.txt that are visited; an index names the others.
 const NAMED_SITEMAPS_MAX: usize = 10;
@@ -28,10 +28,11 @@ impl Crawl {
         request: RobotsRequest,
         out: &mut Vec<Command>,
     ) {
-        let RobotsRequest { url, hops, addresses } = request;
         let ticket = self.under_way.new_ticket();
-        self.under_way.ask(ticket, Asked::Robots { server, hops, addresses });
-        let order = FetchOrder::plain(ticket, Purpose::Robots, url, addresses);
+        let plain =
+            FetchOrder::plain(ticket, Purpose::Robots, request.url.clone(), request.addresses);
+        let order = FetchOrder { road: request.road.clone(), ..plain };
+        self.under_way.ask(ticket, Asked::Robots { server, request });
         out.push(Command::Fetch(Box::new(order)));
     }
 
@@ -40,16 +41,17 @@ impl Crawl {
         &mut self,
         now_ms: i64,
         server: ServerId,
-        hops: u32,
-        addresses: AddressPolicy,
+        asked: RobotsRequest,
         fetched: &Fetched,
         out: &mut Vec<Command>,
     ) {
-        if let Some(url) = robots_moved(hops, fetched) {
+        if let Some(url) = robots_moved(asked.hops, fetched) {
             // Another host is not the site's own.
             let is_own = self.servers.name(server).is_some_and(|name| name.host() == url.host());
-            let addresses = if is_own { addresses } else { AddressPolicy::Public };
-            let request = RobotsRequest { url, hops: hops + 1, addresses };
+            let addresses = if is_own { asked.addresses } else { AddressPolicy::Public };
+            let any_certificate = asked.road.any_certificate && is_own;
+            let road = Road { any_certificate, ..asked.road };
+            let request = RobotsRequest { url, hops: asked.hops + 1, addresses, road };
             self.servers.queue_robots(server, request);
             self.server_answered(now_ms, server, feedback(fetched), out);
             return;
@@ -110,6 +112,7 @@ impl Crawl {
                 fingerprint: look.purpose == Purpose::Probe,
                 sitemap: look.purpose == Purpose::Sitemap,
                 headers: conditions.headers_for(&look.url).to_vec(),
+                road: road(conditions, &look.url),
                 ..FetchOrder::plain(ticket, look.purpose, look.url.clone(), addresses)
             };
             out.push(Command::Fetch(Box::new(order)));

@@ -338,7 +338,7 @@ impl Crawl {
     fn set_delay(&mut self, now_ms: i64, due: &DuePage) {
         if let Some(conditions) = self.sites.conditions(due.site) {
             let delay_ms = conditions.delay_ms.map(|ms| ms as i64);
-            let delay_ms = delay_ms.max(self.schedules.pause_ms(now_ms, due.site));
+            let delay_ms = delay_ms.max(self.schedules.pause_ms(now_ms, due.site, &self.options));
             self.servers.set_delay(due.page.id.server(), delay_ms);
         }
     }

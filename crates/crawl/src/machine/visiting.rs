@@ -1,7 +1,7 @@
 //! One visit: a page is asked for, its answer is judged, what is new is stored, and what the visit
 //! makes true is committed.
 
-use nenrin_fetch::AddressPolicy;
+use nenrin_fetch::{AddressPolicy, Road};
 use nenrin_frontier::Feedback;
 use nenrin_lang::Reason;
 use nenrin_state::{
@@ -18,6 +18,7 @@ use crate::{
     hops,
     learning::Links,
     plans::{VisitResult, seen},
+    renderings::RenderCase,
     servers::{RobotsAnswer, RobotsRequest, Task, feedback},
     under_way::{Asked, Committing, NamedPage, Unstored, UnstoredVersion},
     update::page_update,
@@ -33,7 +34,7 @@ struct Visited {
     version: Option<UnstoredVersion>,
 }
 
-/// Asking.
+/// Sending requests to servers.
 impl Crawl {
     /// Sends requests to servers that are ready, as far as answers can be held.
     pub(super) fn ask_servers(&mut self, now_ms: i64, out: &mut Vec<Command>) {
@@ -68,6 +69,7 @@ impl Crawl {
         };
         let addresses = AddressPolicy::private_if(conditions.allows_private(&due.page.url));
         let obeys_robots = conditions.robots == RobotsPolicy::Obey;
+        let road = road(conditions, &due.page.url);
         if !self.may_go(&due) {
             self.servers.not_asked(now_ms, server);
             self.put_to_rest(&due, out);
@@ -86,7 +88,8 @@ impl Crawl {
                 RobotsAnswer::AskFirst => {
                     self.queue_page(due);
                     if let Some(url) = self.servers.robots_url(server) {
-                        self.start_robots(server, RobotsRequest { url, hops: 0, addresses }, out);
+                        let request = RobotsRequest { url, hops: 0, addresses, road };
+                        self.start_robots(server, request, out);
                     }
                     return;
                 }
@@ -119,6 +122,8 @@ impl Crawl {
             blocks: conditions.rounds_by == RoundsBy::Auto,
             headers: conditions.headers_for(&due.page.url).to_vec(),
             ignored: ignored_parts(conditions, &due.page.url),
+            road: road(conditions, &due.page.url),
+            likely_urls: conditions.scripts.likely_urls,
             ..FetchOrder::of_page(ticket, &due.page, &wanted, addresses)
         };
         let conditionally = order.asks_conditionally();
@@ -140,8 +145,8 @@ impl Crawl {
         out: &mut Vec<Command>,
     ) {
         match self.under_way.fetched(ticket) {
-            Some(Asked::Robots { server, hops, addresses }) => {
-                self.robots_fetched(now_ms, server, hops, addresses, &fetched, out);
+            Some(Asked::Robots { server, request }) => {
+                self.robots_fetched(now_ms, server, request, &fetched, out);
             }
             Some(Asked::Look(look)) => self.looked(now_ms, &look, &fetched, out),
             Some(Asked::Page { due, asked_ms, conditionally }) => {
@@ -232,7 +237,7 @@ impl Crawl {
     ) {
         let ticket = self.under_way.new_ticket();
         let visited = self.visit(now_ms, due, verdict, None, elapsed_ms, out);
-        self.commit_visit(ticket, NamedPage::of(due), visited.commit, None, out);
+        self.commit_visit(ticket, NamedPage::of(due), visited.commit, (None, None), out);
     }
 
     /// A visit has its verdict: store what is new, then commit.
@@ -250,7 +255,7 @@ impl Crawl {
         let visited = self.visit(asked_ms, due, verdict, answer.as_ref(), elapsed_ms, out);
         let page = NamedPage::of(due);
         let Some(version) = visited.version else {
-            return self.commit_visit(ticket, page, visited.commit, None, out);
+            return self.commit_visit(ticket, page, visited.commit, (None, None), out);
         };
         out.push(Command::Store(Box::new(StoreOrder {
             ticket,
@@ -259,9 +264,12 @@ impl Crawl {
             visited_at_s: visited.commit.at_s,
             previous: due.page.version,
         })));
+        let scripts = answer.as_ref().and_then(|answer| answer.scripts);
+        let render = scripts.filter(|_| self.is_rendered(due, scripts, version.status));
+        let render = render.map(|scripts| (Box::new(due.clone()), scripts));
         let blocks = answer.and_then(|answer| answer.blocks);
         let is_first = due.page.version.is_none();
-        let unstored = Unstored { page, visit: visited.commit, version, blocks, is_first };
+        let unstored = Unstored { page, visit: visited.commit, version, blocks, render, is_first };
         self.under_way.store(ticket, unstored);
     }
 
@@ -362,9 +370,10 @@ impl Crawl {
         out: &mut Vec<Command>,
     ) {
         let Some(unstored) = self.under_way.stored(ticket) else { return };
-        let Unstored { page, mut visit, version: unnumbered, blocks, is_first } = unstored;
+        let Unstored { page, mut visit, version: unnumbered, blocks, render, is_first } = unstored;
         if is_first && (200..300).contains(&visit.status) {
-            self.learning.brought(&page.url, page.id.server(), (stored_bytes, is_known), out);
+            let (server, links) = (page.id.server(), &visit.discovered);
+            self.learning.brought(&page.url, server, (stored_bytes, is_known), links, out);
         }
         visit.stored_bytes = stored_bytes;
         visit.version = Some(unnumbered.stored(visit.at_s, version));
@@ -372,7 +381,19 @@ impl Crawl {
         if let Some(blocks) = blocks {
             out.push(Command::commit(Change::Blocks { page: page.id, blocks }));
         }
-        self.commit_visit(ticket, page, visit, lost, out);
+        let at_s = visit.at_s;
+        let render = render
+            .map(|(due, scripts)| Box::new(RenderCase { due, version, at_s, scripts, pass: 1 }));
+        self.commit_visit(ticket, page, visit, (lost, render), out);
+    }
+
+    /// Whether a page that changed is shown in a browser.
+    fn is_rendered(&self, due: &DuePage, scripts: Option<u64>, status: u16) -> bool {
+        let conditions = self.sites.conditions(due.site);
+        let when = conditions.map(|conditions| conditions.scripts.render(&due.page.url));
+        let is_own = conditions.is_some_and(|conditions| conditions.collects(&due.page.url));
+        let when = when.filter(|_| status == 200 && is_own).unwrap_or_default();
+        self.renderings.wants(when, due, scripts)
     }
 
     fn commit_visit(
@@ -380,7 +401,7 @@ impl Crawl {
         ticket: Ticket,
         page: NamedPage,
         visit: Box<VisitCommit>,
-        lost: Option<Vec<u32>>,
+        (lost, render): (Option<Vec<u32>>, Option<Box<RenderCase>>),
         out: &mut Vec<Command>,
     ) {
         if visit.round.is_some() {
@@ -391,7 +412,7 @@ impl Crawl {
         let counts = self.sites.counts_change(visit.site, is_significant);
         let seen = seen(visit.outcome, visit.update.failures, counts);
         let result = VisitResult { page: page.id, seen, lost };
-        let committing = Committing::Visit { url: page.url, site: visit.site, result };
+        let committing = Committing::Visit { url: page.url, site: visit.site, result, render };
         self.under_way.commit(ticket, committing);
         out.push(Command::Commit { ticket: Some(ticket), change: Change::Visit(visit) });
     }
@@ -400,14 +421,25 @@ impl Crawl {
     pub(super) fn visits_committed(&mut self, tickets: &[Ticket], out: &mut Vec<Command>) {
         for &ticket in tickets {
             match self.under_way.committed(ticket) {
-                Some(Committing::Visit { site, result, .. }) => {
-                    let is_of_round = self.release(site, result.page, out);
-                    is_of_round.then(|| self.rounds.visited(site, result));
+                Some(Committing::Visit { url, site, result, render }) => {
+                    self.visit_committed(&url, (site, result), render, out);
                 }
+                Some(Committing::Parts { release }) => self.release_after(release, out),
                 Some(Committing::Pull { server }) => self.more_of(server),
                 None => {}
             }
         }
+    }
+}
+
+/// How requests for a page of a site leave this machine. Only the site's own servers may have any
+/// certificate.
+pub(super) fn road(conditions: &SiteConditions, url: &CanonicalUrl) -> Road {
+    let road = &conditions.road;
+    Road {
+        proxy: road.proxy.clone(),
+        source: road.source,
+        any_certificate: road.any_certificate.is_some() && conditions.is_own(url),
     }
 }
 

@@ -20,7 +20,8 @@ pub(crate) use self::weighing::LOOKS_MAX;
 const NEW_AHEAD: usize = 4;
 /// New pages loaded at once.
 const NEW_PAGES: usize = 2_000;
-/// Pages of a server set aside because their site is shut, before the order is passed by.
+/// Pages of a server that are set aside because their site is closed. With more of them, new pages are
+/// taken as they come, without the order.
 const ASIDE_MAX: usize = 256;
 
 /// The pages that were never visited, in the order in which they are collected.

@@ -22,6 +22,9 @@ const LINKS_PAGES: usize = 256;
 const HAND_ONS_AHEAD: usize = 64;
 /// The order is kept after this many pages collected, and an eighth of all known ones.
 const KEEP_PAGES: usize = 1_000;
+/// It is also kept after so many pages handed score on to other partitions, and a 32nd of all known
+/// ones: the shares leave with it.
+const KEEP_HAND_ONS: usize = 16;
 
 /// How far the crawl order knows the state, and what it holds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -53,6 +56,14 @@ enum Progress {
     Current,
 }
 
+/// Links of a page that is to hand on.
+#[derive(Debug, Default)]
+struct Ahead {
+    targets: Vec<Nth>,
+    /// Links that lead to pages of other partitions.
+    far: usize,
+}
+
 /// The crawl order and how far it knows the state.
 pub(super) struct Order {
     strategy: Strategy,
@@ -71,7 +82,12 @@ pub(super) struct Order {
     asked: BTreeSet<Nth>,
     is_loading_links: bool,
     /// Links of pages that are to hand on.
-    ahead: BTreeMap<Nth, Vec<Nth>>,
+    ahead: BTreeMap<Nth, Ahead>,
+    /// What each link of a page got since the order was last kept, in millionths, where some of its
+    /// links lead to other partitions.
+    handed_on: BTreeMap<Nth, u64>,
+    /// How often such pages handed on since then.
+    hand_ons: usize,
     /// Pages collected since the order was last kept.
     unkept: usize,
     weighing: Weighing,
@@ -92,6 +108,8 @@ impl Order {
             asked: BTreeSet::new(),
             is_loading_links: false,
             ahead: BTreeMap::new(),
+            handed_on: BTreeMap::new(),
+            hand_ons: 0,
             unkept: 0,
             weighing: Weighing::default(),
             received: ReceivedScores::default(),
@@ -223,7 +241,7 @@ impl Order {
         if self.progress != Progress::Restoring {
             return;
         }
-        // What is damaged, or was another order's, is built anew.
+        // What is damaged, or was another order's, is built again.
         let restored = self.strategy.restore(bytes);
         self.received.load(received, restored.is_ok());
         if let Ok(order) = restored {
@@ -271,7 +289,7 @@ impl Order {
             // It was kept by another state: none of its pages can be trusted.
             self.order = self.strategy.build(0);
             self.collected.clear();
-            self.received.begin_anew();
+            self.received.start_over();
             return self.scan(Nth(0), out);
         }
         self.progress = Progress::Current;
@@ -299,7 +317,7 @@ impl Order {
     }
 }
 
-/// Links.
+/// What becomes known about links.
 impl Order {
     /// Links became known by a commit.
     pub(super) fn linked(&mut self, linked: &Linked) {
@@ -337,7 +355,8 @@ impl Order {
                 (None, true) if page.version.is_some() => self.unread.push_back(page),
                 (None, true) => {}
                 (targets, false) => {
-                    self.ahead.insert(page.nth, targets.unwrap_or_default());
+                    let (targets, far) = (targets.unwrap_or_default(), page.far);
+                    self.ahead.insert(page.nth, Ahead { targets, far });
                 }
             }
         }
@@ -363,9 +382,14 @@ impl Order {
             }
             return None;
         };
-        let targets = self.ahead.remove(&nth_of(page))?;
+        let Ahead { targets, far } = self.ahead.remove(&nth_of(page))?;
         let indices = self.indices(&targets);
-        self.order.hand_on(page, &indices);
+        let share = self.order.hand_on(page, &indices, indices.len() + far);
+        let micros = (share * 1e6) as u64;
+        if far > 0 && micros > 0 {
+            *self.handed_on.entry(nth_of(page)).or_default() += micros;
+            self.hand_ons += 1;
+        }
         Some(targets)
     }
 
@@ -400,20 +424,23 @@ impl Order {
             is_set(collected, page).then(|| importance_percent(order, page)).flatten()
         });
         out.extend(changed.map(Command::commit));
-        if self.unkept >= KEEP_PAGES.max(self.order.known() / 8) {
+        let known = self.order.known();
+        let is_much = self.unkept >= KEEP_PAGES.max(known / 8);
+        if is_much || self.hand_ons >= KEEP_HAND_ONS.max(known / 32) {
             self.keep(out);
         }
     }
 
     /// Keeps what the order knows, if it learnt anything.
     pub(super) fn keep(&mut self, out: &mut Vec<Command>) {
-        if std::mem::take(&mut self.unkept) == 0 {
+        if std::mem::take(&mut self.unkept) + std::mem::take(&mut self.hand_ons) == 0 {
             return;
         }
+        let handed_on = std::mem::take(&mut self.handed_on).into_iter().collect();
         let kept = self.order.snapshot();
         if let Some(bytes) = kept {
             let received = self.received.keep();
-            out.push(Command::commit(Change::Order { bytes, received }));
+            out.push(Command::commit(Change::Order { bytes, received, handed_on }));
         }
     }
 }
@@ -443,13 +470,14 @@ impl Order {
 
     /// What a page that is being visited gives to all pages that it links to, in millionths.
     pub(super) fn gives_micros(&self, nth: Nth) -> Option<u64> {
-        let page = self.index(nth)?;
+        // A page that the order does not know yet gives nothing now, and may hand on later.
+        let Some(page) = self.index(nth) else { return Some(0) };
         let amount = self.order.amount(page, is_set(&self.collected, page))?;
         Some((amount * 1e6) as u64)
     }
 }
 
-/// Importance.
+/// How important pages are.
 impl Order {
     /// How important a page is that is being visited, in percent of the mean of all known pages.
     pub(super) fn weigh(&mut self, nth: Nth) -> Option<u32> {

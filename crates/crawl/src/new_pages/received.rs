@@ -45,8 +45,8 @@ impl ReceivedScores {
         }
     }
 
-    /// The order begins anew: it lacks everything.
-    pub(super) fn begin_anew(&mut self) {
+    /// The order starts over: it lacks everything.
+    pub(super) fn start_over(&mut self) {
         for (nth, scores) in &mut self.pages {
             scores.given = 0;
             if scores.all > 0 {
@@ -118,7 +118,7 @@ mod tests {
             assert_eq!(given.len(), 1);
             assert!((given[0].1 - lacking).abs() < 1e-9, "{given:?}");
             assert!(scores.is_settled() && scores.given_micros() == 700_000);
-            scores.begin_anew();
+            scores.start_over();
             assert_eq!(scores.take(|_| true).len(), 1);
         }
     }

@@ -33,7 +33,7 @@ pub(crate) enum PlanJob {
     Survey { map: Box<SitePages>, sources: BTreeMap<ServerId, BTreeSet<String>> },
     /// Make the plan, and choose.
     Begin { beginning: Box<Beginning>, choice: Choice },
-    /// Choose.
+    /// Choose pages by a plan that is already made.
     Choose { plan: Box<SitePlan>, choice: Choice },
     /// Write down what was learnt. A round that ends before it has a plan leaves its map.
     End { plan: Result<Box<SitePlan>, Box<SitePages>>, results: Vec<VisitResult> },

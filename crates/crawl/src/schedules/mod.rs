@@ -9,7 +9,7 @@ use nenrin_revisit::{
     Circle, Companions, DAY_S, NEAR_MAX, PageRevisitScheduler, is_open, next_turn_s,
 };
 use nenrin_state::{
-    Change, Division, DuePage, Estimate, Outcome, PageRecord, Site, SiteId, VisitCommit,
+    Change, Division, DuePage, Estimate, Need, Outcome, PageRecord, Site, SiteId, VisitCommit,
 };
 use nenrin_urls::CanonicalUrl;
 
@@ -31,7 +31,10 @@ pub(crate) struct Schedules {
     openings: Openings,
     /// Visits to pages with times of their own.
     today: DayVisits,
-    /// Whether a site's visits are divided among partitions.
+    /// How the visits of a day of all sites are divided among partitions, if there are several and the
+    /// archive keeps a budget.
+    division: Option<Division>,
+    /// Whether any visits are divided among partitions.
     has_divisions: bool,
     /// The day for which divisions were last asked for.
     divided_day: i64,
@@ -105,7 +108,7 @@ impl Schedules {
         visits_today: u64,
     ) -> bool {
         let Some(schedule) = self.sites.get_mut(&site) else { return false };
-        // A memory that is damaged, or was another policy's, is learnt anew.
+        // A memory that is damaged, or was another policy's, is learnt again.
         let _ = schedule.scheduler.restore(bytes);
         schedule.is_ready = true;
         let day = now_s.div_euclid(DAY_S);
@@ -155,7 +158,7 @@ impl Schedules {
         self.openings.next_turn_ms()
     }
 
-    /// Whether a site may be collected is to be looked at anew.
+    /// Whether a site may be collected is to be looked at again.
     pub(crate) fn reconsider(&mut self, site: SiteId) {
         self.openings.forget(site);
     }
@@ -163,20 +166,26 @@ impl Schedules {
     /// Looks which sites are open, where that may have changed. Returns whether one opened.
     pub(crate) fn watch(&mut self, now_ms: i64, sites: &Sites, options: &CrawlOptions) -> bool {
         let (schedules, today) = (&self.sites, self.today);
-        let all = options.visits_per_day;
+        let (all, division) = (self.archive_visits(options), &self.division);
         self.openings.watch(now_ms, sites, |site| {
             opening(now_ms, site, sites.is_full(site.id), schedules.get(&site.id), |day| {
-                today.are_spent(day, all)
+                today.are_spent(day, all) || !is_of_day(division.as_ref(), day)
             })
         })
     }
 
-    /// The pause between two requests to a server for a site whose visits of yesterday were used up:
-    /// half a day is enough for today's. Otherwise the servers that may be asked most often would take
+    /// The pause between two requests to a server for a site whose visits of yesterday, or those of the
+    /// archive, were used up: half a day is enough for today's. Otherwise the servers that may be asked most often would take
     /// all of them every day, and the pages of the others would wait for ever.
-    pub(crate) fn pause_ms(&self, now_ms: i64, site: SiteId) -> Option<i64> {
+    pub(crate) fn pause_ms(
+        &self,
+        now_ms: i64,
+        site: SiteId,
+        options: &CrawlOptions,
+    ) -> Option<i64> {
         let schedule = self.sites.get(&site)?;
-        let visits = i64::try_from(schedule.visits_per_day()?).ok()?;
+        let visits = schedule.visits_per_day().or_else(|| self.archive_visits(options))?;
+        let visits = i64::try_from(visits).ok()?;
         let is_day_before =
             |spent_s: &i64| spent_s.div_euclid(DAY_S) + 1 == now_ms.div_euclid(1000 * DAY_S);
         let day = schedule.spent_s.as_ref().is_some_and(is_day_before).then_some(DAY_S * 1000);
@@ -185,7 +194,7 @@ impl Schedules {
 
     /// Divides the archive's budget among the sites without their own, by what their pages ask for.
     pub(crate) fn share_budget(&mut self, sites: &Sites, options: &CrawlOptions) {
-        let Some(all) = options.visits_per_day else { return };
+        let Some(all) = self.archive_visits(options) else { return };
         let own = SiteSchedule::visits_per_day;
         let taken: u64 = self.sites.values().filter_map(own).sum();
         let left = all.saturating_sub(taken) as f64;
@@ -211,18 +220,24 @@ impl Schedules {
             schedule.spent_s = Some(now_s);
             self.openings.forget(site);
         }
-        if options.visits_per_day == Some(self.today.visits) {
+        if self.archive_visits(options) == Some(self.today.visits) {
             self.sites.values_mut().for_each(|schedule| schedule.spent_s = Some(now_s));
             self.openings.forget_all();
         }
         true
     }
+
+    /// The visits that all sites may have here on a day.
+    fn archive_visits(&self, options: &CrawlOptions) -> Option<u64> {
+        let visits = options.visits_per_day?;
+        Some(self.division.as_ref().map_or(visits, |division| division.part_of(visits)))
+    }
 }
 
-/// Budgets of sites over several partitions. Every day each partition says what its pages will ask for
-/// on the next, and all divide the site's visits by that.
+/// Budgets over several partitions, of sites and of the archive. Every day each partition says what its
+/// pages will ask for on the next, and all divide the visits by that.
 impl Schedules {
-    /// A day begins: how the visits of divided sites are divided is asked for.
+    /// A day begins: how its visits are divided is asked for.
     pub(crate) fn begin_day(&mut self, now_s: i64, out: &mut Vec<Command>) {
         let day = now_s.div_euclid(DAY_S);
         if !self.has_divisions || self.divided_day == day {
@@ -230,9 +245,12 @@ impl Schedules {
         }
         self.divided_day = day;
         for (&site, schedule) in &self.sites {
-            if schedule.is_ready && !schedule.is_divided(day) {
-                out.push(Command::Load(Load::Division { site, day }));
+            if schedule.is_ready && !is_of_day(schedule.division.as_ref(), day) {
+                out.push(Command::Load(Load::Division { site: Some(site), day }));
             }
+        }
+        if !is_of_day(self.division.as_ref(), day) {
+            out.push(Command::Load(Load::Division { site: None, day }));
         }
     }
 
@@ -241,12 +259,11 @@ impl Schedules {
         &mut self,
         now_s: i64,
         site: SiteId,
-        division: Option<Division>,
+        division: Division,
         sites: &Sites,
         out: &mut Vec<Command>,
     ) {
         let Some(schedule) = self.sites.get_mut(&site) else { return };
-        let Some(division) = division else { return };
         if schedule.scheduler.settings().visits_per_day.is_none() {
             return;
         }
@@ -254,7 +271,7 @@ impl Schedules {
         let day = now_s.div_euclid(DAY_S);
         if division.day != day {
             // Midnight passed meanwhile.
-            out.push(Command::Load(Load::Division { site, day }));
+            out.push(Command::Load(Load::Division { site: Some(site), day }));
         }
         schedule.division = Some(division);
         if schedule.today.are_spent(day, schedule.visits_per_day()) {
@@ -263,13 +280,50 @@ impl Schedules {
         // A day without any visit must not look as if pages were never worth one.
         let part = schedule.visits_per_day().map(|visits| visits.max(1) as f64);
         schedule.scheduler.set_visits_per_day(part);
-        // Pages that were never visited ask for nothing yet, and would wait for ever.
-        let pages = sites.get(site).map_or(0, |site| site.counts.pages);
-        let need = schedule.need(sites.get(site)) + pages as f64 / 7.0;
-        let milli_visits = (need * 1e3).clamp(1.0, 1e15) as u64;
-        out.push(Command::commit(Change::Need { site, day: day + 1, milli_visits }));
+        let need = schedule.need_with_new(sites.get(site));
+        out.push(Command::commit(Change::Need { site: Some(site), day: day + 1, need }));
         self.openings.forget(site);
     }
+
+    /// How the archive's visits of a day are divided came from the state.
+    pub(crate) fn archive_divided(
+        &mut self,
+        now_s: i64,
+        division: Division,
+        sites: &Sites,
+        options: &CrawlOptions,
+        out: &mut Vec<Command>,
+    ) {
+        if options.visits_per_day.is_none() {
+            return;
+        }
+        self.has_divisions = true;
+        let day = now_s.div_euclid(DAY_S);
+        if division.day != day {
+            // Midnight passed meanwhile.
+            out.push(Command::Load(Load::Division { site: None, day }));
+        }
+        self.division = Some(division);
+        if self.today.are_spent(day, self.archive_visits(options)) {
+            self.sites.values_mut().for_each(|schedule| schedule.spent_s = Some(now_s));
+        }
+        // What was said first holds, so all sites must be known.
+        if self.sites.values().all(|schedule| schedule.is_ready) {
+            let mut need = Need { milli_visits: 0, pages: 0 };
+            for (&id, schedule) in &self.sites {
+                let of_site = schedule.need_with_new(sites.get(id));
+                need.milli_visits += of_site.milli_visits;
+                need.pages += of_site.pages;
+            }
+            out.push(Command::commit(Change::Need { site: None, day: day + 1, need }));
+        }
+        self.openings.forget_all();
+    }
+}
+
+/// Whether it is known how the visits of a day are divided, where they are.
+fn is_of_day(division: Option<&Division>, day: i64) -> bool {
+    division.is_none_or(|division| division.day == day)
 }
 
 fn opening(
@@ -289,16 +343,17 @@ fn opening(
     let day = now_s.div_euclid(DAY_S);
     let own = schedule.visits_per_day();
     let is_spent = schedule.today.are_spent(day, own) || archive_is_spent(day);
+    let is_divided = is_of_day(schedule.division.as_ref(), day);
     let in_hours = !site.paused && in_window;
     let midnight_ms = (day + 1) * DAY_S * 1000;
     Opening {
-        is_open: in_hours && schedule.is_ready && schedule.is_divided(day) && !is_spent,
+        is_open: in_hours && schedule.is_ready && is_divided && !is_spent,
         in_hours,
         until_ms: turn_ms.min(midnight_ms),
     }
 }
 
-/// When to come again.
+/// When pages are visited next.
 impl Schedules {
     /// The later time of a page whose visit is not worth it after all.
     pub(crate) fn put_off(
@@ -372,8 +427,9 @@ impl Schedules {
     /// Whether the change of another page makes a visit to this one worth its price.
     pub(crate) fn is_worth(&self, now_s: i64, site: SiteId, page: &PageRecord) -> bool {
         let is_due_later = page.due_s.is_some_and(|due_s| due_s > now_s);
-        let is_likely =
-            |schedule: &SiteSchedule| schedule.scheduler.is_told(now_s, &page.known()).is_some();
+        let is_likely = |schedule: &SiteSchedule| {
+            schedule.scheduler.chance_if_worth(now_s, &page.known()).is_some()
+        };
         is_due_later && self.sites.get(&site).is_some_and(is_likely)
     }
 }
@@ -385,15 +441,18 @@ impl SiteSchedule {
         Some(self.division.as_ref().map_or(visits, |division| division.part_of(visits)))
     }
 
-    /// Whether it is known how the visits of a day are divided, where they are.
-    fn is_divided(&self, day: i64) -> bool {
-        self.division.as_ref().is_none_or(|division| division.day == day)
-    }
-
     /// The visits per day that the pages ask for.
     fn need(&self, site: Option<&Site>) -> f64 {
         let known = self.scheduler.need_per_day().filter(|need| *need > 0.0);
         known.unwrap_or_else(|| 1.0 + site.map_or(0, |site| site.counts.pages) as f64 / 7.0)
+    }
+
+    /// As [`Self::need`], with pages that were never visited: they ask for nothing yet, and would wait
+    /// for ever.
+    fn need_with_new(&self, site: Option<&Site>) -> Need {
+        let pages = site.map_or(0, |site| site.counts.pages);
+        let visits = self.need(site) + pages as f64 / 7.0;
+        Need { milli_visits: (visits * 1e3).clamp(1.0, 1e15) as u64, pages }
     }
 
     /// Learns what a visit says of the pages around it; the query asks for those that are to be
@@ -417,7 +476,7 @@ impl SiteSchedule {
         let keys: Vec<u32> =
             links.iter().map(|url| Companions::key(number, url.path_and_query())).collect();
         let known = due.page.known();
-        let circles = self.scheduler.tell(at_s, &known, found, !due.pulled, &keys);
+        let circles = self.scheduler.learn_together(at_s, &known, found, !due.pulled, &keys);
         if circles.is_empty() {
             return None;
         }

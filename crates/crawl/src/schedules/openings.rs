@@ -58,7 +58,7 @@ impl Openings {
         self.forget_all();
     }
 
-    /// A site is to be looked at anew.
+    /// A site is to be looked at again.
     pub(super) fn forget(&mut self, site: SiteId) {
         if let Some(watched) = self.openings.get_mut(&site) {
             watched.opening.until_ms = i64::MIN;

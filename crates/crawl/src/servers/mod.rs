@@ -4,7 +4,7 @@ mod robots;
 
 use std::collections::BTreeMap;
 
-use nenrin_fetch::AddressPolicy;
+use nenrin_fetch::{AddressPolicy, Road};
 use nenrin_frontier::{Feedback, Frontier, FrontierStats, Pace, Politeness};
 use nenrin_lang::Reason;
 use nenrin_revisit::Overflow;
@@ -58,6 +58,7 @@ pub(crate) struct RobotsRequest {
     /// Redirects followed so far.
     pub(crate) hops: u32,
     pub(crate) addresses: AddressPolicy,
+    pub(crate) road: Road,
 }
 
 /// What a server's rules say about a page.
@@ -286,7 +287,7 @@ impl Servers {
 
 /// The rules.
 impl Servers {
-    /// Takes the rules from the record anew, and the crawl-delay into the pace.
+    /// Takes the rules from the record again, and the crawl-delay into the pace.
     fn refresh_rules(&mut self, now_ms: i64, server: ServerId, options: &CrawlOptions) {
         let Some(known) = self.known.get_mut(&server) else { return };
         known.rules = robots::rules(&known.record, now_ms / 1000, options);

@@ -43,6 +43,9 @@ pub struct Source {
     pub kind: SignalKind,
     /// When it was last seen with new content.
     pub read_s: i64,
+    /// When it was last visited, with new content or not.
+    #[serde(default)]
+    pub checked_s: i64,
     /// Pages that it named then.
     pub entries: u32,
     /// Of these, the ones with a date.
@@ -70,6 +73,7 @@ impl Signals {
             let source = Source {
                 kind: SignalKind::Sitemap,
                 read_s: 0,
+                checked_s: 0,
                 entries: 0,
                 dated: 0,
                 trust: Trust::default(),
@@ -107,20 +111,34 @@ impl Signals {
         claims.dedup_by_key(|claim| claim.0);
         let trust = self.sources.get(source).map(|known| known.trust).unwrap_or_default();
         let entries = entries.len() as u32;
-        let read = Source { kind, read_s: now_s, entries, dated, trust, claims };
+        let (read_s, checked_s) = (now_s, now_s);
+        let read = Source { kind, read_s, checked_s, entries, dated, trust, claims };
         self.sources.insert(source.clone(), read);
     }
 
     /// A page that was visited before was seen again, changed or not: every source was right or
-    /// wrong about it. Answers whether anything was learnt.
-    pub fn seen(&mut self, url: &CanonicalUrl, last_visit_s: i64, changed: bool) -> bool {
-        if self.sources.is_empty() || self.is_source(url) {
+    /// wrong about it. A source that was not visited since the page's last visit had no chance to
+    /// announce anything, so its silence counts for nothing. Returns whether anything was learnt.
+    pub fn seen(
+        &mut self,
+        now_s: i64,
+        url: &CanonicalUrl,
+        last_visit_s: i64,
+        changed: bool,
+    ) -> bool {
+        if let Some(source) = self.sources.get_mut(url) {
+            source.checked_s = now_s;
+            return false;
+        }
+        if self.sources.is_empty() {
             return false;
         }
         let page = page_key(url);
         for source in self.sources.values_mut().filter(|source| source.dated > 0) {
             match source.claim(page) {
-                Some(claimed_s) => source.trust.count(claimed_s > last_visit_s, changed),
+                Some(claimed_s) if claimed_s > last_visit_s => source.trust.count(true, changed),
+                Some(_) if source.checked_s <= last_visit_s => {}
+                Some(_) => source.trust.count(false, changed),
                 None if changed => source.trust.count_undated(),
                 None => {}
             }
@@ -203,7 +221,7 @@ mod tests {
             signals.read(now_s, &url("/sitemap.xml"), SignalKind::Sitemap, &entries);
             for n in 0..40 {
                 let last_s = (day - 1) * 86_400 + 7_200;
-                signals.seen(&page(n), last_s, changed_s(n, day) > last_s);
+                signals.seen(now_s, &page(n), last_s, changed_s(n, day) > last_s);
             }
         }
         signals.sources[&url("/sitemap.xml")].trust
@@ -235,13 +253,36 @@ mod tests {
             let entries: Vec<_> = (0..10).map(entry).collect();
             signals.read(now_s, &url("/sitemap.xml"), SignalKind::Sitemap, &entries);
             for n in 0..100 {
-                signals.seen(&page(n), now_s - 40_000, n < 5);
+                signals.seen(now_s, &page(n), now_s - 40_000, n < 5);
             }
-            signals.seen(&page(200), now_s - 40_000, true);
+            signals.seen(now_s, &page(200), now_s - 40_000, true);
         }
         let trust = signals.sources[&url("/sitemap.xml")].trust;
         assert!(!trust.is_believed() && trust.odds() < 1.1, "{trust:?}");
         assert!((0.8..0.9).contains(&trust.recall().unwrap()), "{trust:?}");
+    }
+
+    #[test]
+    fn silence_counts_only_if_the_source_could_have_said_something() {
+        let mut signals = Signals::default();
+        let sitemap = url("/sitemap.xml");
+        for day in 1..60 {
+            let now_s = day * 86_400;
+            let entry = |n| Announcement { url: page(n), modified_s: Some(now_s) };
+            let entries: Vec<_> = (0..10).map(entry).collect();
+            signals.read(now_s, &sitemap, SignalKind::Sitemap, &entries);
+            for n in 0..10 {
+                signals.seen(now_s + 60, &page(n), now_s - 80_000, n < 4);
+                // Another site visits the same page just after.
+                signals.seen(now_s + 120, &page(n), now_s + 60, false);
+            }
+        }
+        let trust = signals.sources[&sitemap].trust;
+        assert!(trust.silent == 0 && !trust.is_believed(), "{trust:?}");
+        // A sitemap that is the same as before said that nothing changed.
+        signals.seen(61 * 86_400, &sitemap, 59 * 86_400, false);
+        signals.seen(61 * 86_400 + 60, &page(1), 60 * 86_400, false);
+        assert_eq!(signals.sources[&sitemap].trust.silent, 1);
     }
 
     #[test]
@@ -257,8 +298,8 @@ mod tests {
         signals.read(1_000, &url("/f"), SignalKind::Feed, &[entry(1, 900), entry(2, 500)]);
         assert_eq!(signals.pulls(&page(1), Some(600)), None);
         for _ in 0..20 {
-            signals.seen(&page(1), 600, true);
-            signals.seen(&page(2), 600, false);
+            signals.seen(1_000, &page(1), 600, true);
+            signals.seen(1_000, &page(2), 600, false);
         }
         assert_eq!(signals.pulls(&page(1), Some(600)), Some((SignalKind::Feed, 900)));
         assert_eq!(signals.pulls(&page(2), Some(600)), None);

@@ -7,7 +7,7 @@
 mod dates;
 mod shape;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use nenrin_urls::CanonicalUrl;
 use serde::{Deserialize, Serialize};
@@ -42,6 +42,11 @@ const WAITING_MAX: u64 = 1_000_000;
 /// A first version that takes no more than this in the store brought almost nothing new: its record
 /// takes about half of it.
 const LITTLE_BYTES: u64 = 512;
+/// About what a link that no page had before takes of that. It says nothing by itself: a farm has new
+/// links on every page.
+const LINK_BYTES: u64 = 24;
+/// Links remembered to tell which are new.
+const LINKS_MAX: usize = 16_384;
 /// So many pages of one path or directory are tried before they are judged, if their bodies are
 /// those of other pages, and if they bring almost nothing; of a whole server ten times as many.
 const SAME_FROM: u64 = 300;
@@ -173,6 +178,9 @@ pub struct Traps {
     /// Parameters in some order → the order that is known. Only a help, so it dies with the process.
     #[serde(skip)]
     orders: BTreeMap<u64, u64>,
+    /// Links that pages had lately; it dies with the process as well.
+    #[serde(skip)]
+    links: BTreeSet<u64>,
 }
 
 impl Traps {
@@ -209,10 +217,28 @@ impl Traps {
         self.tried += 1;
     }
 
-    /// Counts a first version by what it took in the store, and whether its body was known.
-    pub fn brought(&mut self, url: &CanonicalUrl, stored_bytes: u64, is_known: bool) {
-        self.brought.count(stored_bytes, is_known);
-        self.counted(kind_key(url)).brought.count(stored_bytes, is_known);
+    /// Counts a first version by what it took in the store beside new links, and whether its body
+    /// was known.
+    pub fn brought<'l>(
+        &mut self,
+        url: &CanonicalUrl,
+        (stored_bytes, is_known): (u64, bool),
+        links: impl ExactSizeIterator<Item = &'l CanonicalUrl>,
+    ) {
+        let most_bytes = LITTLE_BYTES + LINK_BYTES * links.len() as u64;
+        let is_unclear = !is_known && (LITTLE_BYTES + 1..=most_bytes).contains(&stored_bytes);
+        let new_links = if is_unclear { self.new_links(links) } else { 0 };
+        let own_bytes = stored_bytes.saturating_sub(LINK_BYTES * new_links);
+        self.brought.count(own_bytes, is_known);
+        self.counted(kind_key(url)).brought.count(own_bytes, is_known);
+    }
+
+    /// How many of these links no page had lately.
+    fn new_links<'l>(&mut self, links: impl Iterator<Item = &'l CanonicalUrl>) -> u64 {
+        if self.links.len() >= LINKS_MAX {
+            self.links.clear();
+        }
+        links.filter(|link| self.links.insert(shape::exact_key(link))).count() as u64
     }
 
     fn check_query(&self, url: &CanonicalUrl) -> Result<(), Trap> {

@@ -128,7 +128,7 @@ fn pages_that_repeat_what_is_known_end() {
     let mut traps = Traps::default();
     for n in 0..SAME_FROM {
         assert_eq!(traps.check(&url(&format!("/list?zz={n}")), NOW_S), Ok(()), "{n}");
-        traps.brought(&url(&format!("/list?zz={n}")), 180, true);
+        traps.brought(&url(&format!("/list?zz={n}")), (180, true), none());
     }
     assert_eq!(traps.check(&url("/list?zz=x"), NOW_S), Err(Trap::NothingNew));
     // Neither other paths nor the page itself are hurt.
@@ -136,8 +136,8 @@ fn pages_that_repeat_what_is_known_end() {
     assert_eq!(traps.check(&url("/list"), NOW_S), Ok(()));
     // Among pages of which one in ten is new, all are followed; so are many small ones.
     for n in 0..SAME_FROM {
-        traps.brought(&url(&format!("/news/{n}")), 9_000, n % 10 > 0);
-        (0..9).for_each(|_| traps.brought(&url(&format!("/small/{n}")), 180, false));
+        traps.brought(&url(&format!("/news/{n}")), (9_000, n % 10 > 0), none());
+        (0..9).for_each(|_| traps.brought(&url(&format!("/small/{n}")), (180, false), none()));
     }
     assert_eq!(traps.check(&url("/news/x"), NOW_S), Ok(()));
     assert_eq!(traps.check(&url("/small/x"), NOW_S), Ok(()));
@@ -146,13 +146,14 @@ fn pages_that_repeat_what_is_known_end() {
 #[test]
 fn a_farm_of_pages_that_say_almost_nothing_ends() {
     let mut traps = Traps::default();
-    (0..LITTLE_FROM).for_each(|n| traps.brought(&url(&format!("/farm/{n}")), 300, false));
+    (0..LITTLE_FROM).for_each(|n| traps.brought(&url(&format!("/farm/{n}")), (300, false), none()));
     assert_eq!(traps.check(&url("/farm/x"), NOW_S), Err(Trap::NothingNew));
     assert_eq!(traps.check(&url("/elsewhere/x"), NOW_S), Ok(()));
     // Also if each is in a directory of its own.
     let name =
         |n: u64| format!("/{}y{}/", "x".repeat((n % 99) as usize), "z".repeat((n / 999) as usize));
-    (0..SERVER_TIMES * LITTLE_FROM).for_each(|n| traps.brought(&url(&name(n)), 300, false));
+    (0..SERVER_TIMES * LITTLE_FROM)
+        .for_each(|n| traps.brought(&url(&name(n)), (300, false), none()));
     assert_eq!(traps.check(&url("/quite/another"), NOW_S), Err(Trap::NothingNew));
 }
 
@@ -167,4 +168,24 @@ fn a_list_adds_no_more_pages_than_can_be_visited_in_days() {
     (0..400).for_each(|_| traps.tried());
     assert_eq!(traps.room(true), LISTED_WAITING_MAX - 600);
     assert!(traps.room(false) > traps.room(true));
+}
+
+/// No links.
+fn none() -> std::slice::Iter<'static, CanonicalUrl> {
+    std::slice::Iter::default()
+}
+
+#[test]
+fn a_farm_whose_pages_have_new_links_only_ends() {
+    let mut traps = Traps::default();
+    let links = |n: u64| (0..50).map(|m| url(&format!("/farm/{n}x{m}"))).collect::<Vec<_>>();
+    // On a real site most links are on every page: what else is on it counts.
+    let bar: Vec<CanonicalUrl> = (0..200).map(|m| url(&format!("/bar/{m}"))).collect();
+    for n in 0..LITTLE_FROM {
+        traps.brought(&url(&format!("/farm/{n}")), (1_500, false), links(n).iter());
+        traps.brought(&url(&format!("/site/{n}")), (1_500, false), bar.iter());
+    }
+    assert_eq!(traps.check(&url("/farm/x"), NOW_S), Err(Trap::NothingNew));
+    assert_eq!(traps.check(&url("/site/x"), NOW_S), Ok(()));
+    assert!(traps.links.len() <= LINKS_MAX + 200);
 }

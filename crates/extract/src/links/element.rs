@@ -11,6 +11,9 @@ use crate::srcset::srcset_urls;
 /// The attributes of a start tag, by name in lower case, references decoded.
 pub(super) trait Attributes {
     fn get(&self, name: &str) -> Option<Cow<'_, str>>;
+
+    /// The names that begin with `data-`.
+    fn data_names(&self) -> Vec<String>;
 }
 
 impl References<'_> {
@@ -25,10 +28,16 @@ impl References<'_> {
             "img" | "image" | "amp-img" => self.add_image(tag),
             "source" | "video" | "audio" => self.add_media(tag),
             "script" | "use" | "feimage" => {
+                if name == "script" {
+                    tag.with("src", |src| {
+                        self.note_script(src.split('?').next().unwrap_or_default());
+                    });
+                }
                 self.add_attribute(tag, "src", Embed);
                 self.add_href(tag, Embed);
             }
-            "track" | "embed" | "bgsound" | "input" => self.add_attribute(tag, "src", Embed),
+            "track" | "embed" | "bgsound" => self.add_attribute(tag, "src", Embed),
+            "input" | "button" => self.add_input(tag),
             "iframe" => self.add_iframe(tag),
             "frame" => {
                 self.add_attribute(tag, "src", Frame);
@@ -43,6 +52,7 @@ impl References<'_> {
             _ => {}
         }
         self.add_attribute(tag, "background", Embed);
+        self.add_late(name, tag);
         tag.with("style", |css| self.add_css(css));
     }
 
@@ -63,38 +73,40 @@ impl References<'_> {
         });
     }
 
-    /// Images, including the attributes from which scripts load them late: without those, whole
-    /// galleries would be missing from the archive.
     fn add_image(&mut self, tag: Tag<'_>) {
-        for name in ["src", "lowsrc", "dynsrc", "data-src", "data-lazy-src", "data-original"] {
+        for name in ["src", "lowsrc", "dynsrc"] {
             self.add_attribute(tag, name, Embed);
         }
-        for name in ["srcset", "data-srcset", "data-lazy-srcset"] {
-            self.add_srcset(tag, name);
-        }
+        self.add_srcset(tag, "srcset");
         self.add_href(tag, Embed);
         self.add_attribute(tag, "longdesc", Page);
     }
 
     fn add_media(&mut self, tag: Tag<'_>) {
-        for name in ["src", "poster", "data-src"] {
+        for name in ["src", "poster"] {
             self.add_attribute(tag, name, Embed);
         }
         self.add_srcset(tag, "srcset");
-        self.add_srcset(tag, "data-srcset");
     }
 
     fn add_iframe(&mut self, tag: Tag<'_>) {
-        for name in ["src", "data-src", "data-lazy-src"] {
-            self.add_attribute(tag, name, Frame);
-        }
+        self.add_attribute(tag, "src", Frame);
         tag.with("srcdoc", |document| html::collect_inner(document, self));
     }
 
     /// A form that is sent by GET leads to a page; one that is sent by POST does not.
     fn add_form(&mut self, tag: Tag<'_>) {
-        if tag.is("method", "get") || !tag.has("method") {
+        self.is_get_form = tag.is("method", "get") || !tag.has("method");
+        if self.is_get_form {
             self.add_attribute(tag, "action", Page);
+        }
+    }
+
+    /// A field of a form; a button may lead elsewhere than its form.
+    fn add_input(&mut self, tag: Tag<'_>) {
+        self.add_attribute(tag, "src", Embed);
+        if tag.is("formmethod", "get") || !tag.has("formmethod") && self.is_get_form {
+            self.add_attribute(tag, "formaction", Page);
         }
     }
 
@@ -242,13 +254,17 @@ pub(crate) fn link_kind(rel: &str) -> Option<LinkKind> {
 
 /// Shortcuts for reading a tag's attributes.
 #[derive(Clone, Copy)]
-struct Tag<'t> {
+pub(super) struct Tag<'t> {
     attributes: &'t dyn Attributes,
 }
 
 impl<'t> Tag<'t> {
-    fn get(self, name: &str) -> Option<Cow<'t, str>> {
+    pub(super) fn get(self, name: &str) -> Option<Cow<'t, str>> {
         self.attributes.get(name)
+    }
+
+    pub(super) fn data_names(self) -> Vec<String> {
+        self.attributes.data_names()
     }
 
     fn has(self, name: &str) -> bool {

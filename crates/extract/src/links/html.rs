@@ -31,6 +31,14 @@ pub(super) fn collect(html: &str, references: &mut References<'_>) {
             reader.borrow_mut().style_text(chunk);
             Ok(())
         }))
+        .append_element_content_handler(element!("script", |element| {
+            reader.borrow_mut().script_tag(element);
+            Ok(())
+        }))
+        .append_element_content_handler(text!("script", |chunk| {
+            reader.borrow_mut().script_text(chunk);
+            Ok(())
+        }))
         .append_element_content_handler(text!("noscript, noframes", |chunk| {
             reader.borrow_mut().inner_text(chunk);
             Ok(())
@@ -57,12 +65,22 @@ struct HtmlReader<'r, 'l> {
     references: &'r mut References<'l>,
     title: String,
     style: String,
+    script: String,
+    /// The type of the last `script`.
+    script_type: String,
     inner: String,
 }
 
 impl<'r, 'l> HtmlReader<'r, 'l> {
     fn new(references: &'r mut References<'l>) -> Self {
-        Self { references, title: String::new(), style: String::new(), inner: String::new() }
+        Self {
+            references,
+            title: String::new(),
+            style: String::new(),
+            script: String::new(),
+            script_type: String::new(),
+            inner: String::new(),
+        }
     }
 
     fn start_tag(&mut self, element: &Element<'_, '_>) {
@@ -96,6 +114,18 @@ impl<'r, 'l> HtmlReader<'r, 'l> {
         }
     }
 
+    fn script_tag(&mut self, element: &Element<'_, '_>) {
+        self.script_type = Attributes::get(element, "type").unwrap_or_default().into_owned();
+    }
+
+    fn script_text(&mut self, chunk: &TextChunk<'_>) {
+        self.script.push_str(chunk.as_str());
+        if chunk.last_in_text_node() {
+            let script = std::mem::take(&mut self.script);
+            self.references.add_script(&self.script_type, &script);
+        }
+    }
+
     /// The parser treats the content of `noscript` and `noframes` as text, like a browser with
     /// scripts and frames. For an archive it is content.
     fn inner_text(&mut self, chunk: &TextChunk<'_>) {
@@ -114,5 +144,10 @@ impl Attributes for Element<'_, '_> {
             Cow::Borrowed(_) => Cow::Owned(value),
             Cow::Owned(decoded) => Cow::Owned(decoded),
         })
+    }
+
+    fn data_names(&self) -> Vec<String> {
+        let names = self.attributes().iter().map(|attribute| attribute.name());
+        names.filter(|name| name.starts_with("data-")).collect()
     }
 }

@@ -6,8 +6,11 @@
 mod element;
 mod header;
 mod html;
+mod late;
 mod references;
 mod refresh;
+mod script;
+mod tokens;
 mod xml;
 
 use nenrin_urls::CanonicalUrl;
@@ -18,6 +21,7 @@ use crate::signals::{feed, sitemap};
 use crate::{ContentKind, ExtractLimits, MetaRobots};
 
 use references::References;
+use script::Source;
 
 pub use header::link_header;
 
@@ -59,14 +63,18 @@ pub struct PageLinks {
     pub feeds: Vec<CanonicalUrl>,
     /// The URL that the page names as its own (`link rel=canonical`).
     pub canonical: Option<CanonicalUrl>,
+    /// What kind of scripts the page has: the files' names and the words of those within it, hashed.
+    /// None without scripts. It stays the same when only numbers and texts in them change.
+    pub scripts: Option<u64>,
     /// References that are not http or https URLs, such as `mailto:` and `data:`, or too long.
     pub refused: u32,
     /// A limit was reached or the parser gave up: there may be more links.
     pub truncated: bool,
 }
 
-/// The links of a body of the given kind, with its content coding undone. Scripts, images and other
-/// kinds have none. Malformed bodies give what can be found.
+/// The links of a body of the given kind, with its content coding undone. Of scripts, only what they
+/// name without doubt: modules, workers, requests by a literal URL. Images and other kinds have none.
+/// Malformed bodies give what can be found.
 pub fn page_links(
     url: &CanonicalUrl,
     kind: ContentKind,
@@ -88,8 +96,13 @@ pub fn page_links(
         }
         ContentKind::Feed => references.add_feed_entries(feed(url, content_type, body)),
         ContentKind::Sitemap => references.add_sitemap_entries(sitemap(url, body)),
-        ContentKind::JavaScript | ContentKind::Json | ContentKind::Text => {}
-        ContentKind::Image | ContentKind::Other => {}
+        ContentKind::JavaScript => {
+            script::collect(&text(), Source::File, Some(url), &mut references);
+        }
+        ContentKind::Json => {
+            script::collect(&text(), Source::JsonFile, Some(url), &mut references);
+        }
+        ContentKind::Text | ContentKind::Image | ContentKind::Other => {}
     }
     references.resolve(url, encoding)
 }

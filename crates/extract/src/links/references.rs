@@ -4,6 +4,7 @@ use encoding_rs::{EncoderResult, Encoding, UTF_8};
 use nenrin_urls::{CanonicalUrl, MAX_URL_BYTES};
 use url::Url;
 
+use super::script::{self, ImportMap, Source};
 use super::{Link, LinkKind, PageLinks};
 use crate::css::css_references;
 use crate::signals::{Feed, Sitemap};
@@ -16,6 +17,12 @@ pub(super) struct References<'l> {
     pub(super) depth: usize,
     pub(super) robots: MetaRobots,
     pub(super) truncated: bool,
+    /// What bare names of modules stand for.
+    pub(super) imports: ImportMap,
+    /// What kind of scripts were seen.
+    pub(super) scripts: Option<u64>,
+    /// Whether the last form is sent by GET.
+    pub(super) is_get_form: bool,
     found: Vec<(String, LinkKind)>,
     base: Option<String>,
     title: Option<String>,
@@ -31,6 +38,9 @@ impl<'l> References<'l> {
             depth: 0,
             robots: MetaRobots::default(),
             truncated: false,
+            imports: ImportMap::default(),
+            scripts: None,
+            is_get_form: true,
             found: Vec::new(),
             base: None,
             title: None,
@@ -52,6 +62,26 @@ impl<'l> References<'l> {
             self.truncated = true;
         } else {
             self.found.push((reference.to_owned(), kind));
+        }
+    }
+
+    /// A word of a script, or the name of its file.
+    pub(super) fn note_script(&mut self, word: &str) {
+        let hash = self.scripts.unwrap_or(0xcbf2_9ce4_8422_2325);
+        let hash = word
+            .bytes()
+            .fold(hash, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
+        self.scripts = Some(hash.rotate_left(5));
+    }
+
+    /// Adds what an inline `script` of a type names.
+    pub(super) fn add_script(&mut self, declared: &str, script: &str) {
+        if declared.trim().eq_ignore_ascii_case("importmap") {
+            let mut imports = std::mem::take(&mut self.imports);
+            imports.read(script, self);
+            self.imports = imports;
+        } else if let Some(source) = Source::of_type(declared) {
+            script::collect(script, source, None, self);
         }
     }
 
@@ -135,6 +165,7 @@ impl<'l> References<'l> {
             robots: self.robots,
             feeds,
             canonical: self.canonical.and_then(|href| join(&base, &href)),
+            scripts: self.scripts,
             refused,
             truncated: self.truncated || too_many,
             base,

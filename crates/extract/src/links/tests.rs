@@ -103,6 +103,172 @@ fn each_element_gives_its_links() {
 }
 
 #[test]
+fn what_is_loaded_late_is_found() {
+    let table: &[(&str, &[(&str, LinkKind)])] = &[
+        ("<img data-src=i.png>", &[("i.png", Embed)]),
+        ("<img data-src=picture?7>", &[("picture?7", Embed)]),
+        ("<img data-src-retina=i.png data-src-small=s.png>", &[("i.png", Embed), ("s.png", Embed)]),
+        ("<img data-lazy=i.png>", &[("i.png", Embed)]),
+        ("<img data-lazysrc=i.png>", &[("i.png", Embed)]),
+        ("<img data-original-set='a.png 1x, b.png 2x'>", &[("a.png", Embed), ("b.png", Embed)]),
+        ("<img data-lazy-srcset='a.png 1x, b.png 2x'>", &[("a.png", Embed), ("b.png", Embed)]),
+        ("<source data-srcset='a.png 9w,b.png 8w'>", &[("a.png", Embed), ("b.png", Embed)]),
+        ("<div data-bg=i.png>", &[("i.png", Embed)]),
+        ("<div data-bg='url(i.png)'>", &[("i.png", Embed)]),
+        (
+            "<div data-background-image=\"url('/a b.png')\">",
+            &[("http://example.com/a%20b.png", Embed)],
+        ),
+        ("<div data-background-image=/picture/7>", &[("http://example.com/picture/7", Embed)]),
+        ("<div data-bgset='a.png 1x, b.png'>", &[("a.png", Embed), ("b.png", Embed)]),
+        ("<div data-images='a.png'>", &[]),
+        ("<div data-image=a.png,b.png>", &[("a.png", Embed), ("b.png", Embed)]),
+        ("<div data-image='a.png, b.png'>", &[("a.png", Embed), ("b.png", Embed)]),
+        (
+            "<div data-src='[\"/a.png\",\"/b.png\"]'>",
+            &[("http://example.com/a.png", Embed), ("http://example.com/b.png", Embed)],
+        ),
+        ("<div data-image=logo data-bg=dark data-src=#x data-full=true data-zoom=2>", &[]),
+        ("<div data-url=/x data-source=/y.png data-target=z.png>", &[]),
+        ("<iframe data-src=x.html></iframe>", &[("x.html", Frame)]),
+        ("<video data-poster=p.jpg data-src=v.mp4>", &[("p.jpg", Embed), ("v.mp4", Embed)]),
+        ("<form><button formaction=x>", &[("x", Page)]),
+        ("<form method=post><input type=submit formaction=x>", &[]),
+        ("<form method=post><button formmethod=get formaction=x>", &[("x", Page)]),
+        ("<form><button formmethod=post formaction=x>", &[]),
+        ("<img src=///other.example/i.png>", &[("http://other.example/i.png", Embed)]),
+    ];
+    for (body, expected) in table {
+        assert_links(body, expected);
+    }
+}
+
+fn script_in_page(script: &str) -> Vec<(String, LinkKind)> {
+    shown(&html(&format!("<script>{script}</script>")))
+}
+
+#[test]
+fn scripts_name_modules_workers_and_requests() {
+    let one = |url: &str| vec![(url.to_owned(), Embed)];
+    for (script, expected) in [
+        ("import './a.js'", one("a.js")),
+        ("import a, {b as c} from './a.js'; a()", one("a.js")),
+        ("export * from '../a.js'", one("http://example.com/a.js")),
+        ("import('./a.js').then(x)", one("a.js")),
+        ("import(`./a.js`, {with: {type: 'json'}})", one("a.js")),
+        ("import a from 'bare'", vec![]),
+        ("import('./' + name)", vec![]),
+        ("import(`./${name}.js`)", vec![]),
+        ("x.import('./a.js')", vec![]),
+        ("new Worker('w.js')", one("w.js")),
+        ("new window.SharedWorker(\"/w.js\", {type: 'module'})", one("http://example.com/w.js")),
+        ("new Worker(new URL('./w.js', import.meta.url), {type: 'module'})", one("w.js")),
+        ("new URL('i.png', document.baseURI)", one("i.png")),
+        ("new URL('i.png', base)", vec![]),
+        (
+            "importScripts('a.js', 'b.js'); f('c.js')",
+            vec![("a.js".into(), Embed), ("b.js".into(), Embed)],
+        ),
+        ("fetch('/d.json').then(r => r.json())", one("http://example.com/d.json")),
+        ("fetch('d?x=1', {headers: {a: 'b'}, method: 'GET'})", one("d?x=1")),
+        ("fetch('d', {method: 'POST', body: x})", vec![]),
+        ("fetch('/d/' + id)", vec![]),
+        ("await fetch(`d.json`)", one("d.json")),
+        ("x.open('GET', 'd.json', true)", one("d.json")),
+        ("x.open('POST', 'd.json')", vec![]),
+        ("window.open('x.html', 'y')", vec![]),
+        (
+            "$.getJSON('d.json', f); axios.get('e.json')",
+            vec![("d.json".into(), Embed), ("e.json".into(), Embed)],
+        ),
+        ("map.get('d.json')", vec![]),
+        ("i.src = 'i.png'; i.src = 'j' + '.png'; i.src = x", one("i.png")),
+        ("i.title = 'i.png'", vec![]),
+        ("new FontFace('f', 'url(f.woff2)')", one("f.woff2")),
+        ("c.audioWorklet.addModule('w.js')", one("w.js")),
+        ("// import './a.js'\n/* fetch('b') */ 'import \"c.js\"'", vec![]),
+        ("s = '/a.png'; t = 'https://e.com/b.js'", vec![]),
+    ] {
+        assert_eq!(script_in_page(script), expected, "{script}");
+    }
+}
+
+#[test]
+fn import_maps_say_what_bare_names_mean() {
+    let page = html(
+        r#"<script type=importmap>{"imports": {"lib": "/l/lib.js", "parts/": "./p/"},
+           "scopes": {"/x/": {"lib": "/l/old.js"}}}</script>
+           <script type=module>import "lib"; import x from "parts/a.js"; import "other"</script>"#,
+    );
+    assert_eq!(
+        shown(&page),
+        [
+            ("http://example.com/l/lib.js".into(), Embed),
+            ("http://example.com/l/old.js".into(), Embed),
+            ("p/a.js".into(), Embed)
+        ]
+    );
+}
+
+#[test]
+fn the_state_of_a_page_as_json_names_pictures_and_pages() {
+    let json = r#"{"props": {"image": "\/i\/a.png", "list": ["https://cdn.example/b.webp?w=9"],
+        "url": "/about", "href": "https://example.com/c", "name": "/d", "slug": "e/f",
+        "text": "see /g.png now", "/h.png": 1, "description": "a.png"}}"#;
+    let expected: Vec<(String, LinkKind)> = vec![
+        ("http://example.com/i/a.png".into(), Embed),
+        ("https://cdn.example/b.webp?w=9".into(), Embed),
+        ("http://example.com/about".into(), Page),
+        ("https://example.com/c".into(), Page),
+    ];
+    for page in [
+        html(&format!("<script type=application/json id=__NEXT_DATA__>{json}</script>")),
+        html(&format!("<script>window.__STATE__ = {json}; f('/x.png')</script>")),
+    ] {
+        assert_eq!(shown(&page).len(), expected.len(), "{:?}", shown(&page));
+        assert_eq!(shown(&page), expected);
+    }
+    let file = links_of(ContentKind::Json, "application/json", json.as_bytes());
+    assert_eq!(shown(&file), expected[..2]);
+}
+
+#[test]
+fn a_script_file_names_modules_beside_it_and_requests_of_its_page() {
+    let file = |url: &str, script: &str| {
+        let url = CanonicalUrl::parse(url).unwrap();
+        let limits = ExtractLimits::default();
+        let links =
+            page_links(&url, ContentKind::JavaScript, None, script.as_bytes(), &limits).links;
+        links.into_iter().map(|link| link.url.to_string()).collect::<Vec<_>>()
+    };
+    for (script, expected) in [
+        ("import './a.js'", "http://e.com/site/js/a.js"),
+        ("new Worker('js/w.js')", "http://e.com/site/js/w.js"),
+        ("new Worker('w.js')", "http://e.com/site/js/w.js"),
+        ("fetch('/d.json')", "http://e.com/d.json"),
+    ] {
+        assert_eq!(file("http://e.com/site/js/app.js", script), [expected], "{script}");
+    }
+}
+
+#[test]
+fn strings_that_look_like_urls_count_where_that_is_wanted() {
+    let url = CanonicalUrl::parse(URL).unwrap();
+    let limits = ExtractLimits { likely_script_urls: true, ..ExtractLimits::default() };
+    let script = b"a = '/a.png'; b = 'https://e.com/b.js'; c = 'text/css'; d = 'x' + '/d.png';
+        e = 'no url.png'; f = 'img/f.jpg'; g = '/page'; h = 'a.b'";
+    let found = page_links(&url, ContentKind::JavaScript, None, script, &limits);
+    assert_eq!(
+        shown(&found),
+        [
+            ("http://example.com/a.png".into(), Embed),
+            ("https://e.com/b.js".into(), Embed),
+            ("img/f.jpg".into(), Embed)
+        ]
+    );
+}
+
+#[test]
 fn nothing_is_guessed_from_scripts_comments_and_text() {
     for body in [
         "<script>location = 'x.html'; document.write('<a href=y.html>')</script>",
@@ -283,7 +449,7 @@ fn xml_that_is_not_well_formed_is_read_on_as_html() {
 }
 
 #[test]
-fn scripts_images_and_the_rest_have_no_links() {
+fn markup_in_scripts_images_and_the_rest_has_no_links() {
     for kind in [ContentKind::JavaScript, ContentKind::Json, ContentKind::Image, ContentKind::Other]
     {
         let page = links_of(kind, "x/y", b"<a href=x.html>");

@@ -38,6 +38,7 @@ enum Gathered {
     Nothing,
     Title(String),
     Style(String),
+    Script { declared: String, script: String },
 }
 
 impl Gathered {
@@ -48,6 +49,10 @@ impl Gathered {
                 *self = match tag.local_name().as_ref() {
                     "title" if !references.has_title() => Self::Title(String::new()),
                     "style" => Self::Style(String::new()),
+                    "script" => Self::Script {
+                        declared: tag.get("type").unwrap_or_default().into_owned(),
+                        script: String::new(),
+                    },
                     _ => Self::Nothing,
                 };
             }
@@ -75,6 +80,7 @@ impl Gathered {
                 title.push_str(text);
             }
             Self::Style(style) => style.push_str(text),
+            Self::Script { script, .. } => script.push_str(text),
             _ => {}
         }
     }
@@ -83,6 +89,7 @@ impl Gathered {
         match std::mem::replace(self, Self::Nothing) {
             Self::Title(title) => references.set_title(&title),
             Self::Style(style) => references.add_css(&style),
+            Self::Script { declared, script } => references.add_script(&declared, &script),
             Self::Nothing => {}
         }
     }
@@ -99,5 +106,12 @@ impl Attributes for BytesStart<'_> {
         attributes.with_checks(false);
         let found = attributes.flatten().find(|a| a.key.as_ref().eq_ignore_ascii_case(name))?;
         Some(decode_entities(&found.value, TextContext::Attribute).into_owned().into())
+    }
+
+    fn data_names(&self) -> Vec<String> {
+        let mut attributes = self.html_attributes();
+        attributes.with_checks(false);
+        let names = attributes.flatten().map(|a| a.key.as_ref().to_ascii_lowercase());
+        names.filter(|name| name.starts_with("data-")).collect()
     }
 }

@@ -3,6 +3,7 @@ mod heads;
 mod limits;
 mod memory;
 mod reuse;
+mod roads;
 mod secure;
 mod server;
 

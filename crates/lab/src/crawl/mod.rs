@@ -4,11 +4,13 @@
 //! - [`run`] and [`CrawlOptions`]: one simulation, from a seed to a [`CrawlReport`];
 //! - [`web`]: the simulated servers, whose pages change and fail by the seed, and [`oddities`]: what
 //!   is wrong with some of them;
+//! - [`bad_days`]: what goes wrong with the crawler's own computer;
 //! - [`simulation`]: the event queue that carries out the machine's commands;
 //! - [`checkers`]: one law each, watching from outside;
 //! - [`seeds`]: thousands of small worlds, one after the other.
 //! - [`compare_orders`]: which share of the importance was collected early, by crawl order.
 
+pub mod bad_days;
 pub mod checkers;
 pub mod oddities;
 pub mod ordering;
@@ -43,6 +45,8 @@ pub struct CrawlOptions {
     pub rounds_by: RoundsBy,
     /// How pages are revisited where each has its own schedule; `None` collects in rounds.
     pub continuous: Option<RevisitSettings>,
+    /// Visits a day to all pages with a schedule of their own together.
+    pub visits_per_day: Option<u64>,
     /// When the sites may be asked.
     pub window: Option<CollectingWindow>,
     /// The sites' own pause between two requests to a server.
@@ -55,6 +59,9 @@ pub struct CrawlOptions {
     pub crashes: u32,
     /// Hand-overs of partitions to other workers, at moments taken from the seed.
     pub hand_overs: u32,
+    /// Days on which the clock is wrong, on which no name can be looked up, and on which no descriptor
+    /// is left: so many of each, at moments taken from the seed.
+    pub bad_days: u32,
     /// Whether some servers show missing pages, challenge, have traps or wrong dates.
     pub oddities: bool,
     /// Whether rules appear and vanish in robots.txt files, or the files cannot be had.
@@ -81,12 +88,14 @@ impl Default for CrawlOptions {
             period_s: 7 * 86_400,
             rounds_by: RoundsBy::All,
             continuous: None,
+            visits_per_day: None,
             window: None,
             delay_ms: None,
             faults: 0.02,
             partitions: 1,
             crashes: 20,
             hand_overs: 0,
+            bad_days: 0,
             oddities: true,
             robots_changes: true,
             servers_kept: None,
@@ -131,12 +140,49 @@ pub struct CrawlReport {
     pub mail: u64,
     /// Score that pages gave to pages of other partitions.
     pub shares: f64,
-    /// Crashes lived through.
+    /// The part of it that they got themselves after their own visits, and handed on.
+    pub later_shares: f64,
+    /// Crashes of workers.
     pub crashes: u64,
     /// Partitions handed over.
     pub hand_overs: u64,
+    /// Pages that were visited while the clock was ahead, and were made due again.
+    pub set_back: u64,
     /// Digest of the whole trace: the same seed gives the same.
     pub trace: String,
     /// Laws broken; empty is right.
     pub violations: Vec<String>,
+}
+
+impl CrawlReport {
+    /// For people: what happened, and which laws were broken.
+    pub fn lines(&self) -> Vec<String> {
+        let counts = [
+            ("requests", self.fetches),
+            ("events", self.events),
+            ("visits", self.visits),
+            ("versions", self.versions),
+            ("pages", self.pages),
+            ("gone", self.gone),
+            ("rounds", self.rounds),
+            ("skipped", self.skipped),
+            ("loads", self.loads),
+            ("queued", self.queued_max),
+            ("crashes", self.crashes),
+        ];
+        let mut lines: Vec<String> =
+            counts.iter().map(|(name, value)| format!("  {name:<9}{value:>12}")).collect();
+        lines.push(format!("  trace    {}", self.trace));
+        if self.violations.is_empty() {
+            let kept = "no server asked sooner than allowed, no page lost, no change seen twice";
+            lines.push(kept.to_owned());
+        }
+        lines.extend(broken(self.seed, &self.violations));
+        lines
+    }
+}
+
+/// Broken laws, a line each.
+fn broken(seed: u64, violations: &[String]) -> impl Iterator<Item = String> {
+    violations.iter().map(move |violation| format!("broken: {violation} (seed {seed})"))
 }

@@ -21,7 +21,7 @@ const DEAD_EVERY: u32 = 8;
 /// What is odd about a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Oddity {
-    /// Nothing.
+    /// It answers as it should.
     None,
     /// Pages that do not exist are shown, with a good status.
     SoftPage,

@@ -15,6 +15,10 @@ pub enum Sabotage {
     LeakyBuckets,
     /// The machine takes every robots.txt for one that allows everything.
     DeafToRobots,
+    /// Times in the future stay when the clock is set back.
+    BelievesTheClock,
     /// Mail to other partitions gets lost.
     LosesMail,
+    /// Every partition takes the whole budget of the archive for its own.
+    UndividedBudget,
 }

@@ -32,7 +32,7 @@ pub enum RobotsMood {
     Usual,
     /// More rules.
     Strict,
-    /// None.
+    /// It has no robots.txt.
     Absent,
     /// An error of the server.
     Broken,

@@ -73,7 +73,7 @@ impl<'a, N: Numbering> Crawl<'a, N> {
         self.order.collected(page, &self.targets, self.targets.len());
         while let Some(again) = self.order.next_hand_on() {
             self.list_targets(self.pages[again.0 as usize]);
-            self.order.hand_on(again, &self.targets);
+            self.order.hand_on(again, &self.targets, self.targets.len());
         }
         id
     }

@@ -13,7 +13,7 @@ const ENDS: [f64; 8] = [0.1, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0];
 pub struct MissedBin {
     /// Estimates from here on.
     pub from: f64,
-    /// Pages.
+    /// The number of pages with such estimates.
     pub pages: u64,
     /// Versions that they are estimated to have missed, all together.
     pub estimated: f64,

@@ -94,7 +94,7 @@ fn held(log: &UpdateLog, theirs: &[Tally], ours: &[Tally]) -> Value {
     })
 }
 
-/// Between which values the middle 90% of draws of the sources lie (bootstrap).
+/// The range of the middle 90% of draws of the sources (bootstrap).
 fn interval(sources: &[[f64; 3]], value: impl Fn(&[[f64; 3]]) -> f64) -> [f64; 2] {
     let mut state = SEED;
     let mut draw = || {

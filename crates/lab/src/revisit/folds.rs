@@ -31,7 +31,7 @@ fn candidates() -> Vec<(&'static str, AutoTuning)> {
     ]
 }
 
-/// Clocks that follow what they are told by more or less than usual.
+/// Clocks that follow what visits show more or less than usual.
 fn held(firmness: f32) -> ClockTuning {
     let usual = ClockTuning::default();
     ClockTuning {
@@ -151,7 +151,7 @@ fn against(log: &UpdateLog, folds: &[Fold], own: &PolicySpec, rival: &PolicySpec
     let theirs_on_all = comparison.rival_on(log);
     let visits = Measures::of(log, &theirs_on_all).visits;
     let mut runs = BTreeMap::<usize, Vec<Tally>>::new();
-    let (mut gain, mut gain_alone, mut visits_made, mut told) = (0.0, 0.0, 0, Vec::new());
+    let (mut gain, mut gain_alone, mut visits_made, mut reports) = (0.0, 0.0, 0, Vec::new());
     for fold in folds {
         let number = comparison.choose(&fold.others);
         let (chosen, tuning) = candidates()[number];
@@ -164,7 +164,7 @@ fn against(log: &UpdateLog, folds: &[Fold], own: &PolicySpec, rival: &PolicySpec
         gain += weight * (aim(&ours) - aim(&theirs));
         gain_alone += weight * (aim(&alone) - aim(&theirs));
         visits_made += ours.visits;
-        told.push(json!({
+        reports.push(json!({
             "sources": fold.sources,
             "pages": fold.test.pages.len(),
             "versions": fold.test.versions(),
@@ -185,7 +185,7 @@ fn against(log: &UpdateLog, folds: &[Fold], own: &PolicySpec, rival: &PolicySpec
         "visits": visits_made,
         "gain": gain,
         "gain_alone": gain_alone,
-        "folds": told,
+        "folds": reports,
     })
 }
 
@@ -252,7 +252,7 @@ fn pulls_of(log: &UpdateLog, spec: &PolicySpec, dealt: &[Vec<u32>]) -> Value {
         let crawled = walk_scheduled(log, spec, Some(news), Spending::Free);
         (news, got(log, &crawled.tallies))
     });
-    let (mut held_out, mut told) = (BTreeMap::new(), Vec::new());
+    let (mut held_out, mut reports) = (BTreeMap::new(), Vec::new());
     for sources in dealt {
         let others = |source: u32| !sources.contains(&source);
         let usual = sum_of(&alone, others);
@@ -264,11 +264,11 @@ fn pulls_of(log: &UpdateLog, spec: &PolicySpec, dealt: &[Vec<u32>]) -> Value {
         let mut fold = gain(&sum_of(&alone, inside), &sum_of(runs, inside));
         fold["sources"] = json!(sources);
         fold["news"] = json!(news);
-        told.push(fold);
+        reports.push(fold);
     }
     let mut all = gain(&sum_of(&alone, |_| true), &sum_of(&held_out, |_| true));
     all["policy"] = json!(spec.to_string());
-    all["folds"] = json!(told);
+    all["folds"] = json!(reports);
     all
 }
 

@@ -303,7 +303,7 @@ impl<'a> Site<'a> {
         }
         let Some(bucket) = self.buckets.get_mut(slot as usize) else { return 0 };
         let mut due = std::mem::take(bucket);
-        // Who has waited longest goes first, as in the crawler: new pages, then by its schedule.
+        // The page that has waited longest goes first, as in the crawler: new pages, then by schedule.
         if self.allowance.is_some() {
             self.scheduler.roll(end_s(slot, self.resolution_s));
         }
@@ -335,8 +335,8 @@ impl<'a> Site<'a> {
             let due_slot = self.pages[at].due_slot;
             self.wait_until(at, due_slot, due_slot);
             if self.together {
-                let told = self.told(at, slot, &circles);
-                queue.extend(told.into_iter().map(|page| (page, true)));
+                let pulled = self.pulled_by(at, slot, &circles);
+                queue.extend(pulled.into_iter().map(|page| (page, true)));
             }
         }
         made
@@ -367,7 +367,7 @@ impl<'a> Site<'a> {
         Some(self.slot_of(later_s)).filter(|&later| later > slot)
     }
 
-    /// The slot at whose end a time lies.
+    /// The slot that ends at a time.
     fn slot_of(&self, at_s: i64) -> u32 {
         u32::try_from(at_s / self.resolution_s - 1).unwrap_or(u32::MAX)
     }
@@ -378,7 +378,7 @@ impl<'a> Site<'a> {
         let changed = seen.outcome == Outcome::Changed;
         let found = if changed { Outcome::Changed } else { Outcome::Same };
         let known = known(&self.pages[at]);
-        let circles = self.scheduler.tell(now_s, &known, found, !pulled, &[]);
+        let circles = self.scheduler.learn_together(now_s, &known, found, !pulled, &[]);
         let planned = self.scheduler.visited(now_s, &known, found, seen.last_modified_s, 1.0);
         self.pulls.visits += u64::from(pulled);
         self.pulls.hits += u64::from(pulled && changed);
@@ -392,7 +392,7 @@ impl<'a> Site<'a> {
     }
 
     /// Pages that a changed one pulls forward.
-    fn told(&mut self, at: usize, slot: u32, circles: &[Circle]) -> Vec<usize> {
+    fn pulled_by(&mut self, at: usize, slot: u32, circles: &[Circle]) -> Vec<usize> {
         let now_s = end_s(slot, self.resolution_s);
         let path = &self.pages[at].page.path;
         let Ok(near) = pages_near(&self.listing, path, circles, NEAR_MAX);
@@ -403,7 +403,8 @@ impl<'a> Site<'a> {
         };
         let candidates: Vec<usize> = near.into_iter().filter(is_open).map(|(at, _)| at).collect();
         self.pulls.candidates += candidates.len() as u64;
-        let worth = |&at: &usize| self.scheduler.is_told(now_s, &known(&self.pages[at])).is_some();
+        let worth =
+            |&at: &usize| self.scheduler.chance_if_worth(now_s, &known(&self.pages[at])).is_some();
         candidates.into_iter().filter(worth).collect()
     }
 }

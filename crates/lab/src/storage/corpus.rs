@@ -13,7 +13,7 @@ const MAX_DEPTH: usize = 64;
 /// Bytes of HTML and of everything else.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Split {
-    /// Pages.
+    /// Bytes of HTML pages.
     pub html: u64,
     /// Pictures, styles, scripts and all the rest.
     pub other: u64,

@@ -471,7 +471,7 @@ fn overlaps(report: &mut Report, overlap: &Overlap) {
          with no pause between requests, while `compact` runs beside it again and again, or not. At \
          most {} visits may wait for the store; beyond that nothing is fetched until it has caught \
          up. Both compete for the same processors, so with compressing each takes longer; what must \
-         not happen is that collecting stands still until compressing has ended.",
+         not happen is that collecting stops until compressing has ended.",
         overlap.queue_max
     ));
     let mut table = Table::new([

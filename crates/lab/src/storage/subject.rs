@@ -49,7 +49,7 @@ pub struct Sizes {
 /// What a site takes in the packs.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct SiteSizes {
-    /// Content.
+    /// Bytes of content.
     pub content: Split,
     /// Records of its versions.
     pub records: u64,

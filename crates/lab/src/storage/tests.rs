@@ -152,9 +152,9 @@ fn other_ways_are_measured_again_only_when_the_corpus_changed() {
         StorageOptions { overlap: false, sites: vec!["blog".to_owned()], ..corpus(folder.path()) };
     let measured = || {
         let mut shelf = Shelf { folder: folder.path().join("shelf"), ..Shelf::default() };
-        let mut told = Vec::new();
-        run(&options, &mut shelf, &mut |step| told.push(step.to_owned())).unwrap();
-        told.iter().any(|step| step == "blog: zip")
+        let mut steps = Vec::new();
+        run(&options, &mut shelf, &mut |step| steps.push(step.to_owned())).unwrap();
+        steps.iter().any(|step| step == "blog: zip")
     };
     assert!(measured());
     assert!(!measured());

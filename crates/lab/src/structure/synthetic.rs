@@ -8,13 +8,13 @@ use crate::structure::history::{PageVisit, RoundHistory, SiteHistory, SiteVisit}
 /// A web of servers with personal homepages, as providers and universities had.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SyntheticWeb {
-    /// Servers.
+    /// The number of servers.
     pub servers: usize,
     /// People on each.
     pub people: usize,
     /// Pages of each person beside the top.
     pub pages: usize,
-    /// Visits.
+    /// The number of visits to every page.
     pub visits: usize,
     /// The chance that a person edits anything between two visits.
     pub active: f64,

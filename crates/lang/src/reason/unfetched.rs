@@ -186,7 +186,7 @@ impl Network {
 pub enum Step {
     /// Finding the host's addresses.
     Dns,
-    /// Connecting.
+    /// Opening the TCP connection.
     Connect,
     /// The TLS or HTTP/2 handshake.
     Handshake,

@@ -3,6 +3,7 @@
 mod settings;
 
 use std::{
+    io::Read,
     path::PathBuf,
     time::{Duration, SystemTime},
 };
@@ -12,7 +13,7 @@ use lettre::{
     message::{Mailbox, MultiPart},
     transport::smtp::{
         authentication::Credentials,
-        client::{Tls, TlsParameters},
+        client::{Certificate, Tls, TlsParameters},
     },
 };
 
@@ -25,6 +26,9 @@ pub use settings::{MailSettings, Security};
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// The longest password; a longer file is not one.
 const PASSWORD_BYTES_MAX: u64 = 4_096;
+
+/// The largest file of certificates.
+const CERTIFICATE_BYTES_MAX: u64 = 1 << 20;
 
 /// Why e-mail cannot be set up or sent.
 #[derive(Debug, thiserror::Error)]
@@ -87,16 +91,10 @@ impl Mailer {
             return Ok(None);
         }
         let (host, port) = settings.host_and_port()?;
-        let parameters = || {
-            TlsParameters::new(host.to_owned()).map_err(|error| MailError::Setting {
-                name: "server",
-                reason: format!("`{host}`: {error}"),
-            })
-        };
         let tls = match settings.security {
             Security::None => Tls::None,
-            Security::Starttls => Tls::Required(parameters()?),
-            Security::Tls => Tls::Wrapper(parameters()?),
+            Security::Starttls => Tls::Required(tls_parameters(host, &settings.ca_file)?),
+            Security::Tls => Tls::Wrapper(tls_parameters(host, &settings.ca_file)?),
         };
         let mut builder = AsyncSmtpTransport::<Tokio1Executor>::builder_dangerous(host)
             .port(port)
@@ -144,6 +142,28 @@ impl Mailer {
     }
 }
 
+/// How the server proves who it is: by the usual authorities, and by that of a file.
+fn tls_parameters(host: &str, ca_file: &str) -> Result<TlsParameters, MailError> {
+    let mut builder = TlsParameters::builder(host.to_owned());
+    if !ca_file.is_empty() {
+        let wrong = |reason: String| MailError::Setting { name: "ca_file", reason };
+        let mut pem = Vec::new();
+        std::fs::File::open(ca_file)
+            .and_then(|file| file.take(CERTIFICATE_BYTES_MAX).read_to_end(&mut pem))
+            .map_err(|error| wrong(format!("`{ca_file}` cannot be read: {error}")))?;
+        let certificate = Certificate::from_pem(&pem).map_err(|_| {
+            wrong(format!(
+                "`{ca_file}` is not a certificate; it begins with -----BEGIN CERTIFICATE-----"
+            ))
+        })?;
+        builder = builder.add_root_certificate(certificate);
+    }
+    builder.build().map_err(|error| {
+        let name = if ca_file.is_empty() { "server" } else { "ca_file" };
+        MailError::Setting { name, reason: format!("`{host}`: {error}") }
+    })
+}
+
 fn mailbox(name: &'static str, text: &str) -> Result<Mailbox, MailError> {
     let wrong = || MailError::Setting {
         name,
@@ -158,7 +178,6 @@ fn mailbox(name: &'static str, text: &str) -> Result<Mailbox, MailError> {
 }
 
 fn read_password(settings: &MailSettings) -> Result<String, MailError> {
-    use std::io::Read;
     if settings.password_file.is_empty() {
         let reason = "is empty and NENRIN_MAIL_PASSWORD is not set, but mail.user is".to_owned();
         return Err(MailError::Setting { name: "password_file", reason });

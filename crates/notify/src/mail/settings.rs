@@ -28,6 +28,8 @@ pub struct MailSettings {
     pub server: String,
     /// How the connection is protected.
     pub security: Security,
+    /// A file with the certificate of the authority that signed the server's; empty for the usual ones.
+    pub ca_file: String,
     /// The name to log in with; empty for none.
     pub user: String,
     /// A file with the password.
@@ -51,6 +53,7 @@ impl Default for MailSettings {
         Self {
             server: String::new(),
             security: Security::default(),
+            ca_file: String::new(),
             user: String::new(),
             password_file: String::new(),
             from: String::new(),

@@ -7,7 +7,7 @@ use nenrin_lang::Lang;
 use nenrin_urls::VersionId;
 
 use super::Prepared;
-use crate::modifier::Modifier;
+use crate::{modifier::Modifier, stage::Stage};
 
 /// Everything that a rewritten page depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -17,6 +17,7 @@ pub(crate) struct PageKey {
     pub(crate) modifier: Modifier,
     pub(crate) is_not_document: bool,
     pub(crate) lang: Lang,
+    pub(crate) stage: Stage,
 }
 
 /// Rewritten pages; the least recently used is dropped first.
@@ -78,8 +79,8 @@ mod tests {
     use super::*;
 
     fn key(version: u64) -> PageKey {
-        let (version, lang) = (VersionId(version), Lang::En);
-        PageKey { version, at_s: 0, modifier: Modifier::Page, is_not_document: false, lang }
+        let (version, lang, stage) = (VersionId(version), Lang::En, Stage::Shared);
+        PageKey { version, at_s: 0, modifier: Modifier::Page, is_not_document: false, lang, stage }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 
-use crate::{ReplayOptions, head::Head};
+use crate::{ReplayOptions, head::Head, origins::Origins, stage::Stage};
 
 /// The longest archived header value that is passed on.
 const MAX_VALUE_BYTES: usize = 4096;
@@ -38,58 +38,98 @@ pub(crate) fn archived(head: &Head<'_>) -> HeaderMap {
     headers
 }
 
-/// Scripts of the page run, but can reach only this origin; the same holds for frames, forms and
-/// plug-ins.
-const POLICY: &str = "default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob: mediastream:; \
-    frame-src 'self'; form-action 'self'; base-uri 'self'; object-src 'self' data: blob:";
-const SANDBOX: &str = "sandbox allow-scripts allow-same-origin allow-forms allow-popups \
-    allow-modals allow-downloads allow-pointer-lock allow-top-navigation-by-user-activation";
+/// What a sandbox lets archived pages do. Without `allow-same-origin` a page has an origin that
+/// nothing else shares: it can neither read nor store.
+const SANDBOX: &str = "sandbox allow-scripts allow-forms allow-popups allow-modals allow-downloads \
+    allow-pointer-lock allow-top-navigation-by-user-activation";
 
 /// Headers that isolate content, built once.
 #[derive(Debug, Clone)]
 pub(crate) struct Guard {
-    policy: HeaderValue,
-    unsandboxed: HeaderValue,
-    own_policy: HeaderValue,
+    shared: HeaderValue,
+    shared_pdf: HeaderValue,
+    own: HeaderValue,
+    own_pdf: HeaderValue,
+    exact: HeaderValue,
+    pages: HeaderValue,
 }
 
 impl Guard {
-    pub(crate) fn new(options: &ReplayOptions) -> Self {
+    pub(crate) fn new(options: &ReplayOptions, origins: Option<&Origins>) -> Self {
         let is_origin = |o: &&String| {
             o.starts_with("http")
                 && o.bytes().all(|b| b.is_ascii_graphic() && b != b';' && b != b',')
         };
         let ancestors: String =
             options.frame_ancestors.iter().filter(is_origin).map(|o| format!(" {o}")).collect();
+        // Where servers have their own origins, they show each other in frames, and so do our pages.
+        let (below, home) = match origins {
+            Some(origins) => (format!(" {}", origins.pattern()), format!(" {}", origins.home())),
+            None => (String::new(), String::new()),
+        };
         let policy = |text: &str| {
-            let text = format!("{text}; frame-ancestors 'self'{ancestors}");
+            let text = format!("{text}; frame-ancestors 'self'{home}{below}{ancestors}");
             HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static("default-src 'none'"))
         };
+        // Scripts of the page run, but can reach only archived servers; the same holds for frames,
+        // forms and plug-ins.
+        let content = |below: &str, forms: &str| {
+            format!(
+                "default-src 'self'{below} 'unsafe-inline' 'unsafe-eval' data: blob: mediastream:; \
+                 frame-src 'self'{below}; form-action 'self'{below}{forms}; base-uri 'self'{below}; \
+                 object-src 'self'{below} data: blob:"
+            )
+        };
+        let (shared, own) = (content("", ""), content(&below, &home));
         Self {
-            policy: policy(&format!("{POLICY}; {SANDBOX}")),
-            unsandboxed: policy(POLICY),
-            own_policy: policy(
-                "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; \
-                 connect-src 'self'; frame-src 'self'; form-action 'self'; base-uri 'none'",
-            ),
+            shared: policy(&format!("{shared}; {SANDBOX}")),
+            shared_pdf: policy(&shared),
+            own: policy(&format!("{own}; {SANDBOX} allow-same-origin")),
+            own_pdf: policy(&own),
+            exact: policy("default-src 'none'; style-src 'unsafe-inline'; sandbox"),
+            pages: policy(&format!(
+                "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'{below}; \
+                 connect-src 'self'; frame-src 'self'{below}; form-action 'self'; base-uri 'none'"
+            )),
         }
     }
 
-    /// For archived content.
-    pub(crate) fn archived(&self, headers: &mut HeaderMap) {
+    /// For archived content; `is_exact` where its bytes are as they were received.
+    pub(crate) fn archived(&self, headers: &mut HeaderMap, stage: Stage, is_exact: bool) {
         // Browsers refuse to show PDF in a sandbox; its scripts cannot reach the page.
         let is_pdf = headers
             .get(header::CONTENT_TYPE)
             .and_then(|value| value.to_str().ok()?.split(';').next())
             .is_some_and(|essence| essence.trim().eq_ignore_ascii_case("application/pdf"));
-        let policy = if is_pdf { &self.unsandboxed } else { &self.policy };
+        let policy = match (stage, is_pdf) {
+            (_, false) if is_exact => &self.exact,
+            (Stage::Shared, false) => &self.shared,
+            (Stage::Shared, true) => &self.shared_pdf,
+            (Stage::Own { .. }, false) => &self.own,
+            (Stage::Own { .. }, true) => &self.own_pdf,
+        };
         headers.insert(header::CONTENT_SECURITY_POLICY, policy.clone());
         common(headers);
+        if stage == Stage::Shared {
+            // A page without an origin is another site to its own parts.
+            let any = HeaderValue::from_static("cross-origin");
+            headers.insert("cross-origin-resource-policy", any);
+        }
+    }
+
+    /// Lets a page of our own send its form to the interface.
+    pub(crate) fn allow_form(&self, headers: &mut HeaderMap, interface: &str) {
+        let Ok(policy) = self.pages.to_str() else { return };
+        let policy =
+            policy.replace("form-action 'self'", &format!("form-action 'self' {interface}"));
+        if let Ok(policy) = HeaderValue::from_str(&policy) {
+            headers.insert(header::CONTENT_SECURITY_POLICY, policy);
+        }
     }
 
     /// For pages of our own: no inline scripts or styles at all.
     pub(crate) fn own(&self, headers: &mut HeaderMap) {
-        headers.insert(header::CONTENT_SECURITY_POLICY, self.own_policy.clone());
+        headers.insert(header::CONTENT_SECURITY_POLICY, self.pages.clone());
         headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         common(headers);
     }
@@ -134,7 +174,11 @@ mod tests {
         for raw in [&raw[..], twice] {
             let mut headers = archived(&Head::parse(raw));
             assert_eq!(headers.get_all("content-type").iter().collect::<Vec<_>>(), ["text/html"]);
-            Guard::new(&ReplayOptions::default()).archived(&mut headers);
+            Guard::new(&ReplayOptions::default(), None).archived(
+                &mut headers,
+                Stage::Shared,
+                false,
+            );
             let policy = headers["content-security-policy"].to_str().unwrap();
             assert!(policy.contains("sandbox"), "{policy}");
         }
@@ -149,12 +193,12 @@ mod tests {
             ..ReplayOptions::default()
         };
         let mut headers = HeaderMap::new();
-        Guard::new(&options).archived(&mut headers);
+        Guard::new(&options, None).archived(&mut headers, Stage::Shared, false);
         let policy = headers["content-security-policy"].to_str().unwrap();
         assert!(policy.ends_with("frame-ancestors 'self' http://a:1"), "{policy}");
         assert!(policy.contains("sandbox allow-scripts"), "{policy}");
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/pdf"));
-        Guard::new(&options).archived(&mut headers);
+        Guard::new(&options, None).archived(&mut headers, Stage::Shared, false);
         assert!(!headers["content-security-policy"].to_str().unwrap().contains("sandbox"));
     }
 }

@@ -1,7 +1,7 @@
 //! Prepares an archived answer for sending: decoded if needed, rewritten where it could lead
 //! outside.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use bytes::Bytes;
@@ -12,10 +12,14 @@ use nenrin_lang::Lang;
 use super::{encoding, headers};
 use crate::{
     Capture, Content, ReplayOptions,
+    date::Stamp,
     head::Head,
     modifier::Modifier,
+    origins::Origins,
     pages::banner,
     rewrite::{self, Links},
+    scripts,
+    stage::Stage,
 };
 
 /// An answer that depends only on the version, the date and its purpose.
@@ -67,6 +71,9 @@ enum Treatment {
     Style,
     Script,
     Manifest,
+    Xml,
+    Hls,
+    Dash,
 }
 
 /// The preparation of one answer.
@@ -82,9 +89,20 @@ pub(crate) struct Preparing<'a> {
     pub(crate) lang: Lang,
     pub(crate) accept_encoding: &'a str,
     pub(crate) options: &'a ReplayOptions,
+    /// Where it is shown, with the names of origins for archived servers.
+    pub(crate) stage: Stage,
+    pub(crate) origins: Option<&'a Arc<Origins>>,
 }
 
 impl Preparing<'_> {
+    fn links(&self) -> Links {
+        let links = Links::new(self.at_s, self.modifier, self.capture.url.clone());
+        match (self.stage, self.origins) {
+            (Stage::Own { is_bare }, Some(origins)) => links.on(origins, is_bare),
+            _ => links,
+        }
+    }
+
     /// The answer whose body is sent part by part, if the content, of which only the front is given,
     /// needs nothing done to it.
     pub(crate) fn make_streamed(&self) -> Option<Prepared> {
@@ -152,7 +170,7 @@ impl Preparing<'_> {
     }
 
     fn redirect(&self, head: &Head<'_>, headers: &mut HeaderMap) {
-        let links = Links::new(self.at_s, self.modifier, self.capture.url.clone());
+        let links = self.links();
         if (300..400).contains(&self.capture.status)
             && let Some(to) = head.location(&self.capture.url)
         {
@@ -175,26 +193,58 @@ impl Preparing<'_> {
     }
 
     fn rewritten(&self, kind: ContentKind, body: &[u8]) -> Option<Vec<u8>> {
-        let links = Links::new(self.at_s, self.modifier, self.capture.url.clone());
+        let links = self.links();
         match self.treatment(kind) {
             Treatment::None => None,
             Treatment::Style => Some(rewrite::css::rewrite(body, &links).unwrap_or(body.to_vec())),
-            Treatment::Script => rewrite::script::rewrite(body, &links),
+            Treatment::Script => self.script(body, &links),
             Treatment::Manifest => rewrite::json::manifest(body, &links),
+            Treatment::Xml => rewrite::playlist::xml_stylesheets(body, &links),
+            Treatment::Hls => rewrite::playlist::hls(body, &links),
+            Treatment::Dash => rewrite::playlist::dash(body, &links),
             Treatment::Drawing => {
+                let styled = rewrite::playlist::xml_stylesheets(body, &links);
+                let body = styled.as_deref().unwrap_or(body);
                 Some(rewrite::html::rewrite(body, &links, rewrite::html::Injected::default()))
             }
             Treatment::Page => {
-                let banner = match (self.modifier, kind) {
-                    (Modifier::Page, ContentKind::Html) => {
-                        banner::html(self.lang, self.capture, self.at_s)
-                    }
+                let added =
+                    banner::Added { capture: self.capture, at_s: self.at_s, home: self.home() };
+                let head = added.script(self.stage);
+                let end = match (self.modifier, kind) {
+                    (Modifier::Page, ContentKind::Html) => added.banner(self.lang),
                     _ => String::new(),
                 };
-                let injected =
-                    rewrite::html::Injected { head: banner::CLIENT_SCRIPT, end: &banner };
+                let injected = rewrite::html::Injected { head: &head, end: &end };
                 Some(rewrite::html::rewrite(body, &links, injected))
             }
+        }
+    }
+
+    fn script(&self, body: &[u8], links: &Links) -> Option<Vec<u8>> {
+        let rewritten = rewrite::script::rewrite(body, links);
+        if self.modifier != Modifier::Worker {
+            return rewritten;
+        }
+        let mut page = serde_json::json!({
+            "at": Stamp(self.at_s).to_string(),
+            "from": self.capture.at_s,
+            "seed": self.capture.version.0,
+        });
+        if let Stage::Own { is_bare } = self.stage {
+            page["server"] = self.capture.url.server().as_str().into();
+            page["home"] = self.home().into();
+            page["bare"] = is_bare.then_some("1").into();
+        }
+        let start = scripts::worker_start(&page);
+        Some([start.as_bytes(), &rewritten.unwrap_or_else(|| body.to_vec())].concat())
+    }
+
+    /// What comes before the paths of our own pages.
+    fn home(&self) -> String {
+        match (self.stage, self.origins) {
+            (Stage::Own { .. }, Some(origins)) => origins.home(),
+            _ => String::new(),
         }
     }
 
@@ -206,8 +256,21 @@ impl Preparing<'_> {
     }
 
     fn treatment(&self, kind: ContentKind) -> Treatment {
+        // Browsers do not show it, whatever it begins with.
+        let is_download = self.capture.mime == "application/octet-stream";
+        let path = self.capture.url.path();
         match (kind, self.modifier) {
             (_, Modifier::Identity) => Treatment::None,
+            (ContentKind::Html | ContentKind::Xhtml | ContentKind::Svg, _) if is_download => {
+                Treatment::None
+            }
+            _ if path.ends_with(".m3u8") || self.capture.mime.ends_with("mpegurl") => {
+                Treatment::Hls
+            }
+            _ if path.ends_with(".mpd") || self.capture.mime == "application/dash+xml" => {
+                Treatment::Dash
+            }
+            (ContentKind::Xml | ContentKind::Feed | ContentKind::Sitemap, _) => Treatment::Xml,
             (ContentKind::Css, _) | (ContentKind::Text | ContentKind::Other, Modifier::Style) => {
                 Treatment::Style
             }
@@ -216,7 +279,12 @@ impl Preparing<'_> {
                 if is_shown { Treatment::Page } else { Treatment::None }
             }
             (ContentKind::Svg, _) => Treatment::Drawing,
+            // What a script reads as text stays as it was.
+            (ContentKind::JavaScript, Modifier::Object) if self.is_not_document => Treatment::None,
             (ContentKind::JavaScript, _) => Treatment::Script,
+            (ContentKind::Text | ContentKind::Other, Modifier::Script | Modifier::Worker) => {
+                Treatment::Script
+            }
             (ContentKind::Json, _) if self.is_manifest() => Treatment::Manifest,
             _ => Treatment::None,
         }

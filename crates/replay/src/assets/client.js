@@ -1,8 +1,25 @@
 // Runs first in every replayed page. It sends what scripts ask for into the archive, as the server
-// does for what stands in the page. It is a convenience, not the fence: what it misses is stopped by
-// the page's Content-Security-Policy or caught by worker.js.
-(() => {
-"use strict";
+// does for links in the page. It is a convenience, not the protection: what it misses is stopped by
+// the page's Content-Security-Policy.
+
+// What is shown: its date and server, the moment at which its clock starts, a seed for chance.
+const script = document.currentScript;
+const page = { ...(script ? script.dataset : {}), host: location.host, origin: location.origin };
+page.mod = (/^\/web\/\d{14}([a-z]{2}_)\//.exec(location.pathname) || [])[1] || "";
+if (script) script.remove();
+if (!page.at || window.top === undefined) return;
+
+// Pages replace what they like: these are taken before they can.
+const { construct } = Reflect;
+const nativePrevent = Event.prototype.preventDefault;
+const nativeFetch = window.fetch;
+const nativeBlob = window.Blob;
+const NativeDate = window.Date;
+const getAttribute = Element.prototype.getAttribute;
+const later = window.setTimeout;
+const baseOf = Object.getOwnPropertyDescriptor(Node.prototype, "baseURI").get;
+const native = window.location;
+const { isOwn, here, into, leaves, out, place } = addresses(page, native, () => baseOf.call(document));
 
 // No directive of a policy stops these, so no window may have them: this one, every frame as soon as
 // a script could reach it, and every window that is opened.
@@ -11,7 +28,7 @@ const fenced = new WeakSet();
 function strip(view) {
   try {
     for (const name of TAKEN) if (view[name]) Object.defineProperty(view, name, { value: undefined });
-    if (!fenced.has(view.Node)) { fenced.add(view.Node); fence(view); }
+    if (!fenced.has(view.Node)) { fenced.add(view.Node); fence(view); keepInside(view); }
   } catch { /* A window of another origin cannot be reached by scripts of this one either. */ }
   return view;
 }
@@ -108,41 +125,54 @@ function fence(view) {
     native.call(this, this.nodeType === 2 ? String(value).replace(CONNECTS, "x") : value);
   });
 }
-const fencedDocument = (text) => '<script src="/_nenrin/client.js"></' + "script>" + silent(String(text));
+const TOLD = ["at", "from", "seed", "server", "home", "bare"].filter((name) => page[name] !== undefined)
+  .map((name) => ` data-${name}="${page[name].replace(/[&"<]/g, "")}"`).join("");
+const fencedDocument = (text) => `<script src="/_nenrin/client.js"${TOLD}></` + "script>" + silent(String(text));
+
+// No policy stops a window from leaving, so every navigation that would is led back inside. It holds for this
+// window, for frames without a script of ours in them, and for windows that scripts open.
+function keepInside(view) {
+  const inside = place(view.Location.prototype);
+  if (view.navigation) view.navigation.addEventListener("navigate", (event) => {
+    const to = event.destination.url;
+    const better = into(to);
+    if (better === to || !event.cancelable || event.formData) return;
+    nativePrevent.call(event);
+    later(() => view.location.assign(better));
+  });
+  const open = view.open;
+  view.open = (url, ...rest) => {
+    const opened = open.call(view, url ? into(String(url), "") : url, ...rest);
+    return opened && strip(opened);
+  };
+  const where = { configurable: true, get: () => view === window ? inside.made : view.location, set: (url) => inside.go(url) };
+  Object.defineProperty(view, "__nenrin_location", where);
+  Object.defineProperty(view.Document.prototype, "__nenrin_location", where);
+  Object.defineProperty(view, "__nenrin_top", { configurable: true, get: () => archivedTop(view) });
+  Object.defineProperty(view, "__nenrin_to", { configurable: true, value: (text) => into(text, "js_") });
+  steady(view, Number(page.from) * 1000, Number(page.seed));
+}
+// The windows around this one that are archived, too: our own pages may show it in a frame.
+const isArchived = (origin) => isOwn ? origin.endsWith("." + page.home.split("://")[1]) : origin === "null";
+function archivedTop(view) {
+  const around = native.ancestorOrigins || [];
+  let found = view;
+  for (let i = 0; i < around.length && isArchived(around[i]); i++) found = nativeParent.call(found);
+  return view === window ? found : view.top;
+}
+const parentOf = Object.getOwnPropertyDescriptor(window, "parent").get;
+const nativeParent = { call: (view) => { try { return parentOf.call(view); } catch { return view.parent; } } };
 strip(window);
 
 // Documents inside of an address are shown with this script in them, which their windows lack otherwise.
 const INSIDE = /^\s*(data|blob):/i;
-const read = window.fetch;
 function showInside(frame, address) {
   const plain = (text) => "<pre>" + text.replace(/&/g, "&amp;").replace(/</g, "&lt;") + "</pre>";
-  read.call(window, address).then((answer) => answer.text().then((text) => {
+  nativeFetch.call(window, address).then((answer) => answer.text().then((text) => {
     frame.srcdoc = /html|svg|^$/i.test(answer.headers.get("content-type") || "") ? text : plain(text);
   })).catch(() => {});
 }
 
-const place = /^\/web\/(\d{14})([a-z]{2}_)?\/(https?:\/\/[^]*)$/.exec(location.pathname + location.search);
-if (!place || window.top === undefined) return;
-const [, stamp, mod = "", address] = place;
-const here = new URL(address);
-const home = location.host;
-const OWN = /^\/(web|_nenrin)\//;
-
-// Where a URL leads inside the archive; what is no URL of the web, or leads there already, stays.
-function into(reference, kind) {
-  let url;
-  try { url = new URL(reference, document.baseURI); } catch { return reference; }
-  if (url.protocol !== "http:" && url.protocol !== "https:") return reference;
-  const as = kind === undefined ? mod : kind;
-  if (url.host !== home) return "/web/" + stamp + as + "/" + url.href;
-  if (OWN.test(url.pathname)) return reference;
-  return "/web/" + stamp + as + "/" + here.origin + url.pathname + url.search + url.hash;
-}
-function leaves(text) {
-  const first = text.trimStart();
-  if (/^[\\/](?![\\/])/.test(first)) return !OWN.test(first);
-  return /^(https?:)?[\\/]{2}/i.test(first.replace(/[\t\n\r]/g, "")) || /^\s*https?:/i.test(text);
-}
 const fixed = (text, kind) => typeof text === "string" && leaves(text) ? into(text, kind) : text;
 const fixedSet = (text) => String(text).replace(/(^|,)(\s*)([^\s,][^\s]*)/g,
   (all, comma, space, url) => comma + space + fixed(url, "im_"));
@@ -157,10 +187,10 @@ const KINDS = {
   IMG: { src: "im_", srcset: fixedSet }, SCRIPT: { src: "js_" }, LINK: { href: "oe_", imagesrcset: fixedSet },
   IFRAME: { src: "if_" }, FRAME: { src: "if_" }, EMBED: { src: "oe_" }, OBJECT: { data: "oe_" },
   SOURCE: { src: "oe_", srcset: fixedSet }, AUDIO: { src: "oe_" }, VIDEO: { src: "oe_", poster: "im_" },
-  TRACK: { src: "oe_" }, INPUT: { src: "im_", formaction: mod }, A: { href: mod }, AREA: { href: mod },
-  FORM: { action: mod }, BUTTON: { formaction: mod }, BODY: { background: "im_" }, TABLE: { background: "im_" },
+  TRACK: { src: "oe_" }, INPUT: { src: "im_", formaction: page.mod }, A: { href: page.mod }, AREA: { href: page.mod },
+  FORM: { action: page.mod }, BUTTON: { formaction: page.mod }, BODY: { background: "im_" }, TABLE: { background: "im_" },
   TD: { background: "im_" }, IMAGE: { href: "im_", "xlink:href": "im_" }, USE: { href: "im_", "xlink:href": "im_" },
-  BASE: { href: mod },
+  BASE: { href: page.mod },
 };
 const DROPPED = new Set(["ping", "integrity", "attributionsrc"]);
 function fixedAttribute(element, name, value) {
@@ -186,7 +216,7 @@ Element.prototype.setAttribute = function (name, value) {
 function patchProperty(owner, name) {
   const found = owner && Object.getOwnPropertyDescriptor(owner.prototype, name);
   if (!found || !found.set) return;
-  Object.defineProperty(owner.prototype, name, { ...found, set(value) {
+  Object.defineProperty(owner.prototype, name, { ...found, get() { return out(found.get.call(this)); }, set(value) {
     found.set.call(this, fixedAttribute(this, name === "imageSrcset" ? "imagesrcset" : name.toLowerCase(), value));
   } });
 }
@@ -207,12 +237,12 @@ Object.defineProperty(HTMLScriptElement.prototype, "type", { ...scriptType, set(
 function mend(element) {
   const kinds = KINDS[element.tagName.toUpperCase()];
   for (const name of kinds ? Object.keys(kinds) : []) {
-    const value = element.getAttribute(name);
+    const value = getAttribute.call(element, name);
     if (value === null) continue;
     const better = fixedAttribute(element, name, value);
     if (better !== value) setAttribute.call(element, name, better);
   }
-  const style = element.getAttribute("style");
+  const style = getAttribute.call(element, "style");
   if (style && /url\(/i.test(style)) {
     const better = fixedStyle(style);
     if (better !== style) setAttribute.call(element, "style", better);
@@ -245,7 +275,6 @@ for (const name of ["write", "writeln"]) {
 }
 
 // Requests.
-const nativeFetch = window.fetch;
 window.fetch = function (input, init) {
   if (input instanceof Request) {
     const to = into(input.url, "oe_");
@@ -258,15 +287,29 @@ XMLHttpRequest.prototype.open = function (method, url, ...rest) {
   return open.call(this, method, into(String(url), "oe_"), ...rest);
 };
 navigator.sendBeacon = () => true;
+const blobs = new Map();
+const nativeUrl = URL.createObjectURL;
+URL.createObjectURL = (thing) => {
+  const made = nativeUrl.call(URL, thing);
+  if (thing instanceof nativeBlob && blobs.size < 1000) blobs.set(made, thing);
+  return made;
+};
+// A worker made of text gets the same beginning as one that is loaded.
+function begun(url) {
+  const text = blobs.get(url);
+  if (!text) return fixed(url, "js_");
+  const told = JSON.stringify({ ...page, base: baseOf.call(document) });
+  return nativeUrl.call(URL, new nativeBlob([`(${inWorker})(${steady},${addresses},${told});`, text], { type: "text/javascript" }));
+}
 for (const name of ["Worker", "SharedWorker", "EventSource"]) {
   const Native = window[name];
   if (!Native) continue;
-  window[name] = new Proxy(Native, { construct: (target, [url, ...rest]) =>
-    new target(fixed(String(url), name === "EventSource" ? "oe_" : "js_"), ...rest) });
+  window[name] = new Proxy(Native, { construct: (target, [url, ...rest], made) =>
+    construct(target, [name === "EventSource" ? fixed(String(url), "oe_") : begun(String(url)), ...rest], made) });
 }
-const worker = navigator.serviceWorker;
-const register = worker && worker.register.bind(worker);
-if (worker) worker.register = () => Promise.reject(new DOMException("not in an archive", "SecurityError"));
+try {
+  navigator.serviceWorker.register = () => Promise.reject(new DOMException("not in an archive", "SecurityError"));
+} catch { /* There are none without an origin. */ }
 
 // Places.
 for (const name of ["pushState", "replaceState"]) {
@@ -275,18 +318,6 @@ for (const name of ["pushState", "replaceState"]) {
     return native.call(this, state, title, url == null ? url : into(String(url)));
   };
 }
-const nativeOpen = window.open;
-window.open = (url, ...rest) => {
-  const opened = nativeOpen.call(window, url ? into(String(url), "") : url, ...rest);
-  return opened && strip(opened);
-};
-if (window.navigation) navigation.addEventListener("navigate", (event) => {
-  const to = event.destination.url;
-  const better = into(to);
-  if (better === to || !event.cancelable || event.formData) return;
-  event.preventDefault();
-  setTimeout(() => location.assign(better));
-});
 for (const kind of ["click", "auxclick"]) document.addEventListener(kind, (event) => {
   for (const node of event.composedPath()) if (node.tagName === "A" || node.tagName === "AREA") { mend(node); break; }
 }, true);
@@ -294,6 +325,54 @@ document.addEventListener("submit", (event) => {
   mend(event.target);
   if (event.submitter) mend(event.submitter);
 }, true);
+
+// Links outside of a document are activated without any listener seeing it.
+const clicked = HTMLElement.prototype.click;
+HTMLElement.prototype.click = function () { if (/^(a|area)$/i.test(this.tagName)) mend(this); return clicked.call(this); };
+const dispatch = EventTarget.prototype.dispatchEvent;
+EventTarget.prototype.dispatchEvent = function (event) {
+  if (event instanceof MouseEvent && this instanceof Element) {
+    const link = this.closest("a, area");
+    if (link) mend(link);
+  }
+  return dispatch.call(this, event);
+};
+
+// What the page reads of itself is the archived address.
+const said = (owner, name, read, write) => {
+  const found = Object.getOwnPropertyDescriptor(owner, name);
+  if (found && found.configurable && found.get) Object.defineProperty(owner, name, {
+    ...found, get() { return read(found.get.call(this), this); }, ...(write ? { set: write } : {}) });
+};
+for (const name of ["URL", "documentURI"]) said(Document.prototype, name, (text, of) => of === document ? here().href : out(text));
+said(Document.prototype, "domain", () => here().hostname, () => {});
+said(Document.prototype, "referrer", out);
+said(Node.prototype, "baseURI", out);
+for (const owner of [HTMLAnchorElement, HTMLAreaElement]) {
+  const href = Object.getOwnPropertyDescriptor(owner.prototype, "href").get;
+  for (const name of ["origin", "protocol", "host", "hostname", "port"]) {
+    said(owner.prototype, name, (text, of) => { try { return new URL(href.call(of))[name]; } catch { return text; } });
+  }
+  owner.prototype.toString = function () { return href.call(this); };
+}
+for (const [owner, name] of [[Response, "url"], [Request, "url"], [XMLHttpRequest, "responseURL"],
+  [HTMLImageElement, "currentSrc"], [HTMLMediaElement, "currentSrc"], [MessageEvent, "origin"], [StorageEvent, "url"], [StyleSheet, "href"]]) {
+  said(owner.prototype, name, out);
+}
+Element.prototype.getAttribute = function (name) {
+  const value = getAttribute.call(this, name);
+  return value && isOwn ? out(value) : value;
+};
+if (isOwn) said(window, "origin", () => here().origin);
+said(window, "parent", (found) => archivedTop(window) === window ? window : found);
+const post = window.postMessage;
+window.postMessage = function (message, to, ...rest) {
+  const target = (origin) => typeof origin === "string" && /^https?:/i.test(origin) && isOwn ? new URL(into(origin)).origin : origin;
+  if (to && typeof to === "object" && !Array.isArray(to)) to = { ...to, targetOrigin: target(to.targetOrigin) };
+  else to = target(to);
+  return post.call(window, message, ...(arguments.length > 1 ? [to] : []), ...rest);
+};
+try { delete window.cookieStore; Object.defineProperty(window, "cookieStore", { value: undefined, configurable: true }); } catch { /* There is none. */ }
 
 // Cookies stay in the page: none was archived, and none may reach another site.
 const jar = new Map();
@@ -308,9 +387,6 @@ Object.defineProperty(Document.prototype, "cookie", { configurable: true,
     if (gone) jar.delete(name); else if (jar.size < 100) jar.set(name, pair.slice(at + 1).trim());
   } });
 
-// The worker, for what is asked for by paths from the root. It needs a secure context.
-if (register && window.isSecureContext) register("/_nenrin/worker.js", { scope: "/" }).catch(() => {});
-
 // The banner.
 function banner() {
   const host = document.querySelector("nenrin-banner");
@@ -319,17 +395,43 @@ function banner() {
   const root = host.shadowRoot || host.attachShadow({ mode: "open" });
   if (template) root.append(template.content);
   if (window.top !== window.self) { host.remove(); return; }
+  const local = root.querySelector(".local");
+  const at = new NativeDate(Number(local.dataset.s) * 1000);
+  if (at.getTimezoneOffset() !== 0) local.textContent = " (" + at.toLocaleString(undefined, { timeZoneName: "short" }) + ")";
   root.querySelector(".close").addEventListener("click", (event) => { event.preventDefault(); host.remove(); });
-  nativeFetch("/_nenrin/span/" + stamp + "/" + address).then((answer) => answer.json()).then((span) => {
-    for (const [name, date] of [["prev", span.previous], ["next", span.next]]) {
+  nativeFetch.call(window, "/_nenrin/span/" + page.at + "/" + host.dataset.url).then((answer) => answer.json()).then((span) => {
+    for (const [name, date] of [["prev", span.previous], ["next", span.next], ["changed", span.previous]]) {
       if (!date) root.querySelector("." + name).setAttribute("aria-disabled", "true");
     }
     const shown = root.querySelector(".span");
     shown.textContent = span.text;
     shown.title = span.detail;
     shown.classList.toggle("wide", span.wide);
+    const warning = root.querySelector(".warning");
+    if (span.warning) { warning.textContent = span.warning; warning.hidden = false; }
   }).catch(() => {});
 }
 if (document.readyState === "complete") banner();
 else window.addEventListener("load", () => setTimeout(banner));
-})();
+
+// One of two versions beside each other: it scrolls with the other, and shows its changes one by one.
+if (/^\/(_nenrin\/)?diff\//.test(native.pathname) && window.top !== window.self) {
+  const around = parentOf.call(window);
+  const tell = (message) => around.postMessage({ nenrin: message }, "*");
+  const length = () => Math.max(1, document.documentElement.scrollHeight - innerHeight);
+  let led = false;
+  const marks = () => document.querySelectorAll("nenrin-mark");
+  addEventListener("scroll", () => { if (led) led = false; else tell({ scrolled: scrollY / length() }); }, { passive: true });
+  addEventListener("message", (event) => {
+    const told = event.source === around && event.data && event.data.nenrin;
+    if (!told) return;
+    if (told.hello) tell({ marks: marks().length });
+    if (typeof told.scroll === "number") { led = true; scrollTo(0, told.scroll * length()); }
+    if (typeof told.change === "number") {
+      const mark = marks()[told.change];
+      led = true;
+      if (mark) mark.scrollIntoView({ block: "center" });
+    }
+  });
+  addEventListener("load", () => tell({ marks: marks().length }));
+}

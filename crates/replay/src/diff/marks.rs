@@ -1,8 +1,8 @@
 //! Marks, in the rendered page, the texts that only this version has.
 
-use std::ops::Range;
+use std::{cell::RefCell, collections::BTreeSet, ops::Range};
 
-use lol_html::{HtmlRewriter, Settings, errors::RewritingError, text};
+use lol_html::{HtmlRewriter, Settings, doc_text, errors::RewritingError, text};
 
 use super::{Change, compare};
 
@@ -20,6 +20,16 @@ pub(crate) enum Side {
     Old,
     /// What was added is marked.
     New,
+}
+
+impl Side {
+    /// As it is written in addresses.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Old => "old",
+            Self::New => "new",
+        }
+    }
 }
 
 /// A page with marks around the texts that the other version does not have.
@@ -56,38 +66,40 @@ pub(crate) fn marked(html: &str, other: &str, side: Side) -> String {
     out
 }
 
-/// Where the texts are that are shown and not blank.
+/// Where the texts are that are shown and not blank. A page needs no `body` in its source.
 fn texts(html: &str) -> Vec<Range<usize>> {
-    let found = std::cell::RefCell::new(Vec::new());
-    if let Err(error) = read(html, &found) {
+    let (all, unmarked) = (RefCell::new(Vec::new()), RefCell::new(BTreeSet::new()));
+    if let Err(error) = read(html, &all, &unmarked) {
         tracing::debug!(%error, "a page could not be read to its end");
     }
-    let mut found = found.into_inner();
+    let unmarked = unmarked.into_inner();
+    let mut found: Vec<Range<usize>> = Vec::new();
+    for range in all.into_inner() {
+        match found.last_mut() {
+            _ if unmarked.contains(&range.start) || range.is_empty() => {}
+            Some(last) if last.end >= range.start => last.end = last.end.max(range.end),
+            _ => found.push(range),
+        }
+    }
     let is_shown = |r: &Range<usize>| html.get(r.clone()).is_some_and(|t| !t.trim().is_empty());
     found.retain(is_shown);
     found.truncate(MAX_TEXTS);
     found
 }
 
-fn read(html: &str, found: &std::cell::RefCell<Vec<Range<usize>>>) -> Result<(), RewritingError> {
-    let unmarked = std::cell::Cell::new(usize::MAX);
+fn read(
+    html: &str,
+    all: &RefCell<Vec<Range<usize>>>,
+    unmarked: &RefCell<BTreeSet<usize>>,
+) -> Result<(), RewritingError> {
     let settings = Settings::new()
         .with_strict(false)
         .append_element_content_handler(text!(UNMARKED, |chunk| {
-            unmarked.set(chunk.source_location().bytes().start);
+            unmarked.borrow_mut().insert(chunk.source_location().bytes().start);
             Ok(())
         }))
-        .append_element_content_handler(text!("body *, body", |chunk| {
-            let range = chunk.source_location().bytes();
-            if unmarked.get() == range.start {
-                return Ok(());
-            }
-            let mut found = found.borrow_mut();
-            match found.last_mut() {
-                Some(last) if last.end >= range.start => last.end = last.end.max(range.end),
-                _ if !range.is_empty() => found.push(range),
-                _ => {}
-            }
+        .append_document_content_handler(doc_text!(|chunk| {
+            all.borrow_mut().push(chunk.source_location().bytes());
             Ok(())
         }));
     let mut rewriter = HtmlRewriter::new(settings, |_: &[u8]| {});
@@ -108,5 +120,19 @@ mod tests {
         assert!(marked.contains("\">new </nenrin-mark><b>bold</b>"), "{marked}");
         assert!(marked.contains("<script>2</script>"));
         assert_eq!(super::marked(new, new, Side::New), new);
+    }
+
+    #[test]
+    fn a_page_needs_no_body_in_its_source() {
+        for (old, new, count) in [
+            ("<title>t</title><p>same<p>old", "<title>u</title><p>same<p>new", 1),
+            ("<!doctype html>one", "<!doctype html>two", 1),
+            ("<table><tr><td>a<td>b</table>", "<table><tr><td>a<td>c</table>", 1),
+            ("<frameset><noframes>a</noframes>", "<frameset><noframes>b</noframes>", 1),
+            ("<style>a</style>x", "<style>b</style>x", 0),
+        ] {
+            let marked = marked(new, old, Side::New);
+            assert_eq!(marked.matches("<nenrin-mark").count(), count, "{marked}");
+        }
     }
 }

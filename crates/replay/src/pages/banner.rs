@@ -3,43 +3,78 @@
 use maud::html;
 use nenrin_lang::Lang;
 
-use crate::{Capture, date::Stamp};
-
-/// Loads our script before any other of the page.
-pub(crate) const CLIENT_SCRIPT: &str = "<script src=\"/_nenrin/client.js\"></script>";
+use crate::{Capture, date::Stamp, stage::Stage};
 
 const STYLE: &str = include_str!("../assets/banner.css");
 
-/// The banner of a page, in a shadow tree, so that the page's styles and scripts do not affect it.
-pub(crate) fn html(lang: Lang, capture: &Capture, at_s: i64) -> String {
-    let t = |en, ja| lang.t(en, ja);
-    let url = &capture.url;
-    let received = Stamp(capture.at_s);
-    let asked = Stamp(at_s);
-    let markup = html! {
-        nenrin-banner data-received=(received) data-asked=(asked) {
-            template shadowrootmode="open" {
-                style { (maud::PreEscaped(STYLE)) }
-                div.bar {
-                    a.mark href={ "/web/*/" (url) } title=(t("All versions", "すべての版")) { "年輪" }
-                    span.when {
-                        (t("archived ", "保存日時 ")) b { (received.plain()) } " UTC"
-                        @if at_s != capture.at_s {
-                            span.asked { (t(", shown as of ", "（指定日時 ")) (asked.plain()) (t("", "）")) }
+/// What is added to one page.
+pub(crate) struct Added<'a> {
+    pub(crate) capture: &'a Capture,
+    /// The date as of which it is shown.
+    pub(crate) at_s: i64,
+    /// What comes before the paths of our own pages: the origin of replay, if this is another.
+    pub(crate) home: String,
+}
+
+impl Added<'_> {
+    /// Loads our script before any other of the page, and says what the page is.
+    pub(crate) fn script(&self, stage: Stage) -> String {
+        let bare = matches!(stage, Stage::Own { is_bare: true });
+        let server = self.capture.url.server();
+        let seed = self.capture.version.0;
+        let markup = html! {
+            script src="/_nenrin/client.js" data-at=(Stamp(self.at_s)) data-from=(self.capture.at_s)
+                data-seed=(seed) data-server=[(stage != Stage::Shared).then_some(server.as_str())]
+                data-home=[(!self.home.is_empty()).then_some(&self.home)]
+                data-bare=[bare.then_some("1")] {}
+        };
+        markup.0
+    }
+
+    /// The banner of a page, in a shadow tree, so that the page's styles and scripts do not affect
+    /// it.
+    pub(crate) fn banner(&self, lang: Lang) -> String {
+        let t = |en, ja| lang.t(en, ja);
+        let home = &self.home;
+        let url = &self.capture.url;
+        let received = Stamp(self.capture.at_s);
+        let asked = Stamp(self.at_s);
+        let markup = html! {
+            nenrin-banner data-received=(received) data-asked=(asked) data-url=(url) {
+                template shadowrootmode="open" {
+                    style { (maud::PreEscaped(STYLE)) }
+                    div.bar {
+                        a.mark href={ (home) "/web/*/" (url) } title=(t("All versions", "すべての版")) { "年輪" }
+                        span.address title=(url) { bdi { (url.shown()) } }
+                        form.when action={ (home) "/_nenrin/go" } {
+                            input type="hidden" name="url" value=(url);
+                            label { (t("as of ", "指定日 ")) input type="date" name="date" required value=(asked.plain().get(..10).unwrap_or_default()); }
+                            button { (t("go", "表示")) }
                         }
-                    }
-                    span.span {}
-                    span.go {
-                        a.prev href={ "/_nenrin/previous/" (received) "/" (url) } title=(t("Previous version", "前の版")) { "◀ " (t("previous", "前の版")) }
-                        a.next href={ "/_nenrin/next/" (received) "/" (url) } title=(t("Next version", "次の版")) { (t("next", "次の版")) " ▶" }
-                        a href={ "/web/*/" (url) } { (t("calendar", "カレンダー")) }
-                        a.close href={ "/web/" (asked) "mp_/" (url) } title=(t("Hide this banner", "このバナーを隠す")) aria-label=(t("Hide this banner", "このバナーを隠す")) { "✕" }
+                        span.received {
+                            (t("archived ", "保存日時 ")) b { (received.plain()) } " UTC" span.local data-s=(self.capture.at_s) {}
+                            @if self.at_s != self.capture.at_s {
+                                span.asked { (t(", shown as of ", "（指定日時 ")) (asked.plain()) (t("", "）")) }
+                            }
+                        }
+                        @if self.capture.at_s > self.at_s {
+                            b.warning { (t("first seen ", "初めて確認したのは ")) (received.plain().get(..10).unwrap_or_default()) }
+                        } @else { b.warning hidden {} }
+                        a.span href={ (home) "/_nenrin/parts/" (asked) "/" (url) } {}
+                        span.go {
+                            a.prev href={ (home) "/_nenrin/previous/" (received) "/" (url) } title=(t("Previous version", "前の版")) { "◀ " (t("previous", "前の版")) }
+                            a.next href={ (home) "/_nenrin/next/" (received) "/" (url) } title=(t("Next version", "次の版")) { (t("next", "次の版")) " ▶" }
+                            a.changed href={ (home) "/_nenrin/changed/" (received) "/" (url) } { (t("what changed", "変更点")) }
+                            a href={ (home) "/web/*/" (url) } { (t("calendar", "カレンダー")) }
+                            a href={ (home) "/_nenrin/record/" (url) } { (t("record", "記録")) }
+                            a.close href={ (home) "/web/" (asked) "mp_/" (url) } title=(t("Hide this banner", "このバナーを隠す")) aria-label=(t("Hide this banner", "このバナーを隠す")) { "✕" }
+                        }
                     }
                 }
             }
-        }
-    };
-    ascii(&markup.0)
+        };
+        ascii(&markup.0)
+    }
 }
 
 /// Markup with every letter outside ASCII as a character reference, which means the same.
@@ -70,12 +105,13 @@ mod tests {
             mime: "text/html".into(),
             body_bytes: 1,
         };
+        let added = Added { capture: &capture, at_s: 5, home: String::new() };
         for lang in [Lang::En, Lang::Ja] {
-            let banner = html(lang, &capture, 5);
+            let banner = added.banner(lang);
             assert!(banner.is_ascii());
             assert!(!banner.contains("<script"));
             assert!(banner.contains("1970-01-01 00:00:05"));
         }
-        assert!(html(Lang::Ja, &capture, 5).contains("&#21069;&#12398;&#29256;"), "前の版");
+        assert!(added.banner(Lang::Ja).contains("&#21069;&#12398;&#29256;"), "前の版");
     }
 }

@@ -131,7 +131,7 @@ impl Diff<'_> {
         let t = |en, ja| self.ask.lang().t(en, ja);
         html! {
             span.acts {
-                a href={ (interface) "/watches/new?" (query) } title=(t("Be told when this changes", "変わったときに知らせる")) { (t("watch", "監視")) } " "
+                a href={ (interface) "/watches/new?" (query) } title=(t("Get a message when this changes", "変わったときに知らせる")) { (t("watch", "監視")) } " "
                 a href={ (interface) "/ignore?" (query) } title=(t("Changes of this part do not count", "この箇所の変更を数えない")) { (t("ignore", "無視")) }
             }
         }
@@ -205,7 +205,13 @@ fn changed_row(old: Option<&String>, new: Option<&String>, actions: &Markup) -> 
 }
 
 /// Both versions as rendered, in two frames.
-pub(crate) fn side_by_side(ask: &Ask, url: &CanonicalUrl, old: &Capture, new: &Capture) -> Markup {
+pub(crate) fn side_by_side(
+    ask: &Ask,
+    url: &CanonicalUrl,
+    old: &Capture,
+    new: &Capture,
+    frames: &[String; 2],
+) -> Markup {
     let t = |en, ja| ask.lang().t(en, ja);
     let (from, to) = (Stamp(old.at_s), Stamp(new.at_s));
     let content = html! {
@@ -214,10 +220,16 @@ pub(crate) fn side_by_side(ask: &Ask, url: &CanonicalUrl, old: &Capture, new: &C
         p { a href={ "/diff/" (from) "/" (to) "/" (url) } { (t("As text", "文章で比較")) } ", "
             a href={ "/web/*/" (url) } { (t("all versions", "すべての版")) }
             (in_interface(ask, url, ", ")) }
+        p.changes {
+            button type="button" value="-1" disabled { "◀ " (t("previous change", "前の変更")) } " "
+            button type="button" value="1" disabled { (t("next change", "次の変更")) " ▶" } " "
+            output data-none=(t("No text differs: nothing could be marked.", "文章に違いがなく、印を付けられませんでした。")) {}
+        }
         div.sides {
-            section { h2 { (from.plain()) } iframe title=(t("older version", "古い版")) src={ "/diff/old/" (from) "/" (to) "/" (url) } {} }
-            section { h2 { (to.plain()) } iframe title=(t("newer version", "新しい版")) src={ "/diff/new/" (from) "/" (to) "/" (url) } {} }
+            section { h2 { (from.plain()) } iframe title=(t("older version", "古い版")) src=(frames[0]) {} }
+            section { h2 { (to.plain()) } iframe title=(t("newer version", "新しい版")) src=(frames[1]) {} }
         }
     };
+    let content = html! { (content) script src="/_nenrin/sides.js" {} };
     layout(ask, t("Side by side", "並べて表示"), &content)
 }

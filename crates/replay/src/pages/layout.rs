@@ -38,12 +38,18 @@ pub(crate) fn layout(ask: &Ask, title: &str, content: &Markup) -> Markup {
 /// A link to the interface's page about this URL (its visits, the next one and why), after a
 /// separator. Empty if the interface is not known.
 pub(super) fn in_interface(ask: &Ask, url: &CanonicalUrl, before: &str) -> Markup {
-    let Some(interface) = &ask.interface else { return html! {} };
+    let Some(record) = record_link(ask, url) else { return html! {} };
     html! {
-        (before) a href={ (interface) "/page?url=" (as_value(url.as_str())) } {
+        (before) a href=(record) {
             (ask.lang().t("visits and schedule", "訪問と予定"))
         }
     }
+}
+
+/// The interface's page about a URL.
+pub(crate) fn record_link(ask: &Ask, url: &CanonicalUrl) -> Option<String> {
+    let interface = ask.interface.as_ref()?;
+    Some(format!("{interface}/page?url={}", as_value(url.as_str())))
 }
 
 /// A link to the interface's form, filled with the address of a missing page.

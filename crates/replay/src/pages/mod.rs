@@ -3,8 +3,10 @@
 pub(crate) mod banner;
 pub(crate) mod calendar;
 pub(crate) mod diff;
+pub(crate) mod front;
 mod layout;
 pub(crate) mod missing;
+pub(crate) mod parts;
 
-pub(crate) use layout::layout;
 use layout::{as_value, in_interface, to_add};
+pub(crate) use layout::{layout, record_link};

@@ -147,7 +147,16 @@ impl Page<'_> {
                         .filter(|new| new != value)
                 });
             }
-            Role::Document | Role::Disarm => {
+            Role::Handler => {
+                self.value(attribute, |links, value| script::rewrite_handler(value, links));
+            }
+            // Without an origin a frame could not load its parts.
+            Role::Sandbox if self.links.is_on_own_origin() => self.value(attribute, |_, value| {
+                Some([value, b" allow-same-origin".as_slice()].concat())
+            }),
+            Role::CrossOrigin if self.links.is_on_own_origin() => {}
+            Role::Sandbox => {}
+            Role::Document | Role::Disarm | Role::CrossOrigin => {
                 self.edits.insert(attribute.name_at, "data-archived-");
             }
         }
@@ -193,7 +202,7 @@ impl Page<'_> {
     fn content(&mut self, element: &str, about: &About, start: usize) {
         let rewrite: fn(&Links, &[u8], u8) -> Option<Vec<u8>> = match element {
             "style" => |links, css, _| css::rewrite(css, links),
-            "script" if about.kind == b"module" => |links, text, _| script::rewrite(text, links),
+            "script" if about.is_javascript() => |links, text, _| script::rewrite(text, links),
             "script" if about.kind == b"importmap" => |links, map, _| json::import_map(map, links),
             "noscript" | "noframes" if self.depth < MAX_DEPTH => |links, html, depth| {
                 Some(rewrite_bytes(html, links, Injected::default(), depth + 1))
@@ -238,6 +247,21 @@ struct About {
 }
 
 impl About {
+    /// Whether a script element is a script and not data.
+    fn is_javascript(&self) -> bool {
+        let essence = self.kind.split(|b| *b == b';').next().unwrap_or_default().trim_ascii();
+        let subtype =
+            ["text/", "application/"].iter().find_map(|t| essence.strip_prefix(t.as_bytes()));
+        matches!(essence, b"" | b"module")
+            || subtype.is_some_and(|subtype| {
+                subtype.starts_with(b"javascript")
+                    || matches!(
+                        subtype,
+                        b"ecmascript" | b"x-javascript" | b"x-ecmascript" | b"jscript"
+                    )
+            })
+    }
+
     fn new(element: &str, attributes: &[Attribute], html: &[u8]) -> Self {
         let value = |wanted: &str| {
             let found = attributes.iter().find(|a| a.name == wanted);
@@ -270,6 +294,12 @@ enum Role {
     Refresh,
     /// A whole page inside an attribute.
     Document,
+    /// A script inside an attribute.
+    Handler,
+    /// What a frame may do.
+    Sandbox,
+    /// How a part is requested from another server.
+    CrossOrigin,
     /// Made ineffective: checksums of bytes that change, policies of the live site, pings.
     Disarm,
 }
@@ -283,6 +313,9 @@ fn role(element: &str, attribute: &str, about: &About) -> Role {
         (_, "href" | "xlink:href") => Role::Url(Modifier::Image),
         ("iframe" | "frame", "src") => Role::Url(Modifier::InFrame),
         ("iframe", "srcdoc") => Role::Document,
+        ("iframe", "sandbox") => Role::Sandbox,
+        ("script" | "link" | "img" | "audio" | "video", "crossorigin") => Role::CrossOrigin,
+        (_, name) if name.starts_with("on") => Role::Handler,
         ("script", "src") => Role::Url(Modifier::Script),
         ("img" | "input", "src") => Role::Url(Modifier::Image),
         (_, "src") | ("object", "data" | "codebase" | "archive") | ("applet", "codebase") => {
@@ -325,11 +358,11 @@ fn link_role(about: &About) -> Role {
     }
 }
 
-/// UTF-16 with its byte order, if the text begins with its mark.
+/// UTF-16 with its byte order, if the text begins with its mark or with a tag written so.
 fn utf_16(text: &[u8]) -> Option<Utf16> {
     match text {
-        [0xff, 0xfe, ..] => Some(Utf16 { is_big_endian: false }),
-        [0xfe, 0xff, ..] => Some(Utf16 { is_big_endian: true }),
+        [0xff, 0xfe, ..] | [b'<', 0, 1..=255, 0, ..] => Some(Utf16 { is_big_endian: false }),
+        [0xfe, 0xff, ..] | [0, b'<', 0, 1..=255, ..] => Some(Utf16 { is_big_endian: true }),
         _ => None,
     }
 }
@@ -414,7 +447,10 @@ mod tests {
                 "<script type=module>import '/m.js'</script>",
                 "<script type=module>import '@js_/http://e.com/m.js'</script>",
             ),
-            ("<script>import('/m.js')</script>", "<script>import('/m.js')</script>"),
+            (
+                "<script>import('/m.js')</script>",
+                "<script>import('@js_/http://e.com/m.js')</script>",
+            ),
             (
                 "<script type=importmap>{\"imports\":{\"a\":\"/a.js\"}}</script>",
                 "<script type=importmap>{\"imports\":{\"a\":\"@js_/http://e.com/a.js\"}}</script>",
@@ -478,6 +514,57 @@ mod tests {
         };
         let new = rewrite(&encode("<a href='/x'>日本</a>"), &links(), Injected::default());
         assert_eq!(new, encode("<a href='/web/19700101000000/http://e.com/x'>日本</a>"));
+    }
+
+    #[test]
+    fn utf_16_needs_no_mark() {
+        let encode = |text: &str, to_bytes: fn(u16) -> [u8; 2]| -> Vec<u8> {
+            text.encode_utf16().flat_map(to_bytes).collect()
+        };
+        for to_bytes in [u16::to_le_bytes, u16::to_be_bytes] {
+            let new = rewrite(&encode("<a href='/x'>日", to_bytes), &links(), Injected::default());
+            assert_eq!(new, encode("<a href='/web/19700101000000/http://e.com/x'>日", to_bytes));
+        }
+    }
+
+    #[test]
+    fn a_base_without_a_path_is_the_root() {
+        for (base, reference, expected) in [
+            ("http://b.example", "img/x.gif", "@/http://b.example/"),
+            ("http://b.example?q", "img/x.gif", "@/http://b.example/?q"),
+            ("//b.example", "img/x.gif", "@/http://b.example/"),
+            ("http://b.example/..", "img/x.gif", "@/http://b.example/"),
+            ("/..", "x", "@/http://e.com/"),
+        ] {
+            let html = rewritten(&format!("<base href='{base}'><img src='{reference}'>"));
+            assert_eq!(html, format!("<base href='{expected}'><img src='{reference}'>"));
+        }
+    }
+
+    #[test]
+    fn handlers_are_scripts() {
+        for (html, expected) in [
+            (
+                "<a onclick='location=\"x\"; return false'>",
+                "<a onclick='__nenrin_location=\"x\"; return false'>",
+            ),
+            ("<a onclick='top.f()'>", "<a onclick='__nenrin_top.f()'>"),
+            (
+                "<a onclick='this is not a script location'>",
+                "<a onclick='this is not a script location'>",
+            ),
+            ("<script>a = location.href</script>", "<script>a = __nenrin_location.href</script>"),
+            (
+                "<script type=text/x-template>location</script>",
+                "<script type=text/x-template>location</script>",
+            ),
+            (
+                "<script><!--\na = location\n//--></script>",
+                "<script><!--\na = __nenrin_location\n//--></script>",
+            ),
+        ] {
+            assert_eq!(rewritten(html), expected);
+        }
     }
 
     #[test]

@@ -1,22 +1,51 @@
 //! Where a reference leads inside the archive.
 
+use std::{cell::RefCell, sync::Arc};
+
 use nenrin_urls::CanonicalUrl;
 
-use crate::{date::Stamp, modifier::Modifier};
+use crate::{
+    date::Stamp,
+    modifier::Modifier,
+    origins::{Origins, Shelf},
+};
 
 /// Turns references of one page, as of one date, into references into the archive.
 #[derive(Debug, Clone)]
 pub(crate) struct Links {
+    at_s: i64,
     date: String,
     /// The modifier with which linked pages are opened.
     page_modifier: Modifier,
     base: CanonicalUrl,
+    shelves: Option<Shelves>,
+}
+
+/// Archived servers have origins of their own.
+#[derive(Debug, Clone)]
+struct Shelves {
+    origins: Arc<Origins>,
+    is_bare: bool,
+    /// The last server and its origin: most references of a page lead to few servers.
+    last: RefCell<(Vec<u8>, String)>,
 }
 
 impl Links {
     pub(crate) fn new(at_s: i64, modifier: Modifier, url: CanonicalUrl) -> Self {
         let page_modifier = if modifier.is_page() { modifier } else { Modifier::Page };
-        Self { date: Stamp(at_s).to_string(), page_modifier, base: url }
+        Self { at_s, date: Stamp(at_s).to_string(), page_modifier, base: url, shelves: None }
+    }
+
+    /// Where archived servers have origins of their own: the page is shown on one of them.
+    pub(crate) fn on(mut self, origins: &Arc<Origins>, is_bare: bool) -> Self {
+        let last = RefCell::default();
+        self.shelves = Some(Shelves { origins: origins.clone(), is_bare, last });
+        self
+    }
+
+    /// Whether the page is shown on an origin of its own.
+    pub(crate) fn is_on_own_origin(&self) -> bool {
+        self.shelves.is_some()
     }
 
     /// The modifier with which linked pages are opened.
@@ -33,7 +62,14 @@ impl Links {
 
     /// The replay URL of an absolute URL.
     pub(crate) fn to(&self, url: &CanonicalUrl, modifier: Modifier) -> String {
-        format!("/web/{}{}/{url}", self.date, modifier.as_str())
+        match &self.shelves {
+            Some(shelves) => {
+                let server = url.server();
+                let shelf = Shelf { at_s: self.at_s, is_bare: shelves.is_bare, server };
+                format!("{}{}", shelves.origins.of(&shelf), url.path_and_query())
+            }
+            None => format!("/web/{}{}/{url}", self.date, modifier.as_str()),
+        }
     }
 
     /// The replacement of a reference; `None` if it already leads into the archive, as relative
@@ -49,13 +85,19 @@ impl Links {
             [] | [b'#' | b'?', ..] => None,
             [b'/' | b'\\', b'/' | b'\\', rest @ ..] => {
                 let rest = &rest[rest.iter().take_while(|b| is_slash(**b)).count()..];
-                Some(self.prefixed(modifier, &[self.base.scheme().as_bytes(), b"://", rest]))
+                self.absolute(self.base.scheme().as_bytes(), rest, modifier)
             }
-            [b'/' | b'\\', rest @ ..] => {
-                Some(self.prefixed(modifier, &[self.base.server().as_str().as_bytes(), b"/", rest]))
-            }
+            [b'/' | b'\\', rest @ ..] => match self.shelves {
+                // The browser's own rules are right.
+                Some(_) => None,
+                None => {
+                    let server = self.base.server();
+                    Some(self.prefixed(modifier, server.as_str().as_bytes(), rest))
+                }
+            },
             _ => match scheme(text) {
                 Some(scheme) => self.with_scheme(text, scheme, modifier),
+                None if self.shelves.is_some() => None,
                 None => self.relative(text, cleaned.is_some(), modifier),
             },
         }
@@ -68,10 +110,35 @@ impl Links {
         }
         match &text[scheme.len() + 1..] {
             [b'/', b'/', rest @ ..] if !matches!(rest, [b'/' | b'\\', ..]) => {
-                Some(self.prefixed(modifier, &[text]))
+                self.absolute(scheme, rest, modifier)
             }
             _ => self.joined(text, modifier),
         }
+    }
+
+    /// A reference with a server, given from the server's name on.
+    fn absolute(&self, scheme: &[u8], rest: &[u8], modifier: Modifier) -> Option<Vec<u8>> {
+        let end = rest.iter().position(|b| matches!(b, b'/' | b'\\' | b'?' | b'#'));
+        let (host, after) = rest.split_at(end.unwrap_or(rest.len()));
+        let server = [scheme, b"://", host].concat();
+        let Some(shelves) = &self.shelves else {
+            let path = after.strip_prefix(b"/").or(after.strip_prefix(b"\\")).unwrap_or(after);
+            return Some(self.prefixed(modifier, &server, path));
+        };
+        let mut last = shelves.last.borrow_mut();
+        if last.0 != server {
+            let url = CanonicalUrl::parse(&String::from_utf8_lossy(&server));
+            // What is not a server leads to a page that says so.
+            let origin = match url {
+                Ok(url) => {
+                    let (at_s, is_bare) = (self.at_s, shelves.is_bare);
+                    shelves.origins.of(&Shelf { at_s, is_bare, server: url.server() })
+                }
+                Err(_) => format!("{}/web/{}/", shelves.origins.home(), self.date),
+            };
+            *last = (server, origin);
+        }
+        Some([last.1.as_bytes(), after].concat())
     }
 
     /// Relative references work inside the archive, unless they climb above the root: on the web
@@ -81,8 +148,8 @@ impl Links {
         let mut level = self.base.directory().matches('/').count() as i64 - 1;
         for segment in path.split(|b| is_slash(*b)) {
             level += match segment {
-                b".." => -1,
-                b"." => 0,
+                _ if climbs(segment) => -1,
+                b"." | b"%2e" | b"%2E" => 0,
                 _ => 1,
             };
             if level < 0 {
@@ -98,11 +165,44 @@ impl Links {
         Some(self.to(&url, modifier).into_bytes())
     }
 
-    fn prefixed(&self, modifier: Modifier, parts: &[&[u8]]) -> Vec<u8> {
+    /// A path below the root of a server, on the one origin of replay.
+    fn prefixed(&self, modifier: Modifier, server: &[u8], path: &[u8]) -> Vec<u8> {
         let mut out = format!("/web/{}{}/", self.date, modifier.as_str()).into_bytes();
-        parts.iter().for_each(|part| out.extend_from_slice(part));
+        out.extend_from_slice(server);
+        out.push(b'/');
+        push_below_root(&mut out, path);
         out
     }
+}
+
+/// Adds a path without the segments that would climb above the root.
+fn push_below_root(out: &mut Vec<u8>, path: &[u8]) {
+    let end = path.iter().position(|b| matches!(b, b'?' | b'#')).unwrap_or(path.len());
+    let (path, query) = path.split_at(end);
+    let mut level = 0_usize;
+    for segment in path.split_inclusive(|b| is_slash(*b)) {
+        let name = segment.strip_suffix(b"/").or(segment.strip_suffix(b"\\")).unwrap_or(segment);
+        match name {
+            _ if climbs(name) && level == 0 => continue,
+            _ if climbs(name) => level -= 1,
+            b"." | b"%2e" | b"%2E" => {}
+            _ => level += 1,
+        }
+        out.extend_from_slice(segment);
+    }
+    out.extend_from_slice(query);
+}
+
+/// Whether a segment of a path leads one level up: two dots, each also as an escape.
+fn climbs(segment: &[u8]) -> bool {
+    let dot = |text: &[u8]| match text {
+        [b'.', ..] => Some(1),
+        [b'%', b'2', b'e' | b'E', ..] => Some(3),
+        _ => None,
+    };
+    let first = dot(segment);
+    let second = first.and_then(|length| Some(length + dot(&segment[length..])?));
+    second == Some(segment.len())
 }
 
 fn is_slash(byte: u8) -> bool {
@@ -155,6 +255,17 @@ mod tests {
             ("http:///f.org/x", "http://f.org/x"),
             ("http:x", "http://e.com/dir/x"),
             ("../../../x", "http://e.com/x"),
+            ("%2e%2e/.%2E/x", "http://e.com/x"),
+            ("/../x", "http://e.com/x"),
+            ("/abc/../../x", "http://e.com/abc/../x"),
+            ("/%2e%2e/%2E./x", "http://e.com/x"),
+            ("http://f.org/../x", "http://f.org/x"),
+            ("http://f.org/a/b/../../../../x?y=/../z", "http://f.org/a/b/../../x?y=/../z"),
+            ("//f.org/..\\x", "http://f.org/x"),
+            ("http://f.org/..", "http://f.org/"),
+            ("http://f.org", "http://f.org/"),
+            ("//f.org?x", "http://f.org/?x"),
+            ("http://f.org#y", "http://f.org/#y"),
             ("\u{1}http://f.org/", "http://f.org/"),
             ("http://f.org/日本?q=日本", "http://f.org/日本?q=日本"),
         ] {
@@ -189,7 +300,47 @@ mod tests {
         assert!(found.ends_with(b"http://e.com/\x93\xfa\x96{.html"));
     }
 
+    fn on_own_origin(reference: &str) -> Option<String> {
+        let origins = Arc::new(Origins::below("http://r.localhost").unwrap());
+        let found = links().on(&origins, false).rewrite(reference.as_bytes(), Modifier::Image);
+        found.map(|bytes| String::from_utf8(bytes).unwrap())
+    }
+
+    #[test]
+    fn with_an_origin_for_each_server_only_servers_change() {
+        for (reference, expected) in [
+            ("http://f.org/x?a=b&c", Some("-f-org.r.localhost/x?a=b&c")),
+            ("HTTPS://F.org/x", Some("s-f-org.r.localhost/x")),
+            ("//f.org:81/x", Some("p81-f-org.r.localhost/x")),
+            ("http://f.org", Some("-f-org.r.localhost")),
+            ("\\\\f.org/../x", Some("-f-org.r.localhost/../x")),
+            ("ht\ntp://f.org/x", Some("-f-org.r.localhost/x")),
+            ("http:x", Some("-e-com.r.localhost/dir/x")),
+            ("http:///f.org/x", Some("-f-org.r.localhost/x")),
+            ("http://e.com/x", Some("-e-com.r.localhost/x")),
+            ("http://日本.jp/x", Some("-xn----wgv71a-jp.r.localhost/x")),
+            ("/x", None),
+            ("../../../x", None),
+            ("?x", None),
+            ("data:,x", None),
+        ] {
+            let expected = expected.map(|e| format!("http://20240305121314{e}"));
+            assert_eq!(on_own_origin(reference), expected, "{reference:?}");
+        }
+        let broken = on_own_origin("http://a b/x").unwrap();
+        assert_eq!(broken, "http://r.localhost/web/20240305121314//x");
+    }
+
     proptest! {
+        #[test]
+        fn no_reference_leads_out_of_the_origins(reference in "[a-z:/\\\\.?#\t\n ]{0,12}") {
+            let here = CanonicalUrl::parse("http://20240305121314-e-com.r.localhost/dir/page.html");
+            let found = on_own_origin(&reference).unwrap_or(reference);
+            if let Ok(to) = here.unwrap().join(&found) {
+                prop_assert!(to.host().ends_with("r.localhost"), "{}", to);
+            }
+        }
+
         #[test]
         fn no_reference_leads_out(reference in "[a-z:/\\\\.?#\t\n ]{0,12}") {
             // As a browser at the replay URL would resolve it.

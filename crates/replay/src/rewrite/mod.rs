@@ -8,6 +8,8 @@ pub(crate) mod html;
 mod iso_2022_jp;
 pub(crate) mod json;
 mod links;
+mod nesting;
+pub(crate) mod playlist;
 pub(crate) mod refresh;
 pub(crate) mod script;
 mod srcset;

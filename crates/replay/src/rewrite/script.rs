@@ -1,200 +1,384 @@
-//! Import specifiers in scripts. Nothing else in a script is changed.
+//! Scripts: import specifiers, and the global names that would show the archive's address. A parser
+//! finds them; every other byte stays. A script that does not parse stays whole.
 
-use super::{edits::Edits, links::Links};
+use std::{borrow::Cow, thread};
+
+use oxc_allocator::Allocator;
+use oxc_ast::ast::{
+    ArrowFunctionExpression, AssignmentTargetPropertyIdentifier, BindingIdentifier, BindingPattern,
+    CatchClause, Class, ComputedMemberExpression, ExportAllDeclaration, ExportFromDeclaration,
+    Expression, Function, IdentifierReference, ImportDeclaration, ImportExpression, ObjectProperty,
+    PropertyKey, StaticMemberExpression, StringLiteral, VariableDeclaration,
+    VariableDeclarationKind, VariableDeclarator, WithStatement,
+};
+use oxc_ast_visit::{Visit, walk};
+use oxc_parser::{ParseOptions, Parser};
+use oxc_span::{SourceType, Span};
+use oxc_syntax::scope::{ScopeFlags, ScopeId};
+
+use super::{edits::Edits, links::Links, nesting};
 use crate::modifier::Modifier;
 
-/// The deepest nesting of templates that is read.
-const MAX_DEPTH: usize = 64;
+/// The longest script that is parsed; parsing takes about ten times its size.
+const MAX_BYTES: usize = 16 << 20;
+/// The stack for parsing: enough for the deepest script that is parsed.
+const STACK_BYTES: usize = 64 << 20;
 
-/// Rewrites the specifiers of `import` and `export … from` that are not relative paths; `None` if
-/// nothing changes.
+/// Names that cannot be replaced in a window, and what stands for them.
+const NAMES: [(&str, &str); 2] = [("location", "__nenrin_location"), ("top", "__nenrin_top")];
+/// Objects that have these names as properties.
+const OWNERS: [&str; 4] = ["window", "self", "globalThis", "document"];
+
+/// Rewrites a script; `None` if nothing changes.
 pub(crate) fn rewrite(script: &[u8], links: &Links) -> Option<Vec<u8>> {
-    let names_modules = memchr::memmem::find(script, b"import").is_some()
-        || memchr::memmem::find(script, b"export").is_some();
-    if !names_modules {
+    rewrite_as(script, links, false)
+}
+
+/// Rewrites the value of an attribute such as `onclick`, which is the body of a function.
+pub(crate) fn rewrite_handler(script: &[u8], links: &Links) -> Option<Vec<u8>> {
+    rewrite_as(script, links, true)
+}
+
+fn rewrite_as(script: &[u8], links: &Links, is_body: bool) -> Option<Vec<u8>> {
+    let names = [&b"import"[..], b"export", b"location", b"top"];
+    let is_named = names.iter().any(|name| memchr::memmem::find(script, name).is_some());
+    if !is_named || script.len() > MAX_BYTES {
         return None;
     }
-    let mut scan = Scan {
-        script,
-        at: 0,
-        links,
-        edits: Edits::default(),
-        before: Before::Operator,
-        templates: Vec::new(),
+    let text = readable(script);
+    let text = &*text;
+    if !nesting::is_shallow(text.trim_start_matches('\u{feff}').as_bytes()) {
+        return None;
+    }
+    let found = thread::scope(|scope| {
+        let parsing = thread::Builder::new().stack_size(STACK_BYTES);
+        let parsing = parsing.spawn_scoped(scope, || found(text, is_body)).ok()?;
+        parsing.join().ok()?
+    })?;
+    let mut edits = Edits::default();
+    for place in found {
+        let range = place.span.start as usize..place.span.end as usize;
+        match place.what {
+            What::Text(new) => edits.replace(range, new),
+            What::Specifier => {
+                let range = range.start + 1..range.end.saturating_sub(1);
+                let specifier = script.get(range.clone())?;
+                if !specifier.contains(&b'\\')
+                    && let Some(new) = links.rewrite(specifier, Modifier::Script)
+                {
+                    edits.replace(range, new);
+                }
+            }
+        }
+    }
+    (!edits.is_empty()).then(|| edits.apply(script))
+}
+
+/// The script as text of the same length. In old encodings every byte outside ASCII, and a backslash
+/// that is half a character, becomes a letter: they are in strings and comments.
+fn readable(script: &[u8]) -> Cow<'_, str> {
+    if let Ok(text) = std::str::from_utf8(script) {
+        return Cow::Borrowed(text);
+    }
+    let mut is_lead = false;
+    let letter = |&byte: &u8| {
+        let is_half = is_lead && byte == b'\\';
+        is_lead = byte >= 0x81 && !is_lead;
+        if byte >= 0x80 || is_half { 'x' } else { byte as char }
     };
-    scan.run();
-    (!scan.edits.is_empty()).then(|| scan.edits.apply(script))
+    Cow::Owned(script.iter().map(letter).collect())
 }
 
-/// What came before, as needed to tell a division from a regular expression and a specifier from
-/// another string.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Before {
-    /// A value ended: `/` divides.
-    Value,
-    /// A value must follow: `/` begins a regular expression.
-    Operator,
-    /// `import` or `from`: a string is a specifier.
-    Import,
-    /// `import(`: a string is a specifier here too.
-    ImportCall,
+/// A position that changes.
+struct Place {
+    span: Span,
+    what: What,
 }
 
-struct Scan<'a> {
-    script: &'a [u8],
-    at: usize,
-    links: &'a Links,
-    edits: Edits,
-    before: Before,
-    /// For each template that is open, the braces open inside its current `${`.
-    templates: Vec<usize>,
+enum What {
+    Text(&'static str),
+    /// The address of a module, in quotes.
+    Specifier,
 }
 
-impl Scan<'_> {
-    fn run(&mut self) {
-        while let Some(&byte) = self.script.get(self.at) {
-            match byte {
-                b'/' => self.slash(),
-                b'"' | b'\'' => self.string(byte),
-                b'`' => {
-                    self.at += 1;
-                    self.template();
-                }
-                b'{' => self.brace(true),
-                b'}' => self.brace(false),
-                _ if is_word_byte(byte) => self.word(),
-                _ if byte.is_ascii_whitespace() => self.at += 1,
-                _ => {
-                    self.before = match (byte, self.before) {
-                        (b'(', Before::Import) => Before::ImportCall,
-                        (b')' | b']', _) => Before::Value,
-                        _ => Before::Operator,
-                    };
-                    self.at += 1;
-                }
-            }
+fn found(text: &str, is_body: bool) -> Option<Vec<Place>> {
+    let allocator = Allocator::default();
+    let options =
+        ParseOptions { allow_return_outside_function: is_body, ..ParseOptions::default() };
+    let kind = if is_body { SourceType::script() } else { SourceType::unambiguous() };
+    let parsed = Parser::new(&allocator, text, kind).with_options(options).parse();
+    if parsed.panicked || !parsed.diagnostics.is_empty() {
+        return None;
+    }
+    let mut names = Names::default();
+    names.visit_program(&parsed.program);
+    let mut places = names.places;
+    let scopes = &names.scopes;
+    let is_global = |of: &Reference| !shadows(scopes, of.scope, of.name);
+    places.extend(
+        names
+            .references
+            .iter()
+            .filter(|of| is_global(of))
+            .map(|of| Place { span: of.edit, what: What::Text(of.new) }),
+    );
+    places.sort_by_key(|place| (place.span.start, place.span.end));
+    Some(places)
+}
+
+/// A name that is edited if it is the global one.
+struct Reference {
+    scope: usize,
+    /// The name that must not be declared around it.
+    name: &'static str,
+    edit: Span,
+    new: &'static str,
+}
+
+struct Scope {
+    parent: Option<usize>,
+    is_function: bool,
+    /// The names of interest that are declared in it.
+    names: Vec<&'static str>,
+}
+
+fn shadows(scopes: &[Scope], from: usize, name: &str) -> bool {
+    let mut at = Some(from);
+    while let Some(scope) = at.and_then(|number| scopes.get(number)) {
+        if scope.names.contains(&name) {
+            return true;
         }
+        at = scope.parent;
+    }
+    false
+}
+
+/// Finds names and where they are declared.
+#[derive(Default)]
+struct Names {
+    scopes: Vec<Scope>,
+    stack: Vec<usize>,
+    /// Whether `var` declares what is being read.
+    is_var: bool,
+    references: Vec<Reference>,
+    places: Vec<Place>,
+}
+
+impl Names {
+    fn scope(&self) -> usize {
+        self.stack.last().copied().unwrap_or(0)
     }
 
-    fn slash(&mut self) {
-        let rest = &self.script[self.at..];
-        match rest.get(1) {
-            Some(b'/') => self.at += memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len()),
-            Some(b'*') => {
-                let end = memchr::memmem::find(&rest[2..], b"*/");
-                self.at += end.map_or(rest.len(), |end| end + 4);
-            }
-            _ if self.before == Before::Value => {
-                self.before = Before::Operator;
-                self.at += 1;
-            }
-            _ => {
-                self.at += regular_expression_length(rest);
-                self.before = Before::Value;
-            }
-        }
-    }
-
-    fn string(&mut self, quote: u8) {
-        let start = self.at + 1;
-        let mut end = start;
-        while let Some(&byte) = self.script.get(end) {
-            match byte {
-                b'\\' => end += 1,
-                b'\n' => break,
-                _ if byte == quote => break,
-                _ => {}
-            }
-            end += 1;
-        }
-        let end = end.min(self.script.len());
-        let specifier = &self.script[start..end];
-        if matches!(self.before, Before::Import | Before::ImportCall)
-            && !specifier.contains(&b'\\')
-            && let Some(new) = self.links.rewrite(specifier, Modifier::Script)
+    fn declare(&mut self, name: &str, is_var: bool) {
+        let known = NAMES.iter().map(|(name, _)| *name).chain(OWNERS).find(|known| *known == name);
+        let Some(known) = known else { return };
+        let mut at = self.scope();
+        while is_var
+            && let Some(scope) = self.scopes.get(at)
+            && !scope.is_function
+            && let Some(parent) = scope.parent
         {
-            self.edits.replace(start..end, new);
+            at = parent;
         }
-        self.before = Before::Value;
-        self.at = (end + 1).min(self.script.len());
-    }
-
-    /// Called inside a template; ends after it or inside its next `${`.
-    fn template(&mut self) {
-        while let Some(&byte) = self.script.get(self.at) {
-            match byte {
-                b'\\' => self.at += 2,
-                b'`' => {
-                    self.at += 1;
-                    self.before = Before::Value;
-                    return;
-                }
-                b'$' if self.script.get(self.at + 1) == Some(&b'{') => {
-                    self.at += 2;
-                    if self.templates.len() < MAX_DEPTH {
-                        self.templates.push(0);
-                    }
-                    self.before = Before::Operator;
-                    return;
-                }
-                _ => self.at += 1,
-            }
+        if let Some(scope) = self.scopes.get_mut(at) {
+            scope.names.push(known);
         }
     }
 
-    fn brace(&mut self, opens: bool) {
-        self.at += 1;
-        // After a block a regular expression is more likely than a division.
-        self.before = Before::Operator;
-        match (self.templates.last_mut(), opens) {
-            (Some(open), true) => *open += 1,
-            (Some(0), false) => {
-                self.templates.pop();
-                self.template();
-            }
-            (Some(open), false) => *open -= 1,
-            (None, _) => {}
-        }
+    fn refer(&mut self, name: &'static str, edit: Span, new: &'static str) {
+        let scope = self.scope();
+        self.references.push(Reference { scope, name, edit, new });
     }
 
-    fn word(&mut self) {
-        let rest = &self.script[self.at..];
-        let length = rest.iter().take_while(|b| is_word_byte(**b)).count();
-        let is_property = self.at > 0 && self.script[self.at - 1] == b'.';
-        self.before = match &rest[..length] {
-            b"import" | b"from" if !is_property => Before::Import,
-            b"return" | b"typeof" | b"case" | b"in" | b"of" | b"do" | b"else" | b"void"
-            | b"delete" | b"throw" | b"new" | b"instanceof" | b"yield" | b"await"
-                if !is_property =>
-            {
-                Before::Operator
-            }
-            _ => Before::Value,
-        };
-        self.at += length;
+    /// The owner that an expression names.
+    fn owner(expression: &Expression<'_>) -> Option<&'static str> {
+        let Expression::Identifier(owner) = expression.get_inner_expression() else { return None };
+        OWNERS.into_iter().find(|name| *name == owner.name.as_str())
+    }
+
+    fn property(&mut self, owner: &'static str, name: &str, edit: Span) {
+        // A document has no top.
+        let found = NAMES.into_iter().find(|(known, _)| *known == name);
+        if let Some((name, new)) = found
+            && !(owner == "document" && name == "top")
+        {
+            self.refer(owner, edit, new);
+        }
     }
 }
 
-fn regular_expression_length(text: &[u8]) -> usize {
-    let mut in_class = false;
-    let mut at = 1;
-    while let Some(&byte) = text.get(at) {
-        match byte {
-            b'\\' => at += 1,
-            b'[' => in_class = true,
-            b']' => in_class = false,
-            b'/' if !in_class => return at + 1,
-            // It was not one: a division after all.
-            b'\n' => return 1,
-            _ => {}
-        }
-        at += 1;
-    }
-    1
+fn replacement(name: &str) -> Option<(&'static str, &'static str)> {
+    NAMES.into_iter().find(|(known, _)| *known == name)
 }
 
-fn is_word_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$') || byte >= 0x80
+/// The same with the name in front, for `{location}`.
+fn named(name: &str) -> &'static str {
+    if name == "top" { "top:__nenrin_top" } else { "location:__nenrin_location" }
+}
+
+impl<'a> Visit<'a> for Names {
+    fn enter_scope(&mut self, flags: ScopeFlags, _: &std::cell::Cell<Option<ScopeId>>) {
+        let parent = self.stack.last().copied();
+        let is_function =
+            flags.intersects(ScopeFlags::Top | ScopeFlags::Function | ScopeFlags::ClassStaticBlock);
+        self.stack.push(self.scopes.len());
+        self.scopes.push(Scope { parent, is_function, names: Vec::new() });
+    }
+
+    fn leave_scope(&mut self) {
+        self.stack.pop();
+    }
+
+    fn visit_binding_identifier(&mut self, it: &BindingIdentifier<'a>) {
+        self.declare(it.name.as_str(), self.is_var);
+    }
+
+    fn visit_variable_declaration(&mut self, it: &VariableDeclaration<'a>) {
+        let around = std::mem::replace(&mut self.is_var, it.kind == VariableDeclarationKind::Var);
+        walk::walk_variable_declaration(self, it);
+        self.is_var = around;
+    }
+
+    fn visit_variable_declarator(&mut self, it: &VariableDeclarator<'a>) {
+        // `const {location} = window`
+        if let (BindingPattern::ObjectPattern(pattern), Some(init)) = (&it.id, &it.init)
+            && let Some(owner) = Self::owner(init)
+        {
+            for property in &pattern.properties {
+                if let PropertyKey::StaticIdentifier(key) = &property.key
+                    && let Some((name, new)) = replacement(key.name.as_str())
+                {
+                    let text = match (property.shorthand, name) {
+                        (false, _) => new,
+                        (true, "top") => "__nenrin_top:top",
+                        (true, _) => "__nenrin_location:location",
+                    };
+                    self.refer(owner, key.span, text);
+                }
+            }
+        }
+        walk::walk_variable_declarator(self, it);
+    }
+
+    fn visit_function(&mut self, it: &Function<'a>, flags: ScopeFlags) {
+        let around = std::mem::replace(&mut self.is_var, false);
+        // Its name is known around it, unless it is part of an expression.
+        if let Some(id) = it.id.as_ref().filter(|_| it.is_declaration()) {
+            self.declare(id.name.as_str(), true);
+        }
+        walk::walk_function(self, it, flags);
+        self.is_var = around;
+    }
+
+    fn visit_arrow_function_expression(&mut self, it: &ArrowFunctionExpression<'a>) {
+        let around = std::mem::replace(&mut self.is_var, false);
+        walk::walk_arrow_function_expression(self, it);
+        self.is_var = around;
+    }
+
+    fn visit_class(&mut self, it: &Class<'a>) {
+        let around = std::mem::replace(&mut self.is_var, false);
+        if let Some(id) = it.id.as_ref() {
+            self.declare(id.name.as_str(), false);
+        }
+        walk::walk_class(self, it);
+        self.is_var = around;
+    }
+
+    fn visit_catch_clause(&mut self, it: &CatchClause<'a>) {
+        let around = std::mem::replace(&mut self.is_var, false);
+        walk::walk_catch_clause(self, it);
+        self.is_var = around;
+    }
+
+    /// Inside of `with` a name may be a property: nothing there is certain.
+    fn visit_with_statement(&mut self, it: &WithStatement<'a>) {
+        self.visit_expression(&it.object);
+    }
+
+    fn visit_identifier_reference(&mut self, it: &IdentifierReference<'a>) {
+        if let Some((name, new)) = replacement(it.name.as_str()) {
+            self.refer(name, it.span, new);
+        }
+    }
+
+    fn visit_object_property(&mut self, it: &ObjectProperty<'a>) {
+        match &it.value {
+            Expression::Identifier(value) if it.shorthand => {
+                if let Some((name, _)) = replacement(value.name.as_str()) {
+                    self.refer(name, value.span, named(name));
+                }
+            }
+            _ => walk::walk_object_property(self, it),
+        }
+    }
+
+    /// `({location} = x)` assigns to the global one.
+    fn visit_assignment_target_property_identifier(
+        &mut self,
+        it: &AssignmentTargetPropertyIdentifier<'a>,
+    ) {
+        if let Some((name, _)) = replacement(it.binding.name.as_str()) {
+            self.refer(name, it.binding.span, named(name));
+        }
+        if let Some(init) = &it.init {
+            self.visit_expression(init);
+        }
+    }
+
+    fn visit_static_member_expression(&mut self, it: &StaticMemberExpression<'a>) {
+        if let Some(owner) = Self::owner(&it.object) {
+            self.property(owner, it.property.name.as_str(), it.property.span);
+        }
+        walk::walk_static_member_expression(self, it);
+    }
+
+    fn visit_computed_member_expression(&mut self, it: &ComputedMemberExpression<'a>) {
+        if let (Some(owner), Expression::StringLiteral(name)) =
+            (Self::owner(&it.object), &it.expression)
+        {
+            let inside = Span::new(name.span.start + 1, name.span.end - 1);
+            self.property(owner, name.value.as_str(), inside);
+        }
+        walk::walk_computed_member_expression(self, it);
+    }
+
+    fn visit_import_declaration(&mut self, it: &ImportDeclaration<'a>) {
+        self.specifier(&it.source);
+        walk::walk_import_declaration(self, it);
+    }
+
+    fn visit_export_from_declaration(&mut self, it: &ExportFromDeclaration<'a>) {
+        self.specifier(&it.source);
+    }
+
+    fn visit_export_all_declaration(&mut self, it: &ExportAllDeclaration<'a>) {
+        self.specifier(&it.source);
+    }
+
+    fn visit_import_expression(&mut self, it: &ImportExpression<'a>) {
+        use oxc_span::GetSpan;
+        match &it.source {
+            Expression::StringLiteral(source) => self.specifier(source),
+            // What is computed is put right when it is known.
+            source => {
+                let span = source.span();
+                let at = |offset| Span::new(offset, offset);
+                self.places.push(Place { span: at(span.start), what: What::Text("__nenrin_to(") });
+                self.places.push(Place { span: at(span.end), what: What::Text(")") });
+                self.visit_expression(source);
+            }
+        }
+        if let Some(options) = &it.options {
+            self.visit_expression(options);
+        }
+    }
+}
+
+impl Names {
+    fn specifier(&mut self, source: &StringLiteral<'_>) {
+        self.places.push(Place { span: source.span, what: What::Specifier });
+    }
 }
 
 #[cfg(test)]
@@ -210,7 +394,8 @@ mod tests {
 
     fn rewritten(script: &str) -> String {
         let new = rewrite(script.as_bytes(), &links()).unwrap_or(script.as_bytes().to_vec());
-        String::from_utf8(new).unwrap().replace("/web/19700101000000", "@@")
+        let new = String::from_utf8(new).unwrap().replace("/web/19700101000000", "@@");
+        new.replace("__nenrin_location", "LOC").replace("__nenrin_top", "TOP")
     }
 
     #[test]
@@ -220,13 +405,50 @@ mod tests {
             ("import{a}from\"https://f.org/a.js\"", "import{a}from\"@@js_/https://f.org/a.js\""),
             ("import * as b from '//f.org/b.js';", "import * as b from '@@js_/http://f.org/b.js';"),
             ("export * from '/a.js'", "export * from '@@js_/http://e.com/a.js'"),
+            ("export {a} from '/a.js'", "export {a} from '@@js_/http://e.com/a.js'"),
             (
                 "const m = await import('/m.js')",
                 "const m = await import('@@js_/http://e.com/m.js')",
             ),
+            ("import(a + '/m.js')", "import(__nenrin_to(a + '/m.js'))"),
+            ("import(location.href)", "import(__nenrin_to(LOC.href))"),
             ("a = `${import('/x.js')}`", "a = `${import('@@js_/http://e.com/x.js')}`"),
-            ("b = c / d; import '/a.js'", "b = c / d; import '@@js_/http://e.com/a.js'"),
             ("r = /['\"`]/g; import '/a.js'", "r = /['\"`]/g; import '@@js_/http://e.com/a.js'"),
+        ] {
+            assert_eq!(rewritten(script), expected, "{script}");
+        }
+    }
+
+    #[test]
+    fn global_names_mean_the_archived_ones() {
+        for (script, expected) in [
+            ("location.href", "LOC.href"),
+            ("location = '/x'", "LOC = '/x'"),
+            ("window.location.reload()", "window.LOC.reload()"),
+            ("document.location.search", "document.LOC.search"),
+            ("self['location']", "self['LOC']"),
+            ("globalThis?.location", "globalThis?.LOC"),
+            ("typeof location", "typeof LOC"),
+            ("x = {location}", "x = {location:LOC}"),
+            ("x = {location: location}", "x = {location: LOC}"),
+            ("const {location, top: t} = window", "const {LOC:location, TOP: t} = window"),
+            ("({location} = x)", "({location:LOC} = x)"),
+            ("if (top !== self) top.x()", "if (TOP !== self) TOP.x()"),
+            ("window.top.y", "window.TOP.y"),
+            ("function f(a) { return location }", "function f(a) { return LOC }"),
+            ("(a => location)()", "(a => LOC)()"),
+            ("`${location}`", "`${LOC}`"),
+            ("function f(location) { location } location", "function f(location) { location } LOC"),
+            ("{ let top = 1; top } top", "{ let top = 1; top } TOP"),
+            (
+                "try {} catch (location) { location } location",
+                "try {} catch (location) { location } LOC",
+            ),
+            (
+                "(function (window) { window.location })(window)",
+                "(function (window) { window.location })(window)",
+            ),
+            ("class A { m() { return location } }", "class A { m() { return LOC } }"),
         ] {
             assert_eq!(rewritten(script), expected, "{script}");
         }
@@ -236,22 +458,50 @@ mod tests {
     fn everything_else_in_a_script_stays() {
         for script in [
             "import './a.js'; import 'lit'",
-            "// import '/a.js'",
-            "/* import '/a.js' */",
-            "x = \"import '/a.js'\"",
-            "x = `import '/a.js'`",
-            "x.from('/a')",
+            "// import '/a.js' location",
+            "/* import '/a.js' top */",
+            "x = \"import '/a.js' location\"",
+            "x = `import '/a.js' top`",
+            "x.from('/a'); x.location; x.top = 1",
             "fetch('/import')",
-            "x = /import '\\/a.js'/",
+            "x = /import '\\/a.js' location/",
             "import.meta.url + '/x'",
+            "x = {location: 1, top() {}}",
+            "var location = 1; location",
+            "function f() { if (a) { var top = 1 } return top }",
+            "function top() {} top()",
+            "import location from './x.js'; location",
+            "class top {} new top",
+            "with (x) { location }",
+            "location: for (;;) break location",
+            "this does not parse location",
+            "const {location: a} = b",
+            "document.top",
         ] {
             assert_eq!(rewritten(script), script);
         }
     }
 
+    #[test]
+    fn old_encodings_keep_their_bytes() {
+        let script = b"a = '\x95\\'; b = location // \x93\xfa";
+        let new = rewrite(script, &links()).unwrap();
+        assert_eq!(new, b"a = '\x95\\'; b = __nenrin_location // \x93\xfa");
+    }
+
+    #[test]
+    fn a_deep_script_stays_whole() {
+        for unit in ["(", "[", "!", "a=>", "{", "if(a)", "`${"] {
+            let script = format!("location;{}", unit.repeat(100_000));
+            assert_eq!(rewrite(script.as_bytes(), &links()), None, "{unit}");
+        }
+        let deep = format!("location;{}1{}", "(".repeat(700), ")".repeat(700));
+        assert!(rewrite(deep.as_bytes(), &links()).is_some());
+    }
+
     proptest! {
         #[test]
-        fn any_script_is_scanned_without_harm(script in "(import|from|'|\"|`|\\$|\\{|\\}|/|\\\\|\\(|\\[|a|\n| )*") {
+        fn any_script_is_read_without_harm(script in "(import|from|location|top|'|\"|`|\\$|\\{|\\}|/|\\\\|\\(|\\[|a|;|=|\n| )*") {
             let _ = rewrite(script.as_bytes(), &links());
         }
     }

@@ -41,6 +41,22 @@ pub(crate) fn served(archive: MemoryArchive) -> Router {
     router(Arc::new(archive), ReplayOptions::default())
 }
 
+/// Serves an archive on loopback with an origin for every archived server, and returns the origin of
+/// replay itself.
+pub(crate) async fn serve_apart(archive: MemoryArchive) -> String {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let origin = format!("http://replay.localhost:{}", listener.local_addr().unwrap().port());
+    let options = ReplayOptions {
+        origin: Some(origin.clone()),
+        has_names_below: true,
+        refuses_foreign_names: true,
+        ..ReplayOptions::default()
+    };
+    let router = router(Arc::new(archive), options);
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    origin
+}
+
 pub(crate) fn ask(router: &Router, path: &str, headers: &[(&str, &str)]) -> Answer {
     ask_by("GET", router, path, headers)
 }

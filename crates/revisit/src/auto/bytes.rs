@@ -30,7 +30,7 @@ impl ChangeClocks {
         bytes
     }
 
-    /// Reads what [`ChangeClocks::to_bytes`] wrote. Groups too small for a node are counted anew.
+    /// Reads what [`ChangeClocks::to_bytes`] wrote. Groups too small for a node are counted again.
     pub fn from_bytes(bytes: &[u8], tuning: ClockTuning) -> Result<Self, RevisitError> {
         let mut reader = Reader::new(bytes);
         let clocks = Self::read(&mut reader, tuning).ok_or(RevisitError::BadClocks {
@@ -64,7 +64,7 @@ impl ChangeClocks {
         }
         clocks = Self { today, bulk, evidence_days, scale, all, sketch: Sketch::new(), ..clocks };
         if let Some(today) = today {
-            clocks.reckon(today, 1.0);
+            clocks.recompute(today, 1.0);
         }
         Some(clocks)
     }
@@ -82,7 +82,7 @@ impl Node {
         self.evidence.iter().for_each(|evidence| evidence.write(bytes));
     }
 
-    /// Reads the node with that number; its parent has to stand before it, in `clocks`.
+    /// Reads the node with that number; its parent must come before it, in `clocks`.
     fn read(reader: &mut Reader<'_>, id: u32, today: i64, clocks: &ChangeClocks) -> Option<Self> {
         let key = u64::from_le_bytes(reader.array()?);
         let parent = reader.varint().filter(|&parent| parent <= u64::from(id))? as u32;
@@ -119,11 +119,11 @@ mod tests {
             for n in 0..10 {
                 let groups = clocks.groups_of(1, &format!("/news/item{n}x.html"));
                 let (from_s, to_s) = ((day - 1) * DAY_S, day * DAY_S);
-                clocks.tell(
+                clocks.learn(
                     groups,
                     &ClosedGap { from_s, to_s, rate: 0.1, changed: (day + n) % 7 == 0 },
                 );
-                clocks.tell_rates(groups, &[1.0 / RATES as f32; RATES], 1.0);
+                clocks.learn_rates(groups, &[1.0 / RATES as f32; RATES], 1.0);
             }
         }
         clocks

@@ -125,7 +125,7 @@ impl Clock {
     }
 
     /// Sets the paces of the open days from the sums and the parent's paces.
-    pub(crate) fn reckon(&mut self, pace_of: impl Fn(usize, &DaySums, f32) -> DayPace) {
+    pub(crate) fn recompute(&mut self, pace_of: impl Fn(usize, &DaySums, f32) -> DayPace) {
         let first = self.first_open_day();
         for (day, (pace, sums)) in self.paces.iter_mut().zip(&self.sums).enumerate() {
             *pace = pace_of(day, sums, self.rhythm.of_day(first + day as i64));
@@ -319,7 +319,7 @@ mod tests {
     #[test]
     fn a_fast_day_stays_fast_after_it_was_frozen() {
         let mut clock = Clock::starting_as(None, 1_000, EVEN);
-        clock.reckon(|day, _, _| DayPace {
+        clock.recompute(|day, _, _| DayPace {
             clock: if day == OPEN_DAYS - 1 { 31.0 } else { 1.0 },
             bulk: 0.0,
         });

@@ -179,7 +179,7 @@ impl ChangeClocks {
         }
         self.today = Some(today);
         self.forget(days as f32);
-        self.reckon(today, (-(days as f32) / self.tuning.forget_days).exp2());
+        self.recompute(today, (-(days as f32) / self.tuning.forget_days).exp2());
     }
 
     /// Lets old evidence fade: new evidence weighs more by `scale` instead, until that is too large.
@@ -198,9 +198,9 @@ impl ChangeClocks {
         self.evidence_days += self.scale * days.min(self.tuning.forget_days);
     }
 
-    /// Recomputes every clock; parents stand before their children. Of what was seen of rhythms, a
+    /// Recomputes every clock; parents come before their children. Of what was seen of rhythms, a
     /// share is kept.
-    pub(super) fn reckon(&mut self, today: i64, keep: f32) {
+    pub(super) fn recompute(&mut self, today: i64, keep: f32) {
         let mean = self.mean_pace();
         let tuning = self.tuning;
         for at in 0..self.nodes.len() {
@@ -210,11 +210,11 @@ impl ChangeClocks {
             let above = self.clock_of(above);
             clock.follow_rhythm(above.map(|above| &above.rhythm), keep);
             match above {
-                None => clock.reckon(|_, sums, usual| server_pace(&tuning, mean, sums, usual)),
+                None => clock.recompute(|_, sums, usual| server_pace(&tuning, mean, sums, usual)),
                 Some(above) => {
                     let (paces, rhythm, first) =
                         (above.paces(), &above.rhythm, above.first_open_day());
-                    clock.reckon(|day, sums, usual| {
+                    clock.recompute(|day, sums, usual| {
                         let usual = usual / rhythm.of_day(first + day as i64);
                         group_pace(&tuning, paces[day], sums, usual)
                     });
@@ -302,7 +302,7 @@ impl ChangeClocks {
     }
 
     /// Credits a visit's gap to the days in it, for the page's group and all above it.
-    pub(crate) fn tell(&mut self, groups: PageGroups, gap: &ClosedGap) {
+    pub(crate) fn learn(&mut self, groups: PageGroups, gap: &ClosedGap) {
         let Some(group) = self.group(groups) else { return };
         let Some(clock) = self.nodes[group as usize].clock.as_deref() else { return };
         let passed = clock.passed(gap.from_s, gap.to_s);
@@ -370,7 +370,7 @@ impl ChangeClocks {
     }
 
     /// Takes a page's rates, believed for `days`, into those of its neighbours.
-    pub(crate) fn tell_rates(&mut self, groups: PageGroups, rates: &Spread, days: f32) {
+    pub(crate) fn learn_rates(&mut self, groups: PageGroups, rates: &Spread, days: f32) {
         let weight = days * self.scale;
         self.all.add(rates, weight);
         let group = self.group(groups).unwrap_or(NONE);
@@ -514,7 +514,7 @@ mod tests {
         for n in 0..20 {
             let neighbour = clocks.groups_of(1, &format!("news/item{n}x.html"));
             let gap = ClosedGap { from_s: day(101), to_s: day(102), rate: 0.02, changed: true };
-            clocks.tell(neighbour, &gap);
+            clocks.learn(neighbour, &gap);
         }
         let expected = |passed: Passed| 0.02 * passed.clock + passed.bulk;
         let at_once = clocks.passed(groups, day(100), day(102));
@@ -535,7 +535,7 @@ mod tests {
         fast[14] = 1.0;
         for n in 0..40 {
             let neighbour = clocks.groups_of(1, &format!("news/item{n}x.html"));
-            clocks.tell_rates(neighbour, &fast, 5.0);
+            clocks.learn_rates(neighbour, &fast, 5.0);
         }
         let prior = clocks.prior(clocks.groups_of(1, "news/new.html"), &start);
         assert!(prior[14] > 0.3, "{prior:?}");

@@ -14,7 +14,7 @@ const SLOWEST: f32 = 0.001;
 const DAILY: (usize, f32) = (15, 3.0);
 const FASTEST: f32 = 1_440.0;
 
-/// More changes than this in a slot cannot be told apart: a visit sees one at most.
+/// More changes than this in a slot cannot be counted: a visit sees one at most.
 const CHANGES_A_SLOT: f32 = 3.01;
 
 /// Waits in the table, half a minute to about 2,000 days, each 1.16 times the one before.
@@ -42,7 +42,7 @@ pub(crate) struct RateGrid {
     waits: [f32; WAITS],
     /// exp(−λ_k τ_j).
     quiet: Box<[Spread; WAITS]>,
-    /// The likelihood that a stored byte stands for.
+    /// The likelihood that each stored byte means.
     likelihoods: Box<[f32; 256]>,
 }
 
@@ -106,7 +106,7 @@ impl RateGrid {
         ((square - mean * mean).max(0.0)).sqrt() / mean.max(f32::MIN_POSITIVE)
     }
 
-    /// The rates between which the true one lies with 80%.
+    /// The range that contains the true rate with 80% probability.
     pub(crate) fn range(&self, weights: &Spread) -> (f64, f64) {
         let quantile = |share: f32| {
             let mut sum = 0.0;

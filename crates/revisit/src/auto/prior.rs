@@ -24,7 +24,7 @@ impl Evidence {
         self.weight *= factor;
     }
 
-    /// The mean of the group and of what stands above it, which counts as `pages` pages.
+    /// The mean of the group and of the group above it, which counts as `pages` pages.
     pub(crate) fn mixed(&self, above: &Spread, pages: f32, days: f32) -> Spread {
         let hold = pages * days;
         let whole = self.weight + hold;

@@ -58,7 +58,7 @@ impl Companions {
 }
 
 impl Group {
-    /// Whether visits after a sign were counted: without, a group is begun anew.
+    /// Whether visits after a sign were counted: without, a group is started over.
     fn was_taught(&self) -> bool {
         self.hot.visits() + self.stirred.visits() > 0.0
     }
@@ -69,7 +69,7 @@ impl Group {
             floats(bytes, &[tally.expected, tally.variance]);
         }
         floats(bytes, &[self.bursts]);
-        put(bytes, self.heard_s.max(0).unsigned_abs());
+        put(bytes, self.visited_s.max(0).unsigned_abs());
     }
 
     fn read(reader: &mut Reader<'_>) -> Option<Self> {
@@ -84,8 +84,8 @@ impl Group {
         };
         let (hot, stirred) = (tally()?, tally()?);
         let [bursts] = read_floats(reader)?;
-        let heard_s = reader.varint().filter(|&at_s| at_s < 1 << 40)? as i64;
-        Some(Self { hot, stirred, bursts, heard_s, ..Self::default() })
+        let visited_s = reader.varint().filter(|&at_s| at_s < 1 << 40)? as i64;
+        Some(Self { hot, stirred, bursts, visited_s, ..Self::default() })
     }
 }
 

@@ -118,12 +118,12 @@ pub(super) struct Group {
     pub(super) hits: u32,
     pub(super) burst_from_s: i64,
     pub(super) burst_visits: f32,
-    pub(super) heard_s: i64,
+    pub(super) visited_s: i64,
     pub(super) event: Option<Event>,
 }
 
 impl Group {
-    /// What the pages showed since `last_s`. What a page last saw itself is none to it.
+    /// What the pages showed since `last_s`. A change that the page itself showed last does not count.
     pub(super) fn sign(&self, last_s: i64) -> Sign {
         self.event.map_or(Sign::Quiet, |event| event.sign(last_s))
     }
@@ -147,7 +147,7 @@ impl Group {
 
     /// Takes a visit into what is known of the last change.
     pub(super) fn remember(&mut self, seen: &Seen<'_>) {
-        self.heard_s = seen.to_s;
+        self.visited_s = seen.to_s;
         let (from_s, to_s) = (seen.from_s, seen.to_s);
         match &mut self.event {
             Some(event) if seen.changed && from_s < event.to_s && event.from_s < to_s => {
@@ -163,13 +163,13 @@ impl Group {
         }
     }
 
-    /// Whether bursts enough were seen for it to speak for its pages.
+    /// Whether enough bursts were seen to conclude anything about its pages.
     pub(super) fn is_grown(&self) -> bool {
         self.bursts >= BURSTS_MIN
     }
 
     /// Whether more changed under a sign than the pages' own past and chance explain.
-    pub(super) fn tells(&self, sign: Sign) -> bool {
+    pub(super) fn has_evidence(&self, sign: Sign) -> bool {
         let Some(tally) = self.tally(sign) else { return false };
         if !self.is_grown() {
             return false;
@@ -179,14 +179,14 @@ impl Group {
     }
 
     /// Whether its pages are known to change together.
-    pub(super) fn is_telling(&self) -> bool {
-        self.tells(Sign::Hot) || self.tells(Sign::Stirred)
+    pub(super) fn is_significant(&self) -> bool {
+        self.has_evidence(Sign::Hot) || self.has_evidence(Sign::Stirred)
     }
 
     /// The chance that a page changed under a sign, given the chance by its own past; `None` while
     /// pages like it taught too little.
     pub(super) fn chance(&self, sign: Sign, own: f64) -> Option<f64> {
-        if !self.tells(sign) {
+        if !self.has_evidence(sign) {
             return None;
         }
         let (visits, changes) = self.tally(sign)?.classes[class_of(own as f32)];

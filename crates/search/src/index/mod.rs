@@ -7,6 +7,7 @@
 //! The words are committed first, then the records; whatever a crash leaves of the words alone has
 //! places that no record names. A page whose versions changed in the past gets a new place.
 
+mod as_it_is;
 mod finding;
 mod opened;
 mod pages;
@@ -33,7 +34,7 @@ pub(crate) fn folder(archive: &Path) -> PathBuf {
     archive.join(FOLDER)
 }
 
-/// Deletes the index of an archive, given its folder. The next keeper builds it anew.
+/// Deletes the index of an archive, given its folder. The next keeper builds it again.
 pub fn delete(archive: &Path) -> Result<(), SearchError> {
     match std::fs::remove_dir_all(folder(archive)) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),

@@ -5,7 +5,10 @@ use std::path::Path;
 use nenrin_state::{PageId, SiteId};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 
-use super::position::{FORMAT, Position};
+use super::{
+    as_it_is,
+    position::{FORMAT, Position},
+};
 use crate::{SearchError, language::Language, page_kind::PageKind, record::Record};
 
 /// The file of the records.
@@ -48,7 +51,15 @@ impl Records {
             .or_else(|_| Connection::open_with_flags(&path, readable))?;
         open.busy_timeout(std::time::Duration::from_secs(5))?;
         let records = Self(open);
-        Ok((records.format()? == Some(FORMAT)).then_some(records))
+        let (records, format) = match records.format() {
+            Err(error) if error.is_of_writing() => {
+                let records = Self(as_it_is::records(&path)?);
+                let format = records.format()?;
+                (records, format)
+            }
+            format => (records, format?),
+        };
+        Ok((format == Some(FORMAT)).then_some(records))
     }
 
     pub(super) fn open_to_write(folder: &Path) -> Result<Self, SearchError> {

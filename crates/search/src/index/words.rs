@@ -4,13 +4,15 @@ use std::path::Path;
 
 use tantivy::{
     DocId, DocSet, Index, IndexReader, IndexSettings, ReloadPolicy, Searcher, SegmentReader,
-    TERMINATED, TantivyDocument, Term,
+    TERMINATED, TantivyDocument, TantivyError, Term,
+    directory::MmapDirectory,
     query::{EnableScoring, PhraseQuery, Query as _},
     schema::{FAST, Field, INDEXED, IndexRecordOption, Schema, TextFieldIndexing, TextOptions},
     store::Compressor,
     tokenizer::{Token, TokenStream, Tokenizer},
 };
 
+use super::as_it_is::Unlocked;
 use crate::{SearchError, language::WordForms, query::Leaf, units::Units};
 
 const FOLDER: &str = "words";
@@ -62,7 +64,16 @@ impl Words {
         if !folder.join("meta.json").exists() {
             return Ok(None);
         }
-        let index = Index::open_in_dir(folder)?;
+        match Self::open_index(Index::open_in_dir(&folder)?) {
+            Err(error) if error.is_of_writing() => {
+                let folder = MmapDirectory::open(&folder).map_err(TantivyError::from)?;
+                Self::open_index(Index::open(Unlocked(folder))?)
+            }
+            opened => opened,
+        }
+    }
+
+    fn open_index(index: Index) -> Result<Option<Self>, SearchError> {
         let (schema, fields) = schema();
         if index.schema() != schema {
             return Ok(None);

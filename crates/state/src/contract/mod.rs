@@ -17,7 +17,7 @@ pub use self::{
     partition::PartitionState,
     registry::Registry,
     reports::{
-        DayCounts, DayQuery, KindSums, Reports, SiteSums, StateStats, TroubleGroup, VisitFilter,
+        DayCounts, DayQuery, KindSums, ProblemGroup, Reports, SiteSums, StateStats, VisitFilter,
     },
     upkeep::Upkeep,
     versions::{VersionIndex, VersionQuery},

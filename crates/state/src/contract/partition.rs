@@ -35,6 +35,7 @@ pub trait PartitionState: CrawlState {
     /// ended the one before.
     fn may_begin_round(&self, site: SiteId) -> Result<bool, StateError>;
 
-    /// How a site's visits of a day are divided; `None` if there is one partition only.
-    fn division(&self, site: SiteId, day: i64) -> Result<Option<Division>, StateError>;
+    /// How the visits of a day are divided, of a site or of the whole archive; `None` if there is one
+    /// partition only.
+    fn division(&self, site: Option<SiteId>, day: i64) -> Result<Option<Division>, StateError>;
 }

@@ -41,7 +41,7 @@ pub struct DayCounts {
     /// Versions kept.
     pub versions: u64,
     /// Visits that failed or were refused.
-    pub troubles: u64,
+    pub problems: u64,
     /// What a mirror of these visits would take.
     pub raw_bytes: u64,
     /// Bytes of bodies received.
@@ -64,7 +64,7 @@ pub struct SiteSums {
     /// Versions kept since the day asked for.
     pub recent_versions: u64,
     /// Visits that failed or were refused since the day asked for.
-    pub recent_troubles: u64,
+    pub recent_problems: u64,
 }
 
 /// What versions of one kind took.
@@ -80,19 +80,19 @@ pub struct KindSums {
     pub stored_bytes: u64,
 }
 
-/// Troubles of a site with one cause.
+/// Problems of a site with one cause.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct TroubleGroup {
+pub struct ProblemGroup {
     /// Gone, refused or failed.
     pub outcome: Outcome,
     /// Whether the pages are on the site's own servers ([`crate::SiteConditions::is_own`]).
     pub own: bool,
     /// HTTP status, 0 without an answer.
     pub status: u16,
-    /// Why.
+    /// Why the visits brought no page.
     #[serde(flatten, serialize_with = "serialize_reason")]
     pub reason: Option<Reason>,
-    /// How often among the troubles looked at.
+    /// How often among the problems looked at.
     pub count: u64,
     /// When last.
     pub last_s: i64,
@@ -133,9 +133,9 @@ pub trait Reports: Send + Sync {
         to_s: i64,
     ) -> Result<Vec<VisitRow>, StateError>;
 
-    /// The causes among the last troubles of a site, most frequent first. At most `looked_at` of
+    /// The causes among the last problems of a site, most frequent first. At most `looked_at` of
     /// each of gone, refused and failed are read.
-    fn troubles(&self, site: SiteId, looked_at: usize) -> Result<Vec<TroubleGroup>, StateError>;
+    fn problems(&self, site: SiteId, looked_at: usize) -> Result<Vec<ProblemGroup>, StateError>;
 
     /// The collection log, newest round first.
     fn rounds(&self, site: Option<SiteId>, limit: usize) -> Result<Vec<Round>, StateError>;
@@ -166,6 +166,6 @@ pub trait Reports: Send + Sync {
     /// got their first versions.
     fn order_curve(&self, site: Option<SiteId>) -> Result<OrderCurve, StateError>;
 
-    /// Totals.
+    /// Numbers of pages, visits and versions in the whole state.
     fn stats(&self) -> Result<StateStats, StateError>;
 }

@@ -4,8 +4,9 @@ use nenrin_lang::Hint;
 use nenrin_urls::CanonicalUrl;
 
 use crate::{
-    Discovered, Estimate, KeptStructure, Linked, NewPage, Nth, NumberedMail, PageId, PartitionId,
-    RobotsCopy, RoundEnd, ServerId, ServerNote, ServerPace, SiteId, VersionId, VisitCommit,
+    Discovered, Estimate, KeptStructure, Linked, Need, NewPage, Nth, NumberedMail, PageId,
+    PartitionId, RobotsCopy, RoundEnd, ServerId, ServerNote, ServerPace, SiteId, VersionId,
+    VisitCommit,
 };
 
 /// A hint that a page changed brings its next visit nearer.
@@ -64,7 +65,7 @@ pub struct Announced {
 pub struct FoundPages {
     /// The site.
     pub site: SiteId,
-    /// When.
+    /// When they were found, in seconds since the epoch.
     pub at_s: i64,
     /// The pages.
     pub pages: Vec<Discovered>,
@@ -82,7 +83,7 @@ pub struct PageLessons {
     pub history: Vec<u8>,
     /// Visits in a row that did not see the page.
     pub failures: u32,
-    /// When to come again; `None` leaves it as it is.
+    /// When to visit it next; `None` leaves it as it is.
     pub due_s: Option<i64>,
     /// What the schedule believes of the page now.
     pub estimate: Option<Estimate>,
@@ -142,15 +143,20 @@ pub enum Change {
         bytes: Vec<u8>,
         /// Pages whose score from other partitions is in it now, and how much, in millionths.
         received: Vec<(Nth, u64)>,
+        /// Pages that handed score on since it was last kept, and what each of their links got, in
+        /// millionths. It leaves for the links to other partitions, so that a crash neither loses it
+        /// nor sends it twice.
+        handed_on: Vec<(Nth, u64)>,
     },
-    /// What the pages of a site in this partition ask for on a day; what was said first holds.
+    /// What the pages of a site, or of all sites, in this partition ask for on a day; what was said
+    /// first holds.
     Need {
-        /// The site.
-        site: SiteId,
+        /// The site; none means the whole archive.
+        site: Option<SiteId>,
         /// The day, in days since the epoch.
         day: i64,
-        /// Thousandths of a visit.
-        milli_visits: u64,
+        /// What they ask for.
+        need: Need,
     },
     /// The blocks that a page has and that others may share. It goes before the visit that saw them.
     Blocks {

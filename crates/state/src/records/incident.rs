@@ -11,7 +11,7 @@ pub struct Incident {
     pub id: String,
     /// What happened.
     pub event: IncidentKind,
-    /// When.
+    /// When it began, in seconds since the epoch.
     pub at_s: i64,
     /// Since when it is over, if it is.
     pub over_s: Option<i64>,

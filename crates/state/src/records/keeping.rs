@@ -152,19 +152,8 @@ impl fmt::Display for Age {
 }
 
 fn age_s(text: &str) -> Result<i64, String> {
-    let wrong = || format!("`{text}` is not an age; write one like 30d or 12h");
-    let unit_at = text.find(|c: char| c.is_ascii_alphabetic()).ok_or_else(wrong)?;
-    let (number, unit) = text.split_at(unit_at);
-    let unit_s = match unit {
-        "d" => DAY_S,
-        "h" => 3600,
-        "m" => 60,
-        "s" => 1,
-        _ => return Err(wrong()),
-    };
-    let number: i64 = number.parse().map_err(|_| wrong())?;
-    let age_s = number.checked_mul(unit_s).filter(|age_s| (0..=36_500 * DAY_S).contains(age_s));
-    age_s.ok_or_else(wrong)
+    let age_s = nenrin_calendar::parse_duration(text);
+    age_s.ok_or_else(|| format!("`{text}` is not an age; write one like 30d or 12h"))
 }
 
 impl FromStr for Thinning {
@@ -234,7 +223,7 @@ pub struct KeptVersion {
 pub struct PruneRow {
     /// The site.
     pub site: SiteId,
-    /// When.
+    /// When it was pruned, in seconds since the epoch.
     pub at_s: i64,
     /// By which rule.
     pub rule: String,

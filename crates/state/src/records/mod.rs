@@ -11,6 +11,7 @@ mod numbers;
 mod page;
 mod partition;
 mod removal;
+mod road;
 mod round;
 mod server;
 mod site;
@@ -29,8 +30,11 @@ pub use self::{
     links::{FoundPage, Linked, PageLinks, Reading},
     numbers::{ContentMark, Nth, PageId, RoundId, ServerId, SiteId},
     page::{DuePage, NewPage, PageRecord},
-    partition::{Division, Epoch, Mail, NumberedMail, PartitionId, Partitioning, Received},
+    partition::{
+        Division, Epoch, Mail, Need, NumberedMail, PartitionId, Partitioning, Received, url_hash,
+    },
     removal::{Removal, RemovalRow},
+    road::{RenderRule, RenderWhen, SiteRoad, SiteScripts},
     round::{Round, RoundCounts, RoundEnd},
     server::{RobotsCopy, ServerNote, ServerPace, ServerRecord},
     site::{RobotsPolicy, Schedule, ScheduleBy, Site, SiteConditions, SiteCounts, SiteHints},

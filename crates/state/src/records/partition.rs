@@ -51,7 +51,7 @@ pub enum Mail {
     Found {
         /// The site.
         site: SiteId,
-        /// When.
+        /// When it was found, in seconds since the epoch.
         at_s: i64,
         /// The page.
         page: Discovered,
@@ -60,7 +60,7 @@ pub enum Mail {
     Top {
         /// The site.
         site: SiteId,
-        /// When.
+        /// When it was added, in seconds since the epoch.
         at_s: i64,
         /// The page.
         url: CanonicalUrl,
@@ -85,6 +85,13 @@ pub enum Mail {
         /// The share, in millionths.
         micros: u64,
     },
+    /// A page got more score later and hands it on. Its links had a [`Mail::Share`] before.
+    MoreShare {
+        /// The hash of the URL of the page that gets it ([`url_hash`]).
+        hash: u64,
+        /// The share, in millionths.
+        micros: u64,
+    },
     /// A round of a site has ended in the sender's partition. Every partition gets this mail.
     RoundEnd {
         /// The site.
@@ -92,16 +99,32 @@ pub enum Mail {
         /// How many rounds of it have ended there.
         ended: u64,
     },
-    /// What the pages of a site in the sender's partition ask for on a day. Every partition gets this
-    /// mail.
+    /// What the pages of a site, or of all sites, in the sender's partition ask for on a day. Every
+    /// partition gets this mail.
     Need {
-        /// The site.
-        site: SiteId,
+        /// The site; none means the whole archive.
+        site: Option<SiteId>,
         /// The day, in days since the epoch.
         day: i64,
-        /// Thousandths of a visit.
-        milli_visits: u64,
+        /// What they ask for.
+        need: Need,
     },
+}
+
+/// What pages ask for on a day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Need {
+    /// Thousandths of a visit.
+    pub milli_visits: u64,
+    /// How many pages they are.
+    pub pages: u64,
+}
+
+/// The number by which partitions name a page of another one without its URL.
+pub fn url_hash(url: &CanonicalUrl) -> u64 {
+    let mut first = [0; 8];
+    first.copy_from_slice(&blake3::hash(url.as_str().as_bytes()).as_bytes()[..8]);
+    u64::from_le_bytes(first)
 }
 
 /// The score that a page got from pages of other partitions.
@@ -115,14 +138,16 @@ pub struct Received {
     pub kept: u64,
 }
 
-/// How the visits that a site may have on one day are divided among the partitions: by what their
-/// pages ask for, or equally where that is not known of all.
+/// How the visits that a site, or the whole archive, may have on one day are divided among the
+/// partitions. Each gets what its pages ask for, but where that is too much for all, no more visits a
+/// page than the others that lack some: pages that change often must not take the visits that the
+/// others wait for. Where the needs are not known of all, visits are divided equally.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Division {
     /// The day, in days since the epoch.
     pub day: i64,
     /// What the pages of each partition ask for.
-    pub needs: Vec<u64>,
+    pub needs: Vec<Need>,
     /// The partition whose part is asked for.
     pub own: PartitionId,
 }
@@ -133,16 +158,35 @@ impl Division {
 
     /// This partition's part of a number of visits. The parts of all partitions add up to it.
     pub fn part_of(&self, visits: u64) -> u64 {
-        let sum = self.needs.iter().map(|need| u128::from(*need)).sum::<u128>().max(1);
+        let shares = self.shares(visits);
+        let sum = shares.iter().sum::<u128>().max(1);
         let turn = u128::from((self.day as u64).wrapping_mul(Self::GOLDEN) >> 32);
         let offset = (turn * sum) >> 32;
         let upto = |partitions: usize| {
-            let needs = self.needs.iter().take(partitions);
-            let needed: u128 = needs.map(|need| u128::from(*need)).sum();
-            (u128::from(visits) * needed + offset) / sum
+            let shared: u128 = shares.iter().take(partitions).sum();
+            (u128::from(visits) * shared + offset) / sum
         };
         let own = self.own.0 as usize;
         (upto(own + 1) - upto(own)) as u64
+    }
+
+    /// What each partition gets, in thousandths of a visit: those with the smallest needs for their
+    /// pages first, and what they leave goes to the others.
+    fn shares(&self, visits: u64) -> Vec<u128> {
+        let pages = |at: &usize| u128::from(self.needs[*at].pages.max(1));
+        let need = |at: &usize| u128::from(self.needs[*at].milli_visits);
+        let mut order: Vec<usize> = (0..self.needs.len()).collect();
+        order.sort_by(|a, b| (need(a) * pages(b)).cmp(&(need(b) * pages(a))).then(a.cmp(b)));
+        let mut left = u128::from(visits) * 1_000;
+        let mut left_pages: u128 = order.iter().map(pages).sum();
+        let mut shares = vec![0; self.needs.len()];
+        for at in &order {
+            let share = need(at).min(left * pages(at) / left_pages.max(1));
+            shares[*at] = share;
+            left -= share;
+            left_pages -= pages(at);
+        }
+        shares
     }
 }
 
@@ -176,10 +220,12 @@ mod tests {
 
     #[test]
     fn the_parts_of_a_budget_add_up_to_it_and_follow_the_needs() {
-        for needs in [vec![1, 1, 1, 1, 1, 1, 1, 1], vec![0, 5_000, 1_000, 1], vec![7], vec![0, 0]] {
+        // Small enough to be met, so that each gets what it asks for in proportion.
+        for needs in [vec![1, 1, 1, 1, 1, 1, 1, 1], vec![0, 500, 100, 1], vec![7], vec![0, 0]] {
             let part = |visits: u64, day: i64, own: usize| {
                 let own = PartitionId(own as u32);
-                Division { day, needs: needs.clone(), own }.part_of(visits)
+                let needs = needs.iter().map(|&milli_visits| Need { milli_visits, pages: 1 });
+                Division { day, needs: needs.collect(), own }.part_of(visits)
             };
             let sum: u64 = needs.iter().sum();
             for (visits, day) in [(20, 19_723), (3, -4), (0, 0), (1_000_003, 20_000)] {
@@ -191,7 +237,7 @@ mod tests {
                     assert!((*part as f64 - exact).abs() <= 1.0, "{needs:?} {visits} {day}");
                 }
             }
-            // What is left over falls to each of them in turn.
+            // What is left over falls to each of them in turn, here with three visits a day.
             for (own, need) in needs.iter().enumerate().filter(|(_, need)| **need > 0) {
                 let days = 10_000;
                 let all: u64 = (0..days).map(|day| part(3, day, own)).sum();
@@ -199,5 +245,19 @@ mod tests {
                 assert!((all as f64 - exact).abs() <= exact * 0.1 + 3.0, "{needs:?} {own}: {all}");
             }
         }
+    }
+
+    #[test]
+    fn a_partition_whose_pages_change_often_leaves_the_others_their_part() {
+        let need = |milli_visits, pages| Need { milli_visits, pages };
+        // 300 pages that ask for 600 visits, 30 that ask for 4, and 3 that ask for 2.
+        let needs = vec![need(600_000, 300), need(4_000, 30), need(2_000, 3)];
+        let part = |visits: u64, own: u32| {
+            Division { day: 3, needs: needs.clone(), own: PartitionId(own) }.part_of(visits)
+        };
+        let parts = |visits| [part(visits, 0), part(visits, 1), part(visits, 2)];
+        assert_eq!(parts(666), [660, 4, 2], "all are met");
+        assert_eq!(parts(33), [28, 3, 2].map(|n| n), "{:?}", parts(33));
+        assert_eq!(parts(33).iter().sum::<u64>(), 33);
     }
 }

@@ -38,10 +38,10 @@ impl Removal {
 pub struct RemovalRow {
     /// The site.
     pub site: SiteId,
-    /// What was done to it; `None` where it was given back.
+    /// What was done to it; `None` where it was restored.
     pub removal: Option<Removal>,
     /// Why, as the person who did it said.
     pub reason: String,
-    /// When.
+    /// When it was done, in seconds since the epoch.
     pub at_s: i64,
 }

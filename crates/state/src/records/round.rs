@@ -89,7 +89,7 @@ pub struct RoundEnd {
     pub round: RoundId,
     /// The site.
     pub site: SiteId,
-    /// When.
+    /// When it ended, in seconds since the epoch.
     pub at_s: i64,
     /// The pages that it left out, if it chose.
     pub skips: Option<Skips>,

@@ -30,9 +30,9 @@ pub struct ServerRecord {
     pub robots_tried_s: Option<i64>,
     /// When the server was last asked for anything.
     pub asked_ms: Option<i64>,
-    /// Until when it is left alone.
+    /// Until when it is not asked for anything.
     pub resting_until_ms: Option<i64>,
-    /// Troubles in a row: doubles the rest.
+    /// Failures in a row: doubles the rest.
     pub strikes: u32,
     /// What was learnt of it, by name: JSON that the state only keeps.
     pub notes: BTreeMap<String, String>,
@@ -47,9 +47,9 @@ pub struct ServerPace {
     pub server: ServerId,
     /// When the last request ended.
     pub asked_ms: i64,
-    /// Until when it is left alone.
+    /// Until when it is not asked for anything.
     pub resting_until_ms: Option<i64>,
-    /// Troubles in a row.
+    /// Failures in a row.
     pub strikes: u32,
     /// How far its pages' intervals are stretched; 100 is not at all.
     pub stretch_percent: u32,

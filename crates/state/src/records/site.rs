@@ -5,7 +5,10 @@ use nenrin_structure::RoundsBy;
 use nenrin_urls::{CanonicalUrl, Scope};
 use serde::{Deserialize, Serialize};
 
-use crate::{IgnoredPart, Keeping, PagePatterns, Removal, SiteHeader, SiteId, SiteLabels};
+use crate::{
+    IgnoredPart, Keeping, PagePatterns, Removal, SiteHeader, SiteId, SiteLabels, SiteRoad,
+    SiteScripts,
+};
 
 /// When a site's pages are visited again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,7 +62,7 @@ pub struct SiteConditions {
     pub max_pages: Option<u64>,
     /// Images, styles and scripts of a page are collected wherever they are.
     pub embeds: bool,
-    /// When to come again.
+    /// When pages are visited again.
     pub schedule: Schedule,
     /// When the site may be asked; at any time if there is none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -91,6 +94,12 @@ pub struct SiteConditions {
     /// Group and tags.
     #[serde(default, skip_serializing_if = "SiteLabels::is_empty")]
     pub labels: SiteLabels,
+    /// How the site is reached.
+    #[serde(default, skip_serializing_if = "SiteRoad::is_usual")]
+    pub road: SiteRoad,
+    /// What is done for its scripts.
+    #[serde(default, skip_serializing_if = "SiteScripts::is_nothing")]
+    pub scripts: SiteScripts,
 }
 
 fn is_all(by: &RoundsBy) -> bool {
@@ -176,6 +185,8 @@ impl SiteConditions {
             headers: Vec::new(),
             ignored: Vec::new(),
             labels: SiteLabels::default(),
+            road: SiteRoad::default(),
+            scripts: SiteScripts::default(),
         }
     }
 
@@ -220,7 +231,7 @@ pub struct SiteCounts {
     /// Versions kept.
     pub versions: u64,
     /// Visits that failed or were refused.
-    pub troubles: u64,
+    pub problems: u64,
     /// What a mirror of every visit would take.
     pub raw_bytes: u64,
 }

@@ -30,7 +30,7 @@ pub struct PageUpdate {
     pub bytes: u64,
     /// The revisit policy's memory.
     pub history: Vec<u8>,
-    /// When to come again, if the page has a time of its own.
+    /// When to visit it next, if the page has a time of its own.
     pub due_s: Option<i64>,
     /// Visits in a row that did not see the page.
     pub failures: u32,
@@ -117,7 +117,7 @@ pub struct VisitCommit {
     pub site: SiteId,
     /// The round, if it belongs to one.
     pub round: Option<RoundId>,
-    /// When.
+    /// When the answer was complete, in seconds since the epoch.
     pub at_s: i64,
     /// What was found.
     pub outcome: Outcome,
@@ -195,7 +195,7 @@ impl VisitCommit {
 pub struct VisitRow {
     /// Its position in the log; larger is later.
     pub id: i64,
-    /// When.
+    /// When it was made, in seconds since the epoch.
     pub at_s: i64,
     /// The page.
     pub url: CanonicalUrl,

@@ -1,4 +1,4 @@
-//! Watches: what people want to be told about a page.
+//! Watches: the parts of pages that people want messages about.
 
 use nenrin_lang::Lang;
 use nenrin_urls::CanonicalUrl;

@@ -1,17 +1,27 @@
 //! Links to pages of other partitions.
 
+use crate::PartitionId;
+
+/// A link to a page of another partition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct FarLink {
+    /// The hash of the page's URL.
+    pub(crate) hash: u64,
+    /// The partition that has the page.
+    pub(crate) to: PartitionId,
+}
+
 /// The links of a page that lead to other partitions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FarLinks {
-    /// The hashes of all their URLs, ascending.
-    pub(crate) kept: Vec<u64>,
+    /// All of them, ascending.
+    pub(crate) kept: Vec<FarLink>,
     /// Positions of those that are new, in the order in which they were given.
     pub(crate) fresh: Vec<usize>,
 }
 
-/// The links of a page that lead to other partitions now, by the hashes of their URLs; `None` if
-/// they are as before.
-pub(crate) fn far_links(before: &[u64], now: &[u64]) -> Option<FarLinks> {
+/// The links of a page that lead to other partitions now; `None` if they are as before.
+pub(crate) fn far_links(before: &[FarLink], now: &[FarLink]) -> Option<FarLinks> {
     let mut kept = now.to_vec();
     kept.sort_unstable();
     kept.dedup();
@@ -19,8 +29,8 @@ pub(crate) fn far_links(before: &[u64], now: &[u64]) -> Option<FarLinks> {
         return None;
     }
     let mut fresh: Vec<usize> = Vec::new();
-    for (at, hash) in now.iter().enumerate() {
-        if before.binary_search(hash).is_err() && !fresh.iter().any(|&at| now[at] == *hash) {
+    for (at, link) in now.iter().enumerate() {
+        if before.binary_search(link).is_err() && !fresh.iter().any(|&at| now[at] == *link) {
             fresh.push(at);
         }
     }
@@ -38,15 +48,18 @@ mod tests {
 
     #[test]
     fn only_links_that_were_not_there_are_new() {
+        let links = |hashes: &[u64]| -> Vec<FarLink> {
+            hashes.iter().map(|&hash| FarLink { hash, to: PartitionId(hash as u32 % 2) }).collect()
+        };
         for (before, now, kept, fresh) in [
-            (vec![], vec![3, 2, 3], vec![2, 3], vec![0, 1]),
-            (vec![2], vec![3, 2], vec![2, 3], vec![0]),
-            (vec![2, 3], vec![3], vec![3], vec![]),
+            (&[][..], &[3, 2, 3][..], &[2, 3][..], vec![0, 1]),
+            (&[2], &[3, 2], &[2, 3], vec![0]),
+            (&[2, 3], &[3], &[3], vec![]),
         ] {
-            let expected = Some(FarLinks { kept, fresh });
-            assert_eq!(far_links(&before, &now), expected, "{before:?} {now:?}");
+            let expected = Some(FarLinks { kept: links(kept), fresh });
+            assert_eq!(far_links(&links(before), &links(now)), expected, "{before:?} {now:?}");
         }
-        assert_eq!(far_links(&[2, 3], &[3, 2, 2]), None, "as before");
+        assert_eq!(far_links(&links(&[2, 3]), &links(&[3, 2, 2])), None, "as before");
         assert_eq!(far_links(&[], &[]), None);
     }
 

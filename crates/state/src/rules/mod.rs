@@ -16,7 +16,7 @@ mod worth;
 
 pub(crate) use self::{
     discovery::{Finding, due_when_found, finding, loses_validators},
-    far::{far_links, share_micros},
+    far::{FarLink, far_links, share_micros},
     links::{linked, reading_without_links},
     prune::may_go,
     removal::{remove, shows_pages},

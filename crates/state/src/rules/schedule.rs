@@ -13,7 +13,7 @@ pub(crate) enum Switch {
     On,
     /// They lose their times.
     Off,
-    /// Nothing.
+    /// Their times stay as they are.
     Stay,
 }
 

@@ -36,7 +36,7 @@ impl Sums {
             day: 0,
             visits: 1,
             versions: u64::from(visit.version.is_some()),
-            troubles: u64::from(matches!(visit.outcome, Outcome::Failed | Outcome::Refused)),
+            problems: u64::from(matches!(visit.outcome, Outcome::Failed | Outcome::Refused)),
             raw_bytes: if visit.outcome.is_seen() { visit.update.bytes } else { 0 },
             received_bytes: visit.received_bytes,
             stored_bytes: visit.stored_bytes,
@@ -48,7 +48,7 @@ impl Sums {
         let site = self.sites.entry(visit.site).or_default();
         site.visits += 1;
         site.versions += day.versions;
-        site.troubles += day.troubles;
+        site.problems += day.problems;
         site.raw_bytes += day.raw_bytes;
         if let Some(round) = visit.round {
             let round = self.rounds.entry(round).or_default();
@@ -88,7 +88,7 @@ impl Sums {
             let sum = self.days.entry((site, at_s.div_euclid(DAY_S))).or_default();
             sum.visits += counts.visits;
             sum.versions += counts.versions;
-            sum.troubles += counts.troubles;
+            sum.problems += counts.problems;
             sum.raw_bytes += counts.raw_bytes;
             sum.received_bytes += counts.received_bytes;
             sum.stored_bytes += counts.stored_bytes;
@@ -111,8 +111,8 @@ mod tests {
             bytes: 9,
             changed_permille: None,
         };
-        // Outcome, versions, troubles, raw bytes.
-        for (outcome, versions, troubles, raw_bytes) in [
+        // Outcome, versions, problems, raw bytes.
+        for (outcome, versions, problems, raw_bytes) in [
             (Outcome::Changed, 1, 0, 9),
             (Outcome::NotModified, 0, 0, 9),
             (Outcome::Gone, 0, 0, 0),
@@ -131,12 +131,12 @@ mod tests {
             sums.count_visit(&visit, 6);
             let site = sums.sites[&SiteId(2)];
             assert_eq!(
-                (site.visits, site.versions, site.troubles, site.raw_bytes),
-                (1, versions, troubles, raw_bytes)
+                (site.visits, site.versions, site.problems, site.raw_bytes),
+                (1, versions, problems, raw_bytes)
             );
             for site in [ALL_SITES, 2] {
                 let day = sums.days[&(site, 1)];
-                assert_eq!((day.visits, day.versions, day.troubles), (1, versions, troubles));
+                assert_eq!((day.visits, day.versions, day.problems), (1, versions, problems));
                 let kind = sums.kinds.get(&(site, BodyKind::Html));
                 assert_eq!(kind.copied(), (versions > 0).then_some((1, 7, 3)));
             }

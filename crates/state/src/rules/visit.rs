@@ -144,7 +144,7 @@ pub(crate) fn adopted(page: &Indexed, at_s: i64, outcome: Outcome) -> Option<Ado
 /// What lessons leave of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Learnt {
-    /// When to come again.
+    /// When to visit it next.
     pub(crate) due_s: Option<i64>,
     /// Its part in the sums.
     pub(crate) worth: Part,

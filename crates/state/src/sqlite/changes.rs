@@ -91,7 +91,7 @@ fn change(c: &Connection, query: &ChangeQuery, seen: Seen) -> rusqlite::Result<O
     let version = if number > 0 { version_at(c, page, at_s, number)? } else { None };
     let previous = version_before(c, page, at_s, number)?;
     if number == 0 {
-        // Gone is told once: not where nothing was, and not at every later visit.
+        // "Gone" is listed once: not for a page that never existed, and not again at every later visit.
         let Some(last) = &previous else { return Ok(None) };
         let again = "SELECT 1 FROM gone WHERE page = ?1 AND at_s > ?2 AND at_s < ?3";
         if has(again, &[page.0, last.at_s, at_s])? {

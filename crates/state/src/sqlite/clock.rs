@@ -48,11 +48,12 @@ pub(super) fn set_back(
         }
     }
     moves.finish()?;
-    // What pages share and what was learnt of servers has times of its own: it is learnt anew.
+    // What pages share and what was learnt of servers has times of its own: it is learnt again.
     for forget in [
         "DELETE FROM notes WHERE server IN (SELECT id FROM servers WHERE asked_ms > ?1 * 1000)",
         "DELETE FROM shared WHERE site IN (SELECT site FROM pages WHERE visited_s = ?1)",
-        "UPDATE servers SET resting_until_ms = NULL, strikes = 0 WHERE asked_ms > ?1 * 1000",
+        "UPDATE servers SET resting_until_ms = NULL, strikes = 0, stretch_percent = 100
+             WHERE asked_ms > ?1 * 1000",
         "UPDATE servers SET asked_ms = min(asked_ms, ?1 * 1000), robots_good_s = min(robots_good_s, ?1),
              robots_tried_s = min(robots_tried_s, ?1)",
         "UPDATE sites SET collected_s = min(collected_s, ?1), created_s = min(created_s, ?1)",

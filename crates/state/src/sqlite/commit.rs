@@ -6,7 +6,7 @@ use super::{
     batch::Batch,
     discover,
     engine::Refusal,
-    inbox, joint,
+    far, inbox, joint,
     known::{Fresh, Known},
     links, mail, received, schedule, servers,
     settings::Settings,
@@ -53,13 +53,14 @@ pub(super) fn commit(
                 committed.linked.extend(links::read_outside(t, *page, urls, known)?);
             }
             Change::Weighed(pages) => worth::weigh(t, &mut b.sums.worth, pages)?,
-            Change::Order { bytes, received: kept } => {
+            Change::Order { bytes, received: kept, handed_on } => {
                 links::keep_order(t, bytes)?;
                 received::keep(t, kept)?;
+                far::hand_on(b, handed_on)?;
             }
-            &Change::Need { site, day, milli_visits } => {
-                if joint::need(t, settings.own, site, day, milli_visits)? {
-                    b.send_to_all(&Mail::Need { site, day, milli_visits });
+            &Change::Need { site, day, need } => {
+                if joint::need(t, settings.own, site, day, need)? {
+                    b.send_to_all(&Mail::Need { site, day, need });
                 }
             }
             Change::Blocks { page, blocks } => structure::keep_blocks(t, *page, blocks)?,

@@ -14,11 +14,11 @@ use crate::{
     Change, ChangePortion, ChangeQuery, Changes, Committed, CrawlState, DayCounts, DayQuery,
     Division, DueLoad, DuePage, DueQuery, Epoch, FoundPage, Incident, KeptVersion, KindSums, Nth,
     NumberedMail, OrderCurve, PageFilter, PageId, PageIndex, PageLinks, PageRecord, PartitionId,
-    PartitionState, Partitioning, PathQuery, PruneRow, Received, Registry, Removal, RemovalRow,
-    Reports, Round, RoundId, ServerId, ServerRecord, Site, SiteConditions, SiteId, SitePages,
-    SiteServer, SiteSums, SiteWorth, Skips, StateError, StateStats, Summary, TreeEntry,
-    TroubleGroup, Upkeep, VersionId, VersionIndex, VersionQuery, VersionRow, VisitFilter, VisitRow,
-    Watch, WatchHit, WatchId,
+    PartitionState, Partitioning, PathQuery, ProblemGroup, PruneRow, Received, Registry, Removal,
+    RemovalRow, Reports, Round, RoundId, ServerId, ServerRecord, Site, SiteConditions, SiteId,
+    SitePages, SiteServer, SiteSums, SiteWorth, Skips, StateError, StateStats, Summary, TreeEntry,
+    Upkeep, VersionId, VersionIndex, VersionQuery, VersionRow, VisitFilter, VisitRow, Watch,
+    WatchHit, WatchId,
 };
 
 impl SqliteState {
@@ -185,7 +185,7 @@ impl PartitionState for SqliteState {
         self.read(|c| joint::may_begin_round(c, &self.settings, site))
     }
 
-    fn division(&self, site: SiteId, day: i64) -> Result<Option<Division>, StateError> {
+    fn division(&self, site: Option<SiteId>, day: i64) -> Result<Option<Division>, StateError> {
         self.read(|c| joint::division(c, &self.settings, site, day))
     }
 }
@@ -411,8 +411,8 @@ impl Reports for SqliteState {
         self.read(|c| log::visits_of(c, url, from_s, to_s))
     }
 
-    fn troubles(&self, site: SiteId, looked_at: usize) -> Result<Vec<TroubleGroup>, StateError> {
-        self.read(|c| log::troubles(c, site, looked_at))
+    fn problems(&self, site: SiteId, looked_at: usize) -> Result<Vec<ProblemGroup>, StateError> {
+        self.read(|c| log::problems(c, site, looked_at))
     }
 
     fn rounds(&self, site: Option<SiteId>, limit: usize) -> Result<Vec<Round>, StateError> {

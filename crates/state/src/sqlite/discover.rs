@@ -151,7 +151,7 @@ pub(super) fn place(b: &mut Batch<'_>, found: &Discovered) -> rusqlite::Result<P
     }
     if free >= first + read::PROBES {
         // Eight pages of one server within eight of 2^39 numbers: the engine's own constraint
-        // error says it, and the commit is given up.
+        // error says it, and the commit is rolled back.
         return Err(rusqlite::Error::StatementChangedRows(0));
     }
     Ok(PageSlot::Free(PageId(free)))

@@ -143,7 +143,7 @@ fn lock(connection: &Mutex<Connection>) -> MutexGuard<'_, Connection> {
     connection.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Why a transaction is given up.
+/// Why a transaction is rolled back.
 pub(super) enum Refusal {
     Engine(rusqlite::Error),
     State(StateError),

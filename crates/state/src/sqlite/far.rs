@@ -6,7 +6,10 @@ use nenrin_urls::CanonicalUrl;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::batch::Batch;
-use crate::{Linked, Mail, Nth, PartitionId, VisitCommit, rules};
+use crate::{Linked, Mail, Nth, PartitionId, VisitCommit, rules, rules::FarLink, url_hash};
+
+/// Bytes of a link as it is kept: the hash of its URL, and the partition.
+const LINK_BYTES: usize = 12;
 
 /// The links of a visit that lead to pages of other partitions: those that the visit made known, so
 /// that their partitions know them.
@@ -30,15 +33,15 @@ pub(super) fn visited(
     if !b.is_divided() || visit.links.is_none() {
         return Ok(());
     }
-    let hashes: Vec<u64> = far.iter().map(|(_, url)| hash(url)).collect();
+    let now: Vec<FarLink> =
+        far.iter().map(|&(to, url)| FarLink { hash: url_hash(url), to }).collect();
     let before = kept(b.t, nth)?;
-    let Some(links) = rules::far_links(&before, &hashes) else {
+    let Some(links) = rules::far_links(&before, &now) else {
         linked.into_iter().for_each(|linked| linked.links += before.len());
         return Ok(());
     };
-    let bytes: Vec<u8> = links.kept.iter().flat_map(|hash| hash.to_le_bytes()).collect();
     b.t.prepare_cached("INSERT OR REPLACE INTO far_links VALUES (?1, ?2)")?
-        .execute(params![nth, bytes])?;
+        .execute(params![nth, to_bytes(&links.kept)])?;
     let all = near + links.kept.len();
     if let Some(gives_micros) = visit.gives_micros {
         let micros = rules::share_micros(gives_micros, all);
@@ -50,18 +53,21 @@ pub(super) fn visited(
     Ok(())
 }
 
-/// The hashes of the far links that are kept of a page.
-fn kept(c: &Connection, nth: Nth) -> rusqlite::Result<Vec<u64>> {
-    let hashes = |bytes: &[u8]| {
-        bytes
-            .chunks_exact(8)
-            .filter_map(|hash| hash.try_into().ok())
-            .map(u64::from_le_bytes)
-            .collect()
-    };
+/// Pages handed score on: their links to other partitions get their shares by mail.
+pub(super) fn hand_on(b: &mut Batch<'_>, pages: &[(Nth, u64)]) -> rusqlite::Result<()> {
+    for &(nth, micros) in pages {
+        for FarLink { hash, to } in kept(b.t, nth)? {
+            b.outbox.send(to, Mail::MoreShare { hash, micros });
+        }
+    }
+    Ok(())
+}
+
+/// The far links that are kept of a page.
+fn kept(c: &Connection, nth: Nth) -> rusqlite::Result<Vec<FarLink>> {
     let found = c
         .prepare_cached("SELECT targets FROM far_links WHERE nth = ?1")?
-        .query_row([nth], |row| Ok(hashes(row.get_ref(0)?.as_blob()?)))
+        .query_row([nth], |row| Ok(from_bytes(row.get_ref(0)?.as_blob()?)))
         .optional()?;
     Ok(found.unwrap_or_default())
 }
@@ -71,8 +77,22 @@ pub(super) fn count(c: &Connection, nth: Nth) -> rusqlite::Result<usize> {
     Ok(kept(c, nth)?.len())
 }
 
-fn hash(url: &CanonicalUrl) -> u64 {
-    let mut first = [0; 8];
-    first.copy_from_slice(&blake3::hash(url.as_str().as_bytes()).as_bytes()[..8]);
-    u64::from_le_bytes(first)
+fn to_bytes(links: &[FarLink]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(links.len() * LINK_BYTES);
+    for link in links {
+        bytes.extend(link.hash.to_le_bytes());
+        bytes.extend(link.to.0.to_le_bytes());
+    }
+    bytes
+}
+
+fn from_bytes(bytes: &[u8]) -> Vec<FarLink> {
+    let link = |bytes: &[u8]| {
+        let (hash, to) = bytes.split_at_checked(8)?;
+        Some(FarLink {
+            hash: u64::from_le_bytes(hash.try_into().ok()?),
+            to: PartitionId(u32::from_le_bytes(to.try_into().ok()?)),
+        })
+    };
+    bytes.chunks_exact(LINK_BYTES).filter_map(link).collect()
 }

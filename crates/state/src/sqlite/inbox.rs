@@ -35,9 +35,12 @@ fn take_one(
         Mail::Share { url, micros } => {
             committed.received.extend(received::add(b.t, url, *micros)?);
         }
+        &Mail::MoreShare { hash, micros } => {
+            committed.received.extend(received::add_more(b.t, hash, micros)?);
+        }
         Mail::RoundEnd { site, ended } => joint::round_ended(b.t, from, *site, *ended)?,
-        Mail::Need { site, day, milli_visits } => {
-            joint::need(b.t, from, *site, *day, *milli_visits)?;
+        &Mail::Need { site, day, need } => {
+            joint::need(b.t, from, site, day, need)?;
         }
         Mail::Top { site, at_s, url } => {
             sites::add_tops(b, *site, std::slice::from_ref(url), *at_s)?;

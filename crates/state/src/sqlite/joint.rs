@@ -4,10 +4,12 @@
 use rusqlite::{Connection, Transaction, params};
 
 use super::{batch::Batch, rows, settings::Settings};
-use crate::{Division, Mail, PartitionId, RoundEnd, RoundId, SiteId};
+use crate::{Division, Mail, Need, PartitionId, RoundEnd, RoundId, SiteId};
 
 /// Days for which needs are kept.
 const DAYS_KEPT: i64 = 3;
+/// In place of a site: all of them.
+const ARCHIVE: SiteId = SiteId(0);
 
 /// Rounds of a site that have ended here, besides one.
 fn ended(c: &Connection, site: SiteId, besides: RoundId) -> rusqlite::Result<u64> {
@@ -61,40 +63,46 @@ pub(super) fn may_begin_round(
     Ok(level == others)
 }
 
-/// What the pages of a site ask for on a day, here or in another partition. What was said first
-/// holds, so that all partitions divide alike; returns whether this was it.
+/// What the pages of a site, or of all, ask for on a day, here or in another partition. What was said
+/// first holds, so that all partitions divide alike; returns whether this was it.
 pub(super) fn need(
     t: &Transaction<'_>,
     from: PartitionId,
-    site: SiteId,
+    site: Option<SiteId>,
     day: i64,
-    milli_visits: u64,
+    need: Need,
 ) -> rusqlite::Result<bool> {
+    let site = site.unwrap_or(ARCHIVE);
     t.prepare_cached("DELETE FROM needs WHERE site = ?1 AND day < ?2")?
         .execute(params![site.0, day - DAYS_KEPT])?;
     let added = t
-        .prepare_cached("INSERT OR IGNORE INTO needs VALUES (?1, ?2, ?3, ?4)")?
-        .execute(params![site.0, day, from.0, milli_visits as i64])?;
+        .prepare_cached("INSERT OR IGNORE INTO needs VALUES (?1, ?2, ?3, ?4, ?5)")?
+        .execute(params![site.0, day, from.0, need.milli_visits as i64, need.pages as i64])?;
     Ok(added > 0)
 }
 
 pub(super) fn division(
     c: &Connection,
     settings: &Settings,
-    site: SiteId,
+    site: Option<SiteId>,
     day: i64,
 ) -> rusqlite::Result<Option<Division>> {
+    let site = site.unwrap_or(ARCHIVE);
     let Settings { partitioning, own, .. } = *settings;
     if partitioning.count <= 1 {
         return Ok(None);
     }
-    let needs: rusqlite::Result<Vec<u64>> = c
+    let needs: rusqlite::Result<Vec<Need>> = c
         .prepare_cached(
-            "SELECT milli_visits FROM needs WHERE site = ?1 AND day = ?2 ORDER BY partition",
+            "SELECT milli_visits, pages FROM needs WHERE site = ?1 AND day = ?2 ORDER BY partition",
         )?
-        .query_map(params![site.0, day], |row| rows::unsigned(row, 0))?
+        .query_map(params![site.0, day], |row| {
+            let (milli_visits, pages) = (rows::unsigned(row, 0)?, rows::unsigned(row, 1)?);
+            Ok(Need { milli_visits, pages })
+        })?
         .collect();
     let all = partitioning.count as usize;
-    let needs = Some(needs?).filter(|needs| needs.len() == all).unwrap_or_else(|| vec![1; all]);
+    let equal = || vec![Need { milli_visits: 1, pages: 1 }; all];
+    let needs = Some(needs?).filter(|needs| needs.len() == all).unwrap_or_else(equal);
     Ok(Some(Division { day, needs, own }))
 }

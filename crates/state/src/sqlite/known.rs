@@ -9,7 +9,7 @@ use nenrin_urls::CanonicalUrl;
 
 use crate::SiteId;
 
-/// Entries kept; when there are more, all are forgotten and learnt anew.
+/// Entries kept; when there are more, all are forgotten and learnt again.
 const ENTRIES_MAX: usize = 1_000_000;
 
 /// Site and URL, hashed.

@@ -12,12 +12,12 @@ use super::{
     read, rows,
 };
 use crate::{
-    Outcome, PageId, ServerId, SiteId, TroubleGroup, VisitCommit, VisitFilter, VisitRow,
+    Outcome, PageId, ProblemGroup, ServerId, SiteId, VisitCommit, VisitFilter, VisitRow,
     rules::ALL_SITES,
 };
 
 /// Outcomes rare enough to be looked for: gone, refused, failed.
-const TROUBLES: u8 = 0b11_1000;
+const PROBLEMS: u8 = 0b11_1000;
 
 /// Pairs that are sorted together where the index of pages is made.
 const PAIRS_MAX: usize = 1_000_000;
@@ -71,7 +71,7 @@ impl<'t> Writer<'t> {
         let portion = self.open.id;
         let bit = bit(visit.outcome);
         *self.outcomes.entry((visit.site.0, portion)).or_default() |= bit;
-        if bit & TROUBLES != 0 {
+        if bit & PROBLEMS != 0 {
             *self.outcomes.entry((ALL_SITES, portion)).or_default() |= bit;
         }
         if let Some(pairs) = &mut self.by_page {
@@ -183,7 +183,7 @@ fn backwards(
     let listed = match query.site {
         Some(site) => Some(site.0),
         // The other outcomes are common enough to be met on the way back.
-        None => (wanted & !TROUBLES == 0).then_some(ALL_SITES),
+        None => (wanted & !PROBLEMS == 0).then_some(ALL_SITES),
     };
     let mut select = c.prepare_cached(match listed {
         Some(_) => {
@@ -293,11 +293,11 @@ pub(super) fn recent_visits(
     Ok((with_urls(c, found)?, None))
 }
 
-pub(super) fn troubles(
+pub(super) fn problems(
     c: &Connection,
     site: SiteId,
     looked_at: usize,
-) -> rusqlite::Result<Vec<TroubleGroup>> {
+) -> rusqlite::Result<Vec<ProblemGroup>> {
     type Cause = (u8, u16, Option<String>);
     let Some(site) = read::site(c, site)? else { return Ok(Vec::new()) };
     let mut groups: BTreeMap<(Cause, ServerId), (u64, i64, PageId)> = BTreeMap::new();
@@ -316,11 +316,11 @@ pub(super) fn troubles(
             left > 0
         })?;
     }
-    let mut by_cause: BTreeMap<(Cause, bool), TroubleGroup> = BTreeMap::new();
+    let mut by_cause: BTreeMap<(Cause, bool), ProblemGroup> = BTreeMap::new();
     for ((cause, _), (count, last_s, page)) in groups {
         let last_url = bags::url(c, page)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
         let own = site.conditions.is_own(&last_url);
-        let group = TroubleGroup {
+        let group = ProblemGroup {
             outcome: Outcome::ALL[usize::from(cause.0)],
             own,
             status: cause.1,
@@ -342,7 +342,7 @@ pub(super) fn troubles(
             }
         }
     }
-    let mut groups: Vec<TroubleGroup> = by_cause.into_values().collect();
+    let mut groups: Vec<ProblemGroup> = by_cause.into_values().collect();
     groups.sort_by_key(|group| std::cmp::Reverse((group.count, group.last_s)));
     Ok(groups)
 }

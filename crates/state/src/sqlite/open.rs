@@ -26,6 +26,14 @@ const MIGRATIONS: &[&str] = &[
     // Watches and what they reported.
     "CREATE TABLE watches (id INTEGER PRIMARY KEY, watch TEXT NOT NULL);
     CREATE TABLE watch_hits (id INTEGER PRIMARY KEY, hit TEXT NOT NULL);",
+    // Links to pages of other partitions have their partition beside them, so that score can be handed
+    // on to them later. Counts of problems have the name that they have elsewhere.
+    "DELETE FROM far_links;
+    ALTER TABLE received ADD COLUMN hash INTEGER NOT NULL DEFAULT 0;
+    CREATE INDEX received_by_hash ON received (hash);
+    ALTER TABLE needs ADD COLUMN pages INTEGER NOT NULL DEFAULT 1;
+    ALTER TABLE sites RENAME COLUMN troubles TO problems;
+    ALTER TABLE days RENAME COLUMN troubles TO problems;",
 ];
 /// The number of this schema.
 const SCHEMA_NUMBER: i64 = 1 + MIGRATIONS.len() as i64;
@@ -48,7 +56,7 @@ pub(super) fn writer(path: &Path, settings: &Settings) -> Result<Connection, Sta
     Ok(connection)
 }
 
-/// A connection for both reading and writing where the disk has no room for the memory that several
+/// A connection for both reading and writing where the disk has no space for the memory that several
 /// connections share. It reads what is there, with the log; nobody else can open the database
 /// meanwhile.
 pub(super) fn alone(path: &Path) -> Result<Connection, StateError> {
@@ -82,7 +90,7 @@ pub(super) fn reader(path: &Path) -> Result<Connection, StateError> {
 }
 
 /// Where nothing can be written, the engine cannot make the files that a log needs: then the database
-/// is read as it is. Who wrote it last has left no log behind, or has and still writes it.
+/// is read as it is. The last writer left no log, or left one and still writes.
 fn connect(path: &Path) -> rusqlite::Result<Connection> {
     use ErrorCode::{CannotOpen, PermissionDenied, ReadOnly};
     let connection = Connection::open(path)?;
@@ -121,7 +129,7 @@ fn set_journal(connection: &Connection) -> rusqlite::Result<()> {
 fn prepare(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(std::time::Duration::from_secs(10))?;
     connection.set_prepared_statement_cache_capacity(128);
-    // Otherwise the engine plans a statement anew for every other value that it is asked with,
+    // Otherwise the engine plans a statement again for every other value that it is asked with,
     // which took longer than the answer.
     connection.set_db_config(rusqlite::config::DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.pragma_update(None, "cache_size", -32_000)?;

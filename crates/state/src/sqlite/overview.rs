@@ -26,7 +26,7 @@ pub(super) fn visits_on(c: &Connection, site: SiteId, day: i64) -> rusqlite::Res
 
 pub(super) fn days(c: &Connection, query: DayQuery) -> rusqlite::Result<Vec<DayCounts>> {
     c.prepare_cached(
-        "SELECT day, visits, versions, troubles, raw_bytes, received_bytes, stored_bytes
+        "SELECT day, visits, versions, problems, raw_bytes, received_bytes, stored_bytes
          FROM days WHERE site = ?1 AND day BETWEEN ?2 AND ?3 ORDER BY day",
     )?
     .query_map(
@@ -36,7 +36,7 @@ pub(super) fn days(c: &Connection, query: DayQuery) -> rusqlite::Result<Vec<DayC
                 day: row.get(0)?,
                 visits: rows::unsigned(row, 1)?,
                 versions: rows::unsigned(row, 2)?,
-                troubles: rows::unsigned(row, 3)?,
+                problems: rows::unsigned(row, 3)?,
                 raw_bytes: rows::unsigned(row, 4)?,
                 received_bytes: rows::unsigned(row, 5)?,
                 stored_bytes: rows::unsigned(row, 6)?,
@@ -69,7 +69,7 @@ pub(super) fn site_sums(c: &Connection, since_day: i64) -> rusqlite::Result<Vec<
     c.prepare_cached(
         "SELECT site_sums.site, site_sums.received_bytes, site_sums.stored_bytes,
             COALESCE(SUM(d.stored_bytes), 0), COALESCE(SUM(d.versions), 0),
-            COALESCE(SUM(d.troubles), 0)
+            COALESCE(SUM(d.problems), 0)
          FROM site_sums LEFT JOIN days d ON d.site = site_sums.site AND d.day >= ?1
          GROUP BY site_sums.site ORDER BY site_sums.site",
     )?
@@ -80,7 +80,7 @@ pub(super) fn site_sums(c: &Connection, since_day: i64) -> rusqlite::Result<Vec<
             stored_bytes: rows::unsigned(row, 2)?,
             recent_stored_bytes: rows::unsigned(row, 3)?,
             recent_versions: rows::unsigned(row, 4)?,
-            recent_troubles: rows::unsigned(row, 5)?,
+            recent_problems: rows::unsigned(row, 5)?,
         })
     })?
     .collect()

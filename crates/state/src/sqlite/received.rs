@@ -1,10 +1,10 @@
 //! Scores that pages got from pages of other partitions.
 
 use nenrin_urls::CanonicalUrl;
-use rusqlite::{Connection, Transaction, params};
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use super::{links, read, rows};
-use crate::{Nth, Received};
+use crate::{Nth, Received, url_hash};
 
 /// A page gets a share. Returns its number and all that it got so far.
 pub(super) fn add(
@@ -17,11 +17,28 @@ pub(super) fn add(
     let nth = links::place(t, page)?;
     let all = t
         .prepare_cached(
-            "INSERT INTO received (nth, micros) VALUES (?1, ?2)
+            "INSERT INTO received (nth, micros, hash) VALUES (?1, ?2, ?3)
              ON CONFLICT (nth) DO UPDATE SET micros = micros + excluded.micros RETURNING micros",
         )?
-        .query_row(params![nth, micros as i64], |row| rows::unsigned(row, 0))?;
+        .query_row(params![nth, micros as i64, url_hash(url) as i64], |row| {
+            rows::unsigned(row, 0)
+        })?;
     Ok(Some((nth, all)))
+}
+
+/// A page that got a share before gets more, by the hash of its URL.
+pub(super) fn add_more(
+    t: &Transaction<'_>,
+    hash: u64,
+    micros: u64,
+) -> rusqlite::Result<Option<(Nth, u64)>> {
+    t.prepare_cached(
+        "UPDATE received SET micros = micros + ?2 WHERE hash = ?1 RETURNING nth, micros",
+    )?
+    .query_row(params![hash as i64, micros as i64], |row| {
+        Ok((row.get(0)?, rows::unsigned(row, 1)?))
+    })
+    .optional()
 }
 
 /// What was kept of the crawl order has these in it.

@@ -127,7 +127,7 @@ pub(super) fn server(row: &Row<'_>) -> rusqlite::Result<ServerRecord> {
 }
 
 pub(super) const SITE: &str = "id, name, conditions, created_s, collected_s, paused, pages, \
-    visits, versions, troubles, raw_bytes, (SELECT r.removal FROM removals r \
+    visits, versions, problems, raw_bytes, (SELECT r.removal FROM removals r \
     WHERE r.site = sites.id ORDER BY r.id DESC LIMIT 1), COALESCE((SELECT u.ended_s IS NULL \
     FROM rounds u WHERE u.site = sites.id ORDER BY u.id DESC LIMIT 1), 0)";
 
@@ -146,7 +146,7 @@ pub(super) fn site(row: &Row<'_>) -> rusqlite::Result<Site> {
             pages: unsigned(row, 6)?,
             visits: unsigned(row, 7)?,
             versions: unsigned(row, 8)?,
-            troubles: unsigned(row, 9)?,
+            problems: unsigned(row, 9)?,
             raw_bytes: unsigned(row, 10)?,
         },
     })

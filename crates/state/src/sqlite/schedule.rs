@@ -45,7 +45,7 @@ pub(super) fn schedule_site(
 ) -> rusqlite::Result<()> {
     let t = b.t;
     let mut scheduler = PageRevisitScheduler::new(settings.clone(), b.settings.bucket_s);
-    // What is damaged, or another policy's, is learnt anew.
+    // What is damaged, or another policy's, is learnt again.
     let _ = scheduler.restore(&shared(t, site)?);
     let mut pages = t.prepare(&format!(
         "SELECT {}, m.depth, p.turn FROM members m JOIN pages p ON p.id = m.page {}

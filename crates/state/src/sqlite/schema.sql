@@ -17,7 +17,7 @@ CREATE TABLE sites (
     id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, conditions TEXT NOT NULL,
     created_s INTEGER NOT NULL, collected_s INTEGER, paused INTEGER NOT NULL DEFAULT 0,
     pages INTEGER NOT NULL DEFAULT 0, visits INTEGER NOT NULL DEFAULT 0,
-    versions INTEGER NOT NULL DEFAULT 0, troubles INTEGER NOT NULL DEFAULT 0,
+    versions INTEGER NOT NULL DEFAULT 0, problems INTEGER NOT NULL DEFAULT 0,
     raw_bytes INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE removals (
     id INTEGER PRIMARY KEY, site INTEGER NOT NULL, removal TEXT, reason TEXT NOT NULL,
@@ -64,11 +64,13 @@ CREATE TABLE found (nth INTEGER PRIMARY KEY, page INTEGER NOT NULL, reading INTE
 CREATE TABLE links (nth INTEGER PRIMARY KEY, targets BLOB NOT NULL);
 CREATE TABLE crawl_order (part INTEGER PRIMARY KEY, bytes BLOB NOT NULL);
 
--- Pages of other partitions: links to them by hashes of their URLs, what pages got of scores from
--- there, and of it what is in the crawl order as it was kept.
+-- Pages of other partitions: links to them (hash of the URL, partition), what pages got of scores from
+-- there, of it what is in the crawl order as it was kept, and the hashes of their URLs.
 CREATE TABLE far_links (nth INTEGER PRIMARY KEY, targets BLOB NOT NULL);
 CREATE TABLE received (
-    nth INTEGER PRIMARY KEY, micros INTEGER NOT NULL, kept INTEGER NOT NULL DEFAULT 0);
+    nth INTEGER PRIMARY KEY, micros INTEGER NOT NULL, kept INTEGER NOT NULL DEFAULT 0,
+    hash INTEGER NOT NULL DEFAULT 0);
+CREATE INDEX received_by_hash ON received (hash);
 
 -- Sites over several partitions: rounds that ended in others, and what pages ask for on a day.
 CREATE TABLE rounds_elsewhere (
@@ -76,7 +78,8 @@ CREATE TABLE rounds_elsewhere (
     PRIMARY KEY (site, partition)) WITHOUT ROWID;
 CREATE TABLE needs (
     site INTEGER NOT NULL, day INTEGER NOT NULL, partition INTEGER NOT NULL,
-    milli_visits INTEGER NOT NULL, PRIMARY KEY (site, day, partition)) WITHOUT ROWID;
+    milli_visits INTEGER NOT NULL, pages INTEGER NOT NULL DEFAULT 1,
+    PRIMARY KEY (site, day, partition)) WITHOUT ROWID;
 
 -- The long-term queue: buckets, and coarse buckets of a day that are laid out into buckets in time.
 CREATE TABLE due (
@@ -121,7 +124,7 @@ CREATE TABLE visits_by_site (
 -- Sums that are kept with every commit. Site 0 is all sites together.
 CREATE TABLE days (
     site INTEGER NOT NULL, day INTEGER NOT NULL, visits INTEGER NOT NULL, versions INTEGER NOT NULL,
-    troubles INTEGER NOT NULL, raw_bytes INTEGER NOT NULL, received_bytes INTEGER NOT NULL,
+    problems INTEGER NOT NULL, raw_bytes INTEGER NOT NULL, received_bytes INTEGER NOT NULL,
     stored_bytes INTEGER NOT NULL, PRIMARY KEY (site, day)) WITHOUT ROWID;
 CREATE TABLE site_sums (
     site INTEGER PRIMARY KEY, received_bytes INTEGER NOT NULL, stored_bytes INTEGER NOT NULL);

@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// Beginnings of rounds that a map has; a page unseen for longer is simply long unseen.
-const ROUNDS_TOLD: usize = 64;
+const ROUNDS_MAX: usize = 64;
 
 fn number(site: Option<SiteId>) -> u32 {
     site.map_or(0, |site| site.0)
@@ -90,7 +90,7 @@ pub(super) fn site_pages(c: &Connection, site: SiteId) -> rusqlite::Result<SiteP
         known_tops.extend(place.get(&links::place(c, page)?).copied());
     }
     let mut rounds_s: Vec<i64> =
-        read::rounds(c, Some(site), ROUNDS_TOLD)?.iter().map(|round| round.started_s).collect();
+        read::rounds(c, Some(site), ROUNDS_MAX)?.iter().map(|round| round.started_s).collect();
     rounds_s.reverse();
     let mut ids: Vec<ServerId> = pages.iter().map(|page| page.id.server()).collect();
     ids.sort_unstable();

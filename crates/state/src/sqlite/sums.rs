@@ -11,7 +11,7 @@ pub(super) fn write(t: &Transaction<'_>, sums: &Sums) -> rusqlite::Result<()> {
     for (site, counts) in &sums.sites {
         t.prepare_cached(
             "UPDATE sites SET pages = pages + ?2, visits = visits + ?3,
-                versions = versions + ?4, troubles = troubles + ?5,
+                versions = versions + ?4, problems = problems + ?5,
                 raw_bytes = raw_bytes + ?6 WHERE id = ?1",
         )?
         .execute(params![
@@ -19,7 +19,7 @@ pub(super) fn write(t: &Transaction<'_>, sums: &Sums) -> rusqlite::Result<()> {
             counts.pages as i64,
             counts.visits as i64,
             counts.versions as i64,
-            counts.troubles as i64,
+            counts.problems as i64,
             counts.raw_bytes as i64
         ])?;
     }
@@ -44,7 +44,7 @@ fn write_days(t: &Transaction<'_>, sums: &Sums) -> rusqlite::Result<()> {
         t.prepare_cached(
             "INSERT INTO days VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
              ON CONFLICT DO UPDATE SET visits = visits + ?3, versions = versions + ?4,
-                troubles = troubles + ?5, raw_bytes = raw_bytes + ?6,
+                problems = problems + ?5, raw_bytes = raw_bytes + ?6,
                 received_bytes = received_bytes + ?7, stored_bytes = stored_bytes + ?8",
         )?
         .execute(params![
@@ -52,7 +52,7 @@ fn write_days(t: &Transaction<'_>, sums: &Sums) -> rusqlite::Result<()> {
             day,
             sum.visits as i64,
             sum.versions as i64,
-            sum.troubles as i64,
+            sum.problems as i64,
             sum.raw_bytes as i64,
             sum.received_bytes as i64,
             sum.stored_bytes as i64,

@@ -47,6 +47,10 @@ fn a_state_of_the_first_schema_gets_what_came_later() {
     for table in later {
         first.execute(&format!("DROP TABLE {table}"), []).unwrap();
     }
+    for table in ["sites", "days"] {
+        let rename = format!("ALTER TABLE {table} RENAME COLUMN problems TO troubles");
+        first.execute(&rename, []).unwrap();
+    }
     first.pragma_update(None, "user_version", 1).unwrap();
     drop(first);
     let state = SqliteState::open(&path, 3600).unwrap();
@@ -54,7 +58,7 @@ fn a_state_of_the_first_schema_gets_what_came_later() {
     drop(state);
     let number = |c: &Connection| c.pragma_query_value(None, "user_version", |row| row.get(0));
     let found: i64 = number(&Connection::open(&path).unwrap()).unwrap();
-    assert_eq!(found, 3);
+    assert_eq!(found, 4);
 }
 
 #[test]

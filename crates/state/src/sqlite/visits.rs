@@ -32,7 +32,7 @@ pub(super) fn commit_visits(
     let visits: Vec<&VisitCommit> = run.iter().filter_map(Change::visit).collect();
     let (page, is_entered) = visited_page(b, visits[0])?;
     let rest = &visits[usize::from(is_entered)..];
-    // What says most about the page's links speaks for all.
+    // Of several visits to the page in one commit, one whose links are still to be read counts.
     let has_unread = |visit: &&&VisitCommit| rules::reading_without_links(visit) == Reading::Unread;
     let Some(telling) = rest.iter().find(has_unread).or(rest.first()) else { return Ok(()) };
     let known_as = update_page(b, page, rest)?;

@@ -65,7 +65,7 @@ macro_rules! contract_suite {
                 days_sum_up_what_was_committed
                 versions_are_summed_up_by_kind
                 the_log_answers_every_filter_in_portions
-                troubles_are_grouped_by_cause
+                problems_are_grouped_by_cause
                 versions_are_read_backwards_in_portions
                 pages_are_listed_by_path_and_by_directory
                 a_hidden_site_is_paused_and_its_versions_are_found

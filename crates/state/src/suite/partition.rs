@@ -5,8 +5,8 @@ use nenrin_urls::CanonicalUrl;
 
 use super::{NOW_S, conditions, found, url, visit};
 use crate::{
-    Announced, Change, DuePage, Mail, NumberedMail, Outcome, PartitionId, Partitioning, Received,
-    RoundEnd, Schedule, SiteConditions, State, StateError, VersionRow, VisitCommit,
+    Announced, Change, DuePage, Mail, Need, NumberedMail, Outcome, PartitionId, Partitioning,
+    Received, RoundEnd, Schedule, SiteConditions, State, StateError, VersionRow, VisitCommit,
 };
 
 const TWO: Partitioning = Partitioning { count: 2 };
@@ -192,9 +192,17 @@ pub fn shares_of_a_score_leave_with_new_links_and_add_up_where_they_arrive<S: St
     let first = linked[0].nth;
     assert_eq!(here.links(&[first]).unwrap()[0].far, 2);
 
-    let kept = Change::Order { bytes: vec![1], received: vec![(nth, 450_000)] };
+    let kept =
+        Change::Order { bytes: vec![1], received: vec![(nth, 450_000)], handed_on: Vec::new() };
     there.commit(&[kept]).unwrap();
     assert_eq!(there.received().unwrap()[0], got(450_000, 450_000)[0]);
+
+    // What a page hands on later goes to all its links.
+    let later = Change::Order { bytes: vec![1], received: Vec::new(), handed_on: vec![(first, 7)] };
+    here.commit(&[later]).unwrap();
+    assert_eq!(deliver(&here, &there).len(), 2);
+    let micros: Vec<u64> = there.received().unwrap().iter().map(|page| page.micros).collect();
+    assert_eq!(micros, [450_007, 300_007]);
 }
 
 pub fn a_round_waits_until_the_one_before_has_ended_everywhere<S: State>(
@@ -223,9 +231,14 @@ pub fn visits_are_divided_by_what_was_said_first_in_every_partition<S: State>(
 ) {
     let (here, there, due) = pair(make);
     let need = |state: &S, milli_visits| {
-        state.commit(&[Change::Need { site: due.site, day: 7, milli_visits }]).unwrap();
+        let need = Need { milli_visits, pages: 4 };
+        state.commit(&[Change::Need { site: Some(due.site), day: 7, need }]).unwrap();
     };
-    let needs = |state: &S| state.division(due.site, 7).unwrap().unwrap().needs;
+    let of = |state: &S, site| {
+        let needs = state.division(site, 7).unwrap().unwrap().needs;
+        needs.iter().map(|need| need.milli_visits).collect::<Vec<_>>()
+    };
+    let needs = |state: &S| of(state, Some(due.site));
     need(&here, 3_000);
     assert_eq!(needs(&here), [1, 1], "not known of all");
     need(&there, 1_000);
@@ -233,9 +246,17 @@ pub fn visits_are_divided_by_what_was_said_first_in_every_partition<S: State>(
     assert_eq!(deliver(&there, &here).len(), 1);
     deliver(&here, &there);
     assert_eq!((needs(&here), needs(&there)), (vec![3_000, 1_000], vec![3_000, 1_000]));
-    let part = |state: &S| state.division(due.site, 7).unwrap().unwrap().part_of(20);
+    let part = |state: &S| state.division(Some(due.site), 7).unwrap().unwrap().part_of(20);
     assert_eq!(part(&here) + part(&there), 20);
     assert_eq!(needs(&here).len(), 2);
     let single = make(Partitioning::SINGLE, HERE);
-    assert_eq!(single.division(due.site, 7).unwrap(), None);
+    assert_eq!(single.division(Some(due.site), 7).unwrap(), None);
+
+    // The budget of the whole archive is divided apart from those of sites.
+    for (state, milli_visits) in [(&here, 5_000), (&there, 2_000)] {
+        let need = Need { milli_visits, pages: 9 };
+        state.commit(&[Change::Need { site: None, day: 7, need }]).unwrap();
+    }
+    deliver(&there, &here);
+    assert_eq!((of(&here, None), needs(&here)), (vec![5_000, 2_000], vec![3_000, 1_000]));
 }

@@ -31,7 +31,7 @@ pub fn a_visit_is_in_the_log_and_in_the_sums(state: &impl State) {
         VisitFilter { before: Some(log[0].id), limit: 10, site: Some(due.site), outcome: None };
     assert_eq!(state.visits(older).unwrap(), log[1..]);
     let counts = state.sites().unwrap()[0].counts;
-    assert_eq!((counts.visits, counts.versions, counts.troubles, counts.raw_bytes), (2, 1, 1, 100));
+    assert_eq!((counts.visits, counts.versions, counts.problems, counts.raw_bytes), (2, 1, 1, 100));
     let page = state.page(&due.page.url).unwrap().unwrap();
     assert_eq!((page.visits, page.changes, page.failures), (2, 1, 0));
     assert_eq!(
@@ -74,7 +74,7 @@ pub fn days_sum_up_what_was_committed(state: &impl State) {
         let days = state.days(DayQuery { site, from_day: day - 9, to_day: day + 9 }).unwrap();
         let seen: Vec<_> = days
             .iter()
-            .map(|d| (d.day - day, d.visits, d.versions, d.troubles, d.raw_bytes, d.stored_bytes))
+            .map(|d| (d.day - day, d.visits, d.versions, d.problems, d.raw_bytes, d.stored_bytes))
             .collect();
         assert_eq!(seen, [(-1, 0, 1, 0, 100, 0), (0, 2, 1, 1, 100, 80), (1, 1, 0, 0, 100, 40)]);
     }
@@ -82,7 +82,7 @@ pub fn days_sum_up_what_was_committed(state: &impl State) {
     assert_eq!(state.days(DayQuery { site: other, from_day: day, to_day: day }).unwrap(), vec![]);
     let sums = state.site_sums(day + 1).unwrap().remove(0);
     assert_eq!((sums.site, sums.received_bytes, sums.stored_bytes), (due.site, 300, 120));
-    assert_eq!((sums.recent_stored_bytes, sums.recent_versions, sums.recent_troubles), (40, 0, 0));
+    assert_eq!((sums.recent_stored_bytes, sums.recent_versions, sums.recent_problems), (40, 0, 0));
 }
 
 pub fn the_log_answers_every_filter_in_portions(state: &impl State) {
@@ -119,7 +119,7 @@ pub fn the_log_answers_every_filter_in_portions(state: &impl State) {
     }
 }
 
-pub fn troubles_are_grouped_by_cause(state: &impl State) {
+pub fn problems_are_grouped_by_cause(state: &impl State) {
     let (_, due) = begun(state);
     for (n, (outcome, status, reason)) in [
         (Outcome::Failed, 0, Some(refused())),
@@ -136,12 +136,12 @@ pub fn troubles_are_grouped_by_cause(state: &impl State) {
         one.reason = reason;
         commit(state, one);
     }
-    let groups = state.troubles(due.site, 100).unwrap();
+    let groups = state.problems(due.site, 100).unwrap();
     let seen: Vec<_> = groups.iter().map(|g| (g.status, g.count, g.last_s - NOW_S)).collect();
     assert_eq!(seen, [(0, 2, 1), (404, 1, 3), (503, 1, 2)]);
     assert_eq!(groups[0].reason, Some(refused()));
     assert_eq!(groups[0].last_url, due.page.url);
-    assert_eq!(state.troubles(due.site, 1).unwrap()[0].count, 1);
+    assert_eq!(state.problems(due.site, 1).unwrap()[0].count, 1);
 }
 
 pub fn versions_are_summed_up_by_kind(state: &impl State) {

@@ -103,7 +103,7 @@ pub fn what_was_visited_in_the_future_is_due_now(state: &impl State) {
         asked_ms: ahead_s * 1000,
         resting_until_ms: Some(ahead_s * 1000 + 1),
         strikes: 3,
-        stretch_percent: 100,
+        stretch_percent: 900,
     };
     let epoch = state.take_over().unwrap();
     state.commit_under(epoch, &[Change::Pace(pace)]).unwrap();
@@ -116,6 +116,7 @@ pub fn what_was_visited_in_the_future_is_due_now(state: &impl State) {
     assert!(page.history.is_empty() && page.version == Some(VersionId(1)));
     let server = &state.servers(&[due.page.id.server()]).unwrap()[0];
     assert_eq!((server.asked_ms, server.resting_until_ms), (Some(NOW_S * 1000), None));
+    assert_eq!((server.strikes, server.stretch_percent), (0, 100), "everything looked late");
     assert_eq!(state.set_clock_back(NOW_S).unwrap(), None);
     assert_eq!(state.check().unwrap(), Vec::<String>::new());
 }

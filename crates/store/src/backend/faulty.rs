@@ -29,6 +29,7 @@ pub struct FaultyBackend {
 struct Held {
     writes: u64,
     used_bytes: u64,
+    has_more_room: bool,
     crashed: bool,
     objects: BTreeMap<String, HeldObject>,
     deleted: Vec<String>,
@@ -63,6 +64,11 @@ impl FaultyBackend {
     /// How many writes were asked for so far.
     pub fn writes(&self) -> u64 {
         self.held().writes
+    }
+
+    /// Somebody freed space: the disk is not full any more.
+    pub fn free_space(&self) {
+        self.held().has_more_room = true;
     }
 
     /// Whether the planned crash has happened.
@@ -211,7 +217,10 @@ impl ContentBackend for FaultyBackend {
     fn append(&self, name: &str, offset: u64, bytes: &[u8]) -> Result<(), BackendError> {
         let mut held = self.held();
         let dies = self.count_write(&mut held, name)?;
-        let room = self.plan.room_bytes.map_or(u64::MAX, |room| room - held.used_bytes);
+        let room = match self.plan.room_bytes {
+            Some(room) if !held.has_more_room => room - held.used_bytes,
+            _ => u64::MAX,
+        };
         let written = (bytes.len() as u64).min(room);
         held.used_bytes += written;
         if held.deleted.iter().any(|deleted| deleted == name) {

@@ -176,7 +176,7 @@ impl Store {
     }
 
     /// The new packs are at most about as large as those that they replace, which stay until all
-    /// are written; then the index is written anew.
+    /// are written; then the index is written again.
     fn check_room(&self, sources: &Sources, options: &CompactOptions) -> Result<(), StoreError> {
         let Some(free_bytes) = options.room_bytes else { return Ok(()) };
         let lengths = self.pack_lengths()?;

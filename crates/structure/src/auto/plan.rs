@@ -67,7 +67,7 @@ pub struct RoundEstimate {
     pub looked_at: u64,
 }
 
-/// How often in a round the price of a visit is computed anew.
+/// How often in a round the price of a visit is computed again.
 const PRICES_PER_ROUND: usize = 16;
 /// Servers with up to so many tops are also visited by method A where nothing is likely any more: so
 /// few pages have shown too little to be sure that they are quiet, and their tops cost little.
@@ -193,7 +193,7 @@ impl AutoRound {
         }
     }
 
-    /// The likeliest page of all. Shared beliefs move slowly, so a server's score is computed anew
+    /// The likeliest page of all. Shared beliefs move slowly, so a server's score is computed again
     /// only when its turn comes.
     fn best(&mut self) -> Option<(f64, usize, PageIndex)> {
         loop {

@@ -37,7 +37,7 @@ const TOLERANCE: f64 = 0.05;
 const LARGE_GROUP_STEPS: f64 = 6.0;
 /// Groups up to this many cells are small.
 const SMALL_GROUP_CELLS: f64 = 200.0;
-/// When the whole server moved by this much, all its cells are sorted anew.
+/// When the whole server moved by this much, all its cells are sorted again.
 const REORDER: f64 = 0.5;
 
 #[derive(Debug, Clone, Copy, PartialEq)]

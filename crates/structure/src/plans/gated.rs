@@ -13,7 +13,7 @@ enum State {
     Unasked,
     Queued,
     Asked,
-    Told(Seen),
+    Visited(Seen),
 }
 
 /// Visits the tops of sites, and the members of a site when one of its tops changed.
@@ -112,7 +112,7 @@ impl GatedPlan {
             for top in split.tops(site) {
                 enqueue(&mut self.states, &mut self.tops, top.0);
             }
-            if split.tops(site).any(|top| self.states[top.at()] == State::Told(Seen::Changed)) {
+            if split.tops(site).any(|top| self.states[top.at()] == State::Visited(Seen::Changed)) {
                 self.open(site, &mut sites);
             }
         }
@@ -174,7 +174,7 @@ impl RoundPlan for GatedPlan {
         if self.states[at] == State::Asked {
             self.under_way -= 1;
         }
-        self.states[at] = State::Told(seen);
+        self.states[at] = State::Visited(seen);
         if seen != Seen::Changed {
             return;
         }
@@ -193,7 +193,7 @@ impl RoundPlan for GatedPlan {
             return Skipped::NotReached;
         }
         match self.states[at] {
-            State::Asked | State::Told(_) => Skipped::No,
+            State::Asked | State::Visited(_) => Skipped::No,
             State::Queued => Skipped::NoBudget,
             State::Unasked if self.upper.is_none() || self.in_checked[at] => Skipped::TopSame,
             State::Unasked => Skipped::UpperSame,

@@ -46,7 +46,7 @@ pub struct MappedSite {
 
 impl MappedSite {
     /// Builds the graph. `kept` is what the last round returned ([`SitePlan::finish`]); if it
-    /// cannot be read or belongs to other pages, learning starts anew.
+    /// cannot be read or belongs to other pages, learning starts over.
     ///
     /// Pages that no link reaches, because only a sitemap names them or the page that linked to
     /// them is gone, are linked from the top page: otherwise no method would ever see them again.

@@ -291,8 +291,8 @@ mod tests {
             kept = round.finish().0;
         }
         assert!(visits[5] < 16 && visits[5] <= visits[0], "{visits:?}");
-        let anew = run(&mut plan(RoundsBy::Auto, &kept), &[]);
-        assert_eq!(anew, run(&mut plan(RoundsBy::Auto, &kept), &[]));
+        let again = run(&mut plan(RoundsBy::Auto, &kept), &[]);
+        assert_eq!(again, run(&mut plan(RoundsBy::Auto, &kept), &[]));
     }
 
     #[test]

@@ -192,7 +192,7 @@ pub(super) struct StatsAnswer {
     pub(super) pages: u64,
     pub(super) visits: u64,
     pub(super) versions: u64,
-    pub(super) troubles: u64,
+    pub(super) problems: u64,
     pub(super) raw_bytes: u64,
     pub(super) unique_bytes: u64,
     pub(super) stored_bytes: u64,

@@ -4,6 +4,7 @@ use nenrin_extract::PartSelector;
 use nenrin_revisit::RevisitSettings;
 use nenrin_state::{
     IgnoredPart, PagePatterns, RobotsPolicy, Schedule, SiteConditions, SiteHeader, SiteLabels,
+    SiteRoad, SiteScripts,
 };
 use nenrin_structure::RoundsBy;
 use serde_json::{Value, json};
@@ -60,6 +61,10 @@ fn bad_choice(conditions: &SiteConditions) -> Option<&'static str> {
         || conditions.ignored.iter().any(is_unread)
     {
         Some("`ignored` has more than 100 parts, or a selector that is not understood")
+    } else if conditions.scripts.paths.len() > SiteScripts::PATHS_MAX {
+        Some("`scripts` has more than 100 rules for paths")
+    } else if conditions.road.problem().is_some() {
+        conditions.road.problem()
     } else if labels.tags.len() > SiteLabels::TAGS_MAX
         || labels.tags.iter().any(|tag| tag.is_empty() || is_bad(tag))
         || is_bad(&labels.group)
@@ -109,6 +114,11 @@ fn bad_settings(settings: &RevisitSettings) -> Option<&'static str> {
     }
 }
 
+pub(super) fn tops() -> Value {
+    let url = json!({"type": "string", "format": "uri"});
+    json!({"type": "array", "minItems": 1, "maxItems": MAX_TOPS, "items": url})
+}
+
 /// The schema of what [`check`] accepts.
 pub(super) fn schema() -> Value {
     json!({
@@ -117,10 +127,7 @@ pub(super) fn schema() -> Value {
         "required": REQUIRED,
         "additionalProperties": false,
         "properties": {
-            "tops": {
-                "type": "array", "minItems": 1, "maxItems": MAX_TOPS,
-                "items": {"type": "string", "format": "uri"},
-            },
+            "tops": tops(),
             "scope": {"type": "string", "enum": ["list", "prefix", "host", "domain", "any"]},
             "depth": {"type": "integer", "minimum": 1, "maximum": u32::MAX},
             "max_pages": {"type": ["integer", "null"], "minimum": 0, "maximum": i64::MAX},
@@ -190,6 +197,8 @@ pub(super) fn schema() -> Value {
                     },
                 },
             },
+            "road": road(),
+            "scripts": scripts(),
             "keeping": {
                 "type": "object", "additionalProperties": false,
                 "properties": {
@@ -203,6 +212,40 @@ pub(super) fn schema() -> Value {
                     },
                 },
             },
+        },
+    })
+}
+
+fn road() -> Value {
+    json!({
+        "type": "object", "additionalProperties": false,
+        "description": "how the site is reached",
+        "properties": {
+            "proxy": {
+                "type": "string", "examples": ["http://proxy.example:3128", "socks5h://127.0.0.1:9050", "direct"],
+                "description": "without a login, which belongs into the configuration",
+            },
+            "source": {"type": "string", "description": "the address to send from", "examples": ["192.0.2.7"]},
+            "any_certificate": {
+                "type": "string", "minLength": 1, "maxLength": SiteRoad::REASON_MAX_CHARS, "pattern": "\\S",
+                "description": "why the site's own servers may have any certificate",
+            },
+        },
+    })
+}
+
+fn scripts() -> Value {
+    let when = json!({"type": "string", "enum": ["never", "auto", "always"], "default": "never"});
+    json!({
+        "type": "object", "additionalProperties": false,
+        "description": "what is done for the site's scripts",
+        "properties": {
+            "render": when,
+            "paths": {
+                "type": "array", "maxItems": SiteScripts::PATHS_MAX,
+                "items": exactly(record(&[("pages", pattern()), ("render", when.clone())])),
+            },
+            "likely_urls": {"type": "boolean", "default": false},
         },
     })
 }

@@ -10,9 +10,7 @@ use axum::{
 };
 use nenrin_archive::{Edge, parse_date};
 use nenrin_search::{Ask, Order, Query, SearchError, SearchResult};
-use nenrin_state::{
-    DayQuery, PathQuery, Removal, ServerId, Site, SiteConditions, SiteId, VersionId, VisitFilter,
-};
+use nenrin_state::{DayQuery, PathQuery, Removal, ServerId, Site, SiteId, VersionId, VisitFilter};
 use nenrin_urls::CanonicalUrl;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
@@ -23,9 +21,8 @@ use super::{
         LearntAnswer, OrderAnswer, PageAnswer, Portion, RemovalAnswer, SiteAnswer, StatsAnswer,
         Sums, VersionAnswer,
     },
-    conditions,
     document::document,
-    watches,
+    sites, watches,
 };
 use super::{changes as site_changes, export};
 use crate::{
@@ -120,9 +117,9 @@ pub(super) const ROUTES: &[Route] = &[
         body: Some("NewSite"),
         status: 201,
         answer: Some("Site"),
-        run: add_site,
+        run: sites::add,
     },
-    read("site", "/sites/{id}", "One site", &[], "Site", one_site),
+    read("site", "/sites/{id}", "One site", &[], "Site", sites::one),
     Route {
         id: "setSite",
         method: "PUT",
@@ -132,7 +129,29 @@ pub(super) const ROUTES: &[Route] = &[
         body: Some("Conditions"),
         status: 200,
         answer: Some("Site"),
-        run: set_site,
+        run: sites::set,
+    },
+    Route {
+        id: "renameSite",
+        method: "POST",
+        path: "/sites/{id}/rename",
+        summary: "Gives a site another name",
+        query: &[],
+        body: Some("Name"),
+        status: 200,
+        answer: Some("Site"),
+        run: sites::rename,
+    },
+    Route {
+        id: "copySite",
+        method: "POST",
+        path: "/sites/{id}/copy",
+        summary: "Registers another site with this one's conditions; only name and top pages differ",
+        query: &[],
+        body: Some("Copy"),
+        status: 201,
+        answer: Some("Site"),
+        run: sites::copy,
     },
     Route {
         id: "previewSite",
@@ -186,7 +205,7 @@ pub(super) const ROUTES: &[Route] = &[
         id: "setWatch",
         method: "PUT",
         path: "/watches/{id}",
-        summary: "Changes a watch; it begins anew with the newest version",
+        summary: "Changes a watch; it starts over with the newest version",
         query: &[],
         body: Some("NewWatch"),
         status: 200,
@@ -258,12 +277,12 @@ pub(super) const ROUTES: &[Route] = &[
         rounds,
     ),
     read(
-        "siteTroubles",
-        "/sites/{id}/troubles",
+        "siteProblems",
+        "/sites/{id}/problems",
         "Recent problems by cause",
         &[],
-        "Troubles",
-        troubles,
+        "Problems",
+        problems,
     ),
     read(
         "siteLearnt",
@@ -520,7 +539,7 @@ impl Call<'_> {
         serde_json::from_value(value).map_err(|e| bad("the body", &e.to_string()))
     }
 
-    fn shown(&self, site: SiteId) -> Result<SiteAnswer, WebError> {
+    pub(super) fn shown(&self, site: SiteId) -> Result<SiteAnswer, WebError> {
         let site = site::find(self.app, &site.0.to_string())?;
         Ok(SiteAnswer::new(site, &self.sums()?))
     }
@@ -544,7 +563,7 @@ fn stats(call: &Call<'_>) -> Result<Response, WebError> {
         pages: sum(|s| s.counts.pages),
         visits: sum(|s| s.counts.visits),
         versions: sum(|s| s.counts.versions),
-        troubles: sum(|s| s.counts.troubles),
+        problems: sum(|s| s.counts.problems),
         raw_bytes: store.raw_bytes,
         unique_bytes: store.unique_bytes,
         stored_bytes: store.stored_bytes(),
@@ -570,29 +589,6 @@ fn sites(call: &Call<'_>) -> Result<Response, WebError> {
     ok(listed.map(|site| SiteAnswer::new(site, &sums)).collect::<Vec<_>>())
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct NewSite {
-    name: String,
-    conditions: SiteConditions,
-}
-
-fn add_site(call: &Call<'_>) -> Result<Response, WebError> {
-    let new: NewSite = call.json()?;
-    let name = new.name.trim();
-    if name.is_empty() || name.chars().count() > 100 {
-        return Err(bad("the body", "a site needs a name of at most 100 characters"));
-    }
-    conditions::check(&new.conditions)?;
-    let site = call.app.state.add_site(name, &new.conditions, call.visitor.now_s)?;
-    call.app.control.sites_changed();
-    Ok((StatusCode::CREATED, Json(call.shown(site.id)?)).into_response())
-}
-
-fn one_site(call: &Call<'_>) -> Result<Response, WebError> {
-    ok(call.shown(call.site()?.id)?)
-}
-
 fn outlook(call: &Call<'_>) -> Result<Response, WebError> {
     let outlook = nenrin_archive::outlook(&*call.app.state, &call.site()?)?;
     ok(serde_json::json!({ "outlook": outlook }))
@@ -604,15 +600,6 @@ fn site_order(call: &Call<'_>) -> Result<Response, WebError> {
 
 fn structure(call: &Call<'_>) -> Result<Response, WebError> {
     ok(nenrin_archive::site_structure(&*call.app.state, &call.site()?)?)
-}
-
-fn set_site(call: &Call<'_>) -> Result<Response, WebError> {
-    let site = call.site()?;
-    let conditions: SiteConditions = call.json()?;
-    conditions::check(&conditions)?;
-    call.app.state.set_site(site.id, &conditions, call.visitor.now_s)?;
-    call.app.control.sites_changed();
-    ok(call.shown(site.id)?)
 }
 
 #[derive(Deserialize)]
@@ -694,8 +681,8 @@ fn rounds(call: &Call<'_>) -> Result<Response, WebError> {
     ok(call.app.state.rounds(Some(call.site()?.id), call.limit()?)?)
 }
 
-fn troubles(call: &Call<'_>) -> Result<Response, WebError> {
-    ok(call.app.state.troubles(call.site()?.id, site::TROUBLES_LOOKED_AT)?)
+fn problems(call: &Call<'_>) -> Result<Response, WebError> {
+    ok(call.app.state.problems(call.site()?.id, site::PROBLEMS_LOOKED_AT)?)
 }
 
 fn learnt(call: &Call<'_>) -> Result<Response, WebError> {

@@ -68,8 +68,10 @@ pub(super) fn schemas() -> Value {
 fn sites() -> Value {
     json!({
         "Conditions": conditions::schema(),
+        "Name": exactly(record(&[("name", site_name())])),
+        "Copy": exactly(record(&[("name", site_name()), ("tops", conditions::tops())])),
         "NewSite": exactly(record(&[
-            ("name", json!({"type": "string", "minLength": 1, "maxLength": 100, "pattern": "^\\S"})),
+            ("name", site_name()),
             ("conditions", reference("Conditions")),
         ])),
         "Site": record(&[
@@ -134,12 +136,12 @@ fn happenings() -> Value {
             ("reason", visit_reason()), ("elapsed_ms", whole()), ("received_bytes", whole()),
         ]),
         "Visits": portion("Visit"),
-        "Trouble": record(&[
+        "Problem": record(&[
             ("outcome", outcome()), ("status", whole()),
             ("detail", maybe_text()), ("reason", visit_reason()), ("count", whole()),
             ("last_s", time()), ("last_url", text()),
         ]),
-        "Troubles": list(reference("Trouble")),
+        "Problems": list(reference("Problem")),
         "Incident": record(&[
             ("id", text()),
             ("event", json!({"type": "string", "enum": IncidentKind::ALL.map(IncidentKind::as_str)})),
@@ -230,7 +232,7 @@ fn totals() -> Value {
     json!({
         "Stats": record(&[
             ("sites", whole()), ("pages", whole()), ("visits", whole()),
-            ("versions", whole()), ("troubles", whole()), ("raw_bytes", whole()),
+            ("versions", whole()), ("problems", whole()), ("raw_bytes", whole()),
             ("unique_bytes", whole()), ("stored_bytes", whole()),
             ("store", record(&[
                 ("raw_bytes", whole()), ("unique_bytes", whole()),
@@ -240,7 +242,7 @@ fn totals() -> Value {
         ]),
         "Day": record(&[
             ("day", json!({"type": "integer", "description": "days since the epoch, UTC"})),
-            ("visits", whole()), ("versions", whole()), ("troubles", whole()),
+            ("visits", whole()), ("versions", whole()), ("problems", whole()),
             ("raw_bytes", whole()), ("received_bytes", whole()), ("stored_bytes", whole()),
         ]),
         "Days": list(reference("Day")),
@@ -391,6 +393,10 @@ fn share() -> Value {
 fn point() -> Value {
     let description = "share of the pages, share of their importance";
     json!({"type": "array", "items": {"type": "number"}, "description": description})
+}
+
+fn site_name() -> Value {
+    json!({"type": "string", "minLength": 1, "maxLength": 100, "pattern": "^\\S"})
 }
 
 fn reason() -> Value {

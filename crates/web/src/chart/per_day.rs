@@ -16,7 +16,7 @@ const BOTTOM: f64 = 166.0;
 pub(crate) enum Marks {
     /// Bars, overlapping on the same base line.
     Bars,
-    /// Lines.
+    /// One line for each series.
     Lines,
 }
 

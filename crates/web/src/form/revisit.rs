@@ -43,8 +43,8 @@ impl SiteForm {
             self.policy_text = policy;
         }
         self.visits_per_day = settings.visits_per_day.map(|n| n.to_string()).unwrap_or_default();
-        self.min = settings.min_s.map(format::duration).unwrap_or_default();
-        self.max = format::duration(settings.max_s);
+        self.min = settings.min_s.map(nenrin_calendar::write_duration).unwrap_or_default();
+        self.max = nenrin_calendar::write_duration(settings.max_s);
         self.paths = lines(&settings.paths);
     }
 
@@ -99,7 +99,8 @@ impl SiteForm {
 }
 
 fn interval(check: &mut Check, field: &'static str, text: &str, low_s: i64) -> Option<i64> {
-    let interval_s = format::parse_duration(text).filter(|s| (low_s..=MAX_INTERVAL_S).contains(s));
+    let interval_s =
+        nenrin_calendar::parse_duration(text).filter(|s| (low_s..=MAX_INTERVAL_S).contains(s));
     if interval_s.is_none() {
         check.say(
             field,

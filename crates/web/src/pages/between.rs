@@ -137,10 +137,12 @@ fn form(visitor: &Visitor, site: &Site, asked: &Asked, days: &[DayCounts]) -> Ma
         section.card.browse {
             h2 { (t("What changed between two dates?", "2つの日付の間に何が変わったか")) }
             form method="get" action=(format!("/sites/{}/between", site.id.0)) {
-                label for="from" { (t("From", "開始日")) }
-                input #from type="date" name="from" required value=(format::date(asked.from_s)) max=(today) min=[first.as_deref()];
-                label for="to" { (t("to", "終了日")) }
-                input #to type="date" name="to" required value=(format::date(asked.to_s)) max=(today) min=[first.as_deref()];
+                span.dates {
+                    label for="from" { (t("From", "開始日")) }
+                    input #from type="date" name="from" required value=(format::date(asked.from_s)) max=(today) min=[first.as_deref()];
+                    label for="to" { (t("to", "終了日")) }
+                    input #to type="date" name="to" required value=(format::date(asked.to_s)) max=(today) min=[first.as_deref()];
+                }
                 label.tickbox title=(t("also styles, scripts, fonts and files of other servers", "スタイル、スクリプト、フォント、ほかのサーバーのファイルも")) {
                     input type="checkbox" name="parts" value="1" checked[asked.parts]; (t("all files", "すべてのファイル"))
                 }

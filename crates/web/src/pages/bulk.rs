@@ -13,7 +13,6 @@ use nenrin_state::{Schedule, Site, SiteConditions, SiteLabels, StateError};
 use crate::{
     WebApp, WebError,
     form::{CONTINUOUS, PERIODS},
-    format,
     guard::Fields,
     layout::{self, Menu},
     visitor::Visitor,
@@ -73,7 +72,7 @@ fn conditions(app: &WebApp, fields: &Fields, entry: &BulkSite) -> Result<SiteCon
     let schedule = match fields.get("period") {
         "manual" => Schedule::Manual,
         CONTINUOUS | "" => Schedule::Continuous(RevisitSettings::default()),
-        period => match format::parse_duration(period) {
+        period => match nenrin_calendar::parse_duration(period) {
             Some(period_s) if period_s >= 60 => Schedule::Rounds { period_s },
             _ => return Err(format!("`{period}` is not a duration; write 90s, 15m, 12h or 7d")),
         },

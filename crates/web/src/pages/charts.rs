@@ -67,9 +67,9 @@ fn activity(visitor: &Visitor, days: &[DayCounts], years: &Years) -> Markup {
                 values: values(|d| d.versions),
             },
             Series {
-                name: visitor.t("troubles", "問題"),
-                class: "c-troubles",
-                values: values(|d| d.troubles),
+                name: visitor.t("problems", "問題"),
+                class: "c-problems",
+                values: values(|d| d.problems),
             },
         ],
         show: format::number,

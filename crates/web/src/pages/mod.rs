@@ -10,6 +10,7 @@ pub(crate) mod lab;
 mod labels;
 pub(crate) mod log;
 pub(crate) mod login;
+mod narrow;
 pub(crate) mod overview;
 pub(crate) mod page_history;
 pub(crate) mod page_list;

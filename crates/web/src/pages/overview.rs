@@ -291,7 +291,7 @@ const COLUMNS: [(&str, &str, &str); 7] = [
     ("versions", "Versions", "版"),
     ("importance", "Importance", "重要度"),
     ("visited", "Last round", "前回の収集"),
-    ("troubles", "Problems, 30 days", "問題（30日）"),
+    ("problems", "Problems, 30 days", "問題（30日）"),
     ("stored", "Stored", "保存量"),
 ];
 
@@ -360,7 +360,7 @@ fn sort_sites(rows: &mut [&Site], sums: &Sums, sort: &str, down: bool) {
             rows.sort_by_key(|s| sums.worth(s).map(|worth| worth.importance_percent));
         }
         "visited" => rows.sort_by_key(|s| s.collected_s),
-        "troubles" => rows.sort_by_key(|s| of(s).map(|sums| sums.recent_troubles)),
+        "problems" => rows.sort_by_key(|s| of(s).map(|sums| sums.recent_problems)),
         "stored" => rows.sort_by_key(|s| of(s).map(|sums| sums.stored_bytes)),
         // Sites of a group are together.
         _ => rows.sort_by_key(|s| (s.conditions.labels.group.clone(), s.name.to_lowercase())),
@@ -372,7 +372,7 @@ fn sort_sites(rows: &mut [&Site], sums: &Sums, sort: &str, down: bool) {
 
 fn site_row(visitor: &Visitor, site: &Site, sums: &Sums) -> Markup {
     let stored = sums.cost(site).map_or(0, |s| s.stored_bytes);
-    let troubles = sums.cost(site).map_or(0, |s| s.recent_troubles);
+    let problems = sums.cost(site).map_or(0, |s| s.recent_problems);
     let importance = sums.worth(site).and_then(|worth| worth.share_of(&sums.worth));
     html! {
         tr {
@@ -386,7 +386,7 @@ fn site_row(visitor: &Visitor, site: &Site, sums: &Sums) -> Markup {
             td.n { (format::number(site.counts.versions)) }
             td.n { (importance.map_or("–".to_owned(), format::share)) }
             td { (format::maybe_time(site.collected_s)) }
-            td.n { @if troubles > 0 { a.bad href=(format!("/visits?site={}&outcome=failed", site.id.0)) { (format::number(troubles)) } } @else { "0" } }
+            td.n { @if problems > 0 { a.bad href=(format!("/visits?site={}&outcome=failed", site.id.0)) { (format::number(problems)) } } @else { "0" } }
             td.n {
                 (format::bytes(stored))
                 @if let Some(saved) = format::saving(site.counts.raw_bytes, stored) {

@@ -4,6 +4,7 @@
 use axum::response::{Html, IntoResponse, Response};
 use maud::{Markup, html};
 use nenrin_archive::{Outlook, outlook};
+use nenrin_lang::Lang;
 use nenrin_revisit::ForecastPoint;
 use nenrin_state::{ServerId, ServerRecord, Site};
 use serde_json::Value;
@@ -81,24 +82,50 @@ fn rule(app: &WebApp, visitor: &Visitor, site: &Site) -> Result<Markup, WebError
                 @for window in &conditions.windows {
                     dt { (t("Only during", "収集時間帯")) } dd { bdi { (window) } }
                 }
-                @if let Some((pages, rate, confidence)) = rate {
-                    dt { (t("Estimated changes", "変更の推定")) } dd {
-                        (format::rate(rate)) (t(" per page and day on average, ", " 回/日（ページ平均）、確信度 ")) (chart::percent(confidence))
-                        (t(" sure, from ", "、")) (format::number(pages)) (t(" pages", " ページから"))
-                    }
-                }
+            }
+            @if let Some((pages, rate, confidence)) = rate {
+                p { (changes_sentence(visitor, pages, rate, confidence)) }
             }
             @if settings.is_some() { p.hint { (t("Each page's own screen says when it is due and why.", "次回の訪問日時とその理由は、各ページの画面に表示されます。")) } }
         }
     })
 }
 
+/// How often pages change, as far as it is known.
+fn changes_sentence(visitor: &Visitor, pages: u64, rate: f64, confidence: f64) -> String {
+    let (pages, rate, sure) =
+        (format::number(pages), format::rate(rate), chart::percent(confidence));
+    match visitor.lang {
+        Lang::En => format!(
+            "A page of this site changes about {rate} times a day on average ({sure} sure, learnt from {pages} pages)."
+        ),
+        Lang::Ja => format!(
+            "このサイトのページは平均して1日に約 {rate} 回変わります（確信度 {sure}、{pages} ページの観測から）。"
+        ),
+    }
+}
+
+/// What the visits of now see, and what twice as many would, in one sentence.
+fn forecast_sentence(visitor: &Visitor, points: &[ForecastPoint]) -> Option<String> {
+    let at = |wanted: fn(f64) -> bool| points.iter().find(|point| wanted(point.factor));
+    let (now, twice) = (at(|factor| factor == 1.0)?, at(|factor| factor > 1.0)?);
+    let (now, twice) = (now.coverage * 100.0, twice.coverage * 100.0);
+    Some(match visitor.lang {
+        Lang::En => format!(
+            "Visited as often as now, about {now:.0}% of all versions of these pages are seen before they change again. Twice as many visits would see {twice:.0}%."
+        ),
+        Lang::Ja => format!(
+            "現在の訪問回数では、全ての版のうち約 {now:.0}% を次に変わる前に保存できます。訪問を2倍にすると {twice:.0}% になります。"
+        ),
+    })
+}
+
 fn forecast(visitor: &Visitor, outlook: &Outlook, at_s: i64) -> Markup {
     let t = |en, ja| visitor.t(en, ja);
     let name = |point: &ForecastPoint| match point.factor {
-        factor if factor < 1.0 => t("half as many visits", "半分の訪問"),
-        factor if factor > 1.0 => t("twice as many visits", "倍の訪問"),
-        _ => t("as now", "現在"),
+        factor if factor < 1.0 => t("half as often", "半分の回数"),
+        factor if factor > 1.0 => t("twice as often", "2倍の回数"),
+        _ => t("as often as now", "現在の回数"),
     };
     html! {
         section.card {
@@ -106,6 +133,7 @@ fn forecast(visitor: &Visitor, outlook: &Outlook, at_s: i64) -> Markup {
             @if outlook.forecast.pages == 0 {
                 p.muted { (t("No page has been visited on its own schedule yet, so nothing can be predicted.", "まだ見込みを立てられません。")) }
             } @else {
+                @if let Some(sentence) = forecast_sentence(visitor, &outlook.forecast.points) { p { (sentence) } }
                 p {
                     (t("Versions missed between visits so far: about ", "これまでに訪問の合間に見逃した版：約 "))
                     (format!("{:.0}", outlook.missed.versions)) " ("
@@ -114,9 +142,9 @@ fn forecast(visitor: &Visitor, outlook: &Outlook, at_s: i64) -> Markup {
                 }
                 div.scroll { table {
                     thead { tr {
-                        th scope="col" { (t("Spending", "訪問量")) }
+                        th scope="col" { (t("If pages are visited", "訪問の頻度")) }
                         th.n scope="col" { (t("Visits a day", "訪問/日")) }
-                        th.n scope="col" { (t("Versions found", "得られる版")) }
+                        th.n scope="col" title=(t("share of all versions that are seen before they change again", "次に変わる前に保存できる版の割合")) { (t("Versions seen", "保存できる版")) }
                     } }
                     tbody { @for point in &outlook.forecast.points {
                         tr {
@@ -140,9 +168,9 @@ fn overflow(visitor: &Visitor, outlook: &Outlook) -> Markup {
         @if !outlook.stretched.is_empty() {
             section.card {
                 h2 { (t("Overloaded servers", "訪問が間に合わないサーバー")) }
-                p.hint { (t("More pages are due than politeness allows. All intervals are stretched by this factor until the server catches up.", "礼儀を守ると訪問が間に合わないため、追いつくまで間隔をこの倍率で延ばしています。")) }
+                p.hint { (t("More pages are due there than can be visited with a pause between requests. Until that is over, the time between two visits to a page is longer.", "間を置いて訪問すると間に合わないため、追いつくまで各ページの訪問間隔を延ばしています。")) }
                 ul { @for (server, percent) in &outlook.stretched {
-                    li { bdi { (server) } ": × " (format!("{:.2}", f64::from(*percent) / 100.0)) }
+                    li { bdi { (server) } ": " (t("the time between visits is ", "間隔は")) (format!("{:.1}", f64::from(*percent) / 100.0)) (t(" times as long", "倍")) }
                 } }
             }
         }
@@ -178,13 +206,14 @@ fn signals(visitor: &Visitor, records: &[ServerRecord]) -> Markup {
             @if sources.is_empty() {
                 p.muted { (t("None found.", "見つかっていません。")) }
             } @else {
+                p.hint { (t("They announce which pages are new or have changed. How far an announcement is trusted depends on how often it was right.", "新しいページや変わったページを知らせるものです。どれだけ当たったかに応じて信頼します。")) }
                 div.scroll { table {
                     thead { tr {
                         th scope="col" { (t("Source", "情報源")) }
                         th.n scope="col" { (t("Pages", "ページ")) }
-                        th.n scope="col" title=(t("share of announced changes that were real", "予告のうち実際に変わった割合")) { (t("Precision", "適合率")) }
-                        th.n scope="col" title=(t("share of changes that were announced", "変更のうち予告された割合")) { (t("Recall", "再現率")) }
-                        th.n scope="col" title=(t("how much an announcement raises the odds of a change", "予告で変更のオッズが何倍になるか")) { (t("Odds", "オッズ")) }
+                        th.n scope="col" title=(t("share of announced changes that were real", "予告のうち実際に変わった割合")) { (t("Announcements that were right", "当たった予告")) }
+                        th.n scope="col" title=(t("share of changes that were announced", "変更のうち予告された割合")) { (t("Changes that were announced", "予告された変更")) }
+                        th.n scope="col" title=(t("how much likelier a change is after an announcement, as odds", "予告の後に変更がどれだけ起こりやすいか（オッズ比）")) { (t("Likelier after it", "予告後の起こりやすさ")) }
                     } }
                     tbody { @for source in &sources {
                         tr {

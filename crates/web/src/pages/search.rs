@@ -3,14 +3,16 @@
 
 use axum::{
     http::header,
-    response::{IntoResponse, Response},
+    response::{IntoResponse, Redirect, Response},
 };
 use maud::{Markup, PreEscaped, html};
 use nenrin_search::{
     Answer, Ask, BlamedBlock, Order, Piece, Query, Search, SearchError, SearchResult,
 };
+use nenrin_state::{Site, Watch};
 use nenrin_urls::CanonicalUrl;
 
+use super::narrow::Narrowed;
 use crate::{
     WebApp, WebError,
     app::{diff_link, replay_link},
@@ -64,6 +66,14 @@ pub(crate) fn results(
     fields: &Fields,
 ) -> Result<Response, WebError> {
     let t = |en, ja| visitor.t(en, ja);
+    if fields.some("narrow").is_some() {
+        let order = fields
+            .some("order")
+            .map_or(String::new(), |order| format!("&order={}", format::encoded(order)));
+        let query = Narrowed::submitted(fields).query();
+        let target = format!("/search?q={}{order}", format::encoded(&query));
+        return Ok(Redirect::to(&target).into_response());
+    }
     let asked = fields.get("q").trim();
     let page = fields.number::<usize>("page").unwrap_or(1).clamp(1, MAX_PAGE);
     let order = if fields.get("order") == "newest" { Order::Newest } else { Order::Best };
@@ -99,6 +109,7 @@ pub(crate) fn results(
             Err(other) => p.notice role="status" { (unavailable(visitor, &other)) },
             Ok(None) => (help(visitor)),
             Ok(Some(Answer { pages, has_more })) => {
+                (Narrowed::of(asked).form(visitor, &shown_sites(app)?, fields.get("order")))
                 (sorting(visitor, asked, order, &link))
                 @if pages.is_empty() { p.muted { (t("Nothing was found.", "見つかりませんでした。")) } (help(visitor)) }
                 ol.results start=((page - 1) * SHOWN + 1) { @for found in &pages { (result(visitor, found)) } }
@@ -111,6 +122,10 @@ pub(crate) fn results(
         @if let Some(search) = app.options.search.as_deref() { (progress(visitor, search)) }
     };
     Ok(layout::page(visitor, Menu::None, &title, content))
+}
+
+fn shown_sites(app: &WebApp) -> Result<Vec<Site>, WebError> {
+    Ok(app.state.sites()?.into_iter().filter(|site| site.removed.is_none()).collect())
 }
 
 /// The page whose address was typed, if the archive has it.
@@ -188,7 +203,7 @@ fn help(visitor: &Visitor) -> Markup {
         (
             "ring site:NAME type:text lang:ja",
             t(
-                "of a site, a kind (html, text, feed, data), a language",
+                "of a site, a kind (html, text, feed, data, pdf), a language",
                 "サイト、種類、言語で絞り込む",
             ),
         ),
@@ -345,16 +360,35 @@ pub(crate) fn blame(
             }
         }
         div.actions { a.button href=(replay_link(&visitor.replay, page.at_s, &url)) { (t("Open this version", "この版を開く")) } } }
-        ol.blame { @for of_time in page.blocks.chunk_by(|a, b| a.first_s == b.first_s) {
+        @if visitor.is_admin() {
+            p.hint { (t("To be told when something here changes, select its text, or use the link behind a paragraph.", "変更の知らせを受けたい箇所は、文字を選択するか、段落の後のリンクで監視できます。")) }
+        }
+        ol.blame data-marks="watch-marked" { @for of_time in page.blocks.chunk_by(|a, b| a.first_s == b.first_s) {
             li {
                 (margin(visitor, &url, &of_time[0], page.oldest_s))
-                div { @for block in of_time {
-                    @if block.is_heading { p.head { strong { (block.text) } } } @else { p { (block.text) } }
-                } }
+                div { @for block in of_time { (block_text(visitor, &url, block)) } }
             }
         } }
+        @if visitor.is_admin() {
+            a.button.primary.floating #watch-marked hidden href=(watch_link(&url, "")) { (t("Watch the selected text", "選択した箇所を監視")) }
+        }
     };
     Ok(layout::page(visitor, Menu::None, &title, content))
+}
+
+/// Where a part of a page can be watched.
+fn watch_link(url: &CanonicalUrl, text: &str) -> String {
+    let text: String = text.chars().take(Watch::TEXT_CHARS_MAX).collect();
+    format!("/watches/new?url={}&text={}", format::encoded(url.as_str()), format::encoded(&text))
+}
+
+fn block_text(visitor: &Visitor, url: &CanonicalUrl, block: &BlamedBlock) -> Markup {
+    html! {
+        p.head[block.is_heading] {
+            @if block.is_heading { strong { (block.text) } } @else { (block.text) }
+            @if visitor.is_admin() { " " a.mark href=(watch_link(url, &block.text)) title=(visitor.t("Be told when this changes", "変わったときに知らせる")) { (visitor.t("watch", "監視")) } }
+        }
+    }
 }
 
 /// When a block was first seen, with a link to the change that brought it.

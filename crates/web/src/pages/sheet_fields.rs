@@ -22,6 +22,11 @@ const SCOPES: [Choice; 5] = [
     ("any", "anything that is linked", "リンク先すべて"),
 ];
 
+const RENDER: [Choice; 3] = [
+    ("never", "Never", "しない"),
+    ("auto", "Where a trial shows that it helps", "試して役立つ場合だけ"),
+    ("always", "After every change", "変更のたびに"),
+];
 const SCHEDULE_BY: [Choice; 2] = [
     ("any", "any difference (usual)", "1バイトでも違えば変更（標準）"),
     ("significant", "only what a reader would call a change", "読者にとって意味のある変更だけ"),
@@ -95,6 +100,7 @@ impl Sheet<'_> {
                 (self.group(self.t("When pages are visited again", "再訪問の間隔"), self.revisits()))
             }
             (self.group(self.t("Which pages, and how they are listed", "対象のページと一覧での分類"), self.choice()))
+            (self.group(self.t("Scripts", "スクリプト"), self.scripts()))
             (self.group(self.t("How the site is visited", "サイトへの接し方"), self.manners()))
             (self.group(self.t("How much is stored", "保存する量"), self.keeping()))
         }
@@ -243,6 +249,38 @@ impl Sheet<'_> {
                     self.t("Only when robots.txt is ignored.", "robots.txt を確認しない場合のみ"), &form.robots_reason, ""))
             }
             @if !self.asks_about_private_network() { (self.own_network()) }
+            (self.road())
+        }
+    }
+
+    /// How the site is reached.
+    fn road(&self) -> Markup {
+        let form = self.form;
+        html! {
+            div.row {
+                (self.text("proxy", self.t("Proxy", "プロキシ"),
+                    self.t("http://, socks5:// or socks5h://; direct for none. Empty: the archive's. A login belongs into the configuration.", "http://、socks5://、socks5h://。direct は使わない。空欄：アーカイブの設定。ログイン情報は設定ファイルに書きます。"), &form.proxy, "socks5h://127.0.0.1:9050"))
+                (self.text("source", self.t("Send from this address", "送信元アドレス"),
+                    self.t("An address of this machine. Empty: the system chooses.", "この機器のアドレス。空欄：システムが選びます。"), &form.source, "192.0.2.7"))
+            }
+            (self.text("any_certificate", self.t("Accept any certificate, because", "証明書を検証しない理由"),
+                self.t("The reason is stored. Empty: certificates are checked, as usual.", "理由は保存されます。空欄：通常どおり検証します。"), &form.any_certificate, ""))
+        }
+    }
+
+    /// What is done for the site's scripts.
+    pub(super) fn scripts(&self) -> Markup {
+        let form = self.form;
+        html! {
+            (self.select("render", self.t("Render pages in a browser", "ブラウザーで描画する"),
+                self.t("For pages that show nothing until their scripts have run. Needs Chromium on this machine.", "スクリプトが動くまで何も表示しないページ用です。この機器に Chromium が必要です。"),
+                &form.render, &RENDER))
+            (self.area("render_paths", self.t("Other choices for some pages", "ページごとの指定"),
+                self.t("One rule per line, the first that fits applies: a pattern and auto, never or always.", "1行に1つ。最初に合うものが有効です：パターンと auto・never・always"),
+                &form.render_paths, "/app/* always"))
+            (self.checkbox("likely_urls", form.likely_urls,
+                self.t("Collect what looks like a file's address in scripts", "スクリプト内のファイルらしきアドレスも収集する"),
+                self.t("Finds more parts of pages; some of the addresses lead nowhere.", "ページの部品が多く見つかりますが、存在しないものも含まれます。")))
         }
     }
 

@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use nenrin_lang::Reason;
 use nenrin_state::{
-    DayCounts, RobotsPolicy, Round, Schedule, ScheduleBy, Site, SiteId, TroubleGroup,
+    DayCounts, ProblemGroup, RobotsPolicy, Round, Schedule, ScheduleBy, Site, SiteId,
 };
 
 use crate::{
@@ -25,8 +25,8 @@ use crate::{
 const ROUNDS_SHOWN: usize = 10;
 /// Problems of each kind that are read for grouping, the newest first. Reading them means walking
 /// back through the log, which takes most of the time of a large site's page.
-pub(crate) const TROUBLES_LOOKED_AT: usize = 1_000;
-const TROUBLES_SHOWN: usize = 8;
+pub(crate) const PROBLEMS_LOOKED_AT: usize = 1_000;
+const PROBLEMS_SHOWN: usize = 8;
 
 /// The site that a path names.
 pub(crate) fn find(app: &WebApp, id: &str) -> Result<Site, WebError> {
@@ -76,7 +76,7 @@ pub(crate) fn site(
             (charts::order(app, visitor, Some(site.id))?)
         }
         div data-part="rounds" { (self::rounds(visitor, &rounds)) }
-        (troubles(visitor, site, &app.state.troubles(site.id, TROUBLES_LOOKED_AT)?))
+        (problems(visitor, site, &app.state.problems(site.id, PROBLEMS_LOOKED_AT)?))
         (conditions(visitor, site))
     };
     Ok(layout::page_refreshed(visitor, Menu::None, &site.name, content, is_live))
@@ -354,7 +354,7 @@ fn round_row(visitor: &Visitor, round: &Round) -> Markup {
 }
 
 /// The site's own problems, and apart from them those of parts that others serve.
-fn troubles(visitor: &Visitor, site: &Site, groups: &[TroubleGroup]) -> Markup {
+fn problems(visitor: &Visitor, site: &Site, groups: &[ProblemGroup]) -> Markup {
     let t = |en, ja| visitor.t(en, ja);
     let of = |own: bool| groups.iter().filter(move |group| group.own == own);
     html! {
@@ -379,7 +379,7 @@ fn troubles(visitor: &Visitor, site: &Site, groups: &[TroubleGroup]) -> Markup {
 fn trouble_table<'a>(
     visitor: &Visitor,
     site: &Site,
-    groups: impl Iterator<Item = &'a TroubleGroup>,
+    groups: impl Iterator<Item = &'a ProblemGroup>,
 ) -> Markup {
     let t = |en, ja| visitor.t(en, ja);
     html! {
@@ -391,7 +391,7 @@ fn trouble_table<'a>(
                 th scope="col" { (t("Last", "最終")) }
                 th scope="col" { (t("For example", "例")) }
             } }
-            tbody { @for group in groups.take(TROUBLES_SHOWN) {
+            tbody { @for group in groups.take(PROBLEMS_SHOWN) {
                 tr {
                     td { a href=(format!("/visits?site={}&outcome={}", site.id.0, group.outcome)) { (layout::outcome(visitor, group.outcome, group.status)) } }
                     td.cause { (cause(visitor, group.status, group.reason.as_ref())) }

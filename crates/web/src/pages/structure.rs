@@ -42,6 +42,10 @@ pub(crate) fn structure(
     let content = html! {
         div.heading { h1 { bdi { (site.name) } } }
         (site::tabs(visitor, site, site::Tab::Structure))
+        p.lead { (visitor.t(
+            "Many sites have index pages: when something below them changes, they change too. This is what was found here, and how far it can be relied on to leave out pages that did not change.",
+            "多くのサイトには、配下が変わると一緒に変わる目次ページがあります。ここでは見つかった目次ページと、変わっていないページの訪問を省くためにどこまで頼れるかを示します。",
+        )) }
         div data-live=[live] data-every="2" { (part) }
     };
     let title = format!("{} – {}", visitor.t("Structure", "構造"), site.name);
@@ -110,7 +114,7 @@ fn why<'a>(visitor: &Visitor, why: Why) -> &'a str {
             visitor.t("no index page above them changed", "上位の目次ページが変わっていない")
         }
         Why::UpperSame => {
-            visitor.t("no part of the site above changed", "上位のサイトが変わっていない")
+            visitor.t("no part of the site above them changed", "上位のサイトが変わっていない")
         }
         Why::Unlikely => visitor.t("unlikely to have changed", "変わった見込みが低い"),
         Why::NoBudget => visitor.t("the limit of pages was reached", "上限に達した"),
@@ -123,19 +127,19 @@ fn tops(visitor: &Visitor, view: &StructureView) -> Markup {
     let t = |en, ja| visitor.t(en, ja);
     html! {
         section.card {
-            h2 { (t("Index pages and their members", "目次ページと配下")) }
+            h2 { (t("Index pages and the pages below them", "目次ページと配下")) }
             p.hint {
                 (format::number(view.pages as u64)) (t(" pages, ", " ページ、"))
-                (format::number(view.links as u64)) (t("links. Changes are counted over the last eight rounds that chose their pages, for visited pages only.", " リンク。変更の回数は、ページを選んだ最近8回の収集で、訪問したものだけを数えます。"))
+                (format::number(view.links as u64)) (t(" links. Counted are the last eight rounds that chose which pages to visit, and of them the pages that were visited.", " リンク。変更の回数は、ページを選んだ最近8回の収集で、訪問したものだけを数えます。"))
             }
             div.scroll { table {
                 thead { tr {
                     th.n scope="col" { (t("Depth", "深さ")) }
                     th scope="col" { (t("Index page", "目次ページ")) }
-                    th.n scope="col" { (t("Members", "配下")) }
+                    th.n scope="col" { (t("Pages below", "配下")) }
                     th.n scope="col" title=(t("rounds in which the index page changed, of those that visited it", "目次ページが変わった回数／訪問した回数")) { (t("Index page changed", "目次の変更")) }
-                    th.n scope="col" title=(t("members that changed, of those visited, when the index page changed", "目次が変わったときに変わった配下／訪問した配下")) { (t("Others changed when it did", "そのとき変わった配下")) }
-                    th.n scope="col" title=(t("members that changed, of those visited, when the index page did not change", "目次が変わらないときに変わった配下／訪問した配下")) { (t("When it did not", "目次が変わらないとき")) }
+                    th.n scope="col" title=(t("pages below that had changed, of those visited, when the index page had changed", "目次が変わったときに変わった配下／訪問した配下")) { (t("Pages below changed when it did", "そのとき変わった配下")) }
+                    th.n scope="col" title=(t("pages below that had changed, of those visited, when the index page had not", "目次が変わらないときに変わった配下／訪問した配下")) { (t("When it did not", "目次が変わらないとき")) }
                 } }
                 tbody { @for site in &view.sites { (top(visitor, site)) } }
             } }
@@ -147,8 +151,10 @@ fn tops(visitor: &Visitor, view: &StructureView) -> Markup {
 }
 
 fn top(visitor: &Visitor, site: &TopsView) -> Markup {
-    let of = |seen: u32, changed: u32| {
-        if seen == 0 { "–".to_owned() } else { format!("{changed}/{seen}") }
+    let of = |seen: u32, changed: u32| match (seen, visitor.lang) {
+        (0, _) => "–".to_owned(),
+        (_, Lang::En) => format!("{changed} of {seen}"),
+        (_, Lang::Ja) => format!("{seen} のうち {changed}"),
     };
     html! {
         tr {
@@ -158,7 +164,7 @@ fn top(visitor: &Visitor, site: &TopsView) -> Markup {
                 @if let Some(learnt) = learnt(visitor, site) { div.hint { (learnt) } }
                 @if !site.members.is_empty() {
                     details {
-                        summary { (visitor.t("members", "配下")) }
+                        summary { (visitor.t("pages below", "配下")) }
                         @for path in &site.members { div { bdi { (path) } } }
                         @if site.member_count > site.members.len() { div { "…" } }
                     }
@@ -182,7 +188,7 @@ fn learnt(visitor: &Visitor, site: &TopsView) -> Option<String> {
     let (then, otherwise) = (share(changed_then, seen_then), share(changed_else, seen_else));
     Some(match visitor.lang {
         Lang::En => format!(
-            "When it changed, {then}% of the other pages had changed; when it did not, {otherwise}%."
+            "When it had changed, {then}% of the pages below had changed, too; when it had not, {otherwise}%."
         ),
         Lang::Ja => format!(
             "これが変わったときは配下の {then}%、変わらないときは {otherwise}% が変わっていました。"
@@ -203,11 +209,11 @@ fn families(visitor: &Visitor, view: &StructureView) -> Markup {
     html! {
         @if !view.families.is_empty() {
             section.card {
-                h2 { (t("Families", "同種のページ")) }
-                p.hint { (t("Pages whose paths differ only in numbers, and the rounds in which all, some or none of the visited ones had changed.", "番号だけが異なるページと、訪問したもののすべて・一部・なしが変わった収集の回数です。")) }
+                h2 { (t("Pages of one kind", "同種のページ")) }
+                p.hint { (t("Pages whose addresses differ only in numbers. In how many rounds had all of the visited ones changed, some, or none?", "番号だけが異なるページと、訪問したもののすべて・一部・なしが変わった収集の回数です。")) }
                 div.scroll { table {
                     thead { tr {
-                        th scope="col" { (t("Family", "種類")) }
+                        th scope="col" { (t("Address", "アドレス")) }
                         th.n scope="col" { (t("Pages", "ページ")) }
                         th.n scope="col" { (t("All changed", "すべて変更")) }
                         th.n scope="col" { (t("Some", "一部")) }

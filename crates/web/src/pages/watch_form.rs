@@ -410,6 +410,8 @@ impl Sheet<'_> {
             "selector" => format!("{} {}", form.nth.trim(), form.selector.trim()),
             part => part.to_owned(),
         };
+        let text_view = (!form.url.is_empty() && !self.blocks.is_empty())
+            .then(|| format!("/blame?url={}", format::encoded(&form.url)));
         let is_block = self.blocks.iter().any(|block| value_of(block) == chosen);
         let radio = |value: &str, checked: bool, label: Markup| {
             html! { label.check { input type="radio" name="part" value=(value) checked[checked]; span { (label) } } }
@@ -418,6 +420,7 @@ impl Sheet<'_> {
             fieldset.choices {
                 legend { (self.t("What to watch", "監視する箇所")) }
                 (self.error("part"))
+                @if let Some(link) = text_view { p.hint { a href=(link) { (self.t("Select it in the page's text", "ページの文章から選択する")) } } }
                 (radio("page", form.part == "page", html! { (self.t("The whole text of the page", "ページの全文")) }))
                 (radio("words", form.part == "words", html! { (self.t("The line with these words", "次の語句を含む行")) }))
                 div.indent data-only-for="part" data-only-value="words" {

@@ -1,4 +1,4 @@
-//! Watches: what people want to be told about pages, what was reported, and how letters are sent.
+//! Watches: the parts of pages that people want messages about, what was reported, and how letters are sent.
 
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
@@ -45,7 +45,7 @@ pub(crate) fn list(app: &WebApp, visitor: &Visitor, query: &Fields) -> Result<Re
             div {
                 h1 { (title) }
                 p.lead { (t(
-                    "Mark a sentence, a block or a number on an archived page, and be told when it changes.",
+                    "Mark a sentence, a block or a number on an archived page, and get a message when it changes.",
                     "保存したページの文・ブロック・数値に印を付けると、変わったときにお知らせします。",
                 )) }
             }
@@ -199,7 +199,7 @@ fn receivers(visitor: &Visitor) -> Markup {
     let t = |en, ja| visitor.t(en, ja);
     html! {
         section.card {
-            h2 { (t("How you are told", "お知らせの方法")) }
+            h2 { (t("How messages reach you", "お知らせの方法")) }
             ul {
                 li { (t("Feed: ", "フィード：")) a href="/feed.atom?watches=1" { "/feed.atom?watches=1" } }
                 li { (t("E-mail: ", "メール：")) (t("set a server under [mail] in the configuration, with quiet hours and a summary if you like.", "設定の [mail] でサーバーを指定します。通知しない時間帯やまとめも設定できます。")) }

@@ -34,7 +34,7 @@ async fn the_heads_are_kept_byte_for_byte() {
     assert_eq!(exchange.response_head, head);
     assert_eq!(text(&exchange), "hello");
     assert_eq!((exchange.status, exchange.protocol), (200, Protocol::Http11));
-    assert_eq!((exchange.server_address, &exchange.tls), (server.address.ip(), &None));
+    assert_eq!((exchange.server_address, &exchange.tls), (Some(server.address.ip()), &None));
     assert_eq!(exchange.header("x").as_deref(), Some("a b"));
     assert!(exchange.time_to_head <= exchange.elapsed);
     assert_eq!(exchange.request_head, *seen.lock().unwrap(), "what was sent is what arrived");

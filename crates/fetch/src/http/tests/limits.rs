@@ -129,6 +129,27 @@ async fn of_an_endless_body_the_front_is_taken_and_the_connection_is_left() {
 }
 
 #[tokio::test]
+async fn a_request_may_have_less_time_than_the_options_give() {
+    let start = b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n";
+    let server = dripping(start, Duration::from_millis(20)).await;
+    let ms = Duration::from_millis;
+    let short = FetchOptions {
+        dns_timeout: ms(50),
+        connect_timeout: ms(150),
+        tls_timeout: ms(50),
+        head_timeout: ms(200),
+        total_timeout: ms(450),
+        ..quick()
+    };
+    for (options, asked, after) in [(quick(), ms(300), ms(300)), (short, Duration::MAX, ms(450))] {
+        let request = FetchRequest { timeout: Some(asked), ..request(&server.url("/robots.txt")) };
+        let failure = Fetcher::new(options).unwrap().fetch(&request).await.unwrap_err();
+        let (host, waiting) = ("127.0.0.1".to_owned(), Waiting::Exchange);
+        assert_eq!(failure, FetchFailure::Timeout { host, waiting, after });
+    }
+}
+
+#[tokio::test]
 async fn a_body_within_the_wanted_front_is_whole_and_its_connection_is_used_again() {
     let server =
         TestServer::answering("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n0123456789").await;
@@ -266,7 +287,7 @@ async fn the_next_address_is_tried_when_one_refuses() {
     };
     let hosts = vec![host(7), host(8), host(1)];
     let exchange = fetch(hosts.clone(), 3).await.unwrap();
-    assert_eq!(exchange.server_address, IpAddr::from([127, 0, 0, 1]));
+    assert_eq!(exchange.server_address, Some(IpAddr::from([127, 0, 0, 1])));
     let failure = fetch(hosts, 2).await.unwrap_err();
     assert_eq!(failure.kind(), "connect", "only so many are tried: {failure}");
 }
@@ -283,5 +304,5 @@ async fn ipv6_is_spoken() {
     })
     .await;
     let exchange = fetcher().fetch(&request(&server.url("/"))).await.unwrap();
-    assert_eq!(exchange.server_address, server.address.ip());
+    assert_eq!(exchange.server_address, Some(server.address.ip()));
 }

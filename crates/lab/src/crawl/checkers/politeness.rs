@@ -47,13 +47,20 @@ impl Politeness {
         }
     }
 
-    /// A request has ended; the server may have asked to be left alone.
+    /// A request has ended; the server may have asked for a pause.
     pub fn answered(&mut self, now_ms: i64, server: &Server, retry_after_s: Option<i64>) {
         let seen = self.servers.entry(server.clone()).or_default();
         seen.under_way = seen.under_way.saturating_sub(1);
         seen.ended_ms = Some(now_ms);
         if let Some(wait_s) = retry_after_s {
             seen.leave_alone_until_ms = now_ms + wait_s * 1000;
+        }
+    }
+
+    /// The crawler's clock was turned: how long ago a server was asked cannot be told any more.
+    pub fn clock_turned(&mut self) {
+        for seen in self.servers.values_mut() {
+            (seen.ended_ms, seen.leave_alone_until_ms) = (None, i64::MIN);
         }
     }
 

@@ -16,13 +16,13 @@ const STALE_S: i64 = 30 * 86_400;
 /// nothing is asked for. It reads the answers itself, in the few forms that the simulated web has.
 #[derive(Debug, Default)]
 pub struct Robots {
-    servers: BTreeMap<Server, Heard>,
+    servers: BTreeMap<Server, Received>,
     /// What was broken.
     pub findings: Findings,
 }
 
 #[derive(Debug, Clone, Default)]
-struct Heard {
+struct Received {
     now: Known,
     /// What is committed, and so what a crawler that died goes on with.
     kept: Known,
@@ -44,39 +44,48 @@ struct Rules {
 impl Robots {
     /// A server answered when it was asked for its robots.txt.
     pub fn answered(&mut self, now_s: i64, server: &Server, result: &Result<Answer, Trouble>) {
-        let heard = self.servers.entry(server.clone()).or_default();
-        heard.now.asked_s = Some(now_s);
+        let received = self.servers.entry(server.clone()).or_default();
+        received.now.asked_s = Some(now_s);
         let Ok(answer) = result else { return };
         match answer.status {
-            200..=299 => heard.now.good = Some(Rules::read(now_s, &answer.robots_body)),
+            200..=299 => received.now.good = Some(Rules::read(now_s, &answer.robots_body)),
             429 | 500.. => {}
-            _ => heard.now.good = Some(Rules { at_s: now_s, ..Rules::default() }),
+            _ => received.now.good = Some(Rules { at_s: now_s, ..Rules::default() }),
         }
     }
 
-    /// What was heard of a server's robots.txt is committed.
+    /// What was received of a server's robots.txt is committed.
     pub fn committed(&mut self, server: &Server) {
-        if let Some(heard) = self.servers.get_mut(server) {
-            heard.kept = heard.now.clone();
+        if let Some(received) = self.servers.get_mut(server) {
+            received.kept = received.now.clone();
+        }
+    }
+
+    /// The crawler's clock was set back: what was heard in the future counts as heard now.
+    pub fn set_back(&mut self, now_s: i64) {
+        let known = self.servers.values_mut().flat_map(|heard| [&mut heard.now, &mut heard.kept]);
+        for known in known {
+            known.asked_s = known.asked_s.map(|at_s| at_s.min(now_s));
+            known.good.iter_mut().for_each(|rules| rules.at_s = rules.at_s.min(now_s));
         }
     }
 
     /// The worker of some servers died: the next knows what was committed.
     pub fn crashed(&mut self, is_lost: impl Fn(&Server) -> bool) {
-        for (_, heard) in self.servers.iter_mut().filter(|(server, _)| is_lost(server)) {
-            heard.now = heard.kept.clone();
+        for (_, received) in self.servers.iter_mut().filter(|(server, _)| is_lost(server)) {
+            received.now = received.kept.clone();
         }
     }
 
     /// The pause that the rules in force ask for.
     pub fn pause_ms(&self, server: &Server) -> i64 {
-        let rules = self.servers.get(server).and_then(|heard| heard.now.good.as_ref());
+        let rules = self.servers.get(server).and_then(|received| received.now.good.as_ref());
         rules.map_or(0, |rules| rules.delay_ms)
     }
 
     /// A page is asked for.
     pub fn asked(&mut self, now_s: i64, url: &CanonicalUrl) {
-        let known = self.servers.get(&url.server()).map(|heard| &heard.now);
+        let known = self.servers.get(&url.server()).map(|received| &received.now);
         let broken = match known {
             Some(Known { asked_s: Some(asked_s), .. }) if now_s - asked_s > FRESH_S => {
                 Some("by rules older than a day")

@@ -12,6 +12,8 @@ pub struct Shares {
     seen: BTreeMap<(PartitionId, PartitionId), u64>,
     /// What was sent to each partition, in millionths.
     sent: BTreeMap<PartitionId, u64>,
+    /// The part of it that was handed on after the visits of the pages that gave it.
+    pub later_micros: u64,
     /// What was broken.
     pub findings: Findings,
 }
@@ -24,9 +26,15 @@ impl Shares {
             let seen = self.seen.entry((from, to)).or_default();
             for NumberedMail { number, mail } in state.outbox(to, *seen, usize::MAX)? {
                 *seen = number;
-                if let Mail::Share { micros, .. } = mail {
-                    *self.sent.entry(to).or_default() += micros;
-                }
+                let micros = match mail {
+                    Mail::Share { micros, .. } => micros,
+                    Mail::MoreShare { micros, .. } => {
+                        self.later_micros += micros;
+                        micros
+                    }
+                    _ => 0,
+                };
+                *self.sent.entry(to).or_default() += micros;
             }
         }
         Ok(())

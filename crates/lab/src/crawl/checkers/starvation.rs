@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use nenrin_state::{PageFilter, SiteId, State, StateError};
+use nenrin_state::{PageFilter, PageRecord, SiteId, State, StateError};
 use nenrin_urls::{CanonicalUrl, Server};
 
 use super::Findings;
@@ -8,6 +8,8 @@ use crate::crawl::web::{RobotsMood, Web};
 
 /// How long a page may wait beyond its time: the longest rest of a server, and a day.
 const PATIENCE_S: i64 = 2 * 86_400;
+/// No policy lets a page rest longer.
+const LONGEST_S: i64 = 3 * 365 * 86_400;
 
 /// The law: where pages have times of their own, every page has one, and none waits for ever. A page
 /// waits rightly while its server's robots.txt cannot be had, or for its turn in a day's visits: the
@@ -41,6 +43,9 @@ impl Starvation {
                         self.findings
                             .note(|| format!("{} has been due for {} s", page.url, now_s - due_s))
                     }
+                    Some(due_s) if due_s - now_s > LONGEST_S => {
+                        self.findings.note(|| format!("{} is due in {} s", page.url, due_s - now_s))
+                    }
                     Some(_) => {}
                 }
             }
@@ -48,17 +53,18 @@ impl Starvation {
     }
 }
 
-/// How many days a page may have to wait for its turn where a site has this many visits a day: all
-/// pages of a server may have to wait for one another, and the servers of a site as well, in
-/// whatever partition.
+/// How many days a page may have to wait for its turn where a site, or all sites together, have this
+/// many visits a day: all pages of a server may have to wait for one another, and the servers that
+/// share the visits as well, in whatever partition. `shared_by` says which site's visits a page uses.
 pub fn days_to_wait<'s>(
     states: impl Iterator<Item = &'s dyn State>,
     visits: u64,
+    shared_by: impl Fn(&PageRecord) -> SiteId,
 ) -> Result<u64, StateError> {
     let mut sites: BTreeMap<SiteId, BTreeMap<Server, u64>> = BTreeMap::new();
     for state in states {
         for page in state.pages(PageFilter { site: None, after: None, limit: 1_000_000 })? {
-            let servers = sites.entry(page.site).or_default();
+            let servers = sites.entry(shared_by(&page)).or_default();
             *servers.entry(page.url.server()).or_default() += 1;
         }
     }

@@ -4,15 +4,15 @@ use nenrin_crawl::{Answer, Event, FetchOrder, Purpose, Ticket};
 use nenrin_state::Validators;
 
 use super::{Happening, Simulation};
-use crate::crawl::{Sabotage, web::Reply};
+use crate::crawl::{Sabotage, oddities::Truth, web::Reply};
 
 impl Simulation {
     pub(super) fn fetch(&mut self, worker: usize, order: FetchOrder) {
         self.report.fetches += 1;
         if order.purpose == Purpose::Page {
             self.report.asked += 1;
-            if let Some((site, most)) = self.budget_of(&order.url) {
-                self.budget.asked(self.now_ms / 1000, site, most);
+            for (budget, most) in self.budgets_of(&order.url) {
+                self.budget.asked(self.clock_ms() / 1000, budget, most);
             }
         }
         let server = order.url.server();
@@ -21,14 +21,21 @@ impl Simulation {
         let knows = order.purpose != Purpose::Robots;
         let own_ms = self.options.delay_ms.map_or(1_000, |ms| ms as i64);
         let pause_ms = if knows { crawl_delay_ms.max(own_ms) } else { own_ms };
-        let in_hours =
-            self.options.window.as_ref().is_none_or(|window| window.is_open(self.now_ms / 1000));
+        let in_hours = self
+            .options
+            .window
+            .as_ref()
+            .is_none_or(|window| window.is_open(self.clock_ms() / 1000));
         self.politeness.asked(self.now_ms, &server, pause_ms, in_hours || !knows);
         if knows {
-            self.robots.asked(self.now_ms / 1000, &order.url);
+            self.robots.asked(self.clock_ms() / 1000, &order.url);
         }
         self.note("fetch", order.url.as_str());
-        let reply = self.web.answer(&order, self.now_ms, self.report.fetches);
+        let mut reply = self.web.answer(&order, self.now_ms, self.report.fetches);
+        if let Some(trouble) = self.bad_days.trouble(self.now_ms, order.url.host()) {
+            reply = Reply { truth: Truth::default(), ..reply };
+            reply.fetched.result = Err(trouble);
+        }
         let (ticket, elapsed_ms) = (order.ticket, reply.fetched.elapsed_ms);
         self.workers[worker].under_way.insert(ticket, (order, reply.truth));
         self.later(worker, elapsed_ms, Happening::Answer(ticket, Box::new(reply)));
@@ -37,7 +44,7 @@ impl Simulation {
     pub(super) fn answered(&mut self, worker: usize, ticket: Ticket, mut reply: Reply) {
         let Some((order, _)) = self.workers[worker].under_way.get(&ticket) else { return };
         if order.purpose == Purpose::Robots {
-            let (now_s, server) = (self.now_ms / 1000, order.url.server());
+            let (now_s, server) = (self.clock_ms() / 1000, order.url.server());
             self.robots.answered(now_s, &server, &reply.fetched.result);
             if self.options.sabotage == Some(Sabotage::DeafToRobots) {
                 let answer = Answer { status: 404, ..Answer::default() };

@@ -2,6 +2,7 @@
 //! in memory, and kills the crawler now and then.
 
 mod asking;
+mod clock;
 mod joint;
 mod worker;
 
@@ -11,8 +12,8 @@ use nenrin_crawl::{
     Command, Event, Load, Ticket, answer_load, commit_batch, drop_taken_mail, take_mail,
 };
 use nenrin_state::{
-    Change, Epoch, Mail, Outcome, PageId, PartitionId, Schedule, SiteConditions, State, StateError,
-    VersionId,
+    Change, Epoch, Mail, Outcome, PageId, PartitionId, Schedule, SiteConditions, SiteId, State,
+    StateError, VersionId,
 };
 use nenrin_urls::{CanonicalUrl, Scope, Server};
 
@@ -21,6 +22,7 @@ use crate::LabError;
 use self::worker::Worker;
 use super::{
     CrawlOptions, CrawlReport, Sabotage,
+    bad_days::BadDays,
     checkers::{
         Budget, Durability, Once, Politeness, Robots, RoundsTogether, Shares, Starvation,
         days_to_wait,
@@ -47,6 +49,9 @@ struct Simulation {
     queue: BTreeMap<(i64, u64), Pending>,
     sequence: u64,
     now_ms: i64,
+    bad_days: BadDays,
+    /// How far the crawler's clock is ahead of the time.
+    ahead_ms: i64,
     trace: blake3::Hasher,
     politeness: Politeness,
     robots: Robots,
@@ -80,6 +85,7 @@ enum Happening {
     Mail,
     Crash,
     HandOver,
+    ClockTurned,
 }
 
 /// Runs one simulation.
@@ -113,12 +119,15 @@ pub(super) fn run_collected(
 
 impl Simulation {
     fn new(options: &CrawlOptions) -> Result<Self, LabError> {
+        let web = Web::new(options.seed, options.servers, options.pages, options.faults)
+            .with_oddities(options.oddities)
+            .with_moods(options.robots_changes)
+            .with_favourites(options.favourites);
         Ok(Self {
             options: options.clone(),
-            web: Web::new(options.seed, options.servers, options.pages, options.faults)
-                .with_oddities(options.oddities)
-                .with_moods(options.robots_changes)
-                .with_favourites(options.favourites),
+            bad_days: BadDays::of(&web, options.bad_days, BEGIN_MS, options.time_s * 1000),
+            ahead_ms: 0,
+            web,
             workers: Worker::all(options)?,
             queue: BTreeMap::new(),
             sequence: 0,
@@ -147,8 +156,10 @@ impl Simulation {
                 skipped: 0,
                 mail: 0,
                 shares: 0.0,
+                later_shares: 0.0,
                 crashes: 0,
                 hand_overs: 0,
+                set_back: 0,
                 trace: String::new(),
                 violations: Vec::new(),
             },
@@ -224,6 +235,9 @@ impl Simulation {
             let moment = self.web.draw(&[15, u64::from(n)]);
             self.later(worker as usize, self.moment_ms(moment), Happening::HandOver);
         }
+        for turn_ms in self.bad_days.turns_ms() {
+            self.later(0, turn_ms - BEGIN_MS, Happening::ClockTurned);
+        }
     }
 
     fn moment_ms(&self, share: f64) -> i64 {
@@ -252,6 +266,7 @@ impl Simulation {
         match what {
             Happening::Crash => self.crash(worker),
             Happening::HandOver => self.hand_over(worker),
+            Happening::ClockTurned => self.turn_clock(),
             // A worker that lost its partition does not know yet.
             Happening::Commit { epoch, batch } if !is_alive => {
                 self.commit_late(worker, epoch, batch)
@@ -300,16 +315,18 @@ impl Simulation {
         self.count_lost(worker);
         self.politeness.crashed(self.now_ms, is_lost);
         self.robots.crashed(is_lost);
-        self.workers[worker].replace(&self.options, self.now_ms)?;
+        let clock_ms = self.clock_ms();
+        self.workers[worker].replace(&self.options, clock_ms)?;
         self.start(worker);
         Ok(())
     }
 
     fn step(&mut self, worker: usize, event: Event) -> Result<(), LabError> {
         self.report.events += 1;
+        let clock_ms = self.clock_ms();
         let machine = &mut self.workers[worker].machine;
         self.report.queued_max = self.report.queued_max.max(machine.queued() as u64);
-        let commands = machine.step(self.now_ms, event);
+        let commands = machine.step(clock_ms, event);
         let mut batch = Vec::new();
         for command in commands {
             match command {
@@ -343,9 +360,15 @@ impl Simulation {
                 let event = Event::Stored { ticket, version, stored_bytes: 1000, is_known: false };
                 self.later(worker, STORE_MS, Happening::Event(event));
             }
+            // The simulated web has no scripts.
+            Command::Render(order) => {
+                let rendered = Box::default();
+                let event = Event::Rendered { ticket: order.ticket, rendered };
+                self.later(worker, 0, Happening::Event(event));
+            }
             Command::WakeAt(at_ms) => {
                 self.workers[worker].wake_ms = Some(at_ms);
-                self.later(worker, at_ms - self.now_ms, Happening::Wake(at_ms));
+                self.later(worker, at_ms - self.clock_ms(), Happening::Wake(at_ms));
             }
             Command::RoundFinished(report) => {
                 self.report.rounds += 1;
@@ -358,9 +381,16 @@ impl Simulation {
     }
 
     fn load(&mut self, worker: usize, load: Load) -> Result<(), LabError> {
-        let mut event = answer_load(&*self.workers[worker].state, self.now_ms / 1000, &load)?;
+        let mut event = answer_load(&*self.workers[worker].state, self.clock_ms() / 1000, &load)?;
         if let Event::RoundBegun(round) = &event {
             self.rounds.begun(self.workers.len(), worker, round);
+        }
+        if self.options.sabotage == Some(Sabotage::UndividedBudget) {
+            match &mut event {
+                Event::SharedLoaded { of_archive, .. } => *of_archive = None,
+                Event::DivisionLoaded { site: None, division } => *division = None,
+                _ => {}
+            }
         }
         if let Event::DueLoaded { load, .. } = &mut event {
             self.report.loads += 1;
@@ -490,11 +520,14 @@ impl Simulation {
         }
         self.check_orders()?;
         self.check_rounds()?;
+        self.check_sums()?;
         let mut starvation = Starvation::default();
         let states = self.workers.iter().map(|worker| &*worker.state);
-        let days = match self.options.continuous.as_ref().and_then(|own| own.visits_per_day) {
-            Some(visits) => days_to_wait(states, visits)?,
-            None => 0,
+        let of_site = self.options.continuous.as_ref().and_then(|own| own.visits_per_day);
+        let days = match (of_site, self.options.visits_per_day) {
+            (Some(visits), _) => days_to_wait(states, visits, |page| page.site)?,
+            (None, Some(visits)) => days_to_wait(states, visits, |_| SiteId(0))?,
+            (None, None) => 0,
         };
         for worker in &mut self.workers {
             let (state, partitioning) = (&*worker.state, worker.partitioning);
@@ -513,6 +546,7 @@ impl Simulation {
             self.report.violations.extend(state.check()?);
         }
         self.report.shares = self.shares.sent_micros() as f64 / 1e6;
+        self.report.later_shares = self.shares.later_micros as f64 / 1e6;
         self.report.trace = self.trace.finalize().to_hex()[..32].to_owned();
         let checked = [
             self.politeness.findings,
@@ -533,7 +567,8 @@ impl Simulation {
 fn drop_mail(from: &dyn State, epoch: Epoch, to: usize) -> Result<(), LabError> {
     let to = PartitionId(to as u32);
     let mail = from.outbox(to, 0, usize::MAX)?;
-    if mail.iter().any(|one| matches!(one.mail, Mail::Share { .. })) {
+    let is_share = |mail: &Mail| matches!(mail, Mail::Share { .. } | Mail::MoreShare { .. });
+    if mail.iter().any(|one| is_share(&one.mail)) {
         let upto = mail.last().map_or(0, |last| last.number);
         from.commit_under(epoch, &[Change::MailDelivered { to, upto }])?;
     }

@@ -147,12 +147,29 @@ fn scores_rounds_and_budgets_are_shared_by_the_partitions() {
         let report = run(&divided(CrawlOptions { seed, ..options.clone() })).unwrap();
         assert_eq!(report.violations, Vec::<String>::new(), "seed {seed}");
         assert!(report.shares > 1.0, "seed {seed}: {report:?}");
+        let later = 0.0..report.shares;
+        assert!(report.later_shares > 0.0 && later.contains(&report.later_shares), "{report:?}");
         if options.continuous.is_some() {
             // The site's visits of 45 days are spent, wherever its pages are.
             assert!((200..=450 + 12 * 4).contains(&report.asked), "seed {seed}: {report:?}");
         } else {
             assert!(report.rounds >= 4 * 6, "seed {seed}: {report:?}");
         }
+    }
+}
+
+#[test]
+fn the_budget_of_the_archive_is_shared_by_the_partitions() {
+    let options = CrawlOptions { visits_per_day: Some(10), ..continuous("every(1d)") };
+    for seed in 1..=3 {
+        let options = divided(CrawlOptions { seed, ..options.clone() });
+        let report = run(&options).unwrap();
+        assert_eq!(report.violations, Vec::<String>::new(), "seed {seed}");
+        assert!((300..=450 + 12 * 4).contains(&report.asked), "seed {seed}: {report:?}");
+        let sabotage = Some(Sabotage::UndividedBudget);
+        let undivided = run(&CrawlOptions { sabotage, ..options }).unwrap();
+        let is_noticed = |found: &String| found.contains("visits on day");
+        assert!(undivided.violations.iter().any(is_noticed), "seed {seed}: {undivided:?}");
     }
 }
 

@@ -62,6 +62,7 @@ impl Worker {
 fn machine(options: &CrawlOptions, asked_before_ms: Option<i64>) -> Crawl {
     let mut machine =
         nenrin_crawl::CrawlOptions { asked_before_ms, order: options.order, ..Default::default() };
+    machine.visits_per_day = options.visits_per_day;
     if let Some(servers) = options.servers_kept {
         machine.servers_kept = servers;
     }

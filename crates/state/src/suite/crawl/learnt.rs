@@ -10,25 +10,26 @@ use crate::{
 pub fn links_to_known_pages_are_kept_and_told_once(state: &impl State) {
     let (_, top) = begun(state);
     state.add_site("other", &conditions("http://other.com/"), NOW_S).unwrap();
-    let told = |visit: VisitCommit| state.commit(&[Change::Visit(Box::new(visit))]).unwrap().linked;
+    let linked_by =
+        |visit: VisitCommit| state.commit(&[Change::Visit(Box::new(visit))]).unwrap().linked;
     let mut first = visit(&top, NOW_S, Outcome::Changed);
     first.version = Some(row(1, NOW_S));
     first.discovered = vec![found("http://e.com/a", 2), found("http://e.com/b", 2)];
     let urls =
         ["http://e.com/b", "http://e.com/a", "http://other.com/", "http://x.com/", "http://e.com/"];
     first.links = Some(urls.iter().map(|text| url(text)).collect());
-    let linked = told(first.clone());
+    let linked = linked_by(first.clone());
     let all = [2, 3, 4].map(Nth).to_vec();
     assert_eq!(
         linked,
         vec![crate::Linked { nth: Nth(1), targets: all.clone(), links: 3, again: false }]
     );
     assert_eq!(state.links(&[Nth(1)]).unwrap()[0].targets.as_deref(), Some(&all[..]));
-    assert_eq!(told(first.clone()), vec![]);
+    assert_eq!(linked_by(first.clone()), vec![]);
     first.discovered = vec![found("http://e.com/c", 2)];
     first.links = Some(vec![url("http://e.com/c"), url("http://e.com/a")]);
     let (targets, links) = (vec![Nth(5)], 2);
-    assert_eq!(told(first), vec![crate::Linked { nth: Nth(1), targets, links, again: true }]);
+    assert_eq!(linked_by(first), vec![crate::Linked { nth: Nth(1), targets, links, again: true }]);
     let unread = &state.links(&[Nth(3)]).unwrap()[0];
     assert_eq!((&unread.targets, unread.url.path(), unread.version), (&None, "/a", None));
     // A page that came from elsewhere is read later.
@@ -105,10 +106,11 @@ pub fn a_sites_map_has_its_pages_links_and_what_rounds_left(state: &impl State) 
 }
 
 pub fn what_a_crawl_order_knows_comes_back(state: &impl State) {
+    let order = |bytes| Change::Order { bytes, received: Vec::new(), handed_on: Vec::new() };
     assert_eq!(state.order().unwrap(), Vec::<u8>::new());
     let large: Vec<u8> = (0..700_000_u32).map(|n| (n >> 8) as u8).collect();
     for bytes in [large, vec![3]] {
-        state.commit(&[Change::Order { bytes: bytes.clone(), received: Vec::new() }]).unwrap();
+        state.commit(&[order(bytes.clone())]).unwrap();
         assert_eq!(state.order().unwrap(), bytes);
     }
 }

@@ -1,0 +1,211 @@
+//! Renders stored pages: a browser gets everything from the archive, and what it missed is reported.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use nenrin_crawl::{Event, RenderOrder, Rendered};
+use nenrin_extract::{content_kind, decode_content, visible_text};
+use nenrin_fetch::header_fields;
+use nenrin_render::{Answer, Answers, Asked, RenderError, RenderOptions, Renderer, Rendering};
+use nenrin_state::State;
+use nenrin_store::{Store, Version};
+use nenrin_urls::CanonicalUrl;
+use tokio::sync::mpsc;
+
+use crate::visiting::read_small;
+
+/// A browser that has nothing to do ends after this long.
+const IDLE: Duration = Duration::from_secs(30);
+
+/// The largest body that a page gets: a larger one is not what its text depends on.
+const BODY_MAX_BYTES: u64 = 32 << 20;
+
+/// The most of a page whose text is compared.
+const TEXT_MAX_BYTES: usize = 4 << 20;
+
+/// More new words than this are text that the plain page does not have.
+const NEW_WORDS: usize = 20;
+
+/// The renderings of a crawl, one after the other. The browser ends with the last clone.
+#[derive(Clone)]
+pub struct RenderWork(mpsc::UnboundedSender<RenderOrder>);
+
+impl RenderWork {
+    /// Starts the task that renders, inside a tokio runtime; each order comes back as
+    /// [`Event::Rendered`].
+    pub fn start(
+        options: RenderOptions,
+        store: Arc<Store>,
+        state: Arc<dyn State>,
+        tell: impl Fn(Event) + Send + 'static,
+    ) -> Self {
+        let (sender, orders) = mpsc::unbounded_channel();
+        let archive = Arc::new(Archived { store, state });
+        tokio::spawn(serve(options, archive, orders, tell));
+        Self(sender)
+    }
+
+    /// Renders this when it is its turn. The machine bounds how many wait.
+    pub fn add(&self, order: RenderOrder) {
+        // The task is there as long as this is.
+        let _ = self.0.send(order);
+    }
+}
+
+async fn serve(
+    options: RenderOptions,
+    archive: Arc<Archived>,
+    mut orders: mpsc::UnboundedReceiver<RenderOrder>,
+    tell: impl Fn(Event),
+) {
+    let mut renderer: Option<Renderer> = None;
+    loop {
+        let order = match tokio::time::timeout(IDLE, orders.recv()).await {
+            Ok(Some(order)) => order,
+            Ok(None) => break,
+            Err(_) => {
+                if let Some(renderer) = &mut renderer {
+                    renderer.end().await;
+                }
+                continue;
+            }
+        };
+        let ticket = order.ticket;
+        let rendered = match begin(&mut renderer, &options) {
+            Ok(renderer) => render(renderer, &archive, order).await,
+            Err(error) => {
+                tracing::warn!("pages are not rendered: {error}");
+                Rendered { has_no_browser: true, ..Rendered::default() }
+            }
+        };
+        tell(Event::Rendered { ticket, rendered: Box::new(rendered) });
+    }
+    if let Some(renderer) = &mut renderer {
+        renderer.end().await;
+    }
+}
+
+fn begin<'r>(
+    renderer: &'r mut Option<Renderer>,
+    options: &RenderOptions,
+) -> Result<&'r mut Renderer, RenderError> {
+    if renderer.is_none() {
+        *renderer = Some(Renderer::new(options.clone())?);
+    }
+    renderer.as_mut().ok_or(RenderError::NoBrowser)
+}
+
+async fn render(renderer: &mut Renderer, archive: &Arc<Archived>, order: RenderOrder) -> Rendered {
+    let answers: Arc<dyn Answers> = archive.clone();
+    let rendering = match renderer.render(&order.url, order.at_s * 1000, answers).await {
+        Ok(rendering) => rendering,
+        Err(error) => {
+            tracing::warn!(url = %order.url, "not rendered: {error}");
+            return Rendered::default();
+        }
+    };
+    tracing::debug!(
+        url = %order.url,
+        ended = ?rendering.ended,
+        missing = rendering.missing().count(),
+        elapsed_ms = rendering.elapsed_ms,
+        "rendered"
+    );
+    let archive = archive.clone();
+    let read = tokio::task::spawn_blocking(move || read(&archive, &order, rendering));
+    read.await.unwrap_or_default()
+}
+
+/// What the crawl learns of a rendering.
+fn read(archive: &Archived, order: &RenderOrder, rendering: Rendering) -> Rendered {
+    let page = read_small(&archive.store, order.version, BODY_MAX_BYTES);
+    let plain = page.map(|page| text_of(&order.url, &page)).unwrap_or_default();
+    let missing = rendering.missing().cloned().collect();
+    let elsewhere = rendering.url.iter().filter(|url| **url != order.url).cloned();
+    let links = rendering.links.iter().map(|link| (link.url.clone(), link.is_frame));
+    Rendered {
+        has_no_browser: false,
+        missing,
+        links: elsewhere.map(|url| (url, false)).chain(links).collect(),
+        adds_text: adds_text(&plain, &rendering.text),
+        elapsed_ms: i64::try_from(rendering.elapsed_ms).unwrap_or(i64::MAX),
+    }
+}
+
+fn text_of(url: &CanonicalUrl, page: &Version) -> String {
+    let header = |name| crate::head::field(&page.head.response_head, name);
+    let (coding, content_type) = (header("content-encoding"), header("content-type"));
+    let Ok(body) = decode_content(coding.as_deref(), &page.body, TEXT_MAX_BYTES) else {
+        return String::new();
+    };
+    let kind = content_kind(content_type.as_deref(), url, &body);
+    visible_text(kind, content_type.as_deref(), &body, TEXT_MAX_BYTES)
+}
+
+/// Whether a rendered page shows words that its HTML does not have.
+fn adds_text(plain: &str, rendered: &str) -> bool {
+    let words = |text: &str| -> BTreeSet<String> {
+        let is_between = |c: char| !c.is_alphanumeric();
+        text.split(is_between).filter(|w| !w.is_empty()).map(str::to_lowercase).collect()
+    };
+    let (plain, rendered) = (words(plain), words(rendered));
+    let new = rendered.difference(&plain).count();
+    new > NEW_WORDS.min(plain.len() / 10 + 2)
+}
+
+/// The archive as a browser sees it: the newest version of everything.
+struct Archived {
+    store: Arc<Store>,
+    state: Arc<dyn State>,
+}
+
+impl Answers for Archived {
+    fn answer(&self, asked: &Asked) -> Answer {
+        // An archive that cannot be read now has nothing to give.
+        let Ok(page) = self.state.page(&asked.url) else { return Answer::Nothing };
+        let Some(page) = page else { return Answer::Missing };
+        match page.version {
+            Some(version) => match read_small(&self.store, version, BODY_MAX_BYTES) {
+                Some(version) => stored(version),
+                None => Answer::Nothing,
+            },
+            None if page.visited_s.is_some() => Answer::Nothing,
+            None => Answer::Missing,
+        }
+    }
+}
+
+fn stored(version: Version) -> Answer {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let fields = header_fields(&version.head.response_head);
+    Answer::Stored {
+        status: version.head.status,
+        headers: fields.map(|(name, value)| (text(name), value.into_owned())).collect(),
+        body: version.body.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_that_scripts_bring_is_recognised() {
+        let long: String = (0..300).map(|n| format!("word{n} ")).collect();
+        for (plain, rendered, adds) in [
+            ("", "", false),
+            ("Loading", "Loading", false),
+            ("Loading", "Loading 3 4", false),
+            ("Loading", "The news of today: trees", true),
+            (&long, &format!("{long} menu open close"), false),
+            (
+                &long,
+                &format!("{long} {}", (0..30).map(|n| format!("new{n} ")).collect::<String>()),
+                true,
+            ),
+        ] {
+            assert_eq!(adds_text(plain, rendered), adds, "{plain:.20} {rendered:.40}");
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! A page is rendered: what it asked for becomes known as its parts, and it is rendered again once
+//! they are there.
+
+use std::collections::BTreeSet;
+
+use nenrin_state::{Change, FoundPages, SiteId};
+use nenrin_urls::CanonicalUrl;
+
+use crate::{
+    answer::{Answer, FoundLink, LinkRole, Ticket},
+    discovery::discover,
+    events::{Command, RenderOrder},
+    learning::Links,
+    plans::VisitResult,
+    renderings::{RenderCase, Rendered},
+    under_way::{Committing, Release},
+};
+
+use super::Crawl;
+
+impl Crawl {
+    /// A visit is committed: pages that waited for it are rendered, and so is the page itself. The
+    /// page is released when nothing more is done for it, so that its round does not end before.
+    pub(super) fn visit_committed(
+        &mut self,
+        url: &CanonicalUrl,
+        release: (SiteId, VisitResult),
+        own: Option<Box<RenderCase>>,
+        out: &mut Vec<Command>,
+    ) {
+        let mut cases = self.renderings.visited(url, self.under_way.is_rendering());
+        cases.extend(own.map(|case| *case));
+        if self.is_stopping {
+            cases.clear();
+        }
+        let mut release = Some(release);
+        for case in cases {
+            self.start_rendering(case, release.take(), out);
+        }
+        self.release_after(release, out);
+    }
+
+    fn start_rendering(&mut self, case: RenderCase, release: Release, out: &mut Vec<Command>) {
+        let ticket = self.under_way.new_ticket();
+        // It takes about as long as some visits, and the budget is one of visits.
+        self.schedules.count_visit(case.at_s, case.due.site, &self.options);
+        out.push(Command::Render(Box::new(RenderOrder {
+            ticket,
+            url: case.due.page.url.clone(),
+            version: case.version,
+            at_s: case.at_s,
+        })));
+        self.under_way.render(ticket, case, release);
+    }
+
+    /// A page was rendered.
+    pub(super) fn rendered(
+        &mut self,
+        now_ms: i64,
+        ticket: Ticket,
+        rendered: Rendered,
+        out: &mut Vec<Command>,
+    ) {
+        let Some((case, release)) = self.under_way.rendered(ticket) else { return };
+        let missing: BTreeSet<CanonicalUrl> = rendered.missing.iter().cloned().collect();
+        let answer = Answer { status: 200, links: found_links(&rendered), ..Answer::default() };
+        let now_s = now_ms / 1000;
+        let site = self.sites.get(case.due.site);
+        let discovery = site.map(|site| discover(site, &case.due, &answer, now_s));
+        let mut discovery = discovery.unwrap_or_default();
+        self.learning.refuse(now_s, &case.due, discovery.refused, out);
+        let links = Links { found: &mut discovery.pages, tops: &[], is_sitemap: false };
+        self.learning.leave_traps(now_s, &case.due, links, out);
+        let pages = discovery.pages;
+        let parts: BTreeSet<CanonicalUrl> = pages
+            .iter()
+            .map(|page| &page.url)
+            .filter(|url| missing.contains(url))
+            .cloned()
+            .collect();
+        self.renderings.learn(&case, &rendered, !parts.is_empty());
+        if pages.is_empty() {
+            return self.release_after(release, out);
+        }
+        let site = case.due.site;
+        if let Some(again) = self.renderings.wait(case, parts) {
+            return self.start_rendering(again, release, out);
+        }
+        // The parts are queued by the commit that makes them known, before the page is released.
+        self.under_way.commit(ticket, Committing::Parts { release });
+        let found = FoundPages { site, at_s: now_s, pages };
+        out.push(Command::Commit { ticket: Some(ticket), change: Change::Found(found) });
+    }
+
+    /// A page's visit, with all that follows from it, is over.
+    pub(super) fn release_after(&mut self, release: Release, out: &mut Vec<Command>) {
+        let Some((site, result)) = release else { return };
+        let is_of_round = self.release(site, result.page, out);
+        is_of_round.then(|| self.rounds.visited(site, result));
+    }
+}
+
+fn found_links(rendered: &Rendered) -> Vec<FoundLink> {
+    let part = |url: &CanonicalUrl| FoundLink { url: url.clone(), role: LinkRole::Embed };
+    let link = |(url, is_frame): &(CanonicalUrl, bool)| FoundLink {
+        url: url.clone(),
+        role: if *is_frame { LinkRole::Frame } else { LinkRole::Page },
+    };
+    rendered.missing.iter().map(part).chain(rendered.links.iter().map(link)).collect()
+}

@@ -1,0 +1,222 @@
+//! Which pages are rendered in a browser, and which wait for parts that a rendering missed.
+//!
+//! A page is rendered from the archive; what it asked for and was not there is collected as its parts,
+//! and then it is rendered again, a few times at most (docs/decisions/0016-rendering.md).
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use nenrin_state::{DuePage, RenderWhen, ServerId, VersionId};
+use nenrin_structure::family_of;
+use nenrin_urls::CanonicalUrl;
+use serde::{Deserialize, Serialize};
+
+/// The most times that one version of a page is rendered.
+const PASSES_MAX: u32 = 6;
+
+/// A family of pages gets so many trials before it counts as one that needs no browser.
+const TRIALS: u32 = 2;
+
+/// Families of a server that are remembered; pages of others are not rendered by `auto`.
+const FAMILIES_MAX: usize = 200;
+
+/// Pages that wait for parts at once; beyond, the one that has waited longest is left as it is.
+const WAITING_MAX: usize = 1_000;
+
+/// Visits that are remembered while a page is being rendered.
+const RECENT_MAX: usize = 10_000;
+
+/// A page to be rendered.
+#[derive(Debug, Clone)]
+pub(crate) struct RenderCase {
+    pub(crate) due: Box<DuePage>,
+    pub(crate) version: VersionId,
+    pub(crate) at_s: i64,
+    /// The kind of its scripts.
+    pub(crate) scripts: u64,
+    /// From 1.
+    pub(crate) pass: u32,
+}
+
+/// What is known of the families of a server.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Family {
+    /// Pages that were rendered to the end.
+    pub trials: u32,
+    /// Whether rendering brought something that the plain visit had not.
+    pub is_useful: bool,
+    /// The kind of the scripts when it was last tried.
+    pub scripts: u64,
+}
+
+/// What rendering a page came to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rendered {
+    /// Whether there is no browser, so that nothing can be rendered.
+    pub has_no_browser: bool,
+    /// What the page asked for that is not in the archive.
+    pub missing: Vec<CanonicalUrl>,
+    /// Where its links lead, and whether each is a frame.
+    pub links: Vec<(CanonicalUrl, bool)>,
+    /// Whether it shows text that is not in its HTML.
+    pub adds_text: bool,
+    /// How long it took.
+    pub elapsed_ms: i64,
+}
+
+/// The pages that are rendered, by family, and those that wait.
+#[derive(Debug, Default)]
+pub(crate) struct Renderings {
+    /// No browser was found.
+    is_off: bool,
+    families: BTreeMap<ServerId, BTreeMap<String, Family>>,
+    waiting: VecDeque<(RenderCase, BTreeSet<CanonicalUrl>)>,
+    /// Pages visited while others are being rendered: what was missing may have come meanwhile.
+    recent: VecDeque<CanonicalUrl>,
+}
+
+impl Renderings {
+    /// Whether a page that changed is rendered.
+    pub(crate) fn wants(&self, when: RenderWhen, due: &DuePage, scripts: Option<u64>) -> bool {
+        let Some(scripts) = scripts.filter(|_| !self.is_off) else { return false };
+        match when {
+            RenderWhen::Never => false,
+            RenderWhen::Always => true,
+            RenderWhen::Auto => {
+                let families = self.families.get(&due.page.id.server());
+                let name = family_of(due.page.url.path());
+                match families.and_then(|families| families.get(&name)) {
+                    Some(family) => {
+                        family.is_useful || family.trials < TRIALS || family.scripts != scripts
+                    }
+                    None => families.is_none_or(|families| families.len() < FAMILIES_MAX),
+                }
+            }
+        }
+    }
+
+    /// Learns from a rendering. `found_more` says whether it found links or requests of its own.
+    pub(crate) fn learn(&mut self, case: &RenderCase, rendered: &Rendered, found_more: bool) {
+        self.is_off |= rendered.has_no_browser;
+        if rendered.has_no_browser {
+            return;
+        }
+        let families = self.families.entry(case.due.page.id.server()).or_default();
+        let family = families.entry(family_of(case.due.page.url.path())).or_default();
+        if family.scripts != case.scripts {
+            // Other scripts may do other things.
+            *family = Family { scripts: case.scripts, ..Family::default() };
+        }
+        if case.pass == 1 {
+            family.trials = family.trials.saturating_add(1);
+        }
+        family.is_useful |= found_more || rendered.adds_text;
+    }
+
+    /// A page waits for these parts. Returns it if it need not, for another pass at once.
+    pub(crate) fn wait(
+        &mut self,
+        mut case: RenderCase,
+        mut parts: BTreeSet<CanonicalUrl>,
+    ) -> Option<RenderCase> {
+        if parts.is_empty() || case.pass >= PASSES_MAX {
+            return None;
+        }
+        case.pass += 1;
+        parts.retain(|part| !self.recent.contains(part));
+        if parts.is_empty() {
+            return Some(case);
+        }
+        if self.waiting.len() >= WAITING_MAX {
+            self.waiting.pop_front();
+        }
+        self.waiting.push_back((case, parts));
+        None
+    }
+
+    /// A page was visited. Returns the pages that waited for nothing else; `is_rendering` says
+    /// whether some page is being rendered now.
+    pub(crate) fn visited(&mut self, url: &CanonicalUrl, is_rendering: bool) -> Vec<RenderCase> {
+        if is_rendering {
+            self.recent.push_back(url.clone());
+            if self.recent.len() > RECENT_MAX {
+                self.recent.pop_front();
+            }
+        } else {
+            self.recent.clear();
+        }
+        let mut ready = Vec::new();
+        self.waiting.retain_mut(|(case, parts)| {
+            parts.remove(url);
+            if parts.is_empty() {
+                ready.push(case.clone());
+            }
+            !parts.is_empty()
+        });
+        ready
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nenrin_state::{Nth, PageId, PageRecord, SiteId};
+
+    use super::*;
+
+    fn case(path: &str, scripts: u64) -> RenderCase {
+        let url = CanonicalUrl::parse(&format!("http://e.com{path}")).unwrap();
+        let page = PageRecord::unvisited((PageId(1), Nth(1)), url, SiteId(1), 0, None);
+        let due = Box::new(DuePage { page, site: SiteId(1), depth: 1, hops: 0, pulled: false });
+        RenderCase { due, version: VersionId(1), at_s: 0, scripts, pass: 1 }
+    }
+
+    fn url(path: &str) -> CanonicalUrl {
+        CanonicalUrl::parse(&format!("http://e.com{path}")).unwrap()
+    }
+
+    #[test]
+    fn a_family_is_tried_and_left_alone_until_its_scripts_change() {
+        let mut renderings = Renderings::default();
+        let wants = |renderings: &Renderings, path: &str, scripts: u64| {
+            renderings.wants(RenderWhen::Auto, &case(path, 0).due, Some(scripts))
+        };
+        assert!(!renderings.wants(RenderWhen::Auto, &case("/a", 0).due, None), "no scripts");
+        for n in 0..TRIALS {
+            let path = format!("/news/{n}");
+            assert!(wants(&renderings, &path, 7), "{n}");
+            renderings.learn(&case(&path, 7), &Rendered::default(), false);
+        }
+        assert!(!wants(&renderings, "/news/9", 7));
+        assert!(wants(&renderings, "/news/9", 8), "the scripts are others");
+        assert!(wants(&renderings, "/app", 7), "another family");
+        renderings.learn(
+            &case("/app", 7),
+            &Rendered { adds_text: true, ..Rendered::default() },
+            false,
+        );
+        renderings.learn(&case("/app", 7), &Rendered::default(), false);
+        assert!(wants(&renderings, "/app", 7), "it is useful");
+        assert!(!renderings.wants(RenderWhen::Never, &case("/app", 7).due, Some(7)));
+        let none = Rendered { has_no_browser: true, ..Rendered::default() };
+        renderings.learn(&case("/app", 7), &none, false);
+        assert!(!renderings.wants(RenderWhen::Always, &case("/app", 7).due, Some(7)));
+    }
+
+    #[test]
+    fn a_page_waits_for_all_its_parts_and_not_for_ever() {
+        let mut renderings = Renderings::default();
+        let parts = BTreeSet::from([url("/a.json"), url("/b.json")]);
+        assert!(renderings.wait(case("/", 1), parts.clone()).is_none());
+        assert!(renderings.visited(&url("/a.json"), false).is_empty());
+        let ready = renderings.visited(&url("/b.json"), false);
+        assert_eq!(ready.iter().map(|case| case.pass).collect::<Vec<_>>(), [2]);
+        assert!(renderings.visited(&url("/b.json"), false).is_empty());
+        // What came while the page was being rendered need not be waited for.
+        renderings.visited(&url("/a.json"), true);
+        renderings.visited(&url("/b.json"), true);
+        assert_eq!(renderings.wait(case("/", 1), parts.clone()).map(|case| case.pass), Some(2));
+        let last = RenderCase { pass: PASSES_MAX, ..case("/", 1) };
+        assert!(renderings.wait(last, parts).is_none());
+        assert!(renderings.waiting.is_empty());
+    }
+}

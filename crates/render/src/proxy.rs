@@ -1,0 +1,335 @@
+//! The browser's whole network: a proxy on loopback that asks the caller for every answer.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use nenrin_urls::CanonicalUrl;
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, BufReader};
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
+
+use crate::RenderError;
+use crate::authority::Authority;
+
+/// Connections of the browser at once; it has some hundred at most.
+const MAX_CONNECTIONS: usize = 512;
+
+/// How long a connection may be silent before its first request.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The first byte of TLS.
+const TLS_HANDSHAKE: u8 = 0x16;
+
+/// A request of a page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asked {
+    /// What is asked for.
+    pub url: CanonicalUrl,
+    /// How, such as `GET`.
+    pub method: String,
+}
+
+/// What the caller gives for a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// This response, its body with its content coding.
+    Stored {
+        /// The status.
+        status: u16,
+        /// The header fields in their order.
+        headers: Vec<(String, Vec<u8>)>,
+        /// The body.
+        body: Bytes,
+    },
+    /// Nothing, and it may be had: it is reported as missing.
+    Missing,
+    /// Nothing, and nothing can be had: the server has none, or it may not be asked.
+    Nothing,
+}
+
+/// Who answers the requests of a page. Called on threads where waiting is allowed.
+pub trait Answers: Send + Sync {
+    /// The answer to one request. Only requests by GET and HEAD are put to it.
+    fn answer(&self, asked: &Asked) -> Answer;
+}
+
+/// What happened to a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Fate {
+    Answered,
+    Nothing,
+    Missing,
+    /// It has a body, or is no request for a file.
+    NotSent,
+    /// The page had asked for too much already.
+    TooMany,
+}
+
+/// The requests of the page that is being rendered.
+pub(crate) struct Ledger {
+    answers: Option<Arc<dyn Answers>>,
+    /// By method and URL, each with the last fate.
+    pub(crate) requests: BTreeMap<(String, CanonicalUrl), Fate>,
+    pub(crate) under_way: usize,
+    pub(crate) bytes: u64,
+    pub(crate) count: usize,
+    pub(crate) is_over_limit: bool,
+    max_requests: usize,
+    max_bytes: u64,
+}
+
+/// The proxy; it ends when this is dropped.
+pub(crate) struct Proxy {
+    pub(crate) port: u16,
+    pub(crate) key_hash: String,
+    ledger: Arc<Mutex<Ledger>>,
+    task: JoinHandle<()>,
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Proxy {
+    pub(crate) async fn start(max_requests: usize, max_bytes: u64) -> Result<Self, RenderError> {
+        let authority = Arc::new(Authority::new()?);
+        let key_hash = authority.key_hash();
+        let ledger = Arc::new(Mutex::new(Ledger {
+            answers: None,
+            requests: BTreeMap::new(),
+            under_way: 0,
+            bytes: 0,
+            count: 0,
+            is_over_limit: false,
+            max_requests,
+            max_bytes,
+        }));
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let port = listener.local_addr()?.port();
+        let task = tokio::spawn(accept(listener, authority, ledger.clone()));
+        Ok(Self { port, key_hash, ledger, task })
+    }
+
+    /// From now on requests are those of another page.
+    pub(crate) fn begin(&self, answers: Arc<dyn Answers>) {
+        let mut ledger = self.ledger();
+        ledger.answers = Some(answers);
+        ledger.requests.clear();
+        (ledger.bytes, ledger.count, ledger.is_over_limit) = (0, 0, false);
+    }
+
+    /// No page is being rendered: every request is refused.
+    pub(crate) fn finish(&self) {
+        self.ledger().answers = None;
+    }
+
+    pub(crate) fn ledger(&self) -> MutexGuard<'_, Ledger> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn accept(listener: TcpListener, authority: Arc<Authority>, ledger: Arc<Mutex<Ledger>>) {
+    let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    loop {
+        let Ok(place) = places.clone().acquire_owned().await else { return };
+        let Ok((stream, _)) = listener.accept().await else { return };
+        let (authority, ledger) = (authority.clone(), ledger.clone());
+        tokio::spawn(async move {
+            let _place = place;
+            serve(stream, None, Some(authority), ledger).await;
+        });
+    }
+}
+
+/// Serves one connection: of the browser to the proxy, or, within it, to a server (`origin`).
+async fn serve<S>(
+    stream: S,
+    origin: Option<Arc<str>>,
+    authority: Option<Arc<Authority>>,
+    ledger: Arc<Mutex<Ledger>>,
+) where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let service = service_fn(move |request: Request<Incoming>| {
+        let (origin, authority, ledger) = (origin.clone(), authority.clone(), ledger.clone());
+        async move {
+            let response = match (request.method() == Method::CONNECT, authority) {
+                (true, Some(authority)) => tunnel(request, authority, ledger),
+                (true, None) => plain(StatusCode::BAD_REQUEST),
+                (false, _) => answer(request.into_parts().0, origin.as_deref(), ledger).await,
+            };
+            Ok::<_, Infallible>(response)
+        }
+    });
+    let connection = hyper::server::conn::http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIMEOUT)
+        .serve_connection(TokioIo::new(stream), service)
+        .with_upgrades();
+    // A browser that closes a connection is not an error.
+    let _ = connection.await;
+}
+
+fn plain(status: StatusCode) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::default());
+    *response.status_mut() = status;
+    response
+}
+
+/// The browser wants a connection to a server: it gets one to us.
+fn tunnel(
+    request: Request<Incoming>,
+    authority: Arc<Authority>,
+    ledger: Arc<Mutex<Ledger>>,
+) -> Response<Full<Bytes>> {
+    let Some(target) = request.uri().authority().cloned() else {
+        return plain(StatusCode::BAD_REQUEST);
+    };
+    tokio::spawn(async move {
+        let Ok(upgraded) = hyper::upgrade::on(request).await else { return };
+        // A boxed future, since a tunnel is served by what opens tunnels.
+        let inside: std::pin::Pin<Box<dyn Future<Output = io::Result<()>> + Send>> =
+            Box::pin(async move {
+                let mut stream = BufReader::new(TokioIo::new(upgraded));
+                let first = stream.fill_buf().await?.first().copied();
+                if first == Some(TLS_HANDSHAKE) {
+                    let acceptor = authority.acceptor(target.host()).map_err(io::Error::other)?;
+                    let stream = acceptor.accept(stream).await?;
+                    let origin = format!("https://{target}").into();
+                    serve(stream, Some(origin), None, ledger).await;
+                } else {
+                    serve(stream, Some(format!("http://{target}").into()), None, ledger).await;
+                }
+                Ok(())
+            });
+        let _ = inside.await;
+    });
+    plain(StatusCode::OK)
+}
+
+async fn answer(
+    request: http::request::Parts,
+    origin: Option<&str>,
+    ledger: Arc<Mutex<Ledger>>,
+) -> Response<Full<Bytes>> {
+    let uri = &request.uri;
+    let target = match origin {
+        Some(origin) => {
+            format!("{origin}{}", uri.path_and_query().map_or("/", |path| path.as_str()))
+        }
+        None => uri.to_string(),
+    };
+    let Ok(url) = CanonicalUrl::parse(&target) else { return plain(StatusCode::BAD_REQUEST) };
+    let lock = || ledger.lock().unwrap_or_else(PoisonError::into_inner);
+    let (method, headers) = (&request.method, &request.headers);
+    if *method == Method::OPTIONS && headers.contains_key(header::ACCESS_CONTROL_REQUEST_METHOD) {
+        return allowed(plain(StatusCode::NO_CONTENT), headers);
+    }
+    let key = (method.to_string(), url.clone());
+    let is_read = *method == Method::GET || *method == Method::HEAD;
+    let answers = {
+        let mut ledger = lock();
+        ledger.count += 1;
+        ledger.is_over_limit |=
+            ledger.count > ledger.max_requests || ledger.bytes > ledger.max_bytes;
+        let answers = ledger.answers.clone();
+        let fate = if ledger.is_over_limit {
+            Some(Fate::TooMany)
+        } else if !is_read || headers.contains_key(header::UPGRADE) {
+            Some(Fate::NotSent)
+        } else {
+            None
+        };
+        match (fate, answers) {
+            (_, None) => return plain(StatusCode::GATEWAY_TIMEOUT),
+            (Some(fate), _) => {
+                ledger.requests.insert(key, fate);
+                return allowed(plain(StatusCode::GATEWAY_TIMEOUT), headers);
+            }
+            (None, Some(answers)) => {
+                ledger.under_way += 1;
+                answers
+            }
+        }
+    };
+    let asked = Asked { url, method: method.to_string() };
+    let found = tokio::task::spawn_blocking(move || answers.answer(&asked)).await;
+    let mut ledger = lock();
+    ledger.under_way -= 1;
+    let (fate, response) = match found {
+        Ok(Answer::Stored { status, headers, body }) => {
+            ledger.bytes += body.len() as u64;
+            (Fate::Answered, stored(status, &headers, body, *method == Method::HEAD))
+        }
+        Ok(Answer::Nothing) => (Fate::Nothing, plain(StatusCode::NOT_FOUND)),
+        Ok(Answer::Missing) => (Fate::Missing, plain(StatusCode::GATEWAY_TIMEOUT)),
+        Err(_) => (Fate::Nothing, plain(StatusCode::BAD_GATEWAY)),
+    };
+    ledger.requests.insert(key, fate);
+    drop(ledger);
+    allowed(response, headers)
+}
+
+/// Headers of a stored response that concern its connection, or browsers beyond this page.
+const LEFT_OUT: [&str; 10] = [
+    "alt-svc",
+    "clear-site-data",
+    "connection",
+    "content-length",
+    "keep-alive",
+    "public-key-pins",
+    "strict-transport-security",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+fn stored(
+    status: u16,
+    fields: &[(String, Vec<u8>)],
+    body: Bytes,
+    is_head: bool,
+) -> Response<Full<Bytes>> {
+    let mut response = plain(StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY));
+    for (name, value) in fields {
+        let is_left_out = LEFT_OUT.iter().any(|left_out| name.eq_ignore_ascii_case(left_out));
+        if let (false, Ok(name), Ok(value)) =
+            (is_left_out, HeaderName::try_from(name.as_str()), HeaderValue::from_bytes(value))
+        {
+            response.headers_mut().append(name, value);
+        }
+    }
+    if !is_head {
+        *response.body_mut() = Full::new(body);
+    }
+    response
+}
+
+/// The archive asked without naming an origin, so servers may not have allowed one: whoever asks for
+/// it here may read it.
+fn allowed(mut response: Response<Full<Bytes>>, asked: &HeaderMap) -> Response<Full<Bytes>> {
+    let Some(origin) = asked.get(header::ORIGIN).cloned() else { return response };
+    let headers = response.headers_mut();
+    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+    headers.insert(header::ACCESS_CONTROL_ALLOW_CREDENTIALS, HeaderValue::from_static("true"));
+    headers.insert(
+        header::ACCESS_CONTROL_ALLOW_METHODS,
+        HeaderValue::from_static("GET, HEAD, OPTIONS"),
+    );
+    if let Some(wanted) = asked.get(header::ACCESS_CONTROL_REQUEST_HEADERS).cloned() {
+        headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, wanted);
+    }
+    response
+}

@@ -1,0 +1,238 @@
+//! Pages in a real Chromium that gets everything from a table.
+
+#![expect(clippy::unwrap_used, clippy::print_stderr, reason = "a test may fail and must tell")]
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use nenrin_render::{
+    Answer, Answers, Asked, Ended, RenderError, RenderOptions, Renderer, Rendering,
+};
+use nenrin_urls::CanonicalUrl;
+
+/// Pages by URL; others are missing.
+#[derive(Default)]
+struct Table {
+    pages: BTreeMap<String, (&'static str, String)>,
+    asked: Mutex<Vec<String>>,
+}
+
+impl Table {
+    fn new(pages: &[(&str, &'static str, &str)]) -> Arc<Self> {
+        let page = |(url, kind, body): &(&str, &'static str, &str)| {
+            ((*url).to_owned(), (*kind, (*body).to_owned()))
+        };
+        Arc::new(Self { pages: pages.iter().map(page).collect(), asked: Mutex::default() })
+    }
+}
+
+impl Answers for Table {
+    fn answer(&self, asked: &Asked) -> Answer {
+        self.asked.lock().unwrap().push(asked.url.to_string());
+        match self.pages.get(asked.url.as_str()) {
+            _ if asked.url.path() == "/gone" => Answer::Nothing,
+            None => Answer::Missing,
+            Some((kind, body)) => Answer::Stored {
+                status: 200,
+                headers: vec![("Content-Type".to_owned(), kind.as_bytes().to_vec())],
+                body: body.clone().into(),
+            },
+        }
+    }
+}
+
+fn options() -> RenderOptions {
+    RenderOptions { as_root: true, page_timeout: Duration::from_secs(8), ..Default::default() }
+}
+
+/// A renderer, unless there is no browser on this machine.
+fn renderer(options: RenderOptions) -> Option<Renderer> {
+    match Renderer::new(options) {
+        Ok(renderer) => Some(renderer),
+        Err(RenderError::NoBrowser) => {
+            eprintln!("SKIPPED: no chromium found (Debian: apt-get install chromium)");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn url(text: &str) -> CanonicalUrl {
+    CanonicalUrl::parse(text).unwrap()
+}
+
+const AT_MS: i64 = 1_700_000_000_000;
+
+async fn render(renderer: &mut Renderer, page: &str, table: &Arc<Table>) -> Rendering {
+    renderer.render(&url(page), AT_MS, table.clone()).await.unwrap()
+}
+
+fn missing(rendering: &Rendering) -> Vec<&str> {
+    rendering.missing().map(CanonicalUrl::as_str).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_page_is_shown_from_the_table_and_what_it_lacks_is_reported() {
+    let Some(mut renderer) = renderer(options()) else { return };
+    let page = r#"<title>T</title><div id=a>plain</div><a href=/next>n</a>
+        <script>fetch('/d.json?t=' + Date.now() + '&r=' + Math.random()).then(r => r.json())
+          .then(d => { a.textContent = d.text; }).catch(() => {});
+          fetch('https://secure.example/s.json').then(r => r.json())
+          .then(d => { const b = document.createElement('a'); b.href = d.to; b.textContent = 'added';
+            document.body.append(b); });
+          fetch('/gone').catch(() => {});
+          fetch('/post', {method: 'POST', body: 'x'}).catch(() => {});
+          new WebSocket('ws://plain.example/socket');
+          const i = new Image(); i.src = '/late.png';</script>"#;
+    let mut pages = vec![
+        ("http://plain.example/", "text/html", page),
+        ("https://secure.example/s.json", "application/json", r#"{"to": "/from-json"}"#),
+    ];
+    let table = Table::new(&pages);
+    let first = render(&mut renderer, "http://plain.example/", &table).await;
+    assert_eq!(first.ended, Ended::Quiet);
+    assert_eq!(first.title, "T");
+    assert!(first.text.contains("plain") && first.text.contains("added"), "{}", first.text);
+    let links: Vec<&str> = first.links.iter().map(|link| link.url.as_str()).collect();
+    assert_eq!(links, ["http://plain.example/next", "http://plain.example/from-json"]);
+    let lacks = missing(&first).into_iter().map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(lacks.len(), 2, "{lacks:?}");
+    assert!(lacks[0].starts_with("http://plain.example/d.json?t=1700000000"), "{lacks:?}");
+    assert_eq!(lacks[1], "http://plain.example/late.png");
+    let post = first.requests.iter().find(|request| request.method == "POST").unwrap();
+    assert!(!post.is_answered && !post.is_missing);
+    assert!(first.view.as_ref().is_some_and(|png| png.starts_with(b"\x89PNG")));
+    assert!(first.whole.as_ref().is_some_and(|png| png.starts_with(b"\x89PNG")));
+
+    // The second pass asks for the same, although time and chance are in the URL.
+    pages.push((&lacks[0], "application/json", r#"{"text": "from data"}"#));
+    let second = render(&mut renderer, "http://plain.example/", &Table::new(&pages)).await;
+    assert!(second.text.contains("from data"), "{}", second.text);
+    assert_eq!(missing(&second), ["http://plain.example/late.png"]);
+    let process = renderer.process().unwrap();
+    renderer.end().await;
+    assert!(!std::path::Path::new(&format!("/proc/{process}/cmdline")).exists());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pages_that_do_their_worst_end_and_the_next_one_is_shown() {
+    let limits =
+        RenderOptions { page_timeout: Duration::from_secs(4), max_requests: 50, ..options() };
+    let Some(mut renderer) = renderer(limits) else { return };
+    let good = "<p id=a>x</p><script>a.textContent = 'works'</script>";
+    let table = Table::new(&[
+        ("http://e.example/good", "text/html", good),
+        ("http://e.example/loop", "text/html", "<script>while (true) {}</script>"),
+        (
+            "http://e.example/box",
+            "text/html",
+            "<script>alert(1); confirm(2); prompt(3);</script><p>after</p>",
+        ),
+        (
+            "http://e.example/timer",
+            "text/html",
+            "<p>tick<script>setInterval(() => document.title += '.', 1)</script>",
+        ),
+        (
+            "http://e.example/asks",
+            "text/html",
+            "<p>asks<script>let n = 0; setInterval(() => fetch('/n' + n++), 5)</script>",
+        ),
+        (
+            "http://e.example/hog",
+            "text/html",
+            "<script>const a = []; while (true) a.push(new Array(1e6).fill(a.length))</script>",
+        ),
+        (
+            "http://e.example/popup",
+            "text/html",
+            "<p>opener<script>window.open('/other'); location.hash = 'x'</script>",
+        ),
+        ("http://e.example/down", "application/octet-stream", "bytes"),
+    ]);
+    for (path, expected, text) in [
+        ("loop", &[Ended::Hung, Ended::Time, Ended::Crashed][..], ""),
+        ("box", &[Ended::Quiet], "after"),
+        ("timer", &[Ended::Quiet], "tick"),
+        ("asks", &[Ended::Requests], "asks"),
+        ("hog", &[Ended::Crashed, Ended::Hung, Ended::Time], ""),
+        ("popup", &[Ended::Quiet], "opener"),
+    ] {
+        let ended = render(&mut renderer, &format!("http://e.example/{path}"), &table).await;
+        assert!(expected.contains(&ended.ended), "{path}: {:?}", ended.ended);
+        assert!(ended.text.contains(text), "{path}: {}", ended.text);
+        let good = render(&mut renderer, "http://e.example/good", &table).await;
+        assert_eq!((good.ended, good.text.trim()), (Ended::Quiet, "works"), "after {path}");
+    }
+    let _ = renderer.render(&url("http://e.example/down"), AT_MS, table.clone()).await;
+    let good = render(&mut renderer, "http://e.example/good", &table).await;
+    assert_eq!(good.text.trim(), "works");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_of_the_network_is_reached_but_through_the_table() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let Some(mut renderer) = renderer(options()) else { return };
+    let page = format!(
+        "<p>here</p><img src=http://127.0.0.1:{port}/a.png><img src=http://localhost:{port}/b.png>
+         <img src=http://[::1]:{port}/c.png><link rel=preconnect href=http://127.0.0.1:{port}>
+         <link rel=prefetch href=http://127.0.0.1:{port}/p><link rel=dns-prefetch href=//live.example>
+         <iframe src=http://127.0.0.1:{port}/f></iframe>
+         <script>navigator.sendBeacon('http://127.0.0.1:{port}/beacon', 'x');
+         new WebSocket('ws://127.0.0.1:{port}/ws'); new EventSource('http://127.0.0.1:{port}/es');
+         fetch('http://169.254.169.254/latest/meta-data/').catch(() => {{}});
+         try {{ const c = new RTCPeerConnection({{iceServers: [{{urls: 'stun:127.0.0.1:{port}'}}]}});
+           c.createDataChannel('x'); c.createOffer().then(o => c.setLocalDescription(o)); }} catch {{}}
+         navigator.serviceWorker && navigator.serviceWorker.register('/sw.js').catch(() => {{}});
+         </script>"
+    );
+    let table = Table::new(&[("https://e.example/", "text/html", page.as_str())]);
+    let shown = render(&mut renderer, "https://e.example/", &table).await;
+    assert!(shown.text.contains("here"));
+    let connected = tokio::time::timeout(Duration::from_millis(500), listener.accept()).await;
+    assert!(connected.is_err(), "{:?}", connected.unwrap().unwrap().1);
+    let lacks = missing(&shown);
+    let wanted = format!("http://127.0.0.1:{port}/a.png");
+    assert!(lacks.contains(&wanted.as_str()), "it is for the crawl's guard to judge: {lacks:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn lazy_pictures_workers_and_modules_are_asked_for() {
+    let Some(mut renderer) = renderer(options()) else { return };
+    let page = "<div style='height:5000px'>tall</div><img loading=lazy src=/lazy.png>
+        <script type=module>import {text} from '/m.js'; document.body.append(text);</script>
+        <script>new Worker('/w.js').onmessage = (m) => document.body.append(m.data);
+        new IntersectionObserver((seen, self) => { if (seen[0].isIntersecting) {
+          self.disconnect(); fetch('/scrolled.json').catch(() => {}); } })
+          .observe(document.querySelector('img'));</script>";
+    let table = Table::new(&[
+        ("http://e.example/", "text/html", page),
+        ("http://e.example/m.js", "text/javascript", "export const text = 'from module '"),
+        (
+            "http://e.example/w.js",
+            "text/javascript",
+            "fetch('/of-worker.json').catch(() => {}); postMessage('from worker')",
+        ),
+    ]);
+    let shown = render(&mut renderer, "http://e.example/", &table).await;
+    assert!(
+        shown.text.contains("from module") && shown.text.contains("from worker"),
+        "{}",
+        shown.text
+    );
+    let lacks = missing(&shown);
+    for path in ["lazy.png", "scrolled.json", "of-worker.json"] {
+        let wanted = format!("http://e.example/{path}");
+        assert!(lacks.contains(&wanted.as_str()), "{path}: {lacks:?}");
+    }
+}
+
+#[test]
+fn a_browser_that_is_not_there_is_said() {
+    let none = RenderOptions { program: Some("/nowhere/chromium".into()), ..Default::default() };
+    let error = Renderer::new(none).err().unwrap();
+    assert!(matches!(error, RenderError::NoBrowser));
+    assert!(error.to_string().contains("render.program"), "{error}");
+}
