@@ -22,7 +22,9 @@ pub(super) fn records(path: &Path) -> rusqlite::Result<Connection> {
                 address.push(char::from(byte));
             }
             // A text takes whatever is written.
-            _ => drop(write!(address, "%{byte:02X}")),
+            _ => {
+                let _ = write!(address, "%{byte:02X}");
+            }
         }
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
