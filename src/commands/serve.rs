@@ -225,7 +225,9 @@ impl Served {
                 .map(|host| format!("http://{host}:{ports}"))
                 .to_vec(),
             has_names_below: match settings.replay_hosts {
-                ReplayHosts::Auto => matches!(&replay_base, ReplayBase::Local { name, .. } if name != "localhost"),
+                ReplayHosts::Auto => {
+                    matches!(&replay_base, ReplayBase::Local { name, .. } if name != "localhost")
+                }
                 ReplayHosts::On => true,
                 ReplayHosts::Off => false,
             },
