@@ -229,8 +229,10 @@ impl<'b> Page<'b> {
     /// What the page asked for, and what became of it.
     fn requests(&self) -> Vec<Request> {
         let ledger = self.proxy.ledger();
+        // The browser asks for it by itself; a page that has an icon names it.
+        let is_icon = |url: &CanonicalUrl| url.path() == "/favicon.ico";
         let of_page = |(key, fate): (&(String, CanonicalUrl), &Fate)| {
-            self.asked.contains(key).then(|| Request {
+            (self.asked.contains(key) && !is_icon(&key.1)).then(|| Request {
                 url: key.1.clone(),
                 method: key.0.clone(),
                 is_answered: *fate == Fate::Answered,

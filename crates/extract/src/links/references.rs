@@ -53,6 +53,9 @@ impl<'l> References<'l> {
     /// Adds one reference. References within the same page are not links.
     pub(super) fn add(&mut self, reference: &str, kind: LinkKind) {
         let reference = reference.trim_matches(is_url_space);
+        // Browsers read `///host` as `//host`.
+        let more = reference.bytes().take_while(|byte| *byte == b'/').count().saturating_sub(2);
+        let reference = &reference[more..];
         if reference.is_empty() || reference.starts_with('#') {
             return;
         }
