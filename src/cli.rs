@@ -39,6 +39,37 @@ pub(crate) struct Cli {
         value_name = "DIR"
     )]
     pub archive: PathBuf,
+    /// A state that several workers share, in PostgreSQL; --archive is then a cache of this machine.
+    #[arg(
+        long,
+        global = true,
+        help_heading = EVERYWHERE,
+        env = "NENRIN_STATE",
+        value_name = "postgres://…",
+        requires = "content",
+        hide_env_values = true
+    )]
+    pub state: Option<String>,
+    /// Where the content of a shared archive is kept: a bucket, or a folder as file:///folder.
+    #[arg(
+        long,
+        global = true,
+        help_heading = EVERYWHERE,
+        env = "NENRIN_CONTENT",
+        value_name = "s3://BUCKET/PREFIX",
+        requires = "state"
+    )]
+    pub content: Option<String>,
+    /// Into how many parts a new shared archive is divided; each is held by one worker at a time.
+    #[arg(
+        long,
+        global = true,
+        help_heading = EVERYWHERE,
+        env = "NENRIN_PARTITIONS",
+        value_name = "N",
+        default_value_t = 16
+    )]
+    pub partitions: u32,
     /// A configuration file (TOML); `nenrin config` shows what can be set.
     #[arg(long, global = true, help_heading = EVERYWHERE, env = "NENRIN_CONFIG", value_name = "FILE")]
     pub config: Option<PathBuf>,
@@ -122,6 +153,8 @@ pub(crate) enum Command {
     /// Shows pages, visits, versions and bytes, per site and in total.
     #[command(after_help = example("nenrin stats --json"))]
     Stats,
+    /// Shows the workers of a shared archive, who holds which partition, and what waits there.
+    Workers,
     /// Checks the archive for damage.
     #[command(after_help = example("nenrin verify --deep"))]
     Verify(VerifyArgs),

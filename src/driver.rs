@@ -38,7 +38,7 @@ use nenrin_crawl::{
 use nenrin_fetch::{Exchange, Fetcher, Memory, Share};
 use nenrin_lang::Reason;
 use nenrin_render::RenderOptions;
-use nenrin_state::{Change, Outcome, SiteId, State};
+use nenrin_state::{Change, Epoch, Outcome, SiteId, State};
 use nenrin_store::Store;
 use nenrin_urls::CanonicalUrl;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -124,6 +124,9 @@ struct Content {
 
 /// The driver, ready to run.
 pub(crate) struct Driver {
+    epoch: Epoch,
+    /// Where others may take the partition: until when servers may be asked.
+    ask_until: Option<Arc<Mutex<std::time::Instant>>>,
     folder: PathBuf,
     machine: Crawl,
     fetcher: Fetcher,
@@ -165,8 +168,19 @@ impl Driver {
     pub(crate) fn new(
         archive: &Archive,
         fetcher: Fetcher,
+        options: CrawlOptions,
+        memory_bytes: u64,
+    ) -> anyhow::Result<Self> {
+        Self::holding(archive, fetcher, options, memory_bytes, None)
+    }
+
+    /// As [`new`](Self::new), where versions wait so long for others to be stored with them.
+    pub(crate) fn holding(
+        archive: &Archive,
+        fetcher: Fetcher,
         mut options: CrawlOptions,
         memory_bytes: u64,
+        pause: Option<Duration>,
     ) -> anyhow::Result<Self> {
         anyhow::ensure!(
             clock::now_s() > EARLIEST_S,
@@ -194,13 +208,16 @@ impl Driver {
             let over = is_given_up.clone();
             std::thread::spawn(move || serve_state(&*state, epoch, &state_queue, &sender, &over))
         };
-        let work = StoreWork::new(archive.store().clone(), clock::instant, is_stopping.clone());
+        let work = StoreWork::new(archive.store().clone(), clock::instant, is_stopping.clone())
+            .with_pause(pause);
         let (store_waiting, stored) = (work.waiting().clone(), sender.clone());
         let mut workers = work.start(store_queue, move |put| {
             let _ = stored.send(put.map_or_else(Happening::StoreFailed, Happening::Event));
         });
         workers.push(state_worker);
         Ok(Self {
+            epoch,
+            ask_until: None,
             folder: archive.folder().to_owned(),
             machine: Crawl::new(options),
             fetcher: fetcher.with_memory(memory.clone()),
@@ -243,6 +260,16 @@ impl Driver {
     /// How pages are rendered, where sites want that.
     pub(crate) fn render_with(&mut self, options: RenderOptions) {
         self.render_options = options;
+    }
+
+    /// The epoch under which the partition is held.
+    pub(crate) fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
+    /// Asks no server after this time, which whoever renews the lease moves on.
+    pub(crate) fn ask_until(&mut self, until: Arc<Mutex<std::time::Instant>>) {
+        self.ask_until = Some(until);
     }
 
     /// A way to talk to the driver while it runs.
@@ -484,6 +511,13 @@ impl Driver {
     }
 
     fn fetch(&mut self, order: FetchOrder) {
+        let is_over = |until: &Arc<Mutex<std::time::Instant>>| {
+            clock::instant() >= *until.lock().unwrap_or_else(PoisonError::into_inner)
+        };
+        if self.ask_until.as_ref().is_some_and(is_over) {
+            // Someone else may ask this server by now; the driver is about to be stopped.
+            return;
+        }
         self.count(|figures| figures.asked(order.purpose));
         let under_way =
             UnderWay { url: order.url.clone(), since_ms: clock::now_ms(), phase: "receiving" };

@@ -91,11 +91,14 @@ fn of_state(error: &StateError) -> Exit {
         | StateError::PreRelease { .. }
         | StateError::NoSuchSite { .. }
         | StateError::SiteExists { .. }
-        | StateError::SiteDeleted { .. } => Exit::Usage,
+        | StateError::SiteDeleted { .. }
+        | StateError::Refused { .. }
+        | StateError::NoDatabase { .. } => Exit::Usage,
         StateError::Engine { .. }
         | StateError::Unopened { .. }
         | StateError::Superseded { .. }
-        | StateError::OtherPartition { .. } => Exit::Partly,
+        | StateError::OtherPartition { .. }
+        | StateError::NotHeld => Exit::Partly,
     }
 }
 

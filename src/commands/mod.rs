@@ -25,14 +25,15 @@ mod structure;
 mod upkeep;
 mod warc;
 mod watch;
+mod worker;
 
 use std::path::PathBuf;
 
-use nenrin_archive::{Archive, ArchiveError, OpenOptions};
+use nenrin_archive::{Archive, ArchiveError, OpenOptions, SharedArchive, SharedPlaces};
 
 use crate::{
     cli::{Cli, Command, ConfigCommand, ExportCommand, ImportCommand},
-    completions,
+    clock, completions,
     config::Config,
     exit::{Exit, usage},
 };
@@ -40,6 +41,8 @@ use crate::{
 /// What every command needs to know.
 pub(crate) struct Context {
     pub archive: PathBuf,
+    /// Where the archive is, if several workers share it.
+    pub shared: Option<SharedPlaces>,
     pub config: Config,
     /// Where the configuration was read from.
     pub config_file: Option<PathBuf>,
@@ -47,8 +50,19 @@ pub(crate) struct Context {
 }
 
 impl Context {
+    /// Opens the archive that several workers share, if this is one.
+    pub(crate) fn open_shared(&self) -> anyhow::Result<Option<SharedArchive>> {
+        let Some(places) = &self.shared else { return Ok(None) };
+        let bucket_s = self.config.state.bucket.as_s();
+        let opened = SharedArchive::open(places, &self.archive, bucket_s, clock::now_ms());
+        Ok(Some(opened.map_err(usage)?))
+    }
+
     /// Opens the archive.
     pub(crate) fn open(&self, options: OpenOptions) -> anyhow::Result<Archive> {
+        if let Some(shared) = self.open_shared()? {
+            return Ok(shared.read()?);
+        }
         let options = options.with_bucket_s(self.config.state.bucket.as_s());
         Archive::open(&self.archive, &options).map_err(|error| {
             let advice = match &error {
@@ -86,7 +100,11 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         return completions::print(shell);
     }
     let config = Config::load(cli.config.as_deref())?;
-    let context = Context { archive: cli.archive, config, config_file: cli.config, json: cli.json };
+    let (archive, config_file, json, partitions) =
+        (cli.archive, cli.config, cli.json, cli.partitions);
+    let shared = cli.state.zip(cli.content);
+    let shared = shared.map(|(state, content)| SharedPlaces { state, content, partitions });
+    let context = Context { archive, shared, config, config_file, json };
     match cli.command {
         Command::Run(args) => run::run(&context, &args),
         Command::Demo(args) => demo::demo(&context, &args),
@@ -113,6 +131,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Reference { output } => reference::reference(&context, &output),
         Command::Compact => upkeep::compact(&context),
         Command::Stats => upkeep::stats(&context),
+        Command::Workers => worker::list(&context),
         Command::Verify(args) => upkeep::verify(&context, &args),
         Command::Reindex { search: true } => search::reindex(&context),
         Command::Reindex { search: false } => upkeep::reindex(&context),

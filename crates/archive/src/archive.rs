@@ -150,6 +150,19 @@ impl Archive {
         })
     }
 
+    /// An archive over a state and a store that others may share. Requests may have been made that no
+    /// commit mentions. `folder` is for temporary files.
+    pub(crate) fn over(folder: &Path, state: Arc<dyn State>, store: Store) -> Self {
+        Self {
+            folder: folder.to_owned(),
+            state,
+            store: Arc::new(store),
+            has_unrecorded_requests: Arc::new(AtomicBool::new(true)),
+            lock: None,
+            aside: None,
+        }
+    }
+
     /// The archive's folder.
     pub fn folder(&self) -> &Path {
         &self.folder

@@ -14,6 +14,8 @@ use crate::visiting::put_exchange;
 
 /// Versions put before one sync at most.
 const SYNCED_TOGETHER: usize = 256;
+/// And where they wait for each other.
+const GROUPED_TOGETHER: usize = 4_096;
 /// While more is being put, a sync waits until this long after the one before.
 const SYNC_PAUSE: Duration = Duration::from_millis(20);
 /// More threads that put would only wait for the one that writes.
@@ -35,12 +37,20 @@ pub struct StoreWork {
     clock: fn() -> Instant,
     waiting: Arc<AtomicUsize>,
     is_stopping: Arc<AtomicBool>,
+    /// Where every sync writes an object: how long versions wait for others.
+    pause: Option<Duration>,
 }
 
 impl StoreWork {
     /// When `is_stopping` becomes true, a large body that is being put is left out: it is due again.
     pub fn new(store: Arc<Store>, clock: fn() -> Instant, is_stopping: Arc<AtomicBool>) -> Self {
-        Self { store, clock, waiting: Arc::default(), is_stopping }
+        Self { store, clock, waiting: Arc::default(), is_stopping, pause: None }
+    }
+
+    /// Lets versions wait so long for others to be synced with them, and many more together.
+    #[must_use]
+    pub fn with_pause(self, pause: Option<Duration>) -> Self {
+        Self { pause, ..self }
     }
 
     /// How many jobs are not durable yet. The caller adds 1 for each job that it sends.
@@ -73,7 +83,7 @@ impl StoreWork {
     fn serve_syncs(self, puts: &mpsc::Receiver<Stored>, report: impl Fn(Stored)) {
         let mut synced = (self.clock)();
         while let Ok(first) = puts.recv() {
-            let batch = self.gather(first, puts, synced + SYNC_PAUSE);
+            let batch = self.gather(first, puts, synced + self.pause.unwrap_or(SYNC_PAUSE));
             let count = batch.len();
             let puts = batch.into_iter().collect::<Result<Vec<Event>, StoreError>>();
             match puts.and_then(|events| self.store.sync().map(|()| events)) {
@@ -90,8 +100,10 @@ impl StoreWork {
     /// What is synced together: all that is being put, but nothing waits for what comes later.
     fn gather(&self, first: Stored, puts: &mpsc::Receiver<Stored>, until: Instant) -> Vec<Stored> {
         let mut batch = vec![first];
-        while batch.len() < SYNCED_TOGETHER {
-            let pause = match batch.len() < self.waiting.load(Ordering::Relaxed) {
+        let most = if self.pause.is_some() { GROUPED_TOGETHER } else { SYNCED_TOGETHER };
+        while batch.len() < most && !self.is_stopping.load(Ordering::Relaxed) {
+            let is_more = batch.len() < self.waiting.load(Ordering::Relaxed);
+            let pause = match is_more || self.pause.is_some() {
                 true => until.saturating_duration_since((self.clock)()),
                 false => Duration::ZERO,
             };
@@ -143,7 +155,7 @@ impl Putting {
 
     /// None if a stop left it out.
     fn put(&self, order: &StoreOrder, exchange: &Exchange) -> Option<Stored> {
-        let StoreWork { store, clock, waiting, is_stopping } = &self.work;
+        let StoreWork { store, clock, waiting, is_stopping, .. } = &self.work;
         let began = clock();
         store.set_effort(self.gauge().effort(began, waiting.load(Ordering::Relaxed)));
         let put = put_exchange(store, order, exchange, is_stopping);

@@ -54,6 +54,20 @@ pub enum StateError {
         /// The database file.
         path: PathBuf,
     },
+    /// The database server does not let us.
+    #[error("cannot use the state in {place}: {why}")]
+    Refused {
+        /// The database, without the password.
+        place: String,
+        /// Why, and the way out.
+        why: &'static str,
+    },
+    /// The connection string of a database is wrong, or a file that it names.
+    #[error("cannot use the database: {why}")]
+    NoDatabase {
+        /// Why, and the way out.
+        why: String,
+    },
     /// No such site.
     #[error("there is no site `{name}`; `nenrin site list` shows all")]
     NoSuchSite {
@@ -80,6 +94,9 @@ pub enum StateError {
         /// The epoch under which it is held now.
         current: u64,
     },
+    /// Only the holder of a partition may do this.
+    #[error("this belongs to the worker that holds the partition")]
+    NotHeld,
     /// A visit was committed to a partition that does not have its page.
     #[error("{url} belongs to another partition")]
     OtherPartition {

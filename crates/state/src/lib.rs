@@ -8,13 +8,17 @@
 //! - [`Change`], above all [`VisitCommit`]: all that one visit makes true, at once;
 //! - [`Removal`]: the three ways to remove a site;
 //! - [`Keeping`]: quota and prune rule of a site;
-//! - [`SqliteState`]: the embedded implementation.
+//! - [`SqliteState`]: the embedded implementation;
+//! - [`PostgresState`]: the one that workers share; [`JoinedState`]: all its partitions as one.
 //!
 //! State holds no content: a version row names a version of the store by its number. State may be
 //! lost; the version index is rebuilt from packs. It knows no clock: times are arguments.
 
 mod contract;
 mod error;
+mod joined;
+mod known;
+mod postgres;
 mod records;
 mod rules;
 mod sqlite;
@@ -23,5 +27,10 @@ pub mod suite;
 
 pub use contract::*;
 pub use error::StateError;
+pub use joined::JoinedState;
+pub use postgres::{
+    Lease, MailRow, PartitionRow, PostgresArchive, PostgresPlace, PostgresState, WorkerId,
+    WorkerRow,
+};
 pub use records::*;
 pub use sqlite::SqliteState;

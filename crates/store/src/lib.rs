@@ -5,8 +5,8 @@
 //! - [`Store`]: put, sync, read; forget, verify, compact, stats;
 //! - [`NewVersion`], [`VersionId`], [`VersionHead`], [`Version`]: what goes in and comes out;
 //! - [`Digest`]: the identity of a body; [`Packing`]: a body that comes compressed;
-//! - [`ContentBackend`]: where packs are stored, with [`LocalFolder`], [`MemoryBackend`] and
-//!   [`FaultyBackend`];
+//! - [`ContentBackend`]: where packs are stored, with [`LocalFolder`], [`ObjectBackend`],
+//!   [`MemoryBackend`] and [`FaultyBackend`];
 //! - `pack`, `chunk`, `bodies`, `rows`, `parity`, `directory`: the format, described in
 //!   `docs/format.md`;
 //! - `packfile`, `mend`, `listing`: a pack read as it is, over damaged places, by its directory;
@@ -76,6 +76,7 @@ mod writer;
 
 pub use backend::{
     ContentBackend, FaultPlan, FaultyBackend, GatheringBackend, LocalFolder, MemoryBackend,
+    ObjectBackend, ObjectPlace,
 };
 pub use bodies::MAX_BODY_BYTES;
 pub use compact::{CompactOptions, CompactReport};
@@ -88,7 +89,7 @@ pub use heads::MAX_HEAD_BYTES;
 pub use lost::LostVersions;
 pub use media::Class;
 pub use nenrin_urls::VersionId;
-pub use options::{Steps, StoreOptions};
+pub use options::{FirstNumbers, Steps, StoreOptions};
 pub use paper::{PaperBytes, PaperCount};
 pub use recode::panic_is_expected;
 pub use rows::MAX_WORD_BYTES;

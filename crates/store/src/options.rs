@@ -31,6 +31,9 @@ pub struct StoreOptions {
     pub keeps_packed: bool,
     /// Decoded content kept in memory for readers.
     pub cache_bytes: usize,
+    /// Versions and packs have at least these numbers. Holders of several partitions of an archive
+    /// begin at different ones, so that all numbers are the archive's.
+    pub first_numbers: FirstNumbers,
     /// Only read, while another process may be writing: nothing is recovered or brought up to
     /// date, and what that process synced is seen.
     pub read_only: bool,
@@ -50,8 +53,33 @@ impl Default for StoreOptions {
             recode_cap: Duration::from_millis(50),
             keeps_packed: false,
             cache_bytes: 32 << 20,
+            first_numbers: FirstNumbers::default(),
             read_only: false,
         }
+    }
+}
+
+/// The least numbers of versions and packs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FirstNumbers {
+    /// Of versions.
+    pub version: u64,
+    /// Of packs.
+    pub pack: u64,
+}
+
+impl FirstNumbers {
+    /// Packs of a partition.
+    const PACKS: u32 = 22;
+    /// Versions of a partition.
+    const VERSIONS: u32 = 40;
+    /// The most partitions of an archive.
+    pub const PARTITIONS_MAX: u32 = 1 << (31 - Self::PACKS);
+
+    /// Those of a partition.
+    pub fn of_partition(partition: u32) -> Self {
+        let partition = u64::from(partition);
+        Self { version: (partition << Self::VERSIONS) + 1, pack: (partition << Self::PACKS) + 1 }
     }
 }
 

@@ -113,6 +113,9 @@ impl Store {
             };
             (index, caught_up)
         };
+        let mut writer = writer;
+        writer.next_version = writer.next_version.max(options.first_numbers.version);
+        let next_pack = next_pack.max(options.first_numbers.pack);
         Ok(Self {
             frames: Cache::new(options.cache_bytes - options.cache_bytes / PREFIXES_PART),
             prefixes: Cache::new(options.cache_bytes / PREFIXES_PART),
@@ -167,8 +170,16 @@ impl Store {
         index.begin_anew(self.options.index_path.as_deref())?;
         let (caught_up, next_pack) = catch_up::catch_up(&*self.backend, &mut index)?;
         *writer = caught_up;
+        writer.next_version = writer.next_version.max(self.options.first_numbers.version);
         self.next_pack.fetch_max(next_pack, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// Learns what others have written since the index was brought up to the packs: for who only
+    /// reads an archive that others write.
+    pub fn catch_up(&self) -> Result<(), StoreError> {
+        let _turn = self.syncing.lock().unwrap_or_else(PoisonError::into_inner);
+        catch_up::catch_up(&*self.backend, &mut self.index()).map(drop)
     }
 
     pub(crate) fn index(&self) -> MutexGuard<'_, Index> {

@@ -3,16 +3,13 @@
 use rusqlite::{Transaction, params};
 
 use super::{
-    batch::Batch,
-    discover,
-    engine::Refusal,
-    far, inbox, joint,
-    known::{Fresh, Known},
-    links, mail, received, schedule, servers,
-    settings::Settings,
-    structure, taken, times, visits, worth,
+    batch::Batch, discover, engine::Refusal, far, inbox, joint, links, mail, received, schedule,
+    servers, settings::Settings, structure, taken, times, visits, worth,
 };
-use crate::{Change, Committed, Mail, Origin};
+use crate::{
+    Change, Committed, Mail, Origin,
+    known::{Fresh, Known},
+};
 
 pub(super) fn commit(
     t: &Transaction<'_>,

@@ -7,8 +7,8 @@ use std::{
 
 use rusqlite::Connection;
 
-use super::{known::Known, open, settings::Settings};
-use crate::{PartitionId, Partitioning, StateError};
+use super::{open, settings::Settings};
+use crate::{PartitionId, Partitioning, StateError, known::Known};
 
 /// The embedded state. One connection writes, another reads, so that the interface never waits for
 /// a commit; what takes seconds to read has one of its own for that time, so that no other reader

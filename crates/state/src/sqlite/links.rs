@@ -4,13 +4,10 @@
 use nenrin_urls::CanonicalUrl;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
-use super::{
-    far,
-    known::{Fresh, Known},
-    read, rows,
-};
+use super::{far, read, rows};
 use crate::{
     DuePage, FoundPage, Linked, Nth, PageId, PageLinks, Reading, SiteId, VersionId, VisitCommit,
+    known::{Fresh, Known},
     rules,
 };
 

@@ -14,7 +14,6 @@ mod far;
 mod inbox;
 mod incidents;
 mod joint;
-mod known;
 mod links;
 mod log;
 mod lost;

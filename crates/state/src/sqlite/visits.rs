@@ -9,15 +9,14 @@ use super::{
     discover::{self, PageSlot},
     due,
     engine::Refusal,
-    far,
-    known::{Fresh, Known},
-    links,
+    far, links,
     portion::Logged,
     prune, read, rows, sites, taken, times, validators, versions, worth,
 };
 use crate::{
     Change, Committed, Mail, NewPage, Outcome, PageId, PageLessons, Reading, StateError,
     VisitCommit, VisitedPage,
+    known::{Fresh, Known},
     rules::{self, PageAfter},
 };
 

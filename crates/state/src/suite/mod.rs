@@ -7,13 +7,15 @@ mod changes;
 mod crawl;
 mod pages;
 mod partition;
+mod postgres_server;
 mod registry;
 mod reports;
 mod upkeep;
 mod versions;
 
 pub use self::{
-    changes::*, crawl::*, pages::*, partition::*, registry::*, reports::*, upkeep::*, versions::*,
+    changes::*, crawl::*, pages::*, partition::*, postgres_server::PostgresServer, registry::*,
+    reports::*, upkeep::*, versions::*,
 };
 
 use nenrin_urls::{CanonicalUrl, Scope};
@@ -30,7 +32,13 @@ macro_rules! contract_suite {
         mod $module {
             use super::*;
 
-            $crate::contract_suite!(@tests $make;
+            $crate::contract_suite! { @laws tests [$make] }
+        }
+    };
+    // The laws by name, for an engine that cannot be made anew for every test.
+    (list $state:ty) => { $crate::contract_suite!(@laws list [$state]) };
+    (@laws $how:ident $with:tt) => {
+        $crate::contract_suite! { @$how $with
                 a_site_makes_its_top_pages_known
                 two_sites_cannot_share_a_name
                 a_round_goes_on_until_it_is_ended
@@ -85,10 +93,12 @@ macro_rules! contract_suite {
                 the_last_visits_of_a_page_are_read_backwards
                 a_site_gets_another_name_that_is_free
                 watches_and_what_they_reported_come_back
-            );
         }
     };
-    (@tests $make:expr; $($law:ident)+) => {
+    (@list [$state:ty] $($law:ident)+) => {
+        [$((stringify!($law), $crate::suite::$law as fn(&$state))),+]
+    };
+    (@tests [$make:expr] $($law:ident)+) => {
         $(
             #[test]
             fn $law() {
@@ -107,7 +117,12 @@ macro_rules! partition_suite {
         mod $module {
             use super::*;
 
-            $crate::partition_suite!(@tests $make;
+            $crate::partition_suite! { @laws tests [$make] }
+        }
+    };
+    (list $state:ty) => { $crate::partition_suite!(@laws list [$state]) };
+    (@laws $how:ident $with:tt) => {
+        $crate::partition_suite! { @$how $with
                 a_page_of_another_partition_leaves_as_mail_and_is_taken_in_once
                 hints_and_top_pages_reach_the_partition_that_has_the_page
                 who_lost_a_partition_commits_nothing
@@ -116,10 +131,15 @@ macro_rules! partition_suite {
                 shares_of_a_score_leave_with_new_links_and_add_up_where_they_arrive
                 a_round_waits_until_the_one_before_has_ended_everywhere
                 visits_are_divided_by_what_was_said_first_in_every_partition
-            );
         }
     };
-    (@tests $make:expr; $($law:ident)+) => {
+    (@list [$state:ty] $($law:ident)+) => {
+        [$((
+            stringify!($law),
+            $crate::suite::$law as fn(&dyn Fn($crate::Partitioning, $crate::PartitionId) -> $state)
+        )),+]
+    };
+    (@tests [$make:expr] $($law:ident)+) => {
         $(
             #[test]
             fn $law() {

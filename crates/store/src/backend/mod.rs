@@ -1,16 +1,21 @@
 //! Where packs are stored: a small contract, its implementations, and one suite that all of them run.
 
+mod blocks;
 #[cfg(test)]
 mod contract;
 mod faulty;
 mod gathering;
 mod local;
 mod memory;
+mod objects;
+#[cfg(test)]
+mod server;
 
 pub use faulty::{FaultPlan, FaultyBackend};
 pub use gathering::GatheringBackend;
 pub use local::LocalFolder;
 pub use memory::MemoryBackend;
+pub use objects::{ObjectBackend, ObjectPlace};
 
 use crate::error::BackendError;
 

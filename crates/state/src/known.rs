@@ -13,21 +13,21 @@ use crate::SiteId;
 const ENTRIES_MAX: usize = 1_000_000;
 
 /// Site and URL, hashed.
-pub(super) type KnownKey = [u8; 16];
+pub(crate) type KnownKey = [u8; 16];
 
 /// A page's discovery number; `None` for a page of another partition, which got mail about it.
-pub(super) type KnownPlace = Option<NonZeroU32>;
+pub(crate) type KnownPlace = Option<NonZeroU32>;
 
 /// What a commit added: site and URL, depth and discovery number.
-pub(super) type Fresh = (KnownKey, u32, KnownPlace);
+pub(crate) type Fresh = (KnownKey, u32, KnownPlace);
 
 /// Pages known to a site at a depth or nearer, and their discovery numbers. A cache: forgetting
 /// costs only time.
 #[derive(Debug, Default)]
-pub(super) struct Known(HashMap<KnownKey, (u32, KnownPlace)>);
+pub(crate) struct Known(HashMap<KnownKey, (u32, KnownPlace)>);
 
 impl Known {
-    pub(super) fn key(site: SiteId, url: &CanonicalUrl) -> KnownKey {
+    pub(crate) fn key(site: SiteId, url: &CanonicalUrl) -> KnownKey {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&site.0.to_le_bytes());
         hasher.update(url.as_str().as_bytes());
@@ -37,12 +37,12 @@ impl Known {
     }
 
     /// Depth and discovery number of a page that the site knows.
-    pub(super) fn get(&self, key: &KnownKey) -> Option<(u32, KnownPlace)> {
+    pub(crate) fn get(&self, key: &KnownKey) -> Option<(u32, KnownPlace)> {
         self.0.get(key).copied()
     }
 
     /// Remembers what a commit made true.
-    pub(super) fn learn(&mut self, key: KnownKey, depth: u32, place: KnownPlace) {
+    pub(crate) fn learn(&mut self, key: KnownKey, depth: u32, place: KnownPlace) {
         if self.0.len() >= ENTRIES_MAX {
             self.0.clear();
         }

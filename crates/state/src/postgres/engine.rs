@@ -1,0 +1,347 @@
+//! Reading and writing: connections, transactions, and what is done when one is lost.
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+    thread,
+    time::Duration,
+};
+
+use tokio_postgres::{Row, error::SqlState};
+
+use super::pool::{Link, Pool, Value};
+use crate::{Committed, Epoch, PartitionId, Partitioning, PostgresPlace, StateError, known::Known};
+
+/// Tries until a call fails: with the waits between them about half a minute, which a restart of
+/// the database takes at most.
+const TRIES: u32 = 12;
+const FIRST_WAIT_MS: u64 = 20;
+const LAST_WAIT_MS: u64 = 5_000;
+
+/// The state of one partition in PostgreSQL, in a schema of its own.
+pub struct PostgresState {
+    pub(super) pool: Arc<Pool>,
+    pub(super) schema: String,
+    pub(super) settings: Settings,
+    pub(super) known: Mutex<Known>,
+    pub(super) unsure: Mutex<Option<Unsure>>,
+}
+
+/// What is fixed when the archive is made.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Settings {
+    pub(super) bucket_s: i64,
+    pub(super) partitioning: Partitioning,
+    pub(super) own: PartitionId,
+}
+
+/// A commit of which nobody knows yet whether it came about: the connection was lost on the way.
+pub(super) struct Unsure {
+    pub(super) transaction: String,
+    /// Of its changes.
+    pub(super) digest: [u8; 32],
+    pub(super) committed: Committed,
+}
+
+/// Why a transaction is given up.
+pub(super) enum Refusal {
+    Engine(tokio_postgres::Error),
+    State(StateError),
+}
+
+impl From<tokio_postgres::Error> for Refusal {
+    fn from(error: tokio_postgres::Error) -> Self {
+        Self::Engine(error)
+    }
+}
+
+impl From<StateError> for Refusal {
+    fn from(error: StateError) -> Self {
+        Self::State(error)
+    }
+}
+
+/// What a step of a transaction says.
+pub(super) type Step<T> = Result<T, Refusal>;
+
+/// The row of the partition, locked for this transaction: the next numbers, and the epoch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Head {
+    pub(super) epoch: Epoch,
+    pub(super) servers: i64,
+    pub(super) pages: i64,
+    pub(super) visits: i64,
+    pub(super) rounds: i64,
+    pub(super) summaries: i64,
+    transaction: String,
+}
+
+/// A transaction. `@` in a statement stands for the partition's schema.
+pub(super) struct Tx<'l> {
+    link: &'l mut Link,
+    schema: &'l str,
+    place: &'l Pool,
+    pub(super) settings: Settings,
+    pub(super) head: Head,
+}
+
+/// A statement with the schema in it.
+pub(super) fn within(schema: &str, sql: &str) -> String {
+    sql.replace('@', &format!("{schema}."))
+}
+
+impl Tx<'_> {
+    pub(super) fn query(&mut self, sql: &str, values: &[Value<'_>]) -> Step<Vec<Row>> {
+        Ok(self.link.query(&within(self.schema, sql), values)?)
+    }
+
+    pub(super) fn execute(&mut self, sql: &str, values: &[Value<'_>]) -> Step<u64> {
+        Ok(self.link.execute(&within(self.schema, sql), values)?)
+    }
+
+    /// What is kept is not what was written.
+    pub(super) fn damaged(&self, reason: impl ToString) -> Refusal {
+        damaged(self.place.place(), reason).into()
+    }
+}
+
+fn damaged(place: &PostgresPlace, reason: impl ToString) -> StateError {
+    StateError::Damaged { path: PathBuf::from(place.shown()), reason: reason.to_string() }
+}
+
+/// How an attempt ended that brought no answer.
+pub(super) enum Failure<T> {
+    /// It will not go otherwise.
+    Final(StateError),
+    /// The same may succeed on another connection.
+    Again(StateError),
+    /// The connection was lost while the transaction was to be committed.
+    Unsure(String, T, StateError),
+}
+
+/// Whether a transaction came about.
+pub(super) enum Fate {
+    CameAbout,
+    GaveUp,
+}
+
+impl PostgresState {
+    pub(super) fn explain(&self, action: &'static str, error: tokio_postgres::Error) -> StateError {
+        explain(self.pool.place(), action, error)
+    }
+
+    pub(super) fn damaged(&self, reason: impl ToString) -> StateError {
+        damaged(self.pool.place(), reason)
+    }
+
+    /// Reads with one statement.
+    pub(super) fn read(&self, sql: &str, values: &[Value<'_>]) -> Result<Vec<Row>, StateError> {
+        let sql = within(&self.schema, sql);
+        self.again(|| self.on_link("read", |link| link.query(&sql, values)))
+    }
+
+    /// Changes outside of transactions: indexes, and what gives space back.
+    pub(super) fn maintain(&self, sql: &str) -> Result<(), StateError> {
+        let sql = within(&self.schema, sql);
+        self.again(|| self.on_link("tidied up", |link| link.batch(&sql)))
+    }
+
+    fn on_link<T>(
+        &self,
+        action: &'static str,
+        work: impl FnOnce(&mut Link) -> Result<T, tokio_postgres::Error>,
+    ) -> Result<T, Failure<T>> {
+        let failed = |error| self.failure(action, error);
+        let mut link = self.pool.lend().map_err(failed)?;
+        let answer = work(&mut link);
+        self.pool.take_back(Some(link));
+        answer.map_err(failed)
+    }
+
+    fn failure<T>(&self, action: &'static str, error: tokio_postgres::Error) -> Failure<T> {
+        let again = is_passing(&error);
+        let error = self.explain(action, error);
+        if again { Failure::Again(error) } else { Failure::Final(error) }
+    }
+
+    /// Tries until there is an answer, or none is to be expected.
+    fn again<T>(&self, attempt: impl Fn() -> Result<T, Failure<T>>) -> Result<T, StateError> {
+        self.again_until_sure(attempt).map_err(|failure| match failure {
+            Failure::Final(error) | Failure::Again(error) | Failure::Unsure(.., error) => error,
+        })
+    }
+
+    fn again_until_sure<T>(
+        &self,
+        attempt: impl Fn() -> Result<T, Failure<T>>,
+    ) -> Result<T, Failure<T>> {
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            match attempt() {
+                Err(Failure::Again(_)) if tries < TRIES => pause(tries),
+                Err(Failure::Unsure(transaction, answer, error)) => match self.fate(&transaction) {
+                    Ok(Fate::CameAbout) => return Ok(answer),
+                    Ok(Fate::GaveUp) if tries < TRIES => pause(tries),
+                    Ok(Fate::GaveUp) => return Err(Failure::Again(error)),
+                    Err(_) => return Err(Failure::Unsure(transaction, answer, error)),
+                },
+                other => return other,
+            }
+        }
+    }
+
+    /// Whether a transaction came about whose end was not seen.
+    pub(super) fn fate(&self, transaction: &str) -> Result<Fate, StateError> {
+        for tries in 1.. {
+            let found = self.read("SELECT pg_xact_status($1::text::xid8)", &[&transaction])?;
+            let status: Option<String> = match found.first() {
+                Some(row) => row.try_get(0).map_err(|e| self.explain("read", e))?,
+                None => None,
+            };
+            match status.as_deref() {
+                Some("committed") => return Ok(Fate::CameAbout),
+                Some("in progress") if tries < TRIES => pause(tries),
+                _ => break,
+            }
+        }
+        Ok(Fate::GaveUp)
+    }
+
+    /// Changes the partition in one transaction, which may be tried several times.
+    pub(super) fn write<T>(&self, work: impl Fn(&mut Tx<'_>) -> Step<T>) -> Result<T, StateError> {
+        self.again(|| self.attempt(&work))
+    }
+
+    /// As [`write`](Self::write), for callers that can wait for the end of a transaction.
+    pub(super) fn write_until_sure<T>(
+        &self,
+        work: impl Fn(&mut Tx<'_>) -> Step<T>,
+    ) -> Result<T, Failure<T>> {
+        self.again_until_sure(|| self.attempt(&work))
+    }
+
+    fn attempt<T>(&self, work: &impl Fn(&mut Tx<'_>) -> Step<T>) -> Result<T, Failure<T>> {
+        let mut link = self.pool.lend().map_err(|error| self.failure("written", error))?;
+        let outcome = self.transact(&mut link, work);
+        if outcome.is_err() {
+            let _ = link.batch("ROLLBACK");
+        }
+        self.pool.take_back(Some(link));
+        outcome
+    }
+
+    fn transact<T>(
+        &self,
+        link: &mut Link,
+        work: &impl Fn(&mut Tx<'_>) -> Step<T>,
+    ) -> Result<T, Failure<T>> {
+        let failed = |error| self.failure("written", error);
+        link.batch("BEGIN").map_err(failed)?;
+        let head = self.lock(link).map_err(failed)?;
+        let before = head.clone();
+        let (schema, place, settings) = (self.schema.as_str(), &*self.pool, self.settings);
+        let mut t = Tx { link, schema, place, settings, head };
+        let answer = match work(&mut t) {
+            Ok(answer) => answer,
+            Err(Refusal::Engine(error)) => return Err(failed(error)),
+            Err(Refusal::State(error)) => return Err(Failure::Final(error)),
+        };
+        let head = t.head;
+        if head != before {
+            self.keep(link, &head).map_err(failed)?;
+        }
+        match link.batch("COMMIT") {
+            Ok(()) => Ok(answer),
+            Err(error) if error.as_db_error().is_none() => {
+                let transaction = head.transaction;
+                Err(Failure::Unsure(transaction, answer, self.explain("written", error)))
+            }
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    fn lock(&self, link: &mut Link) -> Result<Head, tokio_postgres::Error> {
+        let sql = within(
+            &self.schema,
+            "SELECT epoch, servers, pages, visits, rounds, summaries, pg_current_xact_id()::text
+             FROM @partition FOR UPDATE",
+        );
+        let found = link.query(&sql, &[])?;
+        let Some(row) = found.first() else {
+            return Err(tokio_postgres::Error::__private_api_timeout());
+        };
+        Ok(Head {
+            epoch: Epoch(row.try_get::<_, i64>(0)? as u64),
+            servers: row.try_get(1)?,
+            pages: row.try_get(2)?,
+            visits: row.try_get(3)?,
+            rounds: row.try_get(4)?,
+            summaries: row.try_get(5)?,
+            transaction: row.try_get(6)?,
+        })
+    }
+
+    fn keep(&self, link: &mut Link, head: &Head) -> Result<(), tokio_postgres::Error> {
+        let sql = within(
+            &self.schema,
+            "UPDATE @partition SET epoch = $1, servers = $2, pages = $3, visits = $4, rounds = $5,
+                summaries = $6",
+        );
+        let epoch = head.epoch.0 as i64;
+        let Head { servers, pages, visits, rounds, summaries, .. } = head;
+        link.execute(&sql, &[&epoch, servers, pages, visits, rounds, summaries]).map(drop)
+    }
+
+    pub(super) fn known(&self) -> std::sync::MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn pause(tries: u32) {
+    let wait_ms = FIRST_WAIT_MS << tries.min(16);
+    thread::sleep(Duration::from_millis(wait_ms.min(LAST_WAIT_MS)));
+}
+
+/// Whether the same may succeed later: the connection was lost, the database is starting, or two
+/// transactions were in each other's way.
+fn is_passing(error: &tokio_postgres::Error) -> bool {
+    let Some(code) = error.code() else { return true };
+    let passing = [
+        SqlState::T_R_SERIALIZATION_FAILURE,
+        SqlState::T_R_DEADLOCK_DETECTED,
+        SqlState::ADMIN_SHUTDOWN,
+        SqlState::CRASH_SHUTDOWN,
+        SqlState::CANNOT_CONNECT_NOW,
+        SqlState::TOO_MANY_CONNECTIONS,
+        SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
+    ];
+    passing.contains(code) || code.code().starts_with("08")
+}
+
+/// What an error of the engine means for the caller.
+pub(super) fn explain(
+    place: &PostgresPlace,
+    action: &'static str,
+    error: tokio_postgres::Error,
+) -> StateError {
+    let path = PathBuf::from(place.shown());
+    let way_out = match error.code() {
+        Some(code) if *code == SqlState::DISK_FULL => return StateError::NoRoom { path },
+        Some(code) if *code == SqlState::INVALID_PASSWORD => "the user or the password is wrong",
+        Some(code) if *code == SqlState::INVALID_AUTHORIZATION_SPECIFICATION => {
+            "the server does not let this user in; look at its pg_hba.conf"
+        }
+        Some(code) if *code == SqlState::INVALID_CATALOG_NAME => {
+            "there is no database of this name; make it with `createdb`"
+        }
+        Some(code) if *code == SqlState::INSUFFICIENT_PRIVILEGE => {
+            "the user may not do this; the owner of the database can GRANT CREATE ON DATABASE to it"
+        }
+        Some(code) if *code == SqlState::READ_ONLY_SQL_TRANSACTION => {
+            "the server can only be read; write to the primary one"
+        }
+        _ => return StateError::Engine { path, action, source: Box::new(error) },
+    };
+    StateError::Refused { place: place.shown(), why: way_out }
+}

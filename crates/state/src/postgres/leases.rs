@@ -1,0 +1,261 @@
+//! Who holds which partition: rows in the database, by the database's clock.
+
+use std::time::Duration;
+
+use super::{
+    engine::{explain, within},
+    open::PostgresArchive,
+    pool::Value,
+    rows::{Read, get, unsigned},
+};
+use crate::{Epoch, PartitionId, StateError};
+
+/// A worker, by the number that the database gave it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct WorkerId(pub i64);
+
+/// A partition that a worker holds, and under which epoch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lease {
+    /// The partition.
+    pub partition: PartitionId,
+    /// Commits under an earlier epoch fail.
+    pub epoch: Epoch,
+    /// Whether a worker held it before that did not hand it over.
+    pub was_lost: bool,
+}
+
+/// A worker as others see it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkerRow {
+    /// Its number.
+    pub id: WorkerId,
+    /// What it calls itself: machine and process.
+    pub name: String,
+    /// Seconds since it started.
+    pub started_ago_s: u64,
+    /// Seconds since it was last heard.
+    pub heard_ago_s: u64,
+    /// How many partitions it holds.
+    pub partitions: u64,
+}
+
+/// A partition as others see it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PartitionRow {
+    /// The partition.
+    pub partition: PartitionId,
+    /// Who holds it.
+    pub worker: Option<WorkerId>,
+    /// The epoch.
+    pub epoch: Epoch,
+    /// Seconds until the lease ends; 0 if nobody holds it.
+    pub left_s: u64,
+    /// Mail from this partition that the others have not taken in yet.
+    pub mail_waiting: u64,
+}
+
+/// Mail from one partition to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MailRow {
+    /// The sender.
+    pub from: PartitionId,
+    /// The receiver.
+    pub to: PartitionId,
+    /// How many were ever sent.
+    pub sent: u64,
+    /// The number of the last that was taken in.
+    pub taken: u64,
+}
+
+impl PostgresArchive {
+    fn lease_rows<T>(
+        &self,
+        sql: &str,
+        values: &[Value<'_>],
+        read: impl Fn(&tokio_postgres::Row) -> Read<T>,
+    ) -> Result<Vec<T>, StateError> {
+        let failed = |error| explain(self.place(), "written", error);
+        let mut link = self.pool.lend().map_err(failed)?;
+        let found = link.query(&within(&self.place().archive, sql), values);
+        self.pool.take_back(Some(link));
+        let damaged = |e: super::rows::Unreadable| StateError::Damaged {
+            path: self.place().shown().into(),
+            reason: e.to_string(),
+        };
+        found.map_err(failed)?.iter().map(|row| read(row).map_err(damaged)).collect()
+    }
+
+    /// Enters a worker.
+    pub fn enter_worker(&self, name: &str) -> Result<WorkerId, StateError> {
+        let sql = "INSERT INTO @workers (name) VALUES ($1) RETURNING id";
+        let found = self.lease_rows(sql, &[&name], |row| get(row, 0))?;
+        Ok(WorkerId(found.first().copied().unwrap_or_default()))
+    }
+
+    /// Takes at most `most` partitions that nobody holds, or whose lease has ended. Each gets a new
+    /// epoch, so that whoever held it before commits nothing more.
+    pub fn take_partitions(
+        &self,
+        worker: WorkerId,
+        lease: Duration,
+        most: usize,
+    ) -> Result<Vec<Lease>, StateError> {
+        let taken = self.lease_rows(
+            "UPDATE @leases l SET worker = $1, since_at = clock_timestamp(),
+                until_at = clock_timestamp() + make_interval(secs => $2)
+             FROM (SELECT partition, worker FROM @leases
+                   WHERE until_at < clock_timestamp() OR worker IS NULL
+                   ORDER BY partition LIMIT $3 FOR UPDATE SKIP LOCKED) free
+             WHERE l.partition = free.partition
+             RETURNING l.partition, free.worker IS NOT NULL",
+            &[&worker.0, &lease.as_secs_f64(), &(most as i64)],
+            |row| Ok((PartitionId(get::<i32>(row, 0)? as u32), get::<bool>(row, 1)?)),
+        )?;
+        taken
+            .into_iter()
+            .map(|(partition, was_lost)| {
+                let epoch = crate::PartitionState::take_over(&self.partition(partition))?;
+                let sql = "UPDATE @leases SET epoch = $2 WHERE partition = $1 RETURNING 0";
+                let number = partition.0 as i32;
+                self.lease_rows(sql, &[&number, &(epoch.0 as i64)], |_| Ok(()))?;
+                Ok(Lease { partition, epoch, was_lost })
+            })
+            .collect()
+    }
+
+    /// Says that a worker is alive, and prolongs what it holds. Returns the partitions that it still
+    /// holds: those that others took meanwhile are not among them.
+    pub fn renew(&self, worker: WorkerId, lease: Duration) -> Result<Vec<PartitionId>, StateError> {
+        let sql = "UPDATE @workers SET heard_at = clock_timestamp() WHERE id = $1 RETURNING 0";
+        self.lease_rows(sql, &[&worker.0], |_| Ok(()))?;
+        self.lease_rows(
+            "UPDATE @leases SET until_at = clock_timestamp() + make_interval(secs => $2)
+             WHERE worker = $1 AND until_at >= clock_timestamp() RETURNING partition",
+            &[&worker.0, &lease.as_secs_f64()],
+            |row| Ok(PartitionId(get::<i32>(row, 0)? as u32)),
+        )
+    }
+
+    /// Hands partitions over: others may take them at once.
+    pub fn hand_over(
+        &self,
+        worker: WorkerId,
+        partitions: &[PartitionId],
+    ) -> Result<(), StateError> {
+        let numbers: Vec<i32> = partitions.iter().map(|partition| partition.0 as i32).collect();
+        let sql = "UPDATE @leases SET worker = NULL, until_at = '-infinity'
+             WHERE worker = $1 AND partition = ANY($2) RETURNING 0";
+        self.lease_rows(sql, &[&worker.0, &numbers], |_| Ok(())).map(drop)
+    }
+
+    /// A worker ends: it holds nothing any more.
+    pub fn leave(&self, worker: WorkerId) -> Result<(), StateError> {
+        let sql = "UPDATE @leases SET worker = NULL, until_at = '-infinity' WHERE worker = $1
+             RETURNING 0";
+        self.lease_rows(sql, &[&worker.0], |_| Ok(()))?;
+        self.lease_rows("DELETE FROM @workers WHERE id = $1 RETURNING 0", &[&worker.0], |_| Ok(()))
+            .map(drop)
+    }
+
+    /// Workers that were heard lately, by number.
+    pub fn workers(&self, heard_within: Duration) -> Result<Vec<WorkerRow>, StateError> {
+        self.lease_rows(
+            "SELECT w.id, w.name,
+                GREATEST(extract(epoch FROM clock_timestamp() - w.started_at), 0)::bigint,
+                GREATEST(extract(epoch FROM clock_timestamp() - w.heard_at), 0)::bigint,
+                (SELECT COUNT(*) FROM @leases l
+                 WHERE l.worker = w.id AND l.until_at >= clock_timestamp())
+             FROM @workers w
+             WHERE w.heard_at > clock_timestamp() - make_interval(secs => $1) ORDER BY w.id",
+            &[&heard_within.as_secs_f64()],
+            |row| {
+                Ok(WorkerRow {
+                    id: WorkerId(get(row, 0)?),
+                    name: get(row, 1)?,
+                    started_ago_s: unsigned(row, 2)?,
+                    heard_ago_s: unsigned(row, 3)?,
+                    partitions: unsigned(row, 4)?,
+                })
+            },
+        )
+    }
+
+    /// Every partition: who holds it, and what waits there.
+    pub fn partitions(&self) -> Result<Vec<PartitionRow>, StateError> {
+        let mut all = self.lease_rows(
+            "SELECT partition, CASE WHEN until_at >= clock_timestamp() THEN worker END, epoch,
+                CASE WHEN until_at >= clock_timestamp()
+                    THEN extract(epoch FROM until_at - clock_timestamp())::bigint ELSE 0 END
+             FROM @leases ORDER BY partition",
+            &[],
+            |row| {
+                Ok(PartitionRow {
+                    partition: PartitionId(get::<i32>(row, 0)? as u32),
+                    worker: get::<Option<i64>>(row, 1)?.map(WorkerId),
+                    epoch: Epoch(unsigned(row, 2)?),
+                    left_s: unsigned(row, 3)?,
+                    mail_waiting: 0,
+                })
+            },
+        )?;
+        for row in &mut all {
+            row.mail_waiting = self.partition(row.partition).mail_waiting()?;
+        }
+        Ok(all)
+    }
+
+    /// How much mail was sent from one partition to another, and how much of it was taken in there.
+    pub fn mail(&self) -> Result<Vec<MailRow>, StateError> {
+        let parts: Vec<String> = self
+            .partitioning()
+            .all()
+            .map(|own| {
+                let select = format!("SELECT {}, partition, sent, read FROM @mailboxes", own.0);
+                within(&self.partition(own).schema, &select)
+            })
+            .collect();
+        let rows = self.lease_rows(&parts.join(" UNION ALL "), &[], |row| {
+            let (own, other) = (get::<i32>(row, 0)? as u32, get::<i32>(row, 1)? as u32);
+            Ok((PartitionId(own), PartitionId(other), unsigned(row, 2)?, unsigned(row, 3)?))
+        })?;
+        let read = |to: PartitionId, from: PartitionId| {
+            rows.iter().find(|row| (row.0, row.1) == (to, from)).map_or(0, |row| row.3)
+        };
+        let mail = |&(from, to, sent, _): &(PartitionId, PartitionId, u64, u64)| MailRow {
+            from,
+            to,
+            sent,
+            taken: read(to, from),
+        };
+        Ok(rows.iter().map(mail).filter(|row| row.sent > 0).collect())
+    }
+
+    /// Binds the archive to the place of its content, so that nobody writes it to another.
+    pub fn bind_content(&self, content: &str) -> Result<(), StateError> {
+        let sql = "UPDATE @archive SET content = COALESCE(content, $1) RETURNING content";
+        let found: Vec<String> = self.lease_rows(sql, &[&content], |row| get(row, 0))?;
+        match found.first() {
+            Some(bound) if bound != content => Err(StateError::NoDatabase {
+                why: format!(
+                    "the archive in {} has its content in {bound}, not in {content}",
+                    self.place().shown()
+                ),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// What distinguishes this archive from every other.
+    pub fn id(&self) -> Result<String, StateError> {
+        let found = self.lease_rows("SELECT id FROM @archive", &[], |row| get(row, 0))?;
+        Ok(found.into_iter().next().unwrap_or_default())
+    }
+
+    /// The database's clock, in milliseconds since the epoch.
+    pub fn clock_ms(&self) -> Result<i64, StateError> {
+        let sql = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+        let found = self.lease_rows(sql, &[], |row| get(row, 0))?;
+        Ok(found.first().copied().unwrap_or_default())
+    }
+}

@@ -1,0 +1,255 @@
+//! Opening: the schemas, their number, migrations, and what two archives must not share.
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, Mutex},
+};
+
+use super::{
+    engine::{PostgresState, Settings, explain, within},
+    pool::{Link, Pool},
+};
+use crate::{PartitionId, Partitioning, PostgresPlace, StateError};
+
+/// What a new partition gets.
+const SCHEMA: &str = include_str!("schema.sql");
+/// What the archive has once: how it is divided, and who holds which partition (`leases.rs`).
+const SHARED: &str = include_str!("shared.sql");
+/// What brings the schemas of number 1 to 2, of 2 to 3 and so on: for a partition, and for what the
+/// archive has once.
+const MIGRATIONS: &[(&str, &str)] = &[];
+/// The number of this schema.
+const SCHEMA_NUMBER: i64 = 1 + MIGRATIONS.len() as i64;
+/// Held while schemas are made, so that two who begin at once do not.
+const LOCK: &str = "SELECT pg_advisory_xact_lock(hashtext('nenrin'), hashtext($1))";
+
+/// A database with one archive: the connections to it, and how the archive is divided.
+#[derive(Clone)]
+pub struct PostgresArchive {
+    pub(super) pool: Arc<Pool>,
+    bucket_s: i64,
+    partitioning: Partitioning,
+}
+
+impl PostgresArchive {
+    /// Opens or makes an archive. An existing one keeps its bucket size and how it is divided.
+    pub fn open(
+        place: &PostgresPlace,
+        bucket_s: i64,
+        partitioning: Partitioning,
+    ) -> Result<Self, StateError> {
+        Self::open_or_make(place, Some((bucket_s, partitioning)))?.ok_or_else(|| missing(place))
+    }
+
+    /// Opens an archive that must be there.
+    pub fn open_existing(place: &PostgresPlace) -> Result<Self, StateError> {
+        Self::open_or_make(place, None)?.ok_or_else(|| missing(place))
+    }
+
+    fn open_or_make(
+        place: &PostgresPlace,
+        make: Option<(i64, Partitioning)>,
+    ) -> Result<Option<Self>, StateError> {
+        let pool = Pool::new(place.clone()).map_err(|why| StateError::NoDatabase { why })?;
+        let failed = |error| explain(place, "opened", error);
+        let mut link = pool.lend().map_err(failed)?;
+        let found = prepare(&mut link, place, make);
+        pool.take_back(Some(link));
+        let Some((bucket_s, partitioning)) = found? else { return Ok(None) };
+        Ok(Some(Self { pool, bucket_s, partitioning }))
+    }
+
+    /// How the archive is divided.
+    pub fn partitioning(&self) -> Partitioning {
+        self.partitioning
+    }
+
+    /// How often the database was asked, and an answer waited for.
+    pub fn round_trips(&self) -> u64 {
+        self.pool.trips()
+    }
+
+    /// Where it is.
+    pub fn place(&self) -> &PostgresPlace {
+        self.pool.place()
+    }
+
+    /// The state of one partition. All use the same connections.
+    pub fn partition(&self, own: PartitionId) -> PostgresState {
+        PostgresState {
+            pool: self.pool.clone(),
+            schema: schema_of(&self.pool.place().archive, own),
+            settings: Settings { bucket_s: self.bucket_s, partitioning: self.partitioning, own },
+            known: Mutex::default(),
+            unsure: Mutex::default(),
+        }
+    }
+}
+
+fn missing(place: &PostgresPlace) -> StateError {
+    let why = format!("there is no archive in {}; `nenrin run` makes one", place.shown());
+    StateError::NoDatabase { why }
+}
+
+fn schema_of(archive: &str, own: PartitionId) -> String {
+    format!("{archive}_p{}", own.0)
+}
+
+/// Makes or migrates the schemas; returns bucket size and division.
+fn prepare(
+    link: &mut Link,
+    place: &PostgresPlace,
+    make: Option<(i64, Partitioning)>,
+) -> Result<Option<(i64, Partitioning)>, StateError> {
+    let failed = |error| explain(place, "opened", error);
+    let archive = place.archive.as_str();
+    // Most who open find everything as it should be, and lock nothing.
+    if let Some((SCHEMA_NUMBER, bucket_s, count)) = read(link, archive).map_err(failed)? {
+        return Ok(Some((bucket_s, Partitioning { count: count as u32 })));
+    }
+    link.batch("BEGIN").map_err(failed)?;
+    let prepared = prepare_alone(link, place, make);
+    link.batch(if prepared.is_ok() { "COMMIT" } else { "ROLLBACK" }).map_err(failed)?;
+    prepared
+}
+
+/// The number of the schema, the bucket size and the number of partitions, if there is an archive.
+fn read(link: &mut Link, archive: &str) -> Result<Option<(i64, i64, i32)>, tokio_postgres::Error> {
+    let is_there =
+        link.query("SELECT to_regclass($1) IS NOT NULL", &[&format!("{archive}.archive")])?;
+    if !is_there[0].try_get::<_, bool>(0)? {
+        return Ok(None);
+    }
+    let sql = within(archive, "SELECT schema_number, bucket_s, partitions FROM @archive");
+    let found = link.query(&sql, &[])?;
+    let Some(row) = found.first() else { return Ok(None) };
+    Ok(Some((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?)))
+}
+
+fn prepare_alone(
+    link: &mut Link,
+    place: &PostgresPlace,
+    make: Option<(i64, Partitioning)>,
+) -> Result<Option<(i64, Partitioning)>, StateError> {
+    let failed = |error| explain(place, "opened", error);
+    let archive = place.archive.as_str();
+    link.query(LOCK, &[&archive]).map_err(failed)?;
+    if let Some((found, bucket_s, count)) = read(link, archive).map_err(failed)? {
+        if found > SCHEMA_NUMBER {
+            let path = PathBuf::from(place.shown());
+            return Err(StateError::SchemaTooNew { path, found, known: SCHEMA_NUMBER });
+        }
+        let partitioning = Partitioning { count: count as u32 };
+        migrate(link, archive, found, partitioning).map_err(failed)?;
+        return Ok(Some((bucket_s, partitioning)));
+    }
+    let Some((bucket_s, partitioning)) = make else { return Ok(None) };
+    make_schemas(link, archive, bucket_s.max(1), partitioning).map_err(failed)?;
+    Ok(Some((bucket_s.max(1), partitioning)))
+}
+
+fn make_schemas(
+    link: &mut Link,
+    archive: &str,
+    bucket_s: i64,
+    partitioning: Partitioning,
+) -> Result<(), tokio_postgres::Error> {
+    link.batch(&format!("CREATE SCHEMA IF NOT EXISTS {archive}"))?;
+    link.batch(&within(archive, SHARED))?;
+    let count = partitioning.count.max(1) as i32;
+    link.execute(
+        &within(
+            archive,
+            "INSERT INTO @archive (schema_number, bucket_s, partitions, id)
+             VALUES ($1, $2, $3, gen_random_uuid()::text)",
+        ),
+        &[&SCHEMA_NUMBER, &bucket_s, &count],
+    )?;
+    for own in partitioning.all() {
+        let schema = schema_of(archive, own);
+        link.batch(&format!("CREATE SCHEMA {schema}"))?;
+        link.batch(&within(&schema, SCHEMA))?;
+        let begin = within(&schema, "INSERT INTO @partition (own, bucket_s) VALUES ($1, $2)");
+        link.execute(&begin, &[&(own.0 as i32), &bucket_s])?;
+        let lease = within(archive, "INSERT INTO @leases (partition) VALUES ($1)");
+        link.execute(&lease, &[&(own.0 as i32)])?;
+    }
+    link.batch(&views(archive, partitioning))
+}
+
+fn migrate(
+    link: &mut Link,
+    archive: &str,
+    found: i64,
+    partitioning: Partitioning,
+) -> Result<(), tokio_postgres::Error> {
+    for (number, (of_each, once)) in (2..).zip(MIGRATIONS).filter(|(number, _)| *number > found) {
+        for own in partitioning.all() {
+            link.batch(&within(&schema_of(archive, own), of_each))?;
+        }
+        link.batch(&within(archive, once))?;
+        let number: i64 = number;
+        link.execute(&within(archive, "UPDATE @archive SET schema_number = $1"), &[&number])?;
+    }
+    Ok(())
+}
+
+/// Views over all partitions, for people who read the archive with SQL (docs/scale.md).
+fn views(archive: &str, partitioning: Partitioning) -> String {
+    let over_all = |name: &str, select: &str| {
+        let parts: Vec<String> = partitioning
+            .all()
+            .map(|own| within(&schema_of(archive, own), select).replace("%p", &own.0.to_string()))
+            .collect();
+        format!("CREATE VIEW {archive}.{name} AS {};", parts.join(" UNION ALL "))
+    };
+    let time = |column: &str| format!("to_timestamp({column})");
+    let outcome = "(ARRAY['changed', 'same', 'not-modified', 'gone', 'refused', 'failed'])";
+    [
+        over_all(
+            "all_pages",
+            &format!(
+                "SELECT p.id AS page, s.name || p.path AS url, s.name AS server, x.name AS site,
+                    {} AS found_at, {} AS visited_at, {} AS due_at,
+                    {outcome}[p.outcome + 1] AS outcome, p.visits, p.changes, p.significant,
+                    p.version, p.rate / 1e6 AS changes_per_day, p.importance / 100.0 AS importance,
+                    %p AS partition
+                 FROM @pages p JOIN @servers s ON s.id = (p.id >> 39)::integer
+                 JOIN @sites x ON x.id = p.site WHERE p.denied IS NULL",
+                time("p.discovered_s"),
+                time("p.visited_s"),
+                time("p.due_s")
+            ),
+        ),
+        over_all(
+            "all_versions",
+            &format!(
+                "SELECT v.page, s.name || p.path AS url, {} AS received_at, v.version, v.status,
+                    m.name AS media_type, v.bytes, v.permille AS changed_permille, %p AS partition
+                 FROM @versions v JOIN @pages p ON p.id = v.page
+                 JOIN @servers s ON s.id = (p.id >> 39)::integer JOIN @mimes m ON m.id = v.mime
+                 WHERE p.denied IS NULL",
+                time("v.at_s")
+            ),
+        ),
+        over_all(
+            "all_visits",
+            &format!(
+                "SELECT v.id AS visit, v.page, s.name || p.path AS url, x.name AS site,
+                    {} AS visited_at, {outcome}[v.outcome + 1] AS outcome, v.status,
+                    v.elapsed_ms, v.received_bytes, v.detail AS reason, %p AS partition
+                 FROM @visits v JOIN @pages p ON p.id = v.page
+                 JOIN @servers s ON s.id = (p.id >> 39)::integer JOIN @sites x ON x.id = v.site
+                 WHERE p.denied IS NULL",
+                time("v.at_s")
+            ),
+        ),
+        over_all(
+            "all_links",
+            "SELECT f.id AS page, t.id AS target, %p AS partition
+             FROM @links l JOIN @pages f ON f.nth = l.nth CROSS JOIN LATERAL unnest(l.targets) n
+             JOIN @pages t ON t.nth = n",
+        ),
+    ]
+    .join("\n")
+}

@@ -1,0 +1,385 @@
+use std::{
+    collections::BTreeMap,
+    io::{Read, Write},
+    net::{Shutdown, TcpListener, TcpStream},
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use super::*;
+use crate::{suite::PostgresServer, *};
+
+const SINGLE: Partitioning = Partitioning::SINGLE;
+
+fn archive(address: &str, partitioning: Partitioning) -> PostgresArchive {
+    PostgresArchive::open(&address.parse().unwrap(), 3600, partitioning).unwrap()
+}
+
+/// Runs laws, four at a time, each on archives of its own; fails with the names of those broken.
+fn hold<L: Copy + Send + Sync>(laws: &[(&str, L)], run: impl Fn(L, &str) + Sync) {
+    let (next, broken) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                while let Some((name, law)) = laws.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let archive: String = name.chars().take(34).collect();
+                    if catch_unwind(AssertUnwindSafe(|| run(*law, &archive))).is_err() {
+                        broken.lock().unwrap().push((*name).to_owned());
+                    }
+                }
+            });
+        }
+    });
+    let broken = broken.into_inner().unwrap();
+    assert!(broken.is_empty(), "{} of {} laws are broken: {broken:#?}", broken.len(), laws.len());
+}
+
+#[test]
+fn the_contracts_hold() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = PostgresServer::start(folder.path());
+    let laws = crate::contract_suite!(list PostgresState);
+    hold(&laws, |law, name| {
+        let state = archive(&server.address(name), SINGLE).partition(PartitionId(0));
+        law(&state);
+        assert_eq!(state.check().unwrap(), Vec::<String>::new());
+    });
+    let laws = crate::partition_suite!(list PostgresState);
+    hold(&laws, |law, name| {
+        let made = AtomicUsize::new(0);
+        law(&|partitioning, own| {
+            // A single partition is an archive of its own.
+            let number =
+                if partitioning.count == 1 { made.fetch_add(1, Ordering::Relaxed) } else { 0 };
+            let name = format!("q{}_{number}_{name}", partitioning.count);
+            archive(&server.address(&name[..name.len().min(40)]), partitioning).partition(own)
+        });
+    });
+}
+
+/// What happens to a connection when its client commits.
+#[derive(Clone, Copy, PartialEq)]
+enum Cut {
+    /// It is lost before the server hears of it.
+    Before,
+    /// The server commits, and the answer is lost.
+    After,
+}
+
+/// Stands between the state and the server, and cuts connections at chosen commits.
+struct Proxy {
+    port: u16,
+    cuts: Arc<Mutex<BTreeMap<usize, Cut>>>,
+}
+
+impl Proxy {
+    fn start(server: u16, cuts: BTreeMap<usize, Cut>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let cuts = Arc::new(Mutex::new(cuts));
+        let (plan, commits) = (cuts.clone(), Arc::new(AtomicUsize::new(0)));
+        std::thread::spawn(move || {
+            for client in listener.incoming() {
+                let Ok(client) = client else { return };
+                let Ok(server) = TcpStream::connect(("127.0.0.1", server)) else { continue };
+                let (plan, commits) = (plan.clone(), commits.clone());
+                let answers = (server.try_clone().unwrap(), client.try_clone().unwrap());
+                let is_muted = Arc::new(AtomicBool::new(false));
+                let muted = is_muted.clone();
+                std::thread::spawn(move || pump_answers(answers, &muted));
+                std::thread::spawn(move || {
+                    let _ = pump_questions(client, server, &plan, &commits, &is_muted);
+                });
+            }
+        });
+        Self { port, cuts }
+    }
+
+    fn address(&self, archive: &str) -> String {
+        format!("postgres://postgres@127.0.0.1:{}/postgres?archive={archive}", self.port)
+    }
+}
+
+fn pump_answers((mut server, mut client): (TcpStream, TcpStream), is_muted: &AtomicBool) {
+    let mut bytes = [0; 8192];
+    while let Ok(length) = server.read(&mut bytes) {
+        let is_over = is_muted.load(Ordering::SeqCst);
+        if length == 0 || is_over || client.write_all(&bytes[..length]).is_err() {
+            break;
+        }
+    }
+    let _ = client.shutdown(Shutdown::Both);
+}
+
+/// Messages of a client: the first has no letter in front of its length.
+fn pump_questions(
+    mut client: TcpStream,
+    mut server: TcpStream,
+    plan: &Mutex<BTreeMap<usize, Cut>>,
+    commits: &AtomicUsize,
+    is_muted: &AtomicBool,
+) -> std::io::Result<()> {
+    let mut is_first = true;
+    loop {
+        let mut head = vec![0; if is_first { 4 } else { 5 }];
+        client.read_exact(&mut head)?;
+        let length = u32::from_be_bytes(head[head.len() - 4..].try_into().unwrap()) as usize;
+        let mut body = vec![0; length - 4];
+        client.read_exact(&mut body)?;
+        // A client that asks for encryption is told no, and begins again.
+        let asks_for_tls = is_first && body == 80_877_103_u32.to_be_bytes();
+        if !asks_for_tls && head[0] == b'Q' && body.starts_with(b"COMMIT") {
+            let nth = commits.fetch_add(1, Ordering::SeqCst);
+            match plan.lock().unwrap().remove(&nth) {
+                Some(Cut::Before) => return server.shutdown(Shutdown::Both),
+                Some(Cut::After) => {
+                    is_muted.store(true, Ordering::SeqCst);
+                    server.write_all(&[head, body].concat())?;
+                    std::thread::sleep(Duration::from_millis(150));
+                    return server.shutdown(Shutdown::Both);
+                }
+                None => {}
+            }
+        }
+        server.write_all(&[head, body].concat())?;
+        is_first &= asks_for_tls;
+    }
+}
+
+/// A site with a page, and a visit of it.
+fn visited(state: &PostgresState) -> impl Fn(i64) -> Change {
+    let top = nenrin_urls::CanonicalUrl::parse("http://e.com/").unwrap();
+    let site = state.add_site("e", &SiteConditions::new(vec![top]), 0).unwrap();
+    let round = state.begin_round(site.id, 0).unwrap();
+    let page = state.load_round(&round, None, 1).unwrap().remove(0).page.id;
+    move |at_s| {
+        let url = format!("http://e.com/{at_s}");
+        let url = nenrin_urls::CanonicalUrl::parse(&url).unwrap();
+        let discovered = vec![Discovered { url, depth: 2, hops: 0, due_s: None }];
+        let visit = VisitCommit::new(page, site.id, at_s, Outcome::Changed);
+        Change::Visit(Box::new(VisitCommit { discovered, ..visit }))
+    }
+}
+
+#[test]
+fn a_lost_connection_loses_and_doubles_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut server = PostgresServer::start(folder.path());
+    let plain = archive(&server.address("cut"), SINGLE);
+    // The first commits are those of making the site and its round.
+    let cuts = [(3, Cut::Before), (5, Cut::After), (6, Cut::After), (8, Cut::Before)];
+    let proxy = Proxy::start(server.port(), cuts.into_iter().collect());
+    let state = archive(&proxy.address("cut"), SINGLE).partition(PartitionId(0));
+    let visit = visited(&state);
+    let epoch = state.take_over().unwrap();
+    for at_s in 1..=8 {
+        let committed = state.commit_under(epoch, &[visit(at_s)]).unwrap();
+        assert_eq!(committed.new_pages.len(), 1, "{at_s}");
+    }
+    assert!(proxy.cuts.lock().unwrap().is_empty(), "every cut was made");
+    let direct = plain.partition(PartitionId(0));
+    assert_eq!(direct.stats().unwrap().visits, 8);
+    let log = direct.visits(VisitFilter { limit: 99, ..VisitFilter::default() }).unwrap();
+    let times: Vec<i64> = log.iter().rev().map(|visit| visit.at_s).collect();
+    assert_eq!(times, (1..=8).collect::<Vec<_>>());
+    assert_eq!(direct.check().unwrap(), Vec::<String>::new());
+
+    // A restart of the server is waited out.
+    server.stop();
+    let restart = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(500));
+        server.resume();
+        server
+    });
+    direct.commit_under(epoch, &[visit(9)]).unwrap();
+    assert_eq!(direct.stats().unwrap().visits, 9);
+    drop(restart.join().unwrap());
+}
+
+#[test]
+fn transactions_in_each_others_way_are_tried_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = PostgresServer::start(folder.path());
+    let state = archive(&server.address("busy"), SINGLE).partition(PartitionId(0));
+    let visit = visited(&state);
+    for sql in [
+        "CREATE SEQUENCE @faults",
+        "CREATE FUNCTION @fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+            IF nextval('busy_p0.faults') % 3 > 0 THEN
+                RAISE EXCEPTION 'in the way' USING ERRCODE = '40001';
+            END IF; RETURN NULL; END $$",
+        "CREATE TRIGGER fail AFTER INSERT ON @visits FOR EACH STATEMENT EXECUTE FUNCTION @fail()",
+    ] {
+        state.maintain(sql).unwrap();
+    }
+    for at_s in 1..=5 {
+        state.commit(&[visit(at_s)]).unwrap();
+    }
+    assert_eq!(state.stats().unwrap().visits, 5);
+    assert_eq!(state.check().unwrap(), Vec::<String>::new());
+}
+
+#[test]
+fn a_thousand_visits_are_a_handful_of_statements() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = PostgresServer::start(folder.path());
+    let archive = archive(&server.address("many"), SINGLE);
+    let state = archive.partition(PartitionId(0));
+    let visit = visited(&state);
+    state.commit(&(1..=1_000).map(&visit).collect::<Vec<_>>()).unwrap();
+    let before = archive.round_trips();
+    let again: Vec<Change> = (1_001..=2_000).map(&visit).collect();
+    state.commit(&again).unwrap();
+    let trips = archive.round_trips() - before;
+    assert!(trips <= 30, "{trips} round trips");
+    assert_eq!(state.stats().unwrap().pages, 2_001);
+}
+
+#[test]
+fn leases_go_to_one_worker_at_a_time_and_on_after_they_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = PostgresServer::start(folder.path());
+    let archive = archive(&server.address("leased"), Partitioning { count: 3 });
+    let (one, two) = (archive.enter_worker("one").unwrap(), archive.enter_worker("two").unwrap());
+    let lease = Duration::from_millis(400);
+    let first = archive.take_partitions(one, lease, 2).unwrap();
+    let rest = archive.take_partitions(two, lease, 9).unwrap();
+    assert_eq!((first.len(), rest.len()), (2, 1));
+    assert!(first.iter().all(|lease| !lease.was_lost));
+    assert_eq!(archive.take_partitions(two, lease, 9).unwrap(), []);
+    assert_eq!(archive.renew(one, lease).unwrap().len(), 2);
+    let names: Vec<_> = archive.workers(Duration::from_secs(60)).unwrap();
+    assert_eq!(names.iter().map(|row| row.partitions).collect::<Vec<_>>(), [2, 1]);
+
+    // One is stopped for longer than its lease: another takes over, and one commits nothing more.
+    std::thread::sleep(Duration::from_millis(500));
+    let taken = archive.take_partitions(two, lease, 9).unwrap();
+    assert!(taken.len() >= 2 && taken.iter().all(|lease| lease.was_lost), "{taken:?}");
+    assert_eq!(archive.renew(one, lease).unwrap(), []);
+    let late = archive.partition(first[0].partition);
+    let pace = Change::Shared { site: SiteId(1), bytes: vec![1] };
+    let error = late.commit_under(first[0].epoch, &[pace]).unwrap_err();
+    assert!(matches!(error, StateError::Superseded { .. }), "{error}");
+
+    // What is handed over is free at once.
+    archive.leave(two).unwrap();
+    let again = archive.take_partitions(one, lease, 9).unwrap();
+    assert_eq!(again.len(), 3);
+    assert!(again.iter().all(|lease| !lease.was_lost));
+    assert_eq!(archive.partitions().unwrap().len(), 3);
+}
+
+#[test]
+fn what_is_wrong_at_the_start_is_said_before_anything_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = PostgresServer::start(folder.path());
+    let open = |address: &str| {
+        PostgresArchive::open(&address.parse().unwrap(), 3600, SINGLE).map(|_| ()).unwrap_err()
+    };
+    let none = format!("postgres://postgres@127.0.0.1:{}/nowhere", server.port());
+    assert!(open(&none).to_string().contains("createdb"), "{}", open(&none));
+    let place: PostgresPlace = server.address("none").parse().unwrap();
+    let missing = PostgresArchive::open_existing(&place).map(|_| ()).unwrap_err();
+    assert!(missing.to_string().contains("nenrin run"), "{missing}");
+
+    let made = archive(&server.address("made"), Partitioning { count: 2 });
+    made.bind_content("s3://a/b").unwrap();
+    made.bind_content("s3://a/b").unwrap();
+    let other = made.bind_content("s3://a/c").unwrap_err();
+    assert!(other.to_string().contains("s3://a/b"), "{other}");
+    // An existing archive stays divided as it is.
+    assert_eq!(archive(&server.address("made"), SINGLE).partitioning().count, 2);
+    let state = made.partition(PartitionId(0));
+    state.maintain("UPDATE made.archive SET schema_number = 99").unwrap();
+    let newer = open(&server.address("made"));
+    assert!(matches!(newer, StateError::SchemaTooNew { found: 99, .. }), "{newer}");
+
+    state.maintain("CREATE ROLE reader LOGIN PASSWORD 'secret'").unwrap();
+    state.maintain("REVOKE CREATE ON DATABASE postgres FROM PUBLIC").unwrap();
+    let reader = format!("postgres://reader:secret@127.0.0.1:{}/postgres", server.port());
+    let refused = open(&format!("{reader}?archive=mine"));
+    assert!(matches!(refused, StateError::Refused { .. }), "{refused}");
+    for wrong in ["postgres://e.com/x?archive=A-B", "mysql://e.com/", "postgres://h:x/"] {
+        assert!(wrong.parse::<PostgresPlace>().is_err(), "{wrong}");
+    }
+    assert!(!place.shown().contains("secret"));
+}
+
+#[test]
+fn partitions_are_one_archive_to_a_reader() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = PostgresServer::start(folder.path());
+    let archive = archive(&server.address("joined"), Partitioning { count: 3 });
+    let parts = archive.partitioning().all();
+    let joined = JoinedState::new(
+        parts.map(|own| Arc::new(archive.partition(own)) as Arc<dyn State>).collect(),
+    );
+    let url = |n: i64| nenrin_urls::CanonicalUrl::parse(&format!("http://s{n}.com/p")).unwrap();
+    let conditions = SiteConditions::new((0..20).map(url).collect());
+    let site = joined.add_site("e", &conditions, 5).unwrap();
+    assert_eq!((site.counts.pages, joined.sites().unwrap().len()), (20, 1));
+    let visits: Vec<Change> = (0..20)
+        .map(|n| {
+            let version = VersionRow {
+                at_s: 100 + n,
+                version: VersionId(n as u64 + 1),
+                status: 200,
+                mime: "text/html".into(),
+                bytes: 10,
+                changed_permille: None,
+            };
+            let found = Discovered { url: url(n), depth: 1, hops: 0, due_s: None };
+            let visit = VisitCommit::new(found, site.id, 100 + n, Outcome::Changed);
+            Change::Visit(Box::new(VisitCommit { version: Some(version), ..visit }))
+        })
+        .collect();
+    joined.commit(&visits).unwrap();
+    let held = |own: u32| archive.partition(PartitionId(own)).stats().unwrap().pages;
+    assert!((0..3).all(|own| held(own) > 0), "every partition has some");
+    assert_eq!(joined.stats().unwrap().pages, 20);
+    assert_eq!(joined.sites().unwrap()[0].counts.versions, 20);
+    for n in 0..20 {
+        let page = joined.page(&url(n)).unwrap().unwrap();
+        assert_eq!(joined.url_of(page.id).unwrap(), Some(url(n)));
+        let (found, row) = joined.version_as_of(&url(n).key(), 500).unwrap().unwrap();
+        assert_eq!((found, row.version), (url(n), VersionId(n as u64 + 1)));
+        assert_eq!(joined.visits_of(&url(n), 0, 500).unwrap().len(), 1);
+    }
+    // In portions, everything comes once and in order.
+    let (mut seen, mut after) = (Vec::new(), None);
+    loop {
+        let filter = PageFilter { site: Some(site.id), after, limit: 7 };
+        let some = joined.pages(filter).unwrap();
+        let Some(last) = some.last() else { break };
+        after = Some(last.id);
+        seen.extend(some.iter().map(|page| page.id));
+    }
+    assert!(seen.len() == 20 && seen.is_sorted());
+    let urls = joined.urls("", "~", 99).unwrap();
+    assert!(urls.len() == 20 && urls.is_sorted_by_key(|url| url.key()));
+    let mut query = ChangeQuery {
+        from_s: i64::MIN,
+        to_s: i64::MAX,
+        limit: 6,
+        looked_at: 4,
+        ..ChangeQuery::default()
+    };
+    let mut times = Vec::new();
+    loop {
+        let portion = joined.changes(&query).unwrap();
+        times.extend(portion.changes.iter().map(|change| change.at_s));
+        query.before = portion.next;
+        if portion.next.is_none() {
+            break;
+        }
+    }
+    assert_eq!(times, (100..120).rev().collect::<Vec<_>>());
+    assert!(matches!(joined.take_over(), Err(StateError::NotHeld)));
+    joined.pause_site(site.id, true).unwrap();
+    assert!(joined.sites().unwrap()[0].paused);
+    assert_eq!(joined.check().unwrap(), Vec::<String>::new());
+}
