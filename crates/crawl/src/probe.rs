@@ -48,6 +48,8 @@ pub struct Probe {
     pub judged: u32,
     /// Of these, the ones that looked like it.
     pub alike: u32,
+    /// Whether any page looked otherwise. One that stayed as it was may still look like the probe.
+    pub has_other: bool,
     /// Pages called gone because of it.
     pub called_gone: u64,
 }
@@ -95,7 +97,7 @@ impl Probe {
             return;
         };
         if look != self.look {
-            (self.judged, self.alike) = (0, 0);
+            (self.judged, self.alike, self.has_other) = (0, 0, false);
         }
         self.look = look;
     }
@@ -133,6 +135,7 @@ impl Probe {
         let alike = self.resembles(answer.fingerprint.as_ref(), answer.location.as_ref());
         if !gone_before && self.can_compare(answer) {
             self.count(alike);
+            self.has_other |= !alike;
         }
         if !alike || self.is_worthless() || !gone_before && self.is_untried() {
             return None;
@@ -196,7 +199,7 @@ impl Probe {
 
     /// Whether no page was seen yet that looks otherwise: then all may be shells that scripts fill.
     fn is_untried(&self) -> bool {
-        self.wants_top() && self.judged == self.alike
+        self.wants_top() && !self.has_other
     }
 
     fn resembles(&self, print: Option<&Fingerprint>, leads: Option<&CanonicalUrl>) -> bool {
@@ -328,6 +331,22 @@ mod tests {
     fn a_redirect_that_carries_the_path_on_tells_nothing() {
         let probe = probed(moved("/login?next=/qwertzuiopasdfgh"));
         assert_eq!(probe.look, Look::Honest);
+    }
+
+    #[test]
+    fn a_page_of_a_shell_that_stayed_does_not_look_otherwise() {
+        let shell = "<title>App</title><p>This application needs scripts to show its pages.</p>";
+        let mut probe = probed(shown("/qwertzuiopasdfgh", shell));
+        assert_eq!(probe.judge(&page("/a"), &shown("/a", shell)), None);
+        // Another site visits the same page, before the top page was seen.
+        let known = PageRecord {
+            version: Some(VersionId(1)),
+            outcome: Some(Outcome::Changed),
+            mark: shown("/a", shell).mark,
+            ..page("/a")
+        };
+        assert_eq!(probe.judge(&known, &shown("/a", shell)), None);
+        assert_eq!(probe.judge(&page("/b"), &shown("/b", shell)), None);
     }
 
     #[test]

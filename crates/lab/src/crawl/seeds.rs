@@ -160,6 +160,7 @@ mod tests {
         (584, 8),
         (962, 8),
         (990, 8),
+        // Pages of a shell that stayed as they were counted as pages that look otherwise.
         (727, 8),
     ];
 
