@@ -253,7 +253,8 @@ pub(crate) fn run_order(context: &Context, args: &OrderArgs) -> anyhow::Result<E
         out: args.out.clone(),
     };
     let report = order::run(&options, &mut |step| tracing::info!("{step}")).map_err(wrong)?;
-    tell(context, &report.to_json(), args.out.as_deref())
+    let results = report.to_json();
+    tell(context, &results, [Summary::graph_orders(&results)], args.out.as_deref())
 }
 
 /// A file that is not there or not right is the user's to mend.
@@ -261,15 +262,27 @@ fn wrong(error: LabError) -> anyhow::Error {
     usage(error)
 }
 
-/// Programs get one line, people the same indented.
-fn tell(context: &Context, results: &Value, out: Option<&Path>) -> anyhow::Result<Exit> {
+/// Programs get all results in one line, people the tables.
+fn tell(
+    context: &Context,
+    results: &Value,
+    tables: impl IntoIterator<Item = Summary>,
+    out: Option<&Path>,
+) -> anyhow::Result<Exit> {
     if context.json {
         print_json(results)?;
-    } else {
-        say(format!("{results:#}"))?;
-        return written(out);
+        return Ok(Exit::Done);
     }
-    Ok(Exit::Done)
+    for (number, summary) in tables.into_iter().enumerate() {
+        if number > 0 {
+            say("")?;
+        }
+        if let Some(title) = summary.title {
+            say(title)?;
+        }
+        print_summary(summary)?;
+    }
+    written(out)
 }
 
 /// Says where the report is: not among the results, which may be piped to a program.
@@ -295,13 +308,12 @@ pub(crate) fn run_revisit(context: &Context, args: &RevisitArgs) -> anyhow::Resu
         out: args.out.clone(),
     };
     let results = revisit::run(&log, &options).map_err(wrong)?;
-    if context.json || args.folds.is_some() {
-        return tell(context, &results, args.out.as_deref());
-    }
-    let summary =
-        if args.compare { Summary::compared(&results) } else { Summary::policies(&results) };
-    print_summary(summary)?;
-    written(args.out.as_deref())
+    let tables = match args.folds {
+        Some(_) => Summary::folds(&results),
+        None if args.compare => vec![Summary::compared(&results)],
+        None => vec![Summary::policies(&results)],
+    };
+    tell(context, &results, tables, args.out.as_deref())
 }
 
 pub(super) fn print_summary(summary: Summary) -> io::Result<()> {
@@ -320,11 +332,7 @@ pub(crate) fn run_budget(context: &Context, args: &BudgetArgs) -> anyhow::Result
         out: args.out.clone(),
     };
     let results = budget::run(&log, &options).map_err(wrong)?;
-    if context.json {
-        return tell(context, &results, args.out.as_deref());
-    }
-    print_summary(Summary::shares(&results))?;
-    written(args.out.as_deref())
+    tell(context, &results, [Summary::shares(&results)], args.out.as_deref())
 }
 
 /// `nenrin lab structure`.
@@ -347,5 +355,6 @@ pub(crate) fn run_structure(context: &Context, args: &StructureArgs) -> anyhow::
         ..StructureOptions::default()
     };
     let outcome = structure::run(&history, &options).map_err(wrong)?;
-    tell(context, &outcome.results, args.out.as_deref())
+    let tables = Summary::structure(&outcome.results);
+    tell(context, &outcome.results, tables, args.out.as_deref())
 }

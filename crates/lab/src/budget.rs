@@ -18,6 +18,8 @@ use crate::updates::{LoggedPage, UpdateLog};
 
 /// What a page without a change in its learning days counts for, in changes.
 const UNSEEN_CHANGES: f64 = 0.25;
+/// Steps in which sharings are brought to the same number of visits; each leaves little to the next.
+const EQUAL_STEPS: usize = 12;
 
 /// What to share out.
 #[derive(Debug, Clone)]
@@ -51,6 +53,9 @@ pub(crate) struct Reached {
     pub(crate) found: u64,
     pub(crate) visits: u64,
     pub(crate) delay_days: f64,
+    /// Days of pages, and those on which the newest version was there.
+    pub(crate) days: f64,
+    pub(crate) current_days: f64,
 }
 
 impl Reached {
@@ -66,12 +71,19 @@ impl Reached {
         self.delay_days / self.versions.max(1) as f64
     }
 
+    /// The share of the time in which the newest version was there.
+    pub(crate) fn current(&self) -> f64 {
+        self.current_days / self.days.max(f64::MIN_POSITIVE)
+    }
+
     fn add(&mut self, other: &Self) {
         self.pages += other.pages;
         self.versions += other.versions;
         self.found += other.found;
         self.visits += other.visits;
         self.delay_days += other.delay_days;
+        self.days += other.days;
+        self.current_days += other.current_days;
     }
 
     fn to_json(self) -> Value {
@@ -80,6 +92,7 @@ impl Reached {
             "efficiency": self.efficiency(),
             "coverage": self.coverage(),
             "delay_days": self.mean_delay_days(),
+            "current": self.current(),
             "visits": self.visits,
         })
     }
@@ -173,7 +186,7 @@ impl<'a> Learnt<'a> {
         let pages = log
             .pages
             .iter()
-            .filter(|page| page.end_slot > page.first_slot + learn_slots)
+            .filter(|page| page.end_slot > page.first_slot + learn_slots + 1)
             .map(|page| {
                 let until = page.first_slot + learn_slots;
                 let day = |slot: u32| (f64::from(slot - page.first_slot) * slot_days) as u32;
@@ -212,36 +225,53 @@ impl<'a> Learnt<'a> {
         };
         let claims: Vec<Claim> = self.pages.iter().map(claim).collect();
         let bounds = VisitBounds { least_per_day: 0.0, most_per_day: 1.0 / self.slot_days };
-        allocate(&claims, self.visits_per_day, bounds).visits_per_day
+        // Pages that leave early take their visits with them: what the others get is raised until all
+        // sharings make as many visits in all.
+        let days: Vec<f64> = self.pages.iter().map(|(page, _)| self.days_of(page)).collect();
+        let wanted = self.visits_per_day * days.iter().sum::<f64>() / days.len().max(1) as f64;
+        let share = |per_day: f64| allocate(&claims, per_day, bounds).visits_per_day;
+        let visits = |shares: &[f64]| shares.iter().zip(&days).map(|(s, d)| s * d).sum::<f64>();
+        let mut per_day = self.visits_per_day;
+        for _ in 0..EQUAL_STEPS {
+            per_day *= (wanted / visits(&share(per_day)).max(f64::MIN_POSITIVE)).clamp(0.5, 2.0);
+        }
+        share(per_day)
+    }
+
+    /// Days after the learning days.
+    fn days_of(&self, page: &LoggedPage) -> f64 {
+        f64::from(page.end_slot - page.first_slot - self.learn_slots - 1) * self.slot_days
     }
 
     /// Visits one page at even intervals; the first comes at a phase of its own.
     fn follow(&self, page: &LoggedPage, per_day: f64) -> Reached {
         let start = page.first_slot + self.learn_slots;
         let mut updates = page.updates.iter().copied().filter(|&u| u > start).peekable();
-        let mut reached = Reached { pages: 1, ..Reached::default() };
+        let days = self.days_of(page);
+        let mut reached = Reached { pages: 1, days, current_days: days, ..Reached::default() };
         let interval = (1.0 / (per_day * self.slot_days).max(1e-9)).max(1.0);
         let phase =
             (page.id.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as f64 / (1u64 << 24) as f64;
         // From the slot after the learning days on, so that every sharing makes as many visits.
         let mut at = f64::from(start) + 1.0 + interval * phase;
-        let delay_of =
-            |from: u32, to: f64| if has_last_modified(page) { 0.0 } else { to - f64::from(from) };
-        while at.floor() < f64::from(page.end_slot) {
-            let slot = at.floor();
-            reached.visits += 1;
+        loop {
+            let slot = at.floor().min(f64::from(page.end_slot));
+            let is_visit = slot < f64::from(page.end_slot);
             let before = reached.versions;
             while let Some(update) = updates.next_if(|&u| f64::from(u) <= slot) {
+                let late_days = (slot - f64::from(update)) * self.slot_days;
+                if reached.versions == before {
+                    reached.current_days -= late_days;
+                }
                 reached.versions += 1;
-                reached.delay_days += delay_of(update, slot) * self.slot_days;
+                reached.delay_days += if has_last_modified(page) { 0.0 } else { late_days };
             }
+            if !is_visit {
+                break;
+            }
+            reached.visits += 1;
             reached.found += u64::from(reached.versions > before);
             at += interval;
-        }
-        for update in updates {
-            reached.versions += 1;
-            reached.delay_days +=
-                delay_of(update, f64::from(page.end_slot)).max(0.0) * self.slot_days;
         }
         reached
     }

@@ -164,7 +164,10 @@ pub fn speeds(
     }
     let headings =
         vec!["strategy", "look-up", "M pages/s", "M links/s", "M random accesses/s", "share"];
-    Ok((format!("{name}: {pages} pages, {links} links, {hosts} hosts"), Summary { headings, rows }))
+    Ok((
+        format!("{name}: {pages} pages, {links} links, {hosts} hosts"),
+        Summary { title: None, headings, rows },
+    ))
 }
 
 fn load(source: &GraphSource) -> Result<(String, Graph), LabError> {

@@ -29,7 +29,6 @@ use self::grid::{RATES, RateGrid, Spread};
 use self::price::Price;
 use self::rhythm::Rhythm;
 use crate::history::{Gap, Learnt, PageHistory};
-use crate::missed;
 use crate::page_groups::PageGroups;
 use crate::policy::{Explanation, Neighbourhood};
 use crate::{
@@ -93,6 +92,20 @@ pub(crate) struct Belief {
     pub(crate) again: Rough,
     /// Versions that came and went between visits, in hundredths.
     pub(crate) missed_hundredths: u32,
+}
+
+impl Belief {
+    /// What was counted by a rate that is now believed to be another counts by as much more or less.
+    fn count_missed_anew(&mut self, old_rate: f32, salt: u32) {
+        let factor = self.rate.value() / old_rate.max(f32::MIN_POSITIVE);
+        self.missed_hundredths = dithered(factor * self.missed_hundredths as f32, salt);
+    }
+}
+
+/// A whole number near one; which, chance decides, so that the mean is right.
+fn dithered(number: f32, salt: u32) -> u32 {
+    let dither = (salt.wrapping_mul(0x9e37_79b9) >> 8) as f32 / (1 << 24) as f32;
+    (number + dither) as u32
 }
 
 /// Visits pages when the expected change is worth the price of a visit.
@@ -298,7 +311,7 @@ impl AutoPolicy {
         closed: &ClosedGap,
         groups: PageGroups,
         visits: u32,
-    ) -> Passed {
+    ) {
         let passed = self.clocks.passed(groups, closed.from_s, closed.to_s);
         let days = (closed.to_s - closed.from_s) as f32 / DAY_S as f32;
         let keep = (-days * std::f32::consts::LN_2 / self.tuning.memory_days).exp();
@@ -306,10 +319,9 @@ impl AutoPolicy {
         let salt = visits ^ groups.page;
         belief.likelihood.observe(&self.grid, both, closed.changed, keep, salt);
         self.clocks.learn(groups, closed);
-        passed
     }
 
-    /// Takes in the parts of a gap; returns what passed until the change, if there was one.
+    /// Takes in the parts of a gap.
     fn learn_gaps(
         &mut self,
         belief: &mut Belief,
@@ -317,36 +329,32 @@ impl AutoPolicy {
         from_s: i64,
         groups: PageGroups,
         visits: u32,
-    ) -> Option<Passed> {
+    ) {
         let rate = belief.rate.value();
         let to_s = from_s.saturating_add_unsigned(gap.before_s);
         let closed = ClosedGap { from_s, to_s, rate, changed: gap.changed };
-        let passed = self.learn_gap(belief, &closed, groups, visits);
+        self.learn_gap(belief, &closed, groups, visits);
         if gap.quiet_s > 0 {
             let until_s = to_s.saturating_add_unsigned(gap.quiet_s);
             let quiet = ClosedGap { from_s: to_s, to_s: until_s, rate, changed: false };
             self.learn_gap(belief, &quiet, groups, visits);
         }
-        gap.changed.then_some(passed)
     }
 
-    /// Adds the versions that a gap with a change hid, by the rate believed after it. Hundredths are
+    /// Adds the versions that a gap with a change hid, by the rates believed after it. Hundredths are
     /// dithered, so that little is not lost in rounding.
     fn count_missed(
         &self,
         belief: &mut Belief,
         groups: PageGroups,
         span: (i64, i64),
-        passed: &Passed,
+        weights: &Spread,
         salt: u32,
     ) {
         let days = self.limits.resolution_s as f32 / DAY_S as f32;
-        let rate = belief.effective_rate.value();
-        let buckets = self.clocks.changed_buckets(groups, rate, span, days);
-        let expected = rate * passed.clock + passed.bulk;
-        let dither = (salt.wrapping_mul(0x9e37_79b9) >> 8) as f32 / (1 << 24) as f32;
-        let hundredths = 100.0 * missed::in_gap(expected, buckets) + dither;
-        belief.missed_hundredths = belief.missed_hundredths.saturating_add(hundredths as u32);
+        let gap = self.clocks.buckets(groups, span, days);
+        let hundredths = dithered(100.0 * self.grid.missed(weights, &gap), salt);
+        belief.missed_hundredths = belief.missed_hundredths.saturating_add(hundredths);
     }
 
     /// Days from the last visit until the page is due, if the clocks run evenly from now on.
@@ -366,7 +374,9 @@ impl AutoPolicy {
             None => waited + f64::from((missing / (rate + bulk)).max(0.0)),
             Some(rhythm) => {
                 let reached_s = rhythm.reach(now_s, missing, (rate, bulk));
-                let after_s = rhythm.after_peak(reached_s);
+                // Some visits come in the middle of a peak, to learn where in it changes are.
+                let is_probe = (history.visits ^ groups.page).is_multiple_of(PROBE_PEAKS);
+                let after_s = if is_probe { reached_s } else { rhythm.after_peak(reached_s) };
                 // A visit before the end of a peak would come too early: slots are rounded up.
                 let up_s = if after_s > reached_s { self.limits.resolution_s / 2 } else { 0 };
                 days(after_s.saturating_add(up_s) - history.last_visit_s)
@@ -405,6 +415,8 @@ const LATEST: f64 = 8.0;
 /// gap that each of them was found in, and then after ever longer times.
 const FIRST_CHANGES: u32 = 2;
 const GAPS_AGAIN: f32 = 2.0;
+/// One visit in so many does not wait for the end of the hours of many changes.
+const PROBE_PEAKS: u32 = 4;
 /// Where a day has only so many visits, a page is looked at after this share of its wait.
 const LOOK_EARLY: f64 = 0.5;
 
@@ -460,8 +472,9 @@ impl RevisitPolicy for AutoPolicy {
         self.price.visited(before, late);
         let mut belief = known.unwrap_or_default();
         let closed = gap.filter(|_| known.is_some());
-        let changed_after = closed
-            .and_then(|gap| self.learn_gaps(&mut belief, gap, from_s, groups, history.visits));
+        if let Some(gap) = closed {
+            self.learn_gaps(&mut belief, gap, from_s, groups, history.visits);
+        }
         belief.again = gap.map_or(Rough(0), |gap| again(gap, history.changes, belief.again));
         let weights = self.posterior(&belief.likelihood, groups);
         if let Some(gap) = gap {
@@ -469,10 +482,14 @@ impl RevisitPolicy for AutoPolicy {
             self.clocks.learn_rates(groups, &weights, days);
         }
         let old_need = known.map_or(0.0, |belief| self.need(&belief, before));
+        let old_rate = belief.rate.value();
         self.believe(&mut belief, &weights, history.visits);
-        if let (Some(gap), Some(passed)) = (gap, changed_after) {
+        if known.is_some() {
+            belief.count_missed_anew(old_rate, history.visits ^ groups.page);
+        }
+        if let Some(gap) = closed.filter(|gap| gap.changed) {
             let span = (from_s, from_s.saturating_add_unsigned(gap.before_s));
-            self.count_missed(&mut belief, groups, span, &passed, history.visits ^ groups.page);
+            self.count_missed(&mut belief, groups, span, &weights, history.visits ^ groups.page);
         }
         self.price.need += self.need(&belief, before + 1) - old_need;
         history.learnt = Learnt::Belief(belief);

@@ -65,8 +65,10 @@ const USUAL_VISITS: f64 = 2.0;
 const TAG_NOTHING: u64 = 0;
 const TAG_SUMS: u64 = 1;
 const TAG_GAPS: u64 = 2;
-const TAG_BELIEF: u64 = 3;
+/// A belief with likelihoods in even steps, as it was kept before.
+const TAG_EVEN_BELIEF: u64 = 3;
 const TAG_SHARE: u64 = 4;
+const TAG_BELIEF: u64 = 5;
 
 impl PageHistory {
     /// Visits that taught something, the first included.
@@ -250,6 +252,11 @@ impl PageHistory {
             TAG_SUMS => Learnt::Sums(Sums::read(reader)?),
             TAG_GAPS => Learnt::Gaps(Sums::read(reader)?, Box::new(ChangedGaps::read(reader)?)),
             TAG_BELIEF => Learnt::Belief(Belief::read(reader)?),
+            TAG_EVEN_BELIEF => {
+                let even = Belief::read(reader)?;
+                let likelihood = Likelihood::from_even_steps(even.likelihood.0);
+                Learnt::Belief(Belief { likelihood, ..even })
+            }
             TAG_SHARE => {
                 let sums = Sums::read(reader)?;
                 Learnt::Share(sums, Some(Coded::read(reader)?).filter(|claim| claim.0 > 0))

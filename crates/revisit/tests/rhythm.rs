@@ -1,4 +1,5 @@
-//! Pages that rest on some weekdays are hardly visited then.
+//! Pages that change at some hours are visited after them, and pages that rest on some weekdays are
+//! hardly visited then.
 
 use nenrin_revisit::{
     DAY_S, KnownPage, Outcome, PageRevisitScheduler, Planned, RevisitSettings, Why,
@@ -132,4 +133,32 @@ fn where_hours_are_alike_none_is_named() {
     let year = collect(changes.collect(), HOUR_S);
     let why = year.why().to_string();
     assert!(!why.contains("changes mostly"), "{why}");
+}
+
+/// Pages that change on most days at an hour of the day, some of them rarely.
+fn daily_at(hour: i64, pages: i64, seed: u64) -> Vec<Vec<i64>> {
+    let mut draw = draws(seed);
+    let mut page = |number: i64| {
+        let chance = 40 + 10 * (number % 6);
+        let days = (0..365).filter(|_| draw(100) < chance).collect::<Vec<_>>();
+        days.iter().map(|day| BEGIN_S + day * DAY_S + hour * HOUR_S + draw(1_200)).collect()
+    };
+    (0..pages).map(&mut page).collect()
+}
+
+#[test]
+fn pages_that_change_at_nine_are_visited_after_nine() {
+    for (hour, pages, seed) in [(9, 6, 1), (9, 40, 2), (22, 6, 3)] {
+        let year = collect(daily_at(hour, pages, seed), HOUR_S);
+        let after = |at_s: i64| (at_s - BEGIN_S - hour * HOUR_S).rem_euclid(DAY_S) <= 3 * HOUR_S;
+        let (mut soon, mut all) = (0, 0);
+        for (at_s, _) in year.since(90) {
+            soon += u32::from(after(at_s));
+            all += 1;
+        }
+        assert!(f64::from(soon) > 0.75 * f64::from(all), "{hour}:00: {soon} of {all}");
+        let hours = format!("between {hour}:00 and {}:00 UTC", hour + 1);
+        let why = year.why().to_string();
+        assert!(why.contains(&hours), "{why}");
+    }
 }

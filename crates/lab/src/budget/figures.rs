@@ -54,7 +54,8 @@ pub(super) fn report(learnt: &Learnt<'_>, sharings: &[Sharing]) -> Report {
 }
 
 fn table(learnt: &Learnt<'_>, sharings: &[Sharing]) -> Table {
-    let headings = ["allocation", "efficiency", "coverage", "delay (days)", "visits"];
+    let headings =
+        ["allocation", "efficiency", "coverage", "delay (days)", "time current", "visits"];
     sharings.iter().fold(Table::new(headings), |table, sharing| {
         let reached = total(&learnt.run(sharing));
         table.row([
@@ -62,6 +63,7 @@ fn table(learnt: &Learnt<'_>, sharings: &[Sharing]) -> Table {
             format!("{:.4}", reached.efficiency()),
             format!("{:.4}", reached.coverage()),
             format!("{:.3}", reached.mean_delay_days()),
+            format!("{:.4}", reached.current()),
             reached.visits.to_string(),
         ])
     })

@@ -14,6 +14,8 @@ pub(crate) const OPEN_DAYS: usize = 30;
 const WEEK: i64 = 7;
 /// Frozen weeks that are kept; a page not visited for longer is taken to have had average weeks.
 const MAX_WEEKS: usize = 48;
+/// The bit, above the days of a week, that says how hours of a rhythm are kept.
+const HAS_GUESSES: u32 = 4;
 
 /// Changes credited to a day and exposure to it, for the multiplicative clock and for bulk edits.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -59,6 +61,16 @@ pub(crate) struct Passed {
 impl Passed {
     const PARTS: [fn(&mut Self) -> &mut f32; 2] =
         [|passed| &mut passed.clock, |passed| &mut passed.bulk];
+}
+
+/// What passed between two times, and in how many buckets changes can have been.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct PassedBuckets {
+    pub(crate) passed: Passed,
+    /// Even buckets over which the clock's time is as good as spread.
+    pub(crate) buckets: f32,
+    /// Buckets in which a bulk edit is expected.
+    pub(crate) edits: f32,
 }
 
 /// The days of one group.
@@ -162,20 +174,29 @@ impl Clock {
         passed
     }
 
-    /// Buckets of so many days, between two times, in which a page of such a rate is expected to
-    /// change: a day on which all changed counts hardly more than once.
-    pub(crate) fn changed_buckets(&self, rate: f32, (from_s, to_s): (i64, i64), days: f32) -> f32 {
-        let mut sum = 0.0;
+    /// What passed between two times, and over how many buckets of so many days: a day on which all
+    /// changed counts hardly more than once.
+    pub(crate) fn buckets(&self, (from_s, to_s): (i64, i64), days: f32) -> PassedBuckets {
+        let (mut clock, mut squares, mut bulk, mut edits) = (0.0, 0.0, 0.0, 0.0);
         self.each_open_day(from_s, to_s, |pace, _, share| {
-            sum += changed_buckets((rate * pace.clock + pace.bulk) * share, share / days);
+            let of_day = pace.clock * share;
+            clock += of_day;
+            squares += of_day * of_day / (share / days).max(1.0);
+            bulk += pace.bulk * share;
+            edits -= (-pace.bulk * share).exp_m1();
         });
         let open_from_s = self.first_open_day() * DAY_S;
-        if from_s < open_from_s {
+        let frozen_days = (to_s.min(open_from_s) - from_s) as f32 / DAY_S as f32;
+        if frozen_days > 0.0 {
             let frozen = self.passed(from_s, to_s.min(open_from_s));
-            let frozen_days = (to_s.min(open_from_s) - from_s) as f32 / DAY_S as f32;
-            sum += changed_buckets(rate * frozen.clock + frozen.bulk, frozen_days / days);
+            clock += frozen.clock;
+            squares += frozen.clock * frozen.clock / (frozen_days / days).max(1.0);
+            bulk += frozen.bulk;
+            // Which day of a week a bulk edit fell on is not kept: it is one, in any case.
+            edits += changed_buckets(frozen.bulk, frozen_days / WEEK as f32);
         }
-        sum
+        let buckets = clock * clock / squares.max(f32::MIN_POSITIVE);
+        PassedBuckets { passed: Passed { clock, bulk }, buckets, edits }
     }
 
     /// The last `days` before the open ones.
@@ -240,7 +261,8 @@ impl Clock {
             column::write(bytes, &days, as_the_day_before);
         }
         let has_rhythm = !self.rhythm.is_silent();
-        put(bytes, self.partial_days.unsigned_abs() << 1 | u64::from(has_rhythm));
+        let flags = u64::from(has_rhythm) | u64::from(has_rhythm) << HAS_GUESSES;
+        put(bytes, self.partial_days.unsigned_abs() << 1 | flags);
         if has_rhythm {
             self.rhythm.write(bytes);
         }
@@ -260,10 +282,11 @@ impl Clock {
                 *part(sums) = day.value();
             }
         }
-        let days = reader.varint()?;
-        clock.partial_days = i64::try_from(days >> 1).ok().filter(|&days| days < WEEK)?;
-        if days & 1 == 1 {
-            clock.rhythm = Rhythm::read(reader)?;
+        let flags = reader.varint().filter(|&flags| flags >> HAS_GUESSES <= 1)?;
+        let days = (flags & ((1 << HAS_GUESSES) - 1)) >> 1;
+        clock.partial_days = i64::try_from(days).ok().filter(|&days| days < WEEK)?;
+        if flags & 1 == 1 {
+            clock.rhythm = Rhythm::read(reader, flags >> HAS_GUESSES == 1)?;
         }
         let weeks = reader.varint().filter(|&weeks| weeks <= MAX_WEEKS as u64)? as usize;
         clock.weeks.resize(weeks, Passed::default());

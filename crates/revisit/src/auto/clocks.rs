@@ -3,13 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use super::clock::{Clock, DayPace, DaySums, OPEN_DAYS, Passed};
+use super::clock::{Clock, DayPace, DaySums, OPEN_DAYS, Passed, PassedBuckets};
 use super::grid::Spread;
 use super::prior::Evidence;
 use super::rhythm::Rhythm;
 use super::sketch::Sketch;
 use crate::DAY_S;
-use crate::missed::changed_buckets;
 use crate::page_groups::{PageGroups, hash};
 
 /// Ancestors that are looked at; deeper directories belong to the deepest of these.
@@ -283,20 +282,19 @@ impl ChangeClocks {
         }
     }
 
-    /// Buckets of so many days in which a page of these groups and such a rate is expected to change
-    /// between two times.
-    pub(crate) fn changed_buckets(
+    /// What passed for a page of these groups between two times, and over how many buckets of so many
+    /// days.
+    pub(crate) fn buckets(
         &self,
         groups: PageGroups,
-        rate: f32,
         (from_s, to_s): (i64, i64),
         days: f32,
-    ) -> f32 {
+    ) -> PassedBuckets {
         match self.clock(groups) {
-            Some(clock) => clock.changed_buckets(rate, (from_s, to_s), days),
+            Some(clock) => clock.buckets((from_s, to_s), days),
             None => {
-                let all = (to_s - from_s).max(0) as f32 / DAY_S as f32;
-                changed_buckets(rate * all, all / days)
+                let passed = self.passed(groups, from_s, to_s);
+                PassedBuckets { passed, buckets: (passed.clock / days).max(1.0), edits: 0.0 }
             }
         }
     }
@@ -329,7 +327,8 @@ impl ChangeClocks {
             let mut at = group;
             while let Some(node) = self.nodes.get_mut(at as usize) {
                 let clock = node.clock.iter_mut();
-                clock.for_each(|c| c.rhythm.saw_hours((gap.from_s, gap.to_s), per_day, credit));
+                clock
+                    .for_each(|c| c.rhythm.saw_hours((gap.from_s, gap.to_s), per_day, gap.changed));
                 at = node.parent;
             }
         }

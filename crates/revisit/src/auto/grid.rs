@@ -1,5 +1,7 @@
 //! A page's likelihood over a grid of Poisson rates, and the visits it is worth.
 
+use super::clock::PassedBuckets;
+use crate::missed::{changed_buckets, in_gap};
 use crate::varint::Reader;
 
 /// Rates in the grid.
@@ -25,11 +27,17 @@ const SHORTEST_WAIT: f32 = 0.5 / 1_440.0;
 const STRIDE: usize = 6;
 const STEPS_BETWEEN: [usize; 4] = [3, 2, 1, 1];
 
+/// Rates that are less likely add nothing to what was missed.
+const LEAST_WEIGHT: f32 = 1e-3;
+
 /// The longest run of equal bytes that is left out.
 const RUN_MAX: usize = 15;
 
-/// Nats per step of a stored likelihood: 255 steps reach far enough that the rest is nothing.
-const STEP: f32 = 0.08;
+/// A stored likelihood of b is b² times this below the best, in nats: near the best rates steps are
+/// fine, and 255 reach far enough that the rest is nothing.
+const SQUARE: f32 = 20.4 / (255.0 * 255.0);
+/// Nats per step in histories that were kept before steps were finer near the best rates.
+const EVEN_STEP: f32 = 0.08;
 
 /// The rates per day and what follows from them, computed once per policy.
 #[derive(Debug, Clone)]
@@ -74,7 +82,7 @@ impl RateGrid {
         let usable = rates.iter().filter(|rate| *rate * slot_days <= CHANGES_A_SLOT).count();
         let first_wait = waits.iter().filter(|wait| **wait < 0.2 * slot_days).count();
         let first_wait = first_wait.min(WAITS - 1);
-        let likelihoods = Box::new(std::array::from_fn(|steps| (-STEP * steps as f32).exp()));
+        let likelihoods = Box::new(std::array::from_fn(|steps| (-nats(steps as f32)).exp()));
         let (usable, quiet) = (usable.max(1), Box::new(quiet));
         Self { rates, usable, first_wait, waits, quiet, likelihoods }
     }
@@ -96,6 +104,19 @@ impl RateGrid {
 
     pub(crate) fn mean(&self, weights: &Spread) -> f32 {
         dot(weights, &self.rates)
+    }
+
+    /// Versions missed on average in a gap that saw a change, by the rates believed after it.
+    pub(crate) fn missed(&self, weights: &Spread, gap: &PassedBuckets) -> f32 {
+        let of_rate = |rate: f32| {
+            let expected = rate * gap.passed.clock;
+            let changed = changed_buckets(expected, gap.buckets);
+            // A bulk edit in a bucket that changed anyway adds none.
+            let edits = gap.edits * (1.0 - changed / gap.buckets.max(1.0));
+            in_gap(expected + gap.passed.bulk, changed + edits)
+        };
+        let rates = weights.iter().zip(&self.rates).filter(|(weight, _)| **weight > LEAST_WEIGHT);
+        rates.map(|(weight, rate)| weight * of_rate(*rate)).sum()
     }
 
     /// Standard deviation over mean: how little is known of the rate.
@@ -203,7 +224,25 @@ pub(crate) fn read_spread(reader: &mut Reader<'_>) -> Option<[u8; RATES]> {
     Some(spread)
 }
 
+/// What a stored likelihood stands for, in nats below the best.
+fn nats(steps: f32) -> f32 {
+    SQUARE * steps * steps
+}
+
+/// The steps that so many nats are stored as; between two of them chance decides, from 0 to 1, so
+/// that the mean is right.
+fn steps_of(below: f32, chance: f32) -> u8 {
+    let floor = (below / SQUARE).sqrt().floor();
+    let part = (below - nats(floor)) / (SQUARE * (2.0 * floor + 1.0));
+    (floor + (part + chance).floor()) as u8
+}
+
 impl Likelihood {
+    /// From the even steps that were kept before.
+    pub(crate) fn from_even_steps(steps: [u8; RATES]) -> Self {
+        Self(steps.map(|steps| steps_of(EVEN_STEP * f32::from(steps), 0.5)))
+    }
+
     /// Takes a gap in: `clock` is the time passed by the neighbours' clock, `bulk` the expected
     /// changes common to them, `keep` the share of old evidence that still counts.
     ///
@@ -218,7 +257,7 @@ impl Likelihood {
     ) {
         let mut logs: Spread = [0.0; RATES];
         for (k, log) in logs[..grid.usable].iter_mut().enumerate() {
-            let old = -STEP * f32::from(self.0[k]) * keep;
+            let old = -nats(f32::from(self.0[k])) * keep;
             let expected = grid.rates[k] * clock;
             *log = match changed {
                 true => old + (-(-expected - bulk).exp_m1()).max(1e-12).ln(),
@@ -231,7 +270,7 @@ impl Likelihood {
             let mixed = (salt.wrapping_mul(0x9e37_79b9) ^ (k as u32).wrapping_mul(0x85eb_ca6b))
                 .wrapping_mul(0xc2b2_ae35);
             let dither = (mixed >> 8) as f32 / (1 << 24) as f32;
-            self.0[k] = ((best - *log).max(0.0) / STEP + dither) as u8;
+            self.0[k] = steps_of((best - *log).max(0.0), dither);
         }
         // Faster rates than slots can tell apart are as likely as the fastest that they can.
         let fastest = self.0[grid.usable - 1];
@@ -298,7 +337,7 @@ mod tests {
         // Ten quiet days tell against the fastest rate by 30 nats, beyond the 20.4 that are kept,
         // and against 0.08 a day by 0.8, though each visit moved it by a tenth of a step.
         assert_eq!(likelihood.0[15], 255);
-        let lost = STEP * f32::from(likelihood.0[8]);
+        let lost = nats(f32::from(likelihood.0[8]));
         let true_loss = 10.0 * (grid.rates[8] - grid.rates[0]);
         assert!((lost / true_loss - 1.0).abs() < 0.35, "{lost} {true_loss}");
     }

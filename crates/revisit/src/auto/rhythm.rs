@@ -8,22 +8,35 @@ use crate::varint::Reader;
 const HOURS: usize = 24;
 const HOUR_S: i64 = DAY_S / HOURS as i64;
 pub(crate) const WEEKDAYS: usize = 7;
-/// When the parts of a day or a week may be taken to differ.
+/// When the days of a week may be taken to differ.
 struct Doubt {
     /// Changes that each part must be expected to have had: a weekday was then seen in several weeks.
     least: f32,
-    /// How much they must differ, as a mean of χ²: by chance alone it is 1 at most, since the changes
-    /// of a gap are credited to all hours in it.
+    /// How much they must differ, as a mean of χ²: by chance alone it is 1 at most.
     sure: f32,
 }
 
-const HOURS_DIFFER: Doubt = Doubt { least: 3.0, sure: 6.0 };
+/// Hours that hold most changes of a day, as guesses: for each length, one beginning with every hour.
+const LENGTHS: [usize; 2] = [1, 4];
+const GUESSES: usize = HOURS * LENGTHS.len();
+/// The share of a day's changes that a guess puts into its hours; the rest is even.
+const IN_HOURS: f32 = 0.85;
+/// How likely it is, before anything was seen, that there are no such hours.
+const NO_HOURS: f32 = 0.95;
+/// How much better or worse than even hours a guess can have foretold, in nats, and what a gap that
+/// tells anything leaves of older ones: so a rhythm that ends is forgotten.
+const FORETOLD: (f32, f32) = (-10.0, 15.0);
+const FORETOLD_KEEP: f32 = 0.99;
+/// Gaps in which the guesses differ by less, in nats, tell nothing.
+const TELLS: f32 = 0.05;
+/// Steps in a nat as it is kept.
+const NAT_STEPS: f32 = 10.0;
 /// Days differ for many reasons beside their weekday.
 const WEEKDAYS_DIFFER: Doubt = Doubt { least: 12.0, sure: 6.0 };
 /// Changes of one day that count at most: an edit of many pages at once is no rhythm.
 const DAY_MOST: f32 = 4.0;
-/// Changes that an hour or a weekday is held to what the group above shows, before it has shown
-/// another pace itself: without a rhythm, chance alone moves it by a fifth at most.
+/// Changes that a weekday is held to what the group above shows, before it has shown another pace
+/// itself: without a rhythm, chance alone moves it by a fifth at most.
 const HOLD: f32 = 8.0;
 /// Gaps of more days say next to nothing about hours.
 const LONGEST_GAP_S: i64 = 2 * DAY_S;
@@ -67,20 +80,16 @@ impl<const N: usize> Wheel<N> {
         }
     }
 
-    /// Sets the paces from what was seen here, from what is still open, and from the paces of the
+    /// How fast each runs by what was seen here and what is still open, held to the paces of the
     /// group above.
-    fn follow(&mut self, above: &[f32; N], open: &[Part; N], doubt: &Doubt) {
-        self.paces = *above;
-        if !self.differ(open, doubt) {
-            return;
-        }
-        for (at, (part, open)) in self.parts.iter().zip(open).enumerate() {
+    fn shown(&self, above: &[f32; N], open: &[Part; N], hold: f32) -> [f32; N] {
+        let mut paces = *above;
+        for (pace, (part, open)) in paces.iter_mut().zip(self.parts.iter().zip(open)) {
             let (changes, expected) = (part.changes + open.changes, part.expected + open.expected);
-            let pace = (HOLD * above[at] + changes) / (HOLD + expected);
-            self.paces[at] = pace.max(SLOWEST);
+            *pace = ((hold * *pace + changes) / (hold + expected)).max(SLOWEST);
         }
-        let mean = self.paces.iter().sum::<f32>() / N as f32;
-        self.paces.iter_mut().for_each(|pace| *pace /= mean);
+        let mean = paces.iter().sum::<f32>() / N as f32;
+        paces.map(|pace| pace / mean)
     }
 
     /// Whether its parts differ by more than chance explains.
@@ -125,10 +134,83 @@ fn as_the_last(before: &[Rough]) -> Rough {
     before.last().copied().unwrap_or(Rough(0))
 }
 
+/// The hours of the day in which most changes come, as far as that is known.
+#[derive(Debug, Clone, PartialEq)]
+struct BusyHours {
+    /// How much better than even hours each guess foretold whether gaps saw a change, in nats.
+    foretold: [f32; GUESSES],
+    /// How fast each hour runs; the mean is 1.
+    paces: [f32; HOURS],
+}
+
+impl BusyHours {
+    const EVEN: Self = Self { foretold: [0.0; GUESSES], paces: [1.0; HOURS] };
+
+    /// Sets the paces from the guesses, each by how likely it is, and from the paces of the group
+    /// above where none is.
+    fn follow(&mut self, above: &[f32; HOURS]) {
+        let prior = (1.0 - NO_HOURS) / GUESSES as f32;
+        let weights = self.foretold.map(|nats| prior * nats.exp());
+        let whole = NO_HOURS + weights.iter().sum::<f32>();
+        self.paces = above.map(|pace| pace * NO_HOURS / whole);
+        for (guess, weight) in weights.iter().enumerate() {
+            let (length, first) = (LENGTHS[guess / HOURS], guess % HOURS);
+            let share = weight / whole;
+            self.paces.iter_mut().for_each(|pace| *pace += share * (1.0 - IN_HOURS));
+            for hour in first..first + length {
+                self.paces[hour % HOURS] += share * IN_HOURS * (HOURS / length) as f32;
+            }
+        }
+    }
+
+    /// Notes how well the guesses foretold a gap, with so many changes expected in each hour of the
+    /// day if all were alike.
+    fn saw(&mut self, even: &[f32; HOURS], changed: bool) {
+        let all: f32 = even.iter().sum();
+        let usual = chance_log(all, changed);
+        let mut told = [0.0; GUESSES];
+        for (guess, told) in told.iter_mut().enumerate() {
+            let (length, first) = (LENGTHS[guess / HOURS], guess % HOURS);
+            let inside: f32 = (first..first + length).map(|hour| even[hour % HOURS]).sum();
+            let inside = inside * (HOURS / length) as f32;
+            *told = chance_log((1.0 - IN_HOURS) * all + IN_HOURS * inside, changed) - usual;
+        }
+        if told.iter().all(|told| told.abs() < TELLS) {
+            return;
+        }
+        let (worst, best) = FORETOLD;
+        let mut beyond: f32 = 0.0;
+        for (foretold, told) in self.foretold.iter_mut().zip(told) {
+            *foretold = *foretold * FORETOLD_KEEP + told;
+            beyond = beyond.max(*foretold - best);
+        }
+        // The best guess stays at the bound, and the others below it by as much as before.
+        self.foretold.iter_mut().for_each(|nats| *nats = (*nats - beyond).max(worst));
+    }
+
+    fn is_silent(&self) -> bool {
+        self.foretold.iter().all(|nats| *nats == 0.0)
+    }
+
+    fn write(&self, bytes: &mut Vec<u8>) {
+        let code = |nats: &f32| Rough(((nats - FORETOLD.0) * NAT_STEPS).round() as u8);
+        column::write(bytes, &self.foretold.each_ref().map(code), as_the_last);
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Option<Self> {
+        let codes = column::read(reader, GUESSES, as_the_last)?;
+        let mut hours = Self::EVEN;
+        for (nats, code) in hours.foretold.iter_mut().zip(codes) {
+            *nats = (f32::from(code.0) / NAT_STEPS + FORETOLD.0).min(FORETOLD.1);
+        }
+        Some(hours)
+    }
+}
+
 /// A group's rhythm, in UTC.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Rhythm {
-    hours: Wheel<HOURS>,
+    hours: BusyHours,
     week: Wheel<WEEKDAYS>,
     /// Share of a day's changes before each hour.
     before: [f32; HOURS + 1],
@@ -137,8 +219,12 @@ pub(crate) struct Rhythm {
 }
 
 impl Rhythm {
-    pub(crate) const EVEN: Self =
-        Self { hours: Wheel::EVEN, week: Wheel::EVEN, before: [0.0; HOURS + 1], has_peak: false };
+    pub(crate) const EVEN: Self = Self {
+        hours: BusyHours::EVEN,
+        week: Wheel::EVEN,
+        before: [0.0; HOURS + 1],
+        has_peak: false,
+    };
 
     pub(crate) const EVEN_WEEK: [f32; WEEKDAYS] = [1.0; WEEKDAYS];
 
@@ -158,17 +244,12 @@ impl Rhythm {
     ) {
         let mut days = [Part::default(); WEEKDAYS];
         open.for_each(|(day, changes, expected)| days[weekday(day)].add_day(changes, expected));
-        let (no_hours, even) = ([Part::default(); HOURS], [1.0; HOURS]);
-        self.hours.follow(
-            above.map_or(&even, |above| &above.hours.paces),
-            &no_hours,
-            &HOURS_DIFFER,
-        );
-        self.week.follow(
-            above.map_or(&[1.0; WEEKDAYS], |above| &above.week.paces),
-            &days,
-            &WEEKDAYS_DIFFER,
-        );
+        self.hours.follow(&above.map_or([1.0; HOURS], |above| above.hours.paces));
+        let week_above = above.map_or([1.0; WEEKDAYS], |above| above.week.paces);
+        self.week.paces = match self.week.differ(&days, &WEEKDAYS_DIFFER) {
+            true => self.week.shown(&week_above, &days, HOLD),
+            false => week_above,
+        };
         let mut sum = 0.0;
         for (hour, pace) in self.hours.paces.iter().enumerate() {
             self.before[hour] = sum / HOURS as f32;
@@ -180,7 +261,6 @@ impl Rhythm {
 
     /// Lets what was seen fade.
     pub(crate) fn fade(&mut self, keep: f32) {
-        self.hours.fade(keep);
         self.week.fade(keep);
     }
 
@@ -216,24 +296,20 @@ impl Rhythm {
         self.week.parts[weekday(day)].add_day(changes, expected);
     }
 
-    /// Credits a gap to the hours in it. `per_day` is the expected number of changes a day, `credit`
-    /// by what they are multiplied since there was one; 0 if there was none.
-    pub(crate) fn saw_hours(&mut self, (from_s, to_s): (i64, i64), per_day: f32, credit: f32) {
-        let whole_days = from_s % DAY_S == 0 && to_s % DAY_S == 0;
-        if whole_days || to_s - from_s > LONGEST_GAP_S {
+    /// Notes what a gap showed of its hours. `per_day` is the expected number of changes a day.
+    pub(crate) fn saw_hours(&mut self, (from_s, to_s): (i64, i64), per_day: f32, changed: bool) {
+        let is_whole = (to_s - from_s) % DAY_S == 0;
+        if is_whole || to_s - from_s > LONGEST_GAP_S {
             return;
         }
+        let mut even = [0.0; HOURS];
         let mut at_s = from_s;
         while at_s < to_s {
-            let hour_ends_s = (at_s.div_euclid(HOUR_S) + 1) * HOUR_S;
-            let end_s = hour_ends_s.min(to_s);
-            let hour = at_s.rem_euclid(DAY_S) / HOUR_S;
-            let part = &mut self.hours.parts[hour as usize];
-            let expected = per_day * (end_s - at_s) as f32 / DAY_S as f32;
-            part.expected += expected;
-            part.changes += expected * self.hours.paces[hour as usize] * credit;
+            let end_s = ((at_s.div_euclid(HOUR_S) + 1) * HOUR_S).min(to_s);
+            even[hour_of(at_s)] += per_day * (end_s - at_s) as f32 / DAY_S as f32;
             at_s = end_s;
         }
+        self.hours.saw(&even, changed);
     }
 
     /// The end of the hours of many changes that a time is in; the time itself in other hours.
@@ -307,10 +383,20 @@ impl Rhythm {
         self.week.write(bytes);
     }
 
-    /// Reads what was seen; the paces are to be set from it.
-    pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Self> {
-        Some(Self { hours: Wheel::read(reader)?, week: Wheel::read(reader)?, ..Self::EVEN })
+    /// Reads what was seen; the paces are to be set from it. Before hours were guessed, changes and
+    /// expected ones were kept for each of them, which are left out.
+    pub(crate) fn read(reader: &mut Reader<'_>, has_guesses: bool) -> Option<Self> {
+        let hours = match has_guesses {
+            true => BusyHours::read(reader)?,
+            false => Wheel::<HOURS>::read(reader).map(|_| BusyHours::EVEN)?,
+        };
+        Some(Self { hours, week: Wheel::read(reader)?, ..Self::EVEN })
     }
+}
+
+/// The logarithm of the chance that a gap with so many expected changes showed what it did.
+fn chance_log(expected: f32, changed: bool) -> f32 {
+    if changed { (-(-expected.max(1e-6)).exp_m1()).ln() } else { -expected }
 }
 
 fn hour_of(at_s: i64) -> usize {

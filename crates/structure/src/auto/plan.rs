@@ -71,7 +71,7 @@ pub struct RoundEstimate {
 const PRICES_PER_ROUND: usize = 16;
 /// Servers with up to so many tops are also visited by method A where nothing is likely any more: so
 /// few pages have shown too little to be sure that they are quiet, and their tops cost little.
-const FEW_TOPS: usize = 64;
+const FEW_TOPS: usize = 24;
 /// Learning during the round separates likely pages from unlikely ones, so the last visits bring
 /// less than it seems now: only this share.
 const PRICE_SHARE: f64 = 0.5;
