@@ -7,6 +7,7 @@ use nenrin_archive::{Quotas, Span};
 use nenrin_crawl::CrawlOptions;
 use nenrin_fetch::{FetchOptions, certificates_in, system_certificates};
 use nenrin_frontier::Politeness;
+use nenrin_lang::SettingsFile;
 use nenrin_notify::{MailSettings, Webhook};
 use nenrin_order::{OrderError, Strategy};
 use nenrin_render::RenderOptions;
@@ -15,8 +16,6 @@ use serde::{Deserialize, Serialize};
 use nenrin_state::Bytes;
 
 use crate::exit::usage;
-
-mod mistakes;
 
 /// The effective configuration.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -232,10 +231,14 @@ impl Config {
             })
             .map_err(usage)?;
         let names: Vec<_> = settings_with_reasons().map(|(name, _)| name).collect();
-        let place = mistakes::Place { file: path, text: &text, settings: &names };
-        let config: Self =
-            toml::from_str(&text).map_err(|error| usage(place.unreadable(&error)))?;
-        config.check().map_err(|error| usage(place.refused(&error)))?;
+        let file = SettingsFile { file: path, text: &text, settings: &names };
+        let config: Self = toml::from_str(&text).map_err(|error| {
+            let at = error.span().map_or(0, |span| span.start);
+            usage(anyhow::anyhow!(file.unreadable(error.message(), at)))
+        })?;
+        config
+            .check()
+            .map_err(|error| usage(anyhow::anyhow!(file.refused(&format!("{error:#}")))))?;
         Ok(config)
     }
 

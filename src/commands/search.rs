@@ -29,7 +29,7 @@ fn caught_up(context: &Context, archive: &Arc<Archive>, again: bool) -> anyhow::
     }
     match keeper.catch_up(&mut bar.progress()).and_then(|_| keeper.finish()) {
         // What the index has already can be found.
-        Err(error) if error.is_of_writing() && !anew => {}
+        Err(error) if error.is_of_writing() && !again => {}
         done => done?,
     }
     bar.finish();

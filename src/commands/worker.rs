@@ -144,7 +144,7 @@ fn begin(
     until: &Arc<Mutex<Instant>>,
 ) -> anyhow::Result<Held> {
     let archive = shared.hold(lease)?;
-    let fetcher = Fetcher::new(context.config.fetch_options())?;
+    let fetcher = Fetcher::new(context.config.fetch_options()?)?;
     let options = context.config.crawl_options();
     let memory_bytes = context.config.fetch.memory.0;
     let mut driver =

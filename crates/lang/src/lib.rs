@@ -4,6 +4,7 @@
 //! - [`Lang`]: English or Japanese, by the reader's choice or their browser's;
 //! - [`Lang::t`]: texts of pages, both languages side by side where they are used;
 //! - [`Reason`]: why a visit brought no page, as data, and in words of either language;
+//! - [`SettingsFile`]: mistakes in a file of settings, with line and way out;
 //! - [`shown()`]: text from the web on a terminal;
 //! - [`Table`]: lists in a terminal;
 //! - [`Hint`]: why a page is visited sooner than planned, and [`IncidentDetail`]: what an incident is
@@ -16,6 +17,7 @@
 mod hint;
 mod incident;
 mod lang;
+mod mistakes;
 mod phrases;
 mod reason;
 mod shown;
@@ -25,6 +27,7 @@ mod translate;
 pub use hint::Hint;
 pub use incident::{IncidentDetail, readable_bytes, serialize_incident_detail};
 pub use lang::{LANG_COOKIE, Lang};
+pub use mistakes::SettingsFile;
 pub use reason::{Network, Reason, Step, Undecoded, Unfetched, serialize_reason};
 pub use shown::{escaped, shown, shown_json};
 pub use table::Table;

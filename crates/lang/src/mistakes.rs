@@ -1,24 +1,27 @@
-//! Mistakes in a configuration file: the file, the line, the reason and the nearest right name.
+//! Mistakes in a file of settings (TOML): the file, the line, the reason and the nearest right name.
 
 use std::path::Path;
 
-/// A configuration file and the names that it may set.
-pub(super) struct Place<'a> {
-    pub(super) file: &'a Path,
-    pub(super) text: &'a str,
+/// A file of settings and the names that it may set.
+#[derive(Debug, Clone, Copy)]
+pub struct SettingsFile<'a> {
+    /// Where it is.
+    pub file: &'a Path,
+    /// What is in it.
+    pub text: &'a str,
     /// Dotted names of all settings.
-    pub(super) settings: &'a [&'a str],
+    pub settings: &'a [&'a str],
 }
 
 /// Names that differ by more than this from what was written are no help.
 const FARTHEST: usize = 3;
 
-impl Place<'_> {
-    /// What is wrong with a file that could not be read as settings.
-    pub(super) fn unreadable(&self, error: &toml::de::Error) -> anyhow::Error {
-        let start = error.span().map_or(0, |span| span.start).min(self.text.len());
+impl SettingsFile<'_> {
+    /// What is wrong with a file that could not be read as settings: the reader's message, and the byte
+    /// where it stopped.
+    pub fn unreadable(&self, message: &str, at: usize) -> String {
+        let start = at.min(self.text.len());
         let line = 1 + self.text.as_bytes()[..start].iter().filter(|&&byte| byte == b'\n').count();
-        let message = error.message();
         let reason = match message.strip_prefix("unknown field `").and_then(|m| m.split_once('`')) {
             Some((name, _)) => self.unknown(line, name),
             None => match self.setting_at(line) {
@@ -30,17 +33,16 @@ impl Place<'_> {
     }
 
     /// What is wrong with a value; the message begins with the name of its setting.
-    pub(super) fn refused(&self, error: &anyhow::Error) -> anyhow::Error {
-        let message = format!("{error:#}");
+    pub fn refused(&self, message: &str) -> String {
         let name = message.split(' ').next().unwrap_or_default();
         let line = (1..=self.text.lines().count())
             .find(|&line| self.setting_at(line).is_some_and(|setting| setting == name));
-        self.at(line, &message)
+        self.at(line, message)
     }
 
-    fn at(&self, line: Option<usize>, reason: &str) -> anyhow::Error {
+    fn at(&self, line: Option<usize>, reason: &str) -> String {
         let line = line.map_or(String::new(), |line| format!(", line {line}"));
-        anyhow::anyhow!("{}{line}: {reason}", self.file.display())
+        format!("{}{line}: {reason}", self.file.display())
     }
 
     /// The table that a line is in, and what is written in front of its equals sign.
