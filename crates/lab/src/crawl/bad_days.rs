@@ -123,13 +123,12 @@ mod tests {
 
     #[test]
     fn no_law_is_broken_when_the_clock_jumps_and_names_and_descriptors_are_gone_for_days() {
-        let policies = [None, Some("auto"), Some("every(2d)")];
-        for (seed, policy) in (1..=6).zip(policies.into_iter().cycle()) {
-            let options = world(seed, policy);
+        for seed in 1..=6 {
+            let options = world(seed, None);
             let report = run(&options).unwrap();
-            assert_eq!(report.violations, Vec::<String>::new(), "seed {seed}, {policy:?}");
-            assert!(report.pages >= 100, "seed {seed}, {policy:?}: {report:?}");
-            assert!(report.set_back > 0, "seed {seed}, {policy:?}: {report:?}");
+            assert_eq!(report.violations, Vec::<String>::new(), "seed {seed}");
+            assert!(report.pages >= 100, "seed {seed}: {report:?}");
+            assert!(report.set_back > 0, "seed {seed}: {report:?}");
             let quiet = run(&CrawlOptions { bad_days: 0, ..options }).unwrap();
             // Days on which nothing can be had take visits and versions, but not many.
             assert!(report.visits * 10 > quiet.visits * 6, "{report:?}\n{quiet:?}");

@@ -8,8 +8,8 @@ use crate::crawl::web::{RobotsMood, Web};
 
 /// How long a page may wait beyond its time: the longest rest of a server, and a day.
 const PATIENCE_S: i64 = 2 * 86_400;
-/// No policy lets a page rest longer.
-const LONGEST_S: i64 = 3 * 365 * 86_400;
+/// No policy lets a page rest for more than a year; on a server that cannot keep up it may be some more.
+const LONGEST_S: i64 = 5 * 365 * 86_400;
 
 /// The law: where pages have times of their own, every page has one, and none waits for ever. A page
 /// waits rightly while its server's robots.txt cannot be had, or for its turn in a day's visits: the
