@@ -108,7 +108,7 @@ fn fonts_say_what_their_codes_mean() {
 
 #[test]
 fn objects_in_streams_and_drawings_are_found() {
-    let inner = b"4 0 5 52 << /Type /Page /Parent 3 0 R /Contents 6 0 R >>    << /Subtype /Type1 /Encoding /WinAnsiEncoding >>";
+    let inner = b"4 0 5 51 << /Type /Page /Parent 3 0 R /Contents 6 0 R >>    << /Subtype /Type1 /Encoding /WinAnsiEncoding >>";
     let first = inner.iter().position(|byte| *byte == b'<').unwrap();
     let held = stream(
         &format!("/Type /ObjStm /N 2 /First {first} /Filter /FlateDecode"),
