@@ -68,6 +68,11 @@ impl Context {
         self.open(OpenOptions::reading())
     }
 
+    /// Opens the archive to write, if there is one.
+    pub(crate) fn open_to_change(&self) -> anyhow::Result<Archive> {
+        self.open(OpenOptions::changing())
+    }
+
     /// Opens the archive to write, and creates it on first use.
     pub(crate) fn open_to_write(&self) -> anyhow::Result<Archive> {
         self.open(OpenOptions::writing())
@@ -108,6 +113,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Export(ExportCommand::Cdxj(args)) => warc::index(&context, &args),
         Command::Prune(args) => prune::prune(&context, &args),
         Command::Compact => upkeep::compact(&context),
+        Command::Backup(args) => upkeep::backup(&context, &args),
         Command::Stats => upkeep::stats(&context),
         Command::Verify(args) => upkeep::verify(&context, &args),
         Command::Reindex { search: true } => search::reindex(&context),
