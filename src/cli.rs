@@ -171,6 +171,10 @@ pub(crate) enum Command {
     /// Looks at the machine, the configuration and the archive, and says what to do.
     #[command(after_help = example("nenrin doctor"))]
     Doctor,
+    /// Copies the archive into a folder, also while `nenrin run` goes on; the next time only what is
+    /// new. The copy is an archive that opens as it is.
+    #[command(after_help = example("nenrin backup /mnt/disk/archive"))]
+    Backup(BackupArgs),
     /// Thins out old versions: keeps all for a while, then one per day, week or month. The first and the
     /// newest version of every page stay.
     #[command(after_help = example("nenrin prune example.com --keep-all-for 30d --then one-per-day:90d --then one-per-month --dry-run"))]
@@ -690,8 +694,12 @@ pub(crate) struct ExportWarcArgs {
     #[command(flatten)]
     pub(crate) selection: SelectionArgs,
     /// The file to write: `.warc.gz`, `.warc.zst` or `.warc`.
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: PathBuf,
+    #[arg(short, long, value_name = "FILE", required_unless_present = "go_on")]
+    pub(crate) output: Option<PathBuf>,
+    /// Write only what an earlier export into this folder does not have, as further numbered files
+    /// with their index. The first time, that is everything.
+    #[arg(long = "continue", value_name = "DIR", conflicts_with_all = ["output", "references", "cdxj"])]
+    pub(crate) go_on: Option<PathBuf>,
     /// Write no content from before --from, and list what is left out in FILE.requires.jsonl.
     #[arg(long)]
     pub(crate) references: bool,
@@ -747,6 +755,16 @@ pub(crate) struct ExportMirrorArgs {
     /// The folder to write to.
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BackupArgs {
+    /// The folder of the copy.
+    #[arg(value_name = "DEST")]
+    pub(crate) target: String,
+    /// Copy the backup back to where --archive says; there must be no archive yet.
+    #[arg(long)]
+    pub(crate) restore: bool,
 }
 
 #[derive(Debug, Args)]

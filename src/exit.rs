@@ -57,7 +57,7 @@ pub(crate) fn code_of(error: &anyhow::Error) -> Exit {
                 | ArchiveError::Locked { .. }
                 | ArchiveError::Input(_)
                 | ArchiveError::Url(_)
-                | ArchiveError::OutOfOrder { .. } => return Exit::Usage,
+                | ArchiveError::OtherContent { .. } => return Exit::Usage,
                 // Their cause says more.
                 ArchiveError::Warc { .. }
                 | ArchiveError::Io { .. }

@@ -30,17 +30,17 @@ pub(crate) fn import(context: &Context, args: &ImportMirrorArgs) -> anyhow::Resu
     let imported = archive.import_mirror(&args.folder, &options, &mut bar.progress())?;
     bar.finish();
     let elapsed_ms = clock::now_ms() - began_ms;
-    let ImportedMirror { files, refused, counts } = imported;
+    let ImportedMirror { files, known, refused, counts } = imported;
     for path in &refused {
         tracing::warn!("not imported: {path}");
     }
     if context.json {
         print_json(&json!({
-            "files": files, "not_imported": refused, "counts": counts, "elapsed_ms": elapsed_ms,
+            "files": files, "known": known, "not_imported": refused, "counts": counts, "elapsed_ms": elapsed_ms,
         }))?;
     } else {
         say(format!(
-            "{files} files as of {}: {} changed, {} same, {} gone; {} read, {} stored, in {:.1} s",
+            "{files} files as of {}: {} changed, {} same, {} gone, {known} known already; {} read, {} stored, in {:.1} s",
             readable_date(args.at),
             counts.changed,
             counts.same,
@@ -56,7 +56,7 @@ pub(crate) fn import(context: &Context, args: &ImportMirrorArgs) -> anyhow::Resu
 /// `nenrin import history`.
 pub(crate) fn history(context: &Context, args: &ImportHistoryArgs) -> anyhow::Result<Exit> {
     let base = args.url.as_deref().map(CanonicalUrl::parse_typed).transpose().map_err(usage)?;
-    let archive = context.open_to_write()?;
+    let archive = context.open_to_change()?;
     let site = sites::find(&**archive.state(), &args.site)?;
     let options = HistoryImportOptions { site, base, now_s: clock::now_s() };
     let imported = archive.import_history(&args.file, &options).map_err(usage)?;
@@ -83,19 +83,22 @@ pub(crate) fn export(context: &Context, args: &ExportMirrorArgs) -> anyhow::Resu
     let target = (args.output.as_path(), by_server);
     let written = archive.export_mirror(&sites, args.at, target, &mut bar.progress())?;
     bar.finish();
-    let ExportedMirror { files, bytes, skipped } = written;
     if context.json {
-        print_json(&json!({"files": files, "bytes": bytes, "not_exported": skipped}))?;
-    } else {
-        say(format!(
-            "{files} files, {}, as of {} in {}",
-            readable_bytes(bytes),
-            readable_date(args.at),
-            args.output.display()
-        ))?;
-        for url in &skipped {
-            say(format!("not exported, because its URL cannot be a file name: {url}"))?;
-        }
+        print_json(&written)?;
+        return Ok(Exit::Done);
     }
-    Ok(if skipped.is_empty() { Exit::Done } else { Exit::Partly })
+    let ExportedMirror { files, bytes, unchanged, deleted, mapped, list } = written;
+    say(format!(
+        "{files} files, {}, as of {} in {}",
+        readable_bytes(bytes),
+        readable_date(args.at),
+        args.output.display()
+    ))?;
+    if unchanged + deleted > 0 {
+        say(format!("{unchanged} of them were there already; {deleted} others were deleted"))?;
+    }
+    if mapped > 0 {
+        say(format!("{mapped} have other names than their URLs; {} lists them", list.display()))?;
+    }
+    Ok(Exit::Done)
 }

@@ -84,6 +84,11 @@ impl Context {
         self.open(OpenOptions::reading())
     }
 
+    /// Opens the archive to write, if there is one.
+    pub(crate) fn open_to_change(&self) -> anyhow::Result<Archive> {
+        self.open(OpenOptions::changing())
+    }
+
     /// Opens the archive to write, and creates it on first use.
     pub(crate) fn open_to_write(&self) -> anyhow::Result<Archive> {
         self.open(OpenOptions::writing())
@@ -130,6 +135,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Doctor => doctor::doctor(&context),
         Command::Reference { output } => reference::reference(&context, &output),
         Command::Compact => upkeep::compact(&context),
+        Command::Backup(args) => upkeep::backup(&context, &args),
         Command::Stats => upkeep::stats(&context),
         Command::Workers => worker::list(&context),
         Command::Verify(args) => upkeep::verify(&context, &args),

@@ -1,13 +1,18 @@
-//! Progress bars on standard error, where a person looks at it.
+//! How far a command has come, on standard error: a bar where a person looks at it, elsewhere a line
+//! now and then.
 
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal, Write};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::Context;
+use crate::clock;
+
+/// Off a terminal, a line at most this often.
+const LINE_EVERY_MS: i64 = 10_000;
 
 /// How far a command has come.
-pub(super) struct Bar(ProgressBar);
+pub(super) struct Bar(ProgressBar, bool);
 
 impl Bar {
     /// A bar that counts these.
@@ -17,27 +22,34 @@ impl Bar {
 
     /// A bar that counts.
     fn plain(context: &Context) -> Self {
-        match context.json || !std::io::stderr().is_terminal() {
-            true => Self(ProgressBar::hidden()),
-            false => Self(ProgressBar::new(0)),
+        match context.json || !io::stderr().is_terminal() {
+            true => Self(ProgressBar::hidden(), !context.json),
+            false => Self(ProgressBar::new(0), false),
         }
     }
 
     /// A bar of this look.
     pub(super) fn styled(context: &Context, template: &str) -> Self {
-        let Self(bar) = Self::plain(context);
+        let Self(bar, has_lines) = Self::plain(context);
         match ProgressStyle::with_template(template) {
-            Ok(style) => Self(bar.with_style(style)),
-            Err(_) => Self(bar),
+            Ok(style) => Self(bar.with_style(style), has_lines),
+            Err(_) => Self(bar, has_lines),
         }
     }
 
     /// What the archive reports its progress to.
     pub(super) fn progress(&self) -> impl FnMut(u64, u64) + use<> {
-        let bar = self.0.clone();
+        let (bar, has_lines) = (self.0.clone(), self.1);
+        let (mut last_ms, mut last_percent) = (clock::now_ms(), 0);
         move |done, all| {
             bar.set_length(all);
             bar.set_position(done);
+            let percent = done * 100 / all.max(1);
+            if has_lines && percent > last_percent && clock::now_ms() - last_ms >= LINE_EVERY_MS {
+                (last_ms, last_percent) = (clock::now_ms(), percent);
+                // Nobody may be reading it.
+                let _ = writeln!(io::stderr(), "{percent}% done");
+            }
         }
     }
 

@@ -19,7 +19,7 @@ use crate::{
 pub(super) fn prune(context: &Context, args: &PruneArgs) -> anyhow::Result<Exit> {
     let archive = match args.dry_run {
         true => context.open_to_read()?,
-        false => context.open_to_write()?,
+        false => context.open_to_change()?,
     };
     let given = match args.keep_all_for {
         None => None,

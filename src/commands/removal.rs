@@ -14,7 +14,7 @@ use crate::{
 
 /// `nenrin site remove`.
 pub(super) fn remove(context: &Context, args: &SiteRemoveArgs) -> anyhow::Result<Exit> {
-    let archive = context.open_to_write()?;
+    let archive = context.open_to_change()?;
     let site = sites::find(&**archive.state(), &args.site)?;
     let reason = reason(&args.reason)?;
     if args.how == Removal::Delete && args.confirm.as_deref() != Some(&site.name) {
@@ -47,7 +47,7 @@ pub(super) fn remove(context: &Context, args: &SiteRemoveArgs) -> anyhow::Result
 
 /// `nenrin site restore`.
 pub(super) fn restore(context: &Context, args: &SiteRestoreArgs) -> anyhow::Result<Exit> {
-    let archive = context.open_to_write()?;
+    let archive = context.open_to_change()?;
     let site = sites::find(&**archive.state(), &args.site)?;
     archive.state().remove_site(site.id, None, reason(&args.reason)?, clock::now_s())?;
     show(context, &**archive.state(), &Site { removed: None, ..site })

@@ -47,14 +47,14 @@ pub(super) fn site(context: &Context, command: SiteCommand) -> anyhow::Result<Ex
             structure::show(context, &**archive.state(), &site)
         }
         SiteCommand::Set(args) => {
-            let archive = context.open_to_write()?;
+            let archive = context.open_to_change()?;
             let mut site = find(&**archive.state(), &args.site)?;
             apply(&mut site.conditions, &args.conditions)?;
             archive.state().set_site(site.id, &site.conditions, clock::now_s())?;
             show(context, &**archive.state(), &site)
         }
         SiteCommand::Rename { site, name } => {
-            let archive = context.open_to_write()?;
+            let archive = context.open_to_change()?;
             let site = find(&**archive.state(), &site)?;
             archive.state().rename_site(site.id, name.trim())?;
             show(context, &**archive.state(), &Site { name, ..site })
@@ -68,7 +68,7 @@ pub(super) fn site(context: &Context, command: SiteCommand) -> anyhow::Result<Ex
 }
 
 fn pause(context: &Context, name: &str, paused: bool) -> anyhow::Result<Exit> {
-    let archive = context.open_to_write()?;
+    let archive = context.open_to_change()?;
     let site = find(&**archive.state(), name)?;
     if !paused {
         removal::refuse_removed(&site)?;

@@ -1,11 +1,13 @@
-use nenrin_archive::{OpenOptions, counted, readable_bytes};
+use std::path::Path;
+
+use nenrin_archive::{Archive, OpenOptions, counted, readable_bytes};
 use serde_json::json;
 
 use super::{Context, progress::Bar};
 use crate::{
-    cli::VerifyArgs,
+    cli::{BackupArgs, VerifyArgs},
     clock,
-    exit::Exit,
+    exit::{Exit, usage},
     table::{print_json, print_table, say},
 };
 
@@ -27,7 +29,7 @@ const WORK_BAR: &str = "{bar:40} {bytes} of {total_bytes}, {eta} left";
 pub(super) fn verify(context: &Context, args: &VerifyArgs) -> anyhow::Result<Exit> {
     let repaired = if args.repair || args.accept_loss { repair(context)? } else { 0 };
     let archive = match args.accept_loss {
-        true => context.open_to_write()?,
+        true => context.open_to_change()?,
         false => context.open(OpenOptions::checking())?,
     };
     let bar = Bar::styled(context, "{bar:40} {bytes} of {total_bytes}, restoring versions");
@@ -68,9 +70,7 @@ pub(super) fn verify(context: &Context, args: &VerifyArgs) -> anyhow::Result<Exi
 
 /// Restores damaged places by parity; returns how many.
 fn repair(context: &Context) -> anyhow::Result<u64> {
-    // An archive that is not there must not be created by opening it to write.
-    drop(context.open_to_read()?);
-    let archive = context.open_to_write()?;
+    let archive = context.open_to_change()?;
     let bar = Bar::styled(context, WORK_BAR);
     let repaired = archive.repair(&mut bar.progress())?;
     bar.finish();
@@ -106,20 +106,51 @@ pub(super) fn reindex(context: &Context) -> anyhow::Result<Exit> {
     })
 }
 
+/// `nenrin backup`.
+pub(super) fn backup(context: &Context, args: &BackupArgs) -> anyhow::Result<Exit> {
+    if args.target.contains("://") {
+        let what = "a backup is a folder; object stores are not supported yet";
+        return Err(usage(anyhow::anyhow!("{}: {what}", args.target)));
+    }
+    let (target, now_s) = (Path::new(&args.target), clock::now_s());
+    let bar = Bar::styled(context, WORK_BAR);
+    let done = match args.restore {
+        true => Archive::restore(target, &context.archive, now_s, &mut bar.progress())?,
+        false => context.open_to_read()?.back_up(target, now_s, &mut bar.progress())?,
+    };
+    bar.finish();
+    if context.json {
+        print_json(&done)?;
+    } else {
+        let copied = readable_bytes(done.copied_bytes + done.state_bytes);
+        let versions = counted(done.versions, "version");
+        let known = readable_bytes(done.known_bytes);
+        say(format!("{versions}; {copied} copied, {known} were there already"))?;
+    }
+    Ok(Exit::Done)
+}
+
 /// `nenrin compact`.
 pub(crate) fn compact(context: &Context) -> anyhow::Result<Exit> {
-    let archive = context.open_to_write()?;
+    let archive = context.open_to_change()?;
     let before = archive.file_bytes()?;
-    let bar = Bar::styled(context, WORK_BAR);
+    let (needed, free) = archive.space_to_compact()?;
+    if !context.json && needed > 0 {
+        let free = free.map(|free| format!("; {} are free", readable_bytes(free)));
+        let free = free.unwrap_or_default();
+        say(format!("needs up to {} on the disk until it is done{free}", readable_bytes(needed)))?;
+    }
+    let bar = Bar::styled(context, "{bar:40} {percent}%, {eta} left");
     let began_ms = clock::now_ms();
     archive.compact(&mut bar.progress())?;
     bar.finish();
     let after = archive.file_bytes()?;
     let elapsed_ms = clock::now_ms() - began_ms;
     if context.json {
-        print_json(
-            &json!({"before_bytes": before, "after_bytes": after, "elapsed_ms": elapsed_ms}),
-        )?;
+        print_json(&json!({
+            "before_bytes": before, "after_bytes": after, "elapsed_ms": elapsed_ms,
+            "needed_bytes": needed,
+        }))?;
     } else {
         say(format!(
             "{} before, {} now, in {:.1} s",

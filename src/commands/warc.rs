@@ -38,7 +38,13 @@ pub(super) fn export(context: &Context, args: &ExportWarcArgs) -> anyhow::Result
     options.references = args.references;
     options.index = args.cdxj;
     let (began_ms, bar) = (clock::now_ms(), Bar::styled(context, PAGES_BAR));
-    let exported = archive.export_warc(&args.output, &options, &mut bar.progress())?;
+    let exported = match (&args.go_on, &args.output) {
+        (Some(folder), _) => archive.continue_warc(folder, &options, &mut bar.progress())?,
+        (None, output) => {
+            let output = output.as_deref().unwrap_or(Path::new(""));
+            archive.export_warc(output, &options, &mut bar.progress())?
+        }
+    };
     bar.finish();
     report_export(context, &exported, clock::now_ms() - began_ms)
 }
@@ -169,11 +175,11 @@ pub(super) fn import(context: &Context, args: &ImportWarcArgs) -> anyhow::Result
         false => context.open_to_write()?,
     };
     let (began_ms, now_s) = (clock::now_ms(), clock::now_s());
-    let name = args.site.clone().unwrap_or_else(|| files.name().to_owned());
-    if args.site.is_some() {
+    let name = match &args.site {
         // A name that was typed must be right before hours of work.
-        sites::find(&**archive.state(), &name)?;
-    }
+        Some(name) => sites::find(&**archive.state(), name)?.name,
+        None => files.name().to_owned(),
+    };
     let depth = context.config.crawl.depth;
     let options = WarcImportOptions { site: name, is_trusting: args.trust, depth, now_s };
     let bar = Bar::styled(context, BYTES_BAR);

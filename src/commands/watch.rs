@@ -17,7 +17,7 @@ pub(super) fn watch(context: &Context, command: &WatchCommand) -> anyhow::Result
         WatchCommand::Add(args) => add(context, args),
         WatchCommand::List => list(context),
         WatchCommand::Remove { watch } => {
-            let archive = context.open_to_write()?;
+            let archive = context.open_to_change()?;
             if !archive.state().drop_watch(WatchId(*watch))? {
                 return Err(usage(anyhow::anyhow!(
                     "there is no watch {watch}; `nenrin watch list` shows them"
@@ -55,7 +55,7 @@ fn add(context: &Context, args: &WatchAddArgs) -> anyhow::Result<Exit> {
         trouble: None,
     };
     check_watch(&watch).map_err(usage)?;
-    let archive = context.open_to_write()?;
+    let archive = context.open_to_change()?;
     anyhow::ensure!(
         archive.state().watches()?.len() < Watch::MAX,
         "there are 1,000 watches already"

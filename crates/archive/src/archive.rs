@@ -23,6 +23,7 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Access {
     Write,
+    WriteExisting,
     WriteMuch,
     Rebuild,
     Check,
@@ -49,6 +50,11 @@ impl OpenOptions {
     /// To write; one process at a time. The archive is created on first use.
     pub fn writing() -> Self {
         Self::new(Access::Write)
+    }
+
+    /// To write to an archive that is there; one process at a time.
+    pub fn changing() -> Self {
+        Self::new(Access::WriteExisting)
     }
 
     /// To write much at once: quickly now, small by the next [`Archive::compact`].
@@ -110,7 +116,9 @@ impl Archive {
     pub fn open(folder: &Path, options: &OpenOptions) -> Result<Self> {
         check_folder(folder, *options)?;
         let lock = match options.access {
-            Access::Write | Access::WriteMuch | Access::Rebuild => Some(Lock::hold(folder)?),
+            Access::Write | Access::WriteExisting | Access::WriteMuch | Access::Rebuild => {
+                Some(Lock::hold(folder)?)
+            }
             Access::Check => match Lock::take(folder)? {
                 Taken::Free(mut lock) => lock.note_running().is_ok().then_some(lock),
                 Taken::Held { .. } | Taken::Unwritable(_) => None,
@@ -230,9 +238,9 @@ impl Drop for Archive {
     }
 }
 
-const STATE: &str = "state.sqlite";
-const INDEX: &str = "packs.index";
-const PACKS: &str = "packs";
+pub(crate) const STATE: &str = "state.sqlite";
+pub(crate) const INDEX: &str = "packs.index";
+pub(crate) const PACKS: &str = "packs";
 /// Decoded content kept for readers.
 const READERS_CACHE_BYTES: usize = 24 << 20;
 /// zstd's level for what `compact` will write again.

@@ -121,9 +121,12 @@ impl Archive {
     ) -> Result<()> {
         let mut zip = ZipWriter::new(out);
         let sites = std::slice::from_ref(site);
-        self.each_mirror_file(sites, at_s, false, progress, &mut |relative, version| {
-            zip.begin(&relative.to_string_lossy()).map_err(ArchiveError::writing(path))?;
-            self.store().read_to(version, &mut zip)?;
+        let (all, mut done) = (site.counts.pages, 0);
+        self.each_mirror_file(sites, at_s, false, &mut |file| {
+            done += 1;
+            progress(done, all);
+            zip.begin(&file.path.to_string_lossy()).map_err(ArchiveError::writing(path))?;
+            self.store().read_to(file.version, &mut zip)?;
             Ok(())
         })?;
         let mut out = zip.finish().map_err(ArchiveError::writing(path))?;

@@ -50,16 +50,21 @@ pub enum ArchiveError {
     /// The text is not a web address.
     #[error(transparent)]
     Url(#[from] UrlError),
-    /// Visits of a mirror come in the order of their dates.
+    /// A mirror has other content for a date than what was imported for it before.
     #[error(
-        "{url} was visited after {}; import mirrors in the order of their dates",
+        "{url} has other content as of {}: {stored} is stored, the file has {given}; one date has one \
+         content, so import the folder with the date when it was made",
         readable_date(*at_s)
     )]
-    OutOfOrder {
-        /// A page with a later visit.
+    OtherContent {
+        /// The page.
         url: CanonicalUrl,
         /// The date of the mirror, in seconds since the epoch.
         at_s: i64,
+        /// The digest of what is stored.
+        stored: String,
+        /// The digest of the file.
+        given: String,
     },
     /// A quota is used up.
     #[error(transparent)]

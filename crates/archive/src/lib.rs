@@ -26,6 +26,7 @@
 //! The library has no clock and prints nothing: times are arguments, progress goes to a closure.
 
 mod archive;
+mod backup;
 pub mod bulk;
 pub mod changes;
 mod disk;
@@ -56,6 +57,7 @@ mod warc;
 pub mod watching;
 
 pub use archive::{Archive, OpenOptions, folder_bytes, uncached_store};
+pub use backup::BackedUp;
 pub use disk::DiskGuard;
 pub use download::Download;
 pub use error::{ArchiveError, Result, advice};
@@ -64,7 +66,7 @@ pub use head::field as head_field;
 pub use history::{HistoryImportOptions, ImportedHistory};
 pub use ingest::{Capture, Ingest};
 pub use mirror::{
-    ExportedMirror, ImportedMirror, MirrorImportOptions, mime_by_name, path_of, urls,
+    ExportedMirror, ImportedMirror, MirrorImportOptions, MirrorPath, mime_by_name, path_of, urls,
 };
 pub use nenrin_lang::readable_bytes;
 pub use quota::{QuotaGuard, Quotas, Reached};

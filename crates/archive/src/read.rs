@@ -3,12 +3,15 @@
 use nenrin_extract::decode_content;
 use nenrin_state::{State, StateError, VersionQuery, VersionRow};
 use nenrin_store::Version;
-use nenrin_urls::CanonicalUrl;
+use nenrin_urls::{CanonicalUrl, VersionId};
 
 use crate::{Archive, ArchiveError, Result, head};
 
 /// The most that a body may grow to when its content coding is undone.
 const DECODED_MAX_BYTES: usize = 1 << 30;
+
+/// Versions read from the state at once.
+const PORTION: usize = 64;
 
 /// A version of a page with its content, exactly as it was received.
 #[derive(Debug)]
@@ -85,6 +88,19 @@ impl Archive {
         match self.state().version_as_of(&url.key(), at_s)? {
             Some((_, row)) if row.at_s <= at_s => Ok(Some(self.version(&row)?)),
             _ => Ok(None),
+        }
+    }
+
+    /// The newest version of exactly this URL that is not newer than a time.
+    pub(crate) fn version_by(&self, url: &CanonicalUrl, at_s: i64) -> Result<Option<VersionRow>> {
+        let mut before = (at_s, VersionId(u64::MAX));
+        loop {
+            let found = self.state().newest_versions(&url.key(), before, PORTION)?;
+            let Some((_, last)) = found.last() else { return Ok(None) };
+            before = (last.at_s, last.version);
+            if let Some((_, row)) = found.into_iter().find(|(of, _)| of == url) {
+                return Ok(Some(row));
+            }
         }
     }
 

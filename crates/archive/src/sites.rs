@@ -6,15 +6,43 @@ use nenrin_urls::{CanonicalUrl, Scope};
 use crate::{ArchiveError, Result};
 
 /// A site by its name or number.
-pub fn find(state: &dyn State, name: &str) -> Result<Site> {
-    let mut sites = state.sites()?;
-    let place = sites
-        .iter()
-        .position(|site| site.name == name)
-        .or_else(|| sites.iter().position(|site| site.id.0.to_string() == name));
-    match place {
-        Some(place) => Ok(sites.swap_remove(place)),
+pub fn named(state: &dyn State, name: &str) -> Result<Site> {
+    let sites = state.sites()?;
+    let is_named = |site: &&Site| site.name == name;
+    let is_numbered = |site: &&Site| site.id.0.to_string() == name;
+    match sites.iter().find(is_named).or_else(|| sites.iter().find(is_numbered)) {
+        Some(site) => Ok(site.clone()),
         None => Err(StateError::NoSuchSite { name: name.to_owned() }.into()),
+    }
+}
+
+/// A site by its name, its number, or a URL: a top page, or the server of exactly one site.
+pub fn find(state: &dyn State, name: &str) -> Result<Site> {
+    let unknown = match named(state, name) {
+        Err(ArchiveError::State(error @ StateError::NoSuchSite { .. })) => error,
+        found => return found,
+    };
+    let sites = state.sites()?;
+    // A name without a dot or scheme is a name that was mistyped, not a URL.
+    if !name.contains('.') && !name.contains("://") {
+        return Err(unknown.into());
+    }
+    let Ok(url) = CanonicalUrl::parse_typed(name) else { return Err(unknown.into()) };
+    let has_top = |site: &Site| site.conditions.tops.contains(&url);
+    let is_server = url.path() == "/" && url.query().is_none();
+    let is_on_server = |site: &Site| is_server && Scope::Host.contains(&site.conditions.tops, &url);
+    let by = |has: &dyn Fn(&Site) -> bool| -> Vec<&Site> {
+        sites.iter().filter(|site| site.removed.is_none() && has(site)).collect()
+    };
+    let with_top = by(&has_top);
+    let found = if with_top.is_empty() { by(&is_on_server) } else { with_top };
+    match found[..] {
+        [] => Err(unknown.into()),
+        [site] => Ok(site.clone()),
+        [first, second, ..] => Err(ArchiveError::Input(format!(
+            "{url} is the address of several sites, such as `{}` and `{}`; name one of them",
+            first.name, second.name
+        ))),
     }
 }
 

@@ -70,7 +70,7 @@ pub enum Edge {
     Last,
 }
 
-/// Reads a date: RFC 3339, `2024-03-01`, or 1 to 14 digits. UTC unless it says otherwise.
+/// Reads a date: RFC 3339, `2024-03-01`, `2024-03`, or 1 to 14 digits. UTC unless it says otherwise.
 pub fn parse_date(text: &str, edge: Edge) -> Result<i64, String> {
     let text = text.trim();
     if let Ok(timestamp) = text.parse::<Timestamp>() {
@@ -78,10 +78,16 @@ pub fn parse_date(text: &str, edge: Edge) -> Result<i64, String> {
     }
     let digits: String = match text.parse::<civil::Date>() {
         Ok(_) if text.contains('-') => text.chars().filter(char::is_ascii_digit).collect(),
-        _ => text.to_owned(),
+        _ => match text.split_once('-') {
+            Some((year, month)) if year.len() == 4 && month.len() == 2 => format!("{year}{month}"),
+            _ => text.to_owned(),
+        },
     };
     let wrong = || {
-        format!("`{text}` is not a date; write 2024-03-01, 2024-03-01T12:00:00Z or 20240301120000")
+        format!(
+            "`{text}` is not a date; write 2024-03-01, 2024-03, 2024-03-01T12:00:00Z or \
+             20240301120000"
+        )
     };
     if digits.is_empty() || digits.len() > 14 || !digits.bytes().all(|b| b.is_ascii_digit()) {
         return Err(wrong());
@@ -151,6 +157,7 @@ mod tests {
         for (text, first, last) in [
             ("2024", "2024-01-01 00:00:00", "2024-12-31 23:59:59"),
             ("202402", "2024-02-01 00:00:00", "2024-02-29 23:59:59"),
+            ("2024-02", "2024-02-01 00:00:00", "2024-02-29 23:59:59"),
             ("20241", "2024-10-01 00:00:00", "2024-12-31 23:59:59"),
             ("2024-03-01", "2024-03-01 00:00:00", "2024-03-01 23:59:59"),
             ("2024030112", "2024-03-01 12:00:00", "2024-03-01 12:59:59"),
@@ -162,7 +169,16 @@ mod tests {
             assert_eq!(readable_date(parse_date(text, Edge::First).unwrap()), first, "{text}");
             assert_eq!(readable_date(parse_date(text, Edge::Last).unwrap()), last, "{text}");
         }
-        for text in ["", "yesterday", "20241301", "20240230", "202403011260", "123456789012345"] {
+        for text in [
+            "",
+            "yesterday",
+            "20241301",
+            "20240230",
+            "2024-13",
+            "2024-2",
+            "202403011260",
+            "123456789012345",
+        ] {
             assert!(parse_date(text, Edge::Last).is_err(), "{text}");
         }
     }

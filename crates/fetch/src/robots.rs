@@ -74,7 +74,8 @@ impl RobotsRules {
         let (mut own, mut general) = (Group::default(), Group::default());
         let mut sitemaps: Vec<String> = Vec::new();
         let (mut for_own, mut for_general, mut in_rules) = (false, false, false);
-        for line in lines::lines(text) {
+        let text = lines::as_utf8(text);
+        for line in lines::lines(&text) {
             match line.field {
                 Field::UserAgent => {
                     if in_rules {

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use axum::{body::Body, http::Response};
+use axum::{
+    body::Body,
+    http::{Response, StatusCode},
+};
 use nenrin_urls::{CanonicalUrl, UrlKey};
 use regex::{Regex, RegexBuilder};
 use serde_json::{Map, Value, json};
@@ -22,26 +25,61 @@ const MAX_SCANNED: usize = 50_000;
 const MAX_URLS: usize = 20_000;
 /// The most filters of one query.
 const MAX_FILTERS: usize = 16;
+/// The most fields by which lines are collapsed.
+const MAX_COLLAPSES: usize = 8;
 /// Versions per page of an answer, unless the query sets it.
 const PAGE_VERSIONS: usize = 3000;
 /// Memory in bytes for one regular expression.
 const MAX_EXPRESSION_BYTES: usize = 1 << 20;
 
+/// Parameters of other archives that would change the answer.
+const NOT_OFFERED: [&str; 5] =
+    ["showDupeCount", "showSkipCount", "lastSkipTimestamp", "showPagedIndex", "fastLatest"];
+
 const FIELDS: [&str; 9] =
     ["urlkey", "timestamp", "url", "mime", "status", "digest", "length", "offset", "filename"];
 
+/// What pywb adds for the original of a revisit. Lines are versions, never revisits, so there is none.
+const ORIGINAL_FIELDS: [&str; 3] = ["orig.length", "orig.offset", "orig.filename"];
+
+/// The answer to a query. Errors are for programs: JSON or plain text, as the query asks for.
 pub(crate) fn answer(replay: &Replay, ask: &Ask) -> Result<Response<Body>, ReplayError> {
-    let query = Query::parse(ask.uri.query().unwrap_or_default())?;
+    let text = ask.uri.query().unwrap_or_default();
+    try_answer(replay, ask, text).or_else(|error| match &error {
+        ReplayError::Archive(_) => Err(error),
+        ReplayError::BadUrl { .. } | ReplayError::BadParameter { .. } => {
+            Ok(refusal(replay, text, &error))
+        }
+    })
+}
+
+fn refusal(replay: &Replay, query: &str, error: &ReplayError) -> Response<Body> {
+    let wants_json = url::form_urlencoded::parse(query.as_bytes())
+        .any(|(name, value)| name == "output" && value == "json");
+    let mut answer = match wants_json {
+        true => {
+            let said = json!({"error": error.to_string()});
+            text_answer(replay, "application/json", format!("{said}\n"))
+        }
+        false => text_answer(replay, "text/plain; charset=utf-8", format!("{error}\n")),
+    };
+    *answer.status_mut() = StatusCode::BAD_REQUEST;
+    answer
+}
+
+fn try_answer(replay: &Replay, ask: &Ask, text: &str) -> Result<Response<Body>, ReplayError> {
+    let query = Query::parse(text)?;
     let mut lines = query.collect(replay)?;
     query.sort(&mut lines);
+    query.collapse(&mut lines);
     if query.counts_pages {
         let pages = lines.len().div_ceil(query.page_versions);
         let counted =
             json!({"pages": pages, "pageSize": query.page_versions, "blocks": lines.len()});
         return Ok(text_answer(replay, "application/json", format!("{counted}\n")));
     }
-    let lines = query.cut(lines);
-    let (mime, text) = match query.output {
+    let (lines, resume) = query.cut(lines);
+    let (mime, mut text) = match query.output {
         Output::Cdxj => ("text/x-cdxj", query.written(&lines, Line::cdxj)),
         Output::Json => ("text/x-ndjson", query.written(&lines, Line::json)),
         Output::Text => ("text/plain; charset=utf-8", query.written(&lines, Line::text)),
@@ -53,6 +91,12 @@ pub(crate) fn answer(replay: &Replay, ask: &Ask) -> Result<Response<Body>, Repla
             ("application/link-format", map.link())
         }
     };
+    if let Some(key) = resume {
+        text.push_str(&match query.output {
+            Output::Json => format!("{}\n", json!({"resumeKey": key.to_string()})),
+            _ => format!("\n{key}\n"),
+        });
+    }
     Ok(text_answer(replay, mime, text))
 }
 
@@ -99,6 +143,7 @@ impl Line {
             // Where a version is stored is internal to the store; its number identifies it.
             "offset" => c.version.to_string(),
             "filename" => "nenrin".to_owned(),
+            name if ORIGINAL_FIELDS.contains(&name) => "-".to_owned(),
             _ => return None,
         })
     }
@@ -204,13 +249,95 @@ impl Filter {
     }
 }
 
+/// Lines next to each other whose field begins alike count as one, the first.
+#[derive(Debug)]
+struct Collapse {
+    field: String,
+    chars: usize,
+}
+
+impl Collapse {
+    /// `field` or `field:N`, N being how many characters are compared.
+    fn parse(text: &str) -> Result<Self, ReplayError> {
+        let bad = || bad("collapse", text, "field or field:N, such as digest or timestamp:8");
+        let (field, chars) = match text.split_once(':') {
+            None => (text, usize::MAX),
+            Some((field, chars)) => (field, chars.parse().map_err(|_| bad())?),
+        };
+        let is_field =
+            FIELDS.contains(&field) || matches!(field, "original" | "mimetype" | "statuscode");
+        match is_field && chars > 0 {
+            true => Ok(Self { field: field.to_owned(), chars }),
+            false => Err(bad()),
+        }
+    }
+
+    fn part(&self, line: &Line) -> String {
+        line.field(&self.field).unwrap_or_default().chars().take(self.chars).collect()
+    }
+}
+
+/// The line after which an answer goes on: key, date and version of the last one that was sent.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct ResumeKey {
+    key: String,
+    stamp: String,
+    version: u64,
+}
+
+impl ResumeKey {
+    fn parse(text: &str) -> Result<Self, ReplayError> {
+        let bad = || bad("resumeKey", text, "the key at the end of the answer before");
+        let [key, stamp, version] = text.split(' ').collect::<Vec<_>>()[..] else {
+            return Err(bad());
+        };
+        let version = version.parse().map_err(|_| bad())?;
+        Ok(Self { key: key.to_owned(), stamp: stamp.to_owned(), version })
+    }
+
+    fn of(line: &Line) -> Self {
+        let (key, version) = (line.key.to_string(), line.capture.version.0);
+        Self { key, stamp: Stamp(line.capture.at_s).to_string(), version }
+    }
+}
+
+impl std::fmt::Display for ResumeKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let text = format!("{} {} {}", self.key, self.stamp, self.version);
+        f.write_str(&url::form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>())
+    }
+}
+
+/// How many lines are wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Limit {
+    First(usize),
+    Last(usize),
+}
+
+impl Limit {
+    fn parse(text: &str) -> Result<Self, ReplayError> {
+        let last = text.strip_prefix('-');
+        match (last.unwrap_or(text).parse(), last) {
+            (Ok(count), Some(_)) => Ok(Self::Last(count)),
+            (Ok(count), None) => Ok(Self::First(count)),
+            (Err(_), _) => Err(bad("limit", text, "a number; -N for the last N")),
+        }
+    }
+}
+
 #[derive(Debug)]
 struct Query {
     url: CanonicalUrl,
     match_type: MatchType,
     from_s: i64,
     to_s: i64,
-    limit: usize,
+    limit: Limit,
+    offset: usize,
+    collapses: Vec<Collapse>,
+    /// Whether the answer ends with a key by which it can be continued.
+    shows_resume_key: bool,
+    resume: Option<ResumeKey>,
     sort: Sort,
     closest_s: Option<i64>,
     output: Output,
@@ -241,12 +368,26 @@ impl Query {
             Some(Ok(number)) => Ok(Some(number)),
             Some(Err(_)) => Err(bad(name, get(name).unwrap_or_default(), "a number")),
         };
+        for name in NOT_OFFERED {
+            if let Some(value) = get(name).filter(|value| *value != "false") {
+                return Err(bad(name, value, "this archive does not offer it"));
+            }
+        }
         let filters = pairs.iter().filter(|(name, _)| name == "filter" || name == "filter[]");
+        let collapses = pairs.iter().filter_map(|(name, value)| match name.as_str() {
+            "collapse" if !value.is_empty() => Some(value.clone()),
+            "collapseTime" if !value.is_empty() => Some(format!("timestamp:{value}")),
+            _ => None,
+        });
         let fields = get("fields").or(get("fl")).map(|list| {
             list.split(',').map(|name| name.trim().to_owned()).filter(|n| !n.is_empty()).collect()
         });
+        let mut fields: Vec<String> = fields.unwrap_or_else(|| FIELDS.map(str::to_owned).to_vec());
+        if get("resolveRevisits") == Some("true") {
+            fields.extend(ORIGINAL_FIELDS.map(str::to_owned));
+        }
         let closest_s = date("closest")?.map(|period| period.last_s);
-        Ok(Self {
+        let query = Self {
             url,
             match_type: match (get("matchType"), shortcut) {
                 (None, shortcut) => shortcut.unwrap_or(MatchType::Exact),
@@ -260,7 +401,14 @@ impl Query {
             },
             from_s: date("from")?.map_or(i64::MIN, |period| period.first_s),
             to_s: date("to")?.map_or(i64::MAX, |period| period.last_s),
-            limit: number("limit")?.unwrap_or(MAX_SCANNED),
+            limit: get("limit").map_or(Ok(Limit::First(MAX_SCANNED)), Limit::parse)?,
+            offset: number("offset")?.unwrap_or(0),
+            collapses: collapses
+                .take(MAX_COLLAPSES)
+                .map(|text| Collapse::parse(&text))
+                .collect::<Result<_, _>>()?,
+            shows_resume_key: get("showResumeKey") == Some("true"),
+            resume: get("resumeKey").map(ResumeKey::parse).transpose()?,
             sort: match get("sort") {
                 None if closest_s.is_some() => Sort::Closest,
                 None | Some("default") => Sort::Time,
@@ -282,16 +430,35 @@ impl Query {
                 .take(MAX_FILTERS)
                 .map(|(_, text)| Filter::parse(text))
                 .collect::<Result<_, _>>()?,
-            fields: fields.unwrap_or_else(|| FIELDS.map(str::to_owned).to_vec()),
+            fields,
             page: number("page")?,
             page_versions: number("pageSize")?.unwrap_or(PAGE_VERSIONS).clamp(1, MAX_SCANNED),
             counts_pages: get("showNumPages") == Some("true"),
-        })
+        };
+        query.check()
+    }
+
+    /// Refuses what cannot be meant together.
+    fn check(self) -> Result<Self, ReplayError> {
+        let is_resumable = self.sort == Sort::Time
+            && matches!(self.limit, Limit::First(_))
+            && self.output != Output::Link
+            && self.page.is_none();
+        if self.shows_resume_key && !is_resumable {
+            let expected = "not together with sort, page, limit=-N or output=link";
+            return Err(bad("showResumeKey", "true", expected));
+        }
+        if self.resume.is_some() && !is_resumable {
+            let expected = "not together with sort, page, limit=-N or output=link";
+            return Err(bad("resumeKey", "…", expected));
+        }
+        Ok(self)
     }
 
     fn needs_digest(&self) -> bool {
         self.fields.iter().any(|f| f == "digest")
             || self.filters.iter().any(|f| f.field == "digest")
+            || self.collapses.iter().any(|c| c.field == "digest")
     }
 
     /// The lines that pass the filters, by key and time, with digests only if requested.
@@ -300,16 +467,28 @@ impl Query {
         let mut lines = Vec::new();
         let with_digest = self.needs_digest();
         let mut room = MAX_SCANNED;
+        let is_sent =
+            |line: &Line| self.resume.as_ref().is_some_and(|last| ResumeKey::of(line) <= *last);
         for key in self.keys(archive)? {
+            if self.resume.as_ref().is_some_and(|last| key.as_str() < last.key.as_str()) {
+                continue;
+            }
             for capture in archive.versions(&key, self.from_s, self.to_s, room)? {
                 room = room.saturating_sub(1);
                 let line = Line::new(archive, capture, with_digest)?;
-                if self.filters.iter().all(|filter| filter.lets_pass(&line)) {
+                if !is_sent(&line) && self.filters.iter().all(|filter| filter.lets_pass(&line)) {
                     lines.push(line);
                 }
             }
+            let enough = match self.limit {
+                // One more, to know whether the answer can be continued.
+                Limit::First(count) if self.collapses.is_empty() => {
+                    count.saturating_add(self.offset).saturating_add(1)
+                }
+                _ => usize::MAX,
+            };
             let has_all = self.sort == Sort::Time && self.page.is_none() && !self.counts_pages;
-            if room == 0 || (has_all && lines.len() >= self.limit) {
+            if room == 0 || (has_all && lines.len() >= enough) {
                 break;
             }
         }
@@ -362,10 +541,34 @@ impl Query {
         }
     }
 
-    fn cut(&self, lines: Vec<Line>) -> Vec<Line> {
+    fn collapse(&self, lines: &mut Vec<Line>) {
+        for collapse in &self.collapses {
+            let mut last = None;
+            lines.retain(|line| {
+                let part = Some(collapse.part(line));
+                let is_new = part != last;
+                last = part;
+                is_new
+            });
+        }
+    }
+
+    /// The lines that were asked for, and the key by which the rest can be asked for.
+    fn cut(&self, lines: Vec<Line>) -> (Vec<Line>, Option<ResumeKey>) {
         let skipped = self.page.map_or(0, |page| page.saturating_mul(self.page_versions));
         let size = self.page.map_or(usize::MAX, |_| self.page_versions);
-        lines.into_iter().skip(skipped).take(size.min(self.limit)).collect()
+        let mut lines: Vec<Line> =
+            lines.into_iter().skip(skipped).take(size).skip(self.offset).collect();
+        let mut resume = None;
+        match self.limit {
+            Limit::Last(count) => drop(lines.drain(..lines.len().saturating_sub(count))),
+            Limit::First(count) if count < lines.len() => {
+                lines.truncate(count);
+                resume = lines.last().filter(|_| self.shows_resume_key).map(ResumeKey::of);
+            }
+            Limit::First(_) => {}
+        }
+        (lines, resume)
     }
 
     fn written(&self, lines: &[Line], write: impl Fn(&Line, &[String]) -> String) -> String {

@@ -183,6 +183,77 @@ fn the_index_answers_as_other_archives_do() {
 }
 
 #[test]
+fn the_index_collapses_cuts_and_resumes() {
+    for (query, expected) in [
+        ("url=e.com/p&offset=1", vec!["20240120", "20240130"]),
+        ("url=e.com/p&offset=1&limit=1", vec!["20240120"]),
+        ("url=e.com/p&offset=9", vec![]),
+        ("url=e.com/p&limit=-1", vec!["20240130"]),
+        ("url=e.com/p&limit=-2", vec!["20240120", "20240130"]),
+        ("url=e.com/p&limit=-9", vec!["20240110", "20240120", "20240130"]),
+        ("url=e.com/p&limit=-2&sort=reverse", vec!["20240120", "20240110"]),
+        ("url=e.com/p&collapse=timestamp:6", vec!["20240110"]),
+        ("url=e.com/p&collapse=timestamp:8", vec!["20240110", "20240120", "20240130"]),
+        ("url=e.com/p&collapseTime=6", vec!["20240110"]),
+        ("url=e.com/p&collapse=urlkey&sort=reverse", vec!["20240130"]),
+        ("url=e.com/p*&collapse=urlkey", vec!["20240110", "20240111"]),
+        ("url=e.com/p*&collapse=statuscode&limit=1", vec!["20240110"]),
+        ("url=e.com/p*&collapse=urlkey&offset=1", vec!["20240111"]),
+    ] {
+        assert_eq!(stamps(query), expected, "{query}");
+    }
+    let line = &cdx("url=e.com/p&limit=1&resolveRevisits=true")[0];
+    assert_eq!((&line["orig.offset"], &line["orig.filename"]), (&json!("-"), &json!("-")));
+
+    let router = served(archive());
+    let mut seen = Vec::new();
+    let mut resume = String::new();
+    for _ in 0..10 {
+        let path = format!(
+            "/cdx?url=*.e.com&output=text&fl=url,timestamp&limit=2&showResumeKey=true{resume}"
+        );
+        let text = ask(&router, &path, &[]).text();
+        let (lines, key) = text.split_once("\n\n").unwrap_or((&text, ""));
+        seen.extend(lines.lines().map(str::to_owned));
+        if key.is_empty() {
+            break;
+        }
+        resume = format!("&resumeKey={}", key.trim());
+    }
+    let all = ask(&router, "/cdx?url=*.e.com&output=text&fl=url,timestamp", &[]).text();
+    assert_eq!(seen, all.lines().collect::<Vec<_>>());
+    assert_eq!(seen.len(), 6);
+}
+
+#[test]
+fn what_the_index_does_not_understand_is_refused_in_the_form_asked_for() {
+    let router = served(archive());
+    for bad in [
+        "matchType=range",
+        "collapse=shape",
+        "collapse=timestamp:x",
+        "collapse=timestamp:0",
+        "offset=-1",
+        "limit=x",
+        "resumeKey=x",
+        "showResumeKey=true&sort=reverse",
+        "showResumeKey=true&limit=-3",
+        "showDupeCount=true",
+        "showPagedIndex=true",
+        "fastLatest=true",
+    ] {
+        let answer = ask(&router, &format!("/cdx?url=e.com/p&{bad}"), &[]);
+        assert_eq!(answer.status, 400, "{bad}");
+        assert_eq!(answer.header("content-type"), "text/plain; charset=utf-8");
+        assert!(answer.text().starts_with("the parameter `"), "{bad}");
+        let answer = ask(&router, &format!("/cdx?url=e.com/p&output=json&{bad}"), &[]);
+        assert_eq!((answer.status, answer.header("content-type")), (400, "application/json"));
+        let json: Value = serde_json::from_str(&answer.text()).unwrap();
+        assert!(json["error"].as_str().unwrap().starts_with("the parameter `"), "{bad}");
+    }
+}
+
+#[test]
 fn the_index_is_written_in_other_forms() {
     let router = served(archive());
     let text = |query: &str| ask(&router, &format!("/cdx?url=e.com/p&{query}"), &[]).text();
@@ -204,7 +275,7 @@ fn the_index_is_written_in_other_forms() {
     assert_eq!(text("output=link").matches("memento\"").count(), 3);
     assert_eq!(text("showNumPages=true&pageSize=2"), "{\"blocks\":3,\"pageSize\":2,\"pages\":2}\n");
     for bad in
-        ["output=xml", "matchType=all", "from=x", "limit=-1", "filter=~url:(", "sort=closest"]
+        ["output=xml", "matchType=all", "from=x", "limit=-x", "filter=~url:(", "sort=closest"]
     {
         let answer = ask(&router, &format!("/cdx?url=e.com/p&{bad}"), &[]);
         assert_eq!(answer.status, 400, "{bad}");

@@ -10,6 +10,22 @@ impl Digest {
         Self(*blake3::hash(bytes).as_bytes())
     }
 
+    /// The digest of all that is read, and how many bytes that were.
+    pub fn of_read(reader: &mut dyn std::io::Read) -> std::io::Result<(Self, u64)> {
+        let mut hasher = blake3::Hasher::new();
+        let mut buffer = vec![0; READ_BYTES];
+        let mut bytes = 0;
+        loop {
+            match reader.read(&mut buffer)? {
+                0 => return Ok((Self(*hasher.finalize().as_bytes()), bytes)),
+                count => {
+                    hasher.update(&buffer[..count]);
+                    bytes += count as u64;
+                }
+            }
+        }
+    }
+
     /// What the body is looked up by.
     pub(crate) fn key(&self) -> BodyKey {
         let mut front = [0; BODY_KEY_BYTES];
@@ -17,6 +33,9 @@ impl Digest {
         BodyKey(front)
     }
 }
+
+/// Read at a time.
+const READ_BYTES: usize = 64 << 10;
 
 /// How much of a digest directories hold.
 pub(crate) const BODY_KEY_BYTES: usize = 16;

@@ -28,6 +28,11 @@ pub(crate) const MAX_CHAIN: u8 = 32;
 const SCAN_BATCH: usize = 1024;
 
 impl Store {
+    /// Whether the index leads to a version.
+    pub fn has(&self, id: VersionId) -> Result<bool, StoreError> {
+        Ok(self.index().version(id.0)?.is_some())
+    }
+
     /// Everything about a version but its body.
     pub fn head(&self, id: VersionId) -> Result<VersionHead, StoreError> {
         version_head(&*self.row(id)?)

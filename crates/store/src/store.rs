@@ -99,7 +99,7 @@ impl Store {
             (Index::open_to_read(path)?, (Writer::forbidden(), 0))
         } else {
             let mut index = Index::open(path)?;
-            if underway::delete_outputs(&*backend)? {
+            if underway::delete_outputs(&*backend, false)? {
                 index.begin_anew(path)?;
                 underway::end(&*backend)?;
             }

@@ -1,5 +1,6 @@
-//! A compaction that is under way is noted beside the packs, so that what it wrote can be given back if
-//! it is interrupted: until it is complete, everything is still where it was taken from.
+//! A compaction that is under way is noted beside the packs, so that the pack that it was writing can be
+//! given back if it is interrupted: until it is complete, everything is still where it was taken from.
+//! Packs that it had ended stay: the next compaction copies what is in them.
 
 use std::collections::BTreeSet;
 
@@ -32,9 +33,12 @@ pub(crate) fn end(backend: &dyn ContentBackend) -> Result<(), StoreError> {
     backend.delete(NOTE).map_err(from_backend)
 }
 
-/// Deletes what an interrupted compaction wrote. Returns whether there was one; then the index must be
-/// made again before [`end`].
-pub(crate) fn delete_outputs(backend: &dyn ContentBackend) -> Result<bool, StoreError> {
+/// Deletes what an interrupted compaction wrote: the pack that it had not ended, or `everything`.
+/// Returns whether the index must be made again before [`end`].
+pub(crate) fn delete_outputs(
+    backend: &dyn ContentBackend,
+    everything: bool,
+) -> Result<bool, StoreError> {
     let objects = backend.list().map_err(from_backend)?;
     let Some((_, note_bytes)) = objects.iter().find(|(name, _)| name == NOTE) else {
         return Ok(false);
@@ -55,13 +59,17 @@ pub(crate) fn delete_outputs(backend: &dyn ContentBackend) -> Result<bool, Store
         if head.is_none_or(|head| head.generation != generation) {
             continue;
         }
-        let chunks = listing::read(&pack)?.unwrap_or_default();
+        let listed = listing::read(&pack)?;
+        let has_ended = listed.is_some();
+        let chunks = listed.unwrap_or_default();
         if chunks.iter().any(|chunk| matches!(chunk.content, Content::Generation(_))) {
             // It is complete: what it replaces is deleted when the packs are looked through.
             end(backend)?;
             return Ok(false);
         }
-        outputs.push(name);
+        if everything || !has_ended {
+            outputs.push(name);
+        }
     }
     if !missing.is_empty() {
         // What is left of it may be all that there is.
@@ -69,7 +77,11 @@ pub(crate) fn delete_outputs(backend: &dyn ContentBackend) -> Result<bool, Store
         return Ok(false);
     }
     outputs.into_iter().try_for_each(|name| backend.delete(name)).map_err(from_backend)?;
-    Ok(true)
+    if !everything {
+        // The index learns of a pack when it has ended, so it knows nothing of what was deleted.
+        end(backend)?;
+    }
+    Ok(everything)
 }
 
 /// Which generation is being written, and which packs it replaces. None if the note is not whole.

@@ -323,3 +323,48 @@ fn compacting_begins_only_with_enough_room_and_says_how_much() {
     store.compact(&with_room(needed_bytes), &mut |_, _| {}).unwrap();
     check(&store, &kept);
 }
+
+#[test]
+fn what_an_interrupted_compaction_finished_is_not_done_again() {
+    // Two sites, so that the first is finished before the second.
+    let calm = Arc::new(MemoryBackend::default());
+    let mut kept = Vec::new();
+    put_visit(&open(&calm), 1, &mut kept);
+    let whole = open(&calm).compact(&small(), &mut |_, _| {}).unwrap();
+    let mut most_copied = 0;
+    for crash_at in (8..200).step_by(2) {
+        let disk = Arc::new(MemoryBackend::default());
+        let mut kept = Vec::new();
+        put_visit(&open(&disk), 1, &mut kept);
+        let plan = FaultPlan { crash_at_write: Some(crash_at), ..FaultPlan::default() };
+        let faulty = Arc::new(FaultyBackend::new(disk.clone(), plan));
+        if open(&faulty).compact(&small(), &mut |_, _| {}).is_ok() {
+            break;
+        }
+        faulty.crash(crash_at).unwrap();
+        let store = open(&disk);
+        check(&store, &kept);
+        let again = store.compact(&small(), &mut |_, _| {}).unwrap();
+        check(&store, &kept);
+        assert!(again.frames_written + again.frames_copied <= whole.frames_written + 1);
+        most_copied = most_copied.max(again.frames_copied);
+        let after = store.compact(&small(), &mut |_, _| {}).unwrap();
+        assert_eq!(after.frames_written, 0, "nothing is left to do");
+    }
+    assert!(most_copied >= whole.frames_written / 2, "{most_copied} of {whole:?}");
+}
+
+#[test]
+fn progress_moves_and_ends_at_its_end() {
+    let store = open(&Arc::new(MemoryBackend::default()));
+    let mut kept = Vec::new();
+    (0..3).for_each(|visit| put_visit(&store, visit, &mut kept));
+    let mut steps = Vec::new();
+    store.compact(&small(), &mut |done, all| steps.push((done, all))).unwrap();
+    let shares: Vec<u64> = steps.iter().map(|(done, all)| done * 100 / all.max(&1)).collect();
+    let distinct: std::collections::BTreeSet<u64> = shares.iter().copied().collect();
+    assert!(distinct.len() > 20, "{distinct:?}");
+    let (done, all) = steps.last().unwrap();
+    assert_eq!(done, all);
+    assert!(steps.iter().all(|(done, all)| done <= all));
+}

@@ -7,7 +7,10 @@ use nenrin_urls::CanonicalUrl;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{WarcError, not_readable};
-use crate::{HttpResponse, Record, RecordType, date_digits, status};
+use crate::surt::cdx_key;
+use crate::{
+    DigestAlgorithm, HttpResponse, Record, RecordType, date_digits, split_message, status,
+};
 
 /// Lines in one gzip member of a compressed index, as the other tools write them.
 const LINES_PER_MEMBER: usize = 300;
@@ -69,7 +72,13 @@ impl CdxLine {
             }),
             _ => Some(content_type.to_owned()),
         };
-        let digest = record.fields.get("WARC-Payload-Digest").map(str::to_owned);
+        // ARC files have no digests; other indexers make this one, over the body as it is there.
+        let made = || DigestAlgorithm::Sha1.of(&[split_message(&record.block).1]);
+        let digest = match record.fields.get("WARC-Payload-Digest") {
+            Some(digest) => Some(digest.to_owned()),
+            None if record.kind == RecordType::Response => (!record.is_block_left_out).then(made),
+            None => None,
+        };
         Some(Self {
             key,
             timestamp,
@@ -108,20 +117,6 @@ impl std::fmt::Display for CdxLine {
         // Plain data with text keys always has a JSON form.
         let json = serde_json::to_string(&self.fields).unwrap_or_default();
         write!(f, "{} {} {json}", self.key, self.timestamp)
-    }
-}
-
-/// The key of a URL in an index: the archive's own, except that IP addresses are reversed like
-/// names, as other indexing tools do.
-pub fn cdx_key(url: &CanonicalUrl) -> String {
-    let key = url.key().to_string();
-    let host_ends = key.find([':', ')']).unwrap_or(key.len());
-    match key[..host_ends].parse::<std::net::Ipv4Addr>() {
-        Ok(address) => {
-            let [a, b, c, d] = address.octets();
-            format!("{d},{c},{b},{a}{}", &key[host_ends..])
-        }
-        Err(_) => key,
     }
 }
 
@@ -269,17 +264,6 @@ mod tests {
         assert_eq!(CdxLine::parse(&text).unwrap().to_string(), text);
         for junk in ["", "a", "a b", "a 20240301120000", "a 2024 {}", "a 2024 []", " 2024 {}"] {
             assert!(CdxLine::parse(junk).is_err(), "{junk}");
-        }
-    }
-
-    #[test]
-    fn keys_are_those_of_the_other_indexers() {
-        for (url, key) in [
-            ("http://127.0.0.1:45055/A?b=C", "1,0,0,127:45055)/a?b=c"),
-            ("http://10.1.2.3/", "3,2,1,10)/"),
-            ("https://www.example.org/x/", "org,example)/x"),
-        ] {
-            assert_eq!(cdx_key(&CanonicalUrl::parse(url).unwrap()), key);
         }
     }
 

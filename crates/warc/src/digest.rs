@@ -61,16 +61,46 @@ impl Digesting {
     }
 }
 
+/// Compares what comes part by part with a labelled digest.
+pub struct DigestCheck {
+    value: String,
+    hasher: Digesting,
+}
+
+impl DigestCheck {
+    /// `None` if the algorithm is unknown.
+    pub fn new(labelled: &str) -> Option<Self> {
+        let (algorithm, value) = labelled.trim().split_once(':')?;
+        let algorithm = match algorithm.to_ascii_lowercase().replace('-', "").as_str() {
+            "sha1" => DigestAlgorithm::Sha1,
+            "sha256" => DigestAlgorithm::Sha256,
+            _ => return None,
+        };
+        let value = value.trim_end_matches('=').to_owned();
+        Some(Self { value, hasher: Digesting::new(algorithm) })
+    }
+
+    /// Adds a part.
+    pub fn update(&mut self, part: &[u8]) {
+        self.hasher.update(part);
+    }
+
+    /// Whether it was what the digest says.
+    pub fn holds(self) -> bool {
+        use sha1::Digest;
+        let (in_16, in_32) = match self.hasher.0 {
+            Hasher::Sha256(hasher) => written(&hasher.finalize()),
+            Hasher::Sha1(hasher) => written(&hasher.finalize()),
+        };
+        self.value.eq_ignore_ascii_case(&in_16) || self.value.eq_ignore_ascii_case(&in_32)
+    }
+}
+
 /// Whether a labelled digest is that of these bytes; `None` if its algorithm is unknown.
 pub fn digest_matches(labelled: &str, bytes: &[u8]) -> Option<bool> {
-    let (algorithm, value) = labelled.trim().split_once(':')?;
-    let (found_16, found_32) = match algorithm.to_ascii_lowercase().replace('-', "").as_str() {
-        "sha1" => written(&hash::<Sha1>(&[bytes])),
-        "sha256" => written(&hash::<Sha256>(&[bytes])),
-        _ => return None,
-    };
-    let value = value.trim_end_matches('=');
-    Some(value.eq_ignore_ascii_case(&found_16) || value.eq_ignore_ascii_case(&found_32))
+    let mut check = DigestCheck::new(labelled)?;
+    check.update(bytes);
+    Some(check.holds())
 }
 
 fn hash<D: sha1::Digest>(parts: &[&[u8]]) -> Vec<u8> {

@@ -68,7 +68,8 @@ pub fn split_message(block: &[u8]) -> (&[u8], &[u8]) {
     while let Some(end) = memchr::memchr(b'\n', &block[at..]) {
         let line = &block[at..at + end];
         at += end + 1;
-        if line.is_empty() || line == b"\r" {
+        // Some collectors wrote `\r\r\n`.
+        if line.iter().all(|byte| *byte == b'\r') {
             return block.split_at(at);
         }
     }
@@ -115,7 +116,7 @@ pub fn archived_head(head: &[u8], body_bytes: usize) -> Cow<'_, [u8]> {
 }
 
 /// The head as it was received: undoes what [`archived_head`] did.
-fn received_head(head: &[u8], body_bytes: usize) -> Cow<'_, [u8]> {
+pub fn received_head(head: &[u8], body_bytes: usize) -> Cow<'_, [u8]> {
     let renamed = [ORIGINALLY, TRANSFER_ENCODING].concat();
     if header(head, &renamed.to_ascii_lowercase()).is_none()
         || header(head, b"transfer-encoding").is_some()
@@ -185,6 +186,21 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(status(line.as_bytes()), code, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn heads_end_with_an_empty_line_however_it_is_written() {
+        for end in ["\n", "\r\n", "\r\r\n"] {
+            let head = format!("HTTP/1.1 200 OK{end}Content-Type: text/html{end}{end}");
+            let block = format!("{head}<p>body\n\n");
+            let response = HttpResponse::parse(block.as_bytes()).unwrap();
+            assert_eq!(response.head, head.as_bytes());
+            assert_eq!(response.body, &b"<p>body\n\n"[..]);
+            assert_eq!(
+                (response.status, response.header("content-type")),
+                (200, Some(&b"text/html"[..]))
+            );
         }
     }
 

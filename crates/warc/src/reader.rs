@@ -17,6 +17,8 @@ const MAX_EMPTY_BYTES: usize = 1024;
 /// version, or one with a URL.
 const FIRST_WARC_BYTES: usize = 16;
 const FIRST_ARC_BYTES: usize = 8 << 10;
+/// What is kept of a block that is longer than the limit: the head of a response fits in.
+const FRONT_BYTES: u64 = 256 << 10;
 /// How many buffers are kept for blocks, and their length.
 const SPARE_MAX: usize = 24;
 const SPARE_MIN_BYTES: usize = 4 << 10;
@@ -108,6 +110,15 @@ impl<R: Read + Seek> RecordReader<R> {
         buffer
     }
 
+    /// Decoded bytes of the block that follows; none at the end of the file.
+    pub(crate) fn fill(&mut self) -> Result<&[u8], WarcError> {
+        self.members.fill()
+    }
+
+    pub(crate) fn take(&mut self, count: usize) {
+        self.members.take(count);
+    }
+
     /// How far into the file reading has come.
     pub fn position(&self) -> u64 {
         self.members.position()
@@ -158,12 +169,15 @@ impl<R: Read + Seek> RecordReader<R> {
         record.is_block_left_out = length > self.options.max_block_bytes;
         let head_bytes = self.members.passed_bytes();
         self.read_block(&mut record, length)?;
+        let block_end = self.members.position();
         self.pass_empty_lines(4)?;
         let end = self.members.end_member()?;
         if begins_member && !record.is_block_left_out {
             record.packed = self.packed(head_bytes, record.block.len());
         }
-        record.length = end.unwrap_or_else(|| self.members.position()).saturating_sub(offset);
+        // As other indexers count: with the whole member, without the empty lines of a plain file.
+        let end = end.filter(|_| !self.members.is_plain()).unwrap_or(block_end);
+        record.length = end.saturating_sub(offset);
         Ok(Some(record))
     }
 
@@ -184,7 +198,7 @@ impl<R: Read + Seek> RecordReader<R> {
         Some(Packed::Deflated(Deflated { data, front_bytes, behind_bytes }))
     }
 
-    fn read_head(&mut self, offset: u64) -> Result<Option<Fields>, WarcError> {
+    pub(crate) fn read_head(&mut self, offset: u64) -> Result<Option<Fields>, WarcError> {
         self.pass_empty_lines(MAX_EMPTY_BYTES)?;
         self.line.clear();
         if !self.read_line(MAX_LINE_BYTES, offset)? {
@@ -236,15 +250,15 @@ impl<R: Read + Seek> RecordReader<R> {
     }
 
     fn read_block(&mut self, record: &mut Record, length: u64) -> Result<(), WarcError> {
-        let mut block = Vec::new();
-        if !record.is_block_left_out {
-            if let Some(block) = self.take_block(length) {
-                record.block = block;
-                return Ok(());
-            }
-            // Most lengths are right; a wrong one must not allocate much memory.
-            block = self.buffer(length.min(1 << 20) as usize);
+        let mut kept = length;
+        if record.is_block_left_out {
+            kept = FRONT_BYTES.min(self.options.max_block_bytes);
+        } else if let Some(block) = self.take_block(length) {
+            record.block = block;
+            return Ok(());
         }
+        // Most lengths are right; a wrong one must not allocate much memory.
+        let mut block = self.buffer(kept.min(1 << 20) as usize);
         let mut left = length;
         while left > 0 {
             let is_between = self.members.is_between_members();
@@ -259,9 +273,8 @@ impl<R: Read + Seek> RecordReader<R> {
                 return Err(damaged(record.offset, "its block is shorter than its Content-Length"));
             }
             let taken = bytes.len().min(usize::try_from(left).unwrap_or(usize::MAX));
-            if !record.is_block_left_out {
-                block.extend_from_slice(&bytes[..taken]);
-            }
+            let wanted = (kept - block.len() as u64).min(taken as u64) as usize;
+            block.extend_from_slice(&bytes[..wanted]);
             self.members.take(taken);
             left -= taken as u64;
         }
@@ -638,13 +651,14 @@ mod tests {
     }
 
     #[test]
-    fn a_block_above_the_limit_is_skipped() {
+    fn of_a_block_above_the_limit_only_the_front_is_kept() {
         let long = vec![b'x'; 5000];
         for compressed in ALL {
             let (bytes, _) = write(compressed, &[b"a", &long, b"c"]);
             let (records, damage) = read(&bytes);
             assert!(damage.is_empty());
-            assert!(records[1].is_block_left_out && records[1].block.is_empty());
+            assert!(records[1].is_block_left_out && records[1].block.len() < long.len());
+            assert!(!records[1].block.is_empty() && long.starts_with(&records[1].block));
             assert_eq!(*records[2].block, *b"c");
         }
     }

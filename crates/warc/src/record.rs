@@ -120,7 +120,8 @@ impl Fields {
         let ends = memchr::memchr_iter(b'\n', text.as_bytes()).chain([text.len()]);
         let mut start = 0;
         for end in ends {
-            let line = text[start..end].strip_suffix('\r').unwrap_or(&text[start..end]);
+            // Some collectors wrote `\r\r\n`.
+            let line = text[start..end].trim_end_matches('\r');
             start = end + 1;
             if line.is_empty() {
                 continue;
@@ -155,9 +156,9 @@ pub struct Record {
     pub kind: RecordType,
     /// Its fields.
     pub fields: Fields,
-    /// Its block, if it was requested.
+    /// Its block, or the front of it.
     pub block: Block,
-    /// The block was left out, because it is longer than the reader's limit or was not requested.
+    /// Only the front of the block is there, because it is longer than the reader's limit.
     pub is_block_left_out: bool,
     /// Its compressed form, if that was requested and it has a gzip member of its own.
     pub packed: Option<Packed>,

@@ -32,7 +32,8 @@ pub type Give<'a> = &'a mut dyn FnMut(&mut dyn FnMut(&[u8]) -> io::Result<()>) -
 pub struct Written {
     /// Where it begins in the file.
     pub offset: u64,
-    /// How many bytes it takes.
+    /// How many bytes it takes; in a plain file without the empty lines behind it, as other indexers
+    /// count.
     pub length: u64,
 }
 
@@ -131,9 +132,11 @@ impl<W: Write> RecordWriter<W> {
         if given != rest_bytes {
             return Err(io::Error::other(format!("{given} bytes came, not {rest_bytes}")));
         }
+        let block_end = self.out.count;
         self.code(b"\r\n\r\n")?;
         self.end_member()?;
-        Ok(Written { offset, length: self.out.count - offset })
+        let end = if matches!(self.coder, Coder::Plain) { block_end } else { self.out.count };
+        Ok(Written { offset, length: end - offset })
     }
 
     fn code(&mut self, mut bytes: &[u8]) -> io::Result<()> {

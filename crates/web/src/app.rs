@@ -2,7 +2,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use nenrin_archive::changes::ChangeReader;
 use nenrin_search::Search;
-use nenrin_state::{SiteConditions, State};
+use nenrin_state::{SiteConditions, SiteSums, State, StateError};
 use nenrin_store::Store;
 use nenrin_urls::CanonicalUrl;
 
@@ -26,6 +26,20 @@ pub struct WebApp {
     pub options: WebOptions,
     /// The clock: seconds since the epoch.
     pub now_s: fn() -> i64,
+}
+
+impl WebApp {
+    /// What each site cost. What it takes on disk is what its packs have now: after `compact` that is
+    /// less than what collecting added.
+    pub(crate) fn site_sums(&self, since_day: i64) -> Result<Vec<SiteSums>, StateError> {
+        let mut sums = self.state.site_sums(since_day)?;
+        let stored = self.store.as_ref().and_then(|store| store.site_bytes().ok());
+        for sum in &mut sums {
+            let of_site = stored.iter().flatten().find(|bytes| bytes.group == sum.site.0);
+            sum.stored_bytes = of_site.map_or(sum.stored_bytes, |bytes| bytes.stored_bytes());
+        }
+        Ok(sums)
+    }
 }
 
 /// Passwords and what is offered.

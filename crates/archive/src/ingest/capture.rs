@@ -1,6 +1,6 @@
 //! What every way in hands over.
 
-use std::net::IpAddr;
+use std::{fs::File, net::IpAddr};
 
 use nenrin_store::{Digest, Packing};
 use nenrin_urls::CanonicalUrl;
@@ -17,6 +17,9 @@ pub struct Capture<'a> {
     pub response_head: &'a [u8],
     /// The body, as it was received.
     pub body: &'a [u8],
+    /// A body that does not fit into memory: a file with all of it, and its length. Then `body` is empty
+    /// and the digest is known.
+    pub spooled: Option<(&'a File, u64)>,
     /// "http/1.1", "h2", or "file".
     pub protocol: &'a str,
     /// "tls/1.3", where the connection was encrypted.
@@ -48,6 +51,7 @@ impl<'a> Capture<'a> {
             status,
             response_head,
             body,
+            spooled: None,
             protocol: "http/1.1",
             tls: None,
             server_address: None,
@@ -56,5 +60,10 @@ impl<'a> Capture<'a> {
             digest: None,
             packing: Packing::Unknown,
         }
+    }
+
+    /// Length of the body.
+    pub(crate) fn body_bytes(&self) -> u64 {
+        self.spooled.map_or(self.body.len() as u64, |(_, bytes)| bytes)
     }
 }

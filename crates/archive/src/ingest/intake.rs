@@ -1,5 +1,7 @@
 //! The one way in: a capture is judged as a visit is, stored, and becomes the visit to commit.
 
+use std::io::Seek;
+
 use nenrin_crawl::{
     Answer, Appetite, FetchOrder, MissingPages, Purpose, Ticket, content_mark, mime, page_update,
     read_exchange,
@@ -19,7 +21,7 @@ use super::{
     lessons::{Lesson, Lessons},
     recent::{LastVisit, Recent, UrlMark, move_on},
 };
-use crate::{Archive, Result, head};
+use crate::{Archive, ArchiveError, Result, head};
 
 /// Versions of one page in one second that a capture is compared with. No collector makes so many;
 /// a file that does must not make each one cost more than the one before.
@@ -106,7 +108,7 @@ impl<'a> Intake<'a> {
         }
         let mut page = page.unwrap_or_else(|| self.unvisited(capture.url, capture.at_s));
         self.recent.bring_up(url, &mut page);
-        let (answer, judged) = self.judge(capture, digest, &page);
+        let (answer, judged) = self.judge(capture, digest, &page)?;
         let is_older = is_older(&page, capture.at_s);
         let outcome = judged.outcome;
         let is_version = match self.keep {
@@ -167,7 +169,7 @@ impl<'a> Intake<'a> {
         capture: &Capture<'_>,
         digest: Digest,
         page: &PageRecord,
-    ) -> (Answer, Verdict) {
+    ) -> Result<(Answer, Verdict)> {
         let mut answer = answer_of(capture, digest);
         if (200..300).contains(&capture.status) && self.missing_pages.wants_fingerprint(capture.url)
         {
@@ -179,13 +181,36 @@ impl<'a> Intake<'a> {
             answer.fingerprint = read.ok().flatten().and_then(|answer| answer.fingerprint);
         }
         let is_conditional = capture.status == 304 && is_conditional(capture.request_head);
-        // What came before the last visit cannot be compared with what was known then.
-        let unknown =
-            is_older(page, capture.at_s).then(|| self.unvisited(capture.url, capture.at_s));
-        let page = unknown.as_ref().unwrap_or(page);
+        let then = match is_older(page, capture.at_s) {
+            true => Some(self.page_then(capture.url, capture.at_s)?),
+            false => None,
+        };
+        let page = then.as_ref().unwrap_or(page);
         let found = verdict(page, is_conditional, &answer);
         let judged = self.missing_pages.correct(page, &answer, found);
-        (answer, judged)
+        Ok((answer, judged))
+    }
+
+    /// The page as it was at a time before its last visit, as far as its versions say. Where every
+    /// capture becomes a version, there is nothing to compare it with.
+    fn page_then(&self, url: &CanonicalUrl, at_s: i64) -> Result<PageRecord> {
+        let unvisited = self.unvisited(url, at_s);
+        if self.keep == Keep::Everything {
+            return Ok(unvisited);
+        }
+        let state = self.archive.state();
+        let Some(row) = self.archive.version_by(url, at_s)? else { return Ok(unvisited) };
+        let is_gone =
+            state.gone_times(url)?.iter().any(|gone_s| (row.at_s..=at_s).contains(gone_s));
+        let mut mark = [0; 16];
+        mark.copy_from_slice(&self.archive.store().head(row.version)?.digest.0[..16]);
+        Ok(PageRecord {
+            version: Some(row.version),
+            outcome: is_gone.then_some(Outcome::Gone),
+            // A redirect's mark is not its digest: it counts as changed.
+            mark: (200..300).contains(&row.status).then_some(ContentMark(mark)),
+            ..unvisited
+        })
     }
 
     /// A version that was found in the packs: judged as when it was received, and entered if the
@@ -210,7 +235,7 @@ impl<'a> Intake<'a> {
             digest: Some(head.digest),
             ..Capture::new(&head.url, at_s, head.status, &head.response_head, &body)
         };
-        let (answer, judged) = self.judge(&capture, head.digest, &page);
+        let (answer, judged) = self.judge(&capture, head.digest, &page)?;
         let answer = Answer { body_bytes: head.body_bytes, ..answer };
         let row = VersionRow {
             at_s,
@@ -313,7 +338,12 @@ impl<'a> Intake<'a> {
             truncated: capture.truncated,
             previous: page.version,
         };
-        Ok(self.archive.store().put_packed(&version, digest, capture.packing)?)
+        let store = self.archive.store();
+        let Some((mut file, _)) = capture.spooled else {
+            return Ok(store.put_packed(&version, digest, capture.packing)?);
+        };
+        file.rewind().map_err(ArchiveError::reading(self.archive.folder()))?;
+        Ok(store.put_read(&version, &mut file)?)
     }
 
     /// Whether this very capture was stored and committed before.
@@ -365,7 +395,7 @@ fn answer_of(capture: &Capture<'_>, digest: Digest) -> Answer {
         mark: Some(mark_of(capture, digest, location.as_ref())),
         location,
         mime: mime(content_type.as_deref()),
-        body_bytes: capture.body.len() as u64,
+        body_bytes: capture.body_bytes(),
         ..Answer::default()
     }
 }

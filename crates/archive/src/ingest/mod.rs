@@ -70,15 +70,6 @@ impl Ingest<'_> {
     /// Takes one capture in and returns what it means for its page.
     pub fn take(&mut self, capture: &Capture<'_>) -> Result<Outcome> {
         let page = self.archive.state().page(capture.url)?;
-        self.take_of(capture, page)
-    }
-
-    /// As [`take`](Self::take), where the page was looked up before.
-    pub(crate) fn take_of(
-        &mut self,
-        capture: &Capture<'_>,
-        page: Option<PageRecord>,
-    ) -> Result<Outcome> {
         match self.intake.take(capture, page)? {
             Taken::Visit(visit) => self.add(*visit),
             Taken::Known => Ok(Outcome::Same),
@@ -89,6 +80,15 @@ impl Ingest<'_> {
     pub(crate) fn missing(&mut self, page: &PageRecord, at_s: i64) -> Result<Outcome> {
         let visit = self.intake.missing(page, at_s);
         self.add(visit)
+    }
+
+    /// A version that was stored for a visit that the log has already.
+    pub(crate) fn add_found(&mut self, visit: VisitCommit) -> Result<()> {
+        self.changes.push(Change::Visit(Box::new(visit)));
+        match self.changes.len() >= BATCH {
+            true => self.commit(),
+            false => Ok(()),
+        }
     }
 
     fn add(&mut self, visit: VisitCommit) -> Result<Outcome> {

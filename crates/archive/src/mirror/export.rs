@@ -1,35 +1,50 @@
 //! A site as of a date, as a folder of files.
 
 use std::{
+    collections::HashSet,
     fs,
     io::{self, Write},
-    path::Path,
+    path::{Path, PathBuf},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use nenrin_fetch::http_date;
-use nenrin_state::{Site, VersionId};
+use nenrin_state::{DayQuery, Site, VersionId, VersionRow};
+use nenrin_urls::CanonicalUrl;
 
-use super::paths::path_of;
-use crate::{Archive, ArchiveError, Progress, Result, head};
+use super::{
+    listing::{self, ListHead, ListWriter, ListedFile, path_hash},
+    paths::{MirrorPath, path_beside, path_of},
+};
+use crate::{
+    Archive, ArchiveError, Progress, Result, head,
+    spans::{readable_date, rfc3339},
+};
 
 /// Pages read from the state at once.
 const PORTION: usize = 2_000;
 
 /// What the export of a mirror wrote.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, serde::Serialize)]
 pub struct ExportedMirror {
-    /// Files that were written.
+    /// Files of the mirror.
     pub files: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// URLs that cannot be written as a file name.
-    pub skipped: Vec<String>,
+    /// Of these files, the ones that an earlier export had written already.
+    pub unchanged: u64,
+    /// Files of an earlier export that are not part of the mirror any more, and were deleted.
+    pub deleted: u64,
+    /// Files whose name is another than their URL's, because it is taken or cannot be a name.
+    pub mapped: u64,
+    /// The list of all files with their URLs.
+    pub list: PathBuf,
 }
 
 impl Archive {
     /// Writes sites as of a date as files below a folder; with `by_server`, each server's files go
-    /// into a folder of their own. Progress is counted in pages.
+    /// into a folder of their own. The folder is new, empty, or an earlier export of these sites,
+    /// which is brought up to date. Progress is counted in pages.
     pub fn export_mirror(
         &self,
         sites: &[Site],
@@ -37,48 +52,112 @@ impl Archive {
         (output, by_server): (&Path, bool),
         progress: &mut Progress<'_>,
     ) -> Result<ExportedMirror> {
+        let list = listing::list_path(output)?;
+        let part = listing::unfinished(&list);
+        let list_head =
+            ListHead::new(rfc3339(at_s), sites.iter().map(|site| site.name.clone()).collect());
+        let before = check_target(output, &list, &list_head)?;
+        let mut done = ExportedMirror { list: list.clone(), ..ExportedMirror::default() };
+        let mut planned = HashSet::new();
+        let mut plan = ListWriter::create(&part, &list_head)?;
+        self.each_mirror_file(sites, at_s, by_server, &mut |file| {
+            done.files += 1;
+            done.bytes += file.bytes;
+            done.mapped += u64::from(file.mapped);
+            planned.insert(path_hash(&file.path));
+            plan.file(&file)
+        })?;
+        plan.finish()?;
+        if done.files == 0 {
+            let _ = fs::remove_file(&part);
+            return Err(self.nothing_then(sites, at_s));
+        }
         fs::create_dir_all(output).map_err(ArchiveError::io("create", output))?;
-        self.each_mirror_file(sites, at_s, by_server, progress, &mut |relative, version| {
-            self.write_file(version, &output.join(relative))
-        })
+        listing::read(&list, &mut |file| {
+            if !planned.contains(&path_hash(&file.path)) {
+                done.deleted += u64::from(listing::delete(output, &file.path)?);
+            }
+            Ok(())
+        })?;
+        let (mut count, all) = (0, done.files);
+        listing::read(&part, &mut |file| {
+            count += 1;
+            progress(count, all);
+            let target = output.join(&file.path);
+            let is_there = before.get(&path_hash(&file.path)) == Some(&file.version)
+                && fs::metadata(&target).is_ok_and(|found| found.len() == file.bytes);
+            match is_there {
+                true => done.unchanged += 1,
+                false => self.write_file(file.version, &target)?,
+            }
+            Ok(())
+        })?;
+        fs::rename(&part, &list).map_err(ArchiveError::writing(&list))?;
+        Ok(done)
     }
 
-    /// Hands every file of a mirror to `write`: its path and its version.
+    /// Hands every file of a mirror to `take`. No two have the same path, not even on systems that
+    /// take small and capital letters for the same, and none has the path of a folder.
     pub(crate) fn each_mirror_file(
         &self,
         sites: &[Site],
         at_s: i64,
         by_server: bool,
-        progress: &mut Progress<'_>,
-        write: &mut dyn FnMut(&Path, VersionId) -> Result<()>,
-    ) -> Result<ExportedMirror> {
-        let all = sites.iter().map(|site| site.counts.pages).sum();
-        let mut written = ExportedMirror::default();
-        let mut done = 0;
+        take: &mut dyn FnMut(ListedFile) -> Result<()>,
+    ) -> Result<()> {
+        let path =
+            |site: &Site, url: &CanonicalUrl| path_of(url, site.conditions.tops.first(), by_server);
+        let mut names = Names::default();
+        self.each_page(sites, at_s, &mut |site, url, _| {
+            names.add_folders(&path(site, url).path);
+            Ok(())
+        })?;
+        self.each_page(sites, at_s, &mut |site, url, row| {
+            let MirrorPath { path, is_mapped } = names.choose(path(site, url), url, &row.mime);
+            let (url, version) = (url.to_string(), row.version);
+            take(ListedFile { path, url, version, bytes: row.bytes, mapped: is_mapped })
+        })
+    }
+
+    fn each_page(
+        &self,
+        sites: &[Site],
+        at_s: i64,
+        take: &mut dyn FnMut(&Site, &CanonicalUrl, &VersionRow) -> Result<()>,
+    ) -> Result<()> {
         for site in sites {
-            let base = site.conditions.tops.first();
             let mut after = None;
             loop {
                 let portion = self.state().site_as_of(site.id, at_s, after, PORTION)?;
                 let Some(last) = portion.last() else { break };
                 after = Some(last.0);
                 for (_, url, row) in &portion {
-                    done += 1;
-                    progress(done, all);
-                    if !(200..300).contains(&row.status) {
-                        continue;
+                    if (200..300).contains(&row.status) {
+                        take(site, url, row)?;
                     }
-                    let Some(relative) = path_of(url, base, by_server) else {
-                        written.skipped.push(url.to_string());
-                        continue;
-                    };
-                    write(relative.as_ref(), row.version)?;
-                    written.files += 1;
-                    written.bytes += row.bytes;
                 }
             }
         }
-        Ok(written)
+        Ok(())
+    }
+
+    /// Why a mirror has no files.
+    fn nothing_then(&self, sites: &[Site], at_s: i64) -> ArchiveError {
+        let first_day = |site: &Site| {
+            let query = DayQuery { site: Some(site.id), from_day: -1_000_000, to_day: 10_000_000 };
+            let days = self.state().days(query).unwrap_or_default();
+            days.iter().filter(|day| day.versions > 0).map(|day| day.day).min()
+        };
+        let what = match sites.iter().filter_map(first_day).min() {
+            Some(day) if day * 86_400 > at_s => format!(
+                "nothing was collected by {}: the first visit was on {}",
+                readable_date(at_s),
+                &readable_date(day * 86_400)[..10]
+            ),
+            Some(_) => format!("no page was there as of {}", readable_date(at_s)),
+            None => "nothing was collected yet".to_owned(),
+        };
+        ArchiveError::Input(what)
     }
 
     /// Writes a version's body to a file, a large one piece by piece. A file that could not be written
@@ -105,6 +184,63 @@ impl Archive {
         }
         Ok(())
     }
+}
+
+/// Which paths are taken. Only their hashes are kept: a mirror may have more than fit into memory.
+#[derive(Default)]
+struct Names {
+    folders: HashSet<u64>,
+    files: HashSet<u64>,
+}
+
+impl Names {
+    fn add_folders(&mut self, path: &Path) {
+        let folders = path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
+        self.folders.extend(folders.map(folded_hash));
+    }
+
+    fn choose(&mut self, found: MirrorPath, url: &CanonicalUrl, mime: &str) -> MirrorPath {
+        let hash = folded_hash(&found.path);
+        if !self.folders.contains(&hash) && self.files.insert(hash) {
+            return found;
+        }
+        let path = path_beside(&found.path, url, mime);
+        self.files.insert(folded_hash(&path));
+        MirrorPath { path, is_mapped: true }
+    }
+}
+
+fn folded_hash(path: &Path) -> u64 {
+    path_hash(Path::new(&path.to_string_lossy().to_lowercase()))
+}
+
+type Before = std::collections::HashMap<u64, VersionId>;
+
+/// Refuses a folder that is not an earlier export of these sites. Returns what it has. What an
+/// export that was cut short may have written is deleted: it is written again.
+fn check_target(output: &Path, list: &Path, wanted: &ListHead) -> Result<Before> {
+    let part = listing::unfinished(list);
+    let is_empty = match fs::read_dir(output) {
+        Ok(mut entries) => entries.next().is_none(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => true,
+        Err(error) => return Err(ArchiveError::reading(output)(error)),
+    };
+    let (found, before) = listing::versions(list)?;
+    let cut_short = listing::read(&part, &mut |_| Ok(()))?;
+    let earlier = found.as_ref().or(cut_short.as_ref());
+    let refuse = |what: &str| {
+        let text = format!("{} {what}; name another folder with -o", output.display());
+        Err(ArchiveError::Input(text))
+    };
+    match earlier {
+        None if !is_empty => return refuse("has files that are not an earlier export of a mirror"),
+        Some(earlier) if earlier.sites != wanted.sites && !is_empty => {
+            return refuse(&format!("is an export of other sites ({})", earlier.sites.join(", ")));
+        }
+        _ => {}
+    }
+    listing::read(&part, &mut |file| listing::delete(output, &file.path).map(drop))?;
+    Ok(before)
 }
 
 /// A file that remembers why it could not be written.

@@ -4,16 +4,18 @@ use std::{collections::BTreeSet, fs, path::Path};
 
 use nenrin_fetch::http_date;
 use nenrin_state::{
-    Change, Outcome, PageFilter, PageRecord, Round, RoundCounts, RoundEnd, Site, SiteConditions,
-    State,
+    Change, Outcome, Round, RoundCounts, RoundEnd, Site, SiteConditions, State, VersionRow,
+    VisitCommit,
 };
-use nenrin_urls::CanonicalUrl;
+use nenrin_store::{Digest, NewVersion};
+use nenrin_urls::{CanonicalUrl, Scope};
 
 use super::paths::{MirrorFile, files_below, mime_by_name};
 use crate::{
     Archive, ArchiveError, Progress, Result,
     ingest::{Capture, Ingest},
     sites,
+    spans::readable_date,
 };
 
 /// Pages read from the state at once.
@@ -38,6 +40,8 @@ pub struct MirrorImportOptions {
 pub struct ImportedMirror {
     /// Files that were read.
     pub files: u64,
+    /// Of these, the ones that were imported before for the same date.
+    pub known: u64,
     /// Files that could not be imported, and why.
     pub refused: Vec<String>,
     /// What the visits found.
@@ -46,46 +50,132 @@ pub struct ImportedMirror {
 
 impl Archive {
     /// Imports a folder as one visit of the site whose top page is the base: every file is a page,
-    /// and pages that the folder does not have any more are gone. Progress is counted in files.
+    /// and pages that the folder does not have any more are gone. The date may be before that of
+    /// other visits; a page that only this folder has counts as there until the next visit that is known
+    /// to have found it or not. The same folder for the same date again changes nothing; other content
+    /// for the same date is refused. Progress is counted in files.
     pub fn import_mirror(
         &self,
         folder: &Path,
         options: &MirrorImportOptions,
         progress: &mut Progress<'_>,
     ) -> Result<ImportedMirror> {
-        let base = &options.base;
-        let mut all = 0;
-        files_below(folder, base, &mut |_| {
+        let (base, at_s) = (folder_url(&options.base)?, options.at_s);
+        if at_s > options.now_s {
+            return Err(ArchiveError::Input(format!(
+                "{} is in the future; a mirror is imported with the date when it was made",
+                readable_date(at_s)
+            )));
+        }
+        let (mut all, mut known) = (0, 0);
+        files_below(folder, &base, &mut |file| {
             all += 1;
+            known += u64::from(self.has_file(&file, at_s)?);
             Ok(())
         })?;
         if all == 0 {
             let what = format!("{} has no files to import", folder.display());
             return Err(ArchiveError::Input(what));
         }
-        let site = register(&**self.state(), options)?;
-        let mut importer = Importer::new(self, site, options.at_s)?;
+        let site = register(&**self.state(), options, &base)?;
+        let begun = self.begun_round(&site, at_s)?;
+        if known == all && begun.is_none() {
+            return Ok(ImportedMirror { files: all, known, ..ImportedMirror::default() });
+        }
+        let mut importer = Importer::new(self, site, at_s)?;
         // Read a second time rather than remembered: a mirror may have more files than fit into
         // memory.
         let mut files = 0;
-        let refused = files_below(folder, base, &mut |file| {
+        let refused = files_below(folder, &base, &mut |file| {
             files += 1;
             progress(files, all);
             importer.file(&file)
         })?;
         let counts = importer.finish()?;
-        Ok(ImportedMirror { files, refused, counts })
+        Ok(ImportedMirror { files, known, refused, counts })
+    }
+
+    /// Whether a file was imported for this very date before. Other content is refused.
+    fn has_file(&self, file: &MirrorFile, at_s: i64) -> Result<bool> {
+        if !self.was_visited(&file.url, at_s)? {
+            return Ok(false);
+        }
+        let Some(stored) = self.version_by(&file.url, at_s)? else { return Ok(false) };
+        let body = fs::read(&file.path).map_err(ArchiveError::reading(&file.path))?;
+        let (stored, read) = (self.store().head(stored.version)?.digest, Digest::of(&body));
+        match stored == read {
+            true => Ok(true),
+            false => Err(ArchiveError::OtherContent {
+                url: file.url.clone(),
+                at_s,
+                stored: stored.to_string(),
+                given: read.to_string(),
+            }),
+        }
+    }
+
+    /// Whether a page was visited in this very second.
+    fn was_visited(&self, url: &CanonicalUrl, at_s: i64) -> Result<bool> {
+        let visited_s = self.state().page(url)?.and_then(|page| page.visited_s);
+        Ok(match visited_s {
+            Some(last_s) if last_s > at_s => {
+                let then = self.state().visits_of(url, at_s, at_s)?;
+                then.iter().any(|visit| visit.outcome != Outcome::Gone)
+            }
+            last_s => last_s == Some(at_s),
+        })
+    }
+
+    /// The round of this date that an import began and did not end. A round of another date is
+    /// refused: it would be ended by this one.
+    fn begun_round(&self, site: &Site, at_s: i64) -> Result<Option<Round>> {
+        let newest = self.state().rounds(Some(site.id), 1)?.into_iter().next();
+        match newest.filter(|round| round.ended_s.is_none()) {
+            Some(round) if round.started_s != at_s => Err(ArchiveError::Input(format!(
+                "the site `{}` has a round of {} that is not finished; finish it first, with \
+                 `nenrin collect` or by importing the mirror of that date again",
+                site.name,
+                readable_date(round.started_s)
+            ))),
+            begun => Ok(begun),
+        }
     }
 }
 
+/// The URL of a folder, whether it was given with its index file, with or without the `/` at its end.
+fn folder_url(base: &CanonicalUrl) -> Result<CanonicalUrl> {
+    let refuse = |what: &str| {
+        let what = format!("{base}: the URL of a folder {what}; write it like {}/", base.server());
+        Err(ArchiveError::Input(what))
+    };
+    if base.query().is_some() {
+        return refuse("has no query");
+    }
+    let name = &base.path()[base.directory().len()..];
+    let is_index = matches!(name.split_once('.'), Some(("index" | "default", _)));
+    let text = match (name.is_empty(), is_index) {
+        (true, _) => return Ok(base.clone()),
+        (false, true) => format!("{}{}", base.server(), base.directory()),
+        (false, false) if mime_by_name(Path::new(name)) == "text/html" => {
+            return refuse("is not that of a page");
+        }
+        (false, false) => format!("{}{}/", base.server(), base.path()),
+    };
+    CanonicalUrl::parse(&text).or_else(|_| refuse("cannot be made of it"))
+}
+
 /// The site whose top page is the base, or a new one that is not collected by itself.
-fn register(state: &dyn State, options: &MirrorImportOptions) -> Result<Site> {
-    let base = &options.base;
-    if let Some(site) = state.sites()?.into_iter().find(|s| s.conditions.tops.contains(base)) {
+fn register(state: &dyn State, options: &MirrorImportOptions, base: &CanonicalUrl) -> Result<Site> {
+    let has = |site: &Site| {
+        let tops = &site.conditions.tops;
+        tops.contains(base) || tops.contains(&options.base)
+    };
+    if let Some(site) = state.sites()?.into_iter().find(has) {
         return Ok(site);
     }
+    let scope = if base.path() == "/" { Scope::Host } else { Scope::Prefix };
     let depth = options.depth;
-    let conditions = SiteConditions { depth, ..SiteConditions::new(vec![base.clone()]) };
+    let conditions = SiteConditions { depth, scope, ..SiteConditions::new(vec![base.clone()]) };
     let name = sites::free_name(state, &conditions)?;
     Ok(state.add_site(&name, &conditions, options.now_s)?)
 }
@@ -108,8 +198,11 @@ impl<'a> Importer<'a> {
     }
 
     fn file(&mut self, file: &MirrorFile) -> Result<()> {
+        self.seen.insert(file.url.clone());
+        if self.archive.has_file(file, self.at_s)? {
+            return Ok(());
+        }
         let body = fs::read(&file.path).map_err(ArchiveError::reading(&file.path))?;
-        let page = self.page(&file.url)?;
         let head = format!(
             "HTTP/1.1 200 OK\r\nContent-Type: {}\r\nContent-Length: {}\r\nLast-Modified: {}\r\n\r\n",
             mime_by_name(&file.path),
@@ -120,19 +213,54 @@ impl<'a> Importer<'a> {
             protocol: "file",
             ..Capture::new(&file.url, self.at_s, 200, head.as_bytes(), &body)
         };
-        self.ingest.take_of(&capture, page)?;
-        self.seen.insert(file.url.clone());
+        let later = self.unchanged_later(&file.url)?;
+        if self.ingest.take(&capture)? == Outcome::Changed {
+            self.state_again(&file.url, later)?;
+        }
         Ok(())
     }
 
-    /// The page of a URL, if it is known and this visit is not older than its last.
-    fn page(&self, url: &CanonicalUrl) -> Result<Option<PageRecord>> {
-        let page = self.archive.state().page(url)?;
-        let visited_s = page.as_ref().and_then(|page| page.visited_s);
-        match visited_s.is_some_and(|last_s| last_s > self.at_s) {
-            true => Err(ArchiveError::OutOfOrder { url: url.clone(), at_s: self.at_s }),
-            false => Ok(page),
+    /// The next visit after this one that is already known, if it found the page unchanged, and the
+    /// version that it found.
+    fn unchanged_later(&self, url: &CanonicalUrl) -> Result<Option<(i64, VersionRow)>> {
+        let state = self.archive.state();
+        let visited_s = state.page(url)?.and_then(|page| page.visited_s);
+        if visited_s.is_none_or(|last_s| last_s <= self.at_s) {
+            return Ok(None);
         }
+        let visits = state.visits_of(url, self.at_s + 1, i64::MAX)?;
+        let telling = visits
+            .into_iter()
+            .find(|visit| !matches!(visit.outcome, Outcome::Failed | Outcome::Refused));
+        let Some(next) = telling else { return Ok(None) };
+        if !matches!(next.outcome, Outcome::Same | Outcome::NotModified) {
+            return Ok(None);
+        }
+        Ok(self.archive.version_by(url, next.at_s)?.map(|row| (next.at_s, row)))
+    }
+
+    /// What a later visit found unchanged is another content than that of this visit now: it becomes
+    /// a version of its own, so that the page is right as of each date.
+    fn state_again(&mut self, url: &CanonicalUrl, later: Option<(i64, VersionRow)>) -> Result<()> {
+        let Some((at_s, row)) = later else { return Ok(()) };
+        let version = self.archive.store().read(row.version)?;
+        let again = NewVersion {
+            url,
+            group: self.site.id.0,
+            visited_at_s: at_s,
+            status: version.head.status,
+            protocol: &version.head.protocol,
+            tls: version.head.tls.as_deref(),
+            server_address: version.head.server_address,
+            request_head: &version.head.request_head,
+            response_head: &version.head.response_head,
+            body: &version.body,
+            truncated: version.head.truncated.as_deref(),
+            previous: Some(row.version),
+        };
+        let put = self.archive.store().put(&again)?;
+        let row = VersionRow { at_s, version: put.id, ..row };
+        self.ingest.add_found(VisitCommit::in_packs(self.site.id, url.clone(), row))
     }
 
     /// A mirror is the whole site: pages that it does not have any more are gone.
@@ -140,15 +268,18 @@ impl<'a> Importer<'a> {
         self.ingest.commit()?;
         let mut after = None;
         loop {
-            let filter = PageFilter { site: Some(self.site.id), after, limit: PORTION };
-            let portion = self.archive.state().pages(filter)?;
-            let Some(last) = portion.last() else { break };
-            after = Some(last.id);
-            for page in portion {
-                let there = page.version.is_some() && page.outcome != Some(Outcome::Gone);
-                if there && !self.seen.contains(&page.url) {
-                    self.ingest.missing(&page, self.at_s)?;
+            let state = self.archive.state();
+            let portion = state.site_as_of(self.site.id, self.at_s, after, PORTION)?;
+            let Some((last, ..)) = portion.last() else { break };
+            after = Some(*last);
+            for (_, url, _) in portion {
+                if self.seen.contains(&url) {
+                    continue;
                 }
+                let Some(page) = self.archive.state().page(&url)? else { continue };
+                let later = self.unchanged_later(&url)?;
+                self.ingest.missing(&page, self.at_s)?;
+                self.state_again(&url, later)?;
             }
         }
         let counts = self.ingest.finish()?;

@@ -6,6 +6,7 @@ use std::{
     time::UNIX_EPOCH,
 };
 
+use nenrin_store::Digest;
 use nenrin_urls::CanonicalUrl;
 
 use crate::{ArchiveError, Result};
@@ -144,41 +145,123 @@ pub fn mime_by_name(path: &Path) -> &'static str {
     }
 }
 
+/// The longest name that file systems take, and what is left of a longer one.
+const NAME_MAX_BYTES: usize = 255;
+const CUT_NAME_BYTES: usize = 180;
+/// A longer ending of a name is part of the name.
+const EXTENSION_MAX_BYTES: usize = 16;
+/// Longer paths cannot be opened everywhere.
+const PATH_MAX_BYTES: usize = 2_000;
+
+/// A file of a mirror, before it is known what else the mirror has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MirrorPath {
+    /// The path below the folder. It never leaves it.
+    pub path: PathBuf,
+    /// Whether the path is another than the URL's: some part of it cannot be the name of a file.
+    pub is_mapped: bool,
+}
+
 /// Where a page is written: its path below the site's folder; pages of other servers below a
-/// folder named after the server. Nothing ever leaves the output folder.
-pub fn path_of(
-    url: &CanonicalUrl,
-    base: Option<&CanonicalUrl>,
-    many_servers: bool,
-) -> Option<PathBuf> {
+/// folder named after the server.
+pub fn path_of(url: &CanonicalUrl, base: Option<&CanonicalUrl>, many_servers: bool) -> MirrorPath {
     let inside = base.is_some_and(|base| {
         base.server() == url.server() && url.path().starts_with(base.directory())
     });
-    let mut path = PathBuf::new();
+    let (mut path, mut is_mapped) = (PathBuf::new(), false);
+    let mut add = |path: &mut PathBuf, name: Result<String, String>| {
+        is_mapped |= name.is_err();
+        path.push(name.unwrap_or_else(|mapped| mapped));
+    };
     let rest = match (inside, base) {
         (true, Some(base)) if !many_servers => &url.path()[base.directory().len()..],
         _ => {
-            path.push(url.server().as_str().split_once("://")?.1.replace(['/', '\\'], "_"));
-            &url.path()[1..]
+            let server = url.server();
+            let host = server.as_str().split_once("://").map_or(server.as_str(), |(_, host)| host);
+            add(&mut path, file_name(host, Some(host.to_owned())));
+            url.path().strip_prefix('/').unwrap_or_default()
         }
     };
-    let name_count = rest.split('/').count();
-    for (place, part) in rest.split('/').enumerate() {
-        let last = place + 1 == name_count;
-        let mut name = unescaped(part)?;
-        if last && name.is_empty() {
-            name = "index.html".into();
-        }
-        if let (true, Some(query)) = (last, url.query()) {
-            name = format!("{name}?{}", query.replace('/', "%2F"));
-        }
-        let plain = !name.is_empty() && name != "." && name != ".." && name.len() <= 255;
-        if !plain || name.contains(['/', '\0']) {
-            return None;
-        }
-        path.push(name);
+    let (folders, last) = rest.rsplit_once('/').map_or((None, rest), |(f, l)| (Some(f), l));
+    for part in folders.into_iter().flat_map(|folders| folders.split('/')) {
+        add(&mut path, file_name(part, unescaped(part)));
     }
-    Some(path)
+    let mut name = match last {
+        "" => Some("index.html".to_owned()),
+        last => unescaped(last),
+    };
+    if let (Some(name), Some(query)) = (&mut name, url.query()) {
+        name.push('?');
+        name.push_str(&query.replace('/', "%2F"));
+    }
+    let escaped = url.query().map_or(last.to_owned(), |query| format!("{last}?{query}"));
+    add(&mut path, file_name(&escaped, name));
+    if path.as_os_str().len() > PATH_MAX_BYTES {
+        path = PathBuf::from("_long").join(with_mark("", url.as_str()));
+        is_mapped = true;
+    }
+    MirrorPath { path, is_mapped }
+}
+
+/// A path for a page whose own is taken: by a folder, or by a file that some systems take for the same.
+pub(super) fn path_beside(path: &Path, url: &CanonicalUrl, mime: &str) -> PathBuf {
+    let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    let mut beside = with_mark(&name, url.as_str());
+    if mime.starts_with("text/html") && Path::new(&beside).extension().is_none() {
+        beside.push_str(".html");
+    }
+    path.with_file_name(beside)
+}
+
+/// A name for a part of a URL; `Err` has another one, where it cannot be a name. `plain` is the part
+/// without its escapes, if that is text.
+fn file_name(part: &str, plain: Option<String>) -> Result<String, String> {
+    match plain {
+        Some(name) if is_plain(&name) => Ok(name),
+        // What cannot be written as it is keeps its escapes.
+        _ => Err(with_mark(part, part)),
+    }
+}
+
+fn is_plain(name: &str) -> bool {
+    let stem = name.split('.').next().unwrap_or_default().to_ascii_lowercase();
+    let is_device = matches!(stem.as_str(), "con" | "prn" | "aux" | "nul")
+        || matches!(
+            stem.as_bytes(),
+            [b'c', b'o', b'm', b'0'..=b'9'] | [b'l', b'p', b't', b'0'..=b'9']
+        );
+    let is_folder = name.is_empty() || name == "." || name == "..";
+    !is_device
+        && !is_folder
+        && name.len() <= NAME_MAX_BYTES
+        && !name.ends_with(['.', ' '])
+        && !name.contains(['/', '\\'])
+        && !name.chars().any(char::is_control)
+}
+
+/// A name with a mark of what it stands for, in front of its ending: `a~0f3c9a1b7d.html`.
+fn with_mark(name: &str, of: &str) -> String {
+    let (stem, extension) = match name.rsplit_once('.') {
+        Some((stem, ending)) if !stem.is_empty() && ending.len() <= EXTENSION_MAX_BYTES => {
+            (stem, Some(ending))
+        }
+        _ => (name, None),
+    };
+    let mut end = stem.len().min(CUT_NAME_BYTES);
+    while !stem.is_char_boundary(end) {
+        end -= 1;
+    }
+    let clean = |text: &str| -> String {
+        let is_good = |c: char| !c.is_control() && !matches!(c, '/' | '\\');
+        text.chars().map(|c| if is_good(c) { c } else { '_' }).collect()
+    };
+    let mark = &Digest::of(of.as_bytes()).to_string()[..10];
+    let mut marked = format!("{}~{mark}", clean(&stem[..end]).trim_end_matches(['.', ' ']));
+    if let Some(extension) = extension.map(clean).filter(|e| !e.is_empty() && !e.ends_with(' ')) {
+        marked.push('.');
+        marked.push_str(&extension);
+    }
+    marked
 }
 
 fn unescaped(part: &str) -> Option<String> {
@@ -222,7 +305,8 @@ mod tests {
         ] {
             let folder = Path::new("/m");
             let url = url_of(folder, &folder.join(name), &base).unwrap_or_else(|| panic!("{name}"));
-            assert_eq!(path_of(&url, Some(&base), false), Some(PathBuf::from(name)), "{url}");
+            let expected = MirrorPath { path: name.into(), is_mapped: false };
+            assert_eq!(path_of(&url, Some(&base), false), expected, "{url}");
         }
     }
 
@@ -251,11 +335,37 @@ mod tests {
     #[test]
     fn nothing_leaves_the_output_folder() {
         let base = CanonicalUrl::parse("http://e.com/").unwrap();
-        for path in ["/%2e%2e%2fpasswd", "/a%2Fb", "/a%00b", "/..%2f..%2fx"] {
+        let long = format!("/{}.html", "a".repeat(300));
+        let deep = "/a".repeat(1_010);
+        for path in [
+            "/%2e%2e%2fpasswd",
+            "/a%2Fb",
+            "/a%00b",
+            "/..%2f..%2fx",
+            "/%2e%2e%5cx",
+            "/a//b",
+            "/%ff.html",
+            "/nul",
+            "/COM1.txt",
+            "/aux/x.html",
+            "/a.",
+            "/a%20",
+            "/x%0Ay",
+            &long,
+            &deep,
+            "/%E6%97%A5%E6%9C%AC%FF.html",
+        ] {
             let url = CanonicalUrl::parse(&format!("http://e.com{path}")).unwrap();
-            assert_eq!(path_of(&url, Some(&base), false), None, "{url}");
+            let found = path_of(&url, Some(&base), false);
+            assert!(found.is_mapped, "{url}: {}", found.path.display());
+            let is_inside = |part: Component<'_>| matches!(part, Component::Normal(_));
+            assert!(found.path.components().all(is_inside), "{}", found.path.display());
+            let is_good =
+                |part: Component<'_>| part.as_os_str().to_str().is_some_and(|name| is_plain(name));
+            assert!(found.path.components().all(is_good), "{}", found.path.display());
         }
         let other = CanonicalUrl::parse("http://cdn.e.com:81/x/").unwrap();
-        assert_eq!(path_of(&other, Some(&base), false), Some("cdn.e.com:81/x/index.html".into()));
+        let expected = MirrorPath { path: "cdn.e.com:81/x/index.html".into(), is_mapped: false };
+        assert_eq!(path_of(&other, Some(&base), false), expected);
     }
 }

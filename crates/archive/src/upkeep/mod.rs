@@ -20,8 +20,15 @@ impl Archive {
         Ok(self.store().repair(progress)?)
     }
 
+    /// Bytes that [`compact`](Self::compact) may need on the disk until it is done, and how many are
+    /// free, where the system says so.
+    pub fn space_to_compact(&self) -> Result<(u64, Option<u64>)> {
+        let needed_bytes = self.store().space_to_compact(&CompactOptions::default())?;
+        Ok((needed_bytes, DiskGuard::new(self.folder(), 0).free_bytes()))
+    }
+
     /// Rewrites the packs so that they take the least space; refuses if the disk may be too full for
-    /// that. Progress is counted in bytes.
+    /// that. Progress is counted in steps.
     pub fn compact(&self, progress: &mut Progress<'_>) -> Result<()> {
         let room_bytes = DiskGuard::new(self.folder(), 0).free_bytes();
         self.store()

@@ -10,7 +10,7 @@ use nenrin_state::{Change, VisitCommit, VisitFilter, VisitedPage};
 use nenrin_urls::CanonicalUrl;
 
 use super::{
-    found::{Found, Revisits},
+    found::{Found, LargeCapture, Revisits},
     limits::{BATCH, BATCH_BYTES, BATCH_MIN},
     memory::MemoryBudget,
     storer::Stored,
@@ -76,6 +76,8 @@ pub(super) struct Importer<'a> {
     pub(super) archive: &'a Archive,
     pub(super) imported: Imported,
     pub(super) revisits: Revisits,
+    /// Captures that are too large for memory.
+    pub(super) large: Vec<LargeCapture>,
     /// What the visits teach once all are committed.
     pub(super) lessons: Lessons,
     /// Something was visited before the import began.
@@ -96,6 +98,7 @@ impl<'a> Importer<'a> {
             archive,
             imported: Imported::default(),
             revisits: Revisits::default(),
+            large: Vec::new(),
             lessons: Lessons::default(),
             has_older_visits: has_visits(archive)?,
             visits: Vec::new(),
@@ -132,12 +135,13 @@ impl<'a> Importer<'a> {
         self.commit()
     }
 
-    fn receive(&mut self, stored: Stored) -> Result<()> {
+    pub(super) fn receive(&mut self, stored: Stored) -> Result<()> {
         match stored {
             Stored::Visit(visit) => return self.remember(*visit),
             Stored::Known => self.imported.known += 1,
             Stored::Lessons(lessons) => self.lessons.merge(*lessons),
             Stored::Found(Found::Revisit(revisit)) => self.revisits.add(*revisit),
+            Stored::Found(Found::Large(large)) => self.large.push(*large),
             Stored::Found(Found::Skipped(why)) => {
                 let is_new = !self.imported.skipped.contains_key(&why);
                 let is_many = self.imported.skipped.len() >= KINDS_KEPT;
@@ -149,7 +153,7 @@ impl<'a> Importer<'a> {
         Ok(())
     }
 
-    fn trouble(&mut self, what: String) {
+    pub(super) fn trouble(&mut self, what: String) {
         tracing::warn!("not imported: {what}");
         self.imported.damaged += 1;
         if self.imported.problems.len() < PROBLEMS_KEPT {
@@ -179,7 +183,7 @@ impl<'a> Importer<'a> {
         }
     }
 
-    fn commit(&mut self) -> Result<()> {
+    pub(super) fn commit(&mut self) -> Result<()> {
         let mut visits = std::mem::take(&mut self.visits);
         self.visits_bytes = 0;
         if visits.is_empty() {

@@ -2,7 +2,7 @@
 //! the order of the index and the order in which compacted packs hold them.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     io::Write,
     path::{Path, PathBuf},
     sync::mpsc,
@@ -11,7 +11,7 @@ use std::{
 use nenrin_extract::{content_kind, decode_content, visible_text};
 use nenrin_state::{PageFilter, Site, SiteId, VersionQuery, VersionRow, VisitRow};
 use nenrin_store::{Store, VersionHead, VersionId};
-use nenrin_urls::CanonicalUrl;
+use nenrin_urls::{CanonicalUrl, UrlKey};
 use nenrin_warc::{
     BodyDigests, Capture, Compressed, DigestAlgorithm, PageLine, RevisitProfile, SortedLines,
     WarcError, cdx_key, iso_date,
@@ -20,6 +20,7 @@ use nenrin_warc::{
 use super::{
     output::{Output, Settings, beside},
     records::{FoundRevisit, ReadBody, ReadCapture, Required},
+    since::Since,
     unchanged::revisits,
 };
 use crate::{Archive, ArchiveError, Progress, Result, error::full_text, head, readable_bytes};
@@ -98,6 +99,9 @@ pub struct Exported {
     pub body_bytes: u64,
     /// Versions that could not be read from the packs.
     pub damaged: u64,
+    /// The numbers of the versions, where an export is continued.
+    #[serde(skip)]
+    pub(super) versions: Vec<u64>,
 }
 
 impl Exported {
@@ -138,17 +142,18 @@ impl Archive {
         options: &ExportOptions,
         progress: &mut Progress<'_>,
     ) -> Result<Exported> {
+        self.export_files(path, (options, None), progress)
+    }
+
+    /// As [`export_warc`](Self::export_warc), only what an earlier export does not have.
+    pub(super) fn export_files(
+        &self,
+        path: &Path,
+        (options, since): Selected<'_>,
+        progress: &mut Progress<'_>,
+    ) -> Result<Exported> {
         let name = path.to_string_lossy();
-        let compressed = match () {
-            () if name.ends_with(".warc.gz") => Compressed::Gzip,
-            () if name.ends_with(".warc.zst") => Compressed::Zstd,
-            () if name.ends_with(".warc") => Compressed::Not,
-            () => {
-                return Err(ArchiveError::Input(format!(
-                    "{name}: unknown format; expected a name ending in .warc.gz, .warc.zst or .warc"
-                )));
-            }
-        };
+        let compressed = compressed(&name)?;
         let failed = || ArchiveError::warc(name.clone());
         let mut output = Output::files(path, self.settings(options, compressed)?);
         if options.index {
@@ -157,7 +162,7 @@ impl Archive {
         if options.references {
             output.with_requires(&beside(path, "requires.jsonl")).map_err(failed())?;
         }
-        export(self, options, (output, &name), progress)
+        export(self, (options, since), (output, &name), progress)
     }
 
     /// Writes one WACZ package.
@@ -170,7 +175,7 @@ impl Archive {
         let name = path.to_string_lossy();
         let settings = self.settings(options, Compressed::Gzip)?;
         let output = Output::package(path, settings).map_err(ArchiveError::warc(name.clone()))?;
-        export(self, options, (output, &name), progress)
+        export(self, (options, None), (output, &name), progress)
     }
 
     /// Writes one gzipped WARC file into a stream.
@@ -180,7 +185,7 @@ impl Archive {
         options: &ExportOptions,
     ) -> Result<Exported> {
         let output = Output::stream(stream, self.settings(options, Compressed::Gzip)?);
-        export(self, options, (output, "the WARC stream"), &mut |_, _| {})
+        export(self, (options, None), (output, "the WARC stream"), &mut |_, _| {})
     }
 
     fn settings(&self, options: &ExportOptions, compressed: Compressed) -> Result<Settings> {
@@ -203,10 +208,25 @@ impl Archive {
     }
 }
 
+/// The format that the ending of a name chooses.
+fn compressed(name: &str) -> Result<Compressed> {
+    match () {
+        () if name.ends_with(".warc.gz") => Ok(Compressed::Gzip),
+        () if name.ends_with(".warc.zst") => Ok(Compressed::Zstd),
+        () if name.ends_with(".warc") => Ok(Compressed::Not),
+        () => Err(ArchiveError::Input(format!(
+            "{name}: unknown format; expected a name ending in .warc.gz, .warc.zst or .warc"
+        ))),
+    }
+}
+
+/// What is exported, and what an earlier export has of it.
+type Selected<'a> = (&'a ExportOptions, Option<&'a Since>);
+
 /// Writes what is selected to an output; progress is counted in pages.
 fn export(
     archive: &Archive,
-    selection: &ExportOptions,
+    (selection, since): Selected<'_>,
     (mut output, name): (Output, &str),
     progress: &mut Progress<'_>,
 ) -> Result<Exported> {
@@ -217,14 +237,14 @@ fn export(
         None => archive.state().stats()?.pages,
     };
     let mut tell = |done| progress(done, all_pages);
-    let exported = copy(archive, selection, (&mut output, name), &mut tell)?;
+    let exported = copy(archive, (selection, since), (&mut output, name), &mut tell)?;
     let files = output.finish().map_err(ArchiveError::warc(name))?;
     Ok(Exported { files, ..exported })
 }
 
 fn copy(
     archive: &Archive,
-    selection: &ExportOptions,
+    (selection, since): Selected<'_>,
     (output, name): (&mut Output, &str),
     tell: &mut dyn FnMut(u64),
 ) -> Result<Exported> {
@@ -232,7 +252,8 @@ fn copy(
     std::thread::scope(|scope| {
         let (sender, items) = mpsc::sync_channel(WAITING);
         let reader = scope.spawn(move || {
-            Walk { archive, selection, with_pages, items: &sender }.all().map(|()| drop(sender))
+            let walk = Walk { archive, selection, since, with_pages, items: &sender };
+            walk.all().map(|()| drop(sender))
         });
         let written = write_items(&items, output, (archive.store(), selection.algorithm), tell);
         // An output that failed must not leave the other side waiting to send.
@@ -255,6 +276,7 @@ fn write_items(
         match item {
             Item::Capture(capture) => {
                 exported.responses += 1;
+                exported.versions.push(capture.head.id.0);
                 exported.body_bytes += capture.fields.body_bytes();
                 output.capture(&capture, store)?;
             }
@@ -280,6 +302,7 @@ fn write_items(
 struct Walk<'a> {
     archive: &'a Archive,
     selection: &'a ExportOptions,
+    since: Option<&'a Since>,
     with_pages: bool,
     items: &'a mpsc::SyncSender<Item>,
 }
@@ -292,7 +315,7 @@ impl Walk<'_> {
             .finish(&mut |line| {
                 let url = line.split_once('\t').and_then(|(_, url)| CanonicalUrl::parse(url).ok());
                 let Some(url) = url else { return Ok(()) };
-                let is_next = group.first().is_some_and(|first| first.key() != url.key());
+                let is_next = group.first().is_some_and(|first| cdx_key(first) != cdx_key(&url));
                 if is_next && let Err(error) = self.key(&std::mem::take(&mut group)) {
                     failure = Some(error);
                     return Err(std::io::Error::other("stopped"));
@@ -324,13 +347,16 @@ impl Walk<'_> {
 
     /// All that was seen under a key, in the order of time.
     fn key(&self, urls: &[CanonicalUrl]) -> Result<()> {
-        let Some(first) = urls.first() else { return Ok(()) };
         let to_s = self.selection.to_s;
-        let query = VersionQuery { to_s, ..VersionQuery::default() };
         let mut versions: BTreeMap<&CanonicalUrl, Vec<VersionRow>> = BTreeMap::new();
-        for (url, row) in self.archive.state().versions(&first.key(), query)? {
-            if let Some(url) = urls.iter().find(|known| **known == url) {
-                versions.entry(url).or_default().push(row);
+        // The archive looks versions up by a key of its own.
+        let keys: BTreeSet<UrlKey> = urls.iter().map(CanonicalUrl::key).collect();
+        for key in keys {
+            let query = VersionQuery { to_s, ..VersionQuery::default() };
+            for (url, row) in self.archive.state().versions(&key, query)? {
+                if let Some(url) = urls.iter().find(|known| **known == url) {
+                    versions.entry(url).or_default().push(row);
+                }
             }
         }
         let mut events: Vec<Event<'_>> = Vec::new();
@@ -354,20 +380,26 @@ impl Walk<'_> {
         let from_s = self.selection.from_s;
         let visits = self.archive.state().visits_of(url, from_s, self.selection.to_s)?;
         let mut events: Vec<Event<'u>> = Vec::new();
-        let mut needed: Option<&VersionRow> = None;
+        let since = self.since;
+        let has_version =
+            |row: &VersionRow| since.is_some_and(|since| since.has_version(row.version));
+        let mut needed: BTreeMap<VersionId, &VersionRow> = BTreeMap::new();
         for (visit, profile) in revisits(visits, rows) {
+            if since.is_some_and(|since| since.has_visit(visit.id)) {
+                continue;
+            }
             let known = rows.partition_point(|row| row.at_s <= visit.at_s);
             let Some(row) = known.checked_sub(1).map(|at| &rows[at]) else { continue };
-            if row.at_s < from_s {
-                needed = Some(row);
+            if row.at_s < from_s || has_version(row) {
+                needed.insert(row.version, row);
             }
             events.push(Event::Visit { url, visit, profile, original: row.clone() });
         }
-        if let Some(row) = needed {
-            let required = self.selection.references;
+        for row in needed.into_values() {
+            let required = self.selection.references || has_version(row);
             events.push(Event::Version { url, row: row.clone(), required });
         }
-        let inside = rows.iter().filter(|row| row.at_s >= from_s);
+        let inside = rows.iter().filter(|row| row.at_s >= from_s && !has_version(row));
         events.extend(inside.map(|row| Event::Version { url, row: row.clone(), required: false }));
         Ok(events)
     }

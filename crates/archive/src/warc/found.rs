@@ -18,9 +18,21 @@ pub(crate) enum Found {
     Skipped(String),
     /// A record that could not be read.
     Damaged(String),
+    /// A capture that is too large for memory, stored once the others are in.
+    Large(Box<LargeCapture>),
+}
+
+/// A capture whose block is read again, part by part.
+pub(crate) struct LargeCapture {
+    pub(super) source: usize,
+    pub(super) offset: u64,
+    pub(super) url: CanonicalUrl,
+    pub(super) at_s: i64,
+    pub(super) request: Vec<u8>,
 }
 
 /// A revisit record, as far as it must be known of most. Where more is wanted it is read again.
+#[derive(Clone)]
 pub(crate) struct Revisit {
     pub(super) source: u32,
     pub(super) offset: u64,

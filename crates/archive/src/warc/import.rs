@@ -12,6 +12,7 @@ use super::{
     capture::RawCapture,
     commit::{Imported, Importer, url_hash},
     found::Found,
+    large::store_large,
     limits::{BATCH, STORED_WAITING, STORERS_MAX, TOGETHER, TOGETHER_BYTES, WAITING},
     memory::MemoryBudget,
     reading::{Taking, read_all},
@@ -107,7 +108,7 @@ impl Archive {
         let all_bytes = files.bytes();
         let mut site = |first: &CanonicalUrl| {
             let state = &**self.state();
-            match sites::find(state, &options.site) {
+            match sites::named(state, &options.site) {
                 Ok(site) => Ok(site.id),
                 Err(ArchiveError::State(StateError::NoSuchSite { .. })) => {
                     let depth = options.depth;
@@ -180,6 +181,7 @@ fn import(
         taken
     })?;
     importer.batch_visits = BATCH;
+    store_large(&mut importer, sources, &the_site, is_trusting)?;
     resolve_revisits(&mut importer, sources, &the_site)?;
     if let Some(&site) = the_site.get() {
         let lessons = std::mem::take(&mut importer.lessons);
@@ -240,6 +242,21 @@ impl Hand {
 }
 
 impl Dealing<'_> {
+    /// The site is requested when the first capture comes.
+    fn know_site(&mut self, first: &CanonicalUrl) -> Option<()> {
+        if self.the_site.get().is_some() {
+            return Some(());
+        }
+        match (self.site)(first) {
+            Ok(site) => self.the_site.set(site).ok(),
+            Err(error) => {
+                // Nothing can be taken in: the error is the last word.
+                let _unheard = self.stored.send(vec![Err(error)]);
+                None
+            }
+        }
+    }
+
     fn send_others(&mut self) -> Option<()> {
         self.stored.send(std::mem::take(&mut self.others)).ok()
     }
@@ -247,21 +264,15 @@ impl Dealing<'_> {
 
 impl Taking for Dealing<'_> {
     fn capture(&mut self, capture: RawCapture) -> Option<()> {
-        if self.the_site.get().is_none() {
-            match (self.site)(&capture.url) {
-                Ok(site) => drop(self.the_site.set(site)),
-                Err(error) => {
-                    // Nothing can be taken in: the error is the last word.
-                    let _unheard = self.stored.send(vec![Err(error)]);
-                    return None;
-                }
-            }
-        }
+        self.know_site(&capture.url)?;
         let storer = url_hash(&capture.url) as usize % self.storers.len();
         self.storers[storer].add(capture)
     }
 
     fn other(&mut self, found: Found) -> Option<()> {
+        if let Found::Large(large) = &found {
+            self.know_site(&large.url)?;
+        }
         self.others.push(Ok(Stored::Found(found)));
         if self.others.len() < TOGETHER {
             return Some(());

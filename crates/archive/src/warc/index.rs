@@ -10,6 +10,9 @@ use nenrin_warc::{CdxLine, CdxWriter, ReadOptions, RecordReader, SortedLines, Wa
 
 use crate::{ArchiveError, Result};
 
+const COMPRESSED_TOGETHER: &str = "its records are compressed together, so that an index cannot lead to \
+    one of them; import it and export it again, or compress each record by itself";
+
 /// The captures of WARC files, to be written as a CDXJ index.
 pub struct CdxjIndex {
     lines: SortedLines,
@@ -30,9 +33,15 @@ impl CdxjIndex {
     fn add(&mut self, path: &Path) -> Result<(), WarcError> {
         let mut reader = RecordReader::open(File::open(path)?, ReadOptions::default())?;
         let name = file_name(path);
+        let mut last_offset = None;
         loop {
             match reader.next_record() {
                 Ok(Some(record)) => {
+                    if last_offset.replace(record.offset) == Some(record.offset) {
+                        return Err(WarcError::NotReadable {
+                            reason: COMPRESSED_TOGETHER.to_owned(),
+                        });
+                    }
                     if let Some(line) = CdxLine::of(&record, &name) {
                         self.lines.push(line.to_string())?;
                     }

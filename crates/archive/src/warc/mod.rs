@@ -2,22 +2,26 @@
 //! The formats themselves are in the `nenrin-warc` crate.
 //!
 //! An import goes through [`source`] (files), [`stretches`] (their records, read by several threads),
-//! [`capture`] (what a record holds), [`reading`] (what it is), [`storer`] and [`commit`], and then
-//! [`revisits`]; [`import`] starts the threads, [`memory`] and [`limits`] bound what waits between
+//! [`capture`] (what a record holds), [`reading`] (what it is), [`storer`] and [`commit`], then
+//! [`large`] (captures that do not fit into memory) and [`revisits`] with [`originals`]; [`import`] starts the threads, [`memory`] and [`limits`] bound what waits between
 //! them.
 
 mod capture;
 mod commit;
+mod continued;
 mod export;
 mod found;
 mod import;
 mod index;
+mod large;
 mod limits;
 mod memory;
+mod originals;
 mod output;
 mod reading;
 mod records;
 mod revisits;
+mod since;
 mod source;
 mod storer;
 mod stretches;

@@ -5,9 +5,9 @@ use nenrin_warc::{Paired, Pairing, RecordType, WarcError, request_method};
 
 use super::{
     capture::{Examined, RawCapture},
-    found::{Found, Revisit},
+    found::{Found, LargeCapture, Revisit},
     memory::MemoryBudget,
-    source::{MAX_BLOCK_BYTES, Source},
+    source::Source,
     stretches::{Read, Reading, STRETCH_BYTES},
 };
 use crate::error::full_text;
@@ -133,11 +133,14 @@ impl Judging<'_> {
         if record.fields.get("WARC-Segment-Number").is_some() {
             return Err("it is cut into segments".to_owned());
         }
-        if record.is_block_left_out {
-            return Err(format!("its block is longer than {} MiB", MAX_BLOCK_BYTES >> 20));
-        }
         let url = CanonicalUrl::parse(uri).map_err(|error| error.to_string())?;
         let at_s = record.date_s().ok_or("it has no date that can be read")?;
+        if record.is_block_left_out {
+            let (source, offset) = (self.number, record.offset);
+            let request = request.map(<[u8]>::to_vec).unwrap_or_default();
+            let large = LargeCapture { source, offset, url, at_s, request };
+            return Ok(Judged::Other(Found::Large(Box::new(large))));
+        }
         let request = paired.request.map(|request| request.record.block);
         let (source, examined) = (self.number, paired.record);
         Ok(Judged::Capture(Box::new(RawCapture { url, at_s, source, examined, request })))

@@ -20,6 +20,7 @@ use super::{
     commit::Importer,
     found::{Found, Revisit, Revisits, refers_to},
     limits::STORED_WAITING,
+    originals::{NamedOriginals, payload_digest},
     source::{Part, Source},
     spawn,
     storer::{Stored, Storer},
@@ -37,6 +38,8 @@ const ORIGINALS_MAX: usize = 64;
 const HELD_MAX: usize = 10_000;
 /// Revisits that are read again and looked at together.
 const AGAIN_TOGETHER: usize = 50_000;
+/// Revisits whose original is looked for in the files by its id or digest.
+const UNNAMED_MAX: usize = 100_000;
 /// Decisions that go to the committing thread together.
 const TOGETHER: usize = 128;
 
@@ -55,6 +58,11 @@ pub(super) fn resolve_revisits(
     for places in places.chunks(AGAIN_TOGETHER) {
         let again = resolver.read_again(places)?;
         resolve(importer, &mut resolver, again)?;
+    }
+    let unnamed = std::mem::take(&mut resolver.unnamed);
+    if !unnamed.is_empty() {
+        resolver.find_named(&unnamed)?;
+        resolve(importer, &mut resolver, unnamed)?;
     }
     importer.lessons.merge(resolver.storer.lessons());
     Ok(())
@@ -84,12 +92,17 @@ struct Resolver<'a> {
     open: Option<(u32, RecordReader<Part>)>,
     /// Unchanged visits may have been taken in before.
     may_be_known: bool,
+    /// Originals that are known by what the files say of them alone.
+    named: NamedOriginals,
+    /// Revisits whose original may be found by what the files say of it.
+    unnamed: Vec<Revisit>,
 }
 
 impl<'a> Resolver<'a> {
     fn new(archive: &'a Archive, sources: &'a [Source], the_site: &'a OnceLock<SiteId>) -> Self {
         let storer = Storer::new(archive);
-        Self { archive, sources, the_site, storer, open: None, may_be_known: true }
+        let (named, unnamed) = (NamedOriginals::default(), Vec::new());
+        Self { archive, sources, the_site, storer, open: None, may_be_known: true, named, unnamed }
     }
 
     fn read_again(&mut self, places: &[(u32, u64)]) -> Result<Vec<Revisit>> {
@@ -109,6 +122,18 @@ impl<'a> Resolver<'a> {
         let Some((_, reader)) = &mut self.open else { return Ok(None) };
         let record = reader.seek(offset).and_then(|()| reader.next_record());
         record.map_err(ArchiveError::warc(self.sources[source as usize].name()))
+    }
+
+    /// Looks through the files for the originals of these.
+    fn find_named(&mut self, revisits: &[Revisit]) -> Result<()> {
+        let mut wanted = NamedOriginals::default();
+        for revisit in revisits {
+            let record = self.record(revisit.source, revisit.offset)?;
+            record.iter().for_each(|record| wanted.want(record));
+        }
+        self.sources.iter().try_for_each(|source| wanted.look_through(source))?;
+        self.named = wanted;
+        Ok(())
     }
 
     /// Decides on all; ends early when nobody hears it.
@@ -149,7 +174,7 @@ impl<'a> Resolver<'a> {
         let mut page = self.look_up(CanonicalUrl::parse(&revisits[0].url)?)?;
         for revisit in revisits {
             match self.revisit(&mut page, revisit)? {
-                Ok(decided) => stored.push(Ok(decided)),
+                Ok(decided) => stored.extend(decided.map(Ok)),
                 Err(reason) => {
                     let name = self.sources[revisit.source as usize].name();
                     let what = format!("{name}: the revisit at byte {}: {reason}", revisit.offset);
@@ -178,18 +203,28 @@ impl<'a> Resolver<'a> {
         Ok(Page { url, record, versions, is_all, unchanged })
     }
 
-    fn revisit(&mut self, page: &mut Page, revisit: &Revisit) -> Result<Result<Stored, String>> {
+    /// What becomes of a revisit; none if its original is looked for in the files first. The inner
+    /// error says why it cannot be taken in.
+    fn revisit(
+        &mut self,
+        page: &mut Page,
+        revisit: &Revisit,
+    ) -> Result<Result<Option<Stored>, String>> {
         let current = self.as_of(page, revisit.at_s)?;
         if let Some(current) = &current
             && let Some(&site) = self.the_site.get()
             && page.only_version_at(revisit.original_s) == Some(current.version)
         {
-            return self.unchanged(site, page, revisit, current.bytes).map(Ok);
+            return self.unchanged(site, page, revisit, current.bytes).map(|done| Ok(Some(done)));
         }
         let Some(record) = self.record(revisit.source, revisit.offset)? else {
             return Ok(Err("it cannot be read again".to_owned()));
         };
         let Some(original) = self.original(&record, &page.url, revisit.at_s)? else {
+            if self.named.may_have(&record) && self.unnamed.len() < UNNAMED_MAX {
+                self.unnamed.push(revisit.clone());
+                return Ok(Ok(None));
+            }
             return Ok(Err(format!(
                 "the original of the revisit of {} is neither in the files nor in the archive",
                 page.url
@@ -197,18 +232,20 @@ impl<'a> Resolver<'a> {
         };
         let site = *self.the_site.get_or_init(|| SiteId(original.group));
         let Some(current) = current else {
-            return self.repeated(site, page, (&record, revisit.at_s), original).map(Ok);
+            let repeated = self.repeated(site, page, (&record, revisit.at_s), original)?;
+            return Ok(Ok(Some(repeated)));
         };
         let digest = self.archive.store().head(current.version)?.digest;
         if digest != original.digest {
-            return self.repeated(site, page, (&record, revisit.at_s), original).map(Ok);
+            let repeated = self.repeated(site, page, (&record, revisit.at_s), original)?;
+            return Ok(Ok(Some(repeated)));
         }
         // It became a version when it was taken in before, or a response of this second says the
         // same.
         if current.at_s == revisit.at_s && current.version != original.id {
-            return Ok(Ok(Stored::Known));
+            return Ok(Ok(Some(Stored::Known)));
         }
-        self.unchanged(site, page, revisit, current.bytes).map(Ok)
+        self.unchanged(site, page, revisit, current.bytes).map(|done| Ok(Some(done)))
     }
 
     /// The page had this content just before.
@@ -260,45 +297,62 @@ impl<'a> Resolver<'a> {
         Ok(taken.into())
     }
 
-    /// The version that a revisit refers to: by URL and date, else the newest before it that has
-    /// the digest.
+    /// The version that a revisit refers to: by URL and date; else the newest before it of that URL that
+    /// has the digest; else one of a URL with the same key (http or https, `www.` or not) of that date
+    /// or with the digest; else the one that was found in the files for it.
     fn original(
         &self,
         record: &Record,
         url: &CanonicalUrl,
         at_s: i64,
     ) -> Result<Option<VersionHead>> {
-        let field = |name: &str| record.fields.get(name);
         let target = refers_to(record).unwrap_or_else(|| url.clone());
-        let digest = field("WARC-Payload-Digest");
-        let mut rows = Vec::new();
-        if let Some(date_s) = field("WARC-Refers-To-Date").and_then(parse_date) {
-            let then = VersionQuery { from_s: date_s, to_s: date_s, limit: ORIGINALS_MAX };
-            rows = self.archive.state().versions(&target.key(), then)?;
-            rows.retain(|(found, _)| *found == target);
-            if let [(_, row)] = &rows[..] {
+        let digest = payload_digest(record);
+        let mut then = Vec::new();
+        if let Some(date_s) = record.fields.get("WARC-Refers-To-Date").and_then(parse_date) {
+            then = self.versions_at(&target, date_s)?;
+            let own: Vec<_> = then.iter().filter(|(found, _)| *found == target).collect();
+            if let [(_, row)] = own[..] {
                 return Ok(Some(self.archive.store().head(row.version)?));
             }
         }
-        if rows.is_empty() {
-            let before = (at_s.saturating_add(1), VersionId(0));
-            rows = self.archive.state().newest_versions(&target.key(), before, ORIGINALS_MAX)?;
-            rows.retain(|(found, _)| *found == target);
-        }
-        for (_, row) in rows {
-            let id = row.version;
-            let is_it = match digest {
-                None => true,
-                Some(digest) => {
-                    let body = self.archive.store().read(id)?.body;
-                    digest_matches(digest, &body).unwrap_or(true)
-                }
-            };
-            if is_it {
-                return Ok(Some(self.archive.store().head(id)?));
+        let before = (at_s.saturating_add(1), VersionId(0));
+        let earlier = self.archive.state().newest_versions(&target.key(), before, ORIGINALS_MAX)?;
+        let is_own = |(found, _): &&(CanonicalUrl, VersionRow)| *found == target;
+        for (_, row) in then.iter().filter(is_own).chain(earlier.iter().filter(is_own)) {
+            if self.has_digest(row, digest)?.unwrap_or(true) {
+                return Ok(Some(self.archive.store().head(row.version)?));
             }
         }
-        Ok(None)
+        if let [(_, row)] = &then[..] {
+            if self.has_digest(row, digest)?.unwrap_or(true) {
+                return Ok(Some(self.archive.store().head(row.version)?));
+            }
+        }
+        for (_, row) in then.iter().chain(&earlier) {
+            if self.has_digest(row, digest)? == Some(true) {
+                return Ok(Some(self.archive.store().head(row.version)?));
+            }
+        }
+        let Some((url, at_s)) = self.named.of(record) else { return Ok(None) };
+        let found = self.versions_at(url, *at_s)?.into_iter().find(|(found, _)| found == url);
+        found.map(|(_, row)| Ok(self.archive.store().head(row.version)?)).transpose()
+    }
+
+    fn versions_at(
+        &self,
+        url: &CanonicalUrl,
+        at_s: i64,
+    ) -> Result<Vec<(CanonicalUrl, VersionRow)>> {
+        let then = VersionQuery { from_s: at_s, to_s: at_s, limit: ORIGINALS_MAX };
+        Ok(self.archive.state().versions(&url.key(), then)?)
+    }
+
+    /// Whether a version has this digest; none if that cannot be said.
+    fn has_digest(&self, row: &VersionRow, digest: Option<&str>) -> Result<Option<bool>> {
+        let Some(digest) = digest else { return Ok(None) };
+        let body = self.archive.store().read(row.version)?.body;
+        Ok(digest_matches(digest, &body))
     }
 
     /// Whether a visit of exactly this second found nothing new.

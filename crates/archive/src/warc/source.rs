@@ -10,8 +10,8 @@ use nenrin_warc::{Entry, ReadOptions, RecordReader, Section, ZipReader};
 
 use crate::{ArchiveError, Result};
 
-/// Blocks that are longer are reported, not imported: storing needs a body whole.
-pub(crate) const MAX_BLOCK_BYTES: u64 = 64 << 20;
+/// Captures with longer blocks are stored one by one, from a file: they do not fit into memory.
+const MAX_BLOCK_BYTES: u64 = 64 << 20;
 /// Shorter blocks are compressed again: it takes no time, and what surrounds them takes space.
 const PACKED_FROM_BYTES: usize = 4 << 10;
 
@@ -70,16 +70,24 @@ impl Source {
 
     /// Opens it for reading.
     pub(crate) fn reader(&self) -> Result<RecordReader<Part>> {
+        self.open(ReadOptions {
+            max_block_bytes: MAX_BLOCK_BYTES,
+            packed_from_bytes: Some(PACKED_FROM_BYTES),
+        })
+    }
+
+    /// Opens it for reading the fields of its records alone.
+    pub(crate) fn heads(&self) -> Result<RecordReader<Part>> {
+        self.open(ReadOptions { max_block_bytes: 0, packed_from_bytes: None })
+    }
+
+    fn open(&self, options: ReadOptions) -> Result<RecordReader<Part>> {
         let file = File::open(&self.path).map_err(ArchiveError::reading(&self.path))?;
         let part = match &self.entry {
             Some(entry) => {
                 Part::Section(Section::new(file, entry).map_err(ArchiveError::reading(&self.path))?)
             }
             None => Part::File(file),
-        };
-        let options = ReadOptions {
-            max_block_bytes: MAX_BLOCK_BYTES,
-            packed_from_bytes: Some(PACKED_FROM_BYTES),
         };
         RecordReader::open(part, options).map_err(ArchiveError::warc(self.name()))
     }

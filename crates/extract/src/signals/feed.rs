@@ -125,7 +125,7 @@ impl Visitor for FeedReader {
     fn close(&mut self, parent: &str, name: &str, text: &str) -> bool {
         match (parent, name) {
             ("item", "link") if !text.is_empty() => self.entry.link = Some(text.to_owned()),
-            ("item", "guid") => self.entry.guid = Some(text.to_owned()),
+            ("item", "guid") | ("entry", "id") => self.entry.guid = Some(text.to_owned()),
             ("item" | "entry", "origLink") => self.entry.original = Some(text.to_owned()),
             ("item" | "entry", "updated" | "modified" | "date") => {
                 self.entry.updated_s = parse_date(text).or(self.entry.updated_s);
@@ -153,7 +153,10 @@ impl FeedReader {
     fn link_tag(&mut self, parent: &str, tag: &XmlTag<'_>) {
         let Some(href) = tag.attribute("href") else { return };
         let rel = tag.attribute("rel").unwrap_or_else(|| "alternate".to_owned());
-        match (parent, rel.as_str()) {
+        let rel = rel.to_ascii_lowercase();
+        // A relation may be written as the URI that Atom defines for it.
+        let rel = rel.strip_prefix("http://www.iana.org/assignments/relation/").unwrap_or(&rel);
+        match (parent, rel) {
             ("entry" | "item", "alternate") => {
                 self.entry.link.get_or_insert(href);
             }
@@ -245,6 +248,20 @@ mod tests {
         assert_eq!(shown(&feed), [("/x/a", Some(MARCH)), ("/x/y/b", Some(MARCH))]);
         assert_eq!(feed.home.unwrap().path(), "/");
         assert_eq!(feed.next.unwrap().path(), "/x/page2");
+    }
+
+    #[test]
+    fn an_atom_entry_without_a_link_is_announced_by_its_id() {
+        let feed = read(
+            b"<feed><entry><id>http://example.com/a</id><link rel='self' href='/api/a'/></entry>\
+              <entry><id>tag:example.com,2024:b</id></entry>\
+              <entry><id>http://example.com/id</id><link href='/c'/></entry>\
+              <entry><id>http://example.com/id2</id>\
+              <link rel='http://www.iana.org/assignments/relation/alternate' href='/d'/></entry>\
+              <entry><link rel='Alternate' href='/e'/></entry></feed>",
+        );
+        assert_eq!(shown(&feed), [("/a", None), ("/c", None), ("/d", None), ("/e", None)]);
+        assert_eq!(feed.refused, 1);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use nenrin_urls::CanonicalUrl;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use super::feed::Feed;
+use super::{MAX_ENTRIES, feed::Feed};
 use crate::dates::parse_date;
 
 /// A text, or any other value in its position.
@@ -41,29 +41,61 @@ struct JsonItem {
 }
 
 pub(super) fn read(url: &CanonicalUrl, text: &str) -> Feed {
-    let Ok(json) = serde_json::from_str::<JsonFeed>(text.trim()) else {
-        return Feed { truncated: true, ..Feed::default() };
+    let (json, truncated) = match serde_json::from_str::<JsonFeed>(text.trim()) {
+        Ok(json) => (json, false),
+        Err(error) => {
+            let items = if error.is_eof() { complete_items(text) } else { Vec::new() };
+            (JsonFeed { home_page_url: None, next_url: None, items }, true)
+        }
     };
     let join = |reference: Option<Loose>| {
         Loose::text(reference).and_then(|reference| url.join(&reference).ok())
     };
     let date = |value: Option<Loose>| Loose::text(value).and_then(|text| parse_date(&text));
-    let mut feed =
-        Feed { home: join(json.home_page_url), next: join(json.next_url), ..Feed::default() };
+    let (home, next) = (join(json.home_page_url), join(json.next_url));
+    let mut feed = Feed { home, next, truncated, ..Feed::default() };
     for item in json.items {
         // Many feeds have the page's URL only as the identifier.
         let id = Loose::text(item.id).and_then(|id| CanonicalUrl::parse(&id).ok());
         let modified_s = date(item.date_modified).or_else(|| date(item.date_published));
-        if !feed.push(join(item.url).or(id), modified_s) {
+        if !feed.push(join(item.url).or(id), modified_s) && !truncated {
             break;
         }
     }
     feed
 }
 
+/// The items in front of where a feed was cut.
+fn complete_items(text: &str) -> Vec<JsonItem> {
+    let behind = |text: &'_ str, mark: &str| text.find(mark).map(|at| at + mark.len());
+    let list = behind(text, "\"items\"").and_then(|at| Some(at + behind(&text[at..], "[")?));
+    let mut rest = list.map_or("", |at| &text[at..]);
+    let mut found = Vec::new();
+    while found.len() < MAX_ENTRIES {
+        rest = rest.trim_start_matches(|c: char| c.is_whitespace() || c == ',');
+        let mut items = serde_json::Deserializer::from_str(rest).into_iter::<JsonItem>();
+        let Some(Ok(item)) = items.next() else { break };
+        rest = &rest[items.byte_offset()..];
+        found.push(item);
+    }
+    found
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_feed_that_was_cut_keeps_its_complete_entries() {
+        let url = CanonicalUrl::parse("http://example.com/feed.json").unwrap();
+        let whole =
+            r#"{"title": "x", "items": [{"url": "/a"}, {"id": "b", "url": "/b"}, {"url": "/c"}]}"#;
+        for (cut, expected) in [(whole.len() - 4, 2), (60, 1), (20, 0)] {
+            let feed = read(&url, &whole[..cut]);
+            assert_eq!((feed.entries.len(), feed.truncated), (expected, true), "{cut}");
+        }
+        assert_eq!(read(&url, whole).entries.len(), 3);
+    }
 
     #[test]
     fn entries_are_read_and_odd_values_passed_over() {

@@ -45,7 +45,9 @@ pub fn sitemap(url: &CanonicalUrl, body: &[u8]) -> Sitemap {
     } else if text.trim_start().starts_with('<') {
         of_xml(url, &text)
     } else {
-        of_text(url, &text)
+        // The last line of a file that was cut is part of a URL.
+        let whole = if complete { text.len() } else { text.rfind('\n').map_or(0, |end| end + 1) };
+        of_text(url, &text[..whole])
     };
     sitemap.truncated |= !complete;
     sitemap
@@ -110,8 +112,8 @@ impl Visitor for SitemapReader<'_> {
             ("news", "publication_date") => {
                 self.entry.modified_s = self.entry.modified_s.or_else(|| parse_date(text));
             }
-            (_, "url") => return self.finish(false),
-            (_, "sitemap") => return self.finish(true),
+            (_, "url") => return self.finish(false, text),
+            (_, "sitemap") => return self.finish(true, text),
             _ => {}
         }
         true
@@ -121,9 +123,11 @@ impl Visitor for SitemapReader<'_> {
 impl SitemapReader<'_> {
     /// Other languages that an entry names (`xhtml:link`) are entries of their own by the protocol;
     /// taken from here they would appear once for every language.
-    fn finish(&mut self, is_sitemap: bool) -> bool {
+    fn finish(&mut self, is_sitemap: bool, text: &str) -> bool {
         let entry = std::mem::take(&mut self.entry);
-        let Some(location) = entry.location else { return true };
+        // Some write the URL without `loc` around it.
+        let bare = || CanonicalUrl::parse(text).is_ok().then(|| text.to_owned());
+        let Some(location) = entry.location.or_else(bare) else { return true };
         if self.sitemap.is_full() {
             self.sitemap.truncated = true;
             return false;
@@ -200,6 +204,37 @@ mod tests {
             [("/s1.xml.gz", Some(1_709_251_200)), ("/s2.xml", None)]
         );
         assert!(sitemap.entries.is_empty());
+    }
+
+    #[test]
+    fn an_entry_without_loc_is_read_where_it_is_a_url() {
+        let sitemap = read(
+            b"<sitemapindex><sitemap>http://example.com/s1.xml<lastmod>2024-03-01</lastmod></sitemap>\
+              <sitemap>nothing</sitemap><sitemap> http://example.com/s2.xml </sitemap></sitemapindex>",
+        );
+        assert_eq!(shown(&sitemap.sitemaps), [("/s1.xml", Some(1_709_251_200)), ("/s2.xml", None)]);
+        let sitemap = read(b"<urlset><url>http://example.com/a</url><url>/b</url></urlset>");
+        assert_eq!(shown(&sitemap.entries), [("/a", None)]);
+    }
+
+    #[test]
+    fn a_file_that_was_cut_keeps_its_complete_entries_and_no_others() {
+        let entries: Vec<String> = (100..400).map(|n| format!("http://example.com/{n}")).collect();
+        let of_xml = |url: &String| format!("<url><loc>{url}</loc></url>");
+        let xml = format!("<urlset>{}</urlset>", entries.iter().map(of_xml).collect::<String>());
+        let text: String = entries.iter().map(|url| format!("{url}\n")).collect();
+        for whole in [xml.as_bytes(), text.as_bytes()] {
+            let gz = gzip(whole);
+            for cut in [gz.len() / 3, gz.len() / 2, gz.len() - 9] {
+                let sitemap = read(&gz[..cut]);
+                let found: Vec<&str> =
+                    sitemap.entries.iter().map(|entry| entry.url.as_str()).collect();
+                assert_eq!(found, entries[..found.len()], "{cut}");
+                assert!(sitemap.truncated);
+            }
+        }
+        let found = read(&xml.as_bytes()[..xml.len() / 2]);
+        assert!(found.entries.len() > 100 && found.entries.len() < 200);
     }
 
     #[test]

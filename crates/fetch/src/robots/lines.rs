@@ -1,4 +1,9 @@
+use std::borrow::Cow;
+
 use super::MAX_ROBOTS_BYTES;
+
+/// More than this is never part of the first 500 KiB of text.
+const MAX_UTF16_BYTES: usize = 2 * MAX_ROBOTS_BYTES + 4;
 
 /// The fields that are understood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +22,23 @@ pub(super) struct Line<'a> {
     pub(super) number: usize,
     pub(super) field: Field,
     pub(super) value: &'a [u8],
+}
+
+/// A robots.txt in UTF-16, which some editors write, as UTF-8; others as they are. Without a mark in
+/// front, the zero bytes of its first letters tell.
+pub(super) fn as_utf8(text: &[u8]) -> Cow<'_, [u8]> {
+    let text = &text[..text.len().min(MAX_UTF16_BYTES)];
+    let (rest, of): (&[u8], fn([u8; 2]) -> u16) = match text {
+        [0xff, 0xfe, rest @ ..] => (rest, u16::from_le_bytes),
+        [0xfe, 0xff, rest @ ..] => (rest, u16::from_be_bytes),
+        [1..=u8::MAX, 0, 1..=u8::MAX, 0, ..] => (text, u16::from_le_bytes),
+        [0, 1..=u8::MAX, 0, 1..=u8::MAX, ..] => (text, u16::from_be_bytes),
+        _ => return Cow::Borrowed(text),
+    };
+    let units = rest.chunks_exact(2).map(|pair| of([pair[0], pair[1]]));
+    let letters =
+        char::decode_utf16(units).map(|letter| letter.unwrap_or(char::REPLACEMENT_CHARACTER));
+    Cow::Owned(letters.collect::<String>().into_bytes())
 }
 
 /// The lines of a robots.txt that are understood, up to the limit.
@@ -60,8 +82,10 @@ fn cut_line(text: &[u8]) -> (&[u8], Option<&[u8]>) {
 fn field_and_value(line: &[u8]) -> Option<(Field, &[u8])> {
     let line = &line[..memchr::memchr(b'#', line).unwrap_or(line.len())];
     let line = line.trim_ascii();
-    if let Some(colon) = memchr::memchr(b':', line) {
-        return Some((field(&line[..colon])?, line[colon + 1..].trim_ascii()));
+    if let Some(colon) = memchr::memchr(b':', line)
+        && let Some(field) = field(&line[..colon])
+    {
+        return Some((field, line[colon + 1..].trim_ascii()));
     }
     // People forget the colon: two words are read as a field and its value.
     let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
@@ -102,6 +126,27 @@ mod tests {
     }
 
     #[test]
+    fn utf_16_is_read_with_and_without_a_mark() {
+        let text = "User-agent: *\r\nDisallow: /\u{e9}\n";
+        let units: Vec<u16> = text.encode_utf16().collect();
+        let little: Vec<u8> = units.iter().flat_map(|unit| unit.to_le_bytes()).collect();
+        let big: Vec<u8> = units.iter().flat_map(|unit| unit.to_be_bytes()).collect();
+        let marked = |mark: &[u8], bytes: &[u8]| [mark, bytes].concat();
+        for bytes in [
+            marked(&[0xff, 0xfe], &little),
+            marked(&[0xfe, 0xff], &big),
+            little.clone(),
+            big.clone(),
+        ] {
+            assert_eq!(as_utf8(&bytes), text.as_bytes());
+        }
+        for plain in [&b"User-agent: *"[..], b"", b"a", b"\xff\xfe", b"a\0"] {
+            let is_mark = plain.starts_with(b"\xff\xfe");
+            assert_eq!(as_utf8(plain), if is_mark { b"" } else { plain });
+        }
+    }
+
+    #[test]
     fn the_line_that_the_limit_cuts_is_dropped() {
         let mut text = b"disallow: /kept\n".to_vec();
         text.resize(MAX_ROBOTS_BYTES - 12, b'#');
@@ -121,7 +166,7 @@ mod tests {
     #[test]
     fn a_forgotten_colon_and_common_misspellings_are_understood() {
         let found: Vec<_> =
-            lines(b"useragent foo\nDisalow : /a\n  SITE-MAP:/s # x\nAllow /b c\n:\nfoo: bar")
+            lines(b"useragent foo\nDisalow : /a\n  SITE-MAP:/s # x\nAllow /b c\n:\nfoo: bar\nSitemap https://e.com/s.xml\nDisallow /x:y\nsitemaps https://e.com/t.xml")
                 .map(|line| (line.field, line.value.to_vec()))
                 .collect();
         assert_eq!(
@@ -129,7 +174,9 @@ mod tests {
             [
                 (Field::UserAgent, b"foo".to_vec()),
                 (Field::Disallow, b"/a".to_vec()),
-                (Field::Sitemap, b"/s".to_vec())
+                (Field::Sitemap, b"/s".to_vec()),
+                (Field::Sitemap, b"https://e.com/s.xml".to_vec()),
+                (Field::Disallow, b"/x:y".to_vec()),
             ]
         );
     }

@@ -241,3 +241,17 @@ proptest! {
         prop_assert_eq!(forward.allows(&path).allowed, backward.allows(&path).allowed);
     }
 }
+
+#[test]
+fn a_robots_txt_in_utf_16_is_obeyed() {
+    let text: Vec<u8> = "User-agent: *\nDisallow: /private\nSitemap: /s.xml\n"
+        .encode_utf16()
+        .flat_map(u16::to_le_bytes)
+        .collect();
+    for text in [text.clone(), [&[0xff, 0xfe][..], &text].concat()] {
+        let rules = RobotsRules::parse(&text, "FooBot");
+        assert!(!rules.allows("/private/x").allowed && rules.allows("/x").allowed);
+        let url = CanonicalUrl::parse("http://e.com/robots.txt").unwrap();
+        assert_eq!(rules.sitemaps(&url).len(), 1);
+    }
+}

@@ -95,9 +95,12 @@ impl Subject for ArchiveSubject<'_> {
         let site = self.site(site)?;
         let target = (folder, false);
         let written = self.archive()?.export_mirror(&[site], at_s, target, &mut |_, _| {})?;
-        match written.skipped.first() {
-            None => Ok(()),
-            Some(url) => Err(LabError::Input { what: format!("{url} cannot be a file name") }),
+        match written.mapped {
+            0 => Ok(()),
+            mapped => {
+                let what = format!("{mapped} files have other names than their URLs");
+                Err(LabError::Input { what })
+            }
         }
     }
 

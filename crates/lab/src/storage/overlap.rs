@@ -224,6 +224,6 @@ fn content(visit: &Path, path: &str) -> Option<(&'static str, Vec<u8>)> {
         return Some(("text/html", list.into_bytes()));
     }
     let url = base.server().url(path).ok()?;
-    let file = visit.join(path_of(&url, Some(&base), false)?);
+    let file = visit.join(path_of(&url, Some(&base), false).path);
     Some((mime_by_name(&file), std::fs::read(&file).ok()?))
 }

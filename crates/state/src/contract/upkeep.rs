@@ -1,3 +1,5 @@
+use std::path::Path;
+
 use crate::{KeptVersion, PageId, PruneRow, SiteId, StateError, VersionId};
 
 /// What upkeep needs: dropping versions, checking, giving space back.
@@ -52,4 +54,7 @@ pub trait Upkeep: Send + Sync {
 
     /// Gives space back that deletions and updates left behind.
     fn tidy_up(&self) -> Result<(), StateError>;
+
+    /// Copies the state as it is at one moment into a new file, while others go on writing.
+    fn copy_to(&self, path: &Path) -> Result<(), StateError>;
 }

@@ -1,6 +1,9 @@
 //! The contracts, implemented by this engine.
 
-use std::sync::{PoisonError, atomic::Ordering};
+use std::{
+    path::Path,
+    sync::{PoisonError, atomic::Ordering},
+};
 
 use nenrin_lang::Hint;
 use nenrin_urls::{CanonicalUrl, UrlKey};
@@ -387,6 +390,10 @@ impl Upkeep for SqliteState {
 
     fn tidy_up(&self) -> Result<(), StateError> {
         self.shrink()
+    }
+
+    fn copy_to(&self, path: &Path) -> Result<(), StateError> {
+        self.copy(path)
     }
 }
 

@@ -130,6 +130,16 @@ impl SqliteState {
         work(&reader).map_err(|e| open::explain(&self.path, "read", e))
     }
 
+    /// Copies all of it, as it is at one moment, into a new file.
+    pub(super) fn copy(&self, to: &Path) -> Result<(), StateError> {
+        let name = to.to_string_lossy();
+        let copied = self.read_long(|c| {
+            c.pragma_update(None, "query_only", false)?;
+            c.execute("VACUUM INTO ?1", [&*name])
+        });
+        copied.map(drop)
+    }
+
     /// Gives space back that deletions and updates left behind.
     pub(super) fn shrink(&self) -> Result<(), StateError> {
         lock(&self.writer)

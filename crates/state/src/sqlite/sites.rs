@@ -164,7 +164,11 @@ pub(super) fn begin_round(t: &Transaction<'_>, site: SiteId, now_s: i64) -> Resu
         return Ok(round);
     }
     let changed =
-        t.execute("UPDATE sites SET collected_s = ?2 WHERE id = ?1", params![site.0, now_s])?;
+        // An old mirror may be imported after newer visits.
+        t.execute(
+            "UPDATE sites SET collected_s = max(coalesce(collected_s, ?2), ?2) WHERE id = ?1",
+            params![site.0, now_s],
+        )?;
     known_site(changed, site)?;
     let counts = RoundCounts::default();
     t.execute(

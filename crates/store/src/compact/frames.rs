@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::arrange::{Page, arrange};
-use super::options::{CompactOptions, CompactReport};
+use super::options::CompactOptions;
 use super::order::Order;
 use super::output::Output;
 use super::portion::Item;
 use super::slow::{self, Chosen};
 use super::stretch::{Stretch, join_small};
+use super::work::Work;
 use crate::bodies::{BodiesHead, BodyEntry, Coding, MAX_ENTRIES, Reference};
 use crate::chunk::ChunkKind;
 use crate::digest::BodyKey;
@@ -35,13 +36,13 @@ const FRAMES_PER_PREFIX: usize = 64;
 /// A frame of less than a quarter takes its neighbour in.
 const SMALL_PART: u64 = 4;
 
-pub(super) struct FrameWriter<'a, 's> {
+pub(super) struct FrameWriter<'a, 's, 'p> {
     store: &'s Store,
     options: &'a CompactOptions,
     output: &'a mut Output<'s>,
     site: u32,
     class: Class,
-    report: &'a mut CompactReport,
+    work: &'a mut Work<'p>,
     /// Pictures of which was chosen how much is recoded.
     chosen: &'a Chosen,
     /// Sources that were compacted before.
@@ -54,8 +55,6 @@ pub(super) struct FrameWriter<'a, 's> {
     /// The first version of each page: a frame rather ends in front of one than behind it.
     page_begins: BTreeSet<Digest>,
     frame: Frame,
-    /// Records that were written.
-    pub(super) rows_written: u64,
 }
 
 #[derive(Default)]
@@ -64,14 +63,13 @@ struct Frame {
     entries: Vec<BodyEntry>,
 }
 
-impl<'a, 's> FrameWriter<'a, 's> {
+impl<'a, 's, 'p> FrameWriter<'a, 's, 'p> {
     pub(super) fn new(
         store: &'s Store,
         options: &'a CompactOptions,
         output: &'a mut Output<'s>,
-        site: u32,
-        class: Class,
-        report: &'a mut CompactReport,
+        (site, class): (u32, Class),
+        work: &'a mut Work<'p>,
         chosen: &'a Chosen,
     ) -> Self {
         Self {
@@ -80,7 +78,7 @@ impl<'a, 's> FrameWriter<'a, 's> {
             output,
             site,
             class,
-            report,
+            work,
             chosen,
             frames_in: BTreeSet::new(),
             prefix: Arc::default(),
@@ -88,7 +86,6 @@ impl<'a, 's> FrameWriter<'a, 's> {
             copied_prefixes: BTreeMap::new(),
             page_begins: BTreeSet::new(),
             frame: Frame::default(),
-            rows_written: 0,
         }
     }
 
@@ -138,7 +135,6 @@ impl<'a, 's> FrameWriter<'a, 's> {
 
     fn put_rows(&mut self, rows: &[Row]) -> Result<(), StoreError> {
         self.make_room()?;
-        self.rows_written += rows.len() as u64;
         self.output.put_rows(rows, self.options.level)
     }
 
@@ -158,7 +154,8 @@ impl<'a, 's> FrameWriter<'a, 's> {
                     self.flush()?;
                     match self.copy_frame(place) {
                         Err(StoreError::Damaged { .. }) => self.pack(&digests, damaged)?,
-                        other => other?,
+                        Err(other) => return Err(other),
+                        Ok(()) => self.work.step(digests.len() as u64),
                     }
                 }
                 Stretch::Loose(_, digests) => self.pack(&digests, damaged)?,
@@ -324,6 +321,7 @@ impl<'a, 's> FrameWriter<'a, 's> {
 
     fn pack(&mut self, digests: &[Digest], damaged: &mut BTreeSet<u64>) -> Result<(), StoreError> {
         for digest in digests {
+            self.work.step(1);
             match self.store.stored(digest.key()) {
                 Ok(stored) => self.add(digest, stored)?,
                 Err(StoreError::Damaged { .. }) => {
@@ -340,8 +338,8 @@ impl<'a, 's> FrameWriter<'a, 's> {
         if entry.recoding == 0
             && let Some(recoded) = slow::recode(self.chosen, self.options, digest, &bytes)
         {
-            self.report.recoded += 1;
-            self.report.slow += u64::from(recoded.is_slow());
+            self.work.report.recoded += 1;
+            self.work.report.slow += u64::from(recoded.is_slow());
             entry.recoding = recoded.recoding as u8;
             entry.stored_bytes = recoded.bytes.len() as u64;
             bytes = recoded.bytes;
@@ -405,8 +403,8 @@ impl<'a, 's> FrameWriter<'a, 's> {
             true => (Coding::Zstd, &squeezed),
             false => (Coding::Plain, &frame.raw),
         };
-        self.report.frames_written += 1;
-        self.report.compressed_bytes += frame.raw.len() as u64;
+        self.work.report.frames_written += 1;
+        self.work.report.compressed_bytes += frame.raw.len() as u64;
         let depth = u8::from(reference != Reference::Nothing);
         let head = BodiesHead {
             group: self.site,
@@ -456,7 +454,7 @@ impl<'a, 's> FrameWriter<'a, 's> {
             let old = Location { pack: place.pack, offset };
             head.reference = Reference::Chunk(self.copy_prefix(old)?);
         }
-        self.report.frames_copied += 1;
+        self.work.report.frames_copied += 1;
         self.output.put_bodies(&head, data)
     }
 

@@ -13,8 +13,8 @@
 //! `arrange` (pages beside their like), `stretch`
 //! (which frames stay as they are), `frames` (bodies into frames), `prefix` (what frames
 //! share), `slow` (which pictures may take their time), `output` (the packs of the new
-//! generation), `built_upon` (what must not go because it is written meanwhile), `underway` (what is
-//! given back if it is interrupted).
+//! generation), `work` (how far it has come), `built_upon` (what must not go because it is written
+//! meanwhile), `underway` (what is kept and what is given back if it is interrupted).
 
 mod arrange;
 mod frames;
@@ -24,6 +24,7 @@ mod output;
 mod portion;
 mod slow;
 mod stretch;
+mod work;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,6 +32,7 @@ use self::frames::FrameWriter;
 pub use self::options::{CompactOptions, CompactReport};
 use self::order::Order;
 use self::output::Output;
+use self::work::Work;
 use crate::bodies::{BodiesHead, LIST};
 use crate::built_upon::BuiltUpon;
 use crate::chunk::ChunkKind;
@@ -56,7 +58,8 @@ struct Sources {
 
 impl Store {
     /// Writes what was collected since the last time again, small, and frees space. Reading
-    /// and writing go on meanwhile. `progress` is called with versions done and versions in all.
+    /// and writing go on meanwhile. Sites that an interrupted run finished are not written again.
+    /// `progress` is called with steps done and steps in all.
     pub fn compact(
         &self,
         options: &CompactOptions,
@@ -64,20 +67,28 @@ impl Store {
     ) -> Result<CompactReport, StoreError> {
         let _one_at_a_time =
             self.compacting.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let mut report =
-            CompactReport { bytes_before: self.stats()?.stored_bytes, ..CompactReport::default() };
+        let mut work = Work::new(progress);
+        work.report.bytes_before = self.stats()?.stored_bytes;
         let mut order = Order::new()?;
         let sources = self.choose_sources(options, &order)?;
         if !sources.packs.is_empty() {
-            let outcome = self.rewrite(&sources, &mut order, options, progress, &mut report);
+            let outcome = self.rewrite(&sources, &mut order, options, &mut work);
             self.writer().built_upon = None;
             outcome?;
             underway::end(&*self.backend)?;
         }
         drop(order);
         self.index().shrink()?;
-        report.bytes_after = self.stats()?.stored_bytes;
-        Ok(report)
+        work.finish();
+        work.report.bytes_after = self.stats()?.stored_bytes;
+        Ok(work.report)
+    }
+
+    /// Bytes on the disk that compacting may need beside what is there, until it is done. Nothing if
+    /// there is nothing to do.
+    pub fn space_to_compact(&self, options: &CompactOptions) -> Result<u64, StoreError> {
+        let (packs, _) = self.packs_to_compact(options, &mut |_, _| Ok(()))?;
+        if packs.is_empty() { Ok(0) } else { self.needed_bytes(&packs) }
     }
 
     /// Ends the open pack and decides which packs are read: all that were written while
@@ -94,6 +105,21 @@ impl Store {
         if writer.open.is_some() {
             self.end_pack(&mut writer)?;
         }
+        let note = &mut |site, id| order.add_forgotten(site, id);
+        let (packs, generation) = self.packs_to_compact(options, note)?;
+        // From here on the writer notes which stored bodies it builds upon.
+        let built_upon = BuiltUpon::new()?;
+        writer.held.keys().try_for_each(|key| built_upon.note(*key))?;
+        writer.built_upon = Some(built_upon);
+        Ok(Sources { packs, generation })
+    }
+
+    /// The packs that are to be written again, and the generation that replaces them.
+    fn packs_to_compact(
+        &self,
+        options: &CompactOptions,
+        forgotten: &mut dyn FnMut(u32, u64) -> Result<(), StoreError>,
+    ) -> Result<(BTreeSet<u64>, u64), StoreError> {
         let index = self.index();
         let packs = index.packs()?;
         let is_new = |pack: &&PackRecord| pack.generation == 0 || options.everything;
@@ -105,7 +131,7 @@ impl Store {
         }
         index.forgotten(&mut |site, id| {
             sites.insert(site);
-            order.add_forgotten(site, id)
+            forgotten(site, id)
         })?;
         // A pack that is shared with another site draws that site in as well.
         let mut before = usize::MAX;
@@ -129,11 +155,7 @@ impl Store {
             }
         }
         let generation = packs.iter().map(|pack| pack.generation).max().unwrap_or(0) + 1;
-        // From here on the writer notes which stored bodies it builds upon.
-        let built_upon = BuiltUpon::new()?;
-        writer.held.keys().try_for_each(|key| built_upon.note(*key))?;
-        writer.built_upon = Some(built_upon);
-        Ok(Sources { packs: chosen, generation })
+        Ok((chosen, generation))
     }
 
     /// Whether a pack only completed an earlier generation, and what that replaced is gone.
@@ -161,16 +183,15 @@ impl Store {
         sources: &Sources,
         order: &mut Order,
         options: &CompactOptions,
-        progress: &mut dyn FnMut(u64, u64),
-        report: &mut CompactReport,
+        work: &mut Work<'_>,
     ) -> Result<(), StoreError> {
         self.check_room(sources, options)?;
         underway::begin(&*self.backend, sources.generation, &sources.packs)?;
         let mut output = Output::new(self, sources.generation);
-        let outcome = self.rewrite_into(&mut output, sources, order, options, progress, report);
-        if outcome.is_err() {
+        let outcome = self.rewrite_into(&mut output, sources, order, options, work);
+        if let Err(error) = &outcome {
             // The error that stopped the work says more than one about tidying up would.
-            let _ = self.give_back();
+            let _ = self.give_back(matches!(error, StoreError::NoRoom { .. }));
         }
         outcome
     }
@@ -179,21 +200,26 @@ impl Store {
     /// are written; then the index is written again.
     fn check_room(&self, sources: &Sources, options: &CompactOptions) -> Result<(), StoreError> {
         let Some(free_bytes) = options.room_bytes else { return Ok(()) };
-        let lengths = self.pack_lengths()?;
-        let packs_bytes: u64 = sources.packs.iter().filter_map(|pack| lengths.get(pack)).sum();
-        let order_bytes = ORDER_BYTES * self.index().count_versions()?;
-        let needed_bytes = packs_bytes + order_bytes + 2 * self.index_file_bytes();
+        let needed_bytes = self.needed_bytes(&sources.packs)?;
         match needed_bytes > free_bytes {
             true => Err(StoreError::NoRoomToCompact { needed_bytes, free_bytes }),
             false => Ok(()),
         }
     }
 
-    /// Deletes what a compaction wrote that cannot be completed. Everything is still where it was
-    /// taken from, so the index is made again from that.
-    fn give_back(&self) -> Result<(), StoreError> {
+    fn needed_bytes(&self, packs: &BTreeSet<u64>) -> Result<u64, StoreError> {
+        let lengths = self.pack_lengths()?;
+        let packs_bytes: u64 = packs.iter().filter_map(|pack| lengths.get(pack)).sum();
+        let order_bytes = ORDER_BYTES * self.index().count_versions()?;
+        Ok(packs_bytes + order_bytes + 2 * self.index_file_bytes())
+    }
+
+    /// Deletes what a compaction wrote that cannot be completed: the pack that it had not ended, or
+    /// everything if the disk is full. Everything is still where it was taken from, so the index is made
+    /// again.
+    fn give_back(&self, everything: bool) -> Result<(), StoreError> {
         let mut writer = self.writer();
-        if underway::delete_outputs(&*self.backend)? {
+        if underway::delete_outputs(&*self.backend, everything)? {
             let remade =
                 self.sync_writer(&mut writer).and_then(|()| self.remake_index(&mut writer));
             // Without it, only opening the archive again is safe.
@@ -209,32 +235,36 @@ impl Store {
         sources: &Sources,
         order: &mut Order,
         options: &CompactOptions,
-        progress: &mut dyn FnMut(u64, u64),
-        report: &mut CompactReport,
+        work: &mut Work<'_>,
     ) -> Result<(), StoreError> {
-        let mut damaged = self.gather(sources, order)?;
-        let total = order.count()?;
-        let mut done = 0;
-        let chosen = slow::choose(self, order, options)?;
+        // Each record is read, and each body is written.
+        let versions = self.index().count_versions()?;
+        work.expect(2 * versions);
+        let mut damaged = self.gather(sources, order, work)?;
+        work.expect_more(order.count_bodies()?);
+        let chosen = slow::choose(self, order, options, work)?;
         for site in order.sites()? {
             for class in [Class::Html, Class::Text, Class::Other] {
                 let mut frames =
-                    FrameWriter::new(self, options, output, site, class, report, &chosen);
+                    FrameWriter::new(self, options, output, (site, class), work, &chosen);
                 damaged.extend(frames.write(order, &sources.packs)?);
-                done += frames.rows_written;
             }
             output.end_pack()?;
-            report.sites += 1;
-            progress(done, total);
+            work.report.sites += 1;
         }
         let lists = self.find_orphans(sources, order)?;
         damaged.extend(self.carry_orphans(sources, &lists, order, output)?);
-        report.packs_kept_damaged = damaged.iter().map(|pack| pack_name(*pack)).collect();
+        work.report.packs_kept_damaged = damaged.iter().map(|pack| pack_name(*pack)).collect();
         self.replace(sources, &damaged, order, output)
     }
 
     /// Reads all records of the sources into their new order. Returns packs with damage.
-    fn gather(&self, sources: &Sources, order: &mut Order) -> Result<BTreeSet<u64>, StoreError> {
+    fn gather(
+        &self,
+        sources: &Sources,
+        order: &mut Order,
+        work: &mut Work<'_>,
+    ) -> Result<BTreeSet<u64>, StoreError> {
         let mut damaged = BTreeSet::new();
         let lengths = self.pack_lengths()?;
         let collected: BTreeSet<u64> = {
@@ -268,6 +298,7 @@ impl Store {
                     if self.index().version(row.id)? == Some(place) {
                         let class = self.class_of(&row)?;
                         order.add(&row, class, collected.contains(pack))?;
+                        work.step(1);
                     }
                 }
                 Ok(())

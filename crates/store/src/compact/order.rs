@@ -58,9 +58,10 @@ impl Order {
         Ok(())
     }
 
-    pub(super) fn count(&self) -> Result<u64, StoreError> {
-        let count: i64 =
-            self.connection.query_row("SELECT count(*) FROM items", [], |row| row.get(0))?;
+    /// Bodies of all versions.
+    pub(super) fn count_bodies(&self) -> Result<u64, StoreError> {
+        let all = "SELECT count(DISTINCT digest) FROM items";
+        let count: i64 = self.connection.query_row(all, [], |row| row.get(0))?;
         Ok(count as u64)
     }
 

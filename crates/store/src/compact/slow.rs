@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use super::options::CompactOptions;
 use super::order::Order;
+use super::work::Work;
 use crate::Digest;
 use crate::error::StoreError;
 use crate::media::Class;
@@ -34,6 +35,7 @@ pub(super) fn choose(
     store: &Store,
     order: &Order,
     options: &CompactOptions,
+    work: &mut Work<'_>,
 ) -> Result<Chosen, StoreError> {
     let mut places = order.count_new()? / options.versions_per_slow.max(1);
     let mut chosen = Chosen::new();
@@ -44,7 +46,9 @@ pub(super) fn choose(
     places = places.saturating_sub(taken);
     let mut tried = Vec::new();
     let mut kept_bytes = 0;
+    work.add(candidates.len() as u64);
     for (digest, versions) in candidates {
+        work.step(1);
         let body = store.stored(digest.key())?.bytes;
         let Some(whole) = recode_to(Extent::Whole, &body, options) else { continue };
         kept_bytes += whole.bytes.len();

@@ -546,7 +546,10 @@ impl Call<'_> {
 
     fn sums(&self) -> Result<Sums, WebError> {
         let state = &self.app.state;
-        Ok(Sums { cost: state.site_sums(i64::MAX)?, worth: nenrin_archive::shown_worth(&**state)? })
+        Ok(Sums {
+            cost: self.app.site_sums(i64::MAX)?,
+            worth: nenrin_archive::shown_worth(&**state)?,
+        })
     }
 }
 

@@ -40,7 +40,7 @@ pub(crate) fn overview(
     }
     let since_day = visitor.now_s.div_euclid(format::DAY_S) - RECENT_DAYS + 1;
     let cost: BTreeMap<SiteId, SiteSums> =
-        app.state.site_sums(since_day)?.into_iter().map(|s| (s.site, s)).collect();
+        app.site_sums(since_day)?.into_iter().map(|s| (s.site, s)).collect();
     let store = (app.store_stats)();
     let days = years::days(app, visitor, None)?;
     let today = visitor.now_s.div_euclid(format::DAY_S);

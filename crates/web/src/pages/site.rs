@@ -204,7 +204,7 @@ pub(crate) fn note<'a>(visitor: &Visitor, code: &str) -> Option<&'a str> {
 
 fn figures(app: &WebApp, visitor: &Visitor, site: &Site) -> Result<Markup, WebError> {
     let t = |en, ja| visitor.t(en, ja);
-    let sums = app.state.site_sums(i64::MAX)?.into_iter().find(|s| s.site == site.id);
+    let sums = app.site_sums(i64::MAX)?.into_iter().find(|s| s.site == site.id);
     let stored = sums.map_or(0, |s| s.stored_bytes);
     let counts = &site.counts;
     let worth = nenrin_archive::shown_worth(&*app.state)?;
