@@ -1,6 +1,8 @@
 //! Sites, incidents, watches and upkeep. Every partition has every site, with the same numbers; what
 //! the archive has once is in the first.
 
+use std::path::Path;
+
 use super::{JoinedState, partition_of};
 use crate::{
     Incident, KeptVersion, PageId, PruneRow, Registry, Removal, RemovalRow, Site, SiteConditions,
@@ -134,6 +136,10 @@ impl Registry for JoinedState {
 }
 
 impl Upkeep for JoinedState {
+    fn copy_to(&self, path: &Path) -> Result<(), StateError> {
+        self.first().copy_to(path)
+    }
+
     fn denied_versions(
         &self,
         site: SiteId,

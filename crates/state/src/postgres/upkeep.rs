@@ -1,5 +1,7 @@
 //! Dropping versions, checking, giving space back.
 
+use std::path::Path;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use tokio_postgres::Row;
@@ -276,6 +278,12 @@ fn kept_version(row: &Row) -> Read<KeptVersion> {
 }
 
 impl Upkeep for PostgresState {
+    fn copy_to(&self, _: &Path) -> Result<(), StateError> {
+        Err(StateError::NoDatabase {
+            why: "a state in PostgreSQL is copied with its own tools, such as pg_dump".to_owned(),
+        })
+    }
+
     fn denied_versions(
         &self,
         site: SiteId,
