@@ -125,7 +125,9 @@ fn objects_in_streams_and_drawings_are_found() {
         stream("/Subtype /Form", b"BT /F 9 Tf (in a drawing) Tj ET /X Do"),
     ];
     let found = blocks(&file(&objects));
-    assert_eq!(found[..2], ["on the page", "in a drawing"], "{found:?}");
+    assert_eq!(found[0], "on the page");
+    // The drawing is in itself: that ends after some steps.
+    assert_eq!(found[1].matches("in a drawing").count(), 6, "{found:?}");
 }
 
 #[test]
