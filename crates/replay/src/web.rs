@@ -111,7 +111,18 @@ fn as_of(
         let to = format!("{}{}", origins.of(&shelf), found.url.path_and_query());
         return Ok(redirect(StatusCode::FOUND, &to));
     }
+    if destination == Some(b"document") && modifier.is_page() && may_run_scripts(&found) {
+        let page = pages::framed::page(ask, &found, at_s, modifier == Modifier::Page);
+        let status = StatusCode::from_u16(found.status).unwrap_or(StatusCode::OK);
+        return Ok(own_page(replay, status, &page));
+    }
     show(replay, ask, &found, Shown::new(ask, at_s, modifier, Stage::Shared))
+}
+
+/// Whether a browser would show it as a page with scripts in it.
+fn may_run_scripts(found: &Capture) -> bool {
+    let is_markup = ["html", "xml", "svg"].iter().any(|kind| found.mime.contains(kind));
+    (is_markup || found.mime.is_empty()) && !(300..400).contains(&found.status)
 }
 
 fn is_shown_as_document(destination: &[u8]) -> bool {

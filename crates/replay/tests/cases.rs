@@ -1,4 +1,5 @@
 //! A made site of script cases, run as it is and in replay: each case must give the same.
+#![allow(clippy::unwrap_used, reason = "a site that cannot be served must fail the test")]
 
 mod support;
 

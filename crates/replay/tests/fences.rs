@@ -79,6 +79,14 @@ fn archive(page: &str) -> MemoryArchive {
     archive
 }
 
+/// The page itself at the top, where replay would show it in a frame of its own.
+fn unframed(router: Router) -> Router {
+    router.layer(from_fn(|mut request: Request, next: Next| {
+        request.headers_mut().remove("sec-fetch-dest");
+        next.run(request)
+    }))
+}
+
 const BARE: &str = "/web/20240115000000mp_/http://fence.test/bare.html";
 
 async fn visits_of(browser: &mut Browser, live: &LiveWeb, path: &str) -> usize {
@@ -93,11 +101,13 @@ async fn the_policy_alone_lets_no_part_in() {
     for page in [STILL, MOVING, BEACONS] {
         let live = LiveWeb::start().await;
         let Some(mut browser) = Browser::start(Names::Live(&live)).await else { return };
-        browser.origin = serve(without_rewriting(served(archive(page)), page, true)).await;
+        browser.origin =
+            serve(without_rewriting(unframed(served(archive(page))), page, true)).await;
         let visits = visits_of(&mut browser, &live, BARE).await;
         assert_eq!(visits, 0, "{:?}", live.seen());
         // The same without the policy: the page does try, and the counter works.
-        browser.origin = serve(without_rewriting(served(archive(page)), page, false)).await;
+        browser.origin =
+            serve(without_rewriting(unframed(served(archive(page))), page, false)).await;
         assert!(visits_of(&mut browser, &live, BARE).await > 0);
     }
 }
@@ -106,13 +116,13 @@ async fn the_policy_alone_lets_no_part_in() {
 async fn rewriting_alone_leads_every_part_of_a_page_into_the_archive() {
     let live = LiveWeb::start().await;
     let Some(mut browser) = Browser::start(Names::Live(&live)).await else { return };
-    browser.origin = serve(served(archive(STILL))).await;
+    browser.origin = serve(unframed(served(archive(STILL)))).await;
     browser.call("Page.setBypassCSP", json!({"enabled": true})).await;
     // Without scripts ours does not run either.
     browser.call("Emulation.setScriptExecutionDisabled", json!({"value": true})).await;
     let page = "/web/20240115000000mp_/http://fence.test/page.html";
     assert_eq!(visits_of(&mut browser, &live, page).await, 0, "{:?}", live.seen());
-    browser.origin = serve(without_rewriting(served(archive(STILL)), STILL, true)).await;
+    browser.origin = serve(without_rewriting(unframed(served(archive(STILL))), STILL, true)).await;
     assert!(visits_of(&mut browser, &live, BARE).await > 0, "the policy was turned off");
 }
 
@@ -120,7 +130,7 @@ async fn rewriting_alone_leads_every_part_of_a_page_into_the_archive() {
 async fn our_script_alone_leads_what_scripts_ask_for_into_the_archive() {
     let live = LiveWeb::start().await;
     let Some(mut browser) = Browser::start(Names::Live(&live)).await else { return };
-    browser.origin = serve(served(archive(MOVING))).await;
+    browser.origin = serve(unframed(served(archive(MOVING)))).await;
     browser.call("Page.setBypassCSP", json!({"enabled": true})).await;
     let page = "/web/20240115000000mp_/http://fence.test/page.html";
     let visits = visits_of(&mut browser, &live, page).await;
@@ -151,6 +161,7 @@ async fn cookies_of_the_interface_and_of_replayed_pages_never_meet() {
     archive.put(&url("http://e.com/"), at(10, 0), 200, HTML, page);
     let options = ReplayOptions {
         origin: Some(format!("http://replay.localhost:{port}")),
+        has_names_below: true,
         refuses_foreign_names: true,
         ..ReplayOptions::default()
     };
@@ -159,7 +170,8 @@ async fn cookies_of_the_interface_and_of_replayed_pages_never_meet() {
     let noted = sent.clone();
     let replay =
         router(Arc::new(archive), options).layer(from_fn(move |request: Request, next: Next| {
-            let is_own_name = |v: &HeaderValue| v.as_bytes().starts_with(b"replay.localhost");
+            let is_own_name =
+                |v: &HeaderValue| memchr::memmem::find(v.as_bytes(), b"replay.localhost").is_some();
             if request.headers().get(header::HOST).is_some_and(is_own_name) {
                 noted.lock().unwrap().extend(request.headers().get(header::COOKIE).cloned());
             }
@@ -169,12 +181,14 @@ async fn cookies_of_the_interface_and_of_replayed_pages_never_meet() {
     browser.open(&format!("{interface}/")).await;
     browser.open(&format!("http://127.0.0.1:{port}/web/20240115000000/http://e.com/")).await;
     let host = browser.eval("location.hostname").await;
-    assert_eq!(host, json!("replay.localhost"), "led to the own name");
+    assert_eq!(host, json!("20240115000000-e-com.replay.localhost"), "led to the own name");
     browser.until("window.done === true").await;
     // Bypasses our script, as a hostile page would: cookies of the whole machine.
     browser
         .eval(
-            "cookieStore.set({name: 'session', value: 'fixed', domain: 'localhost'}).catch(() => 0)",
+            "{ const f = document.createElement('iframe'); document.body.append(f); \
+             Object.getOwnPropertyDescriptor(f.contentWindow.Document.prototype, 'cookie') \
+             .set.call(document, 'session=fixed; domain=localhost'); 0 }",
         )
         .await;
     browser.open(&format!("{interface}/")).await;

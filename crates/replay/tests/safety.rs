@@ -113,7 +113,8 @@ fn no_cookie_is_ever_set_and_every_page_has_its_policy() {
     assert_eq!(policies.len(), 1);
     let policy = policies[0].to_str().unwrap();
     assert!(policy.starts_with("default-src 'self'"), "{policy}");
-    for directive in ["form-action 'self'", "sandbox", "frame-ancestors 'self'", "base-uri 'self'"]
+    for directive in
+        ["form-action 'self'", "sandbox allow-scripts", "frame-src 'self'", "base-uri 'self'"]
     {
         assert!(policy.contains(directive), "{policy}");
     }

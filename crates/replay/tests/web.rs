@@ -291,3 +291,20 @@ fn a_page_outside_of_its_time_says_so() {
     let parts = ask(&router, &format!("/_nenrin/parts/20240115000000/{PAGE}"), &[]);
     assert_eq!(parts.status, 200);
 }
+
+#[test]
+fn on_the_shared_origin_browsers_see_pages_in_a_frame_of_ours() {
+    let router = served(archive());
+    let place = format!("/web/20240115000000/{PAGE}");
+    let page = ask(&router, &place, &[("sec-fetch-dest", "document")]);
+    assert_eq!(page.status, 200);
+    let inside = format!("src=\"/web/20240115000000if_/{PAGE}\"");
+    assert!(page.text().contains(&inside), "{}", page.text());
+    assert!(page.header("content-security-policy").contains("frame-src 'self'"));
+    let framed = format!("/web/20240115000000if_/{PAGE}");
+    let framed = ask(&router, &framed, &[("sec-fetch-dest", "iframe")]);
+    assert!(framed.text().contains("one <a href"));
+    assert!(!framed.header("content-security-policy").contains("allow-same-origin"));
+    let image = "/web/20240115000000/http://e.com/i.png";
+    assert_eq!(ask(&router, image, &[("sec-fetch-dest", "document")]).text(), "0123456789");
+}

@@ -67,10 +67,11 @@ impl Guard {
             Some(origins) => (format!(" {}", origins.pattern()), format!(" {}", origins.home())),
             None => (String::new(), String::new()),
         };
-        let policy = |text: &str| {
-            let text = format!("{text}; frame-ancestors 'self'{home}{below}{ancestors}");
-            HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static("default-src 'none'"))
+        let value = |text: &str| {
+            HeaderValue::from_str(text).unwrap_or(HeaderValue::from_static("default-src 'none'"))
         };
+        let policy =
+            |text: &str| value(&format!("{text}; frame-ancestors 'self'{home}{below}{ancestors}"));
         // Scripts of the page run, but can reach only archived servers; the same holds for frames,
         // forms and plug-ins.
         let content = |below: &str, forms: &str| {
@@ -82,7 +83,8 @@ impl Guard {
         };
         let (shared, own) = (content("", ""), content(&below, &home));
         Self {
-            shared: policy(&format!("{shared}; {SANDBOX}")),
+            // Pages without an origin show each other in frames: no list could name them.
+            shared: value(&format!("{shared}; {SANDBOX}")),
             shared_pdf: policy(&shared),
             own: policy(&format!("{own}; {SANDBOX} allow-same-origin")),
             own_pdf: policy(&own),
@@ -193,7 +195,8 @@ mod tests {
             ..ReplayOptions::default()
         };
         let mut headers = HeaderMap::new();
-        Guard::new(&options, None).archived(&mut headers, Stage::Shared, false);
+        let own = Stage::Own { is_bare: false };
+        Guard::new(&options, None).archived(&mut headers, own, false);
         let policy = headers["content-security-policy"].to_str().unwrap();
         assert!(policy.ends_with("frame-ancestors 'self' http://a:1"), "{policy}");
         assert!(policy.contains("sandbox allow-scripts"), "{policy}");

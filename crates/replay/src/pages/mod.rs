@@ -3,6 +3,7 @@
 pub(crate) mod banner;
 pub(crate) mod calendar;
 pub(crate) mod diff;
+pub(crate) mod framed;
 pub(crate) mod front;
 mod layout;
 pub(crate) mod missing;
