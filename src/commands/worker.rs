@@ -151,6 +151,7 @@ fn begin(
         Driver::holding(&archive, fetcher, options, memory_bytes, Some(OBJECTS_PAUSE))?;
     driver.keep_free(context.config.disk.min_free.0);
     driver.keep_within(context.config.quotas());
+    driver.render_with(context.config.render_options());
     driver.ask_until(until.clone());
     let (stop, mut stopped) = watch::channel(false);
     let (epoch, handle) = (driver.epoch(), driver.handle());
