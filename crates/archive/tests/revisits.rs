@@ -125,7 +125,7 @@ fn originals_are_found_however_they_are_named() {
     ] {
         let records = [revisit(url, &named), response(page, 1, "body")];
         let (_folder, archive, imported) = imported(&records);
-        assert_eq!(imported.damaged, 0, "{what}: {:?}", imported.troubles);
+        assert_eq!(imported.damaged, 0, "{what}: {:?}", imported.problems);
         assert_eq!(imported.versions + imported.unchanged, 2, "{what}");
         let later = archive.as_of(url, 1_711_929_600).unwrap().expect(what);
         assert_eq!(later.body(), b"body", "{what}");
@@ -147,7 +147,7 @@ fn a_revisit_of_something_else_is_reported() {
         let (_folder, _, imported) =
             imported(&[response("http://e.com/a", 1, "body"), revisit("http://e.com/b", &named)]);
         assert_eq!((imported.versions, imported.damaged), (1, 1), "{named:?}");
-        assert!(imported.troubles[0].contains("the original of the revisit of http://e.com/b"));
+        assert!(imported.problems[0].contains("the original of the revisit of http://e.com/b"));
     }
 }
 
@@ -164,7 +164,7 @@ fn heads_with_two_carriage_returns_are_read() {
     let path = folder.path().join("x.warc");
     std::fs::write(&path, record).unwrap();
     let (_folder, archive, imported) = import(folder, &path);
-    assert_eq!((imported.versions, imported.damaged), (1, 0), "{:?}", imported.troubles);
+    assert_eq!((imported.versions, imported.damaged), (1, 0), "{:?}", imported.problems);
     let page = archive.as_of("http://e.com/a", i64::MAX).unwrap().unwrap();
     assert_eq!((page.status(), page.body()), (200, body.as_bytes()));
     assert_eq!(page.header("content-type").as_deref(), Some("text/html"));
@@ -200,8 +200,8 @@ fn a_capture_that_is_too_large_for_memory_comes_in_and_goes_out() {
     wrong.block.clone_from(&large.block);
     let records = [response("http://e.com/small", 4, "small"), large, in_chunks, wrong];
     let (folder, archive, found) = imported(&records);
-    assert_eq!((found.versions, found.damaged), (3, 1), "{:?}", found.troubles);
-    assert!(found.troubles[0].contains("its payload is not what its digest says"));
+    assert_eq!((found.versions, found.damaged), (3, 1), "{:?}", found.problems);
+    assert!(found.problems[0].contains("its payload is not what its digest says"));
     for page in ["http://e.com/large.mp4", "http://e.com/chunked.mp4"] {
         let page = archive.as_of(page, i64::MAX).unwrap().unwrap();
         assert!(page.body() == body, "{} bytes", page.body().len());

@@ -333,7 +333,7 @@ mod tests {
             let files = WarcFiles::open(&files).unwrap();
             let options = WarcImportOptions::new("x", 2_000_000);
             let imported = archive.import_warc(&files, &options, &mut |_, _| {}).unwrap();
-            assert_eq!(imported.damaged, 0, "{:?}", imported.troubles);
+            assert_eq!(imported.damaged, 0, "{:?}", imported.problems);
             assert_eq!(imported.known, 0, "nothing is written twice");
             let mut found = BTreeMap::new();
             archive
