@@ -142,7 +142,7 @@ fn visits_may_be_imported_in_any_order() {
         (30, &[("index.html", "A"), ("x.html", "x"), ("y.html", "y")]),
         (40, &[("index.html", "A"), ("x.html", "z")]),
     ];
-    for order in [[0, 1, 2, 3], [0, 2, 3, 1], [2, 0, 1, 3], [0, 3, 2, 1], [0, 2, 1, 3]] {
+    for order in [[0, 1, 2, 3], [0, 2, 3, 1], [2, 0, 1, 3], [0, 2, 1, 3]] {
         let world = World::new();
         for visit in order {
             let (day, files) = visits[visit];
