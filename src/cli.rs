@@ -322,7 +322,7 @@ pub(crate) struct SiteRemoveArgs {
     pub site: String,
     /// hide: no longer listed and collected; deny: nobody can open it any more; delete: its content is
     /// deleted from storage, for ever.
-    #[arg(long, value_name = "hide|deny|delete", value_parser = removal)]
+    #[arg(long, value_name = "hide|deny|delete")]
     pub how: Removal,
     /// The reason; it is stored.
     #[arg(long, value_name = "TEXT")]
@@ -340,10 +340,6 @@ pub(crate) struct SiteRestoreArgs {
     /// The reason; it is stored.
     #[arg(long, value_name = "TEXT")]
     pub reason: String,
-}
-
-fn removal(word: &str) -> Result<Removal, String> {
-    Removal::from_word(word).ok_or_else(|| "write hide, deny or delete".to_owned())
 }
 
 /// The conditions of a site that were given.
@@ -453,19 +449,11 @@ pub(crate) struct ConditionArgs {
     #[arg(long, value_name = "RULE")]
     pub prune: Option<String>,
     /// Which changes count for the schedule: any, or significant (without counters, dates and so on).
-    #[arg(long, value_name = "CHANGES", value_parser = schedule_by)]
+    #[arg(long, value_name = "CHANGES")]
     pub schedule_by: Option<ScheduleBy>,
     /// Which pages a round visits: all, structure(A), structure(B), structure(C) or structure(auto).
     #[arg(long, value_name = "METHOD", conflicts_with_all = ["continuous", "policy"])]
     pub rounds_by: Option<RoundsBy>,
-}
-
-fn schedule_by(text: &str) -> Result<ScheduleBy, String> {
-    match text {
-        "any" => Ok(ScheduleBy::Any),
-        "significant" => Ok(ScheduleBy::Significant),
-        _ => Err("write any or significant".to_owned()),
-    }
 }
 
 #[derive(Debug, Args)]
@@ -529,7 +517,7 @@ pub(crate) struct ChangesArgs {
     #[arg(long, value_name = "D", default_value = "7d")]
     pub since: Span,
     /// Only this kind: new, changed or gone.
-    #[arg(long, value_name = "KIND", value_parser = change_kind)]
+    #[arg(long, value_name = "KIND")]
     pub kind: Option<ChangeKind>,
     /// Leave out pages of which only dates, counters and the like changed.
     #[arg(long)]
@@ -543,10 +531,6 @@ pub(crate) struct ChangesArgs {
     /// Most changes listed, newest first.
     #[arg(long, value_name = "N", default_value_t = 100)]
     pub limit: usize,
-}
-
-fn change_kind(word: &str) -> Result<ChangeKind, String> {
-    ChangeKind::from_word(word).ok_or_else(|| "write new, changed or gone".to_owned())
 }
 
 #[derive(Debug, Args)]

@@ -5,7 +5,7 @@ use std::{
 
 use nenrin_archive::{
     Archive, ArchiveError, DiskGuard, OpenOptions, counted,
-    doctor::{FileSystem, Finding, Health, Machine},
+    doctor::{self, FileSystem, Finding, Health, Machine},
 };
 use serde_json::json;
 
@@ -33,9 +33,8 @@ pub(super) fn doctor(context: &Context) -> anyhow::Result<Exit> {
     let (problems, notices) = (count(Health::Problem), count(Health::Notice));
     let exit = if problems > 0 { Exit::Partly } else { Exit::Done };
     if context.json {
-        let version = env!("NENRIN_VERSION");
         print_json(&json!({
-            "version": version, "archive": context.archive, "problems": problems,
+            "version": env!("NENRIN_VERSION"), "archive": context.archive, "problems": problems,
             "notices": notices, "findings": found,
         }))?;
         return Ok(exit);
@@ -91,7 +90,7 @@ fn machine(context: &Context, archive: Option<&Archive>) -> Machine {
         file_system: FileSystem::of(folder),
         unwritable: tempfile::tempfile_in(folder).err().map(|error| error.to_string()),
         descriptors: rustix::process::getrlimit(rustix::process::Resource::Nofile).current,
-        free_memory_bytes: free_memory(),
+        free_memory_bytes: doctor::free_memory_bytes(),
         names: archive.map(names).unwrap_or_default(),
         listening: addresses
             .into_iter()
@@ -101,7 +100,7 @@ fn machine(context: &Context, archive: Option<&Archive>) -> Machine {
             })
             .collect(),
         is_running: false,
-        browser: browser(),
+        browser: doctor::browser(),
         contact: config.contact.clone(),
     }
 }
@@ -119,20 +118,4 @@ fn names(archive: &Archive) -> Vec<(String, Option<String>)> {
             (host, error.map(|error| error.to_string()))
         })
         .collect()
-}
-
-fn free_memory() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kilobytes| kilobytes << 10)
-}
-
-/// The browser that pages would be rendered with.
-fn browser() -> Option<String> {
-    let path = std::env::var_os("PATH")?;
-    ["chromium", "chromium-browser", "google-chrome"]
-        .into_iter()
-        .flat_map(|name| std::env::split_paths(&path).map(move |folder| folder.join(name)))
-        .find(|file| file.is_file())
-        .map(|file| file.display().to_string())
 }

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use nenrin_archive::{Span, sites};
 use nenrin_lab::{
     LabError,
@@ -40,8 +40,8 @@ pub(crate) struct OrderArgs {
     #[arg(long, value_name = "PAGES")]
     synthetic: Option<u32>,
     /// Kind of the made-up web.
-    #[arg(long, value_enum, default_value_t = KindArg::Servers)]
-    kind: KindArg,
+    #[arg(long, value_name = "servers|power-law|chains", default_value = "servers")]
+    kind: WebKind,
     /// Seed of the made-up web.
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -65,32 +65,12 @@ pub(crate) struct OrderArgs {
     out: Option<PathBuf>,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum KindArg {
-    /// Many servers, power laws.
-    Servers,
-    /// One server, preferential attachment.
-    PowerLaw,
-    /// One server, long chains and hubs without links.
-    Chains,
-}
-
-impl From<KindArg> for WebKind {
-    fn from(kind: KindArg) -> Self {
-        match kind {
-            KindArg::Servers => Self::Servers,
-            KindArg::PowerLaw => Self::PowerLaw,
-            KindArg::Chains => Self::Chains,
-        }
-    }
-}
-
 impl OrderArgs {
     fn source(&self, context: &Context) -> anyhow::Result<GraphSource> {
         Ok(match (&self.graph, self.synthetic) {
             (Some(edges), _) => GraphSource::File { edges: edges.clone(), urls: self.urls.clone() },
             (None, Some(pages)) => GraphSource::Synthetic(order::SyntheticWeb {
-                kind: self.kind.into(),
+                kind: self.kind,
                 pages,
                 seed: self.seed,
             }),

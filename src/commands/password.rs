@@ -41,7 +41,7 @@ pub(super) fn set(file: Option<&Path>, args: &SetPasswordArgs) -> anyhow::Result
             ));
         }
     };
-    let after = with_field(&before, field, &hash);
+    let after = nenrin_lang::with_setting(&before, "serve", field, &hash);
     toml::from_str::<Config>(&after)
         .context("the configuration would not be right any more; nothing was written")?;
     write(file, &after).with_context(|| format!("cannot write {}", file.display()))?;
@@ -82,31 +82,6 @@ fn read_password() -> anyhow::Result<String> {
     Ok(first)
 }
 
-/// The file's text with one field of `[serve]` set; all else, comments too, stays as it is.
-fn with_field(text: &str, field: &str, value: &str) -> String {
-    let line = format!("{field} = \"{value}\"");
-    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-    let Some(section) = lines.iter().position(|line| line.trim() == "[serve]") else {
-        if lines.last().is_some_and(|last| !last.is_empty()) {
-            lines.push(String::new());
-        }
-        lines.extend(["[serve]".to_owned(), line]);
-        return lines.join("\n") + "\n";
-    };
-    let end = lines[section + 1..]
-        .iter()
-        .position(|line| line.trim_start().starts_with('['))
-        .map_or(lines.len(), |place| section + 1 + place);
-    let is_field = |line: &String| {
-        line.trim_start().strip_prefix(field).is_some_and(|rest| rest.trim_start().starts_with('='))
-    };
-    match lines[section + 1..end].iter().position(is_field) {
-        Some(place) => lines[section + 1 + place] = line,
-        None => lines.insert(section + 1, line),
-    }
-    lines.join("\n") + "\n"
-}
-
 /// Readable by its owner alone where it is new, and whole at any moment.
 fn write(file: &Path, text: &str) -> std::io::Result<()> {
     let aside = file.with_extension("toml.new");
@@ -119,21 +94,4 @@ fn write(file: &Path, text: &str) -> std::io::Result<()> {
     new.write_all(text.as_bytes())?;
     new.sync_all()?;
     std::fs::rename(&aside, file)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_field_is_set_and_all_else_stays() {
-        assert_eq!(with_field("", "password", "h"), "[serve]\npassword = \"h\"\n");
-        let text =
-            "contact = \"x\" # me\n[serve]\n# mine\npassword = \"old\"\n[state]\nbucket = \"1h\"\n";
-        let new = with_field(text, "password", "h");
-        assert_eq!(new, text.replace("old", "h"));
-        let both = with_field(&new, "reader_password", "r");
-        assert!(both.contains("[serve]\nreader_password = \"r\"\n# mine\npassword = \"h\""));
-        assert_eq!(with_field(&both, "password", "h"), both);
-    }
 }

@@ -2,7 +2,7 @@ use std::{fmt::Write as _, path::Path};
 
 use anyhow::Context as _;
 use clap::CommandFactory;
-use nenrin_archive::{Figures, MetricKind};
+use nenrin_archive::Figures;
 
 use super::Context;
 use crate::{cli::Cli, exit::Exit, table::say};
@@ -19,7 +19,7 @@ pub(super) fn reference(context: &Context, folder: &Path) -> anyhow::Result<Exit
         .with_context(|| format!("cannot write {}", man.display()))?;
     write("commands.md", &commands())?;
     write("settings.toml", &crate::config::Config::default().as_file())?;
-    write("metrics.md", &metrics())?;
+    write("metrics.md", &Figures::description())?;
     write("openapi.json", &serde_json::to_string_pretty(&nenrin_web::api_document())?)?;
     if !context.json {
         say(format!(
@@ -43,20 +43,6 @@ fn commands() -> String {
         let inner: Vec<_> =
             command.get_subcommands().filter(|c| c.get_name() != "help").cloned().collect();
         waiting.extend(inner.into_iter().rev());
-    }
-    text
-}
-
-/// The metrics of collecting; those of sites are described in docs/interface.md.
-fn metrics() -> String {
-    let mut text =
-        "# Metrics of collecting\n\n| metric | kind | meaning |\n|---|---|---|\n".to_owned();
-    for metric in Figures::default().metrics() {
-        let kind = match metric.kind {
-            MetricKind::Counter => "counter",
-            MetricKind::Gauge => "gauge",
-        };
-        let _ = writeln!(text, "| `{}` | {kind} | {} |", metric.name, metric.help);
     }
     text
 }

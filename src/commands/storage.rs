@@ -40,7 +40,7 @@ pub(crate) struct StorageArgs {
     #[arg(long, value_name = "S,…", value_delimiter = ',')]
     sites: Vec<String>,
     /// The genre of a site, for the figures by genre.
-    #[arg(long = "genre", value_name = "SITE=GENRE", value_parser = genre)]
+    #[arg(long = "genre", value_name = "SITE=GENRE", value_parser = storage::genre)]
     genres: Vec<(String, String)>,
     /// Where the archive under measurement is made; what was measured of other ways is kept there for
     /// the next run. A temporary folder by default.
@@ -52,11 +52,6 @@ pub(crate) struct StorageArgs {
     /// Writes report.html and results.json there.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-}
-
-fn genre(text: &str) -> Result<(String, String), String> {
-    let (site, genre) = text.split_once('=').ok_or("write it like heise=news")?;
-    Ok((site.to_owned(), genre.to_owned()))
 }
 
 /// `nenrin lab storage`.

@@ -9,9 +9,8 @@ use std::{
 use nenrin_archive::{LEASE, OBJECTS_PAUSE, SharedArchive, Worker};
 use nenrin_fetch::Fetcher;
 use nenrin_state::{Epoch, Lease, PartitionId};
-use tokio::{sync::watch, task::JoinHandle};
-
 use nenrin_web::NotRunningHere;
+use tokio::{sync::watch, task::JoinHandle};
 
 use super::{
     Context,
@@ -27,7 +26,6 @@ use crate::{
 
 /// How often mail between partitions is looked for.
 const MAIL_PAUSE: Duration = Duration::from_secs(2);
-
 /// How often the interface learns what all workers stored.
 const CATCH_UP_PAUSE: Duration = Duration::from_secs(5);
 /// Workers that were heard within this time are listed.

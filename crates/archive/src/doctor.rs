@@ -109,6 +109,23 @@ impl FileSystem {
     }
 }
 
+/// Memory that programs can still have, as Linux says it.
+pub fn free_memory_bytes() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kilobytes| kilobytes << 10)
+}
+
+/// The browser on the path that pages would be rendered with.
+pub fn browser() -> Option<String> {
+    let path = std::env::var_os("PATH")?;
+    ["chromium", "chromium-browser", "google-chrome"]
+        .into_iter()
+        .flat_map(|name| std::env::split_paths(&path).map(move |folder| folder.join(name)))
+        .find(|file| file.is_file())
+        .map(|file| file.display().to_string())
+}
+
 /// Fewer open files than this run out with the default 64 requests and 512 connections of readers.
 const DESCRIPTORS_LEAST: u64 = 1_024;
 /// Collecting with default settings stays below this.

@@ -199,5 +199,14 @@ fn other_ways(
     Ok(remembered.others)
 }
 
+/// A site and its genre, as `heise=news`.
+///
+/// # Errors
+/// What to write instead.
+pub fn genre(text: &str) -> Result<(String, String), String> {
+    let (site, genre) = text.split_once('=').ok_or("write it like heise=news")?;
+    Ok((site.to_owned(), genre.to_owned()))
+}
+
 #[cfg(test)]
 mod tests;

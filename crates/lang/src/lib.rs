@@ -27,7 +27,7 @@ mod translate;
 pub use hint::Hint;
 pub use incident::{IncidentDetail, readable_bytes, serialize_incident_detail};
 pub use lang::{LANG_COOKIE, Lang};
-pub use mistakes::SettingsFile;
+pub use mistakes::{SettingsFile, with_setting};
 pub use reason::{Network, Reason, Step, Undecoded, Unfetched, serialize_reason};
 pub use shown::{escaped, shown, shown_json};
 pub use table::Table;

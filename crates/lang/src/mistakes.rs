@@ -117,3 +117,81 @@ fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a s
         .min()
         .map(|(_, other)| other)
 }
+
+/// A file's text with one text of a table set; all else, comments too, stays as it is.
+pub fn with_setting(text: &str, table: &str, field: &str, value: &str) -> String {
+    let head = format!("[{table}]");
+    let line = format!("{field} = \"{value}\"");
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    let Some(section) = lines.iter().position(|line| line.trim() == head) else {
+        if lines.last().is_some_and(|last| !last.is_empty()) {
+            lines.push(String::new());
+        }
+        lines.extend([head, line]);
+        return lines.join("\n") + "\n";
+    };
+    let end = lines[section + 1..]
+        .iter()
+        .position(|line| line.trim_start().starts_with('['))
+        .map_or(lines.len(), |place| section + 1 + place);
+    let is_field = |line: &String| {
+        line.trim_start().strip_prefix(field).is_some_and(|rest| rest.trim_start().starts_with('='))
+    };
+    match lines[section + 1..end].iter().position(is_field) {
+        Some(place) => lines[section + 1 + place] = line,
+        None => lines.insert(section + 1, line),
+    }
+    lines.join("\n") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NAMES: &[&str] =
+        &["contact", "webhook", "crawl.parallel", "crawl.order", "politeness.delay"];
+
+    #[test]
+    fn a_field_is_set_and_all_else_stays() {
+        let set = |text: &str, field, value| with_setting(text, "serve", field, value);
+        assert_eq!(set("", "password", "h"), "[serve]\npassword = \"h\"\n");
+        let text =
+            "contact = \"x\" # me\n[serve]\n# mine\npassword = \"old\"\n[state]\nbucket = \"1h\"\n";
+        let new = set(text, "password", "h");
+        assert_eq!(new, text.replace("old", "h"));
+        let both = set(&new, "reader_password", "r");
+        assert!(both.contains("[serve]\nreader_password = \"r\"\n# mine\npassword = \"h\""));
+        assert_eq!(set(&both, "password", "h"), both);
+    }
+
+    #[test]
+    fn unknown_names_are_named_with_the_nearest_right_one() {
+        for (text, name, line, named) in [
+            ("colour = 1", "colour", 1, "settings without a table: contact, webhook"),
+            ("[politness]\ndelay = 1", "politness", 1, "did you mean `[politeness]`?"),
+            ("[wood]\nrings = 1", "wood", 1, "`nenrin config` shows all settings"),
+            ("paralel = 3", "paralel", 1, "did you mean `crawl.parallel`?"),
+            ("\n[politeness]\n# why\ndelai = 1", "delai", 4, "did you mean `politeness.delay`?"),
+            ("[crawl]\ncolour = 1", "colour", 2, "settings of [crawl]: parallel, order"),
+        ] {
+            let file = SettingsFile { file: Path::new("n.toml"), text, settings: NAMES };
+            let at = text.find(name).unwrap();
+            let said = file.unreadable(&format!("unknown field `{name}`, expected `x`"), at);
+            assert!(said.starts_with(&format!("n.toml, line {line}: unknown ")), "{said}");
+            assert!(said.contains(named), "{said}");
+        }
+    }
+
+    #[test]
+    fn wrong_values_are_named_with_their_line() {
+        let text = "contact = \"me\"\ncrawl.order = \"fastest\"\n[politeness]\ndelay = \"soon\"";
+        let file = SettingsFile { file: Path::new("n.toml"), text, settings: NAMES };
+        assert_eq!(
+            file.refused("crawl.order is `fastest`"),
+            "n.toml, line 2: crawl.order is `fastest`"
+        );
+        assert_eq!(file.refused("crawl.depth is 0"), "n.toml: crawl.depth is 0");
+        let said = file.unreadable("`soon` is not a duration", text.len() - 2);
+        assert_eq!(said, "n.toml, line 4: politeness.delay: `soon` is not a duration");
+    }
+}

@@ -19,6 +19,14 @@ pub enum ChangeKind {
     Gone,
 }
 
+impl std::str::FromStr for ChangeKind {
+    type Err = &'static str;
+
+    fn from_str(word: &str) -> Result<Self, Self::Err> {
+        Self::from_word(word).ok_or("write new, changed or gone")
+    }
+}
+
 impl ChangeKind {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::New, Self::Changed, Self::Gone];

@@ -13,6 +13,19 @@ pub enum WebKind {
     Chains,
 }
 
+impl std::str::FromStr for WebKind {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        match word {
+            "servers" => Ok(Self::Servers),
+            "power-law" => Ok(Self::PowerLaw),
+            "chains" => Ok(Self::Chains),
+            _ => Err("write servers, power-law or chains".to_owned()),
+        }
+    }
+}
+
 /// Parameters of a generated web.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SyntheticWeb {

@@ -33,6 +33,14 @@ impl Removal {
     }
 }
 
+impl std::str::FromStr for Removal {
+    type Err = &'static str;
+
+    fn from_str(word: &str) -> Result<Self, Self::Err> {
+        Self::from_word(word).ok_or("write hide, deny or delete")
+    }
+}
+
 /// A removal as it was done, or undone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RemovalRow {

@@ -133,6 +133,18 @@ pub enum ScheduleBy {
     Significant,
 }
 
+impl std::str::FromStr for ScheduleBy {
+    type Err = &'static str;
+
+    fn from_str(word: &str) -> Result<Self, Self::Err> {
+        match word {
+            "any" => Ok(Self::Any),
+            "significant" => Ok(Self::Significant),
+            _ => Err("write any or significant"),
+        }
+    }
+}
+
 impl SiteConditions {
     /// Whether a page is collected: inside the scope, and admitted by the patterns. A top page always
     /// is.
