@@ -252,11 +252,20 @@ mod tests {
         let need = |milli_visits, pages| Need { milli_visits, pages };
         // 300 pages that ask for 600 visits, 30 that ask for 4, and 3 that ask for 2.
         let needs = vec![need(600_000, 300), need(4_000, 30), need(2_000, 3)];
-        let part = |visits: u64, own: u32| {
-            Division { day: 3, needs: needs.clone(), own: PartitionId(own) }.part_of(visits)
+        // What is left over by rounding falls to another partition every day.
+        let check = |visits: u64, exact: [f64; 3]| {
+            for day in 0..100 {
+                let part = |own| Division { day, needs: needs.clone(), own: PartitionId(own) };
+                let parts = [0, 1, 2].map(|own| part(own).part_of(visits));
+                assert_eq!(parts.iter().sum::<u64>(), visits, "day {day}: {parts:?}");
+                for (part, exact) in parts.into_iter().zip(exact) {
+                    assert!((part as f64 - exact).abs() < 1.0, "day {day}: {parts:?}");
+                }
+            }
         };
-        let parts = |visits| [part(visits, 0), part(visits, 1), part(visits, 2)];
-        assert_eq!(parts(666), [660, 4, 2], "all are met");
-        assert_eq!(parts(33), [30, 3, 0], "as many for each page: 29.7, 3.0 and 0.3");
+        // All are met, and the rest is divided like the needs.
+        check(666, [659.4, 4.4, 2.2]);
+        // As many for each page.
+        check(33, [29.7, 3.0, 0.3]);
     }
 }
