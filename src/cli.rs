@@ -206,8 +206,8 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct SearchArgs {
-    /// Words; also "phrases", beginnings*, -without, a OR b, title:, url:, type:, lang:.
-    #[arg(allow_hyphen_values = true)]
+    /// Words; also "phrases", beginnings*, a OR b, title:, url:, type:, lang:, and behind -- also
+    /// -without.
     pub words: Vec<String>,
     /// Only pages of this site.
     #[arg(long)]

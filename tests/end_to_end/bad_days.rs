@@ -50,7 +50,7 @@ fn assert_readable(nenrin: &Nenrin, url: &str, run: impl Fn(Command) -> Ran) {
         assert_eq!(ran.code, Some(0), "{args:?}: {}", ran.said());
     }
     let exported = std::fs::read_dir(out.path()).unwrap().count();
-    assert_eq!(exported, 3);
+    assert_eq!(exported, 4, "the mirror has a list beside it");
 }
 
 fn run(mut command: Command) -> Ran {

@@ -359,7 +359,8 @@ fn a_page_that_looks_like_a_missing_one_is_gone_as_in_collecting() {
     let print = fingerprint(&missing, ContentKind::Html, Some("text/html"), SORRY.as_bytes());
     // Five pages were seen that look otherwise.
     let look = Look::Page(print);
-    let probe = Probe { asked_s: Some(BEGIN_S), look, judged: 5, ..Probe::default() };
+    let probe =
+        Probe { asked_s: Some(BEGIN_S), look, judged: 5, has_other: true, ..Probe::default() };
     let note = ServerNote {
         server: state.site_servers(shelf.site, 1).unwrap()[0].id,
         name: "probe".to_owned(),

@@ -200,7 +200,13 @@ async fn nothing_of_the_network_is_reached_but_through_the_table() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn lazy_pictures_workers_and_modules_are_asked_for() {
-    let Some(mut renderer) = renderer(options()) else { return };
+    // On a busy machine a worker takes its time to start.
+    let patient = RenderOptions {
+        quiet: Duration::from_secs(3),
+        page_timeout: Duration::from_secs(20),
+        ..options()
+    };
+    let Some(mut renderer) = renderer(patient) else { return };
     let page = "<div style='height:5000px'>tall</div><img loading=lazy src=/lazy.png>
         <script type=module>import {text} from '/m.js'; document.body.append(text);</script>
         <script>new Worker('/w.js').onmessage = (m) => document.body.append(m.data);

@@ -6,6 +6,7 @@ use axum::{
     body::Body,
     http::{Response, StatusCode},
 };
+use nenrin_lang::escaped;
 use nenrin_urls::{CanonicalUrl, UrlKey};
 use regex::{Regex, RegexBuilder};
 use serde_json::{Map, Value, json};
@@ -58,10 +59,13 @@ fn refusal(replay: &Replay, query: &str, error: &ReplayError) -> Response<Body> 
         .any(|(name, value)| name == "output" && value == "json");
     let mut answer = match wants_json {
         true => {
-            let said = json!({"error": error.to_string()});
+            let said = json!({"error": escaped(&error.to_string())});
             text_answer(replay, "application/json", format!("{said}\n"))
         }
-        false => text_answer(replay, "text/plain; charset=utf-8", format!("{error}\n")),
+        false => {
+            let said = escaped(&error.to_string());
+            text_answer(replay, "text/plain; charset=utf-8", format!("{said}\n"))
+        }
     };
     *answer.status_mut() = StatusCode::BAD_REQUEST;
     answer

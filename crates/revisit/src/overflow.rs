@@ -6,6 +6,8 @@ const LOOK_BUCKETS: i64 = 6;
 /// By how much one step may stretch, and the share that stays when the server keeps up again.
 const STEP: (f64, f64) = (1.1, 4.0);
 const RECOVERY: f64 = 0.9;
+/// A server without a visit for so long, or for two buckets, was away or had nothing due.
+const AWAY_S: i64 = 3_600;
 /// Weight of a visit in the mean interval.
 const NEWEST: f64 = 0.05;
 const NOT_AT_ALL: u32 = 100;
@@ -28,6 +30,8 @@ pub struct Overflow {
     /// Mean lateness at the look before.
     late_before_s: f64,
     hold_until_s: i64,
+    /// The newest visit, and the first one after the last time without any.
+    seen_s: (i64, i64),
 }
 
 impl Overflow {
@@ -40,6 +44,7 @@ impl Overflow {
             looked_s: None,
             late_before_s: 0.0,
             hold_until_s: i64::MIN,
+            seen_s: (i64::MIN, i64::MIN),
         }
     }
 
@@ -58,7 +63,12 @@ impl Overflow {
     pub fn visited(&mut self, now_s: i64, due_s: i64, interval_s: i64, bucket_s: i64) -> bool {
         let newest = if self.interval_s == 0.0 { 1.0 } else { NEWEST };
         self.interval_s += newest * (interval_s as f64 - self.interval_s);
-        self.late_s = (self.late_s.0 + (now_s - due_s).max(0) as f64, self.late_s.1 + 1);
+        // What became due while the server was away is late, but not because there is too much of it.
+        let (last_s, resumed_s) = self.seen_s;
+        let is_away = now_s.saturating_sub(last_s) > AWAY_S.max(2 * bucket_s);
+        self.seen_s = (now_s, if is_away { now_s } else { resumed_s });
+        let since_s = due_s.max(self.seen_s.1);
+        self.late_s = (self.late_s.0 + (now_s - since_s).max(0) as f64, self.late_s.1 + 1);
         let looked_s = *self.looked_s.get_or_insert(now_s);
         if now_s - looked_s < LOOK_BUCKETS * bucket_s.max(1) {
             return false;
@@ -131,6 +141,16 @@ mod tests {
             }
         }
         (overflow.percent(), latest_s)
+    }
+
+    #[test]
+    fn a_server_that_was_away_is_not_overloaded() {
+        let mut overflow = Overflow::new(100);
+        // 100 pages a day, an hour's work; the server is away for twenty days.
+        let mut queue: BTreeSet<(i64, usize)> = (0..100).map(|n| (n as i64 * 30, n)).collect();
+        run(&mut overflow, &mut queue, 0, 10, 30);
+        let (percent, _) = run(&mut overflow, &mut queue, 30, 10, 30);
+        assert_eq!(percent, 100);
     }
 
     #[test]

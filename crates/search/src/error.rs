@@ -51,7 +51,10 @@ impl SearchError {
     /// Whether only writing is impossible: the medium is read-only or full, or permission is missing.
     /// What is there can still be read.
     pub fn is_of_writing(&self) -> bool {
-        use rusqlite::ErrorCode::{CannotOpen, DiskFull, PermissionDenied, ReadOnly};
+        // A full disk has no room for the memory that connections share: an I/O error.
+        use rusqlite::ErrorCode::{
+            CannotOpen, DiskFull, PermissionDenied, ReadOnly, SystemIoFailure,
+        };
         use std::io::ErrorKind;
         use tantivy::{TantivyError as Words, directory::error as words};
         let is_kind = |error: &std::io::Error| {
@@ -67,7 +70,7 @@ impl SearchError {
             Self::Io(error) => is_kind(error),
             Self::Records(error) => matches!(
                 error.sqlite_error_code(),
-                Some(CannotOpen | PermissionDenied | ReadOnly | DiskFull)
+                Some(CannotOpen | PermissionDenied | ReadOnly | DiskFull | SystemIoFailure)
             ),
             Self::Words(Words::IoError(error)) => is_kind(error),
             Self::Words(Words::LockFailure(words::LockError::IoError(error), _)) => is_kind(error),

@@ -117,7 +117,7 @@ async fn a_search_is_narrowed_down_by_fields() {
     assert!(browser.text().await.contains("Shop"));
     browser.eval("document.querySelector('.narrow [name=kind]').value = 'pdf'").await;
     browser.follow(".narrow button").await;
-    assert_eq!(browser.path().await, "/search?q=tea%20type%3Apdf");
+    assert_eq!(browser.path().await, "/search?q=tea+type%3Apdf");
     assert!(browser.text().await.contains("Nothing was found"));
     browser.eval("document.querySelector('.narrow [name=kind]').value = ''").await;
     browser.eval("document.querySelector('.narrow [name=time]').value = 'at'").await;

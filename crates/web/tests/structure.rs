@@ -26,7 +26,7 @@ async fn the_structure_shows_tops_and_what_the_last_round_left_out() {
         "no index page above them changed",
         "1,234",
         example.as_str(),
-        "Index pages and their members",
+        "Index pages and the pages below them",
     ] {
         assert!(page.body.contains(shown), "{shown} in {}", page.body);
     }

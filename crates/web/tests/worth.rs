@@ -66,7 +66,7 @@ async fn importance_and_rates_are_shown_with_pages_and_sites() {
         assert!(page.contains(shown), "{shown} in {page}");
     }
     let schedule = world.get("/sites/1/schedule").await.body;
-    assert!(schedule.contains("0.25 per page and day on average, 50% sure"), "{schedule}");
+    assert!(schedule.contains("0.25 times a day on average (50% sure"), "{schedule}");
     assert!(schedule.contains("Versions found, by number of visits"), "{schedule}");
 }
 

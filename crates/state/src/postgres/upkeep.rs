@@ -186,7 +186,8 @@ fn set_clock_back(t: &mut Tx<'_>, now_s: i64) -> Step<Option<u64>> {
     for forget in [
         "DELETE FROM @notes WHERE server IN (SELECT id FROM @servers WHERE asked_ms > $1::bigint * 1000)",
         "DELETE FROM @shared WHERE site IN (SELECT site FROM @pages WHERE visited_s = $1)",
-        "UPDATE @servers SET resting_until_ms = NULL, strikes = 0 WHERE asked_ms > $1::bigint * 1000",
+        "UPDATE @servers SET resting_until_ms = NULL, strikes = 0, stretch_percent = 100
+             WHERE asked_ms > $1::bigint * 1000",
         "UPDATE @servers SET asked_ms = $1::bigint * 1000 WHERE asked_ms > $1::bigint * 1000",
         "UPDATE @servers SET robots_good_s = $1 WHERE robots_good_s > $1",
         "UPDATE @servers SET robots_tried_s = $1 WHERE robots_tried_s > $1",
