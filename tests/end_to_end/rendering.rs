@@ -30,11 +30,12 @@ const APP: &str = r#"
       });
 "#;
 
+#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 fn chromium_is_here() -> bool {
     let found = std::process::Command::new("chromium").arg("--version").output();
     let is_here = found.is_ok_and(|output| output.status.success());
     if !is_here {
-        println!("SKIPPED: no chromium found (Debian: apt-get install chromium)");
+        eprintln!("SKIPPED: no chromium found (Debian: apt-get install chromium)");
     }
     is_here
 }

@@ -58,7 +58,7 @@ pub enum ArchiveError {
     )]
     OtherContent {
         /// The page.
-        url: CanonicalUrl,
+        url: Box<CanonicalUrl>,
         /// The date of the mirror, in seconds since the epoch.
         at_s: i64,
         /// The digest of what is stored.

@@ -107,17 +107,20 @@ fn query_key(query: &str) -> String {
 
 /// Leaves session ids out, and the `&` behind each: the one in front of it stays.
 fn without_sessions(mut query: String) -> String {
-    let mut cut = |find: &dyn Fn(&[u8]) -> Option<(usize, usize)>| {
-        if let Some((from, to)) = find(query.as_bytes()) {
-            let behind = if query.as_bytes().get(to) == Some(&b'&') { to + 1 } else { to };
-            query.replace_range(from..behind, "");
-        }
-    };
     for name in SESSIONS {
-        cut(&|query| last_session(query, name, 0, SESSION_BYTES));
+        query = without(last_session(query.as_bytes(), name, 0, SESSION_BYTES), query);
     }
-    cut(&|query| last_session(query, ASP_SESSION, ASP_NAME_BYTES, ASP_BYTES));
-    cut(&last_cold_fusion);
+    let asp = last_session(query.as_bytes(), ASP_SESSION, ASP_NAME_BYTES, ASP_BYTES);
+    let query = without(asp, query);
+    without(last_cold_fusion(query.as_bytes()), query)
+}
+
+/// Leaves a place out of a query, and the `&` behind it.
+fn without(place: Option<(usize, usize)>, mut query: String) -> String {
+    if let Some((from, to)) = place {
+        let behind = if query.as_bytes().get(to) == Some(&b'&') { to + 1 } else { to };
+        query.replace_range(from..behind, "");
+    }
     query
 }
 

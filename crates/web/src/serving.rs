@@ -249,6 +249,7 @@ mod tests {
         address
     }
 
+    #[expect(clippy::disallowed_methods, reason = "a client of a test")]
     async fn connected(address: SocketAddr) -> TcpStream {
         tokio::net::TcpSocket::new_v4().unwrap().connect(address).await.unwrap()
     }

@@ -1,7 +1,7 @@
 //! A site as of a date, as a folder of files.
 
 use std::{
-    collections::HashSet,
+    collections::BTreeSet,
     fs,
     io::{self, Write},
     path::{Path, PathBuf},
@@ -58,7 +58,7 @@ impl Archive {
             ListHead::new(rfc3339(at_s), sites.iter().map(|site| site.name.clone()).collect());
         let before = check_target(output, &list, &list_head)?;
         let mut done = ExportedMirror { list: list.clone(), ..ExportedMirror::default() };
-        let mut planned = HashSet::new();
+        let mut planned = BTreeSet::new();
         let mut plan = ListWriter::create(&part, &list_head)?;
         self.each_mirror_file(sites, at_s, by_server, &mut |file| {
             done.files += 1;
@@ -189,8 +189,8 @@ impl Archive {
 /// Which paths are taken. Only their hashes are kept: a mirror may have more than fit into memory.
 #[derive(Default)]
 struct Names {
-    folders: HashSet<u64>,
-    files: HashSet<u64>,
+    folders: BTreeSet<u64>,
+    files: BTreeSet<u64>,
 }
 
 impl Names {
@@ -214,7 +214,7 @@ fn folded_hash(path: &Path) -> u64 {
     path_hash(Path::new(&path.to_string_lossy().to_lowercase()))
 }
 
-type Before = std::collections::HashMap<u64, VersionId>;
+type Before = std::collections::BTreeMap<u64, VersionId>;
 
 /// Refuses a folder that is not an earlier export of these sites. Returns what it has. What an
 /// export that was cut short may have written is deleted: it is written again.

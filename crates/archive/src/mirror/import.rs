@@ -106,7 +106,7 @@ impl Archive {
         match stored == read {
             true => Ok(true),
             false => Err(ArchiveError::OtherContent {
-                url: file.url.clone(),
+                url: Box::new(file.url.clone()),
                 at_s,
                 stored: stored.to_string(),
                 given: read.to_string(),

@@ -1,7 +1,7 @@
 //! The list beside an exported mirror: which file has which page.
 
 use std::{
-    collections::HashMap,
+    collections::BTreeMap,
     fs::{self, File},
     hash::{DefaultHasher, Hash, Hasher},
     io::{BufRead, BufReader, BufWriter, Write},
@@ -130,8 +130,8 @@ pub(super) fn read(
 }
 
 /// The versions of the files of a list, by the hash of their path.
-pub(super) fn versions(path: &Path) -> Result<(Option<ListHead>, HashMap<u64, VersionId>)> {
-    let mut found = HashMap::new();
+pub(super) fn versions(path: &Path) -> Result<(Option<ListHead>, BTreeMap<u64, VersionId>)> {
+    let mut found = BTreeMap::new();
     let head = read(path, &mut |file| {
         found.insert(path_hash(&file.path), file.version);
         Ok(())

@@ -360,8 +360,7 @@ mod tests {
             assert!(found.is_mapped, "{url}: {}", found.path.display());
             let is_inside = |part: Component<'_>| matches!(part, Component::Normal(_));
             assert!(found.path.components().all(is_inside), "{}", found.path.display());
-            let is_good =
-                |part: Component<'_>| part.as_os_str().to_str().is_some_and(|name| is_plain(name));
+            let is_good = |part: Component<'_>| part.as_os_str().to_str().is_some_and(is_plain);
             assert!(found.path.components().all(is_good), "{}", found.path.display());
         }
         let other = CanonicalUrl::parse("http://cdn.e.com:81/x/").unwrap();

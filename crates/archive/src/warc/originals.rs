@@ -1,6 +1,6 @@
 //! Originals of revisits that only the files name: by the id of their record, or by date and digest.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use nenrin_urls::CanonicalUrl;
 use nenrin_warc::{
@@ -17,8 +17,8 @@ type Named = (CanonicalUrl, i64);
 #[derive(Default)]
 pub(super) struct NamedOriginals {
     was_searched: bool,
-    by_id: HashMap<String, Option<Named>>,
-    by_digest: HashMap<(i64, String), Option<Named>>,
+    by_id: BTreeMap<String, Option<Named>>,
+    by_digest: BTreeMap<(i64, String), Option<Named>>,
 }
 
 impl NamedOriginals {

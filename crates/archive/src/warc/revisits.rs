@@ -324,10 +324,10 @@ impl<'a> Resolver<'a> {
                 return Ok(Some(self.archive.store().head(row.version)?));
             }
         }
-        if let [(_, row)] = &then[..] {
-            if self.has_digest(row, digest)?.unwrap_or(true) {
-                return Ok(Some(self.archive.store().head(row.version)?));
-            }
+        if let [(_, row)] = &then[..]
+            && self.has_digest(row, digest)?.unwrap_or(true)
+        {
+            return Ok(Some(self.archive.store().head(row.version)?));
         }
         for (_, row) in then.iter().chain(&earlier) {
             if self.has_digest(row, digest)? == Some(true) {

@@ -28,14 +28,17 @@ pub(super) struct Line<'a> {
 /// front, the zero bytes of its first letters tell.
 pub(super) fn as_utf8(text: &[u8]) -> Cow<'_, [u8]> {
     let text = &text[..text.len().min(MAX_UTF16_BYTES)];
-    let (rest, of): (&[u8], fn([u8; 2]) -> u16) = match text {
-        [0xff, 0xfe, rest @ ..] => (rest, u16::from_le_bytes),
-        [0xfe, 0xff, rest @ ..] => (rest, u16::from_be_bytes),
-        [1..=u8::MAX, 0, 1..=u8::MAX, 0, ..] => (text, u16::from_le_bytes),
-        [0, 1..=u8::MAX, 0, 1..=u8::MAX, ..] => (text, u16::from_be_bytes),
+    let (rest, is_little) = match text {
+        [0xff, 0xfe, rest @ ..] => (rest, true),
+        [0xfe, 0xff, rest @ ..] => (rest, false),
+        [1..=u8::MAX, 0, 1..=u8::MAX, 0, ..] => (text, true),
+        [0, 1..=u8::MAX, 0, 1..=u8::MAX, ..] => (text, false),
         _ => return Cow::Borrowed(text),
     };
-    let units = rest.chunks_exact(2).map(|pair| of([pair[0], pair[1]]));
+    let units = rest.chunks_exact(2).map(|pair| match is_little {
+        true => u16::from_le_bytes([pair[0], pair[1]]),
+        false => u16::from_be_bytes([pair[0], pair[1]]),
+    });
     let letters =
         char::decode_utf16(units).map(|letter| letter.unwrap_or(char::REPLACEMENT_CHARACTER));
     Cow::Owned(letters.collect::<String>().into_bytes())

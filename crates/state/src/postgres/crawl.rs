@@ -20,6 +20,9 @@ use crate::{
 /// Beginnings of rounds that a map has; a page unseen for longer is simply long unseen.
 const ROUNDS_SHOWN: usize = 64;
 
+/// A page of a site's map with the numbers of the pages that it links to, where they are known.
+type Mapped = (Nth, MappedPage, Option<Vec<i32>>);
+
 impl PostgresState {
     pub(super) fn all<T>(
         &self,
@@ -128,7 +131,7 @@ impl PostgresState {
         self.all(&found, rows::due_page)
     }
 
-    fn mapped(&self, site: SiteId) -> Result<Vec<(Nth, MappedPage, Option<Vec<i32>>)>, StateError> {
+    fn mapped(&self, site: SiteId) -> Result<Vec<Mapped>, StateError> {
         let found = self.read(
             "SELECT p.id, p.path, p.visited_s, p.outcome, p.visits, p.failures, p.last_modified,
                 m.round, p.nth, b.blocks, l.targets

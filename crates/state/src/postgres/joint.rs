@@ -37,7 +37,8 @@ pub(super) fn apply(work: &mut Work<'_, '_>, change: &Change) -> Step<()> {
             }
         }
         &Change::Need { site, day, need: asked } => {
-            if need(work, work.settings.own, site, day, asked)? {
+            let is_new = need(work, work.settings.own, site, day, asked)?;
+            if is_new {
                 work.send_to_all(&Mail::Need { site, day, need: asked });
             }
         }

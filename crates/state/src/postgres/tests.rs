@@ -77,6 +77,7 @@ struct Proxy {
 }
 
 impl Proxy {
+    #[expect(clippy::disallowed_methods, reason = "a proxy of a test")]
     fn start(server: u16, cuts: BTreeMap<usize, Cut>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();

@@ -69,6 +69,7 @@ impl ObjectServer {
         panic!("the server of objects did not start");
     }
 
+    #[expect(clippy::disallowed_methods, reason = "the server of a test")]
     fn make_bucket(&self) -> std::io::Result<String> {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
         stream.set_read_timeout(Some(Duration::from_secs(10)))?;
