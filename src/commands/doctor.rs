@@ -100,7 +100,8 @@ fn machine(context: &Context, archive: Option<&Archive>) -> Machine {
             })
             .collect(),
         is_running: false,
-        browser: doctor::browser(),
+        browser: nenrin_render::chromium(&config.render_options())
+            .map(|program| program.display().to_string()),
         contact: config.contact.clone(),
     }
 }

@@ -116,16 +116,6 @@ pub fn free_memory_bytes() -> Option<u64> {
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kilobytes| kilobytes << 10)
 }
 
-/// The browser on the path that pages would be rendered with.
-pub fn browser() -> Option<String> {
-    let path = std::env::var_os("PATH")?;
-    ["chromium", "chromium-browser", "google-chrome"]
-        .into_iter()
-        .flat_map(|name| std::env::split_paths(&path).map(move |folder| folder.join(name)))
-        .find(|file| file.is_file())
-        .map(|file| file.display().to_string())
-}
-
 /// Fewer open files than this run out with the default 64 requests and 512 connections of readers.
 const DESCRIPTORS_LEAST: u64 = 1_024;
 /// Collecting with default settings stays below this.
