@@ -2,7 +2,7 @@
 //! forward, in the same round.
 #![expect(clippy::unwrap_used, reason = "a world that cannot be built must fail its test")]
 
-mod world;
+use crate::world;
 
 use nenrin_crawl::{Crawl, CrawlOptions};
 use nenrin_revisit::RevisitSettings;

@@ -2,7 +2,7 @@
 //! can see why.
 #![expect(clippy::unwrap_used, reason = "a world that cannot be built must fail its test")]
 
-mod world;
+use crate::world;
 
 use nenrin_crawl::{Answer, FetchOrder, FoundLink, LinkRole, ServerLearning, SignalKind};
 use nenrin_revisit::RevisitSettings;

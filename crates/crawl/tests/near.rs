@@ -1,7 +1,7 @@
 //! Pages that change together pull each other forward: the machine over a real state in memory.
 #![expect(clippy::unwrap_used, reason = "a world that cannot be built must fail its test")]
 
-mod world;
+use crate::world;
 
 use nenrin_revisit::RevisitSettings;
 use world::{BEGIN_MS, DAY_MS, HOUR_MS, World};

@@ -1,7 +1,7 @@
 //! Which new page first: the machine with its crawl order over a real state in memory.
 #![expect(clippy::unwrap_used, reason = "a world that cannot be built must fail its test")]
 
-mod world;
+use crate::world;
 
 use nenrin_crawl::{Crawl, CrawlOptions, Event};
 use nenrin_revisit::RevisitSettings;

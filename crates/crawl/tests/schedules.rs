@@ -1,7 +1,7 @@
 //! When pages come again: the machine over a real state in memory.
 #![expect(clippy::unwrap_used, reason = "a world that cannot be built must fail its test")]
 
-mod world;
+use crate::world;
 
 use nenrin_crawl::{CrawlOptions, Event};
 use nenrin_revisit::RevisitSettings;

@@ -1,7 +1,7 @@
 //! Pages that belong to two sites: the machine over a real state in memory.
 #![expect(clippy::unwrap_used, reason = "a world that cannot be built must fail its test")]
 
-mod world;
+use crate::world;
 
 use nenrin_revisit::RevisitSettings;
 use nenrin_state::{Schedule, SiteConditions};

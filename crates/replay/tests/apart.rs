@@ -1,7 +1,7 @@
 //! In a real browser: an archived page cannot read another archived site, its storage or replay's own
 //! pages, and cannot send anything out. Each way is tried; a control shows that the tries work.
 
-mod support;
+use crate::support;
 
 use nenrin_browser::{Browser, LiveWeb, Names, serve};
 use nenrin_replay::MemoryArchive;

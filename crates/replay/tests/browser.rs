@@ -1,6 +1,6 @@
 //! Replay in a real browser: nothing from the live web is loaded, and pages look as they did.
 
-mod support;
+use crate::support;
 
 use nenrin_browser::{Browser, LiveWeb, Names, serve};
 use nenrin_replay::MemoryArchive;

@@ -1,7 +1,7 @@
 //! A made site of script cases, run as it is and in replay: each case must give the same.
 #![allow(clippy::unwrap_used, reason = "a site that cannot be served must fail the test")]
 
-mod support;
+use crate::support;
 
 use std::{collections::BTreeMap, sync::Arc};
 

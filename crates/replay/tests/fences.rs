@@ -1,7 +1,7 @@
 //! Tests each protection of a replayed page alone: the others are removed in front of the router or
 //! in the browser, and still nothing from the live web is requested.
 
-mod support;
+use crate::support;
 
 use std::sync::Arc;
 

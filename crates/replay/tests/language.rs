@@ -1,6 +1,6 @@
 //! Replay's own pages in the reader's language.
 
-mod support;
+use crate::support;
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! One origin for every archived server and date: addresses, redirects, fences between sites.
 
-mod support;
+use crate::support;
 
 use nenrin_replay::{MemoryArchive, ReplayOptions, router};
 use std::sync::Arc;

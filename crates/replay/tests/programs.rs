@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests, which may panic")]
 
-mod support;
+use crate::support;
 
 use nenrin_replay::MemoryArchive;
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! Attempts to break out: by addresses, dates, headers, archived heads and pages.
 
-mod support;
+use crate::support;
 
 use nenrin_replay::MemoryArchive;
 use proptest::prelude::*;

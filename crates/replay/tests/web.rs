@@ -1,6 +1,6 @@
 //! The router without sockets: addresses, dates, versions, answers.
 
-mod support;
+use crate::support;
 
 use nenrin_replay::MemoryArchive;
 use support::{HTML, ask, ask_by, at, served, url};

@@ -1,7 +1,7 @@
 //! The index gives exactly the answers of a scan over all versions, however it was built.
 #![expect(clippy::unwrap_used, reason = "a world that cannot be built must fail its test")]
 
-mod support;
+use crate::support;
 
 use std::{path::Path, sync::Arc};
 

@@ -1,7 +1,7 @@
 //! Text that was made to harm: everything stays bounded, and the rest can still be searched.
 #![allow(dead_code, reason = "each test uses its part of the support")]
 
-mod support;
+use crate::support;
 
 use std::{fmt::Write as _, sync::Arc};
 

@@ -2,7 +2,7 @@
 //! index as it is, mends it or builds it anew, and its answers are those of a scan.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test with processes")]
 
-mod support;
+use crate::support;
 
 use std::{
     path::Path,
@@ -73,7 +73,7 @@ fn a_kill_at_any_moment_leaves_an_index_that_is_right_again() {
     let mut answered = 0;
     for kill in 1..=KILLS {
         let mut keeper = Command::new(std::env::current_exe().unwrap())
-            .args(["keeps_the_index", "--exact", "--ignored"])
+            .args(["killed::keeps_the_index", "--exact", "--ignored"])
             .env(FOLDER, folder.path())
             .stdout(Stdio::null())
             .spawn()

@@ -1,9 +1,9 @@
 //! On eight real websites at eight dates: the index gives the answers of a scan, and finds Japanese.
 //!
-//! `cargo test -p nenrin-search --test sites -- --ignored --nocapture`
+//! `cargo test -p nenrin-search --test search -- sites:: --ignored --nocapture`
 #![allow(clippy::unwrap_used, clippy::print_stderr, clippy::print_stdout, reason = "a measurement")]
 
-mod support;
+use crate::support;
 
 use std::{
     path::{Path, PathBuf},

@@ -1,10 +1,10 @@
 //! Archives of every released format stay readable for ever; damaged ones are named after their
-//! damage. `cargo test -p nenrin-store --test fixtures -- --ignored` writes those of the present
+//! damage. `cargo test -p nenrin-store --test store -- fixtures:: --ignored` writes those of the present
 //! format again, which is right only before a release has written it.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
 
-mod common;
+use crate::common;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
 
-mod common;
+use crate::common;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,8 +1,7 @@
 //! Who may log in, and what they may do.
 #![expect(clippy::unwrap_used, reason = "what cannot be asked must fail the test")]
 
-#[path = "support/base.rs"]
-mod support;
+use crate::support;
 
 use axum::{
     body::Body,

@@ -1,8 +1,7 @@
 //! The API against its own document, the feed and the metrics.
 #![expect(clippy::unwrap_used, reason = "what cannot be asked must fail the test")]
 
-#[path = "support/base.rs"]
-mod support;
+use crate::support;
 
 use axum::{
     body::Body,

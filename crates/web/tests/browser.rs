@@ -1,8 +1,7 @@
 //! The interface in a real browser: what a person does, in Chromium.
 #![expect(clippy::unwrap_used, reason = "what cannot be set up must fail the test")]
 
-#[path = "support/base.rs"]
-mod support;
+use crate::support;
 
 use nenrin_browser::Browser;
 use nenrin_lang::{IncidentDetail, Reason};

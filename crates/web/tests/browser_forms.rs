@@ -1,8 +1,7 @@
 //! Every form and every path through the interface in a real browser; and a check that none is left
 //! out.
 
-#[path = "support/base.rs"]
-mod support;
+use crate::support;
 
 use std::collections::BTreeSet;
 

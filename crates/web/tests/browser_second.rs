@@ -6,8 +6,7 @@
     reason = "what cannot be set up must fail the test, and what is skipped is said loudly"
 )]
 
-#[path = "support/base.rs"]
-mod support;
+use crate::support;
 
 use std::{path::PathBuf, sync::Arc};
 

@@ -2,8 +2,7 @@
 //! real browser, in both languages and widths.
 #![expect(clippy::unwrap_used, reason = "what cannot be set up must fail the test")]
 
-#[path = "support/base.rs"]
-mod support;
+use crate::support;
 
 use std::sync::Arc;
 

@@ -1,8 +1,7 @@
 //! Archives whose data is older than their registration, and words for what visits found.
 #![expect(clippy::unwrap_used, reason = "what cannot be set up must fail the test")]
 
-#[path = "support/base.rs"]
-mod support;
+use crate::support;
 
 use nenrin_browser::Browser;
 use nenrin_state::{Change, Discovered, Outcome, Removal, SiteId};

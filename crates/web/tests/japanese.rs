@@ -1,7 +1,6 @@
 //! Every sentence that the program can write in English has a Japanese translation.
 
-#[path = "support/base.rs"]
-mod support;
+use crate::support;
 
 use std::{net::IpAddr, time::Duration};
 

@@ -1,7 +1,6 @@
 //! Every page and form, requested without sockets.
 
-#[path = "support/base.rs"]
-mod support;
+use crate::support;
 
 use axum::{
     body::Body,

@@ -1,11 +1,10 @@
 //! A million pages and ten million visits: every page of the interface answers within 200 ms.
 //!
-//! `cargo test -p nenrin-web --test scale -- --ignored --nocapture`; `NENRIN_SCALE_PAGES` makes it
+//! `cargo test -p nenrin-web --test web -- scale:: --ignored --nocapture`; `NENRIN_SCALE_PAGES` makes it
 //! smaller.
 #![expect(clippy::unwrap_used, reason = "what cannot be set up must fail the test")]
 
-#[path = "support/base.rs"]
-mod support;
+use crate::support;
 
 use std::{sync::Arc, time::Instant};
 

@@ -1,7 +1,6 @@
 //! A site's structure as a page.
 
-#[path = "support/base.rs"]
-mod support;
+use crate::support;
 
 use axum::http::StatusCode;
 use nenrin_state::{Change, RoundEnd, SiteId, Skips};

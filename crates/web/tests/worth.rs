@@ -1,8 +1,7 @@
 //! Importance and rates of change: on the pages, in the API and for Prometheus.
 #![expect(clippy::unwrap_used, reason = "what cannot be set up must fail the test")]
 
-#[path = "support/base.rs"]
-mod support;
+use crate::support;
 
 use nenrin_browser::Browser;
 use nenrin_revisit::{PageRevisitScheduler, RevisitSettings};
