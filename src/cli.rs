@@ -4,16 +4,14 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use nenrin_archive::{Edge, Span, changes::ChangeKind, parse_date};
+use nenrin_lab::experiment::{BudgetArgs, CrawlArgs, OrderArgs, RevisitArgs, StructureArgs};
 use nenrin_revisit::PolicySpec;
 use nenrin_state::{Bytes, Removal, ScheduleBy, Thinning};
 use nenrin_structure::RoundsBy;
 use nenrin_urls::Scope;
 
 use crate::{
-    commands::{
-        experiments::{BudgetArgs, OrderArgs, RevisitArgs, StructureArgs},
-        storage::StorageArgs,
-    },
+    commands::storage::StorageArgs,
     completions::{policies, sites},
 };
 
@@ -854,7 +852,7 @@ pub(crate) struct SetPasswordArgs {
 pub(crate) enum LabCommand {
     /// The crawler on a simulated web for a simulated time, with faults; checked against its laws.
     #[command(after_help = example("nenrin lab crawl --servers 200 --pages 50"))]
-    Crawl(LabCrawlArgs),
+    Crawl(CrawlArgs),
     /// Compares crawl orders on a link graph: which new page first (paper 003).
     #[command(after_help = example("nenrin lab order --synthetic 100000 --out ./report"))]
     Order(OrderArgs),
@@ -870,63 +868,6 @@ pub(crate) enum LabCommand {
     /// Compares the size of our archive with other ways of storing visits (paper 001).
     #[command(after_help = example("nenrin lab storage --corpus ./visits --out ./report"))]
     Storage(StorageArgs),
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct LabCrawlArgs {
-    /// Web servers.
-    #[arg(long, value_name = "N", default_value_t = 200)]
-    pub servers: u32,
-    /// Pages on each.
-    #[arg(long, value_name = "N", default_value_t = 50)]
-    pub pages: u32,
-    /// Simulated time.
-    #[arg(long, value_name = "D", default_value = "365d")]
-    pub time: Span,
-    /// Time from the beginning of one round to the next.
-    #[arg(long, value_name = "D", default_value = "7d")]
-    pub period: Span,
-    /// Seed of the simulated web; the same seed gives the same trace.
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub seed: u64,
-    /// Share of answers that are faults (time-outs, 5xx, 429, cut bodies).
-    #[arg(long, value_name = "SHARE", default_value_t = 0.02)]
-    pub faults: f64,
-    /// Crashes of the crawler, at random moments.
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    pub crashes: u32,
-    /// Partitions of the archive, each with a worker of its own.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
-    pub partitions: u32,
-    /// Hand-overs of partitions to other workers, at random moments.
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub hand_overs: u32,
-    /// Days on which the clock is wrong, no name can be looked up or no descriptor is left: N of each.
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub bad_days: u32,
-    /// Which pages a round visits: all, structure(A), structure(B), structure(C) or structure(auto).
-    #[arg(long, value_name = "METHOD", default_value_t, conflicts_with = "continuous")]
-    pub rounds_by: RoundsBy,
-    /// Visit every page on its own schedule by this policy, instead of in rounds.
-    #[arg(long, value_name = "POLICY", num_args = 0..=1, default_missing_value = "auto")]
-    pub continuous: Option<PolicySpec>,
-    /// With --continuous: most visits a day to each server's pages.
-    #[arg(long, value_name = "N", requires = "continuous")]
-    pub visits_per_day: Option<u64>,
-    /// Runs this many seeds from --seed on and lists those that break a law.
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub seeds: u64,
-    /// A small world for each seed (300 pages on ten servers, a month), collected in the way that
-    /// the seed chooses.
-    #[arg(long, conflicts_with_all = ["servers", "pages", "time", "period", "faults", "crashes", "hand_overs", "bad_days", "continuous"])]
-    pub small: bool,
-    /// With --small: a file of seeds that broke a law the last time; they are tried first, and the file
-    /// is written again.
-    #[arg(long, value_name = "FILE", requires = "small")]
-    pub failing: Option<PathBuf>,
-    /// Instead: compares crawl orders by how early they collect important pages.
-    #[arg(long, value_name = "ORDER", num_args = 1.., requires = "continuous")]
-    pub orders: Vec<nenrin_order::Strategy>,
 }
 
 fn first_second(text: &str) -> Result<i64, String> {

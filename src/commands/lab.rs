@@ -1,10 +1,9 @@
-use nenrin_lab::{crawl::seeds, summary::Summary};
+use nenrin_lab::{crawl::seeds, experiment::CrawlArgs, summary::Summary};
 use nenrin_order::Strategy;
-use nenrin_revisit::RevisitSettings;
 
 use super::{Context, experiments, storage};
 use crate::{
-    cli::{LabCommand, LabCrawlArgs},
+    cli::LabCommand,
     clock,
     exit::{Exit, usage},
     table::{print_json, say},
@@ -14,16 +13,16 @@ use crate::{
 pub(super) fn lab(context: &Context, command: &LabCommand) -> anyhow::Result<Exit> {
     match command {
         LabCommand::Crawl(args) => crawl(context, args),
-        LabCommand::Order(args) => experiments::run_order(context, args),
-        LabCommand::Revisit(args) => experiments::run_revisit(context, args),
-        LabCommand::Budget(args) => experiments::run_budget(context, args),
+        LabCommand::Order(args) => experiments::run(context, args),
+        LabCommand::Revisit(args) => experiments::run(context, args),
+        LabCommand::Budget(args) => experiments::run(context, args),
         LabCommand::Storage(args) => storage::run(context, args),
-        LabCommand::Structure(args) => experiments::run_structure(context, args),
+        LabCommand::Structure(args) => experiments::run(context, args),
     }
 }
 
 /// Small worlds on every core; only those that break a law are listed.
-fn small_worlds(context: &Context, args: &LabCrawlArgs) -> anyhow::Result<Exit> {
+fn small_worlds(context: &Context, args: &CrawlArgs) -> anyhow::Result<Exit> {
     let began_ms = clock::now_ms();
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let (count, failing) = (args.seeds.max(1), args.failing.as_deref());
@@ -47,7 +46,7 @@ fn small_worlds(context: &Context, args: &LabCrawlArgs) -> anyhow::Result<Exit> 
     Ok(exit)
 }
 
-fn crawl(context: &Context, args: &LabCrawlArgs) -> anyhow::Result<Exit> {
+fn crawl(context: &Context, args: &CrawlArgs) -> anyhow::Result<Exit> {
     if args.small {
         return small_worlds(context, args);
     }
@@ -82,32 +81,8 @@ fn compare_orders(
 }
 
 /// One simulation; a quiet one only lists broken laws.
-fn crawl_once(
-    context: &Context,
-    args: &LabCrawlArgs,
-    seed: u64,
-    quiet: bool,
-) -> anyhow::Result<Exit> {
-    let continuous = args.continuous.map(|policy| RevisitSettings {
-        policy,
-        visits_per_day: args.visits_per_day,
-        ..RevisitSettings::default()
-    });
-    let options = nenrin_lab::crawl::CrawlOptions {
-        seed,
-        servers: args.servers,
-        pages: args.pages,
-        time_s: args.time.as_s(),
-        period_s: args.period.as_s(),
-        faults: args.faults,
-        partitions: args.partitions,
-        crashes: args.crashes,
-        hand_overs: args.hand_overs,
-        bad_days: args.bad_days,
-        rounds_by: args.rounds_by,
-        continuous,
-        ..nenrin_lab::crawl::CrawlOptions::default()
-    };
+fn crawl_once(context: &Context, args: &CrawlArgs, seed: u64, quiet: bool) -> anyhow::Result<Exit> {
+    let options = args.options(seed);
     if !args.orders.is_empty() {
         return compare_orders(context, &options, &args.orders);
     }

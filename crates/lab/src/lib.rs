@@ -13,16 +13,18 @@
 //! - [`storage`]: the size of visits in our archive and in others (paper 001);
 //! - [`demo`]: a small website that changes in fast motion;
 //! - [`summary`]: results as short tables for people;
+//! - [`experiment`]: the experiments as commands, with their arguments;
 //! - [`LabError`]: errors of an experiment.
 //!
-//! The lab prints nothing and reads no arguments: the binary's `lab` command does. Nothing in the
-//! product depends on the lab except that command.
+//! The lab prints nothing: the binary's `lab` command does. Nothing in the product depends on the
+//! lab except that command.
 
 pub mod archive;
 pub mod budget;
 pub mod crawl;
 pub mod demo;
 mod error;
+pub mod experiment;
 pub mod order;
 pub mod report;
 pub mod revisit;

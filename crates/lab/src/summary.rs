@@ -19,7 +19,7 @@ fn percent(bytes: u64, of: u64) -> String {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Summary {
     /// What it shows, where a result has more than one.
-    pub title: Option<&'static str>,
+    pub title: Option<String>,
     /// One for each column.
     pub headings: Vec<&'static str>,
     /// As many cells each as there are headings.
@@ -86,7 +86,9 @@ impl Summary {
             items.as_array().into_iter().flatten().map(row).collect::<Vec<_>>()
         };
         let against = Self {
-            title: Some("At each rival's visits, constants chosen on the other parts; in points"),
+            title: Some(
+                "At each rival's visits, constants chosen on the other parts; in points".to_owned(),
+            ),
             headings: vec!["policy", "rival", "visits", "gain together", "gain alone", "by part"],
             rows: rows(&results["compared"], &|item| {
                 let part = |fold: &Value| {
@@ -105,7 +107,9 @@ impl Summary {
             }),
         };
         let pulled = Self {
-            title: Some("With what changes together, its threshold chosen on the other parts"),
+            title: Some(
+                "With what changes together, its threshold chosen on the other parts".to_owned(),
+            ),
             headings: vec![
                 "policy",
                 "visits",
@@ -162,9 +166,10 @@ impl Summary {
     /// What `lab structure` found: methods from one visit to the next, and rounds under a budget.
     pub fn structure(results: &Value) -> Vec<Self> {
         let shown = ["everything", "A", "B", "C", "C+B", "auto"];
-        let of = |title, (first, key), columns: &[(&'static str, &str, usize)], items: &Value| {
-            Self { title: Some(title), ..Self::by(first, key, columns, items) }
-        };
+        let of =
+            |title: &str, (first, key), columns: &[(&'static str, &str, usize)], items: &Value| {
+                Self { title: Some(title.to_owned()), ..Self::by(first, key, columns, items) }
+            };
         let mut methods = of(
             "From one visit to the next",
             ("method", "name"),
