@@ -100,6 +100,9 @@ fn has_significant_step(
     old: &VersionRow,
     new: &VersionRow,
 ) -> Result<bool, StateError> {
+    if new.is_significant() {
+        return Ok(true);
+    }
     let steps = VersionQuery { from_s: old.at_s + 1, to_s: new.at_s, limit: STEPS_MAX };
     let steps = state.versions(&url.key(), steps)?;
     Ok(steps.len() >= STEPS_MAX || steps.iter().any(|(_, row)| row.is_significant()))

@@ -11,7 +11,7 @@ use nenrin_urls::{CanonicalUrl, VersionId};
 use super::kind::{ChangeKind, is_unseen_part, searched};
 
 /// Rows of the state that one list looks at. Filters that little passes end there and go on with the next portion.
-const LOOKED_AT_MAX: usize = 20_000;
+const LOOKED_AT_MAX: usize = 5_000;
 /// Rows loaded at once.
 const TOGETHER: usize = 200;
 

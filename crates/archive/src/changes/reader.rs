@@ -85,6 +85,11 @@ struct Waiting {
 }
 
 impl Waiting {
+    /// All that wait.
+    fn versions(&self) -> BTreeSet<VersionId> {
+        self.wanted.iter().map(|one| one.version).chain(self.under_way.iter().copied()).collect()
+    }
+
     fn has(&self, version: VersionId) -> bool {
         self.under_way.contains(&version) || self.wanted.iter().any(|one| one.version == version)
     }
@@ -154,13 +159,13 @@ impl ChangeReader {
             return self.known(wanted);
         }
         let mut waiting = self.lock();
-        for one in missing.iter().rev() {
-            if !waiting.has(one.version) {
-                waiting.wanted.push_front((*one).clone());
-            }
+        let known = waiting.versions();
+        for one in missing.iter().rev().filter(|one| !known.contains(&one.version)) {
+            waiting.wanted.push_front((*one).clone());
         }
         waiting.wanted.truncate(WAITING_MAX);
         self.moved.notify_all();
+        // They are read in this order, but for those that someone else waits for.
         let is_missing = |waiting: &mut Waiting| missing.iter().any(|one| waiting.has(one.version));
         let waited = self.moved.wait_timeout_while(waiting, patience, is_missing);
         drop(waited.unwrap_or_else(PoisonError::into_inner));

@@ -12,7 +12,7 @@ use nenrin_state::{
     ContentMark, Discovered, Nth, Origin, Outcome, PageId, PageRecord, PageUpdate, RoundId, SiteId,
     Validators, VersionQuery, VersionRow, VisitCommit,
 };
-use nenrin_store::{Digest, NewVersion, VersionHead};
+use nenrin_store::{Digest, Effort, NewVersion, VersionHead};
 use nenrin_urls::CanonicalUrl;
 
 use super::{
@@ -70,6 +70,8 @@ pub(crate) struct Intake<'a> {
 impl<'a> Intake<'a> {
     pub(crate) fn new(archive: &'a Archive, site: SiteId, keep: Keep) -> Result<Self> {
         let state = archive.state();
+        // An import waits for nothing but the processor; `compact` makes it as small as anything else.
+        archive.store().set_effort(Effort::Usual);
         let sites = state.sites()?;
         let found = sites.iter().find(|known| known.id == site);
         let known = state.site_servers(site, SERVERS_MAX)?;

@@ -297,7 +297,9 @@ impl NewPages {
 
     /// Says to a server's queue how many new pages wait here.
     pub(crate) fn count_resting(&self, server: ServerId, servers: &mut Servers) {
-        servers.set_resting_new(server, self.order.waiting(server));
+        let aside = self.aside.get(&server).map_or(0, Vec::len);
+        let loading = self.loading.get(&server).copied().unwrap_or(0);
+        servers.set_resting_new(server, self.order.waiting(server) + aside + loading);
     }
 
     /// New pages came from the state, or were found to have no times of their own.

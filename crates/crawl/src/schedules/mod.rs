@@ -117,7 +117,8 @@ impl Schedules {
             schedule.spent_s = Some(now_s);
         }
         self.today.add(day, visits_today);
-        self.openings.forget(site);
+        // They count for the archive's budget, so other sites may have to wait.
+        self.openings.forget_all();
         true
     }
 
@@ -167,9 +168,11 @@ impl Schedules {
     pub(crate) fn watch(&mut self, now_ms: i64, sites: &Sites, options: &CrawlOptions) -> bool {
         let (schedules, today) = (&self.sites, self.today);
         let (all, division) = (self.archive_visits(options), &self.division);
+        // Before the visits of every site came, those of the archive are not known.
+        let is_counted = all.is_none() || schedules.values().all(|schedule| schedule.is_ready);
         self.openings.watch(now_ms, sites, |site| {
             opening(now_ms, site, sites.is_full(site.id), schedules.get(&site.id), |day| {
-                today.are_spent(day, all) || !is_of_day(division.as_ref(), day)
+                !is_counted || today.are_spent(day, all) || !is_of_day(division.as_ref(), day)
             })
         })
     }
@@ -220,7 +223,7 @@ impl Schedules {
             schedule.spent_s = Some(now_s);
             self.openings.forget(site);
         }
-        if self.archive_visits(options) == Some(self.today.visits) {
+        if self.today.are_spent(day, self.archive_visits(options)) {
             self.sites.values_mut().for_each(|schedule| schedule.spent_s = Some(now_s));
             self.openings.forget_all();
         }

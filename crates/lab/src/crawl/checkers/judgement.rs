@@ -1,4 +1,4 @@
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use nenrin_crawl::{Look, ServerLearning, Trap};
 use nenrin_state::{
@@ -25,15 +25,16 @@ const RIGHT_MIN: u32 = 10;
 /// when it is honest, and never when it says "now" of everything.
 #[derive(Debug, Default)]
 pub struct Judgement {
-    /// Servers whose look for missing pages is committed.
-    looks: BTreeSet<ServerId>,
+    /// Servers whose look for missing pages is committed, and when it first was. A visit that was made
+    /// before may be committed later.
+    looks: BTreeMap<ServerId, i64>,
     /// What was broken.
     pub findings: Findings,
 }
 
 impl Judgement {
     /// A change is committed.
-    pub fn committed(&mut self, change: &Change) {
+    pub fn committed(&mut self, now_s: i64, change: &Change) {
         if let Change::Note(note) = change
             && note.name == "probe"
         {
@@ -43,7 +44,7 @@ impl Judgement {
                 Look::Unknown | Look::Honest => false,
             };
             if known {
-                self.looks.insert(note.server);
+                self.looks.entry(note.server).or_insert(now_s);
             }
         }
     }
@@ -54,7 +55,7 @@ impl Judgement {
         let shell = Web::server_of(url).is_some_and(|s| web.oddity(s) == Oddity::Shell);
         if truth.missing
             && visit.version.is_some()
-            && server.is_some_and(|server| self.looks.contains(&server))
+            && server.and_then(|server| self.looks.get(&server)).is_some_and(|&s| visit.at_s > s)
             && !shell
         {
             self.findings.note(|| format!("{url} does not exist and was taken as a version"));

@@ -411,8 +411,9 @@ impl Simulation {
     ) -> Result<(), LabError> {
         let mut linked: Vec<CanonicalUrl> = Vec::new();
         let mut with_robots = Vec::new();
+        let now_s = self.now_ms / 1000;
         for (ticket, change) in &mut batch {
-            self.workers[worker].judgement.committed(change);
+            self.workers[worker].judgement.committed(now_s, change);
             match change {
                 Change::Visit(visit) => self.watch_visit(worker, *ticket, visit, &mut linked),
                 Change::Robots { server, .. } => with_robots.push(*server),
