@@ -74,7 +74,7 @@ pub use read::{PageVersion, stored_url};
 pub use rendering::RenderWork;
 pub use retention::Pruned;
 pub use retry::retried;
-pub use shared::{LEASE, OBJECTS_PAUSE, SharedArchive, SharedPlaces, Turn, Worker};
+pub use shared::{LEASE, LEASE_SAFE, OBJECTS_PAUSE, SharedArchive, SharedPlaces, Turn, Worker};
 pub use spans::{Edge, Span, counted, digits14, parse_date, readable_date, rfc3339};
 pub use storing::{StoreJob, StoreWork};
 pub use upkeep::{AcceptedLoss, Reindexed, Verified};

@@ -9,17 +9,19 @@ use std::{
 };
 
 /// A running server with one bucket. It is stopped when dropped.
-pub(super) struct ObjectServer {
+pub(crate) struct ObjectServer {
     process: Child,
-    port: u16,
-    _folder: tempfile::TempDir,
+    /// Of S3, the master, the volumes and the filer.
+    ports: [u16; 4],
+    folder: tempfile::TempDir,
 }
 
 /// Where `scripts/test` installs it, or another place by `NENRIN_WEED`.
 fn program() -> Option<PathBuf> {
-    let installed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/weed/bin/weed");
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let installed = package.ancestors().map(|folder| folder.join("target/weed/bin/weed"));
     let named = std::env::var_os("NENRIN_WEED").map(PathBuf::from);
-    named.or(Some(installed)).filter(|path| path.is_file())
+    named.into_iter().chain(installed).find(|path| path.is_file())
 }
 
 /// A free port whose number plus 10,000, which the server takes as well, is free too.
@@ -34,44 +36,68 @@ fn port() -> u16 {
     }
 }
 
+fn spawn(program: &Path, folder: &Path, [s3, master, volume, filer]: [u16; 4]) -> Child {
+    Command::new(program)
+        .arg("server")
+        .arg(format!("-dir={}", folder.display()))
+        .args(["-s3", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-volume.max=5"])
+        .arg("-master.volumeSizeLimitMB=64")
+        .arg(format!("-s3.port={s3}"))
+        .arg(format!("-master.port={master}"))
+        .arg(format!("-volume.port={volume}"))
+        .arg(format!("-filer.port={filer}"))
+        .current_dir(folder)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
 impl ObjectServer {
-    pub(super) const BUCKET: &str = "nenrin-test";
+    pub(crate) const BUCKET: &str = "nenrin-test";
 
     /// Starts one; `None` where it is not installed, unless tests must not be left out.
-    pub(super) fn start() -> Option<Self> {
+    pub(crate) fn start() -> Option<Self> {
         let Some(program) = program() else {
             assert!(std::env::var_os("CI").is_none(), "SeaweedFS is missing: run scripts/test");
+            eprintln!("SKIPPED: SeaweedFS is not installed; `scripts/test` installs it");
             return None;
         };
         let folder = tempfile::tempdir().unwrap();
-        let (s3, master, volume, filer) = (port(), port(), port(), port());
-        let process = Command::new(program)
-            .arg("server")
-            .arg(format!("-dir={}", folder.path().display()))
-            .args(["-s3", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-volume.max=5"])
-            .arg("-master.volumeSizeLimitMB=64")
-            .arg(format!("-s3.port={s3}"))
-            .arg(format!("-master.port={master}"))
-            .arg(format!("-volume.port={volume}"))
-            .arg(format!("-filer.port={filer}"))
-            .current_dir(folder.path())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let server = Self { process, port: s3, _folder: folder };
-        for _ in 0..120 {
-            if server.make_bucket().is_ok_and(|answer| answer.starts_with("HTTP/1.1 200")) {
-                return Some(server);
+        let ports = [port(), port(), port(), port()];
+        let process = spawn(&program, folder.path(), ports);
+        let server = Self { process, ports, folder };
+        server.wait();
+        Some(server)
+    }
+
+    /// Stops it at once, as a crash would.
+    pub(crate) fn stop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+
+    /// Starts it again after [`stop`](Self::stop).
+    pub(crate) fn resume(&mut self) {
+        let program = program().expect("it was there before");
+        self.process = spawn(&program, self.folder.path(), self.ports);
+        self.wait();
+    }
+
+    fn wait(&self) {
+        for _ in 0..600 {
+            let made = self.make_bucket();
+            if made.is_ok_and(|a| a.starts_with("HTTP/1.1 200") || a.starts_with("HTTP/1.1 409")) {
+                return;
             }
-            std::thread::sleep(Duration::from_millis(500));
+            std::thread::sleep(Duration::from_millis(100));
         }
         panic!("the server of objects did not start");
     }
 
     #[expect(clippy::disallowed_methods, reason = "the server of a test")]
     fn make_bucket(&self) -> std::io::Result<String> {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
+        let mut stream = TcpStream::connect(("127.0.0.1", self.ports[0]))?;
         stream.set_read_timeout(Some(Duration::from_secs(10)))?;
         let request = format!(
             "PUT /{} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
@@ -84,15 +110,14 @@ impl ObjectServer {
     }
 
     /// The address of a prefix in the bucket.
-    pub(super) fn address(&self, prefix: &str) -> String {
-        let (bucket, port) = (Self::BUCKET, self.port);
+    pub(crate) fn address(&self, prefix: &str) -> String {
+        let (bucket, port) = (Self::BUCKET, self.ports[0]);
         format!("s3://{bucket}/{prefix}?endpoint=http://127.0.0.1:{port}&anonymous")
     }
 }
 
 impl Drop for ObjectServer {
     fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+        self.stop();
     }
 }
