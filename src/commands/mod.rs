@@ -138,6 +138,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Doctor => doctor::doctor(&context),
         Command::Reference { output } => reference::reference(&context, &output),
         Command::Compact => upkeep::compact(&context),
+        Command::Migrate(args) => upkeep::migrate(&context, &args),
         Command::Backup(args) => upkeep::backup(&context, &args),
         Command::Stats => upkeep::stats(&context),
         Command::Workers => worker::list(&context),
@@ -159,7 +160,9 @@ fn refuse_shared(command: &Command) -> anyhow::Result<()> {
         Command::Collect(_) | Command::Demo(_) => {
             "register sites with `nenrin site add`, and `nenrin run` collects them"
         }
-        Command::Import(_) => "import into an archive in a folder, and serve it beside this one",
+        Command::Import(ImportCommand::Mirror(_) | ImportCommand::History(_)) => {
+            "import into an archive in a folder, and move it here with `nenrin migrate --from FOLDER`"
+        }
         Command::Backup(_) => {
             "back the database up with pg_dump first and the bucket after it, with their own tools"
         }

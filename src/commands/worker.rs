@@ -102,6 +102,9 @@ pub(super) fn run(
         anyhow::Ok(())
     })?;
     worker.leave()?;
+    let round_trips = shared.database().round_trips();
+    let object_requests = shared.object_requests();
+    tracing::info!(round_trips, object_requests, "this worker ends");
     Ok(Exit::Done)
 }
 

@@ -9,7 +9,9 @@ use std::{
     },
 };
 
-use nenrin_state::{Epoch, Registry, Site, SqliteState, State, StateError, Upkeep, VersionIndex};
+use nenrin_state::{
+    Change, Committed, Epoch, Registry, Site, SqliteState, State, StateError, Upkeep, VersionIndex,
+};
 use nenrin_store::{
     ContentBackend, GatheringBackend, LocalFolder, Store, StoreError, StoreOptions,
 };
@@ -232,6 +234,15 @@ impl Archive {
         match self.epoch {
             Some(epoch) => Ok(epoch),
             None => Ok(self.state.take_over()?),
+        }
+    }
+
+    /// Commits under the epoch of the lease, if there is one: what was stored by a holder that has
+    /// lost its partition counts for nothing.
+    pub(crate) fn commit(&self, changes: &[Change]) -> Result<Committed> {
+        match self.epoch {
+            Some(epoch) => Ok(self.state.commit_under(epoch, changes)?),
+            None => Ok(self.state.commit(changes)?),
         }
     }
 

@@ -38,6 +38,7 @@ mod head;
 mod history;
 mod ingest;
 mod lock;
+mod migrate;
 mod mirror;
 pub mod noticing;
 pub mod preview;
@@ -65,6 +66,7 @@ pub use figures::{Figures, Labels, Metric, MetricKind};
 pub use head::field as head_field;
 pub use history::{HistoryImportOptions, ImportedHistory};
 pub use ingest::{Capture, Ingest};
+pub use migrate::Migrated;
 pub use mirror::{
     ExportedMirror, ImportedMirror, MirrorImportOptions, MirrorPath, mime_by_name, path_of, urls,
 };

@@ -14,6 +14,8 @@ pub(crate) struct ObjectServer {
     /// Of S3, the master, the volumes and the filer.
     ports: [u16; 4],
     folder: tempfile::TempDir,
+    /// Who may do what; everyone everything if not set.
+    identities: Option<PathBuf>,
 }
 
 /// Where `scripts/test` installs it, or another place by `NENRIN_WEED`.
@@ -36,9 +38,15 @@ fn port() -> u16 {
     }
 }
 
-fn spawn(program: &Path, folder: &Path, [s3, master, volume, filer]: [u16; 4]) -> Child {
+fn spawn(
+    program: &Path,
+    folder: &Path,
+    [s3, master, volume, filer]: [u16; 4],
+    identities: Option<&Path>,
+) -> Child {
     Command::new(program)
         .arg("server")
+        .args(identities.map(|path| format!("-s3.config={}", path.display())))
         .arg(format!("-dir={}", folder.display()))
         .args(["-s3", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-volume.max=5"])
         .arg("-master.volumeSizeLimitMB=64")
@@ -65,8 +73,8 @@ impl ObjectServer {
         };
         let folder = tempfile::tempdir().unwrap();
         let ports = [port(), port(), port(), port()];
-        let process = spawn(&program, folder.path(), ports);
-        let server = Self { process, ports, folder };
+        let process = spawn(&program, folder.path(), ports, None);
+        let server = Self { process, ports, folder, identities: None };
         server.wait();
         Some(server)
     }
@@ -80,14 +88,28 @@ impl ObjectServer {
     /// Starts it again after [`stop`](Self::stop).
     pub(crate) fn resume(&mut self) {
         let program = program().expect("it was there before");
-        self.process = spawn(&program, self.folder.path(), self.ports);
+        let identities = self.identities.as_deref();
+        self.process = spawn(&program, self.folder.path(), self.ports, identities);
         self.wait();
+    }
+
+    /// Starts it again with these identities, as SeaweedFS writes them.
+    #[allow(dead_code, reason = "only some of the tests that include this file restrict")]
+    pub(crate) fn restrict(&mut self, identities: &str) {
+        let path = self.folder.path().join("identities.json");
+        std::fs::write(&path, identities).unwrap();
+        self.identities = Some(path);
+        self.stop();
+        self.resume();
     }
 
     fn wait(&self) {
         for _ in 0..600 {
-            let made = self.make_bucket();
-            if made.is_ok_and(|a| a.starts_with("HTTP/1.1 200") || a.starts_with("HTTP/1.1 409")) {
+            // It is made, was there, or may not be made.
+            let is_up = |answer: String| {
+                ["200", "409", "403"].iter().any(|n| answer.starts_with(&format!("HTTP/1.1 {n}")))
+            };
+            if self.make_bucket().is_ok_and(is_up) {
                 return;
             }
             std::thread::sleep(Duration::from_millis(100));
