@@ -402,13 +402,13 @@ fn commands_on_a_shared_archive_work_or_say_the_way_out() {
 
     // Beside a worker that collects.
     let other = machines.machine("b");
-    other.run(&["compact"]).expect_said(2, &["a worker is", "stop `nenrin run`"]);
+    other.run(&["compact"]).expect_said(2, &["is at work", "stop `nenrin run`"]);
     let prune = ["prune", "site 0", "--keep-all-for", "1s", "--then", "one-per-month"];
     other.run(&prune).expect_said(2, &["stop `nenrin run`"]);
     let top = world.sites[0].top();
     for (args, words) in [
         (vec!["collect", &top], "nenrin site add"),
-        (vec!["import", "warc", "none.warc"], "in a folder"),
+        (vec!["import", "mirror", ".", "--url", &top, "--at", "2024-03-01"], "nenrin migrate"),
         (vec!["reindex"], "delete the folder"),
         (vec!["backup", "copy"], "pg_dump"),
         (vec!["verify", "--repair"], "from a backup"),
@@ -434,12 +434,12 @@ fn commands_on_a_shared_archive_work_or_say_the_way_out() {
     assert_eq!(exported("after.warc.gz"), before, "compacting changes nothing that is shown");
     let found = other.run(&["search", "edition", "last", "--limit", "99"]).expect(0).text();
     assert!(found.contains(&top), "{found}");
-    let count = versions();
-    other.run(&prune).expect(0);
-    assert!(versions() < count, "old versions went");
-    other.run(&["compact"]).expect(0);
-    other.assert_sound();
-    assert!(machines.keys().len() < objects, "{objects} objects before");
+    other.run(&prune).expect_said(0, &["1s,month"]);
+    let (count, path) = (versions(), machines.folder.path().join("before.warc.gz"));
+    let import = ["import", "warc", "--json", "--site", "site 0", path.to_str().unwrap()];
+    let imported = other.run(&import).expect(0).document();
+    assert_eq!(imported["known"], before.len(), "{imported}");
+    assert_eq!(versions(), count, "what is known is not imported again");
 
     // Collecting goes on, and what was replaced is deleted by who holds the partitions next.
     let running = worker(&machine);
@@ -452,6 +452,13 @@ fn commands_on_a_shared_archive_work_or_say_the_way_out() {
     assert!(status == 200 && body.contains("edition last"), "{status} {body}");
     running.signal("TERM");
     running.finish().expect(0);
+    other.assert_sound();
+    assert!(machines.keys().len() < objects, "{objects} objects before");
+
+    let delete =
+        ["site", "remove", "site 0", "--how", "delete", "--reason", "x", "--confirm", "site 0"];
+    other.run(&delete).expect_said(0, &["were deleted"]);
+    assert_eq!(versions(), 0);
     other.assert_sound();
 }
 

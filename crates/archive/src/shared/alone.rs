@@ -50,15 +50,15 @@ impl SharedArchive {
         let others: Vec<_> =
             database.workers(LEASE)?.into_iter().filter(|other| other.id != worker.id).collect();
         if let Some(other) = others.first() {
+            let (id, name, heard_s) = (other.id.0, &other.name, other.heard_ago_s);
+            let more = match others.len() - 1 {
+                0 => String::new(),
+                count => format!(" and {count} more"),
+            };
             return Err(ArchiveError::Input(format!(
-                "{} of this archive at work, one of them is worker {} ({}); stop `nenrin run` \
-                 there, `nenrin workers` lists all, and run this again",
-                match others.len() {
-                    1 => "a worker is".to_owned(),
-                    count => format!("{count} workers are"),
-                },
-                other.id.0,
-                other.name
+                "worker {id} ({name}, heard {heard_s} s ago){more} is at work on this archive; stop \
+                 `nenrin run` there and run this again, or if it was killed, again in {} seconds",
+                LEASE.as_secs()
             )));
         }
         let leases = database.take_partitions(worker.id, LEASE, all, &[])?;

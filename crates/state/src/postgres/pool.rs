@@ -22,6 +22,10 @@ const STATEMENTS_MAX: usize = 512;
 /// Until a connection is there.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// A worker that stops in the middle of a transaction holds locks that others need: the server ends
+/// it well before its lease has ended.
+const IDLE: &str = "-c idle_in_transaction_session_timeout=10s";
+
 /// A value of a statement.
 pub(super) type Value<'a> = &'a (dyn ToSql + Sync);
 
@@ -87,6 +91,8 @@ impl FromStr for PostgresPlace {
         if config.get_application_name().is_none() {
             config.application_name("nenrin");
         }
+        let options = config.get_options().map_or(IDLE.to_owned(), |own| format!("{own} {IDLE}"));
+        config.options(options);
         config.keepalives_idle(Duration::from_secs(30));
         config.tcp_user_timeout(Duration::from_secs(30));
         Ok(Self { config, archive, authorities })

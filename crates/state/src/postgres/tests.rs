@@ -309,6 +309,8 @@ fn what_is_wrong_at_the_start_is_said_before_anything_is_written() {
     };
     PostgresArchive::open(&server.address("made").parse().unwrap(), None, look).unwrap();
     assert_eq!(bound.as_deref(), Some("s3://a/b"), "the first stays");
+    let idle = made.partition(PartitionId(0)).read("SHOW idle_in_transaction_session_timeout", &[]);
+    assert_eq!(idle.unwrap()[0].get::<_, String>(0), "10s", "a worker that stops holds no locks");
     // An existing archive stays divided as it is.
     assert_eq!(archive(&server.address("made"), SINGLE).partitioning().count, 2);
     let state = made.partition(PartitionId(0));

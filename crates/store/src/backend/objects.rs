@@ -107,12 +107,12 @@ impl ObjectPlace {
             Err(error) => Err(error),
         };
         listed.map_err(|error| match error {
-            BackendError::NotFound { .. } => {
+            BackendError::Io { source, .. } if !source.to_string().contains("NoSuchBucket") => {
+                failed(&self.shown, source)
+            }
+            BackendError::NotFound { .. } | BackendError::Io { .. } => {
                 let why = "there is no such bucket; make it, or name another with --content";
                 failed(&self.shown, io::Error::new(io::ErrorKind::NotFound, why))
-            }
-            BackendError::Io { source, .. } => {
-                BackendError::Io { name: self.shown.clone(), source }
             }
             other => other,
         })
