@@ -58,6 +58,12 @@ impl Context {
         Ok(Some(opened.map_err(usage)?))
     }
 
+    /// The same where only such an archive will do.
+    pub(crate) fn shared(&self, creates: bool) -> anyhow::Result<SharedArchive> {
+        let why = "name an archive that workers share with --state and --content";
+        self.open_shared(creates)?.ok_or_else(|| usage(anyhow::anyhow!(why)))
+    }
+
     /// Opens the archive.
     pub(crate) fn open(&self, options: OpenOptions) -> anyhow::Result<Archive> {
         if let Some(shared) = self.open_shared(options.creates())? {

@@ -132,28 +132,15 @@ pub(super) fn backup(context: &Context, args: &BackupArgs) -> anyhow::Result<Exi
 
 /// `nenrin migrate`.
 pub(super) fn migrate(context: &Context, args: &MigrateArgs) -> anyhow::Result<Exit> {
-    let Some(shared) = context.open_shared(args.from.is_some())? else {
-        let why = "name the archive that workers share with --state and --content";
-        return Err(usage(anyhow::anyhow!(why)));
-    };
-    let shared = shared.read()?;
-    let bucket_s = context.config.state.bucket.as_s();
-    let (folder, options) = match (&args.from, &args.to) {
-        (Some(folder), _) => (folder, OpenOptions::changing()),
-        (None, folder) => (folder.as_ref().unwrap_or(&context.archive), OpenOptions::writing()),
-    };
-    let own = Archive::open(folder, &options.with_bucket_s(bucket_s)).map_err(usage)?;
-    let (source, target) = if args.from.is_some() { (&own, &shared) } else { (&shared, &own) };
-    let bar = Bar::counting(context, "pages");
-    let scratch = context.archive.join("migrate");
-    let done = target.migrate_from(source, &scratch, clock::now_s(), &mut bar.progress())?;
+    let shared = context.shared(args.from.is_some())?;
+    let (bar, now_s) = (Bar::counting(context, "pages"), clock::now_s());
+    let folders = (args.from.as_deref(), args.to.as_deref());
+    let done = shared.migrate(folders, now_s, &mut bar.progress())?;
     bar.finish();
     if context.json {
         print_json(&done)?;
     } else {
-        let (versions, copied) = (counted(done.versions, "version"), done.copied);
-        say(format!("both have the same {versions} now; {copied} were copied"))?;
-        done.left_out.iter().try_for_each(|name| say(format!("left out, as denied: {name}")))?;
+        done.lines().into_iter().try_for_each(say)?;
     }
     Ok(Exit::Done)
 }

@@ -20,7 +20,7 @@ use crate::{
     cli::ServeArgs,
     clock,
     driver::{Driver, DriverHandle, Ended, Until},
-    exit::{Exit, usage},
+    exit::Exit,
     table::say,
 };
 
@@ -28,8 +28,6 @@ use crate::{
 const MAIL_PAUSE: Duration = Duration::from_secs(2);
 /// And after the database did not answer, leases.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
-/// Workers that were heard within this time are listed.
-const HEARD: Duration = Duration::from_secs(3_600);
 
 /// A partition that is held here.
 struct Held {
@@ -115,9 +113,7 @@ async fn tend(
     worker: &mut Worker,
     Holding { held, ending }: &mut Holding,
 ) -> anyhow::Result<()> {
-    let ended: Vec<PartitionId> =
-        held.iter().filter(|(_, held)| held.task.is_finished()).map(|(at, _)| *at).collect();
-    ending.extend(ended.into_iter().filter_map(|at| held.remove_entry(&at)));
+    ending.extend(held.extract_if(.., |_, held| held.task.is_finished()));
     let over: Vec<PartitionId> =
         ending.iter().filter(|(_, held)| held.task.is_finished()).map(|(at, _)| *at).collect();
     for partition in over {
@@ -139,11 +135,10 @@ async fn tend(
         // Sites are registered anywhere.
         held.driver.get().into_iter().for_each(DriverHandle::sites_changed);
     }
-    let lost = driven.iter().filter(|partition| !turn.kept.contains(partition));
-    for partition in lost.chain(&turn.spare) {
-        let Some((at, leaving)) = held.remove_entry(partition) else { continue };
+    let leaves = |at: &PartitionId| !turn.kept.contains(at) || turn.spare.contains(at);
+    for (partition, leaving) in held.extract_if(.., |at, _| leaves(at)) {
         let _ = leaving.stop.send(true);
-        ending.insert(at, leaving);
+        ending.insert(partition, leaving);
     }
     for lease in turn.gained {
         let until = Arc::new(Mutex::new(asked + LEASE_SAFE));
@@ -190,23 +185,6 @@ fn begin(
 
 /// `nenrin workers`.
 pub(super) fn list(context: &Context) -> anyhow::Result<Exit> {
-    let Some(shared) = context.open_shared(false)? else {
-        return Err(usage(anyhow::anyhow!(
-            "this archive has no workers; name a shared one with --state and --content"
-        )));
-    };
-    let database = shared.database();
-    for worker in database.workers(HEARD)? {
-        let (id, name, heard_s) = (worker.id.0, &worker.name, worker.heard_ago_s);
-        let partitions = worker.partitions;
-        say(format!("worker {id}: {name}, {partitions} partitions, heard {heard_s} s ago"))?;
-    }
-    for row in database.partitions()? {
-        let by = row.worker.map_or("nobody".to_owned(), |id| format!("worker {}", id.0));
-        say(format!(
-            "partition {}: {by}, epoch {}, {} s left, {} letters wait",
-            row.partition.0, row.epoch.0, row.left_s, row.mail_waiting
-        ))?;
-    }
+    context.shared(false)?.workers()?.into_iter().try_for_each(say)?;
     Ok(Exit::Done)
 }

@@ -10,7 +10,8 @@ use nenrin_state::{Removal, Site};
 use nenrin_store::Digest;
 
 use crate::{
-    Archive, ArchiveError, ExportOptions, Progress, Result, WarcFiles, WarcImportOptions, sites,
+    Archive, ArchiveError, ExportOptions, OpenOptions, Progress, Result, SharedArchive, WarcFiles,
+    WarcImportOptions, counted, sites,
 };
 
 /// What a move did.
@@ -35,6 +36,35 @@ pub struct Migrated {
 struct Sum {
     versions: u64,
     digests: u128,
+}
+
+impl Migrated {
+    /// For people.
+    pub fn lines(&self) -> Vec<String> {
+        let (versions, copied) = (counted(self.versions, "version"), self.copied);
+        let mut lines = vec![format!("both have the same {versions} now; {copied} were copied")];
+        lines.extend(self.left_out.iter().map(|name| format!("left out, as denied: {name}")));
+        lines
+    }
+}
+
+impl SharedArchive {
+    /// Copies the archive of the first folder into this one, or this one into that of the second.
+    pub fn migrate(
+        &self,
+        (from, to): (Option<&Path>, Option<&Path>),
+        now_s: i64,
+        progress: &mut Progress<'_>,
+    ) -> Result<Migrated> {
+        let (shared, scratch) = (self.read()?, self.local().join("migrate"));
+        if let Some(from) = from {
+            let source = Archive::open(from, &OpenOptions::changing())?;
+            return shared.migrate_from(&source, &scratch, now_s, progress);
+        }
+        let to = to.ok_or_else(|| ArchiveError::Input("name a folder with --to".to_owned()))?;
+        let options = OpenOptions::writing().with_bucket_s(shared.state().bucket_s());
+        Archive::open(to, &options)?.migrate_from(&shared, &scratch, now_s, progress)
+    }
 }
 
 impl Archive {

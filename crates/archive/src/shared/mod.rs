@@ -24,6 +24,8 @@ use crate::{Archive, ArchiveError, Result, lock::Lock};
 const CLOCKS_APART_MS: i64 = 30_000;
 /// What a reader or a holder keeps of objects on its own disk, at most.
 const CACHE_BYTES: u64 = 1 << 30;
+/// Workers that were heard within this time are listed.
+const HEARD: Duration = Duration::from_secs(3_600);
 /// How often a reader learns what all workers stored.
 const CATCH_UP_PAUSE: Duration = Duration::from_secs(5);
 
@@ -87,9 +89,34 @@ impl SharedArchive {
         &self.database
     }
 
+    /// The folder of this machine.
+    pub(crate) fn local(&self) -> &Path {
+        &self.local
+    }
+
     /// Requests for objects made so far.
     pub fn object_requests(&self) -> u64 {
         self.place.requests()
+    }
+
+    /// For people: who is at work, who holds which partition, and what waits there.
+    pub fn workers(&self) -> Result<Vec<String>> {
+        let mut lines = Vec::new();
+        for worker in self.database.workers(HEARD)? {
+            let (id, name, heard_s) = (worker.id.0, &worker.name, worker.heard_ago_s);
+            let partitions = worker.partitions;
+            lines.push(format!(
+                "worker {id}: {name}, {partitions} partitions, heard {heard_s} s ago"
+            ));
+        }
+        for row in self.database.partitions()? {
+            let by = row.worker.map_or("nobody".to_owned(), |id| format!("worker {}", id.0));
+            lines.push(format!(
+                "partition {}: {by}, epoch {}, {} s left, {} letters wait",
+                row.partition.0, row.epoch.0, row.left_s, row.mail_waiting
+            ));
+        }
+        Ok(lines)
     }
 
     /// The state of one partition.

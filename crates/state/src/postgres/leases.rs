@@ -76,7 +76,7 @@ impl PostgresArchive {
         read: impl Fn(&tokio_postgres::Row) -> Read<T>,
     ) -> Result<Vec<T>, StateError> {
         let failed = |error| explain(self.place(), "written", error);
-        let mut link = self.pool.lend().map_err(failed)?;
+        let mut link = self.pool.lend_at_once().map_err(failed)?;
         let found = link.query(&within(&self.place().archive, sql), values);
         self.pool.take_back(Some(link));
         let damaged = |e: super::rows::Unreadable| StateError::Damaged {

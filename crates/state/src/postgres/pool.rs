@@ -228,8 +228,17 @@ impl Pool {
 
     /// Lends a connection; a new one if none is free.
     pub(super) fn lend(&self) -> Result<Link, tokio_postgres::Error> {
+        self.lend_of(CONNECTIONS_MAX)
+    }
+
+    /// The same for what cannot wait until others give one back: leases.
+    pub(super) fn lend_at_once(&self) -> Result<Link, tokio_postgres::Error> {
+        self.lend_of(usize::MAX)
+    }
+
+    fn lend_of(&self, most: usize) -> Result<Link, tokio_postgres::Error> {
         let mut free = self.free();
-        while free.links.is_empty() && free.lent >= CONNECTIONS_MAX {
+        while free.links.is_empty() && free.lent >= most {
             free = self.returned.wait(free).unwrap_or_else(PoisonError::into_inner);
         }
         free.lent += 1;
