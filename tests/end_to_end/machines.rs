@@ -356,7 +356,7 @@ fn what_is_wrong_is_said_at_the_start_before_anything_is_written() {
         Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source).status();
     assert!(made.unwrap().success());
     let ahead = machines.machine("ahead").with_env("LD_PRELOAD", library.to_str().unwrap());
-    ahead.run(&run).expect_said(2, &["3600 seconds apart", "time server"]);
+    ahead.run(&run).expect_said(2, &["seconds apart", "time server"]);
     let reader = machines.machine("reader");
     reader.run(&["site", "list"]).expect_said(2, &["there is no archive", "nenrin run"]);
     assert_eq!(schemas(&machines, "nenrin"), 0, "nothing was written");
@@ -438,7 +438,8 @@ fn commands_on_a_shared_archive_work_or_say_the_way_out() {
     let (count, path) = (versions(), machines.folder.path().join("before.warc.gz"));
     let import = ["import", "warc", "--json", "--site", "site 0", path.to_str().unwrap()];
     let imported = other.run(&import).expect(0).document();
-    assert_eq!(imported["known"], before.len(), "{imported}");
+    let captures = before.iter().filter(|(kind, ..)| format!("{kind:?}") != "Request").count();
+    assert_eq!(imported["known"], captures, "{imported}");
     assert_eq!(versions(), count, "what is known is not imported again");
 
     // Collecting goes on, and what was replaced is deleted by who holds the partitions next.
