@@ -65,7 +65,6 @@ impl ObjectServer {
     pub(crate) const BUCKET: &str = "nenrin-test";
 
     /// Starts one; `None` where it is not installed, unless tests must not be left out.
-    #[expect(clippy::print_stderr, reason = "a test that is left out says so")]
     pub(crate) fn start() -> Option<Self> {
         let Some(program) = program() else {
             assert!(std::env::var_os("CI").is_none(), "SeaweedFS is missing: run scripts/test");
