@@ -49,7 +49,9 @@ fn spawn(
         .args(identities.map(|path| format!("-s3.config={}", path.display())))
         .arg(format!("-dir={}", folder.display()))
         .args(["-s3", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-volume.max=5"])
-        .arg("-master.volumeSizeLimitMB=64")
+        .args(["-master.volumeSizeLimitMB=64", "-master.telemetry=false"])
+        // Ports that are not chosen here would be in the way of a second server.
+        .args(["-s3.port.iceberg=0", "-s3.port.lance=0"])
         .arg(format!("-s3.port={s3}"))
         .arg(format!("-master.port={master}"))
         .arg(format!("-volume.port={volume}"))
