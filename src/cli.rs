@@ -166,6 +166,10 @@ pub(crate) enum Command {
     /// Compresses what was collected further, and frees the space of deleted versions.
     #[command(after_help = example("nenrin compact"))]
     Compact,
+    /// Copies an archive in a folder into one that workers share (--state, --content), or back, and
+    /// compares both. Cut short, it goes on when it is run again.
+    #[command(after_help = example("nenrin migrate --from ./nenrin-data --state postgres://… --content s3://bucket/prefix"))]
+    Migrate(MigrateArgs),
     /// Looks at the machine, the configuration and the archive, and says what to do.
     #[command(after_help = example("nenrin doctor"))]
     Doctor,
@@ -200,6 +204,17 @@ pub(crate) enum Command {
     /// Runs the papers' experiments on the program's own code.
     #[command(subcommand, after_help = example("nenrin lab crawl --servers 200 --pages 50"))]
     Lab(LabCommand),
+}
+
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct MigrateArgs {
+    /// The folder of the archive to copy into the shared one.
+    #[arg(long, value_name = "DIR")]
+    pub from: Option<PathBuf>,
+    /// The folder of the archive to copy the shared one into.
+    #[arg(long, value_name = "DIR")]
+    pub to: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -38,7 +38,7 @@ use nenrin_crawl::{
 use nenrin_fetch::{Exchange, Fetcher, Memory, Share};
 use nenrin_lang::Reason;
 use nenrin_render::RenderOptions;
-use nenrin_state::{Change, Epoch, Outcome, SiteId, State};
+use nenrin_state::{Change, Outcome, SiteId, State, StateError};
 use nenrin_store::Store;
 use nenrin_urls::CanonicalUrl;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -124,9 +124,6 @@ struct Content {
 
 /// The driver, ready to run.
 pub(crate) struct Driver {
-    epoch: Epoch,
-    /// Where others may take the partition: until when servers may be asked.
-    ask_until: Option<Arc<Mutex<std::time::Instant>>>,
     folder: PathBuf,
     machine: Crawl,
     fetcher: Fetcher,
@@ -137,6 +134,8 @@ pub(crate) struct Driver {
     happenings: UnboundedReceiver<Happening>,
     sender: UnboundedSender<Happening>,
     under_way: Requests,
+    /// They end with the driver.
+    fetching: tokio::task::JoinSet<()>,
     state_jobs: mpsc::Sender<StateJob>,
     store_jobs: mpsc::Sender<StoreJob>,
     workers: Vec<std::thread::JoinHandle<()>>,
@@ -186,7 +185,7 @@ impl Driver {
             clock::now_s() > EARLIEST_S,
             "the clock of this computer is wrong: it shows a time before this program was written; set it"
         );
-        let epoch = archive.state().take_over()?;
+        let epoch = archive.take_over()?;
         if let Some(pages) = archive.state().set_clock_back(clock::now_s())? {
             tracing::warn!(
                 pages,
@@ -216,8 +215,6 @@ impl Driver {
         });
         workers.push(state_worker);
         Ok(Self {
-            epoch,
-            ask_until: None,
             folder: archive.folder().to_owned(),
             machine: Crawl::new(options),
             fetcher: fetcher.with_memory(memory.clone()),
@@ -228,6 +225,7 @@ impl Driver {
             happenings,
             sender,
             under_way: Arc::default(),
+            fetching: tokio::task::JoinSet::new(),
             state_jobs,
             store_jobs,
             workers,
@@ -260,16 +258,6 @@ impl Driver {
     /// How pages are rendered, where sites want that.
     pub(crate) fn render_with(&mut self, options: RenderOptions) {
         self.render_options = options;
-    }
-
-    /// The epoch under which the partition is held.
-    pub(crate) fn epoch(&self) -> Epoch {
-        self.epoch
-    }
-
-    /// Asks no server after this time, which whoever renews the lease moves on.
-    pub(crate) fn ask_until(&mut self, until: Arc<Mutex<std::time::Instant>>) {
-        self.ask_until = Some(until);
     }
 
     /// A way to talk to the driver while it runs.
@@ -316,7 +304,10 @@ impl Driver {
                     self.is_given_up.store(true, Ordering::Relaxed);
                     return self.end(Ended::Stopped);
                 }
-                _ = look_around.tick() => Happening::LookAround,
+                _ = look_around.tick() => match self.fetcher.may_ask() {
+                    true => Happening::LookAround,
+                    false => Happening::StateFailed(StateError::NotHeld),
+                },
                 Some(happening) = self.happenings.recv() => happening,
                 () = tokio::time::sleep(wake.unwrap_or(Duration::MAX)), if wake.is_some() => {
                     self.wake_at_ms = None;
@@ -511,11 +502,9 @@ impl Driver {
     }
 
     fn fetch(&mut self, order: FetchOrder) {
-        let is_over = |until: &Arc<Mutex<std::time::Instant>>| {
-            clock::instant() >= *until.lock().unwrap_or_else(PoisonError::into_inner)
-        };
-        if self.ask_until.as_ref().is_some_and(is_over) {
-            // Someone else may ask this server by now; the driver is about to be stopped.
+        if !self.fetcher.may_ask() {
+            // Someone else may ask this server by now.
+            let _ = self.sender.send(Happening::StateFailed(StateError::NotHeld));
             return;
         }
         self.count(|figures| figures.asked(order.purpose));
@@ -525,14 +514,14 @@ impl Driver {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .insert(order.ticket, under_way);
-        let requests = self.under_way.clone();
-        tasks::fetch(
+        while self.fetching.try_join_next().is_some() {}
+        self.fetching.spawn(tasks::fetch(
             order,
             self.fetcher.clone(),
             (self.store.clone(), self.reading.clone()),
-            requests,
+            self.under_way.clone(),
             self.sender.clone(),
-        );
+        ));
     }
 
     fn render(&mut self, order: RenderOrder) {
@@ -568,13 +557,16 @@ impl Driver {
 
     /// Lets the workers finish what they were given.
     fn finish_workers(self) -> anyhow::Result<()> {
+        drop(self.fetching);
         drop(self.state_jobs);
         drop(self.store_jobs);
-        for worker in self.workers {
-            if worker.join().is_err() {
-                anyhow::bail!("a worker thread failed; nothing committed is lost");
-            }
-        }
+        let joined: Vec<_> = tokio::task::block_in_place(|| {
+            self.workers.into_iter().map(std::thread::JoinHandle::join).collect()
+        });
+        anyhow::ensure!(
+            joined.iter().all(Result::is_ok),
+            "a worker thread failed; nothing committed is lost"
+        );
         Ok(())
     }
 }

@@ -50,17 +50,23 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// Opens the archive that several workers share, if this is one.
-    pub(crate) fn open_shared(&self) -> anyhow::Result<Option<SharedArchive>> {
+    /// Opens the archive that several workers share, if this is one; makes it if it `creates`.
+    pub(crate) fn open_shared(&self, creates: bool) -> anyhow::Result<Option<SharedArchive>> {
         let Some(places) = &self.shared else { return Ok(None) };
-        let bucket_s = self.config.state.bucket.as_s();
+        let bucket_s = creates.then(|| self.config.state.bucket.as_s());
         let opened = SharedArchive::open(places, &self.archive, bucket_s, clock::now_ms());
         Ok(Some(opened.map_err(usage)?))
     }
 
+    /// The same where only such an archive will do.
+    pub(crate) fn shared(&self, creates: bool) -> anyhow::Result<SharedArchive> {
+        let why = "name an archive that workers share with --state and --content";
+        self.open_shared(creates)?.ok_or_else(|| usage(anyhow::anyhow!(why)))
+    }
+
     /// Opens the archive.
     pub(crate) fn open(&self, options: OpenOptions) -> anyhow::Result<Archive> {
-        if let Some(shared) = self.open_shared()? {
+        if let Some(shared) = self.open_shared(options.creates())? {
             return Ok(shared.read()?);
         }
         let options = options.with_bucket_s(self.config.state.bucket.as_s());
@@ -110,6 +116,9 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
     let shared = cli.state.zip(cli.content);
     let shared = shared.map(|(state, content)| SharedPlaces { state, content, partitions });
     let context = Context { archive, shared, config, config_file, json };
+    if context.shared.is_some() {
+        refuse_shared(&cli.command)?;
+    }
     match cli.command {
         Command::Run(args) => run::run(&context, &args),
         Command::Demo(args) => demo::demo(&context, &args),
@@ -135,6 +144,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Doctor => doctor::doctor(&context),
         Command::Reference { output } => reference::reference(&context, &output),
         Command::Compact => upkeep::compact(&context),
+        Command::Migrate(args) => upkeep::migrate(&context, &args),
         Command::Backup(args) => upkeep::backup(&context, &args),
         Command::Stats => upkeep::stats(&context),
         Command::Workers => worker::list(&context),
@@ -148,4 +158,28 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Config { .. } | Command::Completions { .. } => config::config(&context),
         Command::Lab(command) => lab::lab(&context, &command),
     }
+}
+
+/// What only an archive in a folder can do, and the way out.
+fn refuse_shared(command: &Command) -> anyhow::Result<()> {
+    let way_out = match command {
+        Command::Collect(_) | Command::Demo(_) => {
+            "register sites with `nenrin site add`, and `nenrin run` collects them"
+        }
+        Command::Import(ImportCommand::Mirror(_) | ImportCommand::History(_)) => {
+            "import into an archive in a folder, and move it here with `nenrin migrate --from FOLDER`"
+        }
+        Command::Backup(_) => {
+            "back the database up with pg_dump first and the bucket after it, with their own tools"
+        }
+        Command::Reindex { search: false } => {
+            "delete the folder of --archive to rebuild the indexes of this machine; a lost database \
+             is restored from its backup"
+        }
+        Command::Verify(args) if args.repair || args.accept_loss => {
+            "restore damaged objects from a backup or an older version of the bucket"
+        }
+        _ => return Ok(()),
+    };
+    Err(usage(anyhow::anyhow!("this does not work on an archive that workers share; {way_out}")))
 }

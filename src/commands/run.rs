@@ -36,7 +36,7 @@ const SPACE_BYTES: u64 = 4 << 20;
 /// `nenrin run`. When the clock was set back, it starts again. On a full disk, what is archived is served until there is space again.
 pub(super) fn run(context: &Context, args: &ServeArgs) -> anyhow::Result<Exit> {
     let stop = stop_signal();
-    if let Some(shared) = context.open_shared()? {
+    if let Some(shared) = context.open_shared(true)? {
         return super::worker::run(context, args, &shared, stop);
     }
     let space_bytes = context.config.disk.min_free.0.max(SPACE_BYTES);

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::{Context, progress::Bar};
 use crate::{
-    cli::{BackupArgs, VerifyArgs},
+    cli::{BackupArgs, MigrateArgs, VerifyArgs},
     clock,
     exit::{Exit, usage},
     table::{print_json, print_table, say},
@@ -126,6 +126,21 @@ pub(super) fn backup(context: &Context, args: &BackupArgs) -> anyhow::Result<Exi
         let versions = counted(done.versions, "version");
         let known = readable_bytes(done.known_bytes);
         say(format!("{versions}; {copied} copied, {known} were there already"))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// `nenrin migrate`.
+pub(super) fn migrate(context: &Context, args: &MigrateArgs) -> anyhow::Result<Exit> {
+    let shared = context.shared(args.from.is_some())?;
+    let (bar, now_s) = (Bar::counting(context, "pages"), clock::now_s());
+    let folders = (args.from.as_deref(), args.to.as_deref());
+    let done = shared.migrate(folders, now_s, &mut bar.progress())?;
+    bar.finish();
+    if context.json {
+        print_json(&done)?;
+    } else {
+        done.lines().into_iter().try_for_each(say)?;
     }
     Ok(Exit::Done)
 }

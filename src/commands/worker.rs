@@ -2,15 +2,15 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
     time::{Duration, Instant},
 };
 
-use nenrin_archive::{LEASE, OBJECTS_PAUSE, SharedArchive, Worker};
-use nenrin_fetch::Fetcher;
+use nenrin_archive::{Archive, LEASE, LEASE_SAFE, OBJECTS_PAUSE, SharedArchive, Worker};
+use nenrin_fetch::{FetchOptions, Fetcher, Permission};
 use nenrin_state::{Epoch, Lease, PartitionId};
 use nenrin_web::NotRunningHere;
-use tokio::{sync::watch, task::JoinHandle};
+use tokio::{sync::watch, task::JoinHandle, time::MissedTickBehavior};
 
 use super::{
     Context,
@@ -20,23 +20,31 @@ use crate::{
     cli::ServeArgs,
     clock,
     driver::{Driver, DriverHandle, Ended, Until},
-    exit::{Exit, usage},
+    exit::Exit,
     table::say,
 };
 
 /// How often mail between partitions is looked for.
 const MAIL_PAUSE: Duration = Duration::from_secs(2);
-/// How often the interface learns what all workers stored.
-const CATCH_UP_PAUSE: Duration = Duration::from_secs(5);
-/// Workers that were heard within this time are listed.
-const HEARD: Duration = Duration::from_secs(3_600);
+/// And after the database did not answer, leases.
+const TRY_AGAIN: Duration = Duration::from_secs(1);
 
 /// A partition that is held here.
 struct Held {
     epoch: Epoch,
-    driver: DriverHandle,
+    /// Set once the partition is open.
+    driver: Arc<OnceLock<DriverHandle>>,
+    /// No server is asked later.
+    until: Arc<Mutex<Instant>>,
     stop: watch::Sender<bool>,
     task: JoinHandle<anyhow::Result<Ended>>,
+}
+
+/// What this worker holds, and what it is about to leave.
+#[derive(Default)]
+struct Holding {
+    held: BTreeMap<PartitionId, Held>,
+    ending: BTreeMap<PartitionId, Held>,
 }
 
 /// Collects as one of the workers of a shared archive until `stop`.
@@ -49,38 +57,32 @@ pub(super) fn run(
     let host = std::fs::read_to_string("/etc/hostname").unwrap_or_default();
     let mut worker = Worker::enter(shared, &format!("{} {}", host.trim(), std::process::id()))?;
     let runtime = runtime()?;
-    let until = Arc::new(Mutex::new(clock::instant()));
     let reading = Arc::new(shared.read()?);
     runtime.block_on(async {
         let served = Served::start(context, args, &reading, Arc::new(NotRunningHere)).await?;
         served.announce(context)?;
-        let store = reading.store().clone();
-        std::thread::spawn(move || {
-            // It ends with the process.
-            loop {
-                std::thread::sleep(CATCH_UP_PAUSE);
-                if let Err(error) = store.catch_up() {
-                    tracing::warn!("what was stored last is not shown yet: {error}");
-                }
-            }
-        });
-        let mut held: BTreeMap<PartitionId, Held> = BTreeMap::new();
+        let mut holding = Holding::default();
         let mut tending = tokio::time::interval(LEASE / 4);
         let mut mail = tokio::time::interval(MAIL_PAUSE);
+        tending.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        mail.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
+                biased;
                 _ = stop.wait_for(|stop| *stop) => break,
                 _ = tending.tick() => {
-                    if let Err(error) = tend(context, shared, &mut worker, &mut held, &until).await {
-                        tracing::warn!("{error:#}");
+                    if let Err(error) = tend(context, shared, &mut worker, &mut holding).await {
+                        tracing::warn!("leases are not renewed: {error:#}");
+                        tending.reset_after(TRY_AGAIN);
                     }
                 }
                 _ = mail.tick() => {
+                    let held = &holding.held;
                     let epochs = |partition| held.get(&partition).map(|held| held.epoch);
                     match tokio::task::block_in_place(|| worker.take_mail(epochs)) {
                         Ok(events) => for (partition, event) in events {
-                            if let Some(held) = held.get(&partition) {
-                                held.driver.tell(event);
+                            if let Some(driver) = held.get(&partition).and_then(|h| h.driver.get()) {
+                                driver.tell(event);
                             }
                         },
                         Err(error) => tracing::warn!("mail waits: {error}"),
@@ -88,13 +90,19 @@ pub(super) fn run(
                 }
             }
         }
-        for (_, held) in held {
+        let Holding { held, ending } = holding;
+        for held in held.values() {
             let _ = held.stop.send(true);
+        }
+        for (_, held) in held.into_iter().chain(ending) {
             let _ = held.task.await;
         }
         anyhow::Ok(())
     })?;
     worker.leave()?;
+    let round_trips = shared.database().round_trips();
+    let object_requests = shared.object_requests();
+    tracing::info!(round_trips, object_requests, "this worker ends");
     Ok(Exit::Done)
 }
 
@@ -103,84 +111,80 @@ async fn tend(
     context: &Context,
     shared: &SharedArchive,
     worker: &mut Worker,
-    held: &mut BTreeMap<PartitionId, Held>,
-    until: &Arc<Mutex<Instant>>,
+    Holding { held, ending }: &mut Holding,
 ) -> anyhow::Result<()> {
-    let asked = clock::instant();
-    let turn = tokio::task::block_in_place(|| worker.tend())?;
-    // Counted from before the database was asked: it never ends later than the lease there.
-    *until.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = asked + LEASE;
-    let ended = held.iter().filter(|(_, held)| held.task.is_finished()).map(|(at, _)| *at);
-    for partition in turn.lost.into_iter().chain(turn.spare).chain(ended.collect::<Vec<_>>()) {
-        let Some(held) = held.remove(&partition) else { continue };
-        let _ = held.stop.send(true);
+    ending.extend(held.extract_if(.., |_, held| held.task.is_finished()));
+    let over: Vec<PartitionId> =
+        ending.iter().filter(|(_, held)| held.task.is_finished()).map(|(at, _)| *at).collect();
+    for partition in over {
+        tokio::task::block_in_place(|| worker.hand_over(partition))?;
+        let Some(held) = ending.remove(&partition) else { continue };
         match held.task.await {
-            Ok(Err(error)) => tracing::warn!("partition {}: {error:#}", partition.0),
+            Ok(Err(error)) => tracing::warn!("partition {} stopped: {error:#}", partition.0),
             _ => tracing::info!("partition {} is left to others", partition.0),
         }
-        worker.hand_over(partition)?;
     }
-    // Sites are registered anywhere.
-    held.values().for_each(|held| held.driver.sites_changed());
-    for lease in turn.gained {
-        let begun = tokio::task::block_in_place(|| begin(context, shared, &lease, until));
-        match begun {
-            Ok(begun) => drop(held.insert(lease.partition, begun)),
-            Err(error) => {
-                tracing::warn!("partition {} cannot be collected: {error:#}", lease.partition.0);
-                worker.hand_over(lease.partition)?;
-            }
+    let asked = clock::instant();
+    let (driven, leaving) = (held.keys().copied().collect(), ending.keys().copied().collect());
+    let turn = tokio::task::block_in_place(|| worker.tend(&driven, &leaving))?;
+    for (partition, held) in &*held {
+        if turn.kept.contains(partition) {
+            // Counted from before the database was asked: it never ends later than the lease there.
+            *held.until.lock().unwrap_or_else(PoisonError::into_inner) = asked + LEASE_SAFE;
         }
+        // Sites are registered anywhere.
+        held.driver.get().into_iter().for_each(DriverHandle::sites_changed);
+    }
+    let leaves = |at: &PartitionId| !turn.kept.contains(at) || turn.spare.contains(at);
+    for (partition, leaving) in held.extract_if(.., |at, _| leaves(at)) {
+        let _ = leaving.stop.send(true);
+        ending.insert(partition, leaving);
+    }
+    for lease in turn.gained {
+        let until = Arc::new(Mutex::new(asked + LEASE_SAFE));
+        held.insert(lease.partition, begin(context, shared, lease, until));
     }
     Ok(())
 }
 
+/// Opens a partition and collects, in a task of its own: leases are renewed meanwhile.
 fn begin(
     context: &Context,
     shared: &SharedArchive,
-    lease: &Lease,
-    until: &Arc<Mutex<Instant>>,
-) -> anyhow::Result<Held> {
-    let archive = shared.hold(lease)?;
-    let fetcher = Fetcher::new(context.config.fetch_options()?)?;
-    let options = context.config.crawl_options();
-    let memory_bytes = context.config.fetch.memory.0;
-    let mut driver =
-        Driver::holding(&archive, fetcher, options, memory_bytes, Some(OBJECTS_PAUSE))?;
-    driver.keep_free(context.config.disk.min_free.0);
-    driver.keep_within(context.config.quotas());
-    driver.render_with(context.config.render_options());
-    driver.ask_until(until.clone());
+    lease: Lease,
+    until: Arc<Mutex<Instant>>,
+) -> Held {
+    let (config, shared, driver) = (context.config.clone(), shared.clone(), Arc::default());
+    let (opened, asked_until): (Arc<OnceLock<DriverHandle>>, _) =
+        (Arc::clone(&driver), until.clone());
     let (stop, mut stopped) = watch::channel(false);
-    let (epoch, handle) = (driver.epoch(), driver.handle());
     let stopping = async move { drop(stopped.wait_for(|stop| *stop).await) };
+    let open = move || -> anyhow::Result<(Archive, Driver)> {
+        let archive = shared.hold(&lease)?;
+        let permission = Permission::new(move || {
+            clock::instant() < *asked_until.lock().unwrap_or_else(PoisonError::into_inner)
+        });
+        let fetcher = Fetcher::new(FetchOptions { permission, ..config.fetch_options()? })?;
+        let (options, memory_bytes) = (config.crawl_options(), config.fetch.memory.0);
+        let mut driver =
+            Driver::holding(&archive, fetcher, options, memory_bytes, Some(OBJECTS_PAUSE))?;
+        driver.keep_free(config.disk.min_free.0);
+        driver.keep_within(config.quotas());
+        driver.render_with(config.render_options());
+        Ok((archive, driver))
+    };
     let task = tokio::spawn(async move {
+        let (archive, driver) = tokio::task::spawn_blocking(open).await??;
+        let _ = opened.set(driver.handle());
         let ended = driver.run(Until::Stopped, stopping, |_, _| {}).await;
         drop(archive);
         ended
     });
-    Ok(Held { epoch, driver: handle, stop, task })
+    Held { epoch: lease.epoch, driver, until, stop, task }
 }
 
 /// `nenrin workers`.
 pub(super) fn list(context: &Context) -> anyhow::Result<Exit> {
-    let Some(shared) = context.open_shared()? else {
-        return Err(usage(anyhow::anyhow!(
-            "this archive has no workers; name a shared one with --state and --content"
-        )));
-    };
-    let database = shared.database();
-    for worker in database.workers(HEARD)? {
-        let (id, name, heard_s) = (worker.id.0, &worker.name, worker.heard_ago_s);
-        let partitions = worker.partitions;
-        say(format!("worker {id}: {name}, {partitions} partitions, heard {heard_s} s ago"))?;
-    }
-    for row in database.partitions()? {
-        let by = row.worker.map_or("nobody".to_owned(), |id| format!("worker {}", id.0));
-        say(format!(
-            "partition {}: {by}, epoch {}, {} s left, {} letters wait",
-            row.partition.0, row.epoch.0, row.left_s, row.mail_waiting
-        ))?;
-    }
+    context.shared(false)?.workers()?.into_iter().try_for_each(say)?;
     Ok(Exit::Done)
 }

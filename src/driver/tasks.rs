@@ -20,42 +20,42 @@ use crate::clock;
 const READ_AT_ONCE_BYTES: u64 = 64 << 10;
 
 /// Makes one request and reads its answer.
-pub(super) fn fetch(
+pub(super) async fn fetch(
     order: FetchOrder,
     fetcher: Fetcher,
     reading: (Arc<Store>, ReadingThreads),
     under_way: Requests,
     sender: UnboundedSender<Happening>,
 ) {
-    tokio::spawn(async move {
-        let own = order.headers.iter().map(|header| (header.name.clone(), header.value.clone()));
-        let request = FetchRequest {
-            validators: order.validators.clone(),
-            addresses: order.addresses,
-            limit: order.limit(),
-            timeout: order.timeout(),
-            headers: own.collect(),
-            road: order.road.clone(),
-            ..FetchRequest::new(order.url.clone())
-        };
-        let began_ms = clock::now_ms();
-        let result = fetcher.fetch(&request).await;
-        let ticket = order.ticket;
-        let requests = || under_way.lock().unwrap_or_else(PoisonError::into_inner);
-        requests().entry(ticket).and_modify(|request| request.phase = "reading");
-        let (fetched, exchange, share) = match result {
-            Ok(exchange) => read(order, exchange, &fetcher, reading).await,
-            // As when the store finds the disk full.
-            Err(FetchFailure::Unkept { is_disk_full: true, .. }) => {
-                let path = "a file for a body".into();
-                let _ = sender.send(Happening::StoreFailed(StoreError::NoRoom { path }));
-                return;
-            }
-            Err(failure) => failed(clock::now_ms() - began_ms, Trouble::of(&failure)),
-        };
-        let fetched = Box::new(fetched);
-        let _ = sender.send(Happening::Fetched { ticket, fetched, exchange, share });
-    });
+    let own = order.headers.iter().map(|header| (header.name.clone(), header.value.clone()));
+    let request = FetchRequest {
+        validators: order.validators.clone(),
+        addresses: order.addresses,
+        limit: order.limit(),
+        timeout: order.timeout(),
+        headers: own.collect(),
+        road: order.road.clone(),
+        ..FetchRequest::new(order.url.clone())
+    };
+    let began_ms = clock::now_ms();
+    let result = fetcher.fetch(&request).await;
+    let ticket = order.ticket;
+    let requests = || under_way.lock().unwrap_or_else(PoisonError::into_inner);
+    requests().entry(ticket).and_modify(|request| request.phase = "reading");
+    let (fetched, exchange, share) = match result {
+        Ok(exchange) => read(order, exchange, &fetcher, reading).await,
+        // As when the store finds the disk full.
+        Err(FetchFailure::Unkept { is_disk_full: true, .. }) => {
+            let path = "a file for a body".into();
+            let _ = sender.send(Happening::StoreFailed(StoreError::NoRoom { path }));
+            return;
+        }
+        // It says nothing of the server, and the driver is about to end.
+        Err(_) if !fetcher.may_ask() => return,
+        Err(failure) => failed(clock::now_ms() - began_ms, Trouble::of(&failure)),
+    };
+    let fetched = Box::new(fetched);
+    let _ = sender.send(Happening::Fetched { ticket, fetched, exchange, share });
 }
 
 /// Reads the links of a stored version: it came from elsewhere, without its links.

@@ -24,6 +24,7 @@ mod json;
 mod judging;
 mod keeping;
 mod killing;
+mod machines;
 mod mirrors;
 mod newcomer;
 mod rendering;

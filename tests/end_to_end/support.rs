@@ -32,6 +32,7 @@ pub(crate) struct Nenrin {
     folder: tempfile::TempDir,
     archive: PathBuf,
     config: Option<String>,
+    variables: Vec<(String, String)>,
 }
 
 /// What the program answered.
@@ -89,7 +90,7 @@ impl Nenrin {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let archive = folder.path().join("archive");
-        Self { folder, archive, config: None }
+        Self { folder, archive, config: None, variables: Vec::new() }
     }
 
     /// The same with an archive elsewhere.
@@ -100,6 +101,12 @@ impl Nenrin {
     /// The same with a configuration for every command.
     pub(crate) fn with_config(mut self, text: &str) -> Self {
         self.config = Some(self.file("nenrin.toml", text));
+        self
+    }
+
+    /// The same with a variable for every command.
+    pub(crate) fn with_env(mut self, name: &str, value: &str) -> Self {
+        self.variables.push((name.to_owned(), value.to_owned()));
         self
     }
 
@@ -123,6 +130,7 @@ impl Nenrin {
             .env_remove("NENRIN_CONFIG")
             .env_remove("NENRIN_LOG")
             .env("NO_COLOR", "1")
+            .envs(self.variables.iter().map(|(name, value)| (name, value)))
             .current_dir(self.folder.path())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

@@ -9,7 +9,9 @@ use std::{
     },
 };
 
-use nenrin_state::{Registry, Site, SqliteState, State, StateError, Upkeep, VersionIndex};
+use nenrin_state::{
+    Change, Committed, Epoch, Registry, Site, SqliteState, State, StateError, Upkeep, VersionIndex,
+};
 use nenrin_store::{
     ContentBackend, GatheringBackend, LocalFolder, Store, StoreError, StoreOptions,
 };
@@ -79,7 +81,8 @@ impl OpenOptions {
         Self { bucket_s, ..self }
     }
 
-    fn creates(self) -> bool {
+    /// Whether an archive is made where there is none.
+    pub fn creates(self) -> bool {
         matches!(self.access, Access::Write | Access::WriteMuch)
     }
 }
@@ -102,7 +105,20 @@ pub struct Archive {
     store: Arc<Store>,
     has_unrecorded_requests: Arc<AtomicBool>,
     lock: Option<Lock>,
+    /// The epoch of the lease by which this is held.
+    epoch: Option<Epoch>,
+    /// Who only reads a shared archive changes content part by part.
+    parts: Option<Arc<dyn Parts>>,
     aside: Option<StateAside>,
+}
+
+/// The parts of an archive that several workers share.
+pub(crate) trait Parts: Send + Sync {
+    /// Opens one part after the other to write, which is refused while workers collect; `sweeps`
+    /// deletes objects that count for nothing.
+    fn each(&self, sweeps: bool, work: &mut dyn FnMut(&Archive) -> Result<()>) -> Result<()>;
+    /// How many there are.
+    fn count(&self) -> u64;
 }
 
 /// A state that was damaged and is kept under another name, and what could be read of it.
@@ -154,21 +170,41 @@ impl Archive {
             store: Arc::new(store),
             has_unrecorded_requests: Arc::new(AtomicBool::new(unrecorded)),
             lock,
+            epoch: None,
+            parts: None,
             aside,
         })
     }
 
     /// An archive over a state and a store that others may share. Requests may have been made that no
-    /// commit mentions. `folder` is for temporary files.
-    pub(crate) fn over(folder: &Path, state: Arc<dyn State>, store: Store) -> Self {
+    /// commit mentions. `folder` is for temporary files; `epoch` is that of the lease, if there is one.
+    pub(crate) fn over(
+        folder: &Path,
+        state: Arc<dyn State>,
+        store: Store,
+        epoch: Option<Epoch>,
+    ) -> Self {
         Self {
             folder: folder.to_owned(),
             state,
             store: Arc::new(store),
             has_unrecorded_requests: Arc::new(AtomicBool::new(true)),
             lock: None,
+            epoch,
+            parts: None,
             aside: None,
         }
+    }
+
+    /// The same, whose content is changed part by part.
+    pub(crate) fn with_parts(mut self, parts: Arc<dyn Parts>) -> Self {
+        self.parts = Some(parts);
+        self
+    }
+
+    /// The parts in which content is changed, if several workers share the archive.
+    pub(crate) fn parts(&self) -> Option<&Arc<dyn Parts>> {
+        self.parts.as_ref()
     }
 
     /// The archive's folder.
@@ -192,6 +228,24 @@ impl Archive {
         &self.has_unrecorded_requests
     }
 
+    /// The epoch to commit under: that of the lease, or a new one, so that earlier processes commit
+    /// nothing more.
+    pub fn take_over(&self) -> Result<Epoch> {
+        match self.epoch {
+            Some(epoch) => Ok(epoch),
+            None => Ok(self.state.take_over()?),
+        }
+    }
+
+    /// Commits under the epoch of the lease, if there is one: what was stored by a holder that has
+    /// lost its partition counts for nothing.
+    pub(crate) fn commit(&self, changes: &[Change]) -> Result<Committed> {
+        match self.epoch {
+            Some(epoch) => Ok(self.state.commit_under(epoch, changes)?),
+            None => Ok(self.state.commit(changes)?),
+        }
+    }
+
     /// Whether this process shares the archive with others: it has not locked it.
     pub fn is_shared(&self) -> bool {
         self.lock.is_none()
@@ -202,9 +256,12 @@ impl Archive {
         self.aside.as_ref()
     }
 
-    /// Bytes of all files of the archive.
+    /// Bytes of all files of the archive, or of the packs of a shared one.
     pub fn file_bytes(&self) -> Result<u64> {
-        folder_bytes(&self.folder).map_err(ArchiveError::io("list", &self.folder))
+        match &self.parts {
+            Some(_) => Ok(self.store.stats()?.stored_bytes),
+            None => folder_bytes(&self.folder).map_err(ArchiveError::io("list", &self.folder)),
+        }
     }
 }
 

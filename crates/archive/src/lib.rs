@@ -38,6 +38,7 @@ mod head;
 mod history;
 mod ingest;
 mod lock;
+mod migrate;
 mod mirror;
 pub mod noticing;
 pub mod preview;
@@ -65,6 +66,7 @@ pub use figures::{Figures, Labels, Metric, MetricKind};
 pub use head::field as head_field;
 pub use history::{HistoryImportOptions, ImportedHistory};
 pub use ingest::{Capture, Ingest};
+pub use migrate::Migrated;
 pub use mirror::{
     ExportedMirror, ImportedMirror, MirrorImportOptions, MirrorPath, mime_by_name, path_of, urls,
 };
@@ -74,7 +76,7 @@ pub use read::{PageVersion, stored_url};
 pub use rendering::RenderWork;
 pub use retention::Pruned;
 pub use retry::retried;
-pub use shared::{LEASE, OBJECTS_PAUSE, SharedArchive, SharedPlaces, Turn, Worker};
+pub use shared::{LEASE, LEASE_SAFE, OBJECTS_PAUSE, SharedArchive, SharedPlaces, Turn, Worker};
 pub use spans::{Edge, Span, counted, digits14, parse_date, readable_date, rfc3339};
 pub use storing::{StoreJob, StoreWork};
 pub use upkeep::{AcceptedLoss, Reindexed, Verified};

@@ -26,6 +26,15 @@ pub struct Pruned {
     pub raw_bytes: u64,
 }
 
+impl Pruned {
+    fn add(&mut self, other: Self) {
+        self.all += other.all;
+        self.all_raw_bytes += other.all_raw_bytes;
+        self.versions += other.versions;
+        self.raw_bytes += other.raw_bytes;
+    }
+}
+
 impl Archive {
     /// What [`Archive::prune`] would do.
     pub fn would_prune(&self, site: &Site, rule: &PruneRule, now_s: i64) -> Result<Pruned> {
@@ -35,6 +44,14 @@ impl Archive {
     /// Drops the versions of a site that a rule does not keep, after finishing a prune that was cut
     /// short before. [`Archive::compact`] gives their space back.
     pub fn prune(&self, site: &Site, rule: &PruneRule, now_s: i64) -> Result<Pruned> {
+        if let Some(parts) = self.parts() {
+            let mut all = Pruned::default();
+            parts.each(false, &mut |part| {
+                all.add(part.prune(site, rule, now_s)?);
+                Ok(())
+            })?;
+            return Ok(all);
+        }
         self.forget_pruned()?;
         let rule_text = rule.to_string();
         self.going(site, rule, now_s, &mut |going| {
@@ -78,6 +95,19 @@ impl Archive {
         self.state().remove_site(site, Some(removal), reason, now_s)?;
         if removal != Removal::Delete {
             return Ok(0);
+        }
+        self.delete_denied(site)
+    }
+
+    /// Deletes the versions of a site that nobody may open.
+    fn delete_denied(&self, site: SiteId) -> Result<u64> {
+        if let Some(parts) = self.parts() {
+            let mut forgotten = 0;
+            parts.each(false, &mut |part| {
+                forgotten += part.delete_denied(site)?;
+                Ok(())
+            })?;
+            return Ok(forgotten);
         }
         let (mut forgotten, mut after) = (0, None);
         loop {

@@ -73,7 +73,7 @@ impl Connection {
     where
         T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let (tee, recorder) = Tee::new(stream);
+        let (tee, recorder) = Tee::new(stream, options.permission.clone());
         let (sender, connection) = http1::Builder::new()
             .title_case_headers(true)
             .allow_spaces_after_header_name_in_responses(true)
@@ -101,7 +101,7 @@ impl Connection {
         // Above its limit the library reports a broken protocol. With a higher limit most heads
         // that are too large reach us and get the right error.
         let max_list_bytes = options.max_head_bytes.saturating_mul(4);
-        let (stream, meter) = Metered::new(stream);
+        let (stream, meter) = Metered::new(stream, options.permission.clone());
         let (sender, connection) = http2::Builder::new(TokioExecutor::new())
             .initial_stream_window_size(HTTP2_WINDOW_BYTES)
             .initial_connection_window_size(HTTP2_WINDOW_BYTES)

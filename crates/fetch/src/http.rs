@@ -104,6 +104,11 @@ impl Fetcher {
         Self { memory: Some(memory), ..self }
     }
 
+    /// Whether servers may be asked now.
+    pub fn may_ask(&self) -> bool {
+        self.shared.options.permission.holds()
+    }
+
     /// The memory for bodies, if it was given.
     pub fn memory(&self) -> Option<&Memory> {
         self.memory.as_ref()

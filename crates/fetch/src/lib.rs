@@ -41,7 +41,7 @@ pub use guard::{AddressKind, AddressPolicy};
 pub use head::header_fields;
 pub use memory::{Memory, Share};
 pub use nenrin_urls::Validators;
-pub use options::FetchOptions;
+pub use options::{FetchOptions, Permission};
 pub use request::{BodyLimit, FetchRequest};
 pub use road::Road;
 pub use robots::{MAX_ROBOTS_BYTES, RobotsLine, RobotsRules, RobotsVerdict};

@@ -1,4 +1,7 @@
+use std::fmt;
+use std::io;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::HeaderValue;
@@ -72,6 +75,38 @@ pub struct FetchOptions {
     /// Addresses of host names that are not looked up: for names that only this machine knows. The
     /// address policy applies to them too. None by default.
     pub hosts: Vec<(String, IpAddr)>,
+    /// Whether servers may be asked at this moment. Always by default.
+    pub permission: Permission,
+}
+
+/// Whether servers may be asked at this moment: one of several workers may ask only while it holds
+/// them. It is looked at with every write, as a process can be stopped for a while at any place.
+#[derive(Clone, Default)]
+pub struct Permission(Option<Arc<dyn Fn() -> bool + Send + Sync>>);
+
+impl Permission {
+    /// Asks this each time.
+    pub fn new(holds: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(holds)))
+    }
+
+    /// Whether servers may be asked now.
+    pub fn holds(&self) -> bool {
+        self.0.as_ref().is_none_or(|holds| holds())
+    }
+
+    pub(crate) fn check(&self) -> io::Result<()> {
+        match self.holds() {
+            true => Ok(()),
+            false => Err(io::Error::other("this server is asked by another worker now")),
+        }
+    }
+}
+
+impl fmt::Debug for Permission {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_tuple("Permission").field(&self.holds()).finish()
+    }
 }
 
 impl Default for FetchOptions {
@@ -100,6 +135,7 @@ impl Default for FetchOptions {
             proxies: Vec::new(),
             source: None,
             hosts: Vec::new(),
+            permission: Permission::default(),
         }
     }
 }

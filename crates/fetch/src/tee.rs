@@ -6,12 +6,14 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use crate::Permission;
 use crate::head::{Cut, HeadCutter};
 
 /// An HTTP/1 connection that records the exact bytes of the request and of the response head, which
 /// the HTTP library does not give out.
 pub(crate) struct Tee<T> {
     io: T,
+    permission: Permission,
     recorder: Recorder,
 }
 
@@ -107,9 +109,9 @@ impl Record {
 }
 
 impl<T> Tee<T> {
-    pub(crate) fn new(io: T) -> (Self, Recorder) {
+    pub(crate) fn new(io: T, permission: Permission) -> (Self, Recorder) {
         let recorder = Recorder::default();
-        (Self { io, recorder: recorder.clone() }, recorder)
+        (Self { io, permission, recorder: recorder.clone() }, recorder)
     }
 }
 
@@ -140,6 +142,7 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Tee<T> {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
+        self.permission.check()?;
         let written = Pin::new(&mut self.io).poll_write(cx, bytes);
         if let Poll::Ready(Ok(count)) = written {
             self.recorder.record().sent(&bytes[..count]);
@@ -166,6 +169,7 @@ const WIRE_PER_BODY: u64 = 16;
 /// A connection that ends when it brings far more than bodies.
 pub(crate) struct Metered<T> {
     io: T,
+    permission: Permission,
     meter: Meter,
 }
 
@@ -199,10 +203,10 @@ impl Meter {
 }
 
 impl<T> Metered<T> {
-    pub(crate) fn new(io: T) -> (Self, Meter) {
+    pub(crate) fn new(io: T, permission: Permission) -> (Self, Meter) {
         let meter = Meter::default();
         meter.begin();
-        (Self { io, meter: meter.clone() }, meter)
+        (Self { io, permission, meter: meter.clone() }, meter)
     }
 }
 
@@ -228,6 +232,7 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Metered<T> {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
+        self.permission.check()?;
         Pin::new(&mut self.io).poll_write(cx, bytes)
     }
 

@@ -29,7 +29,7 @@ pub use contract::*;
 pub use error::StateError;
 pub use joined::JoinedState;
 pub use postgres::{
-    Lease, MailRow, PartitionRow, PostgresArchive, PostgresPlace, PostgresState, WorkerId,
+    Found, Lease, MailRow, PartitionRow, PostgresArchive, PostgresPlace, PostgresState, WorkerId,
     WorkerRow,
 };
 pub use records::*;

@@ -35,9 +35,18 @@ pub(crate) fn catch_up(
     let mut open = None;
     let mut generations = Vec::new();
     let mut postponed = Vec::new();
-    for (name, length) in backend.list().map_err(from_backend)? {
+    let listed = backend.list().map_err(from_backend)?;
+    if !backend.can_grow() {
+        find_replaced(backend, index, &known, &listed)?;
+    }
+    for (name, length) in listed {
         let Some(number) = pack_number(&name) else { continue };
         next_pack = next_pack.max(number + 1);
+        if index.replaced.contains(&number) {
+            // Who only reads leaves it there.
+            backend.delete(&name).map_err(from_backend)?;
+            continue;
+        }
         let record = known.get(&number).copied();
         let complete = record.is_some_and(|record| record.ended && record.bytes == length);
         if complete {
@@ -66,6 +75,33 @@ pub(crate) fn catch_up(
     Ok((Writer::new(open, index.next_version()?), next_pack))
 }
 
+/// Notes packs that are still there and that a generation replaced which the index knows: they must
+/// not be taken in again. Where objects are never changed, they are deleted later and by others.
+fn find_replaced(
+    backend: &dyn ContentBackend,
+    index: &mut Index,
+    known: &BTreeMap<u64, PackRecord>,
+    listed: &[(String, u64)],
+) -> Result<(), StoreError> {
+    let lengths = listed.iter().filter_map(|(name, length)| Some((pack_number(name)?, *length)));
+    let lengths: BTreeMap<u64, u64> = lengths.collect();
+    if lengths.keys().all(|number| known.contains_key(number)) {
+        return Ok(());
+    }
+    let ended = |number: &u64| known.get(number).is_some_and(|record| record.ended);
+    for (number, _) in known.iter().filter(|(_, record)| record.generation > 0 && record.ended) {
+        let Some(length) = lengths.get(number).filter(|_| !index.looked_at.contains(number)) else {
+            continue;
+        };
+        let pack = PackFile::new(backend, *number, *length);
+        let generation = Survey::of(&pack, None)?.generation();
+        let complete = generation.filter(|all| all.packs.iter().all(ended));
+        index.replaced.extend(complete.into_iter().flat_map(|all| all.replaces));
+        index.looked_at.insert(*number);
+    }
+    Ok(())
+}
+
 /// A crash may have come between completing a generation and deleting what it replaces.
 fn finish_generations(
     backend: &dyn ContentBackend,
@@ -80,6 +116,9 @@ fn finish_generations(
         }
         let replaced = &generation.replaces;
         index.change(|change| replaced.iter().try_for_each(|pack| change.drop_pack(*pack)))?;
+        if !backend.can_grow() {
+            index.replaced.extend(replaced);
+        }
         for pack in replaced {
             backend.delete(&pack_name(*pack)).map_err(from_backend)?;
         }

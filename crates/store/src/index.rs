@@ -1,6 +1,7 @@
 //! The index: where versions and bodies are. It can be deleted; it is made again from the packs.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction, params};
@@ -34,6 +35,10 @@ pub(crate) struct Index {
     connection: Connection,
     /// How often it was changed here.
     changes: u64,
+    /// Generations whose last pack was looked at here, and the packs that they replaced: others may
+    /// not have deleted those yet.
+    pub(crate) looked_at: BTreeSet<u64>,
+    pub(crate) replaced: BTreeSet<u64>,
 }
 
 /// What the index knows of a pack.
@@ -50,6 +55,10 @@ pub(crate) struct PackRecord {
 pub(crate) type Holds<'a> = &'a dyn Fn(Location, BodyKey) -> bool;
 
 impl Index {
+    fn over(connection: Connection) -> Self {
+        Self { connection, changes: 0, looked_at: BTreeSet::new(), replaced: BTreeSet::new() }
+    }
+
     /// Opens the index file, or one in memory. An unusable file gives way to an empty index.
     pub(crate) fn open(path: Option<&Path>) -> Result<Self, StoreError> {
         let Some(path) = path else { return Self::create(Connection::open_in_memory()?) };
@@ -106,14 +115,14 @@ impl Index {
 
     fn adopt_as_it_is(connection: Connection) -> Result<Option<Self>, StoreError> {
         let format: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
-        Ok((format == INDEX_FORMAT).then_some(Self { connection, changes: 0 }))
+        Ok((format == INDEX_FORMAT).then_some(Self::over(connection)))
     }
 
     fn create(connection: Connection) -> Result<Self, StoreError> {
         set_up(&connection)?;
         connection.execute_batch(TABLES)?;
         connection.pragma_update(None, "user_version", INDEX_FORMAT)?;
-        Ok(Self { connection, changes: 0 })
+        Ok(Self::over(connection))
     }
 
     /// As long as this stays the same, look-ups give the same results.

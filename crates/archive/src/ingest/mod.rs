@@ -110,7 +110,7 @@ impl Ingest<'_> {
             return Ok(());
         }
         self.archive.store().sync()?;
-        self.archive.state().commit(&changes)?;
+        self.archive.commit(&changes)?;
         Ok(())
     }
 

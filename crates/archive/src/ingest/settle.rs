@@ -11,7 +11,7 @@ impl Archive {
     /// of them: the machine runs without a site, so that it visits nothing. Links that were not read
     /// are left to the next process that collects.
     pub(crate) fn settle_order(&self) -> Result<()> {
-        let epoch = self.state().take_over()?;
+        let epoch = self.take_over()?;
         let mut machine = Crawl::new(CrawlOptions::default());
         for first in [Event::Sites(Vec::new()), Event::Stop] {
             let mut events = VecDeque::from([first]);

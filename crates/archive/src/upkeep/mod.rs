@@ -30,6 +30,16 @@ impl Archive {
     /// Rewrites the packs so that they take the least space; refuses if the disk may be too full for
     /// that. Progress is counted in steps.
     pub fn compact(&self, progress: &mut Progress<'_>) -> Result<()> {
+        if let Some(parts) = self.parts() {
+            let (count, mut done) = (parts.count(), 0);
+            parts.each(true, &mut |part| {
+                part.compact(&mut |_, _| {})?;
+                done += 1;
+                progress(done, count);
+                Ok(())
+            })?;
+            return Ok(self.store().catch_up()?);
+        }
         let room_bytes = DiskGuard::new(self.folder(), 0).free_bytes();
         self.store()
             .compact(&CompactOptions { room_bytes, ..CompactOptions::default() }, progress)?;

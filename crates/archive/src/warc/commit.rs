@@ -47,6 +47,20 @@ pub struct Imported {
 }
 
 impl Imported {
+    /// Adds what the same files brought to another part of an archive. What is not imported is seen
+    /// with every part.
+    pub(super) fn add(&mut self, other: Self) {
+        self.versions += other.versions;
+        self.unchanged += other.unchanged;
+        self.known += other.known;
+        self.body_bytes += other.body_bytes;
+        self.stored_bytes += other.stored_bytes;
+        self.skipped = other.skipped;
+        if other.damaged > self.damaged {
+            (self.damaged, self.problems) = (other.damaged, other.problems);
+        }
+    }
+
     /// For people. `can_shrink` is whether it is worth compacting.
     pub fn lines(&self, can_shrink: bool, elapsed_ms: i64) -> Vec<String> {
         let mut lines = vec![format!(
@@ -193,7 +207,7 @@ impl<'a> Importer<'a> {
         page_by_page(&mut visits);
         let changes: Vec<Change> =
             visits.into_iter().map(|visit| Change::Visit(Box::new(visit))).collect();
-        self.archive.state().commit(&changes)?;
+        self.archive.commit(&changes)?;
         Ok(())
     }
 }

@@ -106,6 +106,24 @@ impl Archive {
         progress: &mut Progress<'_>,
     ) -> Result<Imported> {
         let all_bytes = files.bytes();
+        if let Some(parts) = self.parts() {
+            if let Err(error) = sites::named(&**self.state(), &options.site) {
+                return Err(ArchiveError::Input(format!(
+                    "{error}; register the site with `nenrin site add` first, and name it with --site"
+                )));
+            }
+            // Each part takes the captures of its own servers.
+            let (mut all, mut read_bytes) = (Imported::default(), 0);
+            parts.each(false, &mut |part| {
+                all.add(part.import_warc(files, options, &mut |read, _| {
+                    progress(read_bytes + read, all_bytes * parts.count());
+                })?);
+                read_bytes += all_bytes;
+                Ok(())
+            })?;
+            self.store().catch_up()?;
+            return Ok(all);
+        }
         let mut site = |first: &CanonicalUrl| {
             let state = &**self.state();
             match sites::named(state, &options.site) {
@@ -169,7 +187,8 @@ fn import(
         spawn(scope, "warc deal", move || {
             let others = Vec::new();
             let mut dealing = Dealing { site, the_site, storers, others, stored: sender };
-            read_all(sources, memory, (threads, is_trusting), &mut dealing);
+            let own = archive.state().partition();
+            read_all(sources, memory, (threads, is_trusting), own, &mut dealing);
         });
         let (ahead, wanted) = mpsc::sync_channel(1);
         spawn(scope, "warc sync", move || make_durable_ahead(archive, wanted));

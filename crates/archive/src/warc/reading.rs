@@ -1,5 +1,6 @@
 //! Sorts the records of all files: captures, which go to the storing threads, and other things.
 
+use nenrin_state::{PartitionId, Partitioning};
 use nenrin_urls::CanonicalUrl;
 use nenrin_warc::{Paired, Pairing, RecordType, WarcError, request_method};
 
@@ -28,11 +29,12 @@ pub(crate) fn read_all(
     sources: &[Source],
     memory: &MemoryBudget,
     (threads, is_trusting): (usize, bool),
+    own: (Partitioning, PartitionId),
     taking: &mut dyn Taking,
 ) {
     let mut done_bytes = 0;
     for (number, source) in sources.iter().enumerate() {
-        let mut judging = Judging { source, number, memory, taking, done_bytes };
+        let mut judging = Judging { source, number, memory, own, taking, done_bytes };
         let sent = match source.reader() {
             Ok(reader) => {
                 let mut pairing = Pairing::default();
@@ -61,6 +63,8 @@ struct Judging<'a> {
     source: &'a Source,
     number: usize,
     memory: &'a MemoryBudget,
+    /// The partition whose servers are wanted.
+    own: (Partitioning, PartitionId),
     taking: &'a mut dyn Taking,
     /// Length of the files before.
     done_bytes: u64,
@@ -117,6 +121,12 @@ impl Judging<'_> {
         let scheme = scheme.to_ascii_lowercase();
         if scheme != "http" && scheme != "https" {
             return skipped(&format!("{scheme}: capture"));
+        }
+        let (partitioning, own) = self.own;
+        if partitioning.count > 1
+            && CanonicalUrl::parse(uri).is_ok_and(|url| partitioning.of(&url.server()) != own)
+        {
+            return Ok(Judged::Nothing);
         }
         let request = paired.request.as_ref().map(|request| &request.record.block[..]);
         let method = request.map_or("GET", request_method);

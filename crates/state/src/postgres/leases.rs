@@ -76,7 +76,7 @@ impl PostgresArchive {
         read: impl Fn(&tokio_postgres::Row) -> Read<T>,
     ) -> Result<Vec<T>, StateError> {
         let failed = |error| explain(self.place(), "written", error);
-        let mut link = self.pool.lend().map_err(failed)?;
+        let mut link = self.pool.lend_at_once().map_err(failed)?;
         let found = link.query(&within(&self.place().archive, sql), values);
         self.pool.take_back(Some(link));
         let damaged = |e: super::rows::Unreadable| StateError::Damaged {
@@ -93,35 +93,58 @@ impl PostgresArchive {
         Ok(WorkerId(found.first().copied().unwrap_or_default()))
     }
 
-    /// Takes at most `most` partitions that nobody holds, or whose lease has ended. Each gets a new
-    /// epoch, so that whoever held it before commits nothing more.
+    /// Takes at most `most` partitions that nobody holds, or whose lease has ended, but none of
+    /// `but`. Each gets a new epoch, so that whoever held it before commits nothing more.
     pub fn take_partitions(
         &self,
         worker: WorkerId,
         lease: Duration,
         most: usize,
+        but: &[PartitionId],
     ) -> Result<Vec<Lease>, StateError> {
+        let but: Vec<i32> = but.iter().map(|partition| partition.0 as i32).collect();
         let taken = self.lease_rows(
             "UPDATE @leases l SET worker = $1, since_at = clock_timestamp(),
                 until_at = clock_timestamp() + make_interval(secs => $2)
              FROM (SELECT partition, worker FROM @leases
-                   WHERE until_at < clock_timestamp() OR worker IS NULL
+                   WHERE (until_at < clock_timestamp() OR worker IS NULL)
+                   AND partition <> ALL($4)
                    ORDER BY partition LIMIT $3 FOR UPDATE SKIP LOCKED) free
              WHERE l.partition = free.partition
              RETURNING l.partition, free.worker IS NOT NULL",
-            &[&worker.0, &lease.as_secs_f64(), &(most as i64)],
+            &[&worker.0, &lease.as_secs_f64(), &(most as i64), &but],
             |row| Ok((PartitionId(get::<i32>(row, 0)? as u32), get::<bool>(row, 1)?)),
         )?;
-        taken
-            .into_iter()
-            .map(|(partition, was_lost)| {
-                let epoch = crate::PartitionState::take_over(&self.partition(partition))?;
-                let sql = "UPDATE @leases SET epoch = $2 WHERE partition = $1 RETURNING 0";
-                let number = partition.0 as i32;
-                self.lease_rows(sql, &[&number, &(epoch.0 as i64)], |_| Ok(()))?;
-                Ok(Lease { partition, epoch, was_lost })
-            })
-            .collect()
+        let mut leases = Vec::new();
+        for (partition, was_lost) in taken {
+            let epoch = self.raise_epoch(worker, partition)?;
+            leases.extend(epoch.map(|epoch| Lease { partition, epoch, was_lost }));
+        }
+        Ok(leases)
+    }
+
+    /// A new epoch for a partition, if the worker still holds it: one that was stopped on the way
+    /// must not put its epoch above that of whoever took the partition meanwhile.
+    fn raise_epoch(
+        &self,
+        worker: WorkerId,
+        partition: PartitionId,
+    ) -> Result<Option<Epoch>, StateError> {
+        let schema = self.partition(partition).schema;
+        let sql = format!(
+            "WITH mine AS (
+                SELECT FROM @leases
+                WHERE partition = $1 AND worker = $2 AND until_at >= clock_timestamp() FOR UPDATE),
+             raised AS (
+                UPDATE {schema}.partition SET epoch = epoch + 1
+                WHERE EXISTS (SELECT FROM mine) RETURNING epoch)
+             UPDATE @leases l SET epoch = raised.epoch FROM raised WHERE l.partition = $1
+             RETURNING raised.epoch"
+        );
+        let number = partition.0 as i32;
+        let raised = self
+            .lease_rows(&sql, &[&number, &worker.0], |row| Ok(Epoch(get::<i64>(row, 0)? as u64)))?;
+        Ok(raised.first().copied())
     }
 
     /// Says that a worker is alive, and prolongs what it holds. Returns the partitions that it still
@@ -231,31 +254,9 @@ impl PostgresArchive {
         Ok(rows.iter().map(mail).filter(|row| row.sent > 0).collect())
     }
 
-    /// Binds the archive to the place of its content, so that nobody writes it to another.
+    /// Notes where the content is.
     pub fn bind_content(&self, content: &str) -> Result<(), StateError> {
-        let sql = "UPDATE @archive SET content = COALESCE(content, $1) RETURNING content";
-        let found: Vec<String> = self.lease_rows(sql, &[&content], |row| get(row, 0))?;
-        match found.first() {
-            Some(bound) if bound != content => Err(StateError::NoDatabase {
-                why: format!(
-                    "the archive in {} has its content in {bound}, not in {content}",
-                    self.place().shown()
-                ),
-            }),
-            _ => Ok(()),
-        }
-    }
-
-    /// What distinguishes this archive from every other.
-    pub fn id(&self) -> Result<String, StateError> {
-        let found = self.lease_rows("SELECT id FROM @archive", &[], |row| get(row, 0))?;
-        Ok(found.into_iter().next().unwrap_or_default())
-    }
-
-    /// The database's clock, in milliseconds since the epoch.
-    pub fn clock_ms(&self) -> Result<i64, StateError> {
-        let sql = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
-        let found = self.lease_rows(sql, &[], |row| get(row, 0))?;
-        Ok(found.first().copied().unwrap_or_default())
+        let sql = "UPDATE @archive SET content = $1 WHERE content IS NULL RETURNING 0";
+        self.lease_rows(sql, &[&content], |_| Ok(())).map(drop)
     }
 }

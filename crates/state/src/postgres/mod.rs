@@ -29,6 +29,6 @@ mod work;
 pub use self::{
     engine::PostgresState,
     leases::{Lease, MailRow, PartitionRow, WorkerId, WorkerRow},
-    open::PostgresArchive,
+    open::{Found, PostgresArchive},
     pool::PostgresPlace,
 };

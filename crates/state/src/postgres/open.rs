@@ -31,32 +31,35 @@ pub struct PostgresArchive {
     partitioning: Partitioning,
 }
 
+/// An archive as it is found or about to be made, for whoever opens it to look at before anything is
+/// written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// What distinguishes it from every other archive.
+    pub id: String,
+    /// Where its content is, if that is known.
+    pub content: Option<String>,
+    /// The database's clock, in milliseconds since the epoch.
+    pub clock_ms: i64,
+}
+
+/// A new archive: the size of its buckets in seconds, and how it is divided.
+type Make = Option<(i64, Partitioning)>;
+
 impl PostgresArchive {
-    /// Opens or makes an archive. An existing one keeps its bucket size and how it is divided.
-    pub fn open(
+    /// Opens an archive, or makes it where `make` says how. An existing one keeps its bucket size
+    /// and how it is divided. Nothing is written unless `check` finds everything right.
+    pub fn open<E: From<StateError>>(
         place: &PostgresPlace,
-        bucket_s: i64,
-        partitioning: Partitioning,
-    ) -> Result<Self, StateError> {
-        Self::open_or_make(place, Some((bucket_s, partitioning)))?.ok_or_else(|| missing(place))
-    }
-
-    /// Opens an archive that must be there.
-    pub fn open_existing(place: &PostgresPlace) -> Result<Self, StateError> {
-        Self::open_or_make(place, None)?.ok_or_else(|| missing(place))
-    }
-
-    fn open_or_make(
-        place: &PostgresPlace,
-        make: Option<(i64, Partitioning)>,
-    ) -> Result<Option<Self>, StateError> {
+        make: Make,
+        check: impl FnOnce(&Found) -> Result<(), E>,
+    ) -> Result<Self, E> {
         let pool = Pool::new(place.clone()).map_err(|why| StateError::NoDatabase { why })?;
-        let failed = |error| explain(place, "opened", error);
-        let mut link = pool.lend().map_err(failed)?;
-        let found = prepare(&mut link, place, make);
+        let mut link = pool.lend().map_err(|error| explain(place, "opened", error))?;
+        let found = prepare(&mut link, place, make, check);
         pool.take_back(Some(link));
-        let Some((bucket_s, partitioning)) = found? else { return Ok(None) };
-        Ok(Some(Self { pool, bucket_s, partitioning }))
+        let (bucket_s, partitioning) = found?;
+        Ok(Self { pool, bucket_s, partitioning })
     }
 
     /// How the archive is divided.
@@ -87,7 +90,10 @@ impl PostgresArchive {
 }
 
 fn missing(place: &PostgresPlace) -> StateError {
-    let why = format!("there is no archive in {}; `nenrin run` makes one", place.shown());
+    let why = format!(
+        "there is no archive in {}; `nenrin run` or `nenrin site add` makes one",
+        place.shown()
+    );
     StateError::NoDatabase { why }
 }
 
@@ -96,25 +102,35 @@ fn schema_of(archive: &str, own: PartitionId) -> String {
 }
 
 /// Makes or migrates the schemas; returns bucket size and division.
-fn prepare(
+fn prepare<E: From<StateError>>(
     link: &mut Link,
     place: &PostgresPlace,
-    make: Option<(i64, Partitioning)>,
-) -> Result<Option<(i64, Partitioning)>, StateError> {
+    make: Make,
+    check: impl FnOnce(&Found) -> Result<(), E>,
+) -> Result<(i64, Partitioning), E> {
     let failed = |error| explain(place, "opened", error);
     let archive = place.archive.as_str();
     // Most who open find everything as it should be, and lock nothing.
-    if let Some((SCHEMA_NUMBER, bucket_s, count)) = read(link, archive).map_err(failed)? {
-        return Ok(Some((bucket_s, Partitioning { count: count as u32 })));
+    if let Some((SCHEMA_NUMBER, bucket_s, partitioning)) = read(link, archive).map_err(failed)? {
+        check(&look(link, archive).map_err(failed)?)?;
+        return Ok((bucket_s, partitioning));
     }
     link.batch("BEGIN").map_err(failed)?;
-    let prepared = prepare_alone(link, place, make);
-    link.batch(if prepared.is_ok() { "COMMIT" } else { "ROLLBACK" }).map_err(failed)?;
-    prepared
+    let prepared = prepare_alone(link, place, make).map_err(E::from).and_then(|prepared| {
+        check(&look(link, archive).map_err(failed)?)?;
+        Ok(prepared)
+    });
+    let end = link.batch(if prepared.is_ok() { "COMMIT" } else { "ROLLBACK" });
+    let prepared = prepared?;
+    end.map_err(failed)?;
+    Ok(prepared)
 }
 
-/// The number of the schema, the bucket size and the number of partitions, if there is an archive.
-fn read(link: &mut Link, archive: &str) -> Result<Option<(i64, i64, i32)>, tokio_postgres::Error> {
+/// The number of the schema, the bucket size and the division, if there is an archive.
+fn read(
+    link: &mut Link,
+    archive: &str,
+) -> Result<Option<(i64, i64, Partitioning)>, tokio_postgres::Error> {
     let is_there =
         link.query("SELECT to_regclass($1) IS NOT NULL", &[&format!("{archive}.archive")])?;
     if !is_there[0].try_get::<_, bool>(0)? {
@@ -123,29 +139,40 @@ fn read(link: &mut Link, archive: &str) -> Result<Option<(i64, i64, i32)>, tokio
     let sql = within(archive, "SELECT schema_number, bucket_s, partitions FROM @archive");
     let found = link.query(&sql, &[])?;
     let Some(row) = found.first() else { return Ok(None) };
-    Ok(Some((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?)))
+    let count = row.try_get::<_, i32>(2)? as u32;
+    Ok(Some((row.try_get(0)?, row.try_get(1)?, Partitioning { count })))
+}
+
+fn look(link: &mut Link, archive: &str) -> Result<Found, tokio_postgres::Error> {
+    let sql = "SELECT id, content, (extract(epoch FROM clock_timestamp()) * 1000)::bigint
+               FROM @archive LIMIT 1";
+    let found = link.query(&within(archive, sql), &[])?;
+    let row = &found[0];
+    Ok(Found { id: row.try_get(0)?, content: row.try_get(1)?, clock_ms: row.try_get(2)? })
 }
 
 fn prepare_alone(
     link: &mut Link,
     place: &PostgresPlace,
-    make: Option<(i64, Partitioning)>,
-) -> Result<Option<(i64, Partitioning)>, StateError> {
+    make: Make,
+) -> Result<(i64, Partitioning), StateError> {
     let failed = |error| explain(place, "opened", error);
     let archive = place.archive.as_str();
     link.query(LOCK, &[&archive]).map_err(failed)?;
-    if let Some((found, bucket_s, count)) = read(link, archive).map_err(failed)? {
+    if let Some((found, bucket_s, partitioning)) = read(link, archive).map_err(failed)? {
+        let path = PathBuf::from(place.shown());
         if found > SCHEMA_NUMBER {
-            let path = PathBuf::from(place.shown());
             return Err(StateError::SchemaTooNew { path, found, known: SCHEMA_NUMBER });
         }
-        let partitioning = Partitioning { count: count as u32 };
+        if found < 1 {
+            return Err(StateError::PreRelease { path });
+        }
         migrate(link, archive, found, partitioning).map_err(failed)?;
-        return Ok(Some((bucket_s, partitioning)));
+        return Ok((bucket_s, partitioning));
     }
-    let Some((bucket_s, partitioning)) = make else { return Ok(None) };
+    let (bucket_s, partitioning) = make.ok_or_else(|| missing(place))?;
     make_schemas(link, archive, bucket_s.max(1), partitioning).map_err(failed)?;
-    Ok(Some((bucket_s.max(1), partitioning)))
+    Ok((bucket_s.max(1), partitioning))
 }
 
 fn make_schemas(

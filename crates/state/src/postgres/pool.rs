@@ -22,6 +22,10 @@ const STATEMENTS_MAX: usize = 512;
 /// Until a connection is there.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// A worker that stops in the middle of a transaction holds locks that others need: the server ends
+/// it well before its lease has ended.
+const IDLE: &str = "-c idle_in_transaction_session_timeout=10s";
+
 /// A value of a statement.
 pub(super) type Value<'a> = &'a (dyn ToSql + Sync);
 
@@ -87,6 +91,8 @@ impl FromStr for PostgresPlace {
         if config.get_application_name().is_none() {
             config.application_name("nenrin");
         }
+        let options = config.get_options().map_or(IDLE.to_owned(), |own| format!("{own} {IDLE}"));
+        config.options(options);
         config.keepalives_idle(Duration::from_secs(30));
         config.tcp_user_timeout(Duration::from_secs(30));
         Ok(Self { config, archive, authorities })
@@ -222,8 +228,17 @@ impl Pool {
 
     /// Lends a connection; a new one if none is free.
     pub(super) fn lend(&self) -> Result<Link, tokio_postgres::Error> {
+        self.lend_of(CONNECTIONS_MAX)
+    }
+
+    /// The same for what cannot wait until others give one back: leases.
+    pub(super) fn lend_at_once(&self) -> Result<Link, tokio_postgres::Error> {
+        self.lend_of(usize::MAX)
+    }
+
+    fn lend_of(&self, most: usize) -> Result<Link, tokio_postgres::Error> {
         let mut free = self.free();
-        while free.links.is_empty() && free.lent >= CONNECTIONS_MAX {
+        while free.links.is_empty() && free.lent >= most {
             free = self.returned.wait(free).unwrap_or_else(PoisonError::into_inner);
         }
         free.lent += 1;

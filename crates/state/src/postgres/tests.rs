@@ -15,8 +15,12 @@ use crate::{suite::PostgresServer, *};
 
 const SINGLE: Partitioning = Partitioning::SINGLE;
 
+fn right(_: &Found) -> Result<(), StateError> {
+    Ok(())
+}
+
 fn archive(address: &str, partitioning: Partitioning) -> PostgresArchive {
-    PostgresArchive::open(&address.parse().unwrap(), 3600, partitioning).unwrap()
+    PostgresArchive::open(&address.parse().unwrap(), Some((3600, partitioning)), right).unwrap()
 }
 
 /// Runs laws, four at a time, each on archives of its own; fails with the names of those broken.
@@ -247,18 +251,18 @@ fn leases_go_to_one_worker_at_a_time_and_on_after_they_end() {
     let archive = archive(&server.address("leased"), Partitioning { count: 3 });
     let (one, two) = (archive.enter_worker("one").unwrap(), archive.enter_worker("two").unwrap());
     let lease = Duration::from_millis(400);
-    let first = archive.take_partitions(one, lease, 2).unwrap();
-    let rest = archive.take_partitions(two, lease, 9).unwrap();
+    let first = archive.take_partitions(one, lease, 2, &[]).unwrap();
+    let rest = archive.take_partitions(two, lease, 9, &[]).unwrap();
     assert_eq!((first.len(), rest.len()), (2, 1));
     assert!(first.iter().all(|lease| !lease.was_lost));
-    assert_eq!(archive.take_partitions(two, lease, 9).unwrap(), []);
+    assert_eq!(archive.take_partitions(two, lease, 9, &[]).unwrap(), []);
     assert_eq!(archive.renew(one, lease).unwrap().len(), 2);
     let names: Vec<_> = archive.workers(Duration::from_secs(60)).unwrap();
     assert_eq!(names.iter().map(|row| row.partitions).collect::<Vec<_>>(), [2, 1]);
 
     // One is stopped for longer than its lease: another takes over, and one commits nothing more.
     std::thread::sleep(Duration::from_millis(500));
-    let taken = archive.take_partitions(two, lease, 9).unwrap();
+    let taken = archive.take_partitions(two, lease, 9, &[]).unwrap();
     assert!(taken.len() >= 2 && taken.iter().all(|lease| lease.was_lost), "{taken:?}");
     assert_eq!(archive.renew(one, lease).unwrap(), []);
     let late = archive.partition(first[0].partition);
@@ -268,7 +272,7 @@ fn leases_go_to_one_worker_at_a_time_and_on_after_they_end() {
 
     // What is handed over is free at once.
     archive.leave(two).unwrap();
-    let again = archive.take_partitions(one, lease, 9).unwrap();
+    let again = archive.take_partitions(one, lease, 9, &[]).unwrap();
     assert_eq!(again.len(), 3);
     assert!(again.iter().all(|lease| !lease.was_lost));
     assert_eq!(archive.partitions().unwrap().len(), 3);
@@ -279,25 +283,44 @@ fn what_is_wrong_at_the_start_is_said_before_anything_is_written() {
     let folder = tempfile::tempdir().unwrap();
     let server = PostgresServer::start(folder.path());
     let open = |address: &str| {
-        PostgresArchive::open(&address.parse().unwrap(), 3600, SINGLE).map(|_| ()).unwrap_err()
+        let opened = PostgresArchive::open(&address.parse().unwrap(), Some((3600, SINGLE)), right);
+        opened.map(|_| ()).unwrap_err()
     };
     let none = format!("postgres://postgres@127.0.0.1:{}/nowhere", server.port());
     assert!(open(&none).to_string().contains("createdb"), "{}", open(&none));
     let place: PostgresPlace = server.address("none").parse().unwrap();
-    let missing = PostgresArchive::open_existing(&place).map(|_| ()).unwrap_err();
+    let missing = PostgresArchive::open(&place, None, right).map(|_| ()).unwrap_err();
     assert!(missing.to_string().contains("nenrin run"), "{missing}");
+    // What whoever opens finds wrong leaves nothing behind.
+    let wrong = PostgresArchive::open(&place, Some((3600, SINGLE)), |found| {
+        assert!(!found.id.is_empty() && found.content.is_none());
+        Err(StateError::NotHeld)
+    });
+    assert!(matches!(wrong, Err(StateError::NotHeld)));
+    assert!(PostgresArchive::open(&place, None, right).is_err(), "it was not made");
 
     let made = archive(&server.address("made"), Partitioning { count: 2 });
     made.bind_content("s3://a/b").unwrap();
-    made.bind_content("s3://a/b").unwrap();
-    let other = made.bind_content("s3://a/c").unwrap_err();
-    assert!(other.to_string().contains("s3://a/b"), "{other}");
+    made.bind_content("s3://a/c").unwrap();
+    let mut bound = None;
+    let look = |found: &Found| {
+        bound.clone_from(&found.content);
+        right(found)
+    };
+    PostgresArchive::open(&server.address("made").parse().unwrap(), None, look).unwrap();
+    assert_eq!(bound.as_deref(), Some("s3://a/b"), "the first stays");
+    let idle = made.partition(PartitionId(0)).read("SHOW idle_in_transaction_session_timeout", &[]);
+    assert_eq!(idle.unwrap()[0].get::<_, String>(0), "10s", "a worker that stops holds no locks");
     // An existing archive stays divided as it is.
     assert_eq!(archive(&server.address("made"), SINGLE).partitioning().count, 2);
     let state = made.partition(PartitionId(0));
     state.maintain("UPDATE made.archive SET schema_number = 99").unwrap();
     let newer = open(&server.address("made"));
     assert!(matches!(newer, StateError::SchemaTooNew { found: 99, .. }), "{newer}");
+
+    state.maintain("UPDATE made.archive SET schema_number = 0").unwrap();
+    let older = open(&server.address("made"));
+    assert!(matches!(older, StateError::PreRelease { .. }), "{older}");
 
     state.maintain("CREATE ROLE reader LOGIN PASSWORD 'secret'").unwrap();
     state.maintain("REVOKE CREATE ON DATABASE postgres FROM PUBLIC").unwrap();

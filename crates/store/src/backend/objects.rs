@@ -9,7 +9,7 @@
 //! on the local disk, up to a bound.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     io,
     path::PathBuf,
     sync::{
@@ -21,7 +21,7 @@ use std::{
 };
 
 use futures_util::TryStreamExt;
-use object_store::{ObjectStore, ObjectStoreExt, PutPayload, path::Path as ObjectPath};
+use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutPayload, path::Path as ObjectPath};
 use tokio::runtime::Runtime;
 
 use super::{
@@ -40,6 +40,10 @@ const PART_BYTES: usize = 32 << 20;
 /// A server of objects that is away is waited for this long.
 const RETRY_TIMEOUT: Duration = Duration::from_secs(180);
 const RETRIES_MAX: usize = 60;
+/// At the start, a person waits.
+const FIRST_TIMEOUT: Duration = Duration::from_secs(5);
+/// Written and deleted to find out whether that is allowed.
+const TRIAL: &str = "trial";
 
 /// A place for objects: a bucket or a folder, and what their names begin with.
 #[derive(Clone)]
@@ -56,10 +60,15 @@ impl ObjectPlace {
     /// `file:///folder`. `?endpoint=https://host` names another server than Amazon's, and
     /// `anonymous` signs nothing.
     pub fn open(address: &str) -> Result<Self, BackendError> {
+        Self::patient(address, RETRY_TIMEOUT)
+    }
+
+    /// The same, with a server that is away waited for so long.
+    fn patient(address: &str, patience: Duration) -> Result<Self, BackendError> {
         let wrong = |why: &str| failed(address, io::Error::new(io::ErrorKind::InvalidInput, why));
         let (store, prefix): (Arc<dyn ObjectStore>, String) =
             if let Some(rest) = address.strip_prefix("s3://") {
-                s3(rest).map_err(|why| wrong(&why))?
+                s3(rest, patience).map_err(|why| wrong(&why))?
             } else if let Some(folder) = address.strip_prefix("file://") {
                 std::fs::create_dir_all(folder).map_err(|e| failed(address, e))?;
                 let local = object_store::local::LocalFileSystem::new_with_prefix(folder)
@@ -90,29 +99,56 @@ impl ObjectPlace {
 
     /// Whether the place can be reached and read.
     pub fn check(&self) -> Result<(), BackendError> {
-        match self.get_whole(OWNER) {
-            Ok(_) => Ok(()),
+        let place = Self::patient(&self.shown, FIRST_TIMEOUT)?;
+        let listed = match place.get_whole(OWNER) {
+            Ok(_) => return Ok(()),
             // A bucket that is not there is no object that is not there: its list fails.
-            Err(BackendError::NotFound { .. }) => self.list("").map(drop),
+            Err(BackendError::NotFound { .. }) => place.list("").map(drop),
             Err(error) => Err(error),
-        }
+        };
+        listed.map_err(|error| match error {
+            BackendError::Io { source, .. } if !source.to_string().contains("NoSuchBucket") => {
+                failed(&self.shown, source)
+            }
+            BackendError::NotFound { .. } | BackendError::Io { .. } => {
+                let why = "there is no such bucket; make it, or name another with --content";
+                failed(&self.shown, io::Error::new(io::ErrorKind::NotFound, why))
+            }
+            other => other,
+        })
+    }
+
+    /// Whether objects can be written and deleted.
+    pub fn check_writing(&self) -> Result<(), BackendError> {
+        let name = format!("{TRIAL}-{}", std::process::id());
+        self.put(&name, Vec::new())?;
+        self.delete(&name)
     }
 
     /// Makes sure that the place can be written and belongs to this archive, or to none yet.
     pub fn claim(&self, archive: &str) -> Result<(), BackendError> {
+        let (store, path) = (self.store.clone(), self.path(OWNER));
         let owner = match self.get_whole(OWNER) {
-            Ok(owner) => Some(owner),
-            Err(BackendError::NotFound { .. }) => None,
-            Err(error) => return Err(error),
-        };
-        match owner {
-            Some(owner) if owner == archive.as_bytes() => Ok(()),
-            Some(_) => {
-                let why = "another archive has its content there; choose another prefix";
-                Err(failed(&self.shown, io::Error::other(why)))
+            Err(BackendError::NotFound { .. }) => {
+                let bytes = PutPayload::from(archive.as_bytes().to_vec());
+                let claim =
+                    async move { store.put_opts(&path, bytes, PutMode::Create.into()).await };
+                match self.run(OWNER, claim) {
+                    // Someone else was first.
+                    Err(BackendError::Io { source, .. }) if is_there(&source) => {
+                        self.get_whole(OWNER)?
+                    }
+                    claimed => return claimed.map(drop),
+                }
             }
-            None => self.put(OWNER, archive.as_bytes().to_vec()),
+            found => found?,
+        };
+        if owner == archive.as_bytes() {
+            return Ok(());
         }
+        let why = "another archive has its content there; choose another prefix, or delete the \
+                   object `archive` there if no archive uses it any more";
+        Err(failed(&self.shown, io::Error::other(why)))
     }
 
     fn path(&self, name: &str) -> ObjectPath {
@@ -176,6 +212,12 @@ impl ObjectPlace {
 
     /// Objects whose names begin with a folder, with their lengths.
     fn list(&self, folder: &str) -> Result<Vec<(String, u64)>, BackendError> {
+        let found = self.list_dated(folder)?;
+        Ok(found.into_iter().map(|(name, length, _)| (name, length)).collect())
+    }
+
+    /// The same, and when they were written, in seconds since the epoch.
+    fn list_dated(&self, folder: &str) -> Result<Vec<(String, u64, i64)>, BackendError> {
         let (store, path) = (self.store.clone(), self.path(folder));
         let list = async move { store.list(Some(&path)).try_collect::<Vec<_>>().await };
         let prefix = match self.prefix.is_empty() {
@@ -184,14 +226,15 @@ impl ObjectPlace {
         };
         let found = self.run(folder, list)?;
         let name = |meta: &object_store::ObjectMeta| {
-            Some((meta.location.as_ref().strip_prefix(&prefix)?.to_owned(), meta.size))
+            let name = meta.location.as_ref().strip_prefix(&prefix)?.to_owned();
+            Some((name, meta.size, meta.last_modified.timestamp()))
         };
         Ok(found.iter().filter_map(name).collect())
     }
 }
 
 /// A bucket behind `s3://`, and what the names of objects begin with.
-fn s3(rest: &str) -> Result<(Arc<dyn ObjectStore>, String), String> {
+fn s3(rest: &str, patience: Duration) -> Result<(Arc<dyn ObjectStore>, String), String> {
     let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
     let (bucket, prefix) = path.split_once('/').unwrap_or((path, ""));
     if bucket.is_empty() {
@@ -203,7 +246,7 @@ fn s3(rest: &str) -> Result<(Arc<dyn ObjectStore>, String), String> {
         .with_bucket_name(bucket)
         .with_retry(object_store::RetryConfig {
             max_retries: RETRIES_MAX,
-            retry_timeout: RETRY_TIMEOUT,
+            retry_timeout: patience,
             ..Default::default()
         });
     for part in query.split('&').filter(|part| !part.is_empty()) {
@@ -231,6 +274,8 @@ pub struct ObjectBackend {
     blocks: Blocks,
     /// Where each object is, and how long it is.
     known: Mutex<BTreeMap<String, (String, u64)>>,
+    /// Packs that this holder replaced.
+    replaced: Mutex<BTreeSet<String>>,
 }
 
 impl ObjectBackend {
@@ -250,7 +295,8 @@ impl ObjectBackend {
         let blocks = Blocks::open(local.join("blocks"), cache_bytes)?;
         let folders = partitions.into_iter().map(|partition| format!("p{partition}")).collect();
         let place = place.clone();
-        Ok(Self { place, folders, own: None, spool, blocks, known: Mutex::default() })
+        let (known, replaced) = (Mutex::default(), Mutex::default());
+        Ok(Self { place, folders, own: None, spool, blocks, known, replaced })
     }
 
     /// For the holder of a partition under an epoch.
@@ -270,6 +316,37 @@ impl ObjectBackend {
         backend.own = Some(own);
         backend.list()?;
         Ok(backend)
+    }
+
+    /// Deletes what lies there for nothing: packs of former holders that do not count, and what
+    /// holders began with who left nothing else, if it was written before `before_s`. Returns how
+    /// many objects that were, and their bytes.
+    pub fn sweep(&self, before_s: i64) -> Result<(u64, u64), BackendError> {
+        let Some(own) = &self.own else { return Ok((0, 0)) };
+        let mut swept = (0, 0);
+        for folder in &self.folders {
+            let found = self.place.list_dated(folder)?;
+            let all: Vec<(String, u64)> =
+                found.iter().map(|(path, length, _)| (path.clone(), *length)).collect();
+            let counts: BTreeSet<String> =
+                counting(folder, &all).into_values().map(|(path, _)| path).collect();
+            let holder_of = |path: &str| path.rsplit_once('/').map(|(of, _)| of.to_owned());
+            let useful: BTreeSet<Option<String>> =
+                counts.iter().map(|path| holder_of(path)).collect();
+            for (path, length, written_s) in found {
+                let of = holder_of(&path);
+                let is_begun = path.ends_with(&format!("/{BEGUN}"));
+                let is_useless = match is_begun {
+                    true => !useful.contains(&of),
+                    false => !counts.contains(&path),
+                };
+                if is_useless && written_s < before_s && of.as_ref() != Some(own) {
+                    self.place.delete(&path)?;
+                    swept = (swept.0 + 1, swept.1 + length);
+                }
+            }
+        }
+        Ok(swept)
     }
 
     fn known(&self) -> MutexGuard<'_, BTreeMap<String, (String, u64)>> {
@@ -336,6 +413,8 @@ impl ContentBackend for ObjectBackend {
         for folder in &self.folders {
             found.extend(counting(folder, &self.place.list(folder)?));
         }
+        let replaced = self.replaced.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        found.retain(|name, _| !replaced.contains(name));
         let mut names: BTreeMap<String, u64> =
             found.iter().map(|(name, (_, length))| (name.clone(), *length)).collect();
         *self.known() = found;
@@ -395,12 +474,26 @@ impl ContentBackend for ObjectBackend {
         if self.own.is_none() {
             return Ok(());
         }
-        if let Some((path, length)) = self.known().remove(name) {
-            self.blocks.forget(&path, length.div_ceil(BLOCK_BYTES));
-            self.place.delete(&path)?;
+        let Some((path, length)) = self.known().remove(name) else { return Ok(()) };
+        self.blocks.forget(&path, length.div_ceil(BLOCK_BYTES));
+        let mut known = self.known().values().map(|(path, _)| path.clone()).collect::<Vec<_>>();
+        known.push(path.clone());
+        let is_own = |path: &String| {
+            let own = self.own.as_deref().unwrap_or_default();
+            path.strip_prefix(own).is_some_and(|rest| rest.starts_with('/'))
+        };
+        if pack_number(name).is_some() && !is_own(&path) && known.iter().any(is_own) {
+            // What this holder wrote in its place counts for nothing if it has lost the partition:
+            // the next holder deletes it.
+            self.replaced.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned());
+            return Ok(());
         }
-        Ok(())
+        self.place.delete(&path)
     }
+}
+
+fn is_there(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::AlreadyExists
 }
 
 fn failed(name: &str, source: io::Error) -> BackendError {
@@ -410,10 +503,16 @@ fn failed(name: &str, source: io::Error) -> BackendError {
 fn explain(name: &str, error: object_store::Error) -> BackendError {
     match error {
         object_store::Error::NotFound { .. } => BackendError::NotFound { name: name.to_owned() },
+        object_store::Error::AlreadyExists { .. } => {
+            failed(name, io::Error::new(io::ErrorKind::AlreadyExists, "it is there already"))
+        }
         object_store::Error::PermissionDenied { .. }
         | object_store::Error::Unauthenticated { .. } => failed(
             name,
-            io::Error::new(io::ErrorKind::PermissionDenied, "the keys do not allow this"),
+            io::Error::new(
+                io::ErrorKind::PermissionDenied,
+                "the keys do not allow this; look at AWS_ACCESS_KEY_ID and what its user may do",
+            ),
         ),
         other => failed(name, io::Error::other(other)),
     }
@@ -439,5 +538,42 @@ mod tests {
             counting("p3", &all).into_iter().map(|(name, (_, length))| (name, length)).collect();
         let expected = [("pack-0000000001", 10), ("pack-0000000002", 30)];
         assert_eq!(found, expected.map(|(name, length)| (name.to_owned(), length)));
+    }
+
+    #[test]
+    fn what_lies_there_for_nothing_is_swept_after_an_age_and_replaced_packs_by_the_next_holder() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = format!("file://{}", folder.path().join("o").display());
+        let place = ObjectPlace::open(&place).unwrap();
+        let hold = |epoch: u64| {
+            let local = folder.path().join(epoch.to_string());
+            ObjectBackend::writing(&place, 0, epoch, local, 1 << 20).unwrap()
+        };
+        let write = |backend: &ObjectBackend, number: u64| {
+            let name = crate::pack::pack_name(number);
+            backend.append(&name, 0, b"bytes").unwrap();
+            backend.sync(&name).unwrap();
+        };
+        let there = || place.list("p0").unwrap().len();
+        let first = hold(1);
+        write(&first, 1);
+        let second = hold(2);
+        // The first has lost the partition.
+        write(&first, 2);
+        write(&second, 2);
+        second.delete(&crate::pack::pack_name(1)).unwrap();
+        assert_eq!(second.list().unwrap().len(), 1, "replaced");
+        assert_eq!(
+            there(),
+            5,
+            "but still there: two beginnings, two packs of the first, one of the second"
+        );
+        let third = hold(3);
+        assert_eq!(third.list().unwrap().len(), 2);
+        third.delete(&crate::pack::pack_name(1)).unwrap();
+        assert_eq!(third.sweep(0).unwrap(), (0, 0), "too young");
+        assert_eq!(third.sweep(i64::MAX).unwrap(), (2, 5), "a late pack, and the first beginning");
+        assert_eq!(third.list().unwrap(), [(crate::pack::pack_name(2), 5)]);
+        assert_eq!(there(), 3);
     }
 }

@@ -9,17 +9,21 @@ use std::{
 };
 
 /// A running server with one bucket. It is stopped when dropped.
-pub(super) struct ObjectServer {
+pub(crate) struct ObjectServer {
     process: Child,
-    port: u16,
-    _folder: tempfile::TempDir,
+    /// Of S3, the master, the volumes and the filer.
+    ports: [u16; 4],
+    folder: tempfile::TempDir,
+    /// Who may do what; everyone everything if not set.
+    identities: Option<PathBuf>,
 }
 
 /// Where `scripts/test` installs it, or another place by `NENRIN_WEED`.
 fn program() -> Option<PathBuf> {
-    let installed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/weed/bin/weed");
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let installed = package.ancestors().map(|folder| folder.join("target/weed/bin/weed"));
     let named = std::env::var_os("NENRIN_WEED").map(PathBuf::from);
-    named.or(Some(installed)).filter(|path| path.is_file())
+    named.into_iter().chain(installed).find(|path| path.is_file())
 }
 
 /// A free port whose number plus 10,000, which the server takes as well, is free too.
@@ -34,44 +38,90 @@ fn port() -> u16 {
     }
 }
 
+fn spawn(
+    program: &Path,
+    folder: &Path,
+    [s3, master, volume, filer]: [u16; 4],
+    identities: Option<&Path>,
+) -> Child {
+    Command::new(program)
+        .arg("server")
+        .args(identities.map(|path| format!("-s3.config={}", path.display())))
+        .arg(format!("-dir={}", folder.display()))
+        .args(["-s3", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-volume.max=5"])
+        .args(["-master.volumeSizeLimitMB=64", "-master.telemetry=false"])
+        // Ports that are not chosen here would be in the way of a second server.
+        .args(["-s3.port.iceberg=0", "-s3.port.lance=0"])
+        .arg(format!("-s3.port={s3}"))
+        .arg(format!("-master.port={master}"))
+        .arg(format!("-volume.port={volume}"))
+        .arg(format!("-filer.port={filer}"))
+        .current_dir(folder)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
 impl ObjectServer {
-    pub(super) const BUCKET: &str = "nenrin-test";
+    pub(crate) const BUCKET: &str = "nenrin-test";
 
     /// Starts one; `None` where it is not installed, unless tests must not be left out.
-    pub(super) fn start() -> Option<Self> {
+    pub(crate) fn start() -> Option<Self> {
         let Some(program) = program() else {
             assert!(std::env::var_os("CI").is_none(), "SeaweedFS is missing: run scripts/test");
+            eprintln!("SKIPPED: SeaweedFS is not installed; `scripts/test` installs it");
             return None;
         };
         let folder = tempfile::tempdir().unwrap();
-        let (s3, master, volume, filer) = (port(), port(), port(), port());
-        let process = Command::new(program)
-            .arg("server")
-            .arg(format!("-dir={}", folder.path().display()))
-            .args(["-s3", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-volume.max=5"])
-            .arg("-master.volumeSizeLimitMB=64")
-            .arg(format!("-s3.port={s3}"))
-            .arg(format!("-master.port={master}"))
-            .arg(format!("-volume.port={volume}"))
-            .arg(format!("-filer.port={filer}"))
-            .current_dir(folder.path())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let server = Self { process, port: s3, _folder: folder };
-        for _ in 0..120 {
-            if server.make_bucket().is_ok_and(|answer| answer.starts_with("HTTP/1.1 200")) {
-                return Some(server);
+        let ports = [port(), port(), port(), port()];
+        let process = spawn(&program, folder.path(), ports, None);
+        let server = Self { process, ports, folder, identities: None };
+        server.wait();
+        Some(server)
+    }
+
+    /// Stops it at once, as a crash would.
+    pub(crate) fn stop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+
+    /// Starts it again after [`stop`](Self::stop).
+    pub(crate) fn resume(&mut self) {
+        let program = program().expect("it was there before");
+        let identities = self.identities.as_deref();
+        self.process = spawn(&program, self.folder.path(), self.ports, identities);
+        self.wait();
+    }
+
+    /// Starts it again with these identities, as SeaweedFS writes them.
+    #[allow(dead_code, reason = "only some of the tests that include this file restrict")]
+    pub(crate) fn restrict(&mut self, identities: &str) {
+        let path = self.folder.path().join("identities.json");
+        std::fs::write(&path, identities).unwrap();
+        self.identities = Some(path);
+        self.stop();
+        self.resume();
+    }
+
+    fn wait(&self) {
+        for _ in 0..600 {
+            // It is made, was there, or may not be made.
+            let is_up = |answer: String| {
+                ["200", "409", "403"].iter().any(|n| answer.starts_with(&format!("HTTP/1.1 {n}")))
+            };
+            if self.make_bucket().is_ok_and(is_up) {
+                return;
             }
-            std::thread::sleep(Duration::from_millis(500));
+            std::thread::sleep(Duration::from_millis(100));
         }
         panic!("the server of objects did not start");
     }
 
     #[expect(clippy::disallowed_methods, reason = "the server of a test")]
     fn make_bucket(&self) -> std::io::Result<String> {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
+        let mut stream = TcpStream::connect(("127.0.0.1", self.ports[0]))?;
         stream.set_read_timeout(Some(Duration::from_secs(10)))?;
         let request = format!(
             "PUT /{} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
@@ -84,15 +134,14 @@ impl ObjectServer {
     }
 
     /// The address of a prefix in the bucket.
-    pub(super) fn address(&self, prefix: &str) -> String {
-        let (bucket, port) = (Self::BUCKET, self.port);
+    pub(crate) fn address(&self, prefix: &str) -> String {
+        let (bucket, port) = (Self::BUCKET, self.ports[0]);
         format!("s3://{bucket}/{prefix}?endpoint=http://127.0.0.1:{port}&anonymous")
     }
 }
 
 impl Drop for ObjectServer {
     fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+        self.stop();
     }
 }
