@@ -179,7 +179,9 @@ fn weigh(
         }
     }
     let read = |digest: &Digest| Ok(bodies.get(digest).cloned());
-    let prefix = prefix::choose(&shown, frames.len(), options.prefix_bytes, &read)?;
+    let all_bytes = bodies.values().map(|body| body.len() as u64).sum();
+    let limit_bytes = limits.prefix_bytes(bodies.len(), all_bytes);
+    let prefix = prefix::choose(&shown, frames.len(), limit_bytes, &read)?;
     let mut bytes = squeeze::compress(&prefix, TRIAL_LEVEL, b"").len() as u64;
     for frame in frames {
         let raw: Vec<u8> =

@@ -354,8 +354,9 @@ impl<'a, 's, 'p> FrameWriter<'a, 's, 'p> {
         }
         let (shown, raw_bytes) = self.shown_to_prefix(stretches);
         let frames = (raw_bytes / self.limits().frame_bytes()) as usize;
+        let limit_bytes = self.limits().prefix_bytes(shown.len(), raw_bytes);
         let read = |digest: &Digest| self.readable(digest);
-        let prefix = prefix::choose(&shown, frames, self.options.prefix_bytes, &read)?;
+        let prefix = prefix::choose(&shown, frames, limit_bytes, &read)?;
         self.prefix = Arc::new(prefix);
         Ok(())
     }

@@ -13,6 +13,8 @@ const GROUP_TIMES: usize = 4;
 /// A frame by time ends at so many times the bytes of one by page: what repeats there repeats from one
 /// time to the next.
 const TIMES_BY_TIME: usize = 2;
+/// A prefix may be as long as the bodies are on average, but at most so many times what is usual.
+const PREFIX_TIMES: usize = 4;
 /// A frame of less than a quarter takes its neighbour in.
 const SMALL_PART: u64 = 4;
 
@@ -23,6 +25,8 @@ pub(super) struct Limits {
     soft_bytes: usize,
     hard_bytes: usize,
     reading_bytes: u64,
+    prefix_bytes: usize,
+    arrangement: Arrangement,
 }
 
 impl Limits {
@@ -32,7 +36,20 @@ impl Limits {
             Arrangement::ByTime => TIMES_BY_TIME * options.frame_bytes,
         };
         let hard_bytes = GROUP_TIMES * options.frame_bytes;
-        Self { class, soft_bytes, hard_bytes, reading_bytes: options.frame_reading_bytes }
+        let (reading_bytes, prefix_bytes) = (options.frame_reading_bytes, options.prefix_bytes);
+        Self { class, soft_bytes, hard_bytes, reading_bytes, prefix_bytes, arrangement }
+    }
+
+    /// The most that frames share, where they hold so many bodies of so many bytes. By time it is what
+    /// stays from one time to the next, and decoding it takes no longer than decoding a body.
+    pub(super) fn prefix_bytes(&self, bodies: usize, bytes: u64) -> usize {
+        let mean_bytes = (bytes / bodies.max(1) as u64) as usize;
+        match self.arrangement {
+            Arrangement::ByPage => self.prefix_bytes,
+            Arrangement::ByTime => {
+                mean_bytes.clamp(self.prefix_bytes, PREFIX_TIMES * self.prefix_bytes)
+            }
+        }
     }
 
     /// About how long frames are.
