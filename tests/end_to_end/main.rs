@@ -31,6 +31,7 @@ mod searching;
 mod serving;
 mod strangers;
 mod support;
+mod tables;
 mod trouble;
 mod warc;
 mod watching;
