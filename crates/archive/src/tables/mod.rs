@@ -65,7 +65,7 @@ impl WrittenTables {
             "{}, {} and {} written; {} with {} as they are now",
             counted(self.visits, "new visit"),
             counted(self.versions, "new version"),
-            counted(self.text_blocks, "change of text"),
+            counted(self.text_blocks, "text change"),
             counted(self.pages, "page"),
             counted(self.links, "link"),
         )

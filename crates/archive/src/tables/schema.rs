@@ -2,7 +2,7 @@
 
 pub(super) const VISITS: &str = "message visits {
   OPTIONAL INT64 visit;
-  OPTIONAL INT64 at (TIMESTAMP(MILLIS,true));
+  OPTIONAL INT64 visited (TIMESTAMP(MILLIS,true));
   OPTIONAL INT64 site;
   OPTIONAL BYTE_ARRAY url (STRING);
   OPTIONAL BYTE_ARRAY outcome (STRING);
@@ -13,7 +13,7 @@ pub(super) const VISITS: &str = "message visits {
 
 pub(super) const VERSIONS: &str = "message versions {
   OPTIONAL INT64 version;
-  OPTIONAL INT64 at (TIMESTAMP(MILLIS,true));
+  OPTIONAL INT64 visited (TIMESTAMP(MILLIS,true));
   OPTIONAL BYTE_ARRAY url (STRING);
   OPTIONAL INT64 status;
   OPTIONAL BYTE_ARRAY mime (STRING);
@@ -23,7 +23,7 @@ pub(super) const VERSIONS: &str = "message versions {
 
 pub(super) const TEXT: &str = "message text {
   OPTIONAL INT64 version;
-  OPTIONAL INT64 at (TIMESTAMP(MILLIS,true));
+  OPTIONAL INT64 visited (TIMESTAMP(MILLIS,true));
   OPTIONAL BYTE_ARRAY url (STRING);
   OPTIONAL BYTE_ARRAY change (STRING);
   OPTIONAL INT64 position;
