@@ -655,6 +655,14 @@ pub(crate) enum ExportCommand {
     /// Writes sites as one WACZ package with index, pages and their text.
     #[command(after_help = example("nenrin export wacz --site example.com -o example.wacz"))]
     Wacz(ExportWaczArgs),
+    /// Writes visits, versions, text, pages and links as Parquet files, for DuckDB, pandas or Spark. Into a
+    /// folder of an earlier export it writes what is new.
+    #[command(after_help = example("nenrin export parquet tables"))]
+    Parquet {
+        /// The folder to write into.
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
+    },
     /// Writes a page as one HTML file with images, styles and fonts in it, without scripts.
     #[command(after_help = example("nenrin export page https://example.com/ --at 2024-03-01 -o page.html"))]
     Page(ExportPageArgs),

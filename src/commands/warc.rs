@@ -1,4 +1,4 @@
-//! `nenrin export warc|wacz|cdxj` and `nenrin import warc`.
+//! `nenrin export warc|wacz|parquet|cdxj` and `nenrin import warc`.
 
 use std::{
     io::{self, BufWriter, Write},
@@ -29,6 +29,7 @@ use crate::{
 };
 
 const PAGES_BAR: &str = "{bar:40} {pos} of {len} pages, {eta} left";
+const VERSIONS_BAR: &str = "{bar:40} {pos} of {len} versions, {eta} left";
 const BYTES_BAR: &str = "{bar:40} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left";
 
 /// `nenrin export warc`.
@@ -92,6 +93,20 @@ pub(super) fn download(
     let user_agent = config.user_agent();
     let options = ExportOptions { user_agent, ..ExportOptions::new(clock::now_s()) };
     archive.write_download(what, to, options, progress)
+}
+
+/// `nenrin export parquet`.
+pub(super) fn tables(context: &Context, folder: &Path) -> anyhow::Result<Exit> {
+    let archive = context.open_to_read()?;
+    let bar = Bar::styled(context, VERSIONS_BAR);
+    let written = archive.export_tables(folder, &mut bar.progress())?;
+    bar.finish();
+    if context.json {
+        print_json(&serde_json::to_value(&written)?)?;
+    } else {
+        say(written.line())?;
+    }
+    Ok(Exit::Done)
 }
 
 /// `nenrin export page`.

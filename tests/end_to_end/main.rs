@@ -32,6 +32,7 @@ mod searching;
 mod serving;
 mod strangers;
 mod support;
+mod tables;
 mod trouble;
 mod warc;
 mod watching;

@@ -52,7 +52,7 @@ fn answer(request: &Request, edition: usize) -> Reply {
 }
 
 /// The site, collected in several rounds in different seconds.
-fn collected(rounds: usize) -> (Nenrin, Site) {
+pub(crate) fn collected(rounds: usize) -> (Nenrin, Site) {
     let edition = Arc::new(AtomicUsize::new(0));
     let shown = edition.clone();
     let site = Site::serve(move |request| answer(request, shown.load(Ordering::SeqCst)));

@@ -8,6 +8,7 @@
 //! - `history`: dates and digests without contents, of pages that were not visited yet;
 //! - `mirror`: folders of files, in and out;
 //! - `warc`: WARC, ARC, WACZ and CDXJ, in and out;
+//! - `tables`: visits, versions, text, pages and links as Parquet files;
 //! - [`Download`]: a site or a page as one file;
 //! - `upkeep`: verify, reindex, compact;
 //! - `retention`: pruning by rule, removing sites;
@@ -51,6 +52,7 @@ mod shared;
 pub mod sites;
 mod spans;
 mod storing;
+mod tables;
 mod upkeep;
 mod views;
 mod visiting;
@@ -79,6 +81,7 @@ pub use retry::retried;
 pub use shared::{LEASE, LEASE_SAFE, OBJECTS_PAUSE, SharedArchive, SharedPlaces, Turn, Worker};
 pub use spans::{Edge, Span, counted, digits14, parse_date, readable_date, rfc3339};
 pub use storing::{StoreJob, StoreWork};
+pub use tables::WrittenTables;
 pub use upkeep::{AcceptedLoss, Reindexed, Verified};
 pub use views::{
     ArchiveSizes, ChosenRound, Collected, DueReason, FoundPage, Learnt, Outlook, PAGE_HEADER,

@@ -15,8 +15,15 @@ use crate::wire::Malformed;
 
 /// Raised when the tables change: an index of another number is rebuilt, never migrated.
 const INDEX_FORMAT: i64 = 1;
-/// Pages of 4 KB that SQLite keeps in memory.
-const CACHE_PAGES: i64 = 2000;
+/// What SQLite keeps in memory.
+const CACHE_KB: i64 = 8000;
+/// A table takes a page at least, so a small index has small pages. One above this size has those
+/// with which look-ups take fewer steps.
+const SMALL_PAGE_BYTES: i64 = 512;
+const PAGE_BYTES: i64 = 4096;
+const SMALL_INDEX_BYTES: i64 = 1 << 20;
+/// How long another process that writes is waited for; rusqlite's own default.
+const BUSY: std::time::Duration = std::time::Duration::from_secs(5);
 
 const TABLES: &str = "
 CREATE TABLE meta(name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
@@ -39,6 +46,8 @@ pub(crate) struct Index {
     /// not have deleted those yet.
     pub(crate) looked_at: BTreeSet<u64>,
     pub(crate) replaced: BTreeSet<u64>,
+    /// Above this many bytes it gets larger pages.
+    grows_at_bytes: i64,
 }
 
 /// What the index knows of a pack.
@@ -56,7 +65,13 @@ pub(crate) type Holds<'a> = &'a dyn Fn(Location, BodyKey) -> bool;
 
 impl Index {
     fn over(connection: Connection) -> Self {
-        Self { connection, changes: 0, looked_at: BTreeSet::new(), replaced: BTreeSet::new() }
+        Self {
+            connection,
+            changes: 0,
+            looked_at: BTreeSet::new(),
+            replaced: BTreeSet::new(),
+            grows_at_bytes: SMALL_INDEX_BYTES,
+        }
     }
 
     /// Opens the index file, or one in memory. An unusable file gives way to an empty index.
@@ -66,7 +81,9 @@ impl Index {
             return Ok(index);
         }
         remove(path)?;
-        Self::create(Connection::open(path)?)
+        let connection = Connection::open(path)?;
+        connection.pragma_update(None, "page_size", SMALL_PAGE_BYTES)?;
+        Self::create(connection)
     }
 
     /// Opens the index file as it is, which another process may be writing.
@@ -295,12 +312,31 @@ impl Index {
         change: impl FnOnce(&mut Change<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         self.changes += 1;
+        self.grow()?;
         let transaction = self.connection.transaction()?;
         let mut batch = Change { transaction, touched: RefCell::default() };
         let value = change(&mut batch)?;
         batch.write_back()?;
         batch.transaction.commit()?;
         Ok(value)
+    }
+
+    /// Gives an index that is no longer small larger pages. While others have the file open, or without
+    /// space, that cannot be: then it is tried again when the index has doubled.
+    fn grow(&mut self) -> Result<(), StoreError> {
+        let number = |name| self.connection.pragma_query_value(None, name, |row| row.get(0));
+        let page_bytes: i64 = number("page_size")?;
+        let bytes = number("page_count")? * page_bytes;
+        if page_bytes >= PAGE_BYTES || bytes <= self.grows_at_bytes {
+            return Ok(());
+        }
+        self.grows_at_bytes = 2 * bytes;
+        self.connection.busy_timeout(std::time::Duration::ZERO)?;
+        let _ = self.connection.execute_batch(&format!(
+            "PRAGMA journal_mode = DELETE; PRAGMA page_size = {PAGE_BYTES}; VACUUM;"
+        ));
+        self.connection.busy_timeout(BUSY)?;
+        set_up(&self.connection)
     }
 
     /// Frees the space of deleted rows and folds the log into the file.
@@ -502,7 +538,7 @@ fn set_up(connection: &Connection) -> Result<(), StoreError> {
     // need not be synced at every commit.
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "NORMAL")?;
-    connection.pragma_update(None, "cache_size", CACHE_PAGES)?;
+    connection.pragma_update(None, "cache_size", -CACHE_KB)?;
     Ok(())
 }
 

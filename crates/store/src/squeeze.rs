@@ -28,7 +28,8 @@ const KEPT_LEVEL_MAX: i32 = 9;
 
 /// Compresses `raw` at `level`; `reference` must be given again to get it back.
 pub(crate) fn compress(raw: &[u8], level: i32, reference: &[u8]) -> Vec<u8> {
-    if !reference.is_empty() || level > KEPT_LEVEL_MAX {
+    let is_large = raw.len() > LONG_DISTANCE_FROM_BYTES;
+    if !reference.is_empty() || level > KEPT_LEVEL_MAX || is_large {
         let mut out = Vec::new();
         compress_with(&mut CCtx::create(), &mut out, raw, level, reference);
         return out;
@@ -57,8 +58,8 @@ fn compress_with<'a>(
         // The length is in the head of the bodies, the checksum in that of the chunk: the frame repeats neither.
         context.set_parameter(CParameter::ContentSizeFlag(false))?;
         context.set_parameter(CParameter::ChecksumFlag(false))?;
-        if !reference.is_empty() {
-            let reach = raw.len() + reference.len();
+        let reach = raw.len() + reference.len();
+        if !reference.is_empty() || reach > LONG_DISTANCE_FROM_BYTES {
             let window_log = (usize::BITS - reach.leading_zeros()).clamp(10, 27);
             context.set_parameter(CParameter::WindowLog(window_log))?;
             let far = reach > LONG_DISTANCE_FROM_BYTES;

@@ -368,3 +368,52 @@ fn progress_moves_and_ends_at_its_end() {
     assert_eq!(done, all);
     assert!(steps.iter().all(|(done, all)| done <= all));
 }
+
+/// Bytes that nothing else has.
+fn noise(seed: u64, bytes: usize) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        b' ' + (state >> 33) as u8 % 90
+    };
+    (0..bytes).map(|_| next()).collect()
+}
+
+/// Front pages of a day: the same news on all, and a little of their own that stays.
+fn front_page(number: u64, visit: u64) -> Vec<u8> {
+    [&b"<html><p>"[..], &noise(1000 + visit, 6000), b"<p>", &noise(number, 300)].concat()
+}
+
+fn put_front_pages(store: &Store, visit: u64, kept: &mut Vec<(VersionId, Kept)>) {
+    for number in (0..24).step_by(2) {
+        let page = Kept::page(number, visit, front_page(number, visit));
+        kept.push((page.put(store, None).unwrap().id, page));
+    }
+    store.sync().unwrap();
+}
+
+#[test]
+fn pages_that_share_the_news_of_their_day_are_put_together_by_day() {
+    let backend = Arc::new(MemoryBackend::default());
+    let store = open(&backend);
+    let mut kept = Vec::new();
+    (0..6).for_each(|visit| put_front_pages(&store, visit, &mut kept));
+    let options = CompactOptions { frame_bytes: 64 << 10, ..small() };
+    let report = store.compact(&options, &mut |_, _| {}).unwrap();
+    // Each day's news is there once, or twice where a frame ends; by page it would be there for
+    // each frame of pages, six days of it in each.
+    let html_bytes = store.stats().unwrap().html_bytes;
+    assert!(html_bytes < 6 * 6000 * 5 / 4 + 12 * 300 * 6, "{html_bytes} bytes, {report:?}");
+    check(&store, &kept);
+    check(&open(&backend), &kept);
+
+    // A new day makes new frames and leaves the others as they are.
+    put_front_pages(&store, 6, &mut kept);
+    let news = store.compact(&options, &mut |_, _| {}).unwrap();
+    assert!(news.frames_copied >= report.frames_written - 1, "{report:?}, then {news:?}");
+    assert!(news.frames_written <= 2, "{news:?}");
+    check(&store, &kept);
+    check(&open(&backend), &kept);
+    store.rebuild_index().unwrap();
+    check(&store, &kept);
+}

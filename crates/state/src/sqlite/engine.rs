@@ -2,7 +2,10 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::{Mutex, MutexGuard, PoisonError, atomic::AtomicBool},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicI64, Ordering},
+    },
 };
 
 use rusqlite::Connection;
@@ -23,6 +26,8 @@ pub struct SqliteState {
     /// Held during a long read: each takes the memory of a connection, so there is one at a time.
     long_read: Mutex<()>,
     pub(super) has_visits_by_page: AtomicBool,
+    /// Above this many bytes it gets larger pages.
+    grows_at_bytes: AtomicI64,
 }
 
 impl SqliteState {
@@ -88,6 +93,7 @@ impl SqliteState {
             reader: reader.map(Mutex::new),
             long_read: Mutex::default(),
             has_visits_by_page: AtomicBool::new(false),
+            grows_at_bytes: AtomicI64::new(open::SMALL_STATE_BYTES),
         })
     }
 
@@ -97,6 +103,7 @@ impl SqliteState {
         work: impl FnOnce(&rusqlite::Transaction<'_>) -> Result<T, Refusal>,
     ) -> Result<T, StateError> {
         let mut writer = lock(&self.writer);
+        self.grow(&writer)?;
         let explain = |e| open::explain(&self.path, action, e);
         let transaction = writer
             .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)
@@ -107,6 +114,24 @@ impl SqliteState {
         })?;
         transaction.commit().map_err(explain)?;
         Ok(answer)
+    }
+
+    /// Gives a state that is no longer small larger pages. While another process has it open, or without
+    /// space, that cannot be: then it is tried again when the state has doubled.
+    fn grow(&self, writer: &Connection) -> Result<(), StateError> {
+        let explain = |e| open::explain(&self.path, "given larger pages", e);
+        let Some(reader) = &self.reader else { return Ok(()) };
+        let bytes = open::small_pages_bytes(writer).map_err(explain)?;
+        if bytes <= self.grows_at_bytes.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        self.grows_at_bytes.store(2 * bytes, Ordering::Relaxed);
+        let mut reader = lock(reader);
+        // The engine wants to be alone with the file.
+        *reader = Connection::open_in_memory().map_err(explain)?;
+        let grown = open::enlarge_pages(writer).map_err(explain);
+        *reader = open::reader(&self.path)?;
+        grown
     }
 
     pub(super) fn read<T>(

@@ -1,6 +1,7 @@
 //! Opening the database: schema, pragmas, and what its errors mean.
 
 use std::path::Path;
+use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
@@ -35,6 +36,13 @@ const MIGRATIONS: &[&str] = &[
     ALTER TABLE sites RENAME COLUMN troubles TO problems;
     ALTER TABLE days RENAME COLUMN troubles TO problems;",
 ];
+/// A table takes a page at least, so a small state has small pages. One above this size has those with
+/// which a commit takes fewer steps.
+const SMALL_PAGE_BYTES: i64 = 512;
+const PAGE_BYTES: i64 = 4096;
+pub(super) const SMALL_STATE_BYTES: i64 = 1 << 20;
+/// How long another process that writes is waited for.
+const BUSY: Duration = Duration::from_secs(10);
 /// The number of this schema.
 const SCHEMA_NUMBER: i64 = 1 + MIGRATIONS.len() as i64;
 
@@ -94,6 +102,10 @@ pub(super) fn reader(path: &Path) -> Result<Connection, StateError> {
 fn connect(path: &Path) -> rusqlite::Result<Connection> {
     use ErrorCode::{CannotOpen, PermissionDenied, ReadOnly};
     let connection = Connection::open(path)?;
+    // This matters only to a file that is made now. Simulations in memory begin with large pages.
+    if path.as_os_str() != ":memory:" {
+        connection.pragma_update(None, "page_size", SMALL_PAGE_BYTES)?;
+    }
     match prepare(&connection).and_then(|()| set_journal(&connection)) {
         Ok(()) => return Ok(connection),
         Err(error) => match error.sqlite_error_code() {
@@ -127,7 +139,7 @@ fn set_journal(connection: &Connection) -> rusqlite::Result<()> {
 }
 
 fn prepare(connection: &Connection) -> rusqlite::Result<()> {
-    connection.busy_timeout(std::time::Duration::from_secs(10))?;
+    connection.busy_timeout(BUSY)?;
     connection.set_prepared_statement_cache_capacity(128);
     // Otherwise the engine plans a statement again for every other value that it is asked with,
     // which took longer than the answer.
@@ -135,6 +147,24 @@ fn prepare(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "cache_size", -32_000)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     Ok(())
+}
+
+/// The bytes of a database with small pages, or 0.
+pub(super) fn small_pages_bytes(connection: &Connection) -> rusqlite::Result<i64> {
+    let number = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    let page_bytes = number("page_size")?;
+    if page_bytes >= PAGE_BYTES { Ok(0) } else { Ok(page_bytes * number("page_count")?) }
+}
+
+/// Gives a database larger pages, unless another connection is in the way or the disk is full. The
+/// engine does that only without a log.
+pub(super) fn enlarge_pages(connection: &Connection) -> rusqlite::Result<()> {
+    connection.busy_timeout(Duration::ZERO)?;
+    let _ = connection.execute_batch(&format!(
+        "PRAGMA journal_mode = DELETE; PRAGMA page_size = {PAGE_BYTES}; VACUUM;"
+    ));
+    connection.busy_timeout(BUSY)?;
+    set_journal(connection)
 }
 
 fn create(connection: &Connection, settings: &Settings) -> rusqlite::Result<()> {

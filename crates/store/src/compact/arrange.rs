@@ -34,6 +34,11 @@ pub(super) struct Page {
 /// the new ones, or else their neighbour by address.
 pub(super) fn arrange(pages: Vec<Page>, read: Read<'_>) -> Result<Vec<Page>, StoreError> {
     let parents = parents(&pages, read)?;
+    Ok(in_frames_order(pages, &parents))
+}
+
+/// The same with the page in front of each new one, if there is one that it must follow.
+pub(super) fn in_frames_order(pages: Vec<Page>, parents: &[Option<usize>]) -> Vec<Page> {
     // The page after which each one goes; the last entry is for those at the very front.
     let mut behind: Vec<Vec<usize>> = vec![Vec::new(); pages.len() + 1];
     let mut neighbour = pages.len();
@@ -55,7 +60,7 @@ pub(super) fn arrange(pages: Vec<Page>, read: Read<'_>) -> Result<Vec<Page>, Sto
         waiting.extend(behind[at].iter().rev());
     }
     let mut pages: Vec<Option<Page>> = pages.into_iter().map(Some).collect();
-    Ok(order.into_iter().filter_map(|at| pages[at].take()).collect())
+    order.into_iter().filter_map(|at| pages[at].take()).collect()
 }
 
 /// For each new page, the new one in front of it that it resembles most.

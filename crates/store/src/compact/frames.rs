@@ -3,15 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::arrange::{Page, arrange};
+use super::arrange::{Page, arrange, in_frames_order};
+use super::arrangement::{self, Arrangement};
+use super::limits::Limits;
 use super::options::CompactOptions;
 use super::order::Order;
 use super::output::Output;
-use super::portion::Item;
+use super::portion::{Item, Seen};
 use super::slow::{self, Chosen};
 use super::stretch::{Stretch, join_small};
 use super::work::Work;
-use crate::bodies::{BodiesHead, BodyEntry, Coding, MAX_ENTRIES, Reference};
+use crate::bodies::{BodiesHead, BodyEntry, Coding, Reference};
 use crate::chunk::ChunkKind;
 use crate::digest::BodyKey;
 use crate::error::StoreError;
@@ -26,15 +28,8 @@ use crate::{Digest, prefix, squeeze};
 const ROWS_IN_CHUNK: usize = 256;
 /// The same in bytes of memory.
 const MAX_ROWS_BYTES: usize = 1 << 20;
-/// Pictures and the like do not help each other, and one is read without the others.
-const OTHER_FRAME_BYTES: usize = 256 << 10;
-/// Versions of one page may fill a frame so many times over: in two frames the page would be there
-/// twice, which costs more than their readers gain.
-const PAGE_TIMES: usize = 4;
 /// Frames that refer to one copy of a prefix: whatever damages it costs these and no more.
 const FRAMES_PER_PREFIX: usize = 64;
-/// A frame of less than a quarter takes its neighbour in.
-const SMALL_PART: u64 = 4;
 
 pub(super) struct FrameWriter<'a, 's, 'p> {
     store: &'s Store,
@@ -52,8 +47,9 @@ pub(super) struct FrameWriter<'a, 's, 'p> {
     prefix_at: Option<(u64, u64, usize)>,
     /// Where prefixes of copied frames are now, by where they were, and how many frames refer to them.
     copied_prefixes: BTreeMap<Location, (u64, usize)>,
-    /// The first version of each page: a frame rather ends in front of one than behind it.
-    page_begins: BTreeSet<Digest>,
+    /// The first body of each page, or of each time: a frame rather ends in front of one than behind it.
+    group_begins: BTreeSet<Digest>,
+    arrangement: Arrangement,
     frame: Frame,
 }
 
@@ -84,7 +80,8 @@ impl<'a, 's, 'p> FrameWriter<'a, 's, 'p> {
             prefix: Arc::default(),
             prefix_at: None,
             copied_prefixes: BTreeMap::new(),
-            page_begins: BTreeSet::new(),
+            group_begins: BTreeSet::new(),
+            arrangement: Arrangement::ByPage,
             frame: Frame::default(),
         }
     }
@@ -107,7 +104,7 @@ impl<'a, 's, 'p> FrameWriter<'a, 's, 'p> {
             // In front of the bodies: what is left of a pack that was cut short can be read.
             self.write_rows(order, last.as_ref(), &portion.last)?;
             last = Some(portion.last);
-            self.write_portion(portion.pages, order, sources, &mut damaged)?;
+            self.write_portion(&portion.pages, order, sources, &mut damaged)?;
         }
         Ok(damaged)
     }
@@ -140,12 +137,12 @@ impl<'a, 's, 'p> FrameWriter<'a, 's, 'p> {
 
     fn write_portion(
         &mut self,
-        pages: Vec<Vec<Digest>>,
+        pages: &[Vec<Seen>],
         order: &mut Order,
         sources: &BTreeSet<u64>,
         damaged: &mut BTreeSet<u64>,
     ) -> Result<(), StoreError> {
-        self.page_begins.clear();
+        self.group_begins.clear();
         let stretches = self.stretches(pages, order, sources)?;
         self.choose_prefix(&stretches)?;
         for stretch in stretches {
@@ -167,19 +164,19 @@ impl<'a, 's, 'p> FrameWriter<'a, 's, 'p> {
     /// The bodies in order, those together that are together already.
     fn stretches(
         &mut self,
-        pages: Vec<Vec<Digest>>,
+        pages: &[Vec<Seen>],
         order: &mut Order,
         sources: &BTreeSet<u64>,
     ) -> Result<Vec<Stretch>, StoreError> {
         let mut runs: Vec<(Location, Vec<Digest>)> = Vec::new();
         for page in self.arranged(pages, order)? {
-            let mut begins_page = true;
+            let mut begins_group = true;
             for digest in page.bodies {
                 if !order.place(digest.key())? {
                     continue;
                 }
-                if std::mem::take(&mut begins_page) {
-                    self.page_begins.insert(digest);
+                if std::mem::take(&mut begins_group) {
+                    self.group_begins.insert(digest);
                 }
                 let Some(place) = self.store.find_body(digest.key())? else { continue };
                 if !sources.contains(&place.pack) {
@@ -204,19 +201,77 @@ impl<'a, 's, 'p> FrameWriter<'a, 's, 'p> {
                 false => Stretch::Loose(bytes.min(self.loose_bytes(&head, &digests)), digests),
             });
         }
-        Ok(join_small(stretches, &|bytes, bodies| self.is_small(bytes, bodies)))
+        Ok(join_small(stretches, &|bytes, bodies| self.limits().is_small(bytes, bodies)))
     }
 
-    /// The pages in the order in which frames take them.
-    fn arranged(&self, pages: Vec<Vec<Digest>>, order: &Order) -> Result<Vec<Page>, StoreError> {
-        let pages: Vec<Page> = match self.options.everything || self.frames_in.is_empty() {
-            true => pages.into_iter().map(|bodies| Page { bodies, is_at: None }).collect(),
-            false => self.where_they_are(pages, order)?,
-        };
-        match self.class {
-            Class::Html => arrange(pages, &|digest| self.readable(digest)),
-            Class::Text | Class::Other => Ok(pages),
+    /// The groups of bodies in the order in which frames take them: pages with their versions, or
+    /// what was seen at the same time, whichever takes less.
+    fn arranged(&mut self, pages: &[Vec<Seen>], order: &Order) -> Result<Vec<Page>, StoreError> {
+        self.arrangement = Arrangement::ByPage;
+        if self.class != Class::Html {
+            return self.where_they_are(arrangement::by_page(pages), order);
         }
+        let known = self.known_arrangement(pages, order)?;
+        if known != Some(Arrangement::ByTime) {
+            let by_page = self.where_they_are(arrangement::by_page(pages), order)?;
+            let by_page = arrange(by_page, &|digest| self.readable(digest))?;
+            if known.is_some() || !self.is_smaller_by_time(&by_page, pages)? {
+                return Ok(by_page);
+            }
+        }
+        self.arrangement = Arrangement::ByTime;
+        let by_time = self.where_they_are(arrangement::by_time(pages), order)?;
+        let nothing_to_follow = vec![None; by_time.len()];
+        Ok(in_frames_order(by_time, &nothing_to_follow))
+    }
+
+    /// How the bodies that are in frames are arranged; none if that cannot be told, or if everything
+    /// is written again.
+    fn known_arrangement(
+        &self,
+        pages: &[Vec<Seen>],
+        order: &Order,
+    ) -> Result<Option<Arrangement>, StoreError> {
+        let mut votes = arrangement::Votes::default();
+        if self.options.everything || self.frames_in.is_empty() {
+            return Ok(None);
+        }
+        for page in pages.iter().filter(|page| page.len() > 1) {
+            let mut places = Vec::new();
+            for seen in page {
+                let key = seen.digest.key();
+                let Some(place) = self.store.find_body(key)? else { continue };
+                if !self.frames_in.contains(&place.pack) || order.is_placed(key)? {
+                    continue;
+                }
+                let head = self.store.bodies_head(place)?;
+                let at = head.entries.iter().position(|entry| entry.key == key);
+                places.extend(at.map(|at| (place, at)));
+            }
+            votes.add(&places);
+            if votes.are_enough() {
+                break;
+            }
+        }
+        Ok(votes.most())
+    }
+
+    /// Tries both arrangements on a part of the pages.
+    fn is_smaller_by_time(
+        &self,
+        by_page: &[Page],
+        pages: &[Vec<Seen>],
+    ) -> Result<bool, StoreError> {
+        let lengths = |digest: &Digest| {
+            let Some(place) = self.store.find_body(digest.key())? else { return Ok(0) };
+            Ok(self.loose_bytes(&self.store.bodies_head(place)?, std::slice::from_ref(digest)))
+        };
+        let sample = arrangement::sample(by_page, pages, &lengths)?;
+        arrangement::is_smaller_by_time(&sample, self.options, &|digest| self.readable(digest))
+    }
+
+    fn limits(&self) -> Limits {
+        Limits::new(self.options, self.class, self.arrangement)
     }
 
     /// A page is where the first body is that only this page has: one that others have too
@@ -226,6 +281,9 @@ impl<'a, 's, 'p> FrameWriter<'a, 's, 'p> {
         pages: Vec<Vec<Digest>>,
         order: &Order,
     ) -> Result<Vec<Page>, StoreError> {
+        if self.options.everything || self.frames_in.is_empty() {
+            return Ok(pages.into_iter().map(|bodies| Page { bodies, is_at: None }).collect());
+        }
         let mut pages_with: BTreeMap<Digest, u32> = BTreeMap::new();
         for bodies in &pages {
             let own: BTreeSet<&Digest> = bodies.iter().collect();
@@ -294,29 +352,32 @@ impl<'a, 's, 'p> FrameWriter<'a, 's, 'p> {
             }
             return Ok(());
         }
-        let (newest, raw_bytes) = self.newest_of_pages(stretches);
-        let frames = (raw_bytes / self.options.frame_bytes as u64) as usize;
+        let (shown, raw_bytes) = self.shown_to_prefix(stretches);
+        let frames = (raw_bytes / self.limits().frame_bytes()) as usize;
+        let limit_bytes = self.limits().prefix_bytes(shown.len(), raw_bytes);
         let read = |digest: &Digest| self.readable(digest);
-        let prefix = prefix::choose(&newest, frames, self.options.prefix_bytes, &read)?;
+        let prefix = prefix::choose(&shown, frames, limit_bytes, &read)?;
         self.prefix = Arc::new(prefix);
         Ok(())
     }
 
-    /// The last body of each page, and the bytes of all bodies.
-    fn newest_of_pages(&self, stretches: &[Stretch]) -> (Vec<Digest>, u64) {
-        let mut newest: Vec<Digest> = Vec::new();
+    /// What the prefix is chosen from: the last body of each page, or all if they are arranged by time;
+    /// and the bytes of all bodies.
+    fn shown_to_prefix(&self, stretches: &[Stretch]) -> (Vec<Digest>, u64) {
+        let mut shown: Vec<Digest> = Vec::new();
         let mut raw_bytes = 0;
         for stretch in stretches {
             let (Stretch::Loose(bytes, digests) | Stretch::Whole(_, bytes, digests)) = stretch;
             raw_bytes += bytes;
             for digest in digests {
-                if !self.page_begins.contains(digest) {
-                    newest.pop();
+                let by_page = self.arrangement == Arrangement::ByPage;
+                if by_page && !self.group_begins.contains(digest) {
+                    shown.pop();
                 }
-                newest.push(*digest);
+                shown.push(*digest);
             }
         }
-        (newest, raw_bytes)
+        (shown, raw_bytes)
     }
 
     fn pack(&mut self, digests: &[Digest], damaged: &mut BTreeSet<u64>) -> Result<(), StoreError> {
@@ -344,51 +405,14 @@ impl<'a, 's, 'p> FrameWriter<'a, 's, 'p> {
             entry.stored_bytes = recoded.bytes.len() as u64;
             bytes = recoded.bytes;
         }
-        if self.is_full(digest, bytes.len()) {
+        let begins = self.group_begins.contains(digest);
+        let filled = (self.frame.raw.len(), self.frame.entries.len());
+        if self.limits().is_full(filled, bytes.len(), begins) {
             self.flush()?;
         }
         self.frame.raw.extend_from_slice(&bytes);
         self.frame.entries.push(entry);
         Ok(())
-    }
-
-    /// Whether the frame ends in front of this body. Versions of a page stay together, because
-    /// in two frames the page would be there twice.
-    fn is_full(&self, digest: &Digest, bytes: usize) -> bool {
-        let filled = self.frame.raw.len();
-        let target = self.options.frame_bytes;
-        if filled == 0 {
-            return false;
-        }
-        let reading_bytes = self.reading_bytes(filled as u64, self.frame.entries.len());
-        let limit_bytes = self.options.frame_reading_bytes;
-        match self.class {
-            _ if self.frame.entries.len() >= MAX_ENTRIES => true,
-            Class::Other => filled + bytes > OTHER_FRAME_BYTES,
-            Class::Html | Class::Text if self.page_begins.contains(digest) => {
-                filled >= target - target / 4 || reading_bytes >= limit_bytes
-            }
-            // A page of very many versions must end somewhere.
-            Class::Html | Class::Text => {
-                filled + bytes > PAGE_TIMES * target
-                    || reading_bytes >= PAGE_TIMES as u64 * limit_bytes
-            }
-        }
-    }
-
-    /// What is decoded when each body of a frame is read, where that ends a frame: feeds and scripts
-    /// repeat each other more than a prefix can hold.
-    fn reading_bytes(&self, bytes: u64, bodies: usize) -> u64 {
-        match self.class {
-            Class::Html => bytes * bodies as u64,
-            Class::Text | Class::Other => 0,
-        }
-    }
-
-    /// Whether a frame of this size is too small to be left alone.
-    fn is_small(&self, bytes: u64, bodies: usize) -> bool {
-        bytes < self.options.frame_bytes as u64 / SMALL_PART
-            && self.reading_bytes(bytes, bodies) < self.options.frame_reading_bytes / SMALL_PART
     }
 
     fn flush(&mut self) -> Result<(), StoreError> {

@@ -1,7 +1,7 @@
 //! Compacting: what was collected quickly is written again, small.
 //!
 //! All versions of a URL next to each other, URLs in directory order but beside the page that they
-//! resemble, in frames of a few megabytes that share a prefix made of what most frames of the site
+//! resemble; or, where that is smaller, all pages of one time next to each other; in frames of a few megabytes that share a prefix made of what most frames of the site
 //! contain. A site that brought nothing new is not touched, a frame into which nothing new falls
 //! is copied as it is, so the work follows what changed.
 //!
@@ -10,14 +10,16 @@
 //!
 //! Read in this order: `mod` (which packs, in which order, what is deleted when), `order` (the
 //! versions of a site by their addresses), `portion` (as many of them as are looked at together),
-//! `arrange` (pages beside their like), `stretch`
-//! (which frames stay as they are), `frames` (bodies into frames), `prefix` (what frames
+//! `arrange` (pages beside their like), `arrangement` (by page or by time, whichever is smaller),
+//! `limits` (where a frame ends), `stretch` (which frames stay as they are), `frames` (bodies into frames), `prefix` (what frames
 //! share), `slow` (which pictures may take their time), `output` (the packs of the new
 //! generation), `work` (how far it has come), `built_upon` (what must not go because it is written
 //! meanwhile), `underway` (what is kept and what is given back if it is interrupted).
 
 mod arrange;
+mod arrangement;
 mod frames;
+mod limits;
 mod options;
 mod order;
 mod output;

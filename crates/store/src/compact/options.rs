@@ -23,7 +23,7 @@ pub struct CompactOptions {
     pub recode_images: bool,
     /// A picture that takes longer to restore stays as it is.
     pub recode_cap: Duration,
-    /// So many versions must be new for one of them to become slow to read.
+    /// Of so many versions of the archive, or fewer, one may become slow to read.
     pub versions_per_slow: u64,
     /// Rewrites every site, whether or not it brought something new.
     pub everything: bool,

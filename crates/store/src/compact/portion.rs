@@ -14,10 +14,23 @@ pub(super) struct Item {
     pub(super) digest: Digest,
 }
 
+impl Item {
+    fn seen(&self) -> Seen {
+        Seen { digest: self.digest, visited_at_s: self.visited_at_s }
+    }
+}
+
+/// A body of a page, and when the page was visited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Seen {
+    pub(super) digest: Digest,
+    pub(super) visited_at_s: i64,
+}
+
 /// Pages that are arranged together.
 pub(super) struct Portion {
     /// The bodies of each page.
-    pub(super) pages: Vec<Vec<Digest>>,
+    pub(super) pages: Vec<Vec<Seen>>,
     /// The next portion begins behind this.
     pub(super) last: Item,
 }
@@ -39,19 +52,19 @@ impl Portion {
         next: &mut dyn FnMut() -> Result<Option<Item>, StoreError>,
     ) -> Result<Option<Self>, StoreError> {
         let Some(first) = next()? else { return Ok(None) };
-        let mut pages = vec![vec![first.digest]];
+        let mut pages = vec![vec![first.seen()]];
         let mut last = first;
         let mut end: Option<End> = None;
         let mut versions = 1;
         while let Some(item) = next()? {
             if item.url == last.url {
-                pages.last_mut().into_iter().for_each(|bodies| bodies.push(item.digest));
+                pages.last_mut().into_iter().for_each(|bodies| bodies.push(item.seen()));
             } else {
                 let hash = hash(item.url.as_bytes());
                 if versions >= max_versions / 2 && end.as_ref().is_none_or(|end| hash < end.hash) {
                     end = Some(End { hash, page: pages.len(), last });
                 }
-                pages.push(vec![item.digest]);
+                pages.push(vec![item.seen()]);
             }
             last = item;
             versions += 1;
@@ -101,10 +114,10 @@ mod tests {
             let Some(portion) = Portion::take(MAX_VERSIONS, &mut next).unwrap() else {
                 return ends;
             };
-            let bodies: Vec<Digest> = portion.pages.concat();
+            let bodies: Vec<Seen> = portion.pages.concat();
             assert!(bodies.len() <= MAX_VERSIONS);
             assert!(
-                bodies.iter().eq(items[from..][..bodies.len()].iter().map(|item| &item.digest))
+                bodies.iter().copied().eq(items[from..][..bodies.len()].iter().map(Item::seen))
             );
             from += bodies.len();
             assert_eq!(items[from - 1], portion.last);

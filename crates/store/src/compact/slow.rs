@@ -37,7 +37,7 @@ pub(super) fn choose(
     options: &CompactOptions,
     work: &mut Work<'_>,
 ) -> Result<Chosen, StoreError> {
-    let mut places = order.count_new()? / options.versions_per_slow.max(1);
+    let mut places = new_places(store.index().count_versions()?, order.count_new()?, options);
     let mut chosen = Chosen::new();
     if places == 0 || !options.recode_images {
         return Ok(chosen);
@@ -73,6 +73,13 @@ pub(super) fn choose(
         chosen.insert(digest, choice);
     }
     Ok(chosen)
+}
+
+/// Slots for slow pictures that so many new versions bring. They are counted over the whole archive: a
+/// part of a slot is not lost when little is new, and a small archive has one.
+fn new_places(versions: u64, new: u64, options: &CompactOptions) -> u64 {
+    let places = |versions: u64| versions.div_ceil(options.versions_per_slow.max(1));
+    places(versions) - places(versions.saturating_sub(new))
 }
 
 /// Pictures that would be slow and how many versions they are of, those first that should save
@@ -141,5 +148,23 @@ pub(super) fn recode(
         Some((_, Some(known))) => Some(known.clone()),
         Some((extent, None)) => recode_to(*extent, body, options),
         None => recode_to(Extent::Quick, body, options),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_follow_the_versions_of_the_archive_however_few_come_at_a_time() {
+        let options = CompactOptions { versions_per_slow: 150, ..CompactOptions::default() };
+        assert_eq!(new_places(20, 20, &options), 1);
+        assert_eq!(new_places(1500, 1500, &options), 10);
+        let mut sum = 0;
+        for versions in (20..=3000).step_by(20) {
+            sum += new_places(versions, 20, &options);
+        }
+        assert_eq!(sum, 20);
+        assert_eq!(new_places(5, 9, &options), 1);
     }
 }
