@@ -171,6 +171,18 @@ impl Archive {
         }
     }
 
+    /// The same state and store, for what a process takes in beside its other work.
+    pub(crate) fn with(state: Arc<dyn State>, store: Arc<Store>) -> Self {
+        Self {
+            folder: PathBuf::new(),
+            state,
+            store,
+            has_unrecorded_requests: Arc::default(),
+            lock: None,
+            aside: None,
+        }
+    }
+
     /// The archive's folder.
     pub fn folder(&self) -> &Path {
         &self.folder

@@ -8,7 +8,7 @@
 use nenrin_state::{KeptVersion, PageId, PruneRow, PruneRule, Removal, Site, SiteId};
 use nenrin_store::VersionId;
 
-use crate::{Archive, Result};
+use crate::{Archive, Result, logins};
 
 /// Pages whose versions are looked at, or forgotten, at once.
 const PORTION: usize = 1_000;
@@ -79,6 +79,7 @@ impl Archive {
         if removal != Removal::Delete {
             return Ok(0);
         }
+        logins::forget(self.folder(), site);
         let (mut forgotten, mut after) = (0, None);
         loop {
             let versions = self.state().denied_versions(site, after, PORTION)?;
