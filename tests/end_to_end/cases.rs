@@ -12,34 +12,114 @@ const CONFIG: &str = "[render]\nas_root = true\n[politeness]\ndelay = \"1ms\"\n"
 const CASES: [(&str, &str, &str); 30] = [
     ("static", "<p>plain", "ok()"),
     ("json", "<div id=app>Loading</div>", "data('/d/', 'json').then(ok)"),
-    ("json-chain", "", "data('/d/', 'one').then(a => data('/d/', a.next)).then(b => data('/d/', b.next)).then(ok)"),
-    ("xhr", "", "const x = new XMLHttpRequest(); x.open('GET', u('/d/', 'xhr')); x.onload = () => x.status === 200 && ok(); x.send()"),
+    (
+        "json-chain",
+        "",
+        "data('/d/', 'one').then(a => data('/d/', a.next)).then(b => data('/d/', b.next)).then(ok)",
+    ),
+    (
+        "xhr",
+        "",
+        "const x = new XMLHttpRequest(); x.open('GET', u('/d/', 'xhr')); x.onload = () => x.status === 200 && ok(); x.send()",
+    ),
     ("date", "", "data('/d/', 'date?t=' + Date.now()).then(ok)"),
     ("random", "", "data('/d/', 'random?r=' + Math.random()).then(ok)"),
-    ("router", "<a id=a href=/c/static>x</a>", "history.pushState({}, '', '/c/router'); data('/d/', location.pathname.split('/')[2]).then(ok)"),
+    (
+        "router",
+        "<a id=a href=/c/static>x</a>",
+        "history.pushState({}, '', '/c/router'); data('/d/', location.pathname.split('/')[2]).then(ok)",
+    ),
     ("hash-router", "", "location.hash = '#/inner'; data('/d/', location.hash.slice(2)).then(ok)"),
-    ("infinite-scroll", "<div id=list></div><div style='height:3000px'></div><p id=end>end", "new IntersectionObserver((e, o) => { if (e[0].isIntersecting) { o.disconnect(); data('/d/', 'page2').then(ok) } }).observe(document.getElementById('end'))"),
-    ("lazy-picture", "<div style='height:3000px'></div><div id=p></div>", "const i = new Image(); i.loading = 'lazy'; i.onload = ok; i.src = u('/p/', 'lazy.png'); document.getElementById('p').append(i)"),
+    (
+        "infinite-scroll",
+        "<div id=list></div><div style='height:3000px'></div><p id=end>end",
+        "new IntersectionObserver((e, o) => { if (e[0].isIntersecting) { o.disconnect(); data('/d/', 'page2').then(ok) } }).observe(document.getElementById('end'))",
+    ),
+    (
+        "lazy-picture",
+        "<div style='height:3000px'></div><div id=p></div>",
+        "const i = new Image(); i.loading = 'lazy'; i.onload = ok; i.src = u('/p/', 'lazy.png'); document.getElementById('p').append(i)",
+    ),
     ("picture", "", "const i = new Image(); i.onload = ok; i.src = u('/p/', 'new.png')"),
-    ("srcset", "<img id=i>", "const i = document.getElementById('i'); i.onload = ok; i.srcset = u('/p/', 'set.png') + ' 1x'"),
-    ("style", "<p id=s>x", "const l = document.createElement('link'); l.rel = 'stylesheet'; l.href = u('/s/', 'a.css'); l.onload = () => getComputedStyle(document.getElementById('s')).width === '123px' && ok(); document.head.append(l)"),
+    (
+        "srcset",
+        "<img id=i>",
+        "const i = document.getElementById('i'); i.onload = ok; i.srcset = u('/p/', 'set.png') + ' 1x'",
+    ),
+    (
+        "style",
+        "<p id=s>x",
+        "const l = document.createElement('link'); l.rel = 'stylesheet'; l.href = u('/s/', 'a.css'); l.onload = () => getComputedStyle(document.getElementById('s')).width === '123px' && ok(); document.head.append(l)",
+    ),
     ("module", "", "import(u('/m/', 'a.js')).then(m => m.value === 'b' && ok())"),
-    ("script", "", "window.loaded = ok; const s = document.createElement('script'); s.src = u('/m/', 'classic.js'); document.head.append(s)"),
-    ("document-write", "", "window.loaded = ok; document.write('<script src=\"' + u('/m/', 'written.js') + '\"></' + 'script>')"),
-    ("worker", "", "const w = new Worker(u('/m/', 'worker.js')); w.onmessage = (e) => e.data === 'ok' && ok()"),
-    ("module-worker", "", "const w = new Worker(u('/m/', 'module-worker.js'), {type: 'module'}); w.onmessage = (e) => e.data === 'ok' && ok()"),
-    ("frame", "", "onmessage = (e) => e.data === 'framed' && ok(); const f = document.createElement('iframe'); f.src = u('/f/', 'frame'); document.body.append(f)"),
-    ("custom-element", "<x-a></x-a>", "customElements.define('x-a', class extends HTMLElement { connectedCallback() { data('/d/', 'element').then(ok) } })"),
-    ("shadow", "<div id=h></div>", "const r = document.getElementById('h').attachShadow({mode: 'open'}); r.innerHTML = '<img>'; r.firstChild.onload = ok; r.firstChild.src = u('/p/', 'shadow.png')"),
-    ("timers", "", "setInterval(() => { document.body.dataset.n = Date.now() }, 20); data('/d/', 'timers').then(ok)"),
+    (
+        "script",
+        "",
+        "window.loaded = ok; const s = document.createElement('script'); s.src = u('/m/', 'classic.js'); document.head.append(s)",
+    ),
+    (
+        "document-write",
+        "",
+        "window.loaded = ok; document.write('<script src=\"' + u('/m/', 'written.js') + '\"></' + 'script>')",
+    ),
+    (
+        "worker",
+        "",
+        "const w = new Worker(u('/m/', 'worker.js')); w.onmessage = (e) => e.data === 'ok' && ok()",
+    ),
+    (
+        "module-worker",
+        "",
+        "const w = new Worker(u('/m/', 'module-worker.js'), {type: 'module'}); w.onmessage = (e) => e.data === 'ok' && ok()",
+    ),
+    (
+        "frame",
+        "",
+        "onmessage = (e) => e.data === 'framed' && ok(); const f = document.createElement('iframe'); f.src = u('/f/', 'frame'); document.body.append(f)",
+    ),
+    (
+        "custom-element",
+        "<x-a></x-a>",
+        "customElements.define('x-a', class extends HTMLElement { connectedCallback() { data('/d/', 'element').then(ok) } })",
+    ),
+    (
+        "shadow",
+        "<div id=h></div>",
+        "const r = document.getElementById('h').attachShadow({mode: 'open'}); r.innerHTML = '<img>'; r.firstChild.onload = ok; r.firstChild.src = u('/p/', 'shadow.png')",
+    ),
+    (
+        "timers",
+        "",
+        "setInterval(() => { document.body.dataset.n = Date.now() }, 20); data('/d/', 'timers').then(ok)",
+    ),
     ("dialogs", "", "alert('a'); confirm('b'); prompt('c'); data('/d/', 'dialogs').then(ok)"),
-    ("download", "<a id=d download href=/file.zip>x</a>", "document.getElementById('d').click(); data('/d/', 'download').then(ok)"),
+    (
+        "download",
+        "<a id=d download href=/file.zip>x</a>",
+        "document.getElementById('d').click(); data('/d/', 'download').then(ok)",
+    ),
     ("pop-up", "", "window.open('/c/static'); data('/d/', 'popup').then(ok)"),
-    ("consent", "<div style='position:fixed;inset:0;background:#fff'>Cookies? <button>Yes</button></div>", "data('/d/', 'consent').then(ok)"),
-    ("web-socket", "", "const s = new WebSocket('ws://' + location.host + '/socket'); s.onerror = () => data('/d/', 'fallback').then(ok)"),
-    ("memory", "", "window.hog = []; for (let n = 0; n < 50; n++) hog.push(new Array(1e5).fill(n)); data('/d/', 'memory').then(ok)"),
+    (
+        "consent",
+        "<div style='position:fixed;inset:0;background:#fff'>Cookies? <button>Yes</button></div>",
+        "data('/d/', 'consent').then(ok)",
+    ),
+    (
+        "web-socket",
+        "",
+        "const s = new WebSocket('ws://' + location.host + '/socket'); s.onerror = () => data('/d/', 'fallback').then(ok)",
+    ),
+    (
+        "memory",
+        "",
+        "window.hog = []; for (let n = 0; n < 50; n++) hog.push(new Array(1e5).fill(n)); data('/d/', 'memory').then(ok)",
+    ),
     ("late", "", "setTimeout(() => data('/d/', 'late').then(ok), 300)"),
-    ("post", "", "fetch(u('/d/', 'post'), {method: 'POST', body: 'x'}).then(a => a.json()).then(a => a.say === 'ok' && ok())"),
+    (
+        "post",
+        "",
+        "fetch(u('/d/', 'post'), {method: 'POST', body: 'x'}).then(a => a.json()).then(a => a.say === 'ok' && ok())",
+    ),
 ];
 
 const PIXEL: &[u8] = b"GIF89a\x01\x00\x01\x00\x80\x00\x00\xff\xff\xff\x00\x00\x00,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;";
@@ -127,7 +207,12 @@ async fn pages_that_scripts_make_are_shown_without_their_server() {
         let Some(working) = working(render).await else { return };
         let failed: Vec<&str> =
             CASES.iter().map(|case| case.0).filter(|name| !working.contains(name)).collect();
-        eprintln!("{render}: {} of {} work; not: {}", working.len(), CASES.len(), failed.join(", "));
+        eprintln!(
+            "{render}: {} of {} work; not: {}",
+            working.len(),
+            CASES.len(),
+            failed.join(", ")
+        );
         counts.push(working.len());
     }
     assert!(counts[1] >= 27, "{counts:?}");

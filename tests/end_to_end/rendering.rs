@@ -150,9 +150,8 @@ fn without_a_browser_pages_are_collected_all_the_same() {
 
 /// What the page showed is stored as records of its own, found by its words, exported and imported.
 fn shown_is_kept(nenrin: &Nenrin, top: &str) {
-    let kept = |nenrin: &Nenrin, kind: &str| {
-        nenrin.cat(&format!("http://{kind}.rendered.invalid/{top}"))
-    };
+    let kept =
+        |nenrin: &Nenrin, kind: &str| nenrin.cat(&format!("http://{kind}.rendered.invalid/{top}"));
     let text = String::from_utf8(kept(nenrin, "text")).unwrap();
     assert!(text.contains("First of edition 1") && text.contains("Second"), "{text}");
     assert!(!text.contains("Loading"), "only the last pass is kept: {text}");
