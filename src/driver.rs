@@ -120,7 +120,7 @@ enum Meaning {
 struct Content {
     exchange: Option<Arc<Exchange>>,
     share: Option<Share>,
-    cookies: Option<NewCookies>,
+    cookies: Option<Box<NewCookies>>,
 }
 
 /// The driver, ready to run.

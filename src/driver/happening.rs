@@ -19,7 +19,7 @@ pub(super) enum Happening {
         fetched: Box<Fetched>,
         exchange: Option<Arc<Exchange>>,
         share: Option<Share>,
-        cookies: Option<NewCookies>,
+        cookies: Option<Box<NewCookies>>,
     },
     StoreFailed(StoreError),
     StateFailed(StateError),

@@ -208,7 +208,6 @@ async fn shown(replay: &str, top: &str) -> Option<Vec<&'static str>> {
 /// Run with `cargo nextest run --workspace --test end_to_end --run-ignored all -E 'test(pages_that_scripts_make)'`.
 #[test]
 #[ignore = "takes minutes"]
-#[expect(clippy::print_stderr, reason = "the counts are what it is for")]
 fn pages_that_scripts_make_are_shown_without_their_server() {
     let mut counts = Vec::new();
     for render in ["never", "auto"] {

@@ -32,7 +32,7 @@ pub fn redacted<'h>(head: &'h [u8], names: &[&str]) -> Cow<'h, [u8]> {
         let colon = memchr::memchr(b':', line)?;
         let name = line[..colon].trim_ascii();
         let is_named = |wanted: &&str| name.eq_ignore_ascii_case(wanted.as_bytes());
-        names.iter().any(|wanted| is_named(wanted)).then_some(colon)
+        names.iter().any(is_named).then_some(colon)
     };
     let lines = || head.split_inclusive(|byte| *byte == b'\n');
     if !lines().any(|line| name_of(line).is_some()) {

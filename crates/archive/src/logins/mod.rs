@@ -142,7 +142,7 @@ impl Logins {
         order: &FetchOrder,
         exchange: &mut Exchange,
         now_s: i64,
-    ) -> Option<NewCookies> {
+    ) -> Option<Box<NewCookies>> {
         // A header with a secret may also be a condition of the site.
         if let Cow::Owned(clean) = redact(&exchange.request_head) {
             exchange.request_head = clean;
@@ -153,7 +153,8 @@ impl Logins {
         if let Cow::Owned(clean) = redact(&exchange.response_head) {
             exchange.response_head = clean;
         }
-        (!lines.is_empty()).then(|| NewCookies { site, url: order.url.clone(), lines, now_s })
+        let url = order.url.clone();
+        (!lines.is_empty()).then(|| Box::new(NewCookies { site, url, lines, now_s }))
     }
 
     /// An answer was judged: its cookies are taken in, unless it ended the log-in. Then the site
@@ -163,7 +164,7 @@ impl Logins {
     /// What the state says.
     pub fn settle(
         &self,
-        cookies: Option<NewCookies>,
+        cookies: Option<Box<NewCookies>>,
         commands: &[Command],
         state: &dyn State,
     ) -> std::result::Result<Option<LoggedOut>, StateError> {
@@ -182,7 +183,7 @@ impl Logins {
                 ended = Some((url, reason));
             }
         }
-        if let Some(NewCookies { site, url, lines, now_s }) = cookies
+        if let Some(NewCookies { site, url, lines, now_s }) = cookies.map(|cookies| *cookies)
             && let Some(Known::Open { login, is_saved }) = inner.known.get_mut(&site)
         {
             for line in lines {
@@ -517,11 +518,9 @@ mod tests {
             FetchOrder { purpose: Purpose::Robots, ..order("https://e.com/robots.txt") };
         assert!(logins.attach(&mut robots, 100).unwrap().is_empty() && !robots.with_login);
 
-        let cookies = |line: &str| NewCookies {
-            site: SiteId(1),
-            url: url("https://e.com/"),
-            lines: vec![line.to_owned()],
-            now_s: 100,
+        let cookies = |line: &str| {
+            let (url, lines) = (url("https://e.com/"), vec![line.to_owned()]);
+            Box::new(NewCookies { site: SiteId(1), url, lines, now_s: 100 })
         };
         let archive = Archive::open(&folder, &crate::OpenOptions::writing()).unwrap();
         let state = &**archive.state();
